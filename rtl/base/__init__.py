@@ -1,0 +1,1 @@
+"""Cells and interfaces without opinion, shared by all units."""

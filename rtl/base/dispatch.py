@@ -1,0 +1,39 @@
+"""How an instruction queue speaks to its engine, and what an engine tells the counters."""
+
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.layouts import INSTRUCTION_LAYOUT
+
+__all__ = ["COMMAND", "EngineStatusSignature", "EngineSignature", "SEQUENCE_BITS"]
+
+SEQUENCE_BITS = 16
+
+COMMAND = data.StructLayout({"word": INSTRUCTION_LAYOUT, "sequence": SEQUENCE_BITS})
+"""A checked instruction whose semaphores hold, and the second half of its ticket."""
+
+
+class EngineStatusSignature(wiring.Signature):
+    """What an engine does in this cycle, seen from the engine.
+
+    `holds`: it has an instruction that has not sent its last beat; `state` is then 0 (busy: a beat
+    moved) or 2 + the position of a stall cause in timing.STALLS. `draining`: only results are on
+    their way. Neither: idle, or whatever the queue says.
+    """
+
+    def __init__(self):
+        super().__init__({"holds": Out(1), "state": Out(4), "draining": Out(1)})
+
+
+class EngineSignature(wiring.Signature):
+    """Seen from the queue. `done` pulses once for each command, in order, one a cycle at most, when
+    the command's last write has committed."""
+
+    def __init__(self):
+        super().__init__(
+            {
+                "command": Out(stream.Signature(COMMAND)),
+                "done": In(1),
+                "status": In(EngineStatusSignature()),
+            }
+        )

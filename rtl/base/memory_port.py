@@ -1,0 +1,138 @@
+"""How engines and movers speak to SBUF and PSUM. Seen from the requester.
+
+A request is accepted in a cycle with `valid & ready`; `ready` depends on the requests of the same
+cycle, never on `data`. Read data are on the port in the next cycle (timing.SBUF_READ_CYCLES), with
+`data_valid`, for one cycle: a requester asks only when it can take the answer. A write has committed
+at the end of the cycle that accepts it: a read accepted in a later cycle sees it, one accepted in the
+same cycle sees the old bytes.
+
+Words are 8 bytes of each partition; `word` counts them from the start of a partition. The four
+quadrants (P/4 partitions each) have their own word address; a request is accepted for all quadrants
+in its mask at once, or not at all.
+"""
+
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from rtl.contract.config import Config
+
+__all__ = [
+    "PsumAccumulateSignature",
+    "PsumReadSignature",
+    "QUADRANTS",
+    "SbufMoverSignature",
+    "SbufReadSignature",
+    "SbufWriteSignature",
+    "psum_element_bits",
+    "sbuf_word_bits",
+]
+
+QUADRANTS = 4
+
+
+def sbuf_word_bits(cfg: Config) -> int:
+    """Bits of a word address in an SBUF partition."""
+    return ceil_log2(cfg.sbuf.partition_bytes // 8)
+
+
+def psum_element_bits(cfg: Config) -> int:
+    """Bits of an FP32 element index in a PSUM partition; the bank is its upper part."""
+    return ceil_log2(cfg.psum.partition_bytes // 4)
+
+
+class SbufReadSignature(wiring.Signature):
+    """An engine's read port: up to one word of every partition a cycle."""
+
+    def __init__(self, cfg: Config):
+        words = data.ArrayLayout(sbuf_word_bits(cfg), QUADRANTS)
+        super().__init__(
+            {
+                "valid": Out(1),
+                "ready": In(1),
+                "quadrants": Out(QUADRANTS),
+                "word": Out(words),
+                "data": In(64 * cfg.partitions),  # partition p at bits 64p
+                "data_valid": In(1),
+            }
+        )
+
+
+class SbufWriteSignature(wiring.Signature):
+    """An engine's write port: byte b of partition p is written if both masks have it."""
+
+    def __init__(self, cfg: Config):
+        words = data.ArrayLayout(sbuf_word_bits(cfg), QUADRANTS)
+        super().__init__(
+            {
+                "valid": Out(1),
+                "ready": In(1),
+                "quadrants": Out(QUADRANTS),
+                "word": Out(words),
+                "data": Out(64 * cfg.partitions),
+                "bytes": Out(8),
+                "partitions": Out(cfg.partitions),
+            }
+        )
+
+
+class SbufMoverSignature(wiring.Signature):
+    """A DMA mover's port: 16 aligned bytes of one partition of its group each way a cycle.
+
+    Group g holds partitions g*P/dma.engines and up; `lane` counts inside the group. Reads and writes
+    are independent.
+    """
+
+    def __init__(self, cfg: Config):
+        lanes = ceil_log2(cfg.partitions // cfg.dma.engines)
+        pair = sbuf_word_bits(cfg) - 1
+        super().__init__(
+            {
+                "read_valid": Out(1),
+                "read_ready": In(1),
+                "read_lane": Out(lanes),
+                "read_pair": Out(pair),  # 16-byte unit in the partition
+                "read_data": In(128),
+                "read_data_valid": In(1),
+                "write_valid": Out(1),
+                "write_ready": In(1),
+                "write_lane": Out(lanes),
+                "write_pair": Out(pair),
+                "write_data": Out(128),
+                "write_bytes": Out(16),
+            }
+        )
+
+
+class PsumReadSignature(wiring.Signature):
+    """Read one FP32 element of every partition a cycle."""
+
+    def __init__(self, cfg: Config):
+        super().__init__(
+            {
+                "valid": Out(1),
+                "ready": In(1),
+                "element": Out(psum_element_bits(cfg)),
+                "data": In(32 * cfg.partitions),
+                "data_valid": In(1),
+            }
+        )
+
+
+class PsumAccumulateSignature(wiring.Signature):
+    """Write a row of sums, or add it to what is there. Never refused: it goes before all readers.
+
+    The row has committed timing.PSUM_ADD_CYCLES after the cycle with `valid`, whether it adds or not.
+    No element may be written again within that time.
+    """
+
+    def __init__(self, cfg: Config):
+        super().__init__(
+            {
+                "valid": Out(1),
+                "element": Out(psum_element_bits(cfg)),
+                "accumulate": Out(1),
+                "partitions": Out(cfg.partitions),
+                "data": Out(32 * cfg.partitions),
+            }
+        )

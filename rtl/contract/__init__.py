@@ -1,0 +1,1 @@
+"""Numbers that every room shares: pure standard library, no hardware, no NumPy."""

@@ -1,0 +1,61 @@
+"""What is promised of every unit: latencies, rates, engines and their stall causes.
+
+Cycles are tensor cycles (root clock). A bench holds each unit to these numbers.
+"""
+
+from enum import IntEnum
+
+from rtl.contract.config import TensorConfig
+
+__all__ = ["BUS", "Engine", "PE_ROW_CYCLES", "PSUM_ADD_CYCLES", "SBUF_READ_CYCLES", "STALLS", "array_latency"]
+
+PE_ROW_CYCLES = 2
+"""A partial sum spends this many cycles in a PE (multiply, add) before it enters the row below."""
+
+SBUF_READ_CYCLES = 1
+"""From the cycle a read is granted to the cycle its data are on the port."""
+
+PSUM_ADD_CYCLES = 3
+"""From reading the old sum to writing the new one."""
+
+MATMUL_MIN_CYCLES = 8
+"""Fewest cycles between the first beats of two MULTIPLY_MOVING: no address recurs inside the adder."""
+
+
+def array_latency(tensor: TensorConfig) -> int:
+    """Cycles from a moving beat at the array's port to its sums at the output port."""
+    return PE_ROW_CYCLES * tensor.rows + tensor.cols
+
+
+class Engine(IntEnum):
+    """Who has a set of counters."""
+
+    TENSOR = 0
+    VECTOR = 1
+    SCALAR = 2
+    GPSIMD = 3
+    DMA = 4
+
+
+STALLS: dict[Engine, tuple[str, ...]] = {
+    Engine.TENSOR: (
+        "semaphore",  # the next instruction waits for a semaphore
+        "fetch",  # the next instruction has not arrived from HBM
+        "load",  # a stream waits for its stationary operand: an exposed load
+        "sbuf",  # SBUF refused the moving operand
+        "fill",  # from issue to the first beat
+        "drain",  # nothing left to send, sums still leave the array
+        "fault",  # the queue has halted
+    ),
+    Engine.VECTOR: ("semaphore", "fetch", "sbuf", "psum", "fill", "drain", "clock", "fault"),
+    Engine.SCALAR: ("semaphore", "fetch", "fault"),
+    Engine.GPSIMD: ("semaphore", "fetch", "fault"),
+    Engine.DMA: (
+        "descriptor",  # released, but the descriptor has not arrived or is being checked
+        "hbm_latency",  # reads are outstanding and nothing else can move
+        "hbm_bandwidth",  # HBM accepts no further data or request
+        "sbuf",  # SBUF refused a mover
+        "commit",  # only write responses are outstanding
+        "fault",
+    ),
+}

@@ -1,0 +1,63 @@
+"""Component to Verilog: reproducible text without paths of the machine."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from amaranth.back import verilog
+from amaranth.lib import wiring
+
+from rtl.base.placed import collecting
+
+__all__ = ["CELLS", "Emitted", "emit"]
+
+CELLS = Path(__file__).resolve().parent.parent / "cells"
+"""Hand-written cells: RAM, clock gate, native models."""
+
+
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """Verilog of a top and all that is placed in it."""
+
+    top: str
+    text: str
+    sources: tuple[Path, ...]  # files of rtl/cells, .sv and .cpp
+    hier_blocks: tuple[str, ...]
+
+    def ports(self) -> str:
+        """The text of the top module only."""
+        start = self.text.index(f"module {self.top}(")
+        return self.text[start : self.text.index("endmodule", start)]
+
+
+def _convert(component: wiring.Component, name: str) -> str:
+    return verilog.convert(component, name=name, emit_src=False, strip_internal_attrs=True)
+
+
+def emit(component: wiring.Component, name: str) -> Emitted:
+    """Convert `component` and every module placed in it, each once.
+
+    Needs a Yosys that Amaranth finds: sim.toolchain sets it up.
+    """
+    os.environ.setdefault("AMARANTH_USE_YOSYS", "system")
+    texts: list[str] = []
+    done: set[str] = set()
+    sources: set[str] = set()
+    hier_blocks: set[str] = set()
+    pending = [(name, component)]
+    while pending:
+        module, top = pending.pop()
+        with collecting() as met:
+            texts.append(_convert(top, module))
+        sources |= met.sources
+        hier_blocks |= met.hier_blocks
+        for inner, factory in sorted(met.modules.items()):
+            if inner not in done:
+                done.add(inner)
+                pending.append((inner, factory()))
+    return Emitted(
+        top=name,
+        text="\n".join(texts),
+        sources=tuple(sorted(CELLS / s for s in sources)),
+        hier_blocks=tuple(sorted(hier_blocks)),
+    )
