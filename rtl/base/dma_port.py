@@ -3,14 +3,16 @@
 Order: the issue unit fetches descriptors ahead into one stream per ring; a DMA_TRIGGER releases the
 next `count` of a ring; the DMA takes exactly the released descriptors, in ring order, moves them, does
 the signal of each after its last byte has committed, and then counts it as completed.
+
+Streams between them: stream.Signature(RELEASE) to the DMA, stream.Signature(DESCRIPTOR_LAYOUT) to the
+DMA for each ring, stream.Signature(SEMAPHORE_UPDATE) back; at most one transfer a cycle each.
 """
 
 from amaranth.hdl import signed
-from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In
 
 from rtl.base.dispatch import SEQUENCE_BITS
-from rtl.base.layouts import DESCRIPTOR_LAYOUT
 
 __all__ = [
     "CAUSE_BITS",
@@ -19,10 +21,7 @@ __all__ = [
     "RING_BITS",
     "SEMAPHORE_INDEX_BITS",
     "SEMAPHORE_UPDATE",
-    "DescriptorSignature",
-    "ReleaseSignature",
     "RingStatusSignature",
-    "SemaphoreUpdateSignature",
 ]
 
 CAUSE_BITS = 8  # isa.Cause
@@ -37,27 +36,6 @@ SEMAPHORE_UPDATE = data.StructLayout(
     {"index": SEMAPHORE_INDEX_BITS, "update": 2, "value": signed(32)}
 )
 """One change of a semaphore: isa.Update ADD or SET. The value is there in the cycle after the transfer."""
-
-
-class ReleaseSignature(stream.Signature):
-    """Releases, at most one a cycle."""
-
-    def __init__(self):
-        super().__init__(RELEASE)
-
-
-class SemaphoreUpdateSignature(stream.Signature):
-    """Semaphore updates, at most one a cycle."""
-
-    def __init__(self):
-        super().__init__(SEMAPHORE_UPDATE)
-
-
-class DescriptorSignature(stream.Signature):
-    """Descriptors of one ring, in order. They may arrive long before they are released."""
-
-    def __init__(self):
-        super().__init__(DESCRIPTOR_LAYOUT)
 
 
 class RingStatusSignature(wiring.Signature):
