@@ -27,14 +27,23 @@ module plexus_ram #(
     input  wire [WIDTH-1:0]         wdata
 );
 
+    reg [WIDTH-1:0] mem [0:DEPTH-1];
+
+`ifndef VERILATOR
+    integer g;
+    always @(posedge clk) begin
+        if (ren) rdata <= mem[raddr];
+        for (g = 0; g < WIDTH/GRANULE; g = g + 1)
+            if (wen && wmask[g]) mem[waddr][g*GRANULE +: GRANULE] <= wdata[g*GRANULE +: GRANULE];
+    end
+`else
     // A simulator pays for what is written only: lanes of 64 bits without a mask bit are skipped,
     // and the mask of a lane becomes one machine word.
     localparam LANE  = (WIDTH % 64 == 0 && 64 % GRANULE == 0) ? 64 : GRANULE;
     localparam LANES = WIDTH / LANE;
     localparam PARTS = LANE / GRANULE;
 
-    reg [WIDTH-1:0] mem [0:DEPTH-1];
-    reg [LANE-1:0]  take;
+    reg [LANE-1:0] take;
     integer lane;
     integer part;
 
@@ -60,7 +69,6 @@ module plexus_ram #(
     end
     /* verilator lint_on BLKSEQ */
 
-`ifdef VERILATOR
     integer row;
     initial begin
         for (row = 0; row < DEPTH; row = row + 1) mem[row] = {WIDTH{1'b1}};
