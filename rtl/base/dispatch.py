@@ -5,7 +5,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.base.layouts import INSTRUCTION_LAYOUT
 
-__all__ = ["COMMAND", "EngineStatusSignature", "EngineSignature", "SEQUENCE_BITS"]
+__all__ = ["COMMAND", "SEQUENCE_BITS", "EngineSignature", "EngineStatusSignature", "RetireSignature"]
 
 SEQUENCE_BITS = 16
 
@@ -35,5 +35,21 @@ class EngineSignature(wiring.Signature):
                 "command": Out(stream.Signature(COMMAND)),
                 "done": In(1),
                 "status": In(EngineStatusSignature()),
+            }
+        )
+
+
+class RetireSignature(wiring.Signature):
+    """A retire port: outputs only. `valid` for one cycle for each instruction, in order; its semaphore
+    update is visible from the next cycle. `cause` is not 0 for the one that halted the queue, which is
+    the last record of a run."""
+
+    def __init__(self):
+        super().__init__(
+            {
+                "valid": Out(1),
+                "queue": Out(3),
+                "sequence": Out(SEQUENCE_BITS),
+                "cause": Out(8),
             }
         )
