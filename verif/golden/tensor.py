@@ -1,0 +1,90 @@
+"""Golden model of the systolic array: what its weights are and what each column chain gives.
+
+No time in here. All waves (moving, stationary, swap) cross the array at the same speed, so the order
+in which beats enter is the order in which every PE sees them, and the array behaves as if each beat
+acted on all PEs at once.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verif.golden.numeric import F32, U32, canonical
+
+__all__ = ["TensorState", "chain"]
+
+MASK = NDArray[np.bool_]
+
+
+def chain(weights: F32, moving: F32, active: MASK | None = None) -> U32:
+    """Column sums: weights [K, M], moving [K, N] to codes [M, N].
+
+    Each sum starts from +0 and takes the rows in ascending order, one fused multiply-add with one
+    rounding to FP32 a row. `active` [K] or [K, N]: rows outside leave the sum as it is.
+    """
+    rows, columns = weights.shape
+    count = moving.shape[1]
+    mask = np.ones((rows, 1), dtype=np.bool_) if active is None else np.asarray(active, dtype=np.bool_)
+    mask = mask.reshape(rows, -1)
+    w = weights.astype(np.float64)
+    x = moving.astype(np.float64)
+    acc = np.zeros((columns, count), dtype=np.float32)
+    exact = np.empty((columns, count), dtype=np.float64)
+    with np.errstate(all="ignore"):
+        for row in range(rows):
+            if not mask[row].any():
+                continue
+            np.multiply.outer(w[row], x[row], out=exact)
+            exact += acc
+            if mask[row].all():
+                acc[...] = exact
+            else:
+                np.copyto(acc, exact.astype(np.float32), where=mask[row][None, :])
+    return canonical(acc)
+
+
+class TensorState:
+    """Shadow and working weights of an array of `rows` x `cols` PEs; all +0 at first."""
+
+    def __init__(self, rows: int, cols: int):
+        self.rows = rows
+        self.cols = cols
+        self.shadow: F32 = np.zeros((rows, cols), dtype=np.float32)
+        self.working: F32 = np.zeros((rows, cols), dtype=np.float32)
+        self._loaded = False
+
+    def _span(self, start: int, count: int) -> slice:
+        if start < 0 or start + count > self.rows:
+            raise ValueError(f"rows {start} to {start + count - 1} are not in an array of {self.rows} rows")
+        return slice(start, start + count)
+
+    def push(self, column: F32, active: MASK) -> None:
+        """One stationary beat: active rows of the shadow plane move one PE east, `column` [rows] enters."""
+        self.shadow[active, 1:] = self.shadow[active, :-1]
+        self.shadow[active, 0] = column[active]
+        self._loaded = True
+
+    def load(self, columns: F32, partition_start: int) -> None:
+        """LOAD_STATIONARY of [K, M] into rows from `partition_start`: the columns enter last one first."""
+        count, width = columns.shape
+        if not 1 <= width <= self.cols:
+            raise ValueError(f"a load has 1 to {self.cols} columns, not {width}")
+        rows = self._span(partition_start, count)
+        self.shadow[rows, width:] = self.shadow[rows, : self.cols - width].copy()
+        self.shadow[rows, :width] = columns
+        self._loaded = True
+
+    def swap(self, rows: MASK | slice = slice(None)) -> None:
+        """The shadow weights of `rows` become their working weights; the shadow keeps them too."""
+        self.working[rows] = self.shadow[rows]
+        self._loaded = False
+
+    def multiply(self, moving: F32, active: MASK) -> U32:
+        """Sums of moving beats [rows, N] with the working weights, [cols, N]; see `chain` for `active`."""
+        return chain(self.working, moving, active)
+
+    def matmul(self, moving: F32, partition_start: int) -> U32:
+        """MULTIPLY_MOVING of [K, N] on rows from `partition_start`, [cols, N]; swaps first if a load came before."""
+        if self._loaded:
+            self.swap()
+        rows = self._span(partition_start, moving.shape[0])
+        return chain(self.working[rows], moving)
