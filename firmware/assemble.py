@@ -1,0 +1,64 @@
+"""Instructions and descriptors to 128-byte words."""
+
+from collections.abc import Mapping
+
+from firmware.program import Descriptor, Instruction, Place
+from rtl.contract.isa import DESCRIPTOR, INSTRUCTION, AccessPattern, Update, Wait
+from rtl.contract.memmap import Space, address
+
+__all__ = ["descriptor_word", "instruction_word"]
+
+SEMAPHORE_BYTES = 4
+
+
+def _pattern(prefix: str, pattern: AccessPattern | None) -> dict[str, int]:
+    if pattern is None:
+        return {}
+    return {f"{prefix}_{name}": value for name, value in pattern.fields().items()}
+
+
+def instruction_word(instruction: Instruction) -> bytes:
+    """The 128 bytes of an instruction. ValueError names a field that does not fit."""
+    values: dict[str, int] = {
+        "opcode": instruction.opcode,
+        "accumulate": int(instruction.accumulate),
+        "update": Update.ADD,
+        "update_semaphore": instruction.update,
+        "update_value": 1,
+        "imm0": instruction.imm0,
+        "imm1": instruction.imm1,
+        **_pattern("src0", instruction.src0),
+        **_pattern("dst", instruction.dst),
+    }
+    if len(instruction.waits) > 2:
+        raise ValueError(f"an instruction has two wait slots, not {len(instruction.waits)}")
+    for slot, wait in enumerate(instruction.waits):
+        values[f"wait{slot}"] = Wait.GE
+        values[f"wait{slot}_semaphore"] = wait.semaphore
+        values[f"wait{slot}_value"] = wait.value
+    return INSTRUCTION.pack(values).to_bytes(INSTRUCTION.bytes, "little")
+
+
+def descriptor_word(descriptor: Descriptor, offsets: Mapping[str, int]) -> bytes:
+    """The 128 bytes of a descriptor; `offsets` holds the HBM offset of each tensor."""
+
+    def absolute(place: Place) -> int:
+        return address(place.space, place.offset + (offsets[place.tensor] if place.tensor else 0))
+
+    values = {
+        "source": absolute(descriptor.source),
+        "destination": absolute(descriptor.destination),
+        "row_bytes": descriptor.row_bytes,
+        "class_": descriptor.class_,
+        "signal_address": address(Space.SEMAPHORES, descriptor.signal * SEMAPHORE_BYTES),
+        "signal_update": Update.ADD,
+        "signal_value": 1,
+    }
+    if len(descriptor.dims) > 3:
+        raise ValueError(f"a descriptor has three dimensions of rows, not {len(descriptor.dims)}")
+    dims = descriptor.dims + ((1, 0, 0),) * (3 - len(descriptor.dims))
+    for i, (count, source_step, destination_step) in enumerate(dims):
+        values[f"count{i}"] = count
+        values[f"source_step{i}"] = source_step
+        values[f"destination_step{i}"] = destination_step
+    return DESCRIPTOR.pack(values).to_bytes(DESCRIPTOR.bytes, "little")

@@ -1,0 +1,1 @@
+"""Kernels, each a function that builds a Program."""

@@ -1,0 +1,124 @@
+"""A program: tensors, instructions of five queues and descriptors of the rings; nothing that runs it.
+
+The kernel language (firmware/kernel.py) makes one, firmware/assemble.py turns it into words and
+firmware/image.py into the contents of HBM. A place in HBM is (tensor, byte) until then.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rtl.contract.config import Config
+from rtl.contract.isa import AccessPattern, Opcode, Queue
+from rtl.contract.memmap import Space
+
+__all__ = ["Descriptor", "HbmTensor", "Instruction", "Place", "Program", "SemaphoreWait"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HbmTensor:
+    """A tensor in HBM, rows contiguous. `data` are its bits (numbers.encode), None for an output."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    bytes: int
+    data: np.ndarray | None = None
+
+    @property
+    def output(self) -> bool:
+        """Whether the program writes it and the host reads it."""
+        return self.data is None
+
+
+@dataclass(frozen=True, slots=True)
+class SemaphoreWait:
+    """Wait until `semaphore` >= `value`."""
+
+    semaphore: int
+    value: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instruction:
+    """One instruction; its ticket is its position in its queue. It adds 1 to `update` when complete."""
+
+    opcode: Opcode
+    update: int
+    waits: tuple[SemaphoreWait, ...] = ()
+    src0: AccessPattern | None = None
+    dst: AccessPattern | None = None
+    accumulate: bool = False
+    imm0: int = 0
+    imm1: int = 0
+    source: str = ""  # where the kernel says so: file:line
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """First byte of one side of a descriptor; `tensor` names the HBM tensor that `offset` counts from."""
+
+    space: Space
+    offset: int
+    tensor: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Descriptor:
+    """One copy: `dims` are (count, source step, destination step) in bytes, innermost first, at most 3."""
+
+    source: Place
+    destination: Place
+    row_bytes: int
+    dims: tuple[tuple[int, int, int], ...]
+    signal: int  # semaphore that gets +1 when the last byte has committed
+    class_: int = 0
+    origin: str = ""  # the kernel's line
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that it moves."""
+        n = self.row_bytes
+        for count, _, _ in self.dims:
+            n *= count
+        return n
+
+
+def _nothing(outputs: dict[str, np.ndarray]) -> dict[str, Any]:
+    return {}
+
+
+@dataclass(slots=True, kw_only=True)
+class Program:
+    """What a kernel built. `metrics` maps the outputs' bits to the workload's own numbers."""
+
+    name: str
+    config: Config
+    tensors: dict[str, HbmTensor] = field(default_factory=dict)
+    queues: dict[Queue, list[Instruction]] = field(default_factory=dict)
+    rings: list[list[Descriptor]] = field(default_factory=list)
+    params: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    metrics: Callable[[dict[str, np.ndarray]], dict[str, Any]] = _nothing
+    macs: int = 0  # useful multiply-adds
+    tensor_columns: int = 0  # moving beats: a bound on the tensor engine's cycles
+    vector_elements: int = 0  # elements of a lane: a bound on the vector engine's cycles
+    sbuf_bytes: int = 0  # allocated bytes of a partition
+    psum_bytes: int = 0
+
+    @property
+    def hbm_read_bytes(self) -> int:
+        """Bytes that descriptors read from HBM (words fetched by queues and rings come on top)."""
+        return sum(d.bytes for ring in self.rings for d in ring if d.source.space == Space.HBM)
+
+    @property
+    def hbm_written_bytes(self) -> int:
+        """Bytes that descriptors write to HBM."""
+        return sum(d.bytes for ring in self.rings for d in ring if d.destination.space == Space.HBM)
+
+    def source(self, queue: Queue, sequence: int) -> str:
+        """The kernel's line of the instruction with this ticket."""
+        instructions = self.queues.get(queue, [])
+        return instructions[sequence].source if sequence < len(instructions) else ""
