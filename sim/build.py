@@ -1,0 +1,228 @@
+"""A top and a configuration to a model, built once for each content.
+
+build/<top>/<hash>/ holds a finished build and nothing else: work happens in a folder beside it that is
+renamed when all is done, under a lock on the hash. So an interrupted build leaves nothing that a later
+one trusts, and two processes that want the same model share it.
+"""
+
+import errno
+import fcntl
+import hashlib
+import inspect
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cocotb_tools.config
+
+from rtl.contract.config import Config
+from sim.errors import PlexusError
+from sim.progress import Progress, progress
+from sim.sources import sources_of
+from sim.toolchain import ROOT, activate, build_root, need_build_tools, tool_versions
+from sim.tops import Top, factory
+from sim.tops import top as find_top
+
+__all__ = ["Built", "build", "make_component"]
+
+KINDS = ("cocotb", "native")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """A finished build. `cached`: it was there already. `seconds`: of each stage, else empty."""
+
+    top: str
+    kind: str
+    folder: Path
+    binary: Path  # the program, or the shared library
+    cached: bool
+    seconds: dict[str, float]
+
+    @property
+    def key(self) -> str:
+        """The hash that names the build."""
+        return self.folder.name
+
+
+def make_component(t: Top, cfg: Config, options: Mapping[str, Any], *, planted: bool = False) -> Any:
+    """The component of a top. Errors: PlexusError for an option it does not have."""
+    make = factory(t)
+    known = inspect.signature(make).parameters
+    for name in options:
+        if name not in known:
+            listed = ", ".join(n for n in known if n not in ("cfg", "plant")) or "none"
+            raise PlexusError(f"top {t.name} has no option {name!r}; its options are: {listed}")
+    args = [cfg] if "cfg" in known else []
+    if not planted:
+        return make(*args, **options)
+    if "plant" not in known:
+        raise PlexusError(f"top {t.name} takes no plant, so it has no planted faults")
+    from rtl.emit.plant_top import PlantTop
+
+    return PlantTop(lambda plant: make(*args, plant=plant, **options))
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def _key(
+    t: Top, cfg: Config, kind: str, options: Mapping[str, Any], planted: bool, waves: bool, extra: Sequence[Path]
+) -> tuple[str, dict[str, str]]:
+    """The hash that names a build, and the files it depends on."""
+    modules = [t.factory.partition(":")[0], "rtl.emit.verilog", "rtl.emit.plant_top"]
+    sources = sources_of(modules, extra)
+    how = hashlib.sha256((ROOT / "sim" / "compile.py").read_bytes()).hexdigest()
+    what = {
+        "top": t.factory,
+        "config": cfg.as_dict() | {"name": ""},
+        "kind": kind,
+        "options": dict(options),
+        "planted": planted,
+        "waves": waves,
+        "sources": sources.digest,
+        "extra": [str(p) for p in extra],
+        "how": how,
+        "tools": tool_versions(),
+        "cxx": os.environ.get("CXX", ""),
+        "libs": str(cocotb_tools.config.libs_dir) if kind == "cocotb" else "",
+    }
+    return _digest(what)[:20], sources.files
+
+
+@contextmanager
+def _locked(path: Path, waiting: Progress) -> Iterator[None]:
+    """Hold the lock file `path`; others wait. It goes with the process, however that ends."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waiting.stage("wait for another build of the same")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _twin(shelf: Path, content: str) -> Path | None:
+    """A finished build of the same top from the same Verilog, made under another hash."""
+    for path in sorted(shelf.glob("[0-9a-f]*/built.json")):
+        try:
+            if json.loads(path.read_text())["content"] == content:
+                return path.parent
+        except (OSError, ValueError, KeyError):
+            continue
+    return None
+
+
+def _adopt(twin: Path, folder: Path) -> None:
+    """Copy a finished build without its runs; files are linked, not copied."""
+    for entry in twin.iterdir():
+        if entry.is_file():
+            os.link(entry, folder / entry.name) if entry.name != "built.json" else None
+
+
+def _make(
+    t: Top, cfg: Config, kind: str, options: Mapping[str, Any], planted: bool, waves: bool,
+    extra: Sequence[Path], folder: Path, files: Mapping[str, str], step: Progress,
+) -> None:
+    """Everything that happens inside the temporary folder."""
+    from rtl.emit.verilog import emit
+    from sim.compile import compile_model
+
+    step.stage("elaborate")
+    activate()
+    component = make_component(t, cfg, options, planted=planted)
+    emitted = emit(component, "top")
+    unseen = [s.name for s in emitted.sources if str(s.relative_to(ROOT)) not in files]
+    if unseen:
+        raise PlexusError(f"{t.name} places {unseen[0]} but no file it imports names that cell in a plain string")
+    parts = [emitted.text, kind, waves, list(emitted.hier_blocks), tool_versions(), os.environ.get("CXX", "")]
+    parts += [hashlib.sha256((ROOT / "sim" / "compile.py").read_bytes()).hexdigest()]
+    parts += sorted((f, d) for f, d in files.items() if not f.endswith(".py"))
+    content = _digest(parts)
+    shelf = folder.parent
+    twin = _twin(shelf, content)
+    if twin is not None:
+        _adopt(twin, folder)
+        binary = json.loads((twin / "built.json").read_text())["binary"]
+    else:
+        need_build_tools()
+        binary = compile_model(folder, emitted, kind, extra_cpp=extra, waves=waves, progress=step)
+    record = {
+        "top": t.name, "factory": t.factory, "kind": kind, "config": cfg.as_dict(), "options": dict(options),
+        "planted": planted, "waves": waves, "binary": binary, "content": content, "tools": tool_versions(),
+    }  # fmt: skip
+    (folder / "built.json").write_text(json.dumps(record, indent=1))
+
+
+def build(
+    top: str,
+    cfg: Config,
+    *,
+    kind: str = "cocotb",
+    options: Mapping[str, Any] | None = None,
+    planted: bool = False,
+    waves: bool = False,
+    extra_cpp: Sequence[Path] = (),
+) -> Built:
+    """The model of `top` at `cfg`, built if no build of the same content is there.
+
+    kind: cocotb (a program) or native (a shared library with `extra_cpp` in it). planted: the top gets
+    an 8-bit input `plant`. waves: the model can write a VCD.
+    Errors: PlexusError in a sentence; BuildError with the end of the log, which stays in build/logs.
+    """
+    if kind not in KINDS:
+        raise PlexusError(f"a model is of kind {' or '.join(KINDS)}, not {kind!r}")
+    t = find_top(top)
+    chosen = dict(options or {})
+    key, files = _key(t, cfg, kind, chosen, planted, waves, extra_cpp)
+    shelf = build_root() / top
+    folder = shelf / key
+
+    def done(cached: bool, seconds: dict[str, float]) -> Built:
+        binary = json.loads((folder / "built.json").read_text())["binary"]
+        return Built(top=top, kind=kind, folder=folder, binary=folder / binary, cached=cached, seconds=seconds)
+
+    if folder.is_dir():
+        return done(True, {})
+    try:
+        with progress(f"build {top} {cfg.name}") as step, _locked(shelf / f".{key}.lock", step):
+            if folder.is_dir():
+                return done(True, {})
+            for left in shelf.glob(f".{key}-*"):  # of a build that was killed
+                shutil.rmtree(left, ignore_errors=True)
+            work = shelf / f".{key}-{os.getpid()}"
+            work.mkdir()
+            try:
+                _make(t, cfg, kind, chosen, planted, waves, extra_cpp, work, files, step)
+                work.rename(folder)
+            except PlexusError as error:
+                raise type(error)(f"{error}{_save_log(work, top, key)}") from None
+            finally:
+                shutil.rmtree(work, ignore_errors=True)
+            step.end()
+            return done(False, dict(step.seconds))
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise PlexusError(
+                f"the disk is full: building {top} needs room under {shelf} (PLEXUS_BUILD chooses another place)"
+            ) from None
+        raise
+
+
+def _save_log(work: Path, top: str, key: str) -> str:
+    """Keep the log of a build that failed; says where."""
+    log = work / "build.log"
+    if not log.exists():
+        return ""
+    logs = build_root() / "logs"
+    logs.mkdir(parents=True, exist_ok=True)
+    kept = logs / f"{top}-{key}.log"
+    shutil.copy(log, kept)
+    return f"\nthe whole log is {kept}"

@@ -1,0 +1,242 @@
+"""Verilog to a running model: Verilator, then the C++ compiler, all inside one folder.
+
+Two kinds: `cocotb` is a program with cocotb's interface inside, `native` a shared library with the
+C++ files of a driver. What is the same for every design (Verilator's runtime, our C++ cells) is
+compiled once and kept under build/objects.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import cocotb_tools.config
+
+from rtl.emit.verilog import Emitted
+from sim.errors import PlexusError
+from sim.progress import Progress
+from sim.toolchain import MAKE_VARIABLES, build_root, compiler, environment, tool_versions, verilator_root
+
+__all__ = ["BuildError", "Port", "compile_model", "compile_object", "ports_of", "read_ports"]
+
+CELL_FLAGS = ("-O3", "-ffp-contract=off", "-std=c++17", "-fPIC")
+"""For the C++ of cells: never fused or reordered behind our back, for the bits must be right."""
+
+_WIDTH = re.compile(r"^\s*(input|output)\s+(?:wire\s+|reg\s+)?(?:signed\s+)?(?:\[(\d+):0\]\s+)?(\w+)\s*;", re.M)
+_DISK_FULL = "No space left on device"
+
+
+class BuildError(PlexusError):
+    """A model that could not be built; the text ends with the last lines of the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A port of the top module; `direction` is input or output."""
+
+    name: str
+    direction: str
+    width: int
+
+
+def ports_of(emitted: Emitted) -> list[Port]:
+    """The ports of the top module, in the order of the text."""
+    return [Port(name, way, int(high or 0) + 1) for way, high, name in _WIDTH.findall(emitted.ports())]
+
+
+def read_ports(path: Path) -> list[Port]:
+    """What compile_model left in ports.json."""
+    return [Port(*entry) for entry in json.loads(path.read_text())]
+
+
+def _cpp_name(name: str) -> str:
+    """The name Verilator gives the member of the model class."""
+    return name.replace("__", "___05F")
+
+
+def _header(ports: Iterable[Port]) -> str:
+    """For a driver: one macro that lists every port as X(name, C++ name, direction, width)."""
+    lines = ["#pragma once", "#define PLEXUS_INPUT 0", "#define PLEXUS_OUTPUT 1"]
+    lines += [f"#define PLEXUS_HAS_{p.name} {p.width}" for p in ports]
+    lines.append("#define PLEXUS_PORTS(X) \\")
+    lines += [
+        f"  X({p.name}, {_cpp_name(p.name)}, PLEXUS_{p.direction.upper()}, {p.width}) \\" for p in ports
+    ]
+    return "\n".join(lines) + "\n\n"
+
+
+def _config(emitted: Emitted, ports: Iterable[Port], kind: str) -> str:
+    """Verilator's control file: what cocotb may see, and what is compiled by itself.
+
+    Only the ports are public: making all signals public costs 40 % of a core's speed.
+    """
+    lines = ["`verilator_config"]
+    if kind == "cocotb":
+        lines += [f'public_flat_rw -module "{emitted.top}" -var "{p.name}"' for p in ports]
+    lines += [f'hier_block -module "{name}"' for name in emitted.hier_blocks]
+    return "\n".join(lines) + "\n"
+
+
+def _run(command: Sequence[str], folder: Path, log: Path, progress: Progress, what: str) -> None:
+    """One tool, its words into `log`. It and its children end with us."""
+    with log.open("a") as out:
+        out.write("$ " + " ".join(command) + "\n")
+        out.flush()
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            while True:
+                try:
+                    code = process.wait(timeout=0.25)
+                    break
+                except subprocess.TimeoutExpired:
+                    progress.tick()
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            raise
+    if code:
+        text = log.read_text(errors="replace")
+        if _DISK_FULL in text:
+            raise OSError(28, _DISK_FULL, str(folder))
+        errors = [line for line in text.splitlines() if "error" in line.lower()][:5]
+        tail = text.splitlines()[-12:]
+        shown = "\n".join(dict.fromkeys([*errors, *tail]))
+        raise BuildError(f"{what} failed with code {code}:\n{shown}")
+
+
+def compile_object(
+    source: Path, flags: Sequence[str], log: Path, progress: Progress, includes: Sequence[Path] = ()
+) -> Path:
+    """One C++ file to an object that is kept by content. Returns its path."""
+    command = [compiler(), *flags, *(f"-I{i}" for i in includes)]
+    preprocessed = subprocess.run(
+        [*command, "-E", "-P", str(source)], env=environment(), capture_output=True, check=False
+    )
+    if preprocessed.returncode:
+        raise BuildError(f"{source.name} failed to compile:\n{preprocessed.stderr.decode(errors='replace')}")
+    stat = os.stat(command[0])
+    seed = "\0".join([*command, str(stat.st_size), str(stat.st_mtime_ns)]).encode()
+    key = hashlib.sha256(seed + preprocessed.stdout).hexdigest()[:24]
+    kept = build_root() / "objects" / f"{source.stem}-{key}.o"
+    if not kept.exists():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        temporary = kept.with_suffix(f".{os.getpid()}.tmp")
+        try:
+            _run(
+                [*command, "-c", str(source), "-o", str(temporary)],
+                log.parent, log, progress, f"compiling {source.name}",
+            )
+            temporary.replace(kept)
+        finally:
+            temporary.unlink(missing_ok=True)
+    return kept
+
+
+def _runtime(folder: Path, kind: str, waves: bool) -> Path:
+    """The folder that keeps objects of Verilator's runtime for builds with these flags."""
+    stat = os.stat(compiler())
+    parts = [kind, waves, compiler(), stat.st_size, stat.st_mtime_ns, tool_versions()["verilator"], MAKE_VARIABLES]
+    key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+    return build_root() / "objects" / f"runtime-{key}"
+
+
+def _lend_runtime(kept: Path, obj: Path) -> None:
+    """Put what is kept into a fresh build folder, so that make finds it done."""
+    if kept.is_dir():
+        for o in kept.glob("*.o"):
+            shutil.copy(o, obj / o.name)
+
+
+def _keep_runtime(kept: Path, obj: Path) -> None:
+    """Keep the runtime's objects of a finished build. Only what does not see the design's header."""
+    kept.mkdir(parents=True, exist_ok=True)
+    for o in obj.glob("verilated*.o"):
+        if not (kept / o.name).exists():
+            temporary = kept / f"{o.name}.{os.getpid()}"
+            shutil.copy(o, temporary)
+            temporary.replace(kept / o.name)
+
+
+def compile_model(
+    folder: Path,
+    emitted: Emitted,
+    kind: str,
+    *,
+    extra_cpp: Sequence[Path] = (),
+    waves: bool = False,
+    progress: Progress,
+) -> str:
+    """Build `emitted` in `folder`; returns the name of the program or library in it.
+
+    Leaves top.v, top.vlt, ports.json, ports.h, build.log. `extra_cpp` (native kind) may include
+    "Vtop.h" and "ports.h" and whatever lies beside them.
+    """
+    log = folder / "build.log"
+    ports = ports_of(emitted)
+    (folder / "top.v").write_text(emitted.text)
+    (folder / "top.vlt").write_text(_config(emitted, ports, kind))
+    (folder / "ports.json").write_text(json.dumps([[p.name, p.direction, p.width] for p in ports]))
+    (folder / "ports.h").write_text(_header(ports))
+
+    include = verilator_root() / "include"
+    progress.stage("cells")
+    cells = [
+        compile_object(s, CELL_FLAGS, log, progress, [include, include / "vltstd", s.parent])
+        for s in emitted.sources
+        if s.suffix == ".cpp"
+    ]
+    verilog = [str(s) for s in emitted.sources if s.suffix in (".sv", ".v")]
+
+    progress.stage("verilate")
+    hier = bool(emitted.hier_blocks)
+    name = "top" if kind == "cocotb" else "libtop.so"
+    command = [
+        "perl", str(verilator_root() / "bin" / "verilator"),
+        "--cc", "--exe", "-Mdir", "obj", "--top-module", emitted.top, "--prefix", "Vtop", "-o", f"../{name}",
+        "-Wno-fatal", "-Wno-lint", "-Wno-style", "--no-timing", "--timescale", "1ns/1ps",
+    ]  # fmt: skip
+    command += ["--hierarchical"] if hier else []
+    command += ["--trace-vcd"] if waves else []
+    if kind == "cocotb":
+        libs = cocotb_tools.config.libs_dir
+        share = cocotb_tools.config.share_dir
+        command += ["--vpi", "-LDFLAGS", f"-Wl,-rpath,{libs} -L{libs} -lcocotbvpi_verilator"]
+        command += [str(share / "lib" / "verilator" / "verilator.cpp")]
+    else:
+        command += ["-CFLAGS", f"-fPIC -I{folder}", "-LDFLAGS", "-shared -Wl,-Bsymbolic"]
+        command += [str(s) for s in extra_cpp]
+        command += [f"-I{s.parent}" for s in extra_cpp[:1]]
+    command += [*map(str, cells), "top.vlt", *verilog, "top.v"]
+    _run(command, folder, log, progress, "Verilator")
+
+    progress.stage("compile")
+    runtime = _runtime(folder, kind, waves)
+    obj = folder / "obj"
+    _lend_runtime(runtime, obj)
+    cxx = compiler()
+    variables = {**MAKE_VARIABLES, "CXX": cxx, "LINK": cxx}
+    make = ["make", "-j2", "-C", "obj", "-f", "Vtop_hier.mk" if hier else "Vtop.mk"]
+    _run([*make, *(f"{k}={v}" for k, v in variables.items())], folder, log, progress, "compiling the model")
+    if not (folder / name).exists():
+        raise BuildError(f"make left no {name} in {folder}")
+    if not hier:
+        _keep_runtime(runtime, obj)
+    shutil.rmtree(obj, ignore_errors=True)
+    with log.open("a") as out:
+        out.write(f"done {time.strftime('%Y-%m-%d %H:%M:%S')}\n")
+    return name

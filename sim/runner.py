@@ -1,0 +1,214 @@
+"""One run of a cocotb bench on a built model, and what came of it.
+
+The only importer of cocotb_tools.runner. It repairs three things: a run in which no test ran counts
+as a failure of the run, a failing test does not end the Python that started it, and each run has a
+folder of its own.
+"""
+
+import contextlib
+import fcntl
+import io
+import json
+import logging
+import os
+import re
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from cocotb_tools.runner import Verilator
+
+from rtl.contract.config import Config
+from sim.build import build
+from sim.errors import PlexusError
+from sim.manifest import MANIFEST_VARIABLE, Manifest
+from sim.toolchain import ROOT, activate, build_root
+
+__all__ = ["BenchError", "Case", "Verdict", "run_bench", "verdict_of"]
+
+
+class BenchError(PlexusError):
+    """A bench that gave no verdict (it crashed, or nothing ran), or one that failed and had to pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One cocotb test. `message` is empty when it passed."""
+
+    name: str
+    seconds: float
+    message: str
+
+    @property
+    def ok(self) -> bool:
+        """It passed."""
+        return not self.message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What a run of a bench says."""
+
+    bench: str
+    seed: int
+    plant: int
+    cases: tuple[Case, ...]
+    folder: Path
+
+    @property
+    def ran(self) -> int:
+        """Tests that ran."""
+        return len(self.cases)
+
+    @property
+    def failed(self) -> int:
+        """Tests that failed."""
+        return sum(not c.ok for c in self.cases)
+
+    @property
+    def ok(self) -> bool:
+        """Something ran and nothing failed."""
+        return self.ran > 0 and self.failed == 0
+
+    @property
+    def first(self) -> str:
+        """Name and message of the first failing test, or nothing."""
+        return next((f"{c.name}: {c.message}" for c in self.cases if not c.ok), "")
+
+    def require(self) -> "Verdict":
+        """Itself if all passed. Errors: BenchError with the first failure and where the log is."""
+        if not self.ok:
+            names = ", ".join(c.name for c in self.cases if not c.ok)
+            raise BenchError(
+                f"{self.bench} seed {self.seed}: {self.failed} of {self.ran} tests failed ({names})\n"
+                f"{self.first}\nlog: {self.folder / 'run.log'}"
+            )
+        return self
+
+
+def verdict_of(results: Path, *, bench: str = "", seed: int = 0, plant: int = 0) -> Verdict:
+    """Read a JUnit file. Errors: BenchError when nothing ran."""
+    cases: list[Case] = []
+    for case in ElementTree.parse(results).iter("testcase"):
+        if case.find("skipped") is not None:
+            continue
+        bad = case.find("failure")
+        if bad is None:
+            bad = case.find("error")
+        message = ""
+        if bad is not None:
+            text = bad.get("message") or bad.text or "failed"
+            kind = bad.get("type") or bad.get("error_type") or ""
+            message = f"{kind}: {text}" if kind and not text.startswith(kind) else text
+        cases.append(Case(case.get("name", "?"), float(case.get("time", 0)), message))
+    if not cases:
+        raise BenchError(f"no test ran in {bench or results.name}: a filter matched nothing, or no test is there")
+    return Verdict(bench=bench, seed=seed, plant=plant, cases=tuple(cases), folder=results.parent)
+
+
+def _tail(log: Path, lines: int = 25) -> str:
+    return "\n".join(log.read_text(errors="replace").splitlines()[-lines:]) if log.exists() else "(no log)"
+
+
+def run_bench(
+    top: str,
+    bench: str,
+    cfg: Config,
+    *,
+    seed: int = 1,
+    plant: int = 0,
+    planted: bool = False,
+    options: Mapping[str, Any] | None = None,
+    testcase: str | None = None,
+    waves: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Verdict:
+    """Build `top` if needed and run the cocotb module `bench` on it.
+
+    planted: use the build with planted faults; implied by a `plant` other than 0. testcase: only tests
+    of that name. waves: write a VCD there. The run's folder is build/<top>/<hash>/run-<bench>-...;
+    a second run of the same waits for the first.
+    Errors: BenchError when there is no verdict; a verdict with failures is returned, not raised.
+    """
+    activate()
+    planted = planted or plant != 0
+    built = build(top, cfg, kind="cocotb", options=options, planted=planted, waves=waves is not None)
+    label = f"{bench.rpartition('.')[2]}-s{seed}-p{plant}" + (f"-{testcase}" if testcase else "")
+    label = re.sub(r"[^\w.-]", "_", label)
+    folder = built.folder / f"run-{label}"
+    with (built.folder / f".{label}.lock").open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        manifest = Manifest(
+            top=top, config=cfg, options=dict(options or {}), plant=plant, planted=planted, seed=seed, folder=folder
+        )
+        manifest.write(folder / "manifest.json")
+        results = folder / "results.xml"
+        log = folder / "run.log"
+        _simulate(built.binary, bench, folder, seed, testcase, waves, dict(environment or {}))
+        if not results.exists():
+            raise BenchError(f"{bench} seed {seed} on {top} ended without a verdict:\n{_tail(log)}\nlog: {log}")
+        verdict = verdict_of(results, bench=bench, seed=seed, plant=plant)
+        if plant == 0:  # planted faults must fail, so they are no news for a report
+            kept = build_root() / "results"
+            kept.mkdir(parents=True, exist_ok=True)
+            shutil.copy(results, kept / f"{top}-{built.key[:8]}-{label}.xml")
+    return verdict
+
+
+def _simulate(
+    binary: Path,
+    bench: str,
+    folder: Path,
+    seed: int,
+    testcase: str | None,
+    waves: Path | None,
+    more: Mapping[str, str],
+) -> None:
+    """Start the simulator through cocotb's runner; whether it failed is read from its results."""
+    if str(ROOT) not in sys.path:
+        sys.path.insert(0, str(ROOT))  # the runner hands sys.path to the simulator's Python
+    runner = Verilator()
+    runner.log.setLevel(logging.CRITICAL)
+    environment = {
+        MANIFEST_VARIABLE: str(folder / "manifest.json"),
+        "COCOTB_ANSI_OUTPUT": "0",
+        "HYPOTHESIS_STORAGE_DIRECTORY": str(build_root() / "hypothesis"),
+        **more,
+    }
+    with _without("PYTEST_CURRENT_TEST", "MAKEFLAGS", "MAKELEVEL"), contextlib.redirect_stdout(io.StringIO()):
+        with contextlib.suppress(SystemExit, RuntimeError):
+            runner.test(
+                test_module=bench,
+                hdl_toplevel="top",
+                hdl_toplevel_lang="verilog",
+                build_dir=binary.parent,
+                test_dir=folder,
+                results_xml=str(folder / "results.xml"),
+                log_file=folder / "run.log",
+                seed=seed,
+                testcase=testcase,
+                waves=waves is not None,
+                test_args=["--trace-file", str(Path(waves).resolve())] if waves else [],
+                extra_env=environment,
+            )
+
+
+@contextlib.contextmanager
+def _without(*names: str) -> Any:
+    """The process environment without these variables for a while."""
+    saved = {n: os.environ.pop(n) for n in names if n in os.environ}
+    try:
+        yield
+    finally:
+        os.environ.update(saved)
+
+
+def load_results(folder: Path) -> list[dict[str, Any]]:
+    """Coverage files that the runs of a build folder left."""
+    return [json.loads(p.read_text()) for p in sorted(folder.glob("**/coverage-*.json"))]

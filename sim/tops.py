@@ -1,0 +1,47 @@
+"""What can be built: names of tops and where their components come from.
+
+A factory is a text "module:Class", resolved when it is needed, so that benches' own tops under verif/
+can be named here without importing them. It is called with `cfg` if it has such a parameter, with the
+build's options by name, and with `plant` in a planted build.
+"""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sim.errors import PlexusError
+
+__all__ = ["TOPS", "Top", "factory", "top"]
+
+
+@dataclass(frozen=True, slots=True)
+class Top:
+    """A component that can be built alone. `options` lists the keywords its factory understands."""
+
+    name: str
+    factory: str
+    doc: str
+    options: tuple[str, ...] = ()
+
+
+TOPS: dict[str, Top] = {
+    t.name: t
+    for t in (
+        # one line each, sorted by name
+        Top("fifo", "rtl.base.fifo:Fifo", "stream storage", ("shape", "depth")),
+    )
+}
+
+
+def top(name: str) -> Top:
+    """The top of that name. Errors: PlexusError that lists the names."""
+    if name not in TOPS:
+        raise PlexusError(f"there is no top {name!r}; there are {', '.join(sorted(TOPS))}")
+    return TOPS[name]
+
+
+def factory(t: Top) -> Callable[..., Any]:
+    """Import what `t` names."""
+    module, _, attribute = t.factory.partition(":")
+    return getattr(importlib.import_module(module), attribute)

@@ -1,0 +1,1 @@
+"""Signals to transactions and back; the only place where benches touch a signal."""

@@ -1,0 +1,61 @@
+"""What every bench starts with: configuration, seed, planted fault, clock, reset."""
+
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import cocotb
+import numpy as np
+from cocotb.clock import Clock
+from cocotb.triggers import ClockCycles, RisingEdge
+
+from sim.manifest import MANIFEST_VARIABLE, Manifest
+
+__all__ = ["Bench", "manifest"]
+
+
+@cache
+def manifest() -> Manifest:
+    """What this run was started for."""
+    return Manifest.read(Path(os.environ[MANIFEST_VARIABLE]))
+
+
+class Bench:
+    """One test's view of the device under test.
+
+    `cfg`, `options`, `plant`: what was built; `rng`: random numbers of this test, the same for the same
+    seed; `clk`: the handle to wait on, the only one (edges of derived clocks are seen too late).
+    """
+
+    def __init__(self, dut: Any):
+        m = manifest()
+        self.dut = dut
+        self.manifest = m
+        self.cfg = m.config
+        self.options = m.options
+        self.plant = m.plant
+        self.rng = np.random.default_rng(cocotb.RANDOM_SEED)
+        self.clk = getattr(dut, "clk", None)
+        self.edge = RisingEdge(self.clk) if self.clk is not None else None
+
+    async def start(self, *, reset_cycles: int = 2) -> None:
+        """Choose the planted fault, start the clock, reset. Set idle inputs before. Leaves right after
+        a rising edge."""
+        if hasattr(self.dut, "plant"):
+            self.dut.plant.value = self.plant
+        if self.clk is None:
+            return
+        Clock(self.clk, 2, "ns", impl="gpi").start()
+        await self.reset(reset_cycles)
+
+    async def reset(self, cycles: int = 2) -> None:
+        """Reset for some cycles."""
+        self.dut.rst.value = 1
+        await ClockCycles(self.clk, cycles)
+        self.dut.rst.value = 0
+        await RisingEdge(self.clk)
+
+    async def cycles(self, count: int) -> None:
+        """Let some cycles pass."""
+        await ClockCycles(self.clk, count)

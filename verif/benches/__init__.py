@@ -1,0 +1,1 @@
+"""cocotb benches, one for each unit, in the folders of rtl/."""

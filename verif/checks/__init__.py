@@ -1,0 +1,1 @@
+"""What benches measure themselves by: coverage and comparison."""
