@@ -1,0 +1,158 @@
+"""Access patterns in hardware: one element address a cycle, by additions only."""
+
+from amaranth.hdl import Array, Module, Mux, Signal, Value, ValueLike
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from rtl.base.layouts import INSTRUCTION_LAYOUT, PATTERN_LAYOUT
+from rtl.base.plant import planted
+from rtl.contract.config import Config
+from rtl.contract.formats import FORMATS
+from rtl.contract.isa import DIMENSIONS, INSTRUCTION, PATTERN
+
+__all__ = ["PatternWalker", "operand", "partition_mask"]
+
+
+def operand(word: data.View, name: str) -> data.View:
+    """The access pattern `name` (src0, src1 or dst) of an instruction word."""
+    assert word.shape() == INSTRUCTION_LAYOUT
+    at = INSTRUCTION.offset(f"{name}_offset")
+    return data.View(PATTERN_LAYOUT, word.as_value()[at : at + PATTERN.width])
+
+
+def partition_mask(start: Value, count: Value, width: int) -> Value:
+    """Bit p is 1 if start <= p < start + count, for p below `width`."""
+    ones = ((1 << count) - 1)[:width]
+    return (ones << start)[:width]
+
+
+class PatternWalker(wiring.Component):
+    """Walks an access pattern: byte offsets in the partition, one element a step.
+
+    `command` takes a pattern that issue has checked; `valid` says that `address` is an element, `last`
+    that it is the final one, `step` (only with valid) goes on. `next_address` is what follows if it is
+    not the last.
+    Timing: forwards, the first element is there in the cycle after the command, and a command is taken
+    in the cycle of the last step, so that patterns follow each other without a gap. `reverse` walks
+    from the last element to the first and needs some cycles to find it: the bits of each count.
+    No multiplier: every dimension keeps the address where it stands; a step adds one stride to the
+    innermost unfinished dimension and the finer ones start again from there.
+    """
+
+    FAULTS = {
+        1: "the second dimension's stride is forgotten",
+        2: "the last element of a pattern with more than one dimension is left out",
+    }
+
+    def __init__(self, cfg: Config, *, reverse: bool = False, plant: ValueLike = 0):
+        self.bits = ceil_log2(max(cfg.sbuf.partition_bytes, cfg.psum.partition_bytes))
+        self.reverse = reverse
+        self.plant = plant
+        super().__init__(
+            {
+                "command": In(stream.Signature(PATTERN_LAYOUT)),
+                "valid": Out(1),
+                "address": Out(self.bits),
+                "next_address": Out(self.bits),
+                "last": Out(1),
+                "step": In(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        pattern = self.command.payload
+        dims = range(DIMENSIONS)
+        base = [Signal(self.bits, name=f"base{k}") for k in dims]
+        stride = [Signal(self.bits, name=f"stride{k}") for k in dims]  # bytes; negated in reverse
+        most = [Signal(16, name=f"most{k}") for k in dims]  # count - 1
+        left = [Signal(16, name=f"left{k}") for k in dims]
+
+        size_log2 = Signal(2)
+        with m.Switch(pattern.dtype):
+            for fmt in FORMATS.values():
+                with m.Case(fmt.code):
+                    m.d.comb += size_log2.eq({0: 0, 1: 0, 2: 1, 4: 2}[fmt.bytes])
+
+        done = [left[k] == 0 for k in dims]
+        following = Signal(self.bits)
+        m.d.comb += [
+            self.address.eq(base[0]),
+            self.next_address.eq(following),
+            self.last.eq(done[0] & done[1] & done[2] & done[3]),
+            self.command.ready.eq(~self.valid | (self.step & self.last)),
+        ]
+        early = Signal()  # planted: one element before the end counts as the end
+        m.d.comb += early.eq(planted(self.plant, 2) & (left[0] == 1) & done[1] & done[2] & done[3] & (most[1] != 0))
+        with m.If(early):
+            m.d.comb += self.last.eq(1)
+
+        advance = self.valid & self.step
+        finer: Value | int = 1  # all finer dimensions are at their end
+        for k in dims:
+            here = Signal(name=f"here{k}")
+            m.d.comb += here.eq(finer & ~done[k])
+            with m.If(here):
+                m.d.comb += following.eq(base[k] + stride[k])
+                if k == 1:
+                    with m.If(planted(self.plant, 1)):
+                        m.d.comb += following.eq(base[k])
+                with m.If(advance):
+                    m.d.sync += left[k].eq(left[k] - 1)
+                    m.d.sync += [base[j].eq(following) for j in range(k + 1)]
+                    m.d.sync += [left[j].eq(most[j]) for j in range(k)]
+            finer = finer & done[k]
+
+        live = Signal()
+        m.d.comb += self.valid.eq(live)
+        with m.If(advance & self.last):
+            m.d.sync += live.eq(0)
+
+        if self.reverse:
+            self._seek(m, live, base, stride, most, left)
+        with m.If(self.command.valid & self.command.ready):
+            for k in dims:
+                step_bytes = (pattern[f"step{k}"] << size_log2)[: self.bits]
+                m.d.sync += [
+                    stride[k].eq(-step_bytes if self.reverse else step_bytes),
+                    most[k].eq(pattern[f"count{k}"] - 1),
+                    left[k].eq(pattern[f"count{k}"] - 1),
+                    base[k].eq(pattern.offset),
+                ]
+            if not self.reverse:
+                m.d.sync += live.eq(1)
+        return m
+
+    def _seek(
+        self,
+        m: Module,
+        live: Signal,
+        base: list[Signal],
+        stride: list[Signal],
+        most: list[Signal],
+        left: list[Signal],
+    ) -> None:
+        """Add (count - 1) * step of every dimension to the start, one bit of a count a cycle."""
+        seeking = Signal()
+        dim = Signal(range(DIMENSIONS))
+        factor = Signal(16)
+        addend = Signal(self.bits)
+        found = Signal(self.bits)
+        accept = self.command.valid & self.command.ready
+        m.d.comb += found.eq(base[0] - Mux(factor[0], addend, 0))  # strides are negated
+        with m.If(seeking):
+            m.d.comb += self.command.ready.eq(0)
+            m.d.sync += [factor.eq(factor >> 1), addend.eq(addend << 1)]
+            m.d.sync += [b.eq(found) for b in base]
+            with m.If(factor[1:] == 0):
+                coming = Signal(range(DIMENSIONS))
+                m.d.comb += coming.eq(dim + 1)
+                m.d.sync += [dim.eq(coming), factor.eq(Array(most)[coming]), addend.eq(Array(stride)[coming])]
+                with m.If(dim == DIMENSIONS - 1):
+                    m.d.sync += [seeking.eq(0), live.eq(1)]
+        prepared = Signal()  # the cycle after a command: its fields are in the registers
+        m.d.sync += prepared.eq(accept)
+        with m.If(prepared):
+            m.d.comb += self.command.ready.eq(0)
+            m.d.sync += [seeking.eq(1), dim.eq(0), factor.eq(most[0]), addend.eq(stride[0])]
