@@ -5,9 +5,9 @@ says which one is active. The product passes 0 and synthesis removes them; a ben
 input of its top and must go red for every number.
 """
 
-from amaranth.hdl import Const, Value, ValueLike
+from amaranth.hdl import Const, Mux, Value, ValueLike
 
-__all__ = ["planted"]
+__all__ = ["passed_on", "planted"]
 
 
 def planted(plant: ValueLike, number: int) -> Value:
@@ -15,3 +15,13 @@ def planted(plant: ValueLike, number: int) -> Value:
     if isinstance(plant, int):
         return Const(int(plant == number), 1)
     return Value.cast(plant) == number
+
+
+def passed_on(plant: ValueLike, *numbers: int) -> ValueLike:
+    """The plant of a part whose faults 1, 2, ... are the whole's faults `numbers`; 0 in the product."""
+    if isinstance(plant, int):
+        return numbers.index(plant) + 1 if plant in numbers else 0
+    chosen: ValueLike = Const(0, len(numbers).bit_length())
+    for i, number in enumerate(numbers, 1):
+        chosen = Mux(planted(plant, number), i, chosen)
+    return chosen
