@@ -17,8 +17,9 @@
 #include "svdpi.h"
 #include "verilated_syms.h"
 
-// Exported by rtl/cells/plexus_ram.sv, if the design has one.
+// Exported by rtl/cells/plexus_ram.sv, if the design has one; svSetScope comes with any DPI function.
 extern "C" {
+svScope svSetScope(const svScope) __attribute__((weak));
 int plexus_ram_width() __attribute__((weak));
 int plexus_ram_depth() __attribute__((weak));
 int plexus_ram_peek(int row, int word) __attribute__((weak));

@@ -1,0 +1,264 @@
+"""The C functions of driver.cpp and stream.cpp, as Python calls on NumPy arrays."""
+
+import ctypes
+from collections.abc import Sequence
+from ctypes import POINTER, c_char_p, c_double, c_int, c_uint32, c_uint64, c_void_p
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from rtl.contract.config import Config
+from sim.errors import PlexusError
+
+__all__ = ["DRIVER_SOURCES", "HbmCounters", "NativeCore", "RETIRED", "Reason", "STREAM_SOURCES", "stream"]
+
+_HERE = Path(__file__).resolve().parent
+
+DRIVER_SOURCES = (_HERE / "driver.cpp", _HERE / "hbm.cpp")
+"""C++ of a core's model: build(..., kind="native", extra_cpp=DRIVER_SOURCES)."""
+
+STREAM_SOURCES = (_HERE / "stream.cpp",)
+"""C++ of a unit's model that arrays are streamed through."""
+
+RETIRED = np.dtype([("cycle", "<u8"), ("sequence", "<u4"), ("queue", "<u2"), ("cause", "<u2")])
+"""A retire record, as the driver stores it."""
+
+
+class Reason(IntEnum):
+    """Why a slice of a run ended (driver.cpp has the same numbers)."""
+
+    LIMIT = 0
+    DONE = 1
+    FAULT = 2
+    STUCK = 3
+    TIME = 4
+    PROTOCOL = 5
+    FATAL = 6
+
+
+class _Counters(ctypes.Structure):
+    _fields_ = [
+        (name, c_uint64)
+        for name in (
+            "read_bursts",
+            "read_beats",
+            "write_bursts",
+            "write_beats",
+            "written_bytes",
+            "refused_cycles",
+        )
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HbmCounters:
+    """What the HBM model saw. `refused_cycles`: a beat was due and found no bandwidth."""
+
+    read_bursts: int
+    read_beats: int
+    write_bursts: int
+    write_beats: int
+    written_bytes: int
+    refused_cycles: int
+
+
+_DRIVER: dict[str, tuple[object, list[object]]] = {
+    "px_error": (c_char_p, []),
+    "px_create": (c_void_p, [POINTER(c_uint64), c_uint64, c_char_p]),
+    "px_destroy": (None, [c_void_p]),
+    "px_reset": (c_int, [c_void_p, c_uint64]),
+    "px_load": (c_int, [c_void_p, c_uint64, c_void_p, c_uint64]),
+    "px_read": (c_int, [c_void_p, c_uint64, c_void_p, c_uint64]),
+    "px_host_write": (c_int, [c_void_p, c_uint32, c_uint64]),
+    "px_host_read": (c_int, [c_void_p, c_uint32, POINTER(c_uint64)]),
+    "px_run": (c_int, [c_void_p, c_uint64, c_uint64, c_uint64]),
+    "px_cycle": (c_uint64, [c_void_p]),
+    "px_seconds": (c_double, [c_void_p]),
+    "px_retired": (c_uint64, [c_void_p]),
+    "px_retire_log": (c_uint64, [c_void_p, c_void_p, c_uint64, c_uint64]),
+    "px_hbm_counters": (None, [c_void_p, POINTER(_Counters)]),
+    "px_rams": (c_uint64, [c_void_p, c_void_p, c_uint64]),
+    "px_ram_shape": (c_int, [c_void_p, c_char_p, POINTER(c_uint64), POINTER(c_uint64)]),
+    "px_ram_read": (c_int, [c_void_p, c_char_p, c_uint64, c_uint64, c_void_p]),
+}
+_STREAM: dict[str, tuple[object, list[object]]] = {
+    "px_error": (c_char_p, []),
+    "px_stream": (
+        c_int,
+        [
+            c_uint64,
+            c_uint64,
+            c_uint64,
+            c_uint64,
+            POINTER(c_char_p),
+            POINTER(c_void_p),
+            POINTER(c_uint64),
+            POINTER(c_uint64),
+        ],
+    ),
+}
+
+
+def _open(path: Path, functions: dict[str, tuple[object, list[object]]]) -> ctypes.CDLL:
+    library = ctypes.CDLL(str(path))
+    for name, (result, arguments) in functions.items():
+        function = getattr(library, name)
+        function.restype = result
+        function.argtypes = arguments
+    return library
+
+
+class NativeCore:
+    """A core's model with its HBM, in reset until `reset`. A context manager: leaving frees it.
+
+    waves: a VCD file, for a build with waves. Errors: PlexusError with the driver's sentence.
+    """
+
+    def __init__(self, library: Path, cfg: Config, *, waves: Path | None = None, retire_limit: int = 1 << 20):
+        self._lib = _open(library, _DRIVER)
+        numbers = (c_uint64 * 5)(
+            cfg.hbm.ports,
+            cfg.hbm.port_bytes,
+            cfg.hbm.bytes_per_cycle,
+            cfg.latency_cycles,
+            cfg.hbm.capacity_mib << 20,
+        )
+        path = str(waves).encode() if waves else b""
+        self._core: int | None = self._lib.px_create(numbers, retire_limit, path)
+        if not self._core:
+            raise PlexusError(self._error())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Free the model and its HBM; writes the waves out."""
+        if self._core:
+            self._lib.px_destroy(self._core)
+            self._core = None
+
+    def _error(self) -> str:
+        return self._lib.px_error().decode()
+
+    def _check(self, code: int) -> None:
+        if code < 0:
+            raise PlexusError(self._error())
+
+    def reset(self, cycles: int = 16) -> None:
+        """Hold reset; the cycle count starts behind it."""
+        self._check(self._lib.px_reset(self._core, cycles))
+
+    def load(self, offset: int, data: np.ndarray) -> None:
+        """Put the bytes of `data` at `offset` of HBM. PlexusError beyond its end."""
+        data = np.ascontiguousarray(data)
+        if self._lib.px_load(self._core, offset, data.ctypes.data, data.nbytes) < 0:
+            raise PlexusError(f"{data.nbytes} bytes at {offset} lie beyond hbm.capacity_mib")
+
+    def read(self, offset: int, count: int) -> np.ndarray:
+        """`count` bytes of HBM from `offset` on, as uint8. PlexusError beyond its end."""
+        data = np.empty(count, np.uint8)
+        if self._lib.px_read(self._core, offset, data.ctypes.data, count) < 0:
+            raise PlexusError(f"{count} bytes at {offset} lie beyond hbm.capacity_mib")
+        return data
+
+    def host_write(self, address: int, value: int) -> None:
+        """Write a control register; takes one cycle."""
+        self._check(self._lib.px_host_write(self._core, address, value))
+
+    def host_read(self, address: int) -> int:
+        """Read a control register; takes two cycles."""
+        value = c_uint64()
+        self._check(self._lib.px_host_read(self._core, address, ctypes.byref(value)))
+        return value.value
+
+    def run(self, max_cycles: int, *, quiet_cycles: int = 1 << 62, milliseconds: int = 250) -> Reason:
+        """Run until something of Reason happens. `quiet_cycles` without AXI or retire activity is STUCK.
+
+        Returns after `milliseconds` at the latest, so that the caller can show progress and stop.
+        """
+        return Reason(self._lib.px_run(self._core, max_cycles, quiet_cycles, milliseconds))
+
+    @property
+    def message(self) -> str:
+        """What PROTOCOL or FATAL was about."""
+        return self._error()
+
+    @property
+    def cycle(self) -> int:
+        """Cycles since reset."""
+        return self._lib.px_cycle(self._core)
+
+    @property
+    def seconds(self) -> float:
+        """Wall time inside `run` so far: the simulation loop alone."""
+        return self._lib.px_seconds(self._core)
+
+    @property
+    def retired(self) -> int:
+        """Instructions retired so far, those beyond the log's limit too."""
+        return self._lib.px_retired(self._core)
+
+    def retire_log(self) -> np.ndarray:
+        """Retire records (RETIRED) in the order of their cycles, up to the limit."""
+        log = np.empty(self.retired, RETIRED)
+        count = self._lib.px_retire_log(self._core, log.ctypes.data, 0, len(log))
+        return log[:count]
+
+    def hbm_counters(self) -> HbmCounters:
+        """What the HBM model counted."""
+        raw = _Counters()
+        self._lib.px_hbm_counters(self._core, ctypes.byref(raw))
+        return HbmCounters(**{name: getattr(raw, name) for name, _ in raw._fields_})
+
+    def rams(self) -> list[str]:
+        """Scopes of the RAM cells of the design, sorted."""
+        size = self._lib.px_rams(self._core, None, 0) + 1
+        text = ctypes.create_string_buffer(size)
+        self._lib.px_rams(self._core, text, size)
+        return sorted(text.value.decode().split())
+
+    def ram(self, name: str) -> np.ndarray:
+        """All rows of a RAM cell, uint32 [depth, words], lowest bits first. PlexusError if there is none."""
+        width, depth = c_uint64(), c_uint64()
+        code = self._lib.px_ram_shape(self._core, name.encode(), ctypes.byref(width), ctypes.byref(depth))
+        if code < 0:
+            raise PlexusError(f"the model has no RAM {name}")
+        rows = np.empty((depth.value, -(-width.value // 32)), np.uint32)
+        self._lib.px_ram_read(self._core, name.encode(), 0, depth.value, rows.ctypes.data)
+        return rows
+
+
+def stream(
+    library: Path, latency: int, inputs: dict[str, np.ndarray], outputs: dict[str, np.ndarray]
+) -> None:
+    """Arrays through a unit: element i of every input in cycle i, its outputs `latency` cycles later.
+
+    Keys are port names. Row i of a 2-D array is one element, its first item in the lowest bits. An input
+    of length 1 holds; `outputs` are filled in place and give the number of elements.
+    Errors: PlexusError with the harness's sentence.
+    """
+    lib = _open(library, _STREAM)
+    count = len(next(iter(outputs.values())))
+    arrays: Sequence[np.ndarray] = [np.ascontiguousarray(a) for a in inputs.values()] + list(outputs.values())
+    total = len(arrays)
+    code = lib.px_stream(
+        count,
+        latency,
+        len(inputs),
+        len(outputs),
+        (c_char_p * total)(*(name.encode() for name in [*inputs, *outputs])),
+        (c_void_p * total)(*(a.ctypes.data for a in arrays)),
+        (c_uint64 * total)(*(a.nbytes // len(a) for a in arrays)),
+        (c_uint64 * total)(*(len(a) for a in arrays)),
+    )
+    if code < 0:
+        raise PlexusError(lib.px_error().decode())
