@@ -29,6 +29,15 @@ __all__ = ["BuildError", "Port", "compile_model", "compile_object", "ports_of", 
 CELL_FLAGS = ("-O3", "-ffp-contract=off", "-std=c++17", "-fPIC")
 """For the C++ of cells: never fused or reordered behind our back, for the bits must be right."""
 
+NATIVE_FLAGS = (
+    "-fPIC",
+    "-fno-gnu-unique",  # two models in one process share nothing
+    "-DVL_USER_FATAL",  # the driver turns a failure in the model into an exception
+    "-DVL_USER_STOP",
+    "-DVL_USER_FINISH",
+)
+"""For all C++ of a native model, Verilator's runtime too."""
+
 _WIDTH = re.compile(r"^\s*(input|output)\s+(?:wire\s+|reg\s+)?(?:signed\s+)?(?:\[(\d+):0\]\s+)?(\w+)\s*;", re.M)
 _DISK_FULL = "No space left on device"
 
@@ -150,7 +159,7 @@ def compile_object(
 def _runtime(folder: Path, kind: str, waves: bool) -> Path:
     """The folder that keeps objects of Verilator's runtime for builds with these flags."""
     stat = os.stat(compiler())
-    parts = [kind, waves, compiler(), stat.st_size, stat.st_mtime_ns, tool_versions()["verilator"], MAKE_VARIABLES]
+    parts = [kind, waves, compiler(), stat.st_size, stat.st_mtime_ns, tool_versions()["verilator"], MAKE_VARIABLES, NATIVE_FLAGS]
     key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
     return build_root() / "objects" / f"runtime-{key}"
 
@@ -218,7 +227,7 @@ def compile_model(
         command += ["--vpi", "-LDFLAGS", f"-Wl,-rpath,{libs} -L{libs} -lcocotbvpi_verilator"]
         command += [str(share / "lib" / "verilator" / "verilator.cpp")]
     else:
-        command += ["-CFLAGS", f"-fPIC -I{folder}", "-LDFLAGS", "-shared -Wl,-Bsymbolic"]
+        command += ["-CFLAGS", " ".join([*NATIVE_FLAGS, f"-I{folder}"]), "-LDFLAGS", "-shared -Wl,-Bsymbolic"]
         command += [str(s) for s in extra_cpp]
         command += [f"-I{s.parent}" for s in extra_cpp[:1]]
     command += [*map(str, cells), "top.vlt", *verilog, "top.v"]
