@@ -1,0 +1,127 @@
+"""Who reaches which SBUF bank in a cycle. One for the read ports, one for the write ports."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, ValueLike
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2, exact_log2
+
+from rtl.base.arbiter import Aged
+from rtl.base.memory_port import QUADRANTS, sbuf_word_bits
+from rtl.base.plant import passed_on, planted
+from rtl.contract.config import Config
+
+__all__ = ["MOVER_PATIENCE_CYCLES", "SbufArbiter", "row_bits"]
+
+MOVER_PATIENCE_CYCLES = 8
+"""A mover refused this often in a row goes first: it is served in its ninth cycle at the latest."""
+
+
+def row_bits(cfg: Config) -> int:
+    """Bits of a row address in a bank."""
+    return ceil_log2(cfg.sbuf.partition_bytes // 8 // cfg.sbuf.banks)
+
+
+class SbufArbiter(wiring.Component):
+    """Grants banks, per quadrant, to engine ports and to movers.
+
+    Engine ports: the lower its number, the higher its priority; a request is granted in all quadrants of
+    its mask or not at all, and only what is granted blocks others. A mover needs both banks of its
+    pair in its own group and takes what the engines of its quadrant leave. After
+    MOVER_PATIENCE_CYCLES refusals in a row its banks are closed to engines for the cycle; movers never
+    meet each other, so it is served then, whatever else is asked.
+
+    Timing: combinational, but for the ages. `grant` may be 1 without `valid`.
+    Arrays: [port][quadrant]; [mover]; bank bits are packed [quadrant][bank].
+    """
+
+    FAULTS = {
+        1: "an engine is granted although its last quadrant is taken",
+        2: "a mover that has waited long enough is not preferred",
+        3: "an engine refused because of an aged mover is not reported",
+    }
+
+    def __init__(self, cfg: Config, ports: int, plant: ValueLike = 0):
+        self.cfg = cfg
+        self.ports = ports
+        self.plant = plant
+        words = data.ArrayLayout(sbuf_word_bits(cfg), QUADRANTS)
+        banks = QUADRANTS * cfg.sbuf.banks
+        super().__init__(
+            {
+                "valid": In(ports),
+                "quadrants": In(data.ArrayLayout(QUADRANTS, ports)),
+                "words": In(data.ArrayLayout(words, ports)),
+                "grant": Out(ports),
+                "mover_valid": In(cfg.dma.engines),
+                "mover_pair": In(data.ArrayLayout(sbuf_word_bits(cfg) - 1, cfg.dma.engines)),
+                "mover_grant": Out(cfg.dma.engines),
+                "refused": Out(ports + cfg.dma.engines),  # engine ports, then movers
+                "use": Out(data.ArrayLayout(banks, ports)),  # banks a port has in this cycle
+                "rows": Out(data.ArrayLayout(row_bits(cfg), banks)),  # row of the engine in a bank
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        banks = self.cfg.sbuf.banks
+        bank_bits = exact_log2(banks)
+        movers = self.cfg.dma.engines
+        groups = movers // QUADRANTS  # of a quadrant
+
+        # what movers need; the banks closed to engines by the urgent ones
+        needs: list[Signal] = []
+        urgent: list[Signal] = []
+        for e in range(movers):
+            m.submodules[f"age_{e}"] = age = Aged(MOVER_PATIENCE_CYCLES, passed_on(self.plant, 2))
+            need = Signal(banks, name=f"need_{e}")
+            m.d.comb += [
+                need.eq(0b11 << (self.mover_pair[e][: bank_bits - 1] << 1)),
+                age.request.eq(self.mover_valid[e]),
+                age.grant.eq(self.mover_grant[e]),
+            ]
+            needs.append(need)
+            urgent.append(age.urgent)
+        closed = Signal(QUADRANTS * banks)
+        with m.If(Cat(urgent).any()):
+            for q in range(QUADRANTS):
+                closing = 0
+                for e in range(q * groups, (q + 1) * groups):
+                    closing |= Mux(urgent[e] & self.mover_valid[e], needs[e], 0)
+                m.d.comb += closed[q * banks : (q + 1) * banks].eq(closing)
+
+        # engines by priority
+        checked = Signal(QUADRANTS * banks)
+        m.d.comb += checked.eq(Mux(planted(self.plant, 1), (1 << (QUADRANTS - 1) * banks) - 1, -1))
+        taken = Signal(QUADRANTS * banks, name="taken_0")
+        reported = [Signal(name=f"reported_{p}") for p in range(self.ports)]
+        for p in range(self.ports):
+            want = Signal(QUADRANTS * banks, name=f"want_{p}")
+            after = Signal(QUADRANTS * banks, name=f"taken_{p + 1}")
+            for q in range(QUADRANTS):
+                with m.If(self.valid[p] & self.quadrants[p][q]):
+                    m.d.comb += want[q * banks : (q + 1) * banks].eq(1 << self.words[p][q][:bank_bits])
+            m.d.comb += [
+                self.grant[p].eq(~(want & (taken | closed) & checked).any()),
+                self.use[p].eq(Mux(self.grant[p], want, 0)),
+                after.eq(taken | self.use[p]),
+                reported[p].eq(self.valid[p] & ~self.grant[p]),
+            ]
+            with m.If(planted(self.plant, 3) & (want & closed).any()):
+                m.d.comb += reported[p].eq(0)
+            taken = after
+
+        # movers take what is left
+        for e in range(movers):
+            q = e // groups
+            m.d.comb += self.mover_grant[e].eq(~(needs[e] & taken[q * banks : (q + 1) * banks]).any())
+        m.d.comb += self.refused.eq(Cat(*reported, self.mover_valid & ~self.mover_grant))
+
+        # the row of the one engine port in a bank
+        for q in range(QUADRANTS):
+            for b in range(banks):
+                at = q * banks + b
+                row = 0
+                for p in range(self.ports):
+                    row |= Mux(self.use[p][at], self.words[p][q][bank_bits:], 0)
+                m.d.comb += self.rows[at].eq(row)
+        return m

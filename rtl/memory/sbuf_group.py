@@ -1,0 +1,158 @@
+"""The SBUF banks of the partitions of one DMA mover."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2, exact_log2
+
+from rtl.base.memory_port import sbuf_word_bits
+from rtl.base.plant import planted
+from rtl.base.ram import Ram
+from rtl.contract.config import Config
+from rtl.memory.sbuf_arbiter import row_bits
+
+__all__ = ["SbufGroup"]
+
+
+class SbufGroup(wiring.Component):
+    """Banks of P / dma.engines partitions, one RAM each: word w of a partition is row w / banks of bank w
+    mod banks, partition p of the group at bits 64p. Does what the arbiters have decided.
+
+    `read_banks`: banks that engines read, with their rows; `select{n}`: the bank of port n in the cycle
+    of its data (0: none, data are 0). `write_banks{n}`: the bank port n writes.
+    `mover_read` and `mover_write` are granted requests. Nothing here is refused.
+    """
+
+    FAULTS = {
+        1: "a mover's byte mask is ignored",
+        2: "an engine writes partitions that its mask excludes",
+        3: "a mover reads its upper 8 bytes from the first lane",
+        4: "an engine gets the bank of the request, not of the data, when a mover read too",
+    }
+
+    def __init__(self, cfg: Config, reads: int, writes: int):
+        self.cfg = cfg
+        self.reads = reads
+        self.writes = writes
+        self.lanes = cfg.partitions // cfg.dma.engines
+        banks = cfg.sbuf.banks
+        width = 64 * self.lanes
+        rows = data.ArrayLayout(row_bits(cfg), banks)
+        pair = sbuf_word_bits(cfg) - 1
+        super().__init__(
+            {
+                "plant": In(3),
+                "read_banks": In(banks),
+                "read_rows": In(rows),
+                **{f"select{n}": In(banks) for n in range(reads)},
+                **{f"data{n}": Out(width) for n in range(reads)},
+                "mover_read": In(1),
+                "mover_read_lane": In(ceil_log2(self.lanes)),
+                "mover_read_pair": In(pair),
+                "mover_read_data": Out(128),
+                **{f"write_banks{n}": In(banks) for n in range(writes)},
+                "write_rows": In(rows),
+                **{f"write_data{n}": In(width) for n in range(writes)},
+                **{f"write_bytes{n}": In(8) for n in range(writes)},
+                **{f"write_partitions{n}": In(self.lanes) for n in range(writes)},
+                "mover_write": In(1),
+                "mover_write_lane": In(ceil_log2(self.lanes)),
+                "mover_write_pair": In(pair),
+                "mover_write_data": In(128),
+                "mover_write_bytes": In(16),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        banks = self.cfg.sbuf.banks
+        pair_bits = exact_log2(banks) - 1
+        rams: list[Ram] = []
+        for b in range(banks):
+            depth = self.cfg.sbuf.partition_bytes // 8 // banks
+            m.submodules[f"bank_{b}"] = ram = Ram(64 * self.lanes, depth, 8)
+            rams.append(ram)
+
+        self._read(m, rams, pair_bits)
+        self._write(m, rams, pair_bits)
+        return m
+
+    def _read(self, m: Module, rams: list[Ram], pair_bits: int) -> None:
+        mover_row = self.mover_read_pair[pair_bits:]
+        mover_pair = self.mover_read_pair[:pair_bits]
+        for b, ram in enumerate(rams):
+            mine = self.mover_read & (mover_pair == b // 2)
+            m.d.comb += [
+                ram.read_en.eq(self.read_banks[b] | mine),
+                ram.read_address.eq(Mux(self.read_banks[b], self.read_rows[b], mover_row)),
+            ]
+
+        # the widest multiplexers of the core: one branch taken, nothing evaluated per bit
+        for n in range(self.reads):
+            select = getattr(self, f"select{n}")
+            out = getattr(self, f"data{n}")
+            for b, ram in enumerate(rams):
+                with m.If(select[b]):
+                    m.d.comb += out.eq(ram.read_data)
+
+        answer = Signal()
+        lane = Signal.like(self.mover_read_lane)
+        pair = Signal(pair_bits)
+        m.d.sync += answer.eq(self.mover_read)
+        with m.If(self.mover_read):
+            m.d.sync += [lane.eq(self.mover_read_lane), pair.eq(mover_pair)]
+        with m.If(planted(self.plant, 4) & answer):
+            m.d.comb += self.data0.eq(rams[0].read_data)
+        with m.If(answer):
+            with m.Switch(Cat(lane, pair)):
+                for k in range(len(rams) // 2):
+                    for p in range(self.lanes):
+                        here = slice(64 * p, 64 * (p + 1))
+                        with m.Case(k << len(lane) | p):
+                            m.d.comb += self.mover_read_data.eq(
+                                Cat(rams[2 * k].read_data[here], rams[2 * k + 1].read_data[here])
+                            )
+                            with m.If(planted(self.plant, 3)):
+                                m.d.comb += self.mover_read_data[64:].eq(rams[2 * k + 1].read_data[:64])
+
+    def _write(self, m: Module, rams: list[Ram], pair_bits: int) -> None:
+        masks: list[Signal] = []
+        for n in range(self.writes):
+            mask = Signal(8 * self.lanes, name=f"mask_{n}")
+            partitions = getattr(self, f"write_partitions{n}")
+            lanes = Mux(planted(self.plant, 2), ~0, partitions)[: self.lanes]
+            m.d.comb += mask.eq(Cat(Mux(lanes[p], getattr(self, f"write_bytes{n}"), 0) for p in range(self.lanes)))
+            masks.append(mask)
+
+        mover_row = self.mover_write_pair[pair_bits:]
+        halves: list[Signal] = []
+        for half in range(2):
+            mask = Signal(8 * self.lanes, name=f"mover_mask_{half}")
+            given = self.mover_write_bytes[8 * half : 8 * half + 8]
+            enabled = Mux(planted(self.plant, 1), 0xFF, given)
+            with m.Switch(self.mover_write_lane):
+                for p in range(self.lanes):
+                    with m.Case(p):
+                        m.d.comb += mask[8 * p : 8 * p + 8].eq(enabled)
+            halves.append(mask)
+
+        for b, ram in enumerate(rams):
+            mine = Signal(name=f"mover_writes_{b}")
+            engines = [getattr(self, f"write_banks{n}")[b] for n in range(self.writes)]
+            word = self.mover_write_data[64 * (b % 2) : 64 * (b % 2) + 64]
+            m.d.comb += [
+                mine.eq(self.mover_write & (self.mover_write_pair[:pair_bits] == b // 2)),
+                ram.write_en.eq(Cat(*engines).any() | mine),
+                ram.write_address.eq(Mux(mine, mover_row, self.write_rows[b])),
+            ]
+            for n, engine in enumerate(engines):
+                with m.If(engine):
+                    m.d.comb += [
+                        ram.write_data.eq(getattr(self, f"write_data{n}")),
+                        ram.write_mask.eq(masks[n]),
+                    ]
+            with m.If(mine):
+                m.d.comb += [
+                    ram.write_data.eq(word.replicate(self.lanes)),
+                    ram.write_mask.eq(halves[b % 2]),
+                ]
