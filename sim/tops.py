@@ -29,6 +29,7 @@ TOPS: dict[str, Top] = {
     t.name: t
     for t in (
         # one line each, sorted by name
+        Top("convert", "rtl.numeric.convert:Convert", "number format conversion"),
         Top("standin", "verif.benches.native.standin:StandIn", "exercises the native driver's HBM"),
         Top("fifo", "rtl.base.fifo:Fifo", "stream storage", ("shape", "depth")),
     )
