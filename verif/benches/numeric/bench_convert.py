@@ -1,0 +1,127 @@
+"""Convert: every 16-bit code to every other format, and FP32 codes around every rounding boundary."""
+
+from collections import deque
+from typing import Any
+
+import cocotb
+import numpy as np
+from cocotb.triggers import RisingEdge
+
+from rtl.contract.formats import FORMATS
+from rtl.numeric.convert import Convert
+from verif.agents.bench import Bench
+from verif.checks.coverage import Coverage
+from verif.golden.vector import container, convert
+
+NAMES = ("fp32", "bf16", "fp16")
+COVERAGE = Coverage(
+    "numeric.convert",
+    [f"{a} to {b}" for a in NAMES for b in NAMES]
+    + ["nan", "infinity", "subnormal result", "tie", "overflow", "underflow to zero", "formats change each cycle"],
+)
+
+
+async def push(bench: Bench, items: list[tuple[int, int, int]]) -> list[int]:
+    """Results of (x, src, dst), one a cycle."""
+    dut = bench.dut
+    results: list[int] = []
+    pending: deque[None] = deque()
+    edge = RisingEdge(bench.clk)
+    last = (-1, -1, -1)
+    for number in range(len(items) + Convert.LATENCY + 1):
+        if number < len(items):
+            item = items[number]
+            dut.x.value = item[0]
+            if item[1] != last[1]:
+                dut.src.value = item[1]
+            if item[2] != last[2]:
+                dut.dst.value = item[2]
+            last = item
+        await edge
+        # what was driven before this edge is at the output LATENCY edges later, before the next one
+        pending.append(None)
+        if len(pending) > Convert.LATENCY and len(results) < len(items):
+            results.append(int(dut.out.value))
+    return results
+
+
+async def check(bench: Bench, codes: np.ndarray, src: str, dst: str) -> None:
+    COVERAGE.hit(f"{src} to {dst}")
+    s, d = FORMATS[src].code, FORMATS[dst].code
+    got = np.array(await push(bench, [(int(x), s, d) for x in codes]), dtype=np.uint64)
+    wanted = convert(codes.astype(container(src)), src, dst).astype(np.uint64)
+    wrong = np.flatnonzero(got != wanted)
+    assert wrong.size == 0, (
+        f"{src} {codes[wrong[0]]:#x} to {dst}: {got[wrong[0]]:#x}, not {wanted[wrong[0]]:#x} "
+        f"({wrong.size} of {codes.size} differ)"
+    )
+
+
+def fp32_codes(rng: np.random.Generator, count: int) -> np.ndarray:
+    """Random codes, half of them close to a rounding boundary of BF16 or FP16, in the range of FP16."""
+    codes = rng.integers(0, 1 << 32, count, dtype=np.uint32)
+    near = rng.integers(0, 3, count).astype(np.uint32)
+    tail16 = rng.choice(np.array([0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF], np.uint32), count)
+    codes = np.where(near == 1, codes & np.uint32(0xFFFF0000) | tail16, codes)
+    # FP16's range and 13 places below its subnormals
+    exponent = rng.integers(127 - 27, 127 + 18, count, dtype=np.uint32) << np.uint32(23)
+    places = rng.integers(12, 24, count).astype(np.uint32)
+    low = np.left_shift(np.uint32(1), places) - np.uint32(1)
+    tail = rng.choice(np.array([0, 1, 2], np.uint32), count)
+    half = np.right_shift(low + np.uint32(1), np.uint32(1))
+    mantissa = codes & np.uint32(0x7FFFFF) & ~low | ((half + tail - np.uint32(1)) & low & np.uint32(0x7FFFFF))
+    return np.where(near == 2, codes & np.uint32(0x80000000) | exponent | mantissa, codes)
+
+
+@cocotb.test()
+async def converts_every_16_bit_code(dut: Any) -> None:
+    bench = Bench(dut)
+    await bench.start()
+    every = np.arange(1 << 16)
+    if bench.plant or bench.manifest.seed != 1:  # once is enough: nothing here is random
+        every = bench.rng.choice(every, 4096, replace=False)
+    for src in ("bf16", "fp16"):
+        for dst in NAMES:
+            await check(bench, every, src, dst)
+
+
+@cocotb.test()
+async def converts_fp32_codes(dut: Any) -> None:
+    bench = Bench(dut)
+    await bench.start()
+    specials = [0, 1, 0x7FFFFF, 0x800000, 0x7F7FFFFF, 0x7F800000, 0x7F800001, 0x7FFFFFFF, 0x7FC00000]
+    specials += [0x477FE000, 0x477FEFFF, 0x477FF000, 0x477FF001, 0x33000000, 0x33000001, 0x32FFFFFF, 0x387FFFFF]
+    codes = np.array(specials + [s | 1 << 31 for s in specials], dtype=np.uint32)
+    codes = np.concatenate([codes, fp32_codes(bench.rng, 20000)])
+    for dst in NAMES:
+        await check(bench, codes, "fp32", dst)
+        out = convert(codes, "fp32", dst).astype(np.int64)
+        fmt = FORMATS[dst]
+        magnitude = out & ((1 << (fmt.bits - 1)) - 1)
+        source = codes.astype(np.int64) & 0x7FFFFFFF
+        infinity = ((1 << fmt.exponent) - 1) << fmt.mantissa
+        COVERAGE.when(np.any(magnitude > infinity), "nan")
+        COVERAGE.when(np.any(magnitude == infinity), "infinity")
+        COVERAGE.when(np.any((magnitude == infinity) & (source < 0x7F800000)), "overflow")
+        COVERAGE.when(np.any((magnitude > 0) & (magnitude < 1 << fmt.mantissa)), "subnormal result")
+        COVERAGE.when(np.any((magnitude == 0) & (source > 0)), "underflow to zero")
+        COVERAGE.when(dst == "bf16" and np.any(source & 0xFFFF == 0x8000), "tie")
+
+
+@cocotb.test()
+async def formats_may_change_every_cycle(dut: Any) -> None:
+    bench = Bench(dut)
+    await bench.start()
+    rng = bench.rng
+    items: list[tuple[int, int, int]] = []
+    wanted: list[int] = []
+    for _ in range(5000):
+        src, dst = (NAMES[n] for n in rng.integers(0, 3, 2))
+        code = int(rng.integers(0, 1 << 32))
+        items.append((code, FORMATS[src].code, FORMATS[dst].code))  # bits above the element are rubbish
+        wanted.append(int(convert([code & ((1 << FORMATS[src].bits) - 1)], src, dst)[0]))
+    got = await push(bench, items)
+    wrong = [n for n in range(len(items)) if got[n] != wanted[n]]
+    assert not wrong, f"{items[wrong[0]]}: {got[wrong[0]]:#x}, not {wanted[wrong[0]]:#x}"
+    COVERAGE.hit("formats change each cycle")
+    COVERAGE.require_all()
