@@ -77,7 +77,10 @@ def build_image(program: Program) -> Image:
         return start
 
     queues = {
-        queue: (take(len(program.queues.get(queue, [])) * INSTRUCTION_BYTES), len(program.queues.get(queue, [])))
+        queue: (
+            take(len(program.queues.get(queue, [])) * INSTRUCTION_BYTES),
+            len(program.queues.get(queue, [])),
+        )
         for queue in Queue
     }
     rings = tuple((take(len(ring) * INSTRUCTION_BYTES), len(ring)) for ring in program.rings)

@@ -1,0 +1,78 @@
+"""Workload `gemm`: C[M, N] = A[M, K] B[K, N] with random operands.
+
+Both operands lie K-major in HBM, A transposed by the host. The operand whose columns move is the one
+that keeps the array and the vector engine least busy; if it is A, the product leaves as C^T [N, M].
+"""
+
+from typing import Any
+
+import numpy as np
+
+from firmware.kernel import Kernel, KernelError
+from firmware.kernels.products import moving_cost, products
+from firmware.numbers import decode, encode
+from firmware.program import Program
+from rtl.contract.config import Config
+
+__all__ = ["gemm", "product_metrics"]
+
+
+def product_metrics(actual: np.ndarray, reference: np.ndarray) -> dict[str, float]:
+    """Largest and mean absolute error and cosine of two real arrays of one shape."""
+    a, b = actual.astype(np.float64).ravel(), reference.astype(np.float64).ravel()
+    norm = float(np.linalg.norm(a) * np.linalg.norm(b))
+    return {
+        "max_abs_error": float(np.max(np.abs(a - b))),
+        "mean_abs_error": float(np.mean(np.abs(a - b))),
+        "cosine": float(a @ b) / norm if norm else 1.0,
+    }
+
+
+def _at_least_one(**sizes: int) -> None:
+    for name, size in sizes.items():
+        if size < 1:
+            raise KernelError(f"{name} must be at least 1, not {size}")
+
+
+def gemm(
+    cfg: Config,
+    a: np.ndarray,
+    b: np.ndarray,
+    *,
+    dtype: str = "bf16",
+    out: str = "fp32",
+    resident: bool = False,
+) -> Program:
+    """A program for the product of float32 arrays a [M, K] and b [K, N], rounded to `dtype`.
+
+    Output: tensor `c` [M, N] or `c_t` [N, M], as the notes say.
+    Errors: KernelError.
+    """
+    (m, depth), n = a.shape, b.shape[1]
+    _at_least_one(m=m, k=depth, n=n)
+    kernel = Kernel(cfg, "gemm")
+    a_bits, b_bits = encode(a.T, dtype), encode(b, dtype)
+    a_view = kernel.hbm("a_t", (depth, m), dtype, np.ascontiguousarray(a_bits))
+    b_view = kernel.hbm("b", (depth, n), dtype, np.ascontiguousarray(b_bits))
+    swapped = moving_cost(cfg, depth, [n], [m]) < moving_cost(cfg, depth, [m], [n])
+    notes = [f"the host transposes A to [K, M] = [{depth}, {m}]; B is [K, N] = [{depth}, {n}] as it is"]
+    if swapped:
+        c = kernel.hbm("c_t", (n, m), out)
+        operands = products(kernel, [b_view], [a_view], {(0, 0): c}, resident=resident)
+        notes.append(
+            f"A moves and B is stationary: C leaves as C^T [N, M] = [{n}, {m}], the host transposes it"
+        )
+    else:
+        c = kernel.hbm("c", (m, n), out)
+        operands = products(kernel, [a_view], [b_view], {(0, 0): c}, resident=resident)
+        notes.append(f"B moves and A is stationary: C leaves as [M, N] = [{m}, {n}]")
+    if resident:
+        notes.append(f"all operands are in SBUF ({operands} bytes of each partition) before the array starts")
+
+    def metrics(outputs: dict[str, np.ndarray]) -> dict[str, Any]:
+        """The result against the float64 product of the rounded operands."""
+        actual = decode(outputs["c_t"].T if swapped else outputs["c"], out)
+        exact = decode(a_bits, dtype).T.astype(np.float64) @ decode(b_bits, dtype).astype(np.float64)
+        return product_metrics(actual, exact)
+
+    return kernel.program(macs=m * n * depth, notes=notes, metrics=metrics)

@@ -1,0 +1,220 @@
+"""Views of tensors in HBM and of tiles in SBUF and PSUM: what a kernel slices and hands to engines."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from firmware.numbers import element_bytes
+from firmware.program import HbmTensor
+from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space
+
+__all__ = ["Box", "HbmView", "KernelError", "Tile", "TileView"]
+
+Box = tuple[tuple[int, int], ...]
+"""Half-open ranges, one an axis."""
+
+Index = int | slice
+
+
+class KernelError(ValueError):
+    """A kernel that breaks a rule of the language or the machine; one sentence with value and rule."""
+
+
+def _range(index: Index, size: int, what: str) -> tuple[int, int, int]:
+    """(first, count, step) of an index. Negative indices and steps are refused: they hide mistakes."""
+    if isinstance(index, slice):
+        start = 0 if index.start is None else int(index.start)
+        stop = size if index.stop is None else int(index.stop)
+        step = 1 if index.step is None else int(index.step)
+    else:
+        start, stop, step = int(index), int(index) + 1, 1
+    if step < 1 or not 0 <= start < stop <= size:
+        raise KernelError(
+            f"{what} has {size} elements along this axis; the index {start}:{stop}:{step} is not inside"
+        )
+    return start, -(-(stop - start) // step), step
+
+
+@dataclass(frozen=True, slots=True)
+class HbmView:
+    """Part of a tensor: `offset` and `strides` in elements; `box` is what it may touch, an axis each."""
+
+    tensor: HbmTensor
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: Box
+    sliced: bool = True  # the axes are still those of the tensor, so that slicing narrows the box
+
+    @property
+    def dtype(self) -> str:
+        """Number format of an element."""
+        return self.tensor.dtype
+
+    def __getitem__(self, index: Index | tuple[Index, ...]) -> "HbmView":
+        """Slices narrow an axis, integers remove it."""
+        indices = index if isinstance(index, tuple) else (index,)
+        if len(indices) > len(self.shape):
+            raise KernelError(f"{self.tensor.name} has {len(self.shape)} axes here, not {len(indices)}")
+        offset, shape, strides, box = self.offset, [], [], list(self.box)
+        keeps_axes = self.sliced
+        for axis, size in enumerate(self.shape):
+            one = indices[axis] if axis < len(indices) else slice(None)
+            start, count, step = _range(one, size, self.tensor.name)
+            offset += start * self.strides[axis]
+            if self.sliced and self.box[axis][1] - self.box[axis][0] == size:
+                low = self.box[axis][0] + start
+                box[axis] = (low, low + (count - 1) * step + 1)
+            if isinstance(one, slice):
+                shape.append(count)
+                strides.append(self.strides[axis] * step)
+            else:
+                keeps_axes = False
+        return HbmView(self.tensor, offset, tuple(shape), tuple(strides), tuple(box), keeps_axes)
+
+    def split(self, axis: int, inner: int) -> "HbmView":
+        """Cut an axis in (size / inner, inner). KernelError if `inner` does not divide it."""
+        size = self.shape[axis]
+        if inner < 1 or size % inner:
+            raise KernelError(
+                f"{self.tensor.name} has {size} elements along axis {axis}, no multiple of {inner}"
+            )
+        shape = (*self.shape[:axis], size // inner, inner, *self.shape[axis + 1 :])
+        step = self.strides[axis]
+        strides = (*self.strides[:axis], step * inner, step, *self.strides[axis + 1 :])
+        return HbmView(self.tensor, self.offset, shape, strides, self.box, False)
+
+    def permute(self, axes: Sequence[int]) -> "HbmView":
+        """The same elements with the axes in another order."""
+        if sorted(axes) != list(range(len(self.shape))):
+            raise KernelError(
+                f"{self.tensor.name} has {len(self.shape)} axes here; {tuple(axes)} is no order of them"
+            )
+        return HbmView(
+            self.tensor,
+            self.offset,
+            tuple(self.shape[a] for a in axes),
+            tuple(self.strides[a] for a in axes),
+            self.box,
+            False,
+        )
+
+    def repeat(self, count: int) -> "HbmView":
+        """A new first axis of `count` that reads the same elements each time (a source only)."""
+        return HbmView(self.tensor, self.offset, (count, *self.shape), (0, *self.strides), self.box, False)
+
+    def axes_bytes(self) -> list[tuple[int, int]]:
+        """(count, bytes to the next) of each axis, outermost first."""
+        size = element_bytes(self.dtype)
+        return [(n, s * size) for n, s in zip(self.shape, self.strides, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A named allocation: `columns` elements at byte `offset` of `partitions` partitions from `start`."""
+
+    name: str
+    space: Space
+    start: int
+    partitions: int
+    offset: int
+    columns: int
+    dtype: str
+
+    def __getitem__(self, index: Index | tuple[Index, ...]) -> "TileView":
+        """A view: the first index picks partitions (step 1), the second columns."""
+        return self.view()[index]
+
+    def view(self) -> "TileView":
+        """All of it."""
+        return TileView(self, self.start, self.partitions, self.offset, ((1, self.columns),))
+
+
+@dataclass(frozen=True, slots=True)
+class TileView:
+    """Part of a tile: partitions, first byte, and (step, count) in elements, outermost first.
+
+    A tile has one free axis; `split` makes two of it, `permute` and `repeat` order and repeat them.
+    """
+
+    tile: Tile
+    start: int
+    partitions: int
+    offset: int
+    dims: tuple[tuple[int, int], ...]
+
+    @property
+    def dtype(self) -> str:
+        """Number format of an element."""
+        return self.tile.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Partitions, then the free axes."""
+        return (self.partitions, *(count for _, count in self.dims))
+
+    @property
+    def elements(self) -> int:
+        """Elements of a partition."""
+        n = 1
+        for _, count in self.dims:
+            n *= count
+        return n
+
+    def __getitem__(self, index: Index | tuple[Index, ...]) -> "TileView":
+        """Slices narrow partitions and free axes; an integer keeps the axis with one element."""
+        indices = index if isinstance(index, tuple) else (index,)
+        if len(indices) > 1 + len(self.dims):
+            raise KernelError(f"{self.tile.name} has {1 + len(self.dims)} axes here, not {len(indices)}")
+        start, partitions, step = _range(indices[0], self.partitions, self.tile.name)
+        if step != 1:
+            raise KernelError(f"{self.tile.name} is sliced with a partition step of {step}; it must be 1")
+        offset, dims = self.offset, list(self.dims)
+        for axis, one in enumerate(indices[1:]):
+            inner, count = self.dims[axis]
+            first, length, stride = _range(one, count, self.tile.name)
+            offset += first * inner * element_bytes(self.dtype)
+            dims[axis] = (inner * stride, length)
+        return TileView(self.tile, self.start + start, partitions, offset, tuple(dims))
+
+    def split(self, axis: int, inner: int) -> "TileView":
+        """Cut free axis `axis` (from 0) in (count / inner, inner). KernelError if `inner` does not divide it."""
+        step, count = self.dims[axis]
+        if inner < 1 or count % inner:
+            raise KernelError(
+                f"{self.tile.name} has {count} elements along free axis {axis}, no multiple of {inner}"
+            )
+        dims = (*self.dims[:axis], (step * inner, count // inner), (step, inner), *self.dims[axis + 1 :])
+        return TileView(self.tile, self.start, self.partitions, self.offset, dims)
+
+    def repeat(self, count: int) -> "TileView":
+        """A new first free axis of `count` that reads the same elements each time (a source only)."""
+        return TileView(self.tile, self.start, self.partitions, self.offset, ((0, count), *self.dims))
+
+    def permute(self, axes: Sequence[int]) -> "TileView":
+        """The same elements with the free axes (from 0) in another order."""
+        if sorted(axes) != list(range(len(self.dims))):
+            raise KernelError(
+                f"{self.tile.name} has {len(self.dims)} free axes; {tuple(axes)} is no order of them"
+            )
+        dims = tuple(self.dims[a] for a in axes)
+        return TileView(self.tile, self.start, self.partitions, self.offset, dims)
+
+    @property
+    def box(self) -> Box:
+        """Partitions and bytes it may touch."""
+        size = element_bytes(self.dtype)
+        last = self.offset + sum(step * (count - 1) for step, count in self.dims) * size
+        return (self.start, self.start + self.partitions), (self.offset, last + size)
+
+    @property
+    def first_byte(self) -> int:
+        """Offset in the space's address map."""
+        return self.start * PARTITION_STRIDE_BYTES + self.offset
+
+    def axes_bytes(self) -> list[tuple[int, int]]:
+        """(count, bytes to the next) of each axis, outermost first."""
+        size = element_bytes(self.dtype)
+        return [
+            (self.partitions, PARTITION_STRIDE_BYTES),
+            *((count, step * size) for step, count in self.dims),
+        ]

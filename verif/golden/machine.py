@@ -1,0 +1,356 @@
+"""The golden machine: runs an image word by word on NumPy memories, and leaves the bits that RTL must leave.
+
+It decodes instructions and descriptors itself from HBM. Without a seed it completes each item before
+the next. With a seed it chooses, at every step, any event that the contract allows: items of a queue are
+issued, read and commit in order but overlap; released descriptors of a ring read and write in any order
+and signal in order. A program whose semaphores suffice leaves the same bits under every seed.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtl.contract import formats
+from rtl.contract.config import Config
+from rtl.contract.isa import (
+    DESCRIPTOR,
+    INSTRUCTION,
+    INSTRUCTION_BYTES,
+    AccessPattern,
+    Cause,
+    Opcode,
+    Queue,
+    Update,
+    Wait,
+)
+from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space
+from verif.golden import dma, issue, numeric, vector
+from verif.golden.memory import Memory
+from verif.golden.tensor import TensorState
+
+__all__ = ["DeadlockError", "Fault", "GoldenMachine", "ImageLike", "RegionLike", "RunResult"]
+
+U8 = NDArray[np.uint8]
+IN_FLIGHT = 4  # items of a queue or ring that may overlap under a seed
+
+
+class DeadlockError(RuntimeError):
+    """No queue can go on and none has faulted; the text names what each waits for."""
+
+
+class RegionLike(Protocol):
+    """A named array in a memory; `dtype` names the NumPy dtype of its bits."""
+
+    @property
+    def space(self) -> Space: ...
+    @property
+    def offset(self) -> int: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> str: ...
+
+
+class ImageLike(Protocol):
+    """What the machine needs of an image: contents of HBM, queues, rings, outputs."""
+
+    @property
+    def queues(self) -> Mapping[Queue, tuple[int, int]]: ...
+    @property
+    def rings(self) -> tuple[tuple[int, int], ...]: ...
+    @property
+    def outputs(self) -> Mapping[str, Any]: ...
+    def memory(self) -> U8: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """Why a queue or a ring ("ring 0") halted, and at which of its items."""
+
+    queue: str
+    sequence: int
+    cause: Cause
+    address: int
+
+
+@dataclass(slots=True, kw_only=True)
+class RunResult:
+    """What is there after a run: bits of the outputs, memories as bytes [partition, byte], faults."""
+
+    outputs: dict[str, np.ndarray]
+    sbuf: U8
+    psum: U8
+    hbm: U8
+    semaphores: list[int]
+    faults: list[Fault]
+    retired: dict[Queue, int]
+
+
+@dataclass(slots=True)
+class _Item:
+    """An issued instruction or descriptor: `read` returns what `commit` then stores."""
+
+    read: Callable[[], Any]
+    commit: Callable[[Any], None]
+    signal: tuple[int, Update, int] | None
+    state: int = 0  # 0 issued, 1 read, 2 committed
+    value: Any = None
+
+
+@dataclass(slots=True)
+class _Line:
+    """A queue or a ring: its words, how many have been issued, and those in flight."""
+
+    name: str
+    words: list[int]
+    ordered: bool
+    issued: int = 0
+    done: int = 0
+    halted: bool = False
+    flight: list[_Item] = field(default_factory=list)
+    head: tuple[int, dict[str, int]] = (-1, {})  # the instruction decoded last, by position
+
+    def next_instruction(self) -> dict[str, int]:
+        """Fields of the instruction to be issued next; decoded once, asked for often."""
+        if self.head[0] != self.issued:
+            self.head = (self.issued, INSTRUCTION.unpack(self.words[self.issued]))
+        return self.head[1]
+
+
+def _words(hbm: U8, base: int, count: int) -> list[int]:
+    data = hbm[base : base + count * INSTRUCTION_BYTES].tobytes()
+    return [
+        int.from_bytes(data[i : i + INSTRUCTION_BYTES], "little")
+        for i in range(0, len(data), INSTRUCTION_BYTES)
+    ]
+
+
+def _pattern(f: Mapping[str, int], name: str) -> AccessPattern:
+    return AccessPattern(
+        space=f[f"{name}_space"],
+        dtype=f[f"{name}_dtype"],
+        partition_start=f[f"{name}_partition_start"],
+        partition_count=f[f"{name}_partition_count"],
+        offset=f[f"{name}_offset"],
+        dims=tuple((f[f"{name}_step{i}"], f[f"{name}_count{i}"]) for i in range(4)),
+    )
+
+
+class GoldenMachine:
+    """A device without time. `load` an image, `run`, then `read` regions."""
+
+    name = "golden"
+
+    def __init__(self, cfg: Config, seed: int | None = None):
+        self.cfg = cfg
+        self.rng = None if seed is None else np.random.default_rng(seed)
+
+    def load(self, image: ImageLike) -> None:
+        """Take an image; SBUF and PSUM hold 0xFF, semaphores and weights 0."""
+        cfg = self.cfg
+        self.image = image
+        self.hbm = image.memory()
+        self.sbuf = Memory(cfg.partitions, cfg.sbuf.partition_bytes)
+        self.psum = Memory(cfg.partitions, cfg.psum.partition_bytes)
+        self.array = TensorState(cfg.tensor.rows, cfg.tensor.cols)
+        self.semaphores = [0] * cfg.issue.semaphores
+        self.faults: list[Fault] = []
+        self.queues = [
+            _Line(q.name.lower(), _words(self.hbm, *image.queues.get(q, (0, 0))), True) for q in Queue
+        ]
+        self.rings = [_Line(f"ring {i}", _words(self.hbm, *r), False) for i, r in enumerate(image.rings)]
+        self.rings += [_Line(f"ring {i}", [], False) for i in range(len(self.rings), cfg.dma.rings)]
+        self.released = [0] * len(self.rings)
+
+    def run(self) -> RunResult:
+        """Execute until all is done or halted. DeadlockError if it stops before, without a fault."""
+        while events := self._events():
+            if self.rng is None:
+                events[0]()
+            else:
+                events[int(self.rng.integers(len(events)))]()
+        stuck = [q for q in self.queues if not q.halted and q.done < len(q.words)]
+        if stuck and not self.faults:
+            raise DeadlockError("; ".join(self._waiting(q) for q in stuck))
+        return RunResult(
+            outputs={name: self.read(region) for name, region in self.image.outputs.items()},
+            sbuf=self.sbuf.bytes,
+            psum=self.psum.bytes,
+            hbm=self.hbm,
+            semaphores=list(self.semaphores),
+            faults=list(self.faults),
+            retired={q: self.queues[q].done for q in Queue},
+        )
+
+    def read(self, region: RegionLike) -> np.ndarray:
+        """The bits of a region. In SBUF and PSUM its rows lie on successive partitions."""
+        kind = np.dtype(region.dtype)
+        size = int(np.prod(region.shape)) * kind.itemsize
+        if region.space == Space.HBM:
+            return self.hbm[region.offset : region.offset + size].copy().view(kind).reshape(region.shape)
+        memory = self.sbuf if region.space == Space.SBUF else self.psum
+        partition, byte = divmod(region.offset, PARTITION_STRIDE_BYTES)
+        rows = memory.bytes[partition : partition + region.shape[0], byte : byte + size // region.shape[0]]
+        return np.ascontiguousarray(rows).view(kind).reshape(region.shape)
+
+    def _events(self) -> list[Callable[[], None]]:
+        """What may happen next. Without a seed: one event, oldest work first."""
+        events: list[Callable[[], None]] = []
+        for line in (*self.queues, *self.rings):
+            events += self._progress(line)
+            if events and self.rng is None:
+                return events
+        for queue in Queue:
+            line = self.queues[queue]
+            ready = not line.halted and line.issued < len(line.words) and len(line.flight) < IN_FLIGHT
+            if ready and self._may_issue(line):
+                events.append(lambda queue=queue: self._issue(queue))
+                if self.rng is None:
+                    return events
+        for index, line in enumerate(self.rings):
+            if not line.halted and line.issued < self.released[index] and len(line.flight) < IN_FLIGHT:
+                events.append(lambda index=index: self._start(index))
+        return events
+
+    def _progress(self, line: _Line) -> Iterable[Callable[[], None]]:
+        """Reads and commits of the items in flight, and the completion of the oldest."""
+        if not line.flight:
+            return []
+        if line.ordered:
+            reads = next((i for i in line.flight if i.state == 0), None)
+            commits = next((i for i in line.flight if i.state < 2), None)
+            items = [i for i in (reads, commits if commits and commits.state == 1 else None) if i]
+        else:
+            items = [i for i in line.flight if i.state < 2]
+        events: list[Callable[[], None]] = [lambda item=item: self._advance(item) for item in items]
+        if line.flight[0].state == 2:
+            events.append(lambda: self._complete(line))
+        return events
+
+    def _advance(self, item: _Item) -> None:
+        if item.state == 0:
+            item.value = item.read()
+        else:
+            item.commit(item.value)
+            item.value = None
+        item.state += 1
+
+    def _complete(self, line: _Line) -> None:
+        item = line.flight.pop(0)
+        line.done += 1
+        if item.signal is not None:
+            index, update, value = item.signal
+            if update == Update.ADD:
+                value += self.semaphores[index]
+            if update != Update.NONE:
+                self.semaphores[index] = (value + (1 << 31)) % (1 << 32) - (1 << 31)
+
+    def _may_issue(self, line: _Line) -> bool:
+        f = line.next_instruction()
+        for slot in ("wait0", "wait1"):
+            kind, index = f[slot], f[f"{slot}_semaphore"]
+            if kind not in (Wait.GE, Wait.EQ) or index >= len(self.semaphores):
+                continue  # nothing to wait for, or a fault
+            have, want = self.semaphores[index], f[f"{slot}_value"]
+            if not (have >= want if kind == Wait.GE else have == want):
+                return False
+        return True
+
+    def _halt(self, line: _Line, cause: Cause, address: int) -> None:
+        line.halted = True
+        self.faults.append(Fault(queue=line.name, sequence=line.issued, cause=cause, address=address))
+
+    def _issue(self, queue: Queue) -> None:
+        line = self.queues[queue]
+        word = line.words[line.issued]
+        left = [len(ring.words) - released for ring, released in zip(self.rings, self.released, strict=True)]
+        cause, address = issue.check(word, self.cfg, queue, left)
+        if cause:
+            self._halt(line, cause, address)
+            return
+        f = line.next_instruction()
+        signal = (f["update_semaphore"], Update(f["update"]), f["update_value"])
+        read, commit = self._action(f)
+        line.flight.append(_Item(read, commit, signal if f["update"] else None))
+        line.issued += 1
+
+    def _action(self, f: Mapping[str, int]) -> tuple[Callable[[], Any], Callable[[Any], None]]:
+        """What an instruction reads and what it then stores."""
+        match Opcode(f["opcode"]):
+            case Opcode.NOP:
+                return (lambda: None), (lambda _: None)
+            case Opcode.DMA_TRIGGER:
+                return (lambda: None), (lambda _: self._release(f["imm0"], f["imm1"]))
+            case Opcode.LOAD_STATIONARY:
+                source = _pattern(f, "src0")
+                return (lambda: self.array.load(self._operand(source), source.partition_start)), (
+                    lambda _: None
+                )
+            case Opcode.MULTIPLY_MOVING:
+                source, sums = _pattern(f, "src0"), _pattern(f, "dst")
+                add = bool(f["accumulate"])
+                return (lambda: self._multiply(source, sums)), (lambda new: self._store_sums(sums, new, add))
+            case Opcode.TENSOR_COPY:
+                source, target = _pattern(f, "src0"), _pattern(f, "dst")
+                return (lambda: self._convert(source, target)), (lambda new: self.sbuf.write(target, new))
+
+    def _operand(self, pattern: AccessPattern) -> NDArray[np.float32]:
+        return numeric.decode(self.sbuf.read(pattern), formats.by_code(pattern.dtype).name)
+
+    def _multiply(self, source: AccessPattern, sums: AccessPattern) -> np.ndarray:
+        return self.array.matmul(self._operand(source), source.partition_start)[: sums.partition_count]
+
+    def _store_sums(self, pattern: AccessPattern, sums: np.ndarray, add: bool) -> None:
+        self.psum.write(pattern, numeric.fp32_add(self.psum.read(pattern), sums) if add else sums)
+
+    def _convert(self, source: AccessPattern, target: AccessPattern) -> np.ndarray:
+        memory = self.sbuf if source.space == Space.SBUF else self.psum
+        src, dst = formats.by_code(source.dtype).name, formats.by_code(target.dtype).name
+        return vector.tensor_copy(memory.read(source), src, dst)
+
+    def _release(self, ring: int, count: int) -> None:
+        self.released[ring] += count
+
+    def _start(self, index: int) -> None:
+        line = self.rings[index]
+        word = line.words[line.issued]
+        descriptor = DESCRIPTOR.unpack(word)
+        cause, address = dma.check(descriptor, self.cfg)
+        if cause:
+            self._halt(line, cause, address)
+            return
+        self._grow(descriptor)
+        # A copy is one step: what it reads and writes lies between its start and its signal either way.
+        line.flight.append(
+            _Item(
+                lambda: None,
+                lambda _: dma.copy(descriptor, self.hbm, self.sbuf.bytes),
+                dma.signal(descriptor),
+            )
+        )
+        line.issued += 1
+
+    def _grow(self, descriptor: Mapping[str, int]) -> None:
+        """HBM is as large as anybody asked for; new bytes are 0xFF."""
+        for side in ("source", "destination"):
+            if descriptor[side] >> 40 != Space.HBM:
+                continue
+            reach = (descriptor[f"{side}_step{i}"] * (descriptor[f"count{i}"] - 1) for i in range(3))
+            end = descriptor[side] + sum(r for r in reach if r > 0) + descriptor["row_bytes"]
+            if end > len(self.hbm):
+                self.hbm = np.concatenate((self.hbm, np.full(end - len(self.hbm), 0xFF, np.uint8)))
+
+    def _waiting(self, line: _Line) -> str:
+        if line.issued >= len(line.words):
+            return f"queue {line.name} has issued all and waits for itself"
+        f = line.next_instruction()
+        waits = [
+            f"semaphore {f[f'{slot}_semaphore']} (now {self.semaphores[f[f'{slot}_semaphore']]}) "
+            f"to reach {f[f'{slot}_value']}"
+            for slot in ("wait0", "wait1")
+            if f[slot]
+        ]
+        return f"queue {line.name} waits at instruction {line.issued} for {' and '.join(waits)}"
