@@ -22,6 +22,10 @@ _ROOMS = ("rtl", "firmware", "sim", "verif")
 _INCLUDE = re.compile(r'^\s*[#`]include\s+"([^"]+)"', re.M)
 
 
+def _name(path: Path) -> str:
+    return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
+
+
 class Sources:
     """The files found and one digest over their contents."""
 
@@ -45,7 +49,7 @@ class _Facts:
     def of(self, path: Path) -> dict[str, Any]:
         status = path.stat()
         stamp = [status.st_size, status.st_mtime_ns]
-        key = str(path.relative_to(ROOT))
+        key = _name(path)
         fact = self.known.get(key)
         if fact is None or fact["stamp"] != stamp:
             data = path.read_bytes()
@@ -115,7 +119,7 @@ def sources_of(modules: Iterable[str], extra: Iterable[Path] = ()) -> Sources:
                         pending.append(path)
             continue
         path = pending.pop()
-        key = str(path.relative_to(ROOT))
+        key = _name(path)
         if key in found:
             continue
         fact = facts.of(path)
