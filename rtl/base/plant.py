@@ -18,10 +18,22 @@ def planted(plant: ValueLike, number: int) -> Value:
 
 
 def passed_on(plant: ValueLike, *numbers: int) -> ValueLike:
-    """The plant of a part whose faults 1, 2, ... are the whole's faults `numbers`; 0 in the product."""
+    """The plant of a part whose faults 1, 2, ... are the whole's faults `numbers`; 0 in the product.
+
+    A fault of the part that the whole does not offer is written as 0.
+    """
     if isinstance(plant, int):
-        return numbers.index(plant) + 1 if plant in numbers else 0
+        return numbers.index(plant) + 1 if plant and plant in numbers else 0
     chosen: ValueLike = Const(0, len(numbers).bit_length())
     for i, number in enumerate(numbers, 1):
-        chosen = Mux(planted(plant, number), i, chosen)
+        if number:
+            chosen = Mux(planted(plant, number), i, chosen)
     return chosen
+
+
+def inner_plant(plant: ValueLike, first: int, count: int = 10) -> ValueLike:
+    """What a unit passes to a part whose faults it numbers from `first` + 1 to `first` + `count`."""
+    if isinstance(plant, int):
+        return plant - first if first < plant <= first + count else 0
+    value = Value.cast(plant)
+    return Mux((value > first) & (value <= first + count), value - first, 0)

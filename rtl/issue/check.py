@@ -1,12 +1,12 @@
 """Decides whether an instruction may run, before anything of it does."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Signal, Value, ValueLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.dma_port import CAUSE_BITS
 from rtl.base.layouts import INSTRUCTION_LAYOUT
-from rtl.base.plant import planted
+from rtl.base.plant import inner_plant, planted
 from rtl.contract.config import Config
 from rtl.contract.isa import OPCODE_QUEUE, PATTERN, Cause, Opcode, Queue, Update, Wait
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space
@@ -119,7 +119,7 @@ class Check(wiring.Component):
             rules = self._operand_rules(name)
             if not rules:
                 continue
-            check = PatternCheck(self.cfg, rules, self._pattern_plant())
+            check = PatternCheck(self.cfg, rules, inner_plant(self.plant, 10))
             m.submodules[f"check_{name}"] = check
             m.d.comb += [check.opcode.eq(word.opcode), check.step.eq(step)]
             m.d.comb += [check.pattern[f.name].eq(word[f"{name}_{f.name}"]) for f in PATTERN]
@@ -141,13 +141,6 @@ class Check(wiring.Component):
             with m.If(wrong):
                 m.d.comb += [cause.eq(its_cause), address.eq(its_address)]
         return used, cause, address
-
-    def _pattern_plant(self) -> ValueLike:
-        """The planted faults of the operand checks are numbered from 11."""
-        if isinstance(self.plant, int):
-            return max(self.plant - 10, 0)
-        plant = Value.cast(self.plant)
-        return Mux(plant > 10, plant - 10, 0)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -1,0 +1,97 @@
+"""Where every cycle of every engine went."""
+
+from amaranth.hdl import Module, Signal, ValueLike
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.dispatch import EngineStatusSignature
+from rtl.base.plant import planted
+from rtl.contract.config import Config
+from rtl.contract.timing import STALLS, Engine
+
+__all__ = ["COUNTER_BITS", "QUEUE_STATE", "Counters", "counter_index"]
+
+COUNTER_BITS = 48
+BUSY = 0
+IDLE = 1
+STALL = 2
+
+QUEUE_STATE = data.StructLayout({"halted": 1, "semaphore": 1, "fetch": 1})
+"""What the queue of an engine says. The DMA has none: all 0."""
+
+
+def counter_index(engine: Engine, state: int) -> int:
+    """Place of a counter in Counters.values; state 0 busy, 1 idle, 2 and on timing.STALLS."""
+    return sum(STALL + len(STALLS[e]) for e in Engine if e < engine) + state
+
+
+class Counters(wiring.Component):
+    """Exactly one counter of each engine goes up in each cycle with `running`, so they sum to `cycles`.
+
+    In order: a halted queue and an engine that holds nothing: fault. An engine that holds an
+    instruction: what it says. The queue waits for a semaphore, then for fetch. The engine drains. Idle.
+    """
+
+    FAULTS = {
+        1: "a draining engine counts as idle",
+        2: "an engine that holds an instruction counts while the queue waits",
+        3: "idle cycles after a busy one are not counted",
+    }
+
+    def __init__(self, cfg: Config, plant: ValueLike = 0):
+        self.cfg = cfg
+        self.plant = plant
+        total = counter_index(Engine.DMA, STALL + len(STALLS[Engine.DMA]))
+        super().__init__(
+            {
+                "clear": In(1),
+                "running": In(1),
+                "status": In(EngineStatusSignature()).array(len(Engine)),
+                "queue": In(QUEUE_STATE).array(len(Engine)),
+                "values": Out(COUNTER_BITS).array(total),
+                "cycles": Out(COUNTER_BITS),
+            }
+        )
+
+    def _choose(self, m: Module, engine: Engine) -> Signal:
+        """Number of the state that this cycle belongs to."""
+        status = self.status[engine]
+        queue = self.queue[engine]
+        stalls = STALLS[engine]
+        state = Signal(4, init=IDLE, name=f"state_{engine.name.lower()}")
+
+        def stall(name: str) -> int:
+            return STALL + stalls.index(name)
+
+        with m.If(status.holds & ~(planted(self.plant, 2) & queue.semaphore)):
+            m.d.comb += state.eq(status.state)
+        if engine != Engine.DMA:
+            with m.Elif(queue.halted):
+                m.d.comb += state.eq(stall("fault"))
+            with m.Elif(queue.semaphore):
+                m.d.comb += state.eq(stall("semaphore"))
+            with m.Elif(queue.fetch):
+                m.d.comb += state.eq(stall("fetch"))
+        if "drain" in stalls:
+            with m.Elif(status.draining & ~planted(self.plant, 1)):
+                m.d.comb += state.eq(stall("drain"))
+        return state
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        for engine in Engine:
+            state = self._choose(m, engine)
+            last = Signal.like(state, name=f"last_{engine.name.lower()}", init=0)
+            m.d.sync += last.eq(state)
+            lost = planted(self.plant, 3) & (last == BUSY) & (state == IDLE)
+            with m.If(self.running & ~lost), m.Switch(state):
+                for n in range(STALL + len(STALLS[engine])):
+                    value = self.values[counter_index(engine, n)]
+                    with m.Case(n):
+                        m.d.sync += value.eq(value + 1)
+        with m.If(self.running):
+            m.d.sync += self.cycles.eq(self.cycles + 1)
+        with m.If(self.clear):
+            m.d.sync += [value.eq(0) for value in self.values]
+            m.d.sync += self.cycles.eq(0)
+        return m

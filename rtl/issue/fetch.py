@@ -1,0 +1,166 @@
+"""Brings instructions and descriptors from HBM, ahead of who needs them."""
+
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, ValueLike
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from rtl.base.arbiter import RoundRobin
+from rtl.base.axi import ADDRESS_BITS, FETCH_ID, ID_BITS, AxiReadSignature, axi_size
+from rtl.base.dispatch import SEQUENCE_BITS
+from rtl.base.dma_port import CAUSE_BITS, COUNT_BITS
+from rtl.base.plant import planted
+from rtl.base.ram import Ram
+from rtl.contract.config import Config
+from rtl.contract.isa import INSTRUCTION_BYTES, Queue
+from rtl.issue.fetch_client import FetchClient
+
+__all__ = ["FETCH_STATUS", "Fetch", "fetch_clients"]
+
+FETCH_STATUS = data.StructLayout({"cause": CAUSE_BITS, "sequence": SEQUENCE_BITS, "address": 64})
+"""Why no further word comes, once all before it are taken: BUS_ERROR or OUT_OF_RANGE, the number of the
+word that is missing, its address. All 0 otherwise."""
+
+_INCR = 1
+
+
+def fetch_clients(cfg: Config) -> int:
+    """Queues first, then DMA rings."""
+    return len(Queue) + cfg.dma.rings
+
+
+class Fetch(wiring.Component):
+    """One AXI read manager for all queues and rings; client c reads with the id FETCH_ID + c.
+
+    `load` gives client `load_client` its region (base in bytes, count in words of 128 bytes), one client
+    a cycle; it asks for its first words at once. A client's words wait in its part of one RAM
+    (issue.queue_depth words; rings at most 4) and one more in front of `words`.
+    Timing: a request leaves 2 cycles after its load at the earliest; a word is in front 3 cycles after
+    its last beat. All clients together read a word a cycle; one client alone a word in 2 cycles.
+    A region outside HBM is refused, one without words is not looked at. `idle`: no answer is due.
+    """
+
+    FAULTS = {
+        **FetchClient.FAULTS,
+        3: "the HBM region is not checked",
+        4: "an answer goes to the client that asked last",
+    }
+
+    def __init__(self, cfg: Config, plant: ValueLike = 0):
+        self.cfg = cfg
+        self.plant = plant
+        n = fetch_clients(cfg)
+        if n > 2**ID_BITS - FETCH_ID:
+            raise ValueError(f"{n} fetch clients do not fit in the ids from {FETCH_ID}")
+        super().__init__(
+            {
+                "axi": Out(AxiReadSignature(cfg.hbm.port_bytes)),
+                "load": In(1),
+                "load_client": In(range(n)),
+                "load_base": In(64),
+                "load_count": In(64),
+                "words": Out(stream.Signature(1024)).array(n),
+                "status": Out(FETCH_STATUS).array(n),
+                "idle": Out(1),
+                "beat": Out(1),  # a beat came from HBM
+            }
+        )
+
+    def _outside(self) -> Value:
+        """Whether the region of the load is not in HBM."""
+        words = self.cfg.hbm.capacity_mib * (1 << 20) // INSTRUCTION_BYTES
+        first = self.load_base >> ceil_log2(INSTRUCTION_BYTES)
+        ragged = (self.load_base % INSTRUCTION_BYTES) != 0
+        beyond = ((first + self.load_count) > words) | (self.load_count >> COUNT_BITS != 0)
+        return (self.load_count != 0) & (ragged | beyond) & ~planted(self.plant, 3)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        cfg = self.cfg
+        n = fetch_clients(cfg)
+        port_bits = 8 * cfg.hbm.port_bytes
+        beats = max(1, 1024 // port_bits)
+        depth = cfg.issue.queue_depth
+        slot_bits = ceil_log2(depth)
+        clients = [
+            FetchClient(depth if c < len(Queue) else min(4, depth), beats, self.plant) for c in range(n)
+        ]
+        for c, client in enumerate(clients):
+            m.submodules[f"client_{c}"] = client
+        m.submodules.ram = ram = Ram(1024, n << slot_bits, granule=port_bits)
+        m.submodules.ask = ask = RoundRobin(n)
+        m.submodules.show = show = RoundRobin(n)
+        axi = self.axi
+
+        refuse = Signal()
+        m.d.comb += refuse.eq(self._outside())
+        for c, client in enumerate(clients):
+            m.d.comb += [
+                client.load.eq(self.load & (self.load_client == c)),
+                client.base.eq(self.load_base),
+                client.count.eq(self.load_count),
+                client.refuse.eq(refuse),
+                self.status[c].cause.eq(client.cause),
+                self.status[c].sequence.eq(client.sequence),
+                self.status[c].address.eq(client.address),
+                client.read_data.eq(ram.read_data),
+            ]
+            wiring.connect(m, client.word, wiring.flipped(self.words[c]))
+
+        # Requests: a register in front of AXI, so that a request stays until it is accepted.
+        free = Signal()
+        asking = Signal(n)
+        m.d.comb += [
+            free.eq(~axi.arvalid | axi.arready),
+            ask.requests.eq(Cat(client.request for client in clients)),
+            ask.accept.eq(free),
+            asking.eq(Mux(free, ask.grant, 0)),
+            Cat(client.granted for client in clients).eq(asking),
+            axi.arlen.eq(beats - 1),
+            axi.arsize.eq(axi_size(cfg.hbm.port_bytes)),
+            axi.arburst.eq(_INCR),
+        ]
+        with m.If(free):
+            m.d.sync += axi.arvalid.eq(asking.any())
+            for c, client in enumerate(clients):
+                with m.If(asking[c]):
+                    m.d.sync += [axi.araddr.eq(client.request_address), axi.arid.eq(FETCH_ID + c)]
+
+        # Answers: always taken, there is room for each word that was asked for.
+        who = Signal(range(n))
+        m.d.comb += [
+            axi.rready.eq(1),
+            self.beat.eq(axi.rvalid),
+            who.eq(Mux(planted(self.plant, 4), axi.arid - FETCH_ID, axi.rid - FETCH_ID)),
+            ram.write_en.eq(axi.rvalid),
+            ram.write_address.eq(Cat(Array([c.slot for c in clients])[who], who)),
+            ram.write_mask.eq(1 << Array([c.beat for c in clients])[who]),
+            ram.write_data.eq(axi.rdata.replicate(beats)),
+        ]
+        for c, client in enumerate(clients):
+            m.d.comb += [
+                client.arrive.eq(axi.rvalid & (who == c)),
+                client.last.eq(axi.rlast),
+                client.error.eq(axi.rresp != 0),
+            ]
+
+        # Words to the front, one read of the RAM a cycle.
+        m.d.comb += [
+            show.requests.eq(Cat(client.read for client in clients)),
+            show.accept.eq(1),
+            Cat(client.read_granted for client in clients).eq(show.grant),
+            ram.read_en.eq(show.grant.any()),
+        ]
+        for c, client in enumerate(clients):
+            with m.If(show.grant[c]):
+                m.d.comb += ram.read_address.eq(client.read_slot | (c << slot_bits))
+
+        due = Signal(range(n * depth + 1))
+        m.d.comb += self.idle.eq((due == 0) & ~axi.arvalid)
+        asked = axi.arvalid & axi.arready
+        answered = axi.rvalid & axi.rlast
+        with m.If(asked & ~answered):
+            m.d.sync += due.eq(due + 1)
+        with m.Elif(answered & ~asked):
+            m.d.sync += due.eq(due - 1)
+        return m

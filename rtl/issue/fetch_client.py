@@ -1,0 +1,135 @@
+"""One queue's or ring's part of the fetch unit: what to ask for next, what has come, what is taken."""
+
+from amaranth.hdl import Module, Mux, Signal, ValueLike
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from rtl.base.axi import ADDRESS_BITS
+from rtl.base.dispatch import SEQUENCE_BITS
+from rtl.base.dma_port import CAUSE_BITS, COUNT_BITS
+from rtl.base.plant import planted
+from rtl.contract.isa import INSTRUCTION_BYTES, Cause
+
+__all__ = ["FetchClient"]
+
+
+class FetchClient(wiring.Component):
+    """Reads `count` words of 128 bytes from `base` ahead of its consumer, at most `depth` unread.
+
+    `load` starts it anew; `refuse` says that the region does not lie in HBM. `request` asks for the next
+    word, answers arrive in order, beat by beat, and are stored in the unit's RAM at (`slot`, `beat`);
+    `read` asks for a stored word, which comes back in the next cycle as `read_data`.
+    `cause` rises when a word cannot be had and all words before it have been taken; `sequence` and
+    `address` are those of the word (of the region if the region is refused).
+    """
+
+    FAULTS = {
+        1: "asks for more words than there is room",
+        2: "an answer with an error counts as a word",
+    }
+
+    def __init__(self, depth: int, beats: int, plant: ValueLike = 0):
+        self.depth = depth
+        self.beats = beats
+        self.plant = plant
+        slot_bits = ceil_log2(depth)
+        super().__init__(
+            {
+                "load": In(1),
+                "base": In(ADDRESS_BITS),
+                "count": In(COUNT_BITS),
+                "refuse": In(1),
+                "request": Out(1),
+                "request_address": Out(ADDRESS_BITS),
+                "granted": In(1),
+                "arrive": In(1),
+                "last": In(1),
+                "error": In(1),
+                "slot": Out(slot_bits),
+                "beat": Out(max(1, ceil_log2(beats))),
+                "read": Out(1),
+                "read_slot": Out(slot_bits),
+                "read_granted": In(1),
+                "read_data": In(1024),
+                "word": Out(stream.Signature(1024)),
+                "cause": Out(CAUSE_BITS),
+                "sequence": Out(SEQUENCE_BITS),
+                "address": Out(64),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        left = Signal(COUNT_BITS)  # words to ask for
+        room = Signal(range(self.depth + 1), init=self.depth)  # slots neither asked for nor filled
+        stored = Signal(range(self.depth + 1))
+        expected = Signal(ADDRESS_BITS)  # address of the word that arrives next
+        arrived = Signal(SEQUENCE_BITS)  # and its number
+        broken = Signal(CAUSE_BITS)
+        reading = Signal()  # read_data is ours in this cycle
+        full = Signal()
+        data = Signal(1024)
+
+        taken = self.word.valid & self.word.ready
+        complete = Signal()  # a word has arrived
+        good = Signal()
+        freed = Signal()
+        m.d.comb += [
+            self.request.eq((left != 0) & ((room != 0) | planted(self.plant, 1)) & (broken == 0)),
+            self.read.eq((stored != 0) & ~reading & (~full | self.word.ready)),
+            self.word.valid.eq(full),
+            self.word.payload.eq(data),
+            complete.eq(self.arrive & self.last),
+            good.eq(complete & ((~self.error & (broken == 0)) | planted(self.plant, 2))),
+            freed.eq(self.read_granted),
+        ]
+        with m.If((stored == 0) & ~reading & ~full & (broken != 0)):
+            m.d.comb += [self.cause.eq(broken), self.sequence.eq(arrived), self.address.eq(expected)]
+
+        with m.If(self.granted):
+            m.d.sync += [left.eq(left - 1), self.request_address.eq(self.request_address + INSTRUCTION_BYTES)]
+        with m.If(self.granted & ~freed):
+            m.d.sync += room.eq(room - 1)
+        with m.Elif(freed & ~self.granted):
+            m.d.sync += room.eq(room + 1)
+
+        with m.If(self.arrive):
+            m.d.sync += self.beat.eq(Mux(self.last, 0, self.beat + 1))
+            with m.If(self.error & (broken == 0) & ~planted(self.plant, 2)):
+                m.d.sync += broken.eq(Cause.BUS_ERROR)
+        with m.If(good):
+            m.d.sync += [
+                self.slot.eq(self.slot + 1),
+                expected.eq(expected + INSTRUCTION_BYTES),
+                arrived.eq(arrived + 1),
+            ]
+        with m.If(good & ~freed):
+            m.d.sync += stored.eq(stored + 1)
+        with m.Elif(freed & ~good):
+            m.d.sync += stored.eq(stored - 1)
+
+        with m.If(freed):
+            m.d.sync += self.read_slot.eq(self.read_slot + 1)
+        m.d.sync += reading.eq(freed)
+        with m.If(reading):
+            m.d.sync += [data.eq(self.read_data), full.eq(1)]
+        with m.Elif(taken):
+            m.d.sync += full.eq(0)
+
+        with m.If(self.load):
+            m.d.sync += [
+                left.eq(Mux(self.refuse, 0, self.count)),
+                self.request_address.eq(self.base),
+                expected.eq(self.base),
+                arrived.eq(0),
+                room.eq(self.depth),
+                stored.eq(0),
+                self.slot.eq(0),
+                self.read_slot.eq(0),
+                self.beat.eq(0),
+                broken.eq(Mux(self.refuse, Cause.OUT_OF_RANGE, 0)),
+                reading.eq(0),
+                full.eq(0),
+            ]
+        return m

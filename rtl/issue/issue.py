@@ -1,0 +1,200 @@
+"""Instruction issue of a core: fetch, five queues, semaphores, ring releases, counters, registers."""
+
+from amaranth.hdl import Cat, Module, Mux, ValueLike
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from rtl.base.axi import AxiReadSignature
+from rtl.base.dispatch import EngineSignature, EngineStatusSignature, RetireSignature
+from rtl.base.dma_port import RELEASE, SEMAPHORE_UPDATE, RingStatusSignature
+from rtl.base.layouts import DESCRIPTOR_LAYOUT
+from rtl.base.plant import inner_plant
+from rtl.contract.config import Config
+from rtl.contract.isa import Queue
+from rtl.contract.memmap import CoreId
+from rtl.contract.timing import Engine
+from rtl.issue.control import Control
+from rtl.issue.counters import Counters
+from rtl.issue.fetch import Fetch
+from rtl.issue.queue import IssueQueue, has_engine
+from rtl.issue.release import Release
+from rtl.issue.run import HBM_BYTES_BITS, Run
+from rtl.issue.semaphores import Semaphores
+
+__all__ = ["Issue"]
+
+_ENGINE_OF = {Queue.TENSOR: Engine.TENSOR, Queue.VECTOR: Engine.VECTOR, Queue.SCALAR: Engine.SCALAR,
+              Queue.GPSIMD: Engine.GPSIMD}  # fmt: skip
+
+
+class Issue(wiring.Component):
+    """Everything between the host, HBM and the engines that decides what runs when.
+
+    `tensor`, `vector`: the engines. `release`, `ring{r}`, `rings[r]`, `signal`, `dma_status`: the DMA
+    (rtl.base.dma_port). `start` clears the DMA for a new program. `refused`: memory ports whose request
+    was refused in this cycle. `hbm_read_bytes`, `hbm_written_bytes`: what the DMA moved in this cycle.
+    `tensor_moving`, `tensor_sum`: a moving beat entered, a sum left the array.
+    """
+
+    FAULTS = {
+        first + number: text
+        for first, part in ((20, Release), (30, Counters), (40, Run), (50, Control))
+        for number, text in part.FAULTS.items()
+    }
+
+    def __init__(self, cfg: Config, ports: int = 8, plant: ValueLike = 0):
+        self.cfg = cfg
+        self.ports = ports
+        self.plant = plant
+        rings = cfg.dma.rings
+        super().__init__(
+            {
+                "axi": Out(AxiReadSignature(cfg.hbm.port_bytes)),
+                **{q.name.lower(): Out(EngineSignature()) for q in Queue if has_engine(q)},
+                "release": Out(stream.Signature(RELEASE)),
+                **{f"ring{r}": Out(stream.Signature(DESCRIPTOR_LAYOUT)) for r in range(rings)},
+                "rings": Out(RingStatusSignature()).array(rings),
+                "signal": In(stream.Signature(SEMAPHORE_UPDATE)),
+                "dma_status": In(EngineStatusSignature()),
+                "tensor_moving": In(1),
+                "tensor_sum": In(1),
+                "hbm_read_bytes": In(HBM_BYTES_BITS),
+                "hbm_written_bytes": In(HBM_BYTES_BITS),
+                "refused": In(ports),
+                "core_id": In(CoreId.BITS),
+                "host_valid": In(1),
+                "host_write": In(1),
+                "host_address": In(16),
+                "host_wdata": In(64),
+                "host_rdata": Out(64),
+                "start": Out(1),
+                "running": Out(1),
+                "done": Out(1),
+                "fault": Out(1),
+                **{f"retire{q.value}": Out(RetireSignature()) for q in Queue},
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        cfg = self.cfg
+        rings = range(cfg.dma.rings)
+        queues = [IssueQueue(cfg, q) for q in Queue]
+        for q, queue in zip(Queue, queues, strict=True):
+            m.submodules[f"queue_{q.name.lower()}"] = queue
+        m.submodules.fetch = fetch = Fetch(cfg)
+        m.submodules.semaphores = semaphores = Semaphores(cfg, 2 * len(Queue) + 1, len(Queue) + 1)
+        m.submodules.releases = releases = Release(cfg, inner_plant(self.plant, 20))
+        m.submodules.counters = counters = Counters(cfg, inner_plant(self.plant, 30))
+        m.submodules.run = run = Run(cfg, inner_plant(self.plant, 40))
+        m.submodules.control = control = Control(cfg, self.ports, inner_plant(self.plant, 50))
+
+        connect(m, fetch.axi, flipped(self.axi))
+        connect(m, releases.release, flipped(self.release))
+        connect(m, flipped(self.signal), semaphores.update[len(Queue)])
+        m.d.comb += [
+            self.start.eq(run.start),
+            self.running.eq(run.running),
+            self.done.eq(run.done),
+            self.fault.eq(run.fault),
+            fetch.load.eq(run.load),
+            fetch.load_client.eq(run.load_client),
+            fetch.load_base.eq(run.load_base),
+            fetch.load_count.eq(run.load_count),
+            semaphores.clear.eq(run.start),
+            releases.start.eq(run.start),
+            releases.load.eq(run.load & (run.load_client >= len(Queue))),
+            releases.load_ring.eq(run.load_client - len(Queue)),
+            releases.load_count.eq(run.load_count),
+            counters.clear.eq(run.start),
+            counters.running.eq(run.running),
+            control.clear.eq(run.start),
+        ]
+        for q, queue in zip(Queue, queues, strict=True):
+            words = fetch.words[q]
+            connect(m, words, queue.words)
+            connect(m, queue.update, semaphores.update[q])
+            connect(m, queue.release, releases.request[q])
+            connect(m, queue.retired, flipped(getattr(self, f"retire{q.value}")))
+            m.d.comb += [
+                queue.start.eq(run.start),
+                queue.count.eq(run.queue_count[q]),
+                queue.fetch_cause.eq(fetch.status[q].cause),
+                queue.fetch_address.eq(fetch.status[q].address),
+                queue.refused.eq(releases.refused),
+                control.queue[q].eq(queue.status),
+                run.finished[q].eq(queue.status.finished),
+                run.faults[q].eq(queue.status.cause != 0),
+            ]
+            for number in range(2):
+                m.d.comb += [
+                    semaphores.index[2 * q + number].eq(queue.index[number]),
+                    queue.value[number].eq(semaphores.value[2 * q + number]),
+                ]
+            if q in _ENGINE_OF:
+                state = counters.queue[_ENGINE_OF[q]]
+                m.d.comb += [
+                    state.halted.eq(queue.status.halted),
+                    state.semaphore.eq(queue.status.semaphore),
+                    state.fetch.eq(queue.status.fetch),
+                ]
+            if has_engine(q):
+                engine = getattr(self, q.name.lower())
+                connect(m, queue.engine, flipped(engine))
+                connect(m, flipped(engine.status), counters.status[_ENGINE_OF[q]])
+        connect(m, flipped(self.dma_status), counters.status[Engine.DMA])
+
+        for r in rings:
+            client = len(Queue) + r
+            status = fetch.status[client]
+            ring = getattr(self, f"ring{r}")
+            told = self.rings[r]
+            record = control.ring_fault[r]
+            m.d.comb += [
+                ring.payload.eq(fetch.words[client].payload),
+                ring.valid.eq(fetch.words[client].valid),
+                fetch.words[client].ready.eq(ring.ready),
+                releases.completed[r].eq(told.completed),
+                control.ring[r].eq(releases.counts[r]),
+                record.eq(Mux(told.cause != 0, Cat(told.cause, told.sequence, told.address), status)),
+                run.faults[client].eq((told.cause != 0) | (status.cause != 0)),
+            ]
+
+        busy = Cat(self.rings[r].busy for r in rings).any()
+        m.d.comb += run.quiet.eq(releases.settled & ~busy & fetch.idle & ~self.signal.valid)
+        m.d.comb += [
+            run.run.eq(control.run),
+            run.write_base.eq(control.write_base),
+            run.write_count.eq(control.write_count),
+            run.client.eq(control.client),
+            run.write_data.eq(control.write_data),
+            control.base.eq(run.base),
+            control.count.eq(run.count),
+            control.running.eq(run.running),
+            control.done.eq(run.done),
+            control.fault.eq(run.fault),
+            control.core_id.eq(self.core_id),
+            control.cycles.eq(counters.cycles),
+            control.tensor_first.eq(run.tensor_first),
+            control.tensor_last.eq(run.tensor_last),
+            control.hbm_read.eq(run.hbm_read),
+            control.hbm_written.eq(run.hbm_written),
+            control.refused.eq(self.refused),
+            semaphores.index[2 * len(Queue)].eq(control.index),
+            control.value.eq(semaphores.value[2 * len(Queue)]),
+            control.host_valid.eq(self.host_valid),
+            control.host_write.eq(self.host_write),
+            control.host_address.eq(self.host_address),
+            control.host_wdata.eq(self.host_wdata),
+            self.host_rdata.eq(control.host_rdata),
+            run.cycles.eq(counters.cycles),
+            run.moving.eq(self.tensor_moving),
+            run.sum.eq(self.tensor_sum),
+            run.hbm_written_bytes.eq(self.hbm_written_bytes),
+            run.hbm_read_bytes.eq(self.hbm_read_bytes),
+        ]
+        with m.If(fetch.beat):
+            m.d.comb += run.hbm_read_bytes.eq(self.hbm_read_bytes + cfg.hbm.port_bytes)
+        for n in range(len(control.values)):
+            m.d.comb += control.values[n].eq(counters.values[n])
+        return m

@@ -1,0 +1,113 @@
+"""One in-order instruction queue: check, dispatch, retire."""
+
+from amaranth.hdl import Module, Mux, Value, ValueLike
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from rtl.base.dispatch import SEQUENCE_BITS, EngineSignature, RetireSignature
+from rtl.base.dma_port import CAUSE_BITS, COUNT_BITS, RELEASE, SEMAPHORE_INDEX_BITS, SEMAPHORE_UPDATE
+from rtl.base.plant import inner_plant
+from rtl.contract.config import Config
+from rtl.contract.isa import OPCODE_QUEUE, Queue
+from rtl.issue.check import Check
+from rtl.issue.dispatch import Dispatch
+from rtl.issue.retire import Retire
+
+__all__ = ["QUEUE_STATUS", "IssueQueue", "has_engine"]
+
+QUEUE_STATUS = data.StructLayout(
+    {
+        "issued": COUNT_BITS,
+        "retired": COUNT_BITS,
+        "cause": CAUSE_BITS,
+        "sequence": SEQUENCE_BITS,
+        "address": 64,
+        "finished": 1,  # all `count` instructions have retired
+        "halted": 1,  # from the fault on; those before it may still run
+        "semaphore": 1,  # the next instruction waits for a semaphore
+        "fetch": 1,  # the next instruction has not come from HBM, or is being checked
+    }
+)
+"""What the registers and the counters want to know of a queue."""
+
+
+def has_engine(queue: Queue) -> bool:
+    """Whether the queue has instructions of its own; the others take NOP and DMA_TRIGGER only."""
+    return queue in OPCODE_QUEUE.values()
+
+
+class IssueQueue(wiring.Component):
+    """Instructions come in as words and leave as commands, releases, updates and records.
+
+    `count` is how many the program has, held from `start` on. `engine` is there for queues that have
+    one. `index` and `value` look at semaphores; `update` changes them.
+    """
+
+    FAULTS = {
+        **Dispatch.FAULTS,
+        **{10 + n: text for n, text in Retire.FAULTS.items()},
+    }
+
+    def __init__(self, cfg: Config, queue: int, plant: ValueLike = 0):
+        self.cfg = cfg
+        self.queue = Queue(queue)
+        self.plant = plant
+        engine = {"engine": Out(EngineSignature())} if has_engine(self.queue) else {}
+        super().__init__(
+            {
+                "start": In(1),
+                "count": In(COUNT_BITS),
+                "words": In(stream.Signature(1024)),
+                "fetch_cause": In(CAUSE_BITS),
+                "fetch_address": In(64),
+                "index": Out(SEMAPHORE_INDEX_BITS).array(2),
+                "value": In(32).array(2),
+                "update": Out(stream.Signature(SEMAPHORE_UPDATE)),
+                "release": Out(stream.Signature(RELEASE)),
+                "refused": In(1),
+                "retired": Out(RetireSignature()),
+                "status": Out(QUEUE_STATUS),
+                **engine,
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.check = check = Check(self.cfg, self.queue)
+        m.submodules.dispatch = dispatch = Dispatch(inner_plant(self.plant, 0))
+        m.submodules.retire = retire = Retire(self.queue, inner_plant(self.plant, 10))
+
+        connect(m, check.o, dispatch.i)
+        connect(m, dispatch.outstanding, retire.i)
+        connect(m, dispatch.release, flipped(self.release))
+        connect(m, retire.update, flipped(self.update))
+        connect(m, retire.retired, flipped(self.retired))
+        status = self.status
+        m.d.comb += [
+            check.i.payload.eq(Value.cast(self.words.payload)),
+            check.i.valid.eq(self.words.valid),
+            self.words.ready.eq(check.i.ready),
+            dispatch.start.eq(self.start),
+            dispatch.fetch_cause.eq(self.fetch_cause),
+            dispatch.fetch_address.eq(self.fetch_address),
+            dispatch.refused.eq(self.refused),
+            retire.start.eq(self.start),
+            status.issued.eq(dispatch.issued),
+            status.retired.eq(retire.count),
+            status.cause.eq(retire.cause),
+            status.sequence.eq(retire.sequence),
+            status.address.eq(Mux(retire.cause != 0, dispatch.fault_address, 0)),
+            status.finished.eq(retire.count == self.count),
+            status.halted.eq(dispatch.halted),
+            status.semaphore.eq(dispatch.waiting),
+            status.fetch.eq(dispatch.empty & ~dispatch.halted & (dispatch.issued != self.count)),
+        ]
+        for number in range(2):
+            m.d.comb += [
+                self.index[number].eq(dispatch.index[number]),
+                dispatch.value[number].eq(self.value[number]),
+            ]
+        if has_engine(self.queue):
+            connect(m, dispatch.command, flipped(self.engine.command))
+            m.d.comb += retire.done.eq(self.engine.done)
+        return m

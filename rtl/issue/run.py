@@ -1,0 +1,139 @@
+"""Starts a program, says when it is done or has faulted, and measures the whole of it."""
+
+from amaranth.hdl import Module, Mux, Signal, ValueLike
+from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.dma_port import COUNT_BITS
+from rtl.base.plant import planted
+from rtl.contract.config import Config
+from rtl.contract.isa import Queue
+from rtl.issue.counters import COUNTER_BITS
+from rtl.issue.fetch import fetch_clients
+
+__all__ = ["CLIENT_BITS", "HBM_BYTES_BITS", "Run"]
+
+CLIENT_BITS = 5
+HBM_BYTES_BITS = 12  # bytes that all HBM ports move in a cycle
+
+
+class Run(wiring.Component):
+    """Keeps base and count of each fetch client (queues, then rings) and gives them out at the start.
+
+    `run` is ignored while a program runs; a program that has faulted runs until reset. `start` is high
+    for one cycle and clears what the last program left; then `load` gives out one client a cycle.
+    `running` from the cycle after `start` to the cycle of `done`. Counts are 0 after reset.
+    """
+
+    FAULTS = {
+        1: "done does not wait for the DMA",
+        2: "a fault is forgotten",
+    }
+
+    def __init__(self, cfg: Config, plant: ValueLike = 0):
+        self.cfg = cfg
+        self.plant = plant
+        n = fetch_clients(cfg)
+        super().__init__(
+            {
+                "run": In(1),
+                "write_base": In(1),
+                "write_count": In(1),
+                "client": In(CLIENT_BITS),  # of a write, and of base and count below
+                "write_data": In(64),
+                "base": Out(64),
+                "count": Out(64),
+                "start": Out(1),
+                "load": Out(1),
+                "load_client": Out(CLIENT_BITS),
+                "load_base": Out(64),
+                "load_count": Out(64),
+                "queue_count": Out(COUNT_BITS).array(len(Queue)),
+                "finished": In(len(Queue)),
+                "faults": In(n),
+                "quiet": In(1),  # nothing is on its way but what `finished` knows
+                "cycles": In(COUNTER_BITS),
+                "moving": In(1),
+                "sum": In(1),
+                "hbm_read_bytes": In(HBM_BYTES_BITS),
+                "hbm_written_bytes": In(HBM_BYTES_BITS),
+                "running": Out(1),
+                "done": Out(1),
+                "fault": Out(1),
+                "tensor_first": Out(COUNTER_BITS),
+                "tensor_last": Out(COUNTER_BITS),
+                "hbm_read": Out(COUNTER_BITS),
+                "hbm_written": Out(COUNTER_BITS),
+            }
+        )
+
+    def _regions(self, m: Module) -> None:
+        """Base and count of each client; a count that was never written is 0."""
+        m.submodules.bases = bases = Memory(shape=64, depth=1 << CLIENT_BITS, init=[])
+        m.submodules.counts = counts = Memory(shape=64, depth=1 << CLIENT_BITS, init=[])
+        known = Signal(1 << CLIENT_BITS)
+        for memory, enable in ((bases, self.write_base), (counts, self.write_count)):
+            write = memory.write_port()
+            m.d.comb += [write.addr.eq(self.client), write.data.eq(self.write_data), write.en.eq(enable)]
+        with m.If(self.write_count):
+            m.d.sync += known.bit_select(self.client, 1).eq(1)
+        for client, base, count in (
+            (self.client, self.base, self.count),
+            (self.load_client, self.load_base, self.load_count),
+        ):
+            base_read = bases.read_port(domain="comb")
+            count_read = counts.read_port(domain="comb")
+            m.d.comb += [base_read.addr.eq(client), base.eq(base_read.data), count_read.addr.eq(client)]
+            with m.If(known.bit_select(client, 1)):
+                m.d.comb += count.eq(count_read.data)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        n = fetch_clients(self.cfg)
+        self._regions(m)
+        m.d.sync += self.start.eq(self.run & ~self.running & ~self.start)
+        with m.If(self.start):
+            m.d.sync += [
+                self.load.eq(1),
+                self.load_client.eq(0),
+                self.running.eq(1),
+                self.done.eq(0),
+                self.fault.eq(0),
+                self.tensor_first.eq(0),
+                self.tensor_last.eq(0),
+                self.hbm_read.eq(0),
+                self.hbm_written.eq(0),
+            ]
+            m.d.sync += [count.eq(0) for count in self.queue_count]
+        with m.If(self.load):
+            m.d.sync += self.load_client.eq(self.load_client + 1)
+            with m.If(self.load_client == n - 1):
+                m.d.sync += self.load.eq(0)
+            for q in Queue:
+                with m.If(self.load_client == q):
+                    m.d.sync += self.queue_count[q].eq(
+                        Mux(self.load_count[COUNT_BITS:].any(), (1 << COUNT_BITS) - 1, self.load_count)
+                    )
+
+        # A count beyond 32 bits faults in fetch: its queue never finishes.
+        faulted = self.faults.any() & ~planted(self.plant, 2)
+        ended = self.finished.all() & (self.quiet | planted(self.plant, 1))
+        with m.If(self.running & faulted):
+            m.d.sync += self.fault.eq(1)
+        with m.Elif(self.running & ~self.load & ended & ~self.fault):
+            m.d.sync += [self.done.eq(1), self.running.eq(0)]
+
+        seen = Signal()
+        with m.If(self.running):
+            m.d.sync += [
+                self.hbm_read.eq(self.hbm_read + self.hbm_read_bytes),
+                self.hbm_written.eq(self.hbm_written + self.hbm_written_bytes),
+            ]
+            with m.If(self.moving & ~seen):
+                m.d.sync += [self.tensor_first.eq(self.cycles), seen.eq(1)]
+            with m.If(self.sum):
+                m.d.sync += self.tensor_last.eq(self.cycles)
+        with m.If(self.start):
+            m.d.sync += seen.eq(0)
+        return m
