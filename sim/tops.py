@@ -29,6 +29,9 @@ TOPS: dict[str, Top] = {
     t.name: t
     for t in (
         # one line each, sorted by name
+        Top("bf16_mac", "rtl.numeric.code_mac:Bf16Mac", "BF16 fused multiply-add into FP32"),
+        Top("fp16_mac", "rtl.numeric.code_mac:Fp16Mac", "FP16 fused multiply-add into FP32"),
+        Top("fp32_add", "rtl.numeric.add:Fp32Add", "FP32 adder"),
         Top("convert", "rtl.numeric.convert:Convert", "number format conversion"),
         Top("standin", "verif.benches.native.standin:StandIn", "exercises the native driver's HBM"),
         Top("fifo", "rtl.base.fifo:Fifo", "stream storage", ("shape", "depth")),
