@@ -12,6 +12,8 @@ import inspect
 import json
 import os
 import shutil
+import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,13 +26,15 @@ from rtl.contract.config import Config
 from sim.errors import PlexusError
 from sim.progress import Progress, progress
 from sim.sources import sources_of
-from sim.toolchain import ROOT, activate, build_root, need_build_tools, tool_versions
+from sim.toolchain import MAKE_VARIABLES, ROOT, activate, build_root, need_build_tools, tool_versions
 from sim.tops import Top, factory
 from sim.tops import top as find_top
 
 __all__ = ["Built", "build", "make_component"]
 
 KINDS = ("cocotb", "native")
+
+_STARTED = time.time()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,32 +72,59 @@ def make_component(t: Top, cfg: Config, options: Mapping[str, Any], *, planted: 
     return PlantTop(lambda plant: make(*args, plant=plant, **options))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Order:
+    """What is to be built."""
+
+    top: Top
+    cfg: Config
+    kind: str
+    options: dict[str, Any]
+    planted: bool
+    waves: bool
+    extra: tuple[Path, ...]
+
+    def key(self) -> tuple[str, dict[str, str]]:
+        """The hash that names the build, and the files it depends on with their digests."""
+        modules = [self.top.factory.partition(":")[0], "rtl.emit.verilog", "rtl.emit.plant_top"]
+        sources = sources_of(modules, self.extra)
+        what = {
+            "top": self.top.factory,
+            "config": self.cfg.as_dict() | {"name": ""},
+            "options": self.options,
+            "planted": self.planted,
+            "sources": sources.digest,
+            "how": self.how(),
+        }
+        return _digest(what)[:20], sources.files
+
+    def how(self) -> dict[str, Any]:
+        """What turns Verilog into a model."""
+        return {
+            "kind": self.kind,
+            "waves": self.waves,
+            "extra": [str(p) for p in self.extra],
+            "compile": hashlib.sha256((ROOT / "sim" / "compile.py").read_bytes()).hexdigest(),
+            "tools": tool_versions(),
+            "make": MAKE_VARIABLES,
+            "cxx": os.environ.get("CXX", ""),
+            "libs": str(cocotb_tools.config.libs_dir) if self.kind == "cocotb" else "",
+        }
+
+
 def _digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
-def _key(
-    t: Top, cfg: Config, kind: str, options: Mapping[str, Any], planted: bool, waves: bool, extra: Sequence[Path]
-) -> tuple[str, dict[str, str]]:
-    """The hash that names a build, and the files it depends on."""
-    modules = [t.factory.partition(":")[0], "rtl.emit.verilog", "rtl.emit.plant_top"]
-    sources = sources_of(modules, extra)
-    how = hashlib.sha256((ROOT / "sim" / "compile.py").read_bytes()).hexdigest()
-    what = {
-        "top": t.factory,
-        "config": cfg.as_dict() | {"name": ""},
-        "kind": kind,
-        "options": dict(options),
-        "planted": planted,
-        "waves": waves,
-        "sources": sources.digest,
-        "extra": [str(p) for p in extra],
-        "how": how,
-        "tools": tool_versions(),
-        "cxx": os.environ.get("CXX", ""),
-        "libs": str(cocotb_tools.config.libs_dir) if kind == "cocotb" else "",
-    }
-    return _digest(what)[:20], sources.files
+def _need_unchanged(files: Mapping[str, str]) -> None:
+    """Errors: PlexusError if Python that this process may have imported changed on disk since."""
+    for name in files:
+        path = ROOT / name
+        module = name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        if path.suffix == ".py" and module in sys.modules and path.stat().st_mtime > _STARTED:
+            raise PlexusError(
+                f"{name} changed after this program started, so it would build the old one: run it again"
+            )
 
 
 @contextmanager
@@ -123,41 +154,48 @@ def _twin(shelf: Path, content: str) -> Path | None:
 def _adopt(twin: Path, folder: Path) -> None:
     """Copy a finished build without its runs; files are linked, not copied."""
     for entry in twin.iterdir():
-        if entry.is_file():
-            os.link(entry, folder / entry.name) if entry.name != "built.json" else None
+        if entry.is_file() and entry.name != "built.json":
+            os.link(entry, folder / entry.name)
 
 
-def _make(
-    t: Top, cfg: Config, kind: str, options: Mapping[str, Any], planted: bool, waves: bool,
-    extra: Sequence[Path], folder: Path, files: Mapping[str, str], step: Progress,
-) -> None:
+def _make(order: _Order, folder: Path, files: Mapping[str, str], step: Progress) -> None:
     """Everything that happens inside the temporary folder."""
     from rtl.emit.verilog import emit
     from sim.compile import compile_model
 
     step.stage("elaborate")
     activate()
-    component = make_component(t, cfg, options, planted=planted)
-    emitted = emit(component, "top")
+    _need_unchanged(files)
+    emitted = emit(make_component(order.top, order.cfg, order.options, planted=order.planted), "top")
+    _need_unchanged(files)
     unseen = [s.name for s in emitted.sources if str(s.relative_to(ROOT)) not in files]
     if unseen:
-        raise PlexusError(f"{t.name} places {unseen[0]} but no file it imports names that cell in a plain string")
-    parts = [emitted.text, kind, waves, list(emitted.hier_blocks), tool_versions(), os.environ.get("CXX", "")]
-    parts += [hashlib.sha256((ROOT / "sim" / "compile.py").read_bytes()).hexdigest()]
-    parts += sorted((f, d) for f, d in files.items() if not f.endswith(".py"))
-    content = _digest(parts)
-    shelf = folder.parent
-    twin = _twin(shelf, content)
+        raise PlexusError(
+            f"{order.top.name} places {unseen[0]} but no file it imports names that cell in a plain string"
+        )
+    others = sorted((f, d) for f, d in files.items() if not f.endswith(".py"))
+    content = _digest([emitted.text, list(emitted.hier_blocks), others, order.how()])
+    twin = _twin(folder.parent, content)
     if twin is not None:
         _adopt(twin, folder)
         binary = json.loads((twin / "built.json").read_text())["binary"]
     else:
         need_build_tools()
-        binary = compile_model(folder, emitted, kind, extra_cpp=extra, waves=waves, progress=step)
+        binary = compile_model(
+            folder, emitted, order.kind, extra_cpp=order.extra, waves=order.waves, progress=step
+        )
     record = {
-        "top": t.name, "factory": t.factory, "kind": kind, "config": cfg.as_dict(), "options": dict(options),
-        "planted": planted, "waves": waves, "binary": binary, "content": content, "tools": tool_versions(),
-    }  # fmt: skip
+        "top": order.top.name,
+        "factory": order.top.factory,
+        "kind": order.kind,
+        "config": order.cfg.as_dict(),
+        "options": order.options,
+        "planted": order.planted,
+        "waves": order.waves,
+        "binary": binary,
+        "content": content,
+        "tools": tool_versions(),
+    }
     (folder / "built.json").write_text(json.dumps(record, indent=1))
 
 
@@ -179,15 +217,23 @@ def build(
     """
     if kind not in KINDS:
         raise PlexusError(f"a model is of kind {' or '.join(KINDS)}, not {kind!r}")
-    t = find_top(top)
-    chosen = dict(options or {})
-    key, files = _key(t, cfg, kind, chosen, planted, waves, extra_cpp)
+    order = _Order(
+        top=find_top(top),
+        cfg=cfg,
+        kind=kind,
+        options=dict(options or {}),
+        planted=planted,
+        waves=waves,
+        extra=tuple(extra_cpp),
+    )
+    key, files = order.key()
     shelf = build_root() / top
     folder = shelf / key
 
     def done(cached: bool, seconds: dict[str, float]) -> Built:
         binary = json.loads((folder / "built.json").read_text())["binary"]
-        return Built(top=top, kind=kind, folder=folder, binary=folder / binary, cached=cached, seconds=seconds)
+        path = folder / binary
+        return Built(top=top, kind=kind, folder=folder, binary=path, cached=cached, seconds=seconds)
 
     if folder.is_dir():
         return done(True, {})
@@ -200,7 +246,7 @@ def build(
             work = shelf / f".{key}-{os.getpid()}"
             work.mkdir()
             try:
-                _make(t, cfg, kind, chosen, planted, waves, extra_cpp, work, files, step)
+                _make(order, work, files, step)
                 work.rename(folder)
             except PlexusError as error:
                 raise type(error)(f"{error}{_save_log(work, top, key)}") from None
@@ -211,7 +257,8 @@ def build(
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise PlexusError(
-                f"the disk is full: building {top} needs room under {shelf} (PLEXUS_BUILD chooses another place)"
+                f"the disk is full: building {top} needs room under {shelf} "
+                "(PLEXUS_BUILD chooses another place)"
             ) from None
         raise
 

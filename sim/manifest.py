@@ -18,7 +18,9 @@ def config_from(values: dict[str, Any]) -> Config:
     parts: dict[str, Any] = {}
     for f in dataclasses.fields(Config):
         value = values[f.name]
-        parts[f.name] = f.type(**value) if isinstance(f.type, type) and dataclasses.is_dataclass(f.type) else value
+        parts[f.name] = (
+            f.type(**value) if isinstance(f.type, type) and dataclasses.is_dataclass(f.type) else value
+        )
     return Config(**parts)
 
 

@@ -8,13 +8,12 @@ folder of its own.
 import contextlib
 import fcntl
 import io
-import json
 import logging
 import os
 import re
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -106,7 +105,9 @@ def verdict_of(results: Path, *, bench: str = "", seed: int = 0, plant: int = 0)
             message = f"{kind}: {text}" if kind and not text.startswith(kind) else text
         cases.append(Case(case.get("name", "?"), float(case.get("time", 0)), message))
     if not cases:
-        raise BenchError(f"no test ran in {bench or results.name}: a filter matched nothing, or no test is there")
+        raise BenchError(
+            f"no test ran in {bench or results.name}: a filter matched nothing, or no test is there"
+        )
     return Verdict(bench=bench, seed=seed, plant=plant, cases=tuple(cases), folder=results.parent)
 
 
@@ -145,14 +146,22 @@ def run_bench(
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         manifest = Manifest(
-            top=top, config=cfg, options=dict(options or {}), plant=plant, planted=planted, seed=seed, folder=folder
+            top=top,
+            config=cfg,
+            options=dict(options or {}),
+            plant=plant,
+            planted=planted,
+            seed=seed,
+            folder=folder,
         )
         manifest.write(folder / "manifest.json")
         results = folder / "results.xml"
         log = folder / "run.log"
         _simulate(built.binary, bench, folder, seed, testcase, waves, dict(environment or {}))
         if not results.exists():
-            raise BenchError(f"{bench} seed {seed} on {top} ended without a verdict:\n{_tail(log)}\nlog: {log}")
+            raise BenchError(
+                f"{bench} seed {seed} on {top} ended without a verdict:\n{_tail(log)}\nlog: {log}"
+            )
         verdict = verdict_of(results, bench=bench, seed=seed, plant=plant)
         if plant == 0:  # planted faults must fail, so they are no news for a report
             kept = build_root() / "results"
@@ -200,15 +209,10 @@ def _simulate(
 
 
 @contextlib.contextmanager
-def _without(*names: str) -> Any:
+def _without(*names: str) -> Iterator[None]:
     """The process environment without these variables for a while."""
     saved = {n: os.environ.pop(n) for n in names if n in os.environ}
     try:
         yield
     finally:
         os.environ.update(saved)
-
-
-def load_results(folder: Path) -> list[dict[str, Any]]:
-    """Coverage files that the runs of a build folder left."""
-    return [json.loads(p.read_text()) for p in sorted(folder.glob("**/coverage-*.json"))]
