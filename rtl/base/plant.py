@@ -29,11 +29,3 @@ def passed_on(plant: ValueLike, *numbers: int) -> ValueLike:
         if number:
             chosen = Mux(planted(plant, number), i, chosen)
     return chosen
-
-
-def inner_plant(plant: ValueLike, first: int, count: int = 10) -> ValueLike:
-    """What a unit passes to a part whose faults it numbers from `first` + 1 to `first` + `count`."""
-    if isinstance(plant, int):
-        return plant - first if first < plant <= first + count else 0
-    value = Value.cast(plant)
-    return Mux((value > first) & (value <= first + count), value - first, 0)

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.base.dma_port import CAUSE_BITS
 from rtl.base.layouts import INSTRUCTION_LAYOUT
-from rtl.base.plant import inner_plant, planted
+from rtl.base.plant import passed_on, planted
 from rtl.contract.config import Config
 from rtl.contract.isa import OPCODE_QUEUE, PATTERN, Cause, Opcode, Queue, Update, Wait
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space
@@ -119,7 +119,7 @@ class Check(wiring.Component):
             rules = self._operand_rules(name)
             if not rules:
                 continue
-            check = PatternCheck(self.cfg, rules, inner_plant(self.plant, 10))
+            check = PatternCheck(self.cfg, rules, passed_on(self.plant, *range(11, 20)))
             m.submodules[f"check_{name}"] = check
             m.d.comb += [check.opcode.eq(word.opcode), check.step.eq(step)]
             m.d.comb += [check.pattern[f.name].eq(word[f"{name}_{f.name}"]) for f in PATTERN]

@@ -8,7 +8,7 @@ from rtl.base.axi import AxiReadSignature
 from rtl.base.dispatch import EngineSignature, EngineStatusSignature, RetireSignature
 from rtl.base.dma_port import RELEASE, SEMAPHORE_UPDATE, RingStatusSignature
 from rtl.base.layouts import DESCRIPTOR_LAYOUT
-from rtl.base.plant import inner_plant
+from rtl.base.plant import passed_on
 from rtl.contract.config import Config
 from rtl.contract.isa import Queue
 from rtl.contract.memmap import CoreId
@@ -84,10 +84,10 @@ class Issue(wiring.Component):
             m.submodules[f"queue_{q.name.lower()}"] = queue
         m.submodules.fetch = fetch = Fetch(cfg)
         m.submodules.semaphores = semaphores = Semaphores(cfg, 2 * len(Queue) + 1, len(Queue) + 1)
-        m.submodules.releases = releases = Release(cfg, inner_plant(self.plant, 20))
-        m.submodules.counters = counters = Counters(cfg, inner_plant(self.plant, 30))
-        m.submodules.run = run = Run(cfg, inner_plant(self.plant, 40))
-        m.submodules.control = control = Control(cfg, self.ports, inner_plant(self.plant, 50))
+        m.submodules.releases = releases = Release(cfg, passed_on(self.plant, *range(21, 30)))
+        m.submodules.counters = counters = Counters(cfg, passed_on(self.plant, *range(31, 40)))
+        m.submodules.run = run = Run(cfg, passed_on(self.plant, *range(41, 50)))
+        m.submodules.control = control = Control(cfg, self.ports, passed_on(self.plant, *range(51, 60)))
 
         connect(m, fetch.axi, flipped(self.axi))
         connect(m, releases.release, flipped(self.release))

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.base.dispatch import SEQUENCE_BITS, EngineSignature, RetireSignature
 from rtl.base.dma_port import CAUSE_BITS, COUNT_BITS, RELEASE, SEMAPHORE_INDEX_BITS, SEMAPHORE_UPDATE
-from rtl.base.plant import inner_plant
+from rtl.base.plant import passed_on
 from rtl.contract.config import Config
 from rtl.contract.isa import OPCODE_QUEUE, Queue
 from rtl.issue.check import Check
@@ -74,8 +74,8 @@ class IssueQueue(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.check = check = Check(self.cfg, self.queue)
-        m.submodules.dispatch = dispatch = Dispatch(inner_plant(self.plant, 0))
-        m.submodules.retire = retire = Retire(self.queue, inner_plant(self.plant, 10))
+        m.submodules.dispatch = dispatch = Dispatch(passed_on(self.plant, *range(1, 10)))
+        m.submodules.retire = retire = Retire(self.queue, passed_on(self.plant, *range(11, 20)))
 
         connect(m, check.o, dispatch.i)
         connect(m, dispatch.outstanding, retire.i)
