@@ -38,7 +38,9 @@ NATIVE_FLAGS = (
 )
 """For all C++ of a native model, Verilator's runtime too."""
 
-_WIDTH = re.compile(r"^\s*(input|output)\s+(?:wire\s+|reg\s+)?(?:signed\s+)?(?:\[(\d+):0\]\s+)?(\w+)\s*;", re.M)
+_PORT = re.compile(
+    r"^\s*(input|output)\s+(?:wire\s+|reg\s+)?(?:signed\s+)?(?:\[(\d+):0\]\s+)?(\w+)\s*;", re.M
+)
 _DISK_FULL = "No space left on device"
 
 
@@ -57,7 +59,7 @@ class Port:
 
 def ports_of(emitted: Emitted) -> list[Port]:
     """The ports of the top module, in the order of the text."""
-    return [Port(name, way, int(high or 0) + 1) for way, high, name in _WIDTH.findall(emitted.ports())]
+    return [Port(name, way, int(high or 0) + 1) for way, high, name in _PORT.findall(emitted.ports())]
 
 
 def read_ports(path: Path) -> list[Port]:
