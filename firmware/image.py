@@ -8,6 +8,7 @@ import numpy as np
 from firmware.assemble import descriptor_word, instruction_word
 from firmware.numbers import bits_dtype
 from firmware.program import Program
+from firmware.views import KernelError
 from rtl.contract.isa import INSTRUCTION_BYTES, Queue
 from rtl.contract.memmap import Space
 
@@ -16,7 +17,7 @@ __all__ = ["Image", "ImageError", "Region", "Segment", "build_image"]
 ALIGNMENT_BYTES = 128
 
 
-class ImageError(ValueError):
+class ImageError(KernelError):
     """A program that has no place in HBM; one sentence."""
 
 

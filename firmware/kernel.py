@@ -94,7 +94,8 @@ class Kernel:
         if data is not None:
             _need(
                 data.shape == shape and data.dtype == kind,
-                f"tensor {name} needs {kind.name} bits of shape {shape}, not {data.dtype.name} of {data.shape}",
+                f"tensor {name} needs {kind.name} bits of shape {shape}, "
+                f"not {data.dtype.name} of {data.shape}",
             )
         size = int(np.prod(shape)) * element_bytes(dtype)
         tensor = HbmTensor(name=name, shape=shape, dtype=dtype, bytes=size, data=data)
@@ -151,7 +152,8 @@ class Kernel:
             )
         _need(
             dst.dtype == src.dtype,
-            f"DMA moves bytes without conversion: {_name_of(dst)} is {dst.dtype}, {_name_of(src)} is {src.dtype}",
+            f"DMA moves bytes without conversion: {_name_of(dst)} is {dst.dtype}, "
+            f"{_name_of(src)} is {src.dtype}",
         )
         if isinstance(dst, HbmView):
             _need(
@@ -352,7 +354,8 @@ class TensorEngine:
         self._operand(view, "stationary operand")
         _need(
             view.elements <= cfg.cols,
-            f"stationary operand {view.tile.name} has {view.elements} columns, more than tensor.cols ({cfg.cols})",
+            f"stationary operand {view.tile.name} has {view.elements} columns, "
+            f"more than tensor.cols ({cfg.cols})",
         )
         pattern = k._pattern(view, "stationary operand")
         k._issue(
@@ -372,13 +375,14 @@ class TensorEngine:
         self._operand(moving, "moving operand")
         _need(
             (moving.start, moving.partitions) == (stationary.start, stationary.partitions),
-            f"moving operand {moving.tile.name} is on {moving.partitions} partitions from {moving.start}, the "
-            f"stationary one on {stationary.partitions} from {stationary.start}; they must be the same",
+            f"moving operand {moving.tile.name} is on {moving.partitions} partitions from {moving.start}, "
+            f"the stationary one on {stationary.partitions} from {stationary.start}; they must be the same",
         )
         _need(
             psum.tile.space == Space.PSUM and psum.start == 0 and psum.partitions == stationary.elements,
             f"a matmul with {stationary.elements} stationary columns writes to {stationary.elements} PSUM "
-            f"partitions from 0, not to {psum.partitions} {psum.tile.space.name} partitions from {psum.start}",
+            f"partitions from 0, not to {psum.partitions} {psum.tile.space.name} partitions "
+            f"from {psum.start}",
         )
         _need(
             psum.elements == moving.elements <= cfg.moving_max,

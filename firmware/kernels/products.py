@@ -303,7 +303,8 @@ def products(
             ahead += 1
         if ahead < len(needs) and needs[ahead][0] <= number:
             raise KernelError(
-                f"SBUF has no room for two chunks of each operand ({s_bytes} and {v_bytes} bytes of each partition)"
+                f"SBUF has no room for two chunks of each operand "
+                f"({s_bytes} and {v_bytes} bytes of each partition)"
             )
         if resident and number == 0:
             k.tensor.barrier()

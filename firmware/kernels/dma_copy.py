@@ -1,0 +1,155 @@
+"""Workload `dma`: rows between HBM and SBUF, as fast as the movers go.
+
+Row i lies on partition i mod P, so that P successive rows (a block) fill every mover. What DMA writes
+to SBUF comes back in samples, for only HBM is compared.
+"""
+
+import numpy as np
+
+from firmware.kernel import HbmView, Kernel, KernelError, Tile
+from firmware.program import Program
+from rtl.contract.config import Config
+
+__all__ = ["DIRECTIONS", "dma_copy"]
+
+DIRECTIONS = ("read", "write", "both", "sbuf")
+DEFAULT_BYTES = 8 << 20
+DESCRIPTORS = 16  # of each direction, so that the rings have something to overlap
+SAMPLE_EVERY = 4  # of that many descriptors, one has a block read back
+PATTERN_BLOCKS = 1
+
+
+def _rings(cfg: Config) -> tuple[list[int], list[int]]:
+    """Rings for what comes in and for what goes out: even and odd ones."""
+    rings = list(range(cfg.dma.rings))
+    return rings[0::2], rings[1::2] or rings
+
+
+class _Copies:
+    """The copies of one workload: `rows` rows of `row_bytes` in blocks of P."""
+
+    def __init__(self, cfg: Config, rows: int, row_bytes: int, seed: int):
+        self.cfg = cfg
+        self.k = Kernel(cfg, "dma")
+        self.rows, self.row_bytes = rows, row_bytes
+        self.rng = np.random.default_rng(seed)
+        self.blocks = -(-rows // cfg.partitions)
+        self.reads, self.writes = _rings(cfg)
+        self.moved = 0
+
+    def random(self, name: str, rows: int) -> HbmView:
+        """An input tensor of random bytes."""
+        data = self.rng.integers(0, 256, (rows, self.row_bytes), dtype=np.uint8)
+        return self.k.hbm(name, (rows, self.row_bytes), "uint8", data)
+
+    def pattern(self) -> Tile:
+        """A block of random rows in SBUF, the source of all writes."""
+        p = min(self.cfg.partitions, self.rows)
+        tile = self.k.sbuf("pattern", partitions=p, columns=self.row_bytes, dtype="uint8")
+        self.k.dma(tile[:, :], self.random("pattern_rows", p)[:, :])
+        return tile
+
+    def pieces(self, capacity: int) -> list[tuple[int, int]]:
+        """(first row, rows) of each descriptor: whole blocks, then what is left."""
+        p = self.cfg.partitions
+        each = max(1, min(capacity, self.blocks // DESCRIPTORS)) * p
+        whole = self.rows - self.rows % p
+        pieces = [(at, min(each, whole - at)) for at in range(0, whole, each)]
+        return pieces + ([(whole, self.rows - whole)] if whole < self.rows else [])
+
+    def read(self, free_bytes: int) -> None:
+        """HBM to SBUF; what does not fit overwrites what came first."""
+        p, width = self.cfg.partitions, self.row_bytes
+        capacity = min(self.blocks, free_bytes // width)
+        if capacity < 1:
+            raise KernelError(
+                f"row_bytes must be at most {free_bytes}, what a partition of SBUF has free, not {width}"
+            )
+        source = self.random("rows", self.rows)
+        landing = self.k.sbuf("landing", partitions=p, columns=capacity * width, dtype="uint8")
+        pieces = self.pieces(capacity)
+        kept = [i for i in range(len(pieces)) if i % SAMPLE_EVERY == 0]
+        samples = self.k.hbm("read_back", (len(kept) * p, width), "uint8")
+        slot = 0
+        for i, (first, rows) in enumerate(pieces):
+            blocks = max(1, rows // p)
+            if slot + blocks > capacity:
+                slot = 0
+            width_here = slice(slot * width, (slot + blocks) * width)
+            rows_here = min(rows, p)
+            target = landing[:rows_here, width_here].split(0, width)
+            view = source[first : first + rows].split(0, rows_here).permute((1, 0, 2))
+            self.k.dma(target, view, ring=self.reads[i % len(self.reads)])
+            if i in kept:
+                at = kept.index(i) * p
+                self.k.dma(
+                    samples[at : at + rows_here],
+                    landing[:rows_here, slot * width : (slot + 1) * width],
+                    ring=self.writes[i // SAMPLE_EVERY % len(self.writes)],
+                )
+            slot += blocks
+
+    def write(self, pattern: Tile) -> None:
+        """SBUF to HBM: every block is the pattern."""
+        p = self.cfg.partitions
+        target = self.k.hbm("written", (self.rows, self.row_bytes), "uint8")
+        for i, (first, rows) in enumerate(self.pieces(self.blocks)):
+            rows_here = min(rows, p)
+            source = pattern[:rows_here, :].repeat(max(1, rows // p))
+            view = target[first : first + rows].split(0, rows_here).permute((1, 0, 2))
+            self.k.dma(view, source, ring=self.writes[i % len(self.writes)])
+
+    def inside(self, pattern: Tile, free_bytes: int) -> None:
+        """SBUF to SBUF: the pattern to the other half of the partitions, again and again."""
+        half, width = pattern.partitions // 2, self.row_bytes
+        if half < 1:
+            raise KernelError(f"direction=sbuf needs at least 2 rows, not {self.rows}")
+        capacity = min(max(1, self.blocks), free_bytes // width)
+        if capacity < 1:
+            raise KernelError(
+                f"row_bytes must be at most {free_bytes}, what a partition of SBUF has free, not {width}"
+            )
+        landing = self.k.sbuf("landing", partitions=2 * half, columns=capacity * width, dtype="uint8")
+        blocks = max(1, min(capacity, self.blocks // DESCRIPTORS))
+        for i, at in enumerate(range(0, capacity, blocks)):
+            count = min(blocks, capacity - at)
+            columns = slice(at * width, (at + count) * width)
+            for side, other in ((0, half), (half, 0)):
+                target = landing[other : other + half, columns].split(0, width)
+                source = pattern[side : side + half, :].repeat(count)
+                self.k.dma(target, source, ring=self.reads[i % len(self.reads)])
+        samples = self.k.hbm("read_back", (2 * half, width), "uint8")
+        self.k.dma(samples[:, :], landing[:, (capacity - 1) * width :])
+
+
+def dma_copy(
+    cfg: Config, *, rows: int | None = None, row_bytes: int = 512, direction: str = "read", seed: int = 0
+) -> Program:
+    """A program that moves `rows` rows of `row_bytes` bytes in a direction of DIRECTIONS.
+
+    Without `rows`: as many as half of SBUF holds, at most 8 MiB. Errors: KernelError.
+    """
+    if direction not in DIRECTIONS:
+        raise KernelError(f"direction must be one of {', '.join(DIRECTIONS)}, not {direction!r}")
+    if row_bytes < 1:
+        raise KernelError(f"row_bytes must be at least 1, not {row_bytes}")
+    if rows is None:
+        per_partition = min(DEFAULT_BYTES // cfg.partitions, cfg.sbuf.partition_bytes // 2)
+        rows = max(1, per_partition // row_bytes) * cfg.partitions
+    if rows < 1:
+        raise KernelError(f"rows must be at least 1, not {rows}")
+    copies = _Copies(cfg, rows, row_bytes, seed)
+    pattern = None if direction == "read" else copies.pattern()
+    # Tiles start at multiples of 16 bytes.
+    free_bytes = copies.k.sbuf_free() // 16 * 16
+    notes = [f"row i of {rows} lies on partition i mod {cfg.partitions}, {row_bytes} bytes each"]
+    if pattern is None or direction == "both":
+        copies.read(free_bytes)
+        notes.append("samples of what was read go back to HBM, where they are compared")
+    if pattern is not None and direction in ("write", "both"):
+        copies.write(pattern)
+        notes.append("every block that is written is the same block of random rows, read first")
+    if pattern is not None and direction == "sbuf":
+        copies.inside(pattern, free_bytes)
+        notes.append("each half of the partitions receives the other half's rows; one block goes back to HBM")
+    return copies.k.program(notes=notes)

@@ -1,0 +1,183 @@
+"""Workloads by name: their parameters, how their program is built, what they measure of a result."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from firmware.kernel import KernelError
+from firmware.kernels.dma_copy import DIRECTIONS, dma_copy
+from firmware.kernels.gemm import gemm
+from firmware.kernels.minilm import DEFAULT_TEXT, minilm_projection
+from firmware.program import Program
+from rtl.contract.config import Config
+
+__all__ = ["WORKLOADS", "Param", "Workload", "find_workload"]
+
+SIZE_MAX = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Param:
+    """A parameter: its type (int, bool or str), default and what it means; `choices` and limits if any."""
+
+    type: type
+    default: Any
+    doc: str
+    choices: tuple[str, ...] = ()
+    minimum: int | None = None
+    maximum: int | None = None
+
+    def parse(self, name: str, text: str) -> Any:
+        """The value of `text`. KernelError, one sentence, if it is none."""
+        value: Any = text
+        if self.type is bool:
+            words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+            if text.lower() not in words:
+                raise KernelError(f"{name} must be true or false, not {text!r}")
+            return words[text.lower()]
+        if self.type is int:
+            try:
+                value = int(text, 0)
+            except ValueError:
+                raise KernelError(f"{name} must be a whole number, not {text!r}") from None
+        return self.check(name, value)
+
+    def check(self, name: str, value: Any) -> Any:
+        """`value` if it obeys the rules. KernelError if not."""
+        if value is None and self.default is None:
+            return None
+        if type(value) is not self.type:
+            kind = {int: "a whole number", bool: "true or false", str: "a text"}[self.type]
+            raise KernelError(f"{name} must be {kind}, not {value!r}")
+        if self.choices and value not in self.choices:
+            raise KernelError(f"{name} must be one of {', '.join(self.choices)}, not {value!r}")
+        if self.minimum is not None and value < self.minimum:
+            raise KernelError(f"{name} must be at least {self.minimum}, not {value}")
+        if self.maximum is not None and value > self.maximum:
+            raise KernelError(f"{name} must be at most {self.maximum}, not {value}")
+        return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """A named program. `maker` takes the configuration, the parameters and the seed of the run."""
+
+    name: str
+    doc: str
+    params: Mapping[str, Param] = field(default_factory=dict)
+    maker: Callable[[Config, Mapping[str, Any], int], Program]
+
+    def parse(self, settings: Iterable[str]) -> dict[str, Any]:
+        """All parameters from texts `name=value`; the last one of a name counts. KernelError."""
+        given: dict[str, Any] = {}
+        for text in settings:
+            name, equals, value = text.partition("=")
+            name = name.strip()
+            if not equals or not name:
+                raise KernelError(f"a parameter is written name=value, not {text!r}")
+            given[name] = self._known(name).parse(name, value.strip())
+        return self.complete(given)
+
+    def complete(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Checked parameters with the defaults of those that are not given. KernelError."""
+        for name, value in given.items():
+            self._known(name).check(name, value)
+        return {name: given.get(name, param.default) for name, param in self.params.items()}
+
+    def build(self, cfg: Config, params: Mapping[str, Any] | None = None, seed: int = 0) -> Program:
+        """The program for `cfg`. KernelError."""
+        complete = self.complete(params or {})
+        program = self.maker(cfg, complete, seed)
+        program.params = complete
+        return program
+
+    def metrics(self, program: Program, outputs: dict[str, np.ndarray]) -> dict[str, Any]:
+        """The workload's own numbers about a result."""
+        return program.metrics(outputs)
+
+    def _known(self, name: str) -> Param:
+        if name not in self.params:
+            raise KernelError(
+                f"workload {self.name} has no parameter {name!r}; it has {', '.join(self.params) or 'none'}"
+            )
+        return self.params[name]
+
+
+def _size(default: int, doc: str) -> Param:
+    return Param(type=int, default=default, doc=doc, minimum=1, maximum=SIZE_MAX)
+
+
+def _make_gemm(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
+    rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
+    a = rng.standard_normal((params["m"], params["k"]), np.float32)
+    b = rng.standard_normal((params["k"], params["n"]), np.float32)
+    return gemm(cfg, a, b, dtype=params["dtype"], out=params["out"], resident=params["resident"])
+
+
+def _make_dma(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
+    return dma_copy(cfg, **params, seed=seed)
+
+
+def _make_minilm(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
+    return minilm_projection(cfg, **params)
+
+
+_RESIDENT = Param(type=bool, default=False, doc="load all operands into SBUF before the array starts")
+
+WORKLOADS: dict[str, Workload] = {
+    w.name: w
+    for w in (
+        Workload(
+            name="gemm",
+            doc="C[M, N] = A[M, K] B[K, N] of random normal values, any size",
+            params={
+                "m": _size(128, "rows of A and C"),
+                "k": _size(128, "columns of A, rows of B"),
+                "n": _size(128, "columns of B and C"),
+                "dtype": Param(type=str, default="bf16", doc="format of A and B", choices=("bf16", "fp16")),
+                "out": Param(type=str, default="fp32", doc="format of C", choices=("fp32", "bf16", "fp16")),
+                "resident": _RESIDENT,
+                "seed": Param(
+                    type=int, default=None, doc="of the values; the run's seed if not given", minimum=0
+                ),
+            },
+            maker=_make_gemm,
+        ),
+        Workload(
+            name="dma",
+            doc="rows between HBM and SBUF: what the movers and HBM can do",
+            params={
+                "rows": Param(
+                    type=int,
+                    default=None,
+                    doc="rows to move; half of SBUF if not given",
+                    minimum=1,
+                    maximum=SIZE_MAX,
+                ),
+                "row_bytes": Param(
+                    type=int, default=512, doc="contiguous bytes of a row", minimum=1, maximum=1 << 18
+                ),
+                "direction": Param(type=str, default="read", doc="where to", choices=DIRECTIONS),
+            },
+            maker=_make_dma,
+        ),
+        Workload(
+            name="minilm-projection",
+            doc="query, key and value projections of layer 0 of all-MiniLM-L6-v2 for a real text",
+            params={
+                "text": Param(type=str, default=DEFAULT_TEXT, doc="what is tokenised"),
+                "resident": _RESIDENT,
+            },
+            maker=_make_minilm,
+        ),
+    )
+}
+
+
+def find_workload(name: str) -> Workload:
+    """A workload by name. KernelError lists them."""
+    if name not in WORKLOADS:
+        raise KernelError(f"there is no workload {name!r}; there are {', '.join(WORKLOADS)}")
+    return WORKLOADS[name]
