@@ -1,0 +1,61 @@
+"""Two devices' outputs, bit against bit."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Comparison", "Mismatch", "compare"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mismatch:
+    """The first element that differs, as bits; `count` elements of this tensor differ."""
+
+    tensor: str
+    index: tuple[int, ...]
+    got: int
+    expected: int
+    count: int
+    width: int  # hexadecimal digits
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain values; bits in hexadecimal."""
+        return {
+            "tensor": self.tensor,
+            "index": list(self.index),
+            "got": f"0x{self.got:0{self.width}x}",
+            "expected": f"0x{self.expected:0{self.width}x}",
+            "count": self.count,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """`match` only if every bit of every output is the same."""
+
+    match: bool
+    elements: int
+    first: Mismatch | None = None
+
+
+def compare(got: Mapping[str, np.ndarray], expected: Mapping[str, np.ndarray]) -> Comparison:
+    """Outputs of the device against those of the golden machine, in order of definition."""
+    elements = 0
+    first: Mismatch | None = None
+    for name, want in expected.items():
+        have = got[name]
+        elements += want.size
+        wrong = np.flatnonzero(have.reshape(-1) != want.reshape(-1))
+        if len(wrong) and first is None:
+            at = int(wrong[0])
+            first = Mismatch(
+                tensor=name,
+                index=tuple(int(i) for i in np.unravel_index(at, want.shape)),
+                got=int(have.reshape(-1)[at]),
+                expected=int(want.reshape(-1)[at]),
+                count=len(wrong),
+                width=2 * want.dtype.itemsize,
+            )
+    return Comparison(match=first is None, elements=elements, first=first)

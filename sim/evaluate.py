@@ -1,0 +1,110 @@
+"""Whole arrays through one Verilated unit."""
+
+import errno
+import os
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from rtl.contract.config import Config
+from sim.build import build
+from sim.errors import PlexusError
+from sim.native.library import STREAM_SOURCES, stream
+from sim.tops import factory, top
+from sim.units import Unit, find_unit
+
+__all__ = ["evaluate", "read_arrays", "write_arrays"]
+
+
+def _strings(unit: Unit, given: Mapping[str, np.ndarray]) -> dict[str, str]:
+    strings: dict[str, str] = {}
+    for name, words in unit.strings.items():
+        if name in given:
+            array = given[name]
+            if array.ndim != 0 or array.dtype.kind != "U":
+                raise PlexusError(f"{name} must be one text (a 0-d array), not {array.dtype} of shape {array.shape}")
+            strings[name] = str(array[()])
+        else:
+            strings[name] = str(unit.defaults[name])
+        if strings[name] not in words:
+            raise PlexusError(f"{name} must be one of {', '.join(words)}, not {strings[name]!r}")
+    return strings
+
+
+def _checked(unit: Unit, given: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], dict[str, str], int]:
+    """Inputs, texts and the number of elements. PlexusError for a wrong name, type or shape."""
+    known = [*unit.inputs, *unit.strings]
+    for name in given:
+        if name not in known:
+            raise PlexusError(f"unit {unit.name} takes {', '.join(known)}, and no {name!r}")
+    for name in known:
+        if name not in given and name not in unit.defaults:
+            raise PlexusError(f"unit {unit.name} needs an array {name!r}; it takes {', '.join(known)}")
+    strings = _strings(unit, given)
+    arrays: dict[str, np.ndarray] = {}
+    for name in unit.inputs:
+        want = np.dtype(unit.dtype(name, strings))
+        array = given[name] if name in given else np.array([unit.defaults[name]], want)
+        tail = unit.shapes.get(name, ())
+        if array.dtype != want:
+            raise PlexusError(f"{name} must hold bit patterns as {want}, not {array.dtype}")
+        if array.ndim != 1 + len(tail) or array.shape[1:] != tail:
+            shape = "".join(f", {n}" for n in tail)
+            raise PlexusError(f"{name} must have the shape (n{shape or ','}), not {array.shape}")
+        if len(array) == 0:
+            raise PlexusError(f"{name} has no elements; at least 1 is needed")
+        arrays[name] = array
+    count = max(len(a) for a in arrays.values())
+    for name, array in arrays.items():
+        if len(array) not in (1, count):
+            raise PlexusError(f"{name} has {len(array)} elements; it must have {count} as the longest array, or 1")
+    return arrays, strings, count
+
+
+def evaluate(name: str, given: Mapping[str, np.ndarray], cfg: Config) -> dict[str, np.ndarray]:
+    """What unit `name` makes of the arrays: element i of every input gives element i of every output.
+
+    Arrays are bit patterns; length 1 broadcasts; texts are 0-d. Errors: PlexusError, one sentence.
+    """
+    unit = find_unit(name)
+    arrays, strings, count = _checked(unit, given)
+    built = build(unit.top, cfg, kind="native", extra_cpp=STREAM_SOURCES)
+    inputs = dict(arrays)
+    for text, word in strings.items():
+        inputs[text] = np.array([unit.strings[text][word]], np.uint8)
+    outputs = {
+        out: np.empty((count, *unit.shapes.get(out, ())), np.dtype(unit.dtype(out, strings)))
+        for out in unit.outputs
+    }
+    stream(built.binary, factory(top(unit.top)).LATENCY, inputs, outputs)
+    return outputs
+
+
+def read_arrays(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of an .npz file. PlexusError if it is none."""
+    try:
+        file = np.load(path, allow_pickle=False)
+        if not isinstance(file, np.lib.npyio.NpzFile):
+            raise PlexusError(f"{path} holds one array, not an archive of named ones: write it with np.savez")
+        with file:
+            return {name: file[name] for name in file.files}
+    except FileNotFoundError:
+        raise PlexusError(f"there is no file {path}") from None
+    except OSError as error:
+        raise PlexusError(f"{path} cannot be read: {error.strerror or error}") from None
+    except (ValueError, EOFError, zipfile.BadZipFile):
+        raise PlexusError(f"{path} is not an .npz archive of plain arrays") from None
+
+
+def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    """Write an .npz file, whole or not at all. PlexusError if that fails."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.npz")
+    try:
+        np.savez(temporary, **dict(arrays))  # type: ignore[arg-type]
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        why = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror
+        raise PlexusError(f"{path} cannot be written: {why}") from None

@@ -1,0 +1,144 @@
+"""A report on the terminal: the verdict first, then where every engine's cycles went."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+__all__ = ["render", "show"]
+
+BAR_CELLS = 32
+_STALL_STYLES = ("yellow", "dark_orange", "red", "magenta", "blue", "cyan", "bright_black")
+
+
+def _percent(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else "-"
+
+
+def _bar(engine: Mapping[str, Any], cycles: int) -> Text:
+    """Busy, stalls in the order of their causes, then idle, in proportion; nothing that is there vanishes."""
+    causes = list(engine["stall"].items())
+    parts = [("█", "green", engine["busy"])]
+    parts += [("▒", _STALL_STYLES[i % len(_STALL_STYLES)], n) for i, (_, n) in enumerate(causes)]
+    bar = Text()
+    used = 0
+    for glyph, style, count in parts:
+        cells = max(1, round(BAR_CELLS * count / cycles)) if count and cycles else 0
+        cells = min(cells, BAR_CELLS - used)
+        bar.append(glyph * cells, style)
+        used += cells
+    return bar.append("·" * (BAR_CELLS - used), "bright_black")
+
+
+def _stalls(engine: Mapping[str, Any], cycles: int) -> Text:
+    causes = list(engine["stall"].items())
+    text = Text()
+    for position, (name, count) in sorted(enumerate(causes), key=lambda e: -e[1][1]):
+        del position
+        style = _STALL_STYLES[[c for c, _ in causes].index(name) % len(_STALL_STYLES)]
+        if count:
+            text.append(f"{name} ", style).append(f"{_percent(count, cycles)}  ")
+    return text
+
+
+def _verdict(report: Mapping[str, Any]) -> Text:
+    what = f"{report['workload']} on {report['config']}, {report['array']} array"
+    if report["faults"]:
+        text = Text(f"FAULT  {what}", "bold red")
+        for f in report["faults"]:
+            cause = f["cause"].replace("_", " ")
+            text.append(f"\n  {f['queue']}, item {f['sequence']}: {cause}, address {f['address']:#x}", "red")
+            if f.get("source"):
+                text.append(f"  ({f['source']})", "red")
+        return text
+    if report["end"] != "done":
+        text = Text(f"{report['end'].upper()}  {what}: {report['end_message']}", "bold red")
+        for name, progress in report["unfinished"].items():
+            text.append(f"\n  {name}: {progress} completed", "red")
+        return text
+    if report["match"]:
+        return Text("MATCH", "bold green").append(f"  {what}: every bit equals the golden machine's", "default")
+    first = report["mismatch"]
+    index = ", ".join(map(str, first["index"]))
+    return Text(f"MISMATCH  {what}", "bold red").append(
+        f"\n  first: {first['tensor']}[{index}] is {first['got']}, expected {first['expected']}; "
+        f"{first['count']:,} elements of {first['tensor']} differ",
+        "red",
+    )
+
+
+def _engines(report: Mapping[str, Any]) -> Table:
+    cycles = report["cycles"]
+    table = Table(
+        title=f"{cycles:,} cycles = {report['nanoseconds']:,.0f} ns",
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        pad_edge=False,
+    )
+    table.add_column("engine")
+    table.add_column("busy", justify="right")
+    table.add_column("idle", justify="right")
+    table.add_column("where the cycles went", min_width=BAR_CELLS, no_wrap=True)
+    table.add_column("stalled for", overflow="fold")
+    for name, engine in report["engines"].items():
+        table.add_row(
+            name,
+            _percent(engine["busy"], cycles),
+            _percent(engine["idle"], cycles),
+            _bar(engine, cycles),
+            _stalls(engine, cycles),
+        )
+    return table
+
+
+def _value(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _facts(report: Mapping[str, Any]) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    cycles, bound = report["cycles"], report["bound_cycles"]
+    if bound:
+        table.add_row(
+            "bound", f"{bound:,} cycles by {report['bound_by'].replace('_', ' ')}; this run took {cycles / bound:.2f} x"
+        )
+    if report["macs"]:
+        table.add_row(
+            "tensor",
+            f"{report['macs']:,} multiply-adds, utilization {_percent(report['tensor_utilization'], 1)}; in its window of "
+            f"{report['tensor_window_cycles']:,} cycles {_percent(report['tensor_window_utilization'], 1)}",
+        )
+    table.add_row(
+        "hbm",
+        f"{report['hbm_bytes_read']:,} bytes read, {report['hbm_bytes_written']:,} written, "
+        f"utilization {_percent(report['hbm_utilization'], 1)}",
+    )
+    table.add_row("speed", f"{report['cycles_per_second']:,} cycles/s ({report['wall_seconds']:.2f} s)")
+    conflicts = {k: v for k, v in report["conflicts"].items() if v}
+    if conflicts:
+        table.add_row("conflicts", ", ".join(f"{name} {count:,}" for name, count in conflicts.items()))
+    for name, value in report["metrics"].items():
+        table.add_row(name.replace("_", " "), _value(value))
+    for note in report["notes"]:
+        table.add_row("note", note)
+    return table
+
+
+def render(report: Mapping[str, Any]) -> RenderableType:
+    """The report as one rich renderable."""
+    params = "  ".join(f"{k}={v}" for k, v in report["params"].items())
+    parts: list[RenderableType] = [_verdict(report)]
+    if params:
+        parts.append(Text(f"  {params}", "bright_black"))
+    parts += [Text(), _engines(report), Text(), _facts(report)]
+    return Group(*parts)
+
+
+def show(report: Mapping[str, Any], console: Console) -> None:
+    """Print the report."""
+    console.print(render(report))

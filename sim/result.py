@@ -1,0 +1,79 @@
+"""What a device says about a run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rtl.contract.isa import Cause
+
+__all__ = ["ENDS", "EngineCycles", "Fault", "RunResult"]
+
+ENDS = {
+    "done": "all instructions and descriptors have completed",
+    "fault": "a queue or ring has halted",
+    "stuck": "nothing has moved for a long time and the program is not done",
+    "limit": "the limit of cycles was reached",
+    "protocol": "the core broke the AXI protocol",
+    "fatal": "the model stopped itself",
+}
+"""How a run may end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """Why a queue (by name) or a ring ("ring 0") halted, and at which of its items."""
+
+    queue: str
+    sequence: int
+    cause: Cause
+    address: int
+
+    def __str__(self) -> str:
+        return f"{self.queue} item {self.sequence}: {self.cause.name.lower()} at address {self.address:#x}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineCycles:
+    """Where the cycles of an engine went; all of it together is the length of the run."""
+
+    busy: int
+    idle: int
+    stall: Mapping[str, int]
+
+    @property
+    def total(self) -> int:
+        """Busy, idle and every stall."""
+        return self.busy + self.idle + sum(self.stall.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """A run on a device that knows time. Cycles are tensor cycles.
+
+    `wall_seconds` counts the simulation loop alone. `tensor_first`, `tensor_last`: cycles of the first
+    moving beat and of the last sum, 0 and 0 if there was none. `outputs` holds bits by name.
+    `retired` has the dtype sim.native.library.RETIRED; `retired_total` counts what its limit cut off too.
+    """
+
+    device: str
+    end: str  # a key of ENDS
+    message: str  # more about a `protocol` or `fatal` end
+    cycles: int
+    engines: Mapping[str, EngineCycles]
+    tensor_first: int
+    tensor_last: int
+    hbm_bytes_read: int
+    hbm_bytes_written: int
+    conflicts: Mapping[str, int]
+    faults: tuple[Fault, ...]
+    outputs: Mapping[str, np.ndarray]
+    wall_seconds: float
+    retired: np.ndarray
+    retired_total: int
+    progress: Mapping[str, str] = field(default_factory=dict)  # queue or ring: "12 of 40", unless all done
+
+    @property
+    def tensor_window_cycles(self) -> int:
+        """From the first moving row entering the array to the last sum leaving it, both included."""
+        return self.tensor_last - self.tensor_first + 1 if self.tensor_last > self.tensor_first else 0

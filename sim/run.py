@@ -1,0 +1,171 @@
+"""A workload on the RTL beside the golden machine: build, run, compare, report."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from firmware.image import Image, build_image
+from firmware.program import Program
+from firmware.workloads import WORKLOADS, Workload
+from rtl.contract.config import Config
+from sim.compare import Comparison, compare
+from sim.device import find_device
+from sim.errors import PlexusError
+from sim.report_json import Subject, bounds, make_report, write_report
+from sim.toolchain import build_root
+from sim.verilated import VerilatedDevice, build_core
+
+__all__ = ["Run", "find_workload", "parse_params", "passed", "run_workload"]
+
+_TRUE = ("true", "yes", "1", "on")
+_FALSE = ("false", "no", "0", "off")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What is asked for. `waves`: where a VCD goes. `out`: folder of the report, by default under build/."""
+
+    workload: str
+    params: Mapping[str, Any]
+    cfg: Config
+    array: str = "native"
+    seed: int = 0
+    waves: Path | None = None
+    out: Path | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Where report.json goes."""
+        return self.out or build_root() / "runs" / f"{self.workload}-{self.cfg.name}"
+
+
+def find_workload(name: str) -> Workload:
+    """The workload of that name. PlexusError lists the names."""
+    if name not in WORKLOADS:
+        raise PlexusError(f"there is no workload {name!r}; there are {', '.join(WORKLOADS)}")
+    return WORKLOADS[name]
+
+
+def _parse(name: str, kind: type, text: str) -> Any:
+    if kind is bool:
+        if text.lower() in _TRUE + _FALSE:
+            return text.lower() in _TRUE
+        raise PlexusError(f"parameter {name} must be true or false, not {text!r}")
+    if kind is int:
+        try:
+            return int(text.replace("_", ""), 0)
+        except ValueError:
+            raise PlexusError(f"parameter {name} must be a whole number, not {text!r}") from None
+    if kind is float:
+        try:
+            return float(text)
+        except ValueError:
+            raise PlexusError(f"parameter {name} must be a number, not {text!r}") from None
+    return text
+
+
+def parse_params(name: str, texts: Sequence[str]) -> dict[str, Any]:
+    """`param=value` texts to all parameters of a workload, defaults included. PlexusError if one is wrong."""
+    known = find_workload(name).params
+    params = {key: p.default for key, p in known.items()}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        key = key.strip()
+        if not equals or not key:
+            raise PlexusError(f"a parameter is written name=value, not {text!r}")
+        if key not in known:
+            raise PlexusError(f"workload {name} has no parameter {key!r}; it has {', '.join(known) or 'none'}")
+        params[key] = _parse(key, known[key].type, value)
+    return params
+
+
+class _Rate(ProgressColumn):
+    """Cycles a second."""
+
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed:,.0f} cycles/s" if task.speed else "")
+
+
+class _Watch(Protocol):
+    def __call__(self, cycle: int) -> None: ...
+
+
+def _bar(console: Console, title: str, expected: int) -> tuple[AbstractContextManager[Any], Callable[[int], None]]:
+    """A progress bar over cycles, where somebody can see it; `expected` is a bound, so it may grow."""
+    if not console.is_terminal:
+        return nullcontext(), lambda cycle: None
+    bar = Progress(
+        TextColumn(title), BarColumn(), TextColumn("{task.completed:,.0f} cycles"), _Rate(), TimeElapsedColumn(),
+        console=console, transient=True,
+    )  # fmt: skip
+    task = bar.add_task(title, total=max(1, expected))
+
+    def watch(cycle: int) -> None:
+        bar.update(task, completed=cycle, total=max(expected, cycle))
+
+    return bar, watch
+
+
+def _golden(cfg: Config, image: Image) -> Any:
+    golden = find_device("golden")(cfg)
+    golden.load(image)
+    try:
+        return golden.run()
+    except RuntimeError as error:
+        raise PlexusError(f"the golden machine cannot finish this program: {error}") from None
+
+
+def _simulate(run: Run, program: Program, image: Image, console: Console) -> Any:
+    built = build_core(run.cfg, array=run.array, waves=run.waves is not None)
+    guess = max(bounds(run.cfg, program, program.hbm_read_bytes + program.hbm_written_bytes).values())
+    shown, watch = _bar(console, f"simulate {run.workload}", guess)
+    with shown, VerilatedDevice(run.cfg, built.binary, waves=run.waves, watch=watch) as device:
+        device.load(image)
+        return device.run()
+
+
+def _writable(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise PlexusError(f"the folder {folder} cannot be made: {error.strerror}") from None
+
+
+def run_workload(run: Run, console: Console) -> dict[str, Any]:
+    """Everything that `plexus run` does but printing. Returns the report, which is on disk too.
+
+    `console` shows progress. Errors: PlexusError, ConfigError, KernelError, ImageError in a sentence.
+    """
+    workload = find_workload(run.workload)
+    if run.waves is not None:
+        _writable(run.waves.absolute().parent)
+    begin = time.monotonic()
+    program = workload.build(run.cfg, dict(run.params), run.seed)
+    image = build_image(program)
+    result = _simulate(run, program, image, console)
+    with console.status("golden machine"):
+        expected = _golden(run.cfg, image)
+    if result.end == "done" and not expected.faults:
+        comparison = compare(result.outputs, expected.outputs)
+        metrics = program.metrics(dict(result.outputs))
+    else:
+        comparison, metrics = Comparison(match=False, elements=0), {}
+    subject = Subject(
+        workload=run.workload, params=run.params, cfg=run.cfg, array=run.array, seed=run.seed, program=program
+    )
+    report = make_report(subject, result, comparison, metrics)
+    report["total_seconds"] = round(time.monotonic() - begin, 3)
+    write_report(report, run.folder)
+    return report
+
+
+def passed(report: Mapping[str, Any]) -> bool:
+    """Whether the run ended by itself, without a fault, with every bit right."""
+    return report["match"] and report["end"] == "done" and not report["faults"]

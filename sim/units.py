@@ -1,0 +1,80 @@
+"""Units that `plexus eval` pushes arrays through, by the names of their arrays."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from rtl.contract.formats import FORMATS
+from sim.errors import PlexusError
+
+__all__ = ["UNITS", "Unit", "find_unit"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """A top of fixed LATENCY whose ports are the arrays.
+
+    inputs, outputs: array name (= port) to NumPy dtype of the bit patterns; "bits:NAME" means the dtype
+    of the format that the string NAME names. shapes: trailing axes of an array, where it has some.
+    strings: name (= port) of a text to what may be said and the code the port gets. defaults: what an
+    absent array or text is.
+    """
+
+    name: str
+    top: str
+    doc: str
+    inputs: Mapping[str, str]
+    outputs: Mapping[str, str]
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    strings: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    defaults: Mapping[str, int | str] = field(default_factory=dict)
+
+    def dtype(self, array: str, strings: Mapping[str, str]) -> str:
+        """NumPy dtype of an array, given the texts."""
+        kind = {**self.inputs, **self.outputs}[array]
+        by, _, text = kind.partition("bits:")
+        return f"uint{max(8, FORMATS[strings[text]].bits)}" if text else by
+
+    def usage(self) -> str:
+        """Its arrays in one line."""
+        given = [f"{n} {_short(k)}" for n, k in self.inputs.items()]
+        given += [f"{n} ({', '.join(words)})" for n, words in self.strings.items()]
+        return f"{', '.join(given)} -> {', '.join(f'{n} {_short(k)}' for n, k in self.outputs.items())}"
+
+
+def _short(kind: str) -> str:
+    return kind.replace("uint", "u") if kind.startswith("uint") else f"bits of {kind.partition(':')[2]}"
+
+
+_MAC = {"a": "uint16", "b": "uint16", "acc": "uint32"}
+_CODES = {name: FORMATS[name].code for name in ("fp32", "bf16", "fp16")}
+_OUT = {"out": "uint32"}
+
+UNITS: dict[str, Unit] = {
+    u.name: u
+    for u in (
+        Unit(name="bf16_mac", top="bf16_mac", doc="BF16 fused multiply-add into FP32", inputs=_MAC, outputs=_OUT),
+        Unit(name="fp16_mac", top="fp16_mac", doc="FP16 fused multiply-add into FP32", inputs=_MAC, outputs=_OUT),
+        Unit(
+            name="fp32_add",
+            top="fp32_add",
+            doc="FP32 addition",
+            inputs={"a": "uint32", "b": "uint32"},
+            outputs=_OUT,
+        ),
+        Unit(
+            name="convert",
+            top="convert",
+            doc="number format conversion, nearest even",
+            inputs={"x": "bits:src"},
+            outputs={"out": "bits:dst"},
+            strings={"src": _CODES, "dst": _CODES},
+        ),
+    )
+}
+
+
+def find_unit(name: str) -> Unit:
+    """The unit of that name. PlexusError lists the names."""
+    if name not in UNITS:
+        raise PlexusError(f"there is no unit {name!r}; there are {', '.join(UNITS)}")
+    return UNITS[name]

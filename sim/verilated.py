@@ -1,0 +1,174 @@
+"""The core in Verilator, under the native driver, as a device."""
+
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from firmware.image import Image, Region
+from rtl.contract.config import Config
+from rtl.contract.isa import Cause, Queue
+from rtl.contract.memmap import Control, EngineRegister, QueueRegister, RingRegister, Space
+from rtl.contract.timing import STALLS, Engine
+from sim.build import Built, build
+from sim.errors import PlexusError
+from sim.native.library import DRIVER_SOURCES, NativeCore, Reason
+from sim.result import EngineCycles, Fault, RunResult
+
+__all__ = ["CONFLICT_PORTS", "VerilatedDevice", "build_core"]
+
+_ENDS = {
+    Reason.LIMIT: "limit",
+    Reason.DONE: "done",
+    Reason.FAULT: "fault",
+    Reason.STUCK: "stuck",
+    Reason.PROTOCOL: "protocol",
+    Reason.FATAL: "fatal",
+}
+_ITEM_STRIDE = 0x100
+QUIET_CYCLES = 50_000
+"""So long without a transfer on AXI or a retired instruction means that a program is stuck."""
+
+CONFLICT_PORTS: tuple[str, ...] = ()
+"""Names of the ports whose refused cycles are counted, by position in Control.CONFLICT."""
+
+
+def build_core(cfg: Config, *, array: str = "native", waves: bool = False) -> Built:
+    """The core's model with the native driver in it."""
+    if array not in ("native", "structural"):
+        raise PlexusError(f"the array is native or structural, not {array!r}")
+    return build("core", cfg, kind="native", options={"form": array}, waves=waves, extra_cpp=DRIVER_SOURCES)
+
+
+class VerilatedDevice:
+    """A core of configuration `cfg` from the library at `binary`. A context manager.
+
+    `watch`, if given, is called with the cycle a few times a second; what it raises ends the run.
+    """
+
+    name = "rtl"
+
+    def __init__(
+        self,
+        cfg: Config,
+        binary: Path,
+        *,
+        waves: Path | None = None,
+        max_cycles: int = 1 << 40,
+        quiet_cycles: int = QUIET_CYCLES,
+        watch: Callable[[int], None] | None = None,
+    ):
+        self.cfg = cfg
+        self.max_cycles = max_cycles
+        self.quiet_cycles = quiet_cycles
+        self.watch = watch
+        self.core = NativeCore(binary, cfg, waves=waves)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.core.close()
+
+    def load(self, image: Image) -> None:
+        """Reset the core, fill HBM, tell it where queues and rings are."""
+        self.image = image
+        core = self.core
+        core.reset()
+        core.load(0, image.memory())
+        for queue, (base, count) in image.queues.items():
+            at = Control.QUEUE + queue * _ITEM_STRIDE
+            core.host_write(at + QueueRegister.BASE, base)
+            core.host_write(at + QueueRegister.COUNT, count)
+        for ring, (base, count) in enumerate(image.rings):
+            at = Control.RING + ring * _ITEM_STRIDE
+            core.host_write(at + RingRegister.BASE, base)
+            core.host_write(at + RingRegister.COUNT, count)
+
+    def run(self) -> RunResult:
+        """Run to the end, whatever end that is; read counters and outputs."""
+        core = self.core
+        core.host_write(Control.RUN, 1)
+        begin = core.cycle
+        while True:
+            left = self.max_cycles - (core.cycle - begin)
+            reason = core.run(left, quiet_cycles=self.quiet_cycles)
+            if self.watch is not None:
+                self.watch(core.cycle - begin)
+            if reason != Reason.TIME:
+                break
+        message = core.message if reason in (Reason.PROTOCOL, Reason.FATAL) else ""
+        if reason == Reason.FATAL:
+            raise PlexusError(f"the model stopped at cycle {core.cycle}: {message}")
+        if reason != Reason.DONE:
+            core.host_write(Control.RUN, 0)  # counters stand still while they are read
+        return self._result(_ENDS[reason], message)
+
+    def read(self, region: Region) -> np.ndarray:
+        """The bits of a region of HBM. PlexusError for another memory."""
+        if region.space != Space.HBM:
+            raise PlexusError(f"{region.name} lies in {region.space.name}; the driver reads regions of HBM only")
+        data = self.core.read(region.offset, region.bytes)
+        return data.view(np.dtype(region.dtype)).reshape(region.shape)
+
+    def _result(self, end: str, message: str) -> RunResult:
+        core = self.core
+        read = core.host_read
+        return RunResult(
+            device=self.name,
+            end=end,
+            message=message,
+            cycles=read(Control.CYCLES),
+            engines={engine.name.lower(): self._engine(engine) for engine in Engine},
+            tensor_first=read(Control.TENSOR_FIRST),
+            tensor_last=read(Control.TENSOR_LAST),
+            hbm_bytes_read=read(Control.HBM_READ),
+            hbm_bytes_written=read(Control.HBM_WRITTEN),
+            conflicts={name: read(Control.CONFLICT + 8 * i) for i, name in enumerate(CONFLICT_PORTS)},
+            faults=self._faults(),
+            outputs={name: self.read(region) for name, region in self.image.outputs.items()},
+            wall_seconds=core.seconds,
+            retired=core.retire_log(),
+            retired_total=core.retired,
+            progress=self._progress() if end != "done" else {},
+        )
+
+    def _engine(self, engine: Engine) -> EngineCycles:
+        at = Control.ENGINE + engine * _ITEM_STRIDE
+        read = self.core.host_read
+        return EngineCycles(
+            busy=read(at + EngineRegister.BUSY),
+            idle=read(at + EngineRegister.IDLE),
+            stall={cause: read(at + EngineRegister.STALL + 8 * i) for i, cause in enumerate(STALLS[engine])},
+        )
+
+    def _items(self) -> list[tuple[str, int, int]]:
+        """Name, address of the registers and length of each queue and ring."""
+        queues = [
+            (q.name.lower(), Control.QUEUE + q * _ITEM_STRIDE, self.image.queues.get(q, (0, 0))[1]) for q in Queue
+        ]
+        rings = [(f"ring {i}", Control.RING + i * _ITEM_STRIDE, r[1]) for i, r in enumerate(self.image.rings)]
+        return queues + rings
+
+    def _faults(self) -> tuple[Fault, ...]:
+        faults: list[Fault] = []
+        for name, at, _ in self._items():
+            record = self.core.host_read(at + QueueRegister.FAULT)
+            if record & 0xFF:
+                address = self.core.host_read(at + QueueRegister.FAULT_ADDRESS)
+                cause = Cause(record & 0xFF)
+                faults.append(Fault(queue=name, sequence=record >> 16 & 0xFFFF, cause=cause, address=address))
+        return tuple(faults)
+
+    def _progress(self) -> dict[str, str]:
+        """Queues and rings that are not through, and how far they came."""
+        behind: dict[str, str] = {}
+        for name, at, count in self._items():
+            done = self.core.host_read(at + QueueRegister.RETIRED)
+            if done < count:
+                behind[name] = f"{done} of {count}"
+        return behind

@@ -1,0 +1,103 @@
+"""`plexus eval`: arrays through Verilated units, held against NumPy; wrong arrays get a sentence."""
+
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from rtl.contract.config import named
+from sim.errors import PlexusError
+from sim.evaluate import evaluate, read_arrays, write_arrays
+
+TINY = named("tiny")
+CODES = np.arange(1 << 16, dtype=np.uint16)
+
+
+def same_or_nan(got: np.ndarray, want: np.ndarray) -> bool:
+    nan = np.isnan(want)
+    return bool(np.array_equal(got[~nan], want.view(np.uint32)[~nan]) and (got[nan] == 0x7FC00000).all())
+
+
+def test_fp32_add_equals_numpy() -> None:
+    rng = np.random.default_rng(1)
+    a, b = rng.integers(0, 1 << 32, (2, 20_000), dtype=np.uint32)
+    out = evaluate("fp32_add", {"a": a, "b": b}, TINY)["out"]
+    with np.errstate(all="ignore"):
+        assert same_or_nan(out, a.view(np.float32) + b.view(np.float32))
+
+
+@pytest.mark.parametrize(("unit", "kind"), [("bf16_mac", ml_dtypes.bfloat16), ("fp16_mac", np.float16)])
+def test_mac_equals_double(unit: str, kind: type) -> None:
+    rng = np.random.default_rng(2)
+    a, b = rng.integers(0, 1 << 16, (2, 20_000), dtype=np.uint16)
+    acc = rng.integers(0, 1 << 32, 20_000, dtype=np.uint32)
+    out = evaluate(unit, {"a": a, "b": b, "acc": acc}, TINY)["out"]
+    with np.errstate(all="ignore"):
+        product = a.view(kind).astype(np.float64) * b.view(kind).astype(np.float64)
+        # one addition in double, then one rounding: exact, for 53 >= 2 * 24 + 2
+        assert same_or_nan(out, (product + acc.view(np.float32).astype(np.float64)).astype(np.float32))
+
+
+def test_length_one_broadcasts() -> None:
+    one = np.array([0x3F80], np.uint16)
+    out = evaluate("bf16_mac", {"a": CODES, "b": one, "acc": np.zeros(1, np.uint32)}, TINY)["out"]
+    with np.errstate(all="ignore"):
+        assert same_or_nan(out, CODES.view(ml_dtypes.bfloat16).astype(np.float32) + np.float32(0))
+
+
+def test_convert_takes_texts_and_types_follow() -> None:
+    given = {"x": CODES, "src": np.array("bf16"), "dst": np.array("fp16")}
+    out = evaluate("convert", given, TINY)["out"]
+    assert out.dtype == np.uint16
+    with np.errstate(all="ignore"):
+        want = CODES.view(ml_dtypes.bfloat16).astype(np.float32).astype(np.float16)
+    finite = ~np.isnan(want)
+    assert np.array_equal(out[finite], want.view(np.uint16)[finite])
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"a": None}, "needs an array 'a'"),
+        ({"A": CODES}, "no 'A'"),
+        ({"a": CODES.astype(np.float32)}, "uint16, not float32"),
+        ({"a": CODES.reshape(2, -1)}, "shape (n,)"),
+        ({"a": CODES[:7]}, "7 elements"),
+        ({"a": CODES[:0]}, "no elements"),
+    ],
+)
+def test_wrong_arrays_get_a_sentence(change: dict[str, np.ndarray | None], says: str) -> None:
+    good = {"a": CODES, "b": CODES, "acc": np.zeros(1, np.uint32)}
+    given = {k: v for k, v in {**good, **change}.items() if v is not None}
+    with pytest.raises(PlexusError, match=None) as error:
+        evaluate("bf16_mac", given, TINY)
+    assert says in str(error.value)
+
+
+@pytest.mark.parametrize("src", [np.array("fp33"), np.array(["fp32"]), np.array(3)])
+def test_wrong_texts_get_a_sentence(src: np.ndarray) -> None:
+    with pytest.raises(PlexusError, match="src must be one"):
+        evaluate("convert", {"x": CODES, "src": src, "dst": np.array("fp16")}, TINY)
+
+
+def test_unknown_unit() -> None:
+    with pytest.raises(PlexusError, match="there is no unit 'mac'; there are bf16_mac"):
+        evaluate("mac", {}, TINY)
+
+
+def test_files(tmp_path: Path) -> None:
+    path = tmp_path / "x.npz"
+    write_arrays(path, {"x": CODES, "src": np.array("fp32")})
+    back = read_arrays(path)
+    assert np.array_equal(back["x"], CODES)
+    assert str(back["src"]) == "fp32"
+    assert [p.name for p in tmp_path.iterdir()] == ["x.npz"]
+    with pytest.raises(PlexusError, match="there is no file"):
+        read_arrays(tmp_path / "y.npz")
+    (tmp_path / "z.npz").write_text("not an archive")
+    with pytest.raises(PlexusError, match="not an .npz archive"):
+        read_arrays(tmp_path / "z.npz")
+    np.save(tmp_path / "one.npy", CODES)
+    with pytest.raises(PlexusError, match="one array"):
+        read_arrays(tmp_path / "one.npy")
