@@ -1,0 +1,71 @@
+"""Crossbar: reads of one mover from the partitions of another. One 16-byte unit a cycle in all."""
+
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from rtl.base.arbiter import RoundRobin
+from rtl.contract.config import Config
+from rtl.dma.layouts import fetch_layout
+
+__all__ = ["Crossbar"]
+
+
+class Crossbar(wiring.Component):
+    """`ask{e}`: requests of mover e, `answer_valid` its answers in order. Request `serve` stands at the
+    group whose bit of `serve_valid` is set until its bit of `serve_ready`; `data{e}` is the read data of
+    group e in the cycle after.
+    Timing: one request a cycle over all movers, in turn; its answer 2 cycles after it was taken, or later.
+    """
+
+    def __init__(self, cfg: Config):
+        self.cfg = cfg
+        movers = cfg.dma.engines
+        fetch = fetch_layout(cfg)
+        super().__init__(
+            {
+                **{f"ask{e}": In(stream.Signature(fetch)) for e in range(movers)},
+                **{f"data{e}": In(128) for e in range(movers)},
+                "serve_valid": Out(movers),
+                "serve_ready": In(movers),
+                "serve": Out(fetch),
+                "answer_valid": Out(movers),
+                "answer": Out(128),
+                "busy": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        movers = self.cfg.dma.engines
+        asks = [getattr(self, f"ask{e}") for e in range(movers)]
+        m.submodules.turn = turn = RoundRobin(movers)
+        held = Signal()
+        request = Signal(fetch_layout(self.cfg))
+        asker = Signal(movers)
+        moves = Signal()  # the held request, if any, is served now
+        answering = Signal(movers)
+        source = Signal(ceil_log2(movers))
+        chosen: Value = Mux(turn.grant[0], Value.cast(asks[0].payload), 0)
+        for e in range(1, movers):
+            chosen = chosen | Mux(turn.grant[e], Value.cast(asks[e].payload), 0)
+        m.d.comb += [
+            turn.requests.eq(Cat(ask.valid for ask in asks)),
+            turn.accept.eq(moves),
+            moves.eq(~held | (self.serve_ready & self.serve_valid).any()),
+            self.serve.eq(request),
+            self.serve_valid.eq(Mux(held, 1 << request.group, 0)),
+            self.answer_valid.eq(answering),
+            self.busy.eq(held | answering.any()),
+        ]
+        for e, ask in enumerate(asks):
+            m.d.comb += ask.ready.eq(moves & turn.grant[e])
+        with m.If(moves):
+            m.d.sync += [held.eq(turn.grant.any()), asker.eq(turn.grant), Value.cast(request).eq(chosen)]
+        m.d.sync += answering.eq(Mux(held & moves, asker, 0))
+        with m.If(held & moves):
+            m.d.sync += source.eq(request.group)
+        with m.If(answering.any()):
+            m.d.comb += self.answer.eq(Array(getattr(self, f"data{e}") for e in range(movers))[source])
+        return m

@@ -1,0 +1,176 @@
+"""DMA: rings of descriptors, row generator, movers, HBM ports. Connects them."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, ValueLike
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from rtl.base.axi import AxiSignature
+from rtl.base.dispatch import EngineStatusSignature
+from rtl.base.dma_port import RELEASE, SEMAPHORE_UPDATE, RingStatusSignature
+from rtl.base.layouts import DESCRIPTOR_LAYOUT
+from rtl.base.memory_port import SbufMoverSignature
+from rtl.base.packet import PACKET_BEAT
+from rtl.base.placed import Placed
+from rtl.contract.config import Config
+from rtl.contract.memmap import CoreId
+from rtl.dma.check import Check
+from rtl.dma.complete import Complete
+from rtl.dma.crossbar import Crossbar
+from rtl.dma.intake import Intake
+from rtl.dma.layouts import ROW_BYTES_BITS
+from rtl.dma.mover import Mover
+from rtl.dma.port import Port, movers_of
+from rtl.dma.rows import RowGenerator
+from rtl.dma.status import Status
+
+__all__ = ["Dma"]
+
+
+class Dma(wiring.Component):
+    """See docs/dma.md. Members towards issue: `release`, `ring{r}`, `signal`, `status{r}`; `start` clears what
+    was released, counted and halted (only while not `active`). `axi{i}`: HBM. `mover{e}`: SBUF.
+    `status`: what the DMA does in this cycle (timing.STALLS). `hbm_read_bytes`, `hbm_written_bytes`: useful
+    bytes of the row that left the row generator in this cycle.
+    `packet_out`, `packet_in`: the fabric; nothing leaves and nothing is taken yet.
+    `active`: the clock is needed in this cycle.
+    """
+
+    FAULTS = {
+        **{n: text for n, text in enumerate(Mover.FAULTS.values(), 1)},
+        11: RowGenerator.FAULTS[1],
+        12: RowGenerator.FAULTS[2],
+        21: Check.FAULTS[1],
+        22: Check.FAULTS[2],
+        31: Complete.FAULTS[1],
+        32: Complete.FAULTS[2],
+        33: Complete.FAULTS[3],
+    }
+
+    def __init__(self, cfg: Config, plant: ValueLike = 0):
+        self.cfg = cfg
+        self.plant = plant
+        rings = range(cfg.dma.rings)
+        super().__init__(
+            {
+                "core_id": In(CoreId.BITS),
+                "start": In(1),
+                "release": In(stream.Signature(RELEASE)),
+                **{f"ring{r}": In(stream.Signature(DESCRIPTOR_LAYOUT)) for r in rings},
+                **{f"status{r}": Out(RingStatusSignature().flip()) for r in rings},
+                "signal": Out(stream.Signature(SEMAPHORE_UPDATE)),
+                **{f"axi{i}": Out(AxiSignature(cfg.hbm.port_bytes)) for i in range(cfg.hbm.ports)},
+                **{f"mover{e}": Out(SbufMoverSignature(cfg)) for e in range(cfg.dma.engines)},
+                "packet_out": Out(stream.Signature(PACKET_BEAT)),
+                "packet_in": In(stream.Signature(PACKET_BEAT)),
+                "status": Out(EngineStatusSignature()),
+                "hbm_read_bytes": Out(ROW_BYTES_BITS),
+                "hbm_written_bytes": Out(ROW_BYTES_BITS),
+                "active": Out(1),
+            }
+        )
+
+    def _fault(self, low: int, high: int) -> ValueLike:
+        """The planted fault's number in a part whose faults are low + 1 to high."""
+        if isinstance(self.plant, int):
+            return self.plant - low if low < self.plant <= high else 0
+        return Mux((self.plant > low) & (self.plant <= high), self.plant - low, 0)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        cfg = self.cfg
+        engines = range(cfg.dma.engines)
+        m.submodules.intake = intake = Intake(cfg)
+        m.submodules.check = check = Check(cfg, self._fault(20, 30))
+        m.submodules.rows = rows = RowGenerator(cfg, self._fault(10, 20))
+        m.submodules.complete = complete = Complete(cfg, self._fault(30, 40))
+        m.submodules.crossbar = crossbar = Crossbar(cfg)
+        m.submodules.state = state = Status(cfg)
+
+        connect(m, flipped(self.release), intake.release)
+        connect(m, complete.signal, flipped(self.signal))
+        connect(m, intake.candidate, check.candidate)
+        connect(m, check.job, rows.job)
+        for r in range(cfg.dma.rings):
+            connect(m, flipped(getattr(self, f"ring{r}")), getattr(intake, f"ring{r}"))
+            connect(m, getattr(complete, f"status{r}"), flipped(getattr(self, f"status{r}")))
+        m.d.comb += [
+            intake.start.eq(self.start),
+            intake.stop.eq(complete.stop),
+            intake.room.eq(complete.room),
+            intake.tail.eq(complete.tail),
+            check.core_id.eq(self.core_id),
+            complete.start.eq(self.start),
+            complete.opened.eq(intake.opened),
+            complete.waiting.eq(intake.waiting),
+            complete.report.eq(check.report),
+            complete.refused.eq(check.refused),
+            complete.report_slot.eq(check.slot),
+            complete.outcome.eq(check.outcome),
+            complete.issued.eq(rows.issued),
+            complete.last.eq(rows.last),
+            complete.issued_slot.eq(rows.slot),
+            self.hbm_read_bytes.eq(rows.read_bytes),
+            self.hbm_written_bytes.eq(rows.written_bytes),
+            self.packet_in.ready.eq(0),
+            self.packet_out.valid.eq(0),
+        ]
+
+        movers: list[Placed] = []
+        for e in engines:
+            mover = Placed("dma_mover", lambda: Mover(cfg))
+            m.submodules[f"mover{e}"] = mover
+            movers.append(mover)
+            connect(m, getattr(rows, f"row{e}"), mover.row)
+            connect(m, mover.sbuf, flipped(getattr(self, f"mover{e}")))
+            connect(m, mover.ask, getattr(crossbar, f"ask{e}"))
+            connect(m, mover.done, getattr(complete, f"done{e}"))
+            m.d.comb += [
+                mover.plant.eq(self._fault(0, 10)),
+                mover.index.eq(e),
+                mover.answer_valid.eq(crossbar.answer_valid[e]),
+                mover.answer.eq(crossbar.answer),
+                mover.serve_valid.eq(crossbar.serve_valid[e]),
+                mover.serve.eq(crossbar.serve),
+                crossbar.serve_ready[e].eq(mover.serve_ready),
+                getattr(crossbar, f"data{e}").eq(getattr(self, f"mover{e}").read_data),
+            ]
+
+        ports: list[Port] = []
+        for i in range(cfg.hbm.ports):
+            port = Port(cfg, i)
+            m.submodules[f"port{i}"] = port
+            ports.append(port)
+            axi = getattr(self, f"axi{i}")
+            connect(m, port.axi, flipped(axi))
+            for k, e in enumerate(movers_of(cfg, i)):
+                mover = movers[e]
+                connect(m, mover.read, getattr(port, f"read{k}"))
+                connect(m, mover.write, getattr(port, f"write{k}"))
+                m.d.comb += [
+                    mover.beat_valid.eq(port.beat_valid[k]),
+                    mover.beat_data.eq(axi.rdata),
+                    mover.beat_error.eq(axi.rresp[1]),
+                    port.w_valid[k].eq(mover.w_valid),
+                    getattr(port, f"w_data{k}").eq(mover.w_data),
+                    getattr(port, f"w_strobe{k}").eq(mover.w_strobe),
+                    mover.w_take.eq(port.w_take[k]),
+                    mover.b_valid.eq(port.b_valid[k]),
+                    mover.b_error.eq(axi.bresp[1]),
+                    port.b_ready[k].eq(mover.b_ready),
+                ]
+
+        working = Signal()
+        m.d.comb += [
+            working.eq(check.busy | rows.busy | complete.busy),
+            self.active.eq(self.start | self.release.valid | intake.offered | working),
+            state.working.eq(working | intake.waiting.any()),
+            state.faulted.eq(complete.faulted),
+            state.moves.eq(Cat(*(x.moves for x in movers), *(p.moves for p in ports)).any()),
+            state.sbuf.eq(Cat(x.sbuf_refused for x in movers).any()),
+            state.hbm.eq(Cat(p.refused for p in ports).any()),
+            state.reading.eq(Cat(x.reading for x in movers).any()),
+            state.writing.eq(Cat(x.writing for x in movers).any()),
+            state.committing.eq(Cat(x.committing for x in movers).any()),
+        ]
+        connect(m, state.status, flipped(self.status))
+        return m

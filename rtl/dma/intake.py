@@ -1,0 +1,85 @@
+"""Intake: which ring's next descriptor is checked and moved now."""
+
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.arbiter import RoundRobin
+from rtl.base.dma_port import COUNT_BITS, RELEASE
+from rtl.base.layouts import DESCRIPTOR_LAYOUT
+from rtl.contract.config import Config
+from rtl.dma.layouts import SLOTS, slot_bits
+
+__all__ = ["Intake", "candidate_layout"]
+
+
+def candidate_layout(cfg: Config) -> data.StructLayout:
+    """A descriptor and the slot that it will have."""
+    return data.StructLayout({"slot": slot_bits(cfg), "word": DESCRIPTOR_LAYOUT})
+
+
+class Intake(wiring.Component):
+    """Takes released descriptors only, ring by ring in turn, each ring in its order.
+
+    `tail`: the next slot of each ring in its window of SLOTS; `room`: the ring has that slot free; `opened`
+    pulses when it is taken. `stop`: these rings give no more descriptors until `start`.
+    `waiting`: a ring has released descriptors that were not taken. `offered`: one of them could be taken.
+    Timing: one descriptor a cycle; `candidate` is combinational from the ring it comes from, and may turn
+    to another ring, or go, while it waits: a ring that halts takes its offer back.
+    """
+
+    def __init__(self, cfg: Config):
+        self.cfg = cfg
+        rings = cfg.dma.rings
+        super().__init__(
+            {
+                "start": In(1),
+                "release": In(stream.Signature(RELEASE)),
+                **{f"ring{r}": In(stream.Signature(DESCRIPTOR_LAYOUT)) for r in range(rings)},
+                "stop": In(rings),
+                "room": In(rings),
+                "tail": In(data.ArrayLayout(range(SLOTS), rings)),
+                "opened": Out(rings),
+                "waiting": Out(rings),
+                "offered": Out(1),
+                "candidate": Out(stream.Signature(candidate_layout(cfg))),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        rings = self.cfg.dma.rings
+        m.submodules.turn = turn = RoundRobin(rings)
+        chosen = Signal(rings)
+        offers = Signal(rings)
+        m.d.comb += [
+            self.release.ready.eq(1),
+            turn.requests.eq(offers),
+            turn.accept.eq(self.candidate.valid & self.candidate.ready),
+            chosen.eq(turn.grant),
+            self.candidate.valid.eq(chosen.any()),
+            self.offered.eq(offers.any()),
+        ]
+        for r in range(rings):
+            ring = getattr(self, f"ring{r}")
+            pending = Signal(COUNT_BITS, name=f"pending{r}")
+            add = Signal(COUNT_BITS, name=f"released{r}")
+            with m.If(self.release.valid & (self.release.payload.ring == r)):
+                m.d.comb += add.eq(self.release.payload.count)
+            taken = chosen[r] & self.candidate.ready
+            with m.If(self.start):
+                m.d.sync += pending.eq(add)
+            with m.Else():
+                m.d.sync += pending.eq(pending + add - taken)
+            m.d.comb += [
+                self.waiting[r].eq((pending != 0) & ~self.stop[r]),
+                offers[r].eq((pending != 0) & ring.valid & self.room[r] & ~self.stop[r]),
+                ring.ready.eq(taken),
+                self.opened[r].eq(taken),
+            ]
+            with m.If(chosen[r]):
+                m.d.comb += [
+                    self.candidate.payload.word.eq(ring.payload),
+                    self.candidate.payload.slot.eq(Cat(self.tail[r], r) if rings > 1 else self.tail[r]),
+                ]
+        return m

@@ -1,0 +1,172 @@
+"""What the parts of the DMA tell each other."""
+
+from enum import IntEnum
+
+from amaranth.lib import data
+from amaranth.utils import ceil_log2
+
+from rtl.base.axi import ADDRESS_BITS
+from rtl.contract.config import Config
+from rtl.contract.memmap import PARTITION_STRIDE_BYTES
+
+__all__ = [
+    "PARTITION_SHIFT",
+    "Place",
+    "ROW_BYTES_BITS",
+    "SLOTS",
+    "address_bits",
+    "ar_burst",
+    "done_layout",
+    "fetch_layout",
+    "job_layout",
+    "lane_bits",
+    "outcome_layout",
+    "pair_bits",
+    "row_layout",
+    "slot_bits",
+    "step_layout",
+    "unit_layout",
+]
+
+SLOTS = 4
+"""Descriptors of one ring that may be under way at a time."""
+
+ROW_BYTES_BITS = 19
+"""A row has 1 to 2^18 bytes."""
+
+
+class Place(IntEnum):
+    """Where a mover finds its source: HBM, its own partitions, or those of another mover."""
+
+    HBM = 0
+    OWN = 1
+    OTHER = 2
+
+
+PARTITION_SHIFT = ceil_log2(PARTITION_STRIDE_BYTES)
+
+
+def slot_bits(cfg: Config) -> int:
+    """Bits of a slot number: ring * SLOTS + place."""
+    return ceil_log2(cfg.dma.rings * SLOTS)
+
+
+def address_bits(cfg: Config) -> int:
+    """Bits of an offset that was found inside HBM or SBUF."""
+    return max(ceil_log2(cfg.hbm.capacity_mib << 20), PARTITION_SHIFT + ceil_log2(cfg.partitions))
+
+
+def lane_bits(cfg: Config) -> int:
+    """Bits of a partition's number in its mover's group."""
+    return ceil_log2(cfg.partitions // cfg.dma.engines)
+
+
+def pair_bits(cfg: Config) -> int:
+    """Bits of the number of a 16-byte unit in a partition."""
+    return ceil_log2(cfg.sbuf.partition_bytes // 8) - 1
+
+
+def job_layout(cfg: Config) -> data.StructLayout:
+    """A descriptor that was found good: what the row generator needs of it. Steps wrap at the width of
+    an address: every row lies inside its memory, so their sums are exact."""
+    bits = address_bits(cfg)
+    steps = data.ArrayLayout(bits, 3)
+    return data.StructLayout(
+        {
+            "slot": slot_bits(cfg),
+            "from_sbuf": 1,
+            "to_sbuf": 1,
+            "source": bits,
+            "destination": bits,
+            "bytes": ROW_BYTES_BITS,
+            "count": data.ArrayLayout(32, 3),
+            "source_step": steps,
+            "destination_step": steps,
+        }
+    )
+
+
+def row_layout(cfg: Config) -> data.StructLayout:
+    """One row to move: offsets in HBM or SBUF (partition * 2^18 + byte)."""
+    bits = address_bits(cfg)
+    return data.StructLayout(
+        {
+            "slot": slot_bits(cfg),
+            "from_sbuf": 1,
+            "to_sbuf": 1,
+            "source": bits,
+            "destination": bits,
+            "bytes": ROW_BYTES_BITS,
+        }
+    )
+
+
+def ar_burst(cfg: Config) -> data.StructLayout:
+    """One burst of full-width beats: number of the first beat in HBM, beats less 1."""
+    beat = ceil_log2(cfg.hbm.port_bytes)
+    return data.StructLayout({"beat": min(address_bits(cfg), ADDRESS_BITS) - beat, "length": 8})
+
+
+def done_layout(cfg: Config) -> data.StructLayout:
+    """A row whose last write has committed."""
+    return data.StructLayout({"slot": slot_bits(cfg), "read_error": 1, "write_error": 1})
+
+
+def outcome_layout() -> data.StructLayout:
+    """What the check of a descriptor leaves for its end: the cause that refused it (0: none) and the
+    address at fault, else where its data come from and go to; its signal."""
+    return data.StructLayout(
+        {
+            "cause": 8,
+            "address": 64,
+            "destination": 64,
+            "signal_index": 8,
+            "signal_update": 2,
+            "signal_value": 32,
+        }
+    )
+
+
+def step_layout(cfg: Config) -> data.StructLayout:
+    """One cycle of a mover: `take` brings a 16-byte unit of the source, `emit` sends one to the destination.
+
+    The unit that is taken turns left by `turn` bytes; what is sent has its bytes from `turn` up and those
+    below from the unit before. Bytes from `head` to `tail` of it belong to the row.
+    """
+    return data.StructLayout(
+        {
+            "take": 1,
+            "place": 2,  # Place
+            "unit": max(1, ceil_log2(cfg.hbm.port_bytes // 16)),  # 16-byte unit in the beat, from HBM
+            "emit": 1,
+            "turn": 4,
+            "head": 4,
+            "tail": 4,
+            "to_sbuf": 1,
+            "to": address_bits(cfg) - 4,  # 16-byte unit at the destination
+            "last": 1,  # of the row
+            "slot": slot_bits(cfg),
+        }
+    )
+
+
+def unit_layout(cfg: Config) -> data.StructLayout:
+    """16 aligned bytes for the destination."""
+    return data.StructLayout(
+        {
+            "data": 128,
+            "bytes": 16,
+            "to_sbuf": 1,
+            "to": address_bits(cfg) - 4,
+            "last": 1,
+            "slot": slot_bits(cfg),
+            "read_error": 1,
+        }
+    )
+
+
+def fetch_layout(cfg: Config) -> data.StructLayout:
+    """A 16-byte unit of SBUF: group of partitions (a mover each), partition in it, unit in the partition."""
+    return data.StructLayout(
+        {"pair": pair_bits(cfg), "lane": lane_bits(cfg), "group": ceil_log2(cfg.dma.engines)}
+    )

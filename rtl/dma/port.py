@@ -1,0 +1,135 @@
+"""One AXI4 port and the movers that share it."""
+
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from rtl.base.arbiter import RoundRobin
+from rtl.base.axi import AxiSignature, axi_size
+from rtl.base.fifo import Fifo
+from rtl.contract.config import Config
+from rtl.dma.layouts import ar_burst
+
+__all__ = ["Port", "movers_of"]
+
+_INCR = 1
+_GRANTS = 4  # bursts whose beats may still be sent
+
+
+def movers_of(cfg: Config, port: int) -> range:
+    """The movers of a port: neighbours."""
+    share = cfg.dma.engines // cfg.hbm.ports
+    return range(port * share, (port + 1) * share)
+
+
+class Port(wiring.Component):
+    """Requests of the movers in turn; ids are the movers' numbers; beats of a burst stay together.
+
+    `read{n}`, `write{n}`: bursts of the n-th mover of this port. `beat_valid`, `b_valid`: for whom the beat
+    or answer is; its data are on the port itself. `w_*`: the beats of each mover, `w_take` moves it on.
+    Timing: one AR, R, AW, W and B a cycle; AR and AW leave through a register.
+    """
+
+    def __init__(self, cfg: Config, index: int):
+        self.cfg = cfg
+        self.movers = movers_of(cfg, index)
+        n = len(self.movers)
+        burst = stream.Signature(ar_burst(cfg))
+        port = cfg.hbm.port_bytes
+        super().__init__(
+            {
+                **{f"read{k}": In(burst) for k in range(n)},
+                **{f"write{k}": In(burst) for k in range(n)},
+                "beat_valid": Out(n),
+                "w_valid": In(n),
+                **{f"w_data{k}": In(8 * port) for k in range(n)},
+                **{f"w_strobe{k}": In(port) for k in range(n)},
+                "w_take": Out(n),
+                "b_valid": Out(n),
+                "b_ready": In(n),
+                "axi": Out(AxiSignature(port)),
+                "refused": Out(1),
+                "moves": Out(1),
+                "busy": Out(1),
+            }
+        )
+
+    def _ask(self, m: Module, kind: str, channel: str, admit: Value) -> tuple[Signal, Value]:
+        """Arbiter and register of AR or AW: (one-hot who was taken now, length of its burst)."""
+        n = len(self.movers)
+        port = self.cfg.hbm.port_bytes
+        offers = [getattr(self, f"{kind}{k}") for k in range(n)]
+        m.submodules[f"{kind}_turn"] = turn = RoundRobin(n)
+        valid = getattr(self.axi, f"{channel}valid")
+        burst = Signal(ar_burst(self.cfg), name=f"{channel}_burst")
+        chosen = Signal(ar_burst(self.cfg), name=f"{channel}_next")
+        owner = Signal(6, name=f"{channel}_owner")
+        free = Signal(name=f"{channel}_free")
+        taken = Signal(n, name=f"{channel}_taken")
+        m.d.comb += [
+            turn.requests.eq(Cat(o.valid for o in offers)),
+            free.eq((~valid | getattr(self.axi, f"{channel}ready")) & admit),
+            turn.accept.eq(free),
+            taken.eq(Mux(free, turn.grant, 0)),
+            getattr(self.axi, f"{channel}id").eq(owner),
+            getattr(self.axi, f"{channel}addr").eq(burst.beat << ceil_log2(port)),
+            getattr(self.axi, f"{channel}len").eq(burst.length),
+            getattr(self.axi, f"{channel}size").eq(axi_size(port)),
+            getattr(self.axi, f"{channel}burst").eq(_INCR),
+        ]
+        with m.If(getattr(self.axi, f"{channel}ready")):
+            m.d.sync += valid.eq(0)
+        for k, offer in enumerate(offers):
+            m.d.comb += offer.ready.eq(taken[k])
+            with m.If(turn.grant[k]):
+                m.d.comb += chosen.eq(offer.payload)
+            with m.If(taken[k]):
+                m.d.sync += [valid.eq(1), owner.eq(self.movers[k]), burst.eq(offer.payload)]
+        return taken, chosen.length
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        n = len(self.movers)
+        axi = self.axi
+        grant = data.StructLayout({"mover": range(max(2, n)), "length": 8})
+        m.submodules.grants = grants = Fifo(grant, _GRANTS)
+
+        self._ask(m, "read", "ar", Value.cast(1))
+        taken, length = self._ask(m, "write", "aw", grants.i.ready)
+        m.d.comb += [grants.i.valid.eq(taken.any()), grants.i.payload.length.eq(length)]
+        for k in range(n):
+            with m.If(taken[k]):
+                m.d.comb += grants.i.payload.mover.eq(k)
+
+        # Beats of the oldest grant.
+        mover = grants.o.payload.mover
+        count = Signal(8)
+        sends = Signal()
+        m.d.comb += [
+            axi.wvalid.eq(grants.o.valid & (self.w_valid >> mover)[0]),
+            axi.wlast.eq(count == grants.o.payload.length),
+            sends.eq(axi.wvalid & axi.wready),
+            self.w_take.eq(Mux(sends, 1 << mover, 0)),
+            grants.o.ready.eq(sends & axi.wlast),
+        ]
+        with m.If(grants.o.valid):
+            m.d.comb += [
+                axi.wdata.eq(Array(getattr(self, f"w_data{k}") for k in range(n))[mover]),
+                axi.wstrb.eq(Array(getattr(self, f"w_strobe{k}") for k in range(n))[mover]),
+            ]
+        with m.If(sends):
+            m.d.sync += count.eq(Mux(axi.wlast, 0, count + 1))
+
+        m.d.comb += [
+            axi.rready.eq(1),
+            self.beat_valid.eq(Cat(axi.rvalid & (axi.rid == e) for e in self.movers)),
+            self.b_valid.eq(Cat(axi.bvalid & (axi.bid == e) for e in self.movers)),
+            axi.bready.eq((self.b_valid & self.b_ready).any()),
+            self.refused.eq(
+                (axi.arvalid & ~axi.arready) | (axi.awvalid & ~axi.awready) | (axi.wvalid & ~axi.wready)
+            ),
+            self.moves.eq(axi.rvalid | sends),
+            self.busy.eq(axi.arvalid | axi.awvalid | grants.o.valid),
+        ]
+        return m
