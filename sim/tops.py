@@ -29,12 +29,18 @@ TOPS: dict[str, Top] = {
     t.name: t
     for t in (
         # one line each, sorted by name
+        Top("check", "rtl.issue.check:Check", "checks of the instructions of one queue", ("queue",)),
+        Top("fetch", "rtl.issue.fetch:Fetch", "instruction and descriptor fetch"),
+        Top("issue", "rtl.issue.issue:Issue", "instruction issue of a core"),
+        Top("issue_queue", "rtl.issue.queue:IssueQueue", "one instruction queue", ("queue",)),
+        Top("semaphores", "rtl.issue.semaphores:Semaphores", "semaphores", ("readers", "writers")),
         Top("bf16_mac", "rtl.numeric.code_mac:Bf16Mac", "BF16 fused multiply-add into FP32"),
         Top("fp16_mac", "rtl.numeric.code_mac:Fp16Mac", "FP16 fused multiply-add into FP32"),
         Top("fp32_add", "rtl.numeric.add:Fp32Add", "FP32 adder"),
         Top("convert", "rtl.numeric.convert:Convert", "number format conversion"),
         Top("standin", "verif.benches.native.standin:StandIn", "exercises the native driver's HBM"),
-        Top("fifo", "rtl.base.fifo:Fifo", "stream storage", ("shape", "depth")),
+        Top("fifo", "rtl.base.fifo:Fifo", "FIFO in registers", ("shape", "depth")),
+        Top("ram_fifo", "rtl.base.fifo:RamFifo", "FIFO in a RAM", ("shape", "depth")),
     )
 }
 

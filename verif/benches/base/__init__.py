@@ -1,0 +1,1 @@
+"""Benches of the cells in rtl/base."""

@@ -1,0 +1,59 @@
+"""For the launchers in tests/sim: run a bench that must pass, or one that must notice a planted fault."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from rtl.contract.config import Config, named
+from sim.runner import BenchError, Verdict, run_bench
+
+__all__ = ["SEEDS", "faults_of", "must_notice", "must_pass"]
+
+SEEDS = tuple(int(s) for s in os.environ.get("PLEXUS_SEEDS", "1 2 3").split())
+"""Seeds of every random bench; PLEXUS_SEEDS chooses others."""
+
+
+def faults_of(component: type) -> list[int]:
+    """Numbers of the planted faults of a unit. At least two, or it is not worth the name."""
+    faults = list(getattr(component, "FAULTS", {}))
+    assert len(faults) >= 1, f"{component.__name__} has no planted faults"
+    return faults
+
+
+def must_pass(
+    top: str,
+    bench: str,
+    seed: int,
+    cfg: Config | str = "tiny",
+    *,
+    planted: bool = True,
+    options: Mapping[str, Any] | None = None,
+    testcase: str | None = None,
+) -> Verdict:
+    """Run the bench without a fault; BenchError with the first failure if it is not green.
+
+    planted: on the build that has the planted faults in it (inactive), so that there is only one.
+    """
+    where = named(cfg) if isinstance(cfg, str) else cfg
+    verdict = run_bench(top, bench, where, seed=seed, planted=planted, options=options, testcase=testcase)
+    return verdict.require()
+
+
+def must_notice(
+    top: str,
+    bench: str,
+    fault: int,
+    cfg: Config | str = "tiny",
+    *,
+    seed: int = 1,
+    options: Mapping[str, Any] | None = None,
+    testcase: str | None = None,
+) -> Verdict:
+    """Run the bench with planted fault `fault`; BenchError if it stays green."""
+    where = named(cfg) if isinstance(cfg, str) else cfg
+    verdict = run_bench(
+        top, bench, where, seed=seed, plant=fault, planted=True, options=options, testcase=testcase
+    )
+    if verdict.ok:
+        raise BenchError(f"{bench} did not notice planted fault {fault} of {top}")
+    return verdict
