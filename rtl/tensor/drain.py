@@ -1,0 +1,91 @@
+"""From sums to PSUM: which matmul a row of sums belongs to, where it goes, and when it has committed."""
+
+from amaranth.hdl import Module, Signal, ValueLike
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, flipped, connect
+from amaranth.utils import ceil_log2
+
+from rtl.base.fifo import RamFifo
+from rtl.base.layouts import PATTERN_LAYOUT
+from rtl.base.memory_port import PsumAccumulateSignature, psum_element_bits
+from rtl.base.pattern import PatternWalker, partition_mask
+from rtl.base.plant import planted
+from rtl.contract.config import Config
+from rtl.contract.timing import MATMUL_MIN_CYCLES, PSUM_ADD_CYCLES, array_latency
+from rtl.tensor.feed import ORDER_BITS
+from rtl.tensor.ports import sum_row
+
+__all__ = ["DRAIN_COMMAND", "Drain", "matmuls_in_flight"]
+
+DRAIN_COMMAND = data.StructLayout({"pattern": PATTERN_LAYOUT, "accumulate": 1})
+
+
+def matmuls_in_flight(cfg: Config) -> int:
+    """Matmuls that may be accepted and not drained: the shortest fill the array, and those in the feed."""
+    return 1 << ceil_log2(array_latency(cfg.tensor) // MATMUL_MIN_CYCLES + (1 << ORDER_BITS))
+
+
+class Drain(wiring.Component):
+    """Sends each row of sums to PSUM, at the address that the destination pattern of its matmul gives.
+
+    `done` pulses when the last row of a matmul commits, in order. `busy`: a matmul has not finished.
+    Timing: a row goes on in the cycle in which it leaves the array, and is never held up.
+    """
+
+    FAULTS = {
+        41: "every matmul overwrites",
+        42: "the last column of sums is not written",
+        43: "a matmul is done when its last row leaves the array",
+    }
+
+    def __init__(self, cfg: Config, plant: ValueLike = 0):
+        self.cfg = cfg
+        self.plant = plant
+        super().__init__(
+            {
+                "command": In(stream.Signature(DRAIN_COMMAND)),
+                "sums": In(sum_row(cfg)),
+                "psum": Out(PsumAccumulateSignature(cfg)),
+                "done": Out(1),
+                "busy": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        cfg = self.cfg
+        m.submodules.waiting = waiting = RamFifo(DRAIN_COMMAND, matmuls_in_flight(cfg))
+        m.submodules.walker = walker = PatternWalker(cfg, plant=self.plant)
+        connect(m, flipped(self.command), waiting.i)
+
+        accumulate = Signal()
+        columns = Signal(cfg.tensor.cols)
+        following = waiting.o.payload
+        m.d.comb += [
+            walker.command.valid.eq(waiting.o.valid),
+            walker.command.payload.eq(following.pattern),
+            waiting.o.ready.eq(walker.command.ready),
+            walker.step.eq(self.sums.valid),
+        ]
+        with m.If(walker.command.valid & walker.command.ready):
+            count = (following.pattern.partition_count - planted(self.plant, 42))[:8]
+            m.d.sync += [
+                accumulate.eq(following.accumulate & ~planted(self.plant, 41)),
+                columns.eq(partition_mask(following.pattern.partition_start, count, cfg.tensor.cols)),
+            ]
+        m.d.comb += [
+            self.psum.valid.eq(self.sums.valid),
+            self.psum.element.eq(walker.address[2:][: psum_element_bits(cfg)]),
+            self.psum.accumulate.eq(accumulate),
+            self.psum.partitions.eq(columns),
+            self.psum.data.eq(self.sums.data),
+        ]
+        committing = Signal(PSUM_ADD_CYCLES)
+        m.d.sync += committing.eq((committing << 1) | (self.sums.valid & walker.last))
+        m.d.comb += [
+            self.done.eq(committing[-1]),
+            self.busy.eq(waiting.o.valid | walker.valid | committing.any()),
+        ]
+        with m.If(planted(self.plant, 43)):
+            m.d.comb += self.done.eq(self.sums.valid & walker.last)
+        return m
