@@ -29,6 +29,12 @@ TOPS: dict[str, Top] = {
     t.name: t
     for t in (
         # one line each, sorted by name
+        Top("array", "rtl.tensor.array:Array", "systolic array", ("form",)),
+        Top("array_lockstep", "verif.benches.tensor.lockstep_top:LockstepTop", "both forms of the array, compared"),
+        Top("mac", "rtl.numeric.mac:Mac", "fused multiply-add of PE operands"),
+        Top("pe", "rtl.tensor.pe:PE", "processing element"),
+        Top("tile", "rtl.tensor.tile:Tile", "8 x 8 processing elements"),
+        Top("unpack", "rtl.numeric.unpack:Unpack", "BF16 and FP16 codes to PE operands"),
         Top("check", "rtl.issue.check:Check", "checks of the instructions of one queue", ("queue",)),
         Top("fetch", "rtl.issue.fetch:Fetch", "instruction and descriptor fetch"),
         Top("issue", "rtl.issue.issue:Issue", "instruction issue of a core"),
