@@ -1,5 +1,6 @@
 """Whole arrays through one Verilated unit."""
 
+import contextlib
 import errno
 import os
 import zipfile
@@ -105,6 +106,7 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
         np.savez(temporary, **dict(arrays))  # type: ignore[arg-type]
         temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink()
         why = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror
         raise PlexusError(f"{path} cannot be written: {why}") from None

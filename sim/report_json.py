@@ -1,5 +1,6 @@
 """A run as plain values: the keys of report.json, each explained in docs/report.md."""
 
+import contextlib
 import errno
 import json
 import os
@@ -143,7 +144,8 @@ def write_report(report: Mapping[str, Any], folder: Path) -> Path:
         temporary.write_text(json.dumps(report, indent=1) + "\n")
         temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink()
         why = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror
         raise PlexusError(f"{path} cannot be written: {why}") from None
     return path

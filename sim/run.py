@@ -1,11 +1,11 @@
 """A workload on the RTL beside the golden machine: build, run, compare, report."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
@@ -13,7 +13,7 @@ from rich.text import Text
 
 from firmware.image import Image, build_image
 from firmware.program import Program
-from firmware.workloads import WORKLOADS, Workload
+from firmware.workloads import find_workload
 from rtl.contract.config import Config
 from sim.compare import Comparison, compare
 from sim.device import find_device
@@ -22,11 +22,7 @@ from sim.report_json import Subject, bounds, make_report, write_report
 from sim.toolchain import build_root
 from sim.verilated import VerilatedDevice, build_core
 
-__all__ = ["Run", "find_workload", "parse_params", "passed", "run_workload"]
-
-_TRUE = ("true", "yes", "1", "on")
-_FALSE = ("false", "no", "0", "off")
-
+__all__ = ["Run", "passed", "run_workload"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
@@ -46,55 +42,11 @@ class Run:
         return self.out or build_root() / "runs" / f"{self.workload}-{self.cfg.name}"
 
 
-def find_workload(name: str) -> Workload:
-    """The workload of that name. PlexusError lists the names."""
-    if name not in WORKLOADS:
-        raise PlexusError(f"there is no workload {name!r}; there are {', '.join(WORKLOADS)}")
-    return WORKLOADS[name]
-
-
-def _parse(name: str, kind: type, text: str) -> Any:
-    if kind is bool:
-        if text.lower() in _TRUE + _FALSE:
-            return text.lower() in _TRUE
-        raise PlexusError(f"parameter {name} must be true or false, not {text!r}")
-    if kind is int:
-        try:
-            return int(text.replace("_", ""), 0)
-        except ValueError:
-            raise PlexusError(f"parameter {name} must be a whole number, not {text!r}") from None
-    if kind is float:
-        try:
-            return float(text)
-        except ValueError:
-            raise PlexusError(f"parameter {name} must be a number, not {text!r}") from None
-    return text
-
-
-def parse_params(name: str, texts: Sequence[str]) -> dict[str, Any]:
-    """`param=value` texts to all parameters of a workload, defaults included. PlexusError if one is wrong."""
-    known = find_workload(name).params
-    params = {key: p.default for key, p in known.items()}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        key = key.strip()
-        if not equals or not key:
-            raise PlexusError(f"a parameter is written name=value, not {text!r}")
-        if key not in known:
-            raise PlexusError(f"workload {name} has no parameter {key!r}; it has {', '.join(known) or 'none'}")
-        params[key] = _parse(key, known[key].type, value)
-    return params
-
-
 class _Rate(ProgressColumn):
     """Cycles a second."""
 
     def render(self, task: Task) -> Text:
         return Text(f"{task.speed:,.0f} cycles/s" if task.speed else "")
-
-
-class _Watch(Protocol):
-    def __call__(self, cycle: int) -> None: ...
 
 
 def _bar(console: Console, title: str, expected: int) -> tuple[AbstractContextManager[Any], Callable[[int], None]]:
@@ -147,7 +99,7 @@ def run_workload(run: Run, console: Console) -> dict[str, Any]:
     if run.waves is not None:
         _writable(run.waves.absolute().parent)
     begin = time.monotonic()
-    program = workload.build(run.cfg, dict(run.params), run.seed)
+    program = workload.build(run.cfg, run.params, run.seed)
     image = build_image(program)
     result = _simulate(run, program, image, console)
     with console.status("golden machine"):

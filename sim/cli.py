@@ -1,0 +1,251 @@
+"""The `plexus` command. What goes wrong at a user's hands ends in one sentence and exit code 2."""
+
+import errno
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from rtl.contract.config import NAMED, Config, ConfigError, load
+from sim.errors import PlexusError
+
+__all__ = ["app", "main"]
+
+USAGE = 2
+DIFFERENT = 1
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="plexus",
+    help="Plexus: run, check and measure the accelerator core.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+ConfigOption = Annotated[
+    str, typer.Option("--config", "-c", metavar="NAME|FILE.toml", help="A named configuration or a TOML file.")
+]
+SetOption = Annotated[
+    list[str] | None, typer.Option("--set", metavar="key=value", help="Change a field, as in sbuf.banks=8.")
+]
+
+
+@app.callback(invoke_without_command=True)
+def _without_command(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+def _config(source: str, changes: list[str] | None) -> Config:
+    return load(source, changes or ())
+
+
+@app.command()
+def run(
+    workload: Annotated[str, typer.Argument(metavar="WORKLOAD", help="See `plexus list workloads`.")],
+    param: Annotated[
+        list[str] | None, typer.Option("-p", "--param", metavar="name=value", help="A parameter of the workload.")
+    ] = None,
+    config: ConfigOption = "small",
+    set_: SetOption = None,
+    array: Annotated[str, typer.Option(help="native or structural.")] = "native",
+    seed: Annotated[int, typer.Option(help="For everything random.")] = 0,
+    waves: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a VCD; needs its own build.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="For report.json; default build/runs/WORKLOAD-CONFIG.")
+    ] = None,
+) -> None:
+    """Run a workload on the RTL, check every bit against the golden machine, report where cycles went."""
+    from firmware.workloads import find_workload
+    from sim.report import show
+    from sim.run import Run, passed, run_workload
+
+    cfg = _config(config, set_)
+    params = find_workload(workload).parse(param or ())
+    asked = Run(workload=workload, params=params, cfg=cfg, array=array, seed=seed, waves=waves, out=out)
+    report = run_workload(asked, Console(stderr=True))
+    console = Console()
+    show(report, console)
+    console.print(f"\nreport: {_shown(asked.folder / 'report.json')}", style="bright_black", highlight=False)
+    if not passed(report):
+        raise typer.Exit(DIFFERENT)
+
+
+@app.command(name="eval")
+def evaluate_arrays(
+    unit: Annotated[str, typer.Argument(metavar="UNIT", help="See `plexus list units`.")],
+    in_: Annotated[Path, typer.Option("--in", metavar="IN.npz", help="Arrays by name.")],
+    out: Annotated[Path, typer.Option("--out", metavar="OUT.npz", help="Where results go.")],
+    config: ConfigOption = "small",
+    set_: SetOption = None,
+) -> None:
+    """Push whole arrays of bit patterns through one Verilated unit."""
+    from sim.evaluate import evaluate, read_arrays, write_arrays
+    from sim.units import find_unit
+
+    find_unit(unit)
+    cfg = _config(config, set_)
+    results = evaluate(unit, read_arrays(in_), cfg)
+    write_arrays(out, results)
+    made = ", ".join(f"{name} {array.dtype} {list(array.shape)}" for name, array in results.items())
+    print(f"{_shown(out)}: {made}")
+
+
+@app.command()
+def build(
+    top: Annotated[str, typer.Argument(metavar="TOP", help="A top; the whole core by default.")] = "core",
+    config: ConfigOption = "small",
+    set_: SetOption = None,
+    array: Annotated[str, typer.Option(help="native or structural, for the core.")] = "native",
+    waves: Annotated[bool, typer.Option("--waves", help="With waves built in.")] = False,
+) -> None:
+    """Build the model of a top without running it."""
+    cfg = _config(config, set_)
+    if top == "core":
+        from sim.verilated import build_core
+
+        built = build_core(cfg, array=array, waves=waves)
+    else:
+        from sim.build import build as build_top
+
+        built = build_top(top, cfg, waves=waves)
+    print(f"{'already built' if built.cached else 'built'}: {_shown(built.folder)}")
+
+
+@app.command()
+def emit(
+    top: Annotated[str, typer.Argument(metavar="TOP", help="A top, as in `plexus list tops`.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.v")],
+    config: ConfigOption = "small",
+    set_: SetOption = None,
+    array: Annotated[str, typer.Option(help="native or structural, for the core.")] = "structural",
+) -> None:
+    """Write the Verilog of a top."""
+    from rtl.emit.verilog import emit as convert
+    from sim.build import make_component
+    from sim.toolchain import activate
+    from sim.tops import top as find_top
+
+    cfg = _config(config, set_)
+    activate()
+    options = {"form": array} if top == "core" else {}
+    emitted = convert(make_component(find_top(top), cfg, options), top)
+    try:
+        output.write_text(emitted.text)
+    except OSError as error:
+        raise PlexusError(f"{output} cannot be written: {error.strerror}") from None
+    print(f"{_shown(output)}: {len(emitted.text.splitlines()):,} lines")
+    for source in emitted.sources:
+        print(f"  needs {_shown(source)}")
+
+
+def _names() -> dict[str, list[tuple[str, str, str]]]:
+    """Everything that has a name: (name, what it is, how it is used)."""
+    from firmware.workloads import WORKLOADS
+    from sim.tops import TOPS
+    from sim.units import UNITS
+
+    return {
+        "workloads": [
+            (name, w.doc, " ".join(f"{key}={_default(p.default)}" for key, p in w.params.items()))
+            for name, w in WORKLOADS.items()
+        ],
+        "configs": [(name, _about(cfg), cfg.hash) for name, cfg in NAMED.items()],
+        "units": [(name, unit.doc, unit.usage()) for name, unit in UNITS.items()],
+        "tops": [(name, t.doc, " ".join(t.options)) for name, t in sorted(TOPS.items())],
+    }
+
+
+def _default(value: Any) -> str:
+    text = "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    return text if len(text) <= 16 else '"..."'
+
+
+def _about(cfg: Config) -> str:
+    sbuf = cfg.partitions * cfg.sbuf.partition_bytes >> 10
+    return (
+        f"{cfg.partitions} partitions, {cfg.tensor.rows} x {cfg.tensor.cols} array at {cfg.tensor.clock_mhz} MHz, "
+        f"SBUF {sbuf:,} KiB, HBM {cfg.hbm.bytes_per_cycle} bytes a cycle"
+    )
+
+
+@app.command(name="list")
+def list_names(
+    what: Annotated[str | None, typer.Argument(metavar="[workloads|configs|units|tops]")] = None,
+) -> None:
+    """What there is, one line each."""
+    names = _names()
+    if what is not None and what not in names:
+        raise PlexusError(f"there is no list of {what!r}; there are {', '.join(names)}")
+    for kind in [what] if what else names:
+        indent = "" if what else "  "
+        if not what:
+            print(kind)
+        width = max(len(name) for name, _, _ in names[kind])
+        for name, doc, usage in names[kind]:
+            print(f"{indent}{name:{width}}  {doc}{f'  [{usage}]' if usage else ''}")
+
+
+def _shown(path: Path) -> str:
+    """A path relative to where the user is, if it lies below."""
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def _sentence(error: BaseException) -> str:
+    return f"plexus: {str(error).strip()}"
+
+
+def _kernel_errors() -> tuple[type[Exception], ...]:
+    """Errors of the firmware room, once it has been imported."""
+    found: list[type[Exception]] = []
+    for module, name in (("firmware.views", "KernelError"), ("firmware.image", "ImageError")):
+        if module in sys.modules:
+            found.append(getattr(sys.modules[module], name))
+    return tuple(found)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line. Returns the exit code: 0 fine, 1 bits differ or a fault, 2 wrong use, 130 Ctrl-C."""
+    try:
+        code: Any = app(args=arguments, prog_name="plexus", standalone_mode=False)
+        if code == INTERRUPTED:  # Typer has caught Ctrl-C and says nothing
+            raise KeyboardInterrupt
+        return code if isinstance(code, int) else 0
+    except (KeyboardInterrupt, typer.Abort):
+        print("plexus: interrupted; what was finished is kept", file=sys.stderr)
+        return INTERRUPTED
+    except typer.TyperException as error:
+        message = error.format_message() if hasattr(error, "format_message") else str(error)
+        context = getattr(error, "ctx", None)
+        where = context.command_path if context else "plexus"
+        print(f"plexus: {message.rstrip('.')} ({where} --help tells more)", file=sys.stderr)
+        return USAGE
+    except (PlexusError, ConfigError) as error:
+        print(_sentence(error), file=sys.stderr)
+        return getattr(error, "code", USAGE)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return USAGE
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            print("plexus: the disk is full; PLEXUS_BUILD chooses another place for what is built", file=sys.stderr)
+        else:
+            where = f"{error.filename}: " if error.filename else ""
+            print(f"plexus: {where}{error.strerror or error}", file=sys.stderr)
+        return USAGE
+    except Exception as error:
+        if isinstance(error, _kernel_errors()):
+            print(_sentence(error), file=sys.stderr)
+            return USAGE
+        raise
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,126 @@
+"""The command line: what wrong input gets. No simulator starts here."""
+
+import errno
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sim.report
+import sim.run
+from sim.cli import main
+
+
+def sentence(capsys: pytest.CaptureFixture[str], arguments: list[str], code: int = 2) -> str:
+    """Run the command; it must end with `code` and one sentence on stderr."""
+    assert main(arguments) == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("plexus: ")
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+    return err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["run", "gemm", "--set", "tensor.rws=8"], ["tensor.rws", "rows, cols"]),
+        (["run", "gemm", "--set", "tensr.rows=8"], ["tensr", "partitions"]),
+        (["run", "gemm", "--set", "tensor.rows=100"], ["tensor.rows", "power of two from 8 to 128", "100"]),
+        (["run", "gemm", "--set", "tensor.rows"], ["section.key=value"]),
+        (["run", "gemm", "--set", "tensor=8"], ["tensor.FIELD"]),
+        (["run", "gemm", "--config", "smal"], ["smal", "tiny, small, full, trn2"]),
+        (["run", "gemm", "--config", "absent.toml"], ["no configuration file absent.toml"]),
+        (["run", "gem"], ["'gem'", "gemm", "minilm-projection"]),
+        (["run", "gemm", "-p", "m=0"], ["m must be at least 1", "0"]),
+        (["run", "gemm", "-p", "m=many"], ["whole number", "many"]),
+        (["run", "gemm", "-p", "q=1"], ["no parameter 'q'", "dtype"]),
+        (["run", "gemm", "-p", "m"], ["name=value"]),
+        (["run", "gemm", "-p", "dtype=int8"], ["dtype", "bf16, fp16"]),
+        (["run", "gemm", "--array", "fast"], ["native or structural", "fast"]),
+        (["run", "gemm", "--seed", "x"], ["--seed"]),
+        (["run"], ["WORKLOAD"]),
+        (["run", "gemm", "--colour"], ["--colour"]),
+        (["rnu"], ["rnu"]),
+        (["eval", "mac", "--in", "a.npz", "--out", "b.npz"], ["no unit 'mac'", "bf16_mac"]),
+        (["eval", "bf16_mac", "--in", "absent.npz", "--out", "b.npz"], ["no file absent.npz"]),
+        (["eval", "bf16_mac", "--out", "b.npz"], ["--in"]),
+        (["build", "cor"], ["no top 'cor'", "fp32_add"]),
+        (["list", "engines"], ["engines", "workloads, configs, units"]),
+        (["emit", "fp32_add", "-o", "/nonexistent/x.v"], ["/nonexistent/x.v", "cannot be written"]),
+    ],
+)
+def test_wrong_input_gets_one_sentence(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], says: list[str]
+) -> None:
+    text = sentence(capsys, arguments)
+    for words in says:
+        assert words in text
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('base = "small"\n[tensor\nrows = 8\n', "not valid TOML"),
+        ("[tensor]\nrows = 8\n", 'base = "NAME"'),
+        ('base = "small"\n[tensor]\nrws = 8\n', "tensor.rws"),
+        ('base = "small"\n[tensor]\nrows = "8"\n', "whole number"),
+        ('base = "small"\n[tensor]\nrows = 100\n', "power of two"),
+    ],
+)
+def test_wrong_toml_gets_one_sentence(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, says: str
+) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    assert says in sentence(capsys, ["run", "gemm", "--config", str(path)])
+
+
+def test_no_command_shows_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    out = capsys.readouterr().out
+    for command in ("run", "eval", "build", "emit", "list"):
+        assert f"\n  {command} " in out
+
+
+@pytest.mark.parametrize("what", ["workloads", "configs", "units", "tops"])
+def test_lists_have_one_line_each(capsys: pytest.CaptureFixture[str], what: str) -> None:
+    assert main(["list", what]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) >= 3
+    assert all(line and not line.startswith(" ") for line in lines)
+
+
+def test_interrupt(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sim.run, "run_workload", interrupted)
+    assert "interrupted" in sentence(capsys, ["run", "gemm"], 130)
+
+
+def test_full_disk(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "somewhere")
+
+    monkeypatch.setattr(sim.run, "run_workload", full)
+    assert "disk is full" in sentence(capsys, ["run", "gemm"])
+
+
+def test_wrong_arrays(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "in.npz"
+    np.savez(path, a=np.zeros(3, np.float32), b=np.zeros(3, np.uint16), acc=np.zeros(3, np.uint32))
+    text = sentence(capsys, ["eval", "bf16_mac", "--in", str(path), "--out", str(tmp_path / "out.npz")])
+    assert "a must hold bit patterns as uint16, not float32" in text
+    assert not (tmp_path / "out.npz").exists()
+
+
+@pytest.mark.parametrize(("good", "code"), [(True, 0), (False, 1)])
+def test_exit_code_says_whether_bits_match(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, good: bool, code: int
+) -> None:
+    report = {"match": good, "end": "done", "faults": []}
+    monkeypatch.setattr(sim.report, "show", lambda *_: None)
+    monkeypatch.setattr(sim.run, "run_workload", lambda *_: report)
+    assert main(["run", "gemm", "--out", str(tmp_path)]) == code

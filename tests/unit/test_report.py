@@ -1,0 +1,162 @@
+"""report.json: its keys, its sums, how it is written, and what a terminal shows of it."""
+
+import dataclasses
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from firmware.kernels.gemm import gemm
+from firmware.program import Program
+from rtl.contract.config import named
+from rtl.contract.isa import Cause
+from rtl.contract.timing import STALLS, Engine
+from sim.compare import compare
+from sim.errors import PlexusError
+from sim.native.library import RETIRED
+from sim.report import show
+from sim.report_json import ReportError, Subject, bounds, make_report, write_report
+from sim.result import EngineCycles, Fault, RunResult
+
+CFG = named("small")
+PROMISED = (
+    "workload params config config_hash array seed tool_versions match cycles wall_seconds cycles_per_second "
+    "macs tensor_utilization tensor_window_cycles tensor_window_utilization engines bound_cycles bound_by "
+    "hbm_bytes_read hbm_bytes_written hbm_utilization metrics conflicts faults nanoseconds"
+).split()
+
+
+@pytest.fixture(scope="module")
+def program() -> Program:
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((64, 32), np.float32), rng.standard_normal((32, 96), np.float32)
+    return gemm(CFG, a, b)
+
+
+def result(**changes: Any) -> RunResult:
+    engines = {}
+    for engine in Engine:
+        stall = dict.fromkeys(STALLS[engine], 10)
+        engines[engine.name.lower()] = EngineCycles(busy=300, idle=700 - 10 * len(stall), stall=stall)
+    values: dict[str, Any] = {
+        "device": "rtl",
+        "end": "done",
+        "message": "",
+        "cycles": 1000,
+        "engines": engines,
+        "tensor_first": 100,
+        "tensor_last": 899,
+        "hbm_bytes_read": 12_800,
+        "hbm_bytes_written": 6400,
+        "conflicts": {"dma_read": 3},
+        "faults": (),
+        "outputs": {"C": np.arange(6, dtype=np.uint32).reshape(2, 3)},
+        "wall_seconds": 0.01,
+        "retired": np.empty(0, RETIRED),
+        "retired_total": 12,
+    }
+    return RunResult(**{**values, **changes})
+
+
+def report(program: Program, run: RunResult | None = None) -> dict[str, Any]:
+    run = run or result()
+    expected = {"C": np.arange(6, dtype=np.uint32).reshape(2, 3)}
+    subject = Subject(workload="gemm", params={"m": 64}, cfg=CFG, array="native", seed=3, program=program)
+    return make_report(subject, run, compare(run.outputs, expected), {"cosine": 0.5})
+
+
+def shown(values: dict[str, Any]) -> str:
+    text = io.StringIO()
+    show(values, Console(file=text, width=120))
+    return text.getvalue()
+
+
+def test_every_promised_key_is_there(program: Program) -> None:
+    values = report(program)
+    assert [key for key in PROMISED if key not in values] == []
+    assert set(values["engines"]) == {"tensor", "vector", "scalar", "gpsimd", "dma"}
+    assert json.loads(json.dumps(values)) == values
+
+
+def test_numbers(program: Program) -> None:
+    values = report(program)
+    macs = 64 * 32 * 96
+    assert values["macs"] == macs
+    assert values["tensor_utilization"] == pytest.approx(macs / (32 * 32 * 1000), abs=1e-6)
+    assert values["tensor_window_cycles"] == 800
+    assert values["tensor_window_utilization"] == pytest.approx(macs / (32 * 32 * 800), abs=1e-6)
+    assert values["hbm_utilization"] == pytest.approx(19_200 / 64_000)
+    assert values["nanoseconds"] == pytest.approx(1000 / 2.4, abs=1e-3)
+    assert values["cycles_per_second"] == 100_000
+    assert values["match"] is True
+    assert values["config_hash"] == CFG.hash
+
+
+def test_bound_is_the_largest(program: Program) -> None:
+    limits = bounds(CFG, program, 1_000_000)
+    assert limits["compute"] == 64 * 32 * 96 // (32 * 32)
+    assert limits["hbm"] == 15_625
+    assert limits["vector_port"] == program.vector_elements * 2
+    values = report(program)
+    assert values["bound_cycles"] == max(values["bounds"].values())
+    assert values["bounds"][values["bound_by"]] == values["bound_cycles"]
+
+
+def test_engines_sum_to_cycles(program: Program) -> None:
+    for engine in report(program)["engines"].values():
+        assert engine["busy"] + engine["idle"] + sum(engine["stall"].values()) == 1000
+
+
+def test_broken_sum_is_refused(program: Program) -> None:
+    good = result()
+    wrong = {**good.engines, "dma": dataclasses.replace(good.engines["dma"], busy=301)}
+    with pytest.raises(ReportError, match="counters of dma sum to 1001, but the run took 1000"):
+        report(program, result(engines=wrong))
+
+
+def test_match_line(program: Program) -> None:
+    text = shown(report(program))
+    assert text.startswith("MATCH")
+    for words in ("tensor", "semaphore 1.0 %", "bound", "cycles/s", "cosine", "dma_read 3"):
+        assert words in text
+
+
+def test_first_mismatch_is_named(program: Program) -> None:
+    wrong = np.arange(6, dtype=np.uint32).reshape(2, 3)
+    wrong[1, 1:] = 0xFF
+    values = report(program, result(outputs={"C": wrong}))
+    assert values["match"] is False
+    assert values["mismatch"] == {
+        "tensor": "C", "index": [1, 1], "got": "0x000000ff", "expected": "0x00000004", "count": 2
+    }  # fmt: skip
+    text = shown(values)
+    assert text.startswith("MISMATCH")
+    assert "C[1, 1] is 0x000000ff, expected 0x00000004; 2 elements" in text
+
+
+def test_fault_is_named_with_its_line(program: Program) -> None:
+    fault = Fault(queue="tensor", sequence=0, cause=Cause.OUT_OF_RANGE, address=0x40000)
+    values = report(program, result(end="fault", faults=(fault,)))
+    assert values["faults"][0]["source"].startswith("firmware/kernels/")
+    text = shown(values)
+    assert text.startswith("FAULT")
+    assert "tensor, item 0: out of range, address 0x40000" in text
+
+
+def test_stuck_says_what_is_behind(program: Program) -> None:
+    text = shown(report(program, result(end="stuck", progress={"vector": "3 of 4"})))
+    assert text.startswith("STUCK")
+    assert "vector: 3 of 4 completed" in text
+
+
+def test_written_whole(program: Program, tmp_path: Path) -> None:
+    path = write_report(report(program), tmp_path / "a" / "b")
+    assert json.loads(path.read_text())["cycles"] == 1000
+    assert [p.name for p in path.parent.iterdir()] == ["report.json"]
+    (tmp_path / "file").write_text("")
+    with pytest.raises(PlexusError, match="cannot be written"):
+        write_report(report(program), tmp_path / "file" / "sub")
