@@ -163,6 +163,7 @@ def _make(order: _Order, folder: Path, files: Mapping[str, str], step: Progress)
     from rtl.emit.verilog import emit
     from sim.compile import compile_model
 
+    need_build_tools()
     step.stage("elaborate")
     activate()
     _need_unchanged(files)
@@ -180,7 +181,6 @@ def _make(order: _Order, folder: Path, files: Mapping[str, str], step: Progress)
         _adopt(twin, folder)
         binary = json.loads((twin / "built.json").read_text())["binary"]
     else:
-        need_build_tools()
         binary = compile_model(
             folder, emitted, order.kind, extra_cpp=order.extra, waves=order.waves, progress=step
         )

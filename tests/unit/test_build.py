@@ -1,0 +1,211 @@
+"""The build cache: what a build leaves when it ends well, badly, twice, or not at all."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from rtl.contract.config import named
+from sim import build as build_module
+from sim import sources, toolchain
+from sim.build import build
+from sim.errors import PlexusError
+
+ORDER = """
+import sys
+from rtl.contract.config import named
+from sim.build import build
+from sim.errors import PlexusError
+try:
+    b = build("fifo", named("tiny"), options={"shape": 8, "depth": int(sys.argv[1])})
+except PlexusError as error:
+    print(error, file=sys.stderr)
+    sys.exit(2)
+print("cached" if b.cached else "built", b.folder)
+"""
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A build root of this file's own, shared by its tests so that the runtime is compiled once."""
+    return tmp_path_factory.mktemp("build")
+
+
+@pytest.fixture
+def here(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same build root for builds inside this process."""
+    monkeypatch.setenv("PLEXUS_BUILD", str(shelf))
+    return shelf
+
+
+def start(shelf: Path, depth: int, **more: str) -> subprocess.Popen:
+    """Another Python that builds a FIFO of `depth`."""
+    env = {**os.environ, "PLEXUS_BUILD": str(shelf), "PYTHONPATH": str(toolchain.ROOT), **more}
+    return subprocess.Popen(
+        [sys.executable, "-c", ORDER, str(depth)],
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(process: subprocess.Popen) -> tuple[int, str, str]:
+    out, err = process.communicate(timeout=120)
+    return process.returncode, out, err
+
+
+def until_compiling(shelf: Path, process: subprocess.Popen) -> None:
+    """Wait for the moment when make is at work."""
+    deadline = time.monotonic() + 60
+    while not list(shelf.glob("fifo/.*/obj/Vtop.mk")):
+        assert process.poll() is None, "the build ended before it could be interrupted"
+        assert time.monotonic() < deadline, "the build never reached the compiler"
+        time.sleep(0.02)
+
+
+def finished(shelf: Path) -> list[Path]:
+    return sorted(p.parent for p in shelf.glob("fifo/*/built.json"))
+
+
+def test_build_is_done_once_and_not_elaborated_again(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"shape": 8, "depth": 3}
+    first = build("fifo", named("tiny"), options=options)
+    assert not first.cached
+    assert first.binary.exists()
+
+    def refuse(*args: object, **more: object) -> None:
+        raise AssertionError("a cached build was elaborated")
+
+    monkeypatch.setattr(build_module, "make_component", refuse)
+    begin = time.monotonic()
+    again = build("fifo", named("tiny"), options=options)
+    assert again.cached
+    assert again.folder == first.folder
+    assert time.monotonic() - begin < 1.0
+
+
+def test_same_verilog_under_another_configuration_is_not_compiled_again(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = {"shape": 8, "depth": 3}
+    build("fifo", named("tiny"), options=options)
+
+    def refuse(*args: object, **more: object) -> None:
+        raise AssertionError("the same Verilog was compiled twice")
+
+    monkeypatch.setattr("sim.compile.compile_model", refuse)
+    other = build("fifo", named("small"), options=options)
+    assert not other.cached
+    assert other.binary.exists()
+
+
+@pytest.mark.parametrize(("how", "depth"), [(signal.SIGINT, 5), (signal.SIGKILL, 6), (signal.SIGTERM, 7)])
+def test_interrupted_build_leaves_nothing_that_is_trusted(
+    shelf: Path, how: signal.Signals, depth: int
+) -> None:
+    before = finished(shelf)
+    process = start(shelf, depth)
+    until_compiling(shelf, process)
+    process.send_signal(how)
+    code, _, _ = finish(process)
+    assert code != 0
+    assert finished(shelf) == before
+    code, out, err = finish(start(shelf, depth))
+    assert code == 0, err
+    assert out.startswith("built ")
+    assert not [p for p in shelf.glob("fifo/.*") if p.is_dir()], "a half-made folder is left"
+
+
+def test_two_builds_of_the_same_share(shelf: Path) -> None:
+    runs = [finish(p) for p in [start(shelf, 9), start(shelf, 9)]]
+    assert [code for code, _, _ in runs] == [0, 0], runs
+    words = sorted(out.split() for _, out, _ in runs)
+    assert [w[0] for w in words] == ["built", "cached"]
+    assert words[0][1] == words[1][1]
+
+
+def test_missing_compiler_is_one_sentence(shelf: Path, tmp_path: Path) -> None:
+    for tool in ("make", "perl", "ar", "env"):
+        (tmp_path / tool).symlink_to(shutil.which(tool) or "/bin/false")
+    code, _, err = finish(start(shelf, 10, PATH=str(tmp_path), CXX=""))
+    assert code == 2
+    assert err == "building a model needs a C++ compiler and none was found (g++ and c++): install g++\n"
+
+
+def test_missing_make_is_one_sentence(shelf: Path, tmp_path: Path) -> None:
+    for tool in ("g++", "perl", "ar", "env"):
+        (tmp_path / tool).symlink_to(shutil.which(tool) or "/bin/false")
+    code, _, err = finish(start(shelf, 10, PATH=str(tmp_path), CXX=""))
+    assert code == 2
+    assert err == "make is needed to compile a model and is not on PATH: install make\n"
+
+
+def test_full_disk_met_by_a_tool_is_one_sentence(shelf: Path, tmp_path: Path) -> None:
+    fake = tmp_path / "perl"
+    fake.write_text("#!/bin/sh\necho 'fatal error: top.cpp: No space left on device'\nexit 1\n")
+    fake.chmod(0o755)
+    code, _, err = finish(start(shelf, 11, PATH=f"{tmp_path}:{os.environ['PATH']}"))
+    assert code == 2
+    assert err.startswith("the disk is full: building fifo needs room under ")
+    assert err.count("\n") == 1
+    assert not [p for p in shelf.glob("fifo/.*") if p.is_dir()]
+
+
+def test_full_disk_met_by_us_is_one_sentence(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*args: object, **more: object) -> str:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("sim.compile.compile_model", full)
+    before = finished(here)
+    with pytest.raises(PlexusError, match="^the disk is full: building fifo needs room under "):
+        build("fifo", named("tiny"), options={"shape": 8, "depth": 12})
+    assert finished(here) == before
+
+
+def test_compiler_that_fails_shows_its_words_and_keeps_the_log(shelf: Path, tmp_path: Path) -> None:
+    fake = tmp_path / "perl"
+    fake.write_text("#!/bin/sh\necho '%Error: top.v:1: something is wrong'\nexit 1\n")
+    fake.chmod(0o755)
+    code, _, err = finish(start(shelf, 13, PATH=f"{tmp_path}:{os.environ['PATH']}"))
+    assert code == 2
+    assert "%Error: top.v:1: something is wrong" in err
+    log = Path(err.rsplit("the whole log is ", 1)[1].strip())
+    assert "something is wrong" in log.read_text()
+
+
+def test_wrong_names_are_refused_with_a_list(here: Path) -> None:
+    with pytest.raises(PlexusError, match="there is no top 'fifi'; there are .*fifo"):
+        build("fifi", named("tiny"))
+    with pytest.raises(PlexusError, match="top fifo has no option 'deep'; its options are: shape, depth"):
+        build("fifo", named("tiny"), options={"deep": 3})
+    with pytest.raises(PlexusError, match="a model is of kind cocotb or native, not 'vhdl'"):
+        build("fifo", named("tiny"), kind="vhdl")
+
+
+def test_digest_follows_imports_cells_and_includes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "ROOT", tmp_path)
+    monkeypatch.setenv("PLEXUS_BUILD", str(tmp_path / "build"))
+    (tmp_path / "rtl" / "cells").mkdir(parents=True)
+    files = {
+        "rtl/__init__.py": "",
+        "rtl/a.py": "from rtl.b import B\n",
+        "rtl/b.py": "CELL = 'cell.cpp'\n",
+        "rtl/unrelated.py": "",
+        "rtl/cells/cell.cpp": '#include "cell.h"\n',
+        "rtl/cells/cell.h": "",
+        "rtl/cells/other.sv": "",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    first = sources.sources_of(["rtl.a"])
+    assert set(first.files) == set(files) - {"rtl/unrelated.py", "rtl/cells/other.sv"}
+    (tmp_path / "rtl" / "unrelated.py").write_text("x = 1\n")
+    assert sources.sources_of(["rtl.a"]).digest == first.digest
+    (tmp_path / "rtl" / "cells" / "cell.h").write_text("// new\n")
+    assert sources.sources_of(["rtl.a"]).digest != first.digest
