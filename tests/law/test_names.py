@@ -1,0 +1,70 @@
+"""The mirror: rtl/<area>/<unit>.py <-> verif/benches/<area>/bench_<unit>.py <-> tests/sim/test_<area>.py.
+
+A unit that another bench covers has a row [[exception]] in verif/plan/testplan.toml with its reason.
+"""
+
+import ast
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PLAN = tomllib.loads((ROOT / "verif" / "plan" / "testplan.toml").read_text())
+EXCEPTIONS = {unit: row for row in PLAN["exception"] for unit in row["units"]}
+BENCHES = sorted((ROOT / "verif" / "benches").glob("*/bench_*.py"))
+
+
+def is_component(node: ast.stmt) -> bool:
+    return isinstance(node, ast.ClassDef) and any("Component" in ast.unparse(base) for base in node.bases)
+
+
+def units() -> list[Path]:
+    """Files under rtl/ that hold a public component."""
+    found = []
+    for path in sorted((ROOT / "rtl").rglob("*.py")):
+        body = ast.parse(path.read_text()).body
+        if any(is_component(n) and not n.name.startswith("_") for n in body):  # type: ignore[attr-defined]
+            found.append(path)
+    return found
+
+
+@pytest.mark.parametrize("path", units(), ids=lambda p: str(p.relative_to(ROOT / "rtl")))
+def test_unit_has_a_bench_or_a_reason(path: Path) -> None:
+    name = str(path.relative_to(ROOT))
+    area = path.parent.name if path.parent.name != "rtl" else "core"
+    bench = ROOT / "verif" / "benches" / area / f"bench_{path.stem}.py"
+    if name in EXCEPTIONS:
+        row = EXCEPTIONS[name]
+        assert not bench.exists(), f"{name} has its own bench by now: remove its exception"
+        assert row["reason"], "an exception needs a reason"
+        for other in row["covered_by"]:
+            assert (ROOT / other).is_file(), f"{other} does not exist"
+        assert row["covered_by"], f"nothing checks {name}"
+    else:
+        assert bench.is_file(), f"{name} needs {bench.relative_to(ROOT)}, or an exception with a reason"
+
+
+def test_exceptions_name_units() -> None:
+    gone = [unit for unit in EXCEPTIONS if not (ROOT / unit).is_file()]
+    assert not gone, f"these exceptions name no file: {', '.join(gone)}"
+
+
+@pytest.mark.parametrize("bench", BENCHES, ids=lambda p: p.stem)
+def test_bench_is_launched(bench: Path) -> None:
+    dotted = f"verif.benches.{bench.parent.name}.{bench.stem}"
+    tests = [p for folder in ("sim", "system") for p in (ROOT / "tests" / folder).glob("test_*.py")]
+    text = "".join(p.read_text() for p in tests)
+    assert dotted in text or f'"{bench.stem}"' in text or f"{bench.parent.name}.{bench.stem}" in text, (
+        f"no launcher in tests/sim names {dotted}"
+    )
+
+
+def test_modules_say_what_they_offer() -> None:
+    wrong = []
+    for path in sorted((ROOT / "rtl").rglob("*.py")):
+        body = ast.parse(path.read_text()).body
+        names = {t.id for n in body if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Name)}
+        if path.name != "__init__.py" and "__all__" not in names:
+            wrong.append(str(path.relative_to(ROOT)))
+    assert not wrong, f"no __all__ in {', '.join(wrong)}"
