@@ -1,0 +1,177 @@
+"""Fetch: every word of every client once and in order, whatever HBM and the consumers do; errors contained."""
+
+from typing import Any
+
+import cocotb
+
+from rtl.contract.isa import Cause
+from rtl.issue.fetch import FETCH_STATUS, fetch_clients
+from verif.agents.axi_read import AxiReadMemory
+from verif.agents.bench import Bench
+from verif.agents.stall import STYLES, never, randomly, styled
+from verif.agents.stream import StreamSink
+from verif.checks.coverage import Coverage
+
+COVERAGE = Coverage(
+    "fetch",
+    ["full", "interleaved_ids", "bus_error", "out_of_range", "misaligned", "end_of_hbm", "no_words", "loaded_again"],
+)
+_WORD = 128
+
+
+class FetchBench(Bench):
+    """Clients load regions of a memory whose words say where they are."""
+
+    def __init__(self, dut: Any):
+        super().__init__(dut)
+        self.clients = fetch_clients(self.cfg)
+        self.capacity = self.cfg.hbm.capacity_mib << 20
+        self.broken: set[int] = set()  # addresses of words that answer with an error
+        self.regions: dict[int, tuple[int, int]] = {}
+        self.sinks = [StreamSink(self, f"words__{c}") for c in range(self.clients)]
+        self.status = [getattr(dut, f"status__{c}") for c in range(self.clients)]
+        self.memory = AxiReadMemory(self, "axi", self.cfg.hbm.port_bytes, self.read)
+        dut.load.value = 0
+
+    def read(self, address: int, count: int) -> bytes:
+        """Bytes of HBM."""
+        word = address & -_WORD
+        if word in self.broken:
+            # one beat of the word is enough
+            if address == word + _WORD - self.cfg.hbm.port_bytes:
+                raise LookupError
+        return self.word(word).to_bytes(_WORD, "little")[address - word :][:count]
+
+    def word(self, address: int) -> int:
+        """The word at an address: different bytes everywhere."""
+        return int.from_bytes(b"".join((address * 16 + n * 3 + 1).to_bytes(8, "little") for n in range(16)), "little")
+
+    async def load(self, regions: dict[int, tuple[int, int]]) -> None:
+        """Give clients their regions, one a cycle."""
+        for client, (base, count) in regions.items():
+            self.sinks[client].taken.clear()
+            self.regions[client] = base, count
+            self.dut.load.value = 1
+            self.dut.load_client.value = client
+            self.dut.load_base.value = base
+            self.dut.load_count.value = count
+            await self.edge
+        self.dut.load.value = 0
+
+    def cause(self, client: int) -> tuple[int, int, int]:
+        """Cause, word number and address that the client shows."""
+        status = FETCH_STATUS.from_bits(int(self.status[client].value))
+        return status.cause, status.sequence, status.address
+
+    async def settle(self, cycles: int = 20_000) -> None:
+        """Until every client has all its words or its fault, then a little longer."""
+        for _ in range(cycles):
+            await self.edge
+            if all(len(self.sinks[c].taken) >= n or self.cause(c)[0] for c, (_, n) in self.regions.items()):
+                break
+        await self.cycles(60 + self.memory.latency)
+
+    def check(self) -> None:
+        """All words, in order, or the fault that explains why not."""
+        for client, (base, count) in self.regions.items():
+            got = self.sinks[client].taken
+            cause, number, address = self.cause(client)
+            words = [base + _WORD * n for n in range(min(count, 4096))]
+            if count and (base % _WORD or base + _WORD * count > self.capacity or count >> 32):
+                assert got == [] and cause == Cause.OUT_OF_RANGE, f"client {client} accepted a region outside HBM"
+                assert address == base & ((1 << 40) - 1) and number == 0
+                continue
+            bad = next((n for n, w in enumerate(words) if w in self.broken), None)
+            good = words if bad is None else words[:bad]
+            assert got == [self.word(w) for w in good], f"client {client}: {len(got)} words, or wrong ones"
+            if bad is None:
+                assert cause == Cause.NONE, f"client {client}: fault without reason"
+            else:
+                assert (cause, number, address) == (Cause.BUS_ERROR, bad, words[bad])
+        assert self.dut.idle.value == 1 and self.memory.outstanding == 0
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+@cocotb.parametrize(style=STYLES)
+async def brings_every_word_once_and_in_order(dut: Any, style: str) -> None:
+    """Several programs one after the other, all clients at once, random latency."""
+    bench = FetchBench(dut)
+    bench.memory.latency = int(bench.rng.integers(2, 60))
+    bench.memory.jitter = 30
+    bench.memory.stall = styled(style, bench.rng)
+    bench.memory.idle = randomly(bench.rng, 0.2)
+    for sink in bench.sinks:
+        sink.stall = styled(style, bench.rng)
+    await bench.start()
+    for round_ in range(3):
+        regions = {}
+        for c in range(bench.clients):
+            count = int(bench.rng.integers(0, 40))
+            regions[c] = int(bench.rng.integers(0, bench.capacity // _WORD - count)) * _WORD, count
+            COVERAGE.when(count == 0, "no_words")
+        await bench.load(regions)
+        await bench.settle()
+        bench.check()
+        COVERAGE.when(round_, "loaded_again")
+    ids = [who for who, _ in bench.memory.requests]
+    COVERAGE.when(len(set(ids[:8])) > 2, "interleaved_ids")
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def reads_ahead_as_far_as_there_is_room(dut: Any) -> None:
+    """A consumer that does not take leaves exactly its part of the RAM and one word unread, and none is lost."""
+    bench = FetchBench(dut)
+    for sink in bench.sinks:
+        sink.stall = iter(lambda: True, None)
+    await bench.start()
+    depth = bench.cfg.issue.queue_depth
+    await bench.load({c: (c * 65536, 60) for c in range(bench.clients)})
+    await bench.cycles(1500)
+    for c in range(bench.clients):
+        asked = sum(who == 16 + c for who, _ in bench.memory.requests)
+        assert asked == (depth if c < 5 else min(4, depth)) + 1, f"client {c} asked for {asked} words"
+    COVERAGE.hit("full")
+    for sink in bench.sinks:
+        sink.stall = never()
+    await bench.settle()
+    bench.check()
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def keeps_faults_to_their_client(dut: Any) -> None:
+    """Bus errors, and regions that do not lie in HBM, at their edges."""
+    bench = FetchBench(dut)
+    bench.memory.jitter = 20
+    await bench.start()
+    top = bench.capacity
+    for _ in range(4):
+        regions: dict[int, tuple[int, int]] = {0: (top - 5 * _WORD, 5), 1: (4096, 30), 2: (8192, 9), 3: (0, 12)}
+        regions[4] = [(top - 5 * _WORD, 6), (top, 1), (64, 3), (1 << 50, 1)][int(bench.rng.integers(4))]
+        regions[5] = [(0, 1 << 32), (0, 1 << 63), (128 + 1, 1), (top, 0)][int(bench.rng.integers(4))]
+        bench.broken = {4096 + _WORD * int(bench.rng.integers(30)), 8192}
+        await bench.load(regions)
+        await bench.settle()
+        bench.check()
+    for name in ("bus_error", "out_of_range", "misaligned", "end_of_hbm"):
+        COVERAGE.hit(name)
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def starts_at_once_and_keeps_the_rate(dut: Any) -> None:
+    """First request 2 cycles after its load; alone, a client gets a word in 7 cycles or better."""
+    bench = FetchBench(dut)
+    bench.memory.latency = 8
+    await bench.start()
+    await bench.cycles(5)
+    before = bench.memory.now
+    await bench.load({0: (0, 64), 5: (65536, 8)})
+    cycles = 0
+    while len(bench.sinks[0].taken) < 64:
+        await bench.edge
+        cycles += 1
+        assert cycles < 64 * 7 + 30, "slower than an instruction in 7 cycles"
+    assert bench.memory.first_request is not None
+    assert bench.memory.first_request - before <= 4, "the first request came late"
+    await bench.settle()
+    bench.check()
+    COVERAGE.require_all()
