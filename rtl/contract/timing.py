@@ -7,7 +7,16 @@ from enum import IntEnum
 
 from rtl.contract.config import TensorConfig
 
-__all__ = ["BUS", "Engine", "PE_ROW_CYCLES", "PSUM_ADD_CYCLES", "SBUF_READ_CYCLES", "STALLS", "array_latency"]
+__all__ = [
+    "CONFLICT_PORTS",
+    "Engine",
+    "MATMUL_MIN_CYCLES",
+    "PE_ROW_CYCLES",
+    "PSUM_ADD_CYCLES",
+    "SBUF_READ_CYCLES",
+    "STALLS",
+    "array_latency",
+]
 
 PE_ROW_CYCLES = 2
 """A partial sum spends this many cycles in a PE (multiply, add) before it enters the row below."""
@@ -59,3 +68,15 @@ STALLS: dict[Engine, tuple[str, ...]] = {
         "fault",
     ),
 }
+
+
+CONFLICT_PORTS = (
+    "sbuf_moving",
+    "sbuf_stationary",
+    "sbuf_vector_read",
+    "sbuf_vector_write",
+    "psum_vector_read",
+    "sbuf_mover_reads",  # at least one mover refused
+    "sbuf_mover_writes",
+)
+"""Memory ports whose refused cycles are counted, by position at memmap.Control.CONFLICT."""

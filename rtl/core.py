@@ -1,0 +1,151 @@
+"""One NeuronCore-class core: connects queues, engines, memories and DMA; computes nothing."""
+
+from amaranth.hdl import Cat, DomainRenamer, Module, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from rtl.base.axi import AxiSignature
+from rtl.base.clock_gate import ClockGate, gated_domain
+from rtl.base.clock_ratio import ClockRatio
+from rtl.base.dispatch import RetireSignature
+from rtl.base.wake import Wake
+from rtl.contract.config import Config
+from rtl.contract.isa import Queue
+from rtl.contract.memmap import CoreId
+from rtl.contract.timing import CONFLICT_PORTS
+from rtl.dma.axi_share import AxiShare
+from rtl.dma.dma import Dma
+from rtl.issue.issue import Issue
+from rtl.memory.psum import Psum
+from rtl.memory.sbuf import Sbuf
+from rtl.tensor.engine import TensorEngine
+from rtl.vector.engine import VectorEngine
+
+__all__ = ["Core"]
+
+
+class Core(wiring.Component):
+    """A core. `form` is the form of the tensor array: "structural" or "native".
+
+    Ports: `axi{i}`, the AXI4 managers towards HBM; `host_*`, the register port (memmap.Control);
+    `core_id`, its place in the address map; `done` and `fault`; `retire{q}`, outputs only.
+    Engines run on gated clocks of the root clock `clk`, so an idle engine costs nothing.
+    """
+
+    def __init__(self, cfg: Config, form: str = "native"):
+        self.cfg = cfg
+        self.form = form
+        super().__init__(
+            {
+                **{f"axi{i}": Out(AxiSignature(cfg.hbm.port_bytes)) for i in range(cfg.hbm.ports)},
+                "host_valid": In(1),
+                "host_write": In(1),
+                "host_address": In(16),
+                "host_wdata": In(64),
+                "host_rdata": Out(64),
+                "core_id": In(CoreId.BITS),
+                "done": Out(1),
+                "fault": Out(1),
+                **{f"retire{q.value}": Out(RetireSignature()) for q in Queue},
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        cfg = self.cfg
+        m = Module()
+        m.submodules.issue = issue = Issue(cfg, ports=len(CONFLICT_PORTS))
+        m.submodules.sbuf = sbuf = Sbuf(cfg)
+        m.submodules.psum = psum = Psum(cfg)
+        m.submodules.share = share = AxiShare(cfg.hbm.port_bytes)
+        tensor = TensorEngine(cfg, form=self.form)
+        m.submodules.tensor = DomainRenamer("tensor")(tensor)
+        m.submodules.vector = vector = VectorEngine(cfg)
+        dma = Dma(cfg)
+        m.submodules.dma = DomainRenamer("dma")(dma)
+
+        m.submodules.vector_ratio = ratio = ClockRatio.of_mhz(cfg.vector.clock_mhz, cfg.tensor.clock_mhz)
+        status = issue.tensor.status
+        tensor_active = issue.tensor.command.valid | status.holds | status.draining
+        self._gate(m, "tensor", self._wake(m, "tensor", tensor_active))
+        self._gate(m, "dma", self._wake(m, "dma", dma.active))
+        vector_tick = ratio.tick & (issue.vector.command.valid | vector.active)
+        self._gate(m, "vector", vector_tick)
+        m.d.comb += vector.tick.eq(vector_tick)
+
+        connect(m, issue.tensor, tensor.queue)
+        connect(m, issue.vector, vector.queue)
+        connect(m, tensor.sbuf_moving, sbuf.read_moving)
+        connect(m, tensor.sbuf_stationary, sbuf.read_stationary)
+        connect(m, vector.sbuf_read, sbuf.read_vector)
+        connect(m, vector.sbuf_write, sbuf.write_vector)
+        connect(m, tensor.psum, psum.accumulate)
+        connect(m, vector.psum_read, psum.read_vector)
+        for e in range(cfg.dma.engines):
+            connect(m, getattr(dma, f"mover{e}"), getattr(sbuf, f"mover{e}"))
+
+        connect(m, issue.release, dma.release)
+        connect(m, dma.signal, issue.signal)
+        for r in range(cfg.dma.rings):
+            connect(m, getattr(issue, f"ring{r}"), getattr(dma, f"ring{r}"))
+            connect(m, getattr(dma, f"status{r}"), issue.rings[r])
+        connect(m, dma.status, issue.dma_status)
+
+        connect(m, issue.axi, share.fetch)
+        connect(m, dma.axi0, share.dma)
+        connect(m, share.axi, flipped(self.axi0))
+        for i in range(1, cfg.hbm.ports):
+            connect(m, getattr(dma, f"axi{i}"), flipped(getattr(self, f"axi{i}")))
+
+        m.d.comb += [
+            dma.start.eq(issue.start),
+            dma.core_id.eq(self.core_id),
+            issue.core_id.eq(self.core_id),
+            issue.tensor_moving.eq(tensor.first_beat),
+            issue.tensor_sum.eq(tensor.last_sum),
+            issue.hbm_read_bytes.eq(dma.hbm_read_bytes),
+            issue.hbm_written_bytes.eq(dma.hbm_written_bytes),
+            issue.refused.eq(self._refused(sbuf, psum)),
+            issue.host_valid.eq(self.host_valid),
+            issue.host_write.eq(self.host_write),
+            issue.host_address.eq(self.host_address),
+            issue.host_wdata.eq(self.host_wdata),
+            self.host_rdata.eq(issue.host_rdata),
+            self.done.eq(issue.done),
+            self.fault.eq(issue.fault),
+        ]
+        for q in Queue:
+            connect(m, getattr(issue, f"retire{q.value}"), flipped(getattr(self, f"retire{q.value}")))
+        return m
+
+    @staticmethod
+    def _wake(m: Module, name: str, active: Value) -> Value:
+        """Keep a clock on a little after its engine's last work."""
+        m.submodules[f"{name}_wake"] = wake = Wake()
+        m.d.comb += wake.active.eq(active)
+        return wake.enable
+
+    @staticmethod
+    def _gate(m: Module, name: str, enable: Value) -> None:
+        """Make the clock domain `name`, which runs while `enable`."""
+        m.submodules[f"{name}_gate"] = gate = ClockGate()
+        gated_domain(m, name, gate)
+        m.d.comb += gate.enable.eq(enable)
+
+    @staticmethod
+    def _refused(sbuf: Sbuf, psum: Psum) -> Value:
+        """One bit for each of timing.CONFLICT_PORTS."""
+        refused = dict(zip(sbuf.refused_names, sbuf.refused, strict=True))
+
+        def movers(way: str) -> Value:
+            return Cat(v for name, v in refused.items() if name.startswith("mover") and name.endswith(way)).any()
+
+        by_port = {
+            "sbuf_moving": refused["read_moving"],
+            "sbuf_stationary": refused["read_stationary"],
+            "sbuf_vector_read": refused["read_vector"],
+            "sbuf_vector_write": refused["write_vector"],
+            "psum_vector_read": psum.refused[psum.read_ports.index("vector")],
+            "sbuf_mover_reads": movers("_read"),
+            "sbuf_mover_writes": movers("_write"),
+        }
+        return Cat(by_port[name] for name in CONFLICT_PORTS)
