@@ -47,6 +47,8 @@ TOPS: dict[str, Top] = {
         Top("standin", "verif.benches.native.standin:StandIn", "exercises the native driver's HBM"),
         Top("fifo", "rtl.base.fifo:Fifo", "FIFO in registers", ("shape", "depth")),
         Top("ram_fifo", "rtl.base.fifo:RamFifo", "FIFO in a RAM", ("shape", "depth")),
+        Top("tensor_engine", "rtl.tensor.engine:TensorEngine", "tensor engine", ("form",)),
+        Top("vector_engine", "rtl.vector.clocked:ClockedVector", "vector engine with its clock"),
     )
 }
 
