@@ -1,0 +1,71 @@
+"""Both forms of the systolic array on the same inputs, compared in hardware on every cycle."""
+
+from amaranth.hdl import Module, Signal, ValueLike
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.contract.config import Config
+from rtl.tensor.array import Array
+from rtl.tensor.native import NativeArray
+from rtl.tensor.ports import moving_beat, stationary_beat, sum_row
+
+__all__ = ["LockstepTop"]
+
+QUADRANTS = 4
+
+
+class LockstepTop(wiring.Component):
+    """Ports of the array; `sums` are the structural form's. `compared` counts cycles with sums of either
+    form, `mismatches` cycles in which the forms differ in valid or, when valid, in ticket or data.
+
+    `plant` chooses a fault of the native form. Both counters ignore reset, so that a bench may reset
+    the arrays in the middle of a run; `clear` sets them to 0.
+    """
+
+    FAULTS = NativeArray.FAULTS
+
+    def __init__(self, cfg: Config, plant: ValueLike = 0):
+        self.cfg = cfg
+        self.plant = plant
+        super().__init__(
+            {
+                "stationary": In(stationary_beat(cfg)).array(QUADRANTS),
+                "moving": In(moving_beat(cfg)).array(QUADRANTS),
+                "sums": Out(sum_row(cfg)),
+                "clear": In(1),
+                "compared": Out(32),
+                "mismatches": Out(32),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.structural = structural = Array(self.cfg, "structural")
+        m.submodules.native = native = Array(self.cfg, "native", self.plant)
+        for form in (structural, native):
+            for q in range(QUADRANTS):
+                m.d.comb += [
+                    form.moving[q].eq(self.moving[q]),
+                    form.stationary[q].eq(self.stationary[q]),
+                ]
+        one = structural.sums[0]
+        other = native.sums[0]
+        m.d.comb += self.sums.eq(one)
+
+        compared = Signal(32, reset_less=True)
+        mismatches = Signal(32, reset_less=True)
+        differ = Signal()
+        same = (one.ticket == other.ticket) & (one.data == other.data)
+        m.d.comb += [
+            differ.eq((one.valid != other.valid) | (one.valid & ~same)),
+            self.compared.eq(compared),
+            self.mismatches.eq(mismatches),
+        ]
+        with m.If(self.clear):
+            m.d.sync += [compared.eq(0), mismatches.eq(0)]
+        with m.Else():
+            m.d.sync += [
+                compared.eq(compared + (one.valid | other.valid)),
+                mismatches.eq(mismatches + differ),
+            ]
+        return m
