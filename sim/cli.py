@@ -27,7 +27,8 @@ app = typer.Typer(
 )
 
 ConfigOption = Annotated[
-    str, typer.Option("--config", "-c", metavar="NAME|FILE.toml", help="A named configuration or a TOML file.")
+    str,
+    typer.Option("--config", "-c", metavar="NAME|FILE.toml", help="A named configuration or a TOML file."),
 ]
 SetOption = Annotated[
     list[str] | None, typer.Option("--set", metavar="key=value", help="Change a field, as in sbuf.banks=8.")
@@ -48,13 +49,16 @@ def _config(source: str, changes: list[str] | None) -> Config:
 def run(
     workload: Annotated[str, typer.Argument(metavar="WORKLOAD", help="See `plexus list workloads`.")],
     param: Annotated[
-        list[str] | None, typer.Option("-p", "--param", metavar="name=value", help="A parameter of the workload.")
+        list[str] | None,
+        typer.Option("-p", "--param", metavar="name=value", help="A parameter of the workload."),
     ] = None,
     config: ConfigOption = "small",
     set_: SetOption = None,
     array: Annotated[str, typer.Option(help="native or structural.")] = "native",
     seed: Annotated[int, typer.Option(help="For everything random.")] = 0,
-    waves: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a VCD; needs its own build.")] = None,
+    waves: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a VCD; needs its own build.")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="For report.json; default build/runs/WORKLOAD-CONFIG.")
     ] = None,
@@ -168,8 +172,8 @@ def _default(value: Any) -> str:
 def _about(cfg: Config) -> str:
     sbuf = cfg.partitions * cfg.sbuf.partition_bytes >> 10
     return (
-        f"{cfg.partitions} partitions, {cfg.tensor.rows} x {cfg.tensor.cols} array at {cfg.tensor.clock_mhz} MHz, "
-        f"SBUF {sbuf:,} KiB, HBM {cfg.hbm.bytes_per_cycle} bytes a cycle"
+        f"{cfg.partitions} partitions, {cfg.tensor.rows} x {cfg.tensor.cols} array at "
+        f"{cfg.tensor.clock_mhz} MHz, SBUF {sbuf:,} KiB, HBM {cfg.hbm.bytes_per_cycle} bytes a cycle"
     )
 
 
@@ -235,7 +239,10 @@ def main(arguments: list[str] | None = None) -> int:
         return USAGE
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            print("plexus: the disk is full; PLEXUS_BUILD chooses another place for what is built", file=sys.stderr)
+            print(
+                "plexus: the disk is full; PLEXUS_BUILD chooses another place for what is built",
+                file=sys.stderr,
+            )
         else:
             where = f"{error.filename}: " if error.filename else ""
             print(f"plexus: {where}{error.strerror or error}", file=sys.stderr)

@@ -59,7 +59,9 @@ def _verdict(report: Mapping[str, Any]) -> Text:
             text.append(f"\n  {name}: {progress} completed", "red")
         return text
     if report["match"]:
-        return Text("MATCH", "bold green").append(f"  {what}: every bit equals the golden machine's", "default")
+        return Text("MATCH", "bold green").append(
+            f"  {what}: every bit equals the golden machine's", "default"
+        )
     first = report["mismatch"]
     index = ", ".join(map(str, first["index"]))
     return Text(f"MISMATCH  {what}", "bold red").append(
@@ -95,7 +97,9 @@ def _engines(report: Mapping[str, Any]) -> Table:
 
 
 def _value(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+    return (
+        f"{value:.6g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+    )
 
 
 def _facts(report: Mapping[str, Any]) -> Table:
@@ -105,13 +109,15 @@ def _facts(report: Mapping[str, Any]) -> Table:
     cycles, bound = report["cycles"], report["bound_cycles"]
     if bound:
         table.add_row(
-            "bound", f"{bound:,} cycles by {report['bound_by'].replace('_', ' ')}; this run took {cycles / bound:.2f} x"
+            "bound",
+            f"{bound:,} cycles by {report['bound_by'].replace('_', ' ')}; "
+            f"this run took {cycles / bound:.2f} x",
         )
     if report["macs"]:
         table.add_row(
             "tensor",
-            f"{report['macs']:,} multiply-adds, utilization {_percent(report['tensor_utilization'], 1)}; in its window of "
-            f"{report['tensor_window_cycles']:,} cycles {_percent(report['tensor_window_utilization'], 1)}",
+            f"{report['macs']:,} multiply-adds, utilization {_percent(report['tensor_utilization'], 1)}; "
+            f"in its window of {report['tensor_window_cycles']:,} cycles {_percent(report['tensor_window_utilization'], 1)}",
         )
     table.add_row(
         "hbm",

@@ -120,7 +120,8 @@ def make_report(
         "tensor_window_cycles": window,
         "tensor_window_utilization": _ratio(program.macs, peak * window),
         "engines": {
-            name: {"busy": e.busy, "idle": e.idle, "stall": dict(e.stall)} for name, e in result.engines.items()
+            name: {"busy": e.busy, "idle": e.idle, "stall": dict(e.stall)}
+            for name, e in result.engines.items()
         },
         "bound_cycles": limits[by],
         "bound_by": by,

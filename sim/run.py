@@ -24,6 +24,7 @@ from sim.verilated import VerilatedDevice, build_core
 
 __all__ = ["Run", "passed", "run_workload"]
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """What is asked for. `waves`: where a VCD goes. `out`: folder of the report, by default under build/."""
@@ -49,14 +50,21 @@ class _Rate(ProgressColumn):
         return Text(f"{task.speed:,.0f} cycles/s" if task.speed else "")
 
 
-def _bar(console: Console, title: str, expected: int) -> tuple[AbstractContextManager[Any], Callable[[int], None]]:
+def _bar(
+    console: Console, title: str, expected: int
+) -> tuple[AbstractContextManager[Any], Callable[[int], None]]:
     """A progress bar over cycles, where somebody can see it; `expected` is a bound, so it may grow."""
     if not console.is_terminal:
         return nullcontext(), lambda cycle: None
     bar = Progress(
-        TextColumn(title), BarColumn(), TextColumn("{task.completed:,.0f} cycles"), _Rate(), TimeElapsedColumn(),
-        console=console, transient=True,
-    )  # fmt: skip
+        TextColumn(title),
+        BarColumn(),
+        TextColumn("{task.completed:,.0f} cycles"),
+        _Rate(),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+    )
     task = bar.add_task(title, total=max(1, expected))
 
     def watch(cycle: int) -> None:

@@ -52,8 +52,20 @@ _OUT = {"out": "uint32"}
 UNITS: dict[str, Unit] = {
     u.name: u
     for u in (
-        Unit(name="bf16_mac", top="bf16_mac", doc="BF16 fused multiply-add into FP32", inputs=_MAC, outputs=_OUT),
-        Unit(name="fp16_mac", top="fp16_mac", doc="FP16 fused multiply-add into FP32", inputs=_MAC, outputs=_OUT),
+        Unit(
+            name="bf16_mac",
+            top="bf16_mac",
+            doc="BF16 fused multiply-add into FP32",
+            inputs=_MAC,
+            outputs=_OUT,
+        ),
+        Unit(
+            name="fp16_mac",
+            top="fp16_mac",
+            doc="FP16 fused multiply-add into FP32",
+            inputs=_MAC,
+            outputs=_OUT,
+        ),
         Unit(
             name="fp32_add",
             top="fp32_add",

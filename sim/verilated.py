@@ -11,13 +11,13 @@ from firmware.image import Image, Region
 from rtl.contract.config import Config
 from rtl.contract.isa import Cause, Queue
 from rtl.contract.memmap import Control, EngineRegister, QueueRegister, RingRegister, Space
-from rtl.contract.timing import STALLS, Engine
+from rtl.contract.timing import CONFLICT_PORTS, STALLS, Engine
 from sim.build import Built, build
 from sim.errors import PlexusError
 from sim.native.library import DRIVER_SOURCES, NativeCore, Reason
 from sim.result import EngineCycles, Fault, RunResult
 
-__all__ = ["CONFLICT_PORTS", "VerilatedDevice", "build_core"]
+__all__ = ["VerilatedDevice", "build_core"]
 
 _ENDS = {
     Reason.LIMIT: "limit",
@@ -30,9 +30,6 @@ _ENDS = {
 _ITEM_STRIDE = 0x100
 QUIET_CYCLES = 50_000
 """So long without a transfer on AXI or a retired instruction means that a program is stuck."""
-
-CONFLICT_PORTS: tuple[str, ...] = ()
-"""Names of the ports whose refused cycles are counted, by position in Control.CONFLICT."""
 
 
 def build_core(cfg: Config, *, array: str = "native", waves: bool = False) -> Built:
@@ -111,7 +108,9 @@ class VerilatedDevice:
     def read(self, region: Region) -> np.ndarray:
         """The bits of a region of HBM. PlexusError for another memory."""
         if region.space != Space.HBM:
-            raise PlexusError(f"{region.name} lies in {region.space.name}; the driver reads regions of HBM only")
+            raise PlexusError(
+                f"{region.name} lies in {region.space.name}; the driver reads regions of HBM only"
+            )
         data = self.core.read(region.offset, region.bytes)
         return data.view(np.dtype(region.dtype)).reshape(region.shape)
 
@@ -149,7 +148,8 @@ class VerilatedDevice:
     def _items(self) -> list[tuple[str, int, int]]:
         """Name, address of the registers and length of each queue and ring."""
         queues = [
-            (q.name.lower(), Control.QUEUE + q * _ITEM_STRIDE, self.image.queues.get(q, (0, 0))[1]) for q in Queue
+            (q.name.lower(), Control.QUEUE + q * _ITEM_STRIDE, self.image.queues.get(q, (0, 0))[1])
+            for q in Queue
         ]
         rings = [(f"ring {i}", Control.RING + i * _ITEM_STRIDE, r[1]) for i, r in enumerate(self.image.rings)]
         return queues + rings

@@ -40,18 +40,14 @@ class Reason(IntEnum):
     FATAL = 6
 
 
-class _Counters(ctypes.Structure):
-    _fields_ = [
-        (name, c_uint64)
-        for name in (
-            "read_bursts",
-            "read_beats",
-            "write_bursts",
-            "write_beats",
-            "written_bytes",
-            "refused_cycles",
-        )
-    ]
+_COUNTERS = (
+    "read_bursts",
+    "read_beats",
+    "write_bursts",
+    "write_beats",
+    "written_bytes",
+    "refused_cycles",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +76,7 @@ _DRIVER: dict[str, tuple[object, list[object]]] = {
     "px_seconds": (c_double, [c_void_p]),
     "px_retired": (c_uint64, [c_void_p]),
     "px_retire_log": (c_uint64, [c_void_p, c_void_p, c_uint64, c_uint64]),
-    "px_hbm_counters": (None, [c_void_p, POINTER(_Counters)]),
+    "px_hbm_counters": (None, [c_void_p, POINTER(c_uint64)]),
     "px_rams": (c_uint64, [c_void_p, c_void_p, c_uint64]),
     "px_ram_shape": (c_int, [c_void_p, c_char_p, POINTER(c_uint64), POINTER(c_uint64)]),
     "px_ram_read": (c_int, [c_void_p, c_char_p, c_uint64, c_uint64, c_void_p]),
@@ -215,9 +211,9 @@ class NativeCore:
 
     def hbm_counters(self) -> HbmCounters:
         """What the HBM model counted."""
-        raw = _Counters()
-        self._lib.px_hbm_counters(self._core, ctypes.byref(raw))
-        return HbmCounters(**{name: getattr(raw, name) for name, _ in raw._fields_})
+        raw = (c_uint64 * len(_COUNTERS))()
+        self._lib.px_hbm_counters(self._core, raw)
+        return HbmCounters(**dict(zip(_COUNTERS, raw, strict=True)))
 
     def rams(self) -> list[str]:
         """Scopes of the RAM cells of the design, sorted."""

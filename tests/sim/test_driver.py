@@ -77,7 +77,11 @@ def test_bandwidth_is_shared_and_used(core: NativeCore, cfg: Config, directions:
     beats, bursts = 8, 100
     for port in range(cfg.hbm.ports):
         for way in directions:
-            setup(core, port, **{f"{way}_address": (1 + port) << 20, f"{way}_bursts": bursts, f"{way}_beats": beats})
+            setup(
+                core,
+                port,
+                **{f"{way}_address": (1 + port) << 20, f"{way}_bursts": bursts, f"{way}_beats": beats},
+            )
         setup(core, port, strobe=2**64 - 1)
     assert run(core) == Reason.DONE
     ports = range(cfg.hbm.ports)
