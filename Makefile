@@ -77,6 +77,7 @@ formal: $(STAMP)
 	@$(PY) -m verif.formal.run
 
 coverage: $(STAMP)
+	@mkdir -p build && touch build/coverage-start
 	@$(MAKE) --no-print-directory launchers
 	@$(PY) -m verif.checks.merge
 
