@@ -20,6 +20,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from cocotb_tools.runner import Verilator
+from find_libpython import find_libpython
 
 from rtl.contract.config import Config
 from sim.build import build
@@ -180,6 +181,10 @@ def _simulate(
     more: Mapping[str, str],
 ) -> None:
     """Start the simulator through cocotb's runner; whether it failed is read from its results."""
+    if find_libpython() is None:
+        raise PlexusError(
+            "cocotb needs Python's shared library and this Python has none: install libpython3-dev"
+        )
     if str(ROOT) not in sys.path:
         sys.path.insert(0, str(ROOT))  # the runner hands sys.path to the simulator's Python
     runner = Verilator()
