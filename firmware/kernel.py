@@ -398,7 +398,7 @@ class TensorEngine:
                     f"steps must ascend without overlap",
                 )
                 span = step * count
-        fields = {
+        fields: dict[str, Any] = {
             "src0": k._pattern(moving, "moving operand"),
             "dst": k._pattern(psum, "result"),
             "accumulate": accumulate,
@@ -452,7 +452,7 @@ class VectorEngine:
             f"a copy needs the same shape on both sides: {dst.tile.name} is {dst.shape}, "
             f"{src.tile.name} is {src.shape}",
         )
-        fields = {"src0": k._pattern(src, "source"), "dst": k._pattern(dst, "destination")}
+        fields: dict[str, Any] = {"src0": k._pattern(src, "source"), "dst": k._pattern(dst, "destination")}
         accesses = (_access(dst, True), _access(src, False))
         k._issue(Queue.VECTOR, Opcode.TENSOR_COPY, accesses=accesses, source=_caller(), **fields)
         k._program.vector_elements += src.elements

@@ -177,7 +177,7 @@ class TileView:
         return TileView(self.tile, self.start + start, partitions, offset, tuple(dims))
 
     def split(self, axis: int, inner: int) -> "TileView":
-        """Cut free axis `axis` (from 0) in (count / inner, inner). KernelError if `inner` does not divide it."""
+        """Cut free axis `axis` (from 0) in (count / inner, inner). KernelError unless `inner` divides it."""
         step, count = self.dims[axis]
         if inner < 1 or count % inner:
             raise KernelError(

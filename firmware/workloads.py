@@ -48,7 +48,7 @@ class Param:
         """`value` if it obeys the rules. KernelError if not."""
         if value is None and self.default is None:
             return None
-        if type(value) is not self.type:
+        if value is None or type(value) is not self.type:
             kind = {int: "a whole number", bool: "true or false", str: "a text"}[self.type]
             raise KernelError(f"{name} must be {kind}, not {value!r}")
         if self.choices and value not in self.choices:

@@ -1,0 +1,207 @@
+"""Workloads: parameters and their sentences, what DMA moves, the projections of a real model."""
+
+import importlib.metadata
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from firmware.image import build_image
+from firmware.kernel import KernelError
+from firmware.kernels import minilm
+from firmware.program import Program
+from firmware.workloads import WORKLOADS, find_workload
+from rtl.contract.config import named
+from rtl.contract.memmap import Space
+from verif.golden.machine import GoldenMachine, RunResult
+
+TINY = named("tiny")
+
+
+def run(program: Program, seed: int | None = None) -> RunResult:
+    machine = GoldenMachine(program.config, seed)
+    machine.load(build_image(program))
+    result = machine.run()
+    assert result.faults == []
+    return result
+
+
+@pytest.mark.parametrize(
+    ("workload", "setting", "sentence"),
+    [
+        ("gemm", "m=0", "m must be at least 1, not 0"),
+        ("gemm", "k=-3", "k must be at least 1, not -3"),
+        ("gemm", "n=many", "n must be a whole number, not 'many'"),
+        ("gemm", "n=1048577", "n must be at most 1048576, not 1048577"),
+        ("gemm", "dtype=fp8", "dtype must be one of bf16, fp16, not 'fp8'"),
+        ("gemm", "out=int8", "out must be one of fp32, bf16, fp16, not 'int8'"),
+        ("gemm", "resident=maybe", "resident must be true or false, not 'maybe'"),
+        (
+            "gemm",
+            "depth=3",
+            "workload gemm has no parameter 'depth'; it has m, k, n, dtype, out, resident, seed",
+        ),
+        ("gemm", "m", "a parameter is written name=value, not 'm'"),
+        ("dma", "direction=up", "direction must be one of read, write, both, sbuf, not 'up'"),
+        ("dma", "row_bytes=0", "row_bytes must be at least 1, not 0"),
+        ("dma", "rows=0", "rows must be at least 1, not 0"),
+    ],
+)
+def test_wrong_parameters(workload: str, setting: str, sentence: str):
+    with pytest.raises(KernelError) as error:
+        find_workload(workload).parse([setting])
+    assert str(error.value) == sentence
+
+
+def test_unknown_workload():
+    with pytest.raises(KernelError) as error:
+        find_workload("gem")
+    assert str(error.value) == "there is no workload 'gem'; there are gemm, dma, minilm-projection"
+
+
+def test_parameters_from_code_are_checked_too():
+    with pytest.raises(KernelError, match="m must be a whole number, not True"):
+        WORKLOADS["gemm"].build(TINY, {"m": True})
+    assert WORKLOADS["gemm"].parse(["m=3", "m=0x10"])["m"] == 16
+
+
+def test_seeds():
+    gemm = WORKLOADS["gemm"]
+
+    def values(params: dict[str, object], seed: int) -> bytes:
+        data = gemm.build(TINY, {"m": 4, "k": 4, "n": 4, **params}, seed).tensors["b"].data
+        assert data is not None
+        return data.tobytes()
+
+    assert values({}, 1) == values({}, 1) == values({"seed": 1}, 7)
+    assert values({}, 1) != values({}, 2)
+
+
+def test_gemm_metrics():
+    gemm = WORKLOADS["gemm"]
+    program = gemm.build(TINY, gemm.parse(["m=5", "k=20", "n=70", "dtype=fp16"]))
+    found = gemm.metrics(program, run(program).outputs)
+    assert found["max_abs_error"] < 1e-5 and found["cosine"] > 0.999999
+    assert program.params["n"] == 70 and program.params["out"] == "fp32"
+
+
+@pytest.mark.parametrize(
+    ("rows", "row_bytes"), [(None, 512), (64, 64), (61, 33), (3, 700), (1000, 8), (1, 1)]
+)
+@pytest.mark.parametrize("direction", ["read", "both"])
+def test_dma_reads(rows: int | None, row_bytes: int, direction: str):
+    dma = WORKLOADS["dma"]
+    program = dma.build(TINY, {"rows": rows, "row_bytes": row_bytes, "direction": direction}, 3)
+    result = run(program, seed=1)
+    source = program.tensors["rows"].data
+    assert source is not None
+    p = TINY.partitions
+    loads = [d for ring in program.rings for d in ring if d.source.tensor == "rows"]
+    assert sum(d.bytes for d in loads) == source.size
+    # Every row that comes back is the row of the source that lies at its place.
+    samples = result.outputs["read_back"]
+    back = [d for ring in program.rings for d in ring if d.destination.tensor == "read_back"]
+    assert back
+    for block, descriptor in enumerate(back):
+        load = loads[block * 4]
+        first = load.source.offset // row_bytes
+        count = descriptor.bytes // row_bytes
+        assert np.array_equal(samples[block * p : block * p + count], source[first : first + count])
+
+
+@pytest.mark.parametrize(("rows", "row_bytes"), [(None, 512), (61, 33), (3, 700)])
+@pytest.mark.parametrize("direction", ["write", "both"])
+def test_dma_writes(rows: int | None, row_bytes: int, direction: str):
+    program = WORKLOADS["dma"].build(TINY, {"rows": rows, "row_bytes": row_bytes, "direction": direction}, 3)
+    written = run(program, seed=2).outputs["written"]
+    pattern = program.tensors["pattern_rows"].data
+    assert pattern is not None
+    assert np.array_equal(written, np.resize(pattern, written.shape))
+
+
+def test_dma_inside_sbuf():
+    program = WORKLOADS["dma"].build(TINY, {"direction": "sbuf", "row_bytes": 100}, 3)
+    back = run(program, seed=2).outputs["read_back"]
+    pattern = program.tensors["pattern_rows"].data
+    assert pattern is not None
+    assert np.array_equal(back, np.roll(pattern, 4, axis=0))
+    inside = [
+        d for ring in program.rings for d in ring if d.source.space == d.destination.space == Space.SBUF
+    ]
+    assert sum(d.bytes for d in inside) > 1000
+
+
+def test_dma_at_full_size_is_long_and_uses_several_rings():
+    program = WORKLOADS["dma"].build(named("full"), {}, 0)
+    assert program.hbm_read_bytes == 8 << 20
+    assert sum(bool(ring) for ring in program.rings) >= 3
+    assert {d.row_bytes for ring in program.rings for d in ring} == {512}
+
+
+def test_a_row_that_no_partition_holds():
+    with pytest.raises(KernelError, match="row_bytes must be at most 8192"):
+        WORKLOADS["dma"].build(TINY, {"rows": 8, "row_bytes": 9000})
+
+
+def have_model() -> bool:
+    try:
+        importlib.metadata.distribution(minilm.PACKAGE)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+needs_model = pytest.mark.skipif(not have_model(), reason=f"{minilm.PACKAGE} is not installed")
+
+
+@needs_model
+@pytest.mark.parametrize("config", ["tiny", "small"])
+def test_projections(config: str):
+    workload = WORKLOADS["minilm-projection"]
+    program = workload.build(named(config), {"text": "Nine small words make up one short plain sentence."})
+    found = workload.metrics(program, run(program, seed=0 if config == "small" else None).outputs)
+    assert found["tokens"] == 12
+    assert program.macs == 3 * 384 * 384 * 12
+    assert found["cosine"] > 0.99999 and found["max_abs_error"] < 0.05
+
+
+@needs_model
+def test_embeddings_are_normalised():
+    tensors = minilm.read_safetensors(minilm._file("model.safetensors"))
+    x = minilm.embed(minilm.tokenize("hello"), tensors)
+    assert x.shape == (3, 384) and x.dtype == np.float32
+    scale = tensors["embeddings.LayerNorm.weight"]
+    plain = (x - tensors["embeddings.LayerNorm.bias"]) / scale
+    assert np.allclose(plain.mean(axis=1), 0, atol=1e-4) and np.allclose(plain.std(axis=1), 1, atol=1e-3)
+
+
+@needs_model
+def test_texts_that_cannot_be():
+    with pytest.raises(KernelError, match="^text must have at least one word, not ' '$"):
+        WORKLOADS["minilm-projection"].build(TINY, {"text": " "})
+    with pytest.raises(KernelError, match="the model takes at most 512$"):
+        WORKLOADS["minilm-projection"].build(TINY, {"text": "word " * 600})
+
+
+def test_without_the_package(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(minilm, "PACKAGE", "no-such-package-here")
+    with pytest.raises(KernelError) as error:
+        WORKLOADS["minilm-projection"].build(TINY)
+    assert str(error.value) == (
+        "the package no-such-package-here with the weights is not installed; "
+        "the workload gemm needs no download"
+    )
+
+
+def test_safetensors(tmp_path: Path):
+    values = np.arange(6, dtype=np.float32).reshape(2, 3)
+    header = json.dumps(
+        {"__metadata__": {}, "w": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}}
+    ).encode()
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(len(header).to_bytes(8, "little") + header + values.tobytes())
+    assert np.array_equal(minilm.read_safetensors(path)["w"], values)
+    path.write_bytes(b"short")
+    with pytest.raises(KernelError, match="model.safetensors is not a readable safetensors file"):
+        minilm.read_safetensors(path)
