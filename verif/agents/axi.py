@@ -1,0 +1,175 @@
+"""A lean HBM behind one or more AXI4 managers: latency, shared bandwidth, errors by address.
+
+For throughput and error tests; protocol checks are cocotbext-axi's and the native driver's. One
+coroutine for all ports, payloads are read on a handshake only.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+import cocotb
+import numpy as np
+from cocotb.triggers import RisingEdge
+from numpy.typing import NDArray
+
+from verif.agents.bench import Bench
+
+__all__ = ["HbmAgent"]
+
+OKAY = 0
+SLVERR = 2
+
+
+@dataclass
+class _Port:
+    signals: dict[str, Any]
+    reads: deque[list[int]] = field(default_factory=deque)  # [due, address, beats, id]
+    writes: deque[list[int]] = field(default_factory=deque)  # [address, beats, id, error]
+    buffer: deque[tuple[bytes, int, int]] = field(default_factory=deque)
+    answers: deque[tuple[int, int, int]] = field(default_factory=deque)  # due, id, code
+    showing: bool = False
+    answering: bool = False
+    accepts: bool = True
+
+
+class HbmAgent:
+    """`memory` behind ports `<prefix>0` and so on of the design, as the native driver models it.
+
+    AR to first beat and last W to B take `latency` cycles; each cycle grants `bandwidth` bytes over all ports
+    and directions. Addresses in `bad` answer with SLVERR. `moved` counts beats of both directions.
+    """
+
+    def __init__(
+        self,
+        bench: Bench,
+        memory: NDArray[np.uint8],
+        *,
+        prefix: str = "axi",
+        ports: int = 1,
+        port_bytes: int,
+        latency: int = 10,
+        bandwidth: int = 1 << 30,
+        bad: range = range(0),
+    ):
+        names = "araddr arid arlen arvalid arready rvalid rready rid rdata rresp rlast "
+        names += "awaddr awid awlen awvalid awready wvalid wready wdata wstrb wlast bvalid bready bid bresp"
+        self.memory = memory
+        self.bytes = port_bytes
+        self.latency = latency
+        self.bandwidth = bandwidth
+        self.bad = bad
+        self.moved = {"read": 0, "written": 0}
+        self.clk = bench.clk
+        self.ports = [
+            _Port({n: getattr(bench.dut, f"{prefix}{i}__{n}") for n in names.split()}) for i in range(ports)
+        ]
+        for port in self.ports:
+            for name in ("arready", "awready", "wready"):
+                port.signals[name].value = 1
+            port.signals["rvalid"].value = 0
+            port.signals["bvalid"].value = 0
+        self._task = cocotb.start_soon(self._run())
+
+    async def _run(self) -> None:
+        edge = RisingEdge(self.clk)
+        tokens = 0
+        turn = 0
+        now = 0
+        requesters = 2 * len(self.ports)
+        while True:
+            await edge
+            now += 1
+            for port in self.ports:
+                self._accept(port, now)
+            tokens = min(tokens + self.bandwidth, self.bandwidth + self.bytes - 1)
+            following = turn
+            for k in range(requesters):
+                who = (turn + k) % requesters
+                port = self.ports[who // 2]
+                write = who % 2 == 1
+                wants = (
+                    port.buffer and port.writes
+                    if write
+                    else not port.showing and port.reads and port.reads[0][0] <= now + 1
+                )
+                if not wants:
+                    continue
+                if tokens < self.bytes:
+                    break
+                tokens -= self.bytes
+                if write:
+                    self._write(port, now)
+                else:
+                    self._read(port)
+                following = (who + 1) % requesters
+            turn = following
+            for port in self.ports:
+                self._finish(port, now)
+
+    def _accept(self, port: _Port, now: int) -> None:
+        s = port.signals
+        if s["arvalid"].value == 1:
+            port.reads.append([now + self.latency, int(s["araddr"].value), int(s["arlen"].value) + 1, int(s["arid"].value)])
+        if s["awvalid"].value == 1:
+            port.writes.append([int(s["awaddr"].value), int(s["awlen"].value) + 1, int(s["awid"].value), OKAY])
+        if port.accepts and s["wvalid"].value == 1:
+            port.buffer.append((s["wdata"].value.to_bytes(byteorder="little"), int(s["wstrb"].value), int(s["wlast"].value)))
+        if port.showing and s["rready"].value == 1:
+            port.showing = False
+        if port.answering and s["bready"].value == 1:
+            port.answering = False
+
+    def _read(self, port: _Port) -> None:
+        s = port.signals
+        burst = port.reads[0]
+        address = burst[1]
+        s["rdata"].value = int.from_bytes(self.memory[address : address + self.bytes].tobytes(), "little")
+        s["rid"].value = burst[3]
+        s["rresp"].value = SLVERR if address in self.bad else OKAY
+        s["rlast"].value = int(burst[2] == 1)
+        s["rvalid"].value = 1
+        port.showing = True
+        burst[1] += self.bytes
+        burst[2] -= 1
+        if not burst[2]:
+            port.reads.popleft()
+        self.moved["read"] += 1
+
+    def _write(self, port: _Port, now: int) -> None:
+        burst = port.writes[0]
+        data, strobe, last = port.buffer.popleft()
+        address = burst[0]
+        if strobe == (1 << self.bytes) - 1:
+            self.memory[address : address + self.bytes] = np.frombuffer(data, np.uint8)
+        else:
+            for b in range(self.bytes):
+                if strobe >> b & 1:
+                    self.memory[address + b] = data[b]
+        assert last == (burst[1] == 1), "W last is not on the last beat of its burst"
+        if address in self.bad:
+            burst[3] = SLVERR
+        burst[0] += self.bytes
+        burst[1] -= 1
+        if not burst[1]:
+            port.answers.append((now + self.latency, burst[2], burst[3]))
+            port.writes.popleft()
+        self.moved["written"] += 1
+
+    def _finish(self, port: _Port, now: int) -> None:
+        s = port.signals
+        if not port.showing:
+            s["rvalid"].value = 0
+        if not port.answering:
+            if port.answers and port.answers[0][0] <= now + 1:
+                _, who, code = port.answers.popleft()
+                s["bid"].value = who
+                s["bresp"].value = code
+                s["bvalid"].value = 1
+                port.answering = True
+            else:
+                s["bvalid"].value = 0
+        accepts = len(port.buffer) < 4
+        if accepts != port.accepts:
+            port.accepts = accepts
+            s["wready"].value = int(accepts)

@@ -1,0 +1,105 @@
+"""The issue unit as the DMA sees it: releases, descriptors, semaphore updates, ring status."""
+
+from collections.abc import Callable, Iterator, Mapping
+
+import cocotb
+from cocotb.triggers import RisingEdge
+
+from rtl.base.dma_port import RELEASE, SEMAPHORE_UPDATE
+from rtl.contract.isa import DESCRIPTOR
+from verif.agents.bench import Bench
+from verif.agents.stall import never
+from verif.agents.stream import StreamSink, StreamSource
+
+__all__ = ["DmaHost"]
+
+
+class DmaHost:
+    """`submit` queues and releases descriptors; `signals` holds (index, update, value) in order.
+
+    `completed[r]` counts the pulses of ring r; `on_signal` and `on_completed(r)` hear of each.
+    """
+
+    def __init__(self, bench: Bench, stall: Callable[[], Iterator[bool]] = never):
+        self.bench = bench
+        self.dut = bench.dut
+        self.clk = bench.clk
+        self.rings = [StreamSource(bench, f"ring{r}", stall()) for r in range(bench.cfg.dma.rings)]
+        self.releases = StreamSource(bench, "release", stall())
+        self.sink = StreamSink(bench, "signal", stall())
+        self.sink.on_taken = self._signalled
+        self.signals: list[tuple[int, int, int]] = []
+        self.completed = [0] * len(self.rings)
+        self.read_bytes = 0
+        self.written_bytes = 0
+        self.states: dict[str, int] = {}
+        self.on_signal: Callable[[tuple[int, int, int]], None] | None = None
+        self.on_completed: Callable[[int], None] | None = None
+        self.dut.start.value = 0
+        self.dut.core_id.value = 0
+        self.dut.packet_in__valid.value = 0
+        self.dut.packet_out__ready.value = 0
+        self._task = cocotb.start_soon(self._watch())
+
+    def submit(self, ring: int, descriptors: list[Mapping[str, int]]) -> None:
+        """Give descriptors to a ring and release them."""
+        self.rings[ring].send(DESCRIPTOR.pack(d) for d in descriptors)
+        self.release(ring, len(descriptors))
+
+    def release(self, ring: int, count: int) -> None:
+        """Release `count` descriptors."""
+        self.releases.send([RELEASE.const({"ring": ring, "count": count}).as_bits()])
+
+    async def restart(self) -> None:
+        """Pulse `start` for a cycle; forgets what was queued."""
+        for r, source in enumerate(self.rings):
+            source._task.cancel()
+            self.rings[r] = StreamSource(self.bench, f"ring{r}", source.stall)
+        self.dut.start.value = 1
+        await RisingEdge(self.clk)
+        self.dut.start.value = 0
+        await RisingEdge(self.clk)
+
+    async def idle(self) -> None:
+        """Wait until everything submitted has come to its end."""
+        await self.releases.drained()
+        for _ in range(4):
+            await RisingEdge(self.clk)
+        while self.dut.active.value == 1 or self.busy:
+            await RisingEdge(self.clk)
+
+    @property
+    def busy(self) -> bool:
+        """A ring still has something to do."""
+        return any(getattr(self.dut, f"status{r}__busy").value == 1 for r in range(len(self.rings)))
+
+    def fault(self, ring: int) -> tuple[int, int, int]:
+        """(cause, sequence, address) of a ring."""
+        fields = ("cause", "sequence", "address")
+        return tuple(int(getattr(self.dut, f"status{ring}__{f}").value) for f in fields)  # type: ignore[return-value]
+
+    def _signalled(self, bits: int) -> None:
+        update = SEMAPHORE_UPDATE.from_bits(bits)
+        entry = (int(update.index), int(update.update), int(update.value))
+        self.signals.append(entry)
+        if self.on_signal is not None:
+            self.on_signal(entry)
+
+    async def _watch(self) -> None:
+        edge = RisingEdge(self.clk)
+        pulses = [getattr(self.dut, f"status{r}__completed") for r in range(len(self.rings))]
+        read = self.dut.hbm_read_bytes
+        written = self.dut.hbm_written_bytes
+        holds = self.dut.status__holds
+        state = self.dut.status__state
+        while True:
+            await edge
+            for r, pulse in enumerate(pulses):
+                if pulse.value == 1:
+                    self.completed[r] += 1
+                    if self.on_completed is not None:
+                        self.on_completed(r)
+            self.read_bytes += int(read.value)
+            self.written_bytes += int(written.value)
+            key = int(state.value) if holds.value == 1 else -1
+            self.states[key] = self.states.get(key, 0) + 1

@@ -1,0 +1,283 @@
+"""The DMA against its golden model, with an HBM that others wrote (cocotbext-axi) and a random SBUF."""
+
+import logging
+import random
+import warnings
+from mmap import mmap
+from typing import Any
+
+import cocotb
+import numpy as np
+from cocotbext.axi import AxiBus, AxiRam
+
+from rtl.contract.isa import DESCRIPTOR, Cause, Update
+from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address
+from verif.agents.bench import Bench
+from verif.agents.dma_host import DmaHost
+from verif.agents.mover_ports import MoverPorts
+from verif.agents.stall import STYLES, styled
+from verif.benches.dma.descriptors import HBM_BYTES, KINDS, WINDOWS, directed, random_descriptor, window
+from verif.checks.coverage import Coverage
+from verif.golden.dma import check, copy, row_addresses, signal
+
+warnings.filterwarnings("ignore", category=DeprecationWarning, module=r"cocotbext\.")
+
+ALIGNMENTS = ("equal", "ahead", "behind")
+COVERAGE = Coverage(
+    "dma",
+    [
+        *(f"{kind}, {shift}" for kind in KINDS for shift in ALIGNMENTS),
+        *(f"{n} dimensions" for n in (2, 3, 4)),
+        "broadcast",
+        "negative step",
+        "several rings at once",
+        "more descriptors than slots",
+        "row longer than a burst",
+        "row crosses 4 KiB",
+        "own partitions",
+        "partitions of another mover",
+        *(f"signal {u.name}" for u in Update),
+    ],
+)
+
+
+class DmaBench(Bench):
+    """DMA, its rings, HBM and SBUF; what each descriptor must leave."""
+
+    def __init__(self, dut: Any, *, stalls: str | None = None):
+        super().__init__(dut)
+        logging.getLogger("cocotb").setLevel(logging.WARNING)
+        self.style = stalls
+        self.sbuf = self.rng.integers(0, 256, (self.cfg.partitions, self.cfg.sbuf.partition_bytes), np.uint8)
+        self.host = DmaHost(self, self._stall)
+        self.ports = MoverPorts(self, self.sbuf, self._stall)
+        storage = mmap(-1, HBM_BYTES)
+        self.ram = AxiRam(AxiBus.from_prefix(dut, "axi0_"), dut.clk, dut.rst, size=HBM_BYTES, mem=storage)
+        self.hbm = np.frombuffer(storage, np.uint8)
+        self.hbm[:] = self.rng.integers(0, 256, HBM_BYTES, np.uint8)
+        for channel in self._channels():
+            channel.set_pause_generator(self._pause())
+        self.pending: list[list[tuple[dict[str, int], int, np.ndarray, np.ndarray]]] = [[] for _ in self.host.rings]
+        self.host.on_completed = self._completed
+        self.signals: list[tuple[int, int, int]] = []
+
+    def _channels(self) -> tuple[Any, ...]:
+        w, r = self.ram.write_if, self.ram.read_if
+        return w.aw_channel, w.w_channel, w.b_channel, r.ar_channel, r.r_channel
+
+    def _stall(self) -> Any:
+        style = self.style or str(self.rng.choice(["never", "rarely", "half", "bursty"]))
+        return styled(style, self.rng)
+
+    def _pause(self) -> Any:
+        own = random.Random(int(self.rng.integers(1 << 30)))
+        share = 0.0 if self.style == "never" else own.choice([0.0, 0.1, 0.5])
+        while True:
+            yield own.random() < share
+
+    def expect(self, ring: int, number: int, d: dict[str, int]) -> None:
+        """`d` writes to window `number` only: remember what it must hold afterwards."""
+        place = window(self.cfg, number)
+        hbm = self.hbm.copy()
+        sbuf = self.sbuf.copy()
+        copy(d, hbm, sbuf)
+        self.pending[ring].append(
+            (d, number, hbm[place.hbm.start : place.hbm.stop], sbuf[:, place.sbuf.start : place.sbuf.stop])
+        )
+        self._cover(d)
+
+    def _completed(self, ring: int) -> None:
+        """The oldest of the ring has committed: its window must hold the result now, and its signal be sent."""
+        d, number, hbm, sbuf = self.pending[ring].pop(0)
+        place = window(self.cfg, number)
+        _same(self.hbm[place.hbm.start : place.hbm.stop], hbm, f"HBM after {d}")
+        _same(self.sbuf[:, place.sbuf.start : place.sbuf.stop], sbuf, f"SBUF after {d}")
+        index, update, value = signal(d)
+        if update != Update.NONE:
+            assert self.host.signals, f"completed without its signal: {d}"
+            assert self.host.signals.pop() == (index, update, value)
+        else:
+            assert not self.host.signals, "a signal that nobody asked for"
+
+    def _cover(self, d: dict[str, int]) -> None:
+        from_hbm = d["source"] >> 40 == Space.HBM
+        to_hbm = d["destination"] >> 40 == Space.HBM
+        kind = f"{'hbm' if from_hbm else 'sbuf'} to {'hbm' if to_hbm else 'sbuf'}"
+        mask = (1 << 40) - 1
+        s, t = d["source"] & mask & 15, d["destination"] & mask & 15
+        COVERAGE.hit(f"{kind}, {'equal' if s == t else 'ahead' if t > s else 'behind'}")
+        dims = [n for n in range(3) if d[f"count{n}"] > 1]
+        if dims:
+            COVERAGE.hit(f"{1 + len(dims)} dimensions")
+        for n in dims:
+            COVERAGE.when(d[f"source_step{n}"] == 0, "broadcast")
+            COVERAGE.when(d[f"destination_step{n}"] < 0, "negative step")
+        COVERAGE.hit(f"signal {Update(d.get('signal_update', 0)).name}")
+        size = d["row_bytes"]
+        if from_hbm:
+            COVERAGE.when(size > self.cfg.dma.burst_bytes, "row longer than a burst")
+            COVERAGE.when(any(a // 4096 != (a + size - 1) // 4096 for a in row_addresses(d, "source")), "row crosses 4 KiB")
+        elif not to_hbm:
+            group = self.ports.group * PARTITION_STRIDE_BYTES
+            for a, b in zip(row_addresses(d, "source"), row_addresses(d, "destination"), strict=True):
+                COVERAGE.hit("own partitions" if a // group == b // group else "partitions of another mover")
+
+    async def run(self, batch: list[tuple[int, dict[str, int]]]) -> None:
+        """Give (ring, descriptor) pairs, each with a window of its own, to the DMA and wait for the end."""
+        per_ring: list[list[dict[str, int]]] = [[] for _ in self.host.rings]
+        for number, (ring, d) in enumerate(batch):
+            self.expect(ring, number, d)
+            per_ring[ring].append(d)
+        before_hbm, before_sbuf = self.hbm.copy(), self.sbuf.copy()
+        COVERAGE.when(sum(bool(p) for p in per_ring) > 1, "several rings at once")
+        for ring, some in enumerate(per_ring):
+            COVERAGE.when(len(some) > 4, "more descriptors than slots")
+            if some:
+                self.host.submit(ring, some)
+        await self.host.idle()
+        left = [len(p) for p in self.pending]
+        assert not any(left), f"descriptors never completed: {left}"
+        for number in range(len(batch), WINDOWS):
+            place = window(self.cfg, number)
+            _same(self.hbm[place.hbm.start : place.hbm.stop], before_hbm[place.hbm.start : place.hbm.stop], "HBM elsewhere")
+        _same(self.hbm[: 1 << 19], before_hbm[: 1 << 19], "HBM that is only read")
+        half = self.cfg.sbuf.partition_bytes // 2
+        _same(self.sbuf[:, :half], before_sbuf[:, :half], "SBUF that is only read")
+
+
+def _same(got: np.ndarray, want: np.ndarray, what: str) -> None:
+    if not np.array_equal(got, want):
+        at = np.argwhere(got != want)
+        first = tuple(int(i) for i in at[0])
+        raise AssertionError(f"{what}: {len(at)} bytes differ, first {first}: {got[first]} instead of {want[first]}")
+
+
+@cocotb.test(timeout_time=4, timeout_unit="ms")
+async def copies_every_alignment_and_length(dut: Any) -> None:
+    """All corner alignments and short lengths of the four directions."""
+    bench = DmaBench(dut)
+    await bench.start()
+    batch: list[tuple[int, dict[str, int]]] = []
+    for number, (_, d) in enumerate(directed(bench.cfg)):
+        batch.append((number % len(bench.host.rings), d))
+        if len(batch) == WINDOWS:
+            await bench.run(batch)
+            batch = []
+
+
+@cocotb.test(timeout_time=8, timeout_unit="ms")
+async def copies_what_the_golden_model_copies(dut: Any) -> None:
+    """Random descriptors on random rings, each with other stalls everywhere."""
+    bench = DmaBench(dut)
+    await bench.start()
+    for round_ in range(24):
+        bench.style = str(bench.rng.choice(STYLES)) if round_ % 3 else None
+        count = int(bench.rng.integers(1, WINDOWS + 1))
+        one_ring = bench.rng.random() < 0.3
+        batch = []
+        for number in range(count):
+            kind = str(bench.rng.choice(KINDS))
+            longest = 2000 if bench.rng.random() < 0.3 else 300
+            ring = 0 if one_ring else int(bench.rng.integers(len(bench.host.rings)))
+            batch.append((ring, random_descriptor(bench.rng, bench.cfg, kind, number, longest=longest)))
+        await bench.run(batch)
+    COVERAGE.require_all()
+
+
+def _bad(rng: np.random.Generator, bench: DmaBench) -> dict[str, int]:
+    """A descriptor with one thing wrong."""
+    cfg = bench.cfg
+    d = random_descriptor(rng, cfg, str(rng.choice(KINDS)), 1)
+    capacity = cfg.hbm.capacity_mib << 20
+    to_sbuf = d["destination"] >> 40 == Space.SBUF
+    choices: list[dict[str, int]] = [
+        {"row_bytes": 0},
+        {"row_bytes": (1 << 18) + int(rng.integers(1, 1000))},
+        {f"count{rng.integers(3)}": 0},
+        {f"reserved{rng.integers(2)}": 1 << int(rng.integers(28))},
+        {"signal_update": int(rng.integers(3, 16))},
+        {"source": d["source"] | 1 << 63},
+        {"source": d["source"] | int(rng.integers(1, 1 << 18)) << 44},
+        {"destination": d["destination"] | int(rng.integers(1, 1 << 18)) << 44},
+        {"source": address(Space(int(rng.integers(2, 6))), 64)},
+        {"destination": address(Space(int(rng.integers(2, 6))), 64)},
+        {"source": address(Space.HBM, capacity - int(rng.integers(0, d["row_bytes"])))},
+        {"count2": 7, "source_step2": -(1 << 47)},
+        {"count1": 0xFFFFFFFF, "destination_step1": int(rng.integers(1, 1 << 20))},
+        {"destination": address(Space.SBUF, cfg.partitions * PARTITION_STRIDE_BYTES)},
+        {"destination": address(Space.SBUF, cfg.sbuf.partition_bytes - d["row_bytes"] + 1)},
+        {"signal_update": 1, "signal_address": address(Space.SEMAPHORES, 4 * cfg.issue.semaphores)},
+        {"signal_update": 2, "signal_address": address(Space.SEMAPHORES, 4 * int(rng.integers(64)) + 2)},
+        {"signal_update": 1, "signal_address": address(Space.SBUF, 4)},
+        {"signal_update": 1, "signal_address": address(Space.SEMAPHORES, 4, core_id=int(rng.integers(1, 1 << 18)))},
+    ]
+    if to_sbuf:
+        choices.append({"count0": 2, "destination_step0": cfg.partitions * PARTITION_STRIDE_BYTES})
+    changed = {**d, **choices[int(rng.integers(len(choices)))]}
+    return changed if check(changed, cfg)[0] != Cause.NONE else _bad(rng, bench)
+
+
+@cocotb.test(timeout_time=8, timeout_unit="ms")
+async def refuses_what_the_golden_model_refuses(dut: Any) -> None:
+    """A bad descriptor halts its ring, with a record; what came before is done, what follows is not."""
+    bench = DmaBench(dut)
+    await bench.start()
+    seen: set[int] = set()
+    for _ in range(40):
+        rings = len(bench.host.rings)
+        ring = int(bench.rng.integers(rings))
+        other = (ring + 1) % rings
+        bad = _bad(bench.rng, bench)
+        cause, at = check(bad, bench.cfg)
+        seen.add(cause)
+        good = int(bench.rng.integers(0, 3))
+        before = [random_descriptor(bench.rng, bench.cfg, str(bench.rng.choice(KINDS)), n) for n in range(good)]
+        after = random_descriptor(bench.rng, bench.cfg, "hbm to hbm", 4)
+        beside = random_descriptor(bench.rng, bench.cfg, "hbm to sbuf", 5)
+        for number, d in enumerate(before):
+            bench.expect(ring, number, d)
+        bench.expect(other, 5, beside)
+        hbm, sbuf = bench.hbm.copy(), bench.sbuf.copy()
+        bench.host.submit(ring, [*before, bad, after])
+        bench.host.submit(other, [beside])
+        await bench.host.idle()
+        assert not any(bench.pending), "what came before the fault, or in another ring, must complete"
+        assert bench.host.fault(ring) == (cause, good, at), f"{bench.host.fault(ring)} for {Cause(cause).name} {bad}"
+        assert bench.host.fault(other)[0] == Cause.NONE
+        assert not bench.host.signals
+        for d in (*before, beside):
+            copy(d, hbm, sbuf)
+        _same(bench.hbm, hbm, "HBM after a fault")
+        _same(bench.sbuf, sbuf, "SBUF after a fault")
+        await bench.host.restart()
+        assert bench.host.fault(ring)[0] == Cause.NONE
+    if bench.plant == 0:
+        want = {Cause.BAD_DESCRIPTOR, Cause.NO_ROUTE, Cause.BAD_SPACE, Cause.OUT_OF_RANGE, Cause.BAD_SEMAPHORE}
+        assert want <= seen, f"never seen: {want - seen}"
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def takes_only_what_was_released(dut: Any) -> None:
+    """Descriptors that are there wait for their release, and releases for their descriptors."""
+    bench = DmaBench(dut, stalls="never")
+    await bench.start()
+    some = [random_descriptor(bench.rng, bench.cfg, "hbm to sbuf", n) for n in range(4)]
+    for number, d in enumerate(some):
+        bench.expect(0, number, d)
+    ring = bench.host.rings[0]
+    bench.host.submit(0, some[:0])
+    bench.host.releases.queue.clear()
+    ring.send(DESCRIPTOR.pack(d) for d in some[:3])
+    await bench.cycles(100)
+    assert bench.host.completed[0] == 0
+    assert bench.dut.active.value == 0
+    bench.host.release(0, 1)
+    await bench.host.idle()
+    assert bench.host.completed[0] == 1
+    bench.host.release(0, 3)
+    await bench.cycles(600)
+    assert bench.host.completed[0] == 3
+    assert bench.dut.status0__busy.value == 1
+    ring.send([DESCRIPTOR.pack(some[3])])
+    await bench.host.idle()
+    assert bench.host.completed[0] == 4
