@@ -36,6 +36,7 @@ TOPS: dict[str, Top] = {
         Top("tile", "rtl.tensor.tile:Tile", "8 x 8 processing elements"),
         Top("unpack", "rtl.numeric.unpack:Unpack", "BF16 and FP16 codes to PE operands"),
         Top("check", "rtl.issue.check:Check", "checks of the instructions of one queue", ("queue",)),
+        Top("dma", "rtl.dma.dma:Dma", "DMA: rings, row generator, movers, HBM ports"),
         Top("fetch", "rtl.issue.fetch:Fetch", "instruction and descriptor fetch"),
         Top("issue", "rtl.issue.issue:Issue", "instruction issue of a core"),
         Top("issue_queue", "rtl.issue.queue:IssueQueue", "one instruction queue", ("queue",)),
