@@ -117,7 +117,8 @@ def _facts(report: Mapping[str, Any]) -> Table:
         table.add_row(
             "tensor",
             f"{report['macs']:,} multiply-adds, utilization {_percent(report['tensor_utilization'], 1)}; "
-            f"in its window of {report['tensor_window_cycles']:,} cycles {_percent(report['tensor_window_utilization'], 1)}",
+            f"in its window of {report['tensor_window_cycles']:,} cycles "
+            f"{_percent(report['tensor_window_utilization'], 1)}",
         )
     table.add_row(
         "hbm",

@@ -1,0 +1,306 @@
+"""Performance figures, each beside what it must reach or what a published model reaches.
+
+    python -m sim.bench [--only NAME]
+
+Writes build/bench.md and build/bench.json. It fails only if bits differ: a slow machine is no error.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from firmware.workloads import find_workload
+from rtl.contract.config import named
+from sim.run import Run, passed, run_workload
+from sim.toolchain import ROOT, build_root
+from sim.verilated import build_core
+
+__all__ = ["Row", "main"]
+
+SCALE_SIM = "SCALE-Sim v3 (2025-08), 128 x 128 weight stationary, weight loads not hidden"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One figure. `target` is what it must reach, as in ">= 0.92"; `peer` what it is compared with."""
+
+    name: str
+    what: str
+    value: float
+    unit: str
+    target: str
+    peer: str = ""
+    match: bool = True
+
+    @property
+    def ok(self) -> bool:
+        """Whether the target is reached; a figure without one always is."""
+        way, _, limit = self.target.partition(" ")
+        if not limit:
+            return True
+        bound = float(limit.replace(",", ""))
+        return self.value >= bound if way == ">=" else self.value <= bound
+
+
+class Bench:
+    """Runs and figures. Runs are shared: what has been run once is not run again."""
+
+    def __init__(self, console: Console):
+        self.console = console
+        self.rows: list[Row] = []
+        self._runs: dict[tuple[Any, ...], dict[str, Any]] = {}
+
+    def run(self, workload: str, params: dict[str, Any], array: str = "native") -> dict[str, Any]:
+        """The report of a run at `full`."""
+        key = (workload, array, *sorted(params.items()))
+        if key not in self._runs:
+            what = " ".join([workload, array, *(f"{k}={v}" for k, v in params.items())])
+            self.console.print(f"running {what}", style="bright_black", highlight=False)
+            full = find_workload(workload).complete(params)
+            folder = build_root() / "bench" / "-".join(str(k) for k in key).replace(" ", "")
+            asked = Run(workload=workload, params=full, cfg=named("full"), array=array, out=folder)
+            self._runs[key] = run_workload(asked, self.console)
+        return self._runs[key]
+
+    def add(self, report: dict[str, Any] | None = None, **fields: Any) -> None:
+        """A figure, and whether the run that it comes from matched."""
+        self.rows.append(Row(match=report is None or passed(report), **fields))
+
+
+def _gemm(bench: Bench) -> None:
+    cube = {"m": 512, "k": 512, "n": 512}
+    tall = {"m": 2048, "k": 512, "n": 128}
+    for name, shape, target, peer, measured in (
+        ("cube", cube, ">= 0.92", 0.573, "512 x 512 x 512"),
+        ("tall", tall, ">= 0.94", 0.843, "2048 x 512 x 128"),
+    ):
+        report = bench.run("gemm", {**shape, "resident": True})
+        value = report["tensor_window_utilization"]
+        bench.add(
+            report,
+            name=f"{name}-resident",
+            what=f"gemm {measured}, full, operands resident: tensor window utilization",
+            value=value,
+            unit="",
+            target=target,
+            peer=f"{value / peer:.2f} x of {peer}: {SCALE_SIM}",
+        )
+    for name, shape, target, measured in (
+        ("cube", cube, "", "512 x 512 x 512"),
+        ("tall", tall, "<= 1.2", "2048 x 512 x 128"),
+    ):
+        report = bench.run("gemm", shape)
+        bench.add(
+            report,
+            name=f"{name}-streamed",
+            what=f"gemm {measured}, full, streamed from HBM: cycles / bound",
+            value=report["cycles"] / report["bound_cycles"],
+            unit="x",
+            target=target,
+            peer=f"bound {report['bound_cycles']:,} cycles by {report['bound_by']}",
+        )
+
+
+def _dma(bench: Bench) -> None:
+    for direction in ("read", "write", "both"):
+        report = bench.run("dma", {"row_bytes": 512, "direction": direction})
+        bench.add(
+            report,
+            name=f"dma-{direction}",
+            what=f"dma, rows of 512 bytes, full, {direction}: HBM utilization",
+            value=report["hbm_utilization"],
+            unit="",
+            target=">= 0.90",
+        )
+
+
+def _speed(bench: Bench) -> None:
+    report = bench.run("gemm", {"m": 512, "k": 512, "n": 512, "resident": True})
+    bench.add(
+        report,
+        name="speed",
+        what="simulation speed of the resident 512-cube, full, native array",
+        value=report["cycles_per_second"],
+        unit="cycles/s",
+        target=">= 50,000",
+    )
+
+
+def _family(root: int) -> Iterator[int]:
+    """Resident bytes of every process below `root`."""
+    parents: dict[int, int] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parents[int(entry.name)] = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            except (OSError, IndexError):
+                continue  # it has ended meanwhile
+    page = os.sysconf("SC_PAGE_SIZE")
+    for pid in parents:
+        above = pid
+        while above in parents and above != root:
+            above = parents[above]
+        if above == root:
+            try:
+                yield int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * page
+            except (OSError, IndexError):
+                continue
+
+
+@contextmanager
+def _peak_memory() -> Iterator[list[int]]:
+    """The largest sum of resident bytes of this process and all below it, looked at twice a second."""
+    peak = [0]
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.wait(0.5):
+            peak[0] = max(peak[0], sum(_family(os.getpid())))
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield peak
+    finally:
+        over.set()
+        thread.join()
+
+
+@contextmanager
+def _fresh_cache() -> Iterator[Path]:
+    """An empty build folder for a while, so that a build is really made."""
+    before = os.environ.get("PLEXUS_BUILD")
+    build_root().mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="cold-", dir=build_root()) as folder:
+        os.environ["PLEXUS_BUILD"] = folder
+        try:
+            yield Path(folder)
+        finally:
+            if before is None:
+                del os.environ["PLEXUS_BUILD"]
+            else:
+                os.environ["PLEXUS_BUILD"] = before
+
+
+def _structural(bench: Bench) -> None:
+    with _fresh_cache(), _peak_memory() as peak:
+        begin = time.monotonic()
+        build_core(named("full"), array="structural")
+        seconds = time.monotonic() - begin
+        report = bench.run("gemm", {"m": 128, "k": 128, "n": 128}, "structural")
+    native = bench.run("gemm", {"m": 128, "k": 128, "n": 128})
+    bench.add(
+        name="structural-build",
+        what="build of full with the structural array, cold",
+        value=seconds,
+        unit="s",
+        target="<= 300",
+    )
+    bench.add(
+        name="structural-memory",
+        what="memory of that build, all processes",
+        value=peak[0] / (1 << 30),
+        unit="GiB",
+        target="<= 4",
+    )
+    bench.add(
+        report,
+        name="structural-speed",
+        what="gemm 128 x 128 x 128, full, structural array: simulation speed",
+        value=report["cycles_per_second"],
+        unit="cycles/s",
+        target="",
+        peer=f"native is {native['cycles_per_second'] / max(1, report['cycles_per_second']):.0f} x as fast",
+    )
+
+
+def _first_use(bench: Bench) -> None:
+    command = [sys.executable, "-m", "sim.cli", "run", "minilm-projection", "--config", "small"]
+    with _fresh_cache():
+        for name, what, target in (
+            ("first-run", "make sim with nothing built (without installing packages)", "<= 360"),
+            ("second-run", "make sim again", "<= 20"),
+        ):
+            begin = time.monotonic()
+            done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
+            seconds = time.monotonic() - begin
+            bench.rows.append(
+                Row(name=name, what=what, value=seconds, unit="s", target=target, match=done.returncode == 0)
+            )
+
+
+GROUPS = {
+    "gemm": _gemm,
+    "dma": _dma,
+    "speed": _speed,
+    "structural": _structural,
+    "first-use": _first_use,
+}
+
+
+def _number(row: Row) -> str:
+    digits = 0 if row.value >= 1000 else 1 if row.value >= 10 else 3
+    return f"{row.value:,.{digits}f} {row.unit}".strip()
+
+
+def _verdict(row: Row) -> str:
+    return "bits differ" if not row.match else "yes" if row.ok else "no"
+
+
+def _markdown(rows: list[Row]) -> str:
+    lines = ["| what | measured | target | reached | beside |", "|---|---|---|---|---|"]
+    lines += [f"| {r.what} | {_number(r)} | {r.target or '-'} | {_verdict(r)} | {r.peer} |" for r in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _save(rows: list[Row]) -> None:
+    """Write both files; rows of groups that did not run this time stay."""
+    folder = build_root()
+    path = folder / "bench.json"
+    try:
+        old = [Row(**{k: v for k, v in r.items() if k != "ok"}) for r in json.loads(path.read_text())]
+    except (OSError, ValueError, TypeError):
+        old = []
+    fresh = {row.name for row in rows}
+    merged = [row for row in old if row.name not in fresh] + rows
+    folder.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps([asdict(r) | {"ok": r.ok} for r in merged], indent=1) + "\n")
+    (folder / "bench.md").write_text(_markdown(merged))
+
+
+def main() -> int:
+    """Run the groups that are asked for, all by default. Returns 1 if bits differed anywhere."""
+    parser = argparse.ArgumentParser(prog="python -m sim.bench")
+    parser.add_argument("--only", choices=GROUPS, action="append", help="a group of figures; may be repeated")
+    asked = parser.parse_args()
+    console = Console(stderr=True)
+    bench = Bench(console)
+    for name in asked.only or GROUPS:
+        GROUPS[name](bench)
+        _save(bench.rows)
+    table = Table(box=None, pad_edge=False)
+    for title in ("what", "measured", "target", "reached", "beside"):
+        table.add_column(title, overflow="fold")
+    for row in bench.rows:
+        style = "red" if not row.match else "" if row.ok else "yellow"
+        table.add_row(row.what, _number(row), row.target or "-", _verdict(row), row.peer, style=style)
+    Console().print(table)
+    print(f"\n{build_root() / 'bench.md'}")
+    return 0 if all(row.match for row in bench.rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
