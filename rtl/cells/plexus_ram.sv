@@ -57,7 +57,9 @@ module plexus_ram #(
                 mem[waddr] = wdata;
             end else begin
                 for (lane = 0; lane < LANES; lane = lane + 1) begin
-                    if (|wmask[lane*PARTS +: PARTS]) begin
+                    if (&wmask[lane*PARTS +: PARTS]) begin
+                        mem[waddr][lane*LANE +: LANE] = wdata[lane*LANE +: LANE];
+                    end else if (|wmask[lane*PARTS +: PARTS]) begin
                         for (part = 0; part < PARTS; part = part + 1)
                             take[part*GRANULE +: GRANULE] = {GRANULE{wmask[lane*PARTS + part]}};
                         mem[waddr][lane*LANE +: LANE] = (mem[waddr][lane*LANE +: LANE] & ~take)

@@ -8,6 +8,7 @@ from amaranth.back import verilog
 from amaranth.lib import wiring
 
 from rtl.base.placed import collecting
+from rtl.emit.registers import merge_registers
 
 __all__ = ["CELLS", "Emitted", "emit"]
 
@@ -31,7 +32,8 @@ class Emitted:
 
 
 def _convert(component: wiring.Component, name: str) -> str:
-    return verilog.convert(component, name=name, emit_src=False, strip_internal_attrs=True)
+    text = verilog.convert(component, name=name, emit_src=False, strip_internal_attrs=True)
+    return merge_registers(text)
 
 
 def emit(component: wiring.Component, name: str) -> Emitted:
