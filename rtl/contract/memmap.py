@@ -70,7 +70,7 @@ def address(space: Space, offset: int, *, core_id: int = 0) -> int:
 class Control(IntEnum):
     """Byte offsets in the control space. All registers are 64 bits wide and 8-byte aligned."""
 
-    RUN = 0x0000  # write 1: start queues and counters; reads 1 while running
+    RUN = 0x0000  # write 1: start queues and counters; 0: stop counters, for reading; reads 1 while running
     STATUS = 0x0008  # bit 0 done (all queues and rings), bit 1 a queue or ring has faulted
     CYCLES = 0x0010  # tensor cycles counted while running
     CORE_ID = 0x0018

@@ -53,6 +53,7 @@ class Control(wiring.Component):
                 "host_wdata": In(64),
                 "host_rdata": Out(64),
                 "run": Out(1),
+                "freeze": Out(1),
                 "write_base": Out(1),
                 "write_count": Out(1),
                 "client": Out(CLIENT_BITS),
@@ -153,6 +154,7 @@ class Control(wiring.Component):
             write.eq(self.host_valid & self.host_write),
             self.write_data.eq(self.host_wdata),
             self.run.eq(write & (address == top.RUN) & self.host_wdata[0]),
+            self.freeze.eq(write & (address == top.RUN) & ~self.host_wdata[0]),
             self.index.eq(address[3:]),
         ]
         with m.If(in_rings):

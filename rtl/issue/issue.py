@@ -164,6 +164,7 @@ class Issue(wiring.Component):
         m.d.comb += run.quiet.eq(releases.settled & ~busy & fetch.idle & ~self.signal.valid)
         m.d.comb += [
             run.run.eq(control.run),
+            run.freeze.eq(control.freeze),
             run.write_base.eq(control.write_base),
             run.write_count.eq(control.write_count),
             run.client.eq(control.client),

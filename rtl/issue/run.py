@@ -21,7 +21,8 @@ HBM_BYTES_BITS = 12  # bytes that all HBM ports move in a cycle
 class Run(wiring.Component):
     """Keeps base and count of each fetch client (queues, then rings) and gives them out at the start.
 
-    `run` is ignored while a program runs; a program that has faulted runs until reset. `start` is high
+    `run` is ignored while a program runs; a program that has faulted runs until reset or `freeze`, after
+    which only a reset starts another. `start` is high
     for one cycle and clears what the last program left; then `load` gives out one client a cycle.
     `running` from the cycle after `start` to the cycle of `done`. Counts are 0 after reset.
     """
@@ -38,6 +39,7 @@ class Run(wiring.Component):
         super().__init__(
             {
                 "run": In(1),
+                "freeze": In(1),  # counters stop, so that those of a program that hangs can be read
                 "write_base": In(1),
                 "write_count": In(1),
                 "client": In(CLIENT_BITS),  # of a write, and of base and count below
@@ -123,6 +125,8 @@ class Run(wiring.Component):
             m.d.sync += self.fault.eq(1)
         with m.Elif(self.running & ~self.load & ended & ~self.fault):
             m.d.sync += [self.done.eq(1), self.running.eq(0)]
+        with m.If(self.freeze):
+            m.d.sync += self.running.eq(0)
 
         seen = Signal()
         with m.If(self.running):
