@@ -1,6 +1,6 @@
 """Access patterns in hardware: one element address a cycle, by additions only."""
 
-from amaranth.hdl import Array, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
@@ -11,7 +11,7 @@ from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
 from rtl.contract.isa import DIMENSIONS, INSTRUCTION, PATTERN
 
-__all__ = ["PatternWalker", "operand", "partition_mask"]
+__all__ = ["LastElement", "PatternWalker", "operand", "partition_mask"]
 
 
 def operand(word: data.View, name: str) -> data.View:
@@ -27,15 +27,25 @@ def partition_mask(start: Value, count: Value, width: int) -> Value:
     return (ones << start)[:width]
 
 
+def _size_log2(m: Module, dtype: Value) -> Value:
+    """Logarithm of an element's bytes; packed formats count as one byte."""
+    size_log2 = Signal(2)
+    with m.Switch(dtype):
+        for fmt in FORMATS.values():
+            with m.Case(fmt.code):
+                m.d.comb += size_log2.eq({0: 0, 1: 0, 2: 1, 4: 2}[fmt.bytes])
+    return size_log2
+
+
 class PatternWalker(wiring.Component):
     """Walks an access pattern: byte offsets in the partition, one element a step.
 
     `command` takes a pattern that issue has checked; `valid` says that `address` is an element, `last`
     that it is the final one, `step` (only with valid) goes on. `next_address` is what follows if it is
     not the last.
-    Timing: forwards, the first element is there in the cycle after the command, and a command is taken
-    in the cycle of the last step, so that patterns follow each other without a gap. `reverse` walks
-    from the last element to the first and needs some cycles to find it: the bits of each count.
+    `reverse` walks from the last element to the first; the offset in its command is that of the last.
+    Timing: the first element is there in the cycle after the command, and a command is taken in the
+    cycle of the last step, so that patterns follow each other without a gap.
     No multiplier: every dimension keeps the address where it stands; a step adds one stride to the
     innermost unfinished dimension and the finer ones start again from there.
     """
@@ -69,12 +79,7 @@ class PatternWalker(wiring.Component):
         most = [Signal(16, name=f"most{k}") for k in dims]  # count - 1
         left = [Signal(16, name=f"left{k}") for k in dims]
 
-        size_log2 = Signal(2)
-        with m.Switch(pattern.dtype):
-            for fmt in FORMATS.values():
-                with m.Case(fmt.code):
-                    m.d.comb += size_log2.eq({0: 0, 1: 0, 2: 1, 4: 2}[fmt.bytes])
-
+        size_log2 = _size_log2(m, pattern.dtype)
         done = [left[k] == 0 for k in dims]
         following = Signal(self.bits)
         m.d.comb += [
@@ -109,8 +114,6 @@ class PatternWalker(wiring.Component):
         with m.If(advance & self.last):
             m.d.sync += live.eq(0)
 
-        if self.reverse:
-            self._seek(m, live, base, stride, most, left)
         with m.If(self.command.valid & self.command.ready):
             for k in dims:
                 step_bytes = (pattern[f"step{k}"] << size_log2)[: self.bits]
@@ -120,39 +123,60 @@ class PatternWalker(wiring.Component):
                     left[k].eq(pattern[f"count{k}"] - 1),
                     base[k].eq(pattern.offset),
                 ]
-            if not self.reverse:
-                m.d.sync += live.eq(1)
+            m.d.sync += live.eq(1)
         return m
 
-    def _seek(
-        self,
-        m: Module,
-        live: Signal,
-        base: list[Signal],
-        stride: list[Signal],
-        most: list[Signal],
-        left: list[Signal],
-    ) -> None:
-        """Add (count - 1) * step of every dimension to the start, one bit of a count a cycle."""
-        seeking = Signal()
-        dim = Signal(range(DIMENSIONS))
+
+class LastElement(wiring.Component):
+    """Finds the byte offset of the last element of a pattern: where a walk in reverse starts.
+
+    `pattern` must be stable while `run` is 1; `found` says that `address` is there, until `run` falls.
+    Timing: two cycles, and one for each bit of each count above 1.
+    """
+
+    def __init__(self, cfg: Config):
+        self.bits = ceil_log2(max(cfg.sbuf.partition_bytes, cfg.psum.partition_bytes))
+        super().__init__(
+            {"pattern": In(PATTERN_LAYOUT), "run": In(1), "found": Out(1), "address": Out(self.bits)}
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        dims = range(DIMENSIONS)
+        most = [Signal(16, name=f"most{k}") for k in dims]
+        stride = [Signal(self.bits, name=f"stride{k}") for k in dims]
+        size_log2 = _size_log2(m, self.pattern.dtype)
+        for k in dims:
+            m.d.comb += [
+                most[k].eq(self.pattern[f"count{k}"] - 1),
+                stride[k].eq(self.pattern[f"step{k}"] << size_log2),
+            ]
+        # (count - 1) * step of every dimension, one bit of count - 1 a cycle
+        started = Signal()
+        left = Signal(DIMENSIONS)  # dimensions to add
         factor = Signal(16)
         addend = Signal(self.bits)
-        found = Signal(self.bits)
-        accept = self.command.valid & self.command.ready
-        m.d.comb += found.eq(base[0] - Mux(factor[0], addend, 0))  # strides are negated
-        with m.If(seeking):
-            m.d.comb += self.command.ready.eq(0)
-            m.d.sync += [factor.eq(factor >> 1), addend.eq(addend << 1)]
-            m.d.sync += [b.eq(found) for b in base]
-            with m.If(factor[1:] == 0):
-                coming = Signal(range(DIMENSIONS))
-                m.d.comb += coming.eq(dim + 1)
-                m.d.sync += [dim.eq(coming), factor.eq(Array(most)[coming]), addend.eq(Array(stride)[coming])]
-                with m.If(dim == DIMENSIONS - 1):
-                    m.d.sync += [seeking.eq(0), live.eq(1)]
-        prepared = Signal()  # the cycle after a command: its fields are in the registers
-        m.d.sync += prepared.eq(accept)
-        with m.If(prepared):
-            m.d.comb += self.command.ready.eq(0)
-            m.d.sync += [seeking.eq(1), dim.eq(0), factor.eq(most[0]), addend.eq(stride[0])]
+        total = Signal(self.bits)
+        choose = Signal()
+        of = Signal(DIMENSIONS)
+        m.d.comb += [
+            choose.eq(factor[1:] == 0),
+            of.eq(Mux(started, left, Cat(most[k] != 0 for k in dims))),
+            self.address.eq(total),
+            self.found.eq(started & (left == 0) & (factor == 0)),
+        ]
+        with m.If(~self.run):
+            m.d.sync += [started.eq(0), factor.eq(0)]
+        with m.Else():
+            m.d.sync += [
+                started.eq(1),
+                total.eq(Mux(started, total + Mux(factor[0], addend, 0), self.pattern.offset)),
+                factor.eq(factor >> 1),
+                addend.eq(addend << 1),
+            ]
+            with m.If(choose):
+                m.d.sync += left.eq(of & (of - 1))
+                for k in reversed(dims):
+                    with m.If(of[k]):
+                        m.d.sync += [factor.eq(most[k]), addend.eq(stride[k])]
+        return m

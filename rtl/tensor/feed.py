@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 from rtl.base.fifo import Fifo
 from rtl.base.layouts import PATTERN_LAYOUT
 from rtl.base.memory_port import QUADRANTS, SbufReadSignature, sbuf_word_bits
-from rtl.base.pattern import PatternWalker, partition_mask
+from rtl.base.pattern import LastElement, PatternWalker, partition_mask
 from rtl.base.plant import planted
 from rtl.contract.config import Config
 
@@ -40,8 +40,8 @@ class Feed(wiring.Component):
     `valid`: the element at `data` (row r at bits 64r, its 16 bits lowest, rubbish above) may be sent;
     `take` sends it. `holds`: there is a command that has not sent its last element; `started`: `first`,
     `awaits` and what else describes its beats are known. `refused`: SBUF refused a read in this cycle.
-    Timing: an element is there 4 cycles after its command; then one a cycle, whatever the pattern,
-    across commands too. A word that holds the next element as well is not read again. Up to four words
+    Timing: an element is there 5 cycles after its command, and later if `reverse` (LastElement); then
+    one a cycle, whatever the pattern, across commands too. A word that holds the next element as well is not read again. Up to four words
     are read ahead, so a refusal costs a bubble only when none is left.
     """
 
@@ -94,9 +94,10 @@ class Feed(wiring.Component):
         waiting = Signal(feed_command())
         is_waiting = Signal()
         into_walker = Signal()
+        prepared = Signal(init=1)
         m.d.comb += [
-            into_walker.eq(is_waiting & walker.command.ready & commands.i.ready),
-            walker.command.valid.eq(is_waiting & commands.i.ready),
+            into_walker.eq(is_waiting & prepared & walker.command.ready & commands.i.ready),
+            walker.command.valid.eq(is_waiting & prepared & commands.i.ready),
             walker.command.payload.eq(waiting.pattern),
             self.command.ready.eq(~is_waiting),
         ]
@@ -104,6 +105,15 @@ class Feed(wiring.Component):
             m.d.sync += [waiting.eq(self.command.payload), is_waiting.eq(1)]
         with m.Elif(into_walker):
             m.d.sync += is_waiting.eq(0)
+
+        if self.reverse:
+            m.submodules.last_element = last_element = LastElement(cfg)
+            m.d.comb += [
+                last_element.pattern.eq(waiting.pattern),
+                last_element.run.eq(is_waiting),
+                prepared.eq(last_element.found),
+                walker.command.payload.offset.eq(last_element.address),
+            ]
 
         start = waiting.pattern.partition_start
         count = waiting.pattern.partition_count
