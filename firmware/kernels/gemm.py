@@ -4,6 +4,7 @@ Both operands lie K-major in HBM, A transposed by the host. The operand whose co
 that keeps the array and the vector engine least busy; if it is A, the product leaves as C^T [N, M].
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,15 +18,17 @@ from rtl.contract.config import Config
 __all__ = ["gemm", "product_metrics"]
 
 
-def product_metrics(actual: np.ndarray, reference: np.ndarray) -> dict[str, float]:
-    """Largest and mean absolute error and cosine of two real arrays of one shape."""
+def product_metrics(actual: np.ndarray, reference: np.ndarray) -> dict[str, float | None]:
+    """Largest and mean absolute error and cosine of two real arrays of one shape; None if not finite."""
     a, b = actual.astype(np.float64).ravel(), reference.astype(np.float64).ravel()
-    norm = float(np.linalg.norm(a) * np.linalg.norm(b))
-    return {
-        "max_abs_error": float(np.max(np.abs(a - b))),
-        "mean_abs_error": float(np.mean(np.abs(a - b))),
-        "cosine": float(a @ b) / norm if norm else 1.0,
-    }
+    with np.errstate(all="ignore"):
+        norm = float(np.linalg.norm(a) * np.linalg.norm(b))
+        found = {
+            "max_abs_error": float(np.max(np.abs(a - b))),
+            "mean_abs_error": float(np.mean(np.abs(a - b))),
+            "cosine": float(a @ b) / norm if norm else 1.0,
+        }
+    return {name: value if math.isfinite(value) else None for name, value in found.items()}
 
 
 def _at_least_one(**sizes: int) -> None:

@@ -6,7 +6,6 @@ raw products X W^T of the three projections in BF16, without biases. Weights: gt
 
 import importlib.metadata
 import json
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -143,8 +142,6 @@ def minilm_projection(cfg: Config, *, text: str = DEFAULT_TEXT, resident: bool =
             error = product_metrics(a, e)
             found[f"{projection}_max_abs_error"] = error["max_abs_error"]
             found[f"{projection}_cosine"] = error["cosine"]
-        if not all(math.isfinite(v) for v in found.values()):
-            raise KernelError("the projections hold values that are not finite")
         return found
 
     return kernel.program(macs=len(PROJECTIONS) * tokens * depth * width, notes=notes, metrics=metrics)

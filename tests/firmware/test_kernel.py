@@ -1,11 +1,14 @@
 """The kernel language: what it refuses, which waits it finds, where an instruction comes from."""
 
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from firmware.kernel import Kernel, KernelError
+from firmware.numbers import decode, encode
 from firmware.program import SemaphoreWait
 from rtl.contract.config import named
 from rtl.contract.isa import Opcode, Queue
@@ -275,3 +278,12 @@ def test_instructions_know_their_line():
     assert all(s.startswith("tests/firmware/test_kernel.py:") for s in sources)
     assert len(set(program.source(Queue.TENSOR, i) for i in range(2))) == 2
     assert program.source(Queue.TENSOR, 99) == ""
+
+
+def test_the_example_in_the_docs_runs():
+    text = (Path(__file__).parents[2] / "docs" / "kernels.md").read_text()
+    code = text.split("```python\n")[1].split("```")[0]
+    names: dict[str, Any] = {}
+    exec(compile(code, "example", "exec"), names)
+    exact = decode(encode(names["a"], "bf16"), "bf16").T @ decode(encode(names["b"], "bf16"), "bf16")
+    assert np.allclose(names["c"], exact, atol=1e-5)
