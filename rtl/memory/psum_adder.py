@@ -1,0 +1,77 @@
+"""The adding path in front of PSUM: one FP32 adder a partition."""
+
+from amaranth.hdl import C, Cat, Module, Mux, Signal, ValueLike
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from rtl.base.memory_port import psum_element_bits
+from rtl.base.placed import Placed
+from rtl.base.plant import planted
+from rtl.contract.config import Config
+from rtl.contract.timing import PSUM_ADD_CYCLES
+from rtl.numeric.add import Fp32Add
+
+__all__ = ["PsumAdder"]
+
+_MINUS_ZERO = 0x8000_0000  # x + -0 = x for every x, so an overwrite is an add too
+
+
+class PsumAdder(wiring.Component):
+    """A row comes with `valid`; `old` is due one cycle later, read from `old_bank`; the row to write comes
+    out after PSUM_ADD_CYCLES with `write_valid`. An overwrite adds -0, so it takes the same time."""
+
+    def __init__(self, cfg: Config, plant: ValueLike = 0):
+        self.cfg = cfg
+        self.plant = plant
+        wide = 32 * cfg.partitions
+        element = psum_element_bits(cfg)
+        super().__init__(
+            {
+                "valid": In(1),
+                "element": In(element),
+                "accumulate": In(1),
+                "partitions": In(cfg.partitions),
+                "data": In(wide),
+                "old": In(wide),
+                "old_bank": Out(range(cfg.psum.banks)),
+                "write_valid": Out(1),
+                "write_element": Out(element),
+                "write_partitions": Out(cfg.partitions),
+                "write_data": Out(wide),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        cfg = self.cfg
+        row_bits = ceil_log2(cfg.psum.bank_bytes // 4)
+        assert PSUM_ADD_CYCLES == 1 + Fp32Add.LATENCY
+        valid, element, partitions = self.valid, self.element, self.partitions
+        for stage in range(PSUM_ADD_CYCLES):
+            next_valid = Signal(name=f"valid{stage}")
+            next_element = Signal.like(element, name=f"element{stage}", reset_less=True)
+            next_partitions = Signal.like(partitions, name=f"partitions{stage}", reset_less=True)
+            m.d.sync += next_valid.eq(valid)
+            with m.If(valid):
+                m.d.sync += [next_element.eq(element), next_partitions.eq(partitions)]
+            if stage == 0:
+                m.d.comb += self.old_bank.eq(next_element[row_bits:])
+            valid, element, partitions = next_valid, next_element, next_partitions
+        m.d.comb += [
+            self.write_valid.eq(valid),
+            self.write_element.eq(element),
+            self.write_partitions.eq(Mux(planted(self.plant, 2), C(-1, cfg.partitions), partitions)),
+        ]
+
+        new = Signal(32 * cfg.partitions, reset_less=True)
+        add = Signal()
+        old = Signal(32 * cfg.partitions)
+        with m.If(self.valid):
+            m.d.sync += [new.eq(self.data), add.eq(self.accumulate & ~planted(self.plant, 1))]
+        m.d.comb += old.eq(Mux(add, self.old, Cat(C(_MINUS_ZERO, 32) for _ in range(cfg.partitions))))
+        for p in range(cfg.partitions):
+            m.submodules[f"lane{p}"] = lane = Placed("psum_add_lane", Fp32Add)
+            at = slice(32 * p, 32 * p + 32)
+            m.d.comb += [lane.a.eq(old[at]), lane.b.eq(new[at]), self.write_data[at].eq(lane.out)]
+        return m
