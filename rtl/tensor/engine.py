@@ -74,6 +74,7 @@ class TensorEngine(wiring.Component):
             sequencer.swapped.eq(streamer.swapped),
             sequencer.matmul_done.eq(drain.done),
             loader.swaps.eq(sequencer.swaps),
+            loader.swapping.eq(streamer.swapped),
             streamer.loads.eq(sequencer.loads),
             self.queue.done.eq(sequencer.done),
             self.first_beat.eq(streamer.beat),

@@ -17,8 +17,9 @@ class Loader(wiring.Component):
     """Sends the beats of one load after another, each as soon as the weights before it have been taken.
 
     `swaps`: how many swaps have entered the array so far; a load whose `awaits` differs waits, so that
-    no stream loses its weights. `sent` pulses with the last beat of a load.
-    Timing: a beat a cycle; the first may follow the swap beat in the next cycle.
+    no stream loses its weights. `swapping`: one enters in this cycle. `sent` pulses with the last beat.
+    Timing: a beat a cycle; the first may enter beside the swap beat: a PE that meets both takes the old
+    shadow weight into use before the new one replaces it.
     """
 
     FAULTS = {
@@ -35,6 +36,7 @@ class Loader(wiring.Component):
                 "sbuf": Out(SbufReadSignature(cfg)),
                 "beats": Out(stationary_beat(cfg)).array(QUADRANTS),
                 "swaps": In(ORDER_BITS),
+                "swapping": In(1),
                 "sent": Out(1),
                 "holds": Out(1),
             }
@@ -46,8 +48,10 @@ class Loader(wiring.Component):
         connect(m, flipped(self.command), feed.command)
         connect(m, feed.sbuf, flipped(self.sbuf))
         go = Signal()
+        taken = Signal(ORDER_BITS)
         m.d.comb += [
-            go.eq((self.swaps == feed.awaits) | planted(self.plant, 21)),
+            taken.eq(self.swaps + self.swapping),
+            go.eq((taken == feed.awaits) | planted(self.plant, 21)),
             feed.take.eq(go),
             self.sent.eq(feed.valid & go & feed.last),
             self.holds.eq(feed.holds),
