@@ -27,7 +27,7 @@ from firmware.views import HbmView, KernelError, Tile, TileView
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
 from rtl.contract.isa import DIMENSIONS, AccessPattern, Opcode, Queue, start_partition_rule
-from rtl.contract.memmap import Space
+from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space
 
 __all__ = ["HbmView", "Kernel", "KernelError", "Tile", "TileView"]
 
@@ -254,6 +254,7 @@ class Kernel:
         src_steps = [step for n, step in s if n > 1]
         _need(0 not in dst_steps, f"{_name_of(dst)} repeats elements, which only a source may do")
         row = element_bytes(dst.dtype)
+        sbuf_sides = isinstance(src, TileView), isinstance(dst, TileView)
         merged: list[tuple[int, int, int]] = []  # innermost first
         for count, a, b in zip(reversed(counts), reversed(src_steps), reversed(dst_steps), strict=True):
             if not merged and a == row and b == row and row * count <= ROW_BYTES_MAX:
@@ -266,6 +267,15 @@ class Kernel:
             len(merged) <= 3,
             f"a copy from {_name_of(src)} to {_name_of(dst)} needs {len(merged)} dimensions of rows; "
             f"a descriptor has 3",
+        )
+        # Partitions innermost: successive rows then go to different movers, which work at once.
+        merged.sort(
+            key=lambda dim: (
+                not any(
+                    sbuf and step >= PARTITION_STRIDE_BYTES
+                    for step, sbuf in zip(dim[1:], sbuf_sides, strict=True)
+                )
+            )
         )
         return row, tuple(merged)
 
