@@ -55,7 +55,7 @@ class Core(wiring.Component):
         m = Module()
         m.submodules.issue = issue = Issue(cfg, ports=len(CONFLICT_PORTS))
         m.submodules.sbuf = sbuf = Sbuf(cfg)
-        m.submodules.psum = psum = Psum(cfg)
+        m.submodules.psum = psum = Psum(cfg, add_domain="tensor")
         m.submodules.share = share = AxiShare(cfg.hbm.port_bytes)
         tensor = TensorEngine(cfg, form=self.form)
         m.submodules.tensor = DomainRenamer("tensor")(tensor)

@@ -29,6 +29,7 @@ TOPS: dict[str, Top] = {
     t.name: t
     for t in (
         # one line each, sorted by name
+        Top("core", "rtl.core:Core", "a whole core", ("form",)),
         Top("array", "rtl.tensor.array:Array", "systolic array", ("form",)),
         Top("array_lockstep", "verif.benches.tensor.lockstep_top:LockstepTop", "both forms of the array, compared"),
         Top("mac", "rtl.numeric.mac:Mac", "fused multiply-add of PE operands"),
@@ -46,6 +47,9 @@ TOPS: dict[str, Top] = {
         Top("fp32_add", "rtl.numeric.add:Fp32Add", "FP32 adder"),
         Top("convert", "rtl.numeric.convert:Convert", "number format conversion"),
         Top("standin", "verif.benches.native.standin:StandIn", "exercises the native driver's HBM"),
+        Top("sbuf", "rtl.memory.sbuf:Sbuf", "SBUF"),
+        Top("psum", "rtl.memory.psum:Psum", "PSUM"),
+        Top("ram", "rtl.base.ram:Ram", "RAM cell", ("width", "depth", "granule")),
         Top("fifo", "rtl.base.fifo:Fifo", "FIFO in registers", ("shape", "depth")),
         Top("ram_fifo", "rtl.base.fifo:RamFifo", "FIFO in a RAM", ("shape", "depth")),
         Top("tensor_engine", "rtl.tensor.engine:TensorEngine", "tensor engine", ("form",)),
