@@ -75,18 +75,21 @@ def moving_width(cfg: Config) -> int:
     return min(cfg.tensor.moving_max, cfg.psum.partition_bytes // 4 // RESULT_SLOTS_MIN)
 
 
-def moving_cost(cfg: Config, depth: int, stationary: Sequence[int], moving: Sequence[int]) -> tuple[int, int]:
-    """(cycles of the busier engine, of both) if operands of these widths are stationary and moving."""
-    tensor = vector = 0
+def moving_cost(
+    cfg: Config, depth: int, stationary: Sequence[int], moving: Sequence[int]
+) -> tuple[int, int, int]:
+    """(cycles of the busier engine, of both, tiles) if operands of these widths are stationary and moving."""
+    tensor = vector = tiles = 0
     for s_width, v_width in product(stationary, moving):
         for s in even_spans(0, s_width, cfg.tensor.cols):
             for v in even_spans(0, v_width, moving_width(cfg)):
-                # A load hides behind a stream that is one cycle longer.
-                tensor += max(v.size, s.size + 1, MATMUL_MIN_CYCLES)
+                # A load hides behind a stream of its own length.
+                tensor += max(v.size, s.size, MATMUL_MIN_CYCLES)
                 vector += v.size
+                tiles += 1
     tensor *= -(-depth // cfg.tensor.rows)
     vector = vector * cfg.tensor.clock_mhz // cfg.vector.clock_mhz
-    return max(tensor, vector), tensor + vector
+    return max(tensor, vector), tensor + vector, tiles
 
 
 class _Slots:
