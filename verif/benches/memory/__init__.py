@@ -1,0 +1,1 @@
+"""Benches of SBUF, PSUM and their RAM."""
