@@ -4,7 +4,7 @@ SHELL := /bin/bash
 
 WORKLOAD ?= minilm-projection
 CONFIG ?= small
-SEED ?= 1
+SEED ?=
 SEEDS ?= 1 2 3
 JOBS ?= 2
 SET ?=
@@ -16,7 +16,7 @@ PY := $(BIN)/python
 STAMP := .venv/.ok-$(shell cat requirements.lock requirements-models.lock | cksum | cut -d' ' -f1)
 PYTEST := $(PY) -m pytest -q
 PARALLEL := -n $(JOBS) --dist loadfile
-RUN := $(BIN)/plexus run $(WORKLOAD) --config $(CONFIG) --seed $(SEED) \
+RUN := $(BIN)/plexus run $(WORKLOAD) --config $(CONFIG) $(if $(SEED),--seed $(SEED)) \
 	$(foreach s,$(SET),--set $(s)) $(foreach p,$(PARAMS),-p $(p))
 
 export PLEXUS_SEEDS = $(SEEDS)
@@ -30,8 +30,8 @@ help:
 	@echo "make regress   the cocotb benches with other seeds: SEEDS=\"4 5 6\""
 	@echo "make lint      style            make types     types            make law    import and naming law"
 	@echo "make formal    proofs           make coverage  coverage table   make bench  speed and size figures"
-	@echo "make explore   SWEEP=file.toml  make waves     make sim with a wave file in build/waves.vcd"
-	@echo "make firmware  GPSIMD programs  make setup     only .venv       make clean  remove build/"
+	@echo "make waves     make sim with a wave file in build/waves.vcd      make setup  only .venv"
+	@echo "make clean     remove build/    make explore, make firmware: later versions"
 
 setup: $(STAMP)
 
@@ -52,7 +52,7 @@ types: $(STAMP)
 	@$(BIN)/pyright
 
 law: $(STAMP)
-	@$(PYTEST) tests/law
+	@$(PYTEST) tests/law --junitxml build/junit-law.xml
 
 unit: $(STAMP)
 	@mkdir -p build
@@ -67,8 +67,9 @@ system: $(STAMP)
 	@$(PYTEST) $(PARALLEL) tests/system --junitxml build/junit-system.xml
 
 test: $(STAMP)
-	@set -e; for stage in lint types law unit launchers system; do \
-		tools/stage $$stage $(MAKE) --no-print-directory $$stage; done
+	@begin=$$SECONDS; set -e; for stage in lint types law unit launchers system; do \
+		tools/stage $$stage $(MAKE) --no-print-directory $$stage; done; \
+	echo "== all passed in $$((SECONDS - begin)) s; JUnit files: build/junit-*.xml, build/results/*.xml"
 
 regress: $(STAMP)
 	@tools/stage "launchers, seeds $(SEEDS)" $(MAKE) --no-print-directory launchers
@@ -84,11 +85,11 @@ coverage: $(STAMP)
 bench: $(STAMP)
 	@$(PY) -m sim.bench
 
-explore: $(STAMP)
-	@$(BIN)/plexus explore $(SWEEP) --jobs $(JOBS)
+explore:
+	@echo "plexus: make explore comes with the sweeps, which this version does not have" >&2; exit 2
 
-firmware: $(STAMP)
-	@$(BIN)/plexus firmware
+firmware:
+	@echo "plexus: make firmware comes with the GPSIMD engine, which this version does not have" >&2; exit 2
 
 clean:
 	@rm -rf build

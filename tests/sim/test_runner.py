@@ -1,0 +1,50 @@
+"""The runner itself, on the smallest bench: what it refuses, and what it leaves."""
+
+from pathlib import Path
+
+import pytest
+
+from rtl.contract.config import named
+from sim.runner import BenchError, run_bench
+from verif.launch import must_notice
+
+pytestmark = pytest.mark.sim
+
+BENCH = "verif.benches.base.bench_fifo"
+SHAPE = {"shape": 16, "depth": 4}
+
+
+def test_filter_that_matches_nothing_is_an_error() -> None:
+    with pytest.raises(BenchError, match="no test ran in "):
+        run_bench("fifo", BENCH, named("tiny"), planted=True, options=SHAPE, testcase="no_such_test")
+
+
+def test_bench_that_cannot_be_imported_shows_why() -> None:
+    with pytest.raises(BenchError, match=r"(?s)ended without a verdict.*ModuleNotFoundError.*log: "):
+        run_bench("fifo", "verif.benches.base.bench_nothing", named("tiny"), planted=True, options=SHAPE)
+
+
+def test_fault_that_is_not_noticed_is_an_error() -> None:
+    with pytest.raises(BenchError, match="did not notice planted fault 200 of fifo"):
+        must_notice("fifo", BENCH, 200, options=SHAPE)
+
+
+def test_run_leaves_its_evidence() -> None:
+    verdict = run_bench("fifo", BENCH, named("tiny"), seed=5, planted=True, options=SHAPE)
+    left = {p.name for p in verdict.folder.iterdir()}
+    assert {"run.log", "results.xml", "manifest.json", "coverage-base.fifo.json"} <= left
+
+
+def test_same_seed_gives_the_same_run_and_another_seed_another() -> None:
+    def times(seed: int) -> list[str]:
+        verdict = run_bench("fifo", BENCH, named("tiny"), seed=seed, planted=True, options=SHAPE)
+        text = (verdict.folder / "run.log").read_text()
+        return [line.split()[0] for line in text.splitlines() if "PASS" in line or "passed" in line]
+
+    assert times(5) == times(5) != times(6)
+
+
+def test_waves_are_written(tmp_path: Path) -> None:
+    file = tmp_path / "fifo.vcd"
+    run_bench("fifo", BENCH, named("tiny"), options=SHAPE, waves=file).require()
+    assert "$enddefinitions" in file.read_text()
