@@ -1,6 +1,6 @@
 """The systolic array made of tiles, with skew and de-skew: the form that is the truth."""
 
-from amaranth.hdl import Cat, Const, Module, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import wiring
 
 from rtl.base.delay import delayed
@@ -8,8 +8,8 @@ from rtl.base.placed import Placed
 from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.timing import PE_ROW_CYCLES, array_latency
-from rtl.numeric.unpack import Unpack
-from rtl.tensor.lanes import MOVING_LANE, WEIGHT_LANE
+from rtl.tensor.deskew import Deskew
+from rtl.tensor.edge import Edge
 from rtl.tensor.ports import ArraySignature
 from rtl.tensor.tile import TILE, Tile
 
@@ -17,18 +17,22 @@ __all__ = ["StructuralArray"]
 
 
 class StructuralArray(wiring.Component):
-    """Rows of tiles. Row r of a beat enters the tiles 1 + 2r cycles after the port; see ArraySignature.
+    """Tiles between their edges; see ArraySignature.
 
-    The operands are unpacked at the edge, so the tiles know nothing of formats. Mode bits other than
-    the dtype code, and the scales, are not looked at yet.
+    Row r of a beat enters its PE of column c in cycle 1 + 2r + c after the port, and the sums of column c
+    leave the last row in cycle 1 + 2 rows + c. Skew and de-skew are made of a common delay of each
+    group of 8 rows or columns and a triangle inside the group, so that edges, too, are compiled once.
+    The operands are unpacked at the edge: tiles know nothing of formats. Mode bits other than the
+    dtype code, and the scales, are not looked at yet.
     """
 
     FAULTS = {
-        1: "the last row's moving lane is one cycle early",
-        2: "column 0 leaves one cycle early",
+        1: "the last 8 rows of moving beats are one cycle late",
+        2: "the last 8 columns of sums are one cycle late",
         3: "rows outside `active` are multiplied too",
         4: "a stationary beat reaches rows outside `active` too",
         5: "the ticket is that of the following beat",
+        6: "a swap without `valid` counts",
     }
 
     def __init__(self, cfg: Config, plant: ValueLike = 0):
@@ -40,12 +44,10 @@ class StructuralArray(wiring.Component):
         m = Module()
         rows = self.cfg.tensor.rows
         cols = self.cfg.tensor.cols
-        east, weights = self._edge(m)
-
         south: list[Value] = [Const(0, 32 * TILE)] * (cols // TILE)
         for i in range(rows // TILE):
-            lanes = Cat(*east[i * TILE : (i + 1) * TILE])
-            loads = Cat(*weights[i * TILE : (i + 1) * TILE])
+            lanes = self._moving_edge(m, i)
+            loads = self._stationary_edge(m, i)
             for j in range(cols // TILE):
                 tile = Placed("plexus_tile", Tile, hier_block=True)
                 m.submodules[f"tile_{i}_{j}"] = tile
@@ -57,76 +59,83 @@ class StructuralArray(wiring.Component):
                 lanes = tile.east
                 loads = tile.east_weight
                 south[j] = tile.south
-
-        self._leave(m, Cat(*south))
+        self._south_edge(m, south)
         return m
 
-    def _edge(self, m: Module) -> tuple[list[Value], list[Value]]:
-        """Unpack, register and skew every row: the lanes at the west side of the first tiles."""
-        rows = self.cfg.tensor.rows
-        share = rows // len(self.moving)
-        lanes: list[Value] = []
-        loads: list[Value] = []
-        for r in range(rows):
-            moving = self.moving[r // share]
-            stationary = self.stationary[r // share]
-            at = r % share
-            lane = Signal(MOVING_LANE, name=f"lane_{r}")
-            load = Signal(WEIGHT_LANE, name=f"load_{r}")
-            for port, beat, operand in (("x", moving, lane.operand), ("w", stationary, load.operand)):
-                unpack = Placed("plexus_unpack", Unpack, clocked=False)
-                m.submodules[f"unpack_{port}_{r}"] = unpack
-                m.d.comb += [
-                    unpack.bits.eq(beat.data[64 * at : 64 * at + 16]),
-                    unpack.dtype.eq(beat.mode[:4]),
-                    operand.eq(unpack.operand),
-                ]
-            everyone = planted(self.plant, 3)
-            m.d.comb += [
-                lane.use.eq(moving.valid & (moving.active[at] | everyone)),
-                lane.swap.eq(moving.valid & moving.swap),
-                load.valid.eq(stationary.valid & (stationary.active[at] | planted(self.plant, 4))),
-            ]
-            cycles = 1 + PE_ROW_CYCLES * r
-            skewed = delayed(m, Value.cast(lane), cycles, f"skew_x_{r}")
-            if r == rows - 1 and not isinstance(self.plant, int):
-                early = delayed(m, Value.cast(lane), cycles - 1, f"early_x_{r}")
-                wrong = Signal.like(skewed)
-                m.d.comb += wrong.eq(skewed)
-                with m.If(planted(self.plant, 1)):
-                    m.d.comb += wrong.eq(early)
-                skewed = wrong
-            lanes.append(skewed)
-            loads.append(delayed(m, Value.cast(load), cycles, f"skew_w_{r}"))
-        return lanes, loads
+    def _rows_of(self, beats: Value, i: int) -> list[tuple[Value, int]]:
+        """The rows of group i: the beat of each one's quadrant and its place in it."""
+        share = self.cfg.tensor.rows // len(beats)
+        return [(beats[r // share], r % share) for r in range(i * TILE, (i + 1) * TILE)]
 
-    def _leave(self, m: Module, south: Value) -> None:
-        """De-skew the columns; valid and ticket take the whole way in a register chain of their own."""
-        cols = self.cfg.tensor.cols
-        columns: list[Value] = []
-        for c in range(cols):
-            cycles = cols - 1 - c
-            column = south[32 * c : 32 * c + 32]
-            aligned = delayed(m, column, cycles, f"deskew_{c}")
-            if c == 0 and not isinstance(self.plant, int):
-                early = delayed(m, column, cycles - 1, "early_0")
-                wrong = Signal(32)
-                m.d.comb += wrong.eq(aligned)
-                with m.If(planted(self.plant, 2)):
-                    m.d.comb += wrong.eq(early)
-                aligned = wrong
-            columns.append(aligned)
-        latency = array_latency(self.cfg.tensor)
-        first = self.moving[0]
-        ticket = delayed(m, first.ticket, latency - 1, "ticket")
-        late = Signal.like(ticket)
-        m.d.sync += late.eq(ticket)
-        shown = Signal.like(ticket)
-        m.d.comb += shown.eq(late)
-        with m.If(planted(self.plant, 5)):
-            m.d.comb += shown.eq(ticket)
+    def _moving_edge(self, m: Module, i: int) -> Value:
+        """Moving lanes of row group i, as they enter the first tile."""
+        rows = self._rows_of(self.moving, i)
+        everyone = planted(self.plant, 3)
+        anyway = planted(self.plant, 6)
+        tags = [
+            Cat(beat.valid & (beat.active[at] | everyone), (beat.valid | anyway) & beat.swap)
+            for beat, at in rows
+        ]
+        lanes = self._edge(m, "x", i, rows, tags)
+        if i == self.cfg.tensor.rows // TILE - 1:
+            lanes = self._late(m, lanes, 1)
+        return lanes
+
+    def _stationary_edge(self, m: Module, i: int) -> Value:
+        """Stationary lanes of row group i, as they enter the first tile."""
+        rows = self._rows_of(self.stationary, i)
+        everyone = planted(self.plant, 4)
+        tags = [beat.valid & (beat.active[at] | everyone) for beat, at in rows]
+        return self._edge(m, "w", i, rows, tags)
+
+    def _edge(
+        self, m: Module, port: str, i: int, rows: list[tuple[Value, int]], tags: list[Value]
+    ) -> Value:
+        """Common delay of the group, then its Edge. At `tiny` a group spans quadrants."""
+        size = len(tags[0])
+        codes = [beat.data.word_select(4 * at, 16) for beat, at in rows]
+        dtypes = [beat.mode[:4] for beat, _ in rows]
+        late = delayed(
+            m, Cat(*codes, *tags, *dtypes), PE_ROW_CYCLES * TILE * i, f"{port}{i}"
+        )
+        edge = Placed(f"plexus_edge_{size}", lambda: Edge(size), hier_block=True)
+        m.submodules[f"edge_{port}{i}"] = edge
         m.d.comb += [
-            self.sums[0].valid.eq(delayed(m, first.valid, latency, "valid")),
-            self.sums[0].ticket.eq(shown),
+            edge.codes.eq(late[: 16 * TILE]),
+            edge.tags.eq(late[16 * TILE : (16 + size) * TILE]),
+            edge.dtypes.eq(late[(16 + size) * TILE :]),
+        ]
+        return edge.lanes
+
+    def _south_edge(self, m: Module, south: list[Value]) -> None:
+        """De-skew the columns; valid and ticket take the whole way in a delay of their own."""
+        columns: list[Value] = []
+        for j, skewed in enumerate(south):
+            if j == len(south) - 1:
+                skewed = self._late(m, skewed, 2)
+            deskew = Placed("plexus_deskew", Deskew, hier_block=True)
+            m.submodules[f"deskew_{j}"] = deskew
+            m.d.comb += deskew.skewed.eq(skewed)
+            columns.append(delayed(m, deskew.aligned, TILE * (len(south) - 1 - j), f"y{j}"))
+
+        first = self.moving[0]
+        latency = array_latency(self.cfg.tensor)
+        early = delayed(m, Cat(first.valid, first.ticket), latency - 1, "ticket")
+        valid = Signal()
+        ticket = Signal(8)
+        m.d.sync += [valid.eq(early[0]), ticket.eq(early[1:])]
+        m.d.comb += [
+            self.sums[0].valid.eq(valid),
+            self.sums[0].ticket.eq(Mux(planted(self.plant, 5), early[1:], ticket)),
             self.sums[0].data.eq(Cat(*columns)),
         ]
+
+    def _late(self, m: Module, value: Value, fault: int) -> Value:
+        """`value`, or while `fault` is active that of one cycle ago."""
+        if isinstance(self.plant, int):
+            return value
+        late = Signal(len(value))
+        chosen = Signal(len(value))
+        m.d.sync += late.eq(value)
+        m.d.comb += chosen.eq(Mux(planted(self.plant, fault), late, value))
+        return chosen

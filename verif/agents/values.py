@@ -1,0 +1,50 @@
+"""Random codes of float formats that go where the bugs are: specials, subnormals, ties, cancellation."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtl.contract.formats import FORMATS, Format
+
+__all__ = ["FLAVOURS", "random_codes", "special_codes"]
+
+FLAVOURS = ("bits", "normal", "special", "subnormal", "narrow")
+"""bits: uniform codes. normal: values about 1. special: zeros, infinities, NaN, largest, smallest.
+subnormal: FP32 sums of products are subnormal or nearly. narrow: few exponents and mantissas, so that
+sums cancel and tie."""
+
+
+def special_codes(fmt: Format) -> NDArray[np.uint32]:
+    """Zeros, infinities, NaNs, largest and smallest normal and subnormal, one and its neighbours, both signs."""
+    top = ((1 << fmt.exponent) - 1) << fmt.mantissa
+    one = fmt.bias << fmt.mantissa
+    smallest = 1 << fmt.mantissa
+    some = [0, 1, 2, 3, smallest - 1, smallest, smallest + 1, one - 1, one, one + 1, top - 1, top, top + 1]
+    some += [top | 1 << (fmt.mantissa - 1), top | (smallest - 1), one | 1 << (fmt.mantissa - 1)]
+    sign = 1 << (fmt.bits - 1)
+    return np.array([c | s for s in (0, sign) for c in some], dtype=np.uint32)
+
+
+def random_codes(rng: np.random.Generator, shape: tuple[int, ...], name: str, flavour: str) -> NDArray[np.uint32]:
+    """Codes of format `name` in one of the FLAVOURS."""
+    fmt = FORMATS[name]
+    bits = rng.integers(0, 1 << fmt.bits, shape, dtype=np.uint64).astype(np.uint32)
+    fraction = np.uint32((1 << fmt.mantissa) - 1)
+    sign = np.uint32(1 << (fmt.bits - 1))
+    if flavour == "bits":
+        return bits
+    if flavour == "special":
+        return np.where(rng.random(shape) < 0.4, rng.choice(special_codes(fmt), shape), bits)
+    if flavour == "normal":
+        field = rng.integers(fmt.bias - 4, fmt.bias + 4, shape)
+        few = bits & fraction
+    elif flavour == "narrow":
+        field = rng.integers(fmt.bias - 1, fmt.bias + 2, shape)
+        few = bits & fraction & ~np.uint32(fraction >> 2)
+    elif flavour == "subnormal":
+        # A product of two is about 2^-149 to 2^-120; where the format does not reach, its own subnormals.
+        low = max(fmt.bias - 74, 0)
+        field = rng.integers(low, low + 14, shape) if fmt.exponent == 8 else rng.integers(0, 2, shape)
+        few = bits & fraction
+    else:
+        raise ValueError(f"values come in the flavours {', '.join(FLAVOURS)}, not {flavour}")
+    return (bits & sign) | (field.astype(np.uint32) << np.uint32(fmt.mantissa)) | few
