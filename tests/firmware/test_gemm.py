@@ -132,7 +132,6 @@ def test_the_moving_side():
     assert moving_cost(full, 512, [2048], [128]) > moving_cost(full, 512, [128], [2048]), (
         "more, shorter tiles"
     )
-    assert moving_cost(full, 512, [2048], [100])[0] > moving_cost(full, 512, [100], [2048])[0]
     assert any("C^T" in note for note in tall.notes) and any(
         "host transposes A" in note for note in wide.notes
     )
