@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from sim.errors import PlexusError
 from sim.toolchain import ROOT, build_root
 
 __all__ = ["Sources", "sources_of"]
@@ -55,7 +56,7 @@ class _Facts:
             data = path.read_bytes()
             fact = {"stamp": stamp, "digest": hashlib.sha256(data).hexdigest()}
             if path.suffix == ".py":
-                fact["imports"], fact["strings"] = _python(data)
+                fact["imports"], fact["strings"] = _python(data, key)
             else:
                 fact["includes"] = _INCLUDE.findall(data.decode(errors="replace"))
             self.known[key] = fact
@@ -74,11 +75,15 @@ class _Facts:
             temporary.unlink(missing_ok=True)  # only a cache: the next call computes again
 
 
-def _python(data: bytes) -> tuple[list[str], list[str]]:
+def _python(data: bytes, name: str) -> tuple[list[str], list[str]]:
     """Modules of ours that a file imports, and the names of source files in its strings."""
+    try:
+        tree = ast.parse(data)
+    except SyntaxError as error:
+        raise PlexusError(f"{name} line {error.lineno} is no valid Python: {error.msg}") from None
     imports: set[str] = set()
     strings: set[str] = set()
-    for node in ast.walk(ast.parse(data)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             imports.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
