@@ -159,7 +159,7 @@ class Control(wiring.Component):
         ]
         with m.If(in_rings):
             m.d.comb += self.client.eq(slot + len(Queue))
-        with m.If(write & ~self.running & (in_queues | in_rings)):
+        with m.If(write & ~self.running & ~self.clear & (in_queues | in_rings)):
             m.d.comb += [
                 self.write_base.eq(address[:8] == QueueRegister.BASE),
                 self.write_count.eq(address[:8] == QueueRegister.COUNT),

@@ -21,10 +21,10 @@ HBM_BYTES_BITS = 12  # bytes that all HBM ports move in a cycle
 class Run(wiring.Component):
     """Keeps base and count of each fetch client (queues, then rings) and gives them out at the start.
 
-    `run` is ignored while a program runs; a program that has faulted runs until reset or `freeze`, after
-    which only a reset starts another. `start` is high
+    `run` is ignored while a program runs; one that has faulted or hangs runs until reset. `start` is high
     for one cycle and clears what the last program left; then `load` gives out one client a cycle.
-    `running` from the cycle after `start` to the cycle of `done`. Counts are 0 after reset.
+    `running`, during which counters count, from the cycle after `start` until `done` or `freeze`; the
+    program itself goes on after `freeze`. Counts are 0 after reset.
     """
 
     FAULTS = {
@@ -94,12 +94,18 @@ class Run(wiring.Component):
         m = Module()
         n = fetch_clients(self.cfg)
         self._regions(m)
-        m.d.sync += self.start.eq(self.run & ~self.running & ~self.start)
+        active = Signal()
+        stopped = Signal()
+        m.d.sync += self.start.eq(self.run & ~active & ~self.start)
+        m.d.comb += self.running.eq(active & ~stopped)
+        with m.If(self.freeze):
+            m.d.sync += stopped.eq(1)
         with m.If(self.start):
             m.d.sync += [
                 self.load.eq(1),
                 self.load_client.eq(0),
-                self.running.eq(1),
+                active.eq(1),
+                stopped.eq(0),
                 self.done.eq(0),
                 self.fault.eq(0),
                 self.tensor_first.eq(0),
@@ -121,12 +127,10 @@ class Run(wiring.Component):
         # A count beyond 32 bits faults in fetch: its queue never finishes.
         faulted = self.faults.any() & ~planted(self.plant, 2)
         ended = self.finished.all() & (self.quiet | planted(self.plant, 1))
-        with m.If(self.running & faulted):
+        with m.If(active & faulted):
             m.d.sync += self.fault.eq(1)
-        with m.Elif(self.running & ~self.load & ended & ~self.fault):
-            m.d.sync += [self.done.eq(1), self.running.eq(0)]
-        with m.If(self.freeze):
-            m.d.sync += self.running.eq(0)
+        with m.Elif(active & ~self.load & ended & ~self.fault):
+            m.d.sync += [self.done.eq(1), active.eq(0)]
 
         seen = Signal()
         with m.If(self.running):

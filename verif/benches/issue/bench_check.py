@@ -6,7 +6,7 @@ import cocotb
 import numpy as np
 
 from rtl.contract.isa import Cause, Opcode, Queue
-from verif.agents.bench import Bench
+from verif.agents.bench import Bench, manifest
 from verif.agents.stall import bursty, never
 from verif.agents.stream import StreamSink, StreamSource
 from verif.benches.issue.words import legal, pack, spoiled
@@ -26,8 +26,6 @@ _WORD_BITS = 1024
 
 
 def _coverage() -> Coverage:
-    from verif.agents.bench import manifest
-
     queue = Queue(manifest().options["queue"])
     engine = {Queue.TENSOR: (16, 17), Queue.VECTOR: (32,)}.get(queue, ())
     causes = [c for c in Cause if c not in _NEVER_HERE and (engine or c not in _OPERANDS_ONLY)]

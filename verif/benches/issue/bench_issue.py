@@ -1,0 +1,331 @@
+"""The whole issue unit: programs over all queues and rings, from registers and HBM to registers."""
+
+from typing import Any
+
+import cocotb
+
+from rtl.contract.isa import Cause, Opcode, Queue
+from rtl.contract.memmap import Control, QueueRegister, RingRegister
+from rtl.contract.timing import STALLS, Engine
+from verif.agents.axi_read import AxiReadMemory
+from verif.agents.bench import Bench
+from verif.agents.host import Host
+from verif.agents.stall import randomly
+from verif.benches.issue.actors import DmaActor, EngineActor
+from verif.benches.issue.programs import Node, Program, random_program
+from verif.checks.coverage import Coverage
+
+COVERAGE = Coverage(
+    "issue",
+    [f"stall_{e.name.lower()}_{s}" for e in (Engine.TENSOR, Engine.VECTOR) for s in STALLS[e]]
+    + [f"retired_{o.name}" for o in Opcode]
+    + ["descriptor_signal", "second_program", "empty_program", "ring_fault", "dma_fault", "trigger_beyond_ring"]
+    + ["stopped", "conflict"],
+)
+_WORD = 128
+_RING_FAULT = int(Cause.NO_ROUTE)
+
+
+class IssueBench(Bench):
+    """HBM, host, engines and DMA around issue."""
+
+    def __init__(self, dut: Any):
+        super().__init__(dut)
+        self.host = Host(self)
+        self.image: dict[int, int] = {}
+        self.memory = AxiReadMemory(self, "axi", self.cfg.hbm.port_bytes, self.read, jitter=10)
+        self.retire = [
+            {p: getattr(dut, f"retire{q}__{p}") for p in ("valid", "queue", "sequence", "cause")} for q in range(5)
+        ]
+        self.records: list[list[tuple[int, int]]] = [[] for _ in Queue]
+        self.cores = int(self.rng.integers(1 << 18))
+        self.conflicts = [0] * len(dut.refused)
+        self.program = Program([], [[] for _ in Queue], [[] for _ in range(self.cfg.dma.rings)], {})
+        self.engines: list[EngineActor] = []
+        self.dma: DmaActor | None = None
+        dut.core_id.value = self.cores
+        for name in ("refused", "tensor_moving", "tensor_sum", "hbm_read_bytes", "hbm_written_bytes"):
+            getattr(dut, name).value = 0
+        self.play(self.program, 1)
+        self.watcher = cocotb.start_soon(self.watch())
+
+    def read(self, address: int, count: int) -> bytes:
+        """Bytes of HBM; a word that is not there is an error."""
+        word = address & -_WORD
+        return self.image[word].to_bytes(_WORD, "little")[address - word :][:count]
+
+    def play(self, program: Program, slow: int) -> None:
+        """New actors for a program; the old ones stop."""
+        for actor in (*self.engines, *([self.dma] if self.dma else [])):
+            actor.task.cancel()
+        self.program = program
+        self.engines = [
+            EngineActor(self, engine, program.queues[engine.value], slow) for engine in (Engine.TENSOR, Engine.VECTOR)
+        ]
+        self.dma = DmaActor(self, program.rings, [program.words(5 + r) for r in range(self.cfg.dma.rings)], slow + 5)
+
+    async def watch(self) -> None:
+        """Retire records; refused ports."""
+        while True:
+            await self.edge
+            for q, port in enumerate(self.retire):
+                if port["valid"].value == 1:
+                    number, cause = int(port["sequence"].value), int(port["cause"].value)
+                    assert port["queue"].value == q and number == len(self.records[q])
+                    self.records[q].append((number, cause))
+                    if not cause:
+                        self.retired(self.program.queues[q][number])
+
+    def retired(self, node: Node) -> None:
+        """What ends must have been allowed to run."""
+        for other in node.after:
+            assert other.ended >= 0, f"instruction {node.number} of queue {node.queue} did not wait"
+        opcode = node.fields["opcode"]
+        if opcode < 16:
+            node.ended = 1
+        assert node.ended >= 0, f"instruction {node.number} of queue {node.queue} retires before its end"
+        COVERAGE.hit(f"retired_{Opcode(opcode).name}")
+
+    def place(self, program: Program) -> dict[int, tuple[int, int]]:
+        """Put the words into HBM somewhere; base and count of each client."""
+        regions = {}
+        self.image.clear()
+        at = 0
+        for client in range(5 + self.cfg.dma.rings):
+            at += _WORD * int(self.rng.integers(1, 50))
+            words = program.words(client)
+            regions[client] = at, len(words)
+            for n, word in enumerate(words):
+                self.image[at + _WORD * n] = word
+            at += _WORD * len(words)
+        return regions
+
+    async def write_regions(self, regions: dict[int, tuple[int, int]]) -> None:
+        """Program the base and count registers."""
+        for client, (base, count) in regions.items():
+            block = Control.QUEUE + client * 0x100 if client < 5 else Control.RING + (client - 5) * 0x100
+            await self.host.write(block + QueueRegister.BASE, base)
+            await self.host.write(block + QueueRegister.COUNT, count)
+            assert await self.host.read_all([block + QueueRegister.BASE, block + QueueRegister.COUNT]) == [base, count]
+
+    async def run(self, program: Program, slow: int = 12) -> dict[int, tuple[int, int]]:
+        """Load and start."""
+        self.records = [[] for _ in Queue]
+        regions = self.place(program)
+        await self.write_regions(regions)
+        self.memory.beats = 0
+        self.play(program, slow)
+        await self.host.write(Control.RUN, 1)
+        return regions
+
+    async def until(self, name: str, cycles: int = 8000) -> None:
+        """Wait for an output."""
+        await self.cycles(3)
+        for _ in range(cycles):
+            if getattr(self.dut, name).value == 1:
+                return
+            await self.edge
+        left = [len(q) - len(r) for q, r in zip(self.program.queues, self.records, strict=True)]
+        raise AssertionError(f"no {name}; instructions left in the queues: {left}")
+
+    async def quiet(self) -> None:
+        """Until no record comes for a while."""
+        last = -1
+        while sum(map(len, self.records)) != last:
+            last = sum(map(len, self.records))
+            await self.cycles(400)
+
+    async def counters(self, *, running: bool = False) -> None:
+        """The counters of every engine sum to CYCLES, and have what the engine said."""
+        if running:
+            await self.host.write(Control.RUN, 0)
+            COVERAGE.hit("stopped")
+        cycles, first, last, read, written = await self.host.read_all(
+            [Control.CYCLES, Control.TENSOR_FIRST, Control.TENSOR_LAST, Control.HBM_READ, Control.HBM_WRITTEN]
+        )
+        assert self.dma is not None
+        for engine in Engine:
+            base = Control.ENGINE + engine * 0x100
+            values = await self.host.read_all([base + 8 * n for n in range(2 + len(STALLS[engine]))])
+            assert sum(values) == cycles, f"{engine.name}: {values} do not sum to {cycles} cycles"
+            actor = [*self.engines, None, None, self.dma][engine]
+            told = actor.counted if actor is not None else {}
+            names = ["busy", "idle", *STALLS[engine]]
+            for n, name in enumerate(names):
+                if name in ("idle", "semaphore", "fetch", "fault") and engine != Engine.DMA:
+                    continue
+                if name == "drain":
+                    assert isinstance(actor, EngineActor)
+                    assert values[n] >= actor.final_drain or running, "final drain was not counted"
+                elif name != "idle" and not running:
+                    assert values[n] == told.get(n, 0), f"{engine.name}: {name} {values[n]}, not {told.get(n, 0)}"
+            if engine in (Engine.TENSOR, Engine.VECTOR):
+                for n, name in enumerate(STALLS[engine]):
+                    COVERAGE.when(values[2 + n], f"stall_{engine.name.lower()}_{name}")
+        if not running:
+            assert read == self.dma.read_bytes + self.memory.beats * self.cfg.hbm.port_bytes
+            assert written == 2 * self.dma.read_bytes
+            assert first <= last < cycles
+
+    async def results(self, regions: dict[int, tuple[int, int]]) -> None:
+        """Registers of queues and rings, and every semaphore, after a run without fault."""
+        for q in Queue:
+            base = Control.QUEUE + q * 0x100
+            offsets = (QueueRegister.ISSUED, QueueRegister.RETIRED, QueueRegister.FAULT, QueueRegister.FAULT_ADDRESS)
+            count = regions[q][1]
+            assert await self.host.read_all([base + o for o in offsets]) == [count, count, 0, 0]
+            assert self.records[q] == [(n, 0) for n in range(count)]
+        for r in range(self.cfg.dma.rings):
+            base = Control.RING + r * 0x100
+            offsets = (RingRegister.RELEASED, RingRegister.COMPLETED, RingRegister.FAULT, RingRegister.FAULT_ADDRESS)
+            count = regions[5 + r][1]
+            assert await self.host.read_all([base + o for o in offsets]) == [count, count, 0, 0]
+        got = await self.host.read_all([Control.SEMAPHORE + 8 * s for s in range(self.cfg.issue.semaphores)])
+        for s, value in enumerate(got):
+            assert value == self.program.semaphores.get(s, 0), f"semaphore {s} is {value}"
+
+
+@cocotb.test(timeout_time=3, timeout_unit="ms")
+async def runs_programs_that_wait_for_each_other(dut: Any) -> None:
+    """Three random programs in a row: all retires, in order, nothing before what it waits for."""
+    bench = IssueBench(dut)
+    bench.memory.stall = randomly(bench.rng, 0.3)
+    await bench.start()
+    for number in range(3):
+        program = random_program(bench.rng, bench.cfg, 120)
+        COVERAGE.when(any(n.descriptor and n.signal for n in program.nodes), "descriptor_signal")
+        bench.memory.latency = int(bench.rng.integers(2, 80))
+        regions = await bench.run(program, slow=int(bench.rng.integers(4, 30)))
+        await bench.until("done")
+        status, running, core = await bench.host.read_all([Control.STATUS, Control.RUN, Control.CORE_ID])
+        assert (status, running, core) == (1, 0, bench.cores)
+        await bench.counters()
+        await bench.results(regions)
+        COVERAGE.when(number, "second_program")
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def an_empty_program_is_done_at_once(dut: Any) -> None:
+    """All counts 0, which is what they are after reset."""
+    bench = IssueBench(dut)
+    await bench.start()
+    await bench.host.write(Control.RUN, 1)
+    await bench.until("done", 60)
+    assert bench.memory.requests == []
+    await bench.counters()
+    COVERAGE.hit("empty_program")
+
+
+@cocotb.test(timeout_time=3, timeout_unit="ms")
+@cocotb.parametrize(queue=list(range(5)))
+async def a_fault_halts_its_queue_alone(dut: Any, queue: int) -> None:
+    """One queue meets an illegal instruction; the others run as far as they can; nothing is reported twice."""
+    bench = IssueBench(dut)
+    await bench.start()
+    program = random_program(bench.rng, bench.cfg, 80)
+    while not program.queues[queue]:
+        program = random_program(bench.rng, bench.cfg, 80)
+    victim = program.queues[queue][int(bench.rng.integers(len(program.queues[queue])))]
+    # The wrong instruction does not wait, so that it is reached whatever the others do.
+    for node in program.queues[queue][: victim.number + 1]:
+        node.after.clear()
+        node.fields |= {"wait0": 0, "wait1": 0}
+    victim.fields |= {"opcode": 77}
+    regions = await bench.run(program)
+    await bench.until("fault")
+    await bench.quiet()
+    base = Control.QUEUE + queue * 0x100
+    offsets = (QueueRegister.ISSUED, QueueRegister.RETIRED, QueueRegister.FAULT)
+    fault = int(Cause.ILLEGAL_OPCODE) | victim.number << 16
+    assert await bench.host.read_all([base + o for o in offsets]) == [victim.number, victim.number, fault]
+    assert bench.records[queue][-1] == (victim.number, Cause.ILLEGAL_OPCODE)
+    assert await bench.host.read(Control.STATUS) == 2 and dut.done.value == 0
+    for q in range(5):
+        if q != queue:
+            assert all(not cause for _, cause in bench.records[q])
+    if queue < 2:
+        value = await bench.host.read(Control.ENGINE + queue * 0x100 + 0x10 + 8 * STALLS[Engine(queue)].index("fault"))
+        assert value > 0, "the cycles of a halted queue are not counted as such"
+    await bench.counters(running=True)
+    assert regions[queue][1] > victim.number
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def a_trigger_beyond_its_ring_releases_nothing(dut: Any) -> None:
+    """Two triggers fit, the third asks for one more than is left."""
+    bench = IssueBench(dut)
+    await bench.start()
+    triggers = [Node(4, n, {"opcode": 1, "imm0": 1, "imm1": count}) for n, count in enumerate((2, 3, 2))]
+    moved = [Node(1, n, {"row_bytes": 64, "count0": 1, "count1": 1, "count2": 1}, True) for n in range(6)]
+    program = Program([], [[], [], [], [], triggers], [[], moved] + [[]] * (bench.cfg.dma.rings - 2), {})
+    await bench.run(program)
+    await bench.until("fault")
+    await bench.quiet()
+    assert bench.records[4] == [(0, 0), (1, 0), (2, Cause.BAD_RING)]
+    base = Control.RING + 0x100
+    assert await bench.host.read_all([base + RingRegister.RELEASED, base + RingRegister.COMPLETED]) == [5, 5]
+    COVERAGE.hit("trigger_beyond_ring")
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def faults_of_rings_are_seen(dut: Any) -> None:
+    """A ring that does not lie in HBM; a descriptor that the DMA refuses; done does not come before the DMA."""
+    bench = IssueBench(dut)
+    await bench.start()
+    dma = bench.dma
+    assert dma is not None
+    await bench.host.write(Control.RING + RingRegister.BASE, 64)
+    await bench.host.write(Control.RING + RingRegister.COUNT, 3)
+    await bench.host.write(Control.RUN, 1)
+    await bench.until("fault", 60)
+    fault, address = await bench.host.read_all(
+        [Control.RING + RingRegister.FAULT, Control.RING + RingRegister.FAULT_ADDRESS]
+    )
+    assert (fault, address) == (Cause.OUT_OF_RANGE, 64)
+    COVERAGE.hit("ring_fault")
+    await bench.reset()
+    await bench.host.write(Control.RUN, 1)
+    await bench.until("done", 60)
+    dma.task.cancel()
+    dut.rings__1__busy.value = 1  # something is still on its way
+    await bench.host.write(Control.RUN, 1)
+    await bench.cycles(100)
+    assert dut.done.value == 0 and dut.fault.value == 0, "done although the DMA is busy"
+    dut.rings__1__cause.value = _RING_FAULT
+    dut.rings__1__sequence.value = 700
+    dut.rings__1__address.value = 0xABCDEF0123456789
+    await bench.until("fault", 10)
+    base = Control.RING + 0x100
+    values = await bench.host.read_all([base + RingRegister.FAULT, base + RingRegister.FAULT_ADDRESS, Control.STATUS])
+    assert values == [_RING_FAULT | 700 << 16, 0xABCDEF0123456789, 2]
+    COVERAGE.hit("dma_fault")
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def registers_keep_their_place(dut: Any) -> None:
+    """Nothing is where nothing should be; conflicts count while running only; writes to others do nothing."""
+    bench = IssueBench(dut)
+    await bench.start()
+    nowhere = [0x40, 0x48, 0x4, 0x1030, 0x1500, 0x2030, 0x2000 + 0x100 * bench.cfg.dma.rings, 0x3000, 0x5800, 0x6004]
+    nowhere += [0x4500, 0x4058, 0x7000, 0x8000, 0xFFF8, 0x6000 + 8 * bench.cfg.issue.semaphores]
+    for address in nowhere:
+        await bench.host.write(address, (1 << 64) - 1)
+    assert await bench.host.read_all(nowhere) == [0] * len(nowhere)
+    for address in (Control.STATUS, Control.CYCLES, Control.HBM_READ, 0x1010, 0x1020, 0x2010, 0x4000, 0x5000, 0x6000):
+        await bench.host.write(address, 5)
+        assert await bench.host.read(address) == 0
+    dut.refused.value = 1
+    dut.rings__0__busy.value = 1
+    bench.dma.task.cancel() if bench.dma else None
+    await bench.cycles(5)
+    await bench.host.write(Control.RUN, 1)
+    await bench.host.write(Control.QUEUE + QueueRegister.COUNT, 9)  # not while it runs
+    await bench.cycles(10)
+    dut.refused.value = 1 << (len(bench.conflicts) - 1)
+    await bench.cycles(7)
+    dut.refused.value = 0
+    last = Control.CONFLICT + 8 * (len(bench.conflicts) - 1)
+    values = await bench.host.read_all([Control.CONFLICT, last, Control.QUEUE + QueueRegister.COUNT])
+    assert 8 <= values[0] <= 12 and values[1] == 7 and values[2] == 0, f"conflicts and count: {values}"
+    COVERAGE.hit("conflict")
+    COVERAGE.require_all()
