@@ -56,13 +56,13 @@ def start(shelf: Path, depth: int, **more: str) -> subprocess.Popen:
 
 
 def finish(process: subprocess.Popen) -> tuple[int, str, str]:
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=300)
     return process.returncode, out, err
 
 
 def until_compiling(shelf: Path, process: subprocess.Popen) -> None:
     """Wait for the moment when make is at work."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while not list(shelf.glob("fifo/.*/obj/Vtop.mk")):
         assert process.poll() is None, "the build ended before it could be interrupted"
         assert time.monotonic() < deadline, "the build never reached the compiler"
