@@ -80,11 +80,13 @@ def moving_cost(
 ) -> tuple[int, int, int]:
     """(cycles of the busier engine, of both, tiles) if operands of these widths are stationary and moving."""
     tensor = vector = tiles = 0
+    # Two instructions a tile come from HBM, queue_depth of them in a latency.
+    fetched = 2 * cfg.latency_cycles // cfg.issue.queue_depth
     for s_width, v_width in product(stationary, moving):
         for s in even_spans(0, s_width, cfg.tensor.cols):
             for v in even_spans(0, v_width, moving_width(cfg)):
                 # A load hides behind a stream of its own length.
-                tensor += max(v.size, s.size, MATMUL_MIN_CYCLES)
+                tensor += max(v.size, s.size, fetched, MATMUL_MIN_CYCLES)
                 vector += v.size
                 tiles += 1
     tensor *= -(-depth // cfg.tensor.rows)
