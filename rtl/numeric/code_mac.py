@@ -46,7 +46,7 @@ class _CodeMac(wiring.Component):
             ]
         m.d.comb += [
             mac.acc.eq(self.acc),
-            mac.use.eq(1),
+            mac.enable.eq(1),
             self.out.eq(mac.out),
         ]
         return m

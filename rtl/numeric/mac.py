@@ -13,7 +13,7 @@ __all__ = ["Mac"]
 
 
 class Mac(wiring.Component):
-    """out = RN32(a * b + acc) with one rounding; with `use` = 0, out = acc unchanged.
+    """out = RN32(a * b + acc) with one rounding; with `enable` = 0, out = acc unchanged.
 
     a, b: operands of up to 12 significant bits; acc, out: FP32 codes.
     Timing: one result a cycle; inputs of cycle t give `out` in cycle t + LATENCY. First cycle: the
@@ -33,7 +33,7 @@ class Mac(wiring.Component):
     a: In(OPERAND)
     b: In(OPERAND)
     acc: In(32)
-    use: In(1)
+    enable: In(1)
     out: Out(32)
 
     def __init__(self, plant: ValueLike = 0):
@@ -76,7 +76,7 @@ class Mac(wiring.Component):
         m.d.sync += [
             multiplied.eq(product),
             waiting.eq(self.acc),
-            used.eq(self.use | planted(self.plant, 6)),
+            used.eq(self.enable | planted(self.plant, 6)),
         ]
         m.d.comb += [
             align.addend.eq(multiplied),

@@ -56,7 +56,7 @@ class PE(wiring.Component):
             mac.a.eq(self.west.operand),
             mac.b.eq(Mux(planted(self.plant, 1), working, chosen)),
             mac.acc.eq(self.north),
-            mac.use.eq(self.west.use),
+            mac.enable.eq(self.west.use),
             self.south.eq(mac.out),
             self.east.eq(moving),
             self.east_weight.operand.eq(leaving),

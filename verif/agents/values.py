@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from rtl.contract.formats import FORMATS, Format
 
-__all__ = ["FLAVOURS", "random_codes", "special_codes"]
+__all__ = ["FLAVOURS", "companions", "random_codes", "special_codes"]
 
 FLAVOURS = ("bits", "normal", "special", "subnormal", "narrow")
 """bits: uniform codes. normal: values about 1. special: zeros, infinities, NaN, largest, smallest.
@@ -48,3 +48,20 @@ def random_codes(rng: np.random.Generator, shape: tuple[int, ...], name: str, fl
     else:
         raise ValueError(f"values come in the flavours {', '.join(FLAVOURS)}, not {flavour}")
     return (bits & sign) | (field.astype(np.uint32) << np.uint32(fmt.mantissa)) | few
+
+
+def companions(rng: np.random.Generator, codes: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """FP32 codes that make adding to `codes` (FP32) hard: nearly opposite, or up to 30 binades away, or special."""
+    count = len(codes)
+    opposite = (codes ^ np.uint32(1 << 31)) + rng.integers(-3, 4, count).astype(np.uint32)
+    field = (codes >> np.uint32(23)) & np.uint32(0xFF)
+    moved = (field + rng.integers(-30, 31, count).astype(np.uint32)) & np.uint32(0xFF)
+    random = random_codes(rng, (count,), "fp32", "bits")
+    few = np.where(rng.random(count) < 0.5, random, random & np.uint32(0xFFFC0000))
+    apart = (few & np.uint32(0x807FFFFF)) | moved << np.uint32(23)
+    kind = rng.integers(0, 4, count)
+    return np.select(
+        [kind == 0, kind == 1, kind == 2],
+        [opposite, apart, random_codes(rng, (count,), "fp32", "special")],
+        random,
+    ).astype(np.uint32)
