@@ -36,8 +36,8 @@ class Bench:
         self.options = m.options
         self.plant = m.plant
         self.rng = np.random.default_rng(cocotb.RANDOM_SEED)
-        self.clk = getattr(dut, "clk", None)
-        self.edge = RisingEdge(self.clk) if self.clk is not None else None
+        self.clk: Any = getattr(dut, "clk", None)
+        self.edge: Any = RisingEdge(self.clk) if self.clk is not None else None
 
     async def start(self, *, reset_cycles: int = 2) -> None:
         """Choose the planted fault, start the clock, reset. Set idle inputs before. Leaves right after
