@@ -29,9 +29,10 @@ class ReadHold(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         kept = Signal.like(self.data, reset_less=True)
-        with m.If(self.data_valid | planted(self.plant, 61)):
+        with m.If(self.data_valid):
             m.d.sync += kept.eq(self.data)
-        m.d.comb += self.held.eq(Mux(self.data_valid, self.data, kept) if self.bypass else kept)
+        at_once = (self.data_valid if self.bypass else 0) | planted(self.plant, 61)
+        m.d.comb += self.held.eq(Mux(at_once, self.data, kept))
         return m
 
 

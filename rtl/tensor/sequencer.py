@@ -29,7 +29,7 @@ class Sequencer(wiring.Component):
 
     FAULTS = {
         51: "a load retires before the matmul in front of it",
-        52: "a stream without a load of its own swaps as well",
+        52: "a second load in a row takes the swap back",
     }
 
     def __init__(self, cfg: Config, plant: ValueLike = 0):
@@ -85,12 +85,11 @@ class Sequencer(wiring.Component):
                 target.payload.sequence.eq(self.command.payload.sequence),
                 target.payload.awaits.eq(awaited),
             ]
-        swap = Signal()
-        m.d.comb += [swap.eq(loaded | planted(self.plant, 52)), self.stream.payload.swap.eq(swap)]
+        m.d.comb += self.stream.payload.swap.eq(loaded)
         with m.If(accept & is_matmul):
-            m.d.sync += [loaded.eq(0), swaps_accepted.eq(swaps_accepted + swap)]
+            m.d.sync += [loaded.eq(0), swaps_accepted.eq(swaps_accepted + loaded)]
         with m.If(accept & ~is_matmul):
-            m.d.sync += [loaded.eq(1), loads_accepted.eq(loads_accepted + 1)]
+            m.d.sync += [loaded.eq(~(loaded & planted(self.plant, 52))), loads_accepted.eq(loads_accepted + 1)]
         m.d.sync += [self.loads.eq(self.loads + self.load_sent), self.swaps.eq(self.swaps + self.swapped)]
 
         # retirement: what has finished and was not reported

@@ -125,7 +125,7 @@ class EngineBench:
         ]
         self.commands.send(words)
         elements = sum(s.src.elements for s in program)
-        limit = 2000 + 40 * elements + 20 * len(program)
+        limit = 2000 + (4 if self.style == "never" else 20) * elements + 20 * len(program)
         edge = RisingEdge(self.bench.clk)
         while len(self.dones) < len(program):
             await edge

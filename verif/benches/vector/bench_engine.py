@@ -115,7 +115,7 @@ class EngineBench:
         self.commands.send(
             command_word(Opcode.TENSOR_COPY, n, src0=c.src, dst=c.dst) for n, c in enumerate(program)
         )
-        limit = 2000 + 60 * sum(c.src.elements + 10 for c in program)
+        limit = 2000 + (10 if self.style == "never" else 60) * sum(c.src.elements + 10 for c in program)
         edge = RisingEdge(self.bench.clk)
         while len(self.dones) < len(program):
             await edge

@@ -1,0 +1,125 @@
+"""Pattern walker and last-element finder against the sum that defines an access pattern."""
+
+import random
+
+import pytest
+from amaranth.hdl import Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In
+from amaranth.sim import Simulator
+
+from rtl.base.pattern import LastElement, PatternWalker
+from rtl.contract.config import named
+from rtl.contract.isa import PATTERN, AccessPattern
+from verif.golden.memory import offsets
+
+CFG = named("small")
+
+
+class Backwards(wiring.Component):
+    """A walk in reverse: finds the last element, then walks from there."""
+
+    def __init__(self) -> None:
+        self.walker = PatternWalker(CFG, reverse=True)
+        super().__init__({"pattern": In(PATTERN.width), "run": In(1)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.walker = self.walker
+        m.submodules.last = last = LastElement(CFG)
+        payload = self.walker.command.payload
+        m.d.comb += [
+            last.pattern.eq(self.pattern),
+            last.run.eq(self.run),
+            payload.eq(self.pattern),
+            payload.offset.eq(last.address),
+            self.walker.command.valid.eq(last.found),
+        ]
+        return m
+
+
+def patterns(seed: int, count: int = 40) -> list[AccessPattern]:
+    rng = random.Random(seed)
+    found = []
+    for _ in range(count):
+        most = (9, 9, 3, 3)
+        dims = tuple((rng.randint(-20, 20), rng.randint(1, most[k])) for k in range(rng.randint(1, 4)))
+        dtype = rng.choice([0, 1, 2])
+        found.append(
+            AccessPattern(
+                space=1, dtype=dtype, partition_start=0, partition_count=1, offset=rng.randint(7000, 8000) * 4, dims=dims
+            )
+        )
+    return found
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("eager", [True, False])
+def test_walks_every_element_without_a_gap(seed: int, eager: bool) -> None:
+    dut = PatternWalker(CFG)
+    rng = random.Random(seed)
+    todo = patterns(seed)
+    wanted = [offsets(p).tolist() for p in todo]
+    got: list[list[int]] = []
+    gaps = 0
+
+    async def commands(ctx) -> None:
+        for p in todo:
+            ctx.set(dut.command.payload.as_value(), PATTERN.pack(p.fields()))
+            ctx.set(dut.command.valid, 1)
+            await ctx.tick().until(dut.command.ready)
+        ctx.set(dut.command.valid, 0)
+
+    async def elements(ctx) -> None:
+        nonlocal gaps
+        current: list[int] = []
+        promised = None
+        while len(got) < len(todo):
+            step = eager or rng.random() < 0.6
+            ctx.set(dut.step, step)
+            seen = await ctx.tick().sample(dut.valid, dut.address, dut.last, dut.next_address)
+            valid, address, last, following = seen[2:]
+            gaps += not valid
+            if valid and step:
+                assert promised in (None, address)
+                current.append(address)
+                promised = None if last else following
+                if last:
+                    got.append(current)
+                    current = []
+
+    sim = Simulator(dut)
+    sim.add_clock(1e-6)
+    sim.add_testbench(commands)
+    sim.add_testbench(elements)
+    sim.run()
+    assert got == wanted
+    assert gaps == 1  # before the first element
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_walks_backwards(seed: int) -> None:
+    dut = Backwards()
+
+    async def walk(ctx) -> None:
+        ctx.set(dut.walker.step, 1)
+        for p in patterns(seed, 25):
+            ctx.set(dut.pattern, PATTERN.pack(p.fields()))
+            ctx.set(dut.run, 1)
+            cycles = 0
+            while not ctx.get(dut.walker.command.valid):
+                await ctx.tick()
+                cycles += 1
+            assert cycles <= 2 + sum((count - 1).bit_length() for _, count in p.dims)
+            await ctx.tick()
+            ctx.set(dut.run, 0)
+            got = []
+            while ctx.get(dut.walker.valid):
+                got.append(ctx.get(dut.walker.address))
+                await ctx.tick()
+            assert got == offsets(p).tolist()[::-1]
+
+    sim = Simulator(dut)
+    sim.add_clock(1e-6)
+    sim.add_testbench(walk)
+    sim.run()
