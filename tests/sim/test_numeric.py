@@ -1,0 +1,61 @@
+"""Launchers of the benches of the number hardware. Conversions are in test_convert.py."""
+
+import pytest
+
+from rtl.numeric.add import Fp32Add
+from rtl.numeric.code_mac import Bf16Mac, Fp16Mac
+from rtl.numeric.mac import Mac
+from rtl.numeric.unpack import Unpack
+from verif.launch import SEEDS, faults_of, must_notice, must_pass
+
+pytestmark = pytest.mark.sim
+
+ADD = "verif.benches.numeric.bench_fp32_add"
+CODE_MAC = "verif.benches.numeric.bench_code_mac"
+MAC = "verif.benches.numeric.bench_mac"
+UNPACK = "verif.benches.numeric.bench_unpack"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_fp32_add(seed: int) -> None:
+    must_pass("fp32_add", ADD, seed)
+
+
+@pytest.mark.parametrize("fault", faults_of(Fp32Add))
+def test_fp32_add_fault_is_noticed(fault: int) -> None:
+    must_notice("fp32_add", ADD, fault)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_mac(seed: int) -> None:
+    must_pass("mac", MAC, seed)
+
+
+@pytest.mark.parametrize("fault", faults_of(Mac))
+def test_mac_fault_is_noticed(fault: int) -> None:
+    must_notice("mac", MAC, fault)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("top", ["bf16_mac", "fp16_mac"])
+def test_code_mac(top: str, seed: int) -> None:
+    must_pass(top, CODE_MAC, seed)
+
+
+@pytest.mark.parametrize("fault", faults_of(Bf16Mac))
+def test_bf16_mac_fault_is_noticed(fault: int) -> None:
+    must_notice("bf16_mac", CODE_MAC, fault)
+
+
+@pytest.mark.parametrize("fault", faults_of(Fp16Mac))
+def test_fp16_mac_fault_is_noticed(fault: int) -> None:
+    must_notice("fp16_mac", CODE_MAC, fault)
+
+
+def test_unpack_of_every_code() -> None:
+    must_pass("unpack", UNPACK, 1)
+
+
+@pytest.mark.parametrize("fault", faults_of(Unpack))
+def test_unpack_fault_is_noticed(fault: int) -> None:
+    must_notice("unpack", UNPACK, fault)

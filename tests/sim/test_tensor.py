@@ -1,0 +1,82 @@
+"""Launchers of the benches of the systolic array, bottom-up, and of the proof that its two forms are one."""
+
+import pytest
+
+from rtl.contract.config import Config, load, named
+from rtl.tensor.native import NativeArray
+from rtl.tensor.pe import PE
+from rtl.tensor.structural import StructuralArray
+from rtl.tensor.tile import Tile
+from sim.runner import run_bench
+from verif.launch import SEEDS, faults_of, must_notice, must_pass
+
+pytestmark = pytest.mark.sim
+
+PE_BENCH = "verif.benches.tensor.bench_pe"
+TILE_BENCH = "verif.benches.tensor.bench_tile"
+ARRAY_BENCH = "verif.benches.tensor.bench_array"
+LOCKSTEP = "verif.benches.tensor.bench_lockstep"
+
+SIZES = {
+    "16x16": load("small", ["tensor.rows=16", "tensor.cols=16"]),
+    "32x32": named("small"),
+    "16x8": load("small", ["tensor.rows=16", "tensor.cols=8"]),
+}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_pe(seed: int) -> None:
+    must_pass("pe", PE_BENCH, seed)
+
+
+@pytest.mark.parametrize("fault", faults_of(PE))
+def test_pe_fault_is_noticed(fault: int) -> None:
+    must_notice("pe", PE_BENCH, fault)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_tile(seed: int) -> None:
+    must_pass("tile", TILE_BENCH, seed)
+
+
+@pytest.mark.parametrize("fault", faults_of(Tile))
+def test_tile_fault_is_noticed(fault: int) -> None:
+    must_notice("tile", TILE_BENCH, fault)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_array(seed: int) -> None:
+    must_pass("array", ARRAY_BENCH, seed)
+
+
+@pytest.mark.parametrize("fault", faults_of(StructuralArray))
+def test_array_fault_is_noticed(fault: int) -> None:
+    must_notice("array", ARRAY_BENCH, fault)
+
+
+@pytest.mark.parametrize("path", ["avx512", "avx2", "portable"])
+def test_native_array_at_full_size(path: str) -> None:
+    """Every instruction set of the C++ model, at the size where its widest loops run."""
+    run_bench(
+        "array",
+        ARRAY_BENCH,
+        named("full"),
+        options={"form": "native"},
+        environment={"PLEXUS_NATIVE_PATH": path},
+    ).require()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_forms_in_lockstep(seed: int) -> None:
+    must_pass("array_lockstep", LOCKSTEP, seed)
+
+
+@pytest.mark.parametrize("size", list(SIZES))
+def test_forms_in_lockstep_at_other_sizes(size: str) -> None:
+    cfg: Config = SIZES[size]
+    must_pass("array_lockstep", LOCKSTEP, 1, cfg, planted=False)
+
+
+@pytest.mark.parametrize("fault", faults_of(NativeArray))
+def test_lockstep_notices_fault_of_native_form(fault: int) -> None:
+    must_notice("array_lockstep", LOCKSTEP, fault)
