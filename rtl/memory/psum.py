@@ -9,7 +9,7 @@ from rtl.base.memory_port import PsumAccumulateSignature, PsumReadSignature
 from rtl.base.plant import planted
 from rtl.base.ram import Ram
 from rtl.contract.config import Config
-from rtl.memory.psum_adder import PsumAdder
+from rtl.memory.psum_adder import MINUS_ZERO, PsumAdder
 
 __all__ = ["Psum"]
 
@@ -74,7 +74,6 @@ class Psum(wiring.Component):
             adder.data.eq(writer.data),
         ]
 
-        read_data = Signal(32 * cfg.partitions)
         taken = Signal(banks)
         m.d.comb += taken.eq(Mux(adding & ~planted(self.plant, 3), 1 << writer_bank, 0))
         for n, port in enumerate(readers):
@@ -97,10 +96,11 @@ class Psum(wiring.Component):
                 late = Signal.like(of, name=f"late_{self.read_ports[n]}")
                 m.d.sync += late.eq(of)
                 m.d.comb += shown.eq(late)
-            with m.Switch(shown):
-                for b, ram in enumerate(rams):
-                    with m.Case(b):
-                        m.d.comb += port.data.eq(ram.read_data)
+            with m.If(port.data_valid):  # wide: nothing moves without need
+                with m.Switch(shown):
+                    for b, ram in enumerate(rams):
+                        with m.Case(b):
+                            m.d.comb += port.data.eq(ram.read_data)
 
         for b, ram in enumerate(rams):
             add_here = adding & (writer_bank == b)
@@ -121,9 +121,11 @@ class Psum(wiring.Component):
                 ram.write_mask.eq(adder.write_partitions),
                 ram.write_data.eq(adder.write_data),
             ]
-        with m.Switch(adder.old_bank):
-            for b, ram in enumerate(rams):
-                with m.Case(b):
-                    m.d.comb += read_data.eq(ram.read_data)
-        m.d.comb += adder.old.eq(read_data)
+        old = Signal(32 * cfg.partitions, init=sum(MINUS_ZERO << 32 * p for p in range(cfg.partitions)))
+        with m.If(adder.adds):
+            with m.Switch(adder.old_bank):
+                for b, ram in enumerate(rams):
+                    with m.Case(b):
+                        m.d.comb += old.eq(ram.read_data)
+        m.d.comb += adder.old.eq(old)
         return m

@@ -1,6 +1,6 @@
 """The adding path in front of PSUM: one FP32 adder a partition."""
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal, ValueLike
+from amaranth.hdl import C, Module, Mux, Signal, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
@@ -12,14 +12,16 @@ from rtl.contract.config import Config
 from rtl.contract.timing import PSUM_ADD_CYCLES
 from rtl.numeric.add import Fp32Add
 
-__all__ = ["PsumAdder"]
+__all__ = ["MINUS_ZERO", "PsumAdder"]
 
-_MINUS_ZERO = 0x8000_0000  # x + -0 = x for every x, so an overwrite is an add too
+MINUS_ZERO = 0x8000_0000
+"""x + -0 is x for every x, -0 included."""
 
 
 class PsumAdder(wiring.Component):
-    """A row comes with `valid`; `old` is due one cycle later, read from `old_bank`; the row to write comes
-    out after PSUM_ADD_CYCLES with `write_valid`. An overwrite adds -0, so it takes the same time."""
+    """A row comes with `valid`; `old` is due one cycle later, if `adds` then the old row of `old_bank`, else
+    -0 in every partition: an overwrite is an add too and takes the same time. The row to write comes out
+    after PSUM_ADD_CYCLES with `write_valid`; a NaN in it is the canonical one."""
 
     def __init__(self, cfg: Config, plant: ValueLike = 0):
         self.cfg = cfg
@@ -33,6 +35,7 @@ class PsumAdder(wiring.Component):
                 "accumulate": In(1),
                 "partitions": In(cfg.partitions),
                 "data": In(wide),
+                "adds": Out(1),
                 "old": In(wide),
                 "old_bank": Out(range(cfg.psum.banks)),
                 "write_valid": Out(1),
@@ -47,6 +50,7 @@ class PsumAdder(wiring.Component):
         cfg = self.cfg
         row_bits = ceil_log2(cfg.psum.bank_bytes // 4)
         assert PSUM_ADD_CYCLES == 1 + Fp32Add.LATENCY
+        add = Signal()
         valid, element, partitions = self.valid, self.element, self.partitions
         for stage in range(PSUM_ADD_CYCLES):
             next_valid = Signal(name=f"valid{stage}")
@@ -56,7 +60,7 @@ class PsumAdder(wiring.Component):
             with m.If(valid):
                 m.d.sync += [next_element.eq(element), next_partitions.eq(partitions)]
             if stage == 0:
-                m.d.comb += self.old_bank.eq(next_element[row_bits:])
+                m.d.comb += [self.adds.eq(next_valid & add), self.old_bank.eq(next_element[row_bits:])]
             valid, element, partitions = next_valid, next_element, next_partitions
         m.d.comb += [
             self.write_valid.eq(valid),
@@ -65,13 +69,10 @@ class PsumAdder(wiring.Component):
         ]
 
         new = Signal(32 * cfg.partitions, reset_less=True)
-        add = Signal()
-        old = Signal(32 * cfg.partitions)
         with m.If(self.valid):
             m.d.sync += [new.eq(self.data), add.eq(self.accumulate & ~planted(self.plant, 1))]
-        m.d.comb += old.eq(Mux(add, self.old, Cat(C(_MINUS_ZERO, 32) for _ in range(cfg.partitions))))
         for p in range(cfg.partitions):
             m.submodules[f"lane{p}"] = lane = Placed("psum_add_lane", Fp32Add)
             at = slice(32 * p, 32 * p + 32)
-            m.d.comb += [lane.a.eq(old[at]), lane.b.eq(new[at]), self.write_data[at].eq(lane.out)]
+            m.d.comb += [lane.a.eq(self.old[at]), lane.b.eq(new[at]), self.write_data[at].eq(lane.out)]
         return m

@@ -1,0 +1,296 @@
+"""PSUM against a model that commits each row at its cycle, cycle by cycle.
+
+Sums are checked against NumPy's FP32 addition, which rounds once, to nearest even.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import cocotb
+import numpy as np
+from numpy.typing import NDArray
+
+from rtl.contract.formats import CANONICAL_NAN_FP32
+from rtl.contract.timing import PSUM_ADD_CYCLES
+from verif.agents.bench import Bench
+from verif.checks.coverage import Coverage
+from verif.golden.memory import Memory
+
+PORTS = ("vector", "scalar")
+
+COVERAGE = Coverage(
+    "psum",
+    [
+        "row added",
+        "row overwritten",
+        "row with partitions masked",
+        "a row every cycle",
+        "read granted beside an overwrite of its bank",
+        "read granted beside a sum being written to its bank",
+        "vector refused by the writer",
+        "scalar refused by the writer",
+        "scalar refused by vector",
+        "both read different banks",
+        "read in the cycle of the write gives the old row",
+        "read one cycle later gives the new row",
+        "element added again as soon as allowed",
+        "sum is NaN",
+        "sum is subnormal",
+        "sum overflows",
+        "-0 overwrites",
+    ],
+)
+
+
+@dataclass
+class Row:
+    """A row that the writer sends."""
+
+    element: int
+    accumulate: bool
+    partitions: int
+    data: NDArray[np.uint32]  # (P,)
+
+
+_contents: dict[tuple[int, int], NDArray[np.uint32]] = {}
+
+
+def contents(partitions: int, elements: int) -> NDArray[np.uint32]:
+    """The model of the memory, (elements, P); one for all tests, because a reset leaves the contents."""
+    key = (partitions, elements)
+    if key not in _contents:
+        memory = Memory(partitions, 4 * elements)
+        _contents[key] = np.ascontiguousarray(memory.bytes.view(np.uint32).T)
+    return _contents[key]
+
+
+def added(old: NDArray[np.uint32], new: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """FP32 sums with the canonical NaN."""
+    with np.errstate(all="ignore"):
+        total = old.view(np.float32) + new.view(np.float32)
+    return np.where(np.isnan(total), np.uint32(CANONICAL_NAN_FP32), total.view(np.uint32)).astype(np.uint32)
+
+
+def canonical(new: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """What an overwritten row holds."""
+    return np.where(np.isnan(new.view(np.float32)), np.uint32(CANONICAL_NAN_FP32), new).astype(np.uint32)
+
+
+class PsumBench(Bench):
+    """Drives the writer and both readers at random and checks every output in every cycle."""
+
+    def __init__(self, dut) -> None:
+        super().__init__(dut)
+        cfg = self.cfg
+        self.lanes = cfg.partitions
+        self.rows = cfg.psum.bank_bytes // 4
+        self.elements = self.rows * cfg.psum.banks
+        self.memory = contents(self.lanes, self.elements)
+        self.write = {n: getattr(dut, f"accumulate__{n}") for n in ("valid", "element", "accumulate", "partitions", "data")}
+        self.reads = [
+            {n: getattr(dut, f"read_{port}__{n}") for n in ("valid", "ready", "element", "data", "data_valid")}
+            for port in PORTS
+        ]
+        self.asked: list[int | None] = [None] * len(PORTS)
+        self.answers: list[NDArray[np.uint32] | None] = [None] * len(PORTS)
+        self.row: Row | None = None
+        self.flying: deque[tuple[Row, NDArray[np.uint32]] | None] = deque([None] * PSUM_ADD_CYCLES)
+        self.committed: deque[int | None] = deque([None], maxlen=1)  # element written in the last cycle
+        self.counts = [0] * len(PORTS)
+        self.streak = 0
+        self.write["valid"].value = 0
+        for port in self.reads:
+            port["valid"].value = 0
+
+    def bank(self, element: int) -> int:
+        """Bank of an element."""
+        return element // self.rows
+
+    async def step(self, row: Row | None, choose: Callable[[int], int | None]) -> None:
+        """One clock edge: check what was there before it, then put `row` and new reads on the ports."""
+        await self.edge
+        self.check()
+        self.row = row
+        self.write["valid"].value = row is not None
+        if row is not None:
+            self.write["element"].value = row.element
+            self.write["accumulate"].value = row.accumulate
+            self.write["partitions"].value = row.partitions
+            self.write["data"].value = int.from_bytes(row.data.tobytes(), "little")
+        for n, port in enumerate(self.reads):
+            if self.asked[n] is None:
+                self.asked[n] = choose(n)
+                port["valid"].value = self.asked[n] is not None
+                if self.asked[n] is not None:
+                    port["element"].value = self.asked[n]
+
+    def check(self) -> None:
+        """The cycle that has just ended."""
+        for n, (port, answer) in enumerate(zip(self.reads, self.answers, strict=True)):
+            assert bool(port["data_valid"].value) == (answer is not None), f"{PORTS[n]}: data_valid"
+            if answer is not None:
+                got = np.frombuffer(int(port["data"].value).to_bytes(4 * self.lanes, "little"), np.uint32)
+                assert (got == answer).all(), f"{PORTS[n]} reads {got}, not {answer}"
+            self.answers[n] = None
+
+        row = self.row
+        writer = self.bank(row.element) if row is not None and row.accumulate else None
+        last = self.flying[-1]
+        leaving = last[0].element if last is not None else None
+        taken = set() if writer is None else {writer}
+        refused = 0
+        served = []
+        for n, element in enumerate(self.asked):
+            if element is None:
+                continue
+            bank = self.bank(element)
+            ok = bank not in taken
+            port = self.reads[n]
+            assert bool(port["ready"].value) == ok, f"{PORTS[n]}: ready is {port['ready'].value}"
+            if not ok:
+                refused |= 1 << n
+                self.counts[n] += 1
+                COVERAGE.hit(f"{PORTS[n]} refused by the writer" if bank == writer else "scalar refused by vector")
+                continue
+            taken.add(bank)
+            served.append(bank)
+            self.answers[n] = self.memory[element].copy()
+            COVERAGE.when(
+                row is not None and not row.accumulate and self.bank(row.element) == bank,
+                "read granted beside an overwrite of its bank",
+            )
+            COVERAGE.when(
+                leaving is not None and self.bank(leaving) == bank, "read granted beside a sum being written to its bank"
+            )
+            COVERAGE.when(element == leaving, "read in the cycle of the write gives the old row")
+            COVERAGE.when(element == self.committed[0], "read one cycle later gives the new row")
+            self.asked[n] = None
+        COVERAGE.when(len(served) == 2, "both read different banks")
+        seen = int(self.dut.refused.value)
+        assert seen == refused, f"refused is {seen:b}, not {refused:b}"
+
+        done = self.flying.pop()
+        self.flying.appendleft((row, self.result(row)) if row is not None else None)
+        self.committed.append(None)
+        if done is not None:
+            self.commit(*done)
+
+    def result(self, row: Row) -> NDArray[np.uint32]:
+        """What the row will write: its old row is the one of this cycle."""
+        old = self.memory[row.element]
+        COVERAGE.hit("row added" if row.accumulate else "row overwritten")
+        self.streak = self.streak + 1
+        COVERAGE.when(self.streak > 32, "a row every cycle")
+        COVERAGE.when(row.partitions != (1 << self.lanes) - 1, "row with partitions masked")
+        COVERAGE.when(row.accumulate and self.committed[0] == row.element, "element added again as soon as allowed")
+        if not row.accumulate:
+            COVERAGE.when((row.data == 0x8000_0000).any(), "-0 overwrites")
+            return canonical(row.data)
+        total = added(old, row.data)
+        size = total & 0x7FFF_FFFF
+        finite = (old & 0x7F80_0000 != 0x7F80_0000) & (row.data & 0x7F80_0000 != 0x7F80_0000)
+        COVERAGE.when((total == CANONICAL_NAN_FP32).any(), "sum is NaN")
+        COVERAGE.when(((size > 0) & (size < 0x0080_0000)).any(), "sum is subnormal")
+        COVERAGE.when(((size == 0x7F80_0000) & finite).any(), "sum overflows")
+        return total
+
+    def commit(self, row: Row, total: NDArray[np.uint32]) -> None:
+        """The row reaches the memory."""
+        mask = np.array([row.partitions >> p & 1 for p in range(self.lanes)], dtype=bool)
+        self.memory[row.element, mask] = total[mask]
+        self.committed.append(row.element)
+
+    def random_data(self) -> NDArray[np.uint32]:
+        """Codes of all kinds, more special ones than chance would give."""
+        rng = self.rng
+        codes = rng.integers(0, 1 << 32, self.lanes, dtype=np.uint32)
+        near = rng.integers(0x3F00_0000, 0x4100_0000, self.lanes, dtype=np.uint32) | codes & 0x8000_0000
+        corners = rng.choice(
+            np.array(
+                [0, 0x8000_0000, 1, 0x8000_0001, 0x007F_FFFF, 0x0080_0000, 0x7F7F_FFFF, 0x7F80_0000, 0xFF80_0000,
+                 0x7FC0_0000, 0x7F80_0001, 0xFFFF_FFFF, 0x7F00_0000, 0xFF7F_FFFF],
+                dtype=np.uint32,
+            ),
+            self.lanes,
+        )
+        kind = rng.integers(4, size=self.lanes)
+        tiny = codes & 0x80FF_FFFF
+        return np.choose(kind, [codes, near, corners, tiny]).astype(np.uint32)
+
+    def random_row(self, elements: NDArray[np.integer], accumulate: float) -> Row | None:
+        """A row of one of `elements` that is not on its way, if there is one."""
+        busy = {item[0].element for item in self.flying if item is not None}
+        if self.row is not None:
+            busy.add(self.row.element)
+        free = [int(e) for e in elements if e not in busy]
+        if not free:
+            return None
+        every = (1 << self.lanes) - 1
+        return Row(
+            element=int(self.rng.choice(free)),
+            accumulate=bool(self.rng.random() < accumulate),
+            partitions=every if self.rng.random() < 0.7 else int(self.rng.integers(every, endpoint=True)),
+            data=self.random_data(),
+        )
+
+    async def run(self, cycles: int, write: float, read: float, accumulate: float, elements: NDArray[np.integer]) -> None:
+        """Random traffic on `elements`; the probabilities are per cycle and free port."""
+        rng = self.rng
+
+        def choose(n: int) -> int | None:
+            return int(rng.choice(elements)) if rng.random() < read else None
+
+        for _ in range(cycles):
+            row = self.random_row(elements, accumulate) if rng.random() < write else None
+            if row is None:
+                self.streak = 0
+            await self.step(row, choose)
+        for _ in range(PSUM_ADD_CYCLES + 40):
+            self.streak = 0
+            await self.step(None, lambda n: None)
+
+    def few(self, count: int) -> NDArray[np.integer]:
+        """Some elements of two banks."""
+        banks = self.rng.choice(self.cfg.psum.banks, 2, replace=False)
+        return self.rng.choice(np.concatenate([b * self.rows + np.arange(self.rows) for b in banks]), count, replace=False)
+
+
+async def started(dut) -> PsumBench:
+    bench = PsumBench(dut)
+    await bench.start()
+    return bench
+
+
+@cocotb.test(timeout_time=100, timeout_unit="us")
+async def overwrites_and_reads_back_every_element(dut) -> None:
+    bench = await started(dut)
+    every = (1 << bench.lanes) - 1
+    for element in bench.rng.permutation(bench.elements):
+        await bench.step(Row(int(element), False, every, bench.random_data()), lambda n: None)
+    for _ in range(PSUM_ADD_CYCLES + 1):
+        await bench.step(None, lambda n: None)
+    order = iter(bench.rng.permutation(bench.elements).tolist())
+    for _ in range(bench.elements + 4):
+        await bench.step(None, lambda n: next(order, None) if n == 0 else None)
+
+
+@cocotb.test(timeout_time=100, timeout_unit="us")
+async def adds_and_serves_readers_under_random_traffic(dut) -> None:
+    bench = await started(dut)
+    for write, read, accumulate in ((0.3, 0.3, 0.7), (1.0, 0.2, 0.5), (0.5, 1.0, 0.8), (1.0, 1.0, 0.9)):
+        for count in (6, 16):
+            await bench.run(200, write, read, accumulate, bench.few(count))
+    assert all(bench.counts), "no reader was ever refused"
+
+
+@cocotb.test(timeout_time=100, timeout_unit="us")
+async def sums_a_row_again_and_again(dut) -> None:
+    bench = await started(dut)
+    elements = bench.few(PSUM_ADD_CYCLES + 1)
+    every = (1 << bench.lanes) - 1
+    for i in range(400):
+        element = int(elements[i % len(elements)])
+        await bench.step(Row(element, i >= len(elements), every, bench.random_data()), lambda n: None)
+    await bench.run(10, 0.0, 1.0, 0.0, elements)
+    COVERAGE.require_all()
