@@ -36,7 +36,6 @@ class Aligner(wiring.Component):
                 "other": In(128),
                 "room": Out(1),
                 "unit": Out(stream.Signature(unit_layout(cfg))),
-                "busy": Out(1),
             }
         )
 
@@ -89,6 +88,5 @@ class Aligner(wiring.Component):
             older.eq(selector & ~planted(self.plant, 2).replicate(128)),
             units.i.payload.data.eq((before & older) | (turned & ~older)),
             self.room.eq(units.level + units.i.valid < _DEPTH),
-            self.busy.eq(self.step_valid | units.o.valid),
         ]
         return m

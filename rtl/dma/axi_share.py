@@ -1,10 +1,11 @@
 """Instruction fetch and DMA share the read channels of HBM port 0."""
 
-from amaranth.hdl import Mux, Module, Signal
+from amaranth.hdl import Module, Mux, Signal, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.axi import FETCH_ID, AxiReadSignature, AxiSignature
+from rtl.base.plant import planted
 
 __all__ = ["AxiShare"]
 
@@ -17,8 +18,11 @@ class AxiShare(wiring.Component):
     Timing: AR leaves through a register, everything else passes through.
     """
 
-    def __init__(self, port_bytes: int):
+    FAULTS = {1: "fetch replaces a request that waits", 2: "beats of fetch reach the DMA too"}
+
+    def __init__(self, port_bytes: int, plant: ValueLike = 0):
         self.port_bytes = port_bytes
+        self.plant = plant
         super().__init__(
             {
                 "fetch": In(AxiReadSignature(port_bytes)),
@@ -35,19 +39,20 @@ class AxiShare(wiring.Component):
         free = Signal()
         to_fetch = Signal()
         m.d.comb += [
-            free.eq(~axi.arvalid | axi.arready),
+            free.eq(~axi.arvalid | axi.arready | (fetch.arvalid & planted(self.plant, 1))),
             fetch.arready.eq(free),
             dma.arready.eq(free & ~fetch.arvalid),
         ]
         with m.If(free):
             m.d.sync += axi.arvalid.eq(fetch.arvalid | dma.arvalid)
             for name in _ADDRESS:
-                m.d.sync += getattr(axi, name).eq(Mux(fetch.arvalid, getattr(fetch, name), getattr(dma, name)))
+                chosen = Mux(fetch.arvalid, getattr(fetch, name), getattr(dma, name))
+                m.d.sync += getattr(axi, name).eq(chosen)
 
         m.d.comb += [
             to_fetch.eq(axi.rid >= FETCH_ID),
             fetch.rvalid.eq(axi.rvalid & to_fetch),
-            dma.rvalid.eq(axi.rvalid & ~to_fetch),
+            dma.rvalid.eq(axi.rvalid & (~to_fetch | planted(self.plant, 2))),
             axi.rready.eq(Mux(to_fetch, fetch.rready, dma.rready)),
         ]
         for side in (fetch, dma):

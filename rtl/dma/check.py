@@ -28,7 +28,10 @@ class Check(wiring.Component):
     Timing: about 8 cycles and one for every further four bits of the counts.
     """
 
-    FAULTS = {1: "the last row may leave its memory by its own length", 2: "the signal's address is not checked"}
+    FAULTS = {
+        1: "the last row may leave its memory by its own length",
+        2: "the signal's address is not checked",
+    }
 
     def __init__(self, cfg: Config, plant: ValueLike = 0):
         self.cfg = cfg
@@ -58,8 +61,14 @@ class Check(wiring.Component):
             | (word.reserved0 != 0)
             | (word.reserved1 != 0)
             | (word.signal_update > max(Update))
-            | Cat(View(ADDRESS_LAYOUT, a).zero for a in (word.source, word.destination, word.signal_address)).any()
+            | self._reserved(word.source)
+            | self._reserved(word.destination)
+            | self._reserved(word.signal_address)
         )
+
+    @staticmethod
+    def _reserved(address: Value) -> Value:
+        return View(ADDRESS_LAYOUT, address).zero.any()
 
     def _foreign(self, address: Value) -> Value:
         return address[CoreId.LSB : CoreId.LSB + CoreId.BITS] != self.core_id

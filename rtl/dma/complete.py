@@ -136,7 +136,7 @@ class Complete(wiring.Component):
                 self.tail[r].eq(heads[r] + used[r]),
             ]
             with m.If(pick.grant[r] & ~ending):
-                m.d.sync += at.eq(Cat(heads[r], r) if rings > 1 else heads[r])
+                m.d.sync += at.eq(r * SLOTS + heads[r])
             with m.If(closes & owner[r]):
                 m.d.sync += heads[r].eq(heads[r] + 1)
             m.d.sync += used[r].eq(used[r] + self.opened[r] - (closes & owner[r]))

@@ -27,8 +27,8 @@ __all__ = ["Dma"]
 
 
 class Dma(wiring.Component):
-    """See docs/dma.md. Members towards issue: `release`, `ring{r}`, `signal`, `status{r}`; `start` clears what
-    was released, counted and halted (only while not `active`). `axi{i}`: HBM. `mover{e}`: SBUF.
+    """See docs/dma.md. Members towards issue: `release`, `ring{r}`, `signal`, `status{r}`; `start` clears
+    what was released, counted and halted (only while not `active`). `axi{i}`: HBM. `mover{e}`: SBUF.
     `status`: what the DMA does in this cycle (timing.STALLS). `hbm_read_bytes`, `hbm_written_bytes`: useful
     bytes of the row that left the row generator in this cycle.
     `packet_out`, `packet_in`: the fabric; nothing leaves and nothing is taken yet.

@@ -19,8 +19,8 @@ class Extent(wiring.Component):
     A step is split into partitions (multiples of 2^18) and bytes of the same sign. `up_*` and `down_*` sum
     the products of positive and negative steps: partitions in `*_high`, bytes in `*_low`; `over`: a sum
     left its width, so it leaves every memory.
-    Timing: `clear` zeroes the sums. `start` takes `count` and `step`; `busy` until they are added: a cycle
-    for every four bits of count - 1, none for count 1.
+    Timing: `clear` zeroes the sums and ends what is under way. `start` takes `count` and `step`; `busy`
+    until they are added: a cycle for every four bits of count - 1, none for count 1.
     """
 
     def __init__(self):
@@ -62,6 +62,8 @@ class Extent(wiring.Component):
                 lost.eq(0),
                 down.eq(negative),
             ]
+        with m.Elif(self.clear):
+            m.d.sync += left.eq(0)  # of a descriptor that was refused for its form
         with m.Elif(self.busy):
             m.d.sync += [
                 left.eq(left >> 4),

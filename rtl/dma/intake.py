@@ -1,6 +1,6 @@
 """Intake: which ring's next descriptor is checked and moved now."""
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -80,6 +80,6 @@ class Intake(wiring.Component):
             with m.If(chosen[r]):
                 m.d.comb += [
                     self.candidate.payload.word.eq(ring.payload),
-                    self.candidate.payload.slot.eq(Cat(self.tail[r], r) if rings > 1 else self.tail[r]),
+                    self.candidate.payload.slot.eq(r * SLOTS + self.tail[r]),
                 ]
         return m

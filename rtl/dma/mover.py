@@ -34,7 +34,7 @@ class Mover(wiring.Component):
     `read`, `beat_*`: bursts from HBM and their beats, never refused; `write`, `w_*`, `b_*`: bursts to HBM.
     `done`: rows whose last write has committed: SBUF took it, or HBM answered.
     For the counters: `moves` a step was made, `sbuf_refused`, `reading` beats are awaited, `writing` beats
-    wait to be sent, `committing` answers are awaited, `busy`.
+    wait to be sent, `committing` answers are awaited.
     Timing: 16 bytes every cycle over any sequence of rows whose data are there.
     """
 
@@ -79,7 +79,6 @@ class Mover(wiring.Component):
                 "reading": Out(1),
                 "writing": Out(1),
                 "committing": Out(1),
-                "busy": Out(1),
             }
         )
 
@@ -148,7 +147,9 @@ class Mover(wiring.Component):
             self.sbuf.write_bytes.eq(unit.payload.bytes),
             writer.unit.valid.eq(unit.valid & ~unit.payload.to_sbuf),
             writer.unit.payload.eq(unit.payload),
-            unit.ready.eq(Mux(unit.payload.to_sbuf, self.sbuf.write_ready & stored.i.ready, writer.unit.ready)),
+            unit.ready.eq(
+                Mux(unit.payload.to_sbuf, self.sbuf.write_ready & stored.i.ready, writer.unit.ready)
+            ),
             stored.i.valid.eq(writes & self.sbuf.write_ready & unit.payload.last),
             stored.i.payload.slot.eq(unit.payload.slot),
             stored.i.payload.read_error.eq(unit.payload.read_error),
@@ -174,6 +175,5 @@ class Mover(wiring.Component):
             self.reading.eq(reader.outstanding),
             self.writing.eq(writer.buffered),
             self.committing.eq(writer.unanswered),
-            self.busy.eq(ahead.o.valid | (ahead.level != 0) | (planned_rows.level != 0) | sequencer.busy | aligner.busy),
         ]
         return m

@@ -19,9 +19,9 @@ class Reader(wiring.Component):
     A burst ends where the row ends or at a multiple of burst_bytes, so that none crosses 4 KiB; it is asked
     for when the buffer has room for all its beats. Rows in SBUF pass at once, so that reads of later rows
     are not held up by them.
-    `beat_*`: beats as they return, one a cycle, never refused. The buffer gives them in order: `take` fetches
-    the next one (`level` counts those that are there) and `data` has it in the next cycle, until the next `take`;
-    `error` says with it whether HBM answered with an error.
+    `beat_*`: beats as they return, one a cycle, never refused. The buffer gives them in order: `take`
+    fetches the next one (`level` counts those that are there) and `data` has it in the next cycle, until the
+    next `take`; `error` says with it whether HBM answered with an error.
     Timing: a row takes a cycle and one for each burst.
     """
 
@@ -69,7 +69,7 @@ class Reader(wiring.Component):
             room.eq(cfg.dma.burst_bytes - Mux(planted(self.plant, 1), 0, address[:window])),
             last.eq(left <= room),
             size.eq(Mux(last, left, room)),
-            beats.eq(((address[:within] + size + (cfg.hbm.port_bytes - 1)) >> within)),
+            beats.eq((address[:within] + size + (cfg.hbm.port_bytes - 1)) >> within),
             self.burst.valid.eq((left != 0) & (free >= beats)),
             self.burst.payload.beat.eq(address >> within),
             self.burst.payload.length.eq(beats - 1),

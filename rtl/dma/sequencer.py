@@ -44,7 +44,6 @@ class Sequencer(wiring.Component):
                 "step_valid": Out(1),
                 "step": Out(step_layout(cfg)),
                 "moves": Out(1),
-                "busy": Out(1),
             }
         )
 
@@ -100,7 +99,6 @@ class Sequencer(wiring.Component):
             load.eq(self.row.valid & self.row.ready),
             self.row.ready.eq(~busy | (go & step.last)),
             self.moves.eq(go),
-            self.busy.eq(busy),
         ]
         if per_beat:
             m.d.comb += step.unit.eq(source[4 : 4 + per_beat])

@@ -31,6 +31,11 @@ def descriptor(**fields: int) -> dict[str, int]:
     return {**legal, **fields}
 
 
+def signalled(space: Space, offset: int, core_id: int = 0) -> dict[str, int]:
+    """Fields that ask for a signal there."""
+    return {"signal_update": Update.SET, "signal_address": address(space, offset, core_id=core_id)}
+
+
 def test_word_is_pinned() -> None:
     word = DESCRIPTOR.pack(descriptor(signal_update=1, signal_value=-1, signal_address=3 << 40 | 8))
     assert word & (1 << 128) - 1 == 0x0000010000080020_0000000000000040
@@ -93,10 +98,10 @@ def test_step_of_zero_broadcasts_and_rows_go_back() -> None:
         ({"destination_step1": 8192 - 79}, Cause.OUT_OF_RANGE, "destination"),
         ({"destination_step1": -33}, Cause.OUT_OF_RANGE, "destination"),
         ({"count0": 0xFFFFFFFF, "source_step0": (1 << 47) - 1}, Cause.OUT_OF_RANGE, "source"),
-        ({"signal_update": 1, "signal_address": address(Space.SEMAPHORES, 4096)}, Cause.BAD_SEMAPHORE, "signal_address"),
-        ({"signal_update": 1, "signal_address": address(Space.SEMAPHORES, 6)}, Cause.BAD_SEMAPHORE, "signal_address"),
-        ({"signal_update": 1, "signal_address": address(Space.HBM, 4)}, Cause.BAD_SEMAPHORE, "signal_address"),
-        ({"signal_update": 2, "signal_address": address(Space.SEMAPHORES, 4, core_id=2)}, Cause.NO_ROUTE, "signal_address"),
+        (signalled(Space.SEMAPHORES, 4096), Cause.BAD_SEMAPHORE, "signal_address"),
+        (signalled(Space.SEMAPHORES, 6), Cause.BAD_SEMAPHORE, "signal_address"),
+        (signalled(Space.HBM, 4), Cause.BAD_SEMAPHORE, "signal_address"),
+        (signalled(Space.SEMAPHORES, 4, core_id=2), Cause.NO_ROUTE, "signal_address"),
     ],
 )
 def test_refusals(changes: dict[str, int], cause: Cause, at: str | None) -> None:

@@ -5,6 +5,7 @@ coroutine for all ports, payloads are read on a handshake only.
 """
 
 from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,14 +31,16 @@ class _Port:
     answers: deque[tuple[int, int, int]] = field(default_factory=deque)  # due, id, code
     showing: bool = False
     answering: bool = False
-    accepts: bool = True
+    accepts: bool = True  # W
+    open: bool = True  # AR and AW
 
 
 class HbmAgent:
-    """`memory` behind ports `<prefix>0` and so on of the design, as the native driver models it.
+    """`memory` behind the managers `prefixes` of the design, as the native driver models it.
 
-    AR to first beat and last W to B take `latency` cycles; each cycle grants `bandwidth` bytes over all ports
-    and directions. Addresses in `bad` answer with SLVERR. `moved` counts beats of both directions.
+    AR to first beat and last W to B take `latency` cycles; each cycle grants `bandwidth` bytes over all
+    ports and directions. Addresses in `bad` answer with SLVERR. `stall` holds AR and AW back. `moved` counts
+    beats of both directions.
     """
 
     def __init__(
@@ -45,12 +48,12 @@ class HbmAgent:
         bench: Bench,
         memory: NDArray[np.uint8],
         *,
-        prefix: str = "axi",
-        ports: int = 1,
+        prefixes: Sequence[str] = ("axi0",),
         port_bytes: int,
         latency: int = 10,
         bandwidth: int = 1 << 30,
         bad: range = range(0),
+        stall: Iterator[bool] | None = None,
     ):
         names = "araddr arid arlen arvalid arready rvalid rready rid rdata rresp rlast "
         names += "awaddr awid awlen awvalid awready wvalid wready wdata wstrb wlast bvalid bready bid bresp"
@@ -62,8 +65,9 @@ class HbmAgent:
         self.moved = {"read": 0, "written": 0}
         self.clk = bench.clk
         self.ports = [
-            _Port({n: getattr(bench.dut, f"{prefix}{i}__{n}") for n in names.split()}) for i in range(ports)
+            _Port({n: getattr(bench.dut, f"{prefix}__{n}") for n in names.split()}) for prefix in prefixes
         ]
+        self.stall = stall
         for port in self.ports:
             for name in ("arready", "awready", "wready"):
                 port.signals[name].value = 1
@@ -109,12 +113,15 @@ class HbmAgent:
 
     def _accept(self, port: _Port, now: int) -> None:
         s = port.signals
-        if s["arvalid"].value == 1:
-            port.reads.append([now + self.latency, int(s["araddr"].value), int(s["arlen"].value) + 1, int(s["arid"].value)])
-        if s["awvalid"].value == 1:
-            port.writes.append([int(s["awaddr"].value), int(s["awlen"].value) + 1, int(s["awid"].value), OKAY])
+        if port.open and s["arvalid"].value == 1:
+            address, beats, who = (int(s[n].value) for n in ("araddr", "arlen", "arid"))
+            port.reads.append([now + self.latency, address, beats + 1, who])
+        if port.open and s["awvalid"].value == 1:
+            address, beats, who = (int(s[n].value) for n in ("awaddr", "awlen", "awid"))
+            port.writes.append([address, beats + 1, who, OKAY])
         if port.accepts and s["wvalid"].value == 1:
-            port.buffer.append((s["wdata"].value.to_bytes(byteorder="little"), int(s["wstrb"].value), int(s["wlast"].value)))
+            data = s["wdata"].value.to_bytes(byteorder="little")
+            port.buffer.append((data, int(s["wstrb"].value), int(s["wlast"].value)))
         if port.showing and s["rready"].value == 1:
             port.showing = False
         if port.answering and s["bready"].value == 1:
@@ -169,6 +176,10 @@ class HbmAgent:
                 port.answering = True
             else:
                 s["bvalid"].value = 0
+        if self.stall is not None:
+            port.open = not next(self.stall)
+            s["arready"].value = int(port.open)
+            s["awready"].value = int(port.open)
         accepts = len(port.buffer) < 4
         if accepts != port.accepts:
             port.accepts = accepts

@@ -93,5 +93,5 @@ class MoverPorts:
         if mask == 0xFFFF:
             row[at : at + 16] = data
         else:
-            chosen = np.unpackbits(np.array([mask & 255, mask >> 8], np.uint8), bitorder="little").astype(bool)
+            chosen = [b for b in range(16) if mask >> b & 1]
             row[at : at + 16][chosen] = data[chosen]

@@ -40,6 +40,9 @@ COVERAGE = Coverage(
     ],
 )
 
+Expected = tuple[dict[str, int], int, np.ndarray, np.ndarray]
+"""A descriptor, its window, and what HBM and SBUF hold there afterwards."""
+
 
 class DmaBench(Bench):
     """DMA, its rings, HBM and SBUF; what each descriptor must leave."""
@@ -57,9 +60,8 @@ class DmaBench(Bench):
         self.hbm[:] = self.rng.integers(0, 256, HBM_BYTES, np.uint8)
         for channel in self._channels():
             channel.set_pause_generator(self._pause())
-        self.pending: list[list[tuple[dict[str, int], int, np.ndarray, np.ndarray]]] = [[] for _ in self.host.rings]
+        self.pending: list[list[Expected]] = [[] for _ in self.host.rings]
         self.host.on_completed = self._completed
-        self.signals: list[tuple[int, int, int]] = []
 
     def _channels(self) -> tuple[Any, ...]:
         w, r = self.ram.write_if, self.ram.read_if
@@ -87,7 +89,7 @@ class DmaBench(Bench):
         self._cover(d)
 
     def _completed(self, ring: int) -> None:
-        """The oldest of the ring has committed: its window must hold the result now, and its signal be sent."""
+        """The oldest of the ring ends: its window must hold the result now, and its signal be sent."""
         d, number, hbm, sbuf = self.pending[ring].pop(0)
         place = window(self.cfg, number)
         _same(self.hbm[place.hbm.start : place.hbm.stop], hbm, f"HBM after {d}")
@@ -116,7 +118,8 @@ class DmaBench(Bench):
         size = d["row_bytes"]
         if from_hbm:
             COVERAGE.when(size > self.cfg.dma.burst_bytes, "row longer than a burst")
-            COVERAGE.when(any(a // 4096 != (a + size - 1) // 4096 for a in row_addresses(d, "source")), "row crosses 4 KiB")
+            crossing = [a for a in row_addresses(d, "source") if a // 4096 != (a + size - 1) // 4096]
+            COVERAGE.when(crossing, "row crosses 4 KiB")
         elif not to_hbm:
             group = self.ports.group * PARTITION_STRIDE_BYTES
             for a, b in zip(row_addresses(d, "source"), row_addresses(d, "destination"), strict=True):
@@ -138,8 +141,8 @@ class DmaBench(Bench):
         left = [len(p) for p in self.pending]
         assert not any(left), f"descriptors never completed: {left}"
         for number in range(len(batch), WINDOWS):
-            place = window(self.cfg, number)
-            _same(self.hbm[place.hbm.start : place.hbm.stop], before_hbm[place.hbm.start : place.hbm.stop], "HBM elsewhere")
+            place = window(self.cfg, number).hbm
+            _same(self.hbm[place.start : place.stop], before_hbm[place.start : place.stop], "HBM elsewhere")
         _same(self.hbm[: 1 << 19], before_hbm[: 1 << 19], "HBM that is only read")
         half = self.cfg.sbuf.partition_bytes // 2
         _same(self.sbuf[:, :half], before_sbuf[:, :half], "SBUF that is only read")
@@ -149,7 +152,8 @@ def _same(got: np.ndarray, want: np.ndarray, what: str) -> None:
     if not np.array_equal(got, want):
         at = np.argwhere(got != want)
         first = tuple(int(i) for i in at[0])
-        raise AssertionError(f"{what}: {len(at)} bytes differ, first {first}: {got[first]} instead of {want[first]}")
+        one = f"first {first}: {got[first]} instead of {want[first]}"
+        raise AssertionError(f"{what}: {len(at)} bytes differ, {one}")
 
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")
@@ -188,6 +192,7 @@ def _bad(rng: np.random.Generator, bench: DmaBench) -> dict[str, int]:
     """A descriptor with one thing wrong."""
     cfg = bench.cfg
     d = random_descriptor(rng, cfg, str(rng.choice(KINDS)), 1)
+    elsewhere = int(rng.integers(1, 1 << 18))
     capacity = cfg.hbm.capacity_mib << 20
     to_sbuf = d["destination"] >> 40 == Space.SBUF
     choices: list[dict[str, int]] = [
@@ -197,8 +202,8 @@ def _bad(rng: np.random.Generator, bench: DmaBench) -> dict[str, int]:
         {f"reserved{rng.integers(2)}": 1 << int(rng.integers(28))},
         {"signal_update": int(rng.integers(3, 16))},
         {"source": d["source"] | 1 << 63},
-        {"source": d["source"] | int(rng.integers(1, 1 << 18)) << 44},
-        {"destination": d["destination"] | int(rng.integers(1, 1 << 18)) << 44},
+        {"source": d["source"] | elsewhere << 44},
+        {"destination": d["destination"] | elsewhere << 44},
         {"source": address(Space(int(rng.integers(2, 6))), 64)},
         {"destination": address(Space(int(rng.integers(2, 6))), 64)},
         {"source": address(Space.HBM, capacity - int(rng.integers(0, d["row_bytes"])))},
@@ -209,7 +214,7 @@ def _bad(rng: np.random.Generator, bench: DmaBench) -> dict[str, int]:
         {"signal_update": 1, "signal_address": address(Space.SEMAPHORES, 4 * cfg.issue.semaphores)},
         {"signal_update": 2, "signal_address": address(Space.SEMAPHORES, 4 * int(rng.integers(64)) + 2)},
         {"signal_update": 1, "signal_address": address(Space.SBUF, 4)},
-        {"signal_update": 1, "signal_address": address(Space.SEMAPHORES, 4, core_id=int(rng.integers(1, 1 << 18)))},
+        {"signal_update": 1, "signal_address": address(Space.SEMAPHORES, 4, core_id=elsewhere)},
     ]
     if to_sbuf:
         choices.append({"count0": 2, "destination_step0": cfg.partitions * PARTITION_STRIDE_BYTES})
@@ -231,7 +236,8 @@ async def refuses_what_the_golden_model_refuses(dut: Any) -> None:
         cause, at = check(bad, bench.cfg)
         seen.add(cause)
         good = int(bench.rng.integers(0, 3))
-        before = [random_descriptor(bench.rng, bench.cfg, str(bench.rng.choice(KINDS)), n) for n in range(good)]
+        kinds = [str(bench.rng.choice(KINDS)) for _ in range(good)]
+        before = [random_descriptor(bench.rng, bench.cfg, kind, n) for n, kind in enumerate(kinds)]
         after = random_descriptor(bench.rng, bench.cfg, "hbm to hbm", 4)
         beside = random_descriptor(bench.rng, bench.cfg, "hbm to sbuf", 5)
         for number, d in enumerate(before):
@@ -241,9 +247,10 @@ async def refuses_what_the_golden_model_refuses(dut: Any) -> None:
         bench.host.submit(ring, [*before, bad, after])
         bench.host.submit(other, [beside])
         await bench.host.idle()
+        assert bench.host.fault(other)[0] == Cause.NONE, f"{bench.host.fault(other)} beside {bad}"
+        record = bench.host.fault(ring)
+        assert record == (cause, good, at), f"{record} for {Cause(cause).name} {bad}"
         assert not any(bench.pending), "what came before the fault, or in another ring, must complete"
-        assert bench.host.fault(ring) == (cause, good, at), f"{bench.host.fault(ring)} for {Cause(cause).name} {bad}"
-        assert bench.host.fault(other)[0] == Cause.NONE
         assert not bench.host.signals
         for d in (*before, beside):
             copy(d, hbm, sbuf)
@@ -252,8 +259,7 @@ async def refuses_what_the_golden_model_refuses(dut: Any) -> None:
         await bench.host.restart()
         assert bench.host.fault(ring)[0] == Cause.NONE
     if bench.plant == 0:
-        want = {Cause.BAD_DESCRIPTOR, Cause.NO_ROUTE, Cause.BAD_SPACE, Cause.OUT_OF_RANGE, Cause.BAD_SEMAPHORE}
-        assert want <= seen, f"never seen: {want - seen}"
+        assert len(seen) == 5, f"all five causes of a refusal must be seen, not only {seen}"
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
@@ -265,8 +271,6 @@ async def takes_only_what_was_released(dut: Any) -> None:
     for number, d in enumerate(some):
         bench.expect(0, number, d)
     ring = bench.host.rings[0]
-    bench.host.submit(0, some[:0])
-    bench.host.releases.queue.clear()
     ring.send(DESCRIPTOR.pack(d) for d in some[:3])
     await bench.cycles(100)
     assert bench.host.completed[0] == 0

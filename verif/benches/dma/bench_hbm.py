@@ -37,7 +37,7 @@ class HbmBench(Bench):
         self.agent = HbmAgent(
             self,
             self.hbm,
-            ports=cfg.hbm.ports,
+            prefixes=[f"axi{i}" for i in range(cfg.hbm.ports)],
             port_bytes=cfg.hbm.port_bytes,
             latency=cfg.latency_cycles,
             bandwidth=cfg.hbm.bytes_per_cycle,

@@ -39,7 +39,7 @@ def window(cfg: Config, number: int) -> Window:
 def _spread(
     rng: np.random.Generator, counts: list[int], size: int, area: int, partitions: int | None
 ) -> tuple[int, list[int]] | None:
-    """(start, steps) of rows that do not overlap in `area` bytes of each partition; None if they do not fit."""
+    """(start, steps) of rows that do not overlap in `area` bytes of each partition; None if too large."""
     steps = [0] * len(counts)
     span = size
     across = 1
@@ -100,7 +100,8 @@ def random_descriptor(
     from_hbm, to_hbm = kind.startswith("hbm"), kind.endswith("hbm")
     limit = min(longest, len(place.hbm if to_hbm else place.sbuf))
     while True:
-        size = int(rng.choice([rng.integers(1, 20), rng.integers(1, limit + 1), 16 * rng.integers(1, limit // 16 + 1)]))
+        sizes = (rng.integers(1, 20), rng.integers(1, limit + 1), 16 * rng.integers(1, limit // 16 + 1))
+        size = int(rng.choice(sizes))
         dims = int(rng.integers(1, 4))
         counts = [int(rng.integers(1, 6)) for _ in range(dims)]
         if np.prod(counts) > 30:
@@ -142,14 +143,19 @@ def directed(cfg: Config) -> Iterator[tuple[str, dict[str, int]]]:
                 for size in (1, 2, 15, 16, 17, 31, 33, 64):
                     place = window(cfg, number % WINDOWS)
                     base = place.hbm.start if to_hbm else place.sbuf.start
-                    yield kind, {
-                        "source": address(Space.HBM if from_hbm else Space.SBUF, 4080 * from_hbm + 16 + s),
-                        "destination": address(Space.HBM if to_hbm else Space.SBUF, base + d),
-                        "row_bytes": size,
-                        "count0": 3,
-                        "source_step0": 80,
-                        "destination_step0": 96,
-                        "count1": 1,
-                        "count2": 1,
-                    }
+                    yield (
+                        kind,
+                        {
+                            "source": address(
+                                Space.HBM if from_hbm else Space.SBUF, 4080 * from_hbm + 16 + s
+                            ),
+                            "destination": address(Space.HBM if to_hbm else Space.SBUF, base + d),
+                            "row_bytes": size,
+                            "count0": 3,
+                            "source_step0": 80,
+                            "destination_step0": 96,
+                            "count1": 1,
+                            "count2": 1,
+                        },
+                    )
                     number += 1
