@@ -63,7 +63,7 @@ class FetchBench(Bench):
         status = FETCH_STATUS.from_bits(int(self.status[client].value))
         return status.cause, status.sequence, status.address
 
-    async def settle(self, cycles: int = 20_000) -> None:
+    async def settle(self, cycles: int = 5000) -> None:
         """Until every client has all its words or its fault, then a little longer."""
         for _ in range(cycles):
             await self.edge

@@ -259,7 +259,7 @@ class QueueBench(Bench):
         address = 0x1234580 if fault is None else self.program[fault].address
         assert (status.cause, status.sequence, status.address) == (cause, retired, address)
         assert status.halted and not status.finished and self.records[-1] == (retired, cause)
-            if cause in _CAUSES:
+        if cause in _CAUSES:
             COVERAGE.hit(cause.name)
 
 

@@ -1,0 +1,82 @@
+"""Launchers of the benches of rtl/issue."""
+
+import pytest
+
+from rtl.issue.check import Check
+from rtl.issue.fetch import Fetch
+from rtl.issue.issue import Issue
+from rtl.issue.queue import IssueQueue
+from rtl.issue.semaphores import Semaphores
+from verif.launch import SEEDS, faults_of, must_notice, must_pass
+
+pytestmark = pytest.mark.sim
+
+CHECK = "verif.benches.issue.bench_check"
+FETCH = "verif.benches.issue.bench_fetch"
+SEMAPHORES = "verif.benches.issue.bench_semaphores"
+QUEUE = "verif.benches.issue.bench_queue"
+ISSUE = "verif.benches.issue.bench_issue"
+
+TENSOR = {"queue": 0}
+VECTOR = {"queue": 1}
+SYNC = {"queue": 4}
+PORTS = {"readers": 3, "writers": 4}
+
+NOTICED_BY = {
+    41: "faults_of_rings_are_seen",
+    42: "faults_of_rings_are_seen",
+    51: "an_empty_program_is_done_at_once",
+}
+"""Faults that make every test of the bench time out: one test is enough to notice."""
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("options", [TENSOR, VECTOR], ids=["tensor", "vector"])
+def test_check(options: dict[str, int], seed: int) -> None:
+    must_pass("check", CHECK, seed, options=options)
+
+
+@pytest.mark.parametrize("fault", faults_of(Check))
+def test_check_fault_is_noticed(fault: int) -> None:
+    must_notice("check", CHECK, fault, options=TENSOR)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_fetch(seed: int) -> None:
+    must_pass("fetch", FETCH, seed)
+
+
+@pytest.mark.parametrize("fault", faults_of(Fetch))
+def test_fetch_fault_is_noticed(fault: int) -> None:
+    must_notice("fetch", FETCH, fault)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_semaphores(seed: int) -> None:
+    must_pass("semaphores", SEMAPHORES, seed, options=PORTS)
+
+
+@pytest.mark.parametrize("fault", faults_of(Semaphores))
+def test_semaphores_fault_is_noticed(fault: int) -> None:
+    must_notice("semaphores", SEMAPHORES, fault, options=PORTS)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("options", [TENSOR, SYNC], ids=["tensor", "sync"])
+def test_queue(options: dict[str, int], seed: int) -> None:
+    must_pass("issue_queue", QUEUE, seed, options=options)
+
+
+@pytest.mark.parametrize("fault", faults_of(IssueQueue))
+def test_queue_fault_is_noticed(fault: int) -> None:
+    must_notice("issue_queue", QUEUE, fault, options=TENSOR)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_issue(seed: int) -> None:
+    must_pass("issue", ISSUE, seed)
+
+
+@pytest.mark.parametrize("fault", faults_of(Issue))
+def test_issue_fault_is_noticed(fault: int) -> None:
+    must_notice("issue", ISSUE, fault, testcase=NOTICED_BY.get(fault))
