@@ -14,6 +14,7 @@ what an item elsewhere touched before waits for that count. docs/kernels.md tell
 """
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -22,7 +23,7 @@ import numpy as np
 
 from firmware.hazards import Access, Hazards, Known
 from firmware.numbers import bits_dtype, element_bytes
-from firmware.program import Descriptor, HbmTensor, Instruction, Place, Program, SemaphoreWait
+from firmware.program import Completion, Descriptor, HbmTensor, Instruction, Place, Program, SemaphoreWait
 from firmware.views import HbmView, KernelError, Tile, TileView
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
@@ -135,9 +136,13 @@ class Kernel:
         ring: int | None = None,
         queue: Queue | None = None,
         class_: int = 0,
-    ) -> None:
+        after: Sequence[Completion] = (),
+    ) -> Completion:
         """Copy `src` to `dst`: same shape and dtype. Stores to HBM go by default over ring 1 and queue
-        gpsimd, all else over ring 0 and queue sync, so that neither waits behind the other."""
+        gpsimd, all else over ring 0 and queue sync, so that neither waits behind the other.
+
+        `after`: what earlier copies returned, to be complete before this one starts. Returns its own.
+        """
         store = isinstance(dst, HbmView)
         if ring is None:
             ring = min(STORE_RING if store else LOAD_RING, self.cfg.dma.rings - 1)
@@ -163,7 +168,10 @@ class Kernel:
         producer = len(Queue) + ring
         accesses = (_access(dst, True), _access(src, False))
         origin = _caller()
-        waits = self._hazards.unknown(self._hazards.needs(producer, accesses), self._known[queue])
+        needs = self._hazards.needs(producer, accesses)
+        for one in after:
+            needs[one.producer] = max(needs.get(one.producer, 0), one.count)
+        waits = self._hazards.unknown(needs, self._known[queue])
         instructions = self._program.queues[queue]
         last = instructions[-1] if instructions else None
         if not waits and last and last.opcode == Opcode.DMA_TRIGGER and last.imm0 == ring:
@@ -177,7 +185,7 @@ class Kernel:
             )
         else:
             self._issue(queue, Opcode.DMA_TRIGGER, needs=waits, imm0=ring, imm1=1, source=origin)
-        self._hazards.add(producer, accesses, self._known[queue])
+        count = self._hazards.add(producer, accesses, self._known[queue])
         self._rings[ring].append(
             Descriptor(
                 source=_place(src),
@@ -189,6 +197,7 @@ class Kernel:
                 origin=origin,
             )
         )
+        return Completion(producer, count)
 
     def barrier(self, queue: Queue) -> None:
         """The next instruction of `queue` waits for everything that the kernel has said so far."""

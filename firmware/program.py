@@ -14,7 +14,7 @@ from rtl.contract.config import Config
 from rtl.contract.isa import AccessPattern, Opcode, Queue
 from rtl.contract.memmap import Space
 
-__all__ = ["Descriptor", "HbmTensor", "Instruction", "Place", "Program", "SemaphoreWait"]
+__all__ = ["Completion", "Descriptor", "HbmTensor", "Instruction", "Place", "Program", "SemaphoreWait"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +39,14 @@ class SemaphoreWait:
 
     semaphore: int
     value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """The moment at which the first `count` items of a producer (a queue or ring) are complete."""
+
+    producer: int
+    count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

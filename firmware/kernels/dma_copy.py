@@ -14,6 +14,7 @@ __all__ = ["DIRECTIONS", "dma_copy"]
 
 DIRECTIONS = ("read", "write", "both", "sbuf")
 DEFAULT_BYTES = 8 << 20
+DEFAULT_INSIDE_BYTES = 512 << 10  # between movers SBUF copies go through one crossbar, 16 bytes a cycle
 DESCRIPTORS = 16  # of each direction, so that the rings have something to overlap
 SAMPLE_EVERY = 4  # of that many descriptors, one has a block read back
 PATTERN_BLOCKS = 1
@@ -111,15 +112,20 @@ class _Copies:
             )
         landing = self.k.sbuf("landing", partitions=2 * half, columns=capacity * width, dtype="uint8")
         blocks = max(1, min(capacity, self.blocks // DESCRIPTORS))
-        for i, at in enumerate(range(0, capacity, blocks)):
+        starts = range(0, capacity, blocks)
+        samples = self.k.hbm("read_back", (len(starts) * 2 * half, width), "uint8")
+        for i, at in enumerate(starts):
             count = min(blocks, capacity - at)
             columns = slice(at * width, (at + count) * width)
             for side, other in ((0, half), (half, 0)):
                 target = landing[other : other + half, columns].split(0, width)
                 source = pattern[side : side + half, :].repeat(count)
                 self.k.dma(target, source, ring=self.reads[i % len(self.reads)])
-        samples = self.k.hbm("read_back", (2 * half, width), "uint8")
-        self.k.dma(samples[:, :], landing[:, (capacity - 1) * width :])
+            self.k.dma(
+                samples[i * 2 * half : (i + 1) * 2 * half],
+                landing[:, (at + count - 1) * width : (at + count) * width],
+                ring=self.writes[i % len(self.writes)],
+            )
 
 
 def dma_copy(
@@ -127,14 +133,15 @@ def dma_copy(
 ) -> Program:
     """A program that moves `rows` rows of `row_bytes` bytes in a direction of DIRECTIONS.
 
-    Without `rows`: as many as half of SBUF holds, at most 8 MiB. Errors: KernelError.
+    Without `rows`: as many as half of SBUF holds, at most 8 MiB (inside SBUF 512 KiB). Errors: KernelError.
     """
     if direction not in DIRECTIONS:
         raise KernelError(f"direction must be one of {', '.join(DIRECTIONS)}, not {direction!r}")
     if row_bytes < 1:
         raise KernelError(f"row_bytes must be at least 1, not {row_bytes}")
     if rows is None:
-        per_partition = min(DEFAULT_BYTES // cfg.partitions, cfg.sbuf.partition_bytes // 2)
+        default = DEFAULT_INSIDE_BYTES if direction == "sbuf" else DEFAULT_BYTES
+        per_partition = min(default // cfg.partitions, cfg.sbuf.partition_bytes // 2)
         rows = max(1, per_partition // row_bytes) * cfg.partitions
     if rows < 1:
         raise KernelError(f"rows must be at least 1, not {rows}")
@@ -151,5 +158,5 @@ def dma_copy(
         notes.append("every block that is written is the same block of random rows, read first")
     if pattern is not None and direction == "sbuf":
         copies.inside(pattern, free_bytes)
-        notes.append("each half of the partitions receives the other half's rows; one block goes back to HBM")
+        notes.append("each half of the partitions receives the other half's rows; samples go back to HBM")
     return copies.k.program(notes=notes)

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from firmware.kernel import Kernel, KernelError
-from firmware.kernels.products import moving_cost, products
+from firmware.kernels.products import products
+from firmware.kernels.tiling import moving_cost
 from firmware.numbers import decode, encode
 from firmware.program import Program
 from rtl.contract.config import Config

@@ -14,7 +14,8 @@ import numpy as np
 
 from firmware.kernel import Kernel, KernelError
 from firmware.kernels.gemm import product_metrics
-from firmware.kernels.products import moving_cost, products
+from firmware.kernels.products import products
+from firmware.kernels.tiling import moving_cost
 from firmware.numbers import decode, encode
 from firmware.program import Program
 from rtl.contract.config import Config

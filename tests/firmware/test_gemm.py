@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from firmware.image import build_image
 from firmware.kernel import KernelError
 from firmware.kernels.gemm import gemm
-from firmware.kernels.products import even_spans, moving_cost
+from firmware.kernels.tiling import even_spans, moving_cost
 from firmware.numbers import decode, encode
 from firmware.program import Program
 from rtl.contract.config import Config, load, named

@@ -125,7 +125,8 @@ def test_dma_inside_sbuf():
     back = run(program, seed=2).outputs["read_back"]
     pattern = program.tensors["pattern_rows"].data
     assert pattern is not None
-    assert np.array_equal(back, np.roll(pattern, 4, axis=0))
+    swapped = np.roll(pattern, 4, axis=0)
+    assert np.array_equal(back, np.tile(swapped, (len(back) // len(swapped), 1)))
     inside = [
         d for ring in program.rings for d in ring if d.source.space == d.destination.space == Space.SBUF
     ]
