@@ -42,13 +42,15 @@ class Fifo(wiring.Component):
         self.shape = shape
         self.depth = depth
         self.plant = plant
+        # seen by proofs too
+        self.entries = [Signal(shape, name=f"entry_{n}") for n in range(depth)]
+        self.write = Signal(range(depth))
+        self.read = Signal(range(depth))
         super().__init__(_signature(shape, depth))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        entries = [Signal(self.shape, name=f"entry_{n}") for n in range(self.depth)]
-        write = Signal(range(self.depth))
-        read = Signal(range(self.depth))
+        entries, write, read = self.entries, self.write, self.read
         enter = Signal()
         leave = Signal()
 
@@ -100,6 +102,8 @@ class RamFifo(wiring.Component):
         self.shape = shape
         self.depth = depth
         self.plant = plant
+        self.write = Signal(range(depth))
+        self.read = Signal(range(depth))
         super().__init__(_signature(shape, depth + 1))
 
     def elaborate(self, platform: object) -> Module:
@@ -107,8 +111,7 @@ class RamFifo(wiring.Component):
         m.submodules.ram = ram = Ram(Shape.cast(self.shape).width, self.depth)
         stored = Signal(range(self.depth + 1))  # entries in the RAM
         shown = Signal()  # the RAM's output register holds an entry
-        write = Signal(range(self.depth))
-        read = Signal(range(self.depth))
+        write, read = self.write, self.read
         enter = Signal()
         fetch = Signal()
 

@@ -1,0 +1,33 @@
+"""What a proof is: a component full of Assert, Assume and Cover, and the faults it must find."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from amaranth.hdl import Assume, Module, ResetSignal
+from amaranth.lib import wiring
+
+__all__ = ["Proof", "without_reset"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """Properties of one unit, held together by `make`, which takes the number of a planted fault.
+
+    The inputs of the component are free in every cycle. Its assertions are proved for all time by
+    k-induction of `depth` cycles, its covers reached within `cover_depth`; with each fault of `faults`
+    the assertions must fail within `fault_depth` cycles from the initial state.
+    `sources`: files of rtl/cells that it places.
+    """
+
+    name: str
+    make: Callable[[int], wiring.Component]
+    depth: int
+    cover_depth: int
+    fault_depth: int = 20
+    faults: Mapping[int, str] = field(default_factory=dict)
+    sources: tuple[str, ...] = ()
+
+
+def without_reset(m: Module) -> None:
+    """The proof starts from the initial state; no reset comes later."""
+    m.d.comb += Assume(~ResetSignal())

