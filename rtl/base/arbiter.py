@@ -33,11 +33,12 @@ class RoundRobin(wiring.Component):
             raise ValueError(f"an arbiter has at least 1 request, not {count}")
         self.count = count
         self.plant = plant
+        self.later = Signal(count)  # the requests above the one granted last; seen by proofs too
         super().__init__({"requests": In(count), "accept": In(1), "grant": Out(count)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        later = Signal(self.count)  # the requests above the one granted last
+        later = self.later
         first = Signal(self.count)
 
         m.d.comb += [

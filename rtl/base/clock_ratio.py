@@ -28,6 +28,8 @@ class ClockRatio(wiring.Component):
         self.num = num // gcd(num, den)
         self.den = den // gcd(num, den)
         self.plant = plant
+        # counts in steps of num modulo den, ticks where it begins a new round; seen by proofs too
+        self.phase = Signal(range(2 * self.den))
         super().__init__()
 
     @classmethod
@@ -37,8 +39,7 @@ class ClockRatio(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        # `phase` counts in steps of num modulo den; it ticks where it begins a new round
-        phase = Signal(range(2 * self.den))
+        phase = self.phase
         m.d.comb += self.tick.eq(phase < self.num)
         with m.If(planted(self.plant, 2)):
             m.d.comb += self.tick.eq(phase <= self.num)

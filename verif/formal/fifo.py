@@ -1,7 +1,7 @@
 """Fifo and RamFifo: an entry that enters leaves once, in its turn, unchanged; the level counts."""
 
 from amaranth.asserts import AnyConst, AnySeq
-from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal, Value
+from amaranth.hdl import Assert, Cover, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 
 from rtl.base.fifo import Fifo, RamFifo
@@ -85,8 +85,8 @@ class FifoProof(wiring.Component):
             far = pointer + count
             return Mux(far >= fifo.depth, far - fifo.depth, far)
 
-        m.d.comb += [Assert(fifo.read < fifo.depth), Assert(fifo.write < fifo.depth)]
         if isinstance(fifo, Fifo):
+            m.d.comb += [Assert(fifo.read < fifo.depth), Assert(fifo.write < fifo.depth)]
             m.d.comb += Assert(fifo.write == ahead(fifo.read, inside))
             with m.If(followed):
                 with m.Switch(ahead(fifo.read, before)):
@@ -103,5 +103,15 @@ PROOFS = (
         cover_depth=12,
         fault_depth=12,
         faults=Fifo.FAULTS,
+    ),
+    Proof(
+        name="ram_fifo",
+        make=lambda fault: FifoProof(RamFifo(WIDTH, DEPTH, plant=fault), DEPTH + 1),
+        engine="abc pdr",
+        depth=1,
+        cover_depth=16,
+        fault_depth=16,
+        faults=RamFifo.FAULTS,
+        sources=("plexus_ram.sv",),
     ),
 )

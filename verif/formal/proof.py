@@ -15,7 +15,8 @@ class Proof:
 
     The inputs of the component are free in every cycle. Its assertions are proved for all time by
     k-induction of `depth` cycles, its covers reached within `cover_depth`; with each fault of `faults`
-    the assertions must fail within `fault_depth` cycles from the initial state.
+    the assertions must fail within `fault_depth` cycles from the initial state. `engine` is what proves:
+    "abc pdr" finds its own invariants and needs no depth, for units whose inside the proof cannot see.
     `sources`: files of rtl/cells that it places.
     """
 
@@ -24,6 +25,7 @@ class Proof:
     depth: int
     cover_depth: int
     fault_depth: int = 20
+    engine: str = "smtbmc bitwuzla"
     faults: Mapping[int, str] = field(default_factory=dict)
     sources: tuple[str, ...] = ()
 

@@ -1,0 +1,92 @@
+"""Credit and ClockRatio: nothing is lost, and exactly as many ticks as promised."""
+
+from amaranth.asserts import AnySeq
+from amaranth.hdl import Assert, Assume, Cover, Module, Signal
+from amaranth.lib import wiring
+
+from rtl.base.clock_ratio import ClockRatio
+from rtl.base.credit import Credit
+from verif.formal.arbiter import ones
+from verif.formal.proof import Proof, without_reset
+
+__all__ = ["PROOFS", "ClockRatioProof", "CreditProof"]
+
+
+class CreditProof(wiring.Component):
+    """Credits held and credits out always sum to the limit."""
+
+    LIMIT = 6
+    MOST = 2
+
+    def __init__(self, fault: int):
+        self.fault = fault
+        super().__init__({})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.credit = credit = Credit(self.LIMIT, self.MOST, plant=self.fault)
+        without_reset(m)
+        out = Signal(range(self.LIMIT + self.MOST + 1))
+        take = Signal.like(credit.take)
+        give = Signal.like(credit.give)
+        m.d.comb += [
+            take.eq(AnySeq(len(take))),
+            give.eq(AnySeq(len(give))),
+            credit.take.eq(take),
+            credit.give.eq(give),
+            Assume((take <= self.MOST) & (take <= credit.count)),
+            Assume((give <= self.MOST) & (give <= out)),
+            Assert(credit.count + out == self.LIMIT),
+            Cover(credit.count == 0),
+            Cover((take == self.MOST) & (give == self.MOST)),
+        ]
+        m.d.sync += out.eq(out + take - give)
+        return m
+
+
+class ClockRatioProof(wiring.Component):
+    """Exactly `num` ticks in the last `den` cycles, whenever one looks."""
+
+    def __init__(self, num: int, den: int, fault: int):
+        self.num = num
+        self.den = den
+        self.fault = fault
+        super().__init__({})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.ratio = ratio = ClockRatio(self.num, self.den, plant=self.fault)
+        without_reset(m)
+        history = Signal(self.den)
+        age = Signal(range(self.den + 1))
+        m.d.sync += history.eq((history << 1) | ratio.tick)
+        with m.If(age != self.den):
+            m.d.sync += age.eq(age + 1)
+        with m.Else():
+            m.d.comb += Assert(ones(history) == self.num)
+        m.d.comb += [
+            Assert(age <= self.den),
+            Assert(ratio.phase < self.den),  # for the induction
+            Cover((age == self.den) & ratio.tick),
+        ]
+        with m.If(age == 0):
+            m.d.comb += Assert(ratio.tick)
+        return m
+
+
+PROOFS = (
+    Proof(
+        name="credit",
+        make=CreditProof,
+        depth=3,
+        cover_depth=8,
+        faults=Credit.FAULTS,
+    ),
+    Proof(
+        name="clock_ratio",
+        make=lambda fault: ClockRatioProof(2, 5, fault),
+        depth=8,
+        cover_depth=8,
+        faults=ClockRatio.FAULTS,
+    ),
+)
