@@ -6,9 +6,9 @@ collects what was placed. Amaranth's own simulator cannot look inside an Instanc
 outputs as 0: test such designs in Verilator.
 """
 
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from collections.abc import Callable, Iterator
 
 from amaranth.hdl import ClockSignal, Const, Instance, Module, ResetSignal, Value
 from amaranth.lib import wiring

@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 __all__ = [
     "Config",
@@ -287,7 +287,7 @@ def _replace(config: Config, changes: Mapping[str, Any], where: str) -> Config:
             if not isinstance(value, Mapping):
                 raise ConfigError(f"{where} sets {key} to {value!r}; set a field of it, as in {key}.FIELD")
             section: dict[str, Any] = {}
-            for name, inner in value.items():
+            for name, inner in cast(Mapping[str, Any], value).items():
                 known = _keys(type(current))
                 if name not in known:
                     raise ConfigError(
@@ -323,10 +323,14 @@ def _parse_override(text: str) -> dict[str, Any]:
 
 def _merge(into: dict[str, Any], more: Mapping[str, Any]) -> None:
     for key, value in more.items():
-        if isinstance(value, Mapping) and isinstance(into.get(key), dict):
-            _merge(into[key], value)
+        if not isinstance(value, Mapping):
+            into[key] = value
+            continue
+        section = cast(Mapping[str, Any], value)
+        if isinstance(into.get(key), dict):
+            _merge(into[key], section)
         else:
-            into[key] = dict(value) if isinstance(value, Mapping) else value
+            into[key] = dict(section)
 
 
 def load(source: str, overrides: Iterable[str] = ()) -> Config:

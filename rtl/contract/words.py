@@ -76,7 +76,7 @@ class Word:
         """One integer to its fields. ValueError if it is wider than the word."""
         if not 0 <= word < 1 << self.width:
             raise ValueError(f"{self.name} has {self.width} bits, {word:#x} does not fit")
-        values = {}
+        values: dict[str, int] = {}
         for field in self.fields:
             value = word & ((1 << field.width) - 1)
             if field.signed and value >> (field.width - 1):
