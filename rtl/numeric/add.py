@@ -59,4 +59,3 @@ class Fp32Add(wiring.Component):
         m.d.sync += rounded.eq(last.out)
         m.d.comb += self.out.eq(rounded)
         return m
-

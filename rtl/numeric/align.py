@@ -80,9 +80,7 @@ class AlignAdd(wiring.Component):
             below.eq(difference < 0),
             distance.eq(Mux(below, -difference, difference)),
             larger.eq(Mux(below, acc_significand, self.addend.significand)),
-            smaller.eq(
-                Cat(Const(0, GUARD_BITS), Mux(below, self.addend.significand, acc_significand))
-            ),
+            smaller.eq(Cat(Const(0, GUARD_BITS), Mux(below, self.addend.significand, acc_significand))),
         ]
         shift = Signal(5)
         kept = Signal(24 + GUARD_BITS)
@@ -113,9 +111,7 @@ class AlignAdd(wiring.Component):
         m.d.comb += [
             acc_infinity.eq(acc_top & ~self.acc[:23].any()),
             acc_nan.eq(acc_top & self.acc[:23].any()),
-            self.sum.nan.eq(
-                self.addend.nan | acc_nan | (self.addend.infinity & acc_infinity & subtract)
-            ),
+            self.sum.nan.eq(self.addend.nan | acc_nan | (self.addend.infinity & acc_infinity & subtract)),
             self.sum.infinity.eq(self.addend.infinity | acc_infinity),
         ]
         with m.If(self.addend.infinity):

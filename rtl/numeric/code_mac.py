@@ -20,9 +20,7 @@ class _CodeMac(wiring.Component):
 
     FORMAT = "bf16"
     LATENCY = Mac.LATENCY
-    FAULTS = {n: text for n, text in Mac.FAULTS.items() if n < 6} | {
-        n + 5: text for n, text in Unpack.FAULTS.items()
-    }
+    FAULTS = {n: text for n, text in Mac.FAULTS.items() if n < 6} | {n + 5: text for n, text in Unpack.FAULTS.items()}
 
     a: In(16)
     b: In(16)

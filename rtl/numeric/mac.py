@@ -59,14 +59,10 @@ class Mac(wiring.Component):
             zero.eq(~(self.a.significand[-1] & self.b.significand[-1])),
             product.significand.eq(self.a.significand * self.b.significand),
             # A significand times 2^-11 each, and an FP32 significand counts from 2^-150.
-            product.exponent.eq(
-                Mux(zero, 0, self.a.exponent + self.b.exponent + (150 - 22 - 2 * EXPONENT_BIAS))
-            ),
+            product.exponent.eq(Mux(zero, 0, self.a.exponent + self.b.exponent + (150 - 22 - 2 * EXPONENT_BIAS))),
             product.sign.eq(self.a.sign ^ self.b.sign),
             product.infinity.eq(a_special | b_special),
-            product.nan.eq(
-                a_nan | b_nan | ((a_special | b_special) & zero & ~planted(self.plant, 5))
-            ),
+            product.nan.eq(a_nan | b_nan | ((a_special | b_special) & zero & ~planted(self.plant, 5))),
         ]
 
         multiplied = Signal(ADDEND, reset_less=True)

@@ -38,6 +38,10 @@ class StructuralArray(wiring.Component):
     def __init__(self, cfg: Config, plant: ValueLike = 0):
         self.cfg = cfg
         self.plant = plant
+        # Blocks that Verilator compiles by themselves: worth it from a few placements on.
+        tiles = (cfg.tensor.rows // TILE, cfg.tensor.cols // TILE)
+        self._tiles_apart = tiles != (1, 1)
+        self._edges_apart = max(tiles) > 4
         super().__init__(ArraySignature(cfg))
 
     def elaborate(self, platform: object) -> Module:
@@ -49,7 +53,7 @@ class StructuralArray(wiring.Component):
             lanes = self._moving_edge(m, i)
             loads = self._stationary_edge(m, i)
             for j in range(cols // TILE):
-                tile = Placed("plexus_tile", Tile, hier_block=True)
+                tile = Placed("plexus_tile", Tile, hier_block=self._tiles_apart)
                 m.submodules[f"tile_{i}_{j}"] = tile
                 m.d.comb += [
                     tile.west.eq(lanes),
@@ -72,10 +76,7 @@ class StructuralArray(wiring.Component):
         rows = self._rows_of(self.moving, i)
         everyone = planted(self.plant, 3)
         anyway = planted(self.plant, 6)
-        tags = [
-            Cat(beat.valid & (beat.active[at] | everyone), (beat.valid | anyway) & beat.swap)
-            for beat, at in rows
-        ]
+        tags = [Cat(beat.valid & (beat.active[at] | everyone), (beat.valid | anyway) & beat.swap) for beat, at in rows]
         lanes = self._edge(m, "x", i, rows, tags)
         if i == self.cfg.tensor.rows // TILE - 1:
             lanes = self._late(m, lanes, 1)
@@ -88,17 +89,13 @@ class StructuralArray(wiring.Component):
         tags = [beat.valid & (beat.active[at] | everyone) for beat, at in rows]
         return self._edge(m, "w", i, rows, tags)
 
-    def _edge(
-        self, m: Module, port: str, i: int, rows: list[tuple[Value, int]], tags: list[Value]
-    ) -> Value:
+    def _edge(self, m: Module, port: str, i: int, rows: list[tuple[Value, int]], tags: list[Value]) -> Value:
         """Common delay of the group, then its Edge. At `tiny` a group spans quadrants."""
         size = len(tags[0])
         codes = [beat.data.word_select(4 * at, 16) for beat, at in rows]
         dtypes = [beat.mode[:4] for beat, _ in rows]
-        late = delayed(
-            m, Cat(*codes, *tags, *dtypes), PE_ROW_CYCLES * TILE * i, f"{port}{i}"
-        )
-        edge = Placed(f"plexus_edge_{size}", lambda: Edge(size), hier_block=True)
+        late = delayed(m, Cat(*codes, *tags, *dtypes), PE_ROW_CYCLES * TILE * i, f"{port}{i}")
+        edge = Placed(f"plexus_edge_{size}", lambda: Edge(size), hier_block=self._edges_apart)
         m.submodules[f"edge_{port}{i}"] = edge
         m.d.comb += [
             edge.codes.eq(late[: 16 * TILE]),
@@ -113,7 +110,7 @@ class StructuralArray(wiring.Component):
         for j, skewed in enumerate(south):
             if j == len(south) - 1:
                 skewed = self._late(m, skewed, 2)
-            deskew = Placed("plexus_deskew", Deskew, hier_block=True)
+            deskew = Placed("plexus_deskew", Deskew, hier_block=self._edges_apart)
             m.submodules[f"deskew_{j}"] = deskew
             m.d.comb += deskew.skewed.eq(skewed)
             columns.append(delayed(m, deskew.aligned, TILE * (len(south) - 1 - j), f"y{j}"))

@@ -32,8 +32,7 @@ class Beat:
         """What the codes mean, [rows]."""
         share = len(self.codes) // QUADRANTS
         parts = [
-            decode(self.codes[q * share : (q + 1) * share].astype(np.uint16), self.dtypes[q])
-            for q in range(QUADRANTS)
+            decode(self.codes[q * share : (q + 1) * share].astype(np.uint16), self.dtypes[q]) for q in range(QUADRANTS)
         ]
         return np.concatenate(parts)
 
@@ -60,7 +59,9 @@ class BeatPacker:
             lanes = beat.codes[rows].astype("<u8").tobytes()
             word = int(beat.valid[q]) << at["valid"]
             word |= FORMATS[beat.dtypes[q]].code << at["mode"]
-            word |= int.from_bytes(np.packbits(beat.active[rows], bitorder="little").tobytes(), "little") << at["active"]
+            word |= (
+                int.from_bytes(np.packbits(beat.active[rows], bitorder="little").tobytes(), "little") << at["active"]
+            )
             word |= int.from_bytes(lanes, "little") << at["data"]
             if moving:
                 word |= beat.ticket << at["ticket"] | int(beat.swap[q]) << at["swap"]
@@ -128,7 +129,9 @@ class BeatSource:
         if ragged:
             swap &= rng.random(QUADRANTS) < 0.7
         one = ("bf16", "fp16")[int(rng.integers(2))]
-        dtypes = tuple(("bf16", "fp16")[int(i)] for i in rng.integers(0, 2, QUADRANTS)) if ragged else (one,) * QUADRANTS
+        dtypes = (
+            tuple(("bf16", "fp16")[int(i)] for i in rng.integers(0, 2, QUADRANTS)) if ragged else (one,) * QUADRANTS
+        )
         flavour = profile.flavours[int(rng.integers(len(profile.flavours)))]
         share = self.rows // QUADRANTS
         codes = np.concatenate([random_codes(rng, (share,), d, flavour) for d in dtypes])

@@ -60,8 +60,7 @@ def fp16_mac(a: U16, b: U16, acc: U32) -> U32:
 def fp32_add(a: U32, b: U32) -> U32:
     """Codes in, codes out: RN32(a + b), gradual underflow, canonical NaN."""
     with np.errstate(all="ignore"):
-        total = (
-            np.ascontiguousarray(a, dtype=np.uint32).view(np.float32).astype(np.float64)
-            + np.ascontiguousarray(b, dtype=np.uint32).view(np.float32)
-        )
+        total = np.ascontiguousarray(a, dtype=np.uint32).view(np.float32).astype(np.float64) + np.ascontiguousarray(
+            b, dtype=np.uint32
+        ).view(np.float32)
         return canonical(total.astype(np.float32))

@@ -25,8 +25,9 @@ def chain(weights: F32, moving: F32, active: MASK | None = None) -> U32:
     count = moving.shape[1]
     mask = np.ones((rows, 1), dtype=np.bool_) if active is None else np.asarray(active, dtype=np.bool_)
     mask = mask.reshape(rows, -1)
-    w = weights.astype(np.float64)
-    x = moving.astype(np.float64)
+    with np.errstate(invalid="ignore"):  # NaNs are cast too
+        w = weights.astype(np.float64)
+        x = moving.astype(np.float64)
     acc = np.zeros((columns, count), dtype=np.float32)
     exact = np.empty((columns, count), dtype=np.float64)
     with np.errstate(all="ignore"):

@@ -116,7 +116,13 @@ async def agree_under_stalls_and_resets(dut: Any) -> None:
     bench = LockstepBench(dut)
     await bench.begin()
     profile = Profile(
-        flavours=("normal", "narrow", "special"), moving=0.4, stationary=0.4, swap=0.3, partial=0.8, ragged=0.3, pause=0.05
+        flavours=("normal", "narrow", "special"),
+        moving=0.4,
+        stationary=0.4,
+        swap=0.3,
+        partial=0.8,
+        ragged=0.3,
+        pause=0.05,
     )
     await bench.run(profile, 4000, resets=6)
     coverage.require_all()

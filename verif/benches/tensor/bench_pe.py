@@ -15,7 +15,15 @@ from verif.golden.numeric import canonical, decode, fused
 
 coverage = Coverage(
     "pe",
-    ["load", "load in the cycle of a swap", "swap", "swap of an unused beat", "unused beat", "load after load", "bubble"],
+    [
+        "load",
+        "load in the cycle of a swap",
+        "swap",
+        "swap of an unused beat",
+        "unused beat",
+        "load after load",
+        "bubble",
+    ],
 )
 
 USE = OPERAND.size

@@ -13,7 +13,7 @@ from verif.agents.bench import Bench
 from verif.agents.operands import operand_words
 from verif.agents.values import random_codes
 from verif.checks.coverage import Coverage
-from verif.golden.numeric import F32, U32, decode, fused, canonical
+from verif.golden.numeric import F32, U32, canonical, decode, fused
 from verif.golden.tensor import TensorState
 
 coverage = Coverage("tile", ["load", "swap", "load during stream", "unused row", "sums from the north", "bubble"])
