@@ -22,6 +22,7 @@ class TensorEngine(wiring.Component):
     """LOAD_STATIONARY and MULTIPLY_MOVING on the array of `form`, "structural" or "native".
 
     `first_beat` is 1 in each cycle in which a moving beat enters the array, `last_sum` when sums leave.
+    Its clock may stand still while no command is offered and status neither holds nor drains.
     docs/tensor-engine.md has the timing.
     """
 
@@ -84,6 +85,6 @@ class TensorEngine(wiring.Component):
             status.state.eq(
                 Mux(streamer.holds, streamer.state, 2 + STALLS[Engine.TENSOR].index("load"))
             ),
-            status.draining.eq(drain.busy),
+            status.draining.eq(drain.busy | sequencer.pending),
         ]
         return m

@@ -24,7 +24,8 @@ class Sequencer(wiring.Component):
     A stream swaps if a load came since the stream before it; it then awaits the number of loads accepted
     so far, and a load awaits the number of swapping streams accepted before it. `load_sent` and `swapped`
     count towards `loads` and `swaps`, which the feeds compare; all counts wrap.
-    `done` pulses once a command in program order: a load when sent, a matmul when `matmul_done`.
+    `done` pulses once a command in program order: a load when sent, a matmul when `matmul_done`. `pending`:
+    a command has not retired.
     """
 
     FAULTS = {
@@ -48,6 +49,7 @@ class Sequencer(wiring.Component):
                 "loads": Out(ORDER_BITS),
                 "swaps": Out(ORDER_BITS),
                 "done": Out(1),
+                "pending": Out(1),
             }
         )
 
@@ -101,7 +103,8 @@ class Sequencer(wiring.Component):
             retire_matmul.eq(order.o.valid & order.o.payload & (matmuls_finished != 0)),
             retire_load.eq(order.o.valid & ~order.o.payload & (loads_finished != 0)),
             self.done.eq(retire_matmul | retire_load),
-            order.o.ready.eq(self.done),
+            order.o.ready.eq(retire_matmul | retire_load),
+            self.pending.eq(order.level != 0),
         ]
         with m.If(planted(self.plant, 51)):
             m.d.comb += self.done.eq(self.load_sent | self.matmul_done)
