@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from rtl.base.arbiter import RoundRobin
-from rtl.base.axi import ADDRESS_BITS, FETCH_ID, ID_BITS, AxiReadSignature, axi_size
+from rtl.base.axi import FETCH_ID, ID_BITS, AxiReadSignature, axi_size
 from rtl.base.dispatch import SEQUENCE_BITS
 from rtl.base.dma_port import CAUSE_BITS, COUNT_BITS
 from rtl.base.plant import planted

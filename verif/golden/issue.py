@@ -67,7 +67,7 @@ def _operand(f: dict[str, int], name: str, opcode: Opcode, cfg: Config) -> Cause
     dims = _dims(f, name)
     sums = opcode == Opcode.MULTIPLY_MOVING and name == "dst"
     if sums:
-        allowed = {Space.PSUM: (0,)}
+        allowed: dict[Space, tuple[int, ...]] = {Space.PSUM: (0,)}
         partitions = cfg.tensor.cols
     elif opcode == Opcode.TENSOR_COPY:
         allowed = {Space.SBUF: (0, 1, 2)}

@@ -1,7 +1,6 @@
 """What surrounds issue in its bench: engines and a DMA that take random time, and remember what they saw."""
 
 from collections import deque
-from typing import Any
 
 import cocotb
 import numpy as np
@@ -151,7 +150,8 @@ class DmaActor:
                 if ready[r] and self.stream["valid"][r].value == 1:
                     assert int(self.stream["payload"][r].value) == self.words[r][taken[r]], "another descriptor"
                     last = moving[r][-1][1] if moving[r] else self.now
-                    moving[r].append((self.rings[r][taken[r]], max(last, self.now) + int(self.rng.integers(1, self.slow))))
+                    until = max(last, self.now) + int(self.rng.integers(1, self.slow))
+                    moving[r].append((self.rings[r][taken[r]], until))
                     taken[r] += 1
                     ready[r] = False
             if asked is not None and dut.signal__ready.value == 1:

@@ -118,7 +118,8 @@ async def refuses_what_breaks_one_rule(dut: Any) -> None:
         for count in (0, 1, (1 << 32) - 1, 1 << 32, 1 << 63):
             bench.add({"opcode": 1, "imm0": ring, "imm1": count})
     for opcode in (2, 15, 16, 17, 18, 31, 32, 33, 255):
-        bench.add(legal(rng, bench.cfg, 0 if opcode < 18 else 1, opcode if opcode in (16, 17, 32) else 0) | {"opcode": opcode})
+        base = legal(rng, bench.cfg, 0 if opcode < 18 else 1, opcode if opcode in (16, 17, 32) else 0)
+        bench.add(base | {"opcode": opcode})
     for opcode in {0: (16, 17), 1: (32,)}.get(bench.queue, ()):
         for _ in range(40):
             base = legal(rng, bench.cfg, bench.queue, opcode)

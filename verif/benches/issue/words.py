@@ -133,7 +133,8 @@ def spoiled(rng: np.random.Generator, cfg: Config, queue: int) -> Fields:
         elif kind == 4:
             f[f"{name}_space"] = int(rng.integers(6))
         elif kind == 5:
-            f[f"{name}_partition_start"] = f.get(f"{name}_partition_start", 0) + int(rng.choice([-1, 1, cfg.partitions // 4]))
+            field = f"{name}_partition_start"
+            f[field] = f.get(field, 0) + int(rng.choice([-1, 1, cfg.partitions // 4]))
         elif kind == 6:
             f[f"{name}_partition_count"] = int(rng.choice([0, 1, cfg.partitions, cfg.partitions + 1, 255]))
         elif kind == 7:
