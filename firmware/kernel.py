@@ -95,8 +95,7 @@ class Kernel:
         if data is not None:
             _need(
                 data.shape == shape and data.dtype == kind,
-                f"tensor {name} needs {kind.name} bits of shape {shape}, "
-                f"not {data.dtype.name} of {data.shape}",
+                f"tensor {name} needs {kind.name} bits of shape {shape}, not {data.dtype.name} of {data.shape}",
             )
         size = int(np.prod(shape)) * element_bytes(dtype)
         tensor = HbmTensor(name=name, shape=shape, dtype=dtype, bytes=size, data=data)
@@ -115,9 +114,7 @@ class Kernel:
         align: int = ALLOCATION_BYTES,
     ) -> Tile:
         """Allocate `columns` elements on each of `partitions` partitions of SBUF."""
-        return self._allocate(
-            Space.SBUF, self.cfg.sbuf.partition_bytes, name, start, partitions, columns, dtype, align
-        )
+        return self._allocate(Space.SBUF, self.cfg.sbuf.partition_bytes, name, start, partitions, columns, dtype, align)
 
     def psum(self, name: str, *, partitions: int, columns: int, align: int = 4) -> Tile:
         """Allocate `columns` FP32 sums on each of `partitions` partitions of PSUM."""
@@ -157,13 +154,10 @@ class Kernel:
             )
         _need(
             dst.dtype == src.dtype,
-            f"DMA moves bytes without conversion: {_name_of(dst)} is {dst.dtype}, "
-            f"{_name_of(src)} is {src.dtype}",
+            f"DMA moves bytes without conversion: {_name_of(dst)} is {dst.dtype}, {_name_of(src)} is {src.dtype}",
         )
         if isinstance(dst, HbmView):
-            _need(
-                dst.tensor.output, f"tensor {dst.tensor.name} is an input, so a kernel must not write to it"
-            )
+            _need(dst.tensor.output, f"tensor {dst.tensor.name} is an input, so a kernel must not write to it")
         row_bytes, dims = self._rows(dst, src)
         producer = len(Queue) + ring
         accesses = (_access(dst, True), _access(src, False))
@@ -248,16 +242,13 @@ class Kernel:
         self._used[space] = offset + need
         return Tile(name, space, start, partitions, offset, columns, dtype)
 
-    def _rows(
-        self, dst: TileView | HbmView, src: TileView | HbmView
-    ) -> tuple[int, tuple[tuple[int, int, int], ...]]:
+    def _rows(self, dst: TileView | HbmView, src: TileView | HbmView) -> tuple[int, tuple[tuple[int, int, int], ...]]:
         """Rows of contiguous bytes and up to three dimensions of them, innermost first."""
         d, s = dst.axes_bytes(), src.axes_bytes()
         counts = [n for n, _ in d if n > 1]
         _need(
             counts == [n for n, _ in s if n > 1],
-            f"DMA needs the same shape on both sides: {_name_of(dst)} is {dst.shape}, "
-            f"{_name_of(src)} is {src.shape}",
+            f"DMA needs the same shape on both sides: {_name_of(dst)} is {dst.shape}, {_name_of(src)} is {src.shape}",
         )
         dst_steps = [step for n, step in d if n > 1]
         src_steps = [step for n, step in s if n > 1]
@@ -277,15 +268,13 @@ class Kernel:
             f"a copy from {_name_of(src)} to {_name_of(dst)} needs {len(merged)} dimensions of rows; "
             f"a descriptor has 3",
         )
-        # Partitions innermost: successive rows then go to different movers, which work at once.
-        merged.sort(
-            key=lambda dim: (
-                not any(
-                    sbuf and step >= PARTITION_STRIDE_BYTES
-                    for step, sbuf in zip(dim[1:], sbuf_sides, strict=True)
-                )
-            )
-        )
+        # Partitions innermost, those of different movers first: so all movers soon have a row.
+        merged.sort(key=lambda dim: not _steps_over_partitions(dim, sbuf_sides))
+        lanes = self.cfg.partitions // self.cfg.dma.engines
+        if merged and len(merged) < 3 and _steps_over_partitions(merged[0], sbuf_sides):
+            count, a, b = merged[0]
+            if count % lanes == 0 and count > lanes > 1:
+                merged[:1] = [(count // lanes, a * lanes, b * lanes), (lanes, a, b)]
         return row, tuple(merged)
 
     def _issue(
@@ -309,13 +298,9 @@ class Kernel:
         while len(items) > 2:
             early, items = items[:2], items[2:]
             self._hazards.add(int(queue), (), known)
-            instructions.append(
-                Instruction(opcode=Opcode.NOP, update=int(queue), waits=tuple(early), source=source)
-            )
+            instructions.append(Instruction(opcode=Opcode.NOP, update=int(queue), waits=tuple(early), source=source))
         self._hazards.add(int(queue), accesses, known)
-        instructions.append(
-            Instruction(opcode=opcode, update=int(queue), waits=tuple(items), source=source, **fields)
-        )
+        instructions.append(Instruction(opcode=opcode, update=int(queue), waits=tuple(items), source=source, **fields))
 
     def _pattern(self, view: TileView, what: str) -> AccessPattern:
         cfg = self.cfg
@@ -342,6 +327,11 @@ class Kernel:
             offset=view.offset,
             dims=tuple(reversed(view.dims)),
         )
+
+
+def _steps_over_partitions(dim: tuple[int, int, int], sbuf: tuple[bool, bool]) -> bool:
+    """Whether a dimension (count, source step, destination step) goes from partition to partition."""
+    return any(side and step >= PARTITION_STRIDE_BYTES for step, side in zip(dim[1:], sbuf, strict=True))
 
 
 def _name_of(view: TileView | HbmView) -> str:
@@ -373,8 +363,7 @@ class TensorEngine:
         self._operand(view, "stationary operand")
         _need(
             view.elements <= cfg.cols,
-            f"stationary operand {view.tile.name} has {view.elements} columns, "
-            f"more than tensor.cols ({cfg.cols})",
+            f"stationary operand {view.tile.name} has {view.elements} columns, more than tensor.cols ({cfg.cols})",
         )
         pattern = k._pattern(view, "stationary operand")
         k._issue(
@@ -437,9 +426,7 @@ class TensorEngine:
 
     def _operand(self, view: TileView, what: str) -> None:
         cfg = self._k.cfg.tensor
-        _need(
-            view.tile.space == Space.SBUF, f"{what} {view.tile.name} lies in PSUM; the array reads from SBUF"
-        )
+        _need(view.tile.space == Space.SBUF, f"{what} {view.tile.name} lies in PSUM; the array reads from SBUF")
         _need(
             view.dtype in ("bf16", "fp16"),
             f"{what} {view.tile.name} is {view.dtype}; it must be bf16 or fp16",

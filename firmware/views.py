@@ -28,9 +28,7 @@ def _range(index: Index, size: int, what: str) -> tuple[int, int, int]:
     else:
         start, stop, step = int(index), int(index) + 1, 1
     if step < 1 or not 0 <= start < stop <= size:
-        raise KernelError(
-            f"{what} has {size} elements along this axis; the index {start}:{stop}:{step} is not inside"
-        )
+        raise KernelError(f"{what} has {size} elements along this axis; the index {start}:{stop}:{step} is not inside")
     return start, -(-(stop - start) // step), step
 
 
@@ -75,9 +73,7 @@ class HbmView:
         """Cut an axis in (size / inner, inner). KernelError if `inner` does not divide it."""
         size = self.shape[axis]
         if inner < 1 or size % inner:
-            raise KernelError(
-                f"{self.tensor.name} has {size} elements along axis {axis}, no multiple of {inner}"
-            )
+            raise KernelError(f"{self.tensor.name} has {size} elements along axis {axis}, no multiple of {inner}")
         shape = (*self.shape[:axis], size // inner, inner, *self.shape[axis + 1 :])
         step = self.strides[axis]
         strides = (*self.strides[:axis], step * inner, step, *self.strides[axis + 1 :])
@@ -86,9 +82,7 @@ class HbmView:
     def permute(self, axes: Sequence[int]) -> "HbmView":
         """The same elements with the axes in another order."""
         if sorted(axes) != list(range(len(self.shape))):
-            raise KernelError(
-                f"{self.tensor.name} has {len(self.shape)} axes here; {tuple(axes)} is no order of them"
-            )
+            raise KernelError(f"{self.tensor.name} has {len(self.shape)} axes here; {tuple(axes)} is no order of them")
         return HbmView(
             self.tensor,
             self.offset,
@@ -180,9 +174,7 @@ class TileView:
         """Cut free axis `axis` (from 0) in (count / inner, inner). KernelError unless `inner` divides it."""
         step, count = self.dims[axis]
         if inner < 1 or count % inner:
-            raise KernelError(
-                f"{self.tile.name} has {count} elements along free axis {axis}, no multiple of {inner}"
-            )
+            raise KernelError(f"{self.tile.name} has {count} elements along free axis {axis}, no multiple of {inner}")
         dims = (*self.dims[:axis], (step * inner, count // inner), (step, inner), *self.dims[axis + 1 :])
         return TileView(self.tile, self.start, self.partitions, self.offset, dims)
 
@@ -193,9 +185,7 @@ class TileView:
     def permute(self, axes: Sequence[int]) -> "TileView":
         """The same elements with the free axes (from 0) in another order."""
         if sorted(axes) != list(range(len(self.dims))):
-            raise KernelError(
-                f"{self.tile.name} has {len(self.dims)} free axes; {tuple(axes)} is no order of them"
-            )
+            raise KernelError(f"{self.tile.name} has {len(self.dims)} free axes; {tuple(axes)} is no order of them")
         dims = tuple(self.dims[a] for a in axes)
         return TileView(self.tile, self.start, self.partitions, self.offset, dims)
 

@@ -139,9 +139,7 @@ WORKLOADS: dict[str, Workload] = {
                 "dtype": Param(type=str, default="bf16", doc="format of A and B", choices=("bf16", "fp16")),
                 "out": Param(type=str, default="fp32", doc="format of C", choices=("fp32", "bf16", "fp16")),
                 "resident": _RESIDENT,
-                "seed": Param(
-                    type=int, default=None, doc="of the values; the run's seed if not given", minimum=0
-                ),
+                "seed": Param(type=int, default=None, doc="of the values; the run's seed if not given", minimum=0),
             },
             maker=_make_gemm,
         ),
@@ -156,9 +154,7 @@ WORKLOADS: dict[str, Workload] = {
                     minimum=1,
                     maximum=SIZE_MAX,
                 ),
-                "row_bytes": Param(
-                    type=int, default=512, doc="contiguous bytes of a row", minimum=1, maximum=1 << 18
-                ),
+                "row_bytes": Param(type=int, default=512, doc="contiguous bytes of a row", minimum=1, maximum=1 << 18),
                 "direction": Param(type=str, default="read", doc="where to", choices=DIRECTIONS),
             },
             maker=_make_dma,

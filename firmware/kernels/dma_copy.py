@@ -63,9 +63,7 @@ class _Copies:
         p, width = self.cfg.partitions, self.row_bytes
         capacity = min(self.blocks, free_bytes // width)
         if capacity < 1:
-            raise KernelError(
-                f"row_bytes must be at most {free_bytes}, what a partition of SBUF has free, not {width}"
-            )
+            raise KernelError(f"row_bytes must be at most {free_bytes}, what a partition of SBUF has free, not {width}")
         source = self.random("rows", self.rows)
         landing = self.k.sbuf("landing", partitions=p, columns=capacity * width, dtype="uint8")
         pieces = self.pieces(capacity)
@@ -107,9 +105,7 @@ class _Copies:
             raise KernelError(f"direction=sbuf needs at least 2 rows, not {self.rows}")
         capacity = min(max(1, self.blocks), free_bytes // width)
         if capacity < 1:
-            raise KernelError(
-                f"row_bytes must be at most {free_bytes}, what a partition of SBUF has free, not {width}"
-            )
+            raise KernelError(f"row_bytes must be at most {free_bytes}, what a partition of SBUF has free, not {width}")
         landing = self.k.sbuf("landing", partitions=2 * half, columns=capacity * width, dtype="uint8")
         blocks = max(1, min(capacity, self.blocks // DESCRIPTORS))
         starts = range(0, capacity, blocks)

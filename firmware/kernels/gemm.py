@@ -63,9 +63,7 @@ def gemm(
     if swapped:
         c = kernel.hbm("c_t", (n, m), out)
         operands = products(kernel, [b_view], [a_view], {(0, 0): c}, resident=resident)
-        notes.append(
-            f"A moves and B is stationary: C leaves as C^T [N, M] = [{n}, {m}], the host transposes it"
-        )
+        notes.append(f"A moves and B is stationary: C leaves as C^T [N, M] = [{n}, {m}], the host transposes it")
     else:
         c = kernel.hbm("c", (m, n), out)
         operands = products(kernel, [a_view], [b_view], {(0, 0): c}, resident=resident)

@@ -89,9 +89,7 @@ def embed(ids: list[int], tensors: Mapping[str, np.ndarray]) -> np.ndarray:
     mean = x.mean(axis=1, keepdims=True)
     variance = ((x - mean) ** 2).mean(axis=1, keepdims=True)
     scale, shift = tensors["embeddings.LayerNorm.weight"], tensors["embeddings.LayerNorm.bias"]
-    return ((x - mean) / np.sqrt(variance + np.float32(LAYER_NORM_EPSILON)) * scale + shift).astype(
-        np.float32
-    )
+    return ((x - mean) / np.sqrt(variance + np.float32(LAYER_NORM_EPSILON)) * scale + shift).astype(np.float32)
 
 
 def minilm_projection(cfg: Config, *, text: str = DEFAULT_TEXT, resident: bool = False) -> Program:
@@ -125,9 +123,7 @@ def minilm_projection(cfg: Config, *, text: str = DEFAULT_TEXT, resident: bool =
         outs = [kernel.hbm(name, (width, tokens), "fp32") for name in names]
         results = {(i, 0): out for i, out in enumerate(outs)}
         products(kernel, w_views, [x_view], results, resident=resident)
-        notes.append(
-            f"X moves and the weights are stationary: projections leave transposed, [{width}, {tokens}]"
-        )
+        notes.append(f"X moves and the weights are stationary: projections leave transposed, [{width}, {tokens}]")
     else:
         outs = [kernel.hbm(name, (tokens, width), "fp32") for name in names]
         results = {(0, i): out for i, out in enumerate(outs)}

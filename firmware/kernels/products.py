@@ -26,6 +26,7 @@ from firmware.program import Completion
 __all__ = ["products"]
 
 OUT_SLOTS = 8  # result tiles on their way from PSUM to HBM, at most
+LAST_TILES = 3  # the last tile of the result is cut in so many
 OUT_SHARE = 8  # they take at most this part of a partition, but two are needed
 SLOT_BYTES = 16  # slots are multiples of it
 
@@ -58,7 +59,7 @@ def _tiles(plan: Plan, groups: list[list[Span]], narrowest: int) -> list[_Tile]:
     tiles = [_Tile(s, v, home[s], v) for s, v in plan.order]
     s, v = plan.order[-1]
     parts = [v]
-    while parts[-1].size >= 2 * narrowest and len(parts) < 3:
+    while parts[-1].size >= 2 * narrowest and len(parts) < LAST_TILES:
         last = parts.pop()
         left = -(-last.size // 16) * 8
         parts += [Span(v.source, last.start, left), Span(v.source, last.start + left, last.size - left)]
@@ -71,6 +72,15 @@ def _sequence(tiles: list[_Tile], depth: int, together: bool) -> list[tuple[int,
     paired = together and len(tiles) > 2 and tiles[0].home == tiles[1].home and tiles[0].s != tiles[1].s
     first = [(tile, k) for k in range(depth) for tile in (0, 1)] if paired else []
     return first + [(tile, k) for tile in range(2 if paired else 0, len(tiles)) for k in range(depth)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Load:
+    """A load under way: the result tile that needs it first, when it is complete, its bytes."""
+
+    tile: int
+    done: Completion
+    bytes: int
 
 
 class _Products:
@@ -129,7 +139,11 @@ class _Products:
         for step, (tile, depth_tile) in enumerate(self.sequence):
             for chunk in self.tiles[tile].chunks(depth_tile):
                 self.uses.setdefault(chunk, []).append(step)
-        self.loads: list[tuple[int, Completion]] = []  # (result tile that needs it first, its completion)
+        self.loads: list[_Load] = []
+        # The chunk that moves first comes and goes in two pieces, so that the array starts on the first.
+        self.sequence_start = self.tiles[0].chunks(0)[1]
+        half = -(-self.sequence_start.size // 16) * 8
+        self.first_piece = half if half >= cfg.tensor.cols else self.sequence_start.size
 
     def _results_memory(self, width: int, tiles: int) -> None:
         """Room for sums in PSUM, whole banks where possible, and for results in SBUF."""
@@ -138,7 +152,7 @@ class _Products:
         share = cfg.sbuf.partition_bytes // OUT_SHARE // (width * element_bytes(dtype))
         self.out = [
             k.sbuf(f"out{i}", partitions=cfg.tensor.cols, columns=width, dtype=dtype)
-            for i in range(max(2, min(OUT_SLOTS, share, tiles)))
+            for i in range(max(2, min(OUT_SLOTS, share, tiles + LAST_TILES - 1)))
         ]
         bank = cfg.psum.bank_bytes
         size = -(-width * 4 // bank) * bank
@@ -159,9 +173,12 @@ class _Products:
             return False
         at, rows = self.k_tiles[chunk.k]
         source = self.views[chunk.side][chunk.source]
-        columns = slice(chunk.start, chunk.start + chunk.size)
-        done = self.k.dma(tile[:rows, : chunk.size], source[at : at + rows, columns])
-        self.loads.append((self.sequence[step][0], done))
+        size = chunk.size if chunk != self.sequence_start else self.first_piece
+        for begin in range(0, chunk.size, size):
+            end = min(begin + size, chunk.size)
+            done = self.k.dma(tile[:rows, begin:end], source[at : at + rows, chunk.start + begin : chunk.start + end])
+            bytes_moved = rows * (end - begin) * element_bytes(source.dtype)
+            self.loads.append(_Load(self.sequence[step][0], done, bytes_moved))
         return True
 
     def operand(self, chunk: Chunk, columns: Span) -> TileView:
@@ -188,7 +205,11 @@ class _Products:
             sums = self.sums[number % len(self.sums)][: tile.s.size, : tile.v.size]
             stationary, moving = tile.chunks(depth_tile)
             k.tensor.load(self.operand(stationary, tile.s))
-            k.tensor.matmul(self.operand(moving, tile.v), sums, accumulate=depth_tile > 0)
+            piece = self.first_piece if step == 0 else tile.v.size
+            for at in range(0, tile.v.size, piece):
+                part = Span(tile.v.source, tile.v.start + at, min(piece, tile.v.size - at))
+                columns = slice(at, at + part.size)
+                k.tensor.matmul(self.operand(moving, part), sums[:, columns], accumulate=depth_tile > 0)
             if depth_tile == len(self.k_tiles) - 1:
                 self.leave(number, sums)
             for chunk in (stationary, moving):
@@ -204,12 +225,15 @@ class _Products:
         staged = self.out[number % len(self.out)][: tile.s.size, : tile.v.size]
         self.k.vector.copy(staged, sums)
         horizon = number + len(self.out) - 1
-        first = [done for needed, done in self.loads if needed <= horizon]
-        self.loads = self.loads[len(first) :]
+        ahead = [load for load in self.loads if load.tile <= horizon]
+        # Movers hold this much: so the last loads need not be complete for the store to be behind them.
+        held = self.k.cfg.dma.engines * self.k.cfg.dma.buffer_bytes
+        while ahead and held > 0:
+            held -= ahead.pop().bytes
         target = self.results[tile.s.source, tile.v.source]
         rows = slice(tile.s.start, tile.s.start + tile.s.size)
         columns = slice(tile.v.start, tile.v.start + tile.v.size)
-        self.k.dma(target[rows, columns], staged, after=first[-1:])
+        self.k.dma(target[rows, columns], staged, after=[load.done for load in ahead[-1:]])
 
 
 def products(

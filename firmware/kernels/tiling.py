@@ -67,11 +67,10 @@ def moving_width(cfg: Config) -> int:
     return min(cfg.tensor.moving_max, cfg.psum.partition_bytes // 4 // RESULT_SLOTS_MIN)
 
 
-def moving_cost(
-    cfg: Config, depth: int, stationary: Sequence[int], moving: Sequence[int]
-) -> tuple[int, int, int]:
-    """(cycles of the busier engine, tiles, cycles of both) for operands of these widths."""
-    tensor = vector = tiles = 0
+def moving_cost(cfg: Config, depth: int, stationary: Sequence[int], moving: Sequence[int]) -> tuple[int, int, int]:
+    """(cycles of the busiest engine, of all, tiles) for operands of these widths: what to minimise."""
+    tensor = vector = store = tiles = 0
+    lanes = cfg.partitions // cfg.dma.engines
     # Two instructions a tile come from HBM, queue_depth of them in a latency.
     fetched = 2 * cfg.latency_cycles // cfg.issue.queue_depth
     for s_width, v_width in product(stationary, moving):
@@ -80,10 +79,12 @@ def moving_cost(
                 # A load hides behind a stream of its own length.
                 tensor += max(v.size, s.size, fetched, MATMUL_MIN_CYCLES)
                 vector += v.size
+                # A mover stores 16 bytes, 4 sums, a cycle; those whose partitions are not used stand still.
+                store += -(-s.size * v.size // (4 * -(-s.size // lanes)))
                 tiles += 1
     tensor *= -(-depth // cfg.tensor.rows)
     vector = vector * cfg.tensor.clock_mhz // cfg.vector.clock_mhz
-    return max(tensor, vector), tiles, tensor + vector
+    return max(tensor, vector, store), tensor + vector + store, tiles
 
 
 def group_spans(cfg: Config, spans: Sequence[Span], dtype: str) -> list[list[Span]]:
@@ -107,9 +108,7 @@ class Plan:
     moving_slots: int
 
 
-def make_plan(
-    groups: list[list[Span]], moving: list[Span], tiles: int, slot_bytes: tuple[int, int], room: int
-) -> Plan:
+def make_plan(groups: list[list[Span]], moving: list[Span], tiles: int, slot_bytes: tuple[int, int], room: int) -> Plan:
     """The order and the slots that read least from HBM.
 
     A block of one side stays in SBUF while the other side passes by; the fewer blocks, the less is read.

@@ -48,7 +48,7 @@ def test_words_of_the_queues():
     assert count == 1
     store = DESCRIPTOR.unpack(int.from_bytes(memory[base : base + 128], "little"))
     assert store["destination"] == image.outputs["c"].offset
-    assert store["row_bytes"] == 32 and store["count0"] == 8
+    assert store["row_bytes"] == 32 and (store["count0"], store["count1"]) == (4, 2)
 
 
 def test_too_large_for_hbm():

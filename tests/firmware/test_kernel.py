@@ -269,7 +269,8 @@ def test_rows_merge():
     k.dma(tile.view().split(0, 16), x)
     (descriptor,) = k.program().rings[0]
     assert descriptor.row_bytes == 128
-    assert descriptor.dims == ((8, 128, 1 << 18),)
+    # Two partitions a mover: the first of each, then the second of each.
+    assert descriptor.dims == ((4, 256, 2 << 18), (2, 128, 1 << 18))
 
 
 def test_instructions_know_their_line():
