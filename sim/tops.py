@@ -48,6 +48,7 @@ TOPS: dict[str, Top] = {
         Top("fp32_add", "rtl.numeric.add:Fp32Add", "FP32 adder"),
         Top("convert", "rtl.numeric.convert:Convert", "number format conversion"),
         Top("standin", "verif.benches.native.standin:StandIn", "exercises the native driver's HBM"),
+        Top("clock_gate", "verif.benches.base.gate_top:GateTop", "registers of gated clocks"),
         Top("sbuf", "rtl.memory.sbuf:Sbuf", "SBUF"),
         Top("psum", "rtl.memory.psum:Psum", "PSUM"),
         Top("ram", "rtl.base.ram:Ram", "RAM cell", ("width", "depth", "granule")),

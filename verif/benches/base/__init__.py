@@ -1,1 +1,1 @@
-"""Benches of the cells in rtl/base."""
+"""Benches of the base cells."""
