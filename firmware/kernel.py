@@ -68,6 +68,7 @@ class Kernel:
         self.cfg = cfg
         self._program = Program(name=name, config=cfg, queues={q: [] for q in Queue})
         self._rings: list[list[Descriptor]] = [[] for _ in range(cfg.dma.rings)]
+        self._owners: dict[int, Queue] = {}
         self._used = {Space.SBUF: 0, Space.PSUM: 0}
         self._names: set[str] = set()
         self._known: dict[Queue, Known] = {q: {} for q in Queue}
@@ -136,16 +137,22 @@ class Kernel:
         after: Sequence[Completion] = (),
     ) -> Completion:
         """Copy `src` to `dst`: same shape and dtype. Stores to HBM go by default over ring 1 and queue
-        gpsimd, all else over ring 0 and queue sync, so that neither waits behind the other.
+        gpsimd, all else over ring 0 and queue sync, so that neither waits behind the other. A ring belongs
+        to the queue that triggers it first: two queues would release each other's descriptors.
 
         `after`: what earlier copies returned, to be complete before this one starts. Returns its own.
         """
         store = isinstance(dst, HbmView)
         if ring is None:
             ring = min(STORE_RING if store else LOAD_RING, self.cfg.dma.rings - 1)
-        if queue is None:
-            queue = STORE_QUEUE if store else LOAD_QUEUE
         _need(0 <= ring < self.cfg.dma.rings, f"ring must be from 0 to {self.cfg.dma.rings - 1}, not {ring}")
+        if queue is None:
+            queue = self._owners.get(ring, STORE_QUEUE if store else LOAD_QUEUE)
+        owner = self._owners.setdefault(ring, queue)
+        _need(
+            owner == queue,
+            f"ring {ring} is triggered by queue {owner.name.lower()}, so queue {queue.name.lower()} must not be used",
+        )
         _need(0 <= class_ <= 7, f"a traffic class must be from 0 to 7, not {class_}")
         for view in (dst, src):
             _need(

@@ -24,9 +24,7 @@ def test_matmul():
             update=0,
             waits=(SemaphoreWait(5, 3), SemaphoreWait(1, 70000)),
             accumulate=True,
-            src0=AccessPattern(
-                space=1, dtype=1, partition_start=0, partition_count=7, offset=0x1234, dims=((1, 33),)
-            ),
+            src0=AccessPattern(space=1, dtype=1, partition_start=0, partition_count=7, offset=0x1234, dims=((1, 33),)),
             dst=AccessPattern(
                 space=2, dtype=0, partition_start=0, partition_count=8, offset=0x100, dims=((1, 11), (16, 3))
             ),

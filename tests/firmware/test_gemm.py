@@ -70,9 +70,7 @@ def check_product(cfg: Config, m: int, k: int, n: int, **options: object) -> Pro
     program = gemm(cfg, a, b, **options)  # type: ignore[arg-type]
     dtype, out = str(options.get("dtype", "bf16")), str(options.get("out", "fp32"))
     c = result_of(program, out)
-    exact = decode(encode(a, dtype), dtype).astype(np.float64) @ decode(encode(b, dtype), dtype).astype(
-        np.float64
-    )
+    exact = decode(encode(a, dtype), dtype).astype(np.float64) @ decode(encode(b, dtype), dtype).astype(np.float64)
     step = {"fp32": 2.0**-23, "fp16": 2.0**-10, "bf16": 2.0**-7}[out]
     scale = np.abs(decode(encode(a, dtype), dtype)) @ np.abs(decode(encode(b, dtype), dtype))
     # FP16 has steps of 2^-24 where it is subnormal.
@@ -129,12 +127,8 @@ def test_the_moving_side():
     assert wide.tensor_columns == tall.tensor_columns == 64
     full = named("full")
     assert moving_cost(full, 512, [128], [2048])[0] == 8192
-    assert moving_cost(full, 512, [2048], [128]) > moving_cost(full, 512, [128], [2048]), (
-        "more, shorter tiles"
-    )
-    assert any("C^T" in note for note in tall.notes) and any(
-        "host transposes A" in note for note in wide.notes
-    )
+    assert moving_cost(full, 512, [2048], [128]) > moving_cost(full, 512, [128], [2048]), "more, shorter tiles"
+    assert any("C^T" in note for note in tall.notes) and any("host transposes A" in note for note in wide.notes)
 
 
 def test_full_size_reads_each_operand_once():

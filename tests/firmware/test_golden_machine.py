@@ -78,9 +78,7 @@ def test_a_bad_descriptor_halts_its_ring():
     old = program.rings[1][1]
     program.rings[1][1] = dataclasses.replace(old, destination=Place(Space.PSUM, 64))
     result = run(program)
-    assert result.faults == [
-        Fault(queue="ring 1", sequence=1, cause=Cause.BAD_SPACE, address=address(Space.PSUM, 64))
-    ]
+    assert result.faults == [Fault(queue="ring 1", sequence=1, cause=Cause.BAD_SPACE, address=address(Space.PSUM, 64))]
 
 
 def test_more_descriptors_than_there_are():

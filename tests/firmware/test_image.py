@@ -13,9 +13,7 @@ from rtl.contract.isa import DESCRIPTOR, INSTRUCTION, Opcode, Queue
 @pytest.mark.parametrize(("m", "k", "n"), [(1, 1, 1), (13, 9, 77), (40, 70, 3)])
 def test_layout(m: int, k: int, n: int):
     rng = np.random.default_rng(0)
-    program = gemm(
-        named("tiny"), rng.standard_normal((m, k), np.float32), rng.standard_normal((k, n), np.float32)
-    )
+    program = gemm(named("tiny"), rng.standard_normal((m, k), np.float32), rng.standard_normal((k, n), np.float32))
     image = build_image(program)
     places = [(base, count * 128) for base, count in (*image.queues.values(), *image.rings) if count]
     places += [(r.offset, r.bytes) for r in image.tensors.values()]
@@ -28,9 +26,7 @@ def test_layout(m: int, k: int, n: int):
     for tensor in program.tensors.values():
         region = image.tensors[tensor.name]
         held = memory[region.offset : region.offset + region.bytes]
-        expected = (
-            np.full(region.bytes, 0xFF, np.uint8) if tensor.data is None else tensor.data.view(np.uint8)
-        )
+        expected = np.full(region.bytes, 0xFF, np.uint8) if tensor.data is None else tensor.data.view(np.uint8)
         assert np.array_equal(held, expected.reshape(-1))
     assert list(image.outputs) == [t.name for t in program.tensors.values() if t.output]
 
@@ -40,9 +36,7 @@ def test_words_of_the_queues():
     image = build_image(program)
     memory = image.memory().tobytes()
     base, count = image.queues[Queue.TENSOR]
-    found = [
-        INSTRUCTION.unpack(int.from_bytes(memory[base + 128 * i :][:128], "little")) for i in range(count)
-    ]
+    found = [INSTRUCTION.unpack(int.from_bytes(memory[base + 128 * i :][:128], "little")) for i in range(count)]
     assert [f["opcode"] for f in found] == [Opcode.LOAD_STATIONARY, Opcode.MULTIPLY_MOVING]
     base, count = image.rings[1]
     assert count == 1

@@ -85,9 +85,7 @@ def test_view_errors():
         lambda k: k.hbm("x", (4, 4), "bf16")[:, 2:6],
     )
     refuse("x has 2 axes here, not 3", lambda k: k.hbm("x", (4, 4), "bf16")[0, 0, 0])
-    refuse(
-        "x has 4 elements along axis 0, no multiple of 3", lambda k: k.hbm("x", (4, 4), "bf16").split(0, 3)
-    )
+    refuse("x has 4 elements along axis 0, no multiple of 3", lambda k: k.hbm("x", (4, 4), "bf16").split(0, 3))
     refuse("is sliced with a partition step of 2; it must be 1", lambda k: tiles(k)[0][0:8:2])
 
 
@@ -121,6 +119,16 @@ def test_dma_errors():
     )
 
 
+def test_a_ring_has_one_queue():
+    def two_queues(k: Kernel) -> None:
+        a = tiles(k)[0]
+        x = k.hbm("x", (8, 64), "bf16", zeros(8, 64))
+        k.dma(a[:, :], x[:], ring=1, queue=Queue.SCALAR)
+        k.dma(a[:, :], x[:], ring=1, queue=Queue.SYNC)
+
+    refuse("ring 1 is triggered by queue scalar, so queue sync must not be used", two_queues)
+
+
 def test_engine_errors():
     refuse(
         "a matmul of a needs a stationary operand loaded before it",
@@ -130,9 +138,7 @@ def test_engine_errors():
         "stationary operand a has 64 columns, more than tensor.cols (8)",
         lambda k: k.tensor.load(tiles(k)[0][:, :]),
     )
-    refuse(
-        "stationary operand f is fp32; it must be bf16 or fp16", lambda k: k.tensor.load(tiles(k)[1][:, :8])
-    )
+    refuse("stationary operand f is fp32; it must be bf16 or fp16", lambda k: k.tensor.load(tiles(k)[1][:, :8]))
     refuse(
         "stationary operand a takes 3 partitions from 1; with 8 partitions that many cannot start there",
         lambda k: k.tensor.load(tiles(k)[0][1:4, :8]),
@@ -150,9 +156,7 @@ def test_engine_errors():
         k.tensor.load(a[:, :4])
         k.tensor.matmul(a[:, :], s[:, :])
 
-    refuse(
-        "a matmul with 4 stationary columns writes to 4 PSUM partitions from 0, not to 8 PSUM", wrong_result
-    )
+    refuse("a matmul with 4 stationary columns writes to 4 PSUM partitions from 0, not to 8 PSUM", wrong_result)
 
     def too_wide(k: Kernel) -> None:
         a = k.sbuf("a", partitions=8, columns=65, dtype="bf16")
@@ -253,7 +257,7 @@ def test_more_than_two_waits_go_to_nops():
     parts = [k.sbuf(f"t{i}", partitions=8, columns=8, dtype="bf16") for i in range(4)]
     x = k.hbm("x", (8, 8), "bf16", zeros(8, 8))
     for i, tile in enumerate(parts):
-        k.dma(tile[:, :], x[:, :], ring=i)
+        k.dma(tile[:, :], x[:, :], ring=i, queue=Queue.SYNC)
     k.tensor.barrier()
     k.tensor.load(parts[0][:, :])
     queue = k.program().queues[Queue.TENSOR]

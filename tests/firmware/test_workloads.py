@@ -86,9 +86,7 @@ def test_gemm_metrics():
     assert program.params["n"] == 70 and program.params["out"] == "fp32"
 
 
-@pytest.mark.parametrize(
-    ("rows", "row_bytes"), [(None, 512), (64, 64), (61, 33), (3, 700), (1000, 8), (1, 1)]
-)
+@pytest.mark.parametrize(("rows", "row_bytes"), [(None, 512), (64, 64), (61, 33), (3, 700), (1000, 8), (1, 1)])
 @pytest.mark.parametrize("direction", ["read", "both"])
 def test_dma_reads(rows: int | None, row_bytes: int, direction: str):
     dma = WORKLOADS["dma"]
@@ -127,9 +125,7 @@ def test_dma_inside_sbuf():
     assert pattern is not None
     swapped = np.roll(pattern, 4, axis=0)
     assert np.array_equal(back, np.tile(swapped, (len(back) // len(swapped), 1)))
-    inside = [
-        d for ring in program.rings for d in ring if d.source.space == d.destination.space == Space.SBUF
-    ]
+    inside = [d for ring in program.rings for d in ring if d.source.space == d.destination.space == Space.SBUF]
     assert sum(d.bytes for d in inside) > 1000
 
 
@@ -190,16 +186,13 @@ def test_without_the_package(monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(KernelError) as error:
         WORKLOADS["minilm-projection"].build(TINY)
     assert str(error.value) == (
-        "the package no-such-package-here with the weights is not installed; "
-        "the workload gemm needs no download"
+        "the package no-such-package-here with the weights is not installed; the workload gemm needs no download"
     )
 
 
 def test_safetensors(tmp_path: Path):
     values = np.arange(6, dtype=np.float32).reshape(2, 3)
-    header = json.dumps(
-        {"__metadata__": {}, "w": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}}
-    ).encode()
+    header = json.dumps({"__metadata__": {}, "w": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}}).encode()
     path = tmp_path / "model.safetensors"
     path.write_bytes(len(header).to_bytes(8, "little") + header + values.tobytes())
     assert np.array_equal(minilm.read_safetensors(path)["w"], values)

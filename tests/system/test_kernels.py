@@ -1,0 +1,50 @@
+"""Kernels on the core: every bit equals the golden machine's."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from firmware.image import build_image
+from firmware.program import Program
+from firmware.workloads import find_workload
+from rtl.contract.config import Config, named
+from sim.verilated import VerilatedDevice, build_core
+from verif.checks.random_kernel import random_kernel
+from verif.golden.machine import GoldenMachine
+
+pytestmark = pytest.mark.sim
+TINY = named("tiny")
+
+
+def check(program: Program, cfg: Config = TINY) -> None:
+    image = build_image(program)
+    golden = GoldenMachine(cfg)
+    golden.load(image)
+    want = golden.run()
+    assert want.faults == []
+    with VerilatedDevice(cfg, build_core(cfg).binary) as device:
+        device.load(image)
+        got = device.run()
+    assert got.end == "done", f"{got.end}: {got.faults} {got.progress}"
+    for name, bits in want.outputs.items():
+        wrong = np.argwhere(got.outputs[name] != bits)
+        assert not len(wrong), f"{name} differs in {len(wrong)} of {bits.size} elements, first at {wrong[0]}"
+
+
+@pytest.mark.parametrize(("m", "k", "n"), [(1, 1, 1), (9, 17, 65), (40, 3, 200), (7, 100, 5), (130, 33, 31)])
+@pytest.mark.parametrize("dtype", ["bf16", "fp16"])
+def test_gemm_of_odd_shapes(m: int, k: int, n: int, dtype: str):
+    check(find_workload("gemm").build(TINY, {"m": m, "k": k, "n": n, "dtype": dtype}, seed=m))
+
+
+@pytest.mark.parametrize("direction", ["read", "write", "both", "sbuf"])
+@pytest.mark.parametrize(("rows", "row_bytes"), [(None, 512), (61, 33), (200, 7), (3, 700)])
+def test_dma(rows: int | None, row_bytes: int, direction: str):
+    params: dict[str, Any] = {"rows": rows, "row_bytes": row_bytes, "direction": direction}
+    check(find_workload("dma").build(TINY, params, seed=1))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_kernels(seed: int):
+    check(random_kernel(TINY, seed))
