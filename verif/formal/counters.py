@@ -1,4 +1,4 @@
-"""Credit and ClockRatio: nothing is lost, and exactly as many ticks as promised."""
+"""Credit, ClockRatio and Wake: nothing is lost, and exactly as many ticks as promised."""
 
 from amaranth.asserts import AnySeq
 from amaranth.hdl import Assert, Assume, Cover, Module, Signal
@@ -6,10 +6,11 @@ from amaranth.lib import wiring
 
 from rtl.base.clock_ratio import ClockRatio
 from rtl.base.credit import Credit
+from rtl.base.wake import Wake
 from verif.formal.arbiter import ones
 from verif.formal.proof import Proof, without_reset
 
-__all__ = ["PROOFS", "ClockRatioProof", "CreditProof"]
+__all__ = ["PROOFS", "ClockRatioProof", "CreditProof", "WakeProof"]
 
 
 class CreditProof(wiring.Component):
@@ -74,7 +75,30 @@ class ClockRatioProof(wiring.Component):
         return m
 
 
+class WakeProof(wiring.Component):
+    """Enabled exactly while there was work in this cycle or one of the last `LINGER`."""
+
+    LINGER = 3
+
+    def __init__(self, fault: int):
+        super().__init__({})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.wake = wake = Wake(self.LINGER)
+        without_reset(m)
+        m.d.comb += wake.active.eq(AnySeq(1))
+        history = Signal(self.LINGER)
+        m.d.sync += history.eq((history << 1) | wake.active)
+        m.d.comb += [
+            Assert(wake.enable == (wake.active | history.any())),
+            Cover(wake.enable & ~wake.active & ~history[: self.LINGER - 1].any()),
+        ]
+        return m
+
+
 PROOFS = (
+    Proof(name="wake", make=WakeProof, depth=5, cover_depth=8),
     Proof(
         name="credit",
         make=CreditProof,
