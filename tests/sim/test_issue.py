@@ -2,6 +2,7 @@
 
 import pytest
 
+from rtl.contract.config import load
 from rtl.issue.check import Check
 from rtl.issue.fetch import Fetch
 from rtl.issue.issue import Issue
@@ -44,6 +45,10 @@ def test_check_fault_is_noticed(fault: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_fetch(seed: int) -> None:
     must_pass("fetch", FETCH, seed)
+
+
+def test_fetch_with_deep_queues_and_a_wide_port() -> None:
+    must_pass("fetch", FETCH, 1, load("tiny", ["issue.queue_depth=16", "hbm.port_bytes=128"]))
 
 
 @pytest.mark.parametrize("fault", faults_of(Fetch))

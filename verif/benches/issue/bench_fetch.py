@@ -63,13 +63,18 @@ class FetchBench(Bench):
         status = FETCH_STATUS.from_bits(int(self.status[client].value))
         return status.cause, status.sequence, status.address
 
-    async def settle(self, cycles: int = 5000) -> None:
+    async def settle(self) -> None:
         """Until every client has all its words or its fault, then a little longer."""
-        for _ in range(cycles):
+        beats = sum(min(n, 200) for _, n in self.regions.values()) * (_WORD // self.cfg.hbm.port_bytes)
+        for _ in range(2000 + 3 * beats):
             await self.edge
             if all(len(self.sinks[c].taken) >= n or self.cause(c)[0] for c, (_, n) in self.regions.items()):
                 break
-        await self.cycles(60 + self.memory.latency)
+        await self.cycles(20 + self.memory.latency)
+        for _ in range(10 * self.cfg.issue.queue_depth):
+            if self.dut.idle.value == 1:
+                break
+            await self.edge
 
     def check(self) -> None:
         """All words, in order, or the fault that explains why not."""
@@ -125,8 +130,8 @@ async def reads_ahead_as_far_as_there_is_room(dut: Any) -> None:
         sink.stall = iter(lambda: True, None)
     await bench.start()
     depth = bench.cfg.issue.queue_depth
-    await bench.load({c: (c * 65536, 60) for c in range(bench.clients)})
-    await bench.cycles(1500)
+    await bench.load({c: (c * 65536, depth + 20) for c in range(bench.clients)})
+    await bench.cycles(400 + 20 * depth * bench.clients)
     for c in range(bench.clients):
         asked = sum(who == 16 + c for who, _ in bench.memory.requests)
         assert asked == (depth if c < 5 else min(4, depth)) + 1, f"client {c} asked for {asked} words"
