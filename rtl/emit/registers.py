@@ -15,7 +15,7 @@ _NEXT = re.compile(
     r"^  always @\* begin\n    if \(\\\$auto\S+ \) begin end\n(?P<body>(?:    .*\n)*?)  end\n",
     re.M,
 )
-_TARGET = re.compile(r"^ +(\\\$\d+) (?: ?\[[^\]]*\])? = ", re.M)
+_TARGET = re.compile(r"^( +)(\\\$\d+) ( ?\[[^\]]*\])? = ", re.M)
 
 
 def _merge(module: str) -> str:
@@ -30,7 +30,7 @@ def _merge(module: str) -> str:
     cuts: list[tuple[int, int, str]] = []
     for process in _NEXT.finditer(module):
         body = process["body"]
-        targets = _TARGET.findall(body)
+        targets = [name for _, name, _ in _TARGET.findall(body)]
         name = targets[0] if targets else ""
         register = clocked.get(name)
         # the next value must be seen by the register alone: its declaration, the clocked
@@ -38,9 +38,9 @@ def _merge(module: str) -> str:
         if register is None or set(targets) != {name} or uses[name] != len(targets) + 2:
             continue
         q = register["q"]
-        space = " " if q.startswith("\\") else ""
         body = re.sub(rf"\A    {re.escape(name)}  = {re.escape(q)} ?;\n", "", body)  # it keeps its value
-        body = _TARGET.sub(lambda m: m[0].replace(name + " ", q + space, 1)[:-3].rstrip(" ") + space + " <= ", body)
+        left = q.replace("\\", r"\\") + (" " if q.startswith("\\") else "")
+        body = _TARGET.sub(rf"\g<1>{left}\g<3> <= ", body)
         clock = register["clock"] + (" " if register["clock"].startswith("\\") else "")
         cuts.append((register.start(), register.end(), ""))
         cuts.append((process.start(), process.end(), f"  always @(posedge {clock}) begin\n{body}  end\n"))

@@ -64,9 +64,7 @@ class SbufArbiterProof(wiring.Component):
             for k in range(banks // 2):
                 with m.If(arbiter.mover_grant[e] & (arbiter.mover_pair[e][: bank_bits - 1] == k)):
                     m.d.comb += Assert(~used[q * banks + 2 * k : q * banks + 2 * k + 2].any())
-            m.d.comb += Assert(
-                arbiter.refused[self.PORTS + e] == (arbiter.mover_valid[e] & ~arbiter.mover_grant[e])
-            )
+            m.d.comb += Assert(arbiter.refused[self.PORTS + e] == (arbiter.mover_valid[e] & ~arbiter.mover_grant[e]))
         # the first port waits for nobody but an aged mover
         with m.If(arbiter.valid[0] & ~arbiter.grant[0]):
             m.d.comb += Assert(arbiter.mover_valid.any())

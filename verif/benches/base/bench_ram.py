@@ -73,7 +73,13 @@ async def reads_what_was_written(dut) -> None:
             wide = bench.spread(mask)
             bench.rows[target] = bench.rows[target] & ~wide | data & wide
             written_row = target if mask else -1
-            COVERAGE.hit("writes none of a row" if not mask else "writes all of a row" if mask == every else "writes part of a row")
+            COVERAGE.hit(
+                "writes none of a row"
+                if not mask
+                else "writes all of a row"
+                if mask == every
+                else "writes part of a row"
+            )
     if bench.parts == 1:
         COVERAGE.hit("writes part of a row")  # there are no parts
     COVERAGE.require_all()

@@ -24,9 +24,7 @@ class GateTop(wiring.Component):
 
     def __init__(self, plant: ValueLike = 0):
         self.plant = plant
-        super().__init__(
-            {"enable": In(2), "root": Out(16), "a": Out(16), "b": Out(16), "edges": Out(16)}
-        )
+        super().__init__({"enable": In(2), "root": Out(16), "a": Out(16), "b": Out(16), "edges": Out(16)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -87,7 +87,9 @@ class PsumBench(Bench):
         self.rows = cfg.psum.bank_bytes // 4
         self.elements = self.rows * cfg.psum.banks
         self.memory = contents(self.lanes, self.elements)
-        self.write = {n: getattr(dut, f"accumulate__{n}") for n in ("valid", "element", "accumulate", "partitions", "data")}
+        self.write = {
+            n: getattr(dut, f"accumulate__{n}") for n in ("valid", "element", "accumulate", "partitions", "data")
+        }
         self.reads = [
             {n: getattr(dut, f"read_{port}__{n}") for n in ("valid", "ready", "element", "data", "data_valid")}
             for port in PORTS
@@ -161,7 +163,8 @@ class PsumBench(Bench):
                 "read granted beside an overwrite of its bank",
             )
             COVERAGE.when(
-                leaving is not None and self.bank(leaving) == bank, "read granted beside a sum being written to its bank"
+                leaving is not None and self.bank(leaving) == bank,
+                "read granted beside a sum being written to its bank",
             )
             COVERAGE.when(element == leaving, "read in the cycle of the write gives the old row")
             COVERAGE.when(element == self.committed[0], "read one cycle later gives the new row")
@@ -208,8 +211,22 @@ class PsumBench(Bench):
         near = rng.integers(0x3F00_0000, 0x4100_0000, self.lanes, dtype=np.uint32) | codes & 0x8000_0000
         corners = rng.choice(
             np.array(
-                [0, 0x8000_0000, 1, 0x8000_0001, 0x007F_FFFF, 0x0080_0000, 0x7F7F_FFFF, 0x7F80_0000, 0xFF80_0000,
-                 0x7FC0_0000, 0x7F80_0001, 0xFFFF_FFFF, 0x7F00_0000, 0xFF7F_FFFF],
+                [
+                    0,
+                    0x8000_0000,
+                    1,
+                    0x8000_0001,
+                    0x007F_FFFF,
+                    0x0080_0000,
+                    0x7F7F_FFFF,
+                    0x7F80_0000,
+                    0xFF80_0000,
+                    0x7FC0_0000,
+                    0x7F80_0001,
+                    0xFFFF_FFFF,
+                    0x7F00_0000,
+                    0xFF7F_FFFF,
+                ],
                 dtype=np.uint32,
             ),
             self.lanes,
@@ -234,7 +251,9 @@ class PsumBench(Bench):
             data=self.random_data(),
         )
 
-    async def run(self, cycles: int, write: float, read: float, accumulate: float, elements: NDArray[np.integer]) -> None:
+    async def run(
+        self, cycles: int, write: float, read: float, accumulate: float, elements: NDArray[np.integer]
+    ) -> None:
         """Random traffic on `elements`; the probabilities are per cycle and free port."""
         rng = self.rng
 
@@ -253,7 +272,9 @@ class PsumBench(Bench):
     def few(self, count: int) -> NDArray[np.integer]:
         """Some elements of two banks."""
         banks = self.rng.choice(self.cfg.psum.banks, 2, replace=False)
-        return self.rng.choice(np.concatenate([b * self.rows + np.arange(self.rows) for b in banks]), count, replace=False)
+        return self.rng.choice(
+            np.concatenate([b * self.rows + np.arange(self.rows) for b in banks]), count, replace=False
+        )
 
 
 async def started(dut) -> PsumBench:

@@ -19,9 +19,13 @@ PATIENCE_CYCLES = 8
 COVERAGE = Coverage(
     "sbuf",
     [
-        *(f"{way} {name} {what}" for what in ("granted", "refused") for way, names in
-          (("read", READS), ("write", WRITES)) for name in names if (way, name, what) not in
-          {("read", "moving", "refused"), ("write", "vector", "refused")}),
+        *(
+            f"{way} {name} {what}"
+            for what in ("granted", "refused")
+            for way, names in (("read", READS), ("write", WRITES))
+            for name in names
+            if (way, name, what) not in {("read", "moving", "refused"), ("write", "vector", "refused")}
+        ),
         "first read port refused by an aged mover",
         "first write port refused by an aged mover",
         "refused in one quadrant, free in another",
@@ -98,9 +102,7 @@ class SbufBench(Bench):
         self.refused = dut.refused
         self.ports: dict[str, list[Port]] = {
             "read": [Port(self, f"read_{n}__", ("quadrants", "word")) for n in READS],
-            "write": [
-                Port(self, f"write_{n}__", ("quadrants", "word", "data", "bytes", "partitions")) for n in WRITES
-            ],
+            "write": [Port(self, f"write_{n}__", ("quadrants", "word", "data", "bytes", "partitions")) for n in WRITES],
             "mover_read": [],
             "mover_write": [],
         }
@@ -150,7 +152,9 @@ class SbufBench(Bench):
             name = (READS if way == "read" else WRITES)[n]
             if ok:
                 COVERAGE.hit(f"{way} {name} granted")
-                COVERAGE.when({q for q, _ in need} & {q for q, _ in taken}, "two ports share a quadrant in different banks")
+                COVERAGE.when(
+                    {q for q, _ in need} & {q for q, _ in taken}, "two ports share a quadrant in different banks"
+                )
                 taken |= need
             else:
                 COVERAGE.hit(f"{way} {name} refused" if n else f"first {way} port refused by an aged mover")
@@ -274,8 +278,7 @@ class SbufBench(Bench):
             w = port.request
             if read is not None and w is not None and ok and grants["read"][0]:
                 same = [
-                    q for q in range(QUADRANTS)
-                    if read.quadrants & w.quadrants & 1 << q and read.words[q] == w.words[q]
+                    q for q in range(QUADRANTS) if read.quadrants & w.quadrants & 1 << q and read.words[q] == w.words[q]
                 ]
                 COVERAGE.when(same and w.bytes and w.partitions, "word read and written in the same cycle")
 
