@@ -136,9 +136,7 @@ class LastElement(wiring.Component):
 
     def __init__(self, cfg: Config):
         self.bits = ceil_log2(max(cfg.sbuf.partition_bytes, cfg.psum.partition_bytes))
-        super().__init__(
-            {"pattern": In(PATTERN_LAYOUT), "run": In(1), "found": Out(1), "address": Out(self.bits)}
-        )
+        super().__init__({"pattern": In(PATTERN_LAYOUT), "run": In(1), "found": Out(1), "address": Out(self.bits)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

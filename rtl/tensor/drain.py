@@ -2,7 +2,7 @@
 
 from amaranth.hdl import Module, Signal, ValueLike
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out, flipped, connect
+from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import ceil_log2
 
 from rtl.base.fifo import RamFifo

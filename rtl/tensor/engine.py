@@ -82,9 +82,7 @@ class TensorEngine(wiring.Component):
             self.last_sum.eq(array.sums[0].valid),
             status.holds.eq(loader.holds | streamer.holds),
             # with no stream to serve, a load is in nobody's shadow
-            status.state.eq(
-                Mux(streamer.holds, streamer.state, 2 + STALLS[Engine.TENSOR].index("load"))
-            ),
+            status.state.eq(Mux(streamer.holds, streamer.state, 2 + STALLS[Engine.TENSOR].index("load"))),
             status.draining.eq(drain.busy | sequencer.pending),
         ]
         return m

@@ -27,9 +27,7 @@ class Guard(wiring.Component):
     def __init__(self, cfg: Config, plant: ValueLike = 0):
         self.cfg = cfg
         self.plant = plant
-        super().__init__(
-            {"command": In(stream.Signature(PATTERN_LAYOUT)), "step": In(1), "blocked": Out(1)}
-        )
+        super().__init__({"command": In(stream.Signature(PATTERN_LAYOUT)), "step": In(1), "blocked": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -67,9 +67,7 @@ class Sequencer(wiring.Component):
         matmul_ready = self.stream.ready & self.target.ready & self.drain.ready
         m.d.comb += [
             is_matmul.eq(word.opcode == Opcode.MULTIPLY_MOVING),
-            self.command.ready.eq(
-                order.i.ready & Mux(is_matmul, matmul_ready, self.load.ready)
-            ),
+            self.command.ready.eq(order.i.ready & Mux(is_matmul, matmul_ready, self.load.ready)),
             accept.eq(self.command.valid & self.command.ready),
             self.load.valid.eq(accept & ~is_matmul),
             self.stream.valid.eq(accept & is_matmul),

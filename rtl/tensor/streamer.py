@@ -87,9 +87,7 @@ class Streamer(wiring.Component):
         waits_for_load = feed.started & feed.first & ~loaded
         # within a stream SBUF is the reason, or rarely the guard
         late = feed.refused | (~feed.first & ~feed.valid)
-        m.d.comb += self.state.eq(
-            Mux(self.beat, 0, Mux(waits_for_load, load, Mux(late, sbuf, fill)))
-        )
+        m.d.comb += self.state.eq(Mux(self.beat, 0, Mux(waits_for_load, load, Mux(late, sbuf, fill))))
 
         rows = self.cfg.tensor.rows // QUADRANTS
         for q in range(QUADRANTS):

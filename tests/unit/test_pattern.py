@@ -47,7 +47,12 @@ def patterns(seed: int, count: int = 40) -> list[AccessPattern]:
         dtype = rng.choice([0, 1, 2])
         found.append(
             AccessPattern(
-                space=1, dtype=dtype, partition_start=0, partition_count=1, offset=rng.randint(7000, 8000) * 4, dims=dims
+                space=1,
+                dtype=dtype,
+                partition_start=0,
+                partition_count=1,
+                offset=rng.randint(7000, 8000) * 4,
+                dims=dims,
             )
         )
     return found

@@ -120,9 +120,7 @@ class MemoryPorts:
 
     def add_psum_read(self, name: str, stall: Iterator[bool] | None = None) -> None:
         """A PsumReadSignature of the DUT."""
-        valid, ready, element, data, data_valid = self._signals(
-            name, "valid", "ready", "element", "data", "data_valid"
-        )
+        valid, ready, element, data, data_valid = self._signals(name, "valid", "ready", "element", "data", "data_valid")
         stalls = stall or never()
         state = {"ready": False, "valid": True}
         ready.value = 0

@@ -200,7 +200,12 @@ class EngineBench:
             before = s
         COVERAGE.when(self.ports.refusals["sbuf_moving"], "moving refused")
         COVERAGE.when(self.ports.refusals["sbuf_stationary"], "stationary refused")
-        for state, name in (("load", "load exposed"), ("fill", "fill"), ("drain", "drain"), ("sbuf", "starved by SBUF")):
+        for state, name in (
+            ("load", "load exposed"),
+            ("fill", "fill"),
+            ("drain", "drain"),
+            ("sbuf", "starved by SBUF"),
+        ):
             COVERAGE.when(self.states.get(state), name)
 
 

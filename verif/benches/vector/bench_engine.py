@@ -112,9 +112,7 @@ class EngineBench:
             memory = self.psum if c.src.space == Space.PSUM else golden
             names = by_code(c.src.dtype).name, by_code(c.dst.dtype).name
             golden.write(c.dst, tensor_copy(memory.read(c.src), *names))
-        self.commands.send(
-            command_word(Opcode.TENSOR_COPY, n, src0=c.src, dst=c.dst) for n, c in enumerate(program)
-        )
+        self.commands.send(command_word(Opcode.TENSOR_COPY, n, src0=c.src, dst=c.dst) for n, c in enumerate(program))
         limit = 2000 + (10 if self.style == "never" else 60) * sum(c.src.elements + 10 for c in program)
         edge = RisingEdge(self.bench.clk)
         while len(self.dones) < len(program):
@@ -190,9 +188,7 @@ class EngineBench:
 
 def _meet(a: AccessPattern, b: AccessPattern) -> bool:
     """Whether two patterns of SBUF share a byte offset (whatever their partitions)."""
-    spans = [
-        {int(at) + n for at in offsets(p) for n in range(by_code(p.dtype).bytes)} for p in (a, b)
-    ]
+    spans = [{int(at) + n for at in offsets(p) for n in range(by_code(p.dtype).bytes)} for p in (a, b)]
     return bool(spans[0] & spans[1])
 
 
