@@ -41,8 +41,8 @@ class Feed(wiring.Component):
     `take` sends it. `holds`: there is a command that has not sent its last element; `started`: `first`,
     `awaits` and what else describes its beats are known. `refused`: SBUF refused a read in this cycle.
     Timing: an element is there 5 cycles after its command, and later if `reverse` (LastElement); then
-    one a cycle, whatever the pattern, across commands too. A word that holds the next element as well is not read again. Up to four words
-    are read ahead, so a refusal costs a bubble only when none is left.
+    one a cycle, whatever the pattern, across commands too. A word that holds the next element as well is
+    not read again. Up to four words are read ahead, so a refusal costs a bubble only when none is left.
     """
 
     FAULTS = {
