@@ -2,7 +2,7 @@
 
 Per quadrant in, per row group out. All ports are unskewed: a moving beat holds one column of the
 moving operand, a stationary beat one column of the stationary operand; sums of a moving beat leave
-timing.array_latency cycles after it entered, one vector at once. docs/tensor.md shows the timing.
+timing.array_latency cycles after it entered, one vector at once. docs/tensor-array.md shows the timing.
 """
 
 from amaranth.lib import data, wiring

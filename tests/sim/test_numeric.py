@@ -10,7 +10,7 @@ from verif.launch import SEEDS, faults_of, must_notice, must_pass
 
 pytestmark = pytest.mark.sim
 
-ADD = "verif.benches.numeric.bench_fp32_add"
+ADD = "verif.benches.numeric.bench_add"
 CODE_MAC = "verif.benches.numeric.bench_code_mac"
 MAC = "verif.benches.numeric.bench_mac"
 UNPACK = "verif.benches.numeric.bench_unpack"
