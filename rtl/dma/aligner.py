@@ -48,7 +48,11 @@ class Aligner(wiring.Component):
         taken = Signal(128)
         with m.Switch(step.place):
             with m.Case(Place.HBM):
-                m.d.comb += taken.eq(self.beat.word_select(step.unit, 128))
+                # A case for each unit: a shift of the whole beat costs a simulator ten times as much.
+                with m.Switch(step.unit):
+                    for n in range(len(self.beat) // 128):
+                        with m.Case(n):
+                            m.d.comb += taken.eq(self.beat.word_select(n, 128))
             with m.Case(Place.OWN):
                 m.d.comb += taken.eq(self.own)
             with m.Default():

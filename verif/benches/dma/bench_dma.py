@@ -16,7 +16,7 @@ from verif.agents.bench import Bench
 from verif.agents.dma_host import DmaHost
 from verif.agents.mover_ports import MoverPorts
 from verif.agents.stall import STYLES, styled
-from verif.benches.dma.descriptors import HBM_BYTES, KINDS, WINDOWS, directed, random_descriptor, window
+from verif.benches.dma.descriptors import HBM_BYTES, KINDS, WINDOWS, directed, long_rows, random_descriptor, window
 from verif.checks.coverage import Coverage
 from verif.golden.dma import check, copy, row_addresses, signal
 
@@ -167,6 +167,7 @@ async def copies_every_alignment_and_length(dut: Any) -> None:
         if len(batch) == WINDOWS:
             await bench.run(batch)
             batch = []
+    await bench.run([(n // 5, long_rows(bench.cfg, n)) for n in range(6)])
 
 
 @cocotb.test(timeout_time=8, timeout_unit="ms")

@@ -10,7 +10,7 @@ from rtl.contract.isa import Cause, Update
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address
 from verif.golden.dma import check
 
-__all__ = ["HBM_BYTES", "KINDS", "WINDOWS", "Window", "directed", "random_descriptor", "window"]
+__all__ = ["HBM_BYTES", "KINDS", "WINDOWS", "Window", "directed", "long_rows", "random_descriptor", "window"]
 
 KINDS = ("hbm to sbuf", "sbuf to hbm", "hbm to hbm", "sbuf to sbuf")
 WINDOWS = 8
@@ -134,7 +134,8 @@ def random_descriptor(
 
 
 def directed(cfg: Config) -> Iterator[tuple[str, dict[str, int]]]:
-    """(kind, descriptor) for every pair of alignments near the corners, in turn over the windows."""
+    """(kind, descriptor) for every pair of alignments near the corners, in turn over the windows. From HBM the
+    first row crosses 4 KiB."""
     number = 0
     for kind in KINDS:
         from_hbm, to_hbm = kind.startswith("hbm"), kind.endswith("hbm")
@@ -146,9 +147,7 @@ def directed(cfg: Config) -> Iterator[tuple[str, dict[str, int]]]:
                     yield (
                         kind,
                         {
-                            "source": address(
-                                Space.HBM if from_hbm else Space.SBUF, 4080 * from_hbm + 16 + s
-                            ),
+                            "source": address(Space.HBM if from_hbm else Space.SBUF, (4080 if from_hbm else 16) + s),
                             "destination": address(Space.HBM if to_hbm else Space.SBUF, base + d),
                             "row_bytes": size,
                             "count0": 3,
@@ -159,3 +158,23 @@ def directed(cfg: Config) -> Iterator[tuple[str, dict[str, int]]]:
                         },
                     )
                     number += 1
+
+
+def long_rows(cfg: Config, number: int) -> dict[str, int]:
+    """HBM to HBM, rows of several bursts, in four dimensions, read again and again, written backwards."""
+    size = min(cfg.dma.burst_bytes * 2 + 100, 2000)
+    first = window(cfg, number).hbm.start
+    return {
+        "source": address(Space.HBM, 4000 + number),
+        "destination": address(Space.HBM, first + 7 * size),
+        "row_bytes": size,
+        "count0": 2,
+        "source_step0": 0,
+        "destination_step0": -size,
+        "count1": 2,
+        "source_step1": 333,
+        "destination_step1": -2 * size,
+        "count2": 2,
+        "source_step2": -100,
+        "destination_step2": -4 * size,
+    }
