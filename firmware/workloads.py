@@ -10,6 +10,7 @@ from firmware.kernel import KernelError
 from firmware.kernels.dma_copy import DIRECTIONS, dma_copy
 from firmware.kernels.gemm import gemm
 from firmware.kernels.minilm import DEFAULT_TEXT, minilm_projection
+from firmware.numbers import element_bytes
 from firmware.program import Program
 from rtl.contract.config import Config
 
@@ -110,9 +111,17 @@ def _size(default: int, doc: str) -> Param:
 
 
 def _make_gemm(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
+    m, k, n = params["m"], params["k"], params["n"]
+    # Asked before random values of that size are drawn.
+    size = (m * k + k * n) * element_bytes(params["dtype"]) + m * n * element_bytes(params["out"])
+    if size > cfg.hbm.capacity_mib << 20:
+        raise KernelError(
+            f"a product of m={m}, k={k}, n={n} needs {size} bytes of HBM, more than hbm.capacity_mib = "
+            f"{cfg.hbm.capacity_mib} MiB"
+        )
     rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
-    a = rng.standard_normal((params["m"], params["k"]), np.float32)
-    b = rng.standard_normal((params["k"], params["n"]), np.float32)
+    a = rng.standard_normal((m, k), np.float32)
+    b = rng.standard_normal((k, n), np.float32)
     return gemm(cfg, a, b, dtype=params["dtype"], out=params["out"], resident=params["resident"])
 
 

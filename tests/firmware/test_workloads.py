@@ -66,6 +66,11 @@ def test_parameters_from_code_are_checked_too():
     assert WORKLOADS["gemm"].parse(["m=3", "m=0x10"])["m"] == 16
 
 
+def test_a_product_that_hbm_does_not_hold():
+    with pytest.raises(KernelError, match="a product of m=1048576, k=8, n=8 needs .* hbm.capacity_mib = 16 MiB"):
+        WORKLOADS["gemm"].build(TINY, {"m": 1 << 20, "k": 8, "n": 8})
+
+
 def test_seeds():
     gemm = WORKLOADS["gemm"]
 
