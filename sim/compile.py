@@ -161,7 +161,8 @@ def compile_object(
 def _runtime(folder: Path, kind: str, waves: bool) -> Path:
     """The folder that keeps objects of Verilator's runtime for builds with these flags."""
     stat = os.stat(compiler())
-    parts = [kind, waves, compiler(), stat.st_size, stat.st_mtime_ns, tool_versions()["verilator"], MAKE_VARIABLES, NATIVE_FLAGS]
+    cxx = [compiler(), stat.st_size, stat.st_mtime_ns]
+    parts = [kind, waves, *cxx, tool_versions()["verilator"], MAKE_VARIABLES, NATIVE_FLAGS]
     key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
     return build_root() / "objects" / f"runtime-{key}"
 

@@ -10,6 +10,7 @@ from rich.text import Text
 __all__ = ["render", "show"]
 
 BAR_CELLS = 32
+_HARD_SPACE = "\u00a0"  # a cause and its share stay on one line
 _STALL_STYLES = ("yellow", "dark_orange", "red", "magenta", "blue", "cyan", "bright_black")
 
 
@@ -39,7 +40,8 @@ def _stalls(engine: Mapping[str, Any], cycles: int) -> Text:
         del position
         style = _STALL_STYLES[[c for c, _ in causes].index(name) % len(_STALL_STYLES)]
         if count:
-            text.append(f"{name} ", style).append(f"{_percent(count, cycles)}  ")
+            share = _percent(count, cycles).replace(" ", _HARD_SPACE)
+            text.append(f"{name}{_HARD_SPACE}", style).append(f"{share}  ")
     return text
 
 

@@ -121,7 +121,7 @@ def test_broken_sum_is_refused(program: Program) -> None:
 def test_match_line(program: Program) -> None:
     text = shown(report(program))
     assert text.startswith("MATCH")
-    for words in ("tensor", "semaphore 1.0 %", "bound", "cycles/s", "cosine", "dma_read 3"):
+    for words in ("tensor", "semaphore\u00a01.0\u00a0%", "bound", "cycles/s", "cosine", "dma_read 3"):
         assert words in text
 
 
