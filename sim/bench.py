@@ -136,6 +136,7 @@ def _speed(bench: Bench) -> None:
         value=report["cycles_per_second"],
         unit="cycles/s",
         target=">= 50,000",
+        peer=f"{report['cycles'] / max(1e-9, report['cpu_seconds']):,.0f} a second of processor time",
     )
 
 

@@ -114,6 +114,7 @@ def make_report(
         "cycles": cycles,
         "nanoseconds": round(cycles * 1000 / cfg.tensor.clock_mhz, 3),
         "wall_seconds": round(result.wall_seconds, 6),
+        "cpu_seconds": round(result.cpu_seconds, 6),
         "cycles_per_second": round(cycles / result.wall_seconds) if result.wall_seconds else 0,
         "macs": program.macs,
         "tensor_utilization": _ratio(program.macs, peak * cycles),

@@ -51,7 +51,7 @@ class EngineCycles:
 class RunResult:
     """A run on a device that knows time. Cycles are tensor cycles.
 
-    `wall_seconds` counts the simulation loop alone. `tensor_first`, `tensor_last`: cycles of the first
+    `wall_seconds` and `cpu_seconds` count the simulation loop alone. `tensor_first`, `tensor_last`: cycles of the first
     moving beat and of the last sum, 0 and 0 if there was none. `outputs` holds bits by name.
     `retired` has the dtype sim.native.library.RETIRED; `retired_total` counts what its limit cut off too.
     """
@@ -69,6 +69,7 @@ class RunResult:
     faults: tuple[Fault, ...]
     outputs: Mapping[str, np.ndarray]
     wall_seconds: float
+    cpu_seconds: float
     retired: np.ndarray
     retired_total: int
     progress: Mapping[str, str] = field(default_factory=dict)  # queue or ring: "12 of 40", unless all done

@@ -131,6 +131,7 @@ class VerilatedDevice:
             faults=self._faults(),
             outputs={name: self.read(region) for name, region in self.image.outputs.items()},
             wall_seconds=core.seconds,
+            cpu_seconds=core.cpu_seconds,
             retired=core.retire_log(),
             retired_total=core.retired,
             progress=self._progress() if end != "done" else {},

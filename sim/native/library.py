@@ -1,6 +1,7 @@
 """The C functions of driver.cpp and stream.cpp, as Python calls on NumPy arrays."""
 
 import ctypes
+import time
 from collections.abc import Sequence
 from ctypes import POINTER, c_char_p, c_double, c_int, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
@@ -123,6 +124,7 @@ class NativeCore:
             cfg.latency_cycles,
             cfg.hbm.capacity_mib << 20,
         )
+        self.cpu_seconds = 0.0  # of this thread inside `run`: what the loop costs on a busy machine too
         path = str(waves).encode() if waves else b""
         self._core: int | None = self._lib.px_create(numbers, retire_limit, path)
         if not self._core:
@@ -181,7 +183,10 @@ class NativeCore:
 
         Returns after `milliseconds` at the latest, so that the caller can show progress and stop.
         """
-        return Reason(self._lib.px_run(self._core, max_cycles, quiet_cycles, milliseconds))
+        begin = time.thread_time()
+        reason = self._lib.px_run(self._core, max_cycles, quiet_cycles, milliseconds)
+        self.cpu_seconds += time.thread_time() - begin
+        return Reason(reason)
 
     @property
     def message(self) -> str:
@@ -233,9 +238,7 @@ class NativeCore:
         return rows
 
 
-def stream(
-    library: Path, latency: int, inputs: dict[str, np.ndarray], outputs: dict[str, np.ndarray]
-) -> None:
+def stream(library: Path, latency: int, inputs: dict[str, np.ndarray], outputs: dict[str, np.ndarray]) -> None:
     """Arrays through a unit: element i of every input in cycle i, its outputs `latency` cycles later.
 
     Keys are port names. Row i of a 2-D array is one element, its first item in the lowest bits. An input

@@ -56,6 +56,7 @@ def result(**changes: Any) -> RunResult:
         "faults": (),
         "outputs": {"C": np.arange(6, dtype=np.uint32).reshape(2, 3)},
         "wall_seconds": 0.01,
+        "cpu_seconds": 0.008,
         "retired": np.empty(0, RETIRED),
         "retired_total": 12,
     }
