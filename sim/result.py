@@ -51,8 +51,8 @@ class EngineCycles:
 class RunResult:
     """A run on a device that knows time. Cycles are tensor cycles.
 
-    `wall_seconds` and `cpu_seconds` count the simulation loop alone. `tensor_first`, `tensor_last`: cycles of the first
-    moving beat and of the last sum, 0 and 0 if there was none. `outputs` holds bits by name.
+    `wall_seconds` and `cpu_seconds` count the simulation loop alone. `tensor_first`, `tensor_last`: cycles
+    of the first moving beat and of the last sum, 0 and 0 if there was none. `outputs` holds bits by name.
     `retired` has the dtype sim.native.library.RETIRED; `retired_total` counts what its limit cut off too.
     """
 
