@@ -1,11 +1,11 @@
 """FP32 adder."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Cat, Module, Signal, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import passed_on, planted
-from rtl.numeric.align import ADDEND, SUM, AlignAdd
+from rtl.numeric.align import ADDEND, EXCESS, SUM, AlignAdd
 from rtl.numeric.round import NormaliseRound
 
 __all__ = ["Fp32Add"]
@@ -21,7 +21,7 @@ class Fp32Add(wiring.Component):
     LATENCY = 2
     FAULTS = {
         1: "bits shifted out by alignment are forgotten",
-        2: "a sum of zero keeps the sign of `a`",
+        2: "a difference of zero has a sign",
         3: "ties are rounded up, not to even",
         4: "a subnormal sum becomes zero",
         5: "a subnormal `a` is read with a hidden 1",
@@ -45,7 +45,7 @@ class Fp32Add(wiring.Component):
         field = self.a[23:31]
         m.d.comb += [
             first.sign.eq(self.a[31]),
-            first.exponent.eq(Mux(field.any(), field, self.a[:23].any())),
+            first.exponent.eq(field + (EXCESS + ~field.any())),
             first.significand.eq(Cat(self.a[:23], field.any() | planted(chosen, 5))),
             first.infinity.eq(field.all() & ~self.a[:23].any()),
             first.nan.eq(field.all() & self.a[:23].any()),

@@ -1,23 +1,26 @@
 """First half of every FP32 addition: align the smaller addend and add, with nothing lost."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, ValueLike, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, ValueLike
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import planted
 
-__all__ = ["ADDEND", "GUARD_BITS", "SUM", "AlignAdd"]
+__all__ = ["ADDEND", "EXCESS", "GUARD_BITS", "SUM", "AlignAdd"]
 
 ADDEND = data.StructLayout(
     {
-        "significand": 24,  # at least 2^22, or an FP32 subnormal with exponent 1, or 0 with exponent 0
-        "exponent": signed(10),  # of FP32: value = significand * 2^(exponent - 150)
+        "significand": 24,  # at least 2^22, or an FP32 subnormal with its exponent, or 0
+        "exponent": 10,  # value = significand * 2^(exponent - EXCESS - 150)
         "sign": 1,
         "infinity": 1,
         "nan": 1,
     }
 )
 """What is added to an FP32: an exact product or another FP32."""
+
+EXCESS = 384
+"""Makes the exponent of a product the sum of its operands' fields, and never negative."""
 
 GUARD_BITS = 4
 
@@ -26,7 +29,7 @@ SUM = data.StructLayout(
         "magnitude": 25 + GUARD_BITS,  # value = magnitude * 2^(exponent - 150 - GUARD_BITS)
         "exponent": 9,  # 1 to 382: never below that of the FP32 subnormals
         "sign": 1,
-        "infinity": 1,
+        "special": 1,  # infinity, or
         "nan": 1,
     }
 )
@@ -44,7 +47,7 @@ class AlignAdd(wiring.Component):
 
     FAULTS = {
         1: "bits shifted out are forgotten",
-        2: "a sum of zero keeps the sign of the first addend",
+        2: "a difference of zero has a sign",
     }
 
     addend: In(ADDEND)
@@ -57,70 +60,78 @@ class AlignAdd(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        width = 24 + GUARD_BITS
         field = self.acc[23:31]
         normal = Signal()
-        acc_exponent = Signal(8)
+        acc_exponent = Signal(10)
         acc_significand = Signal(24)
-        acc_sign = Signal()
         m.d.comb += [
             normal.eq(field.any()),
-            acc_exponent.eq(Mux(normal, field, 1)),
+            acc_exponent.eq(field + (EXCESS + ~normal)),
             acc_significand.eq(Cat(self.acc[:23], normal)),
-            acc_sign.eq(self.acc[31]),
         ]
 
         # The addend with the smaller exponent is shifted right.
-        difference = Signal(signed(11))
         below = Signal()
-        distance = Signal(11)
-        larger = Signal(24)
-        smaller = Signal(24 + GUARD_BITS)
-        m.d.comb += [
-            difference.eq(self.addend.exponent - acc_exponent),
-            below.eq(difference < 0),
-            distance.eq(Mux(below, -difference, difference)),
-            larger.eq(Mux(below, acc_significand, self.addend.significand)),
-            smaller.eq(Cat(Const(0, GUARD_BITS), Mux(below, self.addend.significand, acc_significand))),
-        ]
+        distance = Signal(10)
+        exponent = Signal(10)
+        larger = Signal(width)
+        smaller = Signal(width)
+        guard = Const(0, GUARD_BITS)
+        m.d.comb += below.eq(self.addend.exponent < acc_exponent)
+        with m.If(below):
+            m.d.comb += [
+                distance.eq(acc_exponent - self.addend.exponent),
+                exponent.eq(acc_exponent),
+                larger.eq(Cat(guard, acc_significand)),
+                smaller.eq(Cat(guard, self.addend.significand)),
+            ]
+        with m.Else():
+            m.d.comb += [
+                distance.eq(self.addend.exponent - acc_exponent),
+                exponent.eq(self.addend.exponent),
+                larger.eq(Cat(guard, self.addend.significand)),
+                smaller.eq(Cat(guard, acc_significand)),
+            ]
         shift = Signal(5)
-        kept = Signal(24 + GUARD_BITS)
+        kept = Signal(width)
         lost = Signal()
-        aligned = Signal(24 + GUARD_BITS)
+        aligned = Signal(width)
         m.d.comb += [
-            shift.eq(Mux(distance >= 24 + GUARD_BITS, 24 + GUARD_BITS, distance)),
+            shift.eq(Mux(distance >= width, width, distance)),
             kept.eq(smaller >> shift),
-            lost.eq((smaller != (kept << shift)[: 24 + GUARD_BITS]) & ~planted(self.plant, 1)),
+            lost.eq((smaller != (kept << shift)[:width]) & ~planted(self.plant, 1)),
             aligned.eq(kept | lost),
         ]
 
         subtract = Signal()
-        total = Signal(26 + GUARD_BITS)
+        total = Signal(width + 2)
         negative = Signal()
-        scaled = Cat(Const(0, GUARD_BITS), larger)
         m.d.comb += [
-            subtract.eq(self.addend.sign ^ acc_sign),
-            total.eq(Mux(subtract, scaled - aligned, scaled + aligned)),
+            subtract.eq(self.addend.sign ^ self.acc[31]),
+            total.eq(Mux(subtract, larger - aligned, larger + aligned)),
             negative.eq(total[-1]),  # only a difference sets it
             self.sum.magnitude.eq(Mux(negative, -total, total)),
-            self.sum.exponent.eq(Mux(below, acc_exponent, self.addend.exponent)),
+            self.sum.exponent.eq(exponent - EXCESS),
         ]
 
-        acc_top = field.all()
-        acc_infinity = Signal()
-        acc_nan = Signal()
+        cancelled = Signal()
+        special = Signal()
+        acc_nan = field.all() & self.acc[:23].any()
+        acc_infinity = field.all() & ~self.acc[:23].any()
         m.d.comb += [
-            acc_infinity.eq(acc_top & ~self.acc[:23].any()),
-            acc_nan.eq(acc_top & self.acc[:23].any()),
-            self.sum.nan.eq(self.addend.nan | acc_nan | (self.addend.infinity & acc_infinity & subtract)),
-            self.sum.infinity.eq(self.addend.infinity | acc_infinity),
+            cancelled.eq(subtract & ~total.any() & ~planted(self.plant, 2)),
+            special.eq(self.addend.infinity | self.addend.nan | field.all()),
+            self.sum.special.eq(special),
         ]
-        with m.If(self.addend.infinity):
-            m.d.comb += self.sum.sign.eq(self.addend.sign)
-        with m.Elif(acc_infinity):
-            m.d.comb += self.sum.sign.eq(acc_sign)
-        with m.Elif(~total.any()):
-            both = self.addend.sign & acc_sign
-            m.d.comb += self.sum.sign.eq(Mux(planted(self.plant, 2), self.addend.sign, both))
+        with m.If(special):
+            clash = self.addend.infinity & acc_infinity & subtract
+            m.d.comb += [
+                self.sum.nan.eq(self.addend.nan | acc_nan | clash),
+                self.sum.sign.eq(Mux(self.addend.infinity, self.addend.sign, self.acc[31])),
+            ]
         with m.Else():
-            m.d.comb += self.sum.sign.eq(Mux(below, acc_sign, self.addend.sign) ^ negative)
+            # A difference has the sign of the addend, unless the other one turned out larger.
+            other = subtract & (below ^ negative)
+            m.d.comb += self.sum.sign.eq((self.addend.sign ^ other) & ~cancelled)
         return m

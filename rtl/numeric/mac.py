@@ -5,7 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import passed_on, planted
-from rtl.numeric.align import ADDEND, AlignAdd
+from rtl.numeric.align import ADDEND, EXCESS, AlignAdd
 from rtl.numeric.operand import EXPONENT_BIAS, EXPONENT_SPECIAL, OPERAND
 from rtl.numeric.round import NormaliseRound
 
@@ -23,7 +23,7 @@ class Mac(wiring.Component):
     LATENCY = 2
     FAULTS = {
         1: "bits shifted out by alignment are forgotten",
-        2: "a sum of zero keeps the sign of the product",
+        2: "a difference of zero has a sign",
         3: "ties are rounded up, not to even",
         4: "a subnormal result becomes zero",
         5: "infinity times zero is infinity",
@@ -41,6 +41,7 @@ class Mac(wiring.Component):
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
+        assert EXCESS == 2 * EXPONENT_BIAS + 22 - 150  # else the product's exponent needs an adder
         m = Module()
         m.submodules.align = align = AlignAdd(passed_on(self.plant, 1, 2))
         m.submodules.round = last = NormaliseRound(passed_on(self.plant, 3, 4))
@@ -58,8 +59,8 @@ class Mac(wiring.Component):
             b_nan.eq(b_special & self.b.significand[-2]),
             zero.eq(~(self.a.significand[-1] & self.b.significand[-1])),
             product.significand.eq(self.a.significand * self.b.significand),
-            # A significand times 2^-11 each, and an FP32 significand counts from 2^-150.
-            product.exponent.eq(Mux(zero, 0, self.a.exponent + self.b.exponent + (150 - 22 - 2 * EXPONENT_BIAS))),
+            # A significand counts in units of 2^-11, so that EXCESS is all that lies between the exponents.
+            product.exponent.eq(Mux(zero, 0, self.a.exponent + self.b.exponent)),
             product.sign.eq(self.a.sign ^ self.b.sign),
             product.infinity.eq(a_special | b_special),
             product.nan.eq(a_nan | b_nan | ((a_special | b_special) & zero & ~planted(self.plant, 5))),

@@ -39,48 +39,38 @@ class NormaliseRound(wiring.Component):
             empty = Signal(name=f"empty{step}")
             after = Signal(WIDTH, name=f"after{step}")
             m.d.comb += empty.eq(~x[WIDTH - step :].any())
-            m.d.comb += after.eq(Mux(empty, x << step, x))
+            m.d.comb += after.eq(Mux(empty, Cat(Const(0, step), x[: WIDTH - step]), x))
             m.d.comb += zeros[i].eq(empty)
             x = after
 
         # The exponent may not fall below that of the subnormals: shift by at most `exponent`.
-        limited = Signal()
-        normal = Signal(WIDTH)
+        normal = Signal()
+        shifted = Signal(WIDTH)
         exponent = Signal(9)
-        m.d.comb += [
-            limited.eq(zeros > self.sum.exponent),
-            normal.eq(Mux(limited, self.sum.magnitude << self.sum.exponent[:5], x)),
-            exponent.eq(Mux(limited, 0, self.sum.exponent - zeros)),
-        ]
+        m.d.comb += normal.eq(x[-1] & (zeros <= self.sum.exponent))
+        with m.If(normal):
+            m.d.comb += [shifted.eq(x), exponent.eq(self.sum.exponent - zeros)]
+        with m.Elif(~planted(self.plant, 2)):
+            m.d.comb += shifted.eq(self.sum.magnitude << self.sum.exponent[:5])
 
-        significand = Signal(24)
-        half = Signal()
-        rest = Signal()
-        up = Signal()
-        packed = Signal(32)
-        m.d.comb += [
-            significand.eq(normal[GUARD_BITS + 1 :]),
-            half.eq(normal[GUARD_BITS]),
-            rest.eq(normal[:GUARD_BITS].any()),
-            up.eq(half & (rest | significand[0] | planted(self.plant, 1))),
-            # The hidden 1 and a carry out of rounding both add 1 to the exponent by themselves.
-            packed.eq(Cat(Const(0, 23), exponent) + significand + up),
-        ]
-
-        zero = Signal()
+        # The hidden 1 and a carry out of rounding both add 1 to the exponent by themselves. To nearest: add
+        # half a last place; to even: one less of the bits below if the last place is 0.
+        below = WIDTH - 24
+        packed = Signal(9 + WIDTH - 1)
+        rounded = Signal(9 + WIDTH - 1)
         infinite = Signal()
-        flushed = planted(self.plant, 2) & limited
+        even = (1 << (below - 1)) - 1
         m.d.comb += [
-            zero.eq(~self.sum.magnitude.any() | flushed),
-            infinite.eq(self.sum.infinity | (~zero & (packed[23:] >= INFINITY_BITS))),
+            packed.eq(Cat(Const(0, WIDTH - 1), exponent) + shifted),
+            rounded.eq(packed + (even + (packed[below] | planted(self.plant, 1)))),
+            infinite.eq(self.sum.special | (rounded[WIDTH - 1 :] >= INFINITY_BITS)),
         ]
-        with m.If(self.sum.nan):
-            sign = planted(self.plant, 3) & self.sum.sign
-            m.d.comb += self.out.eq(CANONICAL_NAN_FP32 | sign << 31)
-        with m.Elif(infinite):
-            m.d.comb += self.out.eq(Cat(Const(INFINITY_BITS << 23, 31), self.sum.sign))
-        with m.Elif(zero):
-            m.d.comb += self.out.eq(Cat(Const(0, 31), self.sum.sign))
+        with m.If(infinite):
+            with m.If(self.sum.nan):
+                sign = planted(self.plant, 3) & self.sum.sign
+                m.d.comb += self.out.eq(CANONICAL_NAN_FP32 | sign << 31)
+            with m.Else():
+                m.d.comb += self.out.eq(Cat(Const(INFINITY_BITS << 23, 31), self.sum.sign))
         with m.Else():
-            m.d.comb += self.out.eq(Cat(packed[:31], self.sum.sign))
+            m.d.comb += self.out.eq(Cat(rounded[below : below + 31], self.sum.sign))
         return m

@@ -19,7 +19,6 @@ LOCKSTEP = "verif.benches.tensor.bench_lockstep"
 
 SIZES = {
     "16x8": load("small", ["tensor.rows=16", "tensor.cols=8"]),
-    "16x16": load("small", ["tensor.rows=16", "tensor.cols=16"]),
     "32x32": named("small"),
 }
 
