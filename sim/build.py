@@ -62,6 +62,13 @@ def make_component(t: Top, cfg: Config, options: Mapping[str, Any], *, planted: 
         if name not in known:
             listed = ", ".join(n for n in known if n not in ("cfg", "plant")) or "none"
             raise PlexusError(f"top {t.name} has no option {name!r}; its options are: {listed}")
+    missing = [
+        name
+        for name, parameter in known.items()
+        if parameter.default is parameter.empty and name not in ("cfg", "plant") and name not in options
+    ]
+    if missing:
+        raise PlexusError(f"top {t.name} needs {' and '.join(missing)}, so it is built by its bench only")
     args = [cfg] if "cfg" in known else []
     if not planted:
         return make(*args, **options)
