@@ -25,7 +25,7 @@ __all__ = ["Core"]
 
 
 class Core(wiring.Component):
-    """A core. `form` is the form of the tensor array: "structural" or "native".
+    """A core. `form` is the form of the tensor array and of the adders of PSUM: "structural" or "native".
 
     Ports: `axi{i}`, the AXI4 managers towards HBM; `host_*`, the register port (memmap.Control);
     `core_id`, its place in the address map; `done` and `fault`; `retire{q}`, outputs only.
@@ -55,7 +55,7 @@ class Core(wiring.Component):
         m = Module()
         m.submodules.issue = issue = Issue(cfg, ports=len(CONFLICT_PORTS))
         m.submodules.sbuf = sbuf = Sbuf(cfg)
-        m.submodules.psum = psum = Psum(cfg, add_domain="tensor")
+        m.submodules.psum = psum = Psum(cfg, add_domain="tensor", form=self.form)
         m.submodules.share = share = AxiShare(cfg.hbm.port_bytes)
         tensor = TensorEngine(cfg, form=self.form)
         m.submodules.tensor = DomainRenamer("tensor")(tensor)

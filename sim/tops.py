@@ -30,6 +30,7 @@ TOPS: dict[str, Top] = {
     for t in (
         # one line each, sorted by name
         Top("core", "rtl.core:Core", "a whole core", ("form",)),
+        Top("add_lanes", "verif.benches.numeric.add_lanes_top:AddLanesTop", "both forms of a row of adders, compared"),
         Top("array", "rtl.tensor.array:Array", "systolic array", ("form",)),
         Top("array_lockstep", "verif.benches.tensor.lockstep_top:LockstepTop", "both forms of the array, compared"),
         Top("mac", "rtl.numeric.mac:Mac", "fused multiply-add of PE operands"),

@@ -8,6 +8,7 @@
 //
 // Compile with -O3 -ffp-contract=off -fno-fast-math -std=c++17. Needs round to nearest, no flushing of
 // subnormals: the host's floating point state is set on entry and restored on leaving.
+#include "native_float.h"
 #include "native_kernels.h"
 
 #include <cstdlib>
@@ -16,7 +17,6 @@
 namespace plexus {
 
 constexpr int QUADRANTS = 4;
-constexpr uint32_t CANONICAL_NAN = 0x7fc00000;
 constexpr int FP16_CODE = 2;  // rtl.contract.formats; every other dtype code means BF16
 
 enum Fault {
@@ -32,27 +32,6 @@ enum Fault {
     UNFUSED,
     SWAP_ACTIVE_ONLY,
 };
-
-#if defined(__x86_64__)
-constexpr unsigned DEFAULT_STATE = 0x1f80;  // nearest, no flushing, all exceptions masked
-constexpr unsigned FLUSHING = 0x8040;
-constexpr unsigned SUBNORMAL_SEEN = 0x0012;  // operand (bit 1) or result (bit 4)
-
-struct FloatState {
-    unsigned saved = _mm_getcsr();
-    explicit FloatState(unsigned wanted) { _mm_setcsr(wanted); }
-    ~FloatState() { _mm_setcsr(saved); }
-    bool met_subnormal() const { return _mm_getcsr() & SUBNORMAL_SEEN; }
-};
-#else
-constexpr unsigned DEFAULT_STATE = 0;
-constexpr unsigned FLUSHING = 0;
-
-struct FloatState {
-    explicit FloatState(unsigned) {}
-    bool met_subnormal() const { return false; }
-};
-#endif
 
 struct Sums {
     uint64_t due;
@@ -276,8 +255,7 @@ void plexus_array_sums(void* handle, uint32_t* out) {
     for (int c = 0; c < a.cols; c++) {
         uint32_t bits;
         memcpy(&bits, &data[c], sizeof bits);
-        const bool nan = (bits & 0x7fffffff) > 0x7f800000;
-        out[c] = nan && a.fault != plexus::RAW_NAN ? plexus::CANONICAL_NAN : bits;
+        out[c] = plexus::is_nan(bits) && a.fault != plexus::RAW_NAN ? plexus::CANONICAL_NAN : bits;
     }
     for (int c = a.cols; c < plexus::WIDTH; c++) out[c] = 0;
 }

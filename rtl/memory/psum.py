@@ -20,7 +20,8 @@ class Psum(wiring.Component):
     A bank does one read and one write a cycle. The writer is never refused: an add takes the read port
     of its bank in the cycle it comes, and a reader of that bank waits. `refused` has a bit for each read
     port: valid, not ready. The adders run in the clock domain `add_domain`, which must run from a
-    `valid` until the row has committed (timing.PSUM_ADD_CYCLES). Reset: the contents stay.
+    `valid` until the row has committed (timing.PSUM_ADD_CYCLES). `form` is that of the
+    adders (numeric.add_lanes). Reset: the contents stay.
     """
 
     FAULTS = {
@@ -36,11 +37,13 @@ class Psum(wiring.Component):
         cfg: Config,
         read_ports: tuple[str, ...] = ("vector", "scalar"),
         add_domain: str = "sync",
+        form: str = "structural",
         plant: ValueLike = 0,
     ):
         self.cfg = cfg
         self.read_ports = read_ports
         self.add_domain = add_domain
+        self.form = form
         self.plant = plant
         super().__init__(
             {
@@ -57,7 +60,7 @@ class Psum(wiring.Component):
         rows = cfg.psum.bank_bytes // 4
         row_bits = ceil_log2(rows)
         readers = [getattr(self, f"read_{name}") for name in self.read_ports]
-        adder = PsumAdder(cfg, plant=self.plant)
+        adder = PsumAdder(cfg, self.form, plant=self.plant)
         m.submodules.adder = DomainRenamer(self.add_domain)(adder)
         rams = [Ram(32 * cfg.partitions, rows, granule=32) for _ in range(banks)]
         for b, ram in enumerate(rams):

@@ -1,4 +1,4 @@
-"""The adding path in front of PSUM: one FP32 adder a partition."""
+"""The adding path in front of PSUM: one FP32 adder a partition, in the form that Fp32AddLanes is given."""
 
 from amaranth.hdl import C, Module, Mux, Signal, ValueLike
 from amaranth.lib import wiring
@@ -6,11 +6,10 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from rtl.base.memory_port import psum_element_bits
-from rtl.base.placed import Placed
 from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.timing import PSUM_ADD_CYCLES
-from rtl.numeric.add import Fp32Add
+from rtl.numeric.add_lanes import Fp32AddLanes
 
 __all__ = ["MINUS_ZERO", "PsumAdder"]
 
@@ -23,8 +22,9 @@ class PsumAdder(wiring.Component):
     -0 in every partition: an overwrite is an add too and takes the same time. The row to write comes out
     after PSUM_ADD_CYCLES with `write_valid`; a NaN in it is the canonical one."""
 
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config, form: str = "structural", plant: ValueLike = 0):
         self.cfg = cfg
+        self.form = form
         self.plant = plant
         wide = 32 * cfg.partitions
         element = psum_element_bits(cfg)
@@ -49,8 +49,9 @@ class PsumAdder(wiring.Component):
         m = Module()
         cfg = self.cfg
         row_bits = ceil_log2(cfg.psum.bank_bytes // 4)
-        assert PSUM_ADD_CYCLES == 1 + Fp32Add.LATENCY
+        assert PSUM_ADD_CYCLES == 1 + Fp32AddLanes.LATENCY
         add = Signal()
+        due = Signal()  # the old row is here
         valid, element, partitions = self.valid, self.element, self.partitions
         for stage in range(PSUM_ADD_CYCLES):
             next_valid = Signal(name=f"valid{stage}")
@@ -60,7 +61,11 @@ class PsumAdder(wiring.Component):
             with m.If(valid):
                 m.d.sync += [next_element.eq(element), next_partitions.eq(partitions)]
             if stage == 0:
-                m.d.comb += [self.adds.eq(next_valid & add), self.old_bank.eq(next_element[row_bits:])]
+                m.d.comb += [
+                    due.eq(next_valid),
+                    self.adds.eq(next_valid & add),
+                    self.old_bank.eq(next_element[row_bits:]),
+                ]
             valid, element, partitions = next_valid, next_element, next_partitions
         m.d.comb += [
             self.write_valid.eq(valid),
@@ -71,8 +76,11 @@ class PsumAdder(wiring.Component):
         new = Signal(32 * cfg.partitions, reset_less=True)
         with m.If(self.valid):
             m.d.sync += [new.eq(self.data), add.eq(self.accumulate & ~planted(self.plant, 1))]
-        for p in range(cfg.partitions):
-            m.submodules[f"lane{p}"] = lane = Placed("psum_add_lane", Fp32Add)
-            at = slice(32 * p, 32 * p + 32)
-            m.d.comb += [lane.a.eq(self.old[at]), lane.b.eq(new[at]), self.write_data[at].eq(lane.out)]
+        m.submodules.lanes = lanes = Fp32AddLanes(cfg.partitions, self.form)
+        m.d.comb += [
+            lanes.valid.eq(due),
+            lanes.a.eq(self.old),
+            lanes.b.eq(new),
+            self.write_data.eq(lanes.out),
+        ]
         return m

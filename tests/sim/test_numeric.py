@@ -3,6 +3,7 @@
 import pytest
 
 from rtl.numeric.add import Fp32Add
+from rtl.numeric.add_lanes import Fp32AddLanes
 from rtl.numeric.code_mac import Bf16Mac, Fp16Mac
 from rtl.numeric.mac import Mac
 from rtl.numeric.unpack import Unpack
@@ -11,6 +12,7 @@ from verif.launch import SEEDS, faults_of, must_notice, must_pass
 pytestmark = pytest.mark.sim
 
 ADD = "verif.benches.numeric.bench_add"
+ADD_LANES = "verif.benches.numeric.bench_add_lanes"
 CODE_MAC = "verif.benches.numeric.bench_code_mac"
 MAC = "verif.benches.numeric.bench_mac"
 UNPACK = "verif.benches.numeric.bench_unpack"
@@ -59,3 +61,13 @@ def test_unpack_of_every_code() -> None:
 @pytest.mark.parametrize("fault", faults_of(Unpack))
 def test_unpack_fault_is_noticed(fault: int) -> None:
     must_notice("unpack", UNPACK, fault)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_forms_of_adders_in_lockstep(seed: int) -> None:
+    must_pass("add_lanes", ADD_LANES, seed)
+
+
+@pytest.mark.parametrize("fault", faults_of(Fp32AddLanes))
+def test_lockstep_notices_fault_of_native_adders(fault: int) -> None:
+    must_notice("add_lanes", ADD_LANES, fault)

@@ -1,0 +1,64 @@
+"""A row of FP32 adders that work together, in two forms."""
+
+from amaranth.hdl import Cat, ClockSignal, Instance, Module, ValueLike
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.placed import Placed, needs_source
+from rtl.numeric.add import Fp32Add
+
+__all__ = ["Fp32AddLanes"]
+
+
+class Fp32AddLanes(wiring.Component):
+    """out = RN32(a + b) in each lane, lane i at bits 32i; the rules of Fp32Add.
+
+    form: structural (an Fp32Add a lane) or native (a C++ model called by DPI, for simulation only: the
+    host adds a row faster than Verilator evaluates one adder).
+    Timing: operands of cycle t give `out` in cycle t + LATENCY if `valid` was 1 in cycle t; otherwise
+    `out` has no meaning. Errors: ValueError for another form or more than 128 lanes.
+    """
+
+    LATENCY = Fp32Add.LATENCY
+    FAULTS = {
+        1: "a NaN keeps its sign and payload",
+        2: "subnormal numbers are flushed to zero",
+        3: "lane 0 gives the last lane's sum",
+        4: "sums are truncated",
+    }
+
+    def __init__(self, lanes: int, form: str = "structural", plant: ValueLike = 0):
+        if form not in ("structural", "native"):
+            raise ValueError(f"adders are structural or native, not {form!r}")
+        if not 1 <= lanes <= 128:
+            raise ValueError(f"a row has 1 to 128 adders, not {lanes}")
+        self.lanes = lanes
+        self.form = form
+        self.plant = plant
+        super().__init__({"valid": In(1), "a": In(32 * lanes), "b": In(32 * lanes), "out": Out(32 * lanes)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        if self.form == "native":
+            needs_source("plexus_add_lanes.sv", "native_add.cpp")
+            m.submodules.model = Instance(
+                "plexus_add_lanes",
+                p_LANES=self.lanes,
+                i_clk=ClockSignal(),
+                i_plant=self.plant,
+                i_valid=self.valid,
+                i_a=self.a,
+                i_b=self.b,
+                o_out=self.out,
+            )
+            return m
+        sums = []
+        for i in range(self.lanes):
+            m.submodules[f"lane{i}"] = lane = Placed("plexus_fp32_add", Fp32Add)
+            m.d.comb += [
+                lane.a.eq(self.a.word_select(i, 32)),
+                lane.b.eq(self.b.word_select(i, 32)),
+            ]
+            sums.append(lane.out)
+        m.d.comb += self.out.eq(Cat(*sums))
+        return m

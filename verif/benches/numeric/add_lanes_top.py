@@ -1,0 +1,47 @@
+"""Both forms of a row of adders on the same inputs, compared in hardware on every cycle."""
+
+from amaranth.hdl import Module, Signal, ValueLike
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.numeric.add_lanes import Fp32AddLanes
+
+__all__ = ["AddLanesTop", "LANES"]
+
+LANES = 16
+
+
+class AddLanesTop(wiring.Component):
+    """`compared` counts rows of sums, `mismatches` those that differ. `plant` is a fault of the native form."""
+
+    FAULTS = Fp32AddLanes.FAULTS
+
+    valid: In(1)
+    a: In(32 * LANES)
+    b: In(32 * LANES)
+    out: Out(32 * LANES)
+    compared: Out(32)
+    mismatches: Out(32)
+
+    def __init__(self, plant: ValueLike = 0):
+        self.plant = plant
+        super().__init__()
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.structural = structural = Fp32AddLanes(LANES)
+        m.submodules.native = native = Fp32AddLanes(LANES, "native", self.plant)
+        for form in (structural, native):
+            m.d.comb += [form.valid.eq(self.valid), form.a.eq(self.a), form.b.eq(self.b)]
+        due: Signal | object = self.valid
+        for stage in range(Fp32AddLanes.LATENCY):
+            late = Signal(name=f"due{stage}")
+            m.d.sync += late.eq(due)
+            due = late
+        with m.If(due):
+            m.d.sync += [
+                self.compared.eq(self.compared + 1),
+                self.mismatches.eq(self.mismatches + (structural.out != native.out)),
+            ]
+        m.d.comb += self.out.eq(native.out)
+        return m
