@@ -65,7 +65,9 @@ def make_component(t: Top, cfg: Config, options: Mapping[str, Any], *, planted: 
     missing = [
         name
         for name, parameter in known.items()
-        if parameter.default is parameter.empty and name not in ("cfg", "plant") and name not in options
+        if parameter.default is parameter.empty
+        and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        and name not in ("cfg", "plant", *options)
     ]
     if missing:
         raise PlexusError(f"top {t.name} needs {' and '.join(missing)}, so it is built by its bench only")
