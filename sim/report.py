@@ -9,7 +9,7 @@ from rich.text import Text
 
 __all__ = ["render", "show"]
 
-BAR_CELLS = 32
+BAR_CELLS = 20
 _HARD_SPACE = "\u00a0"  # a cause and its share stay on one line
 _STALL_STYLES = ("yellow", "dark_orange", "red", "magenta", "blue", "cyan", "bright_black")
 
@@ -34,14 +34,18 @@ def _bar(engine: Mapping[str, Any], cycles: int) -> Text:
 
 
 def _stalls(engine: Mapping[str, Any], cycles: int) -> Text:
-    causes = list(engine["stall"].items())
+    """The causes that took a hundredth of the cycles or more, longest first; what is left as "other"."""
+    styles = dict(zip(engine["stall"], _STALL_STYLES, strict=False))
     text = Text()
-    for position, (name, count) in sorted(enumerate(causes), key=lambda e: -e[1][1]):
-        del position
-        style = _STALL_STYLES[[c for c, _ in causes].index(name) % len(_STALL_STYLES)]
-        if count:
-            share = _percent(count, cycles).replace(" ", _HARD_SPACE)
-            text.append(f"{name}{_HARD_SPACE}", style).append(f"{share}  ")
+    other = 0
+    for name, count in sorted(engine["stall"].items(), key=lambda cause: -cause[1]):
+        if 100 * count < cycles:
+            other += count
+            continue
+        share = _percent(count, cycles).replace(" ", _HARD_SPACE)
+        text.append(f"{name}{_HARD_SPACE}", styles.get(name, "")).append(f"{share}  ")
+    if other:
+        text.append(f"other{_HARD_SPACE}{_percent(other, cycles).replace(' ', _HARD_SPACE)}", "bright_black")
     return text
 
 
