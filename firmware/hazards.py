@@ -5,7 +5,11 @@ A producer is a queue or a ring; it completes its items in order and counts them
 or through the items it waited on, it knows for ever (a vector clock); such waits are left out.
 """
 
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import product
+from math import prod
 
 from firmware.views import Box
 
@@ -24,13 +28,6 @@ class Access:
     writes: bool
 
 
-@dataclass(slots=True)
-class _Record:
-    box: Box
-    producer: int
-    count: int
-
-
 def _overlap(a: Box, b: Box) -> bool:
     for (al, ah), (bl, bh) in zip(a, b, strict=True):
         if al >= bh or bl >= ah:
@@ -42,13 +39,60 @@ def _inside(a: Box, b: Box) -> bool:
     return all(bl <= al and ah <= bh for (al, ah), (bl, bh) in zip(a, b, strict=True))
 
 
+_Record = tuple[int, Box]
+"""Producer and box; of several accesses alike the last one counts."""
+
+
+class _Records:
+    """Accesses to one memory, found by place: finding costs about what is found, however many there are.
+
+    Boxes of like size share a grid, whose cells are as large as the largest of them: powers of two an axis.
+    A box is kept in the cell of its low corner and reaches at most into the next one.
+    """
+
+    def __init__(self) -> None:
+        self._grids: dict[tuple[int, ...], dict[tuple[int, ...], dict[_Record, int]]] = {}
+
+    @staticmethod
+    def _place(box: Box) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Grid and cell."""
+        grid = tuple((high - low - 1).bit_length() for low, high in box)
+        return grid, tuple(low >> shift for (low, _), shift in zip(box, grid, strict=True))
+
+    def add(self, producer: int, box: Box, count: int) -> None:
+        grid, cell = self._place(box)
+        self._grids.setdefault(grid, {}).setdefault(cell, {})[producer, box] = count
+
+    def meeting(self, box: Box) -> Iterator[tuple[_Record, int]]:
+        """Records whose boxes overlap `box`, with their counts."""
+        for grid, cells in self._grids.items():
+            ranges = [range((low >> s) - 1, (high - 1 >> s) + 1) for (low, high), s in zip(box, grid, strict=True)]
+            if prod(map(len, ranges)) < len(cells):
+                near = [cells[cell] for cell in product(*ranges) if cell in cells]
+            else:
+                near = list(cells.values())
+            for records in near:
+                for record, count in records.items():
+                    if _overlap(record[1], box):
+                        yield record, count
+
+    def drop_inside(self, box: Box) -> None:
+        """Forget the records whose boxes lie inside `box`."""
+        for record in [r for r, _ in self.meeting(box) if _inside(r[1], box)]:
+            grid, cell = self._place(record[1])
+            records = self._grids[grid][cell]
+            del records[record]
+            if not records:
+                del self._grids[grid][cell]
+
+
 @dataclass(slots=True)
 class Hazards:
     """Who touched what last, and what each item implies once complete."""
 
     ordered: frozenset[int]  # producers that read and write their items in order (engines, not rings)
-    readers: dict[str, list[_Record]] = field(default_factory=dict)
-    writers: dict[str, list[_Record]] = field(default_factory=dict)
+    readers: dict[str, _Records] = field(default_factory=lambda: defaultdict(_Records))
+    writers: dict[str, _Records] = field(default_factory=lambda: defaultdict(_Records))
     implied: dict[int, list[Known]] = field(default_factory=dict)
 
     def needs(self, producer: int, accesses: tuple[Access, ...]) -> Known:
@@ -58,16 +102,15 @@ class Hazards:
         """
         found: Known = {}
         for access in accesses:
-            for record in self.writers.get(access.memory, ()):
-                same = record.producer == producer and producer in self.ordered
-                if not (same and access.writes) and _overlap(record.box, access.box):
-                    found[record.producer] = max(found.get(record.producer, 0), record.count)
+            in_order = producer in self.ordered
+            for (other, _), count in self.writers[access.memory].meeting(access.box):
+                if not (in_order and other == producer and access.writes):
+                    found[other] = max(found.get(other, 0), count)
             if not access.writes:
                 continue
-            for record in self.readers.get(access.memory, ()):
-                same = record.producer == producer and producer in self.ordered
-                if not same and _overlap(record.box, access.box):
-                    found[record.producer] = max(found.get(record.producer, 0), record.count)
+            for (other, _), count in self.readers[access.memory].meeting(access.box):
+                if not (in_order and other == producer):
+                    found[other] = max(found.get(other, 0), count)
         return found
 
     def unknown(self, needs: Known, known: Known) -> Known:
@@ -101,14 +144,11 @@ class Hazards:
         implied[producer] = count
         items.append(implied)
         for access in accesses:
-            writers = self.writers.setdefault(access.memory, [])
-            readers = self.readers.setdefault(access.memory, [])
             if access.writes:
                 # What it covers need not be watched any longer: whoever meets it meets this write too.
-                writers[:] = [r for r in writers if not _inside(r.box, access.box)]
-                readers[:] = [r for r in readers if not _inside(r.box, access.box)]
-                writers.append(_Record(access.box, producer, count))
+                self.writers[access.memory].drop_inside(access.box)
+                self.readers[access.memory].drop_inside(access.box)
+                self.writers[access.memory].add(producer, access.box, count)
             else:
-                readers[:] = [r for r in readers if r.producer != producer or r.box != access.box]
-                readers.append(_Record(access.box, producer, count))
+                self.readers[access.memory].add(producer, access.box, count)
         return count

@@ -15,6 +15,7 @@ what an item elsewhere touched before waits for that count. docs/kernels.md tell
 
 import sys
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -48,12 +49,13 @@ def _caller() -> str:
         frame = frame.f_back
     if frame is None:
         return ""
-    path = Path(frame.f_code.co_filename)
-    try:
-        name = str(path.relative_to(_ROOT))
-    except ValueError:
-        name = path.name
-    return f"{name}:{frame.f_lineno}"
+    return f"{_short(frame.f_code.co_filename)}:{frame.f_lineno}"
+
+
+@cache
+def _short(filename: str) -> str:
+    path = Path(filename)
+    return str(path.relative_to(_ROOT)) if path.is_relative_to(_ROOT) else path.name
 
 
 def _need(ok: bool, sentence: str) -> None:

@@ -107,8 +107,9 @@ def run_workload(run: Run, console: Console) -> dict[str, Any]:
     if run.waves is not None:
         _writable(run.waves.absolute().parent)
     begin = time.monotonic()
-    program = workload.build(run.cfg, run.params, run.seed)
-    image = build_image(program)
+    with console.status("build the program"):
+        program = workload.build(run.cfg, run.params, run.seed)
+        image = build_image(program)
     result = _simulate(run, program, image, console)
     with console.status("golden machine"):
         expected = _golden(run.cfg, image)

@@ -4,6 +4,7 @@ Both operands lie K-major in HBM. Loads run as far ahead of the array as slots o
 leaves PSUM by the vector engine while the array works on the next, and then goes to HBM.
 """
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -225,15 +226,17 @@ class _Products:
         staged = self.out[number % len(self.out)][: tile.s.size, : tile.v.size]
         self.k.vector.copy(staged, sums)
         horizon = number + len(self.out) - 1
-        ahead = [load for load in self.loads if load.tile <= horizon]
+        # Loads come in the order of the tiles, but for the first two, which no horizon parts.
+        ahead = bisect_right(self.loads, horizon, key=lambda load: load.tile)
         # Movers hold this much: so the last loads need not be complete for the store to be behind them.
         held = self.k.cfg.dma.engines * self.k.cfg.dma.buffer_bytes
         while ahead and held > 0:
-            held -= ahead.pop().bytes
+            ahead -= 1
+            held -= self.loads[ahead].bytes
         target = self.results[tile.s.source, tile.v.source]
         rows = slice(tile.s.start, tile.s.start + tile.s.size)
         columns = slice(tile.v.start, tile.v.start + tile.v.size)
-        self.k.dma(target[rows, columns], staged, after=[load.done for load in ahead[-1:]])
+        self.k.dma(target[rows, columns], staged, after=[self.loads[ahead - 1].done] if ahead else [])
 
 
 def products(
