@@ -38,9 +38,9 @@ def encode(values: np.ndarray, dtype: str) -> np.ndarray:
     if dtype == "fp16":
         with np.errstate(over="ignore"):
             return np.where(np.isnan(x), np.uint16(0x7E00), x.astype(np.float16).view(np.uint16))
-    bits = x.view(np.uint32).astype(np.uint64)
-    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
-    return np.where(np.isnan(x), np.uint64(0x7FC0), rounded).astype(np.uint16)
+    bits = x.view(np.uint32)
+    rounded = (bits + (0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)  # only a NaN can wrap
+    return np.where(np.isnan(x), np.uint16(0x7FC0), rounded)
 
 
 def decode(bits: np.ndarray, dtype: str) -> np.ndarray:

@@ -17,6 +17,7 @@ from rtl.contract.config import Config
 __all__ = ["WORKLOADS", "Param", "Workload", "find_workload"]
 
 SIZE_MAX = 1 << 20
+HOST_VALUES_MAX = 1 << 27  # of A, B and C together: the host needs about 20 bytes for each
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +119,12 @@ def _make_gemm(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
         raise KernelError(
             f"a product of m={m}, k={k}, n={n} needs {size} bytes of HBM, more than hbm.capacity_mib = "
             f"{cfg.hbm.capacity_mib} MiB"
+        )
+    values = m * k + k * n + m * n
+    if values > HOST_VALUES_MAX:
+        raise KernelError(
+            f"a product of m={m}, k={k}, n={n} has {values} values in A, B and C; the host holds at most "
+            f"{HOST_VALUES_MAX}"
         )
     rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
     a = rng.standard_normal((m, k), np.float32)

@@ -17,7 +17,7 @@ DEFAULT_BYTES = 8 << 20
 DEFAULT_INSIDE_BYTES = 512 << 10  # between movers SBUF copies go through one crossbar, 16 bytes a cycle
 DESCRIPTORS = 16  # of each direction, so that the rings have something to overlap
 SAMPLE_EVERY = 4  # of that many descriptors, one has a block read back
-PATTERN_BLOCKS = 1
+HOST_BYTES_MAX = 1 << 30  # host memory holds what is moved several times over
 
 
 def _rings(cfg: Config) -> tuple[list[int], list[int]]:
@@ -62,8 +62,6 @@ class _Copies:
         """HBM to SBUF; what does not fit overwrites what came first."""
         p, width = self.cfg.partitions, self.row_bytes
         capacity = min(self.blocks, free_bytes // width)
-        if capacity < 1:
-            raise KernelError(f"row_bytes must be at most {free_bytes}, what a partition of SBUF has free, not {width}")
         source = self.random("rows", self.rows)
         landing = self.k.sbuf("landing", partitions=p, columns=capacity * width, dtype="uint8")
         pieces = self.pieces(capacity)
@@ -104,8 +102,6 @@ class _Copies:
         if half < 1:
             raise KernelError(f"direction=sbuf needs at least 2 rows, not {self.rows}")
         capacity = min(max(1, self.blocks), free_bytes // width)
-        if capacity < 1:
-            raise KernelError(f"row_bytes must be at most {free_bytes}, what a partition of SBUF has free, not {width}")
         landing = self.k.sbuf("landing", partitions=2 * half, columns=capacity * width, dtype="uint8")
         blocks = max(1, min(capacity, self.blocks // DESCRIPTORS))
         starts = range(0, capacity, blocks)
@@ -122,6 +118,26 @@ class _Copies:
                 landing[:, (at + count - 1) * width : (at + count) * width],
                 ring=self.writes[i % len(self.writes)],
             )
+
+
+def _check_sizes(cfg: Config, rows: int, row_bytes: int, direction: str) -> None:
+    """KernelError if SBUF, HBM or the host does not hold this. Asked before any data are drawn."""
+    partition = cfg.sbuf.partition_bytes
+    both = direction in ("both", "sbuf")  # the pattern and what lands, both in SBUF
+    limit = partition // 32 * 16 if both else partition // 16 * 16
+    if row_bytes > limit:
+        raise KernelError(
+            f"row_bytes must be at most {limit}, {'half a' if both else 'a'} partition of SBUF, with "
+            f"direction={direction}, not {row_bytes}"
+        )
+    if direction == "sbuf":
+        return
+    size = rows * row_bytes * (2 if direction == "both" else 1)
+    what = f"direction={direction} with rows={rows} and row_bytes={row_bytes} needs {size} bytes"
+    if size > cfg.hbm.capacity_mib << 20:
+        raise KernelError(f"{what} of HBM, more than hbm.capacity_mib = {cfg.hbm.capacity_mib} MiB")
+    if size > HOST_BYTES_MAX:
+        raise KernelError(f"{what} of host memory for its data; at most {HOST_BYTES_MAX} are allowed")
 
 
 def dma_copy(
@@ -141,6 +157,7 @@ def dma_copy(
         rows = max(1, per_partition // row_bytes) * cfg.partitions
     if rows < 1:
         raise KernelError(f"rows must be at least 1, not {rows}")
+    _check_sizes(cfg, rows, row_bytes, direction)
     copies = _Copies(cfg, rows, row_bytes, seed)
     pattern = None if direction == "read" else copies.pattern()
     # Tiles start at multiples of 16 bytes.

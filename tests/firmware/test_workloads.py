@@ -141,9 +141,47 @@ def test_dma_at_full_size_is_long_and_uses_several_rings():
     assert {d.row_bytes for ring in program.rings for d in ring} == {512}
 
 
-def test_a_row_that_no_partition_holds():
-    with pytest.raises(KernelError, match="row_bytes must be at most 8192"):
-        WORKLOADS["dma"].build(TINY, {"rows": 8, "row_bytes": 9000})
+@pytest.mark.parametrize(("direction", "limit", "what"), [
+    ("read", 8192, "a partition"),
+    ("write", 8192, "a partition"),
+    ("both", 4096, "half a partition"),
+    ("sbuf", 4096, "half a partition"),
+])  # fmt: skip
+def test_a_row_that_no_partition_holds(direction: str, limit: int, what: str):
+    dma = WORKLOADS["dma"]
+    dma.build(TINY, {"rows": 8, "row_bytes": limit, "direction": direction})
+    for row_bytes in (limit + 1, 9000, 1 << 18):
+        with pytest.raises(KernelError) as error:
+            dma.build(TINY, {"rows": 8, "row_bytes": row_bytes, "direction": direction})
+        assert str(error.value) == (
+            f"row_bytes must be at most {limit}, {what} of SBUF, with direction={direction}, not {row_bytes}"
+        )
+
+
+class NoRandom:
+    """Nothing may be drawn before the sizes are known to be right."""
+
+    def __init__(self, seed: int):
+        raise AssertionError("data were drawn")
+
+
+@pytest.mark.parametrize(
+    ("workload", "config", "params", "says"),
+    [
+        ("dma", "small", {"rows": 1 << 20, "row_bytes": 32768}, "of HBM, more than hbm.capacity_mib = 1024 MiB"),
+        ("dma", "small", {"rows": 1 << 16, "row_bytes": 9000, "direction": "both"}, "1179648000 bytes of HBM"),
+        ("dma", "full", {"rows": 1 << 16, "row_bytes": 65536}, "of host memory for its data; at most 1073741824"),
+        ("gemm", "full", {"m": 1 << 16, "k": 1 << 16, "n": 1}, "the host holds at most 134217728"),
+        ("gemm", "full", {"m": 1 << 16, "k": 1, "n": 1 << 15}, "the host holds at most 134217728"),
+    ],
+)
+def test_sizes_are_refused_before_anything_is_drawn(
+    workload: str, config: str, params: dict[str, object], says: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(np.random, "default_rng", NoRandom)
+    with pytest.raises(KernelError) as error:
+        WORKLOADS[workload].build(named(config), params)
+    assert says in str(error.value)
 
 
 def have_model() -> bool:
