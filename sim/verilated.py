@@ -29,7 +29,11 @@ _ENDS = {
 }
 _ITEM_STRIDE = 0x100
 QUIET_CYCLES = 50_000
-"""So long without a transfer on AXI or a retired instruction means that a program is stuck."""
+"""So long without a transfer on AXI, a retired instruction or a busy engine: a program is stuck. On top
+of what one access of HBM and the slowest engine's pipeline may take."""
+FAULT_QUIET_CYCLES = 2_000
+"""The same, once a queue or ring has halted: what still runs is given time to end."""
+_SLOW_STEPS = 64  # cycles of its own that an engine may spend before the first and behind the last busy one
 
 
 def build_core(cfg: Config, *, array: str = "native", waves: bool = False) -> Built:
@@ -54,12 +58,15 @@ class VerilatedDevice:
         *,
         waves: Path | None = None,
         max_cycles: int = 1 << 40,
-        quiet_cycles: int = QUIET_CYCLES,
+        quiet_cycles: int | None = None,
         watch: Callable[[int], None] | None = None,
     ):
         self.cfg = cfg
         self.max_cycles = max_cycles
-        self.quiet_cycles = quiet_cycles
+        step = -(-cfg.tensor.clock_mhz // cfg.vector.clock_mhz)
+        slow = _SLOW_STEPS * step + 2 * cfg.latency_cycles
+        self.quiet_cycles = QUIET_CYCLES + slow if quiet_cycles is None else quiet_cycles
+        self.fault_quiet_cycles = FAULT_QUIET_CYCLES + slow
         self.watch = watch
         self.core = NativeCore(binary, cfg, waves=waves)
 
@@ -92,8 +99,10 @@ class VerilatedDevice:
         core.host_write(Control.RUN, 1)
         begin = core.cycle
         while True:
-            left = self.max_cycles - (core.cycle - begin)
-            reason = core.run(left, quiet_cycles=self.quiet_cycles)
+            left = max(0, self.max_cycles - (core.cycle - begin))
+            reason = core.run(
+                left, quiet_cycles=self.quiet_cycles, fault_quiet_cycles=self.fault_quiet_cycles
+            )
             if self.watch is not None:
                 self.watch(core.cycle - begin)
             if reason != Reason.TIME:

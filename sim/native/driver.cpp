@@ -31,7 +31,7 @@ enum Reason : int {
     LIMIT = 0,      // max_cycles passed
     DONE = 1,       // the core says done
     FAULT = 2,      // a queue or ring has halted, and nothing moves any more
-    STUCK = 3,      // nothing has moved for quiet_cycles
+    STUCK = 3,      // nothing has moved for quiet_cycles, and no engine has worked
     TIME = 4,       // the time slice is over
     PROTOCOL = 5,   // the core broke the AXI protocol
     FATAL = 6,      // an assertion or $finish in the model
@@ -45,6 +45,9 @@ struct Retired {
 };
 
 constexpr unsigned QUEUES = 5;    // rtl.contract.isa.Queue
+constexpr unsigned ENGINES = 5;   // rtl.contract.timing.Engine
+constexpr uint32_t BUSY = 0x4000;           // rtl.contract.memmap: Control.ENGINE + EngineRegister.BUSY
+constexpr uint32_t ENGINE_STRIDE = 0x100;
 
 struct RetirePins {
     const CData* valid;
@@ -132,7 +135,7 @@ public:
         return moved;
     }
 
-    Reason run(uint64_t max_cycles, uint64_t quiet_cycles, uint64_t milliseconds) {
+    Reason run(uint64_t max_cycles, uint64_t quiet_cycles, uint64_t fault_quiet_cycles, uint64_t milliseconds) {
         using clock = std::chrono::steady_clock;
         const auto begin = clock::now();
         const auto until = begin + std::chrono::milliseconds(milliseconds);
@@ -145,11 +148,11 @@ public:
                 reason = DONE;
                 break;
             }
-            if (top.fault && now - last_moved > FAULT_QUIET && hbm.idle()) {
+            if (top.fault && hbm.idle() && quiet_for(fault_quiet_cycles)) {
                 reason = FAULT;
                 break;
             }
-            if (now - last_moved > quiet_cycles) {
+            if (quiet_for(quiet_cycles)) {
                 reason = STUCK;
                 break;
             }
@@ -205,9 +208,19 @@ public:
     double seconds = 0;
 
 private:
-    static constexpr uint64_t FAULT_QUIET = 2000;
+    // Whether nothing has moved for `cycles`. A long copy inside the core shows on no port, so silence
+    // counts only if no engine's count of busy cycles has grown since the last time it was asked.
+    bool quiet_for(uint64_t cycles) {
+        if (now - last_moved <= cycles) return false;
+        uint64_t busy = 0;
+        for (unsigned e = 0; e < ENGINES; e++) busy += host_read(BUSY + e * ENGINE_STRIDE);
+        if (busy != busy_) last_moved = now;
+        busy_ = busy;
+        return now - last_moved > cycles;
+    }
 
     uint64_t retire_limit_;
+    uint64_t busy_ = 0;
     RetirePins retire_[QUEUES];
 };
 
@@ -291,10 +304,11 @@ PX int px_host_read(Driver* d, uint32_t address, uint64_t* value) {
     });
 }
 
-PX int px_run(Driver* d, uint64_t max_cycles, uint64_t quiet_cycles, uint64_t milliseconds) {
+PX int px_run(Driver* d, uint64_t max_cycles, uint64_t quiet_cycles, uint64_t fault_quiet_cycles,
+              uint64_t milliseconds) {
     return guarded(int(plexus::FATAL), [&] {
         plexus::error = "the model called $finish";
-        const int reason = d->run(max_cycles, quiet_cycles, milliseconds);
+        const int reason = d->run(max_cycles, quiet_cycles, fault_quiet_cycles, milliseconds);
         if (reason == plexus::PROTOCOL) plexus::error = d->hbm.violation();
         return reason;
     });

@@ -72,7 +72,7 @@ _DRIVER: dict[str, tuple[object, list[object]]] = {
     "px_read": (c_int, [c_void_p, c_uint64, c_void_p, c_uint64]),
     "px_host_write": (c_int, [c_void_p, c_uint32, c_uint64]),
     "px_host_read": (c_int, [c_void_p, c_uint32, POINTER(c_uint64)]),
-    "px_run": (c_int, [c_void_p, c_uint64, c_uint64, c_uint64]),
+    "px_run": (c_int, [c_void_p, c_uint64, c_uint64, c_uint64, c_uint64]),
     "px_cycle": (c_uint64, [c_void_p]),
     "px_seconds": (c_double, [c_void_p]),
     "px_retired": (c_uint64, [c_void_p]),
@@ -178,13 +178,22 @@ class NativeCore:
         self._check(self._lib.px_host_read(self._core, address, ctypes.byref(value)))
         return value.value
 
-    def run(self, max_cycles: int, *, quiet_cycles: int = 1 << 62, milliseconds: int = 250) -> Reason:
-        """Run until something of Reason happens. `quiet_cycles` without AXI or retire activity is STUCK.
+    def run(
+        self,
+        max_cycles: int,
+        *,
+        quiet_cycles: int = 1 << 62,
+        fault_quiet_cycles: int = 2000,
+        milliseconds: int = 250,
+    ) -> Reason:
+        """Run until something of Reason happens.
 
+        It is quiet while nothing moves on AXI, nothing retires and no engine's BUSY counter grows.
+        `quiet_cycles` of that are STUCK; `fault_quiet_cycles`, once something has halted, end in FAULT.
         Returns after `milliseconds` at the latest, so that the caller can show progress and stop.
         """
         begin = time.thread_time()
-        reason = self._lib.px_run(self._core, max_cycles, quiet_cycles, milliseconds)
+        reason = self._lib.px_run(self._core, max_cycles, quiet_cycles, fault_quiet_cycles, milliseconds)
         self.cpu_seconds += time.thread_time() - begin
         return Reason(reason)
 

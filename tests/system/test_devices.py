@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from firmware.image import build_image
+from firmware.kernel import Kernel
 from firmware.program import Program, SemaphoreWait
 from firmware.workloads import find_workload
 from rtl.contract.config import Config, named
@@ -100,6 +102,33 @@ def test_a_program_that_waits_for_ever_is_stuck() -> None:
     assert got.progress["tensor"] == f"0 of {len(queue)}"
     for engine in got.engines.values():
         assert engine.total == got.cycles
+
+
+def long_copy() -> Program:
+    """One TENSOR_COPY over 2,000 elements of every lane."""
+    k = Kernel(TINY, "long copy")
+    bits = np.random.default_rng(0).integers(0, 1 << 15, (8, 2000), dtype=np.uint16)
+    a, b = (k.sbuf(name, partitions=8, columns=2000, dtype="bf16") for name in "ab")
+    k.dma(a[:, :], k.hbm("x", (8, 2000), "bf16", bits)[:, :])
+    k.vector.copy(b[:, :], a[:, :])
+    k.dma(k.hbm("y", (8, 2000), "bf16")[:, :], b[:, :])
+    return k.program()
+
+
+def copy_inside() -> Program:
+    """Two descriptors of 16,000 bytes from SBUF to SBUF, through one crossbar of 16 bytes a cycle."""
+    return find_workload("dma").build(TINY, {"rows": 8, "row_bytes": 4000, "direction": "sbuf"}, 1)
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("program", [long_copy, copy_inside])
+def test_long_work_inside_the_core_is_not_stuck(program: Callable[[], Program]) -> None:
+    """Both keep all ports silent for more than 900 cycles."""
+    got, want = on_rtl(program(), quiet_cycles=300), on_golden(program())
+    assert got.end == "done"
+    assert got.cycles == on_rtl(program()).cycles
+    for name, bits in want.outputs.items():
+        assert np.array_equal(got.outputs[name], bits)
 
 
 @pytest.mark.sim
