@@ -55,7 +55,7 @@ def run(
     config: ConfigOption = "small",
     set_: SetOption = None,
     array: Annotated[str, typer.Option(help="native or structural.")] = "native",
-    seed: Annotated[int, typer.Option(help="For everything random.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="For everything random.")] = 0,
     waves: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a VCD; needs its own build.")
     ] = None,

@@ -40,6 +40,7 @@ def sentence(capsys: pytest.CaptureFixture[str], arguments: list[str], code: int
         (["run", "gemm", "-p", "dtype=int8"], ["dtype", "bf16, fp16"]),
         (["run", "gemm", "--array", "fast"], ["native or structural", "fast"]),
         (["run", "gemm", "--seed", "x"], ["--seed"]),
+        (["run", "gemm", "--seed", "-1"], ["--seed", "greater than or equal to 0"]),
         (["run"], ["WORKLOAD"]),
         (["run", "gemm", "--colour"], ["--colour"]),
         (["rnu"], ["rnu"]),
