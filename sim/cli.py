@@ -234,6 +234,9 @@ def main(arguments: list[str] | None = None) -> int:
     except (PlexusError, ConfigError) as error:
         print(_sentence(error), file=sys.stderr)
         return getattr(error, "code", USAGE)
+    except MemoryError:
+        print("plexus: this needs more memory than there is; smaller sizes need less", file=sys.stderr)
+        return USAGE
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return USAGE

@@ -109,6 +109,14 @@ def test_full_disk(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monke
     assert "disk is full" in sentence(capsys, ["run", "gemm"])
 
 
+def test_full_memory(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(sim.run, "run_workload", full)
+    assert "more memory than there is" in sentence(capsys, ["run", "gemm"])
+
+
 def test_wrong_arrays(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "in.npz"
     np.savez(path, a=np.zeros(3, np.float32), b=np.zeros(3, np.uint16), acc=np.zeros(3, np.uint32))
