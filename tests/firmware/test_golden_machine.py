@@ -73,6 +73,33 @@ def test_a_fault_halts_its_queue_and_touches_nothing():
         assert np.array_equal(result.outputs["c"][:8, :48], clean.outputs["c"][:8, :48])
 
 
+NEVER = (SemaphoreWait(TINY.issue.semaphores - 1, 1),)  # nobody updates it
+
+
+def test_an_instruction_is_judged_before_it_waits():
+    program = small_gemm()
+    pattern = program.queues[Queue.VECTOR][2].dst
+    assert pattern is not None
+    bad = dataclasses.replace(pattern, offset=TINY.sbuf.partition_bytes - 4)
+    change(program, Queue.VECTOR, 2, dst=bad, waits=NEVER)
+    for seed in (None, 1, 2):
+        result = run(program, seed)
+        assert [(f.queue, f.sequence, f.cause) for f in result.faults] == [("vector", 2, Cause.OUT_OF_RANGE)]
+
+
+def test_a_ring_that_no_core_has_is_found_before_the_wait():
+    program = small_gemm()
+    change(program, Queue.SYNC, 0, imm0=TINY.dma.rings, waits=NEVER)
+    assert [(f.queue, f.cause) for f in run(program).faults] == [("sync", Cause.BAD_RING)]
+
+
+def test_what_is_left_of_a_ring_is_asked_after_the_wait():
+    program = small_gemm()
+    change(program, Queue.SYNC, 0, imm1=10**6, waits=NEVER)
+    with pytest.raises(DeadlockError, match="queue sync waits at instruction 0"):
+        run(program)
+
+
 def test_a_bad_descriptor_halts_its_ring():
     program = small_gemm()
     old = program.rings[1][1]

@@ -112,6 +112,7 @@ class _Line:
     halted: bool = False
     flight: list[_Item] = field(default_factory=list)
     head: tuple[int, dict[str, int]] = (-1, {})  # the instruction decoded last, by position
+    judged: tuple[int, bool] = (-1, False)  # the instruction checked last, and whether it is wrong by itself
 
     def next_instruction(self) -> dict[str, int]:
         """Fields of the instruction to be issued next; decoded once, asked for often."""
@@ -206,7 +207,7 @@ class GoldenMachine:
         for queue in Queue:
             line = self.queues[queue]
             ready = not line.halted and line.issued < len(line.words) and len(line.flight) < IN_FLIGHT
-            if ready and self._may_issue(line):
+            if ready and (self._refused(line, queue) or self._may_issue(line)):
                 events.append(lambda queue=queue: self._issue(queue))
                 if self.rng is None:
                     return events
@@ -248,12 +249,18 @@ class GoldenMachine:
             if update != Update.NONE:
                 self.semaphores[index] = (value + (1 << 31)) % (1 << 32) - (1 << 31)
 
+    def _refused(self, line: _Line, queue: Queue) -> bool:
+        """Whether the next instruction is wrong by itself, which no wait delays."""
+        if line.judged[0] != line.issued:
+            line.judged = (line.issued, bool(issue.check(line.words[line.issued], self.cfg, queue)[0]))
+        return line.judged[1]
+
     def _may_issue(self, line: _Line) -> bool:
         f = line.next_instruction()
         for slot in ("wait0", "wait1"):
             kind, index = f[slot], f[f"{slot}_semaphore"]
-            if kind not in (Wait.GE, Wait.EQ) or index >= len(self.semaphores):
-                continue  # nothing to wait for, or a fault
+            if kind not in (Wait.GE, Wait.EQ):
+                continue  # nothing to wait for
             have, want = self.semaphores[index], f[f"{slot}_value"]
             if not (have >= want if kind == Wait.GE else have == want):
                 return False
@@ -266,6 +273,7 @@ class GoldenMachine:
     def _issue(self, queue: Queue) -> None:
         line = self.queues[queue]
         word = line.words[line.issued]
+        # How much of a ring is left is known only now, after the waits.
         left = [len(ring.words) - released for ring, released in zip(self.rings, self.released, strict=True)]
         cause, address = issue.check(word, self.cfg, queue, left)
         if cause:
