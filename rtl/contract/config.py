@@ -7,6 +7,7 @@
 import dataclasses
 import hashlib
 import json
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -175,6 +176,11 @@ class Config:
     issue: IssueConfig = field(default_factory=IssueConfig)
 
     def __post_init__(self) -> None:
+        # Folders are named after it, so it must not lead elsewhere.
+        _need(
+            re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}", self.name) is not None,
+            f"name must be 1 to 64 of A to Z, a to z, 0 to 9, _ - and ., with no dot in front, not {self.name!r}",
+        )
         _power_of_two("partitions", self.partitions, 8, 128)
         for side in ("rows", "cols"):
             size = getattr(self.tensor, side)

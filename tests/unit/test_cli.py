@@ -29,6 +29,7 @@ def sentence(capsys: pytest.CaptureFixture[str], arguments: list[str], code: int
         (["run", "gemm", "--set", "tensr.rows=8"], ["tensr", "partitions"]),
         (["run", "gemm", "--set", "tensor.rows=100"], ["tensor.rows", "power of two from 8 to 128", "100"]),
         (["run", "gemm", "--set", "tensor.rows"], ["section.key=value"]),
+        (["run", "gemm", "--set", "name=x/../../../.."], ["name must be", "x/../../../.."]),
         (["run", "gemm", "--set", "tensor=8"], ["tensor.FIELD"]),
         (["run", "gemm", "--config", "smal"], ["smal", "tiny, small, full, trn2"]),
         (["run", "gemm", "--config", "absent.toml"], ["no configuration file absent.toml"]),
@@ -76,6 +77,13 @@ def test_wrong_toml_gets_one_sentence(
     path = tmp_path / "mine.toml"
     path.write_text(text)
     assert says in sentence(capsys, ["run", "gemm", "--config", str(path)])
+
+
+def test_toml_that_is_no_text_gets_one_sentence(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_bytes(b'base = "small"\nname = "\xff\xfe"\n')
+    text = sentence(capsys, ["run", "gemm", "--config", str(path)])
+    assert str(path) in text and "cannot be read" in text
 
 
 def test_no_command_shows_help(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,7 @@
 """Literal words, configurations and formats: what must not change by accident."""
 
 import dataclasses
+import json
 from pathlib import Path
 
 import ml_dtypes
@@ -208,6 +209,29 @@ def test_impossible_configurations_get_a_sentence(setting: str, sentence: str) -
     with pytest.raises(ConfigError, match=sentence) as caught:
         load("small", [setting])
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["a", "trn2-x_1.5", "8" * 64])
+def test_names_of_configurations(name: str) -> None:
+    assert dataclasses.replace(named("tiny"), name=name).name == name
+
+
+@pytest.mark.parametrize("name", ["x/../../../..", "", ".", "..", ".x", "a b", "a/b", "9" * 65, "\u00e9", "a\n"])
+def test_names_that_could_lead_out_of_a_folder_get_a_sentence(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="name must be 1 to 64") as caught:
+        dataclasses.replace(named("tiny"), name=name)
+    assert "\n" not in str(caught.value)
+    file = tmp_path / "mine.toml"
+    file.write_text(f'base = "tiny"\nname = {json.dumps(name)}\n')
+    with pytest.raises(ConfigError, match="name must be 1 to 64"):
+        load(str(file))
+
+
+def test_the_name_of_a_file_obeys_the_same_rule(tmp_path: Path) -> None:
+    file = tmp_path / "my core.toml"
+    file.write_text('base = "tiny"\n')
+    with pytest.raises(ConfigError, match="name must be 1 to 64"):
+        load(str(file))
 
 
 def test_settings_apply_together() -> None:
