@@ -1,5 +1,6 @@
 """A workload on the RTL beside the golden machine: build, run, compare, report."""
 
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -92,10 +93,27 @@ def _simulate(run: Run, program: Program, image: Image, console: Console) -> Any
 
 
 def _writable(folder: Path) -> None:
+    """Make a folder and try whether a file can be put there, before anything takes long."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise PlexusError(f"{folder} is a file, and a folder of that name is needed") from None
     except OSError as error:
         raise PlexusError(f"the folder {folder} cannot be made: {error.strerror}") from None
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise PlexusError(f"nothing can be written in the folder {folder}: {error.strerror}") from None
+
+
+def _check_places(run: Run) -> None:
+    """Errors: PlexusError if the report or the waves could not be written where they shall go."""
+    _writable(run.folder)
+    if run.waves is not None:
+        if run.waves.is_dir():
+            raise PlexusError(f"{run.waves} is a folder, and waves go into a file")
+        _writable(run.waves.absolute().parent)
 
 
 def run_workload(run: Run, console: Console) -> dict[str, Any]:
@@ -104,8 +122,7 @@ def run_workload(run: Run, console: Console) -> dict[str, Any]:
     `console` shows progress. Errors: PlexusError, ConfigError, KernelError, ImageError in a sentence.
     """
     workload = find_workload(run.workload)
-    if run.waves is not None:
-        _writable(run.waves.absolute().parent)
+    _check_places(run)
     begin = time.monotonic()
     with console.status("build the program"):
         program = workload.build(run.cfg, run.params, run.seed)

@@ -125,6 +125,43 @@ def test_full_memory(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mon
     assert "more memory than there is" in sentence(capsys, ["run", "gemm"])
 
 
+@pytest.mark.parametrize(
+    ("option", "place", "says"),
+    [
+        ("--out", "file", "file is a file"),
+        ("--out", "file/below", "cannot be made: Not a directory"),
+        ("--waves", "folder", "folder is a folder"),
+        ("--waves", "file/x.vcd", "file is a file"),
+        ("--waves", "file/below/x.vcd", "cannot be made: Not a directory"),
+    ],
+)
+def test_places_are_checked_before_anything_is_built(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    option: str,
+    place: str,
+    says: str,
+) -> None:
+    def built(*_: object, **__: object) -> None:
+        raise AssertionError("something was built")
+
+    monkeypatch.setattr(sim.run, "build_core", built)
+    monkeypatch.setenv("PLEXUS_BUILD", str(tmp_path / "build"))
+    (tmp_path / "file").write_text("")
+    (tmp_path / "folder").mkdir()
+    assert says in sentence(capsys, ["run", "gemm", option, str(tmp_path / place)])
+    assert (tmp_path / "file").read_text() == ""
+
+
+def test_folder_without_permission(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(sim.run.tempfile, "TemporaryFile", refused)
+    assert "nothing can be written" in sentence(capsys, ["run", "gemm", "--out", str(tmp_path)])
+
+
 def test_wrong_arrays(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "in.npz"
     np.savez(path, a=np.zeros(3, np.float32), b=np.zeros(3, np.uint16), acc=np.zeros(3, np.uint32))
