@@ -2,12 +2,13 @@
 
 import pytest
 
-from rtl.contract.config import named
 from rtl.dma.axi_share import AxiShare
 from rtl.dma.dma import Dma
-from sim.runner import run_bench
+from verif.launch import SEEDS, must_notice, must_pass
 
-TINY = named("tiny")
+pytestmark = pytest.mark.sim
+
+AXI_SHARE = "verif.benches.dma.bench_axi_share"
 PORT = {"port_bytes": 32}
 
 CASES = {
@@ -18,30 +19,27 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_dma(seed: int) -> None:
-    run_bench("dma", "verif.benches.dma.bench_dma", TINY, seed=seed, planted=True).require()
+    must_pass("dma", "verif.benches.dma.bench_dma", seed)
 
 
-@pytest.mark.parametrize("seed", [1])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_dma_with_hbm(seed: int) -> None:
-    run_bench("dma", "verif.benches.dma.bench_hbm", TINY, seed=seed, planted=True).require()
+    must_pass("dma", "verif.benches.dma.bench_hbm", seed)
 
 
 @pytest.mark.parametrize("plant", Dma.FAULTS)
 def test_dma_faults_are_seen(plant: int) -> None:
     bench, case = CASES[plant]
-    verdict = run_bench("dma", f"verif.benches.dma.{bench}", TINY, plant=plant, testcase=case)
-    assert verdict.failed, Dma.FAULTS[plant]
+    must_notice("dma", f"verif.benches.dma.{bench}", plant, testcase=case)
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_axi_share(seed: int) -> None:
-    bench = "verif.benches.dma.bench_axi_share"
-    run_bench("axi_share", bench, TINY, seed=seed, planted=True, options=PORT).require()
+    must_pass("axi_share", AXI_SHARE, seed, options=PORT)
 
 
 @pytest.mark.parametrize("plant", AxiShare.FAULTS)
 def test_axi_share_faults_are_seen(plant: int) -> None:
-    verdict = run_bench("axi_share", "verif.benches.dma.bench_axi_share", TINY, plant=plant, options=PORT)
-    assert verdict.failed, AxiShare.FAULTS[plant]
+    must_notice("axi_share", AXI_SHARE, plant, options=PORT)
