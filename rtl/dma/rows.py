@@ -18,7 +18,7 @@ class RowGenerator(wiring.Component):
     `issued` pulses with each row that leaves, `last` with it on the last row of its descriptor.
     `read_bytes`, `written_bytes`: HBM bytes of the row that leaves in this cycle.
     A row goes to the mover that owns the destination's partition; from SBUF to HBM to that of the source's;
-    from HBM to HBM to each in turn.
+    from HBM to HBM to each in turn, also from one descriptor to the next.
     Timing: a row a cycle, the first one in the cycle after `job` was taken; no gap between descriptors.
     """
 
@@ -111,9 +111,8 @@ class RowGenerator(wiring.Component):
             m.d.comb += mover.eq(source[shift:])
         with m.Else():
             m.d.comb += mover.eq(turn)
-        with m.If(load):
-            m.d.sync += turn.eq(0)
-        with m.Elif(step):
+        # It goes on over descriptors, so that those of one row do not all meet at mover 0.
+        with m.If(step):
             m.d.sync += turn.eq(turn + 1)
 
         for e in range(cfg.dma.engines):

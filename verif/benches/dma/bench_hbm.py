@@ -19,7 +19,7 @@ from verif.checks.coverage import Coverage
 from verif.golden.dma import check, copy
 
 KINDS = ("load", "store", "copy", "both")
-COVERAGE = Coverage("dma with hbm", [*(f"{k} at full rate" for k in KINDS), "read error", "write error"])
+COVERAGE = Coverage("dma with hbm", [*(f"{k} at full rate" for k in KINDS), "read error", "write error", "single rows"])
 HBM_BYTES = 1 << 21
 
 
@@ -138,6 +138,24 @@ async def a_bus_error_halts_the_ring_after_its_descriptor(dut: Any, kind: str) -
     await bench.host.idle()
     assert bench.host.completed[0] == index + 1
     COVERAGE.hit("write error" if kind == "store" else "read error")
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def single_rows_go_to_every_mover(dut: Any) -> None:
+    """Copies of one row from HBM to HBM share the movers, descriptor after descriptor."""
+    bench = HbmBench(dut)
+    await bench.start()
+    engines = bench.cfg.dma.engines
+    for index in range(2 * engines):
+        bench.host.submit(0, [bench.rows("copy", index, 64) | {"count0": 1}])
+    asked = [0] * engines
+    while bench.host.completed[0] < 2 * engines:
+        await bench.edge
+        for i in range(bench.cfg.hbm.ports):
+            if int(getattr(dut, f"axi{i}__arvalid").value) and int(getattr(dut, f"axi{i}__arready").value):
+                asked[int(getattr(dut, f"axi{i}__arid").value)] += 1
+    assert asked == [2] * engines, f"reads of each mover: {asked}"
+    COVERAGE.hit("single rows")
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
