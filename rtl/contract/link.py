@@ -1,6 +1,6 @@
 """Packets of the scale-up fabric: opcodes, header, traffic classes.
 
-Source: the fabric's protocol, section 1 (docs/dma.md repeats what is used here). Flit fields are not here.
+docs/packets.md shows them as tables. Flit fields are not here.
 """
 
 from enum import IntEnum
@@ -21,13 +21,13 @@ PACKET_BYTES_MAX = 512
 class PacketOpcode(IntEnum):
     """What a packet asks for, or answers."""
 
-    WRITE = 0
+    WRITE = 0  # store the payload
     ADD = 1  # integer add at the destination
-    READ = 2
-    FETCH_ADD = 3
+    READ = 2  # length_bytes from the address
+    FETCH_ADD = 3  # ADD that answers with what was there before
     SIGNAL = 4  # a semaphore update alone
-    READ_RESPONSE = 5
-    ERROR_RESPONSE = 6
+    READ_RESPONSE = 5  # answer with a payload
+    ERROR_RESPONSE = 6  # answer to a request that was refused
 
 
 class PacketFlag(IntEnum):
