@@ -33,11 +33,12 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """`match` only if every bit of every output is the same."""
+    """`match` only if every bit of every output is the same. `why`: why there was nothing to compare."""
 
     match: bool
     elements: int
     first: Mismatch | None = None
+    why: str = ""
 
 
 def compare(got: Mapping[str, np.ndarray], expected: Mapping[str, np.ndarray]) -> Comparison:

@@ -63,12 +63,16 @@ def _verdict(report: Mapping[str, Any]) -> Text:
         text = Text(f"{report['end'].upper()}  {what}: {report['end_message']}", "bold red")
         for name, progress in report["unfinished"].items():
             text.append(f"\n  {name}: {progress} completed", "red")
+        if report["not_compared"]:
+            text.append(f"\n  {report['not_compared']}", "red")
         return text
     if report["match"]:
         return Text("MATCH", "bold green").append(
             f"  {what}: every bit equals the golden machine's", "default"
         )
     first = report["mismatch"]
+    if first is None:
+        return Text(f"MISMATCH  {what}", "bold red").append(f"\n  {report['not_compared']}", "red")
     index = ", ".join(map(str, first["index"]))
     return Text(f"MISMATCH  {what}", "bold red").append(
         f"\n  first: {first['tensor']}[{index}] is {first['got']}, expected {first['expected']}; "

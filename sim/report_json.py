@@ -107,6 +107,7 @@ def make_report(
         "tool_versions": tool_versions(),
         "match": comparison.match,
         "mismatch": comparison.first.as_dict() if comparison.first else None,
+        "not_compared": comparison.why,
         "end": result.end,
         "end_message": result.message or ENDS[result.end],
         "unfinished": dict(result.progress),

@@ -20,6 +20,7 @@ from sim.compare import Comparison, compare
 from sim.device import find_device
 from sim.errors import PlexusError
 from sim.report_json import Subject, bounds, make_report, write_report
+from sim.result import RunResult
 from sim.toolchain import build_root
 from sim.verilated import VerilatedDevice, build_core
 
@@ -74,16 +75,25 @@ def _bar(
     return bar, watch
 
 
-def _golden(cfg: Config, image: Image) -> Any:
+def _compared(cfg: Config, image: Image, result: RunResult) -> Comparison:
+    """The result beside the golden machine's. Whatever that one meets, the result is not lost."""
     golden = find_device("golden")(cfg)
     golden.load(image)
     try:
-        return golden.run()
+        expected = golden.run()
     except RuntimeError as error:
-        raise PlexusError(f"the golden machine cannot finish this program: {error}") from None
+        why = f"the golden machine cannot finish this program: {error}"
+        return Comparison(match=False, elements=0, why=why)
+    if expected.faults:
+        f = expected.faults[0]
+        why = f"the golden machine faults: {f.queue}, item {f.sequence}: {f.cause.name.lower()}"
+        return Comparison(match=False, elements=0, why=why)
+    if result.end != "done":
+        return Comparison(match=False, elements=0, why="the golden machine finishes this program")
+    return compare(result.outputs, expected.outputs)
 
 
-def _simulate(run: Run, program: Program, image: Image, console: Console) -> Any:
+def _simulate(run: Run, program: Program, image: Image, console: Console) -> RunResult:
     built = build_core(run.cfg, array=run.array, waves=run.waves is not None)
     guess = max(bounds(run.cfg, program, program.hbm_read_bytes + program.hbm_written_bytes).values())
     shown, watch = _bar(console, f"simulate {run.workload}", guess)
@@ -129,12 +139,8 @@ def run_workload(run: Run, console: Console) -> dict[str, Any]:
         image = build_image(program)
     result = _simulate(run, program, image, console)
     with console.status("golden machine"):
-        expected = _golden(run.cfg, image)
-    if result.end == "done" and not expected.faults:
-        comparison = compare(result.outputs, expected.outputs)
-        metrics = program.metrics(dict(result.outputs))
-    else:
-        comparison, metrics = Comparison(match=False, elements=0), {}
+        comparison = _compared(run.cfg, image, result)
+    metrics = program.metrics(dict(result.outputs)) if result.end == "done" and not comparison.why else {}
     subject = Subject(
         workload=run.workload, params=run.params, cfg=run.cfg, array=run.array, seed=run.seed, program=program
     )

@@ -21,6 +21,7 @@ from sim.device import find_device
 from sim.result import RunResult
 from sim.run import Run, passed, run_workload
 from sim.verilated import VerilatedDevice, build_core
+from verif.golden.machine import DeadlockError, GoldenMachine
 
 TINY = named("tiny")
 
@@ -145,6 +146,47 @@ def test_run_writes_its_report(tmp_path: Path) -> None:
 def test_command_line_prints_the_report(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["run", "gemm", "--config", "tiny", "-p", "m=9", "--out", str(tmp_path)]) == 0
     assert capsys.readouterr().out.startswith("MATCH  gemm on tiny, native array")
+
+
+RUN_GEMM = ["run", "gemm", "--config", "tiny", "-p", "m=8", "-p", "k=8", "-p", "n=16", "--out"]
+
+
+@pytest.mark.sim
+def test_one_wrong_bit_is_a_mismatch(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    right = GoldenMachine.run
+
+    def wrong(machine: GoldenMachine) -> Any:
+        result = right(machine)
+        result.outputs["c"][4, 5] ^= 1
+        return result
+
+    monkeypatch.setattr(GoldenMachine, "run", wrong)
+    assert main([*RUN_GEMM, str(tmp_path)]) == 1
+    out, err = capsys.readouterr()
+    assert out.startswith("MISMATCH  gemm on tiny, native array\n  first: c[4, 5] is 0x")
+    assert "1 elements of c differ" in " ".join(out.split())
+    assert err == ""
+    mismatch = json.loads((tmp_path / "report.json").read_text())["mismatch"]
+    assert int(mismatch["got"], 16) ^ int(mismatch["expected"], 16) == 1
+    assert (mismatch["index"], mismatch["count"]) == ([4, 5], 1)
+
+
+@pytest.mark.sim
+def test_a_result_is_kept_if_the_golden_machine_cannot_finish(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def waits(_: GoldenMachine) -> Any:
+        raise DeadlockError("queue vector waits at instruction 3")
+
+    monkeypatch.setattr(GoldenMachine, "run", waits)
+    assert main([*RUN_GEMM, str(tmp_path)]) == 1
+    out = " ".join(capsys.readouterr().out.split())
+    assert "cannot finish this program: queue vector waits at instruction 3" in out
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert (report["match"], report["end"]) == (False, "done")
+    assert report["cycles"] > 0
 
 
 @pytest.mark.sim

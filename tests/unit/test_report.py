@@ -15,12 +15,13 @@ from firmware.program import Program
 from rtl.contract.config import named
 from rtl.contract.isa import Cause
 from rtl.contract.timing import STALLS, Engine
-from sim.compare import compare
+from sim.compare import Comparison, compare
 from sim.errors import PlexusError
 from sim.native.library import RETIRED
 from sim.report import show
 from sim.report_json import ReportError, Subject, bounds, make_report, write_report
 from sim.result import EngineCycles, Fault, RunResult
+from sim.run import passed
 
 CFG = named("small")
 PROMISED = (
@@ -137,6 +138,15 @@ def test_first_mismatch_is_named(program: Program) -> None:
     text = shown(values)
     assert text.startswith("MISMATCH")
     assert "C[1, 1] is 0x000000ff, expected 0x00000004; 2 elements" in text
+
+
+def test_golden_machine_that_does_not_finish_is_no_match(program: Program) -> None:
+    subject = Subject(workload="gemm", params={}, cfg=CFG, array="native", seed=0, program=program)
+    comparison = Comparison(match=False, elements=0, why="the golden machine cannot finish this program: it waits")
+    values = make_report(subject, result(), comparison, {})
+    assert not values["match"] and values["not_compared"] == comparison.why
+    assert not passed(values)
+    assert shown(values).startswith(f"MISMATCH  gemm on small, native array\n  {comparison.why}\n")
 
 
 def test_fault_is_named_with_its_line(program: Program) -> None:
