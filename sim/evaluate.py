@@ -60,6 +60,8 @@ def _checked(
             raise PlexusError(f"{name} must have the shape (n{shape or ','}), not {array.shape}")
         if len(array) == 0:
             raise PlexusError(f"{name} has no elements; at least 1 is needed")
+        if name in unit.limits and array.max() > unit.limits[name]:
+            raise PlexusError(f"{name} must hold values up to {unit.limits[name]}, not {array.max()}")
         arrays[name] = array
     count = max(len(a) for a in arrays.values())
     for name, array in arrays.items():

@@ -16,7 +16,7 @@ class Unit:
     inputs, outputs: array name (= port) to NumPy dtype of the bit patterns; "bits:NAME" means the dtype
     of the format that the string NAME names. shapes: trailing axes of an array, where it has some.
     strings: name (= port) of a text to what may be said and the code the port gets. defaults: what an
-    absent array or text is.
+    absent array or text is. limits: largest value of an array whose port is narrower than its dtype.
     """
 
     name: str
@@ -27,6 +27,7 @@ class Unit:
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     strings: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     defaults: Mapping[str, int | str] = field(default_factory=dict)
+    limits: Mapping[str, int] = field(default_factory=dict)
 
     def dtype(self, array: str, strings: Mapping[str, str]) -> str:
         """NumPy dtype of an array, given the texts."""
@@ -77,9 +78,11 @@ UNITS: dict[str, Unit] = {
             name="convert",
             top="convert",
             doc="number format conversion, nearest even",
-            inputs={"x": "bits:src"},
+            inputs={"x": "bits:src", "saturate": "uint8"},
             outputs={"out": "bits:dst"},
             strings={"src": _CODES, "dst": _CODES},
+            defaults={"saturate": 0},
+            limits={"saturate": 1},
         ),
     )
 }

@@ -12,6 +12,7 @@ __all__ = ["Convert"]
 FP32 = FORMATS["fp32"].code
 BF16 = FORMATS["bf16"].code
 FP16 = FORMATS["fp16"].code
+INFINITY = 0x7F800000  # FP32; in every format the code below infinity is the largest finite number
 
 
 class Convert(wiring.Component):
@@ -20,6 +21,7 @@ class Convert(wiring.Component):
     A 16-bit code stands in the low bits; those above are ignored, and 0 in the result. Equal formats:
     the bits pass unchanged, NaN payloads too. Else by way of FP32, which is exact, with one rounding to
     nearest even; overflow gives infinity, subnormals are kept, NaN becomes the canonical NaN of `dst`.
+    With `saturate` the largest finite number stands for infinity, whether it came in or overflowed.
     A conversion a cycle. Source: rules of IEEE 754-2019 section 4.3.1.
     """
 
@@ -30,11 +32,14 @@ class Convert(wiring.Component):
         2: "subnormal FP16 sources count as zero",
         3: "FP16 results below the normal range lose their lowest bit",
         4: "NaN payloads survive a conversion",
+        5: "FP16 results saturate although nobody asked for it",
+        6: "infinities that come in do not saturate",
     }
 
     x: In(32)
     src: In(4)
     dst: In(4)
+    saturate: In(1)
     out: Out(32)
 
     def __init__(self, plant: ValueLike = 0):
@@ -55,27 +60,32 @@ class Convert(wiring.Component):
         raw = Signal()
         value = Signal(32)
         target = Signal(4)
+        saturate = Signal()
         same = Signal()
         m.d.comb += same.eq(self.src == self.dst)
         m.d.sync += [
             raw.eq(same),
             value.eq(Mux(same, Mux(self.src == FP32, self.x, half), single)),
             target.eq(self.dst),
+            saturate.eq(self.saturate),
         ]
 
         nan = Signal()
         result = Signal(32)
         is_nan = (value[23:31] == 0xFF) & (value[:23] != 0)
         m.d.comb += [nan.eq(is_nan & ~planted(self.plant, 4)), result.eq(value)]
+        held = saturate & ~(planted(self.plant, 6) & (value[:31] == INFINITY))
         with m.If(~raw):
             with m.Switch(target):
                 with m.Case(FP32):
                     with m.If(nan):
                         m.d.comb += result.eq(CANONICAL_NAN_FP32)
+                    with m.Elif(held & (value[:31] == INFINITY)):
+                        m.d.comb += result[:31].eq(INFINITY - 1)
                 with m.Case(BF16):
-                    m.d.comb += result.eq(Mux(nan, 0x7FC0, self._to_bf16(value)))
+                    m.d.comb += result.eq(Mux(nan, 0x7FC0, self._to_bf16(m, value, held)))
                 with m.Case(FP16):
-                    m.d.comb += result.eq(Mux(nan, 0x7E00, self._to_fp16(m, value)))
+                    m.d.comb += result.eq(Mux(nan, 0x7E00, self._to_fp16(m, value, held | planted(self.plant, 5))))
         m.d.sync += self.out.eq(result)
         return m
 
@@ -97,12 +107,14 @@ class Convert(wiring.Component):
                     ]
         return Cat(Const(0, 13), fraction, exponent, half[15])
 
-    def _to_bf16(self, value: Value) -> Value:
+    def _to_bf16(self, m: Module, value: Value, saturate: Value) -> Value:
         """A carry out of the fraction enters the exponent, and out of the largest one gives infinity."""
         odd = value[16] | planted(self.plant, 1)
-        return (value + 0x7FFF + odd)[16:32]
+        code = Signal(16)
+        m.d.comb += code.eq((value + 0x7FFF + odd)[16:32])
+        return (code - (saturate & (code[:15] == INFINITY >> 16)))[:16]
 
-    def _to_fp16(self, m: Module, value: Value) -> Value:
+    def _to_fp16(self, m: Module, value: Value, saturate: Value) -> Value:
         exponent = value[23:31]
         small = Signal()  # below 2^-14: the result is subnormal, or rounds up to the smallest normal
         shift = Signal(5)
@@ -123,5 +135,6 @@ class Convert(wiring.Component):
         m.d.comb += code.eq((base[:8] << 10) + kept + up)
         with m.If(small & planted(self.plant, 3)):
             m.d.comb += code[0].eq(0)
-        magnitude = Mux(code >= 0x7C00, 0x7C00, code[:15])  # infinities too: their exponent is too large
+        # infinities too: their exponent is too large; the code below is the largest finite number
+        magnitude = Mux(code >= 0x7C00, 0x7C00 - saturate, code[:15])
         return Cat(magnitude[:15], value[31])

@@ -68,6 +68,7 @@ class Lanes(wiring.Component):
                 lane.x.eq(turned[32 * p : 32 * p + 32]),
                 lane.src.eq(self.element.src),
                 lane.dst.eq(self.element.dst),
+                lane.saturate.eq(0),
                 self.out[32 * p : 32 * p + 32].eq(lane.out),
             ]
         valid = Signal(Convert.LATENCY)

@@ -56,6 +56,18 @@ def test_convert_takes_texts_and_types_follow() -> None:
     assert np.array_equal(out[finite], want.view(np.uint16)[finite])
 
 
+def test_convert_saturates_where_it_is_asked_to() -> None:
+    x = np.array([70000.0, -70000.0, np.inf, -np.inf, np.nan, 1.0], np.float32).view(np.uint32)
+    given = {"x": x, "src": np.array("fp32"), "dst": np.array("fp16")}
+    held = evaluate("convert", {**given, "saturate": np.array([1], np.uint8)}, TINY)["out"]
+    assert held.tolist() == [0x7BFF, 0xFBFF, 0x7BFF, 0xFBFF, 0x7E00, 0x3C00]
+    mixed = evaluate("convert", {**given, "saturate": np.array([0, 1, 0, 1, 0, 1], np.uint8)}, TINY)["out"]
+    assert mixed.tolist() == [0x7C00, 0xFBFF, 0x7C00, 0xFBFF, 0x7E00, 0x3C00]
+    assert evaluate("convert", given, TINY)["out"].tolist() == [0x7C00, 0xFC00, 0x7C00, 0xFC00, 0x7E00, 0x3C00]
+    with pytest.raises(PlexusError, match="saturate must hold values up to 1, not 2"):
+        evaluate("convert", {**given, "saturate": np.array([2], np.uint8)}, TINY)
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [

@@ -36,10 +36,26 @@ def test_convert_is_the_cast_of_outside_libraries(src: str, dst: str) -> None:
     assert wrong.size == 0, f"{codes[wrong[0]]:#x} gives {got[wrong[0]]:#x}, not {wanted[wrong[0]]:#x}"
 
 
+@pytest.mark.parametrize(("src", "dst"), PAIRS)
+def test_saturation_holds_at_the_largest_finite_number(src: str, dst: str) -> None:
+    codes = sources(src)
+    plain = convert(codes, src, dst)
+    held = convert(codes, src, dst, saturate=True)
+    value = plain.view(TYPES[dst]).astype(np.float32)
+    largest = np.float32(ml_dtypes.finfo(TYPES[dst]).max)
+    with np.errstate(all="ignore"):
+        expected = np.where(np.isinf(value), np.copysign(largest, value), value).astype(TYPES[dst])
+    nan = np.isnan(value)
+    assert np.isinf(value).any()
+    assert np.array_equal(held[~nan], expected.view(container(dst))[~nan])
+    assert (held[nan] == canonical_nan(dst)).all()
+
+
 @pytest.mark.parametrize("name", TYPES)
 def test_equal_formats_keep_every_bit(name: str) -> None:
     codes = sources(name)
     assert np.array_equal(convert(codes, name, name), codes)
+    assert np.array_equal(convert(codes, name, name, saturate=True), codes)
 
 
 def test_canonical_nans() -> None:

@@ -68,11 +68,11 @@ def _pack(
     return sign << (fmt.exponent + fmt.mantissa) | code
 
 
-def convert(bits: ArrayLike, src: str, dst: str) -> NDArray[np.unsignedinteger]:
+def convert(bits: ArrayLike, src: str, dst: str, saturate: bool = False) -> NDArray[np.unsignedinteger]:
     """Codes of format `src` to codes of format `dst`, element by element.
 
     Equal formats: the bits pass unchanged. Else round to nearest even, overflow to infinity, subnormals
-    kept, any NaN to canonical_nan(dst).
+    kept, any NaN to canonical_nan(dst). `saturate`: every infinite result is the largest finite number.
     Shape: any; the result has it too, in container(dst).
     """
     source, target = _known(src), _known(dst)
@@ -85,6 +85,10 @@ def convert(bits: ArrayLike, src: str, dst: str) -> NDArray[np.unsignedinteger]:
     code = _pack(sign, significand, exponent, target)
     infinity = ((1 << target.exponent) - 1) << target.mantissa
     code = np.where(infinite, sign << (target.exponent + target.mantissa) | infinity, code)
+    if saturate:
+        # Codes of one sign ascend, so the largest finite number is the one below infinity.
+        magnitude = code & ((1 << (target.exponent + target.mantissa)) - 1)
+        code = np.where(magnitude == infinity, code - 1, code)
     code = np.where(nan, canonical_nan(dst), code)
     return code.astype(container(dst))
 

@@ -17,17 +17,18 @@ NAMES = ("fp32", "bf16", "fp16")
 COVERAGE = Coverage(
     "numeric.convert",
     [f"{a} to {b}" for a in NAMES for b in NAMES]
-    + ["nan", "infinity", "subnormal result", "tie", "overflow", "underflow to zero", "formats change each cycle"],
+    + ["nan", "infinity", "subnormal result", "tie", "overflow", "underflow to zero", "formats change each cycle"]
+    + ["infinity saturated", "overflow saturated"],
 )
 
 
-async def push(bench: Bench, items: list[tuple[int, int, int]]) -> list[int]:
-    """Results of (x, src, dst), one a cycle."""
+async def push(bench: Bench, items: list[tuple[int, int, int, int]]) -> list[int]:
+    """Results of (x, src, dst, saturate), one a cycle."""
     dut = bench.dut
     results: list[int] = []
     pending: deque[None] = deque()
     edge = RisingEdge(bench.clk)
-    last = (-1, -1, -1)
+    last = (-1, -1, -1, -1)
     for number in range(len(items) + Convert.LATENCY + 1):
         if number < len(items):
             item = items[number]
@@ -36,6 +37,8 @@ async def push(bench: Bench, items: list[tuple[int, int, int]]) -> list[int]:
                 dut.src.value = item[1]
             if item[2] != last[2]:
                 dut.dst.value = item[2]
+            if item[3] != last[3]:
+                dut.saturate.value = item[3]
             last = item
         await edge
         # what was driven before this edge is at the output LATENCY edges later, before the next one
@@ -45,11 +48,11 @@ async def push(bench: Bench, items: list[tuple[int, int, int]]) -> list[int]:
     return results
 
 
-async def check(bench: Bench, codes: np.ndarray, src: str, dst: str) -> None:
+async def check(bench: Bench, codes: np.ndarray, src: str, dst: str, saturate: bool = False) -> None:
     COVERAGE.hit(f"{src} to {dst}")
     s, d = FORMATS[src].code, FORMATS[dst].code
-    got = np.array(await push(bench, [(int(x), s, d) for x in codes]), dtype=np.uint64)
-    wanted = convert(codes.astype(container(src)), src, dst).astype(np.uint64)
+    got = np.array(await push(bench, [(int(x), s, d, int(saturate)) for x in codes]), dtype=np.uint64)
+    wanted = convert(codes.astype(container(src)), src, dst, saturate).astype(np.uint64)
     wrong = np.flatnonzero(got != wanted)
     assert wrong.size == 0, (
         f"{src} {codes[wrong[0]]:#x} to {dst}: {got[wrong[0]]:#x}, not {wanted[wrong[0]]:#x} "
@@ -105,6 +108,10 @@ async def converts_fp32_codes(dut: Any) -> None:
         COVERAGE.when(np.any((magnitude == infinity) & (source < 0x7F800000)), "overflow")
         COVERAGE.when(np.any((magnitude > 0) & (magnitude < 1 << fmt.mantissa)), "subnormal result")
         COVERAGE.when(np.any((magnitude == 0) & (source > 0)), "underflow to zero")
+        await check(bench, codes[:2000], "fp32", dst, saturate=True)
+        held = convert(codes[:2000], "fp32", dst, True) != convert(codes[:2000], "fp32", dst)
+        COVERAGE.when(np.any(held & (source[:2000] == 0x7F800000)), "infinity saturated")
+        COVERAGE.when(np.any(held & (source[:2000] < 0x7F800000)), "overflow saturated")
         COVERAGE.when(dst == "bf16" and np.any(source & 0xFFFF == 0x8000), "tie")
 
 
@@ -113,13 +120,17 @@ async def formats_may_change_every_cycle(dut: Any) -> None:
     bench = Bench(dut)
     await bench.start()
     rng = bench.rng
-    items: list[tuple[int, int, int]] = []
+    items: list[tuple[int, int, int, int]] = []
     wanted: list[int] = []
     for _ in range(5000):
         src, dst = (NAMES[n] for n in rng.integers(0, 3, 2))
         code = int(rng.integers(0, 1 << 32))
-        items.append((code, FORMATS[src].code, FORMATS[dst].code))  # bits above the element are rubbish
-        wanted.append(int(convert([code & ((1 << FORMATS[src].bits) - 1)], src, dst)[0]))
+        saturate = int(rng.integers(0, 2))
+        if rng.random() < 0.1:
+            code |= 0x7C00 if src == "fp16" else 0x7F807F80  # infinity, NaN or near
+            code &= ~0x7F if rng.random() < 0.5 else -1
+        items.append((code, FORMATS[src].code, FORMATS[dst].code, saturate))  # bits above the element are rubbish
+        wanted.append(int(convert([code & ((1 << FORMATS[src].bits) - 1)], src, dst, bool(saturate))[0]))
     got = await push(bench, items)
     wrong = [n for n in range(len(items)) if got[n] != wanted[n]]
     assert not wrong, f"{items[wrong[0]]}: {got[wrong[0]]:#x}, not {wanted[wrong[0]]:#x}"
