@@ -14,7 +14,7 @@ from rtl.contract.memmap import Control, EngineRegister, QueueRegister, RingRegi
 from rtl.contract.timing import CONFLICT_PORTS, STALLS, Engine
 from sim.build import Built, build
 from sim.errors import PlexusError
-from sim.native.library import DRIVER_SOURCES, NativeCore, Reason
+from sim.native.library import DRIVER_SOURCES, NativeCore, Reason, whole_sequence
 from sim.result import EngineCycles, Fault, RunResult
 
 __all__ = ["VerilatedDevice", "build_core"]
@@ -171,7 +171,9 @@ class VerilatedDevice:
             if record & 0xFF:
                 address = self.core.host_read(at + QueueRegister.FAULT_ADDRESS)
                 cause = Cause(record & 0xFF)
-                faults.append(Fault(queue=name, sequence=record >> 16 & 0xFFFF, cause=cause, address=address))
+                done = self.core.host_read(at + QueueRegister.RETIRED)  # of a ring: RingRegister.COMPLETED
+                sequence = whole_sequence(record >> 16 & 0xFFFF, done)
+                faults.append(Fault(queue=name, sequence=sequence, cause=cause, address=address))
         return tuple(faults)
 
     def _progress(self) -> dict[str, str]:

@@ -15,7 +15,17 @@ import numpy as np
 from rtl.contract.config import Config
 from sim.errors import PlexusError
 
-__all__ = ["DRIVER_SOURCES", "HbmCounters", "NativeCore", "RETIRED", "Reason", "STREAM_SOURCES", "stream"]
+__all__ = [
+    "DRIVER_SOURCES",
+    "HbmCounters",
+    "NativeCore",
+    "RETIRED",
+    "Reason",
+    "STREAM_SOURCES",
+    "stream",
+    "whole_sequence",
+    "whole_sequences",
+]
 
 _HERE = Path(__file__).resolve().parent
 
@@ -98,6 +108,23 @@ _STREAM: dict[str, tuple[object, list[object]]] = {
         ],
     ),
 }
+
+
+def whole_sequence(low: int, near: int) -> int:
+    """The ticket's number, of which the hardware shows the lower 16 bits: the one nearest to `near`, which
+    is how many items of that queue or ring had retired."""
+    return max(low, near + (low - near + (1 << 15)) % (1 << 16) - (1 << 15))
+
+
+def whole_sequences(log: np.ndarray) -> np.ndarray:
+    """A retire log, in order, with all bits of its sequence numbers: a queue's never go down."""
+    log = log.copy()
+    for queue in np.unique(log["queue"]):
+        mine = log["queue"] == queue
+        low = log["sequence"][mine].astype(np.int64)
+        wraps = np.cumsum(np.diff(low, prepend=low[:1]) < 0)
+        log["sequence"][mine] = low + (wraps << 16)
+    return log
 
 
 def _open(path: Path, functions: dict[str, tuple[object, list[object]]]) -> ctypes.CDLL:
@@ -221,7 +248,7 @@ class NativeCore:
         """Retire records (RETIRED) in the order of their cycles, up to the limit."""
         log = np.empty(self.retired, RETIRED)
         count = self._lib.px_retire_log(self._core, log.ctypes.data, 0, len(log))
-        return log[:count]
+        return whole_sequences(log[:count])
 
     def hbm_counters(self) -> HbmCounters:
         """What the HBM model counted."""
