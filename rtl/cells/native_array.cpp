@@ -11,6 +11,7 @@
 #include "native_float.h"
 #include "native_kernels.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <vector>
 
@@ -67,6 +68,8 @@ struct Array {
 
     Array(int r, int c, int l)
         : rows(r), cols(c), latency(l), share(r / QUADRANTS), kernels(choose_kernels(getenv("PLEXUS_NATIVE_PATH"))) {
+        // Who asks for instructions is told which they are: a host without them gets less.
+        if (getenv("PLEXUS_NATIVE_PATH")) fprintf(stderr, "plexus_native_array uses %s\n", kernels.name);
         size_t size = 1;
         while (size < static_cast<size_t>(latency) + 2) size *= 2;
         ring.resize(size);

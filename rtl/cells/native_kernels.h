@@ -162,6 +162,7 @@ __attribute__((target("avx2,fma"))) inline void kernel_avx2_double(PLEXUS_KERNEL
 struct Kernels {
     Kernel fast;
     Kernel steady;
+    const char* name;
 };
 
 // PLEXUS_NATIVE_PATH=portable|avx2|avx512 in the environment asks for one; a host without it gets less.
@@ -170,12 +171,12 @@ inline Kernels choose_kernels(const char* asked) {
     const bool portable = asked && !strcmp(asked, "portable");
     const bool narrow = asked && !strcmp(asked, "avx2");
     __builtin_cpu_init();
-    if (!portable && !narrow && __builtin_cpu_supports("avx512f")) return {kernel_avx512, kernel_avx512_double};
+    if (!portable && !narrow && __builtin_cpu_supports("avx512f")) return {kernel_avx512, kernel_avx512_double, "avx512"};
     if (!portable && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return {kernel_avx2, kernel_avx2_double};
+        return {kernel_avx2, kernel_avx2_double, "avx2"};
 #endif
     (void)asked;
-    return {kernel_portable, kernel_portable};
+    return {kernel_portable, kernel_portable, "portable"};
 }
 
 }  // namespace plexus
