@@ -17,7 +17,11 @@ from sim.build import build
 from sim.errors import PlexusError
 
 ORDER = """
+import signal
 import sys
+
+# A job that a shell put in the background ignores interrupts, and its children do: a person's does not.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from rtl.contract.config import named
 from sim.build import build
 from sim.errors import PlexusError
