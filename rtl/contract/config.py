@@ -23,6 +23,7 @@ __all__ = [
     "NAMED",
     "PsumConfig",
     "SbufConfig",
+    "ScalarConfig",
     "TensorConfig",
     "VectorConfig",
     "load",
@@ -71,9 +72,23 @@ class VectorConfig:
     """The vector engine; its clock is a rational part of the tensor clock."""
 
     clock_mhz: int = 1200
+    exp_rate: int = 4  # results a lane a vector cycle
 
     def __post_init__(self) -> None:
         _within("vector.clock_mhz", self.clock_mhz, 1, 10_000)
+        _power_of_two("vector.exp_rate", self.exp_rate, 1, 4)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScalarConfig:
+    """The scalar engine: one element a lane a scalar cycle; rows of the table of functions."""
+
+    clock_mhz: int = 1200
+    table_rows: int = 8192
+
+    def __post_init__(self) -> None:
+        _within("scalar.clock_mhz", self.clock_mhz, 1, 10_000)
+        _power_of_two("scalar.table_rows", self.table_rows, 1024, 65536)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,6 +186,7 @@ class Config:
     sbuf: SbufConfig
     psum: PsumConfig = field(default_factory=PsumConfig)
     vector: VectorConfig = field(default_factory=VectorConfig)
+    scalar: ScalarConfig = field(default_factory=ScalarConfig)
     dma: DmaConfig
     hbm: HbmConfig
     issue: IssueConfig = field(default_factory=IssueConfig)
@@ -202,11 +218,12 @@ class Config:
             f"dma.engines must be at least 4 (one for each quadrant of partitions), "
             f"not {self.dma.engines}",
         )
-        _need(
-            self.vector.clock_mhz <= self.tensor.clock_mhz,
-            f"vector.clock_mhz must be at most tensor.clock_mhz ({self.tensor.clock_mhz}), "
-            f"not {self.vector.clock_mhz}",
-        )
+        for engine in ("vector", "scalar"):
+            mhz = getattr(self, engine).clock_mhz
+            _need(
+                mhz <= self.tensor.clock_mhz,
+                f"{engine}.clock_mhz must be at most tensor.clock_mhz ({self.tensor.clock_mhz}), not {mhz}",
+            )
         _need(
             self.tensor.moving_max * 4 <= self.psum.bank_bytes * self.psum.banks,
             f"tensor.moving_max must fit in a PSUM partition ({self.psum.partition_bytes // 4} "
@@ -263,7 +280,7 @@ NAMED: dict[str, Config] = {
             partitions=128,
             tensor=TensorConfig(rows=128, cols=128),
             sbuf=SbufConfig(partition_bytes=229376),
-            vector=VectorConfig(clock_mhz=960),
+            vector=VectorConfig(clock_mhz=960, exp_rate=1),
             dma=DmaConfig(engines=16, buffer_bytes=16384),
             hbm=HbmConfig(ports=2, port_bytes=128, bytes_per_cycle=151, latency_ns=200, capacity_mib=12288),
         ),

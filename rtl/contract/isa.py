@@ -16,12 +16,18 @@ __all__ = [
     "INSTRUCTION",
     "INSTRUCTION_BYTES",
     "PATTERN",
+    "REDUCTIONS",
+    "SHUFFLE_KEEP",
     "AccessPattern",
+    "AluOp",
     "Cause",
+    "Function",
     "Opcode",
     "Queue",
+    "Reduce",
     "Update",
     "Wait",
+    "block",
     "start_partition_rule",
 ]
 
@@ -47,13 +53,115 @@ class Opcode(IntEnum):
     LOAD_STATIONARY = 16  # tensor: src0 = [K partitions, M columns] in SBUF
     MULTIPLY_MOVING = 17  # tensor: src0 = [K partitions, N columns] in SBUF, dst = [M, N] in PSUM
     TENSOR_COPY = 32  # vector: dst = src0, converted
+    TENSOR_TENSOR = 33  # dst = src0 op0 src1
+    TENSOR_SCALAR = 34  # dst = (src0 op0 a) op1 b
+    SCALAR_TENSOR_TENSOR = 35  # dst = (src0 op0 a) op1 src1
+    TENSOR_REDUCE = 36  # dst = op0 over the innermost `axes` + 1 axes of src0
+    TENSOR_SCAN = 37  # r[i] = (r[i-1] op0 src0[i]) op1 src1[i], r[-1] = a
+    SELECT = 38  # dst = src0 where src1 is not 0, else a
+    COPY_PREDICATED = 39  # dst = src0 where src1 is not 0, else untouched
+    RANGE_SELECT = 40  # dst = src0 where (i + start op0 a) and (i + start op1 b), else the least FP32
+    BN_STATS = 41  # dst = count, mean, variance * count of even elements, then of odd ones
+    BN_AGGR = 42  # dst = mean, variance of the triples in src0
+    RECIPROCAL = 43  # dst = 1 / src0
+    MEMSET = 44  # dst = a
+    MAX8 = 45  # dst = the 8 largest of src0, descending
+    FIND_INDEX8 = 46  # dst = positions in src0 of the 8 values src1
+    MATCH_REPLACE8 = 47  # dst = src0 with one occurrence of each of the 8 values src1 replaced by a
+    TRANSPOSE = 48  # dst = src0, blocks of isa.block(P) x isa.block(P) transposed
+    SHUFFLE = 49  # dst partition j of a block = src0 partition of SHUFFLE_MASK[j] of the block
+    EXP = 50  # dst = exp(src0 - a); sum
+    ACTIVATION = 64  # scalar: dst = function((src0 op0 a) op1 b); reduction
+    LOAD_TABLE = 65  # scalar: the table of activation functions = src0; imm0: functions it holds, a bit each
 
 
 OPCODE_QUEUE: dict[Opcode, Queue] = {
     Opcode.LOAD_STATIONARY: Queue.TENSOR,
     Opcode.MULTIPLY_MOVING: Queue.TENSOR,
-    Opcode.TENSOR_COPY: Queue.VECTOR,
+    **{opcode: Queue.VECTOR for opcode in Opcode if 32 <= opcode < 64},
+    **{opcode: Queue.SCALAR for opcode in Opcode if 64 <= opcode < 96},
 }
+
+
+class AluOp(IntEnum):
+    """Operators of the vector engine on FP32 values x (first) and y. From 32: on the bits of integers."""
+
+    BYPASS = 0  # x
+    ADD = 1
+    SUBTRACT = 2  # x - y
+    MULTIPLY = 3
+    MAX = 4
+    MIN = 5
+    ABSMAX = 6  # max(|x|, |y|)
+    ABSMIN = 7
+    EQ = 8  # comparisons and logic give 1.0 or 0.0
+    NE = 9
+    GT = 10  # x > y
+    GE = 11
+    LT = 12
+    LE = 13
+    AND = 14  # both not 0
+    OR = 15
+    XOR = 16
+    ABS = 17  # |x|
+    SQUARE = 18  # x * x
+    RELU = 19  # max(x, +0)
+    BIT_AND = 32
+    BIT_OR = 33
+    BIT_XOR = 34
+    BIT_NOT = 35
+    SHIFT_LEFT = 36  # by y mod 32
+    SHIFT_RIGHT = 37  # zeros come in
+
+
+REDUCTIONS = (AluOp.ADD, AluOp.MAX, AluOp.MIN, AluOp.ABSMAX, AluOp.ABSMIN)
+"""Operators that may reduce. Identities: +0, -Inf, +Inf, +0, +Inf."""
+
+
+class Reduce(IntEnum):
+    """What an instruction does to the accumulator of its engine, one FP32 value a partition."""
+
+    IDLE = 0  # nothing; afterwards the accumulator has no meaning
+    RESET_REDUCE = 1  # the result alone
+    REDUCE = 2  # accumulator op result
+    LOAD_REDUCE = 3  # b op result; b is the instruction's second operand
+
+
+class Function(IntEnum):
+    """Functions of the scalar engine. Below 16: without a table."""
+
+    COPY = 0
+    ABS = 1
+    SQUARE = 2
+    RELU = 3
+    PRELU = 4  # x > 0 ? x : slope * x, slope in imm0[63:32]
+    LEAKY_RELU = 5  # the same
+    SIGN = 6
+    EXP = 16
+    TANH = 17
+    SIGMOID = 18
+    GELU = 19  # x (1 + erf(x / sqrt 2)) / 2
+    GELU_TANH = 20
+    SILU = 21
+    SELU = 22
+    SOFTPLUS = 23
+    MISH = 24
+    ERF = 25
+    LOG = 26
+    SQRT = 27
+    RSQRT = 28
+    RECIPROCAL = 29
+    SIN = 30
+    ARCTAN = 31
+
+
+SHUFFLE_KEEP = 32
+"""An entry of a SHUFFLE mask (6 bits each, entry j at bit 6j of imm0 to imm2) that leaves its partition."""
+
+
+def block(partitions: int) -> int:
+    """Partitions of a block of TRANSPOSE and SHUFFLE: 32, or all if there are fewer."""
+    return min(32, partitions)
 
 
 class Wait(IntEnum):
@@ -88,6 +196,8 @@ class Cause(IntEnum):
     BAD_DESCRIPTOR = 10  # a row of 0 bytes, a count of 0, a reserved field
     BUS_ERROR = 11  # HBM answered with an error
     BAD_SEMAPHORE = 12  # a semaphore index or address that does not exist
+    BAD_OPERATOR = 13  # an operator, reduction or function that the opcode or the formats do not take
+    NOT_LOADED = 14  # a function that the table loaded last does not hold
 
 
 PATTERN = Word(
@@ -122,7 +232,17 @@ INSTRUCTION = Word(
     (
         Field("opcode", 8, "Opcode"),
         Field("accumulate", 1, "MULTIPLY_MOVING: add to PSUM instead of overwriting"),
-        Field("flags", 23, "reserved, 0"),
+        Field("op0", 6, "AluOp"),
+        Field("op1", 6, "AluOp"),
+        Field("reverse0", 1, "a op0 x instead of x op0 a"),
+        Field("reverse1", 1),
+        Field("column0", 1, "a is a column: FP32 in SBUF, at byte imm0[23:0] of src0's partitions"),
+        Field("column1", 1, "b is a column, at byte imm1[23:0]"),
+        Field("reduce", 2, "Reduce"),
+        Field("store", 1, "the accumulator goes to SBUF as FP32, at byte imm2[23:0] of dst's partitions"),
+        Field("axes", 2, "TENSOR_REDUCE: reduced axes less one"),
+        Field("negate", 1, "TENSOR_REDUCE: the result's sign is turned"),
+        Field("flags", 1, "reserved, 0"),
         Field("wait0", 4, "Wait"),
         Field("wait0_semaphore", 12),
         Field("wait1", 4, "Wait"),
@@ -137,9 +257,9 @@ INSTRUCTION = Word(
         *_prefixed("src0", PATTERN),
         *_prefixed("src1", PATTERN),
         *_prefixed("dst", PATTERN),
-        Field("imm0", 64),
-        Field("imm1", 64),
-        Field("imm2", 64),
+        Field("imm0", 64, "bits 31:0 a: FP32, for bit operators an integer; ACTIVATION: bits 63:32 slope"),
+        Field("imm1", 64, "bits 31:0 b; RANGE_SELECT: bits 63:32 start, an FP32 value"),
+        Field("imm2", 64, "bits 23:0 place of the accumulator; ACTIVATION: 39:32 Function, 45:40 AluOp that reduces"),
     ),
 )
 

@@ -46,6 +46,18 @@ class Engine(IntEnum):
     DMA = 4
 
 
+_ELEMENTWISE = (
+    "semaphore",
+    "fetch",
+    "sbuf",  # SBUF refused a read, or does not take the results
+    "psum",  # PSUM refused
+    "fill",  # from issue to the first beat
+    "drain",  # all is read, results are on their way
+    "clock",
+    "fault",
+    "unit",  # a unit needs more than a cycle for an element or for the end of a reduction
+)
+
 STALLS: dict[Engine, tuple[str, ...]] = {
     Engine.TENSOR: (
         "semaphore",  # the next instruction waits for a semaphore
@@ -56,8 +68,8 @@ STALLS: dict[Engine, tuple[str, ...]] = {
         "drain",  # nothing left to send, sums still leave the array
         "fault",  # the queue has halted
     ),
-    Engine.VECTOR: ("semaphore", "fetch", "sbuf", "psum", "fill", "drain", "clock", "fault"),
-    Engine.SCALAR: ("semaphore", "fetch", "fault"),
+    Engine.VECTOR: _ELEMENTWISE,
+    Engine.SCALAR: _ELEMENTWISE,
     Engine.GPSIMD: ("semaphore", "fetch", "fault"),
     Engine.DMA: (
         "descriptor",  # released, but the descriptor has not arrived or is being checked

@@ -20,6 +20,10 @@ CHECKED = data.StructLayout({"word": INSTRUCTION_LAYOUT, "cause": CAUSE_BITS, "a
 
 _LAST_STEP = 4
 _OPERANDS = ("src0", "src1", "dst")
+_HEADER = (
+    *("op0", "op1", "reverse0", "reverse1", "column0", "column1", "reduce", "store", "axes", "negate", "flags"),
+    *("header_reserved", "header_pad"),
+)
 _IMMEDIATES = ("imm0", "imm1", "imm2")
 
 
@@ -66,7 +70,7 @@ class Check(wiring.Component):
     def _reserved(self, rule: OpcodeRule) -> Value:
         """Whether a field that `rule` does not name is set."""
         word = self.i.payload
-        parts = [word.flags, word.header_reserved, word.header_pad]
+        parts = [Value.cast(word[name]) for name in _HEADER]
         named = [operand.field for operand in rule.operands]
         for name in _OPERANDS:
             fields = [f.name for f in PATTERN] if name not in named else ["reserved"]

@@ -115,10 +115,11 @@ def check(word: int, cfg: Config, queue: int, left: Sequence[int] | None = None)
         opcode = Opcode(f["opcode"])
     except ValueError:
         return Cause.ILLEGAL_OPCODE, 0
-    if queue not in _QUEUES[opcode]:
+    if queue not in _QUEUES.get(opcode, ()):
         return Cause.ILLEGAL_OPCODE, 0
     operands = _OPERANDS.get(opcode, ())
-    zero = ["flags", "header_reserved", "header_pad", "imm2"]
+    zero = ["op0", "op1", "reverse0", "reverse1", "column0", "column1", "reduce", "store", "axes", "negate", "flags"]
+    zero += ["header_reserved", "header_pad", "imm2"]
     zero += [f"{name}_reserved" for name in operands]
     zero += [f"{n}_{x}" for n in ("src0", "src1", "dst") if n not in operands for x in _PATTERN_FIELDS]
     if opcode != Opcode.DMA_TRIGGER:

@@ -304,6 +304,8 @@ class GoldenMachine:
             case Opcode.TENSOR_COPY:
                 source, target = _pattern(f, "src0"), _pattern(f, "dst")
                 return (lambda: self._convert(source, target)), (lambda new: self.sbuf.write(target, new))
+            case other:
+                raise NotImplementedError(f"{other.name} passed the check")
 
     def _operand(self, pattern: AccessPattern) -> NDArray[np.float32]:
         return numeric.decode(self.sbuf.read(pattern), formats.by_code(pattern.dtype).name)
