@@ -54,12 +54,16 @@ class Built:
         return self.folder.name
 
 
+def _parameters(make: Any) -> dict[str, inspect.Parameter]:
+    """Of a factory. Not of a class itself: some Pythons then look at Amaranth's __new__, which takes anything."""
+    known = inspect.signature(make.__init__ if inspect.isclass(make) else make).parameters
+    return {name: parameter for name, parameter in known.items() if name != "self"}
+
+
 def make_component(t: Top, cfg: Config, options: Mapping[str, Any], *, planted: bool = False) -> Any:
     """The component of a top. Errors: PlexusError for an option it does not have."""
     make = factory(t)
-    # Not of the class: some Pythons then look at Amaranth's __new__, which takes anything.
-    known = inspect.signature(make.__init__ if inspect.isclass(make) else make).parameters
-    known = {name: parameter for name, parameter in known.items() if name != "self"}
+    known = _parameters(make)
     for name in options:
         if name not in known:
             listed = ", ".join(n for n in known if n not in ("cfg", "plant")) or "none"
