@@ -46,6 +46,8 @@ TOPS: dict[str, Top] = {
         Top("semaphores", "rtl.issue.semaphores:Semaphores", "semaphores", ("readers", "writers")),
         Top("bf16_mac", "rtl.numeric.code_mac:Bf16Mac", "BF16 fused multiply-add into FP32"),
         Top("fp16_mac", "rtl.numeric.code_mac:Fp16Mac", "FP16 fused multiply-add into FP32"),
+        Top("exp", "rtl.numeric.exp:Exp", "exp(x - m)"),
+        Top("fp32_sum", "rtl.numeric.sum:Fp32Sum", "FP32 adder without a register"),
         Top("fp32_add", "rtl.numeric.add:Fp32Add", "FP32 adder"),
         Top("convert", "rtl.numeric.convert:Convert", "number format conversion"),
         Top("standin", "verif.benches.native.standin:StandIn", "exercises the native driver's HBM"),

@@ -75,6 +75,13 @@ UNITS: dict[str, Unit] = {
             outputs=_OUT,
         ),
         Unit(
+            name="exp",
+            top="exp",
+            doc="exp(x - m) of FP32 codes",
+            inputs={"x": "uint32", "m": "uint32"},
+            outputs=_OUT,
+        ),
+        Unit(
             name="convert",
             top="convert",
             doc="number format conversion, nearest even",

@@ -5,7 +5,9 @@ import pytest
 from rtl.numeric.add import Fp32Add
 from rtl.numeric.add_lanes import Fp32AddLanes
 from rtl.numeric.code_mac import Bf16Mac, Fp16Mac
+from rtl.numeric.exp import Exp
 from rtl.numeric.mac import Mac
+from rtl.numeric.sum import Fp32Sum
 from rtl.numeric.unpack import Unpack
 from verif.launch import SEEDS, faults_of, must_notice, must_pass
 
@@ -14,6 +16,8 @@ pytestmark = pytest.mark.sim
 ADD = "verif.benches.numeric.bench_add"
 ADD_LANES = "verif.benches.numeric.bench_add_lanes"
 CODE_MAC = "verif.benches.numeric.bench_code_mac"
+EXP = "verif.benches.numeric.bench_exp"
+SUM = "verif.benches.numeric.bench_sum"
 MAC = "verif.benches.numeric.bench_mac"
 UNPACK = "verif.benches.numeric.bench_unpack"
 
@@ -71,3 +75,23 @@ def test_forms_of_adders_in_lockstep(seed: int) -> None:
 @pytest.mark.parametrize("fault", faults_of(Fp32AddLanes))
 def test_lockstep_notices_fault_of_native_adders(fault: int) -> None:
     must_notice("add_lanes", ADD_LANES, fault)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_exp(seed: int) -> None:
+    must_pass("exp", EXP, seed)
+
+
+@pytest.mark.parametrize("fault", faults_of(Exp))
+def test_exp_fault_is_noticed(fault: int) -> None:
+    must_notice("exp", EXP, fault)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_fp32_sum(seed: int) -> None:
+    must_pass("fp32_sum", SUM, seed)
+
+
+@pytest.mark.parametrize("fault", faults_of(Fp32Sum))
+def test_fp32_sum_fault_is_noticed(fault: int) -> None:
+    must_notice("fp32_sum", SUM, fault)
