@@ -12,7 +12,8 @@ from verif.benches.issue.programs import Node
 
 __all__ = ["DmaActor", "EngineActor"]
 
-_OWN = {Engine.TENSOR: ("load", "sbuf", "fill"), Engine.VECTOR: ("sbuf", "psum", "fill", "clock")}
+_ELEMENTWISE = ("sbuf", "psum", "fill", "clock", "unit")
+_OWN = {Engine.TENSOR: ("load", "sbuf", "fill"), Engine.VECTOR: _ELEMENTWISE, Engine.SCALAR: _ELEMENTWISE}
 _HOLD = 2
 
 

@@ -6,6 +6,7 @@ import cocotb
 
 from rtl.contract.isa import Cause, Opcode, Queue
 from rtl.contract.memmap import Control, QueueRegister, RingRegister
+from rtl.contract.rules import RULES
 from rtl.contract.timing import STALLS, Engine
 from verif.agents.axi_read import AxiReadMemory
 from verif.agents.bench import Bench
@@ -18,7 +19,7 @@ from verif.checks.coverage import Coverage
 COVERAGE = Coverage(
     "issue",
     [f"stall_{e.name.lower()}_{s}" for e in (Engine.TENSOR, Engine.VECTOR) for s in STALLS[e]]
-    + [f"retired_{o.name}" for o in Opcode]
+    + [f"retired_{o.name}" for o in RULES]
     + ["descriptor_signal", "second_program", "empty_program", "ring_fault", "dma_fault", "trigger_beyond_ring"]
     + ["stopped", "conflict"],
 )
@@ -60,7 +61,8 @@ class IssueBench(Bench):
             actor.task.cancel()
         self.program = program
         self.engines = [
-            EngineActor(self, engine, program.queues[engine.value], slow) for engine in (Engine.TENSOR, Engine.VECTOR)
+            EngineActor(self, engine, program.queues[engine.value], slow)
+            for engine in (Engine.TENSOR, Engine.VECTOR, Engine.SCALAR)
         ]
         self.dma = DmaActor(self, program.rings, [program.words(5 + r) for r in range(self.cfg.dma.rings)], slow + 5)
 
@@ -148,7 +150,7 @@ class IssueBench(Bench):
             base = Control.ENGINE + engine * 0x100
             values = await self.host.read_all([base + 8 * n for n in range(2 + len(STALLS[engine]))])
             assert sum(values) == cycles, f"{engine.name}: {values} do not sum to {cycles} cycles"
-            actor = [*self.engines, None, None, self.dma][engine]
+            actor = [*self.engines, None, self.dma][engine]
             told = actor.counted if actor is not None else {}
             names = ["busy", "idle", *STALLS[engine]]
             for n, name in enumerate(names):
