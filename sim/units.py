@@ -47,7 +47,7 @@ def _short(kind: str) -> str:
 
 
 _MAC = {"a": "uint16", "b": "uint16", "acc": "uint32"}
-_CODES = {name: FORMATS[name].code for name in ("fp32", "bf16", "fp16")}
+_CODES = {name: fmt.code for name, fmt in FORMATS.items()}
 _OUT = {"out": "uint32"}
 
 UNITS: dict[str, Unit] = {

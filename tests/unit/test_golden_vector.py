@@ -70,5 +70,5 @@ def test_tensor_copy_keeps_the_shape() -> None:
 
 
 def test_unknown_formats_are_named() -> None:
-    with pytest.raises(ValueError, match="not 'int8'"):
-        convert([1], "int8", "fp32")
+    with pytest.raises(ValueError, match="not 'int7'"):
+        convert([1], "int7", "fp32")

@@ -1,0 +1,174 @@
+"""FP32 to any number format."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.plant import planted
+from rtl.contract.formats import FORMATS, Format
+
+__all__ = ["FromFp32"]
+
+INFINITY = 0x7F800000
+_NAN = {"e4m3fn": 0x7F, "e2m1": 0x8, "e8m0": 0xFF}
+_NOTHING = 40  # a shift that leaves nothing of 32 bits, not even a half
+_FLOATS = ("bf16", "fp16", "tf32", "e4m3fn", "e4m3", "e5m2", "e2m1")
+
+
+def _nan(fmt: Format) -> int:
+    quiet = ((1 << fmt.exponent) - 1) << fmt.mantissa | (1 << fmt.mantissa) >> 1
+    return _NAN.get(fmt.name, quiet)
+
+
+def _largest(fmt: Format) -> int:
+    if fmt.name == "e4m3fn":
+        return 0x7E
+    if not fmt.infinities:
+        return (1 << (fmt.bits - 1)) - 1
+    return (((1 << fmt.exponent) - 1) << fmt.mantissa) - 1
+
+
+class FromFp32(wiring.Component):
+    """`out` is the code of format `dst` (formats.Format.code) of the FP32 code `x`; combinational.
+
+    Nearest even, subnormals kept, NaN to the format's canonical one. What is too large becomes infinity; in
+    E4M3FN NaN, in E2M1 the largest number; with `saturate` the largest finite one. Integers saturate, NaN gives 0.
+    E8M0: docs/numerics.md. FP32 itself passes, but for infinities with `saturate`. With `raw` the low bits pass.
+    """
+
+    FAULTS = {
+        1: "ties go up instead of to even",
+        2: "results below the normal range become zero",
+        3: "NaN payloads survive in BF16",
+        4: "numbers beyond a format saturate although nobody asked for it",
+        5: "infinities that come in do not saturate",
+        6: "negative integers beyond the range wrap",
+    }
+
+    x: In(32)
+    dst: In(4)
+    saturate: In(1)
+    raw: In(1)
+    out: Out(32)
+
+    def __init__(self, plant: ValueLike = 0):
+        self.plant = plant
+        super().__init__()
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        field = self.x[23:31]
+        infinite = Signal()
+        nan = Signal()
+        exponent = Signal(8)  # of subnormals too
+        m.d.comb += [
+            infinite.eq(field.all() & ~self.x[:23].any()),
+            nan.eq(field.all() & self.x[:23].any()),
+            exponent.eq(Mux(field.any(), field, 1)),
+        ]
+
+        # All formats share the shifter: the significand, 8 bits up, goes right by `shift`.
+        shift = Signal(6)
+        base = Signal(8)  # exponent field of a normal float less one: the hidden bit adds it
+        with m.Switch(self.dst):
+            for name in _FLOATS:
+                fmt = FORMATS[name]
+                least = 128 - fmt.bias  # exponent field, here, of the smallest normal number
+                drop = 8 + 23 - fmt.mantissa
+                with m.Case(fmt.code):
+                    with m.If(exponent >= least):
+                        m.d.comb += [shift.eq(drop), base.eq(exponent - least)]
+                    with m.Elif(exponent < least - (_NOTHING - drop)):
+                        m.d.comb += shift.eq(_NOTHING)
+                    with m.Else():
+                        m.d.comb += shift.eq(drop + least - exponent)
+            with m.Default():  # integers
+                with m.If(exponent >= 158):
+                    m.d.comb += shift.eq(0)
+                with m.Elif(exponent < 158 - _NOTHING):
+                    m.d.comb += shift.eq(_NOTHING)
+                with m.Else():
+                    m.d.comb += shift.eq(158 - exponent)
+        wide = Signal(33)
+        shifted = Signal(33)
+        rounded = Signal(33)
+        m.d.comb += [
+            wide.eq(Cat(Const(0, 9), self.x[:23], field.any())),
+            shifted.eq(wide >> shift),  # bit 0 is the half
+        ]
+        lost = Signal()
+        m.d.comb += lost.eq((shifted << shift)[:33] != wide)
+        up = shifted[0] & (lost | shifted[1] | planted(self.plant, 1))
+        m.d.comb += rounded.eq(shifted[1:] + up)
+
+        result = Signal(32)
+        m.d.comb += result.eq(self.x)
+        with m.If(~self.raw):
+            self._formats(m, result, rounded, base, infinite, nan)
+        with m.Else():
+            with m.Switch(self.dst):
+                for fmt in FORMATS.values():
+                    if fmt.bits < 32:
+                        with m.Case(fmt.code):
+                            m.d.comb += result.eq(self.x[: fmt.bits])
+        m.d.comb += self.out.eq(result)
+        return m
+
+    def _formats(
+        self, m: Module, result: Value, rounded: Value, base: Value, infinite: Value, nan: Value
+    ) -> None:
+        held = self.saturate & ~(planted(self.plant, 5) & infinite)
+        with m.Switch(self.dst):
+            with m.Case(FORMATS["fp32"].code):
+                m.d.comb += result.eq(self.x - (held & infinite))
+            with m.Case(FORMATS["e8m0"].code):
+                m.d.comb += result.eq(self._to_e8m0(m))
+            for name in _FLOATS:
+                fmt = FORMATS[name]
+                largest = _largest(fmt)
+                magnitude = Signal(20, name=f"magnitude_{name}")
+                low = Signal(fmt.mantissa + fmt.exponent + 1, name=f"low_{name}")
+                clamp = held | (name == "e2m1") | planted(self.plant, 4)
+                with m.Case(fmt.code):
+                    m.d.comb += [
+                        magnitude.eq((base << fmt.mantissa) + rounded[: fmt.mantissa + 2]),
+                        low.eq(Mux(infinite | (magnitude > largest), Mux(clamp, largest, largest + 1), magnitude)),
+                    ]
+                    with m.If((base == 0) & ~rounded[fmt.mantissa] & planted(self.plant, 2)):
+                        m.d.comb += low.eq(0)
+                    code = Cat(low[: fmt.mantissa + fmt.exponent], self.x[31])
+                    with m.If(nan & ~((name == "bf16") & planted(self.plant, 3))):
+                        code_or_nan: Value = Const(_nan(fmt), fmt.mantissa + fmt.exponent + 1)
+                        m.d.comb += result.eq(code_or_nan << (13 if name == "tf32" else 0))
+                    with m.Elif(nan):
+                        m.d.comb += result.eq(self.x[16:])
+                    with m.Else():
+                        m.d.comb += result.eq(code << (13 if name == "tf32" else 0))
+            for fmt in FORMATS.values():
+                if not fmt.integer:
+                    continue
+                with m.Case(fmt.code):
+                    m.d.comb += result.eq(Mux(nan, 0, self._to_integer(m, fmt, rounded)))
+
+    def _to_integer(self, m: Module, fmt: Format, size: Value) -> Value:
+        """`size` and the sign of x, clamped. From 2^32 on the exponent says it."""
+        minus = self.x[31]
+        high = (1 << (fmt.bits - fmt.signed)) - 1
+        low = (1 << (fmt.bits - 1)) if fmt.signed else 0
+        most = Signal(32, name=f"most_{fmt.name}")
+        size_out = Signal(32, name=f"size_{fmt.name}")
+        beyond = self.x[23:31] >= 127 + 32
+        wraps = minus & planted(self.plant, 6)
+        m.d.comb += [
+            most.eq(Mux(minus, low, high)),
+            size_out.eq(Mux((beyond | (size > most)) & ~wraps, most, size)),
+        ]
+        return Mux(minus, -size_out, size_out)[: fmt.bits]
+
+    def _to_e8m0(self, m: Module) -> Value:
+        """The nearest power of two, of two equally near ones the larger; above 2^-127 at least 2^-126."""
+        near = Signal(9)
+        field = self.x[23:31]
+        m.d.comb += near.eq(Mux(field.any(), field + self.x[22], self.x[22] & self.x[:22].any()))
+        no_power = self.x[31] | ~self.x[:31].any() | (field.all() & self.x[:23].any())
+        return Mux(no_power, 0xFF, Mux((near >= 255) & self.saturate, 254, Mux(near >= 255, 255, near[:8])))
