@@ -51,7 +51,7 @@ def _checked(
     arrays: dict[str, np.ndarray] = {}
     for name in unit.inputs:
         want = np.dtype(unit.dtype(name, strings))
-        array = given[name] if name in given else np.array([unit.defaults[name]], want)
+        array = given[name] if name in given else np.array([unit.default(name, strings)], want)
         tail = unit.shapes.get(name, ())
         if array.dtype != want:
             raise PlexusError(f"{name} must hold bit patterns as {want}, not {array.dtype}")
@@ -83,12 +83,25 @@ def evaluate(name: str, given: Mapping[str, np.ndarray], cfg: Config) -> dict[st
     inputs = dict(arrays)
     for text, word in strings.items():
         inputs[text] = np.array([unit.strings[text][word]], np.uint8)
+    before = 0
+    if unit.before is not None:
+        given_first = unit.before(strings, cfg)
+        before = len(next(iter(given_first.values())))
+        inputs = {name: _after(array, before) for name, array in inputs.items()}
+        inputs |= {name: np.concatenate([a, np.zeros(count, a.dtype)]) for name, a in given_first.items()}
     outputs = {
-        out: np.empty((count, *unit.shapes.get(out, ())), np.dtype(unit.dtype(out, strings)))
+        out: np.empty((before + count, *unit.shapes.get(out, ())), np.dtype(unit.dtype(out, strings)))
         for out in unit.outputs
     }
     stream(built.binary, factory(top(unit.top)).LATENCY, inputs, outputs)
-    return outputs
+    return {name: array[before:] for name, array in outputs.items()}
+
+
+def _after(array: np.ndarray, before: int) -> np.ndarray:
+    """The array with `before` zeros in front, if it is not held anyway."""
+    if len(array) == 1:
+        return array
+    return np.concatenate([np.zeros((before, *array.shape[1:]), array.dtype), array])
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:

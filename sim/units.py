@@ -1,9 +1,14 @@
 """Units that `plexus eval` pushes arrays through, by the names of their arrays."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from rtl.contract.activation_tables import FIRST_TABLE_FUNCTION, load_words
+from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
+from rtl.contract.isa import Function
 from sim.errors import PlexusError
 
 __all__ = ["UNITS", "Unit", "find_unit"]
@@ -16,7 +21,9 @@ class Unit:
     inputs, outputs: array name (= port) to NumPy dtype of the bit patterns; "bits:NAME" means the dtype
     of the format that the string NAME names. shapes: trailing axes of an array, where it has some.
     strings: name (= port) of a text to what may be said and the code the port gets. defaults: what an
-    absent array or text is. limits: largest value of an array whose port is narrower than its dtype.
+    absent array or text is; a mapping if it depends on the first text. limits: largest value of an array
+    whose port is narrower than its dtype. before: values of ports (given the texts) that go through the unit
+    before all else.
     """
 
     name: str
@@ -26,14 +33,22 @@ class Unit:
     outputs: Mapping[str, str]
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     strings: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    defaults: Mapping[str, int | str] = field(default_factory=dict)
+    defaults: Mapping[str, int | str | Mapping[str, int]] = field(default_factory=dict)
     limits: Mapping[str, int] = field(default_factory=dict)
+    before: Callable[[Mapping[str, str], Config], Mapping[str, np.ndarray]] | None = None
 
     def dtype(self, array: str, strings: Mapping[str, str]) -> str:
         """NumPy dtype of an array, given the texts."""
         kind = {**self.inputs, **self.outputs}[array]
         by, _, text = kind.partition("bits:")
         return f"uint{max(8, FORMATS[strings[text]].bits)}" if text else by
+
+    def default(self, array: str, strings: Mapping[str, str]) -> int:
+        """What an absent array holds."""
+        value = self.defaults[array]
+        if isinstance(value, Mapping):
+            return value.get(next(iter(strings.values())), 0)
+        return int(value)
 
     def usage(self) -> str:
         """Its arrays in one line."""
@@ -49,6 +64,19 @@ def _short(kind: str) -> str:
 _MAC = {"a": "uint16", "b": "uint16", "acc": "uint32"}
 _CODES = {name: fmt.code for name, fmt in FORMATS.items()}
 _OUT = {"out": "uint32"}
+_FUNCTIONS = {f.name.lower(): int(f) for f in Function} | {"gelu_erf": int(Function.GELU)}
+
+
+def _table(strings: Mapping[str, str], cfg: Config) -> dict[str, np.ndarray]:
+    """The table of a function, a word a cycle; nothing for one that needs none."""
+    function = Function(_FUNCTIONS[strings["func"]])
+    words = load_words([function.name.lower()], cfg.scalar.table_rows) if function >= FIRST_TABLE_FUNCTION else []
+    return {
+        "load_valid": np.ones(len(words), np.uint8),
+        "load_address": np.array([address for address, _ in words], np.uint32),
+        "load_word": np.array([word for _, word in words], np.uint32),
+    }
+
 
 UNITS: dict[str, Unit] = {
     u.name: u
@@ -80,6 +108,20 @@ UNITS: dict[str, Unit] = {
             doc="exp(x - m) of FP32 codes",
             inputs={"x": "uint32", "m": "uint32"},
             outputs=_OUT,
+        ),
+        Unit(
+            name="activation",
+            top="activation",
+            doc="func(x * scale + bias) of FP32 codes",
+            inputs={"x": "uint32", "scale": "uint32", "bias": "uint32", "slope": "uint32"},
+            outputs=_OUT,
+            strings={"func": _FUNCTIONS},
+            defaults={
+                "scale": 0x3F800000,
+                "bias": 0,
+                "slope": {"prelu": 0x3E800000, "leaky_relu": 0x3C23D70A},
+            },
+            before=_table,
         ),
         Unit(
             name="convert",

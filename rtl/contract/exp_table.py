@@ -64,7 +64,7 @@ def _nearest(x: Fraction, bits: int) -> int:
 
 def _table() -> tuple[int, ...]:
     step = _nearest(_root(INDEX_BITS), _WORK)
-    entries = []
+    entries: list[int] = []
     power = 1 << _WORK
     for _ in range(1 << INDEX_BITS):
         entries.append(_nearest(Fraction(power, 1 << _WORK), POWER_BITS))

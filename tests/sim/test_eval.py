@@ -6,9 +6,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from rtl.contract.activation_tables import FIRST_TABLE_FUNCTION, table
 from rtl.contract.config import named
+from rtl.contract.isa import Function
 from sim.errors import PlexusError
 from sim.evaluate import evaluate, read_arrays, write_arrays
+from verif.golden.activation import direct, pre, through_table
+from verif.golden.exp import exp
 
 TINY = named("tiny")
 CODES = np.arange(1 << 16, dtype=np.uint16)
@@ -113,3 +117,28 @@ def test_files(tmp_path: Path) -> None:
     np.save(tmp_path / "one.npy", CODES)
     with pytest.raises(PlexusError, match="one array"):
         read_arrays(tmp_path / "one.npy")
+
+
+@pytest.mark.parametrize("func", [f.name.lower() for f in Function])
+def test_activation_is_the_golden_function(func: str) -> None:
+    """Every BF16 number and random FP32 codes, with the defaults of scale, bias and slope."""
+    wild = np.random.default_rng(5).integers(0, 1 << 32, 50_000, dtype=np.uint32)
+    x = np.concatenate([CODES.astype(np.uint32) << np.uint32(16), wild])
+    slope = np.array([0x3E800000 if func == "prelu" else 0x3C23D70A], np.uint32)
+    out = evaluate("activation", {"x": x, "func": np.array(func)}, TINY)["out"]
+    tabled = Function[func.upper()] >= FIRST_TABLE_FUNCTION
+    assert np.array_equal(out, through_table(x, table(func)) if tabled else direct(x, func, slope))
+
+
+def test_activation_takes_scale_and_bias() -> None:
+    x, scale, bias = np.random.default_rng(6).normal(size=(3, 5000)).astype(np.float32)
+    given = {"x": x.view(np.uint32), "scale": scale.view(np.uint32), "bias": bias.view(np.uint32)}
+    out = evaluate("activation", {**given, "func": np.array("gelu_erf")}, TINY)["out"]
+    assert np.array_equal(out, through_table(pre(*given.values()), table("gelu")))
+
+
+def test_exp_is_the_golden_function() -> None:
+    rng = np.random.default_rng(7)
+    x, m = rng.uniform(-110, 95, (2, 50_000)).astype(np.float32).view(np.uint32)
+    m = np.where(rng.random(50_000) < 0.5, np.uint32(0), m).astype(np.uint32)
+    assert np.array_equal(evaluate("exp", {"x": x, "m": m}, TINY)["out"], exp(x, m))

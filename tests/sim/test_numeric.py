@@ -2,21 +2,25 @@
 
 import pytest
 
+from rtl.numeric.activation_unit import ActivationUnit
 from rtl.numeric.add import Fp32Add
 from rtl.numeric.add_lanes import Fp32AddLanes
 from rtl.numeric.code_mac import Bf16Mac, Fp16Mac
 from rtl.numeric.exp import Exp
 from rtl.numeric.mac import Mac
+from rtl.numeric.mul import Fp32Product
 from rtl.numeric.sum import Fp32Sum
 from rtl.numeric.unpack import Unpack
 from verif.launch import SEEDS, faults_of, must_notice, must_pass
 
 pytestmark = pytest.mark.sim
 
+ACTIVATION = "verif.benches.numeric.bench_activation_unit"
 ADD = "verif.benches.numeric.bench_add"
 ADD_LANES = "verif.benches.numeric.bench_add_lanes"
 CODE_MAC = "verif.benches.numeric.bench_code_mac"
 EXP = "verif.benches.numeric.bench_exp"
+MUL = "verif.benches.numeric.bench_mul"
 SUM = "verif.benches.numeric.bench_sum"
 MAC = "verif.benches.numeric.bench_mac"
 UNPACK = "verif.benches.numeric.bench_unpack"
@@ -95,3 +99,23 @@ def test_fp32_sum(seed: int) -> None:
 @pytest.mark.parametrize("fault", faults_of(Fp32Sum))
 def test_fp32_sum_fault_is_noticed(fault: int) -> None:
     must_notice("fp32_sum", SUM, fault)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_fp32_product(seed: int) -> None:
+    must_pass("fp32_product", MUL, seed)
+
+
+@pytest.mark.parametrize("fault", faults_of(Fp32Product))
+def test_fp32_product_fault_is_noticed(fault: int) -> None:
+    must_notice("fp32_product", MUL, fault)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_activation_unit(seed: int) -> None:
+    must_pass("activation", ACTIVATION, seed)
+
+
+@pytest.mark.parametrize("fault", faults_of(ActivationUnit))
+def test_activation_unit_fault_is_noticed(fault: int) -> None:
+    must_notice("activation", ACTIVATION, fault)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rtl.contract.formats import CANONICAL_NAN_FP32
 
-__all__ = ["bf16_mac", "canonical", "decode", "fp16_mac", "fp32_add", "fused"]
+__all__ = ["bf16_mac", "canonical", "decode", "fp16_mac", "fp32_add", "fp32_multiply", "fused"]
 
 F32 = NDArray[np.float32]
 U16 = NDArray[np.uint16]
@@ -64,3 +64,12 @@ def fp32_add(a: U32, b: U32) -> U32:
             b, dtype=np.uint32
         ).view(np.float32)
         return canonical(total.astype(np.float32))
+
+
+def fp32_multiply(a: U32, b: U32) -> U32:
+    """Codes in, codes out: RN32(a * b), gradual underflow, canonical NaN. The product is exact in float64."""
+    with np.errstate(all="ignore"):
+        product = np.ascontiguousarray(a, dtype=np.uint32).view(np.float32).astype(np.float64) * np.ascontiguousarray(
+            b, dtype=np.uint32
+        ).view(np.float32)
+        return canonical(product.astype(np.float32))

@@ -1,0 +1,102 @@
+"""FP32 multiplication without a register."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, ValueLike, signed
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.plant import planted
+from rtl.contract.formats import CANONICAL_NAN_FP32
+
+__all__ = ["Fp32Product"]
+
+INFINITY = 0x7F800000
+_WIDTH = 48
+
+
+class Fp32Product(wiring.Component):
+    """out = RN32(a * b); FP32 codes, gradual underflow, canonical NaN (0 times infinity too). Combinational."""
+
+    FAULTS = {
+        1: "ties are rounded up, not to even",
+        2: "a subnormal product becomes zero",
+        3: "a subnormal factor counts as zero",
+        4: "zero times infinity is infinity",
+    }
+
+    a: In(32)
+    b: In(32)
+    out: Out(32)
+
+    def __init__(self, plant: ValueLike = 0):
+        self.plant = plant
+        super().__init__()
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        sign = Signal()
+        product = Signal(_WIDTH)
+        exponent = Signal(signed(11))  # field of a product whose leading 1 is at the top
+        special = Signal()
+        zero = Signal()
+        nan = Signal()
+        factors = []
+        for x in (self.a, self.b):
+            field = x[23:31]
+            kept = field.any() | ~planted(self.plant, 3)
+            factors.append(
+                {
+                    "field": Mux(field.any(), field, 1),
+                    "significand": Mux(kept, Cat(x[:23], field.any()), 0),
+                    "zero": ~x[:31].any(),
+                    "special": field.all(),
+                    "nan": field.all() & x[:23].any(),
+                }
+            )
+        a, b = factors
+        m.d.comb += [
+            sign.eq(self.a[31] ^ self.b[31]),
+            product.eq(a["significand"] * b["significand"]),
+            special.eq(a["special"] | b["special"]),
+            zero.eq(a["zero"] | b["zero"]),
+            nan.eq(a["nan"] | b["nan"] | (special & zero & ~planted(self.plant, 4))),
+        ]
+        zeros = Signal(6)
+        x = product
+        for i, step in ((5, 32), (4, 16), (3, 8), (2, 4), (1, 2), (0, 1)):
+            empty = Signal(name=f"empty{step}")
+            after = Signal(_WIDTH, name=f"after{step}")
+            m.d.comb += empty.eq(~x[_WIDTH - step :].any())
+            m.d.comb += after.eq(Mux(empty, Cat(Const(0, step), x[: _WIDTH - step]), x))
+            m.d.comb += zeros[i].eq(empty)
+            x = after
+        small = Signal()
+        shift = Signal(5)
+        shifted = Signal(_WIDTH)
+        lost = Signal()
+        m.d.comb += [
+            exponent.eq(a["field"] + b["field"] - 126 - zeros),
+            small.eq(exponent < 1),
+        ]
+        with m.If(small):
+            m.d.comb += shift.eq(Mux(exponent < -25, 26, 1 - exponent))
+        m.d.comb += [
+            shifted.eq(Mux(small & planted(self.plant, 2), 0, x >> shift)),
+            lost.eq((shifted << shift)[:_WIDTH] != x),
+        ]
+        below = _WIDTH - 24
+        up = shifted[below - 1] & (shifted[: below - 1].any() | lost | shifted[below] | planted(self.plant, 1))
+        code = Signal(33)
+        base = Signal(9)  # the hidden bit adds one
+        m.d.comb += [
+            base.eq(Mux(small, 0, exponent - 1)),
+            code.eq((base << 23) + shifted[below:] + up),
+        ]
+        with m.If(nan):
+            m.d.comb += self.out.eq(CANONICAL_NAN_FP32)
+        with m.Elif(special | ((code >= INFINITY) & x[-1])):
+            m.d.comb += self.out.eq(Cat(Const(INFINITY, 31), sign))
+        with m.Elif(x[-1]):
+            m.d.comb += self.out.eq(Cat(code[:31], sign))
+        with m.Else():
+            m.d.comb += self.out.eq(sign << 31)
+        return m

@@ -1,0 +1,97 @@
+"""No function is less accurate than docs/accuracy.md says, nor than what is promised; specials are exact."""
+
+import hashlib
+
+import numpy as np
+import pytest
+
+from rtl.contract.activation_tables import TABLE_FILE, load_words, table
+from verif.accuracy.bf16 import measure, names
+from verif.accuracy.report import PAGE, page, read_page
+from verif.activations.fit import fit, text
+from verif.activations.functions import TABLED
+from verif.golden.activation import direct, pre, through_table
+
+FIT_SHA256 = "962b0563b9694c2650343c1dc145db0f2d6f78d8d8a28cb97eb5ec2a643dac33"
+ROWS = 8192  # scalar.table_rows of all named configurations
+
+
+@pytest.mark.parametrize("name", names())
+def test_no_function_got_worse(name: str) -> None:
+    written = read_page(PAGE.read_text())
+    now = measure(name)
+    correct, bf16_ulp, fp32_ulp = read_page(page([now]))[name]
+    assert correct >= written[name][0]
+    assert bf16_ulp <= written[name][1]
+    assert fp32_ulp <= written[name][2]
+    assert bf16_ulp <= 1
+    assert correct >= (99 if name == "exp unit" else 95)
+    assert now.monotone is not False
+
+
+def test_tables_are_those_of_the_fit() -> None:
+    """All of it by its hash, and two functions fitted anew."""
+    assert hashlib.sha256(TABLE_FILE.read_bytes()).hexdigest() == FIT_SHA256
+    for name in ("tanh", "sqrt"):
+        assert text({name: fit(name)}) in TABLE_FILE.read_text()
+
+
+def test_all_tables_fit_together() -> None:
+    words = load_words(TABLED, ROWS)
+    assert len({address for address, _ in words}) == len(words)
+    with pytest.raises(ValueError, match="more than scalar.table_rows"):
+        load_words(TABLED, 1024)
+    with pytest.raises(ValueError, match="no table of 'copy'"):
+        load_words(["copy"], ROWS)
+
+
+INF, NAN = float("inf"), float("nan")
+
+
+@pytest.mark.parametrize(
+    ("name", "x", "want"),
+    [("log", 0.0, -INF), ("log", -0.0, -INF), ("log", -1.0, NAN), ("log", INF, INF), ("log", -INF, NAN), ("log", 1.0, 0.0)]
+    + [("sqrt", -1.0, NAN), ("sqrt", -0.0, -0.0), ("sqrt", INF, INF), ("sqrt", 4.0, 2.0), ("rsqrt", 0.0, INF)]
+    + [("rsqrt", -4.0, NAN), ("rsqrt", INF, 0.0), ("reciprocal", 0.0, INF), ("reciprocal", -0.0, -INF)]
+    + [("reciprocal", -INF, -0.0), ("tanh", INF, 1.0), ("tanh", -INF, -1.0), ("sigmoid", -INF, 0.0), ("sigmoid", INF, 1.0)]
+    + [("erf", -INF, -1.0), ("exp", -INF, 0.0), ("exp", INF, INF), ("exp", 0.0, 1.0), ("gelu", INF, INF)]
+    + [("softplus", -INF, 0.0), ("sin", 0.0, 0.0), ("sin", -0.0, -0.0)],
+)  # fmt: skip
+def test_specials(name: str, x: float, want: float) -> None:
+    got = through_table(np.array([x], np.float32).view(np.uint32), table(name))[0]
+    expected = 0x7FC00000 if want != want else int(np.float32(want).view(np.uint32))
+    assert got == expected
+
+
+@pytest.mark.parametrize("name", TABLED)
+def test_nan_gives_the_canonical_nan(name: str) -> None:
+    codes = np.array([0x7F800001, 0xFFC00000, 0x7FFFFFFF], np.uint32)
+    assert (through_table(codes, table(name)) == 0x7FC00000).all()
+
+
+def test_sine_goes_on_with_its_last_cubic() -> None:
+    got = through_table(np.array([9.0, -9.0], np.float32).view(np.uint32), table("sin")).view(np.float32)
+    d = 9 - np.pi
+    assert np.allclose(got, [d**3 / 6 - d, d - d**3 / 6], rtol=1e-6)
+
+
+def test_functions_without_a_table() -> None:
+    x = np.array([2.0, -2.0, 0.0, -0.0, INF, -INF, NAN], np.float32)
+    slope = np.array([0x3E800000], np.uint32)
+
+    def of(name: str) -> list[str]:
+        return [str(v) for v in direct(x.view(np.uint32), name, slope).view(np.float32)]
+
+    assert of("copy") == ["2.0", "-2.0", "0.0", "-0.0", "inf", "-inf", "nan"]
+    assert of("abs") == ["2.0", "2.0", "0.0", "0.0", "inf", "inf", "nan"]
+    assert of("square") == ["4.0", "4.0", "0.0", "0.0", "inf", "inf", "nan"]
+    assert of("relu") == ["2.0", "0.0", "0.0", "0.0", "inf", "0.0", "nan"]
+    assert of("prelu") == ["2.0", "-0.5", "0.0", "-0.0", "inf", "-inf", "nan"]
+    assert of("sign") == ["1.0", "-1.0", "0.0", "-0.0", "1.0", "-1.0", "nan"]
+
+
+def test_a_bias_of_zero_is_not_added() -> None:
+    x = np.array([0x80000000], np.uint32)
+    one = np.array([0x3F800000], np.uint32)
+    assert pre(x, one, np.zeros(1, np.uint32))[0] == 0x80000000
+    assert pre(one, one, one)[0] == 0x40000000

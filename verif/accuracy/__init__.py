@@ -1,0 +1,1 @@
+"""How near functions are to the truth, and the table that says so."""

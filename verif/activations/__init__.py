@@ -1,0 +1,1 @@
+"""The activation functions: their truth, and the fit of their tables."""

@@ -1,0 +1,94 @@
+"""Functions of the scalar engine against the golden model: a table loaded by its port, specials, every binade."""
+
+from typing import Any
+
+import cocotb
+import numpy as np
+from cocotb.triggers import RisingEdge
+
+from rtl.contract.activation_tables import FIRST_TABLE_FUNCTION, load_words, table
+from rtl.contract.formats import FORMATS
+from rtl.contract.isa import Function
+from rtl.numeric.activation_unit import ActivationUnit
+from verif.agents.bench import Bench
+from verif.agents.pipe import push
+from verif.agents.values import random_codes, special_codes
+from verif.checks.coverage import Coverage
+from verif.checks.outcomes import expect_equal
+from verif.golden.activation import direct, pre, through_table
+
+LOADED = (Function.TANH, Function.LOG, Function.RSQRT, Function.ARCTAN, Function.RECIPROCAL)
+DIRECT = tuple(f for f in Function if f < FIRST_TABLE_FUNCTION)
+ONE = 0x3F800000
+coverage = Coverage(
+    "activation_unit",
+    [f.name for f in (*LOADED, *DIRECT)]
+    + ["subnormal result", "infinity", "nan", "scale and bias", "bias of zero keeps -0"],
+)
+
+
+async def load(bench: Bench) -> None:
+    """The tables of LOADED, a word a cycle; the functions see nothing of it."""
+    dut = bench.dut
+    edge = RisingEdge(bench.clk)
+    dut.load_valid.value = 1
+    for address, word in load_words([f.name.lower() for f in LOADED], bench.cfg.scalar.table_rows):
+        dut.load_address.value = address
+        dut.load_word.value = word
+        await edge
+    dut.load_valid.value = 0
+
+
+async def check(bench: Bench, func: Function, x: Any, scale: Any = ONE, bias: Any = 0, slope: Any = 0) -> None:
+    """Push and compare."""
+    given = {"x": x, "scale": scale, "bias": bias, "slope": slope, "func": int(func)}
+    inputs = {n: np.broadcast_to(np.asarray(v), x.shape).astype(np.uint32) for n, v in given.items()}
+    bias_zero = inputs["bias"] << np.uint32(1) == 0
+    argument = pre(inputs["x"], inputs["scale"], inputs["bias"])
+    name = func.name.lower()
+    wanted = direct(argument, name, inputs["slope"]) if func in DIRECT else through_table(argument, table(name))
+    seen = await push(bench, inputs, "out", ActivationUnit.LATENCY)
+    size = wanted & np.uint32(0x7FFFFFFF)
+    coverage.hit(func.name)
+    coverage.when(((size > 0) & (size < 1 << 23)).any(), "subnormal result")
+    coverage.when((size == 0x7F800000).any(), "infinity")
+    coverage.when((size > 0x7F800000).any(), "nan")
+    coverage.when((~bias_zero & (inputs["scale"] != ONE)).any(), "scale and bias")
+    coverage.when((bias_zero & (inputs["x"] == 1 << 31) & (wanted == 1 << 31)).any(), "bias of zero keeps -0")
+    expect_equal(seen, wanted, inputs)
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def functions(dut: Any) -> None:
+    """Specials, every exponent of both signs, random bits, and random scale and bias."""
+    bench = Bench(dut)
+    await bench.start()
+    await load(bench)
+    rng = bench.rng
+    binades = (np.arange(512, dtype=np.uint32) << np.uint32(23)) | rng.integers(0, 1 << 23, 512).astype(np.uint32)
+    corners = special_codes(FORMATS["fp32"]).astype(np.uint32)
+    for func in (*LOADED, *DIRECT):
+        await check(bench, func, np.concatenate([corners, binades]), slope=0x3E800000)
+        near = rng.uniform(-8, 8, 300).astype(np.float32).view(np.uint32)
+        scale, bias, slope = (random_codes(rng, (300,), "fp32", "narrow").astype(np.uint32) for _ in range(3))
+        await check(bench, func, near, scale, bias, slope)
+    coverage.require_all()
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def functions_change_every_cycle(dut: Any) -> None:
+    """One number each of random functions, back to back."""
+    bench = Bench(dut)
+    await bench.start()
+    await load(bench)
+    funcs = bench.rng.choice([int(f) for f in (*LOADED, *DIRECT)], 600)
+    x = random_codes(bench.rng, (600,), "fp32", "special").astype(np.uint32)
+    inputs = {"x": x, "func": funcs.astype(np.uint32), "scale": np.full(600, ONE), "bias": np.zeros(600), "slope": x}
+    seen = await push(bench, {n: v.astype(np.uint32) for n, v in inputs.items()}, "out", ActivationUnit.LATENCY)
+    argument = pre(x, inputs["scale"].astype(np.uint32), np.zeros(600, np.uint32))
+    wanted = np.zeros(600, np.uint32)
+    for func in (*LOADED, *DIRECT):
+        name, here = func.name.lower(), funcs == int(func)
+        made = direct(argument, name, x) if func in DIRECT else through_table(argument, table(name))
+        wanted[here] = made[here]
+    expect_equal(seen, wanted, {"x": x, "func": funcs.astype(np.uint32)})
