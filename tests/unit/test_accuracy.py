@@ -50,10 +50,12 @@ INF, NAN = float("inf"), float("nan")
 
 @pytest.mark.parametrize(
     ("name", "x", "want"),
-    [("log", 0.0, -INF), ("log", -0.0, -INF), ("log", -1.0, NAN), ("log", INF, INF), ("log", -INF, NAN), ("log", 1.0, 0.0)]
+    [("log", 0.0, -INF), ("log", -0.0, -INF), ("log", -1.0, NAN), ("log", INF, INF), ("log", -INF, NAN)]
+    + [("log", 1.0, 0.0)]
     + [("sqrt", -1.0, NAN), ("sqrt", -0.0, -0.0), ("sqrt", INF, INF), ("sqrt", 4.0, 2.0), ("rsqrt", 0.0, INF)]
     + [("rsqrt", -4.0, NAN), ("rsqrt", INF, 0.0), ("reciprocal", 0.0, INF), ("reciprocal", -0.0, -INF)]
-    + [("reciprocal", -INF, -0.0), ("tanh", INF, 1.0), ("tanh", -INF, -1.0), ("sigmoid", -INF, 0.0), ("sigmoid", INF, 1.0)]
+    + [("reciprocal", -INF, -0.0), ("tanh", INF, 1.0), ("tanh", -INF, -1.0), ("sigmoid", -INF, 0.0)]
+    + [("sigmoid", INF, 1.0)]
     + [("erf", -INF, -1.0), ("exp", -INF, 0.0), ("exp", INF, INF), ("exp", 0.0, 1.0), ("gelu", INF, INF)]
     + [("softplus", -INF, 0.0), ("sin", 0.0, 0.0), ("sin", -0.0, -0.0)],
 )  # fmt: skip

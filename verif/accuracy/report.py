@@ -55,8 +55,7 @@ def _picture(rows: list[Accuracy]) -> str:
     """Bars of the FP32 distance, one a function, as SVG."""
     high, left, step = max(a.fp32_ulp for a in rows), 110, 22
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="640" height="{len(rows) * step + 40}" '
-        'font-family="sans-serif" font-size="12">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="640" height="{len(rows) * step + 40}" font-size="12">',
         f'<text x="{left}" y="16">largest distance from the truth on BF16 inputs, in FP32 last places</text>',
     ]
     for i, a in enumerate(rows):
