@@ -52,12 +52,14 @@ def _checked(
     for name in unit.inputs:
         want = np.dtype(unit.dtype(name, strings))
         array = given[name] if name in given else np.array([unit.default(name, strings)], want)
-        tail = unit.shapes.get(name, ())
+        tail = array.shape[1:] if unit.rows else unit.shapes.get(name, ())
         if array.dtype != want:
             raise PlexusError(f"{name} must hold bit patterns as {want}, not {array.dtype}")
         if array.ndim != 1 + len(tail) or array.shape[1:] != tail:
             shape = "".join(f", {n}" for n in tail)
             raise PlexusError(f"{name} must have the shape (n{shape or ','}), not {array.shape}")
+        if unit.rows and (array.ndim != 2 or array.shape[1] == 0):
+            raise PlexusError(f"{name} must have the shape (n, k) with rows of at least 1 element, not {array.shape}")
         if len(array) == 0:
             raise PlexusError(f"{name} has no elements; at least 1 is needed")
         if name in unit.limits and array.max() > unit.limits[name]:
@@ -80,6 +82,8 @@ def evaluate(name: str, given: Mapping[str, np.ndarray], cfg: Config) -> dict[st
     unit = find_unit(name)
     arrays, strings, count = _checked(unit, given)
     built = build(unit.top, cfg, kind="native", extra_cpp=STREAM_SOURCES)
+    if unit.rows:
+        return _rows(unit, built.binary, arrays, strings)
     inputs = dict(arrays)
     for text, word in strings.items():
         inputs[text] = np.array([unit.strings[text][word]], np.uint8)
@@ -95,6 +99,31 @@ def evaluate(name: str, given: Mapping[str, np.ndarray], cfg: Config) -> dict[st
     }
     stream(built.binary, factory(top(unit.top)).LATENCY, inputs, outputs)
     return {name: array[before:] for name, array in outputs.items()}
+
+
+def _rows(
+    unit: Unit, library: Path, arrays: Mapping[str, np.ndarray], strings: Mapping[str, str]
+) -> dict[str, np.ndarray]:
+    """Rows one after the other, each with the cycles that its tree takes behind it."""
+    ((name, rows),) = arrays.items()
+    count, length = rows.shape
+    pause = factory(top(unit.top)).TREE
+    cycles = length + pause
+
+    def spread(values: np.ndarray) -> np.ndarray:
+        wide = np.zeros((count, cycles), values.dtype)
+        wide[:, :length] = values
+        return wide.ravel()
+
+    inputs = {name: spread(rows), "valid": spread(np.ones((1, length), np.uint8))}
+    inputs["first"] = spread((np.arange(length) == 0).astype(np.uint8)[None])
+    inputs["last"] = spread((np.arange(length) == length - 1).astype(np.uint8)[None])
+    inputs |= {text: np.array([unit.strings[text][word]], np.uint8) for text, word in strings.items()}
+    (out,) = unit.outputs
+    seen = {out: np.empty(count * cycles, np.dtype(unit.dtype(out, strings)))}
+    latency = 1  # so the last cycle of a row shows in the element before it
+    stream(library, latency, inputs, seen)
+    return {out: np.ascontiguousarray(seen[out].reshape(count, cycles)[:, cycles - 1 - latency])}
 
 
 def _after(array: np.ndarray, before: int) -> np.ndarray:

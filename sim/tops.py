@@ -51,6 +51,8 @@ TOPS: dict[str, Top] = {
         Top("fp32_product", "rtl.numeric.mul:Fp32Product", "FP32 multiplier without a register"),
         Top("fp32_sum", "rtl.numeric.sum:Fp32Sum", "FP32 adder without a register"),
         Top("fp32_add", "rtl.numeric.add:Fp32Add", "FP32 adder"),
+        Top("alu", "rtl.numeric.alu:Alu", "operators of the vector engine"),
+        Top("partial_sums", "rtl.numeric.partial_sums:PartialSums", "reduction along the free axis"),
         Top("convert", "rtl.numeric.convert:Convert", "number format conversion"),
         Top("standin", "verif.benches.native.standin:StandIn", "exercises the native driver's HBM"),
         Top("clock_gate", "verif.benches.base.gate_top:GateTop", "registers of gated clocks"),

@@ -8,7 +8,7 @@ import numpy as np
 from rtl.contract.activation_tables import FIRST_TABLE_FUNCTION, load_words
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
-from rtl.contract.isa import Function
+from rtl.contract.isa import REDUCTIONS, Function
 from sim.errors import PlexusError
 
 __all__ = ["UNITS", "Unit", "find_unit"]
@@ -23,7 +23,7 @@ class Unit:
     strings: name (= port) of a text to what may be said and the code the port gets. defaults: what an
     absent array or text is; a mapping if it depends on the first text. limits: largest value of an array
     whose port is narrower than its dtype. before: values of ports (given the texts) that go through the unit
-    before all else.
+    before all else. rows: each row of the first array, of any length, gives one element.
     """
 
     name: str
@@ -35,6 +35,7 @@ class Unit:
     strings: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     defaults: Mapping[str, int | str | Mapping[str, int]] = field(default_factory=dict)
     limits: Mapping[str, int] = field(default_factory=dict)
+    rows: bool = False
     before: Callable[[Mapping[str, str], Config], Mapping[str, np.ndarray]] | None = None
 
     def dtype(self, array: str, strings: Mapping[str, str]) -> str:
@@ -122,6 +123,15 @@ UNITS: dict[str, Unit] = {
                 "slope": {"prelu": 0x3E800000, "leaky_relu": 0x3C23D70A},
             },
             before=_table,
+        ),
+        Unit(
+            name="reduce",
+            top="partial_sums",
+            doc="sum, or largest or smallest number, of each row",
+            inputs={"x": "uint32"},
+            outputs=_OUT,
+            strings={"op": {op.name.lower(): int(op) for op in REDUCTIONS}},
+            rows=True,
         ),
         Unit(
             name="convert",

@@ -8,10 +8,11 @@ import pytest
 
 from rtl.contract.activation_tables import FIRST_TABLE_FUNCTION, table
 from rtl.contract.config import named
-from rtl.contract.isa import Function
+from rtl.contract.isa import REDUCTIONS, AluOp, Function
 from sim.errors import PlexusError
 from sim.evaluate import evaluate, read_arrays, write_arrays
 from verif.golden.activation import direct, pre, through_table
+from verif.golden.alu import reduce
 from verif.golden.exp import exp
 
 TINY = named("tiny")
@@ -142,3 +143,19 @@ def test_exp_is_the_golden_function() -> None:
     x, m = rng.uniform(-110, 95, (2, 50_000)).astype(np.float32).view(np.uint32)
     m = np.where(rng.random(50_000) < 0.5, np.uint32(0), m).astype(np.uint32)
     assert np.array_equal(evaluate("exp", {"x": x, "m": m}, TINY)["out"], exp(x, m))
+
+
+@pytest.mark.parametrize("op", REDUCTIONS)
+@pytest.mark.parametrize("length", [1, 5, 8, 100])
+def test_reduce_is_the_golden_reduction(op: AluOp, length: int) -> None:
+    rng = np.random.default_rng(length)
+    x = rng.normal(size=(300, length)).astype(np.float32).view(np.uint32)
+    x[:50] = rng.integers(0, 1 << 32, (50, length), dtype=np.uint32)
+    out = evaluate("reduce", {"x": x, "op": np.array(op.name.lower())}, TINY)["out"]
+    assert np.array_equal(out, reduce(x, op))
+
+
+def test_reduce_refuses_rows_without_elements() -> None:
+    for shape in ((3,), (3, 0), (0, 3), (2, 2, 2)):
+        with pytest.raises(PlexusError, match="x "):
+            evaluate("reduce", {"x": np.zeros(shape, np.uint32), "op": np.array("add")}, TINY)

@@ -5,10 +5,12 @@ import pytest
 from rtl.numeric.activation_unit import ActivationUnit
 from rtl.numeric.add import Fp32Add
 from rtl.numeric.add_lanes import Fp32AddLanes
+from rtl.numeric.alu import Alu
 from rtl.numeric.code_mac import Bf16Mac, Fp16Mac
 from rtl.numeric.exp import Exp
 from rtl.numeric.mac import Mac
 from rtl.numeric.mul import Fp32Product
+from rtl.numeric.partial_sums import PartialSums
 from rtl.numeric.sum import Fp32Sum
 from rtl.numeric.unpack import Unpack
 from verif.launch import SEEDS, faults_of, must_notice, must_pass
@@ -17,7 +19,10 @@ pytestmark = pytest.mark.sim
 
 ACTIVATION = "verif.benches.numeric.bench_activation_unit"
 ADD = "verif.benches.numeric.bench_add"
+ALU = "verif.benches.numeric.bench_alu"
+PARTIAL_SUMS = "verif.benches.numeric.bench_partial_sums"
 ADD_LANES = "verif.benches.numeric.bench_add_lanes"
+ALU = "verif.benches.numeric.bench_alu"
 CODE_MAC = "verif.benches.numeric.bench_code_mac"
 EXP = "verif.benches.numeric.bench_exp"
 MUL = "verif.benches.numeric.bench_mul"
@@ -119,3 +124,23 @@ def test_activation_unit(seed: int) -> None:
 @pytest.mark.parametrize("fault", faults_of(ActivationUnit))
 def test_activation_unit_fault_is_noticed(fault: int) -> None:
     must_notice("activation", ACTIVATION, fault)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_alu(seed: int) -> None:
+    must_pass("alu", ALU, seed)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_partial_sums(seed: int) -> None:
+    must_pass("partial_sums", PARTIAL_SUMS, seed)
+
+
+@pytest.mark.parametrize("fault", faults_of(Alu))
+def test_alu_fault_is_noticed(fault: int) -> None:
+    must_notice("alu", ALU, fault)
+
+
+@pytest.mark.parametrize("fault", faults_of(PartialSums))
+def test_partial_sums_fault_is_noticed(fault: int) -> None:
+    must_notice("partial_sums", PARTIAL_SUMS, fault)
