@@ -19,15 +19,12 @@ __all__ = [
     "REST_BITS",
     "TABLE",
     "T_BITS",
-    "T_LARGE",
 ]
 
 LOG2E_BITS = 39
 """Fractional bits of LOG2E; a product with 24 bits then fits 64."""
 T_BITS = 36
 """Fractional bits of t = d * log2(e)."""
-T_LARGE = 184
-"""Stands for |t| where |d| >= 128: far beyond overflow and underflow, yet its shift fits 6 bits."""
 INDEX_BITS = 7
 """Leading fractional bits of t: which entry of TABLE."""
 REST_BITS = T_BITS - INDEX_BITS

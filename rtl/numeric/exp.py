@@ -47,6 +47,7 @@ class Exp(wiring.Component):
         4: "subnormal results become zero",
         5: "numbers from 128 up do not overflow",
         6: "m is added",
+        7: "the last entry of the table is the one before it",
     }
 
     x: In(32)
@@ -112,16 +113,19 @@ class Exp(wiring.Component):
         m.submodules.table = table = Memory(shape=POWER_BITS + 1, depth=1 << INDEX_BITS, init=TABLE)
         port = table.read_port(domain="comb")
         rest = fraction[:REST_BITS]
+        index = fraction[REST_BITS:]
         bend = Signal(C1_BITS)
         slope = Signal(C1_BITS + 1)
-        rise = Signal(REST_BITS + 1)
+        rise = Signal(REST_BITS)  # below 2^REST_BITS: 2^(1/128) - 1 is below 1/128; a product of 64 bits is cheap
+        gain = Signal(POWER_BITS - INDEX_BITS + 1)
         m.d.comb += [
-            port.addr.eq(fraction[REST_BITS:]),
+            port.addr.eq(index - (index.all() & planted(self.plant, 7))),
             bend.eq(Mux(planted(self.plant, 1), 0, (rest * C2) >> (T_BITS + C2_BITS - C1_BITS))),
             slope.eq(C1 + bend),
             rise.eq((rest * slope) >> C1_BITS),
+            gain.eq((port.data * rise) >> T_BITS),
         ]
-        return port.data + ((port.data * rise) >> T_BITS)
+        return port.data + gain
 
     def _round(self, m: Module, special: data.View, whole: Value, power: Value) -> Value:
         """power * 2^(whole - POWER_BITS) as FP32."""
@@ -137,7 +141,7 @@ class Exp(wiring.Component):
             m.d.comb += shift.eq(Mux(whole < -126 - 31, 31, -126 - whole))
         m.d.comb += [
             shifted.eq(Mux(small & planted(self.plant, 4), 0, power >> shift)),
-            lost.eq(power != (shifted << shift)[: POWER_BITS + 1]),
+            lost.eq((power & ((Const(1, 1) << shift) - 1)).any()),
             base.eq(Mux(small, 0, whole + 126)),  # the hidden bit adds one
         ]
         kept = shifted[_DROPPED:]

@@ -5,6 +5,7 @@ from typing import Any
 import cocotb
 import numpy as np
 
+from rtl.contract.exp_table import INDEX_BITS
 from rtl.contract.formats import FORMATS
 from rtl.numeric.exp import Exp
 from verif.agents.bench import Bench
@@ -17,8 +18,9 @@ from verif.golden.exp import exp
 coverage = Coverage(
     "exp",
     ["nan", "infinity", "overflow", "normal", "subnormal", "zero from underflow", "zero from -infinity", "one"]
-    + ["whole number of log2(e) below zero", "m is not zero"],
+    + ["whole number of log2(e) below zero", "m is not zero", "every entry of the table, both ends"],
 )
+ENTRIES = 1 << INDEX_BITS
 
 
 async def check(bench: Bench, x: Any, m: Any) -> None:
@@ -52,6 +54,20 @@ async def corners_and_binades(dut: Any) -> None:
     await check(bench, x.ravel(), m.ravel())
     codes = (np.arange(512, dtype=np.uint32)[:, None] << np.uint32(23)) | bench.rng.integers(0, 1 << 23, (512, 3))
     await check(bench, codes.ravel(), np.zeros(1, np.uint32))
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def entries_of_the_table(dut: Any) -> None:
+    """A fraction just above the start and one just below the end of every entry, with a few whole numbers."""
+    bench = Bench(dut)
+    await bench.start()
+    index = np.arange(ENTRIES)[:, None] + np.array([1e-3, 1 - 1e-3])
+    whole = bench.rng.integers(-6, 6, (4, ENTRIES, 2))
+    d = ((whole + index / ENTRIES) * np.log(2)).astype(np.float32).ravel()
+    await check(bench, d.view(np.uint32), np.zeros(1, np.uint32))
+    place = (d.astype(np.float64) / np.log(2)) % 1 * ENTRIES
+    near = np.unique(np.stack([place.astype(np.int64), np.rint(place % 1).astype(np.int64)], axis=1), axis=0)
+    coverage.when(len(near) == 2 * ENTRIES, "every entry of the table, both ends")
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
