@@ -145,6 +145,14 @@ def test_exp_is_the_golden_function() -> None:
     assert np.array_equal(evaluate("exp", {"x": x, "m": m}, TINY)["out"], exp(x, m))
 
 
+def test_exp_of_every_bf16_number_and_of_any_codes() -> None:
+    zero = np.zeros(1, np.uint32)
+    x = CODES.astype(np.uint32) << np.uint32(16)
+    assert np.array_equal(evaluate("exp", {"x": x, "m": zero}, TINY)["out"], exp(x, zero))
+    a, b = np.random.default_rng(8).integers(0, 1 << 32, (2, 1_000_000), dtype=np.uint32)
+    assert np.array_equal(evaluate("exp", {"x": a, "m": b}, TINY)["out"], exp(a, b))
+
+
 @pytest.mark.parametrize("op", REDUCTIONS)
 @pytest.mark.parametrize("length", [1, 5, 8, 100])
 def test_reduce_is_the_golden_reduction(op: AluOp, length: int) -> None:
