@@ -11,6 +11,7 @@ from rtl.numeric.exp import Exp
 from rtl.numeric.mac import Mac
 from rtl.numeric.mul import Fp32Product
 from rtl.numeric.partial_sums import PartialSums
+from rtl.numeric.reciprocal import Reciprocal
 from rtl.numeric.sum import Fp32Sum
 from rtl.numeric.unpack import Unpack
 from verif.launch import SEEDS, faults_of, must_notice, must_pass
@@ -26,6 +27,7 @@ ALU = "verif.benches.numeric.bench_alu"
 CODE_MAC = "verif.benches.numeric.bench_code_mac"
 EXP = "verif.benches.numeric.bench_exp"
 MUL = "verif.benches.numeric.bench_mul"
+RECIPROCAL = "verif.benches.numeric.bench_reciprocal"
 SUM = "verif.benches.numeric.bench_sum"
 MAC = "verif.benches.numeric.bench_mac"
 UNPACK = "verif.benches.numeric.bench_unpack"
@@ -144,3 +146,13 @@ def test_alu_fault_is_noticed(fault: int) -> None:
 @pytest.mark.parametrize("fault", faults_of(PartialSums))
 def test_partial_sums_fault_is_noticed(fault: int) -> None:
     must_notice("partial_sums", PARTIAL_SUMS, fault)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_reciprocal(seed: int) -> None:
+    must_pass("reciprocal", RECIPROCAL, seed)
+
+
+@pytest.mark.parametrize("fault", faults_of(Reciprocal))
+def test_reciprocal_fault_is_noticed(fault: int) -> None:
+    must_notice("reciprocal", RECIPROCAL, fault)
