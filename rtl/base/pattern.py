@@ -41,7 +41,7 @@ class PatternWalker(wiring.Component):
     """Walks an access pattern: byte offsets in the partition, one element a step.
 
     `command` takes a pattern that issue has checked; `valid` says that `address` is an element, `last`
-    that it is the final one, `step` (only with valid) goes on. `next_address` is what follows if it is
+    that it is the final one, bit k of `ends` that dimensions 0 to k are at theirs, `step` (only with valid) goes on. `next_address` is what follows if it is
     not the last.
     `reverse` walks from the last element to the first; the offset in its command is that of the last.
     Timing: the first element is there in the cycle after the command, and a command is taken in the
@@ -66,6 +66,7 @@ class PatternWalker(wiring.Component):
                 "address": Out(self.bits),
                 "next_address": Out(self.bits),
                 "last": Out(1),
+                "ends": Out(DIMENSIONS),
                 "step": In(1),
             }
         )
@@ -108,6 +109,7 @@ class PatternWalker(wiring.Component):
                     m.d.sync += [base[j].eq(following) for j in range(k + 1)]
                     m.d.sync += [left[j].eq(most[j]) for j in range(k)]
             finer = finer & done[k]
+            m.d.comb += self.ends[k].eq(finer)
 
         live = Signal()
         m.d.comb += self.valid.eq(live)

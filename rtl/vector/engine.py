@@ -44,17 +44,22 @@ class VectorPipeline(wiring.Component):
         connect(m, writer.sbuf, flipped(self.sbuf_write))
         m.d.comb += [
             lanes.element.eq(reader.element),
+            lanes.instruction.eq(reader.instruction),
+            lanes.partitions.eq(reader.partitions),
+            lanes.begins.eq(reader.begins),
             lanes.sbuf.eq(self.sbuf_read.data),
             lanes.psum.eq(self.psum_read.data),
             writer.result.eq(lanes.out),
             writer.result_valid.eq(lanes.out_valid),
             reader.written.eq(writer.written),
             reader.writing.eq(writer.busy),
-            self.active.eq(reader.busy | writer.busy),
+            reader.working.eq(lanes.working),
+            reader.release.eq(lanes.release),
+            self.active.eq(reader.busy | writer.busy | lanes.working),
             self.queue.done.eq(writer.done),
             self.queue.status.holds.eq(reader.holds),
             self.queue.status.state.eq(reader.state),
-            self.queue.status.draining.eq(writer.busy),
+            self.queue.status.draining.eq(writer.busy | lanes.working),
         ]
         return m
 

@@ -1,24 +1,40 @@
-"""The lanes: pick each partition's element, move it to its quadrant, convert it."""
+"""The lanes: pick each partition's element, move it to its quadrant, and drive a lane a partition through a time table."""
 
-from amaranth.hdl import Module, Signal, ValueLike
-from amaranth.lib import wiring
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.memory_port import QUADRANTS
 from rtl.base.placed import Placed
-from rtl.base.plant import planted
+from rtl.base.plant import passed_on, planted
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
-from rtl.numeric.convert import Convert
-from rtl.vector.reader import ELEMENT
+from rtl.contract.isa import AluOp, Opcode, Reduce
+from rtl.numeric.exp import Exp
+from rtl.numeric.partial_sums import PartialSums
+from rtl.numeric.reciprocal import Reciprocal
+from rtl.vector.lane import CONTROL, RESULT_FROM, Lane
+from rtl.vector.reader import ELEMENT, INSTRUCTION, ROLES
 
 __all__ = ["Lanes"]
 
+_CONVERTED = 1  # cycles from the data of an element to its converted value
+_OPERATED = _CONVERTED + 2
+_RAISED = _CONVERTED + Exp.LATENCY
+
 
 class Lanes(wiring.Component):
-    """One element of every partition a cycle; `out` (32 bits a lane) is valid Convert.LATENCY cycles later."""
+    """Elements in, results out: `out` (32 bits a lane) with `out_valid`.
 
-    FAULTS = {81: "quadrants are not rotated"}
+    `working`: an accumulator is still being made. `release`: the reader may send the next group.
+    Timing, in cycles from the data of an element: a copy 2, operators 4, exp 6, a sum 10, a reciprocal 10.
+    """
+
+    FAULTS = {
+        81: "quadrants are not rotated",
+        82: "a single byte is taken from the wrong place",
+        **{100 + n: text for n, text in Lane.FAULTS.items()},
+    }
 
     def __init__(self, cfg: Config, plant: ValueLike = 0):
         self.cfg = cfg
@@ -26,20 +42,39 @@ class Lanes(wiring.Component):
         super().__init__(
             {
                 "element": In(ELEMENT),
+                "instruction": In(INSTRUCTION),
+                "partitions": In(cfg.partitions),
+                "begins": In(1),
                 "sbuf": In(64 * cfg.partitions),
                 "psum": In(32 * cfg.partitions),
                 "out": Out(32 * cfg.partitions),
                 "out_valid": Out(1),
+                "working": Out(1),
+                "release": Out(1),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        control = Signal(CONTROL)
+        self._time_table(m, control)
+        picked = self._pick(m)
+        for p in range(self.cfg.partitions):
+            lane = Placed("plexus_vector_lane", Lane)
+            m.submodules[f"lane_{p}"] = lane
+            m.d.comb += [
+                lane.plant.eq(passed_on(self.plant, *range(101, 116))),
+                lane.x.eq(picked[32 * p : 32 * p + 32]),
+                lane.control.eq(control),
+                lane.mine.eq(self.partitions[p]),
+                self.out[32 * p : 32 * p + 32].eq(lane.out),
+            ]
+        return m
+
+    def _pick(self, m: Module) -> Value:
+        """Each lane's code in the low bits, rubbish above it."""
         lanes = range(self.cfg.partitions)
         width = 32 * self.cfg.partitions
-
-        # rubbish above a 16-bit element does no harm; so the upper half of a word is chosen by one bit
-        # and the odd 16 bits of it by another
         half = Signal(width)
         picked = Signal(width)
         with m.If(self.element.psum):
@@ -48,10 +83,12 @@ class Lanes(wiring.Component):
             m.d.comb += [half[32 * p : 32 * p + 32].eq(self.sbuf[64 * p + 32 : 64 * p + 64]) for p in lanes]
         with m.Else():
             m.d.comb += [half[32 * p : 32 * p + 32].eq(self.sbuf[64 * p : 64 * p + 32]) for p in lanes]
-        m.d.comb += picked.eq(half)
-        with m.If((self.element.src != FORMATS["fp32"].code) & self.element.place[1]):
-            m.d.comb += picked.eq(half >> 16)
-
+        # what comes from the neighbour lies above the code, where it does no harm
+        with m.Switch(self.element.place[:2]):
+            for byte in range(4):
+                with m.Case(byte):
+                    wrong = byte ^ 1
+                    m.d.comb += picked.eq(Mux(planted(self.plant, 82) & (byte & 1), half >> 8 * wrong, half >> 8 * byte))
         turned = Signal(width)
         share = width // QUADRANTS
         with m.Switch(self.element.turn):
@@ -60,18 +97,88 @@ class Lanes(wiring.Component):
                     m.d.comb += turned.eq(picked.rotate_left(turn * share))
         with m.If(planted(self.plant, 81)):
             m.d.comb += turned.eq(picked)
+        return turned
 
-        for p in lanes:
-            lane = Placed("plexus_convert", Convert)
-            m.submodules[f"lane_{p}"] = lane
-            m.d.comb += [
-                lane.x.eq(turned[32 * p : 32 * p + 32]),
-                lane.src.eq(self.element.src),
-                lane.dst.eq(self.element.dst),
-                lane.saturate.eq(0),
-                self.out[32 * p : 32 * p + 32].eq(lane.out),
-            ]
-        valid = Signal(Convert.LATENCY)
-        m.d.sync += valid.eq((valid << 1) | self.element.valid)
-        m.d.comb += self.out_valid.eq(valid[-1])
-        return m
+    def _time_table(self, m: Module, control: data.View) -> None:
+        """Who does what in which cycle."""
+        what = self.instruction
+        stages: list[data.View] = [self.element]
+        for n in range(_RAISED):
+            stage = Signal(ELEMENT, name=f"element_{n + 1}")
+            m.d.sync += [stage.eq(stages[-1]), stage.valid.eq(stages[-1].valid)]
+            stages.append(stage)
+        converted, raised = stages[_CONVERTED], stages[_RAISED]
+
+        def final(stage: data.View) -> Value:
+            """Whether a stage holds an element that completes its operands."""
+            return stage.valid & ((stage.role == ROLES["only"]) | (stage.role == ROLES["second"]))
+
+        def role(name: str) -> Value:
+            return converted.valid & (converted.role == ROLES[name])
+
+        is_copy = what.opcode == Opcode.TENSOR_COPY
+        is_exp = what.opcode == Opcode.EXP
+        is_reduce = what.opcode == Opcode.TENSOR_REDUCE
+        inverts = what.opcode == Opcode.RECIPROCAL
+        summing = is_exp & (what.reduce != Reduce.IDLE)
+        begins = Signal()
+        m.d.comb += begins.eq(self.begins)
+
+        # the end of a group or of an element in its unit, a cycle a bit
+        assert PartialSums.TREE == Reciprocal.LATENCY
+        tree = Signal(PartialSums.TREE)
+        group = Mux(is_exp, summing & final(raised) & raised.ends, (is_reduce | inverts) & final(converted) & converted.ends)
+        m.d.sync += tree.eq(Cat(group, tree))
+        fold = Signal()
+        folded = Signal()
+        m.d.comb += fold.eq(tree[-1] & is_exp)
+        m.d.sync += folded.eq(fold)
+
+        result = Signal(3)
+        m.d.comb += result.eq(RESULT_FROM["alu"])
+        for chosen, name in ((is_copy, "copy"), (is_exp, "exp"), (is_reduce, "sums"), (inverts, "reciprocal")):
+            with m.If(chosen):
+                m.d.comb += result.eq(RESULT_FROM[name])
+        with m.If(folded):
+            m.d.comb += result.eq(RESULT_FROM["accumulator"])
+        comes = Signal()
+        with m.If(is_copy):
+            m.d.comb += comes.eq(final(converted))
+        with m.Elif(is_reduce | inverts):
+            m.d.comb += comes.eq(tree[-1])
+        with m.Elif(is_exp):
+            m.d.comb += comes.eq(final(raised) | (folded & what.store))
+        with m.Else():
+            m.d.comb += comes.eq(final(stages[_OPERATED]))
+        m.d.sync += self.out_valid.eq(comes)
+        m.d.comb += [
+            self.release.eq(tree[-3]),
+            self.working.eq(Cat(*(stage.valid for stage in stages), tree, folded, begins).any()),
+            control.src.eq(self.element.src),
+            control.raw.eq(self.element.raw),
+            control.keep_x.eq(role("first")),
+            control.keep_a.eq(role("a")),
+            control.keep_b.eq(role("b")),
+            control.set_a.eq(begins & ~what.column_a),
+            control.set_b.eq(begins & ~what.column_b),
+            control.constant_a.eq(what.a),
+            control.constant_b.eq(what.b),
+            control.held.eq(role("second")),
+            control.op0.eq(Mux(fold, AluOp.ADD, what.op0)),
+            control.op1.eq(what.op1),
+            control.reverse0.eq(what.reverse0 & ~fold),
+            control.reverse1.eq(what.reverse1),
+            control.second.eq(what.opcode == Opcode.SCALAR_TENSOR_TENSOR),
+            control.sum_op.eq(Mux(is_exp, AluOp.ADD, what.op0)),
+            control.sum_exp.eq(is_exp),
+            control.sum_valid.eq(Mux(is_exp, summing & final(raised), is_reduce & final(converted))),
+            control.sum_first.eq(Mux(is_exp, raised.starts, converted.starts)),
+            control.sum_last.eq(Mux(is_exp, raised.ends, converted.ends)),
+            control.invert.eq(inverts & final(converted)),
+            control.negate.eq(what.negate),
+            control.fold.eq(fold),
+            control.fold_from.eq(what.reduce),
+            control.result.eq(result),
+            control.dst.eq(Mux(is_copy, converted.dst, Mux(folded, FORMATS["fp32"].code, what.dst))),
+            control.raw_out.eq(Mux(is_copy, converted.raw, what.raw & ~folded)),
+        ]

@@ -32,6 +32,7 @@ COVERAGE = Coverage(
     + ["reads what the copy before wrote", "fill", "drain", "sbuf", "psum", "clock stands still"],
 )
 TURNAROUND = 8  # vector cycles between two instructions, at most
+LANE_CYCLES = 6  # an element is in the lanes for so long, whatever became of it
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ class EngineBench:
         await self.bench.cycles(40)
         assert len(self.dones) == len(program), "a copy was done twice"
         COVERAGE.when(len(self.ticks) == ticks, "clock stands still")
-        assert len(self.ticks) <= ticks + 1, "the clock runs without work"
+        assert len(self.ticks) <= ticks + LANE_CYCLES, "the clock runs without work"
         assert self.trace[-1] == "idle"
         wrong = np.argwhere(self.sbuf.bytes != golden.bytes)
         assert wrong.size == 0, (
