@@ -11,6 +11,7 @@ from rtl.numeric.exp import Exp
 from rtl.numeric.mac import Mac
 from rtl.numeric.mul import Fp32Product
 from rtl.numeric.partial_sums import PartialSums
+from rtl.numeric.reciprocal import Reciprocal
 from rtl.numeric.sum import Fp32Sum
 from rtl.numeric.unpack import Unpack
 from verif.launch import SEEDS, faults_of, must_notice, must_pass
@@ -20,12 +21,12 @@ pytestmark = pytest.mark.sim
 ACTIVATION = "verif.benches.numeric.bench_activation_unit"
 ADD = "verif.benches.numeric.bench_add"
 ALU = "verif.benches.numeric.bench_alu"
-PARTIAL_SUMS = "verif.benches.numeric.bench_partial_sums"
 ADD_LANES = "verif.benches.numeric.bench_add_lanes"
-ALU = "verif.benches.numeric.bench_alu"
 CODE_MAC = "verif.benches.numeric.bench_code_mac"
 EXP = "verif.benches.numeric.bench_exp"
 MUL = "verif.benches.numeric.bench_mul"
+PARTIAL_SUMS = "verif.benches.numeric.bench_partial_sums"
+RECIPROCAL = "verif.benches.numeric.bench_reciprocal"
 SUM = "verif.benches.numeric.bench_sum"
 MAC = "verif.benches.numeric.bench_mac"
 UNPACK = "verif.benches.numeric.bench_unpack"
@@ -131,16 +132,27 @@ def test_alu(seed: int) -> None:
     must_pass("alu", ALU, seed)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_partial_sums(seed: int) -> None:
-    must_pass("partial_sums", PARTIAL_SUMS, seed)
-
-
 @pytest.mark.parametrize("fault", faults_of(Alu))
 def test_alu_fault_is_noticed(fault: int) -> None:
     must_notice("alu", ALU, fault)
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("slots", [1, 4])
+def test_partial_sums(slots: int, seed: int) -> None:
+    must_pass("partial_sums", PARTIAL_SUMS, seed, options={"slots": slots})
+
+
 @pytest.mark.parametrize("fault", faults_of(PartialSums))
 def test_partial_sums_fault_is_noticed(fault: int) -> None:
-    must_notice("partial_sums", PARTIAL_SUMS, fault)
+    must_notice("partial_sums", PARTIAL_SUMS, fault, options={"slots": 4})
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_reciprocal(seed: int) -> None:
+    must_pass("reciprocal", RECIPROCAL, seed)
+
+
+@pytest.mark.parametrize("fault", faults_of(Reciprocal))
+def test_reciprocal_fault_is_noticed(fault: int) -> None:
+    must_notice("reciprocal", RECIPROCAL, fault)
