@@ -9,6 +9,8 @@ from rtl.contract.memmap import Space, address
 __all__ = ["descriptor_word", "instruction_word"]
 
 SEMAPHORE_BYTES = 4
+_PLAIN = ("accumulate", "op0", "op1", "reverse0", "reverse1", "column0", "column1", "reduce", "store", "axes", "negate")
+_PLAIN += ("imm0", "imm1", "imm2")
 
 
 def _pattern(prefix: str, pattern: AccessPattern | None) -> dict[str, int]:
@@ -21,13 +23,12 @@ def instruction_word(instruction: Instruction) -> bytes:
     """The 128 bytes of an instruction. ValueError names a field that does not fit."""
     values: dict[str, int] = {
         "opcode": instruction.opcode,
-        "accumulate": int(instruction.accumulate),
         "update": Update.ADD,
         "update_semaphore": instruction.update,
         "update_value": 1,
-        "imm0": instruction.imm0,
-        "imm1": instruction.imm1,
+        **{name: int(getattr(instruction, name)) for name in _PLAIN},
         **_pattern("src0", instruction.src0),
+        **_pattern("src1", instruction.src1),
         **_pattern("dst", instruction.dst),
     }
     if len(instruction.waits) > 2:

@@ -91,6 +91,7 @@ class Hazards:
     """Who touched what last, and what each item implies once complete."""
 
     ordered: frozenset[int]  # producers that read and write their items in order (engines, not rings)
+    interlocked: frozenset[int] = frozenset()  # of these, those whose reads wait for their own earlier writes
     readers: dict[str, _Records] = field(default_factory=lambda: defaultdict(_Records))
     writers: dict[str, _Records] = field(default_factory=lambda: defaultdict(_Records))
     implied: dict[int, list[Known]] = field(default_factory=dict)
@@ -98,13 +99,14 @@ class Hazards:
     def needs(self, producer: int, accesses: tuple[Access, ...]) -> Known:
         """What must be complete before an item of `producer` with these accesses may start.
 
-        Inside an ordered producer only a read after a write waits: its reads run ahead of its writes.
+        Inside an ordered producer only a read after a write waits: its reads run ahead of its writes. Inside
+        an interlocked one not even that.
         """
         found: Known = {}
         for access in accesses:
             in_order = producer in self.ordered
             for (other, _), count in self.writers[access.memory].meeting(access.box):
-                if not (in_order and other == producer and access.writes):
+                if not (in_order and other == producer and (access.writes or producer in self.interlocked)):
                     found[other] = max(found.get(other, 0), count)
             if not access.writes:
                 continue

@@ -6,12 +6,14 @@ firmware/image.py into the contents of HBM. A place in HBM is (tensor, byte) unt
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from rtl.contract import rates
 from rtl.contract.config import Config
-from rtl.contract.isa import AccessPattern, Opcode, Queue
+from rtl.contract.isa import AccessPattern, AluOp, Opcode, Queue, Reduce
 from rtl.contract.memmap import Space
 
 __all__ = ["Completion", "Descriptor", "HbmTensor", "Instruction", "Place", "Program", "SemaphoreWait"]
@@ -57,10 +59,22 @@ class Instruction:
     update: int
     waits: tuple[SemaphoreWait, ...] = ()
     src0: AccessPattern | None = None
+    src1: AccessPattern | None = None
     dst: AccessPattern | None = None
     accumulate: bool = False
+    op0: AluOp = AluOp.BYPASS
+    op1: AluOp = AluOp.BYPASS
+    reverse0: bool = False
+    reverse1: bool = False
+    column0: bool = False
+    column1: bool = False
+    reduce: Reduce = Reduce.IDLE
+    store: bool = False
+    axes: int = 0
+    negate: bool = False
     imm0: int = 0
     imm1: int = 0
+    imm2: int = 0
     source: str = ""  # where the kernel says so: file:line
 
 
@@ -112,7 +126,6 @@ class Program:
     metrics: Callable[[dict[str, np.ndarray]], dict[str, Any]] = _nothing
     macs: int = 0  # useful multiply-adds
     tensor_columns: int = 0  # moving beats: a bound on the tensor engine's cycles
-    vector_elements: int = 0  # elements of a lane: a bound on the vector engine's cycles
     sbuf_bytes: int = 0  # allocated bytes of a partition
     psum_bytes: int = 0
 
@@ -125,6 +138,26 @@ class Program:
     def hbm_written_bytes(self) -> int:
         """Bytes that descriptors write to HBM."""
         return sum(d.bytes for ring in self.rings for d in ring if d.destination.space == Space.HBM)
+
+    @property
+    def vector_cycles(self) -> Fraction:
+        """Vector cycles that its instructions cannot do without: a bound on the vector engine's cycles."""
+        return sum((self._cycles(i) for i in self.queues.get(Queue.VECTOR, [])), Fraction(0))
+
+    @property
+    def scalar_cycles(self) -> Fraction:
+        """The same for the scalar engine, in scalar cycles."""
+        return sum((self._cycles(i) for i in self.queues.get(Queue.SCALAR, [])), Fraction(0))
+
+    @property
+    def vector_table_cycles(self) -> int:
+        """Vector cycles by the table of instructions, which gives none less than 64."""
+        return sum(
+            rates.table_cycles(i.opcode, self.config, i.src0, i.src1, i.dst) for i in self.queues.get(Queue.VECTOR, [])
+        )
+
+    def _cycles(self, i: Instruction) -> Fraction:
+        return rates.cycles(i.opcode, self.config, i.src0, i.src1, i.dst)
 
     def source(self, queue: Queue, sequence: int) -> str:
         """The kernel's line of the instruction with this ticket."""

@@ -104,26 +104,30 @@ def evaluate(name: str, given: Mapping[str, np.ndarray], cfg: Config) -> dict[st
 def _rows(
     unit: Unit, library: Path, arrays: Mapping[str, np.ndarray], strings: Mapping[str, str]
 ) -> dict[str, np.ndarray]:
-    """Rows one after the other, each with the cycles that its tree takes behind it."""
+    """Rows one after the other, in beats of as many elements as the unit has slots, and after each its tree."""
     ((name, rows),) = arrays.items()
     count, length = rows.shape
-    pause = factory(top(unit.top)).TREE
-    cycles = length + pause
+    slots = factory(top(unit.top)).SLOTS
+    beats = -(-length // slots)
+    cycles = beats + factory(top(unit.top)).TREE[slots]
+    beat = np.arange(cycles)
 
-    def spread(values: np.ndarray) -> np.ndarray:
-        wide = np.zeros((count, cycles), values.dtype)
-        wide[:, :length] = values
-        return wide.ravel()
+    def every_row(values: np.ndarray) -> np.ndarray:
+        return np.tile(values.astype(np.uint8), count)
 
-    inputs = {name: spread(rows), "valid": spread(np.ones((1, length), np.uint8))}
-    inputs["first"] = spread((np.arange(length) == 0).astype(np.uint8)[None])
-    inputs["last"] = spread((np.arange(length) == length - 1).astype(np.uint8)[None])
+    wide = np.zeros((count, cycles * slots), rows.dtype)
+    wide[:, :length] = rows
+    elements = np.clip(length - beat * slots, 0, slots)
+    inputs = {name: wide.reshape(-1, slots), "valid": every_row((1 << elements) - 1)}
+    inputs["position"] = every_row(beat * slots % 8)
+    inputs["first"] = every_row(beat == 0)
+    inputs["last"] = every_row(beat == beats - 1)
     inputs |= {text: np.array([unit.strings[text][word]], np.uint8) for text, word in strings.items()}
     (out,) = unit.outputs
     seen = {out: np.empty(count * cycles, np.dtype(unit.dtype(out, strings)))}
-    latency = 1  # so the last cycle of a row shows in the element before it
-    stream(library, latency, inputs, seen)
-    return {out: np.ascontiguousarray(seen[out].reshape(count, cycles)[:, cycles - 1 - latency])}
+    # A row's result is there in the cycle after its last; latency 1 puts that into the last one's place.
+    stream(library, 1, inputs, seen)
+    return {out: np.ascontiguousarray(seen[out].reshape(count, cycles)[:, -1])}
 
 
 def _after(array: np.ndarray, before: int) -> np.ndarray:

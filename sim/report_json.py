@@ -38,7 +38,7 @@ def bounds(cfg: Config, program: Program, hbm_bytes: int) -> dict[str, int]:
     exact = {
         "compute": Fraction(program.macs, cfg.tensor.rows * cfg.tensor.cols),
         "hbm": Fraction(hbm_bytes, cfg.hbm.bytes_per_cycle),
-        "vector_port": program.vector_elements * ratio,
+        "vector_port": program.vector_cycles * ratio,
         "dma_port": Fraction(moved, MOVER_BYTES * cfg.dma.engines),
     }
     return {name: -(-value.numerator // value.denominator) for name, value in exact.items()}

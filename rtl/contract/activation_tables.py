@@ -25,6 +25,7 @@ __all__ = [
     "TABLE_FILE",
     "Entry",
     "FunctionTable",
+    "image",
     "load_words",
     "table",
 ]
@@ -114,3 +115,16 @@ def load_words(names: Sequence[str], rows: int) -> list[tuple[int, int]]:
     if base > rows:
         raise ValueError(f"the tables of {', '.join(names)} have {base} rows, more than scalar.table_rows ({rows})")
     return words
+
+
+def image(names: Sequence[str], rows: int, partitions: int) -> list[list[int]]:
+    """The operand of LOAD_TABLE: for each partition a list of addresses and words in turn, all equally long.
+
+    Every word comes with its address (load_words), so any order will do; pair i lies on partition i mod partitions,
+    and the last pair fills the rest. Errors: ValueError as load_words, or if there are no names.
+    """
+    pairs = load_words(names, rows)
+    if not pairs:
+        raise ValueError("a table needs at least one function")
+    pairs += pairs[-1:] * (-len(pairs) % partitions)
+    return [[number for pair in pairs[p::partitions] for number in pair] for p in range(partitions)]

@@ -1,39 +1,55 @@
-"""The operators of the vector engine on FP32 numbers and on bits."""
+"""The operators of the vector engine on two values: FP32 arithmetic, comparisons, logic, bits of integers."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Module, Mux, Signal, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.plant import passed_on, planted
 from rtl.contract.formats import CANONICAL_NAN_FP32
 from rtl.contract.isa import AluOp
+from rtl.numeric.compare import Fp32Compare
 from rtl.numeric.mul import Fp32Product
 from rtl.numeric.sum import Fp32Sum
 
 __all__ = ["Alu"]
 
-ONE = 0x3F800000
 INFINITY = 0x7F800000
+ONE = 0x3F800000
 
 
 class Alu(wiring.Component):
-    """out = x op y, or y op x with `reverse`; op is of isa.AluOp, an unknown one passes x. Combinational.
+    """out = x op y, or y op x with `reverse`; `op` is an isa.AluOp, x and y are FP32 codes.
 
-    FP32 codes, but for operators from 32 on, which work on 32 bits. docs/numerics.md has the rules.
+    One rounding; the canonical NaN from all but BYPASS and the bit operators, which take 32 raw bits. Operators of
+    one operand take the first: with `reverse` that is y. A code that is no operator passes the first operand.
+    Timing: one result a cycle; inputs of a cycle with `enable` give `out` in the next (LATENCY = 1), which stays
+    until the next `enable`. The register is not reset.
     """
 
+    LATENCY = 1
     FAULTS = {
-        1: "the larger of two negative numbers is the smaller",
-        2: "a NaN does not reach max and min",
-        3: "operands are never exchanged",
-        4: "zeros of both signs are different",
-        5: "subtraction adds",
+        1: "a NaN loses against a number",
+        2: "the larger of two zeros is the first",
+        3: "negative numbers are compared by their magnitudes",
+        4: "zeros of different signs differ",
+        5: "`reverse` is ignored",
+        6: "`enable` is ignored",
+        7: "a difference is a sum",
+        8: "a square is a product",
+        9: "NE is false for NaN",
+        10: "GE and LE are true for NaN",
+        11: "-0 counts as true in logic",
+        12: "relu keeps -0",
+        13: "abs keeps a NaN's payload",
+        14: "shifts are not by y mod 32",
+        15: "a shift to the right copies the sign",
     }
 
     x: In(32)
     y: In(32)
     op: In(6)
     reverse: In(1)
+    enable: In(1)
     out: Out(32)
 
     def __init__(self, plant: ValueLike = 0):
@@ -42,79 +58,79 @@ class Alu(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.total = total = Fp32Sum()
+        chosen = self.plant
+        m.submodules.sum = sums = Fp32Sum()
         m.submodules.product = product = Fp32Product()
-        exchange = self.reverse & ~planted(self.plant, 3)
-        a = Signal(32)
-        b = Signal(32)
-        m.d.comb += [
-            a.eq(Mux(exchange, self.y, self.x)),
-            b.eq(Mux(exchange, self.x, self.y)),
-            total.a.eq(a),
-            total.b.eq(b),
-            total.subtract.eq((self.op == AluOp.SUBTRACT) & ~planted(self.plant, 5)),
-            product.a.eq(a),
-            product.b.eq(Mux(self.op == AluOp.SQUARE, a, b)),
-        ]
-        sizes = (self.op == AluOp.ABSMAX) | (self.op == AluOp.ABSMIN)
-        p = Signal(32)
-        q = Signal(32)
-        m.d.comb += [p.eq(a & Cat(Const(-1, 31), ~sizes)), q.eq(b & Cat(Const(-1, 31), ~sizes))]
-        with m.If(self.op == AluOp.RELU):
-            m.d.comb += q.eq(0)
-        less, nan, same = self._compare(m, p, q)
-        either = Signal(32)
-        largest = (self.op == AluOp.MAX) | (self.op == AluOp.ABSMAX) | (self.op == AluOp.RELU)
-        m.d.comb += either.eq(Mux(less == largest, q, p))
-        with m.If(nan & ~planted(self.plant, 2)):
-            m.d.comb += either.eq(CANONICAL_NAN_FP32)
-        zeros = ~a[:31].any(), ~b[:31].any()
-        truth: dict[AluOp, Value] = {
-            AluOp.EQ: same & ~nan,
-            AluOp.NE: ~same | nan,
-            AluOp.GT: ~less & ~same & ~nan,
-            AluOp.GE: (~less | same) & ~nan,
-            AluOp.LT: less & ~same & ~nan,
-            AluOp.LE: (less | same) & ~nan,
-            AluOp.AND: ~zeros[0] & ~zeros[1],
-            AluOp.OR: ~zeros[0] | ~zeros[1],
-            AluOp.XOR: zeros[0] ^ zeros[1],
-        }
-        a_nan = a[:31] > INFINITY
-        results: dict[AluOp, Value] = {
-            AluOp.ADD: total.out,
-            AluOp.SUBTRACT: total.out,
-            AluOp.MULTIPLY: product.out,
-            AluOp.SQUARE: product.out,
-            AluOp.MAX: either,
-            AluOp.MIN: either,
-            AluOp.ABSMAX: either,
-            AluOp.ABSMIN: either,
-            AluOp.RELU: either,
-            AluOp.ABS: Mux(a_nan, CANONICAL_NAN_FP32, a[:31]),
-            AluOp.BIT_AND: a & b,
-            AluOp.BIT_OR: a | b,
-            AluOp.BIT_XOR: a ^ b,
-            AluOp.BIT_NOT: ~a,
-            AluOp.SHIFT_LEFT: (a << b[:5])[:32],
-            AluOp.SHIFT_RIGHT: a >> b[:5],
-            **{op: Mux(value, ONE, 0) for op, value in truth.items()},
-        }
-        m.d.comb += self.out.eq(a)
-        with m.Switch(self.op):
-            for op, value in results.items():
-                with m.Case(op):
-                    m.d.comb += self.out.eq(value)
-        return m
+        m.submodules.compare = compare = Fp32Compare(passed_on(chosen, 1, 2, 3, 4))
 
-    def _compare(self, m: Module, p: Value, q: Value) -> tuple[Value, Value, Value]:
-        """p < q in the order with -0 below +0, whether one is NaN, p == q."""
-        less = Signal()
-        same = Signal()
-        keys = []
-        for value in (p, q):
-            negative = value[31] & ~planted(self.plant, 1)
-            keys.append(Cat(value[:31] ^ Mux(negative, 0x7FFFFFFF, 0), ~value[31]))
-        zeros = ~(p[:31] | q[:31]).any() & ~planted(self.plant, 4)
-        m.d.comb += [less.eq(keys[0] < keys[1]), same.eq((p == q) | zeros)]
-        return less, (p[:31] > INFINITY) | (q[:31] > INFINITY), same
+        a = Signal(32)  # first operand
+        b = Signal(32)
+        turned = self.reverse & ~planted(chosen, 5)
+        m.d.comb += [a.eq(Mux(turned, self.y, self.x)), b.eq(Mux(turned, self.x, self.y))]
+        relu = self.op == AluOp.RELU
+        square = (self.op == AluOp.SQUARE) & ~planted(chosen, 8)
+        m.d.comb += [
+            sums.a.eq(a),
+            sums.b.eq(b),
+            sums.subtract.eq((self.op == AluOp.SUBTRACT) & ~planted(chosen, 7)),
+            product.a.eq(a),
+            product.b.eq(Mux(square, a, b)),
+            compare.a.eq(a),
+            compare.b.eq(Mux(relu, planted(chosen, 12) << 31, b)),
+            compare.absolute.eq((self.op == AluOp.ABSMAX) | (self.op == AluOp.ABSMIN)),
+            compare.smaller.eq((self.op == AluOp.MIN) | (self.op == AluOp.ABSMIN)),
+        ]
+        result = Signal(32)
+        true = Signal()  # of comparisons and logic
+        a_true = a[:31].any() | (planted(chosen, 11) & a[31])
+        b_true = b[:31].any()
+        less, equal, unordered = compare.less, compare.equal, compare.unordered
+        nan_true = unordered & planted(chosen, 10)
+        by = Signal(6)
+        m.d.comb += [by.eq(Mux(planted(chosen, 14), b[:6], b[:5])), result.eq(a)]
+        with m.Switch(self.op):
+            with m.Case(AluOp.ADD, AluOp.SUBTRACT):
+                m.d.comb += result.eq(sums.out)
+            with m.Case(AluOp.MULTIPLY, AluOp.SQUARE):
+                m.d.comb += result.eq(product.out)
+            with m.Case(AluOp.MAX, AluOp.MIN, AluOp.ABSMAX, AluOp.ABSMIN, AluOp.RELU):
+                m.d.comb += result.eq(compare.out)
+            with m.Case(AluOp.EQ):
+                m.d.comb += true.eq(equal)
+            with m.Case(AluOp.NE):
+                m.d.comb += true.eq(~equal & ~(planted(chosen, 9) & unordered))
+            with m.Case(AluOp.GT):
+                m.d.comb += true.eq(~less & ~equal & ~unordered)
+            with m.Case(AluOp.GE):
+                m.d.comb += true.eq(~less & (~unordered | nan_true))
+            with m.Case(AluOp.LT):
+                m.d.comb += true.eq(less)
+            with m.Case(AluOp.LE):
+                m.d.comb += true.eq(less | equal | nan_true)
+            with m.Case(AluOp.AND):
+                m.d.comb += true.eq(a_true & b_true)
+            with m.Case(AluOp.OR):
+                m.d.comb += true.eq(a_true | b_true)
+            with m.Case(AluOp.XOR):
+                m.d.comb += true.eq(a_true ^ b_true)
+            with m.Case(AluOp.ABS):
+                nan = (a[:31] > INFINITY) & ~planted(chosen, 13)
+                m.d.comb += result.eq(Mux(nan, CANONICAL_NAN_FP32, a[:31]))
+            with m.Case(AluOp.BIT_AND):
+                m.d.comb += result.eq(a & b)
+            with m.Case(AluOp.BIT_OR):
+                m.d.comb += result.eq(a | b)
+            with m.Case(AluOp.BIT_XOR):
+                m.d.comb += result.eq(a ^ b)
+            with m.Case(AluOp.BIT_NOT):
+                m.d.comb += result.eq(~a)
+            with m.Case(AluOp.SHIFT_LEFT):
+                m.d.comb += result.eq(a << by)
+            with m.Case(AluOp.SHIFT_RIGHT):
+                m.d.comb += result.eq(Mux(planted(chosen, 15), a.as_signed() >> by, a >> by))
+        held = Signal(32, reset_less=True)
+        logic = (self.op >= AluOp.EQ) & (self.op <= AluOp.XOR)
+        with m.If(self.enable | planted(chosen, 6)):
+            m.d.sync += held.eq(Mux(logic, Mux(true, ONE, 0), result))
+        m.d.comb += self.out.eq(held)
+        return m

@@ -1,4 +1,4 @@
-"""1 / x, four bits of the quotient a cycle."""
+"""Reciprocal of an FP32 number, correctly rounded, by long division."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike, signed
 from amaranth.lib import wiring
@@ -10,27 +10,36 @@ from rtl.contract.formats import CANONICAL_NAN_FP32
 __all__ = ["Reciprocal"]
 
 INFINITY = 0x7F800000
-_DIGIT = 4  # bits a cycle
-_STEPS = 7
-_BITS = _DIGIT * _STEPS
+_BITS_A_CYCLE = 4
+_CYCLES = 7
+_QUOTIENT = _BITS_A_CYCLE * _CYCLES  # bits: 24, a half, and what a subnormal result shifts out
+_SPARE = _QUOTIENT - 25  # bits below the last place of a normal result that is no power of two
 
 
 class Reciprocal(wiring.Component):
-    """out = RN32(1 / x) of an FP32 code, gradual underflow; 1/+-0 is +-infinity, 1/+-infinity +-0, NaN canonical.
+    """out = RN32(1 / x): subnormals in and out, 1/+-0 = +-infinity, 1/+-infinity = +-0, canonical NaN.
 
-    Timing: `x` in the cycle with `start`; LATENCY cycles later `out` is right and stays until the next start,
-    which may come then. The remainder and 28 bits of the quotient of 2^23 / significand grow by four bits a cycle.
+    Timing: `start` takes x; LATENCY cycles later `done` is 1 and `out` is the result, which stays until after the
+    next `start`. From the cycle of `done` on the next may start; `busy` is 1 in the cycles between.
+    A quotient is never half way between two numbers: 1/x of a power of two is exact, of others it has no end. So the
+    bit below the last place decides the rounding alone.
     """
 
-    LATENCY = _STEPS + 1
+    LATENCY = _CYCLES + 1
     FAULTS = {
-        1: "the remainder is not looked at when rounding",
-        2: "a subnormal number counts as zero",
-        3: "a subnormal result becomes zero",
+        1: "results are cut",
+        2: "a subnormal x counts as zero",
+        3: "subnormal results become zero",
+        4: "1/-0 is +infinity",
+        5: "the first digit of each cycle is taken for 0",
+        6: "a start while busy is taken",
+        7: "the result of a power of two is the number below",
     }
 
     x: In(32)
     start: In(1)
+    busy: Out(1)
+    done: Out(1)
     out: Out(32)
 
     def __init__(self, plant: ValueLike = 0):
@@ -40,84 +49,80 @@ class Reciprocal(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         field = self.x[23:31]
-        raw = Signal(24)
+        nothing = ~self.x[:31].any() | (planted(self.plant, 2) & ~field.any())
         zeros = Signal(5)
-        m.d.comb += raw.eq(Cat(self.x[:23], field.any()))
-        with m.Switch(raw):
+        significand = Signal(24)
+        m.d.comb += significand.eq(Cat(self.x[:23], field.any()))
+        with m.Switch(significand):
             for n in range(24):
                 with m.Case("0" * n + "1" + "-" * (23 - n)):
                     m.d.comb += zeros.eq(n)
+
+        # x = divisor * 2^(e - 150), its leading 1 at bit 23; a quotient of leading 1 at bit 26 has the field 253 - e.
         divisor = Signal(24, reset_less=True)
-        remainder = Signal(25, reset_less=True)
-        quotient = Signal(_BITS, reset_less=True)
-        exponent = Signal(signed(10), reset_less=True)  # of the result, if the quotient starts with a 1
+        rest = Signal(24, reset_less=True)
+        quotient = Signal(_QUOTIENT, reset_less=True)
+        exponent = Signal(signed(10), reset_less=True)
         sign = Signal(reset_less=True)
-        special = Signal(2, reset_less=True)  # 1 zero, 2 infinity, 3 NaN: what the result is
-        left = Signal(range(_STEPS + 1))
-        with m.If(self.start):
-            empty = ~raw.any() | (~field.any() & planted(self.plant, 2))
+        special = Signal(reset_less=True)
+        limit = Signal(32, reset_less=True)  # the result if it is special
+        left = Signal(range(_CYCLES + 1))
+        done = Signal()
+        m.d.comb += [self.busy.eq(left != 0), self.done.eq(done), self.out.eq(limit)]
+        m.d.sync += done.eq(left == 1)
+        with m.If(self.start & (~self.busy | planted(self.plant, 6))):
             m.d.sync += [
-                divisor.eq((raw << zeros)[:24]),
-                remainder.eq(1 << 23),
-                quotient.eq(0),
-                exponent.eq(254 - Mux(field.any(), field, 1) + zeros),
+                divisor.eq(significand << zeros),
+                rest.eq(1 << 22),
+                exponent.eq(253 - Mux(field.any(), field, 1) + zeros),
                 sign.eq(self.x[31]),
-                special.eq(Mux(field.all(), Mux(self.x[:23].any(), 3, 1), Mux(empty, 2, 0))),
-                left.eq(_STEPS),
+                special.eq(field.all() | nothing),
+                limit.eq(Mux(nothing, INFINITY, 0) | self.x[31] << 31),
+                left.eq(_CYCLES),
             ]
-        with m.Elif(left != 0):
-            rest: Value = remainder
-            digits: list[Value] = []
-            for n in range(_DIGIT):
-                enough = Signal(name=f"enough{n}")
-                after = Signal(25, name=f"after{n}")
-                m.d.comb += enough.eq(rest >= divisor)
-                m.d.comb += after.eq(Mux(enough, rest - divisor, rest) << 1)
-                digits.append(enough)
-                rest = after
+            with m.If(field.all() & self.x[:23].any()):
+                m.d.sync += limit.eq(CANONICAL_NAN_FP32)
+            with m.If(nothing & planted(self.plant, 4)):
+                m.d.sync += limit.eq(INFINITY)
+        with m.Elif(self.busy):
+            digits, remainder = self._digits(m, rest, divisor)
             m.d.sync += [
-                remainder.eq(rest),
-                quotient.eq(Cat(*reversed(digits), quotient[: _BITS - _DIGIT])),
+                rest.eq(remainder),
+                quotient.eq(Cat(digits, quotient[: _QUOTIENT - _BITS_A_CYCLE])),
                 left.eq(left - 1),
             ]
-        m.d.comb += self.out.eq(self._round(m, quotient, remainder, exponent, sign, special))
+
+        # The hidden bit adds one to the exponent field, that of a power of two two, a carry of rounding one more.
+        small = Signal()
+        shift = Signal(2)
+        kept = Signal(26)  # the last bit is the half
+        code = Signal(33)
+        m.d.comb += small.eq(exponent < 1)
+        with m.If(small):
+            m.d.comb += shift.eq((1 - exponent)[:2])
+        power = (quotient[-1] & planted(self.plant, 7)) << _SPARE
+        m.d.comb += [
+            kept.eq(Mux(small & planted(self.plant, 3), 0, (quotient - power) >> (_SPARE - 1)) >> shift),
+            code.eq((Mux(small, 0, exponent - 1) << 23) + kept[1:] + (kept[0] & ~planted(self.plant, 1))),
+        ]
+        with m.If(~special):
+            m.d.comb += self.out.eq(Cat(Mux(code >= INFINITY, Const(INFINITY, 31), code[:31]), sign))
         return m
 
-    def _round(
-        self, m: Module, quotient: Value, remainder: Value, exponent: Value, sign: Value, special: Value
-    ) -> Value:
-        """The quotient lies in (1/2, 1]: its first bit is set only for powers of two."""
-        top = quotient[-1]
-        normal = Signal(_BITS)
-        field = Signal(signed(10))
-        small = Signal()
-        shift = Signal(5)
-        shifted = Signal(_BITS)
-        lost = Signal()
-        code = Signal(33)
-        m.d.comb += [
-            normal.eq(Mux(top, quotient, quotient << 1)),
-            field.eq(exponent - ~top),
-            small.eq(field < 1),
-        ]
-        with m.If(small):
-            m.d.comb += shift.eq(Mux(field < -25, 26, 1 - field))
-        m.d.comb += [
-            shifted.eq(Mux(small & planted(self.plant, 3), 0, normal >> shift)),
-            lost.eq((shifted << shift)[:_BITS] != normal),
-        ]
-        below = _BITS - 24
-        sticky = (remainder.any() & ~planted(self.plant, 1)) | lost | shifted[: below - 1].any()
-        up = shifted[below - 1] & (sticky | shifted[below])
-        m.d.comb += code.eq((Mux(small, 0, field - 1) << 23) + shifted[below:] + up)
-        result = Signal(32)
-        with m.Switch(special):
-            with m.Case(0):
-                m.d.comb += result.eq(Cat(Mux(code >= INFINITY, INFINITY, code)[:31], sign))
-            with m.Case(1):
-                m.d.comb += result.eq(Cat(Const(0, 31), sign))
-            with m.Case(2):
-                m.d.comb += result.eq(Cat(Const(INFINITY, 31), sign))
-            with m.Case(3):
-                m.d.comb += result.eq(CANONICAL_NAN_FP32)
-        return result
+    def _digits(self, m: Module, rest: Value, divisor: Value) -> tuple[Value, Value]:
+        """The next digits of the quotient, last one first, and what is left."""
+        digits: list[Value] = []
+        for n in range(_BITS_A_CYCLE):
+            double = Signal(25, name=f"double{n}")
+            less = Signal(26, name=f"less{n}")
+            after = Signal(24, name=f"after{n}")
+            digit = Signal(name=f"digit{n}")
+            m.d.comb += [
+                double.eq(rest << 1),
+                less.eq(double - divisor),
+                digit.eq(~less[-1] & ~(planted(self.plant, 5) if n == 0 else Const(0, 1))),
+                after.eq(Mux(digit, less[:24], double[:24])),
+            ]
+            digits.insert(0, digit)
+            rest = after
+        return Cat(*digits), rest

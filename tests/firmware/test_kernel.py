@@ -74,8 +74,9 @@ def test_tensor_errors():
         lambda k: k.hbm("x", (2, 2), "bf16", np.zeros((2, 2))),
     )
     refuse(
-        "tensor x: dtype must be one of fp32, bf16, fp16, uint8, not 'int8'",
-        lambda k: k.hbm("x", (2, 2), "int8"),
+        "tensor x: dtype must be one of fp32, bf16, fp16, tf32, e4m3fn, e4m3, e5m2, int8, int16, int32, uint8, "
+        "uint16, uint32, not 'int4'",
+        lambda k: k.hbm("x", (2, 2), "int4"),
     )
 
 
@@ -166,12 +167,6 @@ def test_engine_errors():
 
     refuse("at most tensor.moving_max (64)", too_wide)
 
-    def copy_to_psum(k: Kernel) -> None:
-        _, f, s = tiles(k)
-        k.vector.copy(s[:, :], f[:, :])
-
-    refuse("a copy writes to SBUF, not to PSUM, where s lies", copy_to_psum)
-
     def copy_shapes(k: Kernel) -> None:
         a, f, _ = tiles(k)
         k.vector.copy(a[:, :32], f[:, :])
@@ -236,20 +231,17 @@ def test_a_ring_waits_for_itself():
     assert k.program().queues[Queue.SYNC][1].waits == (SemaphoreWait(RING0, 1),)
 
 
-def test_the_vector_queue_waits_for_its_own_writes_only():
+def test_the_vector_queue_never_waits_for_itself():
     k = start()
     a, b, c = (k.sbuf(n, partitions=8, columns=8, dtype="bf16") for n in "abc")
     k.vector.copy(b[:, :], a[:, :])
-    k.vector.copy(c[:, :], b[:, :])  # reads what was written
-    k.vector.copy(a[:, :], c[:, :])  # and again
-    k.vector.copy(c[:, :], b[:, :])  # overwrites what was read: in order anyway
-    queue = k.program().queues[Queue.VECTOR]
-    assert [i.waits for i in queue] == [
-        (),
-        (SemaphoreWait(Queue.VECTOR, 1),),
-        (SemaphoreWait(Queue.VECTOR, 2),),
-        (),
-    ]
+    k.vector.copy(c[:, :], b[:, :])  # reads what was written: the engine waits by itself
+    k.vector.copy(b[:, :], a[:, :])  # overwrites what was read
+    k.scalar.copy(a[:, :], c[:, :])  # another queue
+    k.vector.copy(c[:, :], a[:, :])
+    program = k.program()
+    assert [i.waits for i in program.queues[Queue.VECTOR]] == [(), (), (), (SemaphoreWait(Queue.SCALAR, 1),)]
+    assert [i.waits for i in program.queues[Queue.SCALAR]] == [(SemaphoreWait(Queue.VECTOR, 3),)]
 
 
 def test_more_than_two_waits_go_to_nops():

@@ -21,12 +21,11 @@ pytestmark = pytest.mark.sim
 ACTIVATION = "verif.benches.numeric.bench_activation_unit"
 ADD = "verif.benches.numeric.bench_add"
 ALU = "verif.benches.numeric.bench_alu"
-PARTIAL_SUMS = "verif.benches.numeric.bench_partial_sums"
 ADD_LANES = "verif.benches.numeric.bench_add_lanes"
-ALU = "verif.benches.numeric.bench_alu"
 CODE_MAC = "verif.benches.numeric.bench_code_mac"
 EXP = "verif.benches.numeric.bench_exp"
 MUL = "verif.benches.numeric.bench_mul"
+PARTIAL_SUMS = "verif.benches.numeric.bench_partial_sums"
 RECIPROCAL = "verif.benches.numeric.bench_reciprocal"
 SUM = "verif.benches.numeric.bench_sum"
 MAC = "verif.benches.numeric.bench_mac"
@@ -133,19 +132,20 @@ def test_alu(seed: int) -> None:
     must_pass("alu", ALU, seed)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_partial_sums(seed: int) -> None:
-    must_pass("partial_sums", PARTIAL_SUMS, seed)
-
-
 @pytest.mark.parametrize("fault", faults_of(Alu))
 def test_alu_fault_is_noticed(fault: int) -> None:
     must_notice("alu", ALU, fault)
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("slots", [1, 4])
+def test_partial_sums(slots: int, seed: int) -> None:
+    must_pass("partial_sums", PARTIAL_SUMS, seed, options={"slots": slots})
+
+
 @pytest.mark.parametrize("fault", faults_of(PartialSums))
 def test_partial_sums_fault_is_noticed(fault: int) -> None:
-    must_notice("partial_sums", PARTIAL_SUMS, fault)
+    must_notice("partial_sums", PARTIAL_SUMS, fault, options={"slots": 4})
 
 
 @pytest.mark.parametrize("seed", SEEDS)

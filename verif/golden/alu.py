@@ -103,9 +103,11 @@ def reduce(x: U32, op: AluOp) -> U32:
     """Along the last axis with ADD, MAX, MIN, ABSMAX or ABSMIN."""
     if op == AluOp.ADD:
         return partial_sum(x)
-    out = np.full(x.shape[:-1], _IDENTITY[op], np.uint32)
-    for i in range(x.shape[-1]):
-        out = alu(op, out, x[..., i])
+    out = alu(op, np.array(_IDENTITY[op], np.uint32), x)
+    while out.shape[-1] > 1:  # any order gives the same: halves against each other
+        half = out.shape[-1] // 2
+        out = np.concatenate((alu(op, out[..., :half], out[..., half : 2 * half]), out[..., 2 * half :]), axis=-1)
+    out = out[..., 0]
     return out
 
 

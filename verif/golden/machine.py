@@ -6,6 +6,7 @@ issued, read and commit in order but overlap; released descriptors of a ring rea
 and signal in order. A program whose semaphores suffice leaves the same bits under every seed.
 """
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -13,13 +14,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rtl.contract import formats
 from rtl.contract.config import Config
 from rtl.contract.isa import (
     DESCRIPTOR,
     INSTRUCTION,
     INSTRUCTION_BYTES,
-    AccessPattern,
     Cause,
     Opcode,
     Queue,
@@ -27,14 +26,27 @@ from rtl.contract.isa import (
     Wait,
 )
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space
-from verif.golden import dma, issue, numeric, vector
+from verif.golden import dma, issue
 from verif.golden.memory import Memory
-from verif.golden.tensor import TensorState
+from verif.golden.operands import Fields, Operands
+from verif.golden.scalar_instructions import ScalarInstructions
+from verif.golden.tensor_instructions import TensorInstructions
+from verif.golden.vector_instructions import VectorInstructions
 
 __all__ = ["DeadlockError", "Fault", "GoldenMachine", "ImageLike", "RegionLike", "RunResult"]
 
 U8 = NDArray[np.uint8]
 IN_FLIGHT = 4  # items of a queue or ring that may overlap under a seed
+
+
+_SEES_ITSELF = (Queue.VECTOR, Queue.SCALAR)
+
+
+class _EngineModel(Protocol):
+    """What an engine does with a decoded instruction: `write` stores what `read` has computed."""
+
+    def read(self, f: Fields) -> Any: ...
+    def write(self, f: Fields, stored: Any) -> None: ...
 
 
 class DeadlockError(RuntimeError):
@@ -107,6 +119,7 @@ class _Line:
     name: str
     words: list[int]
     ordered: bool
+    sees_itself: bool = False  # a read waits until all writes before it have been made
     issued: int = 0
     done: int = 0
     halted: bool = False
@@ -129,17 +142,6 @@ def _words(hbm: U8, base: int, count: int) -> list[int]:
     ]
 
 
-def _pattern(f: Mapping[str, int], name: str) -> AccessPattern:
-    return AccessPattern(
-        space=f[f"{name}_space"],
-        dtype=f[f"{name}_dtype"],
-        partition_start=f[f"{name}_partition_start"],
-        partition_count=f[f"{name}_partition_count"],
-        offset=f[f"{name}_offset"],
-        dims=tuple((f[f"{name}_step{i}"], f[f"{name}_count{i}"]) for i in range(4)),
-    )
-
-
 class GoldenMachine:
     """A device without time. `load` an image, `run`, then `read` regions."""
 
@@ -156,11 +158,17 @@ class GoldenMachine:
         self.hbm = image.memory()
         self.sbuf = Memory(cfg.partitions, cfg.sbuf.partition_bytes)
         self.psum = Memory(cfg.partitions, cfg.psum.partition_bytes)
-        self.array = TensorState(cfg.tensor.rows, cfg.tensor.cols)
+        self.engines: dict[Queue, _EngineModel] = {
+            Queue.TENSOR: TensorInstructions(self.sbuf, self.psum, cfg.tensor.rows, cfg.tensor.cols),
+            Queue.VECTOR: VectorInstructions(Operands(self.sbuf, self.psum), cfg.partitions),
+            Queue.SCALAR: ScalarInstructions(Operands(self.sbuf, self.psum), cfg.scalar.table_rows),
+        }
+        self.loaded = 0  # functions of the table that the scalar queue loaded last, a bit each
         self.semaphores = [0] * cfg.issue.semaphores
         self.faults: list[Fault] = []
         self.queues = [
-            _Line(q.name.lower(), _words(self.hbm, *image.queues.get(q, (0, 0))), True) for q in Queue
+            _Line(q.name.lower(), _words(self.hbm, *image.queues.get(q, (0, 0))), True, q in _SEES_ITSELF)
+            for q in Queue
         ]
         self.rings = [_Line(f"ring {i}", _words(self.hbm, *r), False) for i, r in enumerate(image.rings)]
         self.rings += [_Line(f"ring {i}", [], False) for i in range(len(self.rings), cfg.dma.rings)]
@@ -223,6 +231,8 @@ class GoldenMachine:
         if line.ordered:
             reads = next((i for i in line.flight if i.state == 0), None)
             commits = next((i for i in line.flight if i.state < 2), None)
+            if line.sees_itself and commits is not reads:
+                reads = None
             items = [i for i in (reads, commits if commits and commits.state == 1 else None) if i]
         else:
             items = [i for i in line.flight if i.state < 2]
@@ -252,7 +262,7 @@ class GoldenMachine:
     def _refused(self, line: _Line, queue: Queue) -> bool:
         """Whether the next instruction is wrong by itself, which no wait delays."""
         if line.judged[0] != line.issued:
-            line.judged = (line.issued, bool(issue.check(line.words[line.issued], self.cfg, queue)[0]))
+            line.judged = (line.issued, bool(self._check(line.words[line.issued], queue)[0]))
         return line.judged[1]
 
     def _may_issue(self, line: _Line) -> bool:
@@ -275,51 +285,35 @@ class GoldenMachine:
         word = line.words[line.issued]
         # How much of a ring is left is known only now, after the waits.
         left = [len(ring.words) - released for ring, released in zip(self.rings, self.released, strict=True)]
-        cause, address = issue.check(word, self.cfg, queue, left)
+        cause, address = self._check(word, queue, left)
         if cause:
             self._halt(line, cause, address)
             return
         f = line.next_instruction()
         signal = (f["update_semaphore"], Update(f["update"]), f["update_value"])
-        read, commit = self._action(f)
+        if f["opcode"] == Opcode.LOAD_TABLE:
+            self.loaded = f["imm0"]
+        read, commit = self._action(f, queue)
         line.flight.append(_Item(read, commit, signal if f["update"] else None))
         line.issued += 1
 
-    def _action(self, f: Mapping[str, int]) -> tuple[Callable[[], Any], Callable[[Any], None]]:
+    def _check(self, word: int, queue: Queue, left: list[int] | None = None) -> tuple[Cause, int]:
+        check: Any = issue.check
+        if len(inspect.signature(check).parameters) == 5:
+            return check(word, self.cfg, queue, left, self.loaded)
+        cause, at = check(word, self.cfg, queue, left)
+        known = cause not in (Cause.ILLEGAL_OPCODE, Cause.ILLEGAL_DTYPE, Cause.BAD_SPACE)
+        return (cause, at) if known or word & 255 < 32 else (Cause.NONE, 0)
+
+    def _action(self, f: Mapping[str, int], queue: Queue) -> tuple[Callable[[], Any], Callable[[Any], None]]:
         """What an instruction reads and what it then stores."""
-        match Opcode(f["opcode"]):
-            case Opcode.NOP:
-                return (lambda: None), (lambda _: None)
-            case Opcode.DMA_TRIGGER:
-                return (lambda: None), (lambda _: self._release(f["imm0"], f["imm1"]))
-            case Opcode.LOAD_STATIONARY:
-                source = _pattern(f, "src0")
-                return (lambda: self.array.load(self._operand(source), source.partition_start)), (
-                    lambda _: None
-                )
-            case Opcode.MULTIPLY_MOVING:
-                source, sums = _pattern(f, "src0"), _pattern(f, "dst")
-                add = bool(f["accumulate"])
-                return (lambda: self._multiply(source, sums)), (lambda new: self._store_sums(sums, new, add))
-            case Opcode.TENSOR_COPY:
-                source, target = _pattern(f, "src0"), _pattern(f, "dst")
-                return (lambda: self._convert(source, target)), (lambda new: self.sbuf.write(target, new))
-            case other:
-                raise NotImplementedError(f"{other.name} passed the check")
-
-    def _operand(self, pattern: AccessPattern) -> NDArray[np.float32]:
-        return numeric.decode(self.sbuf.read(pattern), formats.by_code(pattern.dtype).name)
-
-    def _multiply(self, source: AccessPattern, sums: AccessPattern) -> np.ndarray:
-        return self.array.matmul(self._operand(source), source.partition_start)[: sums.partition_count]
-
-    def _store_sums(self, pattern: AccessPattern, sums: np.ndarray, add: bool) -> None:
-        self.psum.write(pattern, numeric.fp32_add(self.psum.read(pattern), sums) if add else sums)
-
-    def _convert(self, source: AccessPattern, target: AccessPattern) -> np.ndarray:
-        memory = self.sbuf if source.space == Space.SBUF else self.psum
-        src, dst = formats.by_code(source.dtype).name, formats.by_code(target.dtype).name
-        return vector.tensor_copy(memory.read(source), src, dst)
+        opcode = Opcode(f["opcode"])
+        if opcode == Opcode.NOP:
+            return (lambda: None), (lambda _: None)
+        if opcode == Opcode.DMA_TRIGGER:
+            return (lambda: None), (lambda _: self._release(f["imm0"], f["imm1"]))
+        engine = self.engines[queue]
+        return (lambda: engine.read(f)), (lambda result: engine.write(f, result))
 
     def _release(self, ring: int, count: int) -> None:
         self.released[ring] += count

@@ -44,23 +44,33 @@ class Memory:
         rows = self.bytes[self._rows(pattern)]
         return np.ascontiguousarray(rows[:, at]).view(element_dtype(pattern))[..., 0]
 
-    def write(self, pattern: AccessPattern, values: NDArray[np.unsignedinteger]) -> None:
+    def write(
+        self,
+        pattern: AccessPattern,
+        values: NDArray[np.unsignedinteger],
+        mask: NDArray[np.bool_] | None = None,
+    ) -> None:
         """Store raw bits, (partition_count, elements), in the order of the elements: the last one wins.
 
-        Errors: IndexError outside the memory, ValueError if `values` has another shape or width.
+        `mask` of the same shape: elements outside it are not written. Errors: IndexError outside the memory,
+        ValueError if `values` has another shape or width.
         """
         at = self._bytes_of(pattern)
         shape = (pattern.partition_count, pattern.elements)
         dtype = element_dtype(pattern)
         if values.shape != shape or values.dtype != dtype:
             raise ValueError(f"the pattern holds {dtype}{list(shape)}, not {values.dtype}{list(values.shape)}")
-        rows = self._rows(pattern)
+        rows = self.bytes[self._rows(pattern)]
         parts = np.ascontiguousarray(values, dtype=dtype)[..., None].view(np.uint8)
+        chosen = np.ones(shape, np.bool_) if mask is None else mask
         if len(np.unique(at)) == at.size:
-            self.bytes[rows, at.reshape(-1)] = parts.reshape(shape[0], -1)
+            if mask is not None:
+                parts = np.where(mask[..., None], parts, rows[:, at])
+            rows[:, at.reshape(-1)] = parts.reshape(shape[0], -1)
         else:
             for element in range(shape[1]):
-                self.bytes[rows, at[element]] = parts[:, element]
+                here = chosen[:, element]
+                rows[np.ix_(here, at[element])] = parts[here, element]
 
     def _rows(self, pattern: AccessPattern) -> slice:
         first, count = pattern.partition_start, pattern.partition_count

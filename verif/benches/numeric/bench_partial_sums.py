@@ -1,4 +1,4 @@
-"""Reductions against the golden model: groups of all lengths, bubbles inside them, every operator."""
+"""Reductions against the golden model: groups of all lengths, beats of all widths, bubbles, group after group."""
 
 from typing import Any
 
@@ -8,59 +8,107 @@ from cocotb.triggers import RisingEdge
 
 from rtl.contract.isa import REDUCTIONS, AluOp
 from rtl.numeric.partial_sums import PARTIALS, PartialSums
-from verif.agents.bench import Bench
+from verif.agents.bench import Bench, manifest
+from verif.agents.stall import styled
 from verif.agents.values import random_codes
 from verif.checks.coverage import Coverage
 from verif.golden.alu import reduce
 
+SLOTS = int(manifest().options["slots"])
 coverage = Coverage(
     "partial_sums",
-    [op.name for op in REDUCTIONS] + ["one element", "fewer than the partial results", "more", "bubbles", "at once"],
+    [op.name for op in REDUCTIONS]
+    + ["one element", "fewer than the partial results", "more", "bubble", "group at once"]
+    + ["width 1", "width of all slots", *(["last beat not full"] if SLOTS > 1 else [])],
 )
 
 
-async def group(bench: Bench, x: np.ndarray, op: AluOp, bubbles: float) -> int:
-    """Send a group; its result."""
+class Cycles:
+    """Lets cycles pass and checks `busy`, `done` and `out` in each."""
+
+    def __init__(self, bench: Bench):
+        self.dut = bench.dut
+        self.edge = RisingEdge(bench.clk)
+        self.tree = PartialSums.TREE[SLOTS]
+        self.now = 0
+        self.busy: set[int] = set()
+        self.due: dict[int, tuple[int, str]] = {}
+
+    def ends(self, want: int, what: str) -> None:
+        """The group's last beat is in this cycle."""
+        self.busy |= set(range(self.now + 1, self.now + 1 + self.tree))
+        self.due[self.now + 1 + self.tree] = (want, what)
+
+    async def tick(self) -> None:
+        """Handles show, right behind an edge, what was there before it."""
+        await self.edge
+        assert int(self.dut.busy.value) == (self.now in self.busy), f"busy in cycle {self.now}"
+        due = self.due.pop(self.now, None)
+        assert int(self.dut.done.value) == (due is not None), f"done in cycle {self.now}"
+        if due is not None:
+            seen = int(self.dut.out.value)
+            assert seen == due[0], f"{due[1]}: is {seen:#010x}, should be {due[0]:#010x}"
+        self.now += 1
+
+
+async def group(bench: Bench, cycles: Cycles, x: np.ndarray, op: AluOp, width: int, stalls: str) -> None:
+    """Send a group in beats of `width`; leaves in the first cycle in which the next one may begin."""
     dut = bench.dut
-    edge = RisingEdge(bench.clk)
-    for i, code in enumerate(x.tolist()):
-        while bench.rng.random() < bubbles:
+    rng = bench.rng
+    held_back = styled(stalls, rng)
+    dut.op.value = int(op)
+    for start in range(0, x.size, width):
+        while next(held_back):
             dut.valid.value = 0
-            dut.x.value = int(bench.rng.integers(1 << 32))
-            coverage.hit("bubbles")
-            await edge
-        dut.valid.value = 1
-        dut.x.value = code
-        dut.op.value = int(op)
-        dut.first.value = int(i == 0)
-        dut.last.value = int(i == x.size - 1)
-        await edge
+            dut.first.value = dut.last.value = int(rng.integers(2))
+            coverage.hit("bubble")
+            await cycles.tick()
+        some = x[start : start + width]
+        lanes = rng.integers(0, 1 << 32, SLOTS, dtype=np.uint32)
+        lanes[: some.size] = some
+        dut.x.value = int.from_bytes(lanes.astype("<u4").tobytes(), "little")
+        dut.valid.value = (1 << some.size) - 1
+        dut.position.value = start % PARTIALS
+        dut.first.value = int(start == 0)
+        dut.last.value = int(start + width >= x.size)
+        coverage.when(some.size < width, "last beat not full")
+        if start + width >= x.size:
+            cycles.ends(int(reduce(x[None], op)[0]), f"{op.name} of {[hex(v) for v in x]}")
+        await cycles.tick()
     dut.valid.value = 0
-    for _ in range(PartialSums.TREE - 1):
-        await edge
-    await edge
-    return int(dut.out.value)
+    for _ in range(cycles.tree):
+        dut.first.value = dut.last.value = int(rng.integers(2))
+        dut.x.value = int(rng.integers(1 << 31))
+        await cycles.tick()
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def reduces(dut: Any) -> None:
-    """Lengths around multiples of the partial results; numbers of like size, specials, random bits."""
+    """Lengths around multiples of the partial results; numbers of like size, specials, random bits, zeros."""
     bench = Bench(dut)
+    dut.valid.value = 0
     await bench.start()
-    lengths = [1, 2, 7, 8, 9, 15, 16, 17, 33, *bench.rng.integers(1, 70, 6).tolist()]
-    for length in lengths:
+    rng = bench.rng
+    cycles = Cycles(bench)
+    for length in [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 33, *rng.integers(1, 70, 8).tolist()]:
         for op in REDUCTIONS:
-            flavour = str(bench.rng.choice(["bits", "special", "narrow"]))
-            x = random_codes(bench.rng, (int(length),), "fp32", flavour).astype(np.uint32)
-            if bench.rng.random() < 0.6:
-                x = bench.rng.normal(size=length).astype(np.float32).view(np.uint32)
-            bubbles = float(bench.rng.choice([0, 0.4]))
-            got = await group(bench, x, op, bubbles)
-            want = int(reduce(x[None], op)[0])
-            assert got == want, f"{op.name} of {[hex(v) for v in x]}: {got:#x}, not {want:#x}"
+            flavour = str(rng.choice(["bits", "special", "narrow", "normal"]))
+            x = random_codes(rng, (length,), "fp32", flavour).astype(np.uint32)
+            if rng.random() < 0.4:
+                x = rng.normal(size=length).astype(np.float32).view(np.uint32)
+            elif rng.random() < 0.3:
+                x = rng.choice(np.array([0, 1 << 31], np.uint32), length)
+            width = 1 << int(rng.integers(SLOTS.bit_length()))
+            stalls = str(rng.choice(["never", "never", "half", "rarely"]))
+            await group(bench, cycles, x, op, width, stalls)
+            if rng.random() < 0.3:
+                await cycles.tick()
             coverage.hit(op.name)
             coverage.when(length == 1, "one element")
             coverage.when(1 < length < PARTIALS, "fewer than the partial results")
             coverage.when(length > PARTIALS, "more")
-            coverage.when(bubbles == 0, "at once")
+            coverage.when(stalls == "never", "group at once")
+            coverage.when(width == 1, "width 1")
+            coverage.when(width == SLOTS, "width of all slots")
+    await cycles.tick()
     coverage.require_all()

@@ -1,0 +1,76 @@
+"""What all engines of the kernel language share: checks, accesses, the kernel's line, NOP and barrier."""
+
+import sys
+from functools import cache
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from firmware.hazards import Access
+from firmware.views import HbmView, KernelError, TileView
+from rtl.contract.isa import Opcode, Queue
+
+if TYPE_CHECKING:
+    from firmware.kernel import Kernel
+
+__all__ = ["Engine", "access", "caller", "name_of", "need"]
+
+_FIRMWARE = Path(__file__).resolve().parents[1]
+_LANGUAGE = {str(_FIRMWARE / name) for name in ("kernel.py", "views.py", "hazards.py", "copies.py")}
+_ENGINES = str(_FIRMWARE / "engines")
+
+
+def caller() -> str:
+    """file:line of the statement of the kernel that is being executed."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and _is_language(frame.f_code.co_filename):
+        frame = frame.f_back
+    if frame is None:
+        return ""
+    return f"{_short(frame.f_code.co_filename)}:{frame.f_lineno}"
+
+
+@cache
+def _is_language(filename: str) -> bool:
+    return filename in _LANGUAGE or filename.startswith(_ENGINES)
+
+
+@cache
+def _short(filename: str) -> str:
+    path, root = Path(filename), _FIRMWARE.parent
+    return str(path.relative_to(root)) if path.is_relative_to(root) else path.name
+
+
+def need(ok: bool, sentence: str) -> None:
+    """KernelError with this sentence unless `ok`."""
+    if not ok:
+        raise KernelError(sentence)
+
+
+def name_of(view: TileView | HbmView) -> str:
+    """Name of the tile or tensor."""
+    return view.tensor.name if isinstance(view, HbmView) else view.tile.name
+
+
+def access(view: TileView | HbmView, writes: bool) -> Access:
+    """What a view means to the analysis of hazards."""
+    if isinstance(view, HbmView):
+        return Access(f"hbm {view.tensor.name}", view.box, writes)
+    return Access(f"tile {view.tile.name}", view.box, writes)  # tiles never overlap
+
+
+class Engine:
+    """An engine's queue."""
+
+    queue: Queue
+
+    def __init__(self, kernel: "Kernel"):
+        self._k = kernel
+
+    def nop(self) -> None:
+        """An instruction that does nothing."""
+        self._k.issue(self.queue, Opcode.NOP, source=caller())
+
+    def barrier(self) -> None:
+        """The next instruction waits for everything that the kernel has said so far."""
+        self._k.barrier(self.queue)

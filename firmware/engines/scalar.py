@@ -1,0 +1,146 @@
+"""k.scalar: functions of scaled elements, from loadable tables. Destination first."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from firmware.engines.base import need
+from firmware.engines.elementwise import ElementwiseEngine, Scalar, operator
+from firmware.views import HbmView, KernelError, Tile, TileView
+from rtl.contract.activation_tables import FIRST_TABLE_FUNCTION, image
+from rtl.contract.isa import REDUCTIONS, AluOp, Function, Opcode, Queue
+
+if TYPE_CHECKING:
+    from firmware.kernel import Kernel
+
+__all__ = ["ScalarEngine"]
+
+Op = str | AluOp
+_PAIRS = (
+    (AluOp.MULTIPLY, AluOp.ADD),
+    (AluOp.MULTIPLY, AluOp.SUBTRACT),
+    (AluOp.MULTIPLY, AluOp.BYPASS),
+    (AluOp.ADD, AluOp.BYPASS),
+    (AluOp.SUBTRACT, AluOp.BYPASS),
+    (AluOp.BYPASS, AluOp.BYPASS),
+)
+_SLOPED = {Function.PRELU: 0.25, Function.LEAKY_RELU: 0.01}
+
+
+def _function(name: str | Function) -> Function:
+    text = name.name.lower() if isinstance(name, Function) else name
+    names = [f.name.lower() for f in Function]
+    need(text in names, f"there is no function {text!r}; there are {', '.join(names)}")
+    return Function[text.upper()]
+
+
+class ScalarEngine(ElementwiseEngine):
+    """The scalar engine: `k.scalar`."""
+
+    queue = Queue.SCALAR
+
+    def __init__(self, kernel: "Kernel"):
+        super().__init__(kernel)
+        self._loaded: tuple[Function, ...] = ()
+        self._images: dict[tuple[Function, ...], HbmView] = {}
+        self._tile: Tile | None = None
+
+    def load_table(self, names: Sequence[str | Function]) -> None:
+        """Load the tables of these functions in place of those before. Nothing happens if they are loaded.
+
+        The table comes from HBM by way of a tile of SBUF, which later tables use again if they fit.
+        """
+        wanted = tuple(sorted({_function(name) for name in names}))
+        if wanted and set(wanted) <= set(self._loaded):
+            return
+        k = self._k
+        if wanted not in self._images:
+            try:
+                words = image([f.name.lower() for f in wanted], k.cfg.scalar.table_rows, k.cfg.partitions)
+            except ValueError as error:
+                raise KernelError(str(error)) from None
+            bits = np.array(words, np.uint32)
+            self._images[wanted] = k.hbm(f"functions {len(self._images)}", bits.shape, "uint32", bits)
+        source = self._images[wanted]
+        columns = source.shape[1]
+        if self._tile is None or self._tile.columns < columns:
+            name = f"functions in SBUF {len(self._images)}"
+            self._tile = k.sbuf(name, partitions=k.cfg.partitions, columns=columns, dtype="uint32")
+        view = self._tile[:, :columns]
+        k.dma(view, source)
+        self._send(Opcode.LOAD_TABLE, None, (view,), {"imm0": sum(1 << f for f in wanted)})
+        self._loaded = wanted
+
+    def activation(
+        self,
+        dst: TileView,
+        x: TileView,
+        function: str | Function,
+        *,
+        scale: Scalar = 1.0,
+        bias: Scalar = 0.0,
+        ops: tuple[Op, Op] = ("multiply", "add"),
+        reverse0: bool = False,
+        reverse1: bool = False,
+        slope: float | None = None,
+        reduce: str | None = None,
+        reduce_op: Op = "add",
+        init: Scalar | None = None,
+        store: TileView | None = None,
+    ) -> None:
+        """dst = function((x op0 scale) op1 bias), by default of x * scale + bias.
+
+        Left out operands are not computed with: -0 stays -0. `slope`: of prelu (0.25) and leaky_relu (0.01).
+        `reduce` as in k.vector.exp with the operator `reduce_op`; "load_reduce" only where `bias` is not used.
+        """
+        code = _function(function)
+        need(
+            code < FIRST_TABLE_FUNCTION or code in self._loaded,
+            f"function {code.name.lower()} is not in the table loaded last "
+            f"({', '.join(f.name.lower() for f in self._loaded) or 'none'}); use k.scalar.load_table",
+        )
+        what = "activation"
+        self._target(dst, what)
+        self._source(x, what)
+        self._like(dst, x, what)
+        op0, op1, a, b = self._pair(ops, scale, bias, reverse0 or reverse1)
+        fields: dict[str, Any] = {"op0": op0, "op1": op1, "reverse0": reverse0, "reverse1": reverse1}
+        fields |= self._scalar(a, 0, x, what) if op0 != AluOp.BYPASS else {"imm0": 0}
+        if op1 != AluOp.BYPASS:
+            fields |= self._scalar(b, 1, x, what)
+        fields |= self._accumulator(dst, x, reduce, init, store, what)
+        if init is not None:
+            need(op1 == AluOp.BYPASS, f"{what} needs its second operand for the bias, so it cannot take init")
+            fields |= self._scalar(init, 1, x, what)
+        need(
+            slope is None or code in _SLOPED,
+            f"a slope belongs to {', '.join(f.name.lower() for f in _SLOPED)}, not to {code.name.lower()}",
+        )
+        if code in _SLOPED:
+            fields["imm0"] |= self._bits(_SLOPED[code] if slope is None else slope, what) << 32
+        reduces = operator(reduce_op, f"the reduction of {what}", REDUCTIONS)
+        fields["imm2"] = fields.get("imm2", 0) | code << 32 | (reduces << 40 if reduce else 0)
+        columns = (a if op0 != AluOp.BYPASS else None, b if op1 != AluOp.BYPASS else None, init)
+        self._send(Opcode.ACTIVATION, dst, (x,), fields, columns=columns, store=store)
+
+    def copy(self, dst: TileView, src: TileView) -> None:
+        """dst = src, converted to dst's dtype with rounding to nearest even; NaN becomes the canonical one."""
+        self.activation(dst, src, Function.COPY)
+
+    @staticmethod
+    def _pair(ops: tuple[Op, Op], scale: Scalar, bias: Scalar, reverse: bool) -> tuple[AluOp, AluOp, Scalar, Scalar]:
+        """Operators and operands, without those that change nothing."""
+        op0, op1 = (operator(op, "activation", (AluOp.BYPASS, AluOp.ADD, AluOp.SUBTRACT, AluOp.MULTIPLY)) for op in ops)
+        need(
+            (op0, op1) in _PAIRS,
+            f"activation takes the pairs {', '.join(f'{p.name.lower()}-{q.name.lower()}' for p, q in _PAIRS)}, not "
+            f"{op0.name.lower()}-{op1.name.lower()}",
+        )
+        if (op0, op1) != _PAIRS[0] or reverse:
+            return op0, op1, scale, bias
+        no_scale = not isinstance(scale, TileView) and scale == 1
+        no_bias = not isinstance(bias, TileView) and bias == 0
+        if no_bias:
+            return (AluOp.BYPASS if no_scale else AluOp.MULTIPLY), AluOp.BYPASS, scale, bias
+        return (AluOp.ADD, AluOp.BYPASS, bias, scale) if no_scale else (op0, op1, scale, bias)

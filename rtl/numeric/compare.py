@@ -1,0 +1,68 @@
+"""Comparison, maximum and minimum of two FP32 numbers."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.plant import planted
+from rtl.contract.formats import CANONICAL_NAN_FP32
+
+__all__ = ["Fp32Compare"]
+
+INFINITY = 0x7F800000
+
+
+def _key(x: Value) -> Value:
+    """A signed integer in the order of the numbers, -0 just below +0."""
+    return Cat(x[:31] ^ x[31].replicate(31), x[31]).as_signed()
+
+
+class Fp32Compare(wiring.Component):
+    """out = the larger of a and b, or the smaller with `smaller`; of their magnitudes with `absolute`. Combinational.
+
+    The canonical NaN if either is NaN; -0 is below +0. `less` and `equal` compare like IEEE 754 (zeros are equal)
+    and are both 0 if `unordered`, which says that either is NaN.
+    """
+
+    FAULTS = {
+        1: "a NaN loses against a number",
+        2: "the larger of two zeros is the first",
+        3: "negative numbers are compared by their magnitudes",
+        4: "zeros of different signs differ",
+    }
+
+    a: In(32)
+    b: In(32)
+    absolute: In(1)
+    smaller: In(1)
+    out: Out(32)
+    less: Out(1)
+    equal: Out(1)
+    unordered: Out(1)
+
+    def __init__(self, plant: ValueLike = 0):
+        self.plant = plant
+        super().__init__()
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        a = Signal(32)
+        b = Signal(32)
+        below = Signal()
+        zeros = Signal()
+        keep = ~self.absolute
+        by_size = planted(self.plant, 3) & a[31] & b[31]
+        m.d.comb += [
+            a.eq(Cat(self.a[:31], self.a[31] & keep)),
+            b.eq(Cat(self.b[:31], self.b[31] & keep)),
+            below.eq((_key(a) < _key(b)) ^ by_size),
+            zeros.eq(~(a | b)[:31].any()),
+            self.unordered.eq((a[:31] > INFINITY) | (b[:31] > INFINITY)),
+            self.less.eq(below & ~(zeros & ~planted(self.plant, 4)) & ~self.unordered),
+            self.equal.eq(((a == b) | (zeros & ~planted(self.plant, 4))) & ~self.unordered),
+        ]
+        first = planted(self.plant, 2) & zeros
+        nan = self.unordered & ~planted(self.plant, 1)
+        chosen = Mux((below ^ self.smaller) & ~first, b, a)
+        m.d.comb += self.out.eq(Mux(nan, Const(CANONICAL_NAN_FP32, 32), chosen))
+        return m
