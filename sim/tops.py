@@ -48,7 +48,6 @@ TOPS: dict[str, Top] = {
         Top("fp16_mac", "rtl.numeric.code_mac:Fp16Mac", "FP16 fused multiply-add into FP32"),
         Top("activation", "rtl.numeric.activation_unit:ActivationUnit", "functions of the scalar engine"),
         Top("exp", "rtl.numeric.exp:Exp", "exp(x - m)"),
-        Top("reciprocal", "rtl.numeric.reciprocal:Reciprocal", "1 / x"),
         Top("fp32_product", "rtl.numeric.mul:Fp32Product", "FP32 multiplier without a register"),
         Top("fp32_sum", "rtl.numeric.sum:Fp32Sum", "FP32 adder without a register"),
         Top("fp32_add", "rtl.numeric.add:Fp32Add", "FP32 adder"),

@@ -40,9 +40,9 @@ def _size_log2(m: Module, dtype: Value) -> Value:
 class PatternWalker(wiring.Component):
     """Walks an access pattern: byte offsets in the partition, one element a step.
 
-    `command` takes a pattern that issue has checked; `valid` says that `address` is an element, `last`
-    that it is the final one, bit k of `ends` that dimensions 0 to k are at theirs, `step` (only with valid) goes on. `next_address` is what follows if it is
-    not the last.
+    `command` takes a pattern that issue has checked; `valid` says that `address` is an element, `last` that it is
+    the final one, bit k of `ends` that dimensions 0 to k are at their ends, `step` (only with valid) goes on.
+    `next_address` is what follows if it is not the last.
     `reverse` walks from the last element to the first; the offset in its command is that of the last.
     Timing: the first element is there in the cycle after the command, and a command is taken in the
     cycle of the last step, so that patterns follow each other without a gap.

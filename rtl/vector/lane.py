@@ -41,9 +41,11 @@ CONTROL = data.StructLayout(
         "sum_valid": 1,
         "sum_first": 1,
         "sum_last": 1,
+        "sum_position": 3,
         "invert": 1,  # the reciprocal starts on the element
         "negate": 1,  # of the sums' result
-        "fold": 1,  # the accumulator takes the sum: op0 with itself or with b
+        "fold": 1,  # op0 joins the accumulator, or b, and the sums' result
+        "folded": 1,  # the accumulator takes it, a cycle later
         "fold_from": 2,  # isa.Reduce
         "result": 3,  # what goes out
         "dst": 4,
@@ -62,10 +64,11 @@ class Lane(wiring.Component):
     """
 
     FAULTS = {
-        **Alu.FAULTS,
-        11: "the second operator is left out",
-        12: "exp takes another element",
-        13: "the accumulator forgets what it held",
+        1: "the second operator is left out",
+        2: "exp takes another element",
+        3: "the accumulator forgets what it held",
+        4: "`reverse` is ignored",
+        5: "a difference is a sum",
     }
 
     plant: In(4)
@@ -79,10 +82,10 @@ class Lane(wiring.Component):
         c = self.control
         m.submodules.enter = enter = ToFp32()
         m.submodules.leave = leave = FromFp32()
-        m.submodules.first = first = Alu(passed_on(self.plant, *range(1, 10)))
+        m.submodules.first = first = Alu(passed_on(self.plant, 0, 0, 0, 0, 4, 0, 5))
         m.submodules.second = second = Alu()
         m.submodules.exp = exp = Exp()
-        m.submodules.sums = sums = PartialSums()
+        m.submodules.sums = sums = PartialSums(slots=1)
         m.submodules.reciprocal = reciprocal = Reciprocal()
 
         value = Signal(32, reset_less=True)
@@ -93,50 +96,47 @@ class Lane(wiring.Component):
         m.d.sync += value.eq(enter.out)
         with m.If(c.keep_x):
             m.d.sync += kept.eq(value)
-        for register, keep, constant in ((a, c.keep_a, (c.set_a, c.constant_a)), (b, c.keep_b, (c.set_b, c.constant_b))):
-            with m.If(keep):
+        for register, name in ((a, "a"), (b, "b")):
+            with m.If(c[f"keep_{name}"]):
                 m.d.sync += register.eq(value)
-            with m.Elif(constant[0]):
-                m.d.sync += register.eq(constant[1])
+            with m.Elif(c[f"set_{name}"]):
+                m.d.sync += register.eq(c[f"constant_{name}"])
 
         x = Mux(c.held, kept, value)
         accumulator = Signal(32, reset_less=True)
-        between = Signal(32, reset_less=True)
         other = Signal(32, reset_less=True)
-        made = Signal(32, reset_less=True)
         m.d.comb += [
             first.x.eq(Mux(c.fold, Mux(c.fold_from[0], b, accumulator), x)),
             first.y.eq(Mux(c.fold, sums.out, Mux(c.held & ~c.second, value, a))),
             first.op.eq(c.op0),
             first.reverse.eq(c.reverse0),
-            second.x.eq(between),
+            first.enable.eq(1),
+            second.enable.eq(1),
+            second.x.eq(first.out),
             second.y.eq(other),
-            second.op.eq(Mux(planted(self.plant, 11), AluOp.BYPASS, c.op1)),
+            second.op.eq(Mux(planted(self.plant, 1), AluOp.BYPASS, c.op1)),
             second.reverse.eq(c.reverse1),
-            exp.x.eq(Mux(planted(self.plant, 12), kept, x)),
+            exp.x.eq(Mux(planted(self.plant, 2), kept, x)),
             exp.m.eq(a),
-            sums.x.eq(Mux(c.sum_exp, exp.out, value)),
+            sums.x[0].eq(Mux(c.sum_exp, exp.out, value)),
             sums.op.eq(c.sum_op),
             sums.valid.eq(c.sum_valid),
             sums.first.eq(c.sum_first),
             sums.last.eq(c.sum_last),
+            sums.position.eq(c.sum_position),
             reciprocal.x.eq(value),
             reciprocal.start.eq(c.invert),
         ]
-        m.d.sync += [
-            between.eq(first.out),
-            other.eq(Mux(c.second, value, b)),
-            made.eq(second.out),
-        ]
-        with m.If(c.fold & self.mine):
-            alone = (c.fold_from == Reduce.RESET_REDUCE) | planted(self.plant, 13)
+        m.d.sync += other.eq(Mux(c.second, value, b))
+        with m.If(c.folded & self.mine):
+            alone = (c.fold_from == Reduce.RESET_REDUCE) | planted(self.plant, 3)
             m.d.sync += accumulator.eq(Mux(alone, sums.out, first.out))
 
         chosen = Signal(32)
         nan = (sums.out[:31] > 0x7F800000) | ~c.negate
         with m.Switch(c.result):
             with m.Case(RESULT_FROM["alu"]):
-                m.d.comb += chosen.eq(made)
+                m.d.comb += chosen.eq(second.out)
             with m.Case(RESULT_FROM["exp"]):
                 m.d.comb += chosen.eq(exp.out)
             with m.Case(RESULT_FROM["sums"]):

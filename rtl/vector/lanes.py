@@ -1,4 +1,4 @@
-"""The lanes: pick each partition's element, move it to its quadrant, and drive a lane a partition through a time table."""
+"""The lanes: pick each partition's element, move it to its quadrant, tell every lane when to do what."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data, wiring
@@ -87,8 +87,10 @@ class Lanes(wiring.Component):
         with m.Switch(self.element.place[:2]):
             for byte in range(4):
                 with m.Case(byte):
-                    wrong = byte ^ 1
-                    m.d.comb += picked.eq(Mux(planted(self.plant, 82) & (byte & 1), half >> 8 * wrong, half >> 8 * byte))
+                    m.d.comb += picked.eq(half >> 8 * byte)
+                    if byte & 1:
+                        with m.If(planted(self.plant, 82)):
+                            m.d.comb += picked.eq(half >> 8 * (byte - 1))
         turned = Signal(width)
         share = width // QUADRANTS
         with m.Switch(self.element.turn):
@@ -125,21 +127,27 @@ class Lanes(wiring.Component):
         m.d.comb += begins.eq(self.begins)
 
         # the end of a group or of an element in its unit, a cycle a bit
-        assert PartialSums.TREE == Reciprocal.LATENCY
-        tree = Signal(PartialSums.TREE)
-        group = Mux(is_exp, summing & final(raised) & raised.ends, (is_reduce | inverts) & final(converted) & converted.ends)
-        m.d.sync += tree.eq(Cat(group, tree))
+        assert PartialSums.TREE[1] + 1 == Reciprocal.LATENCY
+        tree = Signal(Reciprocal.LATENCY)
+        of_elements = (is_reduce | inverts) & final(converted) & converted.ends
+        m.d.sync += tree.eq(Cat(Mux(is_exp, summing & final(raised) & raised.ends, of_elements), tree))
         fold = Signal()
         folded = Signal()
+        stored = Signal()
         m.d.comb += fold.eq(tree[-1] & is_exp)
-        m.d.sync += folded.eq(fold)
+        m.d.sync += [folded.eq(fold), stored.eq(folded)]
+        position = Signal(3)
+        next_position = Signal(3)
+        m.d.comb += position.eq(Mux(control.sum_first, 0, next_position))
+        with m.If(control.sum_valid):
+            m.d.sync += next_position.eq(position + 1)
 
         result = Signal(3)
         m.d.comb += result.eq(RESULT_FROM["alu"])
         for chosen, name in ((is_copy, "copy"), (is_exp, "exp"), (is_reduce, "sums"), (inverts, "reciprocal")):
             with m.If(chosen):
                 m.d.comb += result.eq(RESULT_FROM[name])
-        with m.If(folded):
+        with m.If(stored):
             m.d.comb += result.eq(RESULT_FROM["accumulator"])
         comes = Signal()
         with m.If(is_copy):
@@ -147,13 +155,13 @@ class Lanes(wiring.Component):
         with m.Elif(is_reduce | inverts):
             m.d.comb += comes.eq(tree[-1])
         with m.Elif(is_exp):
-            m.d.comb += comes.eq(final(raised) | (folded & what.store))
+            m.d.comb += comes.eq(final(raised) | (stored & what.store))
         with m.Else():
             m.d.comb += comes.eq(final(stages[_OPERATED]))
         m.d.sync += self.out_valid.eq(comes)
         m.d.comb += [
             self.release.eq(tree[-3]),
-            self.working.eq(Cat(*(stage.valid for stage in stages), tree, folded, begins).any()),
+            self.working.eq(Cat(*(stage.valid for stage in stages), tree, folded, stored, begins).any()),
             control.src.eq(self.element.src),
             control.raw.eq(self.element.raw),
             control.keep_x.eq(role("first")),
@@ -177,8 +185,10 @@ class Lanes(wiring.Component):
             control.invert.eq(inverts & final(converted)),
             control.negate.eq(what.negate),
             control.fold.eq(fold),
+            control.folded.eq(folded),
+            control.sum_position.eq(position),
             control.fold_from.eq(what.reduce),
             control.result.eq(result),
-            control.dst.eq(Mux(is_copy, converted.dst, Mux(folded, FORMATS["fp32"].code, what.dst))),
-            control.raw_out.eq(Mux(is_copy, converted.raw, what.raw & ~folded)),
+            control.dst.eq(Mux(is_copy, converted.dst, Mux(stored, FORMATS["fp32"].code, what.dst))),
+            control.raw_out.eq(Mux(is_copy, converted.raw, what.raw & ~stored)),
         ]

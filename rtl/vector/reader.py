@@ -59,7 +59,8 @@ class Reader(wiring.Component):
 
     `element` describes the data that are on the read ports in this cycle; `instruction` is what they belong to,
     `partitions` its lanes. `written` gives back a place among the results that may be on their way. `writing`: an
-    earlier instruction has writes to make; `begins`: the cycle after an instruction was taken; `working`: the lanes are not done with one.
+    earlier instruction has writes to make; `working`: the lanes are not done with one. `begins`: the cycle after an
+    instruction was taken.
     A copy out of PSUM follows another at once. Every other instruction is taken when all before it are done, so
     instructions of the queue see the results of those in front.
     A group of a reduction, and an element of a reciprocal, waits until the one before has left its unit: `release`.
@@ -232,7 +233,7 @@ class Reader(wiring.Component):
         with m.If(self.release):
             m.d.sync += waits.eq(0)
         m.d.sync += self.begins.eq(accept)
-        self._tell(m, walkers[0], accept, granted, waits, places, now)
+        self._tell(m, walkers[0], accept, granted, waits, places, now.psum)
         return m
 
     def _column(self, word: data.View, target: data.View) -> Value:
@@ -252,14 +253,14 @@ class Reader(wiring.Component):
         )
 
     def _tell(
-        self, m: Module, walker: PatternWalker, accept: Value, granted: Value, waits: Value, places: Value, now: data.View
+        self, m: Module, walker: PatternWalker, accept: Value, granted: Value, waits: Value, places: Value, now: Value
     ) -> None:
         """Status: what happened at this edge, or why nothing did."""
 
         def stall(name: str) -> int:
             return 2 + _STALLS.index(name)
 
-        refused = Mux(now.psum & (places != 0), stall("psum"), stall("sbuf"))  # no place: SBUF does not take results
+        refused = Mux(now & (places != 0), stall("psum"), stall("sbuf"))  # no place: SBUF does not take results
         why = Mux(walker.valid, Mux(waits, stall("unit"), refused), stall("fill"))
         m.d.comb += [
             self.busy.eq(walker.valid),

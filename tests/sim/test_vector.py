@@ -4,11 +4,15 @@ import pytest
 
 from rtl.contract.config import load
 from rtl.vector.engine import VectorEngine
+from rtl.vector.lane import Lane
 from verif.launch import SEEDS, faults_of, must_notice, must_pass
 
 pytestmark = pytest.mark.sim
 
 BENCH = "verif.benches.vector.bench_engine"
+INSTRUCTIONS = "verif.benches.vector.bench_instructions"
+OF_INSTRUCTIONS = (73, 74, 82, *(100 + n for n in Lane.FAULTS))
+"""Faults that copies cannot show."""
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -21,6 +25,16 @@ def test_vector_engine_at_other_ratios(mhz: int) -> None:
     must_pass("vector_engine", BENCH, SEEDS[0], load("tiny", [f"vector.clock_mhz={mhz}"]))
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_vector_instructions(seed: int) -> None:
+    must_pass("vector_engine", INSTRUCTIONS, seed)
+
+
+@pytest.mark.parametrize("mhz", [960, 1800])
+def test_vector_instructions_at_other_ratios(mhz: int) -> None:
+    must_pass("vector_engine", INSTRUCTIONS, SEEDS[0], load("tiny", [f"vector.clock_mhz={mhz}"]))
+
+
 @pytest.mark.parametrize("fault", faults_of(VectorEngine))
 def test_vector_engine_fault_is_noticed(fault: int) -> None:
-    must_notice("vector_engine", BENCH, fault)
+    must_notice("vector_engine", INSTRUCTIONS if fault in OF_INSTRUCTIONS else BENCH, fault)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rtl.contract.formats import CANONICAL_NAN_FP32
 
-__all__ = ["bf16_mac", "canonical", "decode", "fp16_mac", "fp32_add", "fp32_multiply", "fp32_reciprocal", "fused"]
+__all__ = ["bf16_mac", "canonical", "decode", "fp16_mac", "fp32_add", "fp32_multiply", "fused"]
 
 F32 = NDArray[np.float32]
 U16 = NDArray[np.uint16]
@@ -73,9 +73,3 @@ def fp32_multiply(a: U32, b: U32) -> U32:
             b, dtype=np.uint32
         ).view(np.float32)
         return canonical(product.astype(np.float32))
-
-
-def fp32_reciprocal(x: U32) -> U32:
-    """Codes in, codes out: RN32(1 / x), one IEEE division."""
-    with np.errstate(all="ignore"):
-        return canonical(np.float32(1) / np.ascontiguousarray(x, dtype=np.uint32).view(np.float32))

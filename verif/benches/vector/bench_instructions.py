@@ -22,7 +22,7 @@ from verif.golden.alu import alu, reduce
 from verif.golden.conversion import convert, from_fp32, to_fp32
 from verif.golden.exp import exp
 from verif.golden.memory import Memory, offsets
-from verif.golden.numeric import fp32_reciprocal
+from verif.golden.reciprocal import reciprocal
 
 U32 = NDArray[np.uint32]
 FORMAT_NAMES = ("fp32", "bf16", "fp16", "e4m3fn", "e4m3", "e5m2", "int8", "int16", "int32", "uint8", "uint16", "uint32")
@@ -126,7 +126,7 @@ class Golden:
         elif item.opcode == Opcode.SCALAR_TENSOR_TENSOR:
             out = alu(op1, alu(op0, x, a, r0), y, r1)
         elif item.opcode == Opcode.RECIPROCAL:
-            out = fp32_reciprocal(x)
+            out = reciprocal(x)
         elif item.opcode == Opcode.TENSOR_REDUCE:
             length = int(np.prod([count for _, count in item.src0.dims[: f.get("axes", 0) + 1]]))
             out = reduce(x.reshape(x.shape[0], -1, length), op0)
@@ -224,7 +224,9 @@ class InstructionBench:
         for port, name in (("sbuf_read", "read refused"), ("sbuf_write", "write refused")):
             COVERAGE.when(self.ports.refusals[port], name)
 
-    def _pattern(self, dtype: str, partitions: tuple[int, int], elements: int, space: int = Space.SBUF) -> AccessPattern:
+    def _pattern(
+        self, dtype: str, partitions: tuple[int, int], elements: int, space: int = Space.SBUF
+    ) -> AccessPattern:
         memory = self.cfg.psum if space == Space.PSUM else self.cfg.sbuf
         return random_pattern(
             self.rng, space=space, dtype=dtype, partitions=partitions, elements=elements,
@@ -250,7 +252,8 @@ class InstructionBench:
         elements = int(rng.integers(1, 26))
         f: dict[str, int] = {}
         numbers = tuple(int(op) for op in NUMBERS)
-        bits = opcode in (Opcode.TENSOR_TENSOR, Opcode.TENSOR_SCALAR, Opcode.SCALAR_TENSOR_TENSOR) and rng.random() < 0.25
+        operators = (Opcode.TENSOR_TENSOR, Opcode.TENSOR_SCALAR, Opcode.SCALAR_TENSOR_TENSOR)
+        bits = opcode in operators and rng.random() < 0.25
         names = WHOLE if bits else FORMAT_NAMES
         src, dst = str(rng.choice(names)), str(rng.choice(names))
         if bits:
@@ -267,7 +270,7 @@ class InstructionBench:
             begin = int(rng.choice([s for s in legal if s + count <= cfg.partitions]))
             second = self._pattern(name, (begin, count), elements, other)
         source = self._pattern(src, (start, count), elements, space)
-        if opcode in (Opcode.TENSOR_TENSOR, Opcode.TENSOR_SCALAR, Opcode.SCALAR_TENSOR_TENSOR):
+        if opcode in operators:
             f["op0"], f["reverse0"] = int(rng.choice(numbers)), int(rng.integers(2))
         if opcode in (Opcode.TENSOR_SCALAR, Opcode.SCALAR_TENSOR_TENSOR):
             f["op1"], f["reverse1"] = int(rng.choice([0, *numbers])), int(rng.integers(2))
@@ -346,13 +349,11 @@ async def random_programs_leave_the_golden_bytes(dut: Any, style: str) -> None:
     bench = InstructionBench(dut, style)
     await bench.start()
     count = 90 if style == "never" else 30
-    first = [bench.item(Opcode.EXP)]
     # all partitions start their sums, for the engine's have no meaning before
     everyone = contiguous(space=Space.PSUM, dtype="fp32", partitions=(0, bench.cfg.partitions), elements=3)
     target = contiguous(space=Space.SBUF, dtype="fp32", partitions=(0, bench.cfg.partitions), elements=3)
     first = [Item(Opcode.EXP, everyone, target, None, {"reduce": int(Reduce.RESET_REDUCE), "imm0": 0})]
     program = first + [bench.item(OPCODES[int(bench.rng.integers(len(OPCODES)))]) for _ in range(count)]
-    # every tenth is an EXP of each kind, so that sums go on over instructions
     await bench.run(program)
     bench.cover(program)
 
