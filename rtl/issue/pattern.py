@@ -25,7 +25,8 @@ class PatternCheck(wiring.Component):
     """Looks at one dimension a cycle: `step` counts 0 to 3, then `cause` and `elements` are right while
     `step` is 4. `pattern` and `opcode` hold meanwhile.
 
-    `rules` says what each opcode may ask of this operand; the table is rtl.contract.rules.
+    `rules` says what each opcode may ask of this operand; the table is rtl.contract.rules. `groups`: the product of
+    the counts of dimensions beyond `axes`.
     """
 
     FAULTS = {
@@ -43,7 +44,9 @@ class PatternCheck(wiring.Component):
                 "opcode": In(8),
                 "pattern": In(PATTERN_LAYOUT),
                 "step": In(3),
+                "axes": In(2),
                 "elements": Out(ELEMENT_BITS),
+                "groups": Out(ELEMENT_BITS),
                 "cause": Out(8),
             }
         )
@@ -108,6 +111,12 @@ class PatternCheck(wiring.Component):
         high_in = Mux(first, 0, high)
         apart_in = Mux(first, 1, apart)
         product = Signal(ELEMENT_BITS + 16)
+        groups = Signal(ELEMENT_BITS)
+        outer = Signal(ELEMENT_BITS + 16)
+        m.d.comb += [
+            outer.eq(Mux(first, 1, groups) * Mux(self.step > self.axes, count, 1)),
+            self.groups.eq(groups),
+        ]
         extent = Signal(signed(33))  # from the first to the last element of this dimension
         m.d.comb += [
             first.eq(self.step == 0),
@@ -116,6 +125,7 @@ class PatternCheck(wiring.Component):
         ]
         with m.If(self.step < DIMENSIONS):
             m.d.sync += [
+                groups.eq(Mux(outer > ELEMENTS_MAX, ELEMENTS_MAX + 1, outer)),
                 elements.eq(Mux(product > ELEMENTS_MAX, ELEMENTS_MAX + 1, product)),
                 low.eq(low_in + Mux((extent < 0) & ~planted(self.plant, 1), extent, 0)),
                 high.eq(high_in + Mux(extent < 0, 0, extent)),
@@ -123,22 +133,27 @@ class PatternCheck(wiring.Component):
                 mixed.eq((mixed & ~first) | ((count > 1) & (step < apart_in))),
             ]
 
-        wide = Signal()
+        size_log2 = Signal(2)
         space_ok = Signal()
         dtype_ok = Signal()
         aligned = Signal()
         lowest = Signal(signed(40))
         highest = Signal(signed(40))
         room = Signal(signed(24))
+        with m.Switch(pattern.dtype):
+            for fmt in FORMATS.values():
+                with m.Case(fmt.code):
+                    m.d.comb += size_log2.eq({4: 2, 2: 1}.get(fmt.bytes, 0))
         spaces, formats = self._formats()
         ascending = _any([self._is(op) for op, rule in self.rules.items() if rule.ascending])
         m.d.comb += [
             space_ok.eq(spaces),
             dtype_ok.eq(formats),
-            wide.eq(pattern.dtype == FORMATS["fp32"].code),
-            aligned.eq(~pattern.offset[0] & ~(wide & pattern.offset[1])),
-            lowest.eq(pattern.offset + Mux(wide, low << 2, low << 1)),
-            highest.eq(pattern.offset + Mux(wide, (high << 2) + 4, (high << 1) + 2)),
+            aligned.eq(~(pattern.offset[0] & (size_log2 != 0)) & ~(pattern.offset[1] & size_log2[1])),
+            lowest.eq(pattern.offset + Mux(size_log2[1], low << 2, Mux(size_log2[0], low << 1, low))),
+            highest.eq(
+                pattern.offset + Mux(size_log2[1], (high << 2) + 4, Mux(size_log2[0], (high << 1) + 2, high + 1))
+            ),
             room.eq(
                 Mux(
                     pattern.space == Space.PSUM,

@@ -17,16 +17,36 @@ _QUEUES = {
     Opcode.LOAD_STATIONARY: (Queue.TENSOR,),
     Opcode.MULTIPLY_MOVING: (Queue.TENSOR,),
     Opcode.TENSOR_COPY: (Queue.VECTOR,),
+    Opcode.TENSOR_TENSOR: (Queue.VECTOR,),
+    Opcode.TENSOR_SCALAR: (Queue.VECTOR,),
+    Opcode.SCALAR_TENSOR_TENSOR: (Queue.VECTOR,),
+    Opcode.TENSOR_REDUCE: (Queue.VECTOR,),
+    Opcode.RECIPROCAL: (Queue.VECTOR,),
+    Opcode.EXP: (Queue.VECTOR,),
 }
+_TWO_SOURCES = (Opcode.TENSOR_TENSOR, Opcode.SCALAR_TENSOR_TENSOR)
+_HEADER_OF = {
+    Opcode.MULTIPLY_MOVING: ("accumulate",),
+    Opcode.TENSOR_TENSOR: ("op0", "reverse0"),
+    Opcode.TENSOR_SCALAR: ("op0", "op1", "reverse0", "reverse1", "column0", "column1"),
+    Opcode.SCALAR_TENSOR_TENSOR: ("op0", "op1", "reverse0", "reverse1", "column0"),
+    Opcode.TENSOR_REDUCE: ("op0", "axes", "negate"),
+    Opcode.EXP: ("column0", "column1", "reduce", "store"),
+}
+_HEADER = (
+    *("accumulate", "op0", "op1", "reverse0", "reverse1", "column0", "column1", "reduce", "store", "axes", "negate"),
+    *("flags", "header_reserved", "header_pad"),
+)
 _OPERANDS = {
     Opcode.LOAD_STATIONARY: ("src0",),
     Opcode.MULTIPLY_MOVING: ("src0", "dst"),
-    Opcode.TENSOR_COPY: ("src0", "dst"),
+    **{op: ("src0", "src1", "dst") if op in _TWO_SOURCES else ("src0", "dst") for op in _QUEUES if op >= 32},
 }
 _PATTERN_FIELDS = ("offset", "partition_start", "partition_count", "space", "dtype", "reserved") + tuple(
     f"{kind}{i}" for i in range(4) for kind in ("step", "count")
 )
-_BYTES = {0: 4, 1: 2, 2: 2}  # fp32, bf16, fp16
+_BYTES = {0: 4, 1: 2, 2: 2, 4: 1, 5: 1, 6: 1, 9: 1, 10: 2, 11: 4, 12: 1, 13: 2, 14: 4}  # by dtype code
+_INTEGERS = (9, 10, 11, 12, 13, 14)
 _COPY_ELEMENTS = 131072
 
 
@@ -69,9 +89,9 @@ def _operand(f: dict[str, int], name: str, opcode: Opcode, cfg: Config) -> Cause
     if sums:
         allowed: dict[Space, tuple[int, ...]] = {Space.PSUM: (0,)}
         partitions = cfg.tensor.cols
-    elif opcode == Opcode.TENSOR_COPY:
-        allowed = {Space.SBUF: (0, 1, 2)}
-        if name == "src0":
+    elif opcode >= Opcode.TENSOR_COPY:
+        allowed = {Space.SBUF: tuple(_BYTES)}
+        if name != "dst":
             allowed[Space.PSUM] = (0,)
         partitions = cfg.partitions
     else:
@@ -118,14 +138,12 @@ def check(word: int, cfg: Config, queue: int, left: Sequence[int] | None = None)
     if queue not in _QUEUES.get(opcode, ()):
         return Cause.ILLEGAL_OPCODE, 0
     operands = _OPERANDS.get(opcode, ())
-    zero = ["op0", "op1", "reverse0", "reverse1", "column0", "column1", "reduce", "store", "axes", "negate", "flags"]
-    zero += ["header_reserved", "header_pad", "imm2"]
+    zero = [name for name in _HEADER if name not in _HEADER_OF.get(opcode, ())]
     zero += [f"{name}_reserved" for name in operands]
     zero += [f"{n}_{x}" for n in ("src0", "src1", "dst") if n not in operands for x in _PATTERN_FIELDS]
-    if opcode != Opcode.DMA_TRIGGER:
-        zero += ["imm0", "imm1"]
-    if opcode != Opcode.MULTIPLY_MOVING:
-        zero += ["accumulate"]
+    zero += [f"imm{i}" for i in range(3) if not _immediate(f, opcode, i)]
+    if opcode == Opcode.EXP and f["reduce"] != 3:
+        zero.append("column1")
     kinds = f["wait0"], f["wait1"], f["update"]
     if any(f[name] for name in zero) or max(kinds) > max(*Wait, *Update):
         return Cause.ILLEGAL_OPCODE, 0
@@ -139,17 +157,68 @@ def check(word: int, cfg: Config, queue: int, left: Sequence[int] | None = None)
             return Cause.BAD_RING, 0
         if left is not None and count > left[ring]:
             return Cause.BAD_RING, 0
+    if not _operators(f, opcode):
+        return Cause.BAD_OPERATOR, 0
     for name in operands:
         cause = _operand(f, name, opcode, cfg)
         if cause:
             return cause, _first_byte(f, name)
-    if len(operands) == 2:
-        same = _elements(_dims(f, "src0")) == _elements(_dims(f, "dst"))
-        if opcode == Opcode.TENSOR_COPY:
-            same = same and f["src0_partition_count"] == f["dst_partition_count"]
-        if not same:
-            return Cause.BAD_PATTERN, _first_byte(f, "dst")
-    return Cause.NONE, 0
+    for used, place, beside in (("column0", "imm0", "src0"), ("column1", "imm1", "src0"), ("store", "imm2", "dst")):
+        at = f[place] & 0xFFFFFF
+        if f[used] and (at % 4 or at + 4 > cfg.sbuf.partition_bytes):
+            where = f[f"{beside}_partition_start"] * 2**18 + at
+            return (Cause.MISALIGNED if at % 4 else Cause.OUT_OF_RANGE), where | int(Space.SBUF) << 40
+    cause = _together(f, opcode, operands)
+    return cause, _first_byte(f, "dst") if cause else 0
+
+
+def _immediate(f: dict[str, int], opcode: Opcode, number: int) -> bool:
+    """Whether an immediate may hold what it holds."""
+    value = f[f"imm{number}"]
+    if opcode == Opcode.DMA_TRIGGER:
+        return number < 2 or value == 0
+    if opcode == Opcode.EXP and number == 2:
+        return value < 1 << (24 if f["store"] else 0)
+    if opcode == Opcode.EXP and number == 1 and f["reduce"] != 3:
+        return value == 0
+    if number < 2 and f"column{number}" in _HEADER_OF.get(opcode, ()):
+        return value < 1 << (24 if f[f"column{number}"] else 32)
+    return value == 0
+
+
+def _operators(f: dict[str, int], opcode: Opcode) -> bool:
+    """Whether the operators exist and go together."""
+    if opcode == Opcode.TENSOR_REDUCE:
+        return f["op0"] in (1, 4, 5, 6, 7)
+    if opcode == Opcode.EXP:
+        return not (f["store"] and f["reduce"] == 0)
+    ops = [f[name] for name in ("op0", "op1") if name in _HEADER_OF.get(opcode, ())]
+    if any(not (op <= 19 or 32 <= op <= 37) for op in ops):
+        return False
+    return not (len(ops) == 2 and max(ops) >= 32 and any(1 <= op <= 19 for op in ops))
+
+
+def _together(f: dict[str, int], opcode: Opcode, operands: Sequence[str]) -> Cause:
+    """What operands must have in common."""
+    if len(operands) < 2:
+        return Cause.NONE
+    sources = operands[:-1]
+    if len(sources) == 2 and all(f[f"{name}_space"] == Space.PSUM for name in sources):
+        return Cause.BAD_SPACE
+    if max(f["op0"], f["op1"]) >= 32:
+        formats = [f[f"{name}_dtype"] for name in operands]
+        if not all(d in _INTEGERS for d in formats) or len({_BYTES[d] for d in formats}) != 1:
+            return Cause.ILLEGAL_DTYPE
+    want = _elements(_dims(f, "dst"))
+    for name in sources:
+        dims = _dims(f, name)
+        if opcode == Opcode.TENSOR_REDUCE:
+            dims = dims[f["axes"] + 1 :]
+        if _elements(dims) != want:
+            return Cause.BAD_PATTERN
+        if opcode >= Opcode.TENSOR_COPY and f[f"{name}_partition_count"] != f["dst_partition_count"]:
+            return Cause.BAD_PATTERN
+    return Cause.NONE
 
 
 def _first_byte(f: dict[str, int], name: str) -> int:

@@ -13,7 +13,7 @@ from verif.benches.issue.words import legal, pack, spoiled
 from verif.checks.coverage import Coverage
 from verif.golden.issue import check
 
-_NEVER_HERE = {Cause.NO_ROUTE, Cause.BAD_DESCRIPTOR, Cause.BUS_ERROR, Cause.BAD_OPERATOR, Cause.NOT_LOADED}
+_NEVER_HERE = {Cause.NO_ROUTE, Cause.BAD_DESCRIPTOR, Cause.BUS_ERROR, Cause.NOT_LOADED}
 _OPERANDS_ONLY = {
     Cause.ILLEGAL_DTYPE,
     Cause.BAD_SPACE,
@@ -27,8 +27,9 @@ _WORD_BITS = 1024
 
 def _coverage() -> Coverage:
     queue = Queue(manifest().options["queue"])
-    engine = {Queue.TENSOR: (16, 17), Queue.VECTOR: (32,)}.get(queue, ())
+    engine = {Queue.TENSOR: (16, 17), Queue.VECTOR: (32, 33, 34, 35, 36, 43, 50)}.get(queue, ())
     causes = [c for c in Cause if c not in _NEVER_HERE and (engine or c not in _OPERANDS_ONLY)]
+    causes = [c for c in causes if c != Cause.BAD_OPERATOR or queue == Queue.VECTOR]
     bins = [c.name for c in causes] + [f"legal_{Opcode(o).name}" for o in (0, 1, *engine)]
     if engine:
         bins += ["downwards", "broadcast", "several_dimensions", "at_the_end_of_memory"]
@@ -123,14 +124,14 @@ async def refuses_what_breaks_one_rule(dut: Any) -> None:
     for opcode in (2, 15, 16, 17, 18, 31, 32, 33, 255):
         base = legal(rng, bench.cfg, 0 if opcode < 18 else 1, opcode if opcode in (16, 17, 32) else 0)
         bench.add(base | {"opcode": opcode})
-    for opcode in {0: (16, 17), 1: (32,)}.get(bench.queue, ()):
-        for _ in range(40):
+    for opcode in {0: (16, 17), 1: (32, 33, 35, 36, 50)}.get(bench.queue, ()):
+        for _ in range(40 if bench.queue == 0 else 12):
             base = legal(rng, bench.cfg, bench.queue, opcode)
             bench.add(base)
-            for operand in ("src0", "dst"):
+            for operand in ("src0", "src1", "dst"):
                 if f"{operand}_space" not in base:
                     continue
-                size = 4 if base[f"{operand}_dtype"] == 0 else 2
+                size = 4 if base[f"{operand}_dtype"] in (0, 11, 14) else 2
                 for change in (1, 2, size, -size):
                     bench.add(base | {f"{operand}_offset": base[f"{operand}_offset"] + change})
                 for field in ("partition_start", "partition_count", "dtype", "space", "count3", "count0"):

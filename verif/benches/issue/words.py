@@ -9,8 +9,11 @@ from rtl.contract.memmap import Space
 __all__ = ["dims_of", "legal", "pack", "spoiled"]
 
 Fields = dict[str, int]
-_OPCODES = {Queue.TENSOR: (16, 17), Queue.VECTOR: (32,)}
+_OPCODES = {Queue.TENSOR: (16, 17), Queue.VECTOR: (32, 33, 34, 35, 36, 43, 50)}
 _SPOIL_DTYPES = (0, 1, 2, 3, 4, 9, 15)
+_BYTES = {0: 4, 1: 2, 2: 2, 4: 1, 5: 1, 6: 1, 9: 1, 10: 2, 11: 4, 12: 1, 13: 2, 14: 4}
+_WHOLE = {1: (9, 12), 2: (10, 13), 4: (11, 14)}
+_REDUCTIONS = (1, 4, 5, 6, 7)
 
 
 def pack(fields: Fields) -> int:
@@ -46,7 +49,7 @@ def _pattern(
     rng: np.random.Generator, cfg: Config, space: int, dtype: int, parts: int, counts: list[int], ascending: bool,
     gaps: bool = True,
 ) -> Fields:  # fmt: skip
-    size = 4 if dtype == 0 else 2
+    size = _BYTES[dtype]
     room = (cfg.sbuf.partition_bytes if space == Space.SBUF else cfg.psum.partition_bytes) // size
     f: Fields = {"space": space, "dtype": dtype, "partition_count": parts}
     f["partition_start"] = _start(rng, parts, cfg.partitions)
@@ -85,15 +88,17 @@ def legal(rng: np.random.Generator, cfg: Config, queue: int, opcode: int | None 
         f["imm0"], f["imm1"] = int(rng.integers(cfg.dma.rings)), int(rng.integers(1, 5))
     if opcode < 16:
         return f
-    copy = opcode == Opcode.TENSOR_COPY
-    limit = {16: cfg.tensor.cols, 17: cfg.tensor.moving_max, 32: 300}[opcode]
+    if opcode >= Opcode.TENSOR_COPY:
+        return f | _elementwise(rng, cfg, opcode)
+    copy = False
+    limit = {16: cfg.tensor.cols, 17: cfg.tensor.moving_max}[opcode]
     elements = limit if rng.random() < 0.2 else int(rng.integers(1, limit + 1))
     rows = cfg.partitions if copy else cfg.tensor.rows
     parts = int(rng.integers(1, rows + 1))
     space = int(rng.integers(1, 3)) if copy else Space.SBUF
     if space == Space.PSUM:
         elements = min(elements, cfg.psum.partition_bytes // 4)
-    dtype = 0 if space == Space.PSUM else int(rng.integers(0 if copy else 1, 3))
+    dtype = int(rng.integers(1, 3))
     src = _pattern(rng, cfg, space, dtype, parts, dims_of(rng, elements), False)
     if not copy and src["partition_start"] + parts > cfg.tensor.rows:
         src["partition_start"] = 0
@@ -103,9 +108,52 @@ def legal(rng: np.random.Generator, cfg: Config, queue: int, opcode: int | None 
         dst = _pattern(rng, cfg, Space.PSUM, 0, int(rng.integers(1, cfg.tensor.cols + 1)), dims_of(rng, elements), True)
         dst["partition_start"] = 0
         f |= {f"dst_{k}": v for k, v in dst.items()}
-    elif copy:
-        dst = _pattern(rng, cfg, Space.SBUF, int(rng.integers(0, 3)), parts, dims_of(rng, elements), False)
-        f |= {f"dst_{k}": v for k, v in dst.items()}
+    return f
+
+
+def _elementwise(rng: np.random.Generator, cfg: Config, opcode: int) -> Fields:
+    """Fields of an instruction of the vector engine."""
+    two = opcode in (Opcode.TENSOR_TENSOR, Opcode.SCALAR_TENSOR_TENSOR)
+    elements = 300 if rng.random() < 0.2 else int(rng.integers(1, 301))
+    parts = int(rng.integers(1, cfg.partitions + 1))
+    f: Fields = {}
+    if two or opcode == Opcode.TENSOR_SCALAR:
+        bits = rng.random() < 0.3
+        ops = range(32, 38) if bits else range(20)
+        f["op0"], f["reverse0"] = int(rng.choice(ops)), int(rng.integers(2))
+        if opcode != Opcode.TENSOR_TENSOR:
+            f["op1"], f["reverse1"] = int(rng.choice([0, *ops])), int(rng.integers(2))
+    else:
+        bits = False
+    whole = _WHOLE[int(rng.choice([1, 2, 4]))]
+    formats = [int(rng.choice(whole if bits else list(_BYTES))) for _ in range(3)]
+    in_psum = int(rng.integers(0, 6))
+    counts = dims_of(rng, elements)
+    spaces = [Space.SBUF, Space.SBUF, Space.SBUF]
+    if in_psum < 1 + two and not bits and elements * 4 <= cfg.psum.partition_bytes:
+        spaces[in_psum], formats[in_psum] = Space.PSUM, 0
+    results = counts
+    if opcode == Opcode.TENSOR_REDUCE:
+        f["op0"], f["axes"] = int(rng.choice(_REDUCTIONS)), int(rng.integers(4))
+        f["negate"] = int(rng.integers(2))
+        results = dims_of(rng, int(np.prod(counts[f["axes"] + 1 :])))
+    for name, space, dtype, shape in (
+        ("src0", spaces[0], formats[0], counts),
+        *([("src1", spaces[1], formats[1], dims_of(rng, elements))] if two else []),
+        ("dst", spaces[2], formats[2], results),
+    ):
+        made = _pattern(rng, cfg, space, dtype, parts, shape, False)
+        f |= {f"{name}_{k}": v for k, v in made.items()}
+    if opcode == Opcode.EXP:
+        f["reduce"] = int(rng.integers(4))
+        f["store"] = int(f["reduce"] > 0 and rng.integers(2))
+        f["imm2"] = 4 * int(rng.integers(cfg.sbuf.partition_bytes // 4)) * f["store"]
+    for number in {Opcode.TENSOR_SCALAR: (0, 1), Opcode.SCALAR_TENSOR_TENSOR: (0,), Opcode.EXP: (0, 1)}.get(opcode, ()):
+        if opcode == Opcode.EXP and number == 1 and f["reduce"] != 3:
+            continue
+        column = int(rng.integers(2))
+        place = 4 * int(rng.integers(cfg.sbuf.partition_bytes // 4))
+        f[f"column{number}"], f[f"imm{number}"] = column, place if column else int(rng.integers(1 << 32))
     return f
 
 
@@ -113,11 +161,11 @@ def spoiled(rng: np.random.Generator, cfg: Config, queue: int) -> Fields:
     """A legal instruction with one or two fields changed; it may still be legal."""
     f = legal(rng, cfg, queue)
     for _ in range(int(rng.integers(1, 3))):
-        operands = [n for n in ("src0", "dst") if f"{n}_count3" in f and f"{n}_offset" in f]
-        kind = int(rng.integers(12))
+        operands = [n for n in ("src0", "src1", "dst") if f"{n}_count3" in f and f"{n}_offset" in f]
+        kind = int(rng.integers(15))
         name = operands[int(rng.integers(len(operands)))] if operands else ""
         if kind == 0:
-            f["opcode"] = int(rng.choice([0, 1, 2, 15, 16, 17, 18, 32, 33, 255]))
+            f["opcode"] = int(rng.choice([0, 1, 2, 15, 16, 17, 18, 32, 33, 36, 37, 50, 255]))
         elif kind == 1:
             field = list(INSTRUCTION)[int(rng.integers(len(INSTRUCTION.fields)))]
             f[field.name] = f.get(field.name, 0) ^ 1 << int(rng.integers(field.width))
@@ -128,6 +176,14 @@ def spoiled(rng: np.random.Generator, cfg: Config, queue: int) -> Fields:
         elif not operands:
             f["imm0"] = int(rng.choice([0, cfg.dma.rings - 1, cfg.dma.rings, 1 << 40]))
             f["imm1"] = int(rng.choice([0, 1, (1 << 32) - 1, 1 << 32]))
+        elif kind == 12:
+            f[("op0", "op1")[int(rng.integers(2))]] = int(rng.choice([0, 1, 19, 20, 31, 32, 37, 38, 63]))
+        elif kind == 13:
+            number = int(rng.integers(3))
+            f[f"imm{number}"] = f.get(f"imm{number}", 0) + int(rng.choice([-4, 1, 2, 4, 1 << 13, 1 << 24, 1 << 32]))
+        elif kind == 14:
+            which = ("column0", "column1", "store", "reduce", "axes")[int(rng.integers(5))]
+            f[which] = f.get(which, 0) ^ 1
         elif kind == 3:
             f[f"{name}_dtype"] = int(rng.choice(_SPOIL_DTYPES))
         elif kind == 4:
