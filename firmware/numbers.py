@@ -48,7 +48,8 @@ def _encode_small(x: np.ndarray, dtype: str) -> np.ndarray:
     values = _values(dtype)
     finite = np.flatnonzero(np.isfinite(values[:128]))
     sizes = np.append(values[finite], 2 * values[finite[-1]] - values[finite[-2]]).astype(np.float64)
-    size = np.abs(x.astype(np.float64))
+    with np.errstate(invalid="ignore"):  # NaNs are cast too
+        size = np.abs(x.astype(np.float64))
     above = np.clip(np.searchsorted(sizes, size), 1, len(sizes) - 1)
     middle = (sizes[above - 1] + sizes[above]) / 2
     up = (size > middle) | ((size == middle) & (above % 2 == 0))

@@ -137,6 +137,7 @@ class ScalarEngine(ElementwiseEngine):
             f"activation takes the pairs {', '.join(f'{p.name.lower()}-{q.name.lower()}' for p, q in _PAIRS)}, not "
             f"{op0.name.lower()}-{op1.name.lower()}",
         )
+        need(not (reverse and op0 == AluOp.BYPASS), "activation with bypass has nothing to reverse")
         if (op0, op1) != _PAIRS[0] or reverse:
             return op0, op1, scale, bias
         no_scale = not isinstance(scale, TileView) and scale == 1

@@ -5,7 +5,7 @@ from typing import Any
 
 from firmware.engines.base import need
 from firmware.engines.elementwise import ElementwiseEngine, Scalar, is_bit_operator, operator
-from firmware.views import TileView
+from firmware.views import KernelError, TileView
 from rtl.contract.formats import FORMATS
 from rtl.contract.isa import REDUCTIONS, SHUFFLE_KEEP, AluOp, Opcode, Queue, block
 
@@ -54,7 +54,8 @@ class VectorEngine(ElementwiseEngine):
         self._shaped(what, dst, x)
         bits = self._bits_or_numbers(ops, dst, x)
         fields: dict[str, Any] = {"op0": ops[0], "op1": ops[1], "reverse0": reverse0, "reverse1": reverse1}
-        fields |= self._operand(ops[0], a, 0, x, what, bits) | self._operand(ops[1], b, 1, x, what, bits)
+        fields |= self._operand(ops[0], a, 0, x, what, bits, reverse0)
+        fields |= self._operand(ops[1], b, 1, x, what, bits, reverse1)
         self._send(Opcode.TENSOR_SCALAR, dst, (x,), fields, columns=(a, b))
 
     def scalar_tensor_tensor(
@@ -75,7 +76,7 @@ class VectorEngine(ElementwiseEngine):
         self._shaped(what, dst, x, y)
         bits = self._bits_or_numbers(ops, dst, x, y)
         fields: dict[str, Any] = {"op0": ops[0], "op1": ops[1], "reverse0": reverse0, "reverse1": reverse1}
-        fields |= self._operand(ops[0], a, 0, x, what, bits)
+        fields |= self._operand(ops[0], a, 0, x, what, bits, reverse0)
         self._send(Opcode.SCALAR_TENSOR_TENSOR, dst, (x, y), fields, columns=(a,))
 
     def reduce(self, dst: TileView, x: TileView, op: Op, *, axes: int = 1, negate: bool = False) -> None:
@@ -305,13 +306,13 @@ class VectorEngine(ElementwiseEngine):
         return True
 
     def _operand(
-        self, op: AluOp, value: Scalar | None, slot: int, x: TileView, what: str, bits: bool
+        self, op: AluOp, value: Scalar | None, slot: int, x: TileView, what: str, bits: bool, reverse: bool
     ) -> dict[str, Any]:
         name = "ab"[slot]
         if op in _UNARY:
             need(value is None, f"{what} with {op.name.lower()} takes no operand {name}")
+            need(not reverse, f"{what} with {op.name.lower()} has nothing to reverse")
             return {}
         if value is None:
-            need(False, f"{what} with {op.name.lower()} needs an operand {name}")
-            return {}
+            raise KernelError(f"{what} with {op.name.lower()} needs an operand {name}")
         return self._scalar(value, slot, x, what, bits=bits)

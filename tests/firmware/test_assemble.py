@@ -4,7 +4,7 @@ import pytest
 
 from firmware.assemble import descriptor_word, instruction_word
 from firmware.program import Descriptor, Instruction, Place, SemaphoreWait
-from rtl.contract.isa import AccessPattern, Opcode
+from rtl.contract.isa import AccessPattern, AluOp, Opcode, Reduce
 from rtl.contract.memmap import Space
 
 
@@ -57,6 +57,37 @@ def test_trigger():
         f"{1:016x}",
         f"{9:016x}",
     ]
+
+
+def test_exp():
+    """Every field of the header that an engine of elements uses."""
+    pattern = AccessPattern(space=1, dtype=1, partition_start=0, partition_count=8, offset=0x40, dims=((1, 16),))
+    word = instruction_word(
+        Instruction(
+            opcode=Opcode.EXP,
+            update=1,
+            op0=AluOp.SHIFT_RIGHT,
+            op1=AluOp.RELU,
+            reverse0=True,
+            column1=True,
+            reduce=Reduce.LOAD_REDUCE,
+            store=True,
+            axes=2,
+            negate=True,
+            src0=pattern,
+            src1=pattern,
+            dst=pattern,
+            imm0=0x3F8000003FC00000,
+            imm1=0x80,
+            imm2=0x84,
+        )
+    )
+    header = 50 | 37 << 9 | 19 << 15 | 1 << 21 | 1 << 24 | 3 << 25 | 1 << 27 | 2 << 28 | 1 << 30
+    found = words(word)
+    assert found[0] == f"{header:016x}"
+    assert found[4:7] == found[7:10] == found[10:13]
+    assert found[4] == "0001110800000040"
+    assert found[13:] == ["3f8000003fc00000", f"{0x80:016x}", f"{0x84:016x}"]
 
 
 def test_descriptor():

@@ -14,7 +14,7 @@ from verif.golden import alu as operators
 from verif.golden import exp as exp_unit
 from verif.golden.alu import alu
 from verif.golden.conversion import canonical_nan, container, convert, from_fp32, to_fp32
-from verif.golden.numeric import canonical
+from verif.golden.reciprocal import reciprocal
 
 __all__ = [
     "accumulate",
@@ -122,12 +122,6 @@ def exp(x: U32, a: U32) -> U32:
     """exp(x - a), the difference rounded to FP32."""
     flat, shift = (np.ascontiguousarray(v, np.uint32).reshape(-1) for v in np.broadcast_arrays(x, a))
     return exp_unit.exp(flat, shift).reshape(x.shape)
-
-
-def reciprocal(x: U32) -> U32:
-    """1 / x, rounded once."""
-    with np.errstate(all="ignore"):
-        return canonical(np.float32(1) / np.ascontiguousarray(x).view(np.float32))
 
 
 def accumulate(kind: Reduce, op: AluOp, accumulator: U32, result: U32, b: Any) -> U32:

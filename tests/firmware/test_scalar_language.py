@@ -1,0 +1,197 @@
+"""k.scalar on the golden machine: functions against mpmath, accumulator, tables; what the language refuses."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+from firmware.kernel import Kernel, KernelError
+from firmware.numbers import decode, encode
+from rtl.contract.config import named
+from rtl.contract.isa import Function, Opcode, Queue
+from verif.checks.lab import TINY, Lab, P
+
+F32 = np.float32
+
+
+def values(columns: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((P, columns)).astype(F32) * F32(2)
+
+
+def put(lab: Lab, name: str, x: np.ndarray) -> Any:
+    return lab.put(name, "fp32", x.view(np.uint32))[:, :]
+
+
+DIRECT: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "copy": lambda x: x,
+    "abs": np.abs,
+    "square": lambda x: x * x,
+    "relu": lambda x: np.maximum(x, 0),
+    "prelu": lambda x: np.where(x > 0, x, x * F32(0.25)),
+    "leaky_relu": lambda x: np.where(x > 0, x, x * F32(0.01)),
+    "sign": np.sign,
+}
+
+
+@pytest.mark.parametrize("name", DIRECT)
+def test_functions_without_a_table(name: str):
+    x = values(20)
+    lab = Lab()
+    lab.k.scalar.activation(lab.out("y", "fp32", 20)[:, :], put(lab, "x", x), name)
+    assert np.array_equal(lab.run()["y"].view(F32), DIRECT[name](x))
+
+
+TRUTH: dict[str, Callable[[Any], Any]] = {
+    "exp": mpmath.exp,
+    "tanh": mpmath.tanh,
+    "gelu": lambda x: x * (1 + mpmath.erf(x / mpmath.sqrt(2))) / 2,
+    "silu": lambda x: x / (1 + mpmath.exp(-x)),
+    "rsqrt": lambda x: 1 / mpmath.sqrt(x),
+    "sin": mpmath.sin,
+}
+
+
+@pytest.mark.parametrize("name", TRUTH)
+def test_functions_from_a_table(name: str):
+    x = np.abs(values(6)) if name == "rsqrt" else np.clip(values(6), -3, 3)
+    lab = Lab()
+    lab.k.scalar.load_table([name])
+    lab.k.scalar.activation(lab.out("y", "fp32", 6)[:, :], put(lab, "x", x), name)
+    truth = np.array([[float(TRUTH[name](mpmath.mpf(float(v)))) for v in row] for row in x])
+    assert np.abs(lab.run()["y"].view(F32) / truth - 1).max() < 2**-12
+
+
+def test_operators_before_the_function():
+    x, s, b = values(12), values(1, 1), values(1, 2)
+    lab = Lab()
+    xt, st, bt = put(lab, "x", x), lab.column("s", s), lab.column("b", b)
+    a = lab.k.scalar.activation
+    a(lab.out("both", "fp32", 12)[:, :], xt, "copy", scale=st, bias=bt)
+    a(lab.out("minus", "fp32", 12)[:, :], xt, "abs", scale=3.0, bias=bt, ops=("multiply", "subtract"), reverse1=True)
+    a(lab.out("only", "bf16", 12)[:, :], xt, "copy", scale=bt, ops=("subtract", "bypass"), reverse0=True)
+    a(lab.out("bias", "fp32", 12)[:, :], xt, "square", bias=bt)
+    a(lab.out("slope", "fp32", 12)[:, :], xt, "prelu", scale=st, slope=-2.0)
+    found = {name: bits if bits.dtype == np.uint16 else bits.view(F32) for name, bits in lab.run().items()}
+    assert np.array_equal(found["both"], x * s + b)
+    assert np.array_equal(found["minus"], np.abs(b - x * F32(3)))
+    assert np.array_equal(found["only"], encode(b - x, "bf16"))
+    assert np.array_equal(found["bias"], (x + b) * (x + b))
+    scaled = x * s
+    assert np.array_equal(found["slope"], np.where(scaled > 0, scaled, scaled * F32(-2)))
+
+
+def test_what_is_not_asked_for_changes_nothing():
+    lab = Lab()
+    lab.k.scalar.copy(lab.out("y", "bf16", 2)[:, :], put(lab, "x", np.tile(np.array([[-0.0, 1.0]], F32), (P, 1))))
+    assert lab.run()["y"][0].tolist() == [0x8000, 0x3F80]
+
+
+def test_the_accumulator():
+    x = values(30)
+    lab = Lab()
+    a = lab.k.scalar.activation
+    xt = put(lab, "x", x)
+    y = lab.out("y", "fp32", 30)[:, :]
+    stores = {name: lab.out(name, "fp32", 1)[:, :] for name in ("sum", "both", "max", "load")}
+    a(y, xt, "square", reduce="reset_reduce", store=stores["sum"])
+    a(y, xt, "copy", reduce="reduce", store=stores["both"])
+    a(y, xt, "copy", reduce="reset_reduce", reduce_op="absmax", store=stores["max"])
+    a(y, xt, "copy", scale=2.0, reduce="load_reduce", reduce_op="max", init=100.0, store=stores["load"])
+    found = {name: bits.view(F32) for name, bits in lab.run().items()}
+
+    def total(v: np.ndarray) -> np.ndarray:
+        parts = [np.add.accumulate(v[:, i::8], axis=1, dtype=F32)[:, -1] for i in range(8)]
+        a, b, c, d = (parts[i] + parts[i + 1] for i in (0, 2, 4, 6))
+        return (a + b) + (c + d)
+
+    assert np.array_equal(found["sum"][:, 0], total(x * x))
+    assert np.array_equal(found["both"][:, 0], total(x * x) + total(x))
+    assert np.array_equal(found["max"][:, 0], np.abs(x).max(1))
+    assert (found["load"] == 100).all()
+
+
+def test_engines_have_accumulators_of_their_own():
+    x = values(16)
+    lab = Lab()
+    xt, y = put(lab, "x", x), lab.out("y", "fp32", 16)[:, :]
+    lab.k.scalar.activation(y, xt, "copy", reduce="reset_reduce")
+    lab.k.vector.exp(y, xt, reduce="reset_reduce")
+    lab.k.scalar.activation(y, xt, "relu", reduce="reduce", reduce_op="max", store=lab.out("s", "fp32", 1)[:, :])
+    alone = Lab()
+    xt, y = put(alone, "x", x), alone.out("y", "fp32", 16)[:, :]
+    alone.k.scalar.activation(y, xt, "copy", reduce="reset_reduce")
+    alone.k.scalar.activation(y, xt, "relu", reduce="reduce", reduce_op="max", store=alone.out("s", "fp32", 1)[:, :])
+    assert np.array_equal(lab.run()["s"], alone.run()["s"])
+
+
+def test_tables_are_loaded_once_and_share_their_tile():
+    k = Kernel(named("small"), "tables")
+    t = k.sbuf("t", partitions=32, columns=8, dtype="bf16")[:, :]
+    k.scalar.load_table(["gelu", "exp"])
+    k.scalar.activation(t, t, "gelu")
+    k.scalar.load_table(["exp"])  # is there
+    k.scalar.load_table([Function.TANH])
+    k.scalar.load_table(["exp", "gelu"])  # the same image again
+    k.scalar.activation(t, t, "exp")
+    free = k.sbuf_free()
+    program = k.program()
+    loads = [i for i in program.queues[Queue.SCALAR] if i.opcode == Opcode.LOAD_TABLE]
+    gelu_exp = 1 << Function.GELU | 1 << Function.EXP
+    assert [i.imm0 for i in loads] == [gelu_exp, 1 << Function.TANH, gelu_exp]
+    assert sum(1 for name in program.tensors if name.startswith("functions")) == 2
+    assert named("small").sbuf.partition_bytes - free < 8192
+    assert loads[1].waits, "the table before is read before its tile is written"
+
+
+REFUSED: list[tuple[str, Callable[[Any, Any], object]]] = [
+    ("there is no function 'gelu2'; there are copy, abs,", lambda s, t: s.activation(t, t, "gelu2")),
+    (
+        "function gelu is not in the table loaded last (none); use k.scalar.load_table",
+        lambda s, t: s.activation(t, t, "gelu"),
+    ),
+    (
+        "function gelu is not in the table loaded last (sqrt); use k.scalar.load_table",
+        lambda s, t: (s.load_table(["sqrt"]), s.activation(t, t, "gelu")),
+    ),
+    ("there is no table of 'relu'", lambda s, t: s.load_table(["relu"])),
+    ("a table needs at least one function", lambda s, t: s.load_table([])),
+    ("needs 38824 bytes of each SBUF partition", lambda s, t: s.load_table([f for f in Function if f >= 16])),
+    (
+        "subtract-bypass, bypass-bypass, not add-multiply",
+        lambda s, t: s.activation(t, t, "copy", ops=("add", "multiply")),
+    ),
+    ("a slope belongs to prelu, leaky_relu, not to relu", lambda s, t: s.activation(t, t, "relu", slope=1.0)),
+    (
+        "activation needs its second operand for the bias, so it cannot take init",
+        lambda s, t: s.activation(t, t, "copy", scale=2.0, bias=1.0, reduce="load_reduce", init=0.0),
+    ),
+    (
+        "the reduction of activation takes the operators add, max, min, absmax, absmin, not 'multiply'",
+        lambda s, t: s.activation(t, t, "copy", reduce="reduce", reduce_op="multiply"),
+    ),
+    (
+        "with bypass has nothing to reverse",
+        lambda s, t: s.activation(t, t, "copy", ops=("bypass", "bypass"), reverse0=True),
+    ),
+    ("activation needs the same shape on both sides", lambda s, t: s.activation(t, t[:, :3], "copy")),
+]
+
+
+@pytest.mark.parametrize(("sentence", "action"), REFUSED)
+def test_refused(sentence: str, action: Callable[[Any, Any], object]):
+    k = Kernel(TINY, "refused")
+    with pytest.raises(KernelError, match=re.escape(sentence)) as error:
+        action(k.scalar, k.sbuf("t", partitions=8, columns=8, dtype="bf16")[:, :])
+    assert "\n" not in str(error.value)
+
+
+def test_bf16_in_and_out():
+    x = encode(values(40), "bf16")
+    lab = Lab()
+    lab.k.scalar.load_table(["sigmoid"])
+    lab.k.scalar.activation(lab.out("y", "bf16", 40)[:, :], lab.put("x", "bf16", x)[:, :], "sigmoid")
+    truth = 1 / (1 + np.exp(-decode(x, "bf16").astype(np.float64)))
+    assert np.array_equal(lab.run()["y"], encode(truth.astype(F32), "bf16"))
