@@ -10,6 +10,7 @@ from firmware.kernel import KernelError
 from firmware.kernels.dma_copy import DIRECTIONS, dma_copy
 from firmware.kernels.gemm import gemm
 from firmware.kernels.minilm import DEFAULT_TEXT, minilm_projection
+from firmware.kernels.softmax import softmax
 from firmware.numbers import element_bytes
 from firmware.program import Program
 from rtl.contract.config import Config
@@ -140,6 +141,20 @@ def _make_minilm(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
     return minilm_projection(cfg, **params)
 
 
+def _make_softmax(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
+    rows = cfg.partitions if params["rows"] is None else params["rows"]
+    columns = params["columns"]
+    if rows * columns > HOST_VALUES_MAX:
+        raise KernelError(
+            f"softmax of rows={rows}, columns={columns} has {rows * columns} values; the host holds at most "
+            f"{HOST_VALUES_MAX}"
+        )
+    rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
+    x = 4 * rng.standard_normal((rows, columns), np.float32)
+    return softmax(cfg, x, dtype=params["dtype"], online=params["online"])
+
+
+_SEED = Param(type=int, default=None, doc="of the values; the run's seed if not given", minimum=0)
 _RESIDENT = Param(type=bool, default=False, doc="load all operands into SBUF before the array starts")
 
 WORKLOADS: dict[str, Workload] = {
@@ -174,6 +189,24 @@ WORKLOADS: dict[str, Workload] = {
                 "direction": Param(type=str, default="read", doc="where to", choices=DIRECTIONS),
             },
             maker=_make_dma,
+        ),
+        Workload(
+            name="softmax",
+            doc="softmax of rows of random normal values, rows on partitions",
+            params={
+                "rows": Param(
+                    type=int, default=None, doc="rows; one a partition if not given", minimum=1, maximum=SIZE_MAX
+                ),
+                "columns": _size(512, "elements of a row"),
+                "dtype": Param(
+                    type=str, default="bf16", doc="format of rows and result", choices=("bf16", "fp32", "fp16")
+                ),
+                "online": Param(
+                    type=int, default=0, doc="columns of a block, 0 for one pass", minimum=0, maximum=SIZE_MAX
+                ),
+                "seed": _SEED,
+            },
+            maker=_make_softmax,
         ),
         Workload(
             name="minilm-projection",

@@ -39,7 +39,8 @@ def test_check(options: dict[str, int], seed: int) -> None:
 
 @pytest.mark.parametrize("fault", faults_of(Check))
 def test_check_fault_is_noticed(fault: int) -> None:
-    must_notice("check", CHECK, fault, options=VECTOR if fault == 5 else TENSOR)  # tensor instructions have no operators
+    # Fault 5 is one of operators, which tensor instructions do not have.
+    must_notice("check", CHECK, fault, options=VECTOR if fault == 5 else TENSOR)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

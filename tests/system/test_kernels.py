@@ -45,6 +45,16 @@ def test_dma(rows: int | None, row_bytes: int, direction: str):
     check(find_workload("dma").build(TINY, params, seed=1))
 
 
+@pytest.mark.parametrize(
+    ("rows", "columns", "dtype", "online"),
+    [(None, 100, "bf16", 0), (19, 33, "fp32", 0), (8, 64, "bf16", 16), (9, 50, "fp16", 7), (1, 1, "bf16", 0)],
+)
+def test_softmax(rows: int | None, columns: int, dtype: str, online: int):
+    params: dict[str, Any] = {"rows": rows, "columns": columns, "dtype": dtype, "online": online}
+    program = find_workload("softmax").build(TINY, params, seed=2)
+    check(program)
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_random_kernels(seed: int):
     check(random_kernel(TINY, seed))
