@@ -27,8 +27,8 @@ ELEMENTS_MAX = 1 << 17
 
 _MOVING = {Space.SBUF: ("bf16", "fp16")}
 _NUMBERS = ("fp32", "bf16", "fp16", "e4m3fn", "e4m3", "e5m2", "int8", "int16", "int32", "uint8", "uint16", "uint32")
-_SOURCE = {Space.SBUF: _NUMBERS, Space.PSUM: ("fp32",)}
-_TARGET = {Space.SBUF: _NUMBERS}
+_SOURCE: dict[Space, tuple[str, ...]] = {Space.SBUF: _NUMBERS, Space.PSUM: ("fp32",)}
+_TARGET: dict[Space, tuple[str, ...]] = {Space.SBUF: _NUMBERS}
 
 ARITHMETIC = tuple(op for op in AluOp if op < AluOp.BIT_AND)
 BIT_OPERATORS = tuple(op for op in AluOp if op >= AluOp.BIT_AND)
