@@ -20,6 +20,7 @@ from rtl.memory.psum import Psum
 from rtl.memory.sbuf import Sbuf
 from rtl.tensor.engine import TensorEngine
 from rtl.vector.engine import VectorEngine
+from rtl.vector.lanes import MATHS
 
 __all__ = ["Core"]
 
@@ -70,6 +71,7 @@ class Core(wiring.Component):
         self._gate(m, "dma", self._wake(m, "dma", dma.active))
         vector_tick = ratio.tick & (issue.vector.command.valid | vector.active)
         self._gate(m, "vector", vector_tick)
+        self._gate(m, MATHS, vector_tick & vector.computes)
         m.d.comb += vector.tick.eq(vector_tick)
 
         connect(m, issue.tensor, tensor.queue)

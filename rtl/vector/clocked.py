@@ -10,6 +10,7 @@ from rtl.base.dispatch import EngineSignature
 from rtl.base.memory_port import PsumReadSignature, SbufReadSignature, SbufWriteSignature
 from rtl.contract.config import Config
 from rtl.vector.engine import VectorEngine
+from rtl.vector.lanes import MATHS
 
 __all__ = ["ClockedVector"]
 
@@ -41,7 +42,9 @@ class ClockedVector(wiring.Component):
         m.submodules.ratio = ratio = ClockRatio.of_mhz(cfg.vector.clock_mhz, cfg.tensor.clock_mhz)
         m.submodules.gate = gate = ClockGate()
         m.submodules.engine = engine = VectorEngine(cfg, plant=self.plant)
+        m.submodules.maths_gate = maths_gate = ClockGate()
         gated_domain(m, "vector", gate)
+        gated_domain(m, MATHS, maths_gate)
         connect(m, flipped(self.queue), engine.queue)
         connect(m, engine.sbuf_read, flipped(self.sbuf_read))
         connect(m, engine.sbuf_write, flipped(self.sbuf_write))
@@ -49,6 +52,7 @@ class ClockedVector(wiring.Component):
         m.d.comb += [
             self.tick.eq(ratio.tick & (engine.active | self.queue.command.valid)),
             gate.enable.eq(self.tick),
+            maths_gate.enable.eq(self.tick & engine.computes),
             engine.tick.eq(self.tick),
         ]
         return m

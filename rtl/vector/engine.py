@@ -29,6 +29,7 @@ class VectorPipeline(wiring.Component):
                 "sbuf_write": Out(SbufWriteSignature(cfg)),
                 "psum_read": Out(PsumReadSignature(cfg)),
                 "active": Out(1),
+                "computes": Out(1),
             }
         )
 
@@ -55,6 +56,7 @@ class VectorPipeline(wiring.Component):
             reader.writing.eq(writer.busy),
             reader.working.eq(lanes.working),
             reader.release.eq(lanes.release),
+            self.computes.eq(lanes.computes),
             self.active.eq(reader.busy | writer.busy | lanes.working),
             self.queue.done.eq(writer.done),
             self.queue.status.holds.eq(reader.holds),
@@ -67,6 +69,7 @@ class VectorPipeline(wiring.Component):
 class VectorEngine(wiring.Component):
     """TENSOR_COPY: one element a lane a vector cycle. Ports in the root domain "sync", work in "vector".
 
+    `computes`: the domain lanes.MATHS needs the edges too; while it is 0 elements are only copied.
     `tick` is 1 in the root cycles that end with an edge of "vector"; `active` says that there is work, so
     that the clock may stand still while neither it nor `queue.command.valid` is 1.
     docs/vector-engine.md has the timing.
@@ -91,6 +94,7 @@ class VectorEngine(wiring.Component):
                 "psum_read": Out(PsumReadSignature(cfg)),
                 "tick": In(1),
                 "active": Out(1),
+                "computes": Out(1),
             }
         )
 
@@ -113,5 +117,6 @@ class VectorEngine(wiring.Component):
             bridge.tick.eq(self.tick),
             bridge.active.eq(pipeline.active),
             self.active.eq(pipeline.active),
+            self.computes.eq(pipeline.computes),
         ]
         return m

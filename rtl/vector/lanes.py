@@ -1,6 +1,6 @@
 """The lanes: pick each partition's element, move it to its quadrant, tell every lane when to do what."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, DomainRenamer, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -13,10 +13,14 @@ from rtl.contract.isa import AluOp, Opcode, Reduce
 from rtl.numeric.exp import Exp
 from rtl.numeric.partial_sums import PartialSums
 from rtl.numeric.reciprocal import Reciprocal
-from rtl.vector.lane import CONTROL, RESULT_FROM, Lane
+from rtl.vector.lane import Lane
+from rtl.vector.maths import CONTROL, RESULT_FROM, LaneMaths
 from rtl.vector.reader import ELEMENT, INSTRUCTION, ROLES
 
-__all__ = ["Lanes"]
+__all__ = ["MATHS", "Lanes"]
+
+MATHS = "vector_maths"
+"""The clock domain of all that copies do not need: the vector clock, standing still while elements are only copied."""
 
 _CONVERTED = 1  # cycles from the data of an element to its converted value
 _OPERATED = _CONVERTED + 2
@@ -26,14 +30,15 @@ _RAISED = _CONVERTED + Exp.LATENCY
 class Lanes(wiring.Component):
     """Elements in, results out: `out` (32 bits a lane) with `out_valid`.
 
-    `working`: an accumulator is still being made. `release`: the reader may send the next group.
-    Timing, in cycles from the data of an element: a copy 2, operators 4, exp 6, a sum 10, a reciprocal 10.
+    `working`: something is in them. `release`: the reader may send the next group. `computes`: the instruction needs
+    edges of the domain MATHS.
+    Timing, in cycles from the data of an element: a copy 2, operators 5, exp 7, a sum or reciprocal 11.
     """
 
     FAULTS = {
         81: "quadrants are not rotated",
         82: "a single byte is taken from the wrong place",
-        **{100 + n: text for n, text in Lane.FAULTS.items()},
+        **{100 + n: text for n, text in LaneMaths.FAULTS.items()},
     }
 
     def __init__(self, cfg: Config, plant: ValueLike = 0):
@@ -51,22 +56,37 @@ class Lanes(wiring.Component):
                 "out_valid": Out(1),
                 "working": Out(1),
                 "release": Out(1),
+                "computes": Out(1),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         control = Signal(CONTROL)
-        self._time_table(m, control)
+        later = Signal(CONTROL)
+        computed = Signal()
+        format_out = Signal(4)
+        raw_out = Signal()
+        self._time_table(m, control, computed, format_out, raw_out)
+        m.d[MATHS] += later.eq(control)
         picked = self._pick(m)
         for p in range(self.cfg.partitions):
             lane = Placed("plexus_vector_lane", Lane)
+            maths = Placed("plexus_vector_maths", LaneMaths)
             m.submodules[f"lane_{p}"] = lane
+            m.submodules[f"maths_{p}"] = DomainRenamer(MATHS)(maths)
             m.d.comb += [
-                lane.plant.eq(passed_on(self.plant, *range(101, 116))),
                 lane.x.eq(picked[32 * p : 32 * p + 32]),
-                lane.control.eq(control),
-                lane.mine.eq(self.partitions[p]),
+                lane.src.eq(self.element.src),
+                lane.raw.eq(self.element.raw),
+                lane.result.eq(maths.out),
+                lane.computed.eq(computed),
+                lane.dst.eq(format_out),
+                lane.raw_out.eq(raw_out),
+                maths.plant.eq(passed_on(self.plant, *range(101, 116))),
+                maths.value.eq(lane.value),
+                maths.control.eq(later),
+                maths.mine.eq(self.partitions[p]),
                 self.out[32 * p : 32 * p + 32].eq(lane.out),
             ]
         return m
@@ -101,8 +121,10 @@ class Lanes(wiring.Component):
             m.d.comb += turned.eq(picked)
         return turned
 
-    def _time_table(self, m: Module, control: data.View) -> None:
-        """Who does what in which cycle."""
+    def _time_table(
+        self, m: Module, control: data.View, computed: Value, format_out: Value, raw_out: Value
+    ) -> None:
+        """Who does what in which cycle. The maths see `control` a cycle later, and so does the way out of them."""
         what = self.instruction
         stages: list[data.View] = [self.element]
         for n in range(_RAISED):
@@ -144,26 +166,29 @@ class Lanes(wiring.Component):
 
         result = Signal(3)
         m.d.comb += result.eq(RESULT_FROM["alu"])
-        for chosen, name in ((is_copy, "copy"), (is_exp, "exp"), (is_reduce, "sums"), (inverts, "reciprocal")):
+        for chosen, name in ((is_exp, "exp"), (is_reduce, "sums"), (inverts, "reciprocal")):
             with m.If(chosen):
                 m.d.comb += result.eq(RESULT_FROM[name])
         with m.If(stored):
             m.d.comb += result.eq(RESULT_FROM["accumulator"])
         comes = Signal()
-        with m.If(is_copy):
-            m.d.comb += comes.eq(final(converted))
-        with m.Elif(is_reduce | inverts):
+        comes_later = Signal()
+        stored_later = Signal()
+        with m.If(is_reduce | inverts):
             m.d.comb += comes.eq(tree[-1])
         with m.Elif(is_exp):
             m.d.comb += comes.eq(final(raised) | (stored & what.store))
         with m.Else():
             m.d.comb += comes.eq(final(stages[_OPERATED]))
-        m.d.sync += self.out_valid.eq(comes)
+        m.d.sync += [
+            comes_later.eq(comes & ~is_copy),
+            stored_later.eq(stored),
+            self.out_valid.eq(Mux(is_copy, final(converted), comes_later)),
+        ]
+        under_way = [*(stage.valid for stage in stages), tree, folded, stored, stored_later, comes_later, begins]
         m.d.comb += [
             self.release.eq(tree[-3]),
-            self.working.eq(Cat(*(stage.valid for stage in stages), tree, folded, stored, begins).any()),
-            control.src.eq(self.element.src),
-            control.raw.eq(self.element.raw),
+            self.working.eq(Cat(*under_way).any()),
             control.keep_x.eq(role("first")),
             control.keep_a.eq(role("a")),
             control.keep_b.eq(role("b")),
@@ -189,6 +214,8 @@ class Lanes(wiring.Component):
             control.sum_position.eq(position),
             control.fold_from.eq(what.reduce),
             control.result.eq(result),
-            control.dst.eq(Mux(is_copy, converted.dst, Mux(stored, FORMATS["fp32"].code, what.dst))),
-            control.raw_out.eq(Mux(is_copy, converted.raw, what.raw & ~stored)),
+            self.computes.eq(~is_copy),
+            computed.eq(~is_copy),
+            format_out.eq(Mux(is_copy, converted.dst, Mux(stored_later, FORMATS["fp32"].code, what.dst))),
+            raw_out.eq(Mux(is_copy, converted.raw, what.raw & ~stored_later)),
         ]

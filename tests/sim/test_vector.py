@@ -4,14 +4,14 @@ import pytest
 
 from rtl.contract.config import load
 from rtl.vector.engine import VectorEngine
-from rtl.vector.lane import Lane
+from rtl.vector.maths import LaneMaths
 from verif.launch import SEEDS, faults_of, must_notice, must_pass
 
 pytestmark = pytest.mark.sim
 
 BENCH = "verif.benches.vector.bench_engine"
 INSTRUCTIONS = "verif.benches.vector.bench_instructions"
-OF_INSTRUCTIONS = (73, 74, 82, *(100 + n for n in Lane.FAULTS))
+OF_INSTRUCTIONS = (73, 74, 82, *(100 + n for n in LaneMaths.FAULTS))
 """Faults that copies cannot show."""
 
 
