@@ -82,6 +82,7 @@ class Core(wiring.Component):
         connect(m, vector.sbuf_write, sbuf.write_vector)
         connect(m, tensor.psum, psum.accumulate)
         connect(m, vector.psum_read, psum.read_vector)
+        connect(m, vector.psum_write, psum.write_vector)
         for e in range(cfg.dma.engines):
             connect(m, getattr(dma, f"mover{e}"), getattr(sbuf, f"mover{e}"))
 
@@ -137,6 +138,7 @@ class Core(wiring.Component):
     def _refused(sbuf: Sbuf, psum: Psum) -> Value:
         """One bit for each of timing.CONFLICT_PORTS."""
         refused = dict(zip(sbuf.refused_names, sbuf.refused, strict=True))
+        of_psum = dict(zip(psum.refused_names, psum.refused, strict=True))
 
         def movers(way: str) -> Value:
             return Cat(v for name, v in refused.items() if name.startswith("mover") and name.endswith(way)).any()
@@ -146,7 +148,7 @@ class Core(wiring.Component):
             "sbuf_stationary": refused["read_stationary"],
             "sbuf_vector_read": refused["read_vector"],
             "sbuf_vector_write": refused["write_vector"],
-            "psum_vector_read": psum.refused[psum.read_ports.index("vector")],
+            "psum_vector_read": of_psum["read_vector"],
             "sbuf_mover_reads": movers("_read"),
             "sbuf_mover_writes": movers("_write"),
         }

@@ -5,7 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.base.dispatch import EngineSignature
-from rtl.base.memory_port import PsumReadSignature, SbufReadSignature, SbufWriteSignature
+from rtl.base.memory_port import PsumReadSignature, PsumWriteSignature, SbufReadSignature, SbufWriteSignature
 from rtl.base.plant import planted
 from rtl.contract.config import Config
 
@@ -65,10 +65,12 @@ class Bridge(wiring.Component):
                 "sbuf_read": Out(SbufReadSignature(cfg)),
                 "sbuf_write": Out(SbufWriteSignature(cfg)),
                 "psum_read": Out(PsumReadSignature(cfg)),
+                "psum_write": Out(PsumWriteSignature(cfg)),
                 "inner_queue": Out(EngineSignature()),
                 "inner_sbuf_read": In(SbufReadSignature(cfg)),
                 "inner_sbuf_write": In(SbufWriteSignature(cfg)),
                 "inner_psum_read": In(PsumReadSignature(cfg)),
+                "inner_psum_write": In(PsumWriteSignature(cfg)),
             }
         )
 
@@ -79,6 +81,7 @@ class Bridge(wiring.Component):
             (self.sbuf_write, self.inner_sbuf_write),
             (self.sbuf_read, self.inner_sbuf_read),
             (self.psum_read, self.inner_psum_read),
+            (self.psum_write, self.inner_psum_write),
         ):
             connect(m, flipped(inner), flipped(outer))
         # later statements win: valid only at ticks, data by way of the holds
@@ -86,6 +89,7 @@ class Bridge(wiring.Component):
             self.sbuf_write.valid.eq(self.inner_sbuf_write.valid & (self.tick | always)),
             self.sbuf_read.valid.eq(self.inner_sbuf_read.valid & (self.tick | always)),
             self.psum_read.valid.eq(self.inner_psum_read.valid & (self.tick | always)),
+            self.psum_write.valid.eq(self.inner_psum_write.valid & (self.tick | always)),
         ]
         for name, outer, inner in (
             ("sbuf", self.sbuf_read, self.inner_sbuf_read),

@@ -7,8 +7,9 @@ at the end of the cycle that accepts it: a read accepted in a later cycle sees i
 same cycle sees the old bytes.
 
 Words are 8 bytes of each partition; `word` counts them from the start of a partition. The four
-quadrants (P/4 partitions each) have their own word address; a request is accepted for all quadrants
-in its mask at once, or not at all.
+quadrants (P/4 partitions each) of SBUF have their own word address; a request is accepted for all
+quadrants in its mask at once, or not at all. PSUM has one word address for all partitions; its words
+hold two neighbouring FP32 elements.
 """
 
 from amaranth.lib import data, wiring
@@ -20,11 +21,13 @@ from rtl.contract.config import Config
 __all__ = [
     "PsumAccumulateSignature",
     "PsumReadSignature",
+    "PsumWriteSignature",
     "QUADRANTS",
     "SbufMoverSignature",
     "SbufReadSignature",
     "SbufWriteSignature",
     "psum_element_bits",
+    "psum_word_bits",
     "sbuf_word_bits",
 ]
 
@@ -39,6 +42,11 @@ def sbuf_word_bits(cfg: Config) -> int:
 def psum_element_bits(cfg: Config) -> int:
     """Bits of an FP32 element index in a PSUM partition; the bank is its upper part."""
     return ceil_log2(cfg.psum.partition_bytes // 4)
+
+
+def psum_word_bits(cfg: Config) -> int:
+    """Bits of a word address in a PSUM partition: an element's without the lowest."""
+    return psum_element_bits(cfg) - 1
 
 
 class SbufReadSignature(wiring.Signature):
@@ -105,16 +113,35 @@ class SbufMoverSignature(wiring.Signature):
 
 
 class PsumReadSignature(wiring.Signature):
-    """Read one FP32 element of every partition a cycle."""
+    """Read a word, two FP32 elements, of every partition a cycle."""
 
     def __init__(self, cfg: Config):
         super().__init__(
             {
                 "valid": Out(1),
                 "ready": In(1),
-                "element": Out(psum_element_bits(cfg)),
-                "data": In(32 * cfg.partitions),
+                "word": Out(psum_word_bits(cfg)),
+                "data": In(64 * cfg.partitions),  # partition p at bits 64p
                 "data_valid": In(1),
+            }
+        )
+
+
+class PsumWriteSignature(wiring.Signature):
+    """An engine's write port: whole FP32 elements; `bytes` lets four of them at a time through.
+
+    A sum of the tensor engine goes first: a write to the bank in which it commits is refused.
+    """
+
+    def __init__(self, cfg: Config):
+        super().__init__(
+            {
+                "valid": Out(1),
+                "ready": In(1),
+                "word": Out(psum_word_bits(cfg)),
+                "data": Out(64 * cfg.partitions),
+                "bytes": Out(8),
+                "partitions": Out(cfg.partitions),
             }
         )
 

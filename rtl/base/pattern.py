@@ -43,6 +43,8 @@ class PatternWalker(wiring.Component):
     `command` takes a pattern that issue has checked; `valid` says that `address` is an element, `last` that it is
     the final one, bit k of `ends` that dimensions 0 to k are at their ends, `step` (only with valid) goes on.
     `next_address` is what follows if it is not the last.
+    `width` (with the command) is the logarithm of how many neighbours a step takes at once; the innermost step of
+    such a pattern is 1 and its count a multiple of them. `address` is that of the first.
     `reverse` walks from the last element to the first; the offset in its command is that of the last.
     Timing: the first element is there in the cycle after the command, and a command is taken in the
     cycle of the last step, so that patterns follow each other without a gap.
@@ -62,6 +64,7 @@ class PatternWalker(wiring.Component):
         super().__init__(
             {
                 "command": In(stream.Signature(PATTERN_LAYOUT)),
+                "width": In(2),
                 "valid": Out(1),
                 "address": Out(self.bits),
                 "next_address": Out(self.bits),
@@ -119,10 +122,14 @@ class PatternWalker(wiring.Component):
         with m.If(self.command.valid & self.command.ready):
             for k in dims:
                 step_bytes = (pattern[f"step{k}"] << size_log2)[: self.bits]
+                steps = pattern[f"count{k}"] - 1
+                if k == 0:
+                    step_bytes = (step_bytes << self.width)[: self.bits]
+                    steps = steps >> self.width
                 m.d.sync += [
                     stride[k].eq(-step_bytes if self.reverse else step_bytes),
-                    most[k].eq(pattern[f"count{k}"] - 1),
-                    left[k].eq(pattern[f"count{k}"] - 1),
+                    most[k].eq(steps),
+                    left[k].eq(steps),
                     base[k].eq(pattern.offset),
                 ]
             m.d.sync += live.eq(1)

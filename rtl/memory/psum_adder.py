@@ -20,7 +20,8 @@ MINUS_ZERO = 0x8000_0000
 class PsumAdder(wiring.Component):
     """A row comes with `valid`; `old` is due one cycle later, if `adds` then the old row of `old_bank`, else
     -0 in every partition: an overwrite is an add too and takes the same time. The row to write comes out
-    after PSUM_ADD_CYCLES with `write_valid`; a NaN in it is the canonical one."""
+    after PSUM_ADD_CYCLES with `write_valid`; a NaN in it is the canonical one. `old_odd`: the old row is the
+    second of its word."""
 
     def __init__(self, cfg: Config, form: str = "structural", plant: ValueLike = 0):
         self.cfg = cfg
@@ -38,6 +39,7 @@ class PsumAdder(wiring.Component):
                 "adds": Out(1),
                 "old": In(wide),
                 "old_bank": Out(range(cfg.psum.banks)),
+                "old_odd": Out(1),
                 "write_valid": Out(1),
                 "write_element": Out(element),
                 "write_partitions": Out(cfg.partitions),
@@ -65,6 +67,7 @@ class PsumAdder(wiring.Component):
                     due.eq(next_valid),
                     self.adds.eq(next_valid & add),
                     self.old_bank.eq(next_element[row_bits:]),
+                    self.old_odd.eq(next_element[0]),
                 ]
             valid, element, partitions = next_valid, next_element, next_partitions
         m.d.comb += [

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from rtl.base.clock_gate import ClockGate, gated_domain
 from rtl.base.clock_ratio import ClockRatio
 from rtl.base.dispatch import EngineSignature
-from rtl.base.memory_port import PsumReadSignature, SbufReadSignature, SbufWriteSignature
+from rtl.base.memory_port import PsumReadSignature, PsumWriteSignature, SbufReadSignature, SbufWriteSignature
 from rtl.contract.config import Config
 from rtl.vector.engine import VectorEngine
 from rtl.vector.lanes import MATHS
@@ -32,6 +32,7 @@ class ClockedVector(wiring.Component):
                 "sbuf_read": Out(SbufReadSignature(cfg)),
                 "sbuf_write": Out(SbufWriteSignature(cfg)),
                 "psum_read": Out(PsumReadSignature(cfg)),
+                "psum_write": Out(PsumWriteSignature(cfg)),
                 "tick": Out(1),
             }
         )
@@ -49,6 +50,7 @@ class ClockedVector(wiring.Component):
         connect(m, engine.sbuf_read, flipped(self.sbuf_read))
         connect(m, engine.sbuf_write, flipped(self.sbuf_write))
         connect(m, engine.psum_read, flipped(self.psum_read))
+        connect(m, engine.psum_write, flipped(self.psum_write))
         m.d.comb += [
             self.tick.eq(ratio.tick & (engine.active | self.queue.command.valid)),
             gate.enable.eq(self.tick),

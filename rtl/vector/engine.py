@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.base.bridge import Bridge
 from rtl.base.dispatch import EngineSignature
-from rtl.base.memory_port import PsumReadSignature, SbufReadSignature, SbufWriteSignature
+from rtl.base.memory_port import PsumReadSignature, PsumWriteSignature, SbufReadSignature, SbufWriteSignature
 from rtl.base.pattern import PatternWalker
 from rtl.contract.config import Config
 from rtl.vector.lanes import Lanes
@@ -28,6 +28,7 @@ class VectorPipeline(wiring.Component):
                 "sbuf_read": Out(SbufReadSignature(cfg)),
                 "sbuf_write": Out(SbufWriteSignature(cfg)),
                 "psum_read": Out(PsumReadSignature(cfg)),
+                "psum_write": Out(PsumWriteSignature(cfg)),
                 "active": Out(1),
                 "computes": Out(1),
             }
@@ -92,6 +93,7 @@ class VectorEngine(wiring.Component):
                 "sbuf_read": Out(SbufReadSignature(cfg)),
                 "sbuf_write": Out(SbufWriteSignature(cfg)),
                 "psum_read": Out(PsumReadSignature(cfg)),
+                "psum_write": Out(PsumWriteSignature(cfg)),
                 "tick": In(1),
                 "active": Out(1),
                 "computes": Out(1),
@@ -109,10 +111,12 @@ class VectorEngine(wiring.Component):
         connect(m, bridge.sbuf_read, flipped(self.sbuf_read))
         connect(m, bridge.sbuf_write, flipped(self.sbuf_write))
         connect(m, bridge.psum_read, flipped(self.psum_read))
+        connect(m, bridge.psum_write, flipped(self.psum_write))
         connect(m, bridge.inner_queue, pipeline.queue)
         connect(m, pipeline.sbuf_read, bridge.inner_sbuf_read)
         connect(m, pipeline.sbuf_write, bridge.inner_sbuf_write)
         connect(m, pipeline.psum_read, bridge.inner_psum_read)
+        connect(m, pipeline.psum_write, bridge.inner_psum_write)
         m.d.comb += [
             bridge.tick.eq(self.tick),
             bridge.active.eq(pipeline.active),

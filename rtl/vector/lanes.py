@@ -51,7 +51,7 @@ class Lanes(wiring.Component):
                 "partitions": In(cfg.partitions),
                 "begins": In(1),
                 "sbuf": In(64 * cfg.partitions),
-                "psum": In(32 * cfg.partitions),
+                "psum": In(64 * cfg.partitions),
                 "out": Out(32 * cfg.partitions),
                 "out_valid": Out(1),
                 "working": Out(1),
@@ -97,12 +97,12 @@ class Lanes(wiring.Component):
         width = 32 * self.cfg.partitions
         half = Signal(width)
         picked = Signal(width)
-        with m.If(self.element.psum):
-            m.d.comb += half.eq(self.psum)
-        with m.Elif(self.element.place[2]):
-            m.d.comb += [half[32 * p : 32 * p + 32].eq(self.sbuf[64 * p + 32 : 64 * p + 64]) for p in lanes]
+        word = Signal(64 * self.cfg.partitions)
+        m.d.comb += word.eq(Mux(self.element.psum, self.psum, self.sbuf))
+        with m.If(self.element.place[2]):
+            m.d.comb += [half[32 * p : 32 * p + 32].eq(word[64 * p + 32 : 64 * p + 64]) for p in lanes]
         with m.Else():
-            m.d.comb += [half[32 * p : 32 * p + 32].eq(self.sbuf[64 * p : 64 * p + 32]) for p in lanes]
+            m.d.comb += [half[32 * p : 32 * p + 32].eq(word[64 * p : 64 * p + 32]) for p in lanes]
         # what comes from the neighbour lies above the code, where it does no harm
         with m.Switch(self.element.place[:2]):
             for byte in range(4):

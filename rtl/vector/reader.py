@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.base.dispatch import COMMAND
 from rtl.base.layouts import PATTERN_LAYOUT
-from rtl.base.memory_port import QUADRANTS, PsumReadSignature, SbufReadSignature, psum_element_bits, sbuf_word_bits
+from rtl.base.memory_port import QUADRANTS, PsumReadSignature, SbufReadSignature, psum_word_bits, sbuf_word_bits
 from rtl.base.pattern import PatternWalker, operand, partition_mask
 from rtl.base.plant import planted
 from rtl.contract.config import Config
@@ -214,7 +214,7 @@ class Reader(wiring.Component):
             self.sbuf.valid.eq(ask & ~now.psum),
             self.sbuf.quadrants.eq(Mux(which & ~column, touched[1], touched[0])),
             self.psum.valid.eq(ask & now.psum),
-            self.psum.element.eq(address[2:][: psum_element_bits(cfg)]),
+            self.psum.word.eq(address[3:][: psum_word_bits(cfg)]),
             granted.eq((self.sbuf.valid & self.sbuf.ready) | (self.psum.valid & self.psum.ready)),
             now.valid.eq(granted),
             walkers[0].step.eq(granted & ~column & (~two | second)),

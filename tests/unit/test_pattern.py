@@ -128,3 +128,40 @@ def test_walks_backwards(seed: int) -> None:
     sim.add_clock(1e-6)
     sim.add_testbench(walk)
     sim.run()
+
+
+@pytest.mark.parametrize("width", [1, 2])
+def test_walks_several_neighbours_at_once(width: int) -> None:
+    dut = PatternWalker(CFG)
+    rng = random.Random(width)
+    group = 1 << width
+    todo = [
+        AccessPattern(
+            space=1,
+            dtype=rng.choice([0, 1]),
+            partition_start=0,
+            partition_count=1,
+            offset=16 * rng.randint(400, 500),
+            dims=((1, group * rng.randint(1, 6)), (group * rng.randint(-9, 9), rng.randint(1, 4)), (4, 2)),
+        )
+        for _ in range(20)
+    ]
+
+    async def walk(ctx) -> None:
+        ctx.set(dut.width, width)
+        ctx.set(dut.step, 1)
+        for p in todo:
+            ctx.set(dut.command.payload.as_value(), PATTERN.pack(p.fields()))
+            ctx.set(dut.command.valid, 1)
+            await ctx.tick()
+            ctx.set(dut.command.valid, 0)
+            got = []
+            while ctx.get(dut.valid):
+                got.append(ctx.get(dut.address))
+                await ctx.tick()
+            assert got == offsets(p).tolist()[::group]
+
+    sim = Simulator(dut)
+    sim.add_clock(1e-6)
+    sim.add_testbench(walk)
+    sim.run()

@@ -12,7 +12,7 @@ import cocotb
 import numpy as np
 from cocotb.triggers import RisingEdge
 
-from rtl.base.memory_port import QUADRANTS, psum_element_bits, sbuf_word_bits
+from rtl.base.memory_port import QUADRANTS, psum_element_bits, psum_word_bits, sbuf_word_bits
 from rtl.contract.timing import PSUM_ADD_CYCLES
 from verif.agents.bench import Bench
 from verif.agents.stall import never
@@ -45,7 +45,7 @@ class MemoryPorts:
         self.grants: dict[str, int] = {}
         self.refusals: dict[str, int] = {}
         self.committed: list[int] = []  # cycle of each PSUM row's commit
-        self.written: list[int] = []  # cycle of each SBUF write
+        self.written: list[int] = []  # cycle of each write of an engine
         self.on_cycle: list[Callable[[int], None]] = []
         self._reads: list[Callable[[], None]] = []
         self._writes: list[Callable[[], None]] = []
@@ -120,7 +120,8 @@ class MemoryPorts:
 
     def add_psum_read(self, name: str, stall: Iterator[bool] | None = None) -> None:
         """A PsumReadSignature of the DUT."""
-        valid, ready, element, data, data_valid = self._signals(name, "valid", "ready", "element", "data", "data_valid")
+        valid, ready, word, data, data_valid = self._signals(name, "valid", "ready", "word", "data", "data_valid")
+        assert len(word) == psum_word_bits(self.cfg)
         stalls = stall or never()
         state = {"ready": False, "valid": True}
         ready.value = 0
@@ -128,12 +129,12 @@ class MemoryPorts:
 
         def serve() -> None:
             if self._handshake(name, valid, ready, state, stalls):
-                at = 4 * int(element.value)
-                data.value = int.from_bytes(self.psum.bytes[:, at : at + 4].tobytes(), "little")
+                at = 8 * int(word.value)
+                data.value = int.from_bytes(self.psum.bytes[:, at : at + 8].tobytes(), "little")
                 data_valid.value = 1
                 state["valid"] = True
             elif state["valid"]:
-                data.value = int.from_bytes(rng.bytes(4 * self.cfg.partitions), "little")
+                data.value = int.from_bytes(rng.bytes(8 * self.cfg.partitions), "little")
                 data_valid.value = 0
                 state["valid"] = False
 
@@ -162,6 +163,30 @@ class MemoryPorts:
                 if lanes >> p & 1 and mask >> q & 1:
                     at = 8 * (words >> (q * width) & ((1 << width) - 1))
                     self.sbuf.bytes[p, [at + b for b in columns]] = row[p, columns]
+            self.written.append(self.cycle)
+
+        self._writes.append(serve)
+
+    def add_psum_write(self, name: str, stall: Iterator[bool] | None = None) -> None:
+        """A PsumWriteSignature of the DUT."""
+        valid, ready, word, data, byte_mask, partitions = self._signals(
+            name, "valid", "ready", "word", "data", "bytes", "partitions"
+        )
+        stalls = stall or never()
+        state = {"ready": False}
+        ready.value = 0
+        count = self.cfg.partitions
+
+        def serve() -> None:
+            if not self._handshake(name, valid, ready, state, stalls):
+                return
+            row = np.frombuffer(int(data.value).to_bytes(8 * count, "little"), np.uint8).reshape(count, 8)
+            lanes, taken, at = int(partitions.value), int(byte_mask.value), 8 * int(word.value)
+            assert taken in (0x0F, 0xF0, 0xFF), f"{name} writes bytes {taken:08b} of a word of PSUM"
+            columns = [b for b in range(8) if taken >> b & 1]
+            for p in range(count):
+                if lanes >> p & 1:
+                    self.psum.bytes[p, [at + b for b in columns]] = row[p, columns]
             self.written.append(self.cycle)
 
         self._writes.append(serve)

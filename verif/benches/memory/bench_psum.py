@@ -32,6 +32,15 @@ COVERAGE = Coverage(
         "scalar refused by the writer",
         "scalar refused by vector",
         "both read different banks",
+        "vector write refused by a sum",
+        "scalar write refused by a sum",
+        "scalar write refused by vector",
+        "both write different banks",
+        "an engine writes one element of a word",
+        "an engine writes both",
+        "an engine writes some partitions",
+        "an engine overwrites an add's old row in its cycle",
+        "an engine writes beside the commit of a sum",
         "read in the cycle of the write gives the old row",
         "read one cycle later gives the new row",
         "element added again as soon as allowed",
@@ -51,6 +60,16 @@ class Row:
     accumulate: bool
     partitions: int
     data: NDArray[np.uint32]  # (P,)
+
+
+@dataclass
+class Store:
+    """A word that an engine writes."""
+
+    word: int
+    halves: int  # mask of its elements
+    partitions: int
+    data: NDArray[np.uint32]  # (P, 2)
 
 
 _contents: dict[tuple[int, int], NDArray[np.uint32]] = {}
@@ -78,7 +97,7 @@ def canonical(new: NDArray[np.uint32]) -> NDArray[np.uint32]:
 
 
 class PsumBench(Bench):
-    """Drives the writer and both readers at random and checks every output in every cycle."""
+    """Drives the writer and the engines' ports at random and checks every output in every cycle."""
 
     def __init__(self, dut) -> None:
         super().__init__(dut)
@@ -91,9 +110,20 @@ class PsumBench(Bench):
             n: getattr(dut, f"accumulate__{n}") for n in ("valid", "element", "accumulate", "partitions", "data")
         }
         self.reads = [
-            {n: getattr(dut, f"read_{port}__{n}") for n in ("valid", "ready", "element", "data", "data_valid")}
+            {n: getattr(dut, f"read_{port}__{n}") for n in ("valid", "ready", "word", "data", "data_valid")}
             for port in PORTS
         ]
+        self.writes = [
+            {
+                n: getattr(dut, f"write_{port}__{n}")
+                for n in ("valid", "ready", "word", "data", "bytes", "partitions")
+            }
+            for port in PORTS
+        ]
+        self.stores: list[Store | None] = [None] * len(PORTS)
+        self.storing = 0.0  # probability of a write of an engine, and where to
+        self.words: NDArray[np.integer] = np.arange(self.elements // 2)
+        self.refused_writes = [0] * len(PORTS)
         self.asked: list[int | None] = [None] * len(PORTS)
         self.answers: list[NDArray[np.uint32] | None] = [None] * len(PORTS)
         self.row: Row | None = None
@@ -102,7 +132,7 @@ class PsumBench(Bench):
         self.counts = [0] * len(PORTS)
         self.streak = 0
         self.write["valid"].value = 0
-        for port in self.reads:
+        for port in (*self.reads, *self.writes):
             port["valid"].value = 0
 
     def bank(self, element: int) -> int:
@@ -125,15 +155,23 @@ class PsumBench(Bench):
                 self.asked[n] = choose(n)
                 port["valid"].value = self.asked[n] is not None
                 if self.asked[n] is not None:
-                    port["element"].value = self.asked[n]
+                    port["word"].value = self.asked[n]
+        for n, port in enumerate(self.writes):
+            if self.stores[n] is None and self.rng.random() < self.storing:
+                self.stores[n] = store = self.random_store()
+                port["word"].value = store.word
+                port["bytes"].value = (0, 0x0F, 0xF0, 0xFF)[store.halves]
+                port["partitions"].value = store.partitions
+                port["data"].value = int.from_bytes(store.data.tobytes(), "little")
+            port["valid"].value = self.stores[n] is not None
 
     def check(self) -> None:
         """The cycle that has just ended."""
         for n, (port, answer) in enumerate(zip(self.reads, self.answers, strict=True)):
             assert bool(port["data_valid"].value) == (answer is not None), f"{PORTS[n]}: data_valid"
             if answer is not None:
-                got = np.frombuffer(int(port["data"].value).to_bytes(4 * self.lanes, "little"), np.uint32)
-                assert (got == answer).all(), f"{PORTS[n]} reads {got}, not {answer}"
+                got = np.frombuffer(int(port["data"].value).to_bytes(8 * self.lanes, "little"), np.uint32)
+                assert (got.reshape(-1, 2) == answer).all(), f"{PORTS[n]} reads {got}, not {answer}"
             self.answers[n] = None
 
         row = self.row
@@ -143,10 +181,10 @@ class PsumBench(Bench):
         taken = set() if writer is None else {writer}
         refused = 0
         served = []
-        for n, element in enumerate(self.asked):
-            if element is None:
+        for n, word in enumerate(self.asked):
+            if word is None:
                 continue
-            bank = self.bank(element)
+            bank = self.bank(2 * word)
             ok = bank not in taken
             port = self.reads[n]
             assert bool(port["ready"].value) == ok, f"{PORTS[n]}: ready is {port['ready'].value}"
@@ -157,7 +195,7 @@ class PsumBench(Bench):
                 continue
             taken.add(bank)
             served.append(bank)
-            self.answers[n] = self.memory[element].copy()
+            self.answers[n] = self.memory[2 * word : 2 * word + 2].T.copy()
             COVERAGE.when(
                 row is not None and not row.accumulate and self.bank(row.element) == bank,
                 "read granted beside an overwrite of its bank",
@@ -166,10 +204,15 @@ class PsumBench(Bench):
                 leaving is not None and self.bank(leaving) == bank,
                 "read granted beside a sum being written to its bank",
             )
-            COVERAGE.when(element == leaving, "read in the cycle of the write gives the old row")
-            COVERAGE.when(element == self.committed[0], "read one cycle later gives the new row")
+            during = leaving is not None and word == leaving // 2
+            after = self.committed[0] is not None and word == self.committed[0] // 2
+            COVERAGE.when(during, "read in the cycle of the write gives the old row")
+            COVERAGE.when(after, "read one cycle later gives the new row")
             self.asked[n] = None
         COVERAGE.when(len(served) == 2, "both read different banks")
+        ready = self.check_writes(leaving)
+        for n in range(len(PORTS)):
+            refused |= (self.stores[n] is not None and not ready[n]) << (len(PORTS) + n)
         seen = int(self.dut.refused.value)
         assert seen == refused, f"refused is {seen:b}, not {refused:b}"
 
@@ -178,6 +221,54 @@ class PsumBench(Bench):
         self.committed.append(None)
         if done is not None:
             self.commit(*done)
+        for n, store in enumerate(self.stores):
+            if store is not None and ready[n]:
+                self.store(store)
+                self.stores[n] = None
+
+    def check_writes(self, leaving: int | None) -> list[bool]:
+        """Which engines' writes are due in the cycle that has just ended; `leaving`: element that commits."""
+        sum_bank = None if leaving is None else self.bank(leaving)
+        taken = set() if sum_bank is None else {sum_bank}
+        due: list[bool] = []
+        for n, store in enumerate(self.stores):
+            if store is None:
+                due.append(False)
+                continue
+            bank = self.bank(2 * store.word)
+            ok = bank not in taken
+            assert bool(self.writes[n]["ready"].value) == ok, f"{PORTS[n]}: ready of a write is {not ok}"
+            due.append(ok)
+            if ok:
+                taken.add(bank)
+                COVERAGE.when(leaving is not None, "an engine writes beside the commit of a sum")
+                added = self.row is not None and self.row.accumulate and self.row.element // 2 == store.word
+                COVERAGE.when(added, "an engine overwrites an add's old row in its cycle")
+                COVERAGE.hit("an engine writes both" if store.halves == 3 else "an engine writes one element of a word")
+                COVERAGE.when(store.partitions != (1 << self.lanes) - 1, "an engine writes some partitions")
+            else:
+                self.refused_writes[n] += 1
+                by_sum = bank == sum_bank
+                COVERAGE.hit(f"{PORTS[n]} write refused by a sum" if by_sum else "scalar write refused by vector")
+        COVERAGE.when(all(due), "both write different banks")
+        return due
+
+    def store(self, store: Store) -> None:
+        """A write of an engine reaches the memory."""
+        mask = np.array([store.partitions >> p & 1 for p in range(self.lanes)], dtype=bool)
+        for half in range(2):
+            if store.halves >> half & 1:
+                self.memory[2 * store.word + half, mask] = store.data[mask, half]
+
+    def random_store(self) -> Store:
+        """Any word, any of its elements."""
+        every = (1 << self.lanes) - 1
+        return Store(
+            word=int(self.rng.choice(self.words)),
+            halves=int(self.rng.integers(1, 4)),
+            partitions=every if self.rng.random() < 0.6 else int(self.rng.integers(every, endpoint=True)),
+            data=np.stack([self.random_data(), self.random_data()], axis=1),
+        )
 
     def result(self, row: Row) -> NDArray[np.uint32]:
         """What the row will write: its old row is the one of this cycle."""
@@ -252,19 +343,28 @@ class PsumBench(Bench):
         )
 
     async def run(
-        self, cycles: int, write: float, read: float, accumulate: float, elements: NDArray[np.integer]
+        self,
+        cycles: int,
+        write: float,
+        read: float,
+        accumulate: float,
+        elements: NDArray[np.integer],
+        store: float = 0.0,
     ) -> None:
-        """Random traffic on `elements`; the probabilities are per cycle and free port."""
+        """Random traffic on `elements` and their words; the probabilities are per cycle and free port."""
         rng = self.rng
+        self.words = np.unique(elements // 2)
+        self.storing = store
 
         def choose(n: int) -> int | None:
-            return int(rng.choice(elements)) if rng.random() < read else None
+            return int(rng.choice(self.words)) if rng.random() < read else None
 
         for _ in range(cycles):
             row = self.random_row(elements, accumulate) if rng.random() < write else None
             if row is None:
                 self.streak = 0
             await self.step(row, choose)
+        self.storing = 0.0
         for _ in range(PSUM_ADD_CYCLES + 40):
             self.streak = 0
             await self.step(None, lambda n: None)
@@ -291,8 +391,8 @@ async def overwrites_and_reads_back_every_element(dut) -> None:
         await bench.step(Row(int(element), False, every, bench.random_data()), lambda n: None)
     for _ in range(PSUM_ADD_CYCLES + 1):
         await bench.step(None, lambda n: None)
-    order = iter(bench.rng.permutation(bench.elements).tolist())
-    for _ in range(bench.elements + 4):
+    order = iter(bench.rng.permutation(bench.elements // 2).tolist())
+    for _ in range(bench.elements // 2 + 4):
         await bench.step(None, lambda n: next(order, None) if n == 0 else None)
 
 
@@ -300,9 +400,10 @@ async def overwrites_and_reads_back_every_element(dut) -> None:
 async def adds_and_serves_readers_under_random_traffic(dut) -> None:
     bench = await started(dut)
     for write, read, accumulate in ((0.3, 0.3, 0.7), (1.0, 0.2, 0.5), (0.5, 1.0, 0.8), (1.0, 1.0, 0.9)):
-        for count in (6, 16):
-            await bench.run(200, write, read, accumulate, bench.few(count))
+        for count, store in ((6, 0.3), (16, 1.0)):
+            await bench.run(200, write, read, accumulate, bench.few(count), store)
     assert all(bench.counts), "no reader was ever refused"
+    assert all(bench.refused_writes), "no write was ever refused"
 
 
 @cocotb.test(timeout_time=100, timeout_unit="us")
