@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from firmware.kernel import KernelError
+from firmware.kernels.attention import attention
 from firmware.kernels.dma_copy import DIRECTIONS, dma_copy
 from firmware.kernels.gemm import gemm
 from firmware.kernels.minilm import DEFAULT_TEXT, minilm_projection
@@ -141,6 +142,17 @@ def _make_minilm(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
     return minilm_projection(cfg, **params)
 
 
+def _make_attention(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
+    shape = params["heads"], params["seq"], params["head"]
+    if int(np.prod(shape)) > HOST_VALUES_MAX:
+        raise KernelError(
+            f"attention with heads={shape[0]}, seq={shape[1]}, head={shape[2]} has more values than the host holds "
+            f"({HOST_VALUES_MAX})"
+        )
+    rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
+    return attention(cfg, *(rng.standard_normal(shape, np.float32) for _ in range(3)))
+
+
 def _make_softmax(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
     rows = cfg.partitions if params["rows"] is None else params["rows"]
     columns = params["columns"]
@@ -189,6 +201,17 @@ WORKLOADS: dict[str, Workload] = {
                 "direction": Param(type=str, default="read", doc="where to", choices=DIRECTIONS),
             },
             maker=_make_dma,
+        ),
+        Workload(
+            name="attention",
+            doc="softmax(Q K^T / sqrt(head)) V of random normal Q, K, V, in tiles with running maximum and sum",
+            params={
+                "seq": _size(128, "tokens"),
+                "head": _size(32, "dimensions of a head"),
+                "heads": _size(1, "heads"),
+                "seed": _SEED,
+            },
+            maker=_make_attention,
         ),
         Workload(
             name="softmax",

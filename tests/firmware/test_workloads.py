@@ -57,7 +57,7 @@ def test_wrong_parameters(workload: str, setting: str, sentence: str):
 def test_unknown_workload():
     with pytest.raises(KernelError) as error:
         find_workload("gem")
-    assert str(error.value) == "there is no workload 'gem'; there are gemm, dma, softmax, minilm-projection"
+    assert str(error.value) == "there is no workload 'gem'; there are gemm, dma, attention, softmax, minilm-projection"
 
 
 def test_parameters_from_code_are_checked_too():

@@ -55,6 +55,17 @@ def test_softmax(rows: int | None, columns: int, dtype: str, online: int):
     check(program)
 
 
+@pytest.mark.parametrize(
+    ("seq", "head", "heads"), [(20, 8, 1), (150, 12, 3), (33, 20, 2), (1, 1, 1)]
+)  # tiles that are not full, several blocks, several tiles of the head axis
+def test_attention(seq: int, head: int, heads: int):
+    program = find_workload("attention").build(TINY, {"seq": seq, "head": head, "heads": heads}, seed=3)
+    check(program)
+    golden = GoldenMachine(TINY)
+    golden.load(build_image(program))
+    assert program.metrics(golden.run().outputs)["cosine"] > 0.9999
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_random_kernels(seed: int):
     check(random_kernel(TINY, seed))
