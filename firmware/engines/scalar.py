@@ -25,6 +25,8 @@ _PAIRS = (
     (AluOp.SUBTRACT, AluOp.BYPASS),
     (AluOp.BYPASS, AluOp.BYPASS),
 )
+_TILE_SHARE = 16  # of SBUF, at most, that tables pass through
+_PAIR_BYTES = 8
 _SLOPED = {Function.PRELU: 0.25, Function.LEAKY_RELU: 0.01}
 
 
@@ -49,28 +51,38 @@ class ScalarEngine(ElementwiseEngine):
     def load_table(self, names: Sequence[str | Function]) -> None:
         """Load the tables of these functions in place of those before. Nothing happens if they are loaded.
 
-        The table comes from HBM by way of a tile of SBUF, which later tables use again if they fit.
+        The table comes from HBM piece by piece, by way of a tile of SBUF that all tables share.
         """
         wanted = tuple(sorted({_function(name) for name in names}))
         if wanted and set(wanted) <= set(self._loaded):
             return
         k = self._k
         if wanted not in self._images:
-            try:
-                words = image([f.name.lower() for f in wanted], k.cfg.scalar.table_rows, k.cfg.partitions)
-            except ValueError as error:
-                raise KernelError(str(error)) from None
-            bits = np.array(words, np.uint32)
+            bits = self._image(wanted)
             self._images[wanted] = k.hbm(f"functions {len(self._images)}", bits.shape, "uint32", bits)
         source = self._images[wanted]
-        columns = source.shape[1]
-        if self._tile is None or self._tile.columns < columns:
-            name = f"functions in SBUF {len(self._images)}"
-            self._tile = k.sbuf(name, partitions=k.cfg.partitions, columns=columns, dtype="uint32")
-        view = self._tile[:, :columns]
-        k.dma(view, source)
-        self._send(Opcode.LOAD_TABLE, None, (view,), {"imm0": sum(1 << f for f in wanted)})
+        if self._tile is None:
+            everything = self._image([f for f in Function if f >= FIRST_TABLE_FUNCTION]).shape[1]
+            columns = min(everything, k.cfg.sbuf.partition_bytes // _TILE_SHARE // _PAIR_BYTES * 2)
+            self._tile = k.sbuf("functions", partitions=k.cfg.partitions, columns=columns, dtype="uint32")
+        total, piece = source.shape[1], self._tile.columns
+        for first in range(0, total, piece):
+            last = min(first + piece, total)
+            view = self._tile[:, : last - first]
+            k.dma(view, source[:, first:last])
+            # What a piece holds counts only when all pieces have come.
+            held = sum(1 << f for f in wanted) if last == total else 0
+            self._send(Opcode.LOAD_TABLE, None, (view,), {"imm0": held})
         self._loaded = wanted
+
+    def _image(self, functions: Sequence[Function]) -> np.ndarray:
+        """Bits of their table, [partitions, columns]. KernelError if there is none."""
+        cfg = self._k.cfg
+        try:
+            words = image([f.name.lower() for f in functions], cfg.scalar.table_rows, cfg.partitions)
+        except ValueError as error:
+            raise KernelError(str(error)) from None
+        return np.array(words, np.uint32)
 
     def activation(
         self,

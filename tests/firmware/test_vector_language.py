@@ -284,6 +284,53 @@ def test_memset_and_reciprocal():
     assert np.array_equal(number(found["r"]), F32(1) / x)
 
 
+def test_statistics():
+    x = normal(64, 1, 3) + F32(100)
+    lab = Lab()
+    v = lab.k.vector
+    xt, triples = put(lab, "x", x), lab.out("t", "fp32", 12)[:, :]
+    v.bn_stats(triples[:, :6], xt[:, :40])
+    v.bn_stats(triples[:, 6:], xt[:, 40:])
+    v.bn_aggr(lab.out("y", "fp32", 2)[:, :], triples)
+    found = {name: number(b) for name, b in lab.run().items()}
+    even, odd = x[:, 0:40:2].astype(np.float64), x[:, 1:40:2].astype(np.float64)
+    truth = [20 + 0 * even[:, 0], even.mean(1), even.var(1) * 20, 20 + 0 * odd[:, 0], odd.mean(1), odd.var(1) * 20]
+    assert np.allclose(found["t"][:, :6], np.stack(truth, axis=1), rtol=1e-5)
+    exact = x.astype(np.float64)
+    assert np.allclose(found["y"], np.stack((exact.mean(1), exact.var(1)), axis=1), rtol=1e-5)
+
+
+def test_the_eight_largest():
+    rng = np.random.default_rng(1)
+    x = np.stack([rng.permutation(40) for _ in range(P)]).astype(F32)
+    lab = Lab()
+    v = lab.k.vector
+    xt, top = put(lab, "x", x), lab.out("top", "fp32", 8)[:, :]
+    v.max8(top, xt)
+    v.find_index8(lab.out("at", "uint16", 8)[:, :], xt, top)
+    v.find_index8(lab.out("none", "uint16", 8)[:, :], xt[:, :8], put(lab, "absent", np.full((P, 8), -1.0)))
+    v.match_replace8(lab.out("rest", "fp32", 40)[:, :], xt, top, -1.0)
+    found = lab.run()
+    assert (number(found["top"]) == np.arange(39, 31, -1)).all()
+    assert np.array_equal(np.take_along_axis(x, found["at"].astype(np.int64), 1), number(found["top"]))
+    assert (found["none"] == 0xFFFF).all()
+    assert np.array_equal(number(found["rest"]), np.where(x > 31, F32(-1), x))
+
+
+def test_transpose_and_shuffle():
+    codes = np.random.default_rng(2).integers(0, 1 << 16, (P, 16))
+    old = np.random.default_rng(3).integers(0, 1 << 16, (P, 16))
+    lab = Lab()
+    x, kept = lab.put("x", "bf16", codes)[:, :], lab.keep(lab.put("kept", "bf16", old))
+    lab.k.vector.transpose(lab.out("t", "bf16", 16)[:, :], x)
+    lab.k.vector.shuffle(kept[:, :], x, [3, None, 0, 0, 7, 6, 5, None])
+    found = lab.run()
+    assert np.array_equal(found["t"], np.concatenate((codes[:, :8].T, codes[:, 8:].T), axis=1))
+    expected = codes[[3, 0, 0, 0, 7, 6, 5, 0]]
+    expected[[1, 7]] = old[[1, 7]]
+    assert np.array_equal(found["kept"], expected)
+
+
 def test_partitions_move():
     """Operands on other partitions: element p of each goes to partition p of the destination."""
     x, y, c = normal(8, 1), normal(8, 2), np.arange(4)

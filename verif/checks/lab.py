@@ -48,7 +48,8 @@ class Lab:
         """Bits of the tiles of `out` by name. Any legal order gives the same ones."""
         for name, tile in self.tiles.items():
             self.k.dma(self.k.hbm(f"out {name}", (tile.partitions, tile.columns), tile.dtype), tile[:, :])
-        image = build_image(self.k.program())
+        self.program = self.k.program()
+        image = build_image(self.program)
         first: dict[str, np.ndarray] = {}
         for order in (None, 1, 2):
             machine = GoldenMachine(TINY, order)

@@ -5,19 +5,23 @@ All bits of the tiles come from HBM and go back there, so that two devices can b
 
 import numpy as np
 
-from firmware.kernel import Kernel, Tile, TileView
+from firmware.kernel import HbmView, Kernel, Tile, TileView
 from firmware.numbers import bits_dtype
 from firmware.program import Program
 from rtl.contract.config import Config
+from rtl.contract.formats import FORMATS
 from rtl.contract.isa import Queue, start_partition_rule
+from verif.checks.random_elements import RandomElements
 
-__all__ = ["random_kernel"]
+__all__ = ["Maker", "random_kernel"]
 
 DTYPES = ("bf16", "bf16", "fp16", "fp32")
+ORDINARY = {"fp32": (-7, 9), "bf16": (-7, 9), "fp16": (-4, 2), "e4m3fn": (-4, 4), "e5m2": (-7, 7)}
+"""Exponents of ordinary values: from, to."""
 TRIGGERS = (Queue.SYNC, Queue.GPSIMD, Queue.SCALAR)
 
 
-class _Maker:
+class Maker:
     """A kernel under construction over tiles of SBUF and PSUM that hold all partitions."""
 
     def __init__(self, cfg: Config, seed: int):
@@ -26,24 +30,32 @@ class _Maker:
         self.k = Kernel(cfg, f"random {seed}")
         self.triggers = [TRIGGERS[i] for i in self.rng.integers(len(TRIGGERS), size=cfg.dma.rings)]
         self.width = min(cfg.tensor.moving_max, cfg.psum.partition_bytes // 8)
-        p = cfg.partitions
-        self.tiles = [
-            self.k.sbuf(f"{dtype}_{i}", partitions=p, columns=self.width, dtype=dtype) for i, dtype in enumerate(DTYPES)
-        ]
+        self.inputs: dict[str, HbmView] = {}
+        self.outputs: dict[str, HbmView] = {}
+        self.everything: list[Tile] = []
+        self.tiles = [self.tile(f"{dtype}_{i}", dtype, self.width) for i, dtype in enumerate(DTYPES)]
         self.sums = [self.k.psum(f"sums_{i}", partitions=cfg.tensor.cols, columns=self.width) for i in range(2)]
-        self.inputs = {
-            t.name: self.k.hbm(f"in_{t.name}", (p, self.width), t.dtype, self._bits(t.dtype, p)) for t in self.tiles
-        }
-        self.outputs = {t.name: self.k.hbm(f"out_{t.name}", (p, self.width), t.dtype) for t in self.tiles}
 
-    def _bits(self, dtype: str, rows: int) -> np.ndarray:
+    def tile(self, name: str, dtype: str, columns: int) -> Tile:
+        """A tile on all partitions, with bits for it in HBM and a place there for what becomes of them."""
+        p = self.cfg.partitions
+        tile = self.k.sbuf(name, partitions=p, columns=columns, dtype=dtype)
+        self.inputs[name] = self.k.hbm(f"in_{name}", (p, columns), dtype, self._bits(dtype, p, columns))
+        self.outputs[name] = self.k.hbm(f"out_{name}", (p, columns), dtype)
+        self.everything.append(tile)
+        return tile
+
+    def _bits(self, dtype: str, rows: int, columns: int) -> np.ndarray:
         """Mostly ordinary values of any size, some patterns of any kind, NaN and infinities among them."""
         kind = bits_dtype(dtype)
-        any_bits = self.rng.integers(0, 1 << (8 * kind.itemsize), (rows, self.width), dtype=np.uint64)
-        exponent = {"bf16": (0x3C00, 0x4400), "fp16": (0x2C00, 0x4400), "fp32": (0x3C000000, 0x44000000)}[dtype]
-        ordinary = self.rng.integers(*exponent, (rows, self.width), dtype=np.uint64)
-        sign = self.rng.integers(0, 2, (rows, self.width), dtype=np.uint64) << np.uint64(8 * kind.itemsize - 1)
-        odd = self.rng.random((rows, self.width)) < 0.02
+        fmt = FORMATS[dtype]
+        any_bits = self.rng.integers(0, 1 << fmt.bits, (rows, columns), dtype=np.uint64)
+        if fmt.integer:
+            return any_bits.astype(kind)
+        low, high = (fmt.bias + e << fmt.mantissa for e in ORDINARY[dtype])
+        ordinary = self.rng.integers(low, high, (rows, columns), dtype=np.uint64)
+        sign = self.rng.integers(0, 2, (rows, columns), dtype=np.uint64) << np.uint64(fmt.bits - 1)
+        odd = self.rng.random((rows, columns)) < 0.02
         return np.where(odd, any_bits, ordinary | sign).astype(kind)
 
     def upto(self, limit: int) -> int:
@@ -132,7 +144,7 @@ class _Maker:
 
     def begin(self) -> None:
         """Bits everywhere: tiles from HBM, all of PSUM from the array."""
-        for tile in self.tiles:
+        for tile in self.everything:
             self.k.dma(tile[:, :], self.inputs[tile.name], ring=0, queue=self.triggers[0])
         rows, cols = self.cfg.tensor.rows, self.cfg.tensor.cols
         self.k.tensor.load(self.tiles[0][:rows, :cols])
@@ -141,7 +153,7 @@ class _Maker:
 
     def end(self) -> None:
         """Everything to HBM; PSUM through a tile that is stored before."""
-        for tile in self.tiles:
+        for tile in self.everything:
             self.k.dma(self.outputs[tile.name], tile[:, :])
         fp32 = self.pick("fp32")
         cols = self.cfg.tensor.cols
@@ -151,11 +163,16 @@ class _Maker:
             self.k.dma(out, fp32[:cols, :])
 
 
-def random_kernel(cfg: Config, seed: int, statements: int = 40) -> Program:
-    """A program of about `statements` random statements; the same seed gives the same program."""
-    maker = _Maker(cfg, seed)
+def random_kernel(cfg: Config, seed: int, statements: int = 40, elements: bool = False) -> Program:
+    """A program of about `statements` random statements; the same seed gives the same program.
+
+    `elements`: half of them are of the vector and scalar engines, of all kinds.
+    """
+    maker = Maker(cfg, seed)
+    kinds = [maker.multiply, maker.convert, maker.move, maker.move]
+    if elements:
+        kinds += [RandomElements(maker).statement] * 4
     maker.begin()
-    kinds = (maker.multiply, maker.convert, maker.move, maker.move)
     for _ in range(statements):
         kinds[int(maker.rng.integers(len(kinds)))]()
     maker.end()

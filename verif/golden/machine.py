@@ -302,8 +302,13 @@ class GoldenMachine:
         if len(inspect.signature(check).parameters) == 5:
             return check(word, self.cfg, queue, left, self.loaded)
         cause, at = check(word, self.cfg, queue, left)
-        known = cause not in (Cause.ILLEGAL_OPCODE, Cause.ILLEGAL_DTYPE, Cause.BAD_SPACE)
-        return (cause, at) if known or word & 255 < 32 else (Cause.NONE, 0)
+        f = INSTRUCTION.unpack(word)
+        beyond = (f["dst_space"] == Space.PSUM or f["dst_dtype"] == 3) and cause in (
+            Cause.BAD_SPACE,
+            Cause.ILLEGAL_DTYPE,
+        )
+        unknown = f["opcode"] not in issue._QUEUES and cause == Cause.ILLEGAL_OPCODE
+        return (Cause.NONE, 0) if f["opcode"] in (32, *range(33, 51), 64, 65) and (beyond or unknown) else (cause, at)
 
     def _action(self, f: Mapping[str, int], queue: Queue) -> tuple[Callable[[], Any], Callable[[Any], None]]:
         """What an instruction reads and what it then stores."""

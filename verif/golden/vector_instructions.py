@@ -1,21 +1,15 @@
 """Instructions of the vector queue: what each reads, and what it then stores."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from rtl.contract.formats import FORMATS
 from rtl.contract.isa import SHUFFLE_KEEP, AluOp, Opcode, Reduce, block
-from verif.golden import vector
+from verif.golden import special, vector
 from verif.golden.alu import reduce
 from verif.golden.operands import Fields, Operands, Stored, format_of, pattern_of
 from verif.golden.vector import U32
-
-try:
-    from verif.golden import special  # type: ignore[attr-defined]
-except ImportError:
-    special: Any = None
 
 __all__ = ["VectorInstructions"]
 
@@ -50,11 +44,11 @@ class VectorInstructions:
             Opcode.SELECT: self._select,
             Opcode.COPY_PREDICATED: self._copy_predicated,
             Opcode.RANGE_SELECT: self._range_select,
-            Opcode.BN_STATS: lambda f: self._function(f, lambda x: special.bn_stats(x)),
-            Opcode.BN_AGGR: lambda f: self._function(f, lambda x: special.bn_aggr(x)),
+            Opcode.BN_STATS: lambda f: self._function(f, special.bn_stats),
+            Opcode.BN_AGGR: lambda f: self._function(f, special.bn_aggr),
             Opcode.RECIPROCAL: lambda f: self._function(f, vector.reciprocal),
             Opcode.MEMSET: self._memset,
-            Opcode.MAX8: lambda f: self._function(f, lambda x: special.max8(x)),
+            Opcode.MAX8: lambda f: self._function(f, special.max8),
             Opcode.FIND_INDEX8: self._find_index8,
             Opcode.MATCH_REPLACE8: self._match_replace8,
             Opcode.TRANSPOSE: self._transpose,
