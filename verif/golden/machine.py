@@ -8,17 +8,14 @@ and signal in order. A program whose semaphores suffice leaves the same bits und
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rtl.contract.config import Config
 from rtl.contract.isa import (
     DESCRIPTOR,
     INSTRUCTION,
-    INSTRUCTION_BYTES,
     Cause,
     Opcode,
     Queue,
@@ -27,19 +24,19 @@ from rtl.contract.isa import (
 )
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space
 from verif.golden import dma, issue
+from verif.golden.lines import Item, Line, words
 from verif.golden.memory import Memory
 from verif.golden.operands import Fields, Operands
+from verif.golden.results import Fault, ImageLike, RegionLike, RunResult
 from verif.golden.scalar_instructions import ScalarInstructions
 from verif.golden.tensor_instructions import TensorInstructions
 from verif.golden.vector_instructions import VectorInstructions
 
 __all__ = ["DeadlockError", "Fault", "GoldenMachine", "ImageLike", "RegionLike", "RunResult"]
 
-U8 = NDArray[np.uint8]
 IN_FLIGHT = 4  # items of a queue or ring that may overlap under a seed
-
-
 _SEES_ITSELF = (Queue.VECTOR, Queue.SCALAR)
+"""Queues in which a read waits until all writes before it have been made."""
 
 
 class _EngineModel(Protocol):
@@ -51,95 +48,6 @@ class _EngineModel(Protocol):
 
 class DeadlockError(RuntimeError):
     """No queue can go on and none has faulted; the text names what each waits for."""
-
-
-class RegionLike(Protocol):
-    """A named array in a memory; `dtype` names the NumPy dtype of its bits."""
-
-    @property
-    def space(self) -> Space: ...
-    @property
-    def offset(self) -> int: ...
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-    @property
-    def dtype(self) -> str: ...
-
-
-class ImageLike(Protocol):
-    """What the machine needs of an image: contents of HBM, queues, rings, outputs."""
-
-    @property
-    def queues(self) -> Mapping[Queue, tuple[int, int]]: ...
-    @property
-    def rings(self) -> tuple[tuple[int, int], ...]: ...
-    @property
-    def outputs(self) -> Mapping[str, Any]: ...
-    def memory(self) -> U8: ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
-    """Why a queue or a ring ("ring 0") halted, and at which of its items."""
-
-    queue: str
-    sequence: int
-    cause: Cause
-    address: int
-
-
-@dataclass(slots=True, kw_only=True)
-class RunResult:
-    """What is there after a run: bits of the outputs, memories as bytes [partition, byte], faults."""
-
-    outputs: dict[str, np.ndarray]
-    sbuf: U8
-    psum: U8
-    hbm: U8
-    semaphores: list[int]
-    faults: list[Fault]
-    retired: dict[Queue, int]
-
-
-@dataclass(slots=True)
-class _Item:
-    """An issued instruction or descriptor: `read` returns what `commit` then stores."""
-
-    read: Callable[[], Any]
-    commit: Callable[[Any], None]
-    signal: tuple[int, Update, int] | None
-    state: int = 0  # 0 issued, 1 read, 2 committed
-    value: Any = None
-
-
-@dataclass(slots=True)
-class _Line:
-    """A queue or a ring: its words, how many have been issued, and those in flight."""
-
-    name: str
-    words: list[int]
-    ordered: bool
-    sees_itself: bool = False  # a read waits until all writes before it have been made
-    issued: int = 0
-    done: int = 0
-    halted: bool = False
-    flight: list[_Item] = field(default_factory=list)
-    head: tuple[int, dict[str, int]] = (-1, {})  # the instruction decoded last, by position
-    judged: tuple[int, bool] = (-1, False)  # the instruction checked last, and whether it is wrong by itself
-
-    def next_instruction(self) -> dict[str, int]:
-        """Fields of the instruction to be issued next; decoded once, asked for often."""
-        if self.head[0] != self.issued:
-            self.head = (self.issued, INSTRUCTION.unpack(self.words[self.issued]))
-        return self.head[1]
-
-
-def _words(hbm: U8, base: int, count: int) -> list[int]:
-    data = hbm[base : base + count * INSTRUCTION_BYTES].tobytes()
-    return [
-        int.from_bytes(data[i : i + INSTRUCTION_BYTES], "little")
-        for i in range(0, len(data), INSTRUCTION_BYTES)
-    ]
 
 
 class GoldenMachine:
@@ -167,11 +75,10 @@ class GoldenMachine:
         self.semaphores = [0] * cfg.issue.semaphores
         self.faults: list[Fault] = []
         self.queues = [
-            _Line(q.name.lower(), _words(self.hbm, *image.queues.get(q, (0, 0))), True, q in _SEES_ITSELF)
-            for q in Queue
+            Line(q.name.lower(), words(self.hbm, *image.queues.get(q, (0, 0))), True, q in _SEES_ITSELF) for q in Queue
         ]
-        self.rings = [_Line(f"ring {i}", _words(self.hbm, *r), False) for i, r in enumerate(image.rings)]
-        self.rings += [_Line(f"ring {i}", [], False) for i in range(len(self.rings), cfg.dma.rings)]
+        self.rings = [Line(f"ring {i}", words(self.hbm, *r), False) for i, r in enumerate(image.rings)]
+        self.rings += [Line(f"ring {i}", [], False) for i in range(len(self.rings), cfg.dma.rings)]
         self.released = [0] * len(self.rings)
 
     def run(self) -> RunResult:
@@ -224,7 +131,7 @@ class GoldenMachine:
                 events.append(lambda index=index: self._start(index))
         return events
 
-    def _progress(self, line: _Line) -> Iterable[Callable[[], None]]:
+    def _progress(self, line: Line) -> Iterable[Callable[[], None]]:
         """Reads and commits of the items in flight, and the completion of the oldest."""
         if not line.flight:
             return []
@@ -241,7 +148,7 @@ class GoldenMachine:
             events.append(lambda: self._complete(line))
         return events
 
-    def _advance(self, item: _Item) -> None:
+    def _advance(self, item: Item) -> None:
         if item.state == 0:
             item.value = item.read()
         else:
@@ -249,7 +156,7 @@ class GoldenMachine:
             item.value = None
         item.state += 1
 
-    def _complete(self, line: _Line) -> None:
+    def _complete(self, line: Line) -> None:
         item = line.flight.pop(0)
         line.done += 1
         if item.signal is not None:
@@ -259,13 +166,13 @@ class GoldenMachine:
             if update != Update.NONE:
                 self.semaphores[index] = (value + (1 << 31)) % (1 << 32) - (1 << 31)
 
-    def _refused(self, line: _Line, queue: Queue) -> bool:
+    def _refused(self, line: Line, queue: Queue) -> bool:
         """Whether the next instruction is wrong by itself, which no wait delays."""
         if line.judged[0] != line.issued:
             line.judged = (line.issued, bool(self._check(line.words[line.issued], queue)[0]))
         return line.judged[1]
 
-    def _may_issue(self, line: _Line) -> bool:
+    def _may_issue(self, line: Line) -> bool:
         f = line.next_instruction()
         for slot in ("wait0", "wait1"):
             kind, index = f[slot], f[f"{slot}_semaphore"]
@@ -276,7 +183,7 @@ class GoldenMachine:
                 return False
         return True
 
-    def _halt(self, line: _Line, cause: Cause, address: int) -> None:
+    def _halt(self, line: Line, cause: Cause, address: int) -> None:
         line.halted = True
         self.faults.append(Fault(queue=line.name, sequence=line.issued, cause=cause, address=address))
 
@@ -294,7 +201,7 @@ class GoldenMachine:
         if f["opcode"] == Opcode.LOAD_TABLE:
             self.loaded = f["imm0"]
         read, commit = self._action(f, queue)
-        line.flight.append(_Item(read, commit, signal if f["update"] else None))
+        line.flight.append(Item(read, commit, signal if f["update"] else None))
         line.issued += 1
 
     def _check(self, word: int, queue: Queue, left: list[int] | None = None) -> tuple[Cause, int]:
@@ -334,7 +241,7 @@ class GoldenMachine:
         self._grow(descriptor)
         # A copy is one step: what it reads and writes lies between its start and its signal either way.
         line.flight.append(
-            _Item(
+            Item(
                 lambda: None,
                 lambda _: dma.copy(descriptor, self.hbm, self.sbuf.bytes),
                 dma.signal(descriptor),
@@ -352,7 +259,7 @@ class GoldenMachine:
             if end > len(self.hbm):
                 self.hbm = np.concatenate((self.hbm, np.full(end - len(self.hbm), 0xFF, np.uint8)))
 
-    def _waiting(self, line: _Line) -> str:
+    def _waiting(self, line: Line) -> str:
         if line.issued >= len(line.words):
             return f"queue {line.name} has issued all and waits for itself"
         f = line.next_instruction()

@@ -1,0 +1,51 @@
+"""Queues and rings of the golden machine: words to be issued, and items in flight."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtl.contract.isa import INSTRUCTION, INSTRUCTION_BYTES, Update
+
+__all__ = ["Item", "Line", "words"]
+
+
+@dataclass(slots=True)
+class Item:
+    """An issued instruction or descriptor: `read` returns what `commit` then stores."""
+
+    read: Callable[[], Any]
+    commit: Callable[[Any], None]
+    signal: tuple[int, Update, int] | None
+    state: int = 0  # 0 issued, 1 read, 2 committed
+    value: Any = None
+
+
+@dataclass(slots=True)
+class Line:
+    """A queue or a ring: its words, how many have been issued, and those in flight."""
+
+    name: str
+    words: list[int]
+    ordered: bool
+    sees_itself: bool = False  # a read waits until all writes before it have been made
+    issued: int = 0
+    done: int = 0
+    halted: bool = False
+    flight: list[Item] = field(default_factory=list)
+    head: tuple[int, dict[str, int]] = (-1, {})  # the instruction decoded last, by position
+    judged: tuple[int, bool] = (-1, False)  # the instruction checked last, and whether it is wrong by itself
+
+    def next_instruction(self) -> dict[str, int]:
+        """Fields of the instruction to be issued next; decoded once, asked for often."""
+        if self.head[0] != self.issued:
+            self.head = (self.issued, INSTRUCTION.unpack(self.words[self.issued]))
+        return self.head[1]
+
+
+def words(hbm: NDArray[np.uint8], base: int, count: int) -> list[int]:
+    """`count` instructions or descriptors from byte `base` of HBM."""
+    data = hbm[base : base + count * INSTRUCTION_BYTES].tobytes()
+    return [int.from_bytes(data[i : i + INSTRUCTION_BYTES], "little") for i in range(0, len(data), INSTRUCTION_BYTES)]
