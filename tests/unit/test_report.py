@@ -103,6 +103,7 @@ def test_bound_is_the_largest(program: Program) -> None:
     assert limits["compute"] == 64 * 32 * 96 // (32 * 32)
     assert limits["hbm"] == 15_625
     assert limits["vector_port"] == program.vector_cycles * 2
+    assert limits["scalar_port"] == 0
     values = report(program)
     assert values["bound_cycles"] == max(values["bounds"].values())
     assert values["bounds"][values["bound_by"]] == values["bound_cycles"]
