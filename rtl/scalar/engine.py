@@ -1,0 +1,115 @@
+"""The scalar engine: connects reader, lanes and writer, and bridges them to the root clock."""
+
+from amaranth.hdl import DomainRenamer, Module, ValueLike
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from rtl.base.bridge import Bridge
+from rtl.base.dispatch import EngineSignature
+from rtl.base.memory_port import PsumReadSignature, PsumWriteSignature, SbufReadSignature, SbufWriteSignature
+from rtl.contract.config import Config
+from rtl.scalar.lanes import Lanes
+from rtl.scalar.loader import Loader
+from rtl.scalar.reader import Reader
+from rtl.scalar.writer import Writer
+
+__all__ = ["ScalarEngine", "ScalarPipeline"]
+
+
+def _ports(cfg: Config) -> dict[str, wiring.Member]:
+    return {
+        "queue": In(EngineSignature()),
+        "sbuf_read": Out(SbufReadSignature(cfg)),
+        "sbuf_write": Out(SbufWriteSignature(cfg)),
+        "psum_read": Out(PsumReadSignature(cfg)),
+        "psum_write": Out(PsumWriteSignature(cfg)),
+        "active": Out(1),
+    }
+
+
+class ScalarPipeline(wiring.Component):
+    """Everything that runs on the engine's own clock, which is its "sync"."""
+
+    def __init__(self, cfg: Config, plant: ValueLike = 0):
+        self.cfg = cfg
+        self.plant = plant
+        super().__init__(_ports(cfg))
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.reader = reader = Reader(self.cfg, plant=self.plant)
+        m.submodules.loader = loader = Loader(self.cfg, plant=self.plant)
+        m.submodules.lanes = lanes = Lanes(self.cfg, plant=self.plant)
+        m.submodules.writer = writer = Writer(self.cfg, plant=self.plant)
+        connect(m, flipped(self.queue.command), reader.command)
+        connect(m, reader.writer, writer.command)
+        connect(m, reader.sbuf, flipped(self.sbuf_read))
+        connect(m, reader.psum, flipped(self.psum_read))
+        connect(m, writer.sbuf, flipped(self.sbuf_write))
+        connect(m, writer.psum, flipped(self.psum_write))
+        m.d.comb += [
+            lanes.element.eq(reader.element),
+            lanes.sbuf.eq(self.sbuf_read.data),
+            lanes.psum.eq(self.psum_read.data),
+            lanes.load_valid.eq(loader.load_valid),
+            lanes.load.eq(loader.load),
+            loader.start.eq(reader.load),
+            loader.partitions.eq(reader.load_partitions),
+            loader.valid.eq(reader.element.table),
+            loader.last.eq(reader.element.last),
+            loader.x.eq(lanes.raw),
+            reader.room.eq(loader.room),
+            reader.loaded.eq(loader.done),
+            writer.result.eq(lanes.out),
+            writer.result_valid.eq(lanes.out_valid),
+            reader.written.eq(writer.written),
+            reader.writing.eq(writer.busy),
+            reader.reducing.eq(lanes.reducing),
+            self.active.eq(reader.busy | writer.busy | lanes.reducing),
+            self.queue.done.eq(writer.done | loader.done),
+            self.queue.status.holds.eq(reader.holds),
+            self.queue.status.state.eq(reader.state),
+            self.queue.status.draining.eq(writer.busy),
+        ]
+        return m
+
+
+class ScalarEngine(wiring.Component):
+    """ACTIVATION and LOAD_TABLE: one element a lane a scalar cycle. Ports in "sync", the root clock, work in "scalar".
+
+    `tick` is 1 in the root cycles that end with an edge of "scalar"; `active` says that there is work, so
+    that the clock may stand still while neither it nor `queue.command.valid` is 1.
+    docs/scalar-engine.md has the timing.
+    """
+
+    FAULTS = {
+        **Bridge.FAULTS,
+        **Reader.FAULTS,
+        **Loader.FAULTS,
+        **Lanes.FAULTS,
+        **Writer.FAULTS,
+    }
+
+    def __init__(self, cfg: Config, plant: ValueLike = 0):
+        self.cfg = cfg
+        self.plant = plant
+        super().__init__({**_ports(cfg), "tick": In(1)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        cfg = self.cfg
+        adjacent = 2 * cfg.scalar.clock_mhz > cfg.tensor.clock_mhz
+        m.submodules.bridge = bridge = Bridge(cfg, adjacent=adjacent, plant=self.plant)
+        pipeline = ScalarPipeline(cfg, plant=self.plant)
+        m.submodules.pipeline = DomainRenamer("scalar")(pipeline)
+        connect(m, flipped(self.queue), bridge.queue)
+        connect(m, bridge.inner_queue, pipeline.queue)
+        for name in ("sbuf_read", "sbuf_write", "psum_read", "psum_write"):
+            connect(m, getattr(bridge, name), flipped(getattr(self, name)))
+            connect(m, getattr(pipeline, name), getattr(bridge, f"inner_{name}"))
+        m.d.comb += [
+            bridge.tick.eq(self.tick),
+            bridge.active.eq(pipeline.active),
+            self.active.eq(pipeline.active),
+        ]
+        return m

@@ -1,0 +1,187 @@
+"""One lane of the scalar engine: a number in, scale and bias, the function, a reduction, a number out."""
+
+from amaranth.hdl import Module, Mux, Signal, Value, ValueLike
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.plant import passed_on, planted
+from rtl.contract.activation_tables import ROW_BITS, ROW_WORDS
+from rtl.contract.isa import AluOp
+from rtl.numeric.activation import ActivationLane
+from rtl.numeric.activation_table import ENTRY, FUNCTION_BITS
+from rtl.numeric.from_fp32 import FromFp32
+from rtl.numeric.mul import Fp32Product
+from rtl.numeric.partial_sums import PartialSums
+from rtl.numeric.sum import Fp32Sum
+from rtl.numeric.to_fp32 import ToFp32
+
+__all__ = ["OPERATION", "REDUCTION", "Lane"]
+
+OPERATION = data.StructLayout({"op": 6, "reverse": 1, "column": 1, "constant": 32})
+"""One operation before the function: running value op constant, or op the lane's column."""
+
+REDUCTION = data.StructLayout(
+    {
+        "valid": 1,  # a beat for the reduction
+        "position": 3,
+        "first": 1,
+        "last": 1,
+        "op": 6,
+        "own": 1,  # the beat is what the reduction gave, not an element
+        "earlier": 1,  # the beat is the accumulator, or b
+        "from_b": 1,
+        "b": 32,
+        "b_column": 1,
+    }
+)
+"""What the reduction does in a cycle; rtl.scalar.reducer makes it."""
+
+
+class Lane(wiring.Component):
+    """out = dst(func((src(x) op0 a) op1 b)), a number a cycle; `total` is the result of the reduction.
+
+    Operators are MULTIPLY, ADD, SUBTRACT and BYPASS first, ADD, SUBTRACT and BYPASS second.
+    Timing: inputs belong to the cycle of their stage, counted from that of `x` and `src`: `first` in stage 1,
+    `second` in 2, `func` and `slope` in 3 (FUNCTION), `reduction` and `dst` in RESULT; `out` is of stage RESULT + 1.
+    `planted`: with an input that chooses among FAULTS.
+    `take_a` and `take_b` keep `x` (in its cycle) as the lane's columns; `take_total` keeps `total` as accumulator.
+    Reset: the accumulator is 0.
+    """
+
+    FUNCTION = 3
+    RESULT = FUNCTION + ActivationLane.LATENCY
+    FAULTS = {
+        31: "the first operation is not reversed",
+        32: "a difference is a sum",
+        33: "the column of the second operation is that of the first",
+        34: "subnormal results become zero",
+        35: "the second coefficient is left out",
+        36: "partial results go on from the group before",
+        37: "the tree leaves out the last pair",
+        38: "ties of conversion go up instead of to even",
+        39: "integers are read without their sign",
+        40: "the accumulator is left out",
+    }
+
+    def __init__(self, planted: bool = False):
+        faults = {"plant": In(8)} if planted else {}
+        super().__init__(
+            {
+                **faults,
+                "x": In(32),
+                "src": In(4),
+                "take_a": In(1),
+                "take_b": In(1),
+                "first": In(OPERATION),
+                "second": In(OPERATION),
+                "func": In(6),
+                "slope": In(32),
+                "entry_address": Out(FUNCTION_BITS + 9),
+                "entry": In(ENTRY),
+                "row_address": Out(ROW_BITS),
+                "row": In(32 * ROW_WORDS),
+                "reduction": In(REDUCTION),
+                "take_total": In(1),
+                "dst": In(4),
+                "out": Out(32),
+                "total": Out(32),
+            }
+        )
+        self.chosen: ValueLike = getattr(self, "plant", 0)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        chosen = self.chosen
+        a = Signal(32, reset_less=True)
+        b = Signal(32, reset_less=True)
+        with m.If(self.take_a):
+            m.d.sync += a.eq(self.x)
+        with m.If(self.take_b):
+            m.d.sync += b.eq(self.x)
+
+        m.submodules.enter = enter = ToFp32(passed_on(chosen, 0, 0, 0, 39))
+        entered = Signal(32, reset_less=True)
+        m.d.comb += [enter.x.eq(self.x), enter.src.eq(self.src)]
+        m.d.sync += entered.eq(enter.out)
+
+        m.submodules.product = product = Fp32Product()
+        m.submodules.sum0 = sum0 = Fp32Sum()
+        m.submodules.sum1 = sum1 = Fp32Sum()
+        scaled = Signal(32, reset_less=True)
+        biased = Signal(32, reset_less=True)
+        turned = self.first.reverse & ~planted(chosen, 31)
+        m.d.sync += [
+            scaled.eq(self._stage(m, self.first, entered, a, turned, sum0, product)),
+            biased.eq(self._stage(m, self.second, scaled, Mux(planted(chosen, 33), a, b), self.second.reverse, sum1)),
+        ]
+
+        m.submodules.function = function = ActivationLane(passed_on(chosen, 0, 0, 35, 34))
+        m.d.comb += [
+            function.x.eq(biased),
+            function.func.eq(self.func),
+            function.slope.eq(self.slope),
+            self.entry_address.eq(function.entry_address),
+            function.entry.eq(self.entry),
+            self.row_address.eq(function.row_address),
+            function.row.eq(self.row),
+        ]
+        m.submodules.leave = leave = FromFp32(passed_on(chosen, 38))
+        left = Signal(32, reset_less=True)
+        m.d.comb += [leave.x.eq(function.out), leave.dst.eq(self.dst), self.out.eq(left)]
+        m.d.sync += left.eq(leave.out)
+
+        accumulator = Signal(32)
+        beat = self.reduction
+        before = Mux(beat.from_b, Mux(beat.b_column, b, beat.b), accumulator)
+        m.submodules.partials = partials = PartialSums(1, passed_on(chosen, 0, 36, 0, 37))
+        m.d.comb += [
+            partials.x[0].eq(function.out),
+            partials.valid.eq(beat.valid & ~(beat.earlier & planted(chosen, 40) & ~beat.from_b)),
+            partials.position.eq(beat.position),
+            partials.first.eq(beat.first),
+            partials.last.eq(beat.last),
+            partials.op.eq(beat.op),
+            self.total.eq(partials.out),
+        ]
+        with m.If(beat.own):
+            m.d.comb += partials.x[0].eq(partials.out)
+        with m.If(beat.earlier):
+            m.d.comb += partials.x[0].eq(before)
+        with m.If(self.take_total):
+            m.d.sync += accumulator.eq(partials.out)
+        return m
+
+    def _stage(
+        self,
+        m: Module,
+        operation: data.View,
+        running: Value,
+        column: Value,
+        reverse: Value,
+        total: Fp32Sum,
+        product: Fp32Product | None = None,
+    ) -> Value:
+        """The result of an operation; the units it uses are submodules already."""
+        name = "second" if product is None else "first"
+        other = Signal(32, name=f"other_{name}")
+        x = Signal(32, name=f"x_{name}")
+        y = Signal(32, name=f"y_{name}")
+        result = Signal(32, name=f"result_{name}")
+        m.d.comb += [
+            other.eq(Mux(operation.column, column, operation.constant)),
+            x.eq(Mux(reverse, other, running)),
+            y.eq(Mux(reverse, running, other)),
+            total.a.eq(x),
+            total.b.eq(y),
+            total.subtract.eq((operation.op == AluOp.SUBTRACT) & ~planted(self.chosen, 32)),
+            result.eq(x),
+        ]
+        with m.Switch(operation.op):
+            with m.Case(AluOp.ADD, AluOp.SUBTRACT):
+                m.d.comb += result.eq(total.out)
+            if product is not None:
+                with m.Case(AluOp.MULTIPLY):
+                    m.d.comb += result.eq(product.out)
+        if product is not None:
+            m.d.comb += [product.a.eq(x), product.b.eq(y)]
+        return result

@@ -1,0 +1,180 @@
+"""The lanes of the scalar engine: pick each partition's element, move it to its quadrant, and what goes with it."""
+
+from amaranth.hdl import Module, Mux, Signal, Value, ValueLike
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.delay import delayed
+from rtl.base.memory_port import QUADRANTS
+from rtl.base.pattern import partition_mask
+from rtl.base.placed import Placed
+from rtl.base.plant import planted
+from rtl.contract.activation_tables import FIRST_TABLE_FUNCTION
+from rtl.contract.config import Config
+from rtl.numeric.activation_table import LOAD
+from rtl.scalar.lane import OPERATION, Lane
+from rtl.scalar.reducer import REDUCED, Reducer
+from rtl.scalar.tables import Tables
+
+__all__ = ["ELEMENT", "JOB", "Lanes"]
+
+JOB = data.StructLayout(
+    {
+        "psum": 1,
+        "src": 4,
+        "dst": 4,
+        "turn": 2,  # quadrants of partitions that an element moves up
+        "first": OPERATION,
+        "second": OPERATION,
+        "func": 6,
+        "slope": 32,
+        "reduce": 2,
+        "reduce_op": 6,
+        "store": 1,
+        "start": 8,  # partitions of the destination
+        "count": 8,
+    }
+)
+"""What the lanes must know of an instruction."""
+
+ELEMENT = data.StructLayout(
+    {"valid": 1, "column_a": 1, "column_b": 1, "table": 1, "first": 1, "last": 1, "place": 3, "job": JOB}
+)
+"""What is on the read ports: a number, a column, or a piece of a table; its byte in the word."""
+
+
+class Lanes(wiring.Component):
+    """One element of every partition a cycle. `out` is valid Lane.RESULT + 1 cycles after `element`.
+
+    `raw`: the elements as they were read, in the lanes of the destination. `store`: `out` is the accumulator,
+    which goes to memory. `reducing`: the accumulator will change.
+    """
+
+    LATENCY = Lane.RESULT + 1
+    FAULTS = {
+        **Lane.FAULTS,
+        **Reducer.FAULTS,
+        81: "quadrants are not rotated",
+        82: "bytes are picked from their half word",
+        83: "the accumulator of partitions outside the instruction changes",
+        84: "the function is that of the instruction behind",
+    }
+
+    def __init__(self, cfg: Config, plant: ValueLike = 0):
+        self.cfg = cfg
+        self.plant = plant
+        width = 32 * cfg.partitions
+        super().__init__(
+            {
+                "element": In(ELEMENT),
+                "sbuf": In(2 * width),
+                "psum": In(2 * width),
+                "load_valid": In(1),
+                "load": In(LOAD),
+                "raw": Out(width),
+                "out": Out(width),
+                "out_valid": Out(1),
+                "store": Out(1),
+                "reducing": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        element, job = self.element, self.element.job
+        m.d.comb += self.raw.eq(self._picked(m))
+
+        # what goes with an element, delayed to the stage that needs it
+        first = delayed(m, Value.cast(job.first), 1, "first")
+        second = delayed(m, Value.cast(job.second), 2, "second")
+        func = Signal(6)
+        slope = delayed(m, job.slope, Lane.FUNCTION, "slope")
+        late = delayed(m, job.func, Lane.FUNCTION, "func")
+        m.d.comb += func.eq(Mux(planted(self.plant, 84), job.func, late))
+        working = delayed(m, element.valid, Lane.FUNCTION, "working")
+        dst = delayed(m, job.dst, Lane.RESULT, "dst")
+        reduced = Signal(REDUCED)
+        m.d.comb += [
+            reduced.valid.eq(element.valid),
+            reduced.first.eq(element.first),
+            reduced.last.eq(element.last),
+            reduced.reduce.eq(job.reduce),
+            reduced.op.eq(job.reduce_op),
+            reduced.store.eq(job.store),
+            reduced.b.eq(job.second.constant),
+            reduced.b_column.eq(job.second.column),
+            reduced.start.eq(job.start),
+            reduced.count.eq(job.count),
+        ]
+        m.submodules.reducer = reducer = Reducer(self.plant)
+        m.d.comb += [
+            reducer.element.eq(delayed(m, reduced.as_value(), Lane.RESULT, "reduced")),
+            self.reducing.eq(reducer.busy),
+            self.store.eq(reducer.store),
+            self.out_valid.eq(delayed(m, element.valid, self.LATENCY, "valid") | reducer.store),
+        ]
+        partitions = partition_mask(reducer.start, reducer.count, self.cfg.partitions)
+
+        m.submodules.tables = tables = Tables(self.cfg)
+        uses_table = working & (func >= FIRST_TABLE_FUNCTION)
+        m.d.comb += [
+            tables.load_valid.eq(self.load_valid),
+            tables.load.eq(self.load),
+            tables.read_entry.eq(uses_table),
+            tables.read_row.eq(delayed(m, uses_table, 1, "uses_row")),
+        ]
+        for p in range(self.cfg.partitions):
+            lane = self._lane()
+            m.submodules[f"lane_{p}"] = lane
+            mine = partitions[p] | planted(self.plant, 83)
+            m.d.comb += [
+                *([] if isinstance(self.plant, int) else [lane.plant.eq(self.plant)]),
+                lane.x.eq(self.raw[32 * p : 32 * p + 32]),
+                lane.src.eq(job.src),
+                lane.take_a.eq(element.column_a),
+                lane.take_b.eq(element.column_b),
+                Value.cast(lane.first).eq(first),
+                Value.cast(lane.second).eq(second),
+                lane.func.eq(func),
+                lane.slope.eq(slope),
+                tables.entry_address[p].eq(lane.entry_address),
+                Value.cast(lane.entry).eq(tables.entry[p]),
+                tables.row_address[p].eq(lane.row_address),
+                lane.row.eq(tables.row[p]),
+                lane.reduction.eq(reducer.beat),
+                lane.take_total.eq(reducer.take & mine),
+                lane.dst.eq(dst),
+                self.out[32 * p : 32 * p + 32].eq(Mux(reducer.store, lane.total, lane.out)),
+            ]
+        return m
+
+    def _lane(self) -> Placed:
+        if isinstance(self.plant, int):
+            return Placed("plexus_scalar_lane", Lane)
+        return Placed("plexus_scalar_lane_planted", lambda: Lane(planted=True))
+
+    def _picked(self, m: Module) -> Value:
+        """Elements from their places in the words, then rotated; bits above an element are of no meaning."""
+        lanes = range(self.cfg.partitions)
+        width = 32 * self.cfg.partitions
+        word = Signal(2 * width)
+        half = Signal(width)
+        picked = Signal(width)
+        turned = Signal(width)
+        place = self.element.place
+        m.d.comb += word.eq(Mux(self.element.job.psum, self.psum, self.sbuf))
+        with m.If(place[2]):
+            m.d.comb += [half[32 * p : 32 * p + 32].eq(word[64 * p + 32 : 64 * p + 64]) for p in lanes]
+        with m.Else():
+            m.d.comb += [half[32 * p : 32 * p + 32].eq(word[64 * p : 64 * p + 32]) for p in lanes]
+        # what comes down from the next partition lies above the element
+        with m.Switch(Mux(planted(self.plant, 82), place[:2] & 2, place[:2])):
+            for at in range(4):
+                with m.Case(at):
+                    m.d.comb += picked.eq(half >> 8 * at)
+        share = width // QUADRANTS
+        with m.Switch(Mux(planted(self.plant, 81), 0, self.element.job.turn)):
+            for turn in range(QUADRANTS):
+                with m.Case(turn):
+                    m.d.comb += turned.eq(picked.rotate_left(turn * share))
+        return turned

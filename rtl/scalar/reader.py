@@ -1,0 +1,225 @@
+"""The scalar engine's way in: takes instructions, reads their columns, then asks for an element a cycle."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.dispatch import COMMAND
+from rtl.base.memory_port import QUADRANTS, PsumReadSignature, SbufReadSignature, psum_word_bits, sbuf_word_bits
+from rtl.base.pattern import PatternWalker, operand, partition_mask
+from rtl.base.plant import planted
+from rtl.contract.config import Config
+from rtl.contract.isa import Opcode, Reduce
+from rtl.contract.memmap import Space
+from rtl.contract.timing import STALLS, Engine
+from rtl.scalar.lanes import ELEMENT, JOB
+from rtl.scalar.reducer import Reducer
+from rtl.scalar.writer import DESTINATION, RESULTS
+
+__all__ = ["Reader"]
+
+_STALLS = STALLS[Engine.SCALAR]
+
+
+class Reader(wiring.Component):
+    """Hands the destination of each instruction to `writer` and reads its columns and its source.
+
+    `element` describes the data that are on the read ports in this cycle. `written` gives back a place among the
+    RESULTS that may be on their way. `writing`: an earlier instruction has writes to make; `reducing`: an
+    accumulator, perhaps with a column, is not ready. LOAD_TABLE: `load` starts the loader with `load_partitions`;
+    words are asked for while it has `room`, and `loaded` ends the instruction.
+    An instruction that reads SBUF is taken when all writes before it are made, one that reads PSUM when those to
+    PSUM are: so instructions of the queue see the results of those in front.
+    """
+
+    FAULTS = {
+        **PatternWalker.FAULTS,
+        71: "a read of SBUF does not wait for the writes before it",
+        72: "the element's place in the word is that of the next request",
+        73: "a read of PSUM does not wait for the writes before it",
+        74: "elements follow a reduction before it is through",
+        75: "columns are not awaited",
+        76: "words of a table are read before there is room",
+    }
+
+    def __init__(self, cfg: Config, plant: ValueLike = 0):
+        self.cfg = cfg
+        self.plant = plant
+        super().__init__(
+            {
+                "command": In(stream.Signature(COMMAND)),
+                "writer": Out(stream.Signature(DESTINATION)),
+                "sbuf": Out(SbufReadSignature(cfg)),
+                "psum": Out(PsumReadSignature(cfg)),
+                "element": Out(ELEMENT),
+                "written": In(1),
+                "writing": In(1),
+                "reducing": In(1),
+                "load": Out(1),
+                "load_partitions": Out(8),
+                "room": In(1),
+                "loaded": In(1),
+                "holds": Out(1),
+                "busy": Out(1),
+                "state": Out(4),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        cfg = self.cfg
+        m.submodules.walker = walker = PatternWalker(cfg, plant=self.plant)
+        word = self.command.payload.word
+        source = operand(word, "src0")
+        target = operand(word, "dst")
+
+        job = Signal(JOB)
+        wanted = Signal(2)  # columns to read
+        loading = Signal()
+        ending = Signal(range(max(Reducer.GAP.values())))  # cycles until a reduction is through
+        wrote_psum = Signal()
+        to_psum = Signal()
+        accept = Signal()
+        m.d.comb += self.busy.eq(walker.valid | (ending != 0) | loading)
+        self._intake(m, walker, accept, job, loading, ending, wrote_psum)
+
+        quadrants = Signal(QUADRANTS)
+        fresh = Signal(init=1)
+        size = cfg.partitions // QUADRANTS
+        touched = partition_mask(source.partition_start, source.partition_count, cfg.partitions)
+        with m.If(accept):
+            m.d.sync += [
+                job.eq(self._job(word, source, target)),
+                wanted.eq(Cat(word.column0, word.column1)),
+                loading.eq(word.opcode == Opcode.LOAD_TABLE),
+                to_psum.eq(target.space == Space.PSUM),
+            ]
+            m.d.sync += [quadrants[q].eq(touched[q * size : (q + 1) * size].any()) for q in range(QUADRANTS)]
+        with m.Elif(self.loaded):
+            m.d.sync += loading.eq(0)
+        with m.If(accept & (target.space == Space.PSUM)):
+            m.d.sync += wrote_psum.eq(1)
+        with m.Elif(~self.writing):
+            m.d.sync += wrote_psum.eq(0)
+
+        # a column, or an element; the last one of a stored reduction takes two places
+        places = Signal(range(RESULTS + 1), init=RESULTS)
+        odd = Signal()
+        column = Signal()
+        fits = Signal()
+        ask = Signal()
+        address = Signal.like(walker.address)
+        granted = Signal()
+        stores = job.store & walker.last
+        m.d.comb += [
+            column.eq(wanted.any() & ~planted(self.plant, 75)),
+            fits.eq(Mux(loading, ~(odd | walker.last) | self.room | planted(self.plant, 76), places > stores)),
+            ask.eq(walker.valid & (column | fits)),
+            address.eq(Mux(column, Mux(wanted[0], job.first.constant, job.second.constant), walker.address)),
+            self.sbuf.valid.eq(ask & (column | ~job.psum)),
+            self.sbuf.quadrants.eq(quadrants),
+            self.psum.valid.eq(ask & ~column & job.psum),
+            self.psum.word.eq(address[3:][: psum_word_bits(cfg)]),
+            granted.eq((self.sbuf.valid & self.sbuf.ready) | (self.psum.valid & self.psum.ready)),
+            walker.step.eq(granted & ~column),
+        ]
+        m.d.comb += [self.sbuf.word[q].eq(address[3:][: sbuf_word_bits(cfg)]) for q in range(QUADRANTS)]
+        takes = walker.step & ~loading
+        m.d.sync += [
+            places.eq(places - Mux(takes, 1 + stores, 0) + self.written),
+            self.element.job.eq(job),
+            self.element.job.psum.eq(job.psum & ~column),
+            self.element.place.eq(Mux(planted(self.plant, 72), walker.next_address[:3], address[:3])),
+            self.element.valid.eq(takes),
+            self.element.table.eq(walker.step & loading),
+            self.element.column_a.eq(granted & column & wanted[0]),
+            self.element.column_b.eq(granted & column & ~wanted[0]),
+            self.element.first.eq(fresh),
+            self.element.last.eq(walker.last),
+        ]
+        with m.If(granted & column):
+            m.d.sync += wanted.eq(wanted & (wanted - 1))
+        with m.If(walker.step):
+            m.d.sync += [fresh.eq(walker.last), odd.eq(~odd & ~walker.last)]
+        with m.If(takes & walker.last & (job.reduce != Reduce.IDLE) & ~planted(self.plant, 74)):
+            m.d.sync += ending.eq(Mux(job.reduce == Reduce.RESET_REDUCE, Reducer.GAP[False], Reducer.GAP[True]) - 1)
+        with m.Elif(ending != 0):
+            m.d.sync += ending.eq(ending - 1)
+
+        state = {name: 2 + _STALLS.index(name) for name in ("sbuf", "psum", "fill", "unit")}
+        m.d.comb += [self.holds.eq(self.busy | accept), self.state.eq(state["fill"])]
+        with m.If(walker.step):
+            m.d.comb += self.state.eq(0)
+        with m.Elif(walker.valid & column):
+            m.d.comb += self.state.eq(Mux(granted, state["fill"], state["sbuf"]))
+        with m.Elif(walker.valid & fits):
+            m.d.comb += self.state.eq(Mux(job.psum, state["psum"], state["sbuf"]))
+        with m.Elif(walker.valid & ~loading):  # no place: the destination does not take the results
+            m.d.comb += self.state.eq(Mux(to_psum, state["psum"], state["sbuf"]))
+        with m.Elif(self.busy):
+            m.d.comb += self.state.eq(state["unit"])
+        return m
+
+    def _intake(
+        self,
+        m: Module,
+        walker: PatternWalker,
+        accept: Signal,
+        job: data.View,
+        loading: Signal,
+        ending: Signal,
+        wrote_psum: Signal,
+    ) -> None:
+        """When the next instruction is taken, and who is told."""
+        word = self.command.payload.word
+        source = operand(word, "src0")
+        target = operand(word, "dst")
+        from_psum = source.space == Space.PSUM
+        columns = word.column0 | word.column1
+        loads = word.opcode == Opcode.LOAD_TABLE
+        idle = Signal()
+        clear = Signal()
+        free = Signal()
+        m.d.comb += [
+            idle.eq(~(self.busy | self.writing) & ~(columns & self.reducing)),
+            free.eq(from_psum & ~columns & (~wrote_psum | planted(self.plant, 73))),
+            clear.eq(idle | free | planted(self.plant, 71)),
+            self.command.ready.eq(
+                walker.command.ready
+                & ~loading
+                & (ending == 0)
+                & ~(walker.valid & (job.reduce != Reduce.IDLE))
+                & (loads | self.writer.ready)
+                & clear
+            ),
+            accept.eq(self.command.valid & self.command.ready),
+            walker.command.valid.eq(accept),
+            walker.command.payload.eq(source),
+            self.writer.valid.eq(accept & ~loads),
+            self.writer.payload.pattern.eq(target),
+            self.writer.payload.store.eq(word.store),
+            self.writer.payload.at.eq(word.imm2),
+            self.load.eq(accept & loads),
+            self.load_partitions.eq(source.partition_count),
+        ]
+
+    def _job(self, word: data.View, source: data.View, target: data.View) -> Value:
+        """JOB of an instruction."""
+        shift = (self.cfg.partitions // QUADRANTS).bit_length() - 1
+        turn = (target.partition_start >> shift) - (source.partition_start >> shift)
+        parts = {
+            "psum": source.space == Space.PSUM,
+            "src": source.dtype,
+            "dst": target.dtype,
+            "turn": turn,
+            "first": Cat(word.op0, word.reverse0, word.column0, word.imm0[:32]),
+            "second": Cat(word.op1, word.reverse1, word.column1, word.imm1[:32]),
+            "func": word.imm2[32:38],
+            "slope": word.imm0[32:],
+            "reduce": word.reduce,
+            "reduce_op": word.imm2[40:46],
+            "store": word.store,
+            "start": target.partition_start,
+            "count": target.partition_count,
+        }
+        return Cat(Value.cast(parts[name])[: field.width] for name, field in JOB)
