@@ -18,6 +18,7 @@ from rtl.dma.dma import Dma
 from rtl.issue.issue import Issue
 from rtl.memory.psum import Psum
 from rtl.memory.sbuf import Sbuf
+from rtl.scalar.engine import ScalarEngine
 from rtl.tensor.engine import TensorEngine
 from rtl.vector.engine import VectorEngine
 from rtl.vector.lanes import MATHS
@@ -61,6 +62,7 @@ class Core(wiring.Component):
         tensor = TensorEngine(cfg, form=self.form)
         m.submodules.tensor = DomainRenamer("tensor")(tensor)
         m.submodules.vector = vector = VectorEngine(cfg)
+        m.submodules.scalar = scalar = ScalarEngine(cfg)
         dma = Dma(cfg)
         m.submodules.dma = DomainRenamer("dma")(dma)
 
@@ -73,9 +75,14 @@ class Core(wiring.Component):
         self._gate(m, "vector", vector_tick)
         self._gate(m, MATHS, vector_tick & vector.computes)
         m.d.comb += vector.tick.eq(vector_tick)
+        m.submodules.scalar_ratio = scalar_ratio = ClockRatio.of_mhz(cfg.scalar.clock_mhz, cfg.tensor.clock_mhz)
+        scalar_tick = scalar_ratio.tick & (issue.scalar.command.valid | scalar.active)
+        self._gate(m, "scalar", scalar_tick)
+        m.d.comb += scalar.tick.eq(scalar_tick)
 
         connect(m, issue.tensor, tensor.queue)
         connect(m, issue.vector, vector.queue)
+        connect(m, issue.scalar, scalar.queue)
         connect(m, tensor.sbuf_moving, sbuf.read_moving)
         connect(m, tensor.sbuf_stationary, sbuf.read_stationary)
         connect(m, vector.sbuf_read, sbuf.read_vector)
@@ -83,6 +90,10 @@ class Core(wiring.Component):
         connect(m, tensor.psum, psum.accumulate)
         connect(m, vector.psum_read, psum.read_vector)
         connect(m, vector.psum_write, psum.write_vector)
+        connect(m, scalar.sbuf_read, sbuf.read_scalar)
+        connect(m, scalar.sbuf_write, sbuf.write_scalar)
+        connect(m, scalar.psum_read, psum.read_scalar)
+        connect(m, scalar.psum_write, psum.write_scalar)
         for e in range(cfg.dma.engines):
             connect(m, getattr(dma, f"mover{e}"), getattr(sbuf, f"mover{e}"))
 
@@ -149,6 +160,11 @@ class Core(wiring.Component):
             "sbuf_vector_read": refused["read_vector"],
             "sbuf_vector_write": refused["write_vector"],
             "psum_vector_read": of_psum["read_vector"],
+            "sbuf_scalar_read": refused["read_scalar"],
+            "sbuf_scalar_write": refused["write_scalar"],
+            "psum_vector_write": of_psum["write_vector"],
+            "psum_scalar_read": of_psum["read_scalar"],
+            "psum_scalar_write": of_psum["write_scalar"],
             "sbuf_mover_reads": movers("_read"),
             "sbuf_mover_writes": movers("_write"),
         }

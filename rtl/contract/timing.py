@@ -90,5 +90,10 @@ CONFLICT_PORTS = (
     "psum_vector_read",
     "sbuf_mover_reads",  # at least one mover refused
     "sbuf_mover_writes",
+    "sbuf_scalar_read",
+    "sbuf_scalar_write",
+    "psum_vector_write",
+    "psum_scalar_read",
+    "psum_scalar_write",
 )
 """Memory ports whose refused cycles are counted, by position at memmap.Control.CONFLICT."""
