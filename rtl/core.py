@@ -21,7 +21,7 @@ from rtl.memory.sbuf import Sbuf
 from rtl.scalar.engine import ScalarEngine
 from rtl.tensor.engine import TensorEngine
 from rtl.vector.engine import VectorEngine
-from rtl.vector.lanes import MATHS
+from rtl.vector.lanes import DOMAINS
 
 __all__ = ["Core"]
 
@@ -73,7 +73,8 @@ class Core(wiring.Component):
         self._gate(m, "dma", self._wake(m, "dma", dma.active))
         vector_tick = ratio.tick & (issue.vector.command.valid | vector.active)
         self._gate(m, "vector", vector_tick)
-        self._gate(m, MATHS, vector_tick & vector.computes)
+        for n, name in enumerate(DOMAINS):
+            self._gate(m, name, vector_tick & vector.clocks[n])
         m.d.comb += vector.tick.eq(vector_tick)
         m.submodules.scalar_ratio = scalar_ratio = ClockRatio.of_mhz(cfg.scalar.clock_mhz, cfg.tensor.clock_mhz)
         scalar_tick = scalar_ratio.tick & (issue.scalar.command.valid | scalar.active)

@@ -63,6 +63,7 @@ TOPS: dict[str, Top] = {
         Top("fifo", "rtl.base.fifo:Fifo", "FIFO in registers", ("shape", "depth")),
         Top("ram_fifo", "rtl.base.fifo:RamFifo", "FIFO in a RAM", ("shape", "depth")),
         Top("tensor_engine", "rtl.tensor.engine:TensorEngine", "tensor engine", ("form",)),
+        Top("special_units", "rtl.vector.special:SpecialUnits", "special units of vector", ("results", "size")),
         Top("scalar_engine", "rtl.scalar.clocked:ClockedScalar", "scalar engine with its clock"),
         Top("vector_engine", "rtl.vector.clocked:ClockedVector", "vector engine with its clock"),
     )

@@ -11,7 +11,7 @@ from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
 from rtl.contract.isa import DIMENSIONS, INSTRUCTION, PATTERN
 
-__all__ = ["LastElement", "PatternWalker", "operand", "partition_mask"]
+__all__ = ["LastElement", "PatternWalker", "operand", "partition_mask", "size_log2"]
 
 
 def operand(word: data.View, name: str) -> data.View:
@@ -27,14 +27,14 @@ def partition_mask(start: Value, count: Value, width: int) -> Value:
     return (ones << start)[:width]
 
 
-def _size_log2(m: Module, dtype: Value) -> Value:
+def size_log2(m: Module, dtype: Value) -> Value:
     """Logarithm of an element's bytes; packed formats count as one byte."""
-    size_log2 = Signal(2)
+    size = Signal(2)
     with m.Switch(dtype):
         for fmt in FORMATS.values():
             with m.Case(fmt.code):
-                m.d.comb += size_log2.eq({0: 0, 1: 0, 2: 1, 4: 2}[fmt.bytes])
-    return size_log2
+                m.d.comb += size.eq({0: 0, 1: 0, 2: 1, 4: 2}[fmt.bytes])
+    return size
 
 
 class PatternWalker(wiring.Component):
@@ -83,7 +83,7 @@ class PatternWalker(wiring.Component):
         most = [Signal(16, name=f"most{k}") for k in dims]  # count - 1
         left = [Signal(16, name=f"left{k}") for k in dims]
 
-        size_log2 = _size_log2(m, pattern.dtype)
+        size = size_log2(m, pattern.dtype)
         done = [left[k] == 0 for k in dims]
         following = Signal(self.bits)
         m.d.comb += [
@@ -121,7 +121,7 @@ class PatternWalker(wiring.Component):
 
         with m.If(self.command.valid & self.command.ready):
             for k in dims:
-                step_bytes = (pattern[f"step{k}"] << size_log2)[: self.bits]
+                step_bytes = (pattern[f"step{k}"] << size)[: self.bits]
                 steps = pattern[f"count{k}"] - 1
                 if k == 0:
                     step_bytes = (step_bytes << self.width)[: self.bits]
@@ -152,11 +152,11 @@ class LastElement(wiring.Component):
         dims = range(DIMENSIONS)
         most = [Signal(16, name=f"most{k}") for k in dims]
         stride = [Signal(self.bits, name=f"stride{k}") for k in dims]
-        size_log2 = _size_log2(m, self.pattern.dtype)
+        size = size_log2(m, self.pattern.dtype)
         for k in dims:
             m.d.comb += [
                 most[k].eq(self.pattern[f"count{k}"] - 1),
-                stride[k].eq(self.pattern[f"step{k}"] << size_log2),
+                stride[k].eq(self.pattern[f"step{k}"] << size),
             ]
         # (count - 1) * step of every dimension, one bit of count - 1 a cycle
         started = Signal()

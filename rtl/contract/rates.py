@@ -16,7 +16,7 @@ __all__ = ["MIN_CYCLES", "cycles", "elements", "table_cycles", "width"]
 MIN_CYCLES = 64
 """Fewest vector cycles that the table gives any instruction."""
 _PORT_BYTES = 8
-_ONE_EACH_OF_TWO = (Opcode.SCALAR_TENSOR_TENSOR, Opcode.SELECT, Opcode.COPY_PREDICATED, Opcode.TENSOR_SCAN)
+_ONE_EACH_OF_TWO = (Opcode.SCALAR_TENSOR_TENSOR, Opcode.SELECT, Opcode.COPY_PREDICATED)
 _Operand = AccessPattern | None
 
 
@@ -35,7 +35,7 @@ def _aligned(pattern: _Operand, count: int) -> bool:
         return True
     size = by_code(pattern.dtype).bytes
     (step, inner), *outer = pattern.dims
-    return (
+    return count == 1 or (
         count * size <= _PORT_BYTES
         and step == 1
         and inner % count == 0
@@ -58,7 +58,7 @@ def width(opcode: Opcode, cfg: Config, src0: _Operand, src1: _Operand, dst: _Ope
         wanted, moved = 2 if _small(src0) else 1, [src0]
     elif opcode == Opcode.EXP:
         wanted = min(cfg.vector.exp_rate, 4 if small else 2)
-    return wanted if all(_aligned(p, wanted) for p in moved) else 1
+    return next(w for w in (4, 2, 1) if w <= wanted and all(_aligned(p, w) for p in moved))
 
 
 def elements(src0: _Operand, dst: _Operand) -> int:
@@ -72,9 +72,12 @@ def cycles(opcode: Opcode, cfg: Config, src0: _Operand, src1: _Operand, dst: _Op
     n = elements(src0, dst)
     both_sbuf = src1 is not None and not _in_psum(src0) and not _in_psum(src1)
     if opcode == Opcode.TENSOR_TENSOR:
-        if width(opcode, cfg, src0, src1, dst) > 1:
-            return Fraction(n, 2)
+        wide = width(opcode, cfg, src0, src1, dst)
+        if wide > 1:
+            return Fraction(2 * n, wide)
         return Fraction(2 * n if both_sbuf else n)
+    if opcode == Opcode.TENSOR_SCAN:
+        return Fraction(2 * n)  # an element needs the result before it, two operations later
     if opcode in _ONE_EACH_OF_TWO:
         return Fraction(2 * n if both_sbuf else n)
     if opcode == Opcode.RECIPROCAL:

@@ -10,7 +10,7 @@ from rtl.base.dispatch import EngineSignature
 from rtl.base.memory_port import PsumReadSignature, PsumWriteSignature, SbufReadSignature, SbufWriteSignature
 from rtl.contract.config import Config
 from rtl.vector.engine import VectorEngine
-from rtl.vector.lanes import MATHS
+from rtl.vector.lanes import DOMAINS
 
 __all__ = ["ClockedVector"]
 
@@ -43,9 +43,11 @@ class ClockedVector(wiring.Component):
         m.submodules.ratio = ratio = ClockRatio.of_mhz(cfg.vector.clock_mhz, cfg.tensor.clock_mhz)
         m.submodules.gate = gate = ClockGate()
         m.submodules.engine = engine = VectorEngine(cfg, plant=self.plant)
-        m.submodules.maths_gate = maths_gate = ClockGate()
         gated_domain(m, "vector", gate)
-        gated_domain(m, MATHS, maths_gate)
+        for n, name in enumerate(DOMAINS):
+            m.submodules[f"{name}_gate"] = part = ClockGate()
+            gated_domain(m, name, part)
+            m.d.comb += part.enable.eq(self.tick & engine.clocks[n])
         connect(m, flipped(self.queue), engine.queue)
         connect(m, engine.sbuf_read, flipped(self.sbuf_read))
         connect(m, engine.sbuf_write, flipped(self.sbuf_write))
@@ -54,7 +56,6 @@ class ClockedVector(wiring.Component):
         m.d.comb += [
             self.tick.eq(ratio.tick & (engine.active | self.queue.command.valid)),
             gate.enable.eq(self.tick),
-            maths_gate.enable.eq(self.tick & engine.computes),
             engine.tick.eq(self.tick),
         ]
         return m

@@ -6,12 +6,12 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.base.bridge import Bridge
 from rtl.base.dispatch import EngineSignature
+from rtl.base.element_writer import ElementWriter
 from rtl.base.memory_port import PsumReadSignature, PsumWriteSignature, SbufReadSignature, SbufWriteSignature
 from rtl.base.pattern import PatternWalker
 from rtl.contract.config import Config
-from rtl.vector.lanes import Lanes
-from rtl.vector.reader import Reader
-from rtl.vector.writer import Writer
+from rtl.vector.lanes import DOMAINS, Lanes
+from rtl.vector.reader import RESULTS, Reader
 
 __all__ = ["VectorEngine", "VectorPipeline"]
 
@@ -30,34 +30,40 @@ class VectorPipeline(wiring.Component):
                 "psum_read": Out(PsumReadSignature(cfg)),
                 "psum_write": Out(PsumWriteSignature(cfg)),
                 "active": Out(1),
-                "computes": Out(1),
+                "clocks": Out(len(DOMAINS)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.reader = reader = Reader(self.cfg, plant=self.plant)
-        m.submodules.lanes = lanes = Lanes(self.cfg, plant=self.plant)
-        m.submodules.writer = writer = Writer(self.cfg, plant=self.plant)
+        m.submodules.lanes = lanes = Lanes(self.cfg, RESULTS, plant=self.plant)
+        m.submodules.writer = writer = ElementWriter(self.cfg, RESULTS, masked=True, plant=self.plant)
         connect(m, flipped(self.queue.command), reader.command)
         connect(m, reader.writer, writer.command)
         connect(m, reader.sbuf, flipped(self.sbuf_read))
         connect(m, reader.psum, flipped(self.psum_read))
         connect(m, writer.sbuf, flipped(self.sbuf_write))
+        connect(m, writer.psum, flipped(self.psum_write))
         m.d.comb += [
             lanes.element.eq(reader.element),
-            lanes.instruction.eq(reader.instruction),
+            lanes.plan.eq(reader.plan),
             lanes.partitions.eq(reader.partitions),
+            lanes.mask.eq(reader.mask),
             lanes.begins.eq(reader.begins),
+            lanes.granted.eq(reader.granted),
             lanes.sbuf.eq(self.sbuf_read.data),
             lanes.psum.eq(self.psum_read.data),
+            lanes.written.eq(writer.written),
             writer.result.eq(lanes.out),
+            writer.chosen.eq(lanes.chosen),
             writer.result_valid.eq(lanes.out_valid),
             reader.written.eq(writer.written),
             reader.writing.eq(writer.busy),
             reader.working.eq(lanes.working),
             reader.release.eq(lanes.release),
-            self.computes.eq(lanes.computes),
+            reader.room.eq(lanes.room),
+            self.clocks.eq(lanes.clocks),
             self.active.eq(reader.busy | writer.busy | lanes.working),
             self.queue.done.eq(writer.done),
             self.queue.status.holds.eq(reader.holds),
@@ -68,9 +74,9 @@ class VectorPipeline(wiring.Component):
 
 
 class VectorEngine(wiring.Component):
-    """TENSOR_COPY: one element a lane a vector cycle. Ports in the root domain "sync", work in "vector".
+    """All instructions of the vector queue. Ports in the root domain "sync", work in "vector".
 
-    `computes`: the domain lanes.MATHS needs the edges too; while it is 0 elements are only copied.
+    `clocks`: which of lanes.DOMAINS need the edges of "vector" too.
     `tick` is 1 in the root cycles that end with an edge of "vector"; `active` says that there is work, so
     that the clock may stand still while neither it nor `queue.command.valid` is 1.
     docs/vector-engine.md has the timing.
@@ -81,7 +87,7 @@ class VectorEngine(wiring.Component):
         **Bridge.FAULTS,
         **Reader.FAULTS,
         **Lanes.FAULTS,
-        **Writer.FAULTS,
+        **ElementWriter.FAULTS,
     }
 
     def __init__(self, cfg: Config, plant: ValueLike = 0):
@@ -96,7 +102,7 @@ class VectorEngine(wiring.Component):
                 "psum_write": Out(PsumWriteSignature(cfg)),
                 "tick": In(1),
                 "active": Out(1),
-                "computes": Out(1),
+                "clocks": Out(len(DOMAINS)),
             }
         )
 
@@ -121,6 +127,6 @@ class VectorEngine(wiring.Component):
             bridge.tick.eq(self.tick),
             bridge.active.eq(pipeline.active),
             self.active.eq(pipeline.active),
-            self.computes.eq(pipeline.computes),
+            self.clocks.eq(pipeline.clocks),
         ]
         return m

@@ -1,221 +1,237 @@
-"""The lanes: pick each partition's element, move it to its quadrant, tell every lane when to do what."""
+"""The lanes: each partition's word goes to its quadrant and to the parts of its lane; results come back as words."""
 
-from amaranth.hdl import Cat, DomainRenamer, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import DomainRenamer, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.memory_port import QUADRANTS
+from rtl.base.pack import Pack
+from rtl.base.pattern import size_log2
 from rtl.base.placed import Placed
 from rtl.base.plant import passed_on, planted
 from rtl.contract.config import Config
-from rtl.contract.formats import FORMATS
-from rtl.contract.isa import AluOp, Opcode, Reduce
-from rtl.numeric.exp import Exp
-from rtl.numeric.partial_sums import PartialSums
-from rtl.numeric.reciprocal import Reciprocal
-from rtl.vector.lane import Lane
-from rtl.vector.maths import CONTROL, RESULT_FROM, LaneMaths
-from rtl.vector.reader import ELEMENT, INSTRUCTION, ROLES
+from rtl.contract.isa import Opcode, block
+from rtl.vector.convert import Convert
+from rtl.vector.operators import OPERATION, Operators
+from rtl.vector.plan import PLAN
+from rtl.vector.reader import ELEMENT, MASK_BITS
+from rtl.vector.shuffle import MASK_BITS as ENTRY_BITS
+from rtl.vector.special import SpecialUnits
+from rtl.vector.sums import SLOTS, SUMMING, Sums
+from rtl.vector.timetable import CLOCKS, LEAVING, Timetable
 
-__all__ = ["MATHS", "Lanes"]
+__all__ = ["DOMAINS", "Lanes"]
 
-MATHS = "vector_maths"
-"""The clock domain of all that copies do not need: the vector clock, standing still while elements are only copied."""
+DOMAINS = tuple(f"vector_{name}" for name in CLOCKS)
+"""Clock domains of the lanes' parts: the vector clock, standing still while an instruction does without them."""
 
-_CONVERTED = 1  # cycles from the data of an element to its converted value
-_OPERATED = _CONVERTED + 2
-_RAISED = _CONVERTED + Exp.LATENCY
+_ENTERING = data.StructLayout({"at": 3, "src": 4, "raw": 1})
 
 
 class Lanes(wiring.Component):
-    """Elements in, results out: `out` (32 bits a lane) with `out_valid`.
+    """Words in, results out: `out` (64 bits a lane, the elements repeated over them) with `out_valid`, for `chosen`.
 
-    `working`: something is in them. `release`: the reader may send the next group. `computes`: the instruction needs
-    edges of the domain MATHS.
-    Timing, in cycles from the data of an element: a copy 2, operators 5, exp 7, a sum or reciprocal 11.
+    `working`: something is in them. `release`: the reader may send the next group; `room`: the special units can take
+    another element, and `written` tells them of a free place. `clocks` has a bit for each of DOMAINS that needs edges.
+    Timing, in cycles from the data of an element: bits 0, a copy 3, operators 5, exp 7, a sum 7.
     """
 
     FAULTS = {
         81: "quadrants are not rotated",
         82: "a single byte is taken from the wrong place",
-        **{100 + n: text for n, text in LaneMaths.FAULTS.items()},
+        **{100 + n: text for n, text in (Operators.FAULTS | Sums.FAULTS).items()},
+        **SpecialUnits.FAULTS,
     }
 
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config, results: int, plant: ValueLike = 0):
         self.cfg = cfg
+        self.results = results
         self.plant = plant
+        wide = 64 * cfg.partitions
         super().__init__(
             {
                 "element": In(ELEMENT),
-                "instruction": In(INSTRUCTION),
+                "plan": In(PLAN),
                 "partitions": In(cfg.partitions),
+                "mask": In(MASK_BITS),
                 "begins": In(1),
-                "sbuf": In(64 * cfg.partitions),
-                "psum": In(64 * cfg.partitions),
-                "out": Out(32 * cfg.partitions),
+                "sbuf": In(wide),
+                "psum": In(wide),
+                "granted": In(1),
+                "written": In(1),
+                "out": Out(wide),
+                "chosen": Out(cfg.partitions),
                 "out_valid": Out(1),
                 "working": Out(1),
                 "release": Out(1),
-                "computes": Out(1),
+                "room": Out(1),
+                "clocks": Out(len(CLOCKS)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        control = Signal(CONTROL)
-        later = Signal(CONTROL)
-        computed = Signal()
-        format_out = Signal(4)
-        raw_out = Signal()
-        self._time_table(m, control, computed, format_out, raw_out)
-        m.d[MATHS] += later.eq(control)
-        picked = self._pick(m)
-        for p in range(self.cfg.partitions):
-            lane = Placed("plexus_vector_lane", Lane)
-            maths = Placed("plexus_vector_maths", LaneMaths)
-            m.submodules[f"lane_{p}"] = lane
-            m.submodules[f"maths_{p}"] = DomainRenamer(MATHS)(maths)
+        cfg, plan = self.cfg, self.plan
+        m.submodules.timetable = table = Timetable()
+        m.submodules.special = special = DomainRenamer("vector_special")(
+            SpecialUnits(cfg, self.results, plant=self.plant)
+        )
+        words = self._turned(m, Mux(self.element.psum, self.psum, self.sbuf), self.element.turn, "turned")
+        seconds = Signal.like(words)
+        with m.If(plan.both):
+            other = Mux(self.element.psum, self.sbuf, self.psum)
+            m.d.comb += seconds.eq(self._turned(m, other, plan.turn1, "second"))
+        entering = self._entering(m)
+        leaving = [Signal(LEAVING, name=f"leaving{wide}") for wide in range(2)]
+        operation = [Signal(OPERATION, name=f"operation{wide}") for wide in range(2)]
+        summing = Signal(SUMMING)
+        result = Signal(2)
+        for wide, suffix in enumerate(("", "_wide")):
+            m.d[f"vector_convert{suffix}"] += leaving[wide].eq(table.leaving)
+            m.d[f"vector_maths{suffix}"] += operation[wide].eq(table.operation)
+        m.d.vector_sums += summing.eq(table.summing)
+        m.d.vector_maths += result.eq(table.result)
+
+        packed = Signal(len(self.out))
+        bytes_out = Signal(2)
+        predicates = Signal(cfg.partitions)
+        shown = Signal(4)  # format of what Convert shows
+        m.d.vector_convert += shown.eq(leaving[0].dst)
+        stores = shown != plan.dst  # the accumulator
+        m.d.comb += bytes_out.eq(size_log2(m, shown))
+        for p in range(cfg.partitions):
+            plant = passed_on(self.plant, *range(101, 116))
+            sums = Placed("plexus_vector_sums", Sums)
+            m.submodules[f"sums_{p}"] = DomainRenamer("vector_sums")(sums)
+            pack = Placed("plexus_vector_pack", lambda: Pack(SLOTS), clocked=False)
+            m.submodules[f"pack_{p}"] = pack
+            parts = [self._slot(m, p, j, plant) for j in range(SLOTS)]
+            at = slice(64 * p, 64 * p + 64)
+            value0 = parts[0][0].value
             m.d.comb += [
-                lane.x.eq(picked[32 * p : 32 * p + 32]),
-                lane.src.eq(self.element.src),
-                lane.raw.eq(self.element.raw),
-                lane.result.eq(maths.out),
-                lane.computed.eq(computed),
-                lane.dst.eq(format_out),
-                lane.raw_out.eq(raw_out),
-                maths.plant.eq(passed_on(self.plant, *range(101, 116))),
-                maths.value.eq(lane.value),
-                maths.control.eq(later),
-                maths.mine.eq(self.partitions[p]),
-                self.out[32 * p : 32 * p + 32].eq(lane.out),
+                sums.plant.eq(plant),
+                sums.summing.eq(summing),
+                sums.result.eq(result),
+                sums.mine.eq(self.partitions[p]),
+                sums.b.eq(parts[0][1].b),
+                sums.folded.eq(parts[0][1].folded),
+                pack.size_log2.eq(bytes_out),
+                pack.width.eq(Mux(stores, 0, plan.width_out)),
+                packed[at].eq(pack.word),
+                special.x[32 * p : 32 * p + 32].eq(value0),
+                special.a[32 * p : 32 * p + 32].eq(parts[0][1].a),
+                predicates[p].eq(parts[0][1].chosen),
             ]
+            for j, (convert, operators) in enumerate(parts):
+                computed = operators.out if j else Mux(leaving[0].special, special.out[32 * p : 32 * p + 32], sums.out)
+                wide = int(j > 0)
+                m.d.comb += [
+                    convert.word.eq(Mux(plan.both, seconds[at], words[at]) if j == 1 else words[at]),
+                    convert.at.eq(entering[j].at),
+                    convert.src.eq(entering[j].src),
+                    convert.raw.eq(entering[j].raw),
+                    convert.result.eq(computed),
+                    convert.computed.eq(leaving[wide].computed),
+                    convert.dst.eq(leaving[wide].dst),
+                    convert.raw_out.eq(leaving[wide].raw),
+                    operators.value.eq(convert.value),
+                    operators.column.eq(value0),
+                    operators.other.eq(0 if j else parts[1][0].value),
+                    operators.fold_x.eq(0 if j else sums.fold_x),
+                    operators.fold_y.eq(0 if j else sums.fold_y),
+                    operators.operation.eq(operation[wide]),
+                    getattr(sums, f"value{j}").eq(convert.value),
+                    getattr(sums, f"result{j}").eq(operators.out),
+                    getattr(pack, f"element{j}").eq(convert.out),
+                ]
+        m.d.comb += [
+            table.element.eq(self.element),
+            table.plan.eq(plan),
+            table.begins.eq(self.begins),
+            table.special_out.eq(special.out_valid),
+            special.start.eq(self.begins & plan.special),
+            special.opcode.eq(plan.opcode),
+            special.mask.eq(self.mask[: ENTRY_BITS * block(cfg.partitions)]),
+            special.granted.eq(self.granted & plan.special),
+            special.valid.eq(table.special_valid),
+            special.values.eq(table.special_value),
+            special.last.eq(table.special_last),
+            special.written.eq(self.written & plan.special),
+            self.room.eq(special.room),
+            self.out.eq(Mux(plan.bits, self._bits(m, words), packed)),
+            self.out_valid.eq(Mux(plan.bits, self.element.valid, table.result_valid)),
+            self.chosen.eq((1 << cfg.partitions) - 1),
+            self.working.eq(table.working | (plan.special & special.busy)),
+            self.release.eq(table.release),
+            self.clocks.eq(table.clocks),
+        ]
+        with m.If(plan.opcode == Opcode.COPY_PREDICATED):
+            m.d.comb += self.chosen.eq(predicates)
+        with m.If(plan.special):
+            m.d.comb += self.chosen.eq(special.touched)
         return m
 
-    def _pick(self, m: Module) -> Value:
-        """Each lane's code in the low bits, rubbish above it."""
-        lanes = range(self.cfg.partitions)
-        width = 32 * self.cfg.partitions
-        half = Signal(width)
-        picked = Signal(width)
-        word = Signal(64 * self.cfg.partitions)
-        m.d.comb += word.eq(Mux(self.element.psum, self.psum, self.sbuf))
-        with m.If(self.element.place[2]):
-            m.d.comb += [half[32 * p : 32 * p + 32].eq(word[64 * p + 32 : 64 * p + 64]) for p in lanes]
-        with m.Else():
-            m.d.comb += [half[32 * p : 32 * p + 32].eq(word[64 * p : 64 * p + 32]) for p in lanes]
-        # what comes from the neighbour lies above the code, where it does no harm
-        with m.Switch(self.element.place[:2]):
-            for byte in range(4):
-                with m.Case(byte):
-                    m.d.comb += picked.eq(half >> 8 * byte)
-                    if byte & 1:
-                        with m.If(planted(self.plant, 82)):
-                            m.d.comb += picked.eq(half >> 8 * (byte - 1))
-        turned = Signal(width)
-        share = width // QUADRANTS
-        with m.Switch(self.element.turn):
-            for turn in range(QUADRANTS):
-                with m.Case(turn):
-                    m.d.comb += turned.eq(picked.rotate_left(turn * share))
-        with m.If(planted(self.plant, 81)):
-            m.d.comb += turned.eq(picked)
+    def _slot(self, m: Module, p: int, j: int, plant: ValueLike) -> tuple[Placed, Placed]:
+        """Conversion and operators of element j of a beat in lane p."""
+        suffix = "_wide" if j else ""
+        raises = j < self.cfg.vector.exp_rate
+        name = "plexus_vector_operators" + ("_exp" if raises else "")
+        convert = Placed("plexus_vector_convert", Convert)
+        operators = Placed(name, lambda: Operators(raises))
+        m.submodules[f"convert{j}_{p}"] = DomainRenamer(f"vector_convert{suffix}")(convert)
+        m.submodules[f"operators{j}_{p}"] = DomainRenamer(f"vector_maths{suffix}")(operators)
+        m.d.comb += operators.plant.eq(plant)
+        return convert, operators
+
+    def _entering(self, m: Module) -> list[data.View]:
+        """Where each slot finds its element in its word, in the cycle after the data."""
+        element, plan = self.element, self.plan
+        size = size_log2(m, element.src)
+        slots: list[data.View] = []
+        for j in range(SLOTS):
+            slot = Signal(_ENTERING, name=f"entering{j}")
+            at = Signal(3, name=f"at{j}")
+            m.d.comb += at.eq(element.place + (j << size))
+            domain = "vector_convert_wide" if j else "vector_convert"
+            src, raw = element.src, element.raw
+            if j == 0:
+                m.d.comb += at.eq(Mux(planted(self.plant, 82), element.place & 6, element.place))
+            if j == 1:
+                at = Mux(plan.both, element.place1, at)
+                src = Mux(plan.both, plan.src1, src)
+                raw = raw & ~(plan.both & (plan.opcode == Opcode.COPY_PREDICATED))
+            m.d[domain] += [slot.at.eq(at), slot.src.eq(src), slot.raw.eq(raw)]
+            slots.append(slot)
+        return slots
+
+    def _turned(self, m: Module, words: Value, turn: Value, name: str) -> Signal:
+        """Partitions that move up by quadrants."""
+        turned = Signal(len(self.sbuf), name=name)
+        share = len(turned) // QUADRANTS
+        with m.Switch(Mux(planted(self.plant, 81), 0, turn)):
+            for quadrants in range(QUADRANTS):
+                with m.Case(quadrants):
+                    m.d.comb += turned.eq(words.rotate_left(quadrants * share))
         return turned
 
-    def _time_table(
-        self, m: Module, control: data.View, computed: Value, format_out: Value, raw_out: Value
-    ) -> None:
-        """Who does what in which cycle. The maths see `control` a cycle later, and so does the way out of them."""
-        what = self.instruction
-        stages: list[data.View] = [self.element]
-        for n in range(_RAISED):
-            stage = Signal(ELEMENT, name=f"element_{n + 1}")
-            m.d.sync += [stage.eq(stages[-1]), stage.valid.eq(stages[-1].valid)]
-            stages.append(stage)
-        converted, raised = stages[_CONVERTED], stages[_RAISED]
-
-        def final(stage: data.View) -> Value:
-            """Whether a stage holds an element that completes its operands."""
-            return stage.valid & ((stage.role == ROLES["only"]) | (stage.role == ROLES["second"]))
-
-        def role(name: str) -> Value:
-            return converted.valid & (converted.role == ROLES[name])
-
-        is_copy = what.opcode == Opcode.TENSOR_COPY
-        is_exp = what.opcode == Opcode.EXP
-        is_reduce = what.opcode == Opcode.TENSOR_REDUCE
-        inverts = what.opcode == Opcode.RECIPROCAL
-        summing = is_exp & (what.reduce != Reduce.IDLE)
-        begins = Signal()
-        m.d.comb += begins.eq(self.begins)
-
-        # the end of a group or of an element in its unit, a cycle a bit
-        assert PartialSums.TREE[1] + 1 == Reciprocal.LATENCY
-        tree = Signal(Reciprocal.LATENCY)
-        of_elements = (is_reduce | inverts) & final(converted) & converted.ends
-        m.d.sync += tree.eq(Cat(Mux(is_exp, summing & final(raised) & raised.ends, of_elements), tree))
-        fold = Signal()
-        folded = Signal()
-        stored = Signal()
-        m.d.comb += fold.eq(tree[-1] & is_exp)
-        m.d.sync += [folded.eq(fold), stored.eq(folded)]
-        position = Signal(3)
-        next_position = Signal(3)
-        m.d.comb += position.eq(Mux(control.sum_first, 0, next_position))
-        with m.If(control.sum_valid):
-            m.d.sync += next_position.eq(position + 1)
-
-        result = Signal(3)
-        m.d.comb += result.eq(RESULT_FROM["alu"])
-        for chosen, name in ((is_exp, "exp"), (is_reduce, "sums"), (inverts, "reciprocal")):
-            with m.If(chosen):
-                m.d.comb += result.eq(RESULT_FROM[name])
-        with m.If(stored):
-            m.d.comb += result.eq(RESULT_FROM["accumulator"])
-        comes = Signal()
-        comes_later = Signal()
-        stored_later = Signal()
-        with m.If(is_reduce | inverts):
-            m.d.comb += comes.eq(tree[-1])
-        with m.Elif(is_exp):
-            m.d.comb += comes.eq(final(raised) | (stored & what.store))
-        with m.Else():
-            m.d.comb += comes.eq(final(stages[_OPERATED]))
-        m.d.sync += [
-            comes_later.eq(comes & ~is_copy),
-            stored_later.eq(stored),
-            self.out_valid.eq(Mux(is_copy, final(converted), comes_later)),
-        ]
-        under_way = [*(stage.valid for stage in stages), tree, folded, stored, stored_later, comes_later, begins]
-        m.d.comb += [
-            self.release.eq(tree[-3]),
-            self.working.eq(Cat(*under_way).any()),
-            control.keep_x.eq(role("first")),
-            control.keep_a.eq(role("a")),
-            control.keep_b.eq(role("b")),
-            control.set_a.eq(begins & ~what.column_a),
-            control.set_b.eq(begins & ~what.column_b),
-            control.constant_a.eq(what.a),
-            control.constant_b.eq(what.b),
-            control.held.eq(role("second")),
-            control.op0.eq(Mux(fold, AluOp.ADD, what.op0)),
-            control.op1.eq(what.op1),
-            control.reverse0.eq(what.reverse0 & ~fold),
-            control.reverse1.eq(what.reverse1),
-            control.second.eq(what.opcode == Opcode.SCALAR_TENSOR_TENSOR),
-            control.sum_op.eq(Mux(is_exp, AluOp.ADD, what.op0)),
-            control.sum_exp.eq(is_exp),
-            control.sum_valid.eq(Mux(is_exp, summing & final(raised), is_reduce & final(converted))),
-            control.sum_first.eq(Mux(is_exp, raised.starts, converted.starts)),
-            control.sum_last.eq(Mux(is_exp, raised.ends, converted.ends)),
-            control.invert.eq(inverts & final(converted)),
-            control.negate.eq(what.negate),
-            control.fold.eq(fold),
-            control.folded.eq(folded),
-            control.sum_position.eq(position),
-            control.fold_from.eq(what.reduce),
-            control.result.eq(result),
-            self.computes.eq(~is_copy),
-            computed.eq(~is_copy),
-            format_out.eq(Mux(is_copy, converted.dst, Mux(stored_later, FORMATS["fp32"].code, what.dst))),
-            raw_out.eq(Mux(is_copy, converted.raw, what.raw & ~stored_later)),
-        ]
+    def _bits(self, m: Module, words: Value) -> Value:
+        """The elements of a copy of bits, repeated over each word."""
+        low = Signal(len(words))
+        out = Signal(len(words))
+        plan = self.plan
+        bytes_log2 = Signal(2)
+        m.d.comb += bytes_log2.eq(size_log2(m, plan.dst) + plan.width)
+        with m.If(plan.bits):
+            with m.Switch(self.element.place):
+                for byte in range(8):
+                    with m.Case(byte):
+                        # what comes from the neighbour lies above the elements, where it does no harm
+                        m.d.comb += low.eq(words >> 8 * byte)
+            with m.Switch(bytes_log2):
+                for n in range(4):
+                    bits = 8 << n
+                    with m.Case(n):
+                        for p in range(self.cfg.partitions):
+                            at = 64 * p
+                            m.d.comb += out[at : at + 64].eq(low[at : at + bits].replicate(64 // bits))
+        return out

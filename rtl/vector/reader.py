@@ -1,10 +1,11 @@
-"""The vector engine's way in: takes instructions, reads columns and sources, tells the lanes when to do what."""
+"""The vector engine's way in: takes instructions, reads columns and sources, tells the lanes what they get."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.dispatch import COMMAND
+from rtl.base.element_writer import WRITE
 from rtl.base.layouts import PATTERN_LAYOUT
 from rtl.base.memory_port import QUADRANTS, PsumReadSignature, SbufReadSignature, psum_word_bits, sbuf_word_bits
 from rtl.base.pattern import PatternWalker, operand, partition_mask
@@ -14,56 +15,49 @@ from rtl.contract.formats import FORMATS
 from rtl.contract.isa import Opcode
 from rtl.contract.memmap import Space
 from rtl.contract.timing import STALLS, Engine
+from rtl.vector.plan import PLAN, Plan
 
-__all__ = ["ELEMENT", "INSTRUCTION", "RESULTS", "ROLES", "TARGET", "Reader"]
+__all__ = ["ELEMENT", "MASK_BITS", "RESULTS", "ROLES", "Reader"]
 
-RESULTS = 16  # elements read, and accumulators to come, that are not written
+RESULTS = 16  # beats read, and accumulators to come, that are not written
+MASK_BITS = 192  # SHUFFLE
 _FP32 = FORMATS["fp32"].code
 _STALLS = STALLS[Engine.VECTOR]
 
-ROLES = {"only": 0, "first": 1, "second": 2, "a": 3, "b": 4}
-"""What an element is to its instruction: its one source, the first or second of two, a column."""
+ROLES = {"only": 0, "first": 1, "second": 2, "a": 3, "b": 4, "value": 5}
+"""What a beat is to its instruction: of its one source (or of both), of the first or second of two, a column, one of
+the values to look for."""
 
 ELEMENT = data.StructLayout(
-    {"valid": 1, "psum": 1, "place": 3, "role": 3, "src": 4, "turn": 2, "starts": 1, "ends": 1, "dst": 4, "raw": 1}
-)
-"""What is known of an element: its memory, its byte in the word, its role, its format, by how many quadrants of
-partitions it moves up, whether it is the first or last of its group, the format it will have, whether its bits pass."""
-
-INSTRUCTION = data.StructLayout(
     {
-        "opcode": 8,
-        "op0": 6,
-        "op1": 6,
-        "reverse0": 1,
-        "reverse1": 1,
-        "reduce": 2,
-        "store": 1,
-        "negate": 1,
-        "a": 32,
-        "b": 32,
-        "column_a": 1,
-        "column_b": 1,
-        "dst": 4,
+        "valid": 1,
+        "psum": 1,
+        "place": 3,
+        "place1": 3,
+        "role": 3,
+        "src": 4,
         "raw": 1,
+        "turn": 2,
+        "starts": 1,
+        "ends": 1,
+        "last": 1,
     }
 )
-"""What the lanes need to know of the instruction that is in them."""
-
-TARGET = data.StructLayout({"pattern": PATTERN_LAYOUT, "final": 1})
-"""What the writer is told: where results go, and whether the instruction ends with them."""
+"""What is known of a beat: its memory, its byte in the word (and that of the second source, read with it), role,
+format, whether its bits pass, by how many quadrants of partitions it moves up, whether it is the first or last of its
+group, the last of all."""
 
 
 class Reader(wiring.Component):
     """Hands the destination of each instruction to `writer` and reads columns, then sources.
 
-    `element` describes the data that are on the read ports in this cycle; `instruction` is what they belong to,
-    `partitions` its lanes. `written` gives back a place among the results that may be on their way. `writing`: an
-    earlier instruction has writes to make; `working`: the lanes are not done with one. `begins`: the cycle after an
-    instruction was taken.
-    A copy out of PSUM follows another at once. Every other instruction is taken when all before it are done, so
-    instructions of the queue see the results of those in front.
-    A group of a reduction, and an element of a reciprocal, waits until the one before has left its unit: `release`.
+    `element` describes the data that are on the read ports in this cycle; `plan` is what they belong to, `partitions`
+    its lanes, `mask` the one of SHUFFLE. `written` gives back a place among the results that may be on their way.
+    `writing`: an earlier instruction has writes to make; `working`: the lanes are not done with one. `begins`: the
+    cycle after an instruction was taken. `room`: the special units can take another element.
+    A copy out of PSUM into SBUF follows another of its kind at once. Every other instruction is taken when all before
+    it are done, so instructions of the queue see the results of those in front.
+    A group of a reduction waits until the one before has left its unit: `release`.
     """
 
     FAULTS = {
@@ -80,16 +74,19 @@ class Reader(wiring.Component):
         super().__init__(
             {
                 "command": In(stream.Signature(COMMAND)),
-                "writer": Out(stream.Signature(TARGET)),
+                "writer": Out(stream.Signature(WRITE)),
                 "sbuf": Out(SbufReadSignature(cfg)),
                 "psum": Out(PsumReadSignature(cfg)),
                 "element": Out(ELEMENT),
-                "instruction": Out(INSTRUCTION),
+                "plan": Out(PLAN),
                 "partitions": Out(cfg.partitions),
+                "mask": Out(MASK_BITS),
                 "written": In(1),
                 "writing": In(1),
                 "working": In(1),
                 "release": In(1),
+                "room": In(1),
+                "granted": Out(1),
                 "begins": Out(1),
                 "holds": Out(1),
                 "busy": Out(1),
@@ -99,142 +96,188 @@ class Reader(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        cfg = self.cfg
-        walkers = [PatternWalker(cfg, plant=self.plant), PatternWalker(cfg)]
-        m.submodules.walker0, m.submodules.walker1 = walkers
-        word = self.command.payload.word
-        sources = [operand(word, "src0"), operand(word, "src1")]
-        target = operand(word, "dst")
-        plain = word.opcode == Opcode.TENSOR_COPY
-        both = (word.opcode == Opcode.TENSOR_TENSOR) | (word.opcode == Opcode.SCALAR_TENSOR_TENSOR)
-
-        clear = Signal()
         accept = Signal()
-        flowing = Signal()  # what is under way is a copy out of PSUM
-        storing = Signal()  # the place of the accumulator is still to be told
-        idle = ~(self.busy | self.writing | self.working)
-        from_psum = plain & (sources[0].space == Space.PSUM)
-        m.d.comb += [
-            clear.eq((from_psum & flowing) | idle | planted(self.plant, 71)),
-            self.command.ready.eq(walkers[0].command.ready & self.writer.ready & clear & ~storing),
-            accept.eq(self.command.valid & self.command.ready),
-        ]
-        store_pattern = Signal(PATTERN_LAYOUT)
-        for walker, source, wanted in zip(walkers, sources, (1, both), strict=True):
-            m.d.comb += [walker.command.valid.eq(accept & wanted), walker.command.payload.eq(source)]
-        m.d.comb += [
-            self.writer.valid.eq(accept | storing),
-            self.writer.payload.pattern.eq(Mux(storing, store_pattern, target)),
-            self.writer.payload.final.eq(storing | ~word.store),
-        ]
-        with m.If(storing & self.writer.ready):
-            m.d.sync += storing.eq(0)
+        m.submodules.walker0 = first = PatternWalker(self.cfg, plant=self.plant)
+        m.submodules.walker1 = second = PatternWalker(self.cfg)
+        m.submodules.decode = decode = Plan(self.cfg)
+        m.d.comb += decode.word.eq(self.command.payload.word)
+        self._take(m, decode.plan, first, second, accept)
 
-        current = self.instruction
-        two = Signal()
-        axes = Signal(3)
-        spaces = [Signal(name=f"psum{i}") for i in range(2)]
-        formats = [Signal(4, name=f"format{i}") for i in range(2)]
-        turns = [Signal(2, name=f"turn{i}") for i in range(2)]
-        touched = [Signal(QUADRANTS, name=f"quadrants{i}") for i in range(2)]
-        size = cfg.partitions // QUADRANTS
-        shift = size.bit_length() - 1
+        plan = self.plan
         columns = Signal(2)  # still to be read
+        values = Signal()  # the values to look for are
+        later = Signal()  # of two sources, the second
         starts = Signal()
         waits = Signal()
+        places = Signal(range(RESULTS + 1), init=RESULTS)
         with m.If(accept):
             m.d.sync += [
-                current.opcode.eq(word.opcode),
-                *(current[name].eq(word[name]) for name in ("op0", "op1", "reverse0", "reverse1")),
-                *(current[name].eq(word[name]) for name in ("reduce", "store", "negate")),
-                current.a.eq(word.imm0),
-                current.b.eq(word.imm1),
-                current.column_a.eq(word.column0),
-                current.column_b.eq(word.column1),
-                current.dst.eq(target.dtype),
-                current.raw.eq((plain & (sources[0].dtype == target.dtype)) | word.op0[5] | word.op1[5]),
-                self.partitions.eq(partition_mask(target.partition_start, target.partition_count, cfg.partitions)),
-                two.eq(both),
-                axes.eq(Mux(word.opcode == Opcode.TENSOR_REDUCE, word.axes, 3)),
-                columns.eq(Cat(word.column0, word.column1)),
-                flowing.eq(from_psum),
-                storing.eq(word.store),
+                columns.eq(Cat(decode.plan.column_a, decode.plan.column_b)),
+                values.eq(decode.plan.searches),
                 starts.eq(1),
                 waits.eq(0),
-                store_pattern.eq(self._column(word, target)),
             ]
-            for i, source in enumerate(sources):
-                mask = partition_mask(source.partition_start, source.partition_count, cfg.partitions)
-                m.d.sync += [
-                    spaces[i].eq(source.space == Space.PSUM),
-                    formats[i].eq(source.dtype),
-                    turns[i].eq((target.partition_start >> shift) - (source.partition_start >> shift)),
-                    *(touched[i][q].eq(mask[q * size : (q + 1) * size].any()) for q in range(QUADRANTS)),
-                ]
 
         # what is asked for in this cycle
-        places = Signal(range(RESULTS + 1), init=RESULTS)
-        second = Signal()  # of two sources, the second
+        column = columns.any()
+        main = ~column & ~values
+        pairs = plan.two & ~plan.both
         which = Signal()
         ask = Signal()
         granted = Signal()
         ends = Signal()
         gives = Signal()  # a result
-        column = columns.any()
-        address = Signal(walkers[0].bits)
+        address = Signal(first.bits)
         now = Signal(ELEMENT)
-        sums = (current.opcode == Opcode.TENSOR_REDUCE) | (current.opcode == Opcode.EXP)
-        single = current.opcode == Opcode.RECIPROCAL
+        reduces = plan.opcode == Opcode.TENSOR_REDUCE
+        free = Mux(plan.special, self.room, places != 0)
         m.d.comb += [
-            which.eq(second ^ (two & planted(self.plant, 73))),
-            ends.eq(walkers[0].ends.bit_select(axes[:2], 1) | single),
-            gives.eq(~column & (~two | second) & ((current.opcode != Opcode.TENSOR_REDUCE) | ends)),
-            address.eq(Mux(which, walkers[1].address, walkers[0].address)),
-            ask.eq(walkers[0].valid & (places != 0) & ~waits),
-            now.psum.eq(Mux(which, spaces[1], spaces[0])),
-            now.src.eq(Mux(which, formats[1], formats[0])),
-            now.turn.eq(Mux(which, turns[1], turns[0])),
-            now.role.eq(Mux(two, Mux(second, ROLES["second"], ROLES["first"]), ROLES["only"])),
+            which.eq(~column & (values | (pairs & (later ^ planted(self.plant, 73))))),
+            ends.eq(first.ends.bit_select(Mux(reduces, plan.axes, 3), 1)),
+            gives.eq(main & ~plan.special & (~pairs | later) & (~reduces | ends)),
+            address.eq(Mux(which, second.address, first.address)),
+            ask.eq(first.valid & (column | (free & ~waits))),
+            now.psum.eq(Mux(which, plan.psum1, plan.psum0)),
+            now.src.eq(Mux(which, plan.src1, plan.src0)),
+            now.turn.eq(Mux(which, plan.turn1, plan.turn0)),
+            now.raw.eq(plan.raw & ((plan.opcode != Opcode.COPY_PREDICATED) | ~which)),
+            now.role.eq(Mux(pairs, Mux(later, ROLES["second"], ROLES["first"]), ROLES["only"])),
             now.starts.eq(starts),
             now.ends.eq(ends),
-            now.dst.eq(current.dst),
-            now.raw.eq(current.raw),
+            now.last.eq(first.last),
         ]
+        with m.If(values):
+            m.d.comb += now.role.eq(ROLES["value"])
         with m.If(column):
             m.d.comb += [
-                address.eq(Mux(columns[0], current.a, current.b)),
+                address.eq(Mux(columns[0], plan.a, plan.b)),
                 now.psum.eq(0),
                 now.src.eq(_FP32),
-                now.turn.eq(turns[0]),
+                now.turn.eq(plan.turn0),
                 now.role.eq(Mux(columns[0], ROLES["a"], ROLES["b"])),
                 now.raw.eq(0),
             ]
+        m.d.comb += [now.place.eq(address[:3]), now.place1.eq(second.address[:3])]
+        self._ask(m, ask, now.psum, which, column, address, second.address, granted)
         m.d.comb += [
-            now.place.eq(address[:3]),
-            self.sbuf.valid.eq(ask & ~now.psum),
-            self.sbuf.quadrants.eq(Mux(which & ~column, touched[1], touched[0])),
-            self.psum.valid.eq(ask & now.psum),
-            self.psum.word.eq(address[3:][: psum_word_bits(cfg)]),
-            granted.eq((self.sbuf.valid & self.sbuf.ready) | (self.psum.valid & self.psum.ready)),
-            now.valid.eq(granted),
-            walkers[0].step.eq(granted & ~column & (~two | second)),
-            walkers[1].step.eq(granted & ~column & second),
+            first.step.eq(granted & main & (~pairs | later)),
+            second.step.eq(granted & ~column & (values | plan.both | (pairs & later))),
         ]
-        m.d.comb += [self.sbuf.word[q].eq(address[3:][: sbuf_word_bits(cfg)]) for q in range(QUADRANTS)]
-        m.d.sync += [places.eq(places - (granted & gives) - (accept & word.store) + self.written), self.element.eq(now)]
-        with m.If(planted(self.plant, 72)):
-            m.d.sync += self.element.place.eq(walkers[0].next_address[:3])
+        m.d.sync += [
+            places.eq(places - (granted & gives) - (accept & decode.plan.store) + (self.written & ~plan.special)),
+            self.element.valid.eq(granted),
+        ]
         with m.If(granted):
-            m.d.sync += columns.eq(columns & (columns - 1))
-            with m.If(~column):
-                m.d.sync += [second.eq(two & ~second), starts.eq(ends)]
-                held = (sums | single) & (current.opcode != Opcode.EXP) & ends & ~planted(self.plant, 74)
+            m.d.sync += [
+                *(self.element[name].eq(now[name]) for name, _ in ELEMENT if name not in ("valid", "place")),
+                self.element.place.eq(Mux(planted(self.plant, 72), first.next_address[:3], now.place)),
+                columns.eq(columns & (columns - 1)),
+            ]
+            with m.If(main):
+                held = reduces & ends & (~pairs | later) & ~planted(self.plant, 74)
+                m.d.sync += [later.eq(pairs & ~later), starts.eq(ends & (~pairs | later) | (starts & pairs & ~later))]
                 m.d.sync += waits.eq(held)
+            with m.If(~column & second.last):
+                m.d.sync += values.eq(0)
         with m.If(self.release):
             m.d.sync += waits.eq(0)
         m.d.sync += self.begins.eq(accept)
-        self._tell(m, walkers[0], accept, granted, waits, places, now.psum)
+        m.d.comb += self.granted.eq(granted & ~column)
+
+        def stall(name: str) -> int:
+            return 2 + _STALLS.index(name)
+
+        # no place: the destination does not take results
+        refused = Mux(Mux(places != 0, now.psum, plan.to_psum), stall("psum"), stall("sbuf"))
+        unit = ~column & (waits | (plan.special & ~self.room))
+        why = Mux(first.valid, Mux(unit, stall("unit"), refused), stall("fill"))
+        m.d.comb += [
+            self.busy.eq(first.valid),
+            self.holds.eq(first.valid | accept),
+            self.state.eq(Mux(granted, 0, why)),
+        ]
         return m
+
+    def _take(
+        self, m: Module, plan: data.View, first: PatternWalker, second: PatternWalker, accept: Signal
+    ) -> None:
+        """When the next instruction is taken, and who is told."""
+        word = self.command.payload.word
+        target = operand(word, "dst")
+        now = self.plan
+        alike = ("src0", "dst", "bits", "width", "turn0")
+        follows = Cat(
+            *((op == Opcode.TENSOR_COPY) & p.psum0 & ~p.to_psum for op, p in ((now.opcode, now), (plan.opcode, plan))),
+            *(now[name] == plan[name] for name in alike),
+        ).all()
+        clear = Signal()
+        storing = Signal()  # the place of the accumulator is still to be told
+        store_pattern = Signal(PATTERN_LAYOUT)
+        idle = ~(self.busy | self.writing | self.working | self.begins)
+        m.d.comb += [
+            clear.eq(follows | idle | planted(self.plant, 71)),
+            self.command.ready.eq(first.command.ready & self.writer.ready & clear & ~storing),
+            accept.eq(self.command.valid & self.command.ready),
+            first.command.valid.eq(accept),
+            first.command.payload.eq(Mux(plan.reads, Value.cast(operand(word, "src0")), Value.cast(target))),
+            first.width.eq(plan.width),
+            second.command.valid.eq(accept & (plan.two | plan.searches)),
+            second.command.payload.eq(operand(word, "src1")),
+            second.width.eq(plan.width),
+            self.writer.valid.eq(accept | storing),
+            self.writer.payload.pattern.eq(Mux(storing, store_pattern, target)),
+            self.writer.payload.width.eq(Mux(storing, 0, plan.width_out)),
+            self.writer.payload.final.eq(storing | ~word.store),
+        ]
+        with m.If(storing & self.writer.ready):
+            m.d.sync += storing.eq(0)
+        with m.If(accept):
+            m.d.sync += [
+                now.eq(plan),
+                self.partitions.eq(partition_mask(target.partition_start, target.partition_count, self.cfg.partitions)),
+                self.mask.eq(Cat(word.imm0, word.imm1, word.imm2)),
+                storing.eq(word.store),
+                store_pattern.eq(self._column(word, target)),
+            ]
+
+    def _ask(
+        self,
+        m: Module,
+        ask: Value,
+        psum: Value,
+        which: Value,
+        column: Value,
+        address: Value,
+        other: Value,
+        granted: Signal,
+    ) -> None:
+        """Requests to the memories. Of two sources read at once the first is at `address`, the second at `other`."""
+        cfg, plan = self.cfg, self.plan
+        word = self.command.payload.word
+        fills = ~plan.reads & ~column
+        both = plan.both & ~column
+        size = cfg.partitions // QUADRANTS
+        touched = [Signal(QUADRANTS, name=f"quadrants{i}") for i in range(2)]
+        with m.If(self.command.valid & self.command.ready):
+            for i, name in enumerate(("src0", "src1")):
+                source = operand(word, name)
+                if i == 0:
+                    fills_next = word.opcode == Opcode.MEMSET
+                    source = data.View(
+                        source.shape(), Mux(fills_next, Value.cast(operand(word, "dst")), Value.cast(source))
+                    )
+                mask = partition_mask(source.partition_start, source.partition_count, cfg.partitions)
+                m.d.sync += [touched[i][q].eq(mask[q * size : (q + 1) * size].any()) for q in range(QUADRANTS)]
+        in_sbuf = Mux(psum & both, other, address)
+        in_psum = Mux(~psum & both, other, address)
+        m.d.comb += [
+            self.sbuf.valid.eq(ask & ~fills & (both | ~psum)),
+            self.sbuf.quadrants.eq(Mux(which | (both & psum), touched[1], touched[0])),
+            self.psum.valid.eq(ask & ~fills & (both | psum)),
+            self.psum.word.eq(in_psum[3:][: psum_word_bits(cfg)]),
+            granted.eq(ask & (fills | ((self.sbuf.ready | ~self.sbuf.valid) & (self.psum.ready | ~self.psum.valid)))),
+        ]
+        m.d.comb += [self.sbuf.word[q].eq(in_sbuf[3:][: sbuf_word_bits(cfg)]) for q in range(QUADRANTS)]
 
     def _column(self, word: data.View, target: data.View) -> Value:
         """The pattern of the accumulator's place: a column of FP32 beside the destination."""
@@ -251,21 +294,3 @@ class Reader(wiring.Component):
                 for name, field in pattern.shape()
             )
         )
-
-    def _tell(
-        self, m: Module, walker: PatternWalker, accept: Value, granted: Value, waits: Value, places: Value, now: Value
-    ) -> None:
-        """Status: what happened at this edge, or why nothing did."""
-
-        def stall(name: str) -> int:
-            return 2 + _STALLS.index(name)
-
-        refused = Mux(now & (places != 0), stall("psum"), stall("sbuf"))  # no place: SBUF does not take results
-        why = Mux(walker.valid, Mux(waits, stall("unit"), refused), stall("fill"))
-        m.d.comb += [
-            self.busy.eq(walker.valid),
-            self.holds.eq(walker.valid | accept),
-            self.state.eq(Mux(granted, 0, why)),
-        ]
-
-

@@ -1,4 +1,4 @@
-"""One lane of the vector engine: conversion in, the choice of a result, conversion out."""
+"""The ways into and out of one of the elements that a lane of the vector engine handles at once."""
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
@@ -7,17 +7,18 @@ from amaranth.lib.wiring import In, Out
 from rtl.numeric.from_fp32 import FromFp32
 from rtl.numeric.to_fp32 import ToFp32
 
-__all__ = ["Lane"]
+__all__ = ["Convert"]
 
 
-class Lane(wiring.Component):
-    """`x` is the code of an element of format `src`; `value` is it as FP32 a cycle later.
+class Convert(wiring.Component):
+    """`word` is registered; in the next cycle the element at its byte `at`, of format `src`, becomes `value`, FP32.
 
-    `out` shows in the next cycle, in format `dst`, `value` or, with `computed`, what `result` is. `raw` and `raw_out`:
-    bits pass.
+    `out` shows in the cycle after, in format `dst`, `value` or, with `computed`, what `result` is. `raw` and `raw_out`:
+    bits pass. Its clock stands still while nothing is converted, so all inputs but `word` come from registers on it.
     """
 
-    x: In(32)
+    word: In(64)
+    at: In(3)
     src: In(4)
     raw: In(1)
     value: Out(32)
@@ -31,9 +32,10 @@ class Lane(wiring.Component):
         m = Module()
         m.submodules.enter = enter = ToFp32()
         m.submodules.leave = leave = FromFp32()
+        word = Signal(64, reset_less=True)
         value = Signal(32, reset_less=True)
         m.d.comb += [
-            enter.x.eq(self.x),
+            enter.x.eq(word >> (self.at << 3)),
             enter.src.eq(self.src),
             enter.raw.eq(self.raw),
             self.value.eq(value),
@@ -42,5 +44,5 @@ class Lane(wiring.Component):
             leave.raw.eq(self.raw_out),
             leave.saturate.eq(0),
         ]
-        m.d.sync += [value.eq(enter.out), self.out.eq(leave.out)]
+        m.d.sync += [word.eq(self.word), value.eq(enter.out), self.out.eq(leave.out)]
         return m

@@ -1,0 +1,149 @@
+"""Writes results: they wait for SBUF or PSUM and are written along the access pattern of their operand."""
+
+from amaranth.hdl import Module, Mux, Signal, ValueLike
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from rtl.base.fifo import Fifo
+from rtl.base.layouts import PATTERN_LAYOUT
+from rtl.base.memory_port import QUADRANTS, PsumWriteSignature, SbufWriteSignature, psum_word_bits, sbuf_word_bits
+from rtl.base.pattern import PatternWalker, partition_mask, size_log2
+from rtl.base.plant import planted
+from rtl.contract.config import Config
+from rtl.contract.memmap import Space
+
+__all__ = ["WRITE", "ElementWriter"]
+
+WRITE = data.StructLayout({"pattern": PATTERN_LAYOUT, "width": 2, "final": 1})
+"""An operand, the logarithm of the elements that are written at once, and whether its instruction ends with it."""
+
+_PATTERNS = 4  # instructions shorter than the pipeline may follow each other
+
+
+class ElementWriter(wiring.Component):
+    """Takes `result` with `result_valid`, 8 bytes a lane, up to `depth` at a time, which the reader has to count.
+
+    The bytes of a result, those of all its elements side by side, are repeated over the 8 bytes of its lane. Lanes
+    outside `chosen`, which comes with the result, are not written; without `masked` it is not looked at.
+    `written` in each cycle in which a memory takes a result; `done` with the last one of an instruction, which has
+    then committed. `busy`: there are writes to make; `psum_busy`: to PSUM.
+    Timing: a result can be written in the cycle after it came.
+    """
+
+    FAULTS = {
+        91: "a 16-bit element is written over its neighbour as well",
+        92: "done does not wait for the memory to take the last element",
+        93: "partitions outside the destination are written too",
+        94: "lanes that were not chosen are written too",
+    }
+
+    def __init__(self, cfg: Config, depth: int, *, masked: bool = False, plant: ValueLike = 0):
+        if depth & (depth - 1) or depth < 2:
+            raise ValueError(f"depth must be a power of two from 2 up, not {depth}")
+        self.cfg = cfg
+        self.depth = depth
+        self.masked = masked
+        self.plant = plant
+        super().__init__(
+            {
+                "command": In(stream.Signature(WRITE)),
+                "result": In(64 * cfg.partitions),
+                "chosen": In(cfg.partitions),
+                "result_valid": In(1),
+                "sbuf": Out(SbufWriteSignature(cfg)),
+                "psum": Out(PsumWriteSignature(cfg)),
+                "written": Out(1),
+                "done": Out(1),
+                "busy": Out(1),
+                "psum_busy": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        cfg = self.cfg
+        wide = 64 * cfg.partitions
+        m.submodules.patterns = patterns = Fifo(WRITE, _PATTERNS)
+        m.submodules.walker = walker = PatternWalker(cfg, plant=self.plant)
+        m.submodules.results = results = Memory(shape=wide, depth=self.depth, init=[])
+        connect(m, flipped(self.command), patterns.i)
+        command = patterns.o.payload
+        pattern = command.pattern
+        m.d.comb += [
+            walker.command.valid.eq(patterns.o.valid),
+            walker.command.payload.eq(pattern),
+            walker.width.eq(command.width),
+            patterns.o.ready.eq(walker.command.ready),
+        ]
+        bytes_log2 = Signal(2)  # of a result
+        to_psum = Signal()
+        final = Signal()
+        quadrants = Signal(QUADRANTS)
+        partitions = Signal(cfg.partitions)
+        size = cfg.partitions // QUADRANTS
+        element = size_log2(m, pattern.dtype)
+        with m.If(patterns.o.valid & patterns.o.ready):
+            mask = partition_mask(pattern.partition_start, pattern.partition_count, cfg.partitions)
+            neighbour = planted(self.plant, 91) & (element == 1) & (command.width == 0)
+            m.d.sync += [
+                bytes_log2.eq(element + command.width + neighbour),
+                to_psum.eq(pattern.space == Space.PSUM),
+                final.eq(command.final),
+                partitions.eq(Mux(planted(self.plant, 93), ~0, mask)),
+                *(quadrants[q].eq(mask[q * size : (q + 1) * size].any()) for q in range(QUADRANTS)),
+            ]
+
+        w_at = Signal(range(self.depth))
+        r_at = Signal(range(self.depth))
+        stored = Signal(range(self.depth + 1))
+        w_port = results.write_port()
+        r_port = results.read_port(domain="comb")
+        offered = Signal()
+        m.d.comb += [
+            w_port.en.eq(self.result_valid),
+            w_port.addr.eq(w_at),
+            w_port.data.eq(self.result),
+            r_port.addr.eq(r_at),
+            offered.eq(walker.valid & (stored != 0)),
+            self.sbuf.valid.eq(offered & ~to_psum),
+            self.psum.valid.eq(offered & to_psum),
+            self.written.eq(offered & Mux(to_psum, self.psum.ready, self.sbuf.ready)),
+            walker.step.eq(self.written),
+            self.done.eq(Mux(planted(self.plant, 92), offered, self.written) & walker.last & final),
+            self.busy.eq(walker.valid | patterns.o.valid),
+            self.psum_busy.eq((walker.valid & to_psum) | patterns.o.valid),
+        ]
+        m.d.sync += stored.eq(stored + self.result_valid - self.written)
+        with m.If(self.result_valid):
+            m.d.sync += w_at.eq(w_at + 1)
+        with m.If(self.written):
+            m.d.sync += r_at.eq(r_at + 1)
+
+        taken = Signal(8)
+        place = walker.address[:3]
+        with m.Switch(bytes_log2):
+            for n in range(4):
+                with m.Case(n):
+                    m.d.comb += taken.eq(((1 << (1 << n)) - 1) << (place >> n << n))
+        lanes = partitions
+        if self.masked:
+            m.submodules.chosen = chosen = Memory(shape=cfg.partitions, depth=self.depth, init=[])
+            c_write = chosen.write_port()
+            c_read = chosen.read_port(domain="comb")
+            m.d.comb += [
+                c_write.en.eq(self.result_valid),
+                c_write.addr.eq(w_at),
+                c_write.data.eq(self.chosen),
+                c_read.addr.eq(r_at),
+            ]
+            everyone = planted(self.plant, 94).replicate(cfg.partitions)
+            lanes = partitions & (c_read.data | everyone)
+        for port in (self.sbuf, self.psum):
+            m.d.comb += [port.data.eq(r_port.data), port.bytes.eq(taken), port.partitions.eq(lanes)]
+        m.d.comb += [
+            self.sbuf.quadrants.eq(quadrants),
+            self.psum.word.eq(walker.address[3:][: psum_word_bits(cfg)]),
+        ]
+        m.d.comb += [self.sbuf.word[q].eq(walker.address[3:][: sbuf_word_bits(cfg)]) for q in range(QUADRANTS)]
+        return m

@@ -1,0 +1,101 @@
+"""MAX8, FIND_INDEX8 and MATCH_REPLACE8: what all their lanes do in a cycle, and the lanes."""
+
+from amaranth.hdl import Module, Signal, ValueLike
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.placed import Placed
+from rtl.base.plant import planted
+from rtl.contract.config import Config
+from rtl.contract.isa import Opcode
+from rtl.vector.top8_lane import VALUES, Top8Lane
+
+__all__ = ["Top8"]
+
+
+class Top8(wiring.Component):
+    """One of the three instructions from `start` to `done`, the cycle of the last `out_valid`. `opcode` stays.
+
+    FIND_INDEX8 and MATCH_REPLACE8 first take the 8 beats with `values`. Timing: a beat a cycle. MATCH_REPLACE8 gives
+    each result a cycle after its beat. The others give 8 after the beat with `last`, one in each cycle after one with
+    `gives`, for which `place` must be 1.
+    """
+
+    FAULTS = {
+        **Top8Lane.FAULTS,
+        209: "the position of an element is that of its neighbour",
+        210: "what the instruction before left is still in the registers",
+        211: "results are given without a place for them",
+    }
+
+    def __init__(self, cfg: Config, plant: ValueLike = 0):
+        self.cfg = cfg
+        self.plant = plant
+        wide = 32 * cfg.partitions
+        super().__init__(
+            {
+                "start": In(1),
+                "opcode": In(8),
+                "valid": In(1),
+                "values": In(1),
+                "last": In(1),
+                "x": In(wide),
+                "a": In(wide),
+                "place": In(1),
+                "gives": Out(1),
+                "out_valid": Out(1),
+                "out": Out(wide),
+                "done": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        number = Signal(14)
+        left = Signal(range(VALUES + 1))  # results to give
+        replaced = Signal()
+        given = Signal()
+        last = Signal()
+        search = Signal()
+        begin = Signal()
+        here = self.valid & ~self.values
+        m.d.comb += [
+            search.eq(here & (self.opcode != Opcode.MAX8)),
+            self.gives.eq((left != 0) & (self.place | planted(self.plant, 211))),
+            self.out_valid.eq(given | replaced),
+            self.done.eq(last),
+            begin.eq(self.start & ~planted(self.plant, 210)),
+        ]
+        one_by_one = self.opcode == Opcode.MATCH_REPLACE8
+        m.d.sync += [
+            given.eq(self.gives),
+            replaced.eq(here & one_by_one),
+            last.eq((here & self.last & one_by_one) | (self.gives & (left == 1))),
+        ]
+        with m.If(self.gives):
+            m.d.sync += left.eq(left - 1)
+        with m.If(here):
+            m.d.sync += number.eq(number + 1)
+            with m.If(self.last & ~one_by_one):
+                m.d.sync += left.eq(VALUES)
+        with m.If(self.start):
+            m.d.sync += number.eq(planted(self.plant, 209))
+
+        for p in range(self.cfg.partitions):
+            at = slice(32 * p, 32 * p + 32)
+            lane = Placed("plexus_top8_lane", Top8Lane)
+            m.submodules[f"lane_{p}"] = lane
+            m.d.comb += [
+                lane.x.eq(self.x[at]),
+                lane.a.eq(self.a[at]),
+                lane.number.eq(number),
+                lane.clear.eq(begin),
+                lane.insert.eq(here & (self.opcode == Opcode.MAX8)),
+                lane.load.eq(self.valid & self.values),
+                lane.search.eq(search),
+                lane.shift.eq(self.gives),
+                lane.find.eq(self.opcode == Opcode.FIND_INDEX8),
+                lane.plant.eq(self.plant),
+                self.out[at].eq(lane.out),
+            ]
+        return m
