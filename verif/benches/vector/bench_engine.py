@@ -132,7 +132,7 @@ class EngineBench:
         assert self.trace[-1] == "idle"
         wrong = np.argwhere(self.sbuf.bytes != golden.bytes)
         assert wrong.size == 0, (
-            f"SBUF partition {wrong[0][0]} byte {wrong[0][1]} differs ({len(wrong)} bytes in all) after {[c for c in program if wrong[0][1] in [int(o)+n for o in offsets(c.dst) for n in range(4)]]}; {self.sbuf.bytes[wrong[0][0], wrong[0][1]:wrong[0][1]+8]}, expected {golden.bytes[wrong[0][0], wrong[0][1]:wrong[0][1]+8]}"
+            f"SBUF partition {wrong[0][0]} byte {wrong[0][1]} differs ({len(wrong)} bytes in all) after {program}"
         )
         self.cover()
 
