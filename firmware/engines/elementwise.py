@@ -10,6 +10,7 @@ from firmware.views import KernelError, TileView
 from rtl.contract.formats import FORMATS
 from rtl.contract.isa import AluOp, Opcode, Reduce
 from rtl.contract.memmap import Space
+from rtl.contract.rule import ELEMENTS_MAX
 
 __all__ = ["ElementwiseEngine", "Scalar", "is_bit_operator", "operator"]
 
@@ -155,6 +156,12 @@ class ElementwiseEngine(Engine):
             need(
                 any(view.tile.space == Space.SBUF for view in sources),
                 f"{what} reads {sources[0].tile.name} and {sources[1].tile.name}; only one source may lie in PSUM",
+            )
+        for view in (*sources, *((dst,) if dst is not None else ())):
+            need(
+                view.elements <= ELEMENTS_MAX,
+                f"{what} takes at most {ELEMENTS_MAX} elements of a partition, not the {view.elements} of "
+                f"{view.tile.name}",
             )
         accesses = [access(view, False) for view in sources]
         accesses += [access(view, False) for view in columns if isinstance(view, TileView)]

@@ -10,6 +10,7 @@ from firmware.engines.elementwise import ElementwiseEngine, Scalar, operator
 from firmware.views import HbmView, KernelError, Tile, TileView
 from rtl.contract.activation_tables import FIRST_TABLE_FUNCTION, image
 from rtl.contract.isa import REDUCTIONS, AluOp, Function, Opcode, Queue
+from rtl.contract.rules import PAIRS
 
 if TYPE_CHECKING:
     from firmware.kernel import Kernel
@@ -17,14 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["ScalarEngine"]
 
 Op = str | AluOp
-_PAIRS = (
-    (AluOp.MULTIPLY, AluOp.ADD),
-    (AluOp.MULTIPLY, AluOp.SUBTRACT),
-    (AluOp.MULTIPLY, AluOp.BYPASS),
-    (AluOp.ADD, AluOp.BYPASS),
-    (AluOp.SUBTRACT, AluOp.BYPASS),
-    (AluOp.BYPASS, AluOp.BYPASS),
-)
 _TILE_SHARE = 16  # of SBUF, at most, that tables pass through
 _PAIR_BYTES = 8
 _SLOPED = {Function.PRELU: 0.25, Function.LEAKY_RELU: 0.01}
@@ -132,7 +125,7 @@ class ScalarEngine(ElementwiseEngine):
         if code in _SLOPED:
             fields["imm0"] |= self._bits(_SLOPED[code] if slope is None else slope, what) << 32
         reduces = operator(reduce_op, f"the reduction of {what}", REDUCTIONS)
-        fields["imm2"] = fields.get("imm2", 0) | code << 32 | (reduces << 40 if reduce else 0)
+        fields["imm2"] = fields.get("imm2", 0) | code << 32 | (reduces << 40 if fields.get("reduce") else 0)
         columns = (a if op0 != AluOp.BYPASS else None, b if op1 != AluOp.BYPASS else None, init)
         self._send(Opcode.ACTIVATION, dst, (x,), fields, columns=columns, store=store)
 
@@ -145,12 +138,12 @@ class ScalarEngine(ElementwiseEngine):
         """Operators and operands, without those that change nothing."""
         op0, op1 = (operator(op, "activation", (AluOp.BYPASS, AluOp.ADD, AluOp.SUBTRACT, AluOp.MULTIPLY)) for op in ops)
         need(
-            (op0, op1) in _PAIRS,
-            f"activation takes the pairs {', '.join(f'{p.name.lower()}-{q.name.lower()}' for p, q in _PAIRS)}, not "
+            (op0, op1) in PAIRS,
+            f"activation takes the pairs {', '.join(f'{p.name.lower()}-{q.name.lower()}' for p, q in PAIRS)}, not "
             f"{op0.name.lower()}-{op1.name.lower()}",
         )
         need(not (reverse and op0 == AluOp.BYPASS), "activation with bypass has nothing to reverse")
-        if (op0, op1) != _PAIRS[0] or reverse:
+        if (op0, op1) != PAIRS[0] or reverse:
             return op0, op1, scale, bias
         no_scale = not isinstance(scale, TileView) and scale == 1
         no_bias = not isinstance(bias, TileView) and bias == 0

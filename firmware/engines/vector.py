@@ -8,6 +8,7 @@ from firmware.engines.elementwise import ElementwiseEngine, Scalar, is_bit_opera
 from firmware.views import KernelError, TileView
 from rtl.contract.formats import FORMATS
 from rtl.contract.isa import REDUCTIONS, SHUFFLE_KEEP, AluOp, Opcode, Queue, block
+from rtl.contract.memmap import Space
 
 __all__ = ["VectorEngine"]
 
@@ -157,6 +158,7 @@ class VectorEngine(ElementwiseEngine):
     def bn_stats(self, dst: TileView, x: TileView) -> None:
         """dst (6 elements) = count, mean, variance * count of the even elements of x, then of the odd ones."""
         self._formats("bn_stats", dst, x)
+        self._to_sbuf("bn_stats", dst)
         need(
             x.elements <= _BN_ELEMENTS_MAX,
             f"bn_stats takes at most {_BN_ELEMENTS_MAX} elements, not the {x.elements} of {x.tile.name}",
@@ -167,6 +169,7 @@ class VectorEngine(ElementwiseEngine):
     def bn_aggr(self, dst: TileView, x: TileView) -> None:
         """dst (2 elements) = mean and variance of the triples (count, mean, variance * count) in x."""
         self._formats("bn_aggr", dst, x)
+        self._to_sbuf("bn_aggr", dst)
         need(
             x.elements % 3 == 0, f"bn_aggr takes triples; {x.tile.name} has {x.elements} elements, no multiple of 3"
         )
@@ -186,6 +189,7 @@ class VectorEngine(ElementwiseEngine):
     def max8(self, dst: TileView, x: TileView) -> None:
         """dst = the 8 largest elements of x, descending."""
         self._formats("max8", dst, x)
+        self._to_sbuf("max8", dst)
         self._eight("max8", x)
         self._gives("max8", dst, x, 8)
         self._send(Opcode.MAX8, dst, (x,), {}, writes_last=True)
@@ -207,6 +211,7 @@ class VectorEngine(ElementwiseEngine):
         """dst = x with the first occurrence of each of the 8 values replaced by a."""
         what = "match_replace8"
         self._shaped(what, dst, x)
+        self._to_sbuf(what, dst)
         self._source(values, what)
         self._eight(what, x)
         self._gives(what, values, x, 8)
@@ -278,7 +283,11 @@ class VectorEngine(ElementwiseEngine):
             f"{what} searches {low} to {high} elements, not the {x.elements} of {x.tile.name}",
         )
 
+    def _to_sbuf(self, what: str, dst: TileView) -> None:
+        need(dst.tile.space == Space.SBUF, f"{what} writes to SBUF only, not to {dst.tile.name} in PSUM")
+
     def _raw(self, what: str, dst: TileView, src: TileView, q: int) -> None:
+        self._to_sbuf(what, dst)
         need(
             dst.dtype == src.dtype,
             f"{what} moves bits: {dst.tile.name} is {dst.dtype}, {src.tile.name} is {src.dtype}; they must be the same",

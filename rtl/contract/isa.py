@@ -196,7 +196,7 @@ class Cause(IntEnum):
     BAD_DESCRIPTOR = 10  # a row of 0 bytes, a count of 0, a reserved field
     BUS_ERROR = 11  # HBM answered with an error
     BAD_SEMAPHORE = 12  # a semaphore index or address that does not exist
-    BAD_OPERATOR = 13  # an operator, reduction or function that the opcode or the formats do not take
+    BAD_OPERATOR = 13  # an operator, reduction, function or mask that the opcode or the formats do not take
     NOT_LOADED = 14  # a function that the table loaded last does not hold
 
 

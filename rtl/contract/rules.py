@@ -1,139 +1,128 @@
 """What each opcode may ask for: operands, memories, number formats, limits. Issue enforces this table.
 
-Order of the checks, first hit wins (docs/isa.md): opcode and reserved fields, semaphores, ring, operators, then
-src0, src1, dst, each in the order space, dtype, partitions, alignment, pattern, range, then the columns a and b and
-the accumulator's place, then shapes.
+Order of the checks, first hit wins (docs/isa.md): opcode and reserved fields, semaphores, ring, operators, functions
+that are not loaded, then src0, src1, dst, each in the order space, dtype, partitions, alignment, pattern, range, then
+the columns a and b and the accumulator's place, then shapes.
 """
 
-from dataclasses import dataclass
+from dataclasses import replace
 
-from rtl.contract.config import Config
 from rtl.contract.isa import REDUCTIONS, AluOp, Opcode
 from rtl.contract.memmap import Space
+from rtl.contract.rule import OpcodeRule, OperandRule
 
-__all__ = [
-    "ARITHMETIC",
-    "BIT_OPERATORS",
-    "ELEMENTS_MAX",
-    "RULES",
-    "OpcodeRule",
-    "OperandRule",
-    "elements_limit",
-    "partitions_limit",
-]
+__all__ = ["ARITHMETIC", "BIT_OPERATORS", "NUMBERS", "PAIRS", "RULES"]
 
-ELEMENTS_MAX = 1 << 17
-"""Most elements a partition of a TENSOR_COPY: a whole SBUF partition of 16-bit elements."""
-
-_MOVING = {Space.SBUF: ("bf16", "fp16")}
-_NUMBERS = ("fp32", "bf16", "fp16", "e4m3fn", "e4m3", "e5m2", "int8", "int16", "int32", "uint8", "uint16", "uint32")
-_SOURCE: dict[Space, tuple[str, ...]] = {Space.SBUF: _NUMBERS, Space.PSUM: ("fp32",)}
-_TARGET: dict[Space, tuple[str, ...]] = {Space.SBUF: _NUMBERS}
+NUMBERS = ("fp32", "bf16", "fp16", "e4m3fn", "e4m3", "e5m2", "int8", "int16", "int32", "uint8", "uint16", "uint32")
+"""Formats that the vector and the scalar engine read."""
 
 ARITHMETIC = tuple(op for op in AluOp if op < AluOp.BIT_AND)
 BIT_OPERATORS = tuple(op for op in AluOp if op >= AluOp.BIT_AND)
 """All operands of an instruction with one of these are integers of one size, and so is the other operator."""
 
+PAIRS = (
+    (AluOp.MULTIPLY, AluOp.ADD),
+    (AluOp.MULTIPLY, AluOp.SUBTRACT),
+    (AluOp.MULTIPLY, AluOp.BYPASS),
+    (AluOp.ADD, AluOp.BYPASS),
+    (AluOp.SUBTRACT, AluOp.BYPASS),
+    (AluOp.BYPASS, AluOp.BYPASS),
+)
+"""Operators in front of a function of the scalar engine."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperandRule:
-    """One operand: which formats in which memories, how many partitions and elements.
-
-    `partitions` names the limit: start + count is at most tensor.rows ("rows"), tensor.cols ("cols") or
-    the partitions of the core ("core"). `elements` names the limit of elements a partition: "cols",
-    "moving" (tensor.moving_max) or "copy" (ELEMENTS_MAX). `from_zero`: starts at partition 0.
-    `ascending`: no element twice, each dimension steps over the whole one inside it.
-    """
-
-    field: str
-    dtypes: dict[Space, tuple[str, ...]]
-    partitions: str
-    elements: str
-    from_zero: bool = False
-    ascending: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpcodeRule:
-    """An opcode. Operands, immediates and fields of the header that it does not name must be 0.
-
-    `op0`, `op1`: operators it takes; one bit operator calls for another, or BYPASS as op1. `columns`: which of a and
-    b it has, constant or column. `sums`: it has an accumulator (fields reduce and store, imm2).
-    """
-
-    operands: tuple[OperandRule, ...] = ()
-    immediates: tuple[str, ...] = ()
-    fields: tuple[str, ...] = ()
-    op0: tuple[AluOp, ...] = ()
-    op1: tuple[AluOp, ...] = ()
-    columns: tuple[str, ...] = ()
-    sums: bool = False
-    same_partitions: bool = False  # partition_count of all operands; elements are equal whenever two exist
-    reduces: bool = False  # dst has an element for each group of src0
-
-
-def _elementwise(field: str, dtypes: dict[Space, tuple[str, ...]]) -> OperandRule:
-    return OperandRule(field=field, dtypes=dtypes, partitions="core", elements="copy")
-
-
-_ONE = (_elementwise("src0", _SOURCE), _elementwise("dst", _TARGET))
-_TWO = (_elementwise("src0", _SOURCE), _elementwise("src1", _SOURCE), _elementwise("dst", _TARGET))
+_SCAN = (AluOp.ADD, AluOp.SUBTRACT, AluOp.MULTIPLY, AluOp.MAX, AluOp.MIN)
+_COMPARISONS = (AluOp.EQ, AluOp.NE, AluOp.GT, AluOp.GE, AluOp.LT, AluOp.LE)
 _EITHER = ARITHMETIC + BIT_OPERATORS
+_CHAIN = ("op0", "op1", "reverse0", "reverse1")
+
+_MOVING = {Space.SBUF: ("bf16", "fp16")}
+_STATIONARY = OperandRule(field="src0", dtypes=_MOVING, partitions="rows", most="cols")
+_SUMS = OperandRule(
+    field="dst", dtypes={Space.PSUM: ("fp32",)}, partitions="cols", most="moving", from_zero=True, ascending=True
+)
+
+_READ: dict[Space, tuple[str, ...]] = {Space.SBUF: NUMBERS, Space.PSUM: ("fp32",)}
+_X = OperandRule(field="src0", dtypes=_READ)
+_Y = OperandRule(field="src1", dtypes=_READ)
+_OUT = OperandRule(field="dst", dtypes={Space.SBUF: (*NUMBERS, "tf32"), Space.PSUM: ("fp32",)})
+_NEAR = OperandRule(field="dst", dtypes={Space.SBUF: (*NUMBERS, "tf32")})
+"""Of instructions that do not write element by element: SBUF only."""
+_SEARCHED = replace(_X, least=8, most=16384)
+_EIGHT = replace(_Y, least=8, most=8)
+
+
+def _elementwise(*sources: OperandRule, dst: OperandRule = _OUT) -> OpcodeRule:
+    """As many elements on as many partitions in all operands."""
+    return OpcodeRule(operands=(*sources, dst), same_partitions=True, equal=tuple(s.field for s in sources))
+
+
+def _to(source: OperandRule, count: int) -> OpcodeRule:
+    """So many elements of a source give `count` on each partition of SBUF."""
+    return OpcodeRule(operands=(source, replace(_NEAR, least=count, most=count)), same_partitions=True)
+
+
+def _moves(multiple: int | str) -> OpcodeRule:
+    """Bits change places within blocks of partitions."""
+    dst = OperandRule(field="dst", dtypes={Space.SBUF: NUMBERS})
+    x, dst = (replace(rule, blocks=True, multiple=multiple) for rule in (_X, dst))
+    return replace(_elementwise(x, dst=dst), same_format=True)
+
+
+_MAX8 = _to(_SEARCHED, 8)
+_POSITIONS = OperandRule(field="dst", dtypes={Space.SBUF: ("uint16", "uint32")}, least=8, most=8)
 
 RULES: dict[Opcode, OpcodeRule] = {
     Opcode.NOP: OpcodeRule(),
     Opcode.DMA_TRIGGER: OpcodeRule(immediates=("imm0", "imm1")),
-    Opcode.LOAD_STATIONARY: OpcodeRule(
-        operands=(OperandRule(field="src0", dtypes=_MOVING, partitions="rows", elements="cols"),),
-    ),
+    Opcode.LOAD_STATIONARY: OpcodeRule(operands=(_STATIONARY,)),
     Opcode.MULTIPLY_MOVING: OpcodeRule(
-        operands=(
-            OperandRule(field="src0", dtypes=_MOVING, partitions="rows", elements="moving"),
-            OperandRule(
-                field="dst",
-                dtypes={Space.PSUM: ("fp32",)},
-                partitions="cols",
-                elements="moving",
-                from_zero=True,
-                ascending=True,
-            ),
-        ),
-        fields=("accumulate",),
+        operands=(replace(_STATIONARY, most="moving"), _SUMS), fields=("accumulate",), equal=("src0",)
     ),
-    Opcode.TENSOR_COPY: OpcodeRule(operands=_ONE, same_partitions=True),
-    Opcode.TENSOR_TENSOR: OpcodeRule(
-        operands=_TWO, same_partitions=True, fields=("op0", "reverse0"), op0=_EITHER
-    ),
-    Opcode.TENSOR_SCALAR: OpcodeRule(
-        operands=_ONE,
-        same_partitions=True,
-        fields=("op0", "op1", "reverse0", "reverse1"),
-        op0=_EITHER,
-        op1=_EITHER,
-        columns=("a", "b"),
-    ),
-    Opcode.SCALAR_TENSOR_TENSOR: OpcodeRule(
-        operands=_TWO,
-        same_partitions=True,
-        fields=("op0", "op1", "reverse0", "reverse1"),
-        op0=_EITHER,
-        op1=_EITHER,
-        columns=("a",),
+    Opcode.TENSOR_COPY: _elementwise(_X),
+    Opcode.TENSOR_TENSOR: replace(_elementwise(_X, _Y), fields=("op0", "reverse0"), op0=_EITHER),
+    Opcode.TENSOR_SCALAR: replace(_elementwise(_X), fields=_CHAIN, op0=_EITHER, op1=_EITHER, columns=("a", "b")),
+    Opcode.SCALAR_TENSOR_TENSOR: replace(
+        _elementwise(_X, _Y), fields=_CHAIN, op0=_EITHER, op1=_EITHER, columns=("a",)
     ),
     Opcode.TENSOR_REDUCE: OpcodeRule(
-        operands=_ONE, same_partitions=True, fields=("op0", "axes", "negate"), op0=REDUCTIONS, reduces=True
+        operands=(_X, _OUT), same_partitions=True, fields=("op0", "axes", "negate"), op0=REDUCTIONS, reduces=True
     ),
-    Opcode.RECIPROCAL: OpcodeRule(operands=_ONE, same_partitions=True),
-    Opcode.EXP: OpcodeRule(operands=_ONE, same_partitions=True, columns=("a", "b"), sums=True),
+    Opcode.TENSOR_SCAN: replace(_elementwise(_X, _Y), fields=_CHAIN, op0=_SCAN, op1=_SCAN, columns=("a",)),
+    Opcode.SELECT: replace(_elementwise(_X, _Y), columns=("a",)),
+    Opcode.COPY_PREDICATED: _elementwise(_X, _Y),
+    Opcode.RANGE_SELECT: replace(
+        _elementwise(_X),
+        fields=("op0", "op1"),
+        op0=_COMPARISONS,
+        op1=_COMPARISONS,
+        columns=("a", "b"),
+        immediates=("start",),
+        sums=True,
+    ),
+    Opcode.BN_STATS: _to(replace(_X, most=512), 6),
+    Opcode.BN_AGGR: _to(replace(_X, multiple=3), 2),
+    Opcode.RECIPROCAL: _elementwise(_X),
+    Opcode.MEMSET: OpcodeRule(operands=(_OUT,), columns=("a",)),
+    Opcode.MAX8: _MAX8,
+    Opcode.FIND_INDEX8: replace(_MAX8, operands=(_SEARCHED, _EIGHT, _POSITIONS)),
+    Opcode.MATCH_REPLACE8: OpcodeRule(
+        operands=(_SEARCHED, _EIGHT, _NEAR), same_partitions=True, equal=("src0",), columns=("a",)
+    ),
+    Opcode.TRANSPOSE: _moves("block"),
+    Opcode.SHUFFLE: replace(_moves(1), immediates=("mask",)),
+    Opcode.EXP: replace(_elementwise(_X), columns=("a", "b"), sums=True, loads=True),
+    Opcode.ACTIVATION: replace(
+        _elementwise(_X),
+        fields=_CHAIN,
+        op0=tuple(dict.fromkeys(first for first, _ in PAIRS)),
+        op1=tuple(dict.fromkeys(second for _, second in PAIRS)),
+        pairs=PAIRS,
+        columns=("a", "b"),
+        immediates=("slope", "function", "reduction"),
+        sums=True,
+        loads=True,
+    ),
+    Opcode.LOAD_TABLE: OpcodeRule(
+        operands=(OperandRule(field="src0", dtypes={Space.SBUF: ("uint32",)}, multiple=2),), immediates=("functions",)
+    ),
 }
-
-
-def partitions_limit(cfg: Config, rule: OperandRule) -> int:
-    """First partition that an operand must not touch."""
-    return {"rows": cfg.tensor.rows, "cols": cfg.tensor.cols, "core": cfg.partitions}[rule.partitions]
-
-
-def elements_limit(cfg: Config, rule: OperandRule) -> int:
-    """Most elements of a partition."""
-    limits = {"cols": cfg.tensor.cols, "moving": cfg.tensor.moving_max, "copy": ELEMENTS_MAX}
-    return limits[rule.elements]

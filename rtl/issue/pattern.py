@@ -1,43 +1,55 @@
 """Checks one operand of an instruction: memory, format, partitions, alignment, shape, range."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike, signed
-from amaranth.lib import wiring
+from collections.abc import Mapping
+
+from amaranth.hdl import Module, Mux, Signal, Value, ValueLike, signed
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.layouts import PATTERN_LAYOUT
 from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
-from rtl.contract.isa import DIMENSIONS, Cause, Opcode
+from rtl.contract.isa import DIMENSIONS, Cause, Opcode, block
 from rtl.contract.memmap import Space
-from rtl.contract.rules import ELEMENTS_MAX, OperandRule, elements_limit, partitions_limit
+from rtl.contract.rule import ELEMENTS_MAX, OperandRule
+from rtl.issue.table import row_of
 
 __all__ = ["ELEMENT_BITS", "PatternCheck"]
 
 ELEMENT_BITS = ELEMENTS_MAX.bit_length()  # counts saturate at ELEMENTS_MAX + 1
 
 
-def _any(bits: list[Value]) -> Value:
-    return Cat(*bits).any() if bits else Const(0, 1)
+_SPACES = {Space.SBUF: "sbuf", Space.PSUM: "psum"}
+
+
+def _codes(names: tuple[str, ...]) -> int:
+    """A bit for each format."""
+    return sum(1 << FORMATS[name].code for name in names)
 
 
 class PatternCheck(wiring.Component):
     """Looks at one dimension a cycle: `step` counts 0 to 3, then `cause` and `elements` are right while
     `step` is 4. `pattern` and `opcode` hold meanwhile.
 
-    `rules` says what each opcode may ask of this operand; the table is rtl.contract.rules. `groups`: the product of
-    the counts of dimensions beyond `axes`.
+    `rules` says what each opcode may ask of this operand; the table is rtl.contract.rules. `present`: the opcode has
+    it. `groups`: the product of the counts of dimensions beyond `axes`, if the check is to `group`, else 0.
     """
 
     FAULTS = {
         1: "the range forgets steps that go downwards",
         2: "a count of the outermost dimension is not part of the elements",
         3: "partitions may start anywhere",
+        4: "elements may be no multiple of what the opcode takes",
+        5: "blocks of partitions may be cut",
     }
 
-    def __init__(self, cfg: Config, rules: dict[Opcode, OperandRule], plant: ValueLike = 0):
+    def __init__(
+        self, cfg: Config, rules: Mapping[Opcode, OperandRule], *, group: bool = False, plant: ValueLike = 0
+    ):
         self.cfg = cfg
         self.rules = rules
+        self.group = group
         self.plant = plant
         super().__init__(
             {
@@ -45,27 +57,30 @@ class PatternCheck(wiring.Component):
                 "pattern": In(PATTERN_LAYOUT),
                 "step": In(3),
                 "axes": In(2),
+                "present": Out(1),
                 "elements": Out(ELEMENT_BITS),
                 "groups": Out(ELEMENT_BITS),
                 "cause": Out(8),
             }
         )
 
-    def _is(self, opcode: Opcode) -> Value:
-        return self.opcode == opcode
+    def _row(self, rule: OperandRule) -> dict[str, int]:
+        return {
+            "present": 1,
+            "sbuf": _codes(rule.dtypes.get(Space.SBUF, ())),
+            "psum": _codes(rule.dtypes.get(Space.PSUM, ())),
+            "end": rule.end(self.cfg),
+            "from_zero": int(rule.from_zero),
+            "ascending": int(rule.ascending),
+            "blocks": int(rule.blocks),
+            "least": rule.least,
+            "most": rule.elements_limit(self.cfg),
+            "pairs": int(rule.multiple == 2),
+            "triples": int(rule.multiple == 3),
+            "in_blocks": int(rule.multiple == "block"),
+        }
 
-    def _formats(self) -> tuple[Value, Value]:
-        """Whether some rule of the opcode has the space, and has the format in that space."""
-        spaces: list[Value] = []
-        formats: list[Value] = []
-        for opcode, rule in self.rules.items():
-            for space, names in rule.dtypes.items():
-                here = self._is(opcode) & (self.pattern.space == space)
-                spaces.append(here)
-                formats += [here & (self.pattern.dtype == FORMATS[name].code) for name in names]
-        return _any(spaces), _any(formats)
-
-    def _partitions(self) -> Value:
+    def _partitions(self, row: data.View) -> Value:
         """Whether the partitions may start there and lie inside the limit: isa.start_partition_rule."""
         total = self.cfg.partitions
         start = self.pattern.partition_start
@@ -75,23 +90,22 @@ class PatternCheck(wiring.Component):
         legal = (start < total) & (count >= 1) & (count <= total)
         legal &= Mux(count > total // 2, start == 0, Mux(count > total // 4, half, quarter))
         legal |= planted(self.plant, 3)
-        for opcode, rule in self.rules.items():
-            inside = (start + count) <= partitions_limit(self.cfg, rule)
-            if rule.from_zero:
-                inside &= start == 0
-            legal &= inside | ~self._is(opcode)
-        return legal
+        cut = ((start | count) & (block(total) - 1)).any() & ~planted(self.plant, 5)
+        return legal & ((start + count) <= row.end) & ~(row.from_zero & start.any()) & ~(row.blocks & cut)
 
-    def _few(self, elements: Value) -> Value:
-        """Whether there is at least one element and not more than the opcode takes."""
-        few = elements >= 1
-        for opcode, rule in self.rules.items():
-            few &= (elements <= elements_limit(self.cfg, rule)) | ~self._is(opcode)
-        return few
+    def _number(self, elements: Value, row: data.View) -> Value:
+        """Whether the opcode takes so many elements."""
+        # What a sum of base-4 digits leaves over by 3, the number leaves over too.
+        digits = sum(elements[i : i + 2] for i in range(2, ELEMENT_BITS, 2)) + elements[:2]
+        digits = digits[:2] + digits[2:4] + digits[4:]
+        odd = (row.pairs & elements[0]) | (row.triples & ~((digits == 0) | (digits == 3) | (digits == 6)))
+        odd |= row.in_blocks & (elements & (block(self.cfg.partitions) - 1)).any()
+        return (elements >= row.least) & (elements <= row.most) & ~(odd & ~planted(self.plant, 4))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         pattern = self.pattern
+        row = row_of(m, self.opcode, {opcode: self._row(rule) for opcode, rule in self.rules.items()})
         first = Signal()
         step = Signal(signed(16))
         count = Signal(16)
@@ -111,12 +125,6 @@ class PatternCheck(wiring.Component):
         high_in = Mux(first, 0, high)
         apart_in = Mux(first, 1, apart)
         product = Signal(ELEMENT_BITS + 16)
-        groups = Signal(ELEMENT_BITS)
-        outer = Signal(ELEMENT_BITS + 16)
-        m.d.comb += [
-            outer.eq(Mux(first, 1, groups) * Mux(self.step > self.axes, count, 1)),
-            self.groups.eq(groups),
-        ]
         extent = Signal(signed(33))  # from the first to the last element of this dimension
         m.d.comb += [
             first.eq(self.step == 0),
@@ -125,13 +133,18 @@ class PatternCheck(wiring.Component):
         ]
         with m.If(self.step < DIMENSIONS):
             m.d.sync += [
-                groups.eq(Mux(outer > ELEMENTS_MAX, ELEMENTS_MAX + 1, outer)),
                 elements.eq(Mux(product > ELEMENTS_MAX, ELEMENTS_MAX + 1, product)),
                 low.eq(low_in + Mux((extent < 0) & ~planted(self.plant, 1), extent, 0)),
                 high.eq(high_in + Mux(extent < 0, 0, extent)),
                 apart.eq(Mux(count > 1, extent + step, apart_in)),
                 mixed.eq((mixed & ~first) | ((count > 1) & (step < apart_in))),
             ]
+
+        if self.group:
+            outer = Signal(ELEMENT_BITS + 16)
+            m.d.comb += outer.eq(Mux(first, 1, self.groups) * Mux(self.step > self.axes, count, 1))
+            with m.If(self.step < DIMENSIONS):
+                m.d.sync += self.groups.eq(Mux(outer > ELEMENTS_MAX, ELEMENTS_MAX + 1, outer))
 
         size_log2 = Signal(2)
         space_ok = Signal()
@@ -144,11 +157,12 @@ class PatternCheck(wiring.Component):
             for fmt in FORMATS.values():
                 with m.Case(fmt.code):
                     m.d.comb += size_log2.eq({4: 2, 2: 1}.get(fmt.bytes, 0))
-        spaces, formats = self._formats()
-        ascending = _any([self._is(op) for op, rule in self.rules.items() if rule.ascending])
+        inside = [(pattern.space == space) & row[name].any() for space, name in _SPACES.items()]
+        taken = [(row[name] >> pattern.dtype)[0] for name in _SPACES.values()]
         m.d.comb += [
-            space_ok.eq(spaces),
-            dtype_ok.eq(formats),
+            self.present.eq(row.present),
+            space_ok.eq(inside[0] | inside[1]),
+            dtype_ok.eq((inside[0] & taken[0]) | (inside[1] & taken[1])),
             aligned.eq(~(pattern.offset[0] & (size_log2 != 0)) & ~(pattern.offset[1] & size_log2[1])),
             lowest.eq(pattern.offset + Mux(size_log2[1], low << 2, Mux(size_log2[0], low << 1, low))),
             highest.eq(
@@ -167,11 +181,11 @@ class PatternCheck(wiring.Component):
             m.d.comb += self.cause.eq(Cause.BAD_SPACE)
         with m.Elif(~dtype_ok):
             m.d.comb += self.cause.eq(Cause.ILLEGAL_DTYPE)
-        with m.Elif(~self._partitions()):
+        with m.Elif(~self._partitions(row)):
             m.d.comb += self.cause.eq(Cause.BAD_PARTITION)
         with m.Elif(~aligned):
             m.d.comb += self.cause.eq(Cause.MISALIGNED)
-        with m.Elif(~self._few(elements) | (ascending & mixed)):
+        with m.Elif(~self._number(elements, row) | (row.ascending & mixed)):
             m.d.comb += self.cause.eq(Cause.BAD_PATTERN)
         with m.Elif((lowest < 0) | (highest > room)):
             m.d.comb += self.cause.eq(Cause.OUT_OF_RANGE)

@@ -84,6 +84,7 @@ class IssueQueue(wiring.Component):
         connect(m, retire.retired, flipped(self.retired))
         status = self.status
         m.d.comb += [
+            check.start.eq(self.start),
             check.i.payload.eq(Value.cast(self.words.payload)),
             check.i.valid.eq(self.words.valid),
             self.words.ready.eq(check.i.ready),

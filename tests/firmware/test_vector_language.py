@@ -358,6 +358,12 @@ REFUSED: list[tuple[str, Callable[[Any, dict[str, Any]], object]]] = [
     ),
     ("tensor_tensor takes the operators bypass, add,", lambda v, t: v.tensor_tensor(t["x"], t["x"], "plus", t["x"])),
     ("not 'plus'", lambda v, t: v.tensor_tensor(t["x"], t["x"], "plus", t["x"])),
+    (
+        "tensor_reduce takes at most 131072 elements of a partition, not the 192000 of x",
+        lambda v, t: v.reduce(t["c"], t["x"].repeat(3000), "add", axes=2),
+    ),
+    ("max8 writes to SBUF only, not to s in PSUM", lambda v, t: v.max8(t["s"][:, :8], t["x"])),
+    ("transpose writes to SBUF only, not to s in PSUM", lambda v, t: v.transpose(t["s"], t["x"])),
     ("only one source may lie in PSUM", lambda v, t: v.tensor_tensor(t["x"], t["s"], "add", t["s"])),
     ("tensor_scalar with add needs an operand a", lambda v, t: v.tensor_scalar(t["x"], t["x"], "add")),
     ("tensor_scalar with abs takes no operand a", lambda v, t: v.tensor_scalar(t["x"], t["x"], "abs", 1.0)),

@@ -20,8 +20,12 @@ ISSUE = "verif.benches.issue.bench_issue"
 
 TENSOR = {"queue": 0}
 VECTOR = {"queue": 1}
+SCALAR = {"queue": 2}
 SYNC = {"queue": 4}
 PORTS = {"readers": 3, "writers": 4}
+
+CHECKED_BY = {4: VECTOR, 5: SCALAR, 6: VECTOR, 7: SCALAR, 14: VECTOR, 15: VECTOR, 22: VECTOR, 23: SCALAR}
+"""Queues that have what a fault of the check is about, where the tensor queue has not."""
 
 NOTICED_BY = {
     41: "faults_of_rings_are_seen",
@@ -32,15 +36,14 @@ NOTICED_BY = {
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("options", [TENSOR, VECTOR], ids=["tensor", "vector"])
+@pytest.mark.parametrize("options", [TENSOR, VECTOR, SCALAR], ids=["tensor", "vector", "scalar"])
 def test_check(options: dict[str, int], seed: int) -> None:
     must_pass("check", CHECK, seed, options=options)
 
 
 @pytest.mark.parametrize("fault", faults_of(Check))
 def test_check_fault_is_noticed(fault: int) -> None:
-    # Fault 5 is one of operators, which tensor instructions do not have.
-    must_notice("check", CHECK, fault, options=VECTOR if fault == 5 else TENSOR)
+    must_notice("check", CHECK, fault, options=CHECKED_BY.get(fault, TENSOR))
 
 
 @pytest.mark.parametrize("seed", SEEDS)

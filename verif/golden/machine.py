@@ -6,7 +6,6 @@ issued, read and commit in order but overlap; released descriptors of a ring rea
 and signal in order. A program whose semaphores suffice leaves the same bits under every seed.
 """
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
@@ -15,7 +14,6 @@ import numpy as np
 from rtl.contract.config import Config
 from rtl.contract.isa import (
     DESCRIPTOR,
-    INSTRUCTION,
     Cause,
     Opcode,
     Queue,
@@ -205,17 +203,7 @@ class GoldenMachine:
         line.issued += 1
 
     def _check(self, word: int, queue: Queue, left: list[int] | None = None) -> tuple[Cause, int]:
-        check: Any = issue.check
-        if len(inspect.signature(check).parameters) == 5:
-            return check(word, self.cfg, queue, left, self.loaded)
-        cause, at = check(word, self.cfg, queue, left)
-        f = INSTRUCTION.unpack(word)
-        beyond = (f["dst_space"] == Space.PSUM or f["dst_dtype"] == 3) and cause in (
-            Cause.BAD_SPACE,
-            Cause.ILLEGAL_DTYPE,
-        )
-        unknown = f["opcode"] not in issue._QUEUES and cause == Cause.ILLEGAL_OPCODE
-        return (Cause.NONE, 0) if f["opcode"] in (32, *range(33, 51), 64, 65) and (beyond or unknown) else (cause, at)
+        return issue.check(word, self.cfg, queue, left, self.loaded)
 
     def _action(self, f: Mapping[str, int], queue: Queue) -> tuple[Callable[[], Any], Callable[[Any], None]]:
         """What an instruction reads and what it then stores."""

@@ -7,7 +7,7 @@ import numpy as np
 from rtl.contract.config import Config
 from rtl.contract.isa import DESCRIPTOR, Opcode, Queue, Update, Wait
 from rtl.contract.memmap import Space, address
-from verif.benches.issue.words import Fields, legal, pack
+from verif.benches.issue.words import Fields, legal, opcodes_of, pack
 
 __all__ = ["Node", "Program", "random_program"]
 
@@ -64,6 +64,8 @@ def random_program(rng: np.random.Generator, cfg: Config, length: int) -> Progra
     producers: list[Node] = []
     counts: dict[int, int] = {}
     next_set = _FIRST_SET
+    decks: list[list[int]] = [[] for _ in Queue]  # every opcode of a queue comes, then again
+    loaded = 0
 
     def signal(node: Node, counter: int) -> None:
         nonlocal next_set
@@ -82,7 +84,11 @@ def random_program(rng: np.random.Generator, cfg: Config, length: int) -> Progra
 
     for _ in range(length):
         queue = int(rng.integers(len(Queue)))
-        fields = legal(rng, cfg, queue)
+        if not decks[queue]:
+            decks[queue] = [int(o) for o in rng.permutation([0, 1, *opcodes_of(queue)])]
+        fields = legal(rng, cfg, queue, decks[queue].pop(), loaded)
+        if fields["opcode"] == Opcode.LOAD_TABLE:
+            loaded = fields["imm0"]
         node = Node(queue, len(queues[queue]), fields)
         _wait(rng, node, producers)
         signal(node, queue)

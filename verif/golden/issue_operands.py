@@ -1,0 +1,172 @@
+"""Golden model of what issue asks of the operands of an instruction, one by one and together.
+
+Written from docs/isa.md with exact integers; shares encodings with the hardware, no code and no table.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from rtl.contract.config import Config
+from rtl.contract.isa import Cause, Opcode
+from rtl.contract.memmap import Space
+
+__all__ = ["OPERANDS", "columns", "first_byte", "operand", "together"]
+
+Fields = Mapping[str, int]
+
+_TWO_SOURCES = (33, 35, 37, 38, 39, 46, 47)
+OPERANDS: dict[int, tuple[str, ...]] = {
+    Opcode.LOAD_STATIONARY: ("src0",),
+    Opcode.MULTIPLY_MOVING: ("src0", "dst"),
+    **{opcode: ("src0", "src1", "dst") if opcode in _TWO_SOURCES else ("src0", "dst") for opcode in range(32, 51)},
+    Opcode.MEMSET: ("dst",),
+    Opcode.ACTIVATION: ("src0", "dst"),
+    Opcode.LOAD_TABLE: ("src0",),
+}
+"""Operands of each opcode that has any."""
+_BYTES = {0: 4, 1: 2, 2: 2, 3: 4, 4: 1, 5: 1, 6: 1, 9: 1, 10: 2, 11: 4, 12: 1, 13: 2, 14: 4}  # by dtype code
+_TF32 = 3
+_READABLE = tuple(code for code in _BYTES if code != _TF32)
+_INTEGERS = (9, 10, 11, 12, 13, 14)
+_ELEMENTS = 131072
+_SBUF_ONLY = (41, 42, 45, 46, 47, 48, 49)  # destinations
+_BLOCKS = (Opcode.TRANSPOSE, Opcode.SHUFFLE)
+_COUNTS = {  # least and most elements, where they are not those of all
+    (41, "src0"): (1, 512),
+    (41, "dst"): (6, 6),
+    (42, "dst"): (2, 2),
+    **{(opcode, "src0"): (8, 16384) for opcode in (45, 46, 47)},
+    (45, "dst"): (8, 8),
+    (46, "dst"): (8, 8),
+    (46, "src1"): (8, 8),
+    (47, "src1"): (8, 8),
+}
+_FREE_COUNTS = {(opcode, "src0") for opcode in (41, 42, 45, 46)} | {(46, "src1"), (47, "src1")}
+"""Sources that need not have as many elements as the destination."""
+
+
+def _dims(f: Fields, name: str) -> list[tuple[int, int]]:
+    return [(f[f"{name}_step{i}"], f[f"{name}_count{i}"]) for i in range(4)]
+
+
+def _elements(dims: Sequence[tuple[int, int]]) -> int:
+    n = 1
+    for _, count in dims:
+        n *= count
+    return n
+
+
+def _starts(count: int, partitions: int) -> tuple[int, ...]:
+    """Partitions at which `count` of them may start."""
+    quarter = partitions // 4
+    if not 1 <= count <= partitions:
+        return ()
+    if count <= quarter:
+        return (0, quarter, 2 * quarter, 3 * quarter)
+    return (0, 2 * quarter) if count <= 2 * quarter else (0,)
+
+
+def _formats(name: str, opcode: int) -> dict[int, tuple[int, ...]]:
+    """Memories of an operand, and which formats it may have there."""
+    sbuf, psum = int(Space.SBUF), int(Space.PSUM)
+    if opcode < 32:
+        return {psum: (0,)} if name == "dst" else {sbuf: (1, 2)}
+    if opcode == Opcode.LOAD_TABLE:
+        return {sbuf: (14,)}
+    if name != "dst":
+        return {sbuf: _READABLE, psum: (0,)}
+    if opcode == Opcode.FIND_INDEX8:
+        return {sbuf: (13, 14)}
+    if opcode in _BLOCKS:
+        return {sbuf: _READABLE}
+    return {sbuf: tuple(_BYTES)} if opcode in _SBUF_ONLY else {sbuf: tuple(_BYTES), psum: (0,)}
+
+
+def _number(name: str, opcode: int, n: int, cfg: Config) -> bool:
+    """Whether an operand may have n elements on each partition."""
+    most = {16: cfg.tensor.cols, 17: cfg.tensor.moving_max}.get(opcode, _ELEMENTS)
+    least, most = _COUNTS.get((opcode, name), (1, most))
+    multiple = {Opcode.TRANSPOSE: min(32, cfg.partitions), Opcode.LOAD_TABLE: 2}.get(Opcode(opcode), 1)
+    if (opcode, name) == (Opcode.BN_AGGR, "src0"):
+        multiple = 3
+    return least <= n <= most and n % multiple == 0
+
+
+def operand(f: Fields, name: str, cfg: Config) -> Cause:
+    """The first rule an operand breaks."""
+    opcode, space, dtype = f["opcode"], f[f"{name}_space"], f[f"{name}_dtype"]
+    start, count = f[f"{name}_partition_start"], f[f"{name}_partition_count"]
+    dims = _dims(f, name)
+    allowed = _formats(name, opcode)
+    if space not in allowed:
+        return Cause.BAD_SPACE
+    if dtype not in allowed[space]:
+        return Cause.ILLEGAL_DTYPE
+    sums = opcode == Opcode.MULTIPLY_MOVING and name == "dst"
+    end = cfg.tensor.cols if sums else cfg.tensor.rows if opcode < 32 else cfg.partitions
+    if start not in _starts(count, cfg.partitions) or start + count > end or (sums and start):
+        return Cause.BAD_PARTITION
+    block = min(32, cfg.partitions)
+    if opcode in _BLOCKS and (start % block or count % block):
+        return Cause.BAD_PARTITION
+    size = _BYTES[dtype]
+    if f[f"{name}_offset"] % size:
+        return Cause.MISALIGNED
+    if not _number(name, opcode, _elements(dims), cfg):
+        return Cause.BAD_PATTERN
+    if sums:
+        inner = 1
+        for step, n in dims:
+            if n > 1:
+                if step < inner:
+                    return Cause.BAD_PATTERN
+                inner = step * n
+    ends = [step * (n - 1) for step, n in dims]
+    lowest = f[f"{name}_offset"] + size * sum(e for e in ends if e < 0)
+    highest = f[f"{name}_offset"] + size * sum(e for e in ends if e > 0) + size
+    room = cfg.sbuf.partition_bytes if space == Space.SBUF else cfg.psum.partition_bytes
+    return Cause.NONE if lowest >= 0 and highest <= room else Cause.OUT_OF_RANGE
+
+
+def columns(f: Fields, cfg: Config) -> tuple[Cause, int]:
+    """The first of a, b and the accumulator's place that is not a column of SBUF, and its address."""
+    source = "dst" if f["opcode"] == Opcode.MEMSET else "src0"
+    for used, place, beside in (("column0", "imm0", source), ("column1", "imm1", source), ("store", "imm2", "dst")):
+        at = f[place] & 0xFFFFFF
+        if f[used] and (at % 4 or at + 4 > cfg.sbuf.partition_bytes):
+            where = f[f"{beside}_partition_start"] * 2**18 + at
+            return (Cause.MISALIGNED if at % 4 else Cause.OUT_OF_RANGE), where | int(Space.SBUF) << 40
+    return Cause.NONE, 0
+
+
+def together(f: Fields) -> Cause:
+    """What operands must have in common."""
+    opcode = f["opcode"]
+    operands = OPERANDS.get(opcode, ())
+    if len(operands) < 2:
+        return Cause.NONE
+    sources = operands[:-1]
+    if len(sources) == 2 and all(f[f"{name}_space"] == Space.PSUM for name in sources):
+        return Cause.BAD_SPACE
+    formats = [f[f"{name}_dtype"] for name in operands]
+    if max(f["op0"], f["op1"]) >= 32 and (
+        not all(d in _INTEGERS for d in formats) or len({_BYTES[d] for d in formats}) != 1
+    ):
+        return Cause.ILLEGAL_DTYPE
+    if opcode in _BLOCKS and len(set(formats)) != 1:
+        return Cause.ILLEGAL_DTYPE
+    want = _elements(_dims(f, "dst"))
+    for name in sources:
+        dims = _dims(f, name)
+        if opcode == Opcode.TENSOR_REDUCE:
+            dims = dims[f["axes"] + 1 :]
+        if (opcode, name) not in _FREE_COUNTS and _elements(dims) != want:
+            return Cause.BAD_PATTERN
+        if opcode >= 32 and f[f"{name}_partition_count"] != f["dst_partition_count"]:
+            return Cause.BAD_PATTERN
+    return Cause.NONE
+
+
+def first_byte(f: Fields, name: str) -> int:
+    """Address of an operand's first byte, whether or not it exists."""
+    offset = f[f"{name}_partition_start"] * 2**18 + f[f"{name}_offset"]
+    return offset | f[f"{name}_space"] << 40
