@@ -112,6 +112,19 @@ def _value(value: Any) -> str:
     )
 
 
+def _relief(report: Mapping[str, Any]) -> str:
+    """Which engine bounds the run, how much, what it waits for most, and what would relieve it."""
+    engine, share = report["bounding_engine"], _percent(report["bounding_share"], 1)
+    if engine == "latency":
+        text = f"nothing is busy half of the time; the busiest is {report['busiest_engine']}, {share}"
+    else:
+        text = f"{engine} bounds this run, {share} busy"
+    if report["bounding_stall"]:
+        stall = report["bounding_stall"].replace("_", " ")
+        text += f", stalled most for {stall}, {_percent(report['bounding_stall_share'], 1)}"
+    return f"{text}. {report['relief']}"
+
+
 def _facts(report: Mapping[str, Any]) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
@@ -130,15 +143,28 @@ def _facts(report: Mapping[str, Any]) -> Table:
             f"in its window of {report['tensor_window_cycles']:,} cycles "
             f"{_percent(report['tensor_window_utilization'], 1)}",
         )
+    for name in ("vector", "scalar"):
+        if report[f"{name}_window_cycles"]:
+            table.add_row(
+                name,
+                f"busy {_percent(report[f'{name}_window_utilization'], 1)} of its window of "
+                f"{report[f'{name}_window_cycles']:,} cycles",
+            )
     table.add_row(
         "hbm",
         f"{report['hbm_bytes_read']:,} bytes read, {report['hbm_bytes_written']:,} written, "
         f"utilization {_percent(report['hbm_utilization'], 1)}",
     )
     table.add_row("speed", f"{report['cycles_per_second']:,} cycles/s ({report['wall_seconds']:.2f} s)")
-    conflicts = {k: v for k, v in report["conflicts"].items() if v}
+    conflicts = [
+        f"{name} {port.replace('_', ' ')} {count:,}"
+        for name, engine in report["engines"].items()
+        for port, count in engine["conflicts"].items()
+        if count
+    ]
     if conflicts:
-        table.add_row("conflicts", ", ".join(f"{name} {count:,}" for name, count in conflicts.items()))
+        table.add_row("conflicts", f"refused cycles: {', '.join(conflicts)}")
+    table.add_row("relief", _relief(report))
     for name, value in report["metrics"].items():
         table.add_row(name.replace("_", " "), _value(value))
     for note in report["notes"]:

@@ -6,42 +6,24 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from firmware.program import Program
 from rtl.contract.config import Config
 from rtl.contract.isa import Queue
+from rtl.contract.timing import PORTS_OF, Engine
+from sim.bounding import bounding, bounds
 from sim.compare import Comparison
 from sim.errors import PlexusError
+from sim.relief import relief
 from sim.result import ENDS, Fault, RunResult
 from sim.toolchain import tool_versions
 
-__all__ = ["ReportError", "Subject", "bounds", "make_report", "write_report"]
-
-MOVER_BYTES = 16  # a mover moves so much a cycle
-
+__all__ = ["ReportError", "Subject", "make_report", "write_report"]
 
 class ReportError(PlexusError):
     """The device's numbers contradict each other; the text says which."""
-
-
-def bounds(cfg: Config, program: Program, hbm_bytes: int) -> dict[str, int]:
-    """Fewest cycles that each part of the machine needs for this work, by name, rounded up.
-
-    compute: every PE does a useful multiply-add each cycle. hbm: bytes at full bandwidth. vector_port,
-    scalar_port: elements over the rate of their instruction. dma_port: 16 bytes a mover a cycle.
-    """
-    moved = sum(d.bytes for ring in program.rings for d in ring)
-    exact = {
-        "compute": Fraction(program.macs, cfg.tensor.rows * cfg.tensor.cols),
-        "hbm": Fraction(hbm_bytes, cfg.hbm.bytes_per_cycle),
-        "vector_port": program.vector_cycles * Fraction(cfg.tensor.clock_mhz, cfg.vector.clock_mhz),
-        "scalar_port": program.scalar_cycles * Fraction(cfg.tensor.clock_mhz, cfg.scalar.clock_mhz),
-        "dma_port": Fraction(moved, MOVER_BYTES * cfg.dma.engines),
-    }
-    return {name: -(-value.numerator // value.denominator) for name, value in exact.items()}
 
 
 def _check_sums(result: RunResult) -> None:
@@ -73,6 +55,24 @@ def _fault(fault: Fault, program: Program) -> dict[str, Any]:
     }
 
 
+def _engine(name: str, result: RunResult) -> dict[str, Any]:
+    """Cycles of an engine, and the cycles in which its ports were refused."""
+    engine = result.engines[name]
+    ports = PORTS_OF[Engine[name.upper()]]
+    refused = {short: result.conflicts[port] for short, port in ports.items()}
+    return {"busy": engine.busy, "idle": engine.idle, "stall": dict(engine.stall), "conflicts": refused}
+
+
+def _windows(result: RunResult) -> dict[str, Any]:
+    """From the first element of the vector and the scalar engine to their last result, and the busy part of it."""
+    values: dict[str, Any] = {}
+    for name in ("vector", "scalar"):
+        cycles = result.window_cycles(name)
+        values[f"{name}_window_cycles"] = cycles
+        values[f"{name}_window_utilization"] = _ratio(result.engines[name].busy, cycles)
+    return values
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
     """What was run: everything a report says that is not a measurement."""
@@ -93,10 +93,11 @@ def make_report(
     cfg, program = subject.cfg, subject.program
     cycles = result.cycles
     peak = cfg.tensor.rows * cfg.tensor.cols
-    window = result.tensor_window_cycles
+    window = result.window_cycles("tensor")
     hbm_bytes = result.hbm_bytes_read + result.hbm_bytes_written
     limits = bounds(cfg, program, hbm_bytes)
     by = max(limits, key=lambda name: limits[name])
+    bound = bounding(result, limits)
     return {
         "workload": subject.workload,
         "params": dict(subject.params),
@@ -121,10 +122,14 @@ def make_report(
         "tensor_utilization": _ratio(program.macs, peak * cycles),
         "tensor_window_cycles": window,
         "tensor_window_utilization": _ratio(program.macs, peak * window),
-        "engines": {
-            name: {"busy": e.busy, "idle": e.idle, "stall": dict(e.stall)}
-            for name, e in result.engines.items()
-        },
+        **_windows(result),
+        "engines": {name: _engine(name, result) for name in result.engines},
+        "bounding_engine": bound.engine,
+        "bounding_share": bound.share,
+        "busiest_engine": bound.busiest,
+        "bounding_stall": bound.stall,
+        "bounding_stall_share": bound.stall_share,
+        "relief": relief(cfg, program, result, bound),
         "bound_cycles": limits[by],
         "bound_by": by,
         "bounds": limits,

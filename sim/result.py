@@ -51,9 +51,10 @@ class EngineCycles:
 class RunResult:
     """A run on a device that knows time. Cycles are tensor cycles.
 
-    `wall_seconds` and `cpu_seconds` count the simulation loop alone. `tensor_first`, `tensor_last`: cycles
-    of the first moving beat and of the last sum, 0 and 0 if there was none. `outputs` holds bits by name.
-    `retired` has the dtype sim.native.library.RETIRED; `retired_total` counts what its limit cut off too.
+    `wall_seconds` and `cpu_seconds` count the simulation loop alone. `windows`: by engine the cycles of its
+    first beat and of its last result (timing.WINDOWS), 0 and 0 if there was none. `outputs` holds bits by
+    name. `retired` has the dtype sim.native.library.RETIRED; `retired_total` counts what its limit cut off
+    too.
     """
 
     device: str
@@ -61,8 +62,7 @@ class RunResult:
     message: str  # more about a `protocol` or `fatal` end
     cycles: int
     engines: Mapping[str, EngineCycles]
-    tensor_first: int
-    tensor_last: int
+    windows: Mapping[str, tuple[int, int]]
     hbm_bytes_read: int
     hbm_bytes_written: int
     conflicts: Mapping[str, int]
@@ -74,7 +74,7 @@ class RunResult:
     retired_total: int
     progress: Mapping[str, str] = field(default_factory=dict)  # queue or ring: "12 of 40", unless all done
 
-    @property
-    def tensor_window_cycles(self) -> int:
-        """From the first moving row entering the array to the last sum leaving it, both included."""
-        return self.tensor_last - self.tensor_first + 1 if self.tensor_last > self.tensor_first else 0
+    def window_cycles(self, engine: str) -> int:
+        """From the first beat of an engine to its last result, both included; 0 if it had nothing to do."""
+        first, last = self.windows.get(engine, (0, 0))
+        return last - first + 1 if last > first else 0

@@ -16,10 +16,11 @@ from firmware.image import Image, build_image
 from firmware.program import Program
 from firmware.workloads import find_workload
 from rtl.contract.config import Config
+from sim.bounding import bounds
 from sim.compare import Comparison, compare
 from sim.device import find_device
 from sim.errors import PlexusError
-from sim.report_json import Subject, bounds, make_report, write_report
+from sim.report_json import Subject, make_report, write_report
 from sim.result import RunResult
 from sim.toolchain import build_root
 from sim.verilated import VerilatedDevice, build_core

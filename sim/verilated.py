@@ -11,7 +11,7 @@ from firmware.image import Image, Region
 from rtl.contract.config import Config
 from rtl.contract.isa import Cause, Queue
 from rtl.contract.memmap import Control, EngineRegister, QueueRegister, RingRegister, Space
-from rtl.contract.timing import CONFLICT_PORTS, STALLS, Engine
+from rtl.contract.timing import CONFLICT_PORTS, STALLS, WINDOWS, Engine
 from sim.build import Built, build
 from sim.errors import PlexusError
 from sim.native.library import DRIVER_SOURCES, NativeCore, Reason, whole_sequence
@@ -132,8 +132,7 @@ class VerilatedDevice:
             message=message,
             cycles=read(Control.CYCLES),
             engines={engine.name.lower(): self._engine(engine) for engine in Engine},
-            tensor_first=read(Control.TENSOR_FIRST),
-            tensor_last=read(Control.TENSOR_LAST),
+            windows={engine.name.lower(): self._window(engine) for engine in WINDOWS},
             hbm_bytes_read=read(Control.HBM_READ),
             hbm_bytes_written=read(Control.HBM_WRITTEN),
             conflicts={name: read(Control.CONFLICT + 8 * i) for i, name in enumerate(CONFLICT_PORTS)},
@@ -154,6 +153,10 @@ class VerilatedDevice:
             idle=read(at + EngineRegister.IDLE),
             stall={cause: read(at + EngineRegister.STALL + 8 * i) for i, cause in enumerate(STALLS[engine])},
         )
+
+    def _window(self, engine: Engine) -> tuple[int, int]:
+        first, last = (self.core.host_read(Control[f"{engine.name}_{end}"]) for end in ("FIRST", "LAST"))
+        return first, last
 
     def _items(self) -> list[tuple[str, int, int]]:
         """Name, address of the registers and length of each queue and ring."""

@@ -78,6 +78,10 @@ class Control(IntEnum):
     TENSOR_LAST = 0x0028  # cycle of the last sum that left the array
     HBM_READ = 0x0030  # bytes read from HBM by DMA and fetch
     HBM_WRITTEN = 0x0038
+    VECTOR_FIRST = 0x0040  # cycle of the vector engine's first element beat
+    VECTOR_LAST = 0x0048  # cycle in which the last write of its instructions committed
+    SCALAR_FIRST = 0x0050  # the same of the scalar engine
+    SCALAR_LAST = 0x0058
     QUEUE = 0x1000  # + queue * 0x100 + QueueRegister
     RING = 0x2000  # + ring * 0x100 + RingRegister
     ENGINE = 0x4000  # + engine * 0x100 + EngineRegister

@@ -14,7 +14,9 @@ __all__ = [
     "PE_ROW_CYCLES",
     "PSUM_ADD_CYCLES",
     "SBUF_READ_CYCLES",
+    "PORTS_OF",
     "STALLS",
+    "WINDOWS",
     "array_latency",
 ]
 
@@ -97,3 +99,19 @@ CONFLICT_PORTS = (
     "psum_scalar_write",
 )
 """Memory ports whose refused cycles are counted, by position at memmap.Control.CONFLICT."""
+
+_VECTOR_PORTS = ("sbuf_vector_read", "sbuf_vector_write", "psum_vector_read", "psum_vector_write")
+
+PORTS_OF: dict[Engine, dict[str, str]] = {
+    Engine.TENSOR: {"sbuf_moving": "sbuf_moving", "sbuf_stationary": "sbuf_stationary"},
+    Engine.VECTOR: {port.replace("vector_", ""): port for port in _VECTOR_PORTS},
+    Engine.SCALAR: {port.replace("vector_", ""): port.replace("vector", "scalar") for port in _VECTOR_PORTS},
+    Engine.GPSIMD: {},
+    Engine.DMA: {"sbuf_read": "sbuf_mover_reads", "sbuf_write": "sbuf_mover_writes"},
+}
+"""The same by engine: short name of a port and its name in CONFLICT_PORTS. PSUM refuses no sum of the tensor engine."""
+
+WINDOWS = (Engine.TENSOR, Engine.VECTOR, Engine.SCALAR)
+"""Engines whose window is kept: the cycle of the first element that moved and that of the last result, in
+memmap.Control's (engine)_FIRST and _LAST. A result of the tensor engine is a row of sums that leaves the array,
+one of the others the end of an instruction, when its last write has committed."""

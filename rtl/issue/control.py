@@ -11,7 +11,7 @@ from rtl.contract import memmap
 from rtl.contract.config import Config
 from rtl.contract.isa import Queue
 from rtl.contract.memmap import CoreId, EngineRegister, QueueRegister, RingRegister
-from rtl.contract.timing import STALLS, Engine
+from rtl.contract.timing import STALLS, WINDOWS, Engine
 from rtl.issue.counters import COUNTER_BITS, STALL, counter_index
 from rtl.issue.queue import QUEUE_STATUS
 from rtl.issue.release import RING_COUNTS
@@ -66,8 +66,8 @@ class Control(wiring.Component):
                 "fault": In(1),
                 "core_id": In(CoreId.BITS),
                 "cycles": In(COUNTER_BITS),
-                "tensor_first": In(COUNTER_BITS),
-                "tensor_last": In(COUNTER_BITS),
+                "first": In(COUNTER_BITS).array(len(WINDOWS)),
+                "last": In(COUNTER_BITS).array(len(WINDOWS)),
                 "hbm_read": In(COUNTER_BITS),
                 "hbm_written": In(COUNTER_BITS),
                 "queue": In(QUEUE_STATUS).array(len(Queue)),
@@ -93,12 +93,13 @@ class Control(wiring.Component):
                 top.STATUS: Cat(self.done, self.fault),
                 top.CYCLES: self.cycles,
                 top.CORE_ID: self.core_id,
-                top.TENSOR_FIRST: self.tensor_first,
-                top.TENSOR_LAST: self.tensor_last,
                 top.HBM_READ: self.hbm_read,
                 top.HBM_WRITTEN: self.hbm_written,
             }
         }
+        for n, engine in enumerate(WINDOWS):
+            blocks[0][top[f"{engine.name}_FIRST"]] = self.first[n]
+            blocks[0][top[f"{engine.name}_LAST"]] = self.last[n]
         queues: dict[int, ValueLike] = {}
         for q in Queue:
             status = self.queue[q]

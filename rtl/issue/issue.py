@@ -12,9 +12,9 @@ from rtl.base.plant import passed_on
 from rtl.contract.config import Config
 from rtl.contract.isa import Queue
 from rtl.contract.memmap import CoreId
-from rtl.contract.timing import Engine
+from rtl.contract.timing import WINDOWS, Engine
 from rtl.issue.control import Control
-from rtl.issue.counters import Counters
+from rtl.issue.counters import BUSY, Counters
 from rtl.issue.fetch import Fetch
 from rtl.issue.queue import IssueQueue, has_engine
 from rtl.issue.release import Release
@@ -176,8 +176,6 @@ class Issue(wiring.Component):
             control.fault.eq(run.fault),
             control.core_id.eq(self.core_id),
             control.cycles.eq(counters.cycles),
-            control.tensor_first.eq(run.tensor_first),
-            control.tensor_last.eq(run.tensor_last),
             control.hbm_read.eq(run.hbm_read),
             control.hbm_written.eq(run.hbm_written),
             control.refused.eq(self.refused),
@@ -189,13 +187,23 @@ class Issue(wiring.Component):
             control.host_wdata.eq(self.host_wdata),
             self.host_rdata.eq(control.host_rdata),
             run.cycles.eq(counters.cycles),
-            run.moving.eq(self.tensor_moving),
-            run.sum.eq(self.tensor_sum),
             run.hbm_written_bytes.eq(self.hbm_written_bytes),
             run.hbm_read_bytes.eq(self.hbm_read_bytes),
         ]
+        self._windows(m, run, control)
         with m.If(fetch.beat):
             m.d.comb += run.hbm_read_bytes.eq(self.hbm_read_bytes + cfg.hbm.port_bytes)
         for n in range(len(control.values)):
             m.d.comb += control.values[n].eq(counters.values[n])
         return m
+
+    def _windows(self, m: Module, run: Run, control: Control) -> None:
+        """What opens and closes a window: the tensor engine says it; of the others a busy cycle and `done`."""
+        for n, engine in enumerate(WINDOWS):
+            m.d.comb += [control.first[n].eq(run.first[n]), control.last[n].eq(run.last[n])]
+            if engine == Engine.TENSOR:
+                m.d.comb += [run.begins[n].eq(self.tensor_moving), run.ends[n].eq(self.tensor_sum)]
+            else:
+                port = getattr(self, engine.name.lower())
+                beat = port.status.holds & (port.status.state == BUSY)
+                m.d.comb += [run.begins[n].eq(beat), run.ends[n].eq(port.done)]

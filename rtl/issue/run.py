@@ -9,6 +9,7 @@ from rtl.base.dma_port import COUNT_BITS
 from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.isa import Queue
+from rtl.contract.timing import WINDOWS
 from rtl.issue.counters import COUNTER_BITS
 from rtl.issue.fetch import fetch_clients
 
@@ -25,11 +26,14 @@ class Run(wiring.Component):
     for one cycle and clears what the last program left; then `load` gives out one client a cycle.
     `running`, during which counters count, from the cycle after `start` until `done` or `freeze`; the
     program itself goes on after `freeze`. Counts are 0 after reset.
+    `first`, `last`: for each of timing.WINDOWS the cycle in which `begins` first and `ends` last was high.
     """
 
     FAULTS = {
         1: "done does not wait for the DMA",
         2: "a fault is forgotten",
+        3: "a window begins with its last beat",
+        4: "a window ends with its first result",
     }
 
     def __init__(self, cfg: Config, plant: ValueLike = 0):
@@ -56,15 +60,15 @@ class Run(wiring.Component):
                 "faults": In(n),
                 "quiet": In(1),  # nothing is on its way but what `finished` knows
                 "cycles": In(COUNTER_BITS),
-                "moving": In(1),
-                "sum": In(1),
+                "begins": In(len(WINDOWS)),
+                "ends": In(len(WINDOWS)),
                 "hbm_read_bytes": In(HBM_BYTES_BITS),
                 "hbm_written_bytes": In(HBM_BYTES_BITS),
                 "running": Out(1),
                 "done": Out(1),
                 "fault": Out(1),
-                "tensor_first": Out(COUNTER_BITS),
-                "tensor_last": Out(COUNTER_BITS),
+                "first": Out(COUNTER_BITS).array(len(WINDOWS)),
+                "last": Out(COUNTER_BITS).array(len(WINDOWS)),
                 "hbm_read": Out(COUNTER_BITS),
                 "hbm_written": Out(COUNTER_BITS),
             }
@@ -108,8 +112,6 @@ class Run(wiring.Component):
                 stopped.eq(0),
                 self.done.eq(0),
                 self.fault.eq(0),
-                self.tensor_first.eq(0),
-                self.tensor_last.eq(0),
                 self.hbm_read.eq(0),
                 self.hbm_written.eq(0),
             ]
@@ -132,16 +134,23 @@ class Run(wiring.Component):
         with m.Elif(active & ~self.load & ended & ~self.fault):
             m.d.sync += [self.done.eq(1), active.eq(0)]
 
-        seen = Signal()
         with m.If(self.running):
             m.d.sync += [
                 self.hbm_read.eq(self.hbm_read + self.hbm_read_bytes),
                 self.hbm_written.eq(self.hbm_written + self.hbm_written_bytes),
             ]
-            with m.If(self.moving & ~seen):
-                m.d.sync += [self.tensor_first.eq(self.cycles), seen.eq(1)]
-            with m.If(self.sum):
-                m.d.sync += self.tensor_last.eq(self.cycles)
-        with m.If(self.start):
-            m.d.sync += seen.eq(0)
+        self._windows(m)
         return m
+
+    def _windows(self, m: Module) -> None:
+        """First beat and last result of each engine that has a window."""
+        for n, engine in enumerate(WINDOWS):
+            begun = Signal(name=f"begun_{engine.name.lower()}")
+            ended = Signal(name=f"ended_{engine.name.lower()}")
+            with m.If(self.start):
+                m.d.sync += [self.first[n].eq(0), self.last[n].eq(0), begun.eq(0), ended.eq(0)]
+            with m.Elif(self.running):
+                with m.If(self.begins[n] & (~begun | planted(self.plant, 3))):
+                    m.d.sync += [self.first[n].eq(self.cycles), begun.eq(1)]
+                with m.If(self.ends[n] & ~(ended & planted(self.plant, 4))):
+                    m.d.sync += [self.last[n].eq(self.cycles), ended.eq(1)]

@@ -14,12 +14,13 @@ from firmware.kernels.gemm import gemm
 from firmware.program import Program
 from rtl.contract.config import named
 from rtl.contract.isa import Cause
-from rtl.contract.timing import STALLS, Engine
+from rtl.contract.timing import CONFLICT_PORTS, PORTS_OF, STALLS, Engine
+from sim.bounding import bounds
 from sim.compare import Comparison, compare
 from sim.errors import PlexusError
 from sim.native.library import RETIRED
 from sim.report import show
-from sim.report_json import ReportError, Subject, bounds, make_report, write_report
+from sim.report_json import ReportError, Subject, make_report, write_report
 from sim.result import EngineCycles, Fault, RunResult
 from sim.run import passed
 
@@ -27,7 +28,9 @@ CFG = named("small")
 PROMISED = (
     "workload params config config_hash array seed tool_versions match cycles wall_seconds cycles_per_second "
     "macs tensor_utilization tensor_window_cycles tensor_window_utilization engines bound_cycles bound_by "
-    "hbm_bytes_read hbm_bytes_written hbm_utilization metrics conflicts faults nanoseconds"
+    "hbm_bytes_read hbm_bytes_written hbm_utilization metrics conflicts faults nanoseconds "
+    "vector_window_cycles vector_window_utilization scalar_window_cycles scalar_window_utilization "
+    "bounding_engine bounding_share busiest_engine bounding_stall bounding_stall_share relief"
 ).split()
 
 
@@ -49,11 +52,10 @@ def result(**changes: Any) -> RunResult:
         "message": "",
         "cycles": 1000,
         "engines": engines,
-        "tensor_first": 100,
-        "tensor_last": 899,
+        "windows": {"tensor": (100, 899), "vector": (300, 899), "scalar": (0, 0)},
         "hbm_bytes_read": 12_800,
         "hbm_bytes_written": 6400,
-        "conflicts": {"dma_read": 3},
+        "conflicts": {**dict.fromkeys(CONFLICT_PORTS, 0), "sbuf_mover_reads": 3, "psum_vector_read": 1200},
         "faults": (),
         "outputs": {"C": np.arange(6, dtype=np.uint32).reshape(2, 3)},
         "wall_seconds": 0.01,
@@ -91,6 +93,8 @@ def test_numbers(program: Program) -> None:
     assert values["tensor_utilization"] == pytest.approx(macs / (32 * 32 * 1000), abs=1e-6)
     assert values["tensor_window_cycles"] == 800
     assert values["tensor_window_utilization"] == pytest.approx(macs / (32 * 32 * 800), abs=1e-6)
+    assert (values["vector_window_cycles"], values["vector_window_utilization"]) == (600, 0.5)
+    assert (values["scalar_window_cycles"], values["scalar_window_utilization"]) == (0, 0.0)
     assert values["hbm_utilization"] == pytest.approx(19_200 / 64_000)
     assert values["nanoseconds"] == pytest.approx(1000 / 2.4, abs=1e-3)
     assert values["cycles_per_second"] == 100_000
@@ -124,8 +128,32 @@ def test_broken_sum_is_refused(program: Program) -> None:
 def test_match_line(program: Program) -> None:
     text = shown(report(program))
     assert text.startswith("MATCH")
-    for words in ("tensor", "semaphore\u00a01.0\u00a0%", "bound", "cycles/s", "cosine", "dma_read 3"):
+    for words in ("tensor", "semaphore\u00a01.0\u00a0%", "bound", "cycles/s", "cosine"):
         assert words in text
+    assert "refused cycles: vector psum read 1,200, dma sbuf read 3" in text
+    assert "busy 50.0 % of its window of 600 cycles" in text
+
+
+def test_conflicts_by_engine(program: Program) -> None:
+    values = report(program)
+    engines = values["engines"]
+    assert engines["dma"]["conflicts"] == {"sbuf_read": 3, "sbuf_write": 0}
+    assert engines["vector"]["conflicts"] == {"sbuf_read": 0, "sbuf_write": 0, "psum_read": 1200, "psum_write": 0}
+    assert engines["gpsimd"]["conflicts"] == {}
+    assert sorted(port for ports in PORTS_OF.values() for port in ports.values()) == sorted(CONFLICT_PORTS)
+
+
+def test_relief_line(program: Program) -> None:
+    values = report(program)
+    # the DMA's ports need more than 300 of the 1000 cycles, which all engines are busy
+    assert (values["bounding_engine"], values["busiest_engine"], values["bounding_share"]) == ("latency", "dma", 0.3)
+    assert (values["bounding_stall"], values["bounding_stall_share"]) == ("descriptor", 0.01)
+    text = " ".join(shown(values).split())
+    assert "nothing is busy half of the time; the busiest is dma, 30.0 %, stalled most for descriptor, 1.0 %" in text
+    good = result()
+    busy = {**good.engines, "vector": dataclasses.replace(good.engines["vector"], busy=800, idle=110)}
+    text = " ".join(shown(report(program, result(engines=busy))).split())
+    assert "vector bounds this run, 80.0 % busy" in text
 
 
 def test_first_mismatch_is_named(program: Program) -> None:

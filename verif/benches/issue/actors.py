@@ -38,7 +38,7 @@ class EngineActor:
         self.last_is_own = bool(nodes) and nodes[-1].fields["opcode"] >= 16
         self.taken = 0
         self.now = 0
-        self.moving = 0  # first and last busy cycle are told to issue for the tensor engine
+        self.window: list[int] = []  # first busy cycle; once something has ended, that cycle too
         self.task = cocotb.start_soon(self.run())
 
     def _states(self) -> deque[int]:
@@ -83,6 +83,10 @@ class EngineActor:
                 self.counted[state] = self.counted.get(state, 0) + 1
             elif draining and self.last_is_own and self.taken == len(self.nodes):
                 self.final_drain += 1
+            if holds and state == 0 and not self.window:
+                self.window = [self.now]
+            if finished is not None:
+                self.window = [*self.window[:1], self.now]
             self.status["holds"].value = holds
             self.status["state"].value = state
             self.status["draining"].value = draining

@@ -7,7 +7,7 @@ import cocotb
 from rtl.contract.isa import Cause, Opcode, Queue
 from rtl.contract.memmap import Control, QueueRegister, RingRegister
 from rtl.contract.rules import RULES
-from rtl.contract.timing import STALLS, Engine
+from rtl.contract.timing import STALLS, WINDOWS, Engine
 from verif.agents.axi_read import AxiReadMemory
 from verif.agents.bench import Bench
 from verif.agents.host import Host
@@ -21,7 +21,8 @@ COVERAGE = Coverage(
     [f"stall_{e.name.lower()}_{s}" for e in (Engine.TENSOR, Engine.VECTOR) for s in STALLS[e]]
     + [f"retired_{o.name}" for o in RULES]
     + ["descriptor_signal", "second_program", "empty_program", "ring_fault", "dma_fault", "trigger_beyond_ring"]
-    + ["stopped", "conflict"],
+    + ["stopped", "conflict"]
+    + ["window_tensor", "window_vector"],
 )
 _WORD = 128
 _RING_FAULT = int(Cause.NO_ROUTE)
@@ -142,9 +143,7 @@ class IssueBench(Bench):
         if running:
             await self.host.write(Control.RUN, 0)
             COVERAGE.hit("stopped")
-        cycles, first, last, read, written = await self.host.read_all(
-            [Control.CYCLES, Control.TENSOR_FIRST, Control.TENSOR_LAST, Control.HBM_READ, Control.HBM_WRITTEN]
-        )
+        cycles, read, written = await self.host.read_all([Control.CYCLES, Control.HBM_READ, Control.HBM_WRITTEN])
         assert self.dma is not None
         for engine in Engine:
             base = Control.ENGINE + engine * 0x100
@@ -167,7 +166,22 @@ class IssueBench(Bench):
         if not running:
             assert read == self.dma.read_bytes + self.memory.beats * self.cfg.hbm.port_bytes
             assert written == 2 * self.dma.read_bytes
-            assert first <= last < cycles
+            await self.windows(cycles)
+
+    async def windows(self, cycles: int) -> None:
+        """First beat and last result of the engines are where these saw them, on one and the same clock."""
+        starts = set()
+        for actor, engine in zip(self.engines, WINDOWS, strict=True):
+            names = (f"{engine.name}_FIRST", f"{engine.name}_LAST")
+            window = await self.host.read_all([Control[name] for name in names])
+            if actor.window:
+                assert window[0] <= window[1] < cycles
+                starts |= {seen - told for seen, told in zip(actor.window, window, strict=True)}
+                if engine in (Engine.TENSOR, Engine.VECTOR):
+                    COVERAGE.hit(f"window_{engine.name.lower()}")
+            else:
+                assert window == [0, 0]
+        assert len(starts) < 2, f"cycles of first beats and last results do not fit: {starts}"
 
     async def results(self, regions: dict[int, tuple[int, int]]) -> None:
         """Registers of queues and rings, and every semaphore, after a run without fault."""
@@ -308,7 +322,7 @@ async def registers_keep_their_place(dut: Any) -> None:
     """Nothing is where nothing should be; conflicts count while running only; writes to others do nothing."""
     bench = IssueBench(dut)
     await bench.start()
-    nowhere = [0x40, 0x48, 0x4, 0x1030, 0x1500, 0x2030, 0x2000 + 0x100 * bench.cfg.dma.rings, 0x3000, 0x5800, 0x6004]
+    nowhere = [0x60, 0x4C, 0x4, 0x1030, 0x1500, 0x2030, 0x2000 + 0x100 * bench.cfg.dma.rings, 0x3000, 0x5800, 0x6004]
     nowhere += [0x4500, 0x4058, 0x7000, 0x8000, 0xFFF8, 0x6000 + 8 * bench.cfg.issue.semaphores]
     for address in nowhere:
         await bench.host.write(address, (1 << 64) - 1)

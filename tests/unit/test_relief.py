@@ -1,0 +1,191 @@
+"""Which engine bounds a run, and the sentence about it, on made-up counters."""
+
+import dataclasses
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from firmware.program import Descriptor, Instruction, Place, Program
+from rtl.contract.config import Config, load, named
+from rtl.contract.formats import FORMATS
+from rtl.contract.isa import AccessPattern, Opcode, Queue
+from rtl.contract.memmap import Space
+from rtl.contract.timing import STALLS, Engine
+from sim.bounding import bounding, bounds
+from sim.native.library import RETIRED
+from sim.relief import relief
+from sim.result import EngineCycles, RunResult
+
+CFG = named("small")
+CYCLES = 1000
+
+
+def pattern(dtype: str, space: Space = Space.SBUF, offset: int = 0, count: int = 64) -> AccessPattern:
+    return AccessPattern(
+        space=space,
+        dtype=FORMATS[dtype].code,
+        partition_start=0,
+        partition_count=8,
+        offset=offset,
+        dims=((1, count), (0, 1), (0, 1), (0, 1)),
+    )
+
+
+def vector(opcode: Opcode, src: AccessPattern, dst: AccessPattern, cfg: Config = CFG) -> Program:
+    two = src if opcode == Opcode.TENSOR_TENSOR else None
+    queue = [Instruction(opcode=opcode, update=0, src0=src, src1=two, dst=dst)]
+    return Program(name="made up", config=cfg, queues={Queue.VECTOR: queue})
+
+
+def rows(row_bytes: int, count: int) -> Program:
+    descriptor = Descriptor(
+        source=Place(Space.HBM, 0, "A"),
+        destination=Place(Space.SBUF, 0),
+        row_bytes=row_bytes,
+        dims=((count, row_bytes, 1 << 18),),
+        signal=0,
+    )
+    return Program(name="made up", config=CFG, rings=[[descriptor]])
+
+
+def run(busy: Mapping[str, int], stall: Mapping[str, Mapping[str, int]] | None = None) -> RunResult:
+    engines = {}
+    for engine in Engine:
+        name = engine.name.lower()
+        stalls = {**dict.fromkeys(STALLS[engine], 0), **(stall or {}).get(name, {})}
+        idle = CYCLES - busy.get(name, 0) - sum(stalls.values())
+        engines[name] = EngineCycles(busy=busy.get(name, 0), idle=idle, stall=stalls)
+    return RunResult(
+        device="rtl",
+        end="done",
+        message="",
+        cycles=CYCLES,
+        engines=engines,
+        windows={},
+        hbm_bytes_read=0,
+        hbm_bytes_written=0,
+        conflicts={},
+        faults=(),
+        outputs={},
+        wall_seconds=0.0,
+        cpu_seconds=0.0,
+        retired=np.empty(0, RETIRED),
+        retired_total=0,
+    )
+
+
+def said(result: RunResult, program: Program | None = None, *, cfg: Config = CFG, hbm: int = 0) -> tuple[str, str]:
+    """Name of what bounds, and the sentence."""
+    program = program or Program(name="made up", config=cfg)
+    bound = bounding(result, bounds(cfg, program, hbm))
+    text = relief(cfg, program, result, bound)
+    assert text[0].isupper() and text.endswith(".") and "{" not in text
+    return bound.engine, text
+
+
+def test_the_busiest_engine_bounds() -> None:
+    result = run({"tensor": 600, "vector": 800, "dma": 900}, {"vector": {"semaphore": 20, "psum": 50}})
+    bound = bounding(result, bounds(CFG, Program(name="", config=CFG), 0))
+    assert (bound.engine, bound.busiest, bound.share) == ("vector", "vector", 0.8)
+    assert (bound.stall, bound.stall_share) == ("psum", 0.05)
+
+
+def test_nearer_bound_of_movement_wins() -> None:
+    result = run({"vector": 700, "dma": 950})
+    assert said(result, hbm=64 * 690)[0] == "vector"
+    engine, text = said(result, hbm=64 * 880)
+    assert engine == "hbm" and "hbm.bytes_per_cycle (now 64)" in text
+    program = rows(1024, 900 * 64 // 1024 + 1)
+    assert said(result, program, hbm=64 * 100)[0] == "dma"
+
+
+def test_dma_that_is_busy_alone() -> None:
+    result = run({"vector": 100, "dma": 700}, {"dma": {"hbm_latency": 200}})
+    assert said(result, rows(64, 100)) == (
+        "dma", "Longer rows would relieve it: they have 64 bytes on average."
+    )  # fmt: skip
+    engine, text = said(result, rows(2048, 4))
+    assert engine == "dma" and "dma.buffer_bytes (now 8192)" in text and "hbm.latency_ns (now 100)" in text
+    assert "dma.engines (now 4)" in said(run({"dma": 700}), rows(2048, 4))[1]
+
+
+@pytest.mark.parametrize("cause", [c for c in STALLS[Engine.VECTOR] if c != "fault"])
+def test_latency_names_the_wait(cause: str) -> None:
+    engine, text = said(run({"vector": 200}, {"vector": {cause: 300}}))
+    keys = {
+        "semaphore": "more buffers in flight would let the vector engine work",
+        "fetch": "issue.queue_depth (now 16)",
+        "sbuf": "sbuf.banks (now 4)",
+        "psum": "psum.banks (now 8)",
+        "fill": "fill the pipeline of the vector engine less often",
+        "drain": "hide the draining of the vector engine",
+        "clock": "vector.clock_mhz (now 1200)",
+        "unit": "longer groups",
+    }
+    assert engine == "latency" and keys[cause].lower() in text.lower()
+
+
+@pytest.mark.parametrize("engine", Engine)
+def test_every_stall_has_a_sentence(engine: Engine) -> None:
+    for cause in STALLS[engine]:
+        name = engine.name.lower()
+        assert said(run({name: 300}, {name: {cause: 100}}))[0] == "latency"
+
+
+def test_nothing_stalls() -> None:
+    engine, text = said(run({"tensor": 100}))
+    assert engine == "latency" and text.startswith("A longer problem would hide")
+
+
+def test_tensor() -> None:
+    program = Program(name="", config=CFG, macs=32 * 32 * 400)
+    result = run({"tensor": 800}, {"tensor": {"load": 100}})
+    engine, text = said(result, program)
+    assert engine == "tensor" and "tensor.rows (now 32)" in text and "use 50 % of it" in text
+    full = dataclasses.replace(program, macs=32 * 32 * 800)
+    assert "tensor.moving_max (now 512)" in said(result, full)[1]
+    assert "tensor.clock_mhz (now 2400)" in said(run({"tensor": 990}), full)[1]
+
+
+def test_vector_exp() -> None:
+    result = run({"vector": 800, "scalar": 700})
+    wide = vector(Opcode.EXP, pattern("fp32"), pattern("bf16"))
+    assert "16 bits at aligned offsets would let exp run vector.exp_rate (now 4) a cycle, not 2" in (
+        said(result, wide)[1]
+    )
+    old = load("small", ["vector.exp_rate=1"])
+    slow = vector(Opcode.EXP, pattern("bf16"), pattern("bf16"), old)
+    assert "A higher vector.exp_rate (now 1)" in said(result, slow, cfg=old)[1]
+    best = vector(Opcode.EXP, pattern("bf16"), pattern("bf16"))
+    assert "vector.clock_mhz (now 1200)" in said(result, best)[1]
+    assert said(run({"vector": 800, "scalar": 70}), best)[1] == (
+        "Some of exp on the scalar engine, which is 7 % busy, would relieve it."
+    )
+
+
+def test_vector_other_instructions() -> None:
+    result = run({"vector": 800, "scalar": 700})
+    copies = vector(Opcode.TENSOR_COPY, pattern("fp32"), pattern("fp32"))
+    assert "16 bits in SBUF at aligned offsets would let tensor_copy run 4 a cycle, not 1" in (
+        said(result, copies)[1]
+    )
+    sums = vector(Opcode.TENSOR_TENSOR, pattern("fp32"), pattern("fp32"))
+    assert "would let tensor_tensor run 2 a cycle, not 0.5" in said(result, sums)[1]
+    psum = vector(Opcode.TENSOR_COPY, pattern("fp32", Space.PSUM), pattern("bf16"))
+    assert "vector.clock_mhz" in said(result, psum)[1]
+    assert "some of tensor_copy on the scalar engine" in said(run({"vector": 800}), psum)[1].lower()
+    one = vector(Opcode.RECIPROCAL, pattern("fp32"), pattern("fp32"))
+    assert "8 cycles an element" in said(result, one)[1]
+    assert "vector.clock_mhz" in said(result)[1]  # no instructions are known
+
+
+def test_scalar() -> None:
+    engine, text = said(run({"scalar": 800, "vector": 100}))
+    assert engine == "scalar" and "the vector engine, which is 10 % busy" in text
+    assert "scalar.clock_mhz (now 1200)" in said(run({"scalar": 800, "vector": 700}))[1]
+
+
+def test_a_run_without_cycles() -> None:
+    result = dataclasses.replace(run({}), cycles=0)
+    assert said(result)[0] == "latency"
