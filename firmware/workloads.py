@@ -1,7 +1,6 @@
 """Workloads by name: their parameters, how their program is built, what they measure of a result."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,99 +13,13 @@ from firmware.kernels.minilm import DEFAULT_TEXT, minilm_projection
 from firmware.kernels.softmax import softmax
 from firmware.numbers import element_bytes
 from firmware.program import Program
+from firmware.workload import Param, Workload
 from rtl.contract.config import Config
 
 __all__ = ["WORKLOADS", "Param", "Workload", "find_workload"]
 
 SIZE_MAX = 1 << 20
 HOST_VALUES_MAX = 1 << 27  # of A, B and C together: the host needs about 20 bytes for each
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Param:
-    """A parameter: its type (int, bool or str), default and what it means; `choices` and limits if any."""
-
-    type: type
-    default: Any
-    doc: str
-    choices: tuple[str, ...] = ()
-    minimum: int | None = None
-    maximum: int | None = None
-
-    def parse(self, name: str, text: str) -> Any:
-        """The value of `text`. KernelError, one sentence, if it is none."""
-        value: Any = text
-        if self.type is bool:
-            words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-            if text.lower() not in words:
-                raise KernelError(f"{name} must be true or false, not {text!r}")
-            return words[text.lower()]
-        if self.type is int:
-            try:
-                value = int(text, 0)
-            except ValueError:
-                raise KernelError(f"{name} must be a whole number, not {text!r}") from None
-        return self.check(name, value)
-
-    def check(self, name: str, value: Any) -> Any:
-        """`value` if it obeys the rules. KernelError if not."""
-        if value is None and self.default is None:
-            return None
-        if value is None or type(value) is not self.type:
-            kind = {int: "a whole number", bool: "true or false", str: "a text"}[self.type]
-            raise KernelError(f"{name} must be {kind}, not {value!r}")
-        if self.choices and value not in self.choices:
-            raise KernelError(f"{name} must be one of {', '.join(self.choices)}, not {value!r}")
-        if self.minimum is not None and value < self.minimum:
-            raise KernelError(f"{name} must be at least {self.minimum}, not {value}")
-        if self.maximum is not None and value > self.maximum:
-            raise KernelError(f"{name} must be at most {self.maximum}, not {value}")
-        return value
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workload:
-    """A named program. `maker` takes the configuration, the parameters and the seed of the run."""
-
-    name: str
-    doc: str
-    params: Mapping[str, Param] = field(default_factory=dict)
-    maker: Callable[[Config, Mapping[str, Any], int], Program]
-
-    def parse(self, settings: Iterable[str]) -> dict[str, Any]:
-        """All parameters from texts `name=value`; the last one of a name counts. KernelError."""
-        given: dict[str, Any] = {}
-        for text in settings:
-            name, equals, value = text.partition("=")
-            name = name.strip()
-            if not equals or not name:
-                raise KernelError(f"a parameter is written name=value, not {text!r}")
-            given[name] = self._known(name).parse(name, value.strip())
-        return self.complete(given)
-
-    def complete(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Checked parameters with the defaults of those that are not given. KernelError."""
-        for name, value in given.items():
-            self._known(name).check(name, value)
-        return {name: given.get(name, param.default) for name, param in self.params.items()}
-
-    def build(self, cfg: Config, params: Mapping[str, Any] | None = None, seed: int = 0) -> Program:
-        """The program for `cfg`. KernelError."""
-        complete = self.complete(params or {})
-        program = self.maker(cfg, complete, seed)
-        program.params = complete
-        return program
-
-    def metrics(self, program: Program, outputs: dict[str, np.ndarray]) -> dict[str, Any]:
-        """The workload's own numbers about a result."""
-        return program.metrics(outputs)
-
-    def _known(self, name: str) -> Param:
-        if name not in self.params:
-            raise KernelError(
-                f"workload {self.name} has no parameter {name!r}; it has {', '.join(self.params) or 'none'}"
-            )
-        return self.params[name]
 
 
 def _size(default: int, doc: str) -> Param:
@@ -150,7 +63,8 @@ def _make_attention(cfg: Config, params: Mapping[str, Any], seed: int) -> Progra
             f"({HOST_VALUES_MAX})"
         )
     rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
-    return attention(cfg, *(rng.standard_normal(shape, np.float32) for _ in range(3)))
+    q, k, v = (rng.standard_normal(shape, np.float32) for _ in range(3))
+    return attention(cfg, q, k, v, causal=params["causal"])
 
 
 def _make_softmax(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
@@ -209,6 +123,7 @@ WORKLOADS: dict[str, Workload] = {
                 "seq": _size(128, "tokens"),
                 "head": _size(32, "dimensions of a head"),
                 "heads": _size(1, "heads"),
+                "causal": Param(type=bool, default=False, doc="a query sees the keys up to its own place"),
                 "seed": _SEED,
             },
             maker=_make_attention,

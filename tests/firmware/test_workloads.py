@@ -184,6 +184,34 @@ def test_sizes_are_refused_before_anything_is_drawn(
     assert says in str(error.value)
 
 
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(
+    ("config", "seq", "head", "heads"),
+    [
+        ("tiny", 1, 1, 1),
+        ("tiny", 13, 5, 3),
+        ("tiny", 150, 12, 2),  # several blocks of keys
+        ("tiny", 33, 20, 2),  # several tiles of the head axis
+        ("tiny", 64, 64, 1),
+        ("small", 600, 64, 1),  # more keys than a block
+    ],
+)
+def test_attention(config: str, seq: int, head: int, heads: int, causal: bool):
+    """BF16 operands and probabilities, FP32 sums: an error of 2^-8 of the values at most."""
+    attention = WORKLOADS["attention"]
+    params = {"seq": seq, "head": head, "heads": heads, "causal": causal}
+    program = attention.build(named(config), params, seed=seq)
+    found = attention.metrics(program, run(program, seed=1).outputs)
+    assert found["max_abs_error"] < 0.02 and found["cosine"] > 0.99999
+
+
+def test_causal_attention_skips_what_it_does_not_see():
+    attention = WORKLOADS["attention"]
+    masked, whole = (attention.build(TINY, {"seq": 256, "head": 8, "causal": causal}) for causal in (True, False))
+    assert masked.macs == 2 * 8 * 256 * 257 // 2
+    assert masked.tensor_columns < 0.6 * whole.tensor_columns
+
+
 def have_model() -> bool:
     try:
         importlib.metadata.distribution(minilm.PACKAGE)
