@@ -1,5 +1,6 @@
 """Workloads by name: their parameters, how their program is built, what they measure of a result."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ from firmware.kernels.attention import attention
 from firmware.kernels.dma_copy import DIRECTIONS, dma_copy
 from firmware.kernels.gemm import gemm
 from firmware.kernels.minilm import DEFAULT_TEXT, minilm_projection
+from firmware.kernels.normalise import normalise
 from firmware.kernels.softmax import softmax
 from firmware.numbers import element_bytes
 from firmware.program import Program
@@ -26,6 +28,13 @@ def _size(default: int, doc: str) -> Param:
     return Param(type=int, default=default, doc=doc, minimum=1, maximum=SIZE_MAX)
 
 
+def _held(workload: str, values: int, **sizes: int) -> None:
+    """KernelError before so many values are drawn that the host cannot hold them."""
+    if values > HOST_VALUES_MAX:
+        named = ", ".join(f"{name}={size}" for name, size in sizes.items())
+        raise KernelError(f"{workload} of {named} has {values} values; the host holds at most {HOST_VALUES_MAX}")
+
+
 def _make_gemm(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
     m, k, n = params["m"], params["k"], params["n"]
     # Asked before random values of that size are drawn.
@@ -35,12 +44,7 @@ def _make_gemm(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
             f"a product of m={m}, k={k}, n={n} needs {size} bytes of HBM, more than hbm.capacity_mib = "
             f"{cfg.hbm.capacity_mib} MiB"
         )
-    values = m * k + k * n + m * n
-    if values > HOST_VALUES_MAX:
-        raise KernelError(
-            f"a product of m={m}, k={k}, n={n} has {values} values in A, B and C; the host holds at most "
-            f"{HOST_VALUES_MAX}"
-        )
+    _held("a product", m * k + k * n + m * n, m=m, k=k, n=n)
     rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
     a = rng.standard_normal((m, k), np.float32)
     b = rng.standard_normal((k, n), np.float32)
@@ -57,11 +61,7 @@ def _make_minilm(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
 
 def _make_attention(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
     shape = params["heads"], params["seq"], params["head"]
-    if int(np.prod(shape)) > HOST_VALUES_MAX:
-        raise KernelError(
-            f"attention with heads={shape[0]}, seq={shape[1]}, head={shape[2]} has more values than the host holds "
-            f"({HOST_VALUES_MAX})"
-        )
+    _held("attention", 3 * math.prod(shape), heads=shape[0], seq=shape[1], head=shape[2])
     rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
     q, k, v = (rng.standard_normal(shape, np.float32) for _ in range(3))
     return attention(cfg, q, k, v, causal=params["causal"])
@@ -70,17 +70,25 @@ def _make_attention(cfg: Config, params: Mapping[str, Any], seed: int) -> Progra
 def _make_softmax(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
     rows = cfg.partitions if params["rows"] is None else params["rows"]
     columns = params["columns"]
-    if rows * columns > HOST_VALUES_MAX:
-        raise KernelError(
-            f"softmax of rows={rows}, columns={columns} has {rows * columns} values; the host holds at most "
-            f"{HOST_VALUES_MAX}"
-        )
+    _held("softmax", rows * columns, rows=rows, columns=columns)
     rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
     x = 4 * rng.standard_normal((rows, columns), np.float32)
     return softmax(cfg, x, dtype=params["dtype"], online=params["online"])
 
 
+def _make_norm(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
+    rows = cfg.partitions if params["rows"] is None else params["rows"]
+    columns = params["columns"]
+    _held("layernorm", rows * columns, rows=rows, columns=columns)
+    rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
+    x = 1 + 2 * rng.standard_normal((rows, columns), np.float32)
+    gain, shift = 1 + rng.standard_normal(columns, np.float32) / 4, rng.standard_normal(columns, np.float32)
+    return normalise(cfg, x, gain, shift, rms=params["rms"], dtype=params["dtype"])
+
+
 _SEED = Param(type=int, default=None, doc="of the values; the run's seed if not given", minimum=0)
+_ROWS = Param(type=int, default=None, doc="rows; one a partition if not given", minimum=1, maximum=SIZE_MAX)
+_DTYPE = Param(type=str, default="bf16", doc="format of rows and result", choices=("bf16", "fp32", "fp16"))
 _RESIDENT = Param(type=bool, default=False, doc="load all operands into SBUF before the array starts")
 
 WORKLOADS: dict[str, Workload] = {
@@ -96,7 +104,7 @@ WORKLOADS: dict[str, Workload] = {
                 "dtype": Param(type=str, default="bf16", doc="format of A and B", choices=("bf16", "fp16")),
                 "out": Param(type=str, default="fp32", doc="format of C", choices=("fp32", "bf16", "fp16")),
                 "resident": _RESIDENT,
-                "seed": Param(type=int, default=None, doc="of the values; the run's seed if not given", minimum=0),
+                "seed": _SEED,
             },
             maker=_make_gemm,
         ),
@@ -132,19 +140,27 @@ WORKLOADS: dict[str, Workload] = {
             name="softmax",
             doc="softmax of rows of random normal values, rows on partitions",
             params={
-                "rows": Param(
-                    type=int, default=None, doc="rows; one a partition if not given", minimum=1, maximum=SIZE_MAX
-                ),
+                "rows": _ROWS,
                 "columns": _size(512, "elements of a row"),
-                "dtype": Param(
-                    type=str, default="bf16", doc="format of rows and result", choices=("bf16", "fp32", "fp16")
-                ),
+                "dtype": _DTYPE,
                 "online": Param(
                     type=int, default=0, doc="columns of a block, 0 for one pass", minimum=0, maximum=SIZE_MAX
                 ),
                 "seed": _SEED,
             },
             maker=_make_softmax,
+        ),
+        Workload(
+            name="layernorm",
+            doc="LayerNorm or RMSNorm of rows of random normal values, rows on partitions",
+            params={
+                "rows": _ROWS,
+                "columns": _size(512, "elements of a row"),
+                "dtype": _DTYPE,
+                "rms": Param(type=bool, default=False, doc="RMSNorm: no mean and no shift"),
+                "seed": _SEED,
+            },
+            maker=_make_norm,
         ),
         Workload(
             name="minilm-projection",

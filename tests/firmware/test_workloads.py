@@ -46,6 +46,9 @@ def run(program: Program, seed: int | None = None) -> RunResult:
         ("dma", "direction=up", "direction must be one of read, write, both, sbuf, not 'up'"),
         ("dma", "row_bytes=0", "row_bytes must be at least 1, not 0"),
         ("dma", "rows=0", "rows must be at least 1, not 0"),
+        ("attention", "causal=maybe", "causal must be true or false, not 'maybe'"),
+        ("layernorm", "dtype=int8", "dtype must be one of bf16, fp32, fp16, not 'int8'"),
+        ("layernorm", "columns=0", "columns must be at least 1, not 0"),
     ],
 )
 def test_wrong_parameters(workload: str, setting: str, sentence: str):
@@ -57,7 +60,7 @@ def test_wrong_parameters(workload: str, setting: str, sentence: str):
 def test_unknown_workload():
     with pytest.raises(KernelError) as error:
         find_workload("gem")
-    assert str(error.value) == "there is no workload 'gem'; there are gemm, dma, attention, softmax, minilm-projection"
+    assert str(error.value) == f"there is no workload 'gem'; there are {', '.join(WORKLOADS)}"
 
 
 def test_parameters_from_code_are_checked_too():
@@ -210,6 +213,37 @@ def test_causal_attention_skips_what_it_does_not_see():
     masked, whole = (attention.build(TINY, {"seq": 256, "head": 8, "causal": causal}) for causal in (True, False))
     assert masked.macs == 2 * 8 * 256 * 257 // 2
     assert masked.tensor_columns < 0.6 * whole.tensor_columns
+
+
+NORM_LIMITS = {"fp32": 2e-5, "fp16": 4e-3, "bf16": 3e-2}  # results up to 8; half a last place of the format
+
+
+@pytest.mark.parametrize("rms", [False, True])
+@pytest.mark.parametrize(
+    ("config", "rows", "columns", "dtype"),
+    [
+        ("tiny", None, 64, "bf16"),
+        ("tiny", 19, 33, "fp32"),  # three tiles of rows, the last one short
+        ("tiny", 9, 50, "fp16"),
+        ("tiny", 1, 1, "bf16"),
+        ("tiny", 8, 512, "fp32"),
+        ("small", 33, 1300, "fp32"),  # three pieces of statistics
+        ("small", 3, 513, "bf16"),  # the last of one element
+    ],
+)
+def test_norms(config: str, rows: int | None, columns: int, dtype: str, rms: bool):
+    norm = WORKLOADS["layernorm"]
+    program = norm.build(named(config), {"rows": rows, "columns": columns, "dtype": dtype, "rms": rms}, seed=columns)
+    found = norm.metrics(program, run(program, seed=1).outputs)
+    assert found["max_abs_error"] < NORM_LIMITS[dtype] and found["cosine"] > 0.99999
+
+
+def test_norms_that_cannot_be():
+    with pytest.raises(KernelError) as error:
+        WORKLOADS["layernorm"].build(TINY, {"columns": 4096})
+    assert str(error.value) == "tile gain needs 16384 bytes of each SBUF partition, but only 8192 of 8192 are free"
+    with pytest.raises(KernelError, match="^layernorm of rows=1048576, columns=512 has 536870912 values; the host"):
+        WORKLOADS["layernorm"].build(TINY, {"rows": 1 << 20})
 
 
 def have_model() -> bool:
