@@ -9,6 +9,7 @@ import numpy as np
 from firmware.kernel import KernelError
 from firmware.kernels.attention import attention
 from firmware.kernels.dma_copy import DIRECTIONS, dma_copy
+from firmware.kernels.feed_forward import ACTIVATIONS, feed_forward
 from firmware.kernels.gemm import gemm
 from firmware.kernels.minilm import DEFAULT_TEXT, minilm_projection
 from firmware.kernels.normalise import normalise
@@ -86,6 +87,17 @@ def _make_norm(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
     return normalise(cfg, x, gain, shift, rms=params["rms"], dtype=params["dtype"])
 
 
+def _make_ffn(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
+    tokens, width, hidden = params["tokens"], params["width"], params["hidden"]
+    _held("ffn", tokens * width + 2 * width * hidden, tokens=tokens, width=width, hidden=hidden)
+    rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
+    x = rng.standard_normal((tokens, width), np.float32)
+    up = rng.standard_normal((hidden, width), np.float32) / np.float32(math.sqrt(width))
+    down = rng.standard_normal((width, hidden), np.float32) / np.float32(math.sqrt(hidden))
+    biases = (rng.standard_normal(n, np.float32) / 4 for n in (hidden, width))
+    return feed_forward(cfg, x, up, next(biases), down, next(biases), activation=params["activation"])
+
+
 _SEED = Param(type=int, default=None, doc="of the values; the run's seed if not given", minimum=0)
 _ROWS = Param(type=int, default=None, doc="rows; one a partition if not given", minimum=1, maximum=SIZE_MAX)
 _DTYPE = Param(type=str, default="bf16", doc="format of rows and result", choices=("bf16", "fp32", "fp16"))
@@ -161,6 +173,20 @@ WORKLOADS: dict[str, Workload] = {
                 "seed": _SEED,
             },
             maker=_make_norm,
+        ),
+        Workload(
+            name="ffn",
+            doc="a feed-forward block of random weights: two linear layers with biases and a function between them",
+            params={
+                "tokens": _size(128, "rows of x"),
+                "width": _size(128, "elements of a row"),
+                "hidden": _size(512, "elements between the layers"),
+                "activation": Param(
+                    type=str, default="gelu", doc="the function between the layers", choices=tuple(ACTIVATIONS)
+                ),
+                "seed": _SEED,
+            },
+            maker=_make_ffn,
         ),
         Workload(
             name="minilm-projection",

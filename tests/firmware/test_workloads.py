@@ -48,6 +48,8 @@ def run(program: Program, seed: int | None = None) -> RunResult:
         ("dma", "rows=0", "rows must be at least 1, not 0"),
         ("attention", "causal=maybe", "causal must be true or false, not 'maybe'"),
         ("layernorm", "dtype=int8", "dtype must be one of bf16, fp32, fp16, not 'int8'"),
+        ("ffn", "activation=tanh", "activation must be one of gelu, gelu_tanh, silu, relu, not 'tanh'"),
+        ("ffn", "hidden=0", "hidden must be at least 1, not 0"),
         ("layernorm", "columns=0", "columns must be at least 1, not 0"),
     ],
 )
@@ -244,6 +246,29 @@ def test_norms_that_cannot_be():
     assert str(error.value) == "tile gain needs 16384 bytes of each SBUF partition, but only 8192 of 8192 are free"
     with pytest.raises(KernelError, match="^layernorm of rows=1048576, columns=512 has 536870912 values; the host"):
         WORKLOADS["layernorm"].build(TINY, {"rows": 1 << 20})
+
+
+@pytest.mark.parametrize("activation", ["gelu", "gelu_tanh", "silu", "relu"])
+@pytest.mark.parametrize(("tokens", "width", "hidden"), [(5, 12, 20), (1, 1, 1), (40, 33, 65)])
+def test_ffn(tokens: int, width: int, hidden: int, activation: str):
+    """Results up to about 4; the inner values are BF16."""
+    ffn = WORKLOADS["ffn"]
+    program = ffn.build(
+        TINY, {"tokens": tokens, "width": width, "hidden": hidden, "activation": activation}, seed=tokens
+    )
+    found = ffn.metrics(program, run(program, seed=1).outputs)
+    assert found["max_abs_error"] < 0.02 and found["cosine"] > 0.9999
+
+
+def test_ffn_with_more_tokens_than_sbuf_holds():
+    ffn = WORKLOADS["ffn"]
+    program = ffn.build(TINY, {"tokens": 300, "width": 40, "hidden": 150, "activation": "relu"}, seed=1)
+    assert "tokens at a time" in program.notes[-1]
+    assert ffn.metrics(program, run(program).outputs)["cosine"] > 0.9999
+    default = ffn.build(named("small"))
+    assert default.tensor_columns == default.macs // 32**2  # no column but for a product
+    with pytest.raises(KernelError, match="^ffn keeps 513 tiles of at least 8 tokens in SBUF, which leaves"):
+        ffn.build(TINY, {"tokens": 10, "width": 8, "hidden": 4096})
 
 
 def have_model() -> bool:

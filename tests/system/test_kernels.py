@@ -75,6 +75,13 @@ def test_norms(rows: int | None, columns: int, dtype: str, rms: bool):
     check(find_workload("layernorm").build(TINY, params, seed=4))
 
 
+@pytest.mark.parametrize("activation", ["gelu", "silu", "relu"])
+@pytest.mark.parametrize(("tokens", "width", "hidden"), [(5, 12, 20), (1, 1, 1), (40, 33, 65)])
+def test_ffn(tokens: int, width: int, hidden: int, activation: str):
+    params: dict[str, Any] = {"tokens": tokens, "width": width, "hidden": hidden, "activation": activation}
+    check(find_workload("ffn").build(TINY, params, seed=5))
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_random_kernels(seed: int):
     check(random_kernel(TINY, seed))
