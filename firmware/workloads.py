@@ -11,9 +11,10 @@ from firmware.kernels.attention import attention
 from firmware.kernels.dma_copy import DIRECTIONS, dma_copy
 from firmware.kernels.feed_forward import ACTIVATIONS, feed_forward
 from firmware.kernels.gemm import gemm
-from firmware.kernels.minilm import DEFAULT_TEXT, minilm_projection
+from firmware.kernels.minilm import DEFAULT_TEXT, LONG_TEXT, minilm_projection
 from firmware.kernels.normalise import normalise
 from firmware.kernels.softmax import softmax
+from firmware.kernels.text_attention import text_attention
 from firmware.numbers import element_bytes
 from firmware.program import Program
 from firmware.workload import Param, Workload
@@ -22,10 +23,12 @@ from rtl.contract.config import Config
 __all__ = ["WORKLOADS", "Param", "Workload", "find_workload"]
 
 SIZE_MAX = 1 << 20
+RANDOM_ATTENTION = {"seq": 128, "head": 32, "causal": False, "seed": None}
+"""Parameters that ask for random values, and what they are otherwise."""
 HOST_VALUES_MAX = 1 << 27  # of A, B and C together: the host needs about 20 bytes for each
 
 
-def _size(default: int, doc: str) -> Param:
+def _size(default: int | None, doc: str) -> Param:
     return Param(type=int, default=default, doc=doc, minimum=1, maximum=SIZE_MAX)
 
 
@@ -60,7 +63,23 @@ def _make_minilm(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
     return minilm_projection(cfg, **params)
 
 
+def _settle_attention(params: dict[str, Any]) -> dict[str, Any]:
+    """A text, unless something says that the values are random."""
+    values = [name for name in RANDOM_ATTENTION if params[name] is not None]
+    if params["text"] is not None and values:
+        raise KernelError(
+            f"text and {values[0]} exclude each other: a text has a model's queries, keys and values, "
+            f"{', '.join(RANDOM_ATTENTION)} belong to random ones"
+        )
+    settled = params | {"heads": params["heads"] or 1}
+    if not values:
+        return settled | {"text": LONG_TEXT if params["text"] is None else params["text"]}
+    return {name: RANDOM_ATTENTION.get(name) if value is None else value for name, value in settled.items()}
+
+
 def _make_attention(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
+    if params["text"] is not None:
+        return text_attention(cfg, text=params["text"], heads=params["heads"])
     shape = params["heads"], params["seq"], params["head"]
     _held("attention", 3 * math.prod(shape), heads=shape[0], seq=shape[1], head=shape[2])
     rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
@@ -138,14 +157,16 @@ WORKLOADS: dict[str, Workload] = {
         ),
         Workload(
             name="attention",
-            doc="softmax(Q K^T / sqrt(head)) V of random normal Q, K, V, in tiles with running maximum and sum",
+            doc="attention in layer 0 of all-MiniLM-L6-v2 for a real text, or of random normal Q, K, V",
             params={
-                "seq": _size(128, "tokens"),
-                "head": _size(32, "dimensions of a head"),
-                "heads": _size(1, "heads"),
-                "causal": Param(type=bool, default=False, doc="a query sees the keys up to its own place"),
+                "text": Param(type=str, default=None, doc="what is tokenised; not with seq, head, causal or seed"),
+                "heads": _size(None, "heads, the first ones of the layer; 1 if not given"),
+                "seq": _size(None, "tokens of random values; 128 if only others are given"),
+                "head": _size(None, "dimensions of a head of random values; 32 if only others are given"),
+                "causal": Param(type=bool, default=None, doc="random values; a query sees the keys up to its own"),
                 "seed": _SEED,
             },
+            settle=_settle_attention,
             maker=_make_attention,
         ),
         Workload(

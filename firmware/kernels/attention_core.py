@@ -93,6 +93,7 @@ class Attention:
         block, align = key_block(cfg, dims)
         self.block = min(block, -(-tokens // size) * size)
         across = -(-self.block // size) * size
+        most = -(-block // size) * size  # PSUM is taken whole: others may use it between two runs
 
         def psum(name: str, columns: int) -> list[Tile]:
             return [k.psum(f"{name}{i}", partitions=size, columns=columns, align=align) for i in range(2)]
@@ -100,8 +101,8 @@ class Attention:
         def sbuf(name: str, columns: int, dtype: str, count: int = 2) -> list[Tile]:
             return [k.sbuf(f"{name}{i}", partitions=size, columns=columns, dtype=dtype) for i in range(count)]
 
-        self.scores = psum("scores", self.block)
-        self.turned = psum("turned", across)
+        self.scores = psum("scores", block)
+        self.turned = psum("turned", most)
         self.sums = psum("sums", dims)
         self.probabilities = sbuf("probabilities", self.block, "bf16")
         self.weights = sbuf("weights", across, "bf16")

@@ -36,8 +36,9 @@ def psum_tiles(k: Kernel, columns: int) -> list[TileView]:
 class Linear:
     """Slots for weights, and tiles of PSUM of one width."""
 
-    def __init__(self, k: Kernel, sums: Sequence[TileView], slots: int):
-        """sums: tiles [size, columns]; slots: chunks of weights in SBUF at a time."""
+    def __init__(self, k: Kernel, sums: Sequence[TileView], slots: int, *, tokens_max: int | None = None):
+        """sums: tiles [size, columns]; slots: chunks of weights in SBUF at a time; tokens_max: most tokens that x is
+        asked for at once."""
         cfg = k.cfg
         self.k = k
         self.size = min(cfg.tensor.rows, cfg.tensor.cols)
@@ -47,11 +48,12 @@ class Linear:
                 f"a linear layer needs two tiles of PSUM with {self.size} sums a partition, not {len(sums)} "
                 f"with {self.width}"
             )
+        self.tokens_max = max(self.size, tokens_max or cfg.sbuf.partition_bytes)
         self.halves = [sums[::2], sums[1::2]]
         self.banks = len(self.halves[1])
         self.columns = max(self.size, min(SLOT_COLUMNS, cfg.tensor.moving_max))
         self.slots: list[Tile] = [
-            k.sbuf(f"weights{i}", partitions=self.size, columns=self.columns, dtype="bf16") for i in range(slots)
+            k.sbuf(f"chunk{i}", partitions=self.size, columns=self.columns, dtype="bf16") for i in range(slots)
         ]
         self._loaded = 0
         self._groups = 0
@@ -81,7 +83,7 @@ class Linear:
     def by_features(self, weights: HbmView, x: Operand, tokens: int, take: Take) -> None:
         """W^T x^T with features on partitions: take(features, tokens, sums)."""
         depth = spans(weights.shape[0], self.size)
-        for part in even_spans(tokens, min(self.width, self.k.cfg.tensor.moving_max)):
+        for part in even_spans(tokens, min(self.width, self.k.cfg.tensor.moving_max, self.tokens_max)):
             wide = min(self.columns // self.size, self._capacity(part.size)) * self.size
             for columns in spans(weights.shape[1], wide):
                 tiles = spans(columns.size, self.size)
@@ -104,7 +106,7 @@ class Linear:
         while self._capacity(wide) < len(tiles) and self.width // (share + 1) // 8 * 8 >= NARROW:
             share += 1
             wide = min(wide, self.width // share // 8 * 8)
-        together = self._capacity(wide)
+        together = min(self._capacity(wide), self.tokens_max // self.size)
         for group in (tiles[at : at + together] for at in range(0, len(tiles), together)):
             whole = Span(group[0].start, group[-1].stop - group[0].start)
             for columns in spans(weights.shape[1], wide):

@@ -210,6 +210,22 @@ def test_attention(config: str, seq: int, head: int, heads: int, causal: bool):
     assert found["max_abs_error"] < 0.02 and found["cosine"] > 0.99999
 
 
+def test_what_makes_attention_random():
+    attention = WORKLOADS["attention"]
+    assert attention.parse([])["text"] == attention.parse(["heads=3"])["text"] == minilm.LONG_TEXT
+    random = {"text": None, "heads": 1, "seq": 128, "head": 32, "causal": False, "seed": None}
+    assert attention.parse(["causal=false"]) == random
+    assert attention.parse(["seq=9", "heads=2"]) == random | {"seq": 9, "heads": 2}
+    assert attention.parse(["seed=0"]) == random | {"seed": 0}
+    for name in ("seq", "head", "seed"):
+        with pytest.raises(KernelError) as error:
+            attention.parse(["text=hello", f"{name}=5"])
+        assert str(error.value) == (
+            f"text and {name} exclude each other: a text has a model's queries, keys and values, "
+            f"seq, head, causal, seed belong to random ones"
+        )
+
+
 def test_causal_attention_skips_what_it_does_not_see():
     attention = WORKLOADS["attention"]
     masked, whole = (attention.build(TINY, {"seq": 256, "head": 8, "causal": causal}) for causal in (True, False))
@@ -294,6 +310,26 @@ def test_projections(config: str):
 
 
 @needs_model
+@pytest.mark.parametrize(("config", "heads"), [("tiny", 1), ("small", 1), ("small", 12)])
+def test_attention_of_a_text(config: str, heads: int):
+    """At tiny x^T comes in pieces; BF16 operands against FP32 of uncast ones."""
+    attention = WORKLOADS["attention"]
+    program = attention.build(named(config), {"heads": heads})
+    assert program.params["text"] == minilm.LONG_TEXT and program.params["seq"] is None
+    found = attention.metrics(program, run(program, seed=1).outputs)
+    assert found["tokens"] >= 128
+    assert found["cosine"] > 0.99999 and found["mean_abs_error"] < 1e-3
+
+
+@needs_model
+@pytest.mark.parametrize("text", ["Yes.", "Nine small words make up one short plain sentence."])
+def test_attention_of_a_short_text(text: str):
+    attention = WORKLOADS["attention"]
+    program = attention.build(TINY, attention.parse([f"text={text}"]))
+    assert attention.metrics(program, run(program).outputs)["cosine"] > 0.9999
+
+
+@needs_model
 def test_embeddings_are_normalised():
     tensors = minilm.read_safetensors(minilm._file("model.safetensors"))
     x = minilm.embed(minilm.tokenize("hello"), tensors)
@@ -309,15 +345,20 @@ def test_texts_that_cannot_be():
         WORKLOADS["minilm-projection"].build(TINY, {"text": " "})
     with pytest.raises(KernelError, match="the model takes at most 512$"):
         WORKLOADS["minilm-projection"].build(TINY, {"text": "word " * 600})
+    with pytest.raises(KernelError, match="^text must have at least one word, not ''$"):
+        WORKLOADS["attention"].build(TINY, {"text": ""})
+    with pytest.raises(KernelError, match="^heads must be from 1 to 12, those of a layer of the model, not 13$"):
+        WORKLOADS["attention"].build(TINY, {"heads": 13})
 
 
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(minilm, "PACKAGE", "no-such-package-here")
-    with pytest.raises(KernelError) as error:
-        WORKLOADS["minilm-projection"].build(TINY)
-    assert str(error.value) == (
-        "the package no-such-package-here with the weights is not installed; the workload gemm needs no download"
-    )
+    for workload in ("minilm-projection", "attention"):
+        with pytest.raises(KernelError) as error:
+            WORKLOADS[workload].build(TINY)
+        assert str(error.value) == (
+            "the package no-such-package-here with the weights is not installed; the workload gemm needs no download"
+        )
 
 
 def test_safetensors(tmp_path: Path):
