@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
-WORKLOAD ?= minilm-projection
+WORKLOAD ?= attention
 CONFIG ?= small
 SEED ?=
 SEEDS ?= 1 2 3

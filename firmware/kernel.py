@@ -108,6 +108,10 @@ class Kernel:
         """Bytes of an SBUF partition that are not allocated yet."""
         return self.cfg.sbuf.partition_bytes - self._used[Space.SBUF]
 
+    def psum_free(self, align: int = 4) -> int:
+        """Bytes of a PSUM partition behind the next allocation with this alignment."""
+        return max(0, self.cfg.psum.partition_bytes - -(-self._used[Space.PSUM] // align) * align)
+
     def dma(
         self,
         dst: TileView | HbmView,

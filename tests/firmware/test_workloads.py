@@ -46,6 +46,11 @@ def run(program: Program, seed: int | None = None) -> RunResult:
         ("dma", "direction=up", "direction must be one of read, write, both, sbuf, not 'up'"),
         ("dma", "row_bytes=0", "row_bytes must be at least 1, not 0"),
         ("dma", "rows=0", "rows must be at least 1, not 0"),
+        ("attention", "causal=maybe", "causal must be true or false, not 'maybe'"),
+        ("layernorm", "dtype=int8", "dtype must be one of bf16, fp32, fp16, not 'int8'"),
+        ("ffn", "activation=tanh", "activation must be one of gelu, gelu_tanh, silu, relu, not 'tanh'"),
+        ("ffn", "hidden=0", "hidden must be at least 1, not 0"),
+        ("layernorm", "columns=0", "columns must be at least 1, not 0"),
     ],
 )
 def test_wrong_parameters(workload: str, setting: str, sentence: str):
@@ -57,7 +62,7 @@ def test_wrong_parameters(workload: str, setting: str, sentence: str):
 def test_unknown_workload():
     with pytest.raises(KernelError) as error:
         find_workload("gem")
-    assert str(error.value) == "there is no workload 'gem'; there are gemm, dma, attention, softmax, minilm-projection"
+    assert str(error.value) == f"there is no workload 'gem'; there are {', '.join(WORKLOADS)}"
 
 
 def test_parameters_from_code_are_checked_too():
@@ -184,6 +189,104 @@ def test_sizes_are_refused_before_anything_is_drawn(
     assert says in str(error.value)
 
 
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(
+    ("config", "seq", "head", "heads"),
+    [
+        ("tiny", 1, 1, 1),
+        ("tiny", 13, 5, 3),
+        ("tiny", 150, 12, 2),  # several blocks of keys
+        ("tiny", 33, 20, 2),  # several tiles of the head axis
+        ("tiny", 64, 64, 1),
+        ("small", 600, 64, 1),  # more keys than a block
+    ],
+)
+def test_attention(config: str, seq: int, head: int, heads: int, causal: bool):
+    """BF16 operands and probabilities, FP32 sums: an error of 2^-8 of the values at most."""
+    attention = WORKLOADS["attention"]
+    params = {"seq": seq, "head": head, "heads": heads, "causal": causal}
+    program = attention.build(named(config), params, seed=seq)
+    found = attention.metrics(program, run(program, seed=1).outputs)
+    assert found["max_abs_error"] < 0.02 and found["cosine"] > 0.99999
+
+
+def test_what_makes_attention_random():
+    attention = WORKLOADS["attention"]
+    assert attention.parse([])["text"] == attention.parse(["heads=3"])["text"] == minilm.LONG_TEXT
+    random = {"text": None, "heads": 1, "seq": 128, "head": 32, "causal": False, "seed": None}
+    assert attention.parse(["causal=false"]) == random
+    assert attention.parse(["seq=9", "heads=2"]) == random | {"seq": 9, "heads": 2}
+    assert attention.parse(["seed=0"]) == random | {"seed": 0}
+    for name in ("seq", "head", "seed"):
+        with pytest.raises(KernelError) as error:
+            attention.parse(["text=hello", f"{name}=5"])
+        assert str(error.value) == (
+            f"text and {name} exclude each other: a text has a model's queries, keys and values, "
+            f"seq, head, causal, seed belong to random ones"
+        )
+
+
+def test_causal_attention_skips_what_it_does_not_see():
+    attention = WORKLOADS["attention"]
+    masked, whole = (attention.build(TINY, {"seq": 256, "head": 8, "causal": causal}) for causal in (True, False))
+    assert masked.macs == 2 * 8 * 256 * 257 // 2
+    assert masked.tensor_columns < 0.6 * whole.tensor_columns
+
+
+NORM_LIMITS = {"fp32": 2e-5, "fp16": 4e-3, "bf16": 3e-2}  # results up to 8; half a last place of the format
+
+
+@pytest.mark.parametrize("rms", [False, True])
+@pytest.mark.parametrize(
+    ("config", "rows", "columns", "dtype"),
+    [
+        ("tiny", None, 64, "bf16"),
+        ("tiny", 19, 33, "fp32"),  # three tiles of rows, the last one short
+        ("tiny", 9, 50, "fp16"),
+        ("tiny", 1, 1, "bf16"),
+        ("tiny", 8, 512, "fp32"),
+        ("small", 33, 1300, "fp32"),  # three pieces of statistics
+        ("small", 3, 513, "bf16"),  # the last of one element
+    ],
+)
+def test_norms(config: str, rows: int | None, columns: int, dtype: str, rms: bool):
+    norm = WORKLOADS["layernorm"]
+    program = norm.build(named(config), {"rows": rows, "columns": columns, "dtype": dtype, "rms": rms}, seed=columns)
+    found = norm.metrics(program, run(program, seed=1).outputs)
+    assert found["max_abs_error"] < NORM_LIMITS[dtype] and found["cosine"] > 0.99999
+
+
+def test_norms_that_cannot_be():
+    with pytest.raises(KernelError) as error:
+        WORKLOADS["layernorm"].build(TINY, {"columns": 4096})
+    assert str(error.value) == "tile gain needs 16384 bytes of each SBUF partition, but only 8192 of 8192 are free"
+    with pytest.raises(KernelError, match="^layernorm of rows=1048576, columns=512 has 536870912 values; the host"):
+        WORKLOADS["layernorm"].build(TINY, {"rows": 1 << 20})
+
+
+@pytest.mark.parametrize("activation", ["gelu", "gelu_tanh", "silu", "relu"])
+@pytest.mark.parametrize(("tokens", "width", "hidden"), [(5, 12, 20), (1, 1, 1), (40, 33, 65)])
+def test_ffn(tokens: int, width: int, hidden: int, activation: str):
+    """Results up to about 4; the inner values are BF16."""
+    ffn = WORKLOADS["ffn"]
+    program = ffn.build(
+        TINY, {"tokens": tokens, "width": width, "hidden": hidden, "activation": activation}, seed=tokens
+    )
+    found = ffn.metrics(program, run(program, seed=1).outputs)
+    assert found["max_abs_error"] < 0.02 and found["cosine"] > 0.9999
+
+
+def test_ffn_with_more_tokens_than_sbuf_holds():
+    ffn = WORKLOADS["ffn"]
+    program = ffn.build(TINY, {"tokens": 300, "width": 40, "hidden": 150, "activation": "relu"}, seed=1)
+    assert "tokens at a time" in program.notes[-1]
+    assert ffn.metrics(program, run(program).outputs)["cosine"] > 0.9999
+    default = ffn.build(named("small"))
+    assert default.tensor_columns == default.macs // 32**2  # no column but for a product
+    with pytest.raises(KernelError, match="^ffn keeps 513 tiles of at least 8 tokens in SBUF, which leaves"):
+        ffn.build(TINY, {"tokens": 10, "width": 8, "hidden": 4096})
+
+
 def have_model() -> bool:
     try:
         importlib.metadata.distribution(minilm.PACKAGE)
@@ -207,6 +310,26 @@ def test_projections(config: str):
 
 
 @needs_model
+@pytest.mark.parametrize(("config", "heads"), [("tiny", 1), ("small", 1), ("small", 12)])
+def test_attention_of_a_text(config: str, heads: int):
+    """At tiny x^T comes in pieces; BF16 operands against FP32 of uncast ones."""
+    attention = WORKLOADS["attention"]
+    program = attention.build(named(config), {"heads": heads})
+    assert program.params["text"] == minilm.LONG_TEXT and program.params["seq"] is None
+    found = attention.metrics(program, run(program, seed=1).outputs)
+    assert found["tokens"] >= 128
+    assert found["cosine"] > 0.99999 and found["mean_abs_error"] < 1e-3
+
+
+@needs_model
+@pytest.mark.parametrize("text", ["Yes.", "Nine small words make up one short plain sentence."])
+def test_attention_of_a_short_text(text: str):
+    attention = WORKLOADS["attention"]
+    program = attention.build(TINY, attention.parse([f"text={text}"]))
+    assert attention.metrics(program, run(program).outputs)["cosine"] > 0.9999
+
+
+@needs_model
 def test_embeddings_are_normalised():
     tensors = minilm.read_safetensors(minilm._file("model.safetensors"))
     x = minilm.embed(minilm.tokenize("hello"), tensors)
@@ -222,15 +345,20 @@ def test_texts_that_cannot_be():
         WORKLOADS["minilm-projection"].build(TINY, {"text": " "})
     with pytest.raises(KernelError, match="the model takes at most 512$"):
         WORKLOADS["minilm-projection"].build(TINY, {"text": "word " * 600})
+    with pytest.raises(KernelError, match="^text must have at least one word, not ''$"):
+        WORKLOADS["attention"].build(TINY, {"text": ""})
+    with pytest.raises(KernelError, match="^heads must be from 1 to 12, those of a layer of the model, not 13$"):
+        WORKLOADS["attention"].build(TINY, {"heads": 13})
 
 
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(minilm, "PACKAGE", "no-such-package-here")
-    with pytest.raises(KernelError) as error:
-        WORKLOADS["minilm-projection"].build(TINY)
-    assert str(error.value) == (
-        "the package no-such-package-here with the weights is not installed; the workload gemm needs no download"
-    )
+    for workload in ("minilm-projection", "attention"):
+        with pytest.raises(KernelError) as error:
+            WORKLOADS[workload].build(TINY)
+        assert str(error.value) == (
+            "the package no-such-package-here with the weights is not installed; the workload gemm needs no download"
+        )
 
 
 def test_safetensors(tmp_path: Path):

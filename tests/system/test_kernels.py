@@ -55,15 +55,31 @@ def test_softmax(rows: int | None, columns: int, dtype: str, online: int):
     check(program)
 
 
+@pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize(
     ("seq", "head", "heads"), [(20, 8, 1), (150, 12, 3), (33, 20, 2), (1, 1, 1)]
 )  # tiles that are not full, several blocks, several tiles of the head axis
-def test_attention(seq: int, head: int, heads: int):
-    program = find_workload("attention").build(TINY, {"seq": seq, "head": head, "heads": heads}, seed=3)
+def test_attention(seq: int, head: int, heads: int, causal: bool):
+    params: dict[str, Any] = {"seq": seq, "head": head, "heads": heads, "causal": causal}
+    program = find_workload("attention").build(TINY, params, seed=3)
     check(program)
     golden = GoldenMachine(TINY)
     golden.load(build_image(program))
     assert program.metrics(golden.run().outputs)["cosine"] > 0.9999
+
+
+@pytest.mark.parametrize("rms", [False, True])
+@pytest.mark.parametrize(("rows", "columns", "dtype"), [(None, 64, "bf16"), (19, 33, "fp32"), (1, 1, "fp16")])
+def test_norms(rows: int | None, columns: int, dtype: str, rms: bool):
+    params: dict[str, Any] = {"rows": rows, "columns": columns, "dtype": dtype, "rms": rms}
+    check(find_workload("layernorm").build(TINY, params, seed=4))
+
+
+@pytest.mark.parametrize("activation", ["gelu", "silu", "relu"])
+@pytest.mark.parametrize(("tokens", "width", "hidden"), [(5, 12, 20), (1, 1, 1), (40, 33, 65)])
+def test_ffn(tokens: int, width: int, hidden: int, activation: str):
+    params: dict[str, Any] = {"tokens": tokens, "width": width, "hidden": hidden, "activation": activation}
+    check(find_workload("ffn").build(TINY, params, seed=5))
 
 
 @pytest.mark.parametrize("seed", range(20))

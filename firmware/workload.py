@@ -1,0 +1,108 @@
+"""What a workload is: a name, checked parameters, and how its program is built."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from firmware.program import Program
+from firmware.views import KernelError
+from rtl.contract.config import Config
+
+__all__ = ["Param", "Workload"]
+
+
+def _as_they_are(params: dict[str, Any]) -> dict[str, Any]:
+    return params
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Param:
+    """A parameter: its type (int, bool or str), default and what it means; `choices` and limits if any."""
+
+    type: type
+    default: Any
+    doc: str
+    choices: tuple[str, ...] = ()
+    minimum: int | None = None
+    maximum: int | None = None
+
+    def parse(self, name: str, text: str) -> Any:
+        """The value of `text`. KernelError, one sentence, if it is none."""
+        value: Any = text
+        if self.type is bool:
+            words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+            if text.lower() not in words:
+                raise KernelError(f"{name} must be true or false, not {text!r}")
+            return words[text.lower()]
+        if self.type is int:
+            try:
+                value = int(text, 0)
+            except ValueError:
+                raise KernelError(f"{name} must be a whole number, not {text!r}") from None
+        return self.check(name, value)
+
+    def check(self, name: str, value: Any) -> Any:
+        """`value` if it obeys the rules. KernelError if not."""
+        if value is None and self.default is None:
+            return None
+        if value is None or type(value) is not self.type:
+            kind = {int: "a whole number", bool: "true or false", str: "a text"}[self.type]
+            raise KernelError(f"{name} must be {kind}, not {value!r}")
+        if self.choices and value not in self.choices:
+            raise KernelError(f"{name} must be one of {', '.join(self.choices)}, not {value!r}")
+        if self.minimum is not None and value < self.minimum:
+            raise KernelError(f"{name} must be at least {self.minimum}, not {value}")
+        if self.maximum is not None and value > self.maximum:
+            raise KernelError(f"{name} must be at most {self.maximum}, not {value}")
+        return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """A named program. `maker` takes the configuration, the parameters and the seed of the run.
+
+    `settle` gives parameters whose defaults depend on each other their values, or refuses what does not go together.
+    """
+
+    name: str
+    doc: str
+    params: Mapping[str, Param] = field(default_factory=dict)
+    maker: Callable[[Config, Mapping[str, Any], int], Program]
+    settle: Callable[[dict[str, Any]], dict[str, Any]] = _as_they_are
+
+    def parse(self, settings: Iterable[str]) -> dict[str, Any]:
+        """All parameters from texts `name=value`; the last one of a name counts. KernelError."""
+        given: dict[str, Any] = {}
+        for text in settings:
+            name, equals, value = text.partition("=")
+            name = name.strip()
+            if not equals or not name:
+                raise KernelError(f"a parameter is written name=value, not {text!r}")
+            given[name] = self._known(name).parse(name, value.strip())
+        return self.complete(given)
+
+    def complete(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Checked parameters with the defaults of those that are not given. KernelError."""
+        for name, value in given.items():
+            self._known(name).check(name, value)
+        return self.settle({name: given.get(name, param.default) for name, param in self.params.items()})
+
+    def build(self, cfg: Config, params: Mapping[str, Any] | None = None, seed: int = 0) -> Program:
+        """The program for `cfg`. KernelError."""
+        complete = self.complete(params or {})
+        program = self.maker(cfg, complete, seed)
+        program.params = complete
+        return program
+
+    def metrics(self, program: Program, outputs: dict[str, np.ndarray]) -> dict[str, Any]:
+        """The workload's own numbers about a result."""
+        return program.metrics(outputs)
+
+    def _known(self, name: str) -> Param:
+        if name not in self.params:
+            raise KernelError(
+                f"workload {self.name} has no parameter {name!r}; it has {', '.join(self.params) or 'none'}"
+            )
+        return self.params[name]
