@@ -52,7 +52,7 @@ class Placed(wiring.Component):
 
     Two placements of one name must mean the same hardware: the name carries the parameters that
     matter. `hier_block` makes it a unit of compilation of its own in Verilator. `clocked` is False
-    for combinational modules, which have no clk and rst.
+    for combinational modules, which have no clk and rst. `domains`: the clock domains that it uses.
     """
 
     def __init__(
@@ -62,11 +62,12 @@ class Placed(wiring.Component):
         *,
         clocked: bool = True,
         hier_block: bool = False,
+        domains: tuple[str, ...] = ("sync",),
     ):
         self.module_name = name
         self.factory = factory
-        self.clocked = clocked
         self.hier_block = hier_block
+        self.domains = domains if clocked else ()
         self._prototype = factory()
         super().__init__(self._prototype.signature)
         self._prototype._MustUse__used = True  # it only lends its signature
@@ -78,9 +79,10 @@ class Placed(wiring.Component):
             if self.hier_block:
                 collected.hier_blocks.add(self.module_name)
         ports: dict[str, object] = {}
-        if self.clocked:
-            ports["i_clk"] = ClockSignal()
-            ports["i_rst"] = ResetSignal()
+        for domain in self.domains:
+            prefix = "" if domain == "sync" else f"{domain}_"
+            ports[f"i_{prefix}clk"] = ClockSignal(domain)
+            ports[f"i_{prefix}rst"] = ResetSignal(domain)
         for path, member, value in self.signature.flatten(self):
             port = "__".join(str(part) for part in path)
             value = Value.cast(value)

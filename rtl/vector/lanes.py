@@ -5,13 +5,12 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.memory_port import QUADRANTS
-from rtl.base.pack import Pack
 from rtl.base.pattern import size_log2
 from rtl.base.placed import Placed
 from rtl.base.plant import passed_on, planted
 from rtl.contract.config import Config
 from rtl.contract.isa import Opcode, block
-from rtl.vector.convert import Convert
+from rtl.vector.lane import ENTERING, LANE_DOMAINS, Lane
 from rtl.vector.operators import OPERATION, Operators
 from rtl.vector.plan import PLAN
 from rtl.vector.reader import ELEMENT, MASK_BITS
@@ -24,8 +23,6 @@ __all__ = ["DOMAINS", "Lanes"]
 
 DOMAINS = tuple(f"vector_{name}" for name in CLOCKS)
 """Clock domains of the lanes' parts: the vector clock, standing still while an instruction does without them."""
-
-_ENTERING = data.StructLayout({"at": 3, "src": 4, "raw": 1})
 
 
 class Lanes(wiring.Component):
@@ -93,57 +90,35 @@ class Lanes(wiring.Component):
         m.d.vector_maths += result.eq(table.result)
 
         packed = Signal(len(self.out))
-        bytes_out = Signal(2)
+        bytes_log2 = Signal(2)
         predicates = Signal(cfg.partitions)
-        shown = Signal(4)  # format of what Convert shows
+        shown = Signal(4)  # format of what the lanes show
         m.d.vector_convert += shown.eq(leaving[0].dst)
-        stores = shown != plan.dst  # the accumulator
-        m.d.comb += bytes_out.eq(size_log2(m, shown))
+        m.d.comb += bytes_log2.eq(size_log2(m, shown))
+        rate = cfg.vector.exp_rate
         for p in range(cfg.partitions):
-            plant = passed_on(self.plant, *range(101, 116))
-            sums = Placed("plexus_vector_sums", Sums)
-            m.submodules[f"sums_{p}"] = DomainRenamer("vector_sums")(sums)
-            pack = Placed("plexus_vector_pack", lambda: Pack(SLOTS), clocked=False)
-            m.submodules[f"pack_{p}"] = pack
-            parts = [self._slot(m, p, j, plant) for j in range(SLOTS)]
+            lane = Placed(f"plexus_vector_lane_{rate}", lambda: Lane(rate), domains=LANE_DOMAINS)
+            m.submodules[f"lane_{p}"] = lane
             at = slice(64 * p, 64 * p + 64)
-            value0 = parts[0][0].value
             m.d.comb += [
-                sums.plant.eq(plant),
-                sums.summing.eq(summing),
-                sums.result.eq(result),
-                sums.mine.eq(self.partitions[p]),
-                sums.b.eq(parts[0][1].b),
-                sums.folded.eq(parts[0][1].folded),
-                pack.size_log2.eq(bytes_out),
-                pack.width.eq(Mux(stores, 0, plan.width_out)),
-                packed[at].eq(pack.word),
-                special.x[32 * p : 32 * p + 32].eq(value0),
-                special.a[32 * p : 32 * p + 32].eq(parts[0][1].a),
-                predicates[p].eq(parts[0][1].chosen),
+                lane.plant.eq(passed_on(self.plant, *range(101, 116))),
+                lane.word.eq(words[at]),
+                lane.second.eq(seconds[at]),
+                lane.both.eq(plan.both),
+                *(Value.cast(lane.entering[j]).eq(entering[j]) for j in range(SLOTS)),
+                *(Value.cast(lane.leaving[wide]).eq(leaving[wide]) for wide in range(2)),
+                *(Value.cast(lane.operation[wide]).eq(operation[wide]) for wide in range(2)),
+                lane.summing.eq(summing),
+                lane.result.eq(result),
+                lane.mine.eq(self.partitions[p]),
+                lane.special.eq(special.out[32 * p : 32 * p + 32]),
+                lane.bytes_log2.eq(bytes_log2),
+                lane.width.eq(Mux(shown != plan.dst, 0, plan.width_out)),  # else the accumulator
+                packed[at].eq(lane.out),
+                special.x[32 * p : 32 * p + 32].eq(lane.value),
+                special.a[32 * p : 32 * p + 32].eq(lane.a),
+                predicates[p].eq(lane.chosen),
             ]
-            for j, (convert, operators) in enumerate(parts):
-                computed = operators.out if j else Mux(leaving[0].special, special.out[32 * p : 32 * p + 32], sums.out)
-                wide = int(j > 0)
-                m.d.comb += [
-                    convert.word.eq(Mux(plan.both, seconds[at], words[at]) if j == 1 else words[at]),
-                    convert.at.eq(entering[j].at),
-                    convert.src.eq(entering[j].src),
-                    convert.raw.eq(entering[j].raw),
-                    convert.result.eq(computed),
-                    convert.computed.eq(leaving[wide].computed),
-                    convert.dst.eq(leaving[wide].dst),
-                    convert.raw_out.eq(leaving[wide].raw),
-                    operators.value.eq(convert.value),
-                    operators.column.eq(value0),
-                    operators.other.eq(0 if j else parts[1][0].value),
-                    operators.fold_x.eq(0 if j else sums.fold_x),
-                    operators.fold_y.eq(0 if j else sums.fold_y),
-                    operators.operation.eq(operation[wide]),
-                    getattr(sums, f"value{j}").eq(convert.value),
-                    getattr(sums, f"result{j}").eq(operators.out),
-                    getattr(pack, f"element{j}").eq(convert.out),
-                ]
         m.d.comb += [
             table.element.eq(self.element),
             table.plan.eq(plan),
@@ -171,25 +146,13 @@ class Lanes(wiring.Component):
             m.d.comb += self.chosen.eq(special.touched)
         return m
 
-    def _slot(self, m: Module, p: int, j: int, plant: ValueLike) -> tuple[Placed, Placed]:
-        """Conversion and operators of element j of a beat in lane p."""
-        suffix = "_wide" if j else ""
-        raises = j < self.cfg.vector.exp_rate
-        name = "plexus_vector_operators" + ("_exp" if raises else "")
-        convert = Placed("plexus_vector_convert", Convert)
-        operators = Placed(name, lambda: Operators(raises))
-        m.submodules[f"convert{j}_{p}"] = DomainRenamer(f"vector_convert{suffix}")(convert)
-        m.submodules[f"operators{j}_{p}"] = DomainRenamer(f"vector_maths{suffix}")(operators)
-        m.d.comb += operators.plant.eq(plant)
-        return convert, operators
-
     def _entering(self, m: Module) -> list[data.View]:
         """Where each slot finds its element in its word, in the cycle after the data."""
         element, plan = self.element, self.plan
         size = size_log2(m, element.src)
         slots: list[data.View] = []
         for j in range(SLOTS):
-            slot = Signal(_ENTERING, name=f"entering{j}")
+            slot = Signal(ENTERING, name=f"entering{j}")
             at = Signal(3, name=f"at{j}")
             m.d.comb += at.eq(element.place + (j << size))
             domain = "vector_convert_wide" if j else "vector_convert"
