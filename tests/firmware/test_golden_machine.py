@@ -10,7 +10,7 @@ from firmware.kernel import Kernel
 from firmware.kernels.gemm import gemm
 from firmware.program import Place, Program, SemaphoreWait
 from rtl.contract.config import named
-from rtl.contract.isa import Cause, Queue
+from rtl.contract.isa import Cause, Function, Opcode, Queue
 from rtl.contract.memmap import Space, address
 from verif.golden.machine import DeadlockError, Fault, GoldenMachine, RunResult
 
@@ -114,6 +114,22 @@ def test_more_descriptors_than_there_are():
     result = run(program)
     assert [(f.queue, f.cause) for f in result.faults] == [("sync", Cause.BAD_RING)]
     assert set(result.outputs["c"].view(np.uint8).reshape(-1)) == {0xFF}, "nothing has been written"
+
+
+def test_a_function_needs_the_table_loaded_last():
+    k = Kernel(TINY, "function")
+    x = k.sbuf("x", partitions=8, columns=4, dtype="fp32")[:, :]
+    k.vector.memset(x, 0.0)
+    k.scalar.load_table(["tanh"])
+    k.scalar.activation(x, x, "tanh")
+    program = k.program()
+    assert run(program).faults == []
+    queue = program.queues[Queue.SCALAR]
+    held = [i for i, one in enumerate(queue) if one.opcode == Opcode.LOAD_TABLE and one.imm0]
+    change(program, Queue.SCALAR, held[-1], imm0=1 << Function.EXP)
+    fault = Fault(queue="scalar", sequence=len(queue) - 1, cause=Cause.NOT_LOADED, address=0)
+    for seed in (None, 1, 2):
+        assert run(program, seed).faults == [fault]
 
 
 def test_accumulation_partitions_and_conversion():

@@ -1,0 +1,75 @@
+"""Changes of a configuration: from texts, from tables of a TOML file, one over the other."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, TypeVar, cast
+
+from rtl.contract.config_sections import ConfigError
+
+__all__ = ["changed", "merge", "parsed"]
+
+ConfigT = TypeVar("ConfigT")
+
+
+def _keys(cls: type) -> dict[str, Any]:
+    return {f.name: f for f in dataclasses.fields(cls)}
+
+
+def changed(config: ConfigT, changes: Mapping[str, Any], where: str) -> ConfigT:
+    """`config` with nested `changes` from `where`; unknown keys and wrong types end in a ConfigError."""
+    fields = _keys(type(config))
+    new: dict[str, Any] = {}
+    for key, value in changes.items():
+        if key not in fields:
+            raise ConfigError(f"{where} names {key!r}, which is no field; fields are {', '.join(fields)}")
+        current = getattr(config, key)
+        if dataclasses.is_dataclass(current):
+            if not isinstance(value, Mapping):
+                raise ConfigError(f"{where} sets {key} to {value!r}; set a field of it, as in {key}.FIELD")
+            section: dict[str, Any] = {}
+            for name, inner in cast(Mapping[str, Any], value).items():
+                known = _keys(type(current))
+                if name not in known:
+                    raise ConfigError(
+                        f"{where} names {key}.{name}, which is no field; fields of {key} are {', '.join(known)}"
+                    )
+                section[name] = _typed(f"{key}.{name}", inner, getattr(current, name))
+            new[key] = dataclasses.replace(current, **section)  # type: ignore[type-var]
+        else:
+            new[key] = _typed(key, value, current)
+    return dataclasses.replace(config, **new)  # type: ignore[type-var]
+
+
+def _typed(name: str, value: Any, current: Any) -> Any:
+    if isinstance(value, bool) or type(value) is not type(current):
+        kind = {int: "a whole number", str: "a text"}[type(current)]
+        raise ConfigError(f"{name} must be {kind}, not {value!r}")
+    return value
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """The change that `section.key=value` asks for."""
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise ConfigError(f"a setting is written section.key=value, not {text!r}")
+    parts = key.strip().split(".")
+    try:
+        change: Any = int(value.strip().replace("_", ""), 0)
+    except ValueError:
+        change = value.strip()
+    for part in reversed(parts):
+        change = {part: change}
+    return change
+
+
+def merge(into: dict[str, Any], more: Mapping[str, Any]) -> None:
+    """Add nested changes to others; later ones win."""
+    for key, value in more.items():
+        if not isinstance(value, Mapping):
+            into[key] = value
+            continue
+        section = cast(Mapping[str, Any], value)
+        if isinstance(into.get(key), dict):
+            merge(into[key], section)
+        else:
+            into[key] = dict(section)
