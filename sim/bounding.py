@@ -46,18 +46,18 @@ class Bounding:
 def bounding(result: RunResult, limits: Mapping[str, int]) -> Bounding:
     """What bounds `result`; `limits` are its `bounds`.
 
-    The busiest of the computing engines. The DMA if the bound of HBM or of its ports is nearer than that engine's
-    busy cycles, or if no computing engine is busy half of the time and the DMA is busier; it is called "hbm" if
-    HBM's bound is the nearer one and half of the run.
+    The busiest of the computing engines. HBM or the DMA if the bound of HBM or of the DMA's ports is nearer than that
+    engine's busy cycles: HBM if its bound is the nearer one and half of the run. The DMA too if no computing engine
+    is busy half of the time and it is busier.
     """
     cycles = max(1, result.cycles)
     busy = {name: engine.busy / cycles for name, engine in result.engines.items()}
     busiest = max(_COMPUTE, key=lambda name: busy[name])
     hbm, port = limits["hbm"] / cycles, limits["dma_port"] / cycles
+    by_hbm = hbm >= max(port, BOUNDING_SHARE) and hbm > busy[busiest]
     waits = busy[busiest] < min(BOUNDING_SHARE, busy["dma"])
-    if waits or max(hbm, port) > busy[busiest]:
+    if by_hbm or waits or port > busy[busiest]:
         busiest = "dma"
-    by_hbm = busiest == "dma" and hbm >= max(port, BOUNDING_SHARE)
     share = hbm if by_hbm else busy[busiest]
     stalls = result.engines[busiest].stall
     stall = max(stalls, key=lambda cause: stalls[cause])

@@ -110,6 +110,11 @@ def _dma(cfg: Config, program: Program, result: RunResult, bound: Bounding) -> s
     moved = sum(d.bytes for ring in program.rings for d in ring)
     rows = sum(d.bytes // d.row_bytes for ring in program.rings for d in ring)
     if bound.engine == "hbm":
+        total = result.hbm_bytes_read + result.hbm_bytes_written
+        fetched = result.hbm_bytes_read - program.hbm_read_bytes
+        if 2 * fetched > total:
+            share = 100 * fetched / total
+            return f"fewer, longer instructions would relieve it: {share:.0f} % of the bytes are instructions"
         return "a higher {hbm.bytes_per_cycle}, operands that stay in SBUF, or narrower formats would relieve it"
     if rows and moved / rows < SHORT_ROW_BYTES:
         return f"longer rows would relieve it: they have {moved / rows:.0f} bytes on average"

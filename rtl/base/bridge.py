@@ -1,9 +1,10 @@
 """Between the root clock and an engine that runs on some of its edges."""
 
-from amaranth.hdl import Module, Mux, Signal, ValueLike
+from amaranth.hdl import ClockDomain, ClockSignal, Module, Mux, Signal, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from rtl.base.clock_gate import ClockGate
 from rtl.base.dispatch import EngineSignature
 from rtl.base.memory_port import PsumReadSignature, PsumWriteSignature, SbufReadSignature, SbufWriteSignature
 from rtl.base.plant import planted
@@ -29,8 +30,11 @@ class ReadHold(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         kept = Signal.like(self.data, reset_less=True)
-        with m.If(self.data_valid):
-            m.d.sync += kept.eq(self.data)
+        # on a clock of its own: what an engine makes of the data costs a simulator nothing while none come
+        m.domains.taken = ClockDomain(local=True, reset_less=True)
+        m.submodules.gate = gate = ClockGate()
+        m.d.comb += [gate.enable.eq(self.data_valid), ClockSignal("taken").eq(gate.gated)]
+        m.d.taken += kept.eq(self.data)
         at_once = (self.data_valid if self.bypass else 0) | planted(self.plant, 61)
         m.d.comb += self.held.eq(Mux(at_once, self.data, kept))
         return m

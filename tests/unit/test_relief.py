@@ -96,6 +96,10 @@ def test_nearer_bound_of_movement_wins() -> None:
     assert said(result, hbm=64 * 690)[0] == "vector"
     engine, text = said(result, hbm=64 * 880)
     assert engine == "hbm" and "hbm.bytes_per_cycle (now 64)" in text
+    fetched = dataclasses.replace(result, hbm_bytes_read=64 * 880)
+    assert said(fetched, hbm=64 * 880)[1] == (
+        "Fewer, longer instructions would relieve it: 100 % of the bytes are instructions."
+    )
     program = rows(1024, 900 * 64 // 1024 + 1)
     assert said(result, program, hbm=64 * 100)[0] == "dma"
 
@@ -189,3 +193,17 @@ def test_scalar() -> None:
 def test_a_run_without_cycles() -> None:
     result = dataclasses.replace(run({}), cycles=0)
     assert said(result)[0] == "latency"
+
+
+@pytest.mark.parametrize(("clock", "cycles"), [(1200, 128), (600, 256), (2400, 64), (960, 160)])
+def test_scalar_bound_counts_by_its_own_clock(clock: int, cycles: int) -> None:
+    cfg = load("small", [f"scalar.clock_mhz={clock}"])
+    one = Instruction(opcode=Opcode.ACTIVATION, update=0, src0=pattern("bf16"), dst=pattern("bf16"))
+    limits = bounds(cfg, Program(name="", config=cfg, queues={Queue.SCALAR: [one]}), 0)
+    assert limits["scalar_port"] == cycles and limits["vector_port"] == 0
+
+
+def test_instruction_fetch_alone_does_not_make_the_dma_the_busiest() -> None:
+    result = run({"vector": 200, "dma": 40})
+    bound = bounding(result, bounds(CFG, Program(name="", config=CFG), 64 * 300))
+    assert (bound.engine, bound.busiest, bound.share) == ("latency", "vector", 0.2)
