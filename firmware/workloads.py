@@ -12,6 +12,7 @@ from firmware.kernels.dma_copy import DIRECTIONS, dma_copy
 from firmware.kernels.feed_forward import ACTIVATIONS, feed_forward
 from firmware.kernels.gemm import gemm
 from firmware.kernels.minilm import DEFAULT_TEXT, LONG_TEXT, minilm_projection
+from firmware.kernels.minilm_model import minilm, text_encoder_layer
 from firmware.kernels.normalise import normalise
 from firmware.kernels.softmax import softmax
 from firmware.kernels.text_attention import text_attention
@@ -59,8 +60,16 @@ def _make_dma(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
     return dma_copy(cfg, **params, seed=seed)
 
 
-def _make_minilm(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
+def _make_projection(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
     return minilm_projection(cfg, **params)
+
+
+def _make_layer(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
+    return text_encoder_layer(cfg, **params)
+
+
+def _make_model(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
+    return minilm(cfg, **params)
 
 
 def _settle_attention(params: dict[str, Any]) -> dict[str, Any]:
@@ -118,6 +127,7 @@ def _make_ffn(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
 
 
 _SEED = Param(type=int, default=None, doc="of the values; the run's seed if not given", minimum=0)
+_TEXT = Param(type=str, default=DEFAULT_TEXT, doc="what is tokenised")
 _ROWS = Param(type=int, default=None, doc="rows; one a partition if not given", minimum=1, maximum=SIZE_MAX)
 _DTYPE = Param(type=str, default="bf16", doc="format of rows and result", choices=("bf16", "fp32", "fp16"))
 _RESIDENT = Param(type=bool, default=False, doc="load all operands into SBUF before the array starts")
@@ -210,13 +220,25 @@ WORKLOADS: dict[str, Workload] = {
             maker=_make_ffn,
         ),
         Workload(
+            name="encoder-layer",
+            doc="the whole of layer 0 of all-MiniLM-L6-v2 for a real text",
+            params={"text": _TEXT},
+            maker=_make_layer,
+        ),
+        Workload(
+            name="minilm",
+            doc="all of all-MiniLM-L6-v2: a text in, its embedding out",
+            params={"text": _TEXT},
+            maker=_make_model,
+        ),
+        Workload(
             name="minilm-projection",
             doc="query, key and value projections of layer 0 of all-MiniLM-L6-v2 for a real text",
             params={
-                "text": Param(type=str, default=DEFAULT_TEXT, doc="what is tokenised"),
+                "text": _TEXT,
                 "resident": _RESIDENT,
             },
-            maker=_make_minilm,
+            maker=_make_projection,
         ),
     )
 }

@@ -9,11 +9,13 @@ import pytest
 
 from firmware.image import build_image
 from firmware.kernel import KernelError
-from firmware.kernels import minilm
+from firmware.kernels import minilm, minilm_reference
+from firmware.kernels.minilm_model import encoder_layer
 from firmware.program import Program
 from firmware.workloads import WORKLOADS, find_workload
 from rtl.contract.config import named
 from rtl.contract.memmap import Space
+from verif.checks.random_layer import random_layer
 from verif.golden.machine import GoldenMachine, RunResult
 
 TINY = named("tiny")
@@ -330,6 +332,53 @@ def test_attention_of_a_short_text(text: str):
 
 
 @needs_model
+@pytest.mark.parametrize("text", [minilm.DEFAULT_TEXT, minilm.LONG_TEXT])
+def test_encoder_layer_of_a_text(text: str):
+    """Results up to about 3; BF16 weights against FP32."""
+    layer = WORKLOADS["encoder-layer"]
+    program = layer.build(named("small"), {"text": text})
+    found = layer.metrics(program, run(program, seed=1).outputs)
+    assert found["cosine"] > 0.99999 and found["max_abs_error"] < 0.03
+
+
+@needs_model
+def test_the_whole_model():
+    model = WORKLOADS["minilm"]
+    program = model.build(named("small"), {"text": "A short sentence goes in, and its embedding comes out."})
+    found = model.metrics(program, run(program, seed=1).outputs)
+    assert found["cosine"] > 0.9999 and abs(found["length"] - 1) < 1e-5
+
+
+@needs_model
+def test_the_reference_knows_what_is_alike():
+    tensors = minilm.model_tensors()
+    first, second, other = (
+        minilm_reference.reference_embedding(tensors, minilm.tokenize(text))
+        for text in ("A man plays a guitar.", "Someone makes music on a guitar.", "The bank lowered its rates.")
+    )
+    assert first @ second > 0.6 and first @ other < 0.2
+
+
+@needs_model
+@pytest.mark.parametrize("workload", ["encoder-layer", "minilm"])
+def test_a_model_that_sbuf_does_not_hold(workload: str):
+    with pytest.raises(KernelError, match="^tile .* needs .* bytes of each SBUF partition, but only .* are free$"):
+        WORKLOADS[workload].build(TINY)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "width", "hidden", "heads"),
+    [(5, 16, 24, 2), (20, 16, 40, 1), (33, 32, 100, 4), (1, 8, 8, 1)],  # the third one in several parts
+)
+def test_encoder_layers_of_random_weights(tokens: int, width: int, hidden: int, heads: int):
+    rng = np.random.default_rng(tokens)
+    x = rng.standard_normal((tokens, width), np.float32)
+    program = encoder_layer(TINY, x, random_layer(width, hidden, rng), heads)
+    found = program.metrics(run(program, seed=1).outputs)
+    assert found["cosine"] > 0.9999 and found["max_abs_error"] < 0.05
+
+
+@needs_model
 def test_embeddings_are_normalised():
     tensors = minilm.read_safetensors(minilm._file("model.safetensors"))
     x = minilm.embed(minilm.tokenize("hello"), tensors)
@@ -353,7 +402,7 @@ def test_texts_that_cannot_be():
 
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(minilm, "PACKAGE", "no-such-package-here")
-    for workload in ("minilm-projection", "attention"):
+    for workload in ("minilm-projection", "attention", "encoder-layer", "minilm"):
         with pytest.raises(KernelError) as error:
             WORKLOADS[workload].build(TINY)
         assert str(error.value) == (
