@@ -16,6 +16,7 @@ from firmware.kernels.minilm_model import minilm, text_encoder_layer
 from firmware.kernels.normalise import normalise
 from firmware.kernels.softmax import softmax
 from firmware.kernels.text_attention import text_attention
+from firmware.kernels.transpose import ENGINES, transpose
 from firmware.numbers import element_bytes
 from firmware.program import Program
 from firmware.workload import Param, Workload
@@ -126,6 +127,13 @@ def _make_ffn(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
     return feed_forward(cfg, x, up, next(biases), down, next(biases), activation=params["activation"])
 
 
+def _make_transpose(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
+    rows, columns = params["rows"], params["columns"]
+    _held("transpose", rows * columns, rows=rows, columns=columns)
+    rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
+    return transpose(cfg, rng.standard_normal((rows, columns), np.float32), engine=params["engine"])
+
+
 _SEED = Param(type=int, default=None, doc="of the values; the run's seed if not given", minimum=0)
 _TEXT = Param(type=str, default=DEFAULT_TEXT, doc="what is tokenised")
 _ROWS = Param(type=int, default=None, doc="rows; one a partition if not given", minimum=1, maximum=SIZE_MAX)
@@ -218,6 +226,17 @@ WORKLOADS: dict[str, Workload] = {
                 "seed": _SEED,
             },
             maker=_make_ffn,
+        ),
+        Workload(
+            name="transpose",
+            doc="y = x^T of random normal values, by the array or by the vector engine",
+            params={
+                "rows": _size(128, "rows of x"),
+                "columns": _size(128, "columns of x"),
+                "engine": Param(type=str, default="tensor", doc="what transposes", choices=ENGINES),
+                "seed": _SEED,
+            },
+            maker=_make_transpose,
         ),
         Workload(
             name="encoder-layer",

@@ -50,6 +50,7 @@ def run(program: Program, seed: int | None = None) -> RunResult:
         ("dma", "rows=0", "rows must be at least 1, not 0"),
         ("attention", "causal=maybe", "causal must be true or false, not 'maybe'"),
         ("layernorm", "dtype=int8", "dtype must be one of bf16, fp32, fp16, not 'int8'"),
+        ("transpose", "engine=dma", "engine must be one of tensor, vector, not 'dma'"),
         ("ffn", "activation=tanh", "activation must be one of gelu, gelu_tanh, silu, relu, not 'tanh'"),
         ("ffn", "hidden=0", "hidden must be at least 1, not 0"),
         ("layernorm", "columns=0", "columns must be at least 1, not 0"),
@@ -256,6 +257,20 @@ def test_norms(config: str, rows: int | None, columns: int, dtype: str, rms: boo
     program = norm.build(named(config), {"rows": rows, "columns": columns, "dtype": dtype, "rms": rms}, seed=columns)
     found = norm.metrics(program, run(program, seed=1).outputs)
     assert found["max_abs_error"] < NORM_LIMITS[dtype] and found["cosine"] > 0.99999
+
+
+@pytest.mark.parametrize("engine", ["tensor", "vector"])
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (8, 8), (13, 5), (33, 70), (16, 64), (7, 24)])
+def test_transposes(rows: int, columns: int, engine: str):
+    workload = WORKLOADS["transpose"]
+    program = workload.build(TINY, {"rows": rows, "columns": columns, "engine": engine}, seed=rows)
+    assert workload.metrics(program, run(program, seed=1).outputs) == {"wrong_elements": 0}
+
+
+def test_the_default_transpose_at_full():
+    for engine in ("tensor", "vector"):
+        program = WORKLOADS["transpose"].build(named("full"), {"rows": 200, "columns": 300, "engine": engine}, seed=1)
+        assert program.metrics(run(program).outputs) == {"wrong_elements": 0}
 
 
 def test_norms_that_cannot_be():

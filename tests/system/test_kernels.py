@@ -99,6 +99,13 @@ def test_attention_of_a_text():
     check(find_workload("attention").build(TINY, {"text": "Nine small words make up one short plain sentence."}))
 
 
+@pytest.mark.parametrize("engine", ["tensor", "vector"])
+@pytest.mark.parametrize(("rows", "columns"), [(8, 8), (33, 70), (13, 5)])
+def test_transposes(rows: int, columns: int, engine: str):
+    params: dict[str, Any] = {"rows": rows, "columns": columns, "engine": engine}
+    check(find_workload("transpose").build(TINY, params, seed=6))
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_random_kernels(seed: int):
     check(random_kernel(TINY, seed))
