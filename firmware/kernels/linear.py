@@ -17,7 +17,7 @@ NARROW = 64  # a moving operand of fewer columns does not hide the load of the n
 PAIR = 2  # sums of a PSUM word
 
 Operand = Callable[[int, Span], TileView]
-"""K tile and tokens -> x^T [rows of the K tile, tokens], BF16."""
+"""K tile and tokens -> x^T [at least the rows of the K tile, tokens], BF16."""
 
 Take = Callable[[Span, Span, TileView], None]
 """What lies on partitions, what along them, their sums in PSUM."""
@@ -69,7 +69,7 @@ class Linear:
         """Results of `width` columns that half of PSUM holds."""
         return self.banks * (self.width // (-(-width // PAIR) * PAIR) if width <= self.width else 0)
 
-    def _targets(self, count: int, width: int) -> list[TileView]:
+    def targets(self, count: int, width: int) -> list[TileView]:
         """Places for `count` results of `width` columns in the half whose turn it is."""
         self._groups += 1
         step = -(-width // PAIR) * PAIR
@@ -87,9 +87,9 @@ class Linear:
             wide = min(self.columns // self.size, self._capacity(part.size)) * self.size
             for columns in spans(weights.shape[1], wide):
                 tiles = spans(columns.size, self.size)
-                targets = self._targets(len(tiles), part.size)
+                targets = self.targets(len(tiles), part.size)
                 for i, rows in enumerate(depth):
-                    chunk, moving = self._chunk(weights, rows, columns), x(i, part)
+                    chunk, moving = self._chunk(weights, rows, columns), x(i, part)[: rows.size, :]
                     for tile, target in zip(tiles, targets, strict=True):
                         self.k.tensor.load(chunk[:, tile.start : tile.stop])
                         self.k.tensor.matmul(moving, target[: tile.size, :], accumulate=i > 0)
@@ -110,9 +110,9 @@ class Linear:
         for group in (tiles[at : at + together] for at in range(0, len(tiles), together)):
             whole = Span(group[0].start, group[-1].stop - group[0].start)
             for columns in spans(weights.shape[1], wide):
-                targets = self._targets(len(group), columns.size)
+                targets = self.targets(len(group), columns.size)
                 for i, rows in enumerate(depth):
-                    chunk, stationary = self._chunk(weights, rows, columns), x(i, whole)
+                    chunk, stationary = self._chunk(weights, rows, columns), x(i, whole)[: rows.size, :]
                     for tile, target in zip(group, targets, strict=True):
                         first = tile.start - whole.start
                         self.k.tensor.load(stationary[:, first : first + tile.size])

@@ -9,11 +9,13 @@ import pytest
 
 from firmware.image import build_image
 from firmware.kernel import KernelError
-from firmware.kernels import minilm
+from firmware.kernels import minilm, minilm_reference
+from firmware.kernels.minilm_model import encoder_layer
 from firmware.program import Program
 from firmware.workloads import WORKLOADS, find_workload
 from rtl.contract.config import named
 from rtl.contract.memmap import Space
+from verif.checks.random_layer import random_layer
 from verif.golden.machine import GoldenMachine, RunResult
 
 TINY = named("tiny")
@@ -48,6 +50,7 @@ def run(program: Program, seed: int | None = None) -> RunResult:
         ("dma", "rows=0", "rows must be at least 1, not 0"),
         ("attention", "causal=maybe", "causal must be true or false, not 'maybe'"),
         ("layernorm", "dtype=int8", "dtype must be one of bf16, fp32, fp16, not 'int8'"),
+        ("transpose", "engine=dma", "engine must be one of tensor, vector, not 'dma'"),
         ("ffn", "activation=tanh", "activation must be one of gelu, gelu_tanh, silu, relu, not 'tanh'"),
         ("ffn", "hidden=0", "hidden must be at least 1, not 0"),
         ("layernorm", "columns=0", "columns must be at least 1, not 0"),
@@ -256,6 +259,20 @@ def test_norms(config: str, rows: int | None, columns: int, dtype: str, rms: boo
     assert found["max_abs_error"] < NORM_LIMITS[dtype] and found["cosine"] > 0.99999
 
 
+@pytest.mark.parametrize("engine", ["tensor", "vector"])
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (8, 8), (13, 5), (33, 70), (16, 64), (7, 24)])
+def test_transposes(rows: int, columns: int, engine: str):
+    workload = WORKLOADS["transpose"]
+    program = workload.build(TINY, {"rows": rows, "columns": columns, "engine": engine}, seed=rows)
+    assert workload.metrics(program, run(program, seed=1).outputs) == {"wrong_elements": 0}
+
+
+def test_the_default_transpose_at_full():
+    for engine in ("tensor", "vector"):
+        program = WORKLOADS["transpose"].build(named("full"), {"rows": 200, "columns": 300, "engine": engine}, seed=1)
+        assert program.metrics(run(program).outputs) == {"wrong_elements": 0}
+
+
 def test_norms_that_cannot_be():
     with pytest.raises(KernelError) as error:
         WORKLOADS["layernorm"].build(TINY, {"columns": 4096})
@@ -330,6 +347,53 @@ def test_attention_of_a_short_text(text: str):
 
 
 @needs_model
+@pytest.mark.parametrize("text", [minilm.DEFAULT_TEXT, minilm.LONG_TEXT])
+def test_encoder_layer_of_a_text(text: str):
+    """Results up to about 3; BF16 weights against FP32."""
+    layer = WORKLOADS["encoder-layer"]
+    program = layer.build(named("small"), {"text": text})
+    found = layer.metrics(program, run(program, seed=1).outputs)
+    assert found["cosine"] > 0.99999 and found["max_abs_error"] < 0.03
+
+
+@needs_model
+def test_the_whole_model():
+    model = WORKLOADS["minilm"]
+    program = model.build(named("small"), {"text": "A short sentence goes in, and its embedding comes out."})
+    found = model.metrics(program, run(program, seed=1).outputs)
+    assert found["cosine"] > 0.9999 and abs(found["length"] - 1) < 1e-5
+
+
+@needs_model
+def test_the_reference_knows_what_is_alike():
+    tensors = minilm.model_tensors()
+    first, second, other = (
+        minilm_reference.reference_embedding(tensors, minilm.tokenize(text))
+        for text in ("A man plays a guitar.", "Someone makes music on a guitar.", "The bank lowered its rates.")
+    )
+    assert first @ second > 0.6 and first @ other < 0.2
+
+
+@needs_model
+@pytest.mark.parametrize("workload", ["encoder-layer", "minilm"])
+def test_a_model_that_sbuf_does_not_hold(workload: str):
+    with pytest.raises(KernelError, match="^tile .* needs .* bytes of each SBUF partition, but only .* are free$"):
+        WORKLOADS[workload].build(TINY)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "width", "hidden", "heads"),
+    [(5, 16, 24, 2), (20, 16, 40, 1), (33, 32, 100, 4), (1, 8, 8, 1)],  # the third one in several parts
+)
+def test_encoder_layers_of_random_weights(tokens: int, width: int, hidden: int, heads: int):
+    rng = np.random.default_rng(tokens)
+    x = rng.standard_normal((tokens, width), np.float32)
+    program = encoder_layer(TINY, x, random_layer(width, hidden, rng), heads)
+    found = program.metrics(run(program, seed=1).outputs)
+    assert found["cosine"] > 0.9999 and found["max_abs_error"] < 0.05
+
+
+@needs_model
 def test_embeddings_are_normalised():
     tensors = minilm.read_safetensors(minilm._file("model.safetensors"))
     x = minilm.embed(minilm.tokenize("hello"), tensors)
@@ -353,7 +417,7 @@ def test_texts_that_cannot_be():
 
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(minilm, "PACKAGE", "no-such-package-here")
-    for workload in ("minilm-projection", "attention"):
+    for workload in ("minilm-projection", "attention", "encoder-layer", "minilm"):
         with pytest.raises(KernelError) as error:
             WORKLOADS[workload].build(TINY)
         assert str(error.value) == (

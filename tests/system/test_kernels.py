@@ -1,16 +1,19 @@
 """Kernels on the core: every bit equals the golden machine's."""
 
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import pytest
 
 from firmware.image import build_image
+from firmware.kernels.minilm_model import encoder_layer
 from firmware.program import Program
 from firmware.workloads import find_workload
 from rtl.contract.config import Config, named
 from sim.verilated import VerilatedDevice, build_core
 from verif.checks.random_kernel import random_kernel
+from verif.checks.random_layer import random_layer
 from verif.golden.machine import GoldenMachine
 
 pytestmark = pytest.mark.sim
@@ -80,6 +83,27 @@ def test_norms(rows: int | None, columns: int, dtype: str, rms: bool):
 def test_ffn(tokens: int, width: int, hidden: int, activation: str):
     params: dict[str, Any] = {"tokens": tokens, "width": width, "hidden": hidden, "activation": activation}
     check(find_workload("ffn").build(TINY, params, seed=5))
+
+
+@pytest.mark.parametrize(
+    ("tokens", "width", "hidden", "heads"), [(5, 16, 24, 2), (20, 16, 40, 1), (33, 32, 100, 4)]
+)  # the last one runs its feed-forward block in several parts
+def test_encoder_layer(tokens: int, width: int, hidden: int, heads: int):
+    rng = np.random.default_rng(tokens)
+    x = rng.standard_normal((tokens, width), np.float32)
+    check(encoder_layer(TINY, x, random_layer(width, hidden, rng), heads))
+
+
+@pytest.mark.skipif(find_spec("tokenizers") is None, reason="the real model is not installed")
+def test_attention_of_a_text():
+    check(find_workload("attention").build(TINY, {"text": "Nine small words make up one short plain sentence."}))
+
+
+@pytest.mark.parametrize("engine", ["tensor", "vector"])
+@pytest.mark.parametrize(("rows", "columns"), [(8, 8), (33, 70), (13, 5)])
+def test_transposes(rows: int, columns: int, engine: str):
+    params: dict[str, Any] = {"rows": rows, "columns": columns, "engine": engine}
+    check(find_workload("transpose").build(TINY, params, seed=6))
 
 
 @pytest.mark.parametrize("seed", range(20))

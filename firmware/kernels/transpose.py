@@ -1,0 +1,89 @@
+"""Workload `transpose`: y = x^T, by the array or by the vector engine.
+
+Array: a tile of x is stationary, the identity moves, and x^T comes out in PSUM, from where the scalar engine takes it.
+Exact for finite numbers (1 times x, and zeros). Vector engine: blocks of 32 x 32 are transposed where they stand, and
+each goes to its place on the way to HBM; bits are moved, so NaNs and infinities survive.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from firmware.kernel import HbmView, Kernel, KernelError
+from firmware.kernels.attention import identity
+from firmware.kernels.spans import spans
+from firmware.numbers import encode
+from firmware.program import Program
+from rtl.contract.config import Config
+from rtl.contract.isa import block
+
+__all__ = ["ENGINES", "transpose"]
+
+ENGINES = ("tensor", "vector")
+SETS = 2  # tiles under way
+
+
+def transpose(cfg: Config, x: np.ndarray, *, engine: str = "tensor") -> Program:
+    """A program for float32 x [rows, columns], rounded to BF16. Output: `y` [columns, rows], BF16. KernelError."""
+    if engine not in ENGINES:
+        raise KernelError(f"engine must be one of {', '.join(ENGINES)}, not {engine!r}")
+    rows, columns = x.shape
+    if min(rows, columns) < 1:
+        raise KernelError(f"transpose needs at least one row and one column, not {rows} and {columns}")
+    k = Kernel(cfg, "transpose")
+    bits = encode(x, "bf16")
+    source, target = k.hbm("x", (rows, columns), "bf16", bits), k.hbm("y", (columns, rows), "bf16")
+    (_by_array if engine == "tensor" else _by_vector)(k, source, target)
+
+    def metrics(outputs: dict[str, np.ndarray]) -> dict[str, Any]:
+        """How many elements are not what they should be, bit for bit."""
+        return {"wrong_elements": int(np.count_nonzero(outputs["y"] != bits.T))}
+
+    return k.program(notes=["the host rounds x to BF16"], metrics=metrics)
+
+
+def _by_array(k: Kernel, source: HbmView, target: HbmView) -> None:
+    rows, columns = source.shape
+    cfg = k.cfg
+    size = min(cfg.tensor.rows, cfg.tensor.cols)
+    whole = identity(k)
+    one = k.sbuf("one", partitions=size, columns=size, dtype="bf16")
+    k.dma(one[:, :], whole[:, :])
+    given = [k.sbuf(f"given{i}", partitions=size, columns=columns, dtype="bf16") for i in range(SETS)]
+    turned = [k.psum(f"turned{i}", partitions=size, columns=size, align=cfg.psum.bank_bytes) for i in range(SETS)]
+    made = [k.sbuf(f"made{i}", partitions=size, columns=size, dtype="bf16") for i in range(SETS)]
+    count = 0
+    for i, r in enumerate(spans(rows, size)):
+        held = given[i % SETS][: r.size, :]
+        k.dma(held, source[r.start : r.stop, :])
+        for c in spans(columns, size):
+            sums, out = (tiles[count % SETS][: c.size, : r.size] for tiles in (turned, made))
+            count += 1
+            k.tensor.load(held[:, c.start : c.stop])
+            k.tensor.matmul(one[: r.size, : r.size], sums)
+            k.scalar.copy(out, sums)
+            k.dma(target[c.start : c.stop, r.start : r.stop], out)
+
+
+def _by_vector(k: Kernel, source: HbmView, target: HbmView) -> None:
+    rows, columns = source.shape
+    q, tall = block(k.cfg.partitions), k.cfg.partitions
+    wide = -(-columns // q) * q
+    given, made = (
+        [k.sbuf(f"{name}{i}", partitions=tall, columns=wide, dtype="bf16") for i in range(SETS)]
+        for name in ("given", "made")
+    )
+    for i, r in enumerate(spans(rows, tall)):
+        held, out = given[i % SETS], made[i % SETS]
+        blocks = -(-r.size // q)
+        k.dma(held[: r.size, :columns], source[r.start : r.stop, :])
+        k.vector.transpose(out[: blocks * q, :], held[: blocks * q, :])
+        for g, part in enumerate(spans(r.size, q)):
+            at = slice(r.start + part.start, r.start + part.stop)
+            full = columns // q
+            if full:
+                placed = target[: full * q, at].split(0, q).permute((1, 0, 2))
+                k.dma(placed, out[g * q : (g + 1) * q, : full * q].split(0, q)[:, :, : part.size])
+            if columns % q:
+                rest = out[g * q : g * q + columns % q, full * q : full * q + part.size]
+                k.dma(target[full * q :, at], rest)

@@ -1,0 +1,140 @@
+"""Programs of workloads from their parameters: random values, sizes that the host refuses."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from firmware.kernel import KernelError
+from firmware.kernels.attention import attention
+from firmware.kernels.dma_copy import dma_copy
+from firmware.kernels.feed_forward import feed_forward
+from firmware.kernels.gemm import gemm
+from firmware.kernels.minilm import LONG_TEXT, minilm_projection
+from firmware.kernels.minilm_model import minilm, text_encoder_layer
+from firmware.kernels.normalise import normalise
+from firmware.kernels.softmax import softmax
+from firmware.kernels.text_attention import text_attention
+from firmware.kernels.transpose import transpose
+from firmware.numbers import element_bytes
+from firmware.program import Program
+from rtl.contract.config import Config
+
+__all__ = [
+    "make_attention",
+    "make_dma",
+    "make_ffn",
+    "make_gemm",
+    "make_layer",
+    "make_model",
+    "make_norm",
+    "make_projection",
+    "make_softmax",
+    "make_transpose",
+    "settle_attention",
+]
+
+RANDOM_ATTENTION = {"seq": 128, "head": 32, "causal": False, "seed": None}
+"""Parameters that ask for random values, and what they are otherwise."""
+HOST_VALUES_MAX = 1 << 27  # of A, B and C together: the host needs about 20 bytes for each
+
+
+def _held(workload: str, values: int, **sizes: int) -> None:
+    """KernelError before so many values are drawn that the host cannot hold them."""
+    if values > HOST_VALUES_MAX:
+        named = ", ".join(f"{name}={size}" for name, size in sizes.items())
+        raise KernelError(f"{workload} of {named} has {values} values; the host holds at most {HOST_VALUES_MAX}")
+
+
+def make_gemm(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
+    m, k, n = params["m"], params["k"], params["n"]
+    # Asked before random values of that size are drawn.
+    size = (m * k + k * n) * element_bytes(params["dtype"]) + m * n * element_bytes(params["out"])
+    if size > cfg.hbm.capacity_mib << 20:
+        raise KernelError(
+            f"a product of m={m}, k={k}, n={n} needs {size} bytes of HBM, more than hbm.capacity_mib = "
+            f"{cfg.hbm.capacity_mib} MiB"
+        )
+    _held("a product", m * k + k * n + m * n, m=m, k=k, n=n)
+    rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
+    a = rng.standard_normal((m, k), np.float32)
+    b = rng.standard_normal((k, n), np.float32)
+    return gemm(cfg, a, b, dtype=params["dtype"], out=params["out"], resident=params["resident"])
+
+
+def make_dma(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
+    return dma_copy(cfg, **params, seed=seed)
+
+
+def make_projection(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
+    return minilm_projection(cfg, **params)
+
+
+def make_layer(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
+    return text_encoder_layer(cfg, **params)
+
+
+def make_model(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
+    return minilm(cfg, **params)
+
+
+def settle_attention(params: dict[str, Any]) -> dict[str, Any]:
+    """A text, unless something says that the values are random."""
+    values = [name for name in RANDOM_ATTENTION if params[name] is not None]
+    if params["text"] is not None and values:
+        raise KernelError(
+            f"text and {values[0]} exclude each other: a text has a model's queries, keys and values, "
+            f"{', '.join(RANDOM_ATTENTION)} belong to random ones"
+        )
+    settled = params | {"heads": params["heads"] or 1}
+    if not values:
+        return settled | {"text": LONG_TEXT if params["text"] is None else params["text"]}
+    return {name: RANDOM_ATTENTION.get(name) if value is None else value for name, value in settled.items()}
+
+
+def make_attention(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
+    if params["text"] is not None:
+        return text_attention(cfg, text=params["text"], heads=params["heads"])
+    shape = params["heads"], params["seq"], params["head"]
+    _held("attention", 3 * math.prod(shape), heads=shape[0], seq=shape[1], head=shape[2])
+    rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
+    q, k, v = (rng.standard_normal(shape, np.float32) for _ in range(3))
+    return attention(cfg, q, k, v, causal=params["causal"])
+
+
+def make_softmax(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
+    rows = cfg.partitions if params["rows"] is None else params["rows"]
+    columns = params["columns"]
+    _held("softmax", rows * columns, rows=rows, columns=columns)
+    rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
+    x = 4 * rng.standard_normal((rows, columns), np.float32)
+    return softmax(cfg, x, dtype=params["dtype"], online=params["online"])
+
+
+def make_norm(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
+    rows = cfg.partitions if params["rows"] is None else params["rows"]
+    columns = params["columns"]
+    _held("layernorm", rows * columns, rows=rows, columns=columns)
+    rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
+    x = 1 + 2 * rng.standard_normal((rows, columns), np.float32)
+    gain, shift = 1 + rng.standard_normal(columns, np.float32) / 4, rng.standard_normal(columns, np.float32)
+    return normalise(cfg, x, gain, shift, rms=params["rms"], dtype=params["dtype"])
+
+
+def make_ffn(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
+    tokens, width, hidden = params["tokens"], params["width"], params["hidden"]
+    _held("ffn", tokens * width + 2 * width * hidden, tokens=tokens, width=width, hidden=hidden)
+    rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
+    x = rng.standard_normal((tokens, width), np.float32)
+    up = rng.standard_normal((hidden, width), np.float32) / np.float32(math.sqrt(width))
+    down = rng.standard_normal((width, hidden), np.float32) / np.float32(math.sqrt(hidden))
+    biases = (rng.standard_normal(n, np.float32) / 4 for n in (hidden, width))
+    return feed_forward(cfg, x, up, next(biases), down, next(biases), activation=params["activation"])
+
+
+def make_transpose(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
+    rows, columns = params["rows"], params["columns"]
+    _held("transpose", rows * columns, rows=rows, columns=columns)
+    rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
+    return transpose(cfg, rng.standard_normal((rows, columns), np.float32), engine=params["engine"])
