@@ -9,12 +9,26 @@ outputs as 0: test such designs in Verilator.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 
-from amaranth.hdl import ClockSignal, Const, Instance, Module, ResetSignal, Value
+from amaranth.hdl import ClockSignal, Const, Instance, Module, ResetSignal, Shape, Value
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In
+from amaranth.lib.wiring import In, Out
 
-__all__ = ["Collected", "Placed", "collecting", "needs_source"]
+__all__ = ["Collected", "Placed", "Repeated", "Repetition", "collecting", "needs_source"]
+
+
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """Lanes that all do the same: `factory` makes one, ports in `shared` are common to all `count` of them.
+
+    `domains`: clock domains of the lane that are its clock, let through by an enable.
+    """
+
+    factory: Callable[[], wiring.Component]
+    count: int
+    shared: frozenset[str]
+    domains: tuple[str, ...]
 
 
 class Collected:
@@ -22,6 +36,7 @@ class Collected:
 
     def __init__(self) -> None:
         self.modules: dict[str, Callable[[], wiring.Component]] = {}
+        self.lanes: dict[str, Repetition] = {}
         self.sources: set[str] = set()
         self.hier_blocks: set[str] = set()
 
@@ -52,7 +67,7 @@ class Placed(wiring.Component):
 
     Two placements of one name must mean the same hardware: the name carries the parameters that
     matter. `hier_block` makes it a unit of compilation of its own in Verilator. `clocked` is False
-    for combinational modules, which have no clk and rst. `domains`: the clock domains that it uses.
+    for combinational modules, which have no clk and rst.
     """
 
     def __init__(
@@ -62,12 +77,11 @@ class Placed(wiring.Component):
         *,
         clocked: bool = True,
         hier_block: bool = False,
-        domains: tuple[str, ...] = ("sync",),
     ):
         self.module_name = name
         self.factory = factory
         self.hier_block = hier_block
-        self.domains = domains if clocked else ()
+        self.clocked = clocked
         self._prototype = factory()
         super().__init__(self._prototype.signature)
         self._prototype._MustUse__used = True  # it only lends its signature
@@ -79,16 +93,55 @@ class Placed(wiring.Component):
             if self.hier_block:
                 collected.hier_blocks.add(self.module_name)
         ports: dict[str, object] = {}
-        for domain in self.domains:
-            prefix = "" if domain == "sync" else f"{domain}_"
-            ports[f"i_{prefix}clk"] = ClockSignal(domain)
-            ports[f"i_{prefix}rst"] = ResetSignal(domain)
+        if self.clocked:
+            ports["i_clk"] = ClockSignal()
+            ports["i_rst"] = ResetSignal()
         for path, member, value in self.signature.flatten(self):
             port = "__".join(str(part) for part in path)
             value = Value.cast(value)
             if isinstance(value, Const):
                 continue
             ports[("i_" if member.flow == In else "o_") + port] = value
+        m = Module()
+        m.submodules.instance = Instance(self.module_name, **ports)
+        return m
+
+
+class Repeated(wiring.Component):
+    """The module `name`: `count` lanes like the one that `factory` makes. Ports: those of a lane.
+
+    A port in `shared` goes to all lanes; of every other one lane i has the bits from i times its width on. `domains`
+    are clock domains of the lane, each with a port `enable_{domain}`: they run on the clock of the whole, in cycles
+    with it. A lane's outputs may depend on registers and inputs; placed components cannot be inside it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        factory: Callable[[], wiring.Component],
+        count: int,
+        *,
+        shared: tuple[str, ...],
+        domains: tuple[str, ...] = (),
+    ):
+        self.module_name = name
+        self.repetition = Repetition(factory, count, frozenset(shared), domains)
+        lane = factory()
+        lane._MustUse__used = True  # it only lends its signature
+        ports: dict[str, wiring.Member] = {f"enable_{domain}": In(1) for domain in domains}
+        for port, member in lane.signature.members.items():
+            flow = In if member.flow == In else Out
+            width = Shape.cast(member.shape).width
+            ports[port] = member if port in shared else flow(width * count)
+        super().__init__(ports)
+
+    def elaborate(self, platform: object) -> Module:
+        collected = _collected.get()
+        if collected is not None:
+            collected.lanes.setdefault(self.module_name, self.repetition)
+        ports: dict[str, object] = {"i_clk": ClockSignal(), "i_rst": ResetSignal()}
+        for (port,), member, value in self.signature.flatten(self):
+            ports[("i_" if member.flow == In else "o_") + str(port)] = Value.cast(value)
         m = Module()
         m.submodules.instance = Instance(self.module_name, **ports)
         return m

@@ -8,6 +8,7 @@ from amaranth.back import verilog
 from amaranth.lib import wiring
 
 from rtl.base.placed import collecting
+from rtl.emit.lanes import lanes_module
 from rtl.emit.registers import merge_registers
 
 __all__ = ["CELLS", "Emitted", "emit"]
@@ -57,6 +58,10 @@ def emit(component: wiring.Component, name: str) -> Emitted:
             if inner not in done:
                 done.add(inner)
                 pending.append((inner, factory()))
+        for inner, repetition in sorted(met.lanes.items()):
+            if inner not in done:
+                done.add(inner)
+                texts.append(lanes_module(inner, repetition))
     return Emitted(
         top=name,
         text="\n".join(texts),

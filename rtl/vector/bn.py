@@ -6,12 +6,12 @@ from amaranth.hdl import Const, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.placed import Placed
+from rtl.base.placed import Repeated
 from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.isa import Opcode
 from rtl.numeric.reciprocal import Reciprocal
-from rtl.vector.bn_lane import BnLane
+from rtl.vector.bn_lane import SHARED, BnLane
 from rtl.vector.bn_program import (
     INVERT_FIRST,
     INVERT_LAST,
@@ -81,17 +81,16 @@ class BatchNorm(wiring.Component):
         step = Signal(BN_STEP)
         count = Signal(32)
         blank = Signal()  # a result that is 0
-        for p in range(self.cfg.partitions):
-            at = slice(32 * p, 32 * p + 32)
-            lane = Placed("plexus_bn_lane", BnLane)
-            m.submodules[f"lane_{p}"] = lane
-            m.d.comb += [
-                lane.step.eq(step),
-                lane.x.eq(self.x[at]),
-                lane.count.eq(count),
-                lane.plant.eq(self.plant),
-                self.out[at].eq(lane.out),
-            ]
+        partitions = self.cfg.partitions
+        lanes = Repeated(f"plexus_bn_lanes_{partitions}", BnLane, partitions, shared=SHARED)
+        m.submodules.lanes = lanes
+        m.d.comb += [
+            lanes.step.eq(step),
+            lanes.x.eq(self.x),
+            lanes.count.eq(count),
+            lanes.plant.eq(self.plant),
+            self.out.eq(lanes.out),
+        ]
         m.d.comb += step.clear.eq(self.start)
         now = Signal(range(len(STEPS)))  # 0: none
         go = Signal()  # the step is made in this cycle

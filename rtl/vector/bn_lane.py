@@ -10,7 +10,10 @@ from rtl.numeric.reciprocal import Reciprocal
 from rtl.numeric.sum import Fp32Sum
 from rtl.vector.bn_steps import BN_STEP, PARTS, Divide, Give, Multiply, Shift, Spread, Total
 
-__all__ = ["BnLane"]
+__all__ = ["SHARED", "BnLane"]
+
+SHARED = ("step", "count", "plant")
+"""Ports that are the same for all lanes."""
 
 
 class BnLane(wiring.Component):

@@ -5,19 +5,21 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.pack import Pack
-from rtl.base.placed import Placed
 from rtl.vector.convert import Convert
 from rtl.vector.operators import OPERATION, Operators
 from rtl.vector.sums import SLOTS, SUMMING, Sums
-from rtl.vector.timetable import LEAVING
+from rtl.vector.timetable import CLOCKS, LEAVING
 
-__all__ = ["ENTERING", "LANE_DOMAINS", "Lane"]
+__all__ = ["ENTERING", "LANE_DOMAINS", "SHARED", "Lane"]
 
 ENTERING = data.StructLayout({"at": 3, "src": 4, "raw": 1})
 """Where a slot's element begins in its word, its format, whether its bits pass."""
 
-LANE_DOMAINS = tuple(f"vector_{n}" for n in ("convert", "convert_wide", "maths", "maths_wide", "sums"))
-"""Clock domains of its parts; `wide`: all slots but the first."""
+LANE_DOMAINS = tuple(f"vector_{name}" for name in CLOCKS if name != "special")
+"""Clock domains of its parts."""
+
+SHARED = ("plant", "both", "entering", "leaving", "operation", "summing", "result", "bytes_log2", "width")
+"""Ports that are the same for all lanes."""
 
 
 class Lane(wiring.Component):
@@ -54,8 +56,8 @@ class Lane(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.sums = sums = DomainRenamer("vector_sums")(Placed("plexus_vector_sums", Sums))
-        m.submodules.pack = pack = Placed("plexus_vector_pack", lambda: Pack(SLOTS), clocked=False)
+        m.submodules.sums = sums = DomainRenamer("vector_sums")(Sums())
+        m.submodules.pack = pack = Pack(SLOTS)
         slots = [self._slot(m, j) for j in range(SLOTS)]
         convert0, operators0 = slots[0]
         m.d.comb += [
@@ -97,13 +99,10 @@ class Lane(wiring.Component):
             ]
         return m
 
-    def _slot(self, m: Module, j: int) -> tuple[Placed, Placed]:
+    def _slot(self, m: Module, j: int) -> tuple[Convert, Operators]:
         """Conversion and operators of element j of a beat."""
         suffix = "_wide" if j else ""
-        raises = j < self.exp_rate
-        name = "plexus_vector_operators" + ("_exp" if raises else "")
-        convert = Placed("plexus_vector_convert", Convert)
-        operators = Placed(name, lambda: Operators(raises))
+        convert, operators = Convert(), Operators(exp=j < self.exp_rate)
         m.submodules[f"convert{j}"] = DomainRenamer(f"vector_convert{suffix}")(convert)
         m.submodules[f"operators{j}"] = DomainRenamer(f"vector_maths{suffix}")(operators)
         return convert, operators

@@ -6,11 +6,11 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.base.memory_port import QUADRANTS
 from rtl.base.pattern import size_log2
-from rtl.base.placed import Placed
+from rtl.base.placed import Repeated
 from rtl.base.plant import passed_on, planted
 from rtl.contract.config import Config
 from rtl.contract.isa import Opcode, block
-from rtl.vector.lane import ENTERING, LANE_DOMAINS, Lane
+from rtl.vector.lane import ENTERING, LANE_DOMAINS, SHARED, Lane
 from rtl.vector.operators import OPERATION, Operators
 from rtl.vector.plan import PLAN
 from rtl.vector.reader import ELEMENT, MASK_BITS
@@ -21,8 +21,8 @@ from rtl.vector.timetable import CLOCKS, LEAVING, Timetable
 
 __all__ = ["DOMAINS", "Lanes"]
 
-DOMAINS = tuple(f"vector_{name}" for name in CLOCKS)
-"""Clock domains of the lanes' parts: the vector clock, standing still while an instruction does without them."""
+DOMAINS = ("vector_special",)
+"""Clock domains inside: the vector clock, standing still while an instruction does without the special units."""
 
 
 class Lanes(wiring.Component):
@@ -62,7 +62,7 @@ class Lanes(wiring.Component):
                 "working": Out(1),
                 "release": Out(1),
                 "room": Out(1),
-                "clocks": Out(len(CLOCKS)),
+                "clocks": Out(len(DOMAINS)),
             }
         )
 
@@ -78,47 +78,49 @@ class Lanes(wiring.Component):
         with m.If(plan.both):
             other = Mux(self.element.psum, self.sbuf, self.psum)
             m.d.comb += seconds.eq(self._turned(m, other, plan.turn1, "second"))
-        entering = self._entering(m)
         leaving = [Signal(LEAVING, name=f"leaving{wide}") for wide in range(2)]
         operation = [Signal(OPERATION, name=f"operation{wide}") for wide in range(2)]
         summing = Signal(SUMMING)
         result = Signal(2)
+        on = dict(zip(CLOCKS, table.clocks, strict=True))
+        entering = self._entering(m, on)
         for wide, suffix in enumerate(("", "_wide")):
-            m.d[f"vector_convert{suffix}"] += leaving[wide].eq(table.leaving)
-            m.d[f"vector_maths{suffix}"] += operation[wide].eq(table.operation)
-        m.d.vector_sums += summing.eq(table.summing)
-        m.d.vector_maths += result.eq(table.result)
+            with m.If(on[f"convert{suffix}"]):
+                m.d.sync += leaving[wide].eq(table.leaving)
+            with m.If(on[f"maths{suffix}"]):
+                m.d.sync += operation[wide].eq(table.operation)
+        with m.If(on["sums"]):
+            m.d.sync += summing.eq(table.summing)
+        with m.If(on["maths"]):
+            m.d.sync += result.eq(table.result)
 
-        packed = Signal(len(self.out))
-        bytes_log2 = Signal(2)
-        predicates = Signal(cfg.partitions)
         shown = Signal(4)  # format of what the lanes show
-        m.d.vector_convert += shown.eq(leaving[0].dst)
+        bytes_log2 = Signal(2)
+        with m.If(on["convert"]):
+            m.d.sync += shown.eq(leaving[0].dst)
         m.d.comb += bytes_log2.eq(size_log2(m, shown))
         rate = cfg.vector.exp_rate
-        for p in range(cfg.partitions):
-            lane = Placed(f"plexus_vector_lane_{rate}", lambda: Lane(rate), domains=LANE_DOMAINS)
-            m.submodules[f"lane_{p}"] = lane
-            at = slice(64 * p, 64 * p + 64)
-            m.d.comb += [
-                lane.plant.eq(passed_on(self.plant, *range(101, 116))),
-                lane.word.eq(words[at]),
-                lane.second.eq(seconds[at]),
-                lane.both.eq(plan.both),
-                *(Value.cast(lane.entering[j]).eq(entering[j]) for j in range(SLOTS)),
-                *(Value.cast(lane.leaving[wide]).eq(leaving[wide]) for wide in range(2)),
-                *(Value.cast(lane.operation[wide]).eq(operation[wide]) for wide in range(2)),
-                lane.summing.eq(summing),
-                lane.result.eq(result),
-                lane.mine.eq(self.partitions[p]),
-                lane.special.eq(special.out[32 * p : 32 * p + 32]),
-                lane.bytes_log2.eq(bytes_log2),
-                lane.width.eq(Mux(shown != plan.dst, 0, plan.width_out)),  # else the accumulator
-                packed[at].eq(lane.out),
-                special.x[32 * p : 32 * p + 32].eq(lane.value),
-                special.a[32 * p : 32 * p + 32].eq(lane.a),
-                predicates[p].eq(lane.chosen),
-            ]
+        name = f"plexus_vector_lanes_{cfg.partitions}_{rate}"
+        lanes = Repeated(name, lambda: Lane(rate), cfg.partitions, shared=SHARED, domains=LANE_DOMAINS)
+        m.submodules.lanes = lanes
+        m.d.comb += [
+            *(getattr(lanes, f"enable_vector_{name}").eq(on[name]) for name in CLOCKS if name != "special"),
+            lanes.plant.eq(passed_on(self.plant, *range(101, 116))),
+            lanes.word.eq(words),
+            lanes.second.eq(seconds),
+            lanes.both.eq(plan.both),
+            *(Value.cast(lanes.entering[j]).eq(entering[j]) for j in range(SLOTS)),
+            *(Value.cast(lanes.leaving[wide]).eq(leaving[wide]) for wide in range(2)),
+            *(Value.cast(lanes.operation[wide]).eq(operation[wide]) for wide in range(2)),
+            lanes.summing.eq(summing),
+            lanes.result.eq(result),
+            lanes.mine.eq(self.partitions),
+            lanes.special.eq(special.out),
+            lanes.bytes_log2.eq(bytes_log2),
+            lanes.width.eq(Mux(shown != plan.dst, 0, plan.width_out)),  # else the accumulator
+            special.x.eq(lanes.value),
+            special.a.eq(lanes.a),
+        ]
         m.d.comb += [
             table.element.eq(self.element),
             table.plan.eq(plan),
@@ -133,20 +135,20 @@ class Lanes(wiring.Component):
             special.last.eq(table.special_last),
             special.written.eq(self.written & plan.special),
             self.room.eq(special.room),
-            self.out.eq(Mux(plan.bits, self._bits(m, words), packed)),
+            self.out.eq(Mux(plan.bits, self._bits(m, words), lanes.out)),
             self.out_valid.eq(Mux(plan.bits, self.element.valid, table.result_valid)),
             self.chosen.eq((1 << cfg.partitions) - 1),
             self.working.eq(table.working | (plan.special & special.busy)),
             self.release.eq(table.release),
-            self.clocks.eq(table.clocks),
+            self.clocks.eq(on["special"]),
         ]
         with m.If(plan.opcode == Opcode.COPY_PREDICATED):
-            m.d.comb += self.chosen.eq(predicates)
+            m.d.comb += self.chosen.eq(lanes.chosen)
         with m.If(plan.special):
             m.d.comb += self.chosen.eq(special.touched)
         return m
 
-    def _entering(self, m: Module) -> list[data.View]:
+    def _entering(self, m: Module, on: dict[str, Value]) -> list[data.View]:
         """Where each slot finds its element in its word, in the cycle after the data."""
         element, plan = self.element, self.plan
         size = size_log2(m, element.src)
@@ -155,7 +157,6 @@ class Lanes(wiring.Component):
             slot = Signal(ENTERING, name=f"entering{j}")
             at = Signal(3, name=f"at{j}")
             m.d.comb += at.eq(element.place + (j << size))
-            domain = "vector_convert_wide" if j else "vector_convert"
             src, raw = element.src, element.raw
             if j == 0:
                 m.d.comb += at.eq(Mux(planted(self.plant, 82), element.place & 6, element.place))
@@ -163,7 +164,8 @@ class Lanes(wiring.Component):
                 at = Mux(plan.both, element.place1, at)
                 src = Mux(plan.both, plan.src1, src)
                 raw = raw & ~(plan.both & (plan.opcode == Opcode.COPY_PREDICATED))
-            m.d[domain] += [slot.at.eq(at), slot.src.eq(src), slot.raw.eq(raw)]
+            with m.If(on["convert_wide" if j else "convert"]):
+                m.d.sync += [slot.at.eq(at), slot.src.eq(src), slot.raw.eq(raw)]
             slots.append(slot)
         return slots
 

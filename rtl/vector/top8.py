@@ -4,11 +4,11 @@ from amaranth.hdl import Module, Signal, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.placed import Placed
+from rtl.base.placed import Repeated
 from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.isa import Opcode
-from rtl.vector.top8_lane import VALUES, Top8Lane
+from rtl.vector.top8_lane import SHARED, VALUES, Top8Lane
 
 __all__ = ["Top8"]
 
@@ -81,21 +81,20 @@ class Top8(wiring.Component):
         with m.If(self.start):
             m.d.sync += number.eq(planted(self.plant, 209))
 
-        for p in range(self.cfg.partitions):
-            at = slice(32 * p, 32 * p + 32)
-            lane = Placed("plexus_top8_lane", Top8Lane)
-            m.submodules[f"lane_{p}"] = lane
-            m.d.comb += [
-                lane.x.eq(self.x[at]),
-                lane.a.eq(self.a[at]),
-                lane.number.eq(number),
-                lane.clear.eq(begin),
-                lane.insert.eq(here & (self.opcode == Opcode.MAX8)),
-                lane.load.eq(self.valid & self.values),
-                lane.search.eq(search),
-                lane.shift.eq(self.gives),
-                lane.find.eq(self.opcode == Opcode.FIND_INDEX8),
-                lane.plant.eq(self.plant),
-                self.out[at].eq(lane.out),
-            ]
+        count = self.cfg.partitions
+        lanes = Repeated(f"plexus_top8_lanes_{count}", Top8Lane, count, shared=SHARED)
+        m.submodules.lanes = lanes
+        m.d.comb += [
+            lanes.x.eq(self.x),
+            lanes.a.eq(self.a),
+            lanes.number.eq(number),
+            lanes.clear.eq(begin),
+            lanes.insert.eq(here & (self.opcode == Opcode.MAX8)),
+            lanes.load.eq(self.valid & self.values),
+            lanes.search.eq(search),
+            lanes.shift.eq(self.gives),
+            lanes.find.eq(self.opcode == Opcode.FIND_INDEX8),
+            lanes.plant.eq(self.plant),
+            self.out.eq(lanes.out),
+        ]
         return m

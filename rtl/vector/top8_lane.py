@@ -7,9 +7,11 @@ from amaranth.lib.wiring import In, Out
 from rtl.base.plant import planted
 from rtl.contract.formats import CANONICAL_NAN_FP32
 
-__all__ = ["Top8Lane", "VALUES"]
+__all__ = ["SHARED", "VALUES", "Top8Lane"]
 
 VALUES = 8
+SHARED = ("number", "clear", "insert", "load", "search", "shift", "find", "plant")
+"""Ports that are the same for all lanes."""
 INFINITY = 0x7F800000
 _ABSENT = 0xFFFFFFFF
 
