@@ -15,7 +15,10 @@ from rtl.numeric.partial_sums import PartialSums
 from rtl.numeric.sum import Fp32Sum
 from rtl.numeric.to_fp32 import ToFp32
 
-__all__ = ["OPERATION", "REDUCTION", "Lane"]
+__all__ = ["OPERATION", "REDUCTION", "SHARED", "Lane"]
+
+SHARED = ("src", "take_a", "take_b", "first", "second", "func", "slope", "reduction", "dst")
+"""Ports that are the same for all lanes."""
 
 OPERATION = data.StructLayout({"op": 6, "reverse": 1, "column": 1, "constant": 32})
 """One operation before the function: running value op constant, or op the lane's column."""

@@ -7,12 +7,12 @@ from amaranth.lib.wiring import In, Out
 from rtl.base.delay import delayed
 from rtl.base.memory_port import QUADRANTS
 from rtl.base.pattern import partition_mask
-from rtl.base.placed import Placed
+from rtl.base.placed import Repeated
 from rtl.base.plant import planted
 from rtl.contract.activation_tables import FIRST_TABLE_FUNCTION
 from rtl.contract.config import Config
 from rtl.numeric.activation_table import LOAD
-from rtl.scalar.lane import OPERATION, Lane
+from rtl.scalar.lane import OPERATION, SHARED, Lane
 from rtl.scalar.reducer import REDUCED, Reducer
 from rtl.scalar.tables import Tables
 
@@ -123,35 +123,32 @@ class Lanes(wiring.Component):
             tables.read_entry.eq(uses_table),
             tables.read_row.eq(delayed(m, uses_table, 1, "uses_row")),
         ]
-        for p in range(self.cfg.partitions):
-            lane = self._lane()
-            m.submodules[f"lane_{p}"] = lane
-            mine = partitions[p] | planted(self.plant, 83)
-            m.d.comb += [
-                *([] if isinstance(self.plant, int) else [lane.plant.eq(self.plant)]),
-                lane.x.eq(self.raw[32 * p : 32 * p + 32]),
-                lane.src.eq(job.src),
-                lane.take_a.eq(element.column_a),
-                lane.take_b.eq(element.column_b),
-                Value.cast(lane.first).eq(first),
-                Value.cast(lane.second).eq(second),
-                lane.func.eq(func),
-                lane.slope.eq(slope),
-                tables.entry_address[p].eq(lane.entry_address),
-                Value.cast(lane.entry).eq(tables.entry[p]),
-                tables.row_address[p].eq(lane.row_address),
-                lane.row.eq(tables.row[p]),
-                lane.reduction.eq(reducer.beat),
-                lane.take_total.eq(reducer.take & mine),
-                lane.dst.eq(dst),
-                self.out[32 * p : 32 * p + 32].eq(Mux(reducer.store, lane.total, lane.out)),
-            ]
+        count = self.cfg.partitions
+        planted_too = not isinstance(self.plant, int)
+        name = f"plexus_scalar_lanes_{count}" + ("_planted" if planted_too else "")
+        lanes = Repeated(name, lambda: Lane(planted_too), count, shared=SHARED + ("plant",) * planted_too)
+        m.submodules.lanes = lanes
+        everyone = planted(self.plant, 83).replicate(count)
+        m.d.comb += [
+            *([lanes.plant.eq(self.plant)] if planted_too else []),
+            lanes.x.eq(self.raw),
+            lanes.src.eq(job.src),
+            lanes.take_a.eq(element.column_a),
+            lanes.take_b.eq(element.column_b),
+            Value.cast(lanes.first).eq(first),
+            Value.cast(lanes.second).eq(second),
+            lanes.func.eq(func),
+            lanes.slope.eq(slope),
+            tables.entry_address.eq(lanes.entry_address),
+            lanes.entry.eq(tables.entry),
+            tables.row_address.eq(lanes.row_address),
+            lanes.row.eq(tables.row),
+            lanes.reduction.eq(reducer.beat),
+            lanes.take_total.eq((partitions | everyone) & reducer.take.replicate(count)),
+            lanes.dst.eq(dst),
+            self.out.eq(Mux(reducer.store, lanes.total, lanes.out)),
+        ]
         return m
-
-    def _lane(self) -> Placed:
-        if isinstance(self.plant, int):
-            return Placed("plexus_scalar_lane", Lane)
-        return Placed("plexus_scalar_lane_planted", lambda: Lane(planted=True))
 
     def _picked(self, m: Module) -> Value:
         """Elements from their places in the words, then rotated; bits above an element are of no meaning."""
