@@ -3,8 +3,8 @@
 For each block: scores on the array, maximum and exponentials on the vector engine, the transpose of the
 probabilities on the array, its way out of PSUM on the scalar engine, the product with the values on the array.
 Blocks follow each other in a pipeline, so that the three engines work at the same time: scores run two blocks ahead,
-and the output of a block is rescaled after the exponentials of the next. The vector engine bounds; what it need not do
-(copies, the division by the sum) is the scalar engine's.
+and the output of a block is rescaled after the exponentials of the next but one. The vector engine bounds; what it
+need not do (copies, the division by the sum) is the scalar engine's.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,6 +18,8 @@ from rtl.contract.config import Config
 
 __all__ = ["Attention", "Head", "identity_bits", "key_block"]
 
+AHEAD = 2  # blocks that scores run ahead
+BEHIND = 2  # blocks that the output lags behind the exponentials
 RING = 4  # blocks whose columns of statistics are kept
 MINUS_INFINITY = float("-inf")
 
@@ -52,10 +54,10 @@ def identity_bits(size: int) -> list[list[int]]:
 
 
 def _room(cfg: Config, keys: int, dims: int, align: int) -> int:
-    """Bytes of a PSUM partition that two of each of scores, transposes and outputs take."""
+    """Bytes of a PSUM partition that two of each of scores and transposes take, and the outputs on their way."""
     size = min(cfg.tensor.rows, cfg.tensor.cols)
     across = -(-keys // size) * size
-    return sum(2 * (-(-n * 4 // align) * align) for n in (keys, across, dims))
+    return sum(count * (-(-n * 4 // align) * align) for count, n in ((2, keys), (2, across), (BEHIND + 1, dims)))
 
 
 def key_block(cfg: Config, dims: int) -> tuple[int, int]:
@@ -95,15 +97,15 @@ class Attention:
         across = -(-self.block // size) * size
         most = -(-block // size) * size  # PSUM is taken whole: others may use it between two runs
 
-        def psum(name: str, columns: int) -> list[Tile]:
-            return [k.psum(f"{name}{i}", partitions=size, columns=columns, align=align) for i in range(2)]
+        def psum(name: str, columns: int, count: int = 2) -> list[Tile]:
+            return [k.psum(f"{name}{i}", partitions=size, columns=columns, align=align) for i in range(count)]
 
         def sbuf(name: str, columns: int, dtype: str, count: int = 2) -> list[Tile]:
             return [k.sbuf(f"{name}{i}", partitions=size, columns=columns, dtype=dtype) for i in range(count)]
 
         self.scores = psum("scores", block)
         self.turned = psum("turned", most)
-        self.sums = psum("sums", dims)
+        self.sums = psum("sums", -(-dims * 4 // align) * align // 4, BEHIND + 1)
         self.probabilities = sbuf("probabilities", self.block, "bf16")
         self.weights = sbuf("weights", across, "bf16")
         self.out = sbuf("context", dims, "fp32")
@@ -147,18 +149,19 @@ class Attention:
                 ready[number] = load(number)
             return ready[number]
 
-        for b in blocks[:2]:
+        for b in blocks[:AHEAD]:
             self._score(b, head(b.head))
         for b in blocks:
             self._softmax(b)
             self._turn(b)
-            if b.number + 2 < len(blocks):
-                ahead = blocks[b.number + 2]
+            if b.number + AHEAD < len(blocks):
+                ahead = blocks[b.number + AHEAD]
                 self._score(ahead, head(ahead.head))
             self._weigh(b, head(b.head))
-            if b.number:
-                self._collect(blocks[b.number - 1], store)
-        self._collect(blocks[-1], store)
+            if b.number >= BEHIND:
+                self._collect(blocks[b.number - BEHIND], store)
+        for b in blocks[-BEHIND:]:
+            self._collect(b, store)
 
     def _column(self, name: str, b: _Block, back: int = 0) -> TileView:
         return self.columns[name][(b.number - back) % RING][: b.q.size, :]
@@ -212,16 +215,16 @@ class Attention:
 
     def _weigh(self, b: _Block, head: Head) -> None:
         """Probabilities times values, to PSUM."""
-        weights, sums = self.weights[b.number % 2], self.sums[b.number % 2]
+        weights, sums = self.weights[b.number % 2], self.sums[b.number % len(self.sums)]
         for i, (number, keys) in enumerate(self._tiles(b)):
             place = slice(i * self.size, i * self.size + b.q.size)
             self.k.tensor.load(weights[: keys.size, place])
-            self.k.tensor.matmul(head.v[number][: keys.size, :], sums[: b.q.size, :], accumulate=i > 0)
+            self.k.tensor.matmul(head.v[number][: keys.size, :], sums[: b.q.size, : self.dims], accumulate=i > 0)
 
     def _collect(self, b: _Block, store: Callable[[int, Span, TileView, TileView], None]) -> None:
         """Add a block's part to the output of its tile; hand on a finished tile."""
         vector = self.k.vector
-        sums = self.sums[b.number % 2][: b.q.size, :]
+        sums = self.sums[b.number % len(self.sums)][: b.q.size, : self.dims]
         out = sums if b.first and b.last else self.out[b.tile % 2][: b.q.size, :]
         if b.first and not b.last:
             self.k.scalar.copy(out, sums)

@@ -48,9 +48,7 @@ class Encoder:
         self.tall = min(self.size, shape.tokens)
 
         def rows(name: str, dtype: str, count: int) -> list[Tile]:
-            return [
-                k.sbuf(f"{name}{i}", partitions=self.tall, columns=shape.width, dtype=dtype) for i in range(count)
-            ]
+            return [k.sbuf(f"{name}{i}", partitions=self.tall, columns=shape.width, dtype=dtype) for i in range(count)]
 
         def transposed(name: str, count: int) -> list[Tile]:
             return [

@@ -31,9 +31,7 @@ class NormScratch:
 
     def __init__(self, k: Kernel, name: str, partitions: int, width: int, work: str | None = None):
         self.cuts = spans(width, STATISTICS_MAX)
-        self.statistics = k.sbuf(
-            f"{name}_statistics", partitions=partitions, columns=6 * len(self.cuts), dtype="fp32"
-        )
+        self.statistics = k.sbuf(f"{name}_statistics", partitions=partitions, columns=6 * len(self.cuts), dtype="fp32")
         self.moments = k.sbuf(f"{name}_moments", partitions=partitions, columns=2, dtype="fp32")
         self.scale = k.sbuf(f"{name}_scale", partitions=partitions, columns=1, dtype="fp32")
         self.work = k.sbuf(f"{name}_work", partitions=partitions, columns=width, dtype=work) if work else None

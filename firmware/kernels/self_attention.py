@@ -47,9 +47,7 @@ def load_column(k: Kernel, tile: Tile, source: HbmView, cuts: list[Span]) -> Non
 class SelfAttention:
     """Memory of the projections and of attention over `heads` heads of `dims`."""
 
-    def __init__(
-        self, k: Kernel, tokens: int, dims: int, heads: int, *, slots: int = 4, tokens_max: int | None = None
-    ):
+    def __init__(self, k: Kernel, tokens: int, dims: int, heads: int, *, slots: int = 4, tokens_max: int | None = None):
         """tokens_max: most tokens of x that are asked for at once; slots: chunks of weights in SBUF at a time."""
         cfg = k.cfg
         self.k = k
@@ -58,9 +56,11 @@ class SelfAttention:
         self.tiles = spans(tokens, size)
         self.features = spans(heads * dims, size)
         self.attention = Attention(k, dims, tokens, identity(k))
-        # The projections grow where scores and transposes come later.
-        own = [tile[:, :] for tile in (*self.attention.scores, *self.attention.turned)]
-        sums = own + psum_tiles(k, own[0].elements)
+        # The projections grow where scores, transposes and outputs come later.
+        core = self.attention
+        width = core.scores[0].columns
+        own = [tile[:, :] for tile in (*core.scores, *core.turned, *core.sums) if tile.columns >= width]
+        sums = own + psum_tiles(k, width)
         self.linear = Linear(k, sums, slots, tokens_max=tokens_max)
         self.q_t = [k.sbuf(f"q_t{i}", partitions=size, columns=tokens, dtype="bf16") for i in range(len(self.features))]
         self.k_t = [k.sbuf(f"k_t{i}", partitions=size, columns=tokens, dtype="bf16") for i in range(len(self.features))]
