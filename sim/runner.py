@@ -158,7 +158,8 @@ def run_bench(
         manifest.write(folder / "manifest.json")
         results = folder / "results.xml"
         log = folder / "run.log"
-        _simulate(built.binary, bench, folder, seed, testcase, waves, dict(environment or {}))
+        more = {"COCOTB_MAX_FAILURES": "1"} if plant else {}  # one is enough to notice a planted fault
+        _simulate(built.binary, bench, folder, seed, testcase, waves, more | dict(environment or {}))
         if not results.exists():
             raise BenchError(
                 f"{bench} seed {seed} on {top} ended without a verdict:\n{_tail(log)}\nlog: {log}"

@@ -30,6 +30,7 @@ class Lanes(wiring.Component):
 
     `working`: something is in them. `release`: the reader may send the next group; `room`: the special units can take
     another element, and `written` tells them of a free place. `clocks` has a bit for each of DOMAINS that needs edges.
+    Faults of the special units are shown by their own bench.
     Timing, in cycles from the data of an element: bits 0, a copy 3, operators 5, exp 7, a sum 7.
     """
 
@@ -37,7 +38,6 @@ class Lanes(wiring.Component):
         81: "quadrants are not rotated",
         82: "a single byte is taken from the wrong place",
         **{100 + n: text for n, text in (Operators.FAULTS | Sums.FAULTS).items()},
-        **SpecialUnits.FAULTS,
     }
 
     def __init__(self, cfg: Config, results: int, plant: ValueLike = 0):
@@ -94,11 +94,11 @@ class Lanes(wiring.Component):
         with m.If(on["maths"]):
             m.d.sync += result.eq(table.result)
 
-        shown = Signal(4)  # format of what the lanes show
+        shown = Signal(LEAVING)  # what the lanes show
         bytes_log2 = Signal(2)
         with m.If(on["convert"]):
-            m.d.sync += shown.eq(leaving[0].dst)
-        m.d.comb += bytes_log2.eq(size_log2(m, shown))
+            m.d.sync += shown.eq(leaving[0])
+        m.d.comb += bytes_log2.eq(size_log2(m, shown.dst))
         rate = cfg.vector.exp_rate
         name = f"plexus_vector_lanes_{cfg.partitions}_{rate}"
         lanes = Repeated(name, lambda: Lane(rate), cfg.partitions, shared=SHARED, domains=LANE_DOMAINS)
@@ -117,7 +117,7 @@ class Lanes(wiring.Component):
             lanes.mine.eq(self.partitions),
             lanes.special.eq(special.out),
             lanes.bytes_log2.eq(bytes_log2),
-            lanes.width.eq(Mux(shown != plan.dst, 0, plan.width_out)),  # else the accumulator
+            lanes.width.eq(shown.width),
             special.x.eq(lanes.value),
             special.a.eq(lanes.a),
         ]

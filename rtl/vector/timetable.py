@@ -17,8 +17,9 @@ from rtl.vector.sums import RESULT_FROM, SUMMING
 
 __all__ = ["CLOCKS", "LEAVING", "Timetable"]
 
-LEAVING = data.StructLayout({"computed": 1, "special": 1, "dst": 4, "raw": 1})
-"""How results are converted: from the element itself or from what was computed, or what a special unit gives."""
+LEAVING = data.StructLayout({"computed": 1, "special": 1, "dst": 4, "raw": 1, "width": 2})
+"""How results are converted: from the element itself or from what was computed, or what a special unit gives; the
+logarithm of how many there are."""
 
 CLOCKS = ("convert", "convert_wide", "maths", "maths_wide", "sums", "special")
 """Clocks of the lanes' parts, which stand still while an instruction does without them; `wide`: all slots but one."""
@@ -161,6 +162,7 @@ class Timetable(wiring.Component):
             self.leaving.special.eq(plan.special),
             self.leaving.dst.eq(Mux(stored, FORMATS["fp32"].code, plan.dst)),
             self.leaving.raw.eq((plan.raw | finds) & ~stored),
+            self.leaving.width.eq(Mux(stored, 0, plan.width_out)),
             self.release.eq(tree[0]),
             self.working.eq(
                 Cat(*(stage.valid for stage in stages), tree, folded, stored, comes_later, self.begins).any()

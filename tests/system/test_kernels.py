@@ -109,3 +109,9 @@ def test_transposes(rows: int, columns: int, engine: str):
 @pytest.mark.parametrize("seed", range(20))
 def test_random_kernels(seed: int):
     check(random_kernel(TINY, seed))
+
+
+@pytest.mark.parametrize("seed", range(100, 120))
+def test_random_kernels_of_all_statements(seed: int):
+    """Every statement of the vector and the scalar engine, beside products, copies and transfers."""
+    check(random_kernel(TINY, seed, elements=True))

@@ -20,6 +20,8 @@ ODD = load(
         "hbm.bytes_per_cycle=37",
         "hbm.latency_ns=61",
         "vector.clock_mhz=961",
+        "vector.exp_rate=2",
+        "scalar.clock_mhz=1801",
         "sbuf.partition_bytes=5136",
         "sbuf.banks=2",
         "psum.banks=2",
@@ -59,6 +61,9 @@ def test_both_forms_give_the_same_bits_in_the_same_cycles() -> None:
     [
         ("gemm", {"m": 19, "k": 21, "n": 70, "dtype": "fp16"}),
         ("dma", {"rows": 11, "row_bytes": 77, "direction": "both"}),
+        ("softmax", {"rows": 9, "columns": 52}),
+        ("layernorm", {"rows": 9, "columns": 52}),
+        ("attention", {"seq": 21, "head": 6, "heads": 2, "causal": True}),
     ],
     ids=str,
 )

@@ -213,7 +213,7 @@ async def keeps_the_pace(dut: Any, kind: tuple[Opcode, str, Space, str]) -> None
     if opcode == Opcode.RANGE_SELECT:
         fields |= {"op0": int(AluOp.GE), "op1": int(AluOp.LT), "imm1": 0x42000000}
     if opcode == Opcode.EXP:
-        fields |= {"reduce": int(Reduce.RESET_REDUCE), "store": 1, "imm2": 2048}
+        fields |= {"reduce": int(Reduce.RESET_REDUCE), "store": 1, "imm2": 2052}
     two = opcode in (Opcode.TENSOR_TENSOR, Opcode.SCALAR_TENSOR_TENSOR, Opcode.TENSOR_SCAN)
     reads = None if opcode == Opcode.MEMSET else source
     item = Item(opcode, target, reads, second if two else None, fields)

@@ -102,6 +102,7 @@ class Items:
     def __init__(self, cfg: Config, rng: np.random.Generator):
         self.cfg = cfg
         self.rng = rng
+        self._reductions = 0
 
     def item(self, opcode: Opcode) -> Item:
         """A random legal instruction whose destination meets none of its operands."""
@@ -211,7 +212,9 @@ class Items:
                 f[f"imm{number}"] = int(rng.integers(1 << 32)) if bits else self._constant()
         if opcode == Opcode.TENSOR_REDUCE:
             source = pattern(0, src, int(rng.integers(1, 5)) * int(rng.integers(1, 17)))
-            f["op0"], f["axes"] = int(self._one(REDUCTIONS)), int(rng.integers(4))
+            self._reductions += 1  # in turn: five of them may all miss one
+            f["op0"] = int(REDUCTIONS[self._reductions % len(REDUCTIONS)])
+            f["axes"] = int(self._reductions // len(REDUCTIONS) + rng.integers(4)) % 4
             f["negate"] = int(rng.integers(2))
             dims = [*(n for _, n in source.dims), 1, 1, 1][:4]
             results = int(np.prod(dims[f["axes"] + 1 :]))
