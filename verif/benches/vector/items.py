@@ -109,6 +109,7 @@ class Items:
         while True:
             made = self._item(opcode)
             if not made.overlaps:
+                self._reductions += opcode == Opcode.TENSOR_REDUCE
                 return made
 
     def _one(self, options: tuple) -> int:  # type: ignore[type-arg]
@@ -212,7 +213,7 @@ class Items:
                 f[f"imm{number}"] = int(rng.integers(1 << 32)) if bits else self._constant()
         if opcode == Opcode.TENSOR_REDUCE:
             source = pattern(0, src, int(rng.integers(1, 5)) * int(rng.integers(1, 17)))
-            self._reductions += 1  # in turn: five of them may all miss one
+            # in turn: eight of them may all miss one
             f["op0"] = int(REDUCTIONS[self._reductions % len(REDUCTIONS)])
             f["axes"] = int(self._reductions // len(REDUCTIONS) + rng.integers(4)) % 4
             f["negate"] = int(rng.integers(2))
