@@ -73,7 +73,7 @@ def test_every_cycle_is_accounted_for_and_repeats() -> None:
     assert first.cycles == second.cycles
     assert np.array_equal(first.retired, second.retired)
     assert first.retired_total == sum(len(queue) for queue in program.queues.values())
-    assert 0 < first.tensor_window_cycles < first.cycles
+    assert 0 < first.window_cycles("tensor") < first.cycles
 
 
 @pytest.mark.sim
