@@ -1,7 +1,7 @@
 """Workload `attention` on random queries, keys and values: softmax(Q K^T / sqrt(head)) V for each head.
 
-Q^T, K^T [heads, head, seq] and V [heads, seq, head] lie in HBM as BF16. The scalar engine scales Q and divides the
-results. With `causal` a query sees the keys up to its own place.
+Q^T, K^T [heads, head, seq] and V [heads, seq, head] lie in HBM as BF16. The scalar engine scales Q, a tile at a time,
+and divides the results. With `causal` a query sees the keys up to its own place.
 """
 
 import math
@@ -9,17 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from firmware.kernel import HbmView, Kernel, KernelError, Tile, TileView
-from firmware.kernels.attention_core import Attention, Head, identity_bits
+from firmware.kernel import ALLOCATION_BYTES, HbmView, Kernel, KernelError, Tile, TileView
+from firmware.kernels.attention_core import FIRST_TILES, Attention, Head, identity_bits
 from firmware.kernels.gemm import product_metrics
-from firmware.kernels.spans import Span, spans
+from firmware.kernels.spans import Span, cut_spans, spans
 from firmware.numbers import decode, encode
 from firmware.program import Program
 from rtl.contract.config import Config
 
 __all__ = ["attention", "attention_macs", "attention_reference", "identity"]
 
-SETS = 3  # heads in use at once: attention_core.Attention.run
 STAGES = 3  # results on their way to HBM
 
 
@@ -45,16 +44,20 @@ def attention_macs(seq: int, head: int, heads: int, *, causal: bool = False) -> 
 
 
 class _Operands:
-    """SBUF for the operands of SETS heads, and their loads."""
+    """SBUF for the operands of some heads, and their loads: what is used first comes first."""
 
-    def __init__(self, k: Kernel, q_t: HbmView, k_t: HbmView, v: HbmView):
+    def __init__(self, k: Kernel, engine: Attention, q_t: HbmView, k_t: HbmView, v: HbmView):
         self.k = k
         self.views = q_t, k_t, v
         self.heads, self.dims, self.seq = q_t.shape
-        self.size = min(k.cfg.tensor.rows, k.cfg.tensor.cols)
+        self.size, self.block = engine.size, engine.block
         self.parts = spans(self.dims, k.cfg.tensor.rows)
         self.keys = spans(self.seq, self.size)
-        self.sets = [self._set(i) for i in range(min(SETS, self.heads))]
+        wide = -(-self.seq * 2 // ALLOCATION_BYTES) * ALLOCATION_BYTES
+        each = 2 * len(self.parts) * wide + -(-len(self.keys) * self.dims * 2 // ALLOCATION_BYTES) * ALLOCATION_BYTES
+        least, most = engine.heads_at_once(self.heads)
+        room = (k.sbuf_free() - ALLOCATION_BYTES) // each
+        self.sets = [self._set(i) for i in range(max(least, min(most, room)))]
 
     def _set(self, number: int) -> dict[str, list[Tile]]:
         def axis(name: str) -> list[Tile]:
@@ -65,31 +68,49 @@ class _Operands:
 
         columns = len(self.keys) * self.dims
         v = self.k.sbuf(f"v{number}", partitions=self.size, columns=columns, dtype="bf16")
-        return {"raw": axis("q_raw"), "q": axis("q"), "k": axis("k"), "v": [v]}
+        return {"q": axis("q"), "k": axis("k"), "v": [v]}
+
+    def _columns(self, tiles: list[Tile], source: HbmView, head: int, part: Span) -> None:
+        """Some columns of Q^T or K^T."""
+        for rows, tile in zip(self.parts, tiles, strict=True):
+            columns = slice(part.start, part.stop)
+            self.k.dma(tile[:, columns], source[head, rows.start : rows.stop, columns])
 
     def load(self, head: int) -> Head:
         """Bring a head's operands into SBUF."""
-        k, tiles = self.k, self.sets[head % len(self.sets)]
+        tiles = self.sets[head % len(self.sets)]
         q_t, k_t, v = self.views
-        scale = 1 / math.sqrt(self.dims)
-        for part, raw, q, keys in zip(self.parts, tiles["raw"], tiles["q"], tiles["k"], strict=True):
-            rows = slice(part.start, part.stop)
-            k.dma(raw[:, :], q_t[head, rows, :])
-            k.dma(keys[:, :], k_t[head, rows, :])
-            k.scalar.activation(q[:, :], raw[:, :], "copy", scale=scale)
+        # The first head's come in pieces: the first product needs a tile of Q and some tiles of K.
+        places = [n * self.size for n in FIRST_TILES] + [self.block]
+        queries = cut_spans(self.seq, [] if head else [self.size])
+        keys = cut_spans(self.seq, [] if head else places)
+        order = [("q", q_t, queries[0]), *(("k", k_t, part) for part in keys[: len(places)])]
+        order += [*(("q", q_t, part) for part in queries[1:]), *(("k", k_t, part) for part in keys[len(places) :])]
+        for name, source, part in order:
+            self._columns(tiles[name], source, head, part)
         values = tiles["v"][0]
         whole = self.seq // self.size
         if whole:
             source = v[head, : whole * self.size, :].split(0, self.size).permute((1, 0, 2))
-            k.dma(values[:, : whole * self.dims].split(0, self.dims), source)
+            self.k.dma(values[:, : whole * self.dims].split(0, self.dims), source)
         if self.seq % self.size:
             rest = slice(whole * self.size, self.seq)
-            k.dma(values[: self.seq % self.size, whole * self.dims :], v[head, rest, :])
+            self.k.dma(values[: self.seq % self.size, whole * self.dims :], v[head, rest, :])
         return Head(
-            [t[:, :] for t in tiles["q"]],
+            lambda q: self._scaled(tiles["q"], q, first=head == 0 and q.start == 0),
             [t[:, :] for t in tiles["k"]],
             [values[: s.size, i * self.dims : (i + 1) * self.dims] for i, s in enumerate(self.keys)],
         )
+
+    def _scaled(self, tiles: list[Tile], q: Span, *, first: bool) -> list[TileView]:
+        """Q^T of some queries divided by sqrt(dims), in place. The vector engine is faster, and free at the start."""
+        found = [tile[:, q.start : q.stop] for tile in tiles]
+        for view in found:
+            if first:
+                self.k.vector.tensor_scalar(view, view, "multiply", 1 / math.sqrt(self.dims))
+            else:
+                self.k.scalar.activation(view, view, "copy", scale=1 / math.sqrt(self.dims))
+        return found
 
 
 def attention(cfg: Config, q: np.ndarray, k: np.ndarray, v: np.ndarray, *, causal: bool = False) -> Program:
@@ -115,7 +136,7 @@ def attention(cfg: Config, q: np.ndarray, k: np.ndarray, v: np.ndarray, *, causa
         kernel.scalar.activation(stage, out, "copy", scale=inverse)
         kernel.dma(context[head, queries.start : queries.stop, :], stage)
 
-    engine.run(heads, _Operands(kernel, q_view, k_view, v_view).load, store)
+    engine.run(heads, _Operands(kernel, engine, q_view, k_view, v_view).load, store)
 
     def metrics(outputs: dict[str, np.ndarray]) -> dict[str, Any]:
         """The context against float64 attention of the rounded operands."""

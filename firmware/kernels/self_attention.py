@@ -56,10 +56,15 @@ class SelfAttention:
         self.tiles = spans(tokens, size)
         self.features = spans(heads * dims, size)
         self.attention = Attention(k, dims, tokens, identity(k))
+        self.attention.load_identity()
         # The projections grow where scores, transposes and outputs come later.
         core = self.attention
-        width = core.scores[0].columns
-        own = [tile[:, :] for tile in (*core.scores, *core.turned, *core.sums) if tile.columns >= width]
+        width = core.turned[0].columns
+        own = [
+            tile[:, at : at + width]
+            for tile in (*core.scores, *core.turned, *core.sums)
+            for at in range(0, tile.columns - width + 1, width)
+        ]
         sums = own + psum_tiles(k, width)
         self.linear = Linear(k, sums, slots, tokens_max=tokens_max)
         self.q_t = [k.sbuf(f"q_t{i}", partitions=size, columns=tokens, dtype="bf16") for i in range(len(self.features))]
@@ -118,7 +123,7 @@ class SelfAttention:
             parts.append((tile, low, high))
             at += high - low
         return Head(
-            [self.q_t[t][a:b, :] for t, a, b in parts],
+            lambda q: [self.q_t[t][a:b, q.start : q.stop] for t, a, b in parts],
             [self.k_t[t][a:b, :] for t, a, b in parts],
             [v[:, columns] for v in self.v],
         )

@@ -1,8 +1,10 @@
 """Pieces of an axis."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
-__all__ = ["Span", "even_spans", "spans"]
+__all__ = ["Span", "cut_spans", "even_spans", "spans"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,3 +30,8 @@ def even_spans(total: int, limit: int, multiple: int = 8) -> list[Span]:
     count = -(-total // limit)
     size = -(-total // count)
     return spans(total, min(limit, -(-size // multiple) * multiple))
+
+
+def cut_spans(total: int, at: Iterable[int]) -> list[Span]:
+    """`total` cut at these places, which ascend; those outside count for nothing."""
+    return [Span(a, b - a) for a, b in pairwise([0, *(n for n in at if 0 < n < total), total])]
