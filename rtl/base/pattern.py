@@ -23,7 +23,7 @@ def operand(word: data.View, name: str) -> data.View:
 
 def partition_mask(start: Value, count: Value, width: int) -> Value:
     """Bit p is 1 if start <= p < start + count, for p below `width`."""
-    ones = ((1 << count) - 1)[:width]
+    ones = ((1 << count)[:width] - 1)[:width]
     return (ones << start)[:width]
 
 

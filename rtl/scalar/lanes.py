@@ -168,7 +168,7 @@ class Lanes(wiring.Component):
         with m.Switch(Mux(planted(self.plant, 82), place[:2] & 2, place[:2])):
             for at in range(4):
                 with m.Case(at):
-                    m.d.comb += picked.eq(half >> 8 * at)
+                    m.d.comb += picked.eq(half[8 * at :])
         share = width // QUADRANTS
         with m.Switch(Mux(planted(self.plant, 81), 0, self.element.job.turn)):
             for turn in range(QUADRANTS):

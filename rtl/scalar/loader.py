@@ -51,7 +51,7 @@ class Loader(wiring.Component):
         with m.If(self.start):
             m.d.sync += [count.eq(self.partitions), odd.eq(0)]
         with m.If(left != 0):
-            m.d.sync += [left.eq(left - 1), addresses.eq(addresses >> 32), words.eq(words >> 32)]
+            m.d.sync += [left.eq(left - 1), addresses.eq(addresses[32:]), words.eq(words[32:])]
         with m.If(self.valid):
             m.d.sync += odd.eq(~odd)
             with m.If(odd | self.last):

@@ -191,7 +191,7 @@ class Lanes(wiring.Component):
                 for byte in range(8):
                     with m.Case(byte):
                         # what comes from the neighbour lies above the elements, where it does no harm
-                        m.d.comb += low.eq(words >> 8 * byte)
+                        m.d.comb += low.eq(words[8 * byte :])
             with m.Switch(bytes_log2):
                 for n in range(4):
                     bits = 8 << n
