@@ -60,6 +60,6 @@ class Bench:
             self._runs[key] = run_workload(asked, self.console)
         return self._runs[key]
 
-    def add(self, report: dict[str, Any] | None = None, **fields: Any) -> None:
+    def add(self, report: dict[str, Any] | None = None, *, match: bool = True, **fields: Any) -> None:
         """A figure, and whether the run that it comes from matched."""
-        self.rows.append(Row(**({"match": report is None or passed(report)} | fields)))
+        self.rows.append(Row(match=match and (report is None or passed(report)), **fields))
