@@ -49,7 +49,8 @@ def _attention(bench: Bench) -> None:
         busy = {name: engines[name]["busy"] / cycles for name in ("tensor", "vector", "scalar")}
         by = max(busy, key=lambda name: busy[name])
         shares = ", ".join(f"{name} {100 * share:.1f} %" for name, share in busy.items())
-        outside = cycles - report[f"{by}_window_cycles"]
+        window = report[f"{by}_window_cycles"]
+        inside = f"in the {window:,} cycles of its work {100 * engines[by]['busy'] / max(1, window):.1f} %"
         bench.add(
             report,
             name=f"attention-{seq}-{heads}",
@@ -57,7 +58,7 @@ def _attention(bench: Bench) -> None:
             value=busy[by],
             unit="",
             target=target,
-            peer=f"{shares}; {cycles:,} cycles, {outside:,} of them before and after the work of {by}",
+            peer=f"{shares}; {by} {inside}; {cycles - window:,} of {cycles:,} cycles are its fill and tail",
         )
         bench.add(
             report,
