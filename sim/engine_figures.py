@@ -136,7 +136,7 @@ def _model(bench: Bench) -> None:
         value=report["metrics"].get("cosine", 0.0),
         unit="",
         target=">= 0.999",
-        peer=f"{report['cycles']:,} cycles",
+        peer=f"{report['metrics'].get('cosine', 0.0):.6f}; {report['cycles']:,} cycles",
     )
 
 
