@@ -175,7 +175,9 @@ def list_names(
         return
     names = names_by_kind()
     if what is not None and what not in names:
-        raise PlexusError(f"there is no list of {what!r}; there are {', '.join(names)}, and of a workload or unit by name")
+        raise PlexusError(
+            f"there is no list of {what!r}; there are {', '.join(names)}, and those of a workload or unit by its name"
+        )
     for kind in [what] if what else names:
         indent = "" if what else "  "
         if not what:
