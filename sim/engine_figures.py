@@ -3,6 +3,8 @@
 Ratios of cycles to a bound of the same program. Vector cycles: tensor cycles over the ratio of the two clocks.
 """
 
+from typing import Any
+
 import numpy as np
 
 from firmware.image import build_image
@@ -16,21 +18,22 @@ from sim.device import find_device
 from sim.figures import Bench
 from sim.verilated import VerilatedDevice, build_core
 
-__all__ = ["ENGINE_GROUPS"]
+__all__ = ["ENGINE_GROUPS", "exp_rate", "softmax_window"]
 
-LENGTHS = (2048, 4096)  # elements a lane of an instruction whose rate is measured
+
+def softmax_window(cfg: Config, params: dict[str, Any], report: dict[str, Any]) -> tuple[float, int]:
+    """Vector cycles from the first element to the last result, and their bound: the sum of max(64, elements / rate)."""
+    bound = find_workload("softmax").build(cfg, params).vector_table_cycles
+    return report["vector_window_cycles"] * cfg.vector.clock_mhz / cfg.tensor.clock_mhz, bound
 
 
 def _softmax(bench: Bench) -> None:
-    """From the first element to the last result, against the sum of max(64, elements / rate)."""
     cfg = named("full")
-    slower = cfg.tensor.clock_mhz / cfg.vector.clock_mhz
     for columns, target in ((512, "<= 1.25"), (2048, "<= 1.10")):
         for dtype in ("bf16", "fp32"):
             params = {"columns": columns, "dtype": dtype}
             report = bench.run("softmax", params)
-            bound = find_workload("softmax").build(cfg, params).vector_table_cycles
-            window = report["vector_window_cycles"] / slower
+            window, bound = softmax_window(cfg, params, report)
             bench.add(
                 report,
                 name=f"softmax-{columns}-{dtype}",
@@ -89,11 +92,13 @@ def _stream(cfg: Config, engine: str, formats: tuple[str, str], columns: int) ->
     return k.program()
 
 
-def _rate(cfg: Config, engine: str, formats: tuple[str, str]) -> tuple[float, bool]:
-    """Elements a lane a cycle of the engine, from what more elements cost, and whether all bits are right."""
+def exp_rate(cfg: Config, engine: str, formats: tuple[str, str]) -> tuple[float, bool]:
+    """exp on the vector or scalar engine, from one format to another in SBUF: elements a lane a cycle of the engine,
+    from what twice the elements cost more, and whether all bits are right."""
+    lengths = cfg.sbuf.partition_bytes // 32, cfg.sbuf.partition_bytes // 16
     slower = cfg.tensor.clock_mhz / {"vector": cfg.vector, "scalar": cfg.scalar}[engine].clock_mhz
     windows, same = [], True
-    for columns in LENGTHS:
+    for columns in lengths:
         image = build_image(_stream(cfg, engine, formats, columns))
         golden = find_device("golden")(cfg)
         golden.load(image)
@@ -102,7 +107,7 @@ def _rate(cfg: Config, engine: str, formats: tuple[str, str]) -> tuple[float, bo
             result = device.run()
         windows.append(result.window_cycles(engine) / slower)
         same = same and result.end == "done" and compare(result.outputs, golden.run().outputs).match
-    return (LENGTHS[1] - LENGTHS[0]) / (windows[1] - windows[0]), same
+    return (lengths[1] - lengths[0]) / (windows[1] - windows[0]), same
 
 
 def _rates(bench: Bench) -> None:
@@ -116,7 +121,7 @@ def _rates(bench: Bench) -> None:
         ("scalar", "fp32", "fp32", ">= 0.99"),
     ):
         bench.say(f"running exp on the {engine} engine, {given} to {made}")
-        rate, same = _rate(cfg, engine, (given, made))
+        rate, same = exp_rate(cfg, engine, (given, made))
         bench.add(
             name=f"rate-{engine}-{given}-{made}",
             what=f"exp on the {engine} engine, {given} to {made}, full: elements a lane a {engine} cycle",
