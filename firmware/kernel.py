@@ -27,7 +27,7 @@ from firmware.engines.vector import VectorEngine
 from firmware.hazards import Access, Hazards, Known
 from firmware.numbers import bits_dtype, element_bytes
 from firmware.program import Completion, Descriptor, HbmTensor, Instruction, Program, SemaphoreWait
-from firmware.views import HbmView, KernelError, Tile, TileView
+from firmware.views import HbmView, KernelError, MemoryFullError, Tile, TileView
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
 from rtl.contract.isa import DIMENSIONS, AccessPattern, Opcode, Queue, start_partition_rule
@@ -220,11 +220,11 @@ class Kernel:
         )
         offset = -(-self._used[space] // align) * align
         wanted = columns * element_bytes(dtype)
-        need(
-            offset + wanted <= size,
-            f"tile {name} needs {wanted} bytes of each {space.name} partition, but only "
-            f"{max(0, size - offset)} of {size} are free",
-        )
+        if offset + wanted > size:
+            raise MemoryFullError(
+                f"tile {name} needs {wanted} bytes of each {space.name} partition, but only "
+                f"{max(0, size - offset)} of {size} are free"
+            )
         self._used[space] = offset + wanted
         return Tile(name, space, start, partitions, offset, columns, dtype)
 

@@ -7,7 +7,7 @@ from firmware.numbers import element_bytes
 from firmware.program import HbmTensor
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space
 
-__all__ = ["Box", "HbmView", "KernelError", "Tile", "TileView"]
+__all__ = ["Box", "HbmView", "KernelError", "MemoryFullError", "Tile", "TileView"]
 
 Box = tuple[tuple[int, int], ...]
 """Half-open ranges, one an axis."""
@@ -17,6 +17,10 @@ Index = int | slice
 
 class KernelError(ValueError):
     """A kernel that breaks a rule of the language or the machine; one sentence with value and rule."""
+
+
+class MemoryFullError(KernelError):
+    """A tile that its memory has no room for."""
 
 
 def _range(index: Index, size: int, what: str) -> tuple[int, int, int]:

@@ -73,7 +73,7 @@ WORKLOADS: dict[str, Workload] = {
             doc="attention in layer 0 of all-MiniLM-L6-v2 for a real text, or of random normal Q, K, V",
             params={
                 "text": Param(type=str, default=None, doc="what is tokenised; not with seq, head, causal or seed"),
-                "heads": _size(None, "heads, the first ones of the layer; 1 if not given"),
+                "heads": _size(None, "heads, of a text the first ones of the layer (at most 12); 1 if not given"),
                 "seq": _size(None, "tokens of random values; 128 if only others are given"),
                 "head": _size(None, "dimensions of a head of random values; 32 if only others are given"),
                 "causal": Param(type=bool, default=None, doc="random values; a query sees the keys up to its own"),

@@ -15,69 +15,21 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from firmware.workloads import find_workload
 from rtl.contract.config import named
-from sim.run import Run, passed, run_workload
+from sim.engine_figures import ENGINE_GROUPS
+from sim.figures import Bench, Row
 from sim.toolchain import ROOT, build_root
 from sim.verilated import build_core
 
-__all__ = ["Row", "main"]
+__all__ = ["main"]
 
 SCALE_SIM = "SCALE-Sim v3 (2025-08), 128 x 128 weight stationary, weight loads not hidden"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One figure. `target` is what it must reach, as in ">= 0.92"; `peer` what it is compared with."""
-
-    name: str
-    what: str
-    value: float
-    unit: str
-    target: str
-    peer: str = ""
-    match: bool = True
-
-    @property
-    def ok(self) -> bool:
-        """Whether the target is reached; a figure without one always is."""
-        way, _, limit = self.target.partition(" ")
-        if not limit:
-            return True
-        bound = float(limit.replace(",", ""))
-        return self.value >= bound if way == ">=" else self.value <= bound
-
-
-class Bench:
-    """Runs and figures. Runs are shared: what has been run once is not run again."""
-
-    def __init__(self, console: Console):
-        self.console = console
-        self.rows: list[Row] = []
-        self._runs: dict[tuple[Any, ...], dict[str, Any]] = {}
-
-    def run(self, workload: str, params: dict[str, Any], array: str = "native") -> dict[str, Any]:
-        """The report of a run at `full`."""
-        key = (workload, array, *sorted(params.items()))
-        if key not in self._runs:
-            what = " ".join([workload, array, *(f"{k}={v}" for k, v in params.items())])
-            self.console.print(f"running {what}", style="bright_black", highlight=False)
-            full = find_workload(workload).complete(params)
-            folder = build_root() / "bench" / "-".join(str(k) for k in key).replace(" ", "")
-            asked = Run(workload=workload, params=full, cfg=named("full"), array=array, out=folder)
-            self._runs[key] = run_workload(asked, self.console)
-        return self._runs[key]
-
-    def add(self, report: dict[str, Any] | None = None, **fields: Any) -> None:
-        """A figure, and whether the run that it comes from matched."""
-        self.rows.append(Row(match=report is None or passed(report), **fields))
 
 
 def _gemm(bench: Bench) -> None:
@@ -196,6 +148,16 @@ def _fresh_cache() -> Iterator[Path]:
                 os.environ["PLEXUS_BUILD"] = before
 
 
+def _builds(bench: Bench) -> None:
+    for config, target in (("small", "<= 120"), ("full", "<= 480")):
+        bench.say(f"building {config}")
+        with _fresh_cache():
+            begin = time.monotonic()
+            build_core(named(config))
+            seconds = time.monotonic() - begin
+        bench.add(name=f"build-{config}", what=f"build of {config}, cold", value=seconds, unit="s", target=target)
+
+
 def _structural(bench: Bench) -> None:
     with _fresh_cache(), _peak_memory() as peak:
         begin = time.monotonic()
@@ -229,7 +191,7 @@ def _structural(bench: Bench) -> None:
 
 
 def _first_use(bench: Bench) -> None:
-    command = [sys.executable, "-m", "sim.cli", "run", "minilm-projection", "--config", "small"]
+    command = [sys.executable, "-m", "sim.cli", "run", "attention", "--config", "small"]
     with _fresh_cache():
         for name, what, target in (
             ("first-run", "make sim with nothing built (without installing packages)", "<= 360"),
@@ -247,6 +209,8 @@ GROUPS = {
     "gemm": _gemm,
     "dma": _dma,
     "speed": _speed,
+    **ENGINE_GROUPS,
+    "builds": _builds,
     "structural": _structural,
     "first-use": _first_use,
 }

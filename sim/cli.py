@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from rtl.contract.config import NAMED, Config, ConfigError, load
+from rtl.contract.config import Config, ConfigError, load
 from sim.errors import PlexusError
 
 __all__ = ["app", "main"]
@@ -47,10 +47,12 @@ def _config(source: str, changes: list[str] | None) -> Config:
 
 @app.command()
 def run(
-    workload: Annotated[str, typer.Argument(metavar="WORKLOAD", help="See `plexus list workloads`.")],
+    workload: Annotated[str, typer.Argument(metavar="WORKLOAD", help="One of `plexus list workloads`.")],
     param: Annotated[
         list[str] | None,
-        typer.Option("-p", "--param", metavar="name=value", help="A parameter of the workload."),
+        typer.Option(
+            "-p", "--param", metavar="name=value", help="A parameter: `plexus list WORKLOAD`. May be repeated."
+        ),
     ] = None,
     config: ConfigOption = "small",
     set_: SetOption = None,
@@ -63,7 +65,10 @@ def run(
         Path | None, typer.Option(metavar="DIR", help="For report.json; default build/runs/WORKLOAD-CONFIG.")
     ] = None,
 ) -> None:
-    """Run a workload on the RTL, check every bit against the golden machine, report where cycles went."""
+    """Run a workload on the RTL, check every bit against the golden machine, report where cycles went.
+
+    As in: plexus run softmax --config full -p columns=2048 -p dtype=fp32
+    """
     from firmware.workloads import find_workload
     from sim.report import show
     from sim.run import Run, passed, run_workload
@@ -81,13 +86,17 @@ def run(
 
 @app.command(name="eval")
 def evaluate_arrays(
-    unit: Annotated[str, typer.Argument(metavar="UNIT", help="See `plexus list units`.")],
-    in_: Annotated[Path, typer.Option("--in", metavar="IN.npz", help="Arrays by name.")],
+    unit: Annotated[str, typer.Argument(metavar="UNIT", help="One of `plexus list units`.")],
+    in_: Annotated[Path, typer.Option("--in", metavar="IN.npz", help="Arrays by name: `plexus list UNIT`.")],
     out: Annotated[Path, typer.Option("--out", metavar="OUT.npz", help="Where results go.")],
     config: ConfigOption = "small",
     set_: SetOption = None,
 ) -> None:
-    """Push whole arrays of bit patterns through one Verilated unit."""
+    """Push whole arrays of bit patterns through one Verilated unit: a MAC, exp, an activation function, a
+    conversion, a reduction.
+
+    As in: plexus eval exp --in in.npz --out out.npz, with arrays x and m of FP32 codes (uint32) in in.npz.
+    """
     from sim.evaluate import evaluate, read_arrays, write_arrays
     from sim.units import find_unit
 
@@ -147,44 +156,28 @@ def emit(
         print(f"  needs {_shown(source)}")
 
 
-def _names() -> dict[str, list[tuple[str, str, str]]]:
-    """Everything that has a name: (name, what it is, how it is used)."""
-    from firmware.workloads import WORKLOADS
-    from sim.tops import TOPS
-    from sim.units import UNITS
-
-    return {
-        "workloads": [
-            (name, w.doc, " ".join(f"{key}={_default(p.default)}" for key, p in w.params.items()))
-            for name, w in WORKLOADS.items()
-        ],
-        "configs": [(name, _about(cfg), cfg.hash) for name, cfg in NAMED.items()],
-        "units": [(name, unit.doc, unit.usage()) for name, unit in UNITS.items()],
-        "tops": [(name, t.doc, " ".join(t.options)) for name, t in sorted(TOPS.items())],
-    }
-
-
-def _default(value: Any) -> str:
-    text = "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-    return text if len(text) <= 16 else '"..."'
-
-
-def _about(cfg: Config) -> str:
-    sbuf = cfg.partitions * cfg.sbuf.partition_bytes >> 10
-    return (
-        f"{cfg.partitions} partitions, {cfg.tensor.rows} x {cfg.tensor.cols} array at "
-        f"{cfg.tensor.clock_mhz} MHz, SBUF {sbuf:,} KiB, HBM {cfg.hbm.bytes_per_cycle} bytes a cycle"
-    )
-
-
 @app.command(name="list")
 def list_names(
-    what: Annotated[str | None, typer.Argument(metavar="[workloads|configs|units|tops]")] = None,
+    what: Annotated[
+        str | None,
+        typer.Argument(metavar="[workloads|configs|units|tops|NAME]", help="NAME: of a workload or a unit."),
+    ] = None,
 ) -> None:
-    """What there is, one line each."""
-    names = _names()
+    """What there is, one line each; of a workload its parameters, of a unit its arrays."""
+    from sim.listing import details, names_by_kind
+
+    if what is not None and (detailed := details(what)):
+        title, lines = detailed
+        print(title)
+        width = max(len(name) for name, _ in lines)
+        for name, doc in lines:
+            print(f"  {name:{width}}  {doc}")
+        return
+    names = names_by_kind()
     if what is not None and what not in names:
-        raise PlexusError(f"there is no list of {what!r}; there are {', '.join(names)}")
+        raise PlexusError(
+            f"there is no list of {what!r}; there are {', '.join(names)}, and those of a workload or unit by its name"
+        )
     for kind in [what] if what else names:
         indent = "" if what else "  "
         if not what:

@@ -10,6 +10,7 @@ from rich.text import Text
 __all__ = ["render", "show"]
 
 BAR_CELLS = 20
+TEXT_CELLS = 64  # of a parameter; report.json has all of it
 _HARD_SPACE = "\u00a0"  # a cause and its share stay on one line
 _STALL_STYLES = ("yellow", "dark_orange", "red", "magenta", "blue", "cyan", "bright_black")
 
@@ -112,6 +113,11 @@ def _value(value: Any) -> str:
     )
 
 
+def _cut(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= TEXT_CELLS else f"{text[: TEXT_CELLS - 3]}..."
+
+
 def _relief(report: Mapping[str, Any]) -> str:
     """Which engine bounds the run, how much, what it waits for most, and what would relieve it."""
     engine, share = report["bounding_engine"], _percent(report["bounding_share"], 1)
@@ -173,8 +179,8 @@ def _facts(report: Mapping[str, Any]) -> Table:
 
 
 def render(report: Mapping[str, Any]) -> RenderableType:
-    """The report as one rich renderable."""
-    params = "  ".join(f"{k}={v}" for k, v in report["params"].items())
+    """The report as one rich renderable. Parameters that nobody set are left out, long texts cut."""
+    params = "  ".join(f"{k}={_cut(v)}" for k, v in report["params"].items() if v is not None)
     parts: list[RenderableType] = [_verdict(report)]
     if params:
         parts.append(Text(f"  {params}", "bright_black"))

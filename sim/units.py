@@ -54,8 +54,13 @@ class Unit:
     def usage(self) -> str:
         """Its arrays in one line."""
         given = [f"{n} {_short(k)}" for n, k in self.inputs.items()]
-        given += [f"{n} ({', '.join(words)})" for n, words in self.strings.items()]
+        given += [f"{n} ({_some(words)})" for n, words in self.strings.items()]
         return f"{', '.join(given)} -> {', '.join(f'{n} {_short(k)}' for n, k in self.outputs.items())}"
+
+
+def _some(words: Mapping[str, int]) -> str:
+    first = list(words)[:6]
+    return ", ".join(first) if len(words) <= len(first) else f"{', '.join(first)}, ...: {len(words)} words"
 
 
 def _short(kind: str) -> str:

@@ -93,6 +93,22 @@ def test_no_command_shows_help(capsys: pytest.CaptureFixture[str]) -> None:
         assert f"\n  {command} " in out
 
 
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("attention", ["text", "seq", "a query sees the keys up to its own (true or false)"]),
+        ("softmax", ["columns=512", "(bf16, fp32, fp16)", "(whole number from 1 to 1048576)"]),
+        ("activation", ["scale", "may be left out", "gelu_tanh"]),
+        ("convert", ["codes in src's format", "e8m0", "out: codes in dst's format"]),
+    ],
+)
+def test_a_name_has_its_parameters(capsys: pytest.CaptureFixture[str], name: str, says: list[str]) -> None:
+    assert main(["list", name]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith(f"{name}: ")
+    assert [words for words in says if words not in text] == []
+
+
 @pytest.mark.parametrize("what", ["workloads", "configs", "units", "tops"])
 def test_lists_have_one_line_each(capsys: pytest.CaptureFixture[str], what: str) -> None:
     assert main(["list", what]) == 0

@@ -134,6 +134,12 @@ def test_match_line(program: Program) -> None:
     assert "busy 50.0 % of its window of 600 cycles" in text
 
 
+def test_parameters_that_nobody_set_are_not_shown(program: Program) -> None:
+    values = report(program) | {"params": {"m": 64, "seed": None, "text": 40 * "word "}}
+    assert f"  m=64  text={(40 * 'word ')[:61]}...\n" in shown(values)
+    assert "seed" not in shown(values)
+
+
 def test_conflicts_by_engine(program: Program) -> None:
     values = report(program)
     engines = values["engines"]

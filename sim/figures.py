@@ -1,0 +1,65 @@
+"""Figures of performance, each beside what it must reach, and the runs that they are taken from."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+
+from firmware.workloads import find_workload
+from rtl.contract.config import named
+from sim.run import Run, passed, run_workload
+from sim.toolchain import build_root
+
+__all__ = ["Bench", "Row"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One figure. `target` is what it must reach, as in ">= 0.92"; `peer` what it is compared with."""
+
+    name: str
+    what: str
+    value: float
+    unit: str
+    target: str
+    peer: str = ""
+    match: bool = True
+
+    @property
+    def ok(self) -> bool:
+        """Whether the target is reached; a figure without one always is."""
+        way, _, limit = self.target.partition(" ")
+        if not limit:
+            return True
+        bound = float(limit.replace(",", ""))
+        return self.value >= bound if way == ">=" else self.value <= bound
+
+
+class Bench:
+    """Runs and figures. Runs are shared: what has been run once is not run again."""
+
+    def __init__(self, console: Console):
+        self.console = console
+        self.rows: list[Row] = []
+        self._runs: dict[tuple[Any, ...], dict[str, Any]] = {}
+
+    def say(self, what: str) -> None:
+        """A line about what is being done."""
+        self.console.print(what, style="bright_black", highlight=False)
+
+    def run(
+        self, workload: str, params: dict[str, Any], array: str = "native", config: str = "full"
+    ) -> dict[str, Any]:
+        """The report of a run."""
+        key = (workload, array, config, *sorted(params.items()))
+        if key not in self._runs:
+            self.say(" ".join(["running", workload, config, array, *(f"{k}={v}" for k, v in params.items())]))
+            settled = find_workload(workload).complete(params)
+            folder = build_root() / "bench" / "-".join(str(k) for k in key).replace(" ", "")
+            asked = Run(workload=workload, params=settled, cfg=named(config), array=array, out=folder)
+            self._runs[key] = run_workload(asked, self.console)
+        return self._runs[key]
+
+    def add(self, report: dict[str, Any] | None = None, *, match: bool = True, **fields: Any) -> None:
+        """A figure, and whether the run that it comes from matched."""
+        self.rows.append(Row(match=match and (report is None or passed(report)), **fields))

@@ -1,0 +1,75 @@
+"""What has a name, and what a workload or a unit takes: the texts of `plexus list`."""
+
+from typing import Any
+
+from firmware.workloads import WORKLOADS, Workload
+from rtl.contract.config import NAMED, Config
+from sim.tops import TOPS
+from sim.units import UNITS, Unit
+
+__all__ = ["details", "names_by_kind"]
+
+
+def names_by_kind() -> dict[str, list[tuple[str, str, str]]]:
+    """Everything that has a name: (name, what it is, how it is used)."""
+    return {
+        "workloads": [
+            (name, w.doc, " ".join(_with_default(key, p.default) for key, p in w.params.items()))
+            for name, w in WORKLOADS.items()
+        ],
+        "configs": [(name, _about(cfg), cfg.hash) for name, cfg in NAMED.items()],
+        "units": [(name, unit.doc, unit.usage()) for name, unit in UNITS.items()],
+        "tops": [(name, t.doc, " ".join(t.options)) for name, t in sorted(TOPS.items())],
+    }
+
+
+def _default(value: Any) -> str:
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return text if len(text) <= 16 else '"..."'
+
+
+def _with_default(name: str, default: Any) -> str:
+    return name if default is None else f"{name}={_default(default)}"
+
+
+def _workload_lines(workload: Workload) -> list[tuple[str, str]]:
+    """Parameters of a workload: with their default, and what they mean."""
+    lines = []
+    for key, p in workload.params.items():
+        kind = ", ".join(p.choices) or {int: "whole number", bool: "true or false", str: "text"}[p.type]
+        limits = "" if p.minimum is None else f" from {p.minimum}" + (f" to {p.maximum}" if p.maximum else "")
+        lines.append((_with_default(key, p.default), f"{p.doc} ({kind}{limits})"))
+    return lines
+
+
+def _unit_lines(unit: Unit) -> list[tuple[str, str]]:
+    """Arrays and texts of a unit, and what they are."""
+    def kind(array: str) -> str:
+        text = {**unit.inputs, **unit.outputs}[array]
+        bits, _, of = text.partition("bits:")
+        return f"codes in {of}'s format, uint8, uint16 or uint32" if of else bits
+
+    def optional(array: str) -> str:
+        return ", may be left out" if array in unit.defaults else ""
+
+    rows = ", a row for each result" if unit.rows else ""
+    lines = [(array, f"in: {kind(array)}{rows}{optional(array)}") for array in unit.inputs]
+    lines += [(text, f"in: text, one of {', '.join(words)}") for text, words in unit.strings.items()]
+    return lines + [(array, f"out: {kind(array)}") for array in unit.outputs]
+
+
+def _about(cfg: Config) -> str:
+    sbuf = cfg.partitions * cfg.sbuf.partition_bytes >> 10
+    return (
+        f"{cfg.partitions} partitions, {cfg.tensor.rows} x {cfg.tensor.cols} array at "
+        f"{cfg.tensor.clock_mhz} MHz, SBUF {sbuf:,} KiB, HBM {cfg.hbm.bytes_per_cycle} bytes a cycle"
+    )
+
+
+def details(name: str) -> tuple[str, list[tuple[str, str]]] | None:
+    """Of a workload its parameters, of a unit its arrays: a title and (name, meaning); None if it is neither."""
+    if name in WORKLOADS:
+        return f"{name}: {WORKLOADS[name].doc}", _workload_lines(WORKLOADS[name])
+    if name in UNITS:
+        return f"{name}: {UNITS[name].doc}", _unit_lines(UNITS[name])
+    return None
