@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from firmware.kernel import ALLOCATION_BYTES, HbmView, Kernel, KernelError, Tile, TileView
-from firmware.kernels.attention_core import FIRST_TILES, Attention, Head, identity_bits
+from firmware.kernels.attention_blocks import identity_bits
+from firmware.kernels.attention_core import FIRST_TILES, Attention, Head
 from firmware.kernels.gemm import product_metrics
 from firmware.kernels.spans import Span, cut_spans, spans
 from firmware.numbers import decode, encode

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmware.kernel import HbmView, Kernel, KernelError, Tile, TileView
-from firmware.kernels.spans import Span, cut_spans, even_spans, spans
-from rtl.contract.config import Config
+from firmware.kernels.attention_blocks import Block, blocks, key_block, turned_columns
+from firmware.kernels.spans import Span, cut_spans, spans
 
-__all__ = ["FIRST_TILES", "Attention", "Head", "identity_bits", "key_block"]
+__all__ = ["FIRST_TILES", "Attention", "Head"]
 
 AHEAD = 2  # blocks that scores run ahead
 PREPARED = 3  # blocks that operands are asked for ahead
@@ -38,52 +38,6 @@ class Head:
     queries: Callable[[Span], Sequence[TileView]]
     k_t: Sequence[TileView]
     v: Sequence[TileView]
-
-
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """A tile of queries of a head against a block of keys; `number` counts all blocks, `tile` all tiles."""
-
-    number: int
-    tile: int
-    head: int
-    q: Span
-    keys: Span
-    first: bool
-    last: bool
-    masked: bool  # some query does not see all of these keys
-
-
-def identity_bits(size: int) -> list[list[int]]:
-    """BF16 bits of the identity."""
-    return [[0x3F80 if r == c else 0 for c in range(size)] for r in range(size)]
-
-
-def _room(cfg: Config, keys: int, dims: int, align: int) -> int:
-    """Bytes of a PSUM partition that two of each of scores, transposes and outputs take."""
-    return sum(2 * (-(-n * 4 // align) * align) for n in (keys, _turned(cfg, keys), dims))
-
-
-def _turned(cfg: Config, keys: int) -> int:
-    """Columns of a tile of transposes."""
-    size = min(cfg.tensor.rows, cfg.tensor.cols)
-    return -(-min(keys, cfg.tensor.moving_max) // size) * size
-
-
-def key_block(cfg: Config, dims: int) -> tuple[int, int]:
-    """Keys of a block, and the alignment of everything in PSUM: the largest block that fits, in banks of its own
-    if possible. KernelError if none fits."""
-    size = min(cfg.tensor.rows, cfg.tensor.cols)
-    for align in (cfg.psum.bank_bytes, 4):
-        keys = 2 * cfg.tensor.moving_max
-        while keys >= size:
-            if _room(cfg, keys, dims, align) <= cfg.psum.partition_bytes:
-                return keys, align
-            keys //= 2
-    raise KernelError(
-        f"a head of {dims} needs {_room(cfg, size, dims, 4)} bytes of each PSUM partition, more than there are "
-        f"({cfg.psum.partition_bytes})"
-    )
 
 
 class Attention:
@@ -114,7 +68,7 @@ class Attention:
 
         # PSUM is taken whole: others may use it between two runs.
         self.scores = psum("scores", block)
-        self.turned = psum("turned", _turned(cfg, block))
+        self.turned = psum("turned", turned_columns(cfg, block))
         self.sums = psum("sums", -(-dims * 4 // align) * align // 4)
         self.slots = [
             tile[:, at : at + dims]
@@ -137,23 +91,9 @@ class Attention:
             numbers = np.arange(size, dtype=np.float32).view(np.uint32)[:, None]
             k.dma(self.rows[:, :], k.hbm("row_numbers", (size, 1), "fp32", numbers)[:, :])
 
-    def blocks(self, heads: int) -> list[_Block]:
-        """All blocks in order: keys of a tile, tiles of a head, heads."""
-        found: list[_Block] = []
-        tile = 0
-        for head in range(heads):
-            for q in spans(self.tokens, self.size):
-                # Blocks that lie above the diagonal as a whole are left out.
-                keys = even_spans(min(self.tokens, q.stop) if self.causal else self.tokens, self.block, self.size)
-                for i, span in enumerate(keys):
-                    masked = self.causal and span.stop - 1 > q.start
-                    found.append(_Block(len(found), tile, head, q, span, i == 0, i == len(keys) - 1, masked))
-                tile += 1
-        return found
-
     def heads_at_once(self, heads: int) -> tuple[int, int]:
         """Heads whose operands are in use at a time: at least, and so that loads do not wait for their places."""
-        apart = -(-(PREPARED + 1) // len(self.blocks(1)))
+        apart = -(-(PREPARED + 1) // len(self._blocks(1)))
         return min(heads, 1 + apart), min(heads, 2 + apart)
 
     def load_identity(self) -> None:
@@ -168,61 +108,64 @@ class Attention:
         """load(head): the operands of a head; heads_at_once says how many are in use.
         store(head, queries, context [q, dims] FP32 without division, inverse [q, 1] FP32): takes a result; in PSUM if
         the keys are one block."""
-        blocks = self.blocks(heads)
+        ordered = self._blocks(heads)
         ready: dict[int, Head] = {}
         queries: dict[int, Sequence[TileView]] = {}
 
-        def prepare(b: _Block) -> None:
+        def prepare(b: Block) -> None:
             if b.head not in ready:
                 ready[b.head] = load(b.head)
             if b.first:
                 queries[b.tile] = ready[b.head].queries(b.q)
 
-        def score(b: _Block) -> None:
+        def score(b: Block) -> None:
             self._score(b, queries[b.tile], ready[b.head])
 
-        for b in blocks[:PREPARED]:
+        for b in ordered[:PREPARED]:
             prepare(b)
         self.load_identity()
-        for b in blocks[:AHEAD]:
+        for b in ordered[:AHEAD]:
             score(b)
-        for b in blocks:
+        for b in ordered:
             source = self._maximum(b)
             if b.number >= BEHIND:
-                self._collect(blocks[b.number - BEHIND], store)
-            self._exponentials(b, source, last=b is blocks[-1])
-            if b.number + AHEAD < len(blocks):
-                score(blocks[b.number + AHEAD])
-            if b.number + PREPARED < len(blocks):
-                prepare(blocks[b.number + PREPARED])
-            before = blocks[b.number - 1] if b.number else None
+                self._collect(ordered[b.number - BEHIND], store)
+            self._exponentials(b, source, last=b is ordered[-1])
+            if b.number + AHEAD < len(ordered):
+                score(ordered[b.number + AHEAD])
+            if b.number + PREPARED < len(ordered):
+                prepare(ordered[b.number + PREPARED])
+            before = ordered[b.number - 1] if b.number else None
             parts = self._tiles(before) if before else []
             # The last transposes come late, and part of the product is ready before them.
-            early = len(parts) // 2 if b is blocks[-1] else 0
+            early = len(parts) // 2 if b is ordered[-1] else 0
             if before:
                 self._weigh(before, ready[before.head], parts[:early])
-            self._turn(b, last=b is blocks[-1])
+            self._turn(b, last=b is ordered[-1])
             if before:
                 self._weigh(before, ready[before.head], parts[early:])
-        for b in blocks[-BEHIND:]:
-            if b is blocks[-2:][0]:  # as late as the places of its sums allow
-                self._weigh(blocks[-1], ready[blocks[-1].head], self._tiles(blocks[-1]))
+        for b in ordered[-BEHIND:]:
+            if b is ordered[-2:][0]:  # as late as the places of its sums allow
+                self._weigh(ordered[-1], ready[ordered[-1].head], self._tiles(ordered[-1]))
             self._collect(b, store)
 
-    def _column(self, name: str, b: _Block, back: int = 0) -> TileView:
+    def _blocks(self, heads: int) -> list[Block]:
+        return blocks(heads, self.tokens, self.size, self.block, causal=self.causal)
+
+    def _column(self, name: str, b: Block, back: int = 0) -> TileView:
         return self.columns[name][(b.number - back) % RING][: b.q.size, :]
 
-    def _tiles(self, b: _Block) -> list[tuple[int, Span]]:
+    def _tiles(self, b: Block) -> list[tuple[int, Span]]:
         """Tiles of the keys of a block: (number among the tiles of the head, place in the block)."""
         first = b.keys.start // self.size
         return [(first + i, span) for i, span in enumerate(spans(b.keys.size, self.size))]
 
-    def _pieces(self, b: _Block) -> list[Span]:
+    def _pieces(self, b: Block) -> list[Span]:
         """The first block in pieces, all others whole."""
         at = [] if b.number or b.masked else [n * self.size for n in FIRST_TILES]
         return cut_spans(b.keys.size, at)
 
-    def _score(self, b: _Block, queries: Sequence[TileView], head: Head) -> None:
+    def _score(self, b: Block, queries: Sequence[TileView], head: Head) -> None:
         """Q K^T of a block, to PSUM."""
         target, most = self.scores[b.number % 2][: b.q.size, :], self.k.cfg.tensor.moving_max
         moving = [Span(p.start + s.start, s.size) for p in self._pieces(b) for s in spans(p.size, most)]
@@ -232,7 +175,7 @@ class Attention:
                 keys = k_t[:, b.keys.start + part.start : b.keys.start + part.stop]
                 self.k.tensor.matmul(keys, target[:, part.start : part.stop], accumulate=i > 0)
 
-    def _maximum(self, b: _Block) -> TileView:
+    def _maximum(self, b: Block) -> TileView:
         """Running maximum. Returns the scores, masked."""
         vector = self.k.vector
         source = self.scores[b.number % 2][: b.q.size, : b.keys.size]
@@ -257,7 +200,7 @@ class Attention:
             vector.tensor_tensor(self._column("maximum", b), self._column("maximum", b, 1), "max", top)
         return source
 
-    def _exponentials(self, b: _Block, source: TileView, *, last: bool) -> None:
+    def _exponentials(self, b: Block, source: TileView, *, last: bool) -> None:
         """Exponentials in BF16, running sum, and its inverse for the last block of a tile."""
         vector = self.k.vector
         target = self.probabilities[b.number % 2][: b.q.size, : b.keys.size]
@@ -279,7 +222,7 @@ class Attention:
         if b.last:
             vector.reciprocal(self._column("inverse", b), total)
 
-    def _turn(self, b: _Block, *, last: bool) -> None:
+    def _turn(self, b: Block, *, last: bool) -> None:
         """The probabilities transposed, tile by tile, and out of PSUM by the scalar engine. At the very end the vector
         engine has nothing else to do and takes every other tile."""
         source, weights = (x[b.number % 2] for x in (self.probabilities, self.weights))
@@ -299,10 +242,10 @@ class Attention:
         at = number % (self.turned[0].columns // self.size) * self.size
         return self.turned[tile][:, at : at + self.size]
 
-    def _sums(self, b: _Block) -> TileView:
+    def _sums(self, b: Block) -> TileView:
         return self.slots[b.number % len(self.slots)][: b.q.size, :]
 
-    def _weigh(self, b: _Block, head: Head, tiles: Sequence[tuple[int, Span]]) -> None:
+    def _weigh(self, b: Block, head: Head, tiles: Sequence[tuple[int, Span]]) -> None:
         """Probabilities times values of some tiles of keys, to PSUM."""
         weights, sums = self.weights[b.number % 2], self._sums(b)
         for number, keys in tiles:
@@ -310,7 +253,7 @@ class Attention:
             self.k.tensor.load(weights[: keys.size, place])
             self.k.tensor.matmul(head.v[number][: keys.size, :], sums, accumulate=keys.start > 0)
 
-    def _collect(self, b: _Block, store: Callable[[int, Span, TileView, TileView], None]) -> None:
+    def _collect(self, b: Block, store: Callable[[int, Span, TileView, TileView], None]) -> None:
         """Add a block's part to the output of its tile; hand on a finished tile."""
         sums = self._sums(b)
         out = sums if b.first and b.last else self.out[b.tile % 2][: b.q.size, :]
