@@ -20,6 +20,7 @@ __all__ = ["ScalarEngine"]
 Op = str | AluOp
 _TILE_SHARE = 16  # of SBUF, at most, that tables pass through
 _PAIR_BYTES = 8
+_ROWS = 1 << 16  # more than all tables together have
 _SLOPED = {Function.PRELU: 0.25, Function.LEAKY_RELU: 0.01}
 
 
@@ -55,8 +56,9 @@ class ScalarEngine(ElementwiseEngine):
             self._images[wanted] = k.hbm(f"functions {len(self._images)}", bits.shape, "uint32", bits)
         source = self._images[wanted]
         if self._tile is None:
-            everything = self._image([f for f in Function if f >= FIRST_TABLE_FUNCTION]).shape[1]
-            columns = min(everything, k.cfg.sbuf.partition_bytes // _TILE_SHARE // _PAIR_BYTES * 2)
+            # Any table will do, so the hardware's rows do not matter here: it may have too few for all at once.
+            everything = image([f.name.lower() for f in Function if f >= FIRST_TABLE_FUNCTION], _ROWS, k.cfg.partitions)
+            columns = min(len(everything[0]), k.cfg.sbuf.partition_bytes // _TILE_SHARE // _PAIR_BYTES * 2)
             self._tile = k.sbuf("functions", partitions=k.cfg.partitions, columns=columns, dtype="uint32")
         total, piece = source.shape[1], self._tile.columns
         for first in range(0, total, piece):

@@ -13,7 +13,7 @@ from firmware.kernels import minilm, minilm_reference
 from firmware.kernels.minilm_model import encoder_layer
 from firmware.program import Program
 from firmware.workloads import WORKLOADS, find_workload
-from rtl.contract.config import named
+from rtl.contract.config import load, named
 from rtl.contract.memmap import Space
 from verif.checks.random_layer import random_layer
 from verif.golden.machine import GoldenMachine, RunResult
@@ -271,6 +271,14 @@ def test_the_default_transpose_at_full():
     for engine in ("tensor", "vector"):
         program = WORKLOADS["transpose"].build(named("full"), {"rows": 200, "columns": 300, "engine": engine}, seed=1)
         assert program.metrics(run(program).outputs) == {"wrong_elements": 0}
+
+
+def test_a_small_table_is_enough_for_one_function():
+    """1,024 rows hold the table of any function that a kernel loads, though not all at once."""
+    cfg = load("tiny", ["scalar.table_rows=1024"])
+    for workload, params in (("layernorm", {"columns": 32}), ("ffn", {"tokens": 8, "width": 8, "hidden": 16})):
+        program = WORKLOADS[workload].build(cfg, params)
+        assert program.metrics(run(program).outputs)["cosine"] > 0.999
 
 
 def test_norms_that_cannot_be():
