@@ -3,258 +3,76 @@
 A simulator that is given a hundred instances copies the logic a hundred times before it looks for what they share; a
 loop it takes as it is. So a lane is converted once, flattened into word-level cells by Yosys, and written as one
 process for each of its clock enables: load a lane's registers, evaluate the cells in order, store what comes next.
-Registers lie side by side in one vector a register, lane i at bit i * width.
+A port holds its lanes side by side, lane i at bit i * width; a register is an array of lanes.
 """
 
-import json
 import re
-from collections.abc import Callable, Iterable
-from typing import Any
-
-from amaranth._toolchain.yosys import find_yosys
-from amaranth.back import rtlil
+from collections.abc import Iterable
 
 from rtl.base.placed import Repetition
+from rtl.emit.lane_loop import LaneLoop
+from rtl.emit.lane_netlist import LaneNetlist
 
 __all__ = ["lanes_module"]
 
-_SCRIPT = "proc; flatten; memory_collect; opt_expr; opt_merge; opt_expr; opt_clean; write_json"
-_UNARY = {
-    "$not": "~",
-    "$pos": "+",
-    "$neg": "-",
-    "$reduce_and": "&",
-    "$reduce_or": "|",
-    "$reduce_bool": "|",
-    "$reduce_xor": "^",
-    "$reduce_xnor": "~^",
-    "$logic_not": "!",
-}
-_BINARY = {
-    **{"$and": "&", "$or": "|", "$xor": "^", "$xnor": "~^", "$add": "+", "$sub": "-", "$mul": "*"},
-    **{"$lt": "<", "$le": "<=", "$eq": "==", "$ne": "!=", "$ge": ">=", "$gt": ">"},
-    **{"$eqx": "==", "$nex": "!=", "$shl": "<<", "$sshl": "<<", "$shr": ">>", "$sshr": ">>>"},
-    **{"$logic_and": "&&", "$logic_or": "||"},
-}
-Bit = int | str
 
-
-def _netlist(repetition: Repetition) -> dict[str, Any]:
-    """The flattened lane as Yosys writes it in JSON."""
-    text = rtlil.convert(repetition.factory(), name="lane", emit_src=False)
-    yosys = find_yosys(lambda version: version >= (0, 40))
-    script = f"read_rtlil <<rtlil\n{text}\nrtlil\n" + "\n".join(_SCRIPT.split("; "))
-    written = yosys.run(["-q", "-"], script, ignore_warnings=True)
-    return json.loads(written)["modules"]["lane"]
-
-
-def _number(parameter: str | int) -> int:
-    return parameter if isinstance(parameter, int) else int(parameter, 2)
-
-
-class _Lane:
-    """The cells of a lane: who drives each bit, and what a cell says in Verilog."""
-
-    def __init__(self, netlist: dict[str, Any]):
-        self.ports: dict[str, Any] = netlist["ports"]
-        self.cells: list[dict[str, Any]] = []
-        self.registers: list[dict[str, Any]] = []
-        self.of_bit: dict[int, tuple[str, int]] = {}  # variable and position
-        self.width: dict[str, int] = {}
-        self.driver: dict[str, int] = {}  # variable -> cell
-        initial: dict[int, str] = {}
-        for net in netlist["netnames"].values():
-            init = net["attributes"].get("init")
-            if init is not None:
-                initial |= dict(zip(net["bits"], reversed(init), strict=False))
-        for name, port in self.ports.items():
-            if port["direction"] == "input":
-                self._name(name, port["bits"])
-        for cell in netlist["cells"].values():
-            connections = cell["connections"]
-            if cell["type"] == "$scopeinfo":
-                continue
-            if cell["type"] == "$dff":
-                bits = connections["Q"]
-                name = f"r{len(self.registers)}"
-                value = "".join(reversed([initial.get(b, "0") for b in bits])).replace("x", "0")
-                clock = connections["CLK"][0]
-                self.registers.append({"name": name, "d": connections["D"], "clock": clock, "init": value})
-            else:
-                out = "RD_DATA" if cell["type"] == "$mem_v2" else "Y"
-                bits = connections[out]
-                name = f"v{len(self.cells)}"
-                self.driver[name] = len(self.cells)
-                self.cells.append(cell)
-            self._name(name, bits)
-        self.clocks = {
-            port["bits"][0]: name for name, port in self.ports.items() if re.fullmatch(r"(.+_)?clk", name)
-        }
-
-    def _name(self, name: str, bits: list[Bit]) -> None:
-        self.width[name] = len(bits)
-        for at, bit in enumerate(bits):
-            if isinstance(bit, int):
-                self.of_bit[bit] = name, at
-
-    def value(self, bits: list[Bit]) -> str:
-        """Verilog for these bits, lowest first."""
-        parts: list[str] = []
-        at = 0
-        while at < len(bits):
-            end = at + 1
-            bit = bits[at]
-            if isinstance(bit, str):
-                while end < len(bits) and isinstance(bits[end], str):
-                    end += 1
-                digits = "".join(reversed([str(b) for b in bits[at:end]])).replace("x", "0").replace("z", "0")
-                parts.append(f"{end - at}'h{int(digits, 2):x}")
-            else:
-                name, low = self.of_bit[bit]
-                while end < len(bits) and isinstance(bits[end], int) and (
-                    self.of_bit[int(bits[end])] == (name, low + end - at)
-                ):
-                    end += 1
-                high = low + end - at - 1
-                whole = low == 0 and high == self.width[name] - 1
-                parts.append(name if whole else f"{name}[{high}:{low}]" if high > low else f"{name}[{low}]")
-            at = end
-        return parts[0] if len(parts) == 1 else "{" + ", ".join(reversed(parts)) + "}"
-
-    def statement(self, number: int) -> str:
-        """What cell `number` computes."""
-        cell = self.cells[number]
-        kind, c, p = cell["type"], cell["connections"], cell["parameters"]
-
-        def operand(name: str) -> str:
-            text = self.value(c[name])
-            return f"$signed({text})" if _number(p.get(f"{name}_SIGNED", "0")) else text
-
-        if kind in _UNARY:
-            said = f"{_UNARY[kind]}{operand('A')}"
-        elif kind in _BINARY:
-            said = f"{operand('A')} {_BINARY[kind]} {operand('B')}"
-        elif kind == "$mux":
-            said = f"{self.value(c['S'])} ? {self.value(c['B'])} : {self.value(c['A'])}"
-        elif kind == "$pmux":
-            width = len(c["Y"])
-            said = self.value(c["A"])
-            for n in reversed(range(len(c["S"]))):
-                said = f"{self.value([c['S'][n]])} ? {self.value(c['B'][n * width : (n + 1) * width])} : ({said})"
-        elif kind in ("$shift", "$shiftx"):
-            a, b = self.value(c["A"]), self.value(c["B"])
-            said = f"{a} >> {b}"
-            if _number(p["B_SIGNED"]):
-                said = f"($signed({b}) < 0) ? ({a} << -{b}) : ({a} >> {b})"
-        elif kind == "$mem_v2" and _number(p["WR_PORTS"]) == 0 and _number(p["RD_PORTS"]) == 1:
-            said = f"rom{number}[{_number(p['WIDTH'])} * {self.value(c['RD_ADDR'])} +: {_number(p['WIDTH'])}]"
-        else:
-            raise ValueError(f"a lane cannot hold a cell of type {kind}")
-        return f"v{number} = {said};"
-
-    def tables(self) -> list[str]:
-        """Constants of the lane's read-only memories."""
-        found: list[str] = []
-        for number, cell in enumerate(self.cells):
-            if cell["type"] == "$mem_v2":
-                p = cell["parameters"]
-                bits = _number(p["WIDTH"]) * _number(p["SIZE"])
-                content = int(p["INIT"].replace("x", "0"), 2)
-                found.append(f"  localparam [{bits - 1}:0] rom{number} = {bits}'h{content:x};")
-        return found
-
-    def cone(self, bits: Iterable[Bit]) -> tuple[list[int], set[str]]:
-        """Cells that these bits depend on, in order, and the ports and registers that they read."""
-        order: list[int] = []
-        read: set[str] = set()
-        seen: set[str] = set()
-        stack: list[tuple[str, bool]] = [(name, False) for name in self._names(bits)]
-        while stack:
-            name, ready = stack.pop()
-            if name not in self.driver:
-                read.add(name)
-                continue
-            number = self.driver[name]
-            if ready:
-                order.append(number)
-                continue
-            if name in seen:
-                continue
-            seen.add(name)
-            stack.append((name, True))
-            cell = self.cells[number]
-            for port, direction in cell["port_directions"].items():
-                if direction == "input":
-                    stack += [(n, False) for n in self._names(cell["connections"][port]) if n not in seen]
-        return order, read
-
-    def _names(self, bits: Iterable[Bit]) -> list[str]:
-        return list({self.of_bit[b][0]: None for b in bits if isinstance(b, int)})
-
-
-def _loop(lane: _Lane, count: int, shared: Callable[[str], bool], results: dict[str, list[Bit]]) -> list[str]:
-    """Statements that give every lane's part of the vectors `results`."""
-    order, read = lane.cone(bit for bits in results.values() for bit in bits)
-    mine = sorted(name for name in read if not shared(name))
-
-    def said(text: str) -> str:
-        return re.sub(rf"\b({'|'.join(mine)})\b", r"\1_i", text) if mine else text
-
-    lines = [f"    reg [{lane.width[name] - 1}:0] {name}_i;" for name in mine]
-    lines += [f"    reg [{lane.width[f'v{n}'] - 1}:0] v{n};" for n in order]
-    lines += ["    integer i;", f"    for (i = 0; i < {count}; i = i + 1) begin"]
-    lines += [f"      {name}_i = {name}[{lane.width[name]} * i +: {lane.width[name]}];" for name in mine]
-    lines += [f"      {said(lane.statement(n))}" for n in order]
-    lines += [
-        f"      {name}[{len(bits)} * i +: {len(bits)}] = {said(lane.value(bits))};" for name, bits in results.items()
-    ]
-    return [*lines, "    end"]
+def _alike(lane: LaneNetlist, shared: Iterable[str]) -> set[str]:
+    """Registers that hold the same in every lane: they depend on shared inputs and on each other."""
+    alike = {register["name"] for register in lane.registers}
+    reads = {register["name"]: lane.cone(register["d"])[1] for register in lane.registers}
+    common = set(shared)
+    while wrong := {name for name in alike if not reads[name] <= common | alike}:
+        alike -= wrong
+    return alike
 
 
 def lanes_module(name: str, repetition: Repetition) -> str:
     """Verilog of the module `name`."""
-    lane = _Lane(_netlist(repetition))
-    count = repetition.count
+    lane = LaneNetlist(repetition.factory)
     resets = {port for port in lane.ports if re.fullmatch(r"(.+_)?rst", port)}
+    given = repetition.shared | resets
+    loop = LaneLoop(lane, repetition.count, frozenset(given | _alike(lane, given)))
+    lines = [*_header(name, lane, resets, repetition), *lane.tables()]
+    lines += [f"  wire {port} = rst;" for port in sorted(resets - {"rst"})]
+    lines += _registers(loop)
+    for net, clock in sorted(lane.clocks.items(), key=lambda item: item[1]):
+        own = {f"{r['name']}_next": r["d"] for r in lane.registers if r["clock"] == net}
+        if own:
+            enable = f"if (enable_{clock.removesuffix('_clk')}) " if clock != "clk" else ""
+            lines += loop.function(f"{clock}_lanes", own)
+            lines += ["  always @(posedge clk)", f"    {enable}begin", f"      {clock}_lanes();"]
+            lines += [f"      {after.removesuffix('_next')} <= {after};" for after in own] + ["    end"]
+    for port, what in lane.ports.items():
+        if what["direction"] == "output":
+            times = 1 if port in repetition.shared else repetition.count
+            lines += [f"  reg [{times * len(what['bits']) - 1}:0] {port}_now;", f"  assign {port} = {port}_now;"]
+            lines += [*loop.function(f"{port}_lanes", {f"{port}_now": what["bits"]}), f"  always_comb {port}_lanes();"]
+    return "\n".join([*lines, "endmodule", ""])
+
+
+def _header(name: str, lane: LaneNetlist, resets: set[str], repetition: Repetition) -> list[str]:
     clocks = set(lane.clocks.values())
-
-    def shared(variable: str) -> bool:
-        return variable in repetition.shared
-
-    def times(port: str, width: int) -> int:
-        return width if shared(port) else width * count
-
-    lines = [f"module {name}("]
     ports = ["  input clk", "  input rst"] if clocks else []
     ports += [f"  input enable_{domain}" for domain in repetition.domains]
     for port, what in lane.ports.items():
         if port not in clocks | resets:
-            ports.append(f"  {what['direction']} [{times(port, len(what['bits'])) - 1}:0] {port}")
-    lines += [",\n".join(ports), ");", *lane.tables()]
-    lines += [f"  wire {port} = rst;" for port in sorted(resets - {"rst"})]
-    for register in lane.registers:
-        width = len(register["d"])
-        lines += [
-            f"  reg [{width * count - 1}:0] {register['name']} = {{{count}{{{width}'b{register['init']}}}}};",
-            f"  reg [{width * count - 1}:0] {register['name']}_next;",
-        ]
-    everywhere = repetition.shared | resets
-    for bit, clock in sorted(lane.clocks.items(), key=lambda item: item[1]):
-        of_clock = [r for r in lane.registers if r["clock"] == bit]
-        if not of_clock:
-            continue
-        domain = clock.removesuffix("_clk") if clock != "clk" else ""
-        lines += [f"  always @(posedge clk) begin : {clock}_edge"]
-        body = _loop(lane, count, lambda n: n in everywhere, {f"{r['name']}_next": r["d"] for r in of_clock})
-        declared = [line for line in body if line.startswith("    reg") or line.startswith("    integer")]
-        lines += declared + ([f"    if (enable_{domain}) begin"] if domain else [])
-        lines += [line for line in body if line not in declared]
-        lines += [f"    {r['name']} <= {r['name']}_next;" for r in of_clock]
-        lines += (["    end"] if domain else []) + ["  end"]
-    for port, what in lane.ports.items():
-        if what["direction"] == "output":
-            lines += [f"  reg [{times(port, len(what['bits'])) - 1}:0] {port}_now;", f"  assign {port} = {port}_now;"]
-            lines += [f"  always @* begin : {port}_comb"]
-            lines += _loop(lane, count, lambda n: n in everywhere, {f"{port}_now": what["bits"]})
-            lines += ["  end"]
-    return "\n".join([*lines, "endmodule", ""])
+            width = len(what["bits"]) * (1 if port in repetition.shared else repetition.count)
+            ports.append(f"  {what['direction']} [{width - 1}:0] {port}")
+    return [f"module {name}(", ",\n".join(ports), ");"]
+
+
+def _registers(loop: LaneLoop) -> list[str]:
+    """Declarations: a register that differs between lanes is an array; beside each its next value."""
+    declared: list[str] = []
+    first: list[str] = []
+    each: list[str] = []
+    for register in loop.lane.registers:
+        name, width, init = register["name"], len(register["d"]), register["init"]
+        many = f" [0:{loop.count - 1}]" if name in loop.arrays else ""
+        declared += [f"  reg [{width - 1}:0] {of}{many};" for of in (name, f"{name}_next")]
+        if name in loop.arrays:
+            each.append(f"      {name}[k] = {width}'b{init};")
+        else:
+            first.append(f"    {name} = {width}'b{init};")
+    loops = [f"    for (k = 0; k < {loop.count}; k = k + 1) begin", *each, "    end"] if each else []
+    return [*declared, "  integer k;", "  initial begin", *first, *loops, "  end"] if declared else []

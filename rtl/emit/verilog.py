@@ -1,6 +1,9 @@
 """Component to Verilog: reproducible text without paths of the machine."""
 
+import gc
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,6 +40,18 @@ def _convert(component: wiring.Component, name: str) -> str:
     return merge_registers(text)
 
 
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without the search for cycles of garbage: a conversion makes millions of objects and keeps nearly all."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
 def emit(component: wiring.Component, name: str) -> Emitted:
     """Convert `component` and every module placed in it, each once.
 
@@ -50,7 +65,7 @@ def emit(component: wiring.Component, name: str) -> Emitted:
     pending = [(name, component)]
     while pending:
         module, top = pending.pop()
-        with collecting() as met:
+        with collecting() as met, _uncollected():
             texts.append(_convert(top, module))
         sources |= met.sources
         hier_blocks |= met.hier_blocks
@@ -61,7 +76,8 @@ def emit(component: wiring.Component, name: str) -> Emitted:
         for inner, repetition in sorted(met.lanes.items()):
             if inner not in done:
                 done.add(inner)
-                texts.append(lanes_module(inner, repetition))
+                with _uncollected():
+                    texts.append(lanes_module(inner, repetition))
     return Emitted(
         top=name,
         text="\n".join(texts),

@@ -31,6 +31,7 @@ class Toy(wiring.Component):
         m = Module()
         held = Signal(5, init=9)
         part = Signal(5, init=3)
+        last = Signal(3, init=6)  # the same in all lanes
         result = Signal(9)
         m.submodules.table = table = Memory(shape=4, depth=8, init=[3, 1, 4, 1, 5, 9, 2, 6])
         port = table.read_port(domain="comb")
@@ -47,10 +48,10 @@ class Toy(wiring.Component):
             with m.Case(4):
                 m.d.comb += result.eq(Cat(self.x.as_signed() < held.as_signed(), part.any(), ~held.xor(), port.data))
             with m.Case(5):
-                m.d.comb += result.eq(Cat(held, part).bit_select(self.by, 4))
+                m.d.comb += result.eq(Cat(held, part).bit_select(last, 4))
             with m.Default():
                 m.d.comb += result.eq(Mux(self.x == part, -self.x, (part << self.by) | ~held))
-        m.d.sync += held.eq(result)
+        m.d.sync += [held.eq(result), last.eq(self.op ^ self.by)]
         with m.If(self.op[0]):
             m.d.part += part.eq(result[2:] ^ held)
         m.d.comb += [self.out.eq(result), self.seen.eq(held)]
