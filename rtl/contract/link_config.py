@@ -1,0 +1,101 @@
+"""Configurations of a link: frozen, complete, refused in a sentence when they make no sense."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from rtl.contract.config_sections import need, within
+from rtl.contract.link import CLASSES, DEDICATED_FLITS, FLIT_BYTES, SEQUENCE_MODULUS
+
+__all__ = ["LINKS", "LinkConfig"]
+
+_WIDTHS = (1, 2, 4, 8, 16)
+_LANE_BYTES = 8  # a lane moves 8 bytes a link cycle
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkConfig:
+    """Everything an architect would vary about one link; both ends have the same."""
+
+    name: str = "x8"
+    clock_mhz: int = 1000
+    lanes: int = 8
+    spare_lanes: int = 2
+    window_flits: int = 128  # also the depth of the retry buffer
+    sequence_numbers: int = SEQUENCE_MODULUS
+    classes: int = 8  # a class has the virtual channel of its number
+    weights: tuple[int, ...] = (1,) * CLASSES  # flits a round, by class
+    strict_class: int = -1  # served before the others; -1 none
+    strict_cap: int = 16  # flits of 64 that the strict class may take while others wait
+    shared_flits: int = 32  # a kind
+    send_beats: int = 64  # 64-byte beats that wait in each (class, kind) of the sender
+    weak_corrections: int = 64  # FEC corrections in a marker interval that make a lane weak
+
+    def __post_init__(self) -> None:
+        need(self.lanes in _WIDTHS, f"link.lanes must be 1, 2, 4, 8 or 16, not {self.lanes}")
+        within("link.spare_lanes", self.spare_lanes, 0, 2)
+        within("link.clock_mhz", self.clock_mhz, 1, 10_000)
+        need(
+            self.sequence_numbers & (self.sequence_numbers - 1) == 0 and 8 <= self.sequence_numbers <= SEQUENCE_MODULUS,
+            f"link.sequence_numbers must be a power of two from 8 to {SEQUENCE_MODULUS}, not {self.sequence_numbers}",
+        )
+        within("link.window_flits", self.window_flits, 1, self.sequence_numbers // 2 - 1)
+        within("link.classes", self.classes, 1, CLASSES)
+        need(
+            len(self.weights) == CLASSES and all(1 <= w <= 64 for w in self.weights),
+            f"link.weights must be {CLASSES} numbers from 1 to 64, not {', '.join(map(str, self.weights))}",
+        )
+        within("link.strict_class", self.strict_class, -1, self.classes - 1)
+        within("link.strict_cap", self.strict_cap, 1, 64)
+        within("link.shared_flits", self.shared_flits, 0, 1024)
+        within("link.send_beats", self.send_beats, 16, 1024)
+        within("link.weak_corrections", self.weak_corrections, 1, 4095)
+
+    @property
+    def beat_bytes(self) -> int:
+        """Datapath: 128 bytes at x16, else 64."""
+        return max(64, _LANE_BYTES * self.lanes)
+
+    @property
+    def beats(self) -> int:
+        """Beats of a flit."""
+        return FLIT_BYTES // self.beat_bytes
+
+    @property
+    def beat_cycles(self) -> int:
+        """Link cycles between two beats on the wire at full width."""
+        return self.beat_bytes // (_LANE_BYTES * self.lanes)
+
+    @property
+    def flit_cycles(self) -> int:
+        """Link cycles of a flit at full width."""
+        return self.beats * self.beat_cycles
+
+    @property
+    def queues(self) -> int:
+        """(class, kind) pairs, numbered class * 2 + kind."""
+        return self.classes * 2
+
+    @property
+    def accounts(self) -> int:
+        """Credit accounts: a dedicated one for each queue, then the two shared ones by kind."""
+        return self.queues + 2
+
+    @property
+    def pool_flits(self) -> int:
+        """Flits that a receiver can hold."""
+        return self.queues * DEDICATED_FLITS + 2 * self.shared_flits
+
+    def as_dict(self) -> dict[str, Any]:
+        """All fields as plain values."""
+        return dataclasses.asdict(self)
+
+
+LINKS: dict[str, LinkConfig] = {
+    "x1": LinkConfig(name="x1", lanes=1, spare_lanes=0),
+    "x2": LinkConfig(name="x2", lanes=2),
+    "x4": LinkConfig(name="x4", lanes=4),
+    "x8": LinkConfig(),
+    "x16": LinkConfig(name="x16", lanes=16, window_flits=256),
+}
+"""Named links."""
