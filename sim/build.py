@@ -23,6 +23,7 @@ from typing import Any
 import cocotb_tools.config
 
 from rtl.contract.config import Config
+from rtl.contract.link_config import LinkConfig
 from sim.errors import PlexusError
 from sim.progress import Progress, progress
 from sim.sources import sources_of
@@ -60,7 +61,7 @@ def _parameters(make: Any) -> dict[str, inspect.Parameter]:
     return {name: parameter for name, parameter in known.items() if name != "self"}
 
 
-def make_component(t: Top, cfg: Config, options: Mapping[str, Any], *, planted: bool = False) -> Any:
+def make_component(t: Top, cfg: Config | LinkConfig, options: Mapping[str, Any], *, planted: bool = False) -> Any:
     """The component of a top. Errors: PlexusError for an option it does not have."""
     make = factory(t)
     known = _parameters(make)
@@ -92,7 +93,7 @@ class _Order:
     """What is to be built."""
 
     top: Top
-    cfg: Config
+    cfg: Config | LinkConfig
     kind: str
     options: dict[str, Any]
     planted: bool
@@ -118,7 +119,7 @@ class _Order:
         return {
             "kind": self.kind,
             "waves": self.waves,
-            "extra": [str(p) for p in self.extra],
+            "extra": [os.path.relpath(p, ROOT) for p in self.extra],
             "compile": hashlib.sha256((ROOT / "sim" / "compile.py").read_bytes()).hexdigest(),
             "tools": tool_versions(),
             "make": MAKE_VARIABLES,
@@ -216,7 +217,7 @@ def _make(order: _Order, folder: Path, files: Mapping[str, str], step: Progress)
 
 def build(
     top: str,
-    cfg: Config,
+    cfg: Config | LinkConfig,
     *,
     kind: str = "cocotb",
     options: Mapping[str, Any] | None = None,

@@ -7,15 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from rtl.contract.config import Config
+from rtl.contract.link_config import LinkConfig
 
 __all__ = ["MANIFEST_VARIABLE", "Manifest", "config_from"]
 
 MANIFEST_VARIABLE = "PLEXUS_MANIFEST"
 
 
-def config_from(values: dict[str, Any]) -> Config:
-    """The configuration whose `as_dict()` this is."""
+def config_from(values: dict[str, Any]) -> Any:
+    """The Config or LinkConfig whose `as_dict()` this is."""
     parts: dict[str, Any] = {}
+    if "lanes" in values:
+        parts = dict(values)
+        parts["weights"] = tuple(parts["weights"])
+        return LinkConfig(**parts)
     for f in dataclasses.fields(Config):
         value = values[f.name]
         parts[f.name] = (
@@ -29,7 +34,7 @@ class Manifest:
     """A run of one bench on one build."""
 
     top: str
-    config: Config
+    config: Any  # Config, or LinkConfig for units of rtl/port
     options: dict[str, Any] = field(default_factory=dict)
     plant: int = 0
     planted: bool = False

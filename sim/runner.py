@@ -23,6 +23,7 @@ from cocotb_tools.runner import Verilator
 from find_libpython import find_libpython
 
 from rtl.contract.config import Config
+from rtl.contract.link_config import LinkConfig
 from sim.build import build
 from sim.errors import PlexusError
 from sim.manifest import MANIFEST_VARIABLE, Manifest
@@ -119,7 +120,7 @@ def _tail(log: Path, lines: int = 25) -> str:
 def run_bench(
     top: str,
     bench: str,
-    cfg: Config,
+    cfg: Config | LinkConfig,
     *,
     seed: int = 1,
     plant: int = 0,

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rtl.contract.config import Config, named
+from rtl.contract.link_config import LINKS, LinkConfig
 from sim.runner import BenchError, Verdict, run_bench
 
 __all__ = ["SEEDS", "faults_of", "must_notice", "must_pass"]
@@ -20,11 +21,17 @@ def faults_of(component: type) -> list[int]:
     return faults
 
 
+def _configuration(cfg: Config | LinkConfig | str) -> Config | LinkConfig:
+    if not isinstance(cfg, str):
+        return cfg
+    return LINKS[cfg] if cfg in LINKS else named(cfg)
+
+
 def must_pass(
     top: str,
     bench: str,
     seed: int,
-    cfg: Config | str = "tiny",
+    cfg: Config | LinkConfig | str = "tiny",
     *,
     planted: bool = True,
     options: Mapping[str, Any] | None = None,
@@ -34,7 +41,7 @@ def must_pass(
 
     planted: on the build that has the planted faults in it (inactive), so that there is only one.
     """
-    where = named(cfg) if isinstance(cfg, str) else cfg
+    where = _configuration(cfg)
     verdict = run_bench(top, bench, where, seed=seed, planted=planted, options=options, testcase=testcase)
     return verdict.require()
 
@@ -43,14 +50,14 @@ def must_notice(
     top: str,
     bench: str,
     fault: int,
-    cfg: Config | str = "tiny",
+    cfg: Config | LinkConfig | str = "tiny",
     *,
     seed: int = 1,
     options: Mapping[str, Any] | None = None,
     testcase: str | None = None,
 ) -> Verdict:
     """Run the bench with planted fault `fault`; BenchError if it stays green."""
-    where = named(cfg) if isinstance(cfg, str) else cfg
+    where = _configuration(cfg)
     verdict = run_bench(
         top, bench, where, seed=seed, plant=fault, planted=True, options=options, testcase=testcase
     )

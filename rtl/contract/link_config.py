@@ -1,6 +1,8 @@
 """Configurations of a link: frozen, complete, refused in a sentence when they make no sense."""
 
 import dataclasses
+import hashlib
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,6 +91,12 @@ class LinkConfig:
     def as_dict(self) -> dict[str, Any]:
         """All fields as plain values."""
         return dataclasses.asdict(self)
+
+    @property
+    def hash(self) -> str:
+        """Twelve hex digits that name the values (not the name) of this configuration."""
+        values = {k: v for k, v in self.as_dict().items() if k != "name"}
+        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
 
 
 LINKS: dict[str, LinkConfig] = {
