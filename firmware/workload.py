@@ -1,5 +1,6 @@
 """What a workload is: a name, checked parameters, and how its program is built."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +20,7 @@ def _as_they_are(params: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Param:
-    """A parameter: its type (int, bool or str), default and what it means; `choices` and limits if any."""
+    """A parameter: its type (int, float, bool or str), default and what it means; `choices` and limits if any."""
 
     type: type
     default: Any
@@ -41,6 +42,11 @@ class Param:
                 value = int(text, 0)
             except ValueError:
                 raise KernelError(f"{name} must be a whole number, not {text!r}") from None
+        if self.type is float:
+            try:
+                value = float(text)
+            except ValueError:
+                raise KernelError(f"{name} must be a number, not {text!r}") from None
         return self.check(name, value)
 
     def check(self, name: str, value: Any) -> Any:
@@ -48,10 +54,12 @@ class Param:
         if value is None and self.default is None:
             return None
         if value is None or type(value) is not self.type:
-            kind = {int: "a whole number", bool: "true or false", str: "a text"}[self.type]
+            kind = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}[self.type]
             raise KernelError(f"{name} must be {kind}, not {value!r}")
         if self.choices and value not in self.choices:
             raise KernelError(f"{name} must be one of {', '.join(self.choices)}, not {value!r}")
+        if self.type is float and not math.isfinite(value):
+            raise KernelError(f"{name} must be a finite number, not {value!r}")
         if self.minimum is not None and value < self.minimum:
             raise KernelError(f"{name} must be at least {self.minimum}, not {value}")
         if self.maximum is not None and value > self.maximum:

@@ -69,6 +69,9 @@ def run(
 
     As in: plexus run softmax --config full -p columns=2048 -p dtype=fp32
     """
+    if workload == "link":
+        _run_link(param or [], config, set_, waves, seed, out)
+        return
     from firmware.workloads import find_workload
     from sim.report import show
     from sim.run import Run, passed, run_workload
@@ -81,6 +84,24 @@ def run(
     show(report, console)
     console.print(f"\nreport: {_shown(asked.folder / 'report.json')}", style="bright_black", highlight=False)
     if not passed(report):
+        raise typer.Exit(DIFFERENT)
+
+
+def _run_link(
+    param: list[str], config: str, set_: list[str] | None, waves: Path | None, seed: int, out: Path | None
+) -> None:
+    """`run link`: no core takes part, so its configuration is none of the link's."""
+    from sim.link_report import show_link
+    from sim.link_run import LinkRun, parse_link, run_link
+
+    if config != "small" or set_ or waves is not None:
+        raise PlexusError("link takes parameters (-p) only: no core's configuration, --set or --waves")
+    asked = LinkRun(params=parse_link(param), seed=seed, out=out)
+    report = run_link(asked, Console(stderr=True))
+    console = Console()
+    show_link(report, console)
+    console.print(f"\nreport: {_shown(asked.folder / 'report.json')}", style="bright_black", highlight=False)
+    if not report["match"] or report["end"] == "stuck":
         raise typer.Exit(DIFFERENT)
 
 

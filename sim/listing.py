@@ -1,9 +1,12 @@
 """What has a name, and what a workload or a unit takes: the texts of `plexus list`."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from firmware.workloads import WORKLOADS, Workload
+from firmware.workload import Param
+from firmware.workloads import WORKLOADS
 from rtl.contract.config import NAMED, Config
+from sim.link_run import LINK_DOC, LINK_PARAMS
 from sim.tops import TOPS
 from sim.units import UNITS, Unit
 
@@ -14,8 +17,11 @@ def names_by_kind() -> dict[str, list[tuple[str, str, str]]]:
     """Everything that has a name: (name, what it is, how it is used)."""
     return {
         "workloads": [
-            (name, w.doc, " ".join(_with_default(key, p.default) for key, p in w.params.items()))
-            for name, w in WORKLOADS.items()
+            (name, doc, " ".join(_with_default(key, p.default) for key, p in params.items()))
+            for name, doc, params in [
+                *((name, w.doc, w.params) for name, w in WORKLOADS.items()),
+                ("link", LINK_DOC, LINK_PARAMS),
+            ]
         ],
         "configs": [(name, _about(cfg), cfg.hash) for name, cfg in NAMED.items()],
         "units": [(name, unit.doc, unit.usage()) for name, unit in UNITS.items()],
@@ -32,11 +38,12 @@ def _with_default(name: str, default: Any) -> str:
     return name if default is None else f"{name}={_default(default)}"
 
 
-def _workload_lines(workload: Workload) -> list[tuple[str, str]]:
+def _param_lines(params: Mapping[str, Param]) -> list[tuple[str, str]]:
     """Parameters of a workload: with their default, and what they mean."""
     lines = []
-    for key, p in workload.params.items():
-        kind = ", ".join(p.choices) or {int: "whole number", bool: "true or false", str: "text"}[p.type]
+    for key, p in params.items():
+        kinds = {int: "whole number", float: "number", bool: "true or false", str: "text"}
+        kind = ", ".join(p.choices) or kinds[p.type]
         limits = "" if p.minimum is None else f" from {p.minimum}" + (f" to {p.maximum}" if p.maximum else "")
         lines.append((_with_default(key, p.default), f"{p.doc} ({kind}{limits})"))
     return lines
@@ -69,7 +76,9 @@ def _about(cfg: Config) -> str:
 def details(name: str) -> tuple[str, list[tuple[str, str]]] | None:
     """Of a workload its parameters, of a unit its arrays: a title and (name, meaning); None if it is neither."""
     if name in WORKLOADS:
-        return f"{name}: {WORKLOADS[name].doc}", _workload_lines(WORKLOADS[name])
+        return f"{name}: {WORKLOADS[name].doc}", _param_lines(WORKLOADS[name].params)
+    if name == "link":
+        return f"link: {LINK_DOC}", _param_lines(LINK_PARAMS)
     if name in UNITS:
         return f"{name}: {UNITS[name].doc}", _unit_lines(UNITS[name])
     return None

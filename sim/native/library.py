@@ -22,6 +22,7 @@ __all__ = [
     "RETIRED",
     "Reason",
     "STREAM_SOURCES",
+    "open_library",
     "stream",
     "whole_sequence",
     "whole_sequences",
@@ -127,7 +128,8 @@ def whole_sequences(log: np.ndarray) -> np.ndarray:
     return log
 
 
-def _open(path: Path, functions: dict[str, tuple[object, list[object]]]) -> ctypes.CDLL:
+def open_library(path: Path, functions: dict[str, tuple[object, list[object]]]) -> ctypes.CDLL:
+    """The library with the types of these functions: name -> (result, arguments)."""
     library = ctypes.CDLL(str(path))
     for name, (result, arguments) in functions.items():
         function = getattr(library, name)
@@ -143,7 +145,7 @@ class NativeCore:
     """
 
     def __init__(self, library: Path, cfg: Config, *, waves: Path | None = None, retire_limit: int = 1 << 20):
-        self._lib = _open(library, _DRIVER)
+        self._lib = open_library(library, _DRIVER)
         numbers = (c_uint64 * 5)(
             cfg.hbm.ports,
             cfg.hbm.port_bytes,
@@ -281,7 +283,7 @@ def stream(library: Path, latency: int, inputs: dict[str, np.ndarray], outputs: 
     of length 1 holds; `outputs` are filled in place and give the number of elements.
     Errors: PlexusError with the harness's sentence.
     """
-    lib = _open(library, _STREAM)
+    lib = open_library(library, _STREAM)
     count = len(next(iter(outputs.values())))
     arrays: Sequence[np.ndarray] = [np.ascontiguousarray(a) for a in inputs.values()] + list(outputs.values())
     total = len(arrays)

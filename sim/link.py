@@ -1,0 +1,110 @@
+"""A Verilated port that anyone can attach a partner to, a flit time a call."""
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from rtl.contract.link import FLIT_BYTES, PACKET_BYTES_MAX, PACKET_HEADER_BYTES, SIGNAL_BYTES, LinkCause, LinkState
+from rtl.contract.link_config import LINKS, LinkConfig
+from sim.build import build
+from sim.errors import PlexusError
+from sim.native.ports import PORT_SOURCES, NativePort
+
+__all__ = ["PortDevice", "link_config"]
+
+
+def link_config(config: LinkConfig | Mapping[str, Any] | str) -> LinkConfig:
+    """A configuration, the name of one, or fields that differ from the one named by `name` (x8 if none is).
+
+    Errors: PlexusError names what does not exist.
+    """
+    if isinstance(config, LinkConfig):
+        return config
+    fields: dict[str, Any] = {"name": config} if isinstance(config, str) else dict(config)
+    name = fields.pop("name", "x8")
+    if name not in LINKS:
+        raise PlexusError(f"there is no link {name!r}; there are {', '.join(LINKS)}")
+    base = LINKS[name].as_dict()
+    for key in fields:
+        if key not in base:
+            raise PlexusError(f"a link has no field {key!r}; it has {', '.join(base)}")
+    values: dict[str, Any] = base | fields
+    values["weights"] = tuple(values["weights"])
+    return LinkConfig(**values)
+
+
+class PortDevice:
+    """One port on RTL at flit granularity, without lanes: `step` is a flit time, flits are not scrambled.
+
+    `seed` gives the session before the first one, so two devices of one seed start alike. A context manager; leaving
+    frees the model. docs/link.md tells what the flits mean. Errors: PlexusError, one sentence.
+    """
+
+    def __init__(self, config: LinkConfig | Mapping[str, Any] | str = "x8", seed: int = 0, *, form: str = "native"):
+        self.cfg = link_config(config)
+        built = build("port_device", self.cfg, kind="native", options={"form": form}, extra_cpp=PORT_SOURCES)
+        self._port = NativePort(built.binary, session=seed & 0xFFFF)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Free the model."""
+        self._port.close()
+
+    def step(self, rx: bytes | None) -> bytes:
+        """A flit time: takes 256 bytes, None for a flit that the receiver must refuse; returns the 256 bytes sent."""
+        if rx is not None and len(rx) != FLIT_BYTES:
+            raise PlexusError(f"a flit has {FLIT_BYTES} bytes, not {len(rx)}")
+        return self._port.step(None if rx is None else bytes(rx))
+
+    def send(self, cls: int, packet: bytes) -> bool:
+        """Hand over a packet (header, payload, signal) in this class; False if there is no room for it now.
+
+        Requests and responses of a class have room of their own. A packet whose length is not what its header says is
+        taken, counted as `bad_packet` and not sent.
+        """
+        if not 0 <= cls < self.cfg.classes:
+            raise PlexusError(f"the class must be from 0 to {self.cfg.classes - 1}, not {cls}")
+        longest = PACKET_HEADER_BYTES + PACKET_BYTES_MAX + SIGNAL_BYTES
+        if not PACKET_HEADER_BYTES <= len(packet) <= longest:
+            raise PlexusError(f"a packet has {PACKET_HEADER_BYTES} to {longest} bytes, not {len(packet)}")
+        return self._port.send(cls, bytes(packet))
+
+    def take(self) -> list[tuple[int, bytes]]:
+        """All packets delivered since the last call, with their classes, in the order in which they came."""
+        taken: list[tuple[int, bytes]] = []
+        while (packet := self._port.take()) is not None:
+            taken.append(packet)
+        return taken
+
+    def restart(self) -> None:
+        """Hot reset in the next step: DOWN, a new session; what was in the retry buffer counts as unresolved."""
+        self._port.set("restart", 1)
+
+    def disable(self, disabled: bool = True) -> None:
+        """Hold the port in DISABLED, or let it go."""
+        self._port.set("disable", int(disabled))
+
+    def hold(self, *, requests: bool = False, responses: bool = False) -> None:
+        """Do not take these from the port: a slow receiver, whose credits run out."""
+        self._port.set("take", int(not requests) | int(not responses) << 1)
+
+    def status(self) -> dict[str, Any]:
+        """`state` by name, `up`, `session`, `partner` (its session as last seen), `in_flight` (flits), `cycles`, and a
+        counter for each LinkCause by its lower-case name."""
+        state = LinkState(self._port.get("state"))
+        return {
+            "state": state.name.lower(),
+            "up": state == LinkState.UP,
+            "session": self._port.get("session"),
+            "partner": self._port.get("partner"),
+            "in_flight": self._port.get("in_flight"),
+            "cycles": self._port.cycles,
+            **{c.name.lower(): self._port.get(f"count_{c.name.lower()}") for c in LinkCause},
+        }

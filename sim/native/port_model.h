@@ -1,0 +1,185 @@
+// A Verilated port at flit granularity (rtl/port/device.py) with what a host keeps beside it: packets that wait to be
+// taken by the port, and packets it has delivered.
+
+#ifndef PLEXUS_PORT_MODEL_H
+#define PLEXUS_PORT_MODEL_H
+
+#include <array>
+#include <cstring>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "model.h"
+#include "pins.h"
+
+namespace plexus {
+
+constexpr unsigned FLIT = 256;          // rtl.contract.link.FLIT_BYTES
+constexpr unsigned PACKET_HEADER = 16;  // rtl.contract.link.PACKET_HEADER_BYTES
+constexpr unsigned PACKET_BEAT = 64;    // rtl.base.packet.BEAT_BYTES
+constexpr unsigned PACKET_LONGEST = PACKET_HEADER + 512 + 8;
+
+struct Packet {
+    uint8_t cls;
+    std::vector<uint8_t> bytes;
+};
+
+inline unsigned opcode_of(const uint8_t* packet) { return packet[0] & 15; }
+
+// Bytes behind the header of a packet, by its opcode, flags and length (rtl.contract.link.PAYLOAD_OPCODES).
+inline unsigned body_bytes(const uint8_t* packet) {
+    const unsigned opcode = opcode_of(packet);
+    const bool carries = opcode == 0 || opcode == 1 || opcode == 3 || opcode == 5;
+    const unsigned length = packet[1] | (packet[2] & 3u) << 8;
+    return (carries ? length : 0) + (packet[0] >> 4 & 1 ? 8 : 0);
+}
+
+inline bool is_response(const uint8_t* packet) { return opcode_of(packet) == 5 || opcode_of(packet) == 6; }
+
+class PortModel {
+public:
+    explicit PortModel(uint16_t session)
+        : beat_(find_pin(model_.top(), "tx_data").width / 8),
+          tx_(static_cast<uint8_t*>(wide_pin(model_.top(), "tx_data", beat_))),
+          rx_(static_cast<uint8_t*>(wide_pin(model_.top(), "rx_data", beat_))),
+          packet_(static_cast<uint8_t*>(wide_pin(model_.top(), "packet_data", PACKET_BEAT))),
+          out_{static_cast<uint8_t*>(wide_pin(model_.top(), "request_data", PACKET_BEAT)),
+               static_cast<uint8_t*>(wide_pin(model_.top(), "response_data", PACKET_BEAT))} {
+        Vtop& top = model_.top();
+        top.session_init = session;
+        top.rx_valid = 0;
+        top.rx_refuse = 0;
+        top.packet_valid = 0;
+        top.restart = 0;
+        top.disable = 0;
+        top.take = 3;
+        top.rst = 1;
+        for (int i = 0; i < 4; i++) cycle();
+        top.rst = 0;
+        // The first flit's beats come when the pipeline has filled; from then on there is one in every flit time.
+        for (int i = 0; i < 64; i++) {
+            model_.low();
+            if (top.tx_valid && top.tx_first) return;
+            model_.high();
+        }
+        throw std::runtime_error("the port sends no flit");
+    }
+
+    unsigned beats() const { return FLIT / beat_; }
+    Vtop& top() { return model_.top(); }
+    void open_waves(const char* path) { model_.open_waves(path); }
+
+    // A flit time. rx: 256 bytes, or null for a flit that the receiver must refuse.
+    void step(const uint8_t* rx, uint8_t* tx) {
+        Vtop& top = model_.top();
+        for (unsigned n = 0; n < beats(); n++) {
+            top.rx_valid = 1;
+            top.rx_first = n == 0;
+            top.rx_last = n == beats() - 1;
+            top.rx_refuse = rx == nullptr;
+            if (rx) std::memcpy(rx_, rx + n * beat_, beat_);
+            feed();
+            model_.low();
+            std::memcpy(tx + n * beat_, tx_, beat_);
+            collect();
+            const bool taken_in = top.packet_valid && top.packet_ready;
+            model_.high();
+            if (taken_in) advance();
+            cycles++;
+        }
+        top.restart = 0;
+    }
+
+    // False if the class has no room, or a packet of it still waits here.
+    bool send(uint8_t cls, const uint8_t* bytes, uint64_t count) {
+        Vtop& top = model_.top();
+        const unsigned queue = cls * 2u + is_response(bytes);
+        if (!(top.room >> queue & 1) || waiting_ >> queue & 1) return false;
+        waiting_ |= 1u << queue;
+        staged_.push_back({cls, std::vector<uint8_t>(bytes, bytes + count)});
+        return true;
+    }
+
+    std::deque<Packet> taken;
+    uint64_t cycles = 0;
+
+private:
+    void cycle() {
+        model_.low();
+        model_.high();
+    }
+
+    // The next beat of the packet under way, or the first of one whose queue has room.
+    void feed() {
+        Vtop& top = model_.top();
+        if (top.packet_valid) return;
+        if (!busy_) {
+            if (staged_.empty()) return;
+            current_ = std::move(staged_.front());
+            staged_.pop_front();
+            busy_ = true;
+            at_ = 0;
+        }
+        present();
+    }
+
+    void present() {
+        Vtop& top = model_.top();
+        const size_t size = current_.bytes.size();
+        std::memset(packet_, 0, PACKET_BEAT);
+        const size_t end = at_ == 0 ? std::min<size_t>(size, PACKET_HEADER) : std::min<size_t>(size, at_ + PACKET_BEAT);
+        std::memcpy(packet_, current_.bytes.data() + at_, end - at_);
+        uint64_t address = 0;
+        if (size >= PACKET_HEADER) std::memcpy(&address, current_.bytes.data() + 5, 8);
+        top.packet_valid = 1;
+        top.packet_first = at_ == 0;
+        top.packet_last = end == size;
+        top.packet_class = current_.cls;
+        top.packet_endpoint = uint16_t(address >> 44 & 0xfff);  // the identity table
+        next_ = end;
+    }
+
+    void advance() {
+        Vtop& top = model_.top();
+        top.packet_valid = 0;
+        at_ = next_;
+        if (at_ >= current_.bytes.size()) {
+            waiting_ &= ~(1u << (current_.cls * 2u + is_response(current_.bytes.data())));
+            busy_ = false;
+        }
+    }
+
+    void collect() {
+        Vtop& top = model_.top();
+        for (unsigned kind = 0; kind < 2; kind++) {
+            const bool valid = kind ? top.response_valid : top.request_valid;
+            if (!valid || !(top.take >> kind & 1)) continue;
+            const bool first = kind ? top.response_first : top.request_first;
+            const bool last = kind ? top.response_last : top.request_last;
+            std::vector<uint8_t>& bytes = partly_[kind];
+            if (first) bytes.clear();
+            bytes.insert(bytes.end(), out_[kind], out_[kind] + (first ? PACKET_HEADER : PACKET_BEAT));
+            if (!last) continue;
+            bytes.resize(PACKET_HEADER + body_bytes(bytes.data()));
+            taken.push_back({uint8_t(kind ? top.response_class : top.request_class), bytes});
+        }
+    }
+
+    Model model_;
+    unsigned beat_;
+    uint8_t* tx_;
+    uint8_t* rx_;
+    uint8_t* packet_;
+    std::array<uint8_t*, 2> out_;
+    std::array<std::vector<uint8_t>, 2> partly_;
+    std::deque<Packet> staged_;
+    Packet current_{};
+    bool busy_ = false;
+    size_t at_ = 0, next_ = 0;
+    uint32_t waiting_ = 0;  // queues with a packet in `staged_` or under way
+};
+
+}  // namespace plexus
+
+#endif

@@ -1,0 +1,188 @@
+"""The C functions of port.cpp and link_pair.cpp as Python calls."""
+
+import ctypes
+from ctypes import POINTER, c_char_p, c_double, c_int, c_uint8, c_uint64, c_void_p
+from dataclasses import dataclass
+from pathlib import Path
+
+from rtl.contract.link import CLASSES, FLIT_BYTES, PACKET_BYTES_MAX, PACKET_HEADER_BYTES, SIGNAL_BYTES
+from sim.errors import PlexusError
+from sim.native.library import open_library
+
+__all__ = ["PAIR_SOURCES", "PORT_SOURCES", "LinkCounts", "NativeLink", "NativePort"]
+
+_HERE = Path(__file__).resolve().parent
+
+PORT_SOURCES = (_HERE / "port.cpp",)
+"""C++ of one port: build("port_device", cfg, kind="native", extra_cpp=PORT_SOURCES)."""
+
+PAIR_SOURCES = (_HERE / "link_pair.cpp",)
+"""C++ of two ports and the channel between them, on the same top."""
+
+_BYTES = POINTER(c_uint8)
+_PORT: dict[str, tuple[object, list[object]]] = {
+    "px_error": (c_char_p, []),
+    "px_port_create": (c_void_p, [c_uint64, c_char_p]),
+    "px_port_destroy": (None, [c_void_p]),
+    "px_port_step": (c_int, [c_void_p, c_char_p, c_char_p]),
+    "px_port_send": (c_int, [c_void_p, c_uint64, c_char_p, c_uint64]),
+    "px_port_take": (c_int, [c_void_p, _BYTES, c_char_p]),
+    "px_port_set": (c_int, [c_void_p, c_char_p, c_uint64]),
+    "px_port_get": (c_int, [c_void_p, c_char_p, POINTER(c_uint64)]),
+    "px_port_cycles": (c_uint64, [c_void_p]),
+}
+_PAIR: dict[str, tuple[object, list[object]]] = {
+    "px_error": (c_char_p, []),
+    "px_link_create": (c_void_p, [POINTER(c_double), POINTER(c_uint64)]),
+    "px_link_destroy": (None, [c_void_p]),
+    "px_link_run": (c_int, [c_void_p, c_uint64, c_int, c_uint64]),
+    "px_link_gaps": (None, [c_void_p, c_int]),
+    "px_link_up": (c_int, [c_void_p]),
+    "px_link_seconds": (c_double, [c_void_p]),
+    "px_link_counts": (None, [c_void_p, POINTER(c_uint64)]),
+}
+
+
+class NativePort:
+    """One port's model, a flit time a call. Errors: PlexusError with the driver's sentence."""
+
+    def __init__(self, library: Path, *, session: int, waves: Path | None = None):
+        self._lib = open_library(library, _PORT)
+        self._port: int | None = self._lib.px_port_create(session, str(waves).encode() if waves else b"")
+        if not self._port:
+            raise PlexusError(self._lib.px_error().decode())
+        self._sent = ctypes.create_string_buffer(FLIT_BYTES)
+        self._packet = ctypes.create_string_buffer(PACKET_HEADER_BYTES + PACKET_BYTES_MAX + SIGNAL_BYTES)
+
+    def close(self) -> None:
+        """Free the model; writes the waves out."""
+        if self._port:
+            self._lib.px_port_destroy(self._port)
+            self._port = None
+
+    def _check(self, code: int) -> None:
+        if code < 0:
+            raise PlexusError(self._lib.px_error().decode())
+
+    def step(self, flit: bytes | None) -> bytes:
+        """A flit time: one flit in, None for one that must be refused, and the one sent meanwhile."""
+        self._check(self._lib.px_port_step(self._port, flit, self._sent))
+        return self._sent.raw
+
+    def send(self, cls: int, packet: bytes) -> bool:
+        """Hand over a packet; False if its class has no room now."""
+        return bool(self._lib.px_port_send(self._port, cls, packet, len(packet)))
+
+    def take(self) -> tuple[int, bytes] | None:
+        """The oldest packet delivered and its class."""
+        cls = c_uint8()
+        count = self._lib.px_port_take(self._port, ctypes.byref(cls), self._packet)
+        return None if count < 0 else (cls.value, self._packet.raw[:count])
+
+    def set(self, pin: str, value: int) -> None:
+        """An input pin: restart, disable or take."""
+        self._check(self._lib.px_port_set(self._port, pin.encode(), value))
+
+    def get(self, pin: str) -> int:
+        """A pin of at most 64 bits, as it was in the last cycle."""
+        value = c_uint64()
+        self._check(self._lib.px_port_get(self._port, pin.encode(), ctypes.byref(value)))
+        return value.value
+
+    @property
+    def cycles(self) -> int:
+        """Link cycles since reset."""
+        return self._lib.px_port_cycles(self._port)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkCounts:
+    """What both directions of a link add up to; `Counts` of link_pair.cpp in its order.
+
+    `cycles` are link cycles of one end; `resent`: payload flits sent again; `round_trip_sum` over `round_trips`: flit
+    times from a flit's first way on the wire to the second, for the first flit of each replay; `longest_gap`: flit
+    times in which an end delivered nothing, while gaps count.
+    """
+
+    flit_times: int
+    cycles: int
+    sent: int
+    delivered: int
+    lost: int
+    duplicated: int
+    reordered: int
+    corrupted: int
+    payload_bytes: int
+    payload_flits: int
+    resent: int
+    refused: int
+    bursts: int
+    corrections: int
+    replays: int
+    round_trip_sum: int
+    round_trips: int
+    outstanding: int
+    unresolved: int
+    spurious: int
+    retrained: int
+    downs: int
+    longest_gap: int
+    by_class: tuple[int, ...]
+
+
+class NativeLink:
+    """Two ports with saturating traffic and a channel between them."""
+
+    def __init__(
+        self,
+        library: Path,
+        *,
+        flit_error_rate: float,
+        burst_rate: float,
+        burst_bytes: int,
+        lanes: int,
+        packet_bytes: int,
+        classes: int,
+        responses: bool,
+        delay_flits: int,
+        seed: int,
+    ):
+        self._lib = open_library(library, _PAIR)
+        rates = (c_double * 2)(flit_error_rate, burst_rate)
+        numbers = (c_uint64 * 7)(burst_bytes, lanes, packet_bytes, classes, responses, delay_flits, seed)
+        self._link: int | None = self._lib.px_link_create(rates, numbers)
+        if not self._link:
+            raise PlexusError(self._lib.px_error().decode())
+
+    def close(self) -> None:
+        """Free both models."""
+        if self._link:
+            self._lib.px_link_destroy(self._link)
+            self._link = None
+
+    def run(self, flit_times: int, *, sending: bool, milliseconds: int = 250) -> None:
+        """At most so many flit times, and about so long."""
+        if self._lib.px_link_run(self._link, flit_times, sending, milliseconds) < 0:
+            raise PlexusError(self._lib.px_error().decode())
+
+    def count_gaps(self, on: bool) -> None:
+        """From now on, whether times without a delivery count for `longest_gap`."""
+        self._lib.px_link_gaps(self._link, on)
+
+    @property
+    def up(self) -> bool:
+        """Both ends are in UP."""
+        return bool(self._lib.px_link_up(self._link))
+
+    @property
+    def seconds(self) -> float:
+        """Wall time inside `run` so far."""
+        return self._lib.px_link_seconds(self._link)
+
+    def counts(self) -> LinkCounts:
+        """What has happened so far."""
+        plain = len(LinkCounts.__dataclass_fields__) - 1
+        raw = (c_uint64 * (plain + CLASSES))()
+        self._lib.px_link_counts(self._link, raw)
+        names = list(LinkCounts.__dataclass_fields__)[:plain]
+        return LinkCounts(**dict(zip(names, raw[:plain], strict=True)), by_class=tuple(raw[plain:]))
