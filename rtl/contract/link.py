@@ -45,9 +45,11 @@ __all__ = [
     "PACKET_BYTES_MAX",
     "PACKET_HEADER",
     "PACKET_HEADER_BYTES",
+    "PAYLOAD_OPCODES",
     "PacketFlag",
     "PacketOpcode",
     "REFUSED_IN_A_ROW",
+    "RESPONSE_OPCODES",
     "RETRAINS_WITHOUT_PROGRESS",
     "SEQUENCE_MODULUS",
     "SIGNAL_BYTES",
@@ -84,6 +86,12 @@ class PacketOpcode(IntEnum):
     READ_RESPONSE = 5  # answer with a payload
     ERROR_RESPONSE = 6  # answer to a request that was refused
     END = 15  # no packet: the rest of the unit is empty
+
+
+PAYLOAD_OPCODES = (PacketOpcode.WRITE, PacketOpcode.ADD, PacketOpcode.FETCH_ADD, PacketOpcode.READ_RESPONSE)
+"""Their `length_bytes` follow the header; the others only tell a length."""
+RESPONSE_OPCODES = (PacketOpcode.READ_RESPONSE, PacketOpcode.ERROR_RESPONSE)
+"""They go as kind 1, all others as kind 0."""
 
 
 class PacketFlag(IntEnum):

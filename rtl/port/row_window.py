@@ -1,0 +1,169 @@
+"""The next 16 words of a received unit, wherever they stand in its rows."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, ValueLike
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.plant import planted
+from rtl.contract.link import UNIT_FLITS_MAX
+from rtl.contract.link_config import LinkConfig
+from rtl.port.framing import (
+    GAP_LANES,
+    LANES,
+    LAST_END,
+    ROW_BITS,
+    ROWS,
+    WORD_BITS,
+    rotate_words,
+    row_end,
+    row_start,
+    unit_rows,
+)
+
+__all__ = ["RowWindow"]
+
+_SEEN = 3  # 16 words lie in at most three rows
+
+
+class RowWindow(wiring.Component):
+    """Rows `i` wait in registers; `words` are the 16 from the current place on, `available` of them have come.
+
+    While `inside` is 0 the place is the first word of the oldest row, the first of its unit: `header`, `flits` are of
+    it. `place`: number of the word in its flit, `offset`: what that flit's header says.
+    `take` moves on by `count` words; `skip` drops rows, up to `skip_rows`; `dropped` rows go in this cycle,
+    `leaves`: with the last row of a flit among them. `level`: rows that wait.
+    Timing: a beat in and 16 words out a cycle; all outputs are combinational from registers, `take` and `count`.
+    """
+
+    FAULTS = {1: "the gap between two flits is a lane too short"}
+
+    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+        self.cfg = cfg
+        self.plant = plant
+        self.beat_rows = ROWS // cfg.beats
+        self.depth = _SEEN + self.beat_rows
+        rows = range(ROWS * UNIT_FLITS_MAX + 1)
+        super().__init__(
+            {
+                "i": In(stream.Signature(unit_rows(cfg))),
+                "inside": In(1),
+                "words": Out(ROW_BITS),
+                "available": Out(range(2 * LANES + LAST_END + 1)),
+                "level": Out(range(self.depth + 1)),
+                "header": Out(32),
+                "flits": Out(range(UNIT_FLITS_MAX + 1)),
+                "offset": Out(6),
+                "place": Out(6),
+                "take": In(1),
+                "count": In(range(LANES + 1)),
+                "skip": In(1),
+                "skip_rows": In(rows),
+                "dropped": Out(rows),
+                "leaves": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        depth = self.depth
+        entry = data.StructLayout({"flits": range(UNIT_FLITS_MAX + 1), "data": ROW_BITS})
+        rows = [Signal(entry, name=f"row_{n}") for n in range(depth)]
+        level = self.level
+        row_kept = Signal(range(ROWS))  # of rows[0] in its flit
+        lane_kept = Signal(range(LANES))
+        offset_kept = Signal(6)
+        row = Signal(range(ROWS), name="row_now")
+        lane = Signal(range(LANES), name="lane_now")
+        second = Signal(range(ROWS))
+        third = Signal(range(ROWS))
+        m.d.comb += [
+            row.eq(Mux(self.inside, row_kept, 0)),
+            lane.eq(Mux(self.inside, lane_kept, 1)),
+            second.eq(row + 1),
+            third.eq(row + 2),
+            self.header.eq(rows[0].data[:32]),
+            self.flits.eq(rows[0].flits),
+            self.offset.eq(Mux(row == 0, rows[0].data[4:10], offset_kept)),
+            self.place.eq(Cat(lane, row) - 1),
+        ]
+
+        # Words: each lane of the row taken from where it stands, then turned so that the place comes first
+        over_gap = [
+            Mux(
+                planted(self.plant, 1),
+                rows[n].data.rotate_right((GAP_LANES - 1) * WORD_BITS),
+                rows[n].data.rotate_right(GAP_LANES * WORD_BITS),
+            )
+            for n in (1, 2)
+        ]
+        merged = []
+        for n in range(LANES):
+            at = slice(n * WORD_BITS, (n + 1) * WORD_BITS)
+            behind = rows[1].data[at]  # lanes before the place: words of the next row
+            own = rows[0].data[at]
+            if n >= LAST_END:
+                behind = Mux(row == ROWS - 2, over_gap[1][at], behind)
+                own = Mux(row == ROWS - 1, over_gap[0][at], own)
+            else:
+                behind = Mux(row == ROWS - 1, over_gap[0][at], behind)
+            merged.append(Mux(lane > n, behind, own))
+        m.d.comb += self.words.eq(rotate_words(m, Cat(merged), (0 - lane)[:4], "turned"))
+        first_room = Signal(range(LANES + 1))
+        second_room = Signal(range(LANES + 1))
+        m.d.comb += [
+            first_room.eq(row_end(row) - lane),
+            second_room.eq(row_end(second) - row_start(second)),
+            self.available.eq(
+                Mux(level > 0, first_room, 0)
+                + Mux(level > 1, second_room, 0)
+                + Mux(level > 2, row_end(third) - row_start(third), 0)
+            ),
+        ]
+
+        # Moving on: within the row, to the next one, or to the one after it
+        to_second = Signal(range(LANES + 1))
+        to_third = Signal(range(LANES + 1))
+        m.d.comb += [to_second.eq(self.count - first_room), to_third.eq(to_second - second_room)]
+        with m.If(self.skip):
+            m.d.comb += self.dropped.eq(Mux(self.skip_rows < level, self.skip_rows, level))
+        with m.Elif(self.take):
+            with m.If(self.count < first_room):
+                m.d.sync += lane_kept.eq(lane + self.count)
+            with m.Elif(to_second < second_room):
+                m.d.sync += lane_kept.eq(row_start(second) + to_second)
+                m.d.comb += self.dropped.eq(1)
+            with m.Else():
+                m.d.sync += lane_kept.eq(row_start(third) + to_third)
+                m.d.comb += self.dropped.eq(2)
+            m.d.sync += row_kept.eq(row + self.dropped)
+            m.d.comb += self.leaves.eq(
+                ((self.dropped != 0) & (row == ROWS - 1)) | ((self.dropped == 2) & (second == ROWS - 1))
+            )
+            with m.If((self.dropped == 2) & (second == 0)):
+                m.d.sync += offset_kept.eq(rows[1].data[4:10])
+            with m.Else():
+                m.d.sync += offset_kept.eq(self.offset)
+
+        enters = Signal()
+        stays = Signal(range(depth + 1))
+        m.d.comb += [
+            self.i.ready.eq(level <= depth - self.beat_rows),
+            enters.eq(self.i.valid & self.i.ready),
+            stays.eq(level - self.dropped),
+        ]
+        m.d.sync += level.eq(stays + Mux(enters, self.beat_rows, 0))
+        shown = [Signal(entry, name=f"kept_{n}") for n in range(depth)]
+        with m.Switch(self.dropped):
+            for gone in range(depth + 1):
+                with m.Case(gone):
+                    m.d.comb += [shown[n].eq(rows[n + gone]) for n in range(depth - gone)]
+        for n in range(depth):
+            with m.If(self.dropped.any()):
+                m.d.sync += rows[n].eq(shown[n])
+            for part in range(min(n + 1, self.beat_rows)):
+                with m.If(enters & (stays == n - part)):
+                    m.d.sync += [
+                        rows[n].flits.eq(self.i.payload.flits),
+                        rows[n].data.eq(self.i.payload.data.word_select(part, ROW_BITS)),
+                    ]
+        return m

@@ -1,0 +1,114 @@
+"""Which unit goes next: the class first, then the kind."""
+
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, ValueLike, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.arbiter import RoundRobin
+from rtl.base.plant import planted
+from rtl.contract.link import UNIT_FLITS_MAX
+from rtl.contract.link_config import LinkConfig
+
+__all__ = ["CAP_WINDOW", "Scheduler"]
+
+CAP_WINDOW = 64
+"""Flits in which a strict class has its cap."""
+
+
+class Scheduler(wiring.Component):
+    """Chooses among the queues that are `eligible` (a unit is there, with credits for its `flits`).
+
+    The strict class goes first until, in a window of 64 flits, it has taken `strict_cap` flits that others waited
+    for; beyond that it goes only when nobody else can. Among the others each class has a deficit: its flits are
+    charged to it, and when no class that could go has any left, all are raised by their weights (at most to them).
+    Classes with a deficit above 0 take turns. In a class, requests and responses alternate.
+    Timing: `valid` and `queue` are combinational from the inputs and registers; `accept` charges. Raising takes a
+    cycle a round, at most 4 rounds, without `valid`.
+    """
+
+    FAULTS = {
+        1: "a unit is charged as one flit",
+        2: "the strict class has no cap",
+        3: "requests go before responses, always",
+        4: "deficits are raised without a bound",
+    }
+
+    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+        self.cfg = cfg
+        self.plant = plant
+        super().__init__(
+            {
+                "eligible": In(cfg.queues),
+                "flits": In(data.ArrayLayout(range(UNIT_FLITS_MAX + 1), cfg.queues)),
+                "accept": In(1),
+                "valid": Out(1),
+                "queue": Out(range(cfg.queues)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        cfg = self.cfg
+        n = cfg.classes
+        strict = cfg.strict_class
+        most = max(cfg.weights)
+        deficits = [
+            Signal(signed(max(most, UNIT_FLITS_MAX).bit_length() + 2), name=f"deficit_{c}", init=cfg.weights[c])
+            for c in range(n)
+        ]
+        asks = Signal(n)  # classes that could go
+        may = Signal(n)  # and have a deficit
+        chosen = Signal(n)
+        kind_last = Signal(n)
+        spent = Signal(range(CAP_WINDOW + 2 * UNIT_FLITS_MAX))  # flits of the strict class that others waited for
+        window = Signal(range(CAP_WINDOW + UNIT_FLITS_MAX))
+        m.submodules.turn = turn = RoundRobin(n)
+
+        others = ~(1 << strict) if strict >= 0 else -1
+        m.d.comb += [
+            asks.eq(Cat(self.eligible[2 * c : 2 * c + 2].any() for c in range(n))),
+            may.eq(Cat(asks[c] & (deficits[c] > 0) for c in range(n)) & others),
+            turn.requests.eq(may),
+        ]
+        waits = Signal()  # somebody else than the strict class
+        m.d.comb += [waits.eq((asks & others).any()), chosen.eq(turn.grant)]
+        if strict >= 0:
+            first = asks[strict] & ((spent < cfg.strict_cap) | ~waits | planted(self.plant, 2))
+            with m.If(first):
+                m.d.comb += chosen.eq(1 << strict)
+        else:
+            first = Const(0, 1)
+        m.d.comb += [self.valid.eq(chosen.any()), turn.accept.eq(self.accept & ~first)]
+
+        flits = Signal(range(UNIT_FLITS_MAX + 1))
+        for c in range(n):
+            pair = self.eligible[2 * c : 2 * c + 2]
+            kind = Signal(name=f"kind_{c}")
+            m.d.comb += kind.eq(Mux(pair.all() & ~planted(self.plant, 3), ~kind_last[c], ~pair[0]))
+            with m.If(chosen[c]):
+                m.d.comb += self.queue.eq(Cat(kind, Const(c, 3)))
+                with m.If(self.accept):
+                    m.d.sync += kind_last[c].eq(kind)
+        m.d.comb += flits.eq(Mux(planted(self.plant, 1), 1, Array(list(self.flits))[self.queue]))
+
+        raises = Signal()
+        m.d.comb += raises.eq(waits & ~may.any())
+        for c, deficit in enumerate(deficits):
+            weight = cfg.weights[c]
+            raised = deficit + weight
+            with m.If(raises):
+                m.d.sync += deficit.eq(Mux((raised > weight) & ~planted(self.plant, 4), weight, raised))
+            with m.Elif(self.accept & chosen[c] & ~first):
+                m.d.sync += deficit.eq(deficit - flits)
+
+        if strict >= 0:
+            paid = Mux(first & waits, flits, 0)
+            with m.If(self.accept & self.valid):
+                with m.If(window + flits >= CAP_WINDOW):
+                    m.d.sync += [
+                        window.eq(window + flits - CAP_WINDOW),
+                        spent.eq(Mux(spent + paid > cfg.strict_cap, spent + paid - cfg.strict_cap, 0)),
+                    ]
+                with m.Else():
+                    m.d.sync += [window.eq(window + flits), spent.eq(spent + paid)]
+        return m
