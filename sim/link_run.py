@@ -15,7 +15,7 @@ from rtl.contract.link import CLASSES, FLIT_BYTES, FLIT_PAYLOAD_BYTES, PACKET_BY
 from rtl.contract.link_config import LINKS, LinkConfig
 from sim.build import build
 from sim.errors import PlexusError
-from sim.native.ports import PAIR_SOURCES, LinkCounts, NativeLink
+from sim.native.ports import PAIR_SOURCES, LinkCounts, NativeLink, Wires
 from sim.report_json import write_report
 from sim.toolchain import build_root, tool_versions
 
@@ -36,6 +36,8 @@ LINK_PARAMS: dict[str, Param] = {
     "responses": Param(type=bool, default=False, doc="read responses beside the writes"),
     "delay": Param(type=int, default=4, doc="flit times on the wires, one way", minimum=1, maximum=200),
     "window": Param(type=int, default=None, doc="flits; the link's if not given", minimum=1, maximum=511),
+    "kill_lane": Param(type=int, default=None, doc="a lane of one direction that dies", minimum=0, maximum=17),
+    "kill_at": Param(type=int, default=1000, doc="flit time at which it does", minimum=0, maximum=1 << 40),
     "codec": Param(type=str, default="structural", doc="form of CRC and FEC", choices=("structural", "native")),
     "seed": Param(type=int, default=None, doc="of packets and faults; the run's seed if not given", minimum=0),
 }
@@ -92,31 +94,41 @@ class LinkRun:
         return self.out or build_root() / "runs" / f"link-{self.cfg.name}"
 
 
-def _bring_up(link: NativeLink) -> None:
+def _bring_up(link: NativeLink, flit_cycles: int) -> None:
     for _ in range(_UP_FLITS // 50):
-        link.run(50, sending=False)
+        link.run(50 * flit_cycles, sending=False)
         if link.up:
-            link.run(_WARM_FLITS, sending=True, milliseconds=60_000)
+            link.run(_WARM_FLITS * flit_cycles, sending=True, milliseconds=60_000)
             return
-    raise PlexusError(f"the link is not up after {_UP_FLITS} flit times; at this error rate it may never be")
+    raise PlexusError(f"the link is not up after {_UP_FLITS} flit times; with these faults it may never be")
 
 
-def _measure(link: NativeLink, flits: int, console: Console) -> None:
-    """Saturated for so many flit times, with progress where somebody can see it."""
-    begin = link.counts().flit_times
+def _measure(link: NativeLink, cycles: int, console: Console) -> None:
+    """Saturated for so many link cycles, with progress where somebody can see it."""
+    begin = link.counts().cycles
     with Progress(
         TextColumn("simulate link"),
         BarColumn(),
-        TextColumn("{task.completed:,.0f} flits"),
+        TextColumn("{task.completed:,.0f} cycles"),
         TimeElapsedColumn(),
         console=console,
         transient=True,
         disable=not console.is_terminal,
     ) as bar:
-        task = bar.add_task("link", total=flits)
-        while (done := link.counts().flit_times - begin) < flits:
+        task = bar.add_task("link", total=cycles)
+        while (done := link.counts().cycles - begin) < cycles:
             bar.update(task, completed=done)
-            link.run(min(_SLICE, flits - done), sending=True)
+            link.run(min(_SLICE, cycles - done), sending=True)
+
+
+def _killed(p: Mapping[str, Any], cfg: LinkConfig) -> dict[str, int]:
+    """The lane that dies, and when, as Wires takes it. PlexusError if there is no such lane."""
+    lane = p["kill_lane"]
+    if lane is None:
+        return {}
+    if lane >= cfg.lanes + cfg.spare_lanes:
+        raise PlexusError(f"kill_lane must be from 0 to {cfg.lanes + cfg.spare_lanes - 1}, not {lane}")
+    return {"kill_lane": lane, "kill_cycle": p["kill_at"] * cfg.flit_cycles}
 
 
 def run_link(run: LinkRun, console: Console) -> dict[str, Any]:
@@ -128,27 +140,27 @@ def run_link(run: LinkRun, console: Console) -> dict[str, Any]:
     seed = run.seed if p["seed"] is None else p["seed"]
     cfg = run.cfg
     begin = time.monotonic()
-    built = build("port_device", cfg, kind="native", options={"form": p["codec"]}, extra_cpp=PAIR_SOURCES)
-    link = NativeLink(
-        built.binary,
+    built = build("port_lanes", cfg, kind="native", options={"form": p["codec"]}, extra_cpp=PAIR_SOURCES)
+    wires = Wires(
         flit_error_rate=p["flit_error_rate"],
         burst_rate=p["burst_rate"],
         burst_bytes=p["burst_bytes"],
-        lanes=cfg.lanes,
         packet_bytes=p["packet_bytes"],
         classes=len(_weights(p["weights"])),
         responses=p["responses"],
         delay_flits=p["delay"],
         seed=seed,
+        **_killed(p, cfg),
     )
+    link = NativeLink(built.binary, cfg, wires)
     try:
-        _bring_up(link)
+        _bring_up(link, cfg.flit_cycles)
         before = link.counts()
         link.count_gaps(True)
-        _measure(link, p["flits"], console)
+        _measure(link, p["flits"] * cfg.flit_cycles, console)
         link.count_gaps(False)
         during = link.counts()
-        for _ in range(_DRAIN_FLITS // _SLICE):
+        for _ in range(_DRAIN_FLITS * cfg.flit_cycles // _SLICE):
             if link.counts().outstanding == 0:
                 break
             link.run(_SLICE, sending=False, milliseconds=60_000)
@@ -172,11 +184,11 @@ def _report(
     seconds: float,
 ) -> dict[str, Any]:
     """The keys of report.json; rates are those between `before` and `during`, verdicts those of the whole run."""
-    times = 2 * (during.flit_times - before.flit_times)  # of both ends
+    times = 2 * (during.cycles - before.cycles) / cfg.flit_cycles  # of both ends
     flits = during.payload_flits - before.payload_flits
     replays = during.replays - before.replays
     trips = during.round_trips - before.round_trips
-    trip = (during.round_trip_sum - before.round_trip_sum) / trips if trips else 0.0
+    trip = (during.round_trip_sum - before.round_trip_sum) / trips / cfg.flit_cycles if trips else 0.0
     rate = run.params["flit_error_rate"]
     share = [d - b for d, b in zip(during.by_class, before.by_class, strict=True)]
     # What was sent and not delivered is lost, unless an end has said that it does not know.
@@ -198,7 +210,7 @@ def _report(
         "nanoseconds": round(after.cycles * 1000 / cfg.clock_mhz, 3),
         "wall_seconds": round(seconds, 6),
         "cycles_per_second": round(after.cycles / seconds) if seconds else 0,
-        "flit_times": after.flit_times,
+        "flit_times": after.cycles // cfg.flit_cycles,
         "packets_sent": after.sent,
         "packets_delivered": after.delivered,
         "lost": lost,
@@ -210,6 +222,7 @@ def _report(
         "goodput_predicted": round(FLIT_PAYLOAD_BYTES / FLIT_BYTES * flits / (flits + replays * trip), 6),
         "packet_goodput": round((during.payload_bytes - before.payload_bytes) / (FLIT_BYTES * times), 6),
         "payload_flits": flits,
+        "damaged_flits": during.damaged - before.damaged,
         "refused_flits": during.refused - before.refused,
         "replays": replays,
         "replays_expected": round(flits * rate / (1 - rate), 3) if rate < 1 else None,
@@ -218,7 +231,8 @@ def _report(
         "corrections": during.corrections - before.corrections,
         "bursts": during.bursts - before.bursts,
         "round_trip_flits": round(trip, 3),
-        "recovery_flits": during.longest_gap,
+        "recovery_flits": -(-during.longest_gap // cfg.flit_cycles),
+        "width": after.width,
         "retrains": after.retrained,
         "downs": after.downs,
         "class_shares": [round(n / max(1, sum(share)), 6) for n in share[: len(weights)]],

@@ -35,6 +35,7 @@ TOPS: dict[str, Top] = {
         Top("array_lockstep", "verif.benches.tensor.lockstep_top:LockstepTop", "both forms of the array, compared"),
         Top("mac", "rtl.numeric.mac:Mac", "fused multiply-add of PE operands"),
         Top("port_device", "rtl.port.device:PortDevice", "a port at flit granularity", ("form",)),
+        Top("port_lanes", "rtl.port.device:LaneDevice", "a port with its lanes", ("form",)),
         Top("pe", "rtl.tensor.pe:PE", "processing element"),
         Top("tile", "rtl.tensor.tile:Tile", "8 x 8 processing elements"),
         Top("unpack", "rtl.numeric.unpack:Unpack", "BF16 and FP16 codes to PE operands"),

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.base.layouts import layout
 from rtl.base.packet import PACKET_BEAT
-from rtl.contract.link import FLIT_HEADER, LinkCause
+from rtl.contract.link import DLP, FLIT_HEADER, LinkCause
 from rtl.contract.link_config import LinkConfig
 from rtl.port.beat import beat_layout
 from rtl.port.begun_units import BegunUnits
@@ -24,7 +24,7 @@ class LinkLayer(wiring.Component):
     """`packet` in; `request` and `response` out; `o`, `i`: coded flits before scrambling.
 
     `room`: which queues (class * 2 + kind) take a longest packet. `i_refuse`: see Decoder. `align`, `aligned`,
-    `realign`, `fix`: see LaneReceiver. `counts`: one for each LinkCause; they stop at their end.
+    `realign`, `fix`: see LaneReceiver. `sent_payload` strobes when payload flit `sent_number` is put on its way. `counts`: one for each LinkCause; they stop at their end.
     Timing: `o` gives a beat in every cycle in which it is ready; `i` takes one in every cycle.
     """
 
@@ -57,6 +57,8 @@ class LinkLayer(wiring.Component):
                 "session": Out(16),
                 "partner": Out(16),
                 "in_flight": Out(range(cfg.window_flits + 1)),
+                "sent_payload": Out(1),
+                "sent_number": Out(10),
                 "counts": Out(data.ArrayLayout(unsigned(32), len(LinkCause))),
             }
         )
@@ -87,13 +89,14 @@ class LinkLayer(wiring.Component):
         ]
 
         # Packets to flits.
+        dlp = Signal(layout(DLP))
         wiring.connect(m, wiring.flipped(self.packet), send.packet)
         wiring.connect(m, send.o, sender.i)
         wiring.connect(m, sender.o, encoder.i)
         wiring.connect(m, encoder.o, wiring.flipped(self.o))
         m.d.comb += [
             self.room.eq(send.room),
-            send.free.eq(rules.free),
+            *(send.free[account].eq(rules.free[account]) for account in range(cfg.accounts)),
             send.pause.eq(~rules.up),
             send.clear.eq(rules.clear),
             rules.spend.eq(send.spend),
@@ -109,6 +112,9 @@ class LinkLayer(wiring.Component):
             sender.control.eq(rules.tx_control),
             sender.head.eq(rules.tx_head),
             sender.dlp.eq(rules.tx_dlp),
+            dlp.eq(rules.tx_dlp),
+            self.sent_payload.eq(sender.slot & rules.tx_payload),
+            self.sent_number.eq(dlp.seq),
         ]
 
         # Flits to packets.
@@ -170,6 +176,7 @@ class LinkLayer(wiring.Component):
         steps: dict[LinkCause, Value] = {cause: rules.causes[cause] for cause in LinkCause}
         steps[LinkCause.UNRESOLVED] = Mux(rules.clear, rules.unresolved + send.cut + begun, 0)
         steps[LinkCause.CORRECTED] = Mux(verdict & decoder.o_good, decoder.o_groups, 0)
+        steps[LinkCause.CREDIT_OVERRUN] |= receive.overrun
         steps[LinkCause.BAD_UNIT] = Value.cast(receive.bad_unit)
         steps[LinkCause.BAD_PACKET] = send.bad_packet + receive.bad_packet[0] + receive.bad_packet[1]
         for cause, step in steps.items():

@@ -1,11 +1,11 @@
-// Two ports and the channel between them: saturating traffic, faults by rate, and a check of every packet delivered.
+// Two ports with their lanes and the wires between them: saturating traffic, faults by rate, a check of every packet.
 //
-// A flit time: what each end sends enters its channel; what leaves the channel, `delay` flit times later, enters the
-// partner, damaged or refused as the rates say. Packets carry (sender, class, kind, number) in their header, and bytes
-// that follow from it, so that the receiving end knows what must come next.
+// What an end puts on its lanes in a link cycle reaches the partner `delay` flit times later, damaged as the rates say.
+// Packets carry (sender, class, kind, number) in their header, and bytes that follow from it, so that the receiving end
+// knows what must come next.
 
+#include <algorithm>
 #include <chrono>
-#include <deque>
 #include <memory>
 #include <set>
 
@@ -17,6 +17,9 @@ thread_local std::string error;
 
 constexpr unsigned CLASSES = 8;
 constexpr unsigned QUEUES = 2 * CLASSES;
+constexpr unsigned WORD = 8;        // bytes of a lane in a link cycle
+constexpr unsigned LANES_MAX = 18;
+constexpr unsigned LANE_DELAY = 2;  // cycles from tx_flit to the first word of that flit on the lanes
 
 struct Random {
     uint64_t state;
@@ -30,26 +33,24 @@ struct Random {
     unsigned below(unsigned n) { return unsigned(next() % n); }
 };
 
+// In the order in which sim/native/ports.py gives them.
 struct Settings {
     double flit_error_rate, burst_rate;
-    uint64_t burst_bytes, lanes, packet_bytes, classes, responses, delay, seed;
+    uint64_t burst_bytes, lanes, physical, packet_bytes, classes, responses, delay, kill_lane, kill_time, seed;
 };
 
-// Results in the order that sim/native/ports.py names.
 struct Counts {
-    uint64_t flit_times, cycles, sent, delivered, lost, duplicated, reordered, corrupted, payload_bytes;
-    uint64_t payload_flits, resent, refused, bursts, corrections, replays, round_trip_sum, round_trips, outstanding;
-    uint64_t unresolved, spurious, retrained, downs, longest_gap, by_class[CLASSES];
+    uint64_t cycles, sent, delivered, lost, duplicated, reordered, corrupted, payload_bytes, payload_flits, resent;
+    uint64_t damaged, bursts, refused, corrections, replays, round_trip_sum, round_trips, outstanding, unresolved;
+    uint64_t spurious, retrained, downs, longest_gap, width, by_class[CLASSES];
 };
-
-unsigned opcode(unsigned kind) { return kind ? 5 : 0; }  // READ_RESPONSE, WRITE
 
 std::vector<uint8_t> packet(unsigned end, unsigned cls, unsigned kind, uint64_t number, unsigned bytes) {
     std::vector<uint8_t> p(plexus::PACKET_HEADER + bytes, 0);
-    p[0] = uint8_t(opcode(kind));
+    p[0] = kind ? 5 : 0;  // READ_RESPONSE, WRITE
     p[1] = uint8_t(bytes);
     p[2] = uint8_t((bytes >> 8 & 3) | (number & 63) << 2);
-    p[3] = uint8_t((number >> 6 & 15) | end << 4);
+    p[3] = uint8_t((number >> 6 & 15) | (end + 1) << 4);
     for (unsigned i = 0; i < 5; i++) p[5 + i] = uint8_t(number >> 8 * i);
     Random random{number * 64 + end * 32 + cls * 2 + kind};
     for (unsigned i = 0; i < bytes; i++) p[plexus::PACKET_HEADER + i] = uint8_t(random.next() >> 32);
@@ -62,166 +63,204 @@ uint64_t number_of(const std::vector<uint8_t>& p) {
     return n;
 }
 
-using Flit = std::array<uint8_t, plexus::FLIT>;
-struct Wire {
-    Flit flit;
-    bool refused;
+struct Words {
+    bool valid = false;
+    std::array<uint8_t, WORD * LANES_MAX> bytes{};
 };
 
-// One end: its port, what it has sent, and what its partner must deliver next.
+class LanePort : public plexus::PortModel {
+public:
+    LanePort(uint16_t session, unsigned lanes)
+        : PortModel(session),
+          bytes_(WORD * lanes),
+          tx_(static_cast<const uint8_t*>(plexus::find_pin(top(), "tx").at)),
+          rx_(static_cast<uint8_t*>(plexus::find_pin(top(), "rx").at)) {
+        if (plexus::find_pin(top(), "tx").width != 8 * bytes_) throw std::runtime_error("the port has other lanes");
+    }
+    void put(const Words& words) {
+        top().rx_valid = words.valid;
+        std::memcpy(rx_, words.bytes.data(), bytes_);
+    }
+    Words get() {
+        Words words;
+        words.valid = top().tx_valid;
+        std::memcpy(words.bytes.data(), tx_, bytes_);
+        return words;
+    }
+    uint32_t count(const char* name) { return *plexus::pin<IData>(top(), name); }
+
+private:
+    unsigned bytes_;
+    const uint8_t* tx_;
+    uint8_t* rx_;
+};
+
+// One end: its port, its wires to the partner, what it has sent, and what its partner must deliver next.
 struct End {
-    std::unique_ptr<plexus::PortModel> port;
-    std::deque<Wire> channel;  // what is under way to the partner
+    std::unique_ptr<LanePort> port;
+    std::vector<Words> wires;
     std::array<uint64_t, QUEUES> next{};
-    std::array<uint64_t, QUEUES> expected{};  // of the partner's packets
+    std::array<uint64_t, QUEUES> expected{};       // of the partner's packets
     std::array<std::set<uint64_t>, QUEUES> missing;  // numbers below it that have not come
-    std::deque<std::pair<unsigned, uint64_t>> first_sent;  // number, flit time
-    unsigned newest = 1023;
-    bool any = false;
+    std::array<uint64_t, 1024> first_sent{};       // cycle in which a flit's number was first put on its way
+    unsigned newest = 0;
+    bool replaying = false;
+    uint64_t last_delivery = 0;
+    // The flits being damaged: cycles in which they are on the lanes, and how.
+    uint64_t refuse_from = 1, refuse_to = 0;
+    uint64_t burst_from = 1, burst_to = 0;
+    unsigned burst_lane = 0, burst_first = 0;
 };
 
 class Pair {
 public:
-    Pair(const Settings& s) : settings_(s), random_{s.seed * 2 + 1} {
+    explicit Pair(const Settings& s)
+        : settings_(s),
+          flit_cycles_(plexus::FLIT / (WORD * unsigned(s.lanes))),
+          random_{s.seed * 2 + 1} {
         for (unsigned e = 0; e < 2; e++) {
-            ends_[e].port = std::make_unique<plexus::PortModel>(uint16_t(s.seed + e * 7));
-            ends_[e].channel.assign(s.delay, {Flit{}, true});
+            ends_[e].port = std::make_unique<LanePort>(uint16_t(s.seed + e * 7), unsigned(s.physical));
+            ends_[e].wires.assign(s.delay * flit_cycles_, {});
         }
     }
 
-    // Until `times` flit times have passed or the milliseconds are over. Sends while `sending`.
-    void run(uint64_t times, bool sending, uint64_t milliseconds) {
+    // Until `cycles` link cycles have passed or the milliseconds are over. Sends while `sending`.
+    void run(uint64_t cycles, bool sending, uint64_t milliseconds) {
         using clock = std::chrono::steady_clock;
         const auto begin = clock::now();
         const auto until = begin + std::chrono::milliseconds(milliseconds);
-        for (uint64_t n = 0; n < times; n++) {
-            for (End& end : ends_) {
-                if (sending) offer(end);
-            }
-            std::array<Flit, 2> out;
+        for (uint64_t n = 0; n < cycles; n++) {
+            const size_t slot = now_ % ends_[0].wires.size();
             for (unsigned e = 0; e < 2; e++) {
-                Wire in = ends_[1 - e].channel.front();
-                ends_[1 - e].channel.pop_front();
-                ends_[e].port->step(in.refused ? nullptr : in.flit.data(), out[e].data());
+                if (sending && now_ % 2 == 0) offer(e);
+                ends_[e].port->put(ends_[1 - e].wires[slot]);
             }
+            for (End& end : ends_) end.port->low();
             for (unsigned e = 0; e < 2; e++) {
-                watch(ends_[e], out[e]);
-                ends_[e].channel.push_back(damaged(out[e]));
-                check(e);
+                End& end = ends_[e];
+                if (end.port->top().tx_flit) plan(end);
+                if (end.port->top().sent_payload) watch(end);
+                end.wires[slot] = damaged(end, end.port->get());
             }
-            counts.flit_times++;
-            if ((n & 63) == 63 && clock::now() >= until) break;
+            for (End& end : ends_) end.port->high();
+            for (unsigned e = 0; e < 2; e++) check(e);
+            now_++;
+            if ((n & 255) == 255 && clock::now() >= until) break;
         }
         seconds += std::chrono::duration<double>(clock::now() - begin).count();
     }
 
-    // Packets sent and not delivered yet.
-    uint64_t outstanding() const {
-        uint64_t n = 0;
-        for (unsigned e = 0; e < 2; e++) {
-            for (unsigned q = 0; q < QUEUES; q++) n += ends_[e].next[q] - ends_[1 - e].expected[q];
-        }
-        return n;
-    }
-
     void status() {
-        auto sum = [&](const char* name) {
-            uint64_t total = 0;
-            for (End& end : ends_) total += *plexus::pin<IData>(end.port->top(), name);
-            return total;
-        };
-        counts.cycles = ends_[0].port->cycles;
+        auto sum = [&](const char* name) { return uint64_t(ends_[0].port->count(name)) + ends_[1].port->count(name); };
+        counts.cycles = now_;
+        counts.refused = sum("count_refused");
         counts.corrections = sum("count_corrected");
         counts.replays = sum("count_replay");
         counts.unresolved = sum("count_unresolved");
         counts.spurious = sum("count_spurious");
         counts.retrained = sum("count_retrained");
         counts.downs = sum("count_down");
-        counts.outstanding = outstanding();
+        counts.width = std::min(ends_[0].port->top().tx_width, ends_[1].port->top().tx_width);
+        counts.outstanding = 0;
+        for (unsigned e = 0; e < 2; e++) {
+            for (unsigned q = 0; q < QUEUES; q++) counts.outstanding += ends_[e].next[q] - ends_[1 - e].expected[q];
+        }
     }
 
-    bool up() {
-        return ends_[0].port->top().state == 3 && ends_[1].port->top().state == 3;
-    }
+    bool up() { return ends_[0].port->top().state == 3 && ends_[1].port->top().state == 3; }
 
     Counts counts{};
-    bool gaps = false;  // whether times without a delivery count
     double seconds = 0;
+    bool gaps = false;  // whether times without a delivery count
 
 private:
-    void offer(End& end) {
-        const unsigned me = unsigned(&end - ends_.data());
+    void offer(unsigned e) {
+        End& end = ends_[e];
         for (unsigned cls = 0; cls < settings_.classes; cls++) {
             for (unsigned kind = 0; kind <= (settings_.responses ? 1u : 0u); kind++) {
                 const unsigned q = cls * 2 + kind;
-                const auto p = packet(me, cls, kind, end.next[q], unsigned(settings_.packet_bytes));
-                if (end.port->send(uint8_t(cls), p.data(), p.size())) {
-                    end.next[q]++;
-                    counts.sent++;
-                }
+                if (!end.port->takes(q)) continue;
+                const auto p = packet(e, cls, kind, end.next[q], unsigned(settings_.packet_bytes));
+                end.port->send(uint8_t(cls), p.data(), p.size());
+                end.next[q]++;
+                counts.sent++;
             }
         }
     }
 
-    // Payload flits on the wire: new numbers, numbers sent again, and how long it took until a replay began.
-    void watch(End& end, const Flit& flit) {
-        if (flit[236] >> 6 != 1) return;
-        const unsigned number = (flit[236] & 3u) << 8 | flit[237];
+    // Decides what happens to the flit whose first word is on the lanes LANE_DELAY cycles from now.
+    void plan(End& end) {
+        const uint64_t first = now_ + LANE_DELAY;
+        if (random_.unit() < settings_.flit_error_rate) {
+            counts.damaged++;
+            end.refuse_from = first;
+            end.refuse_to = first + flit_cycles_;
+        }
+        if (settings_.burst_rate > 0 && random_.unit() < settings_.burst_rate) {
+            counts.bursts++;
+            end.burst_from = first;
+            end.burst_to = first + flit_cycles_;
+            end.burst_lane = random_.below(unsigned(settings_.lanes));
+            end.burst_first = random_.below(flit_cycles_ * WORD - unsigned(settings_.burst_bytes) + 1);
+        }
+    }
+
+    Words damaged(End& end, Words words) {
+        if (now_ >= end.refuse_from && now_ < end.refuse_to) {
+            for (unsigned k = 0; k < 4; k++) {
+                words.bytes[random_.below(unsigned(settings_.physical) * WORD)] ^= uint8_t(1 + random_.below(255));
+            }
+            for (unsigned lane = 0; lane < settings_.lanes; lane++) words.bytes[lane * WORD + 3] ^= 0x5a;
+        }
+        if (now_ >= end.burst_from && now_ < end.burst_to) {
+            for (unsigned k = 0; k < WORD; k++) {
+                const unsigned at = unsigned(now_ - end.burst_from) * WORD + k;
+                if (at >= end.burst_first && at < end.burst_first + settings_.burst_bytes) {
+                    words.bytes[end.burst_lane * WORD + k] ^= uint8_t(1 + random_.below(255));
+                }
+            }
+        }
+        if (now_ >= settings_.kill_time && &end == ends_.data()) {
+            for (unsigned k = 0; k < WORD; k++) words.bytes[settings_.kill_lane * WORD + k] = 0;
+        }
+        return words;
+    }
+
+    // Payload flits put on their way: new numbers, numbers sent again, and how long it took until a replay began.
+    void watch(End& end) {
+        const unsigned number = end.port->top().sent_number;
         const unsigned ahead = (number - end.newest) & 1023;
-        if (!end.any || ahead == 1) {
-            end.any = true;
+        if (ahead == 1) {
             end.newest = number;
+            end.first_sent[number] = now_;
+            end.replaying = false;
             counts.payload_flits++;
-            end.first_sent.emplace_back(number, counts.flit_times);
-            if (end.first_sent.size() > 512) end.first_sent.pop_front();
-            end_replaying(end) = false;
             return;
         }
         counts.resent++;
-        if (!end_replaying(end)) {
-            for (auto it = end.first_sent.rbegin(); it != end.first_sent.rend(); ++it) {
-                if (it->first == number) {
-                    counts.round_trip_sum += counts.flit_times - it->second;
-                    counts.round_trips++;
-                    break;
-                }
-            }
+        if (!end.replaying) {
+            counts.round_trip_sum += now_ - end.first_sent[number];
+            counts.round_trips++;
         }
-        end_replaying(end) = true;
-    }
-
-    bool& end_replaying(const End& end) { return replaying_[size_t(&end - ends_.data())]; }
-
-    Wire damaged(const Flit& flit) {
-        Wire wire{flit, random_.unit() < settings_.flit_error_rate};
-        if (wire.refused) counts.refused++;
-        if (settings_.burst_rate > 0 && random_.unit() < settings_.burst_rate) {
-            counts.bursts++;
-            const unsigned lanes = unsigned(settings_.lanes);
-            const unsigned row = random_.below(plexus::FLIT / lanes - unsigned(settings_.burst_bytes) + 1);
-            const unsigned lane = random_.below(lanes);
-            for (unsigned k = 0; k < settings_.burst_bytes; k++) {
-                wire.flit[(row + k) * lanes + lane] ^= uint8_t(1 + random_.below(255));
-            }
-        }
-        return wire;
+        end.replaying = number != end.newest;
     }
 
     // What end `e` has delivered since, beside what its partner sent.
     void check(unsigned e) {
+        End& end = ends_[e];
         bool came = false;
-        for (auto& taken = ends_[e].port->taken; !taken.empty(); taken.pop_front()) {
+        for (auto& taken = end.port->taken; !taken.empty(); taken.pop_front()) {
             const auto& bytes = taken.front().bytes;
             const unsigned cls = taken.front().cls;
             const unsigned kind = plexus::is_response(bytes.data());
             const unsigned q = cls * 2 + kind;
             const uint64_t number = number_of(bytes);
-            uint64_t& expected = ends_[e].expected[q];
+            uint64_t& expected = end.expected[q];
             if (cls >= settings_.classes || bytes != packet(1 - e, cls, kind, number, unsigned(settings_.packet_bytes))) {
                 counts.corrupted++;
                 continue;
             }
-            std::set<uint64_t>& missing = ends_[e].missing[q];
+            std::set<uint64_t>& missing = end.missing[q];
             if (number < expected) {
                 if (missing.erase(number) == 0) {
                     counts.duplicated++;
@@ -237,20 +276,19 @@ private:
                 expected++;
             }
             counts.delivered++;
-            came = true;
             counts.payload_bytes += bytes.size() - plexus::PACKET_HEADER;
             counts.by_class[cls]++;
+            came = true;
         }
-        uint64_t& last = last_delivery_[e];
-        if (came || !gaps) last = counts.flit_times;
-        counts.longest_gap = std::max(counts.longest_gap, counts.flit_times - last);
+        if (came || !gaps) end.last_delivery = now_;
+        counts.longest_gap = std::max(counts.longest_gap, now_ - end.last_delivery);
     }
 
     Settings settings_;
+    unsigned flit_cycles_;
     Random random_;
+    uint64_t now_ = 0;
     std::array<End, 2> ends_;
-    std::array<bool, 2> replaying_{};
-    std::array<uint64_t, 2> last_delivery_{};
 };
 
 }  // namespace
@@ -266,10 +304,9 @@ void vl_finish(const char* file, int line, const char* scope) { vl_fatal(file, l
 
 PX const char* px_error() { return error.c_str(); }
 
-PX void* px_link_create(const double* rates, const uint64_t* numbers) {
+PX void* px_link_create(const double* rates, const uint64_t* n) {
     try {
-        return new Pair({rates[0], rates[1], numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5],
-                         numbers[6]});
+        return new Pair({rates[0], rates[1], n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9]});
     } catch (const std::exception& e) {
         error = e.what();
         return nullptr;
@@ -278,9 +315,9 @@ PX void* px_link_create(const double* rates, const uint64_t* numbers) {
 
 PX void px_link_destroy(void* pair) { delete static_cast<Pair*>(pair); }
 
-PX int px_link_run(void* pair, uint64_t times, int sending, uint64_t milliseconds) {
+PX int px_link_run(void* pair, uint64_t cycles, int sending, uint64_t milliseconds) {
     try {
-        static_cast<Pair*>(pair)->run(times, sending != 0, milliseconds);
+        static_cast<Pair*>(pair)->run(cycles, sending != 0, milliseconds);
         return 0;
     } catch (const std::exception& e) {
         error = e.what();

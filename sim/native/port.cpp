@@ -6,6 +6,44 @@ namespace {
 
 thread_local std::string error;
 
+class FlitPort : public plexus::PortModel {
+public:
+    explicit FlitPort(uint16_t session)
+        : PortModel(session),
+          beat_(plexus::find_pin(top(), "tx_data").width / 8),
+          tx_(static_cast<const uint8_t*>(plexus::wide_pin(top(), "tx_data", beat_))),
+          rx_(static_cast<uint8_t*>(plexus::wide_pin(top(), "rx_data", beat_))) {
+        // The first flit's beats come when the pipeline has filled; from then on there is one in every flit time.
+        for (int i = 0; i < 64; i++) {
+            model_.low();
+            if (top().tx_valid && top().tx_first) return;
+            model_.high();
+        }
+        throw std::runtime_error("the port sends no flit");
+    }
+
+    // A flit time. rx: 256 bytes, or null for a flit that the receiver must refuse.
+    void step(const uint8_t* rx, uint8_t* tx) {
+        const unsigned beats = plexus::FLIT / beat_;
+        for (unsigned n = 0; n < beats; n++) {
+            top().rx_valid = 1;
+            top().rx_first = n == 0;
+            top().rx_last = n == beats - 1;
+            top().rx_refuse = rx == nullptr;
+            if (rx) std::memcpy(rx_, rx + n * beat_, beat_);
+            low();
+            std::memcpy(tx + n * beat_, tx_, beat_);
+            high();
+        }
+        top().restart = 0;
+    }
+
+private:
+    unsigned beat_;
+    const uint8_t* tx_;
+    uint8_t* rx_;
+};
+
 }  // namespace
 
 void vl_fatal(const char*, int line, const char* scope, const char* message) {
@@ -16,7 +54,7 @@ void vl_stop(const char* file, int line, const char* scope) { vl_fatal(file, lin
 void vl_finish(const char* file, int line, const char* scope) { vl_fatal(file, line, scope, "$finish"); }
 
 #define PX extern "C" __attribute__((visibility("default")))
-using Port = plexus::PortModel;
+using Port = FlitPort;
 
 PX const char* px_error() { return error.c_str(); }
 

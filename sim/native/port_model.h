@@ -1,5 +1,5 @@
-// A Verilated port at flit granularity (rtl/port/device.py) with what a host keeps beside it: packets that wait to be
-// taken by the port, and packets it has delivered.
+// A Verilated port (rtl/port/device.py) with what a host keeps beside it: packets that wait to be taken by the port, and
+// packets it has delivered. FlitPort is one at flit granularity, LanePort (link_pair.cpp) one with lanes.
 
 #ifndef PLEXUS_PORT_MODEL_H
 #define PLEXUS_PORT_MODEL_H
@@ -40,76 +40,59 @@ inline bool is_response(const uint8_t* packet) { return opcode_of(packet) == 5 |
 class PortModel {
 public:
     explicit PortModel(uint16_t session)
-        : beat_(find_pin(model_.top(), "tx_data").width / 8),
-          tx_(static_cast<uint8_t*>(wide_pin(model_.top(), "tx_data", beat_))),
-          rx_(static_cast<uint8_t*>(wide_pin(model_.top(), "rx_data", beat_))),
-          packet_(static_cast<uint8_t*>(wide_pin(model_.top(), "packet_data", PACKET_BEAT))),
+        : packet_(static_cast<uint8_t*>(wide_pin(model_.top(), "packet_data", PACKET_BEAT))),
           out_{static_cast<uint8_t*>(wide_pin(model_.top(), "request_data", PACKET_BEAT)),
                static_cast<uint8_t*>(wide_pin(model_.top(), "response_data", PACKET_BEAT))} {
         Vtop& top = model_.top();
         top.session_init = session;
         top.rx_valid = 0;
-        top.rx_refuse = 0;
         top.packet_valid = 0;
         top.restart = 0;
         top.disable = 0;
         top.take = 3;
         top.rst = 1;
-        for (int i = 0; i < 4; i++) cycle();
-        top.rst = 0;
-        // The first flit's beats come when the pipeline has filled; from then on there is one in every flit time.
-        for (int i = 0; i < 64; i++) {
+        for (int i = 0; i < 4; i++) {
             model_.low();
-            if (top.tx_valid && top.tx_first) return;
             model_.high();
         }
-        throw std::runtime_error("the port sends no flit");
+        top.rst = 0;
     }
 
-    unsigned beats() const { return FLIT / beat_; }
     Vtop& top() { return model_.top(); }
     void open_waves(const char* path) { model_.open_waves(path); }
 
-    // A flit time. rx: 256 bytes, or null for a flit that the receiver must refuse.
-    void step(const uint8_t* rx, uint8_t* tx) {
-        Vtop& top = model_.top();
-        for (unsigned n = 0; n < beats(); n++) {
-            top.rx_valid = 1;
-            top.rx_first = n == 0;
-            top.rx_last = n == beats() - 1;
-            top.rx_refuse = rx == nullptr;
-            if (rx) std::memcpy(rx_, rx + n * beat_, beat_);
-            feed();
-            model_.low();
-            std::memcpy(tx + n * beat_, tx_, beat_);
-            collect();
-            const bool taken_in = top.packet_valid && top.packet_ready;
-            model_.high();
-            if (taken_in) advance();
-            cycles++;
-        }
-        top.restart = 0;
-    }
+    // Whether a queue (class * 2 + kind) has room, and no packet of it still waits here.
+    bool takes(unsigned queue) { return (model_.top().room & ~waiting_) >> queue & 1; }
 
-    // False if the class has no room, or a packet of it still waits here.
+    // False if the packet's queue does not take one now.
     bool send(uint8_t cls, const uint8_t* bytes, uint64_t count) {
-        Vtop& top = model_.top();
         const unsigned queue = cls * 2u + is_response(bytes);
-        if (!(top.room >> queue & 1) || waiting_ >> queue & 1) return false;
+        if (!takes(queue)) return false;
         waiting_ |= 1u << queue;
         staged_.push_back({cls, std::vector<uint8_t>(bytes, bytes + count)});
         return true;
     }
 
+    // A link cycle: its first half shows the outputs, its second half takes the inputs.
+    void low() {
+        feed();
+        model_.low();
+        collect();
+        taken_in_ = model_.top().packet_valid && model_.top().packet_ready;
+    }
+    void high() {
+        model_.high();
+        if (taken_in_) advance();
+        cycles++;
+    }
+
     std::deque<Packet> taken;
     uint64_t cycles = 0;
 
-private:
-    void cycle() {
-        model_.low();
-        model_.high();
-    }
+protected:
+    Model model_;
 
+private:
     // The next beat of the packet under way, or the first of one whose queue has room.
     void feed() {
         Vtop& top = model_.top();
@@ -166,16 +149,12 @@ private:
         }
     }
 
-    Model model_;
-    unsigned beat_;
-    uint8_t* tx_;
-    uint8_t* rx_;
     uint8_t* packet_;
     std::array<uint8_t*, 2> out_;
     std::array<std::vector<uint8_t>, 2> partly_;
     std::deque<Packet> staged_;
     Packet current_{};
-    bool busy_ = false;
+    bool busy_ = false, taken_in_ = false;
     size_t at_ = 0, next_ = 0;
     uint32_t waiting_ = 0;  // queues with a packet in `staged_` or under way
 };

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rtl.contract.link import CLASSES, FLIT_BYTES, PACKET_BYTES_MAX, PACKET_HEADER_BYTES, SIGNAL_BYTES
+from rtl.contract.link_config import LinkConfig
 from sim.errors import PlexusError
 from sim.native.library import open_library
 
-__all__ = ["PAIR_SOURCES", "PORT_SOURCES", "LinkCounts", "NativeLink", "NativePort"]
+__all__ = ["PAIR_SOURCES", "PORT_SOURCES", "LinkCounts", "NativeLink", "NativePort", "Wires"]
 
 _HERE = Path(__file__).resolve().parent
 
@@ -17,7 +18,7 @@ PORT_SOURCES = (_HERE / "port.cpp",)
 """C++ of one port: build("port_device", cfg, kind="native", extra_cpp=PORT_SOURCES)."""
 
 PAIR_SOURCES = (_HERE / "link_pair.cpp",)
-"""C++ of two ports and the channel between them, on the same top."""
+"""C++ of two ports and the wires between them: the same with "port_lanes"."""
 
 _BYTES = POINTER(c_uint8)
 _PORT: dict[str, tuple[object, list[object]]] = {
@@ -99,12 +100,12 @@ class NativePort:
 class LinkCounts:
     """What both directions of a link add up to; `Counts` of link_pair.cpp in its order.
 
-    `cycles` are link cycles of one end; `resent`: payload flits sent again; `round_trip_sum` over `round_trips`: flit
-    times from a flit's first way on the wire to the second, for the first flit of each replay; `longest_gap`: flit
-    times in which an end delivered nothing, while gaps count.
+    `cycles` are link cycles; `resent`: payload flits sent again; `damaged`: flits damaged beyond repair;
+    `round_trip_sum` over `round_trips`: cycles from a flit's first way on the wire to its second, for the first flit of
+    each replay; `longest_gap`: cycles in which an end delivered nothing, while gaps count; `width`: lanes in use now,
+    of the narrower direction.
     """
 
-    flit_times: int
     cycles: int
     sent: int
     delivered: int
@@ -115,8 +116,9 @@ class LinkCounts:
     payload_bytes: int
     payload_flits: int
     resent: int
-    refused: int
+    damaged: int
     bursts: int
+    refused: int
     corrections: int
     replays: int
     round_trip_sum: int
@@ -127,29 +129,47 @@ class LinkCounts:
     retrained: int
     downs: int
     longest_gap: int
+    width: int
     by_class: tuple[int, ...]
 
 
-class NativeLink:
-    """Two ports with saturating traffic and a channel between them."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wires:
+    """What goes over a link and what happens to it there. `delay_flits`: one way.
 
-    def __init__(
-        self,
-        library: Path,
-        *,
-        flit_error_rate: float,
-        burst_rate: float,
-        burst_bytes: int,
-        lanes: int,
-        packet_bytes: int,
-        classes: int,
-        responses: bool,
-        delay_flits: int,
-        seed: int,
-    ):
+    From link cycle `kill_cycle` on, lane `kill_lane` of one direction gives only zeros.
+    """
+
+    flit_error_rate: float = 0.0
+    burst_rate: float = 0.0
+    burst_bytes: int = 3
+    packet_bytes: int = 256
+    classes: int = 1
+    responses: bool = False
+    delay_flits: int = 4
+    kill_lane: int = 0
+    kill_cycle: int = (1 << 64) - 1
+    seed: int = 0
+
+
+class NativeLink:
+    """Two ports with saturating traffic, joined by wires. Errors: PlexusError with the driver's sentence."""
+
+    def __init__(self, library: Path, cfg: LinkConfig, wires: Wires):
         self._lib = open_library(library, _PAIR)
-        rates = (c_double * 2)(flit_error_rate, burst_rate)
-        numbers = (c_uint64 * 7)(burst_bytes, lanes, packet_bytes, classes, responses, delay_flits, seed)
+        rates = (c_double * 2)(wires.flit_error_rate, wires.burst_rate)
+        numbers = (c_uint64 * 10)(
+            wires.burst_bytes,
+            cfg.lanes,
+            cfg.lanes + cfg.spare_lanes,
+            wires.packet_bytes,
+            wires.classes,
+            wires.responses,
+            wires.delay_flits,
+            wires.kill_lane,
+            wires.kill_cycle,
+            wires.seed,
+        )
         self._link: int | None = self._lib.px_link_create(rates, numbers)
         if not self._link:
             raise PlexusError(self._lib.px_error().decode())
@@ -160,9 +180,9 @@ class NativeLink:
             self._lib.px_link_destroy(self._link)
             self._link = None
 
-    def run(self, flit_times: int, *, sending: bool, milliseconds: int = 250) -> None:
-        """At most so many flit times, and about so long."""
-        if self._lib.px_link_run(self._link, flit_times, sending, milliseconds) < 0:
+    def run(self, cycles: int, *, sending: bool, milliseconds: int = 250) -> None:
+        """At most so many link cycles, and about so long."""
+        if self._lib.px_link_run(self._link, cycles, sending, milliseconds) < 0:
             raise PlexusError(self._lib.px_error().decode())
 
     def count_gaps(self, on: bool) -> None:

@@ -1,0 +1,58 @@
+"""Plain pins of a port for drivers outside: packets, state and counters."""
+
+from amaranth.hdl import Cat, Module, unsigned
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.packet import BEAT_BYTES
+from rtl.contract.link import ENDPOINT_BITS, LinkCause
+from rtl.contract.link_config import LinkConfig
+from rtl.port.link_layer import LinkLayer
+from rtl.port.port import Port
+
+__all__ = ["connect_pins", "port_pins"]
+
+_PACKET = {"first": 1, "last": 1, "class": 3, "endpoint": ENDPOINT_BITS, "data": 8 * BEAT_BYTES}
+_STATUS = {"state": 4, "session": 16, "partner": 16, "in_flight": 10, "sent_payload": 1, "sent_number": 10}
+
+
+def port_pins(cfg: LinkConfig) -> dict[str, wiring.Member]:
+    """Members of a driver's top. `take`: bit 0, requests may leave; bit 1, responses.
+
+    Counters are `count_` and the lower-case name of their LinkCause.
+    """
+    return {
+        "session_init": In(16),
+        "restart": In(1),
+        "disable": In(1),
+        "packet_valid": In(1),
+        **{f"packet_{n}": In(w) for n, w in _PACKET.items()},
+        "packet_ready": Out(1),
+        "room": Out(cfg.queues),
+        **{f"{k}_{n}": Out(w) for k in ("request", "response") for n, w in (_PACKET | {"valid": 1}).items()},
+        "take": In(2),
+        **{name: Out(unsigned(width)) for name, width in _STATUS.items()},
+        **{f"count_{cause.name.lower()}": Out(32) for cause in LinkCause},
+    }
+
+
+def connect_pins(m: Module, top: wiring.Component, port: LinkLayer | Port) -> None:
+    """Wire the pins of `top` to a port."""
+    sent = port.packet
+    m.d.comb += [
+        *(getattr(port, name).eq(getattr(top, name)) for name in ("session_init", "restart", "disable")),
+        *(getattr(top, name).eq(getattr(port, name)) for name in _STATUS),
+        sent.valid.eq(getattr(top, "packet_valid")),
+        getattr(top, "packet_ready").eq(sent.ready),
+        getattr(top, "room").eq(port.room),
+        Cat(port.request.ready, port.response.ready).eq(getattr(top, "take")),
+    ]
+    for pin in _PACKET:
+        member = "class_" if pin == "class" else pin
+        m.d.comb += sent.payload[member].eq(getattr(top, f"packet_{pin}"))
+        for kind in ("request", "response"):
+            m.d.comb += getattr(top, f"{kind}_{pin}").eq(getattr(port, kind).payload[member])
+    for kind in ("request", "response"):
+        m.d.comb += getattr(top, f"{kind}_valid").eq(getattr(port, kind).valid)
+    for cause in LinkCause:
+        m.d.comb += getattr(top, f"count_{cause.name.lower()}").eq(port.counts[cause])

@@ -1,0 +1,102 @@
+"""A port: packets on one side, lanes on the other."""
+
+from amaranth.hdl import Module, ValueLike, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.packet import PACKET_BEAT
+from rtl.contract.link import LinkCause
+from rtl.contract.link_config import LinkConfig
+from rtl.port.beat import lanes_layout, physical_lanes
+from rtl.port.lane_receiver import LaneReceiver
+from rtl.port.lane_sender import LaneSender
+from rtl.port.link_layer import LinkLayer
+
+__all__ = ["Port"]
+
+
+class Port(wiring.Component):
+    """LinkLayer with its lanes: a word of 8 bytes on every physical lane in each cycle, spare lanes too.
+
+    `tx_flit`: a flit begins with the beat that the lanes take in this cycle. The other ports are those of LinkLayer,
+    LaneSender and LaneReceiver.
+    """
+
+    def __init__(self, cfg: LinkConfig, form: str = "native", plant: ValueLike = 0):
+        self.cfg = cfg
+        self.form = form
+        self.plant = plant
+        lanes = physical_lanes(cfg)
+        super().__init__(
+            {
+                "session_init": In(16),
+                "restart": In(1),
+                "disable": In(1),
+                "packet": In(stream.Signature(PACKET_BEAT)),
+                "room": Out(cfg.queues),
+                "request": Out(stream.Signature(PACKET_BEAT)),
+                "response": Out(stream.Signature(PACKET_BEAT)),
+                "tx_valid": Out(1),
+                "tx": Out(lanes_layout(cfg)),
+                "tx_flit": Out(1),
+                "rx_valid": In(1),
+                "rx": In(lanes_layout(cfg)),
+                "state": Out(4),
+                "session": Out(16),
+                "partner": Out(16),
+                "in_flight": Out(range(cfg.window_flits + 1)),
+                "sent_payload": Out(1),
+                "sent_number": Out(10),
+                "tx_width": Out(5),
+                "rx_width": Out(5),
+                "weak": Out(lanes),
+                "dead": Out(lanes),
+                "counts": Out(data.ArrayLayout(unsigned(32), len(LinkCause))),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        cfg = self.cfg
+        m.submodules.link = link = LinkLayer(cfg, self.form, plant=self.plant)
+        m.submodules.sender = sender = LaneSender(cfg)
+        m.submodules.receiver = receiver = LaneReceiver(cfg)
+        wiring.connect(m, wiring.flipped(self.packet), link.packet)
+        wiring.connect(m, link.request, wiring.flipped(self.request))
+        wiring.connect(m, link.response, wiring.flipped(self.response))
+        wiring.connect(m, link.o, sender.i)
+        m.d.comb += [
+            link.session_init.eq(self.session_init),
+            link.restart.eq(self.restart),
+            link.disable.eq(self.disable),
+            self.room.eq(link.room),
+            self.tx_flit.eq(link.o.valid & link.o.ready & link.o.payload.first),
+            sender.align.eq(link.align),
+            sender.mask.eq(receiver.partner_mask),
+            sender.here.eq(receiver.locked),
+            sender.hear.eq(receiver.mask),
+            self.tx_valid.eq(sender.valid),
+            self.tx.eq(sender.lanes),
+            receiver.valid.eq(self.rx_valid),
+            receiver.lanes.eq(self.rx),
+            receiver.align.eq(link.align),
+            receiver.clear.eq(link.clear),
+            receiver.fix_valid.eq(link.fix_valid),
+            receiver.fix.eq(link.fix),
+            link.aligned.eq(receiver.aligned),
+            link.realign.eq(receiver.realign),
+            link.i_valid.eq(receiver.o_valid),
+            link.i.eq(receiver.o),
+            self.state.eq(link.state),
+            self.session.eq(link.session),
+            self.partner.eq(link.partner),
+            self.in_flight.eq(link.in_flight),
+            self.sent_payload.eq(link.sent_payload),
+            self.sent_number.eq(link.sent_number),
+            self.tx_width.eq(sender.width),
+            self.rx_width.eq(receiver.width),
+            self.weak.eq(receiver.weak),
+            self.dead.eq(receiver.dead),
+            self.counts.eq(link.counts),
+        ]
+        return m
