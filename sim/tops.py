@@ -64,6 +64,8 @@ TOPS: dict[str, Top] = {
         Top("ram_fifo", "rtl.base.fifo:RamFifo", "FIFO in a RAM", ("shape", "depth")),
         Top("tensor_engine", "rtl.tensor.engine:TensorEngine", "tensor engine", ("form",)),
         Top("special_units", "rtl.vector.special:SpecialUnits", "special units of vector", ("results", "size")),
+        Top("flit_encoder", "rtl.port.named:encoder", "CRC and FEC of a link's flits", ("link", "form")),
+        Top("flit_decoder", "rtl.port.named:decoder", "repair and verdict of a link's flits", ("link", "form")),
         Top("scalar_engine", "rtl.scalar.clocked:ClockedScalar", "scalar engine with its clock"),
         Top("vector_engine", "rtl.vector.clocked:ClockedVector", "vector engine with its clock"),
     )
