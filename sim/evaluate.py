@@ -12,6 +12,7 @@ import numpy as np
 from rtl.contract.config import Config
 from sim.build import build
 from sim.errors import PlexusError
+from sim.flits import through_codec
 from sim.native.library import STREAM_SOURCES, stream
 from sim.tops import factory, top
 from sim.units import Unit, find_unit
@@ -84,6 +85,8 @@ def evaluate(name: str, given: Mapping[str, np.ndarray], cfg: Config) -> dict[st
     built = build(unit.top, cfg, kind="native", extra_cpp=STREAM_SOURCES)
     if unit.rows:
         return _rows(unit, built.binary, arrays, strings)
+    if unit.flits:
+        return through_codec(unit.top, built.binary, next(iter(arrays.values())))
     inputs = dict(arrays)
     for text, word in strings.items():
         inputs[text] = np.array([unit.strings[text][word]], np.uint8)

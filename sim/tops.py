@@ -68,7 +68,9 @@ TOPS: dict[str, Top] = {
         Top("special_units", "rtl.vector.special:SpecialUnits", "special units of vector", ("results", "size")),
         Top("lane_sender", "verif.benches.port.lane_tops:sender", "lanes, sending end", ("link", "spares", "interval")),
         Top("lane_receiver", "verif.benches.port.lane_tops:receiver", "other end", ("link", "spares", "interval")),
-        Top("lane_pair", "verif.benches.port.lane_pair_top:LanePairTop", "both", ("link", "spares", "interval", "delay")),
+        Top("lane_pair", "verif.benches.port.lane_pair_top:LanePairTop", "2", ("link", "spares", "interval", "delay")),
+        Top("flit_encoder", "rtl.port.named:encoder", "CRC and FEC of a link's flits", ("link", "form")),
+        Top("flit_decoder", "rtl.port.named:decoder", "repair and verdict of a link's flits", ("link", "form")),
         Top("scalar_engine", "rtl.scalar.clocked:ClockedScalar", "scalar engine with its clock"),
         Top("vector_engine", "rtl.vector.clocked:ClockedVector", "vector engine with its clock"),
     )

@@ -9,6 +9,7 @@ from rtl.contract.activation_tables import FIRST_TABLE_FUNCTION, load_words
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
 from rtl.contract.isa import REDUCTIONS, Function
+from rtl.contract.link import FLIT_BYTES, FLIT_INFO_BYTES
 from sim.errors import PlexusError
 
 __all__ = ["UNITS", "Unit", "find_unit"]
@@ -36,6 +37,7 @@ class Unit:
     defaults: Mapping[str, int | str | Mapping[str, int]] = field(default_factory=dict)
     limits: Mapping[str, int] = field(default_factory=dict)
     rows: bool = False
+    flits: bool = False
     before: Callable[[Mapping[str, str], Config], Mapping[str, np.ndarray]] | None = None
 
     def dtype(self, array: str, strings: Mapping[str, str]) -> str:
@@ -147,6 +149,24 @@ UNITS: dict[str, Unit] = {
             strings={"src": _CODES, "dst": _CODES},
             defaults={"saturate": 0},
             limits={"saturate": 1},
+        ),
+        Unit(
+            name="flit_encode",
+            top="flit_encoder",
+            doc="CRC and FEC of flits",
+            inputs={"info": "uint8"},
+            outputs={"flit": "uint8"},
+            shapes={"info": (FLIT_INFO_BYTES,), "flit": (FLIT_BYTES,)},
+            flits=True,
+        ),
+        Unit(
+            name="flit_decode",
+            top="flit_decoder",
+            doc="repair and verdict of flits",
+            inputs={"flit": "uint8"},
+            outputs={"flit": "uint8", "valid": "uint8", "corrected": "uint8"},
+            shapes={"flit": (FLIT_BYTES,)},
+            flits=True,
         ),
     )
 }

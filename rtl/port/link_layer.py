@@ -24,7 +24,8 @@ class LinkLayer(wiring.Component):
     """`packet` in; `request` and `response` out; `o`, `i`: coded flits before scrambling.
 
     `room`: which queues (class * 2 + kind) take a longest packet. `i_refuse`: see Decoder. `align`, `aligned`,
-    `realign`, `fix`: see LaneReceiver. `sent_payload` strobes when payload flit `sent_number` is put on its way. `counts`: one for each LinkCause; they stop at their end.
+    `realign`, `fix`: see LaneReceiver. `sent_payload` strobes when payload flit `sent_number` is put on its way.
+    `counts`: one for each LinkCause; they stop at their end.
     Timing: `o` gives a beat in every cycle in which it is ready; `i` takes one in every cycle.
     """
 

