@@ -40,7 +40,7 @@ class PortDevice:
     frees the model. docs/link.md tells what the flits mean. Errors: PlexusError, one sentence.
     """
 
-    def __init__(self, config: LinkConfig | Mapping[str, Any] | str = "x8", seed: int = 0, *, form: str = "native"):
+    def __init__(self, config: LinkConfig | Mapping[str, Any] | str = "x8", seed: int = 0, *, form: str = "structural"):
         self.cfg = link_config(config)
         built = build("port_device", self.cfg, kind="native", options={"form": form}, extra_cpp=PORT_SOURCES)
         self._port = NativePort(built.binary, session=seed & 0xFFFF)

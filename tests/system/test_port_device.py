@@ -30,7 +30,7 @@ def packet(opcode: PacketOpcode, number: int, *, source: int = 0, payload: int =
     return header.to_bytes(16, "little") + body
 
 
-@dataclass
+@dataclass(repr=False)
 class Pair:
     """Two devices, a channel of `delay` flit times each way, and what each end has sent and taken by (class, kind)."""
 
