@@ -72,6 +72,7 @@ TOPS: dict[str, Top] = {
         Top("flit_encoder", "rtl.port.named:encoder", "CRC and FEC of a link's flits", ("link", "form")),
         Top("flit_decoder", "rtl.port.named:decoder", "repair and verdict of a link's flits", ("link", "form")),
         Top("scalar_engine", "rtl.scalar.clocked:ClockedScalar", "scalar engine with its clock"),
+        Top("link_rules", "rtl.port.rules:LinkRules", "replay, credits and sessions of one end of a link"),
         Top("vector_engine", "rtl.vector.clocked:ClockedVector", "vector engine with its clock"),
     )
 }

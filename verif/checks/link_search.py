@@ -153,6 +153,27 @@ class Search:
         fine.update(path)
         return ""
 
+    def traces(self) -> list[list[str]]:
+        """Sequences of events from the start that together lead through every reachable state."""
+        origin: dict[State, tuple[State | None, str]] = {State(): (None, "")}
+        work, inner = deque([State()]), set[State]()
+        while work:
+            s = work.popleft()
+            for name, after, _ in self.moves(s):
+                if after not in origin:
+                    origin[after] = (s, name)
+                    work.append(after)
+                    inner.add(s)
+        found = list[list[str]]()
+        for leaf in origin.keys() - inner:
+            trace = list[str]()
+            at: State | None = leaf
+            while at is not None:
+                at, name = origin[at]
+                trace.insert(0, name)
+            found.append(trace[1:])
+        return sorted(found)
+
     def run(self, most: int = 5_000_000) -> Found:
         """Search all states. Stops at the first thing that is wrong, or at `most` states."""
         started = time.monotonic()

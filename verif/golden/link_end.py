@@ -41,7 +41,7 @@ class Outputs:
 
     payload: bool
     control: bool
-    number: int  # of the payload flit
+    index: int  # of the payload flit in the retry buffer
     dlp: int
     head: int
     deliver: bool = False
@@ -74,6 +74,7 @@ class LinkEnd:
         self.sessions = Sessions(cfg, session_init, guard)
         self.progress = Progress()
         self.prior_payload = False
+        self.slots = max(2, 1 << (cfg.window_flits - 1).bit_length())  # of the retry buffer
 
     @property
     def state(self) -> LinkState:
@@ -84,6 +85,15 @@ class LinkEnd:
     def room(self) -> bool:
         """A new flit may enter the retry buffer."""
         return self.state == LinkState.UP and self.sender.room
+
+    @property
+    def put_index(self) -> int:
+        """Slot of the retry buffer for the next new flit."""
+        return self.sender.next % self.slots
+
+    def free(self, account: int) -> int:
+        """Credits to spend."""
+        return self.spends.free(account)
 
     def cycle(self, now: Inputs) -> Outputs:
         """One cycle; outputs belong to the state before it."""
@@ -134,7 +144,7 @@ class LinkEnd:
             count=count,
             ack=self.receiver.ack,
         )
-        return Outputs(payload, control, self.sender.pos, dlp, self.sessions.word)
+        return Outputs(payload, control, self.sender.pos % self.slots, dlp, self.sessions.word)
 
     def _receive(self, now: Inputs, out: Outputs, happened: Happened) -> bool:
         """A flit of the partner. True if it acknowledges something new."""
