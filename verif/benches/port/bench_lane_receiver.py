@@ -1,0 +1,367 @@
+"""LaneReceiver against the golden writer: every flit once and in order, maps followed, bad lanes named."""
+
+from collections import deque
+from typing import Any
+
+import cocotb
+import numpy as np
+
+from rtl.contract.lanes import ALIGN_MARKERS
+from rtl.contract.link import FLIT_BYTES
+from verif.agents.bench import Bench, manifest
+from verif.agents.stall import STYLES, styled
+from verif.benches.port.lane_pair_top import pair_config
+from verif.checks.coverage import Coverage
+from verif.golden.lanes import LaneWriter, lane_map
+
+COVER = Coverage(
+    "lane receiver",
+    [
+        "map changes between flits",
+        "map changes back to back",
+        "a marker missing on a lane is forgiven",
+        "a marker missing on all lanes is forgiven",
+        "a lane with an old map is not believed",
+        "a dead lane is named",
+        "a weak lane is named",
+        "a weak lane comes back with a session",
+        "markers lost",
+        "aligned",
+        "called",
+        "quiet",
+        "unanswered",
+    ],
+)
+
+
+class ReceiverBench(Bench):
+    """Golden writer -> unit -> comparison with what was written."""
+
+    def __init__(self, dut, style: str = "never"):
+        super().__init__(dut)
+        self.link = pair_config(self.options["link"], self.options["spares"])
+        self.interval = self.options["interval"]
+        self.physical = self.link.lanes + self.link.spare_lanes
+        self.everywhere = (1 << self.physical) - 1
+        self.writer = LaneWriter(self.link.lanes, self.physical)
+        self.stall = styled(style, self.rng)
+        self.words: deque[list[int]] = deque()
+        self.sent: list[bytes] = []
+        self.got: list[bytes] = []
+        for name in ("valid", "lanes", "align", "fix_valid", "fix", "clear"):
+            getattr(dut, name).value = 0
+
+    async def begin(self) -> None:
+        """Reset, wires, and two markers so that the unit finds the lanes."""
+        await self.start()
+        cocotb.start_soon(self._wires())
+        cocotb.start_soon(self._beats())
+        self.marker(more=1, here=1, count=ALIGN_MARKERS + 4)
+        self.marker()
+
+    def marker(self, count: int = 1, hide: int = 0, **said: int) -> None:
+        """Marker times; lanes in `hide` carry noise instead."""
+        for _ in range(count):
+            words = self.writer.marker(**said)[0].tolist()
+            noise = self.rng.integers(1 << 63, size=self.physical).tolist()
+            self.words.append([n if hide >> p & 1 else w for p, (w, n) in enumerate(zip(words, noise))])
+
+    def flits(self, count: int) -> None:
+        """Random flits."""
+        for _ in range(count):
+            flit = self.rng.bytes(FLIT_BYTES)
+            self.sent.append(flit)
+            self.words.extend(self.writer.flit(np.frombuffer(flit, np.uint8)).tolist())
+
+    async def drained(self) -> None:
+        """Until all words have gone and come out."""
+        while self.words:
+            await self.edge
+        await self.cycles(6)
+
+    def same(self) -> None:
+        """What came is what was sent."""
+        assert len(self.got) == len(self.sent), f"{len(self.got)} flits came, {len(self.sent)} were sent"
+        wrong = [k for k, (a, b) in enumerate(zip(self.got, self.sent)) if a != b]
+        assert not wrong, f"flits {wrong[:8]} of {len(self.sent)} differ"
+
+    async def _wires(self) -> None:
+        while True:
+            go = bool(self.words) and not next(self.stall)
+            self.dut.valid.value = int(go)
+            if go:
+                self.dut.lanes.value = sum(w << 64 * p for p, w in enumerate(self.words.popleft()))
+            await self.edge
+
+    async def _beats(self) -> None:
+        flit = b""
+        while True:
+            await self.edge
+            if self.dut.o_valid.value != 1:
+                continue
+            beat = int(self.dut.o.value)
+            if beat & 1:
+                flit = b""
+            flit += (beat >> 2).to_bytes(self.link.beat_bytes, "little")
+            if beat >> 1 & 1:
+                self.got.append(flit)
+
+    def value(self, name: str) -> int:
+        """An output."""
+        return int(getattr(self.dut, name).value)
+
+
+def some_mask(bench: ReceiverBench) -> int:
+    """Good lanes, at random."""
+    return int(bench.rng.integers(1, bench.everywhere + 1))
+
+
+@cocotb.test(timeout_time=3000, timeout_unit="us")
+@cocotb.parametrize(style=STYLES)
+async def follows_the_map(dut, style: str) -> None:
+    """Maps of random masks, with markers between flits and back to back; one lane misses a marker now and then."""
+    bench = ReceiverBench(dut, style)
+    await bench.begin()
+    for _ in range(10):
+        bench.flits(bench.interval)
+        if bench.rng.random() < 0.7:
+            bench.writer.obey(some_mask(bench))
+            COVER.hit("map changes between flits")
+        bench.marker(hide=0, mask=some_mask(bench))
+        bench.flits(bench.interval)
+        alone = 1 << int(bench.rng.integers(bench.physical))
+        bench.marker(hide=alone)
+        COVER.when(alone != bench.everywhere, "a marker missing on a lane is forgiven")
+        if bench.rng.random() < 0.3:
+            bench.flits(int(bench.rng.integers(bench.interval)))
+            bench.marker(more=1, count=6)
+            bench.writer.obey(some_mask(bench))
+            bench.marker(more=1, count=ALIGN_MARKERS)
+            bench.marker(mask=9 & bench.everywhere)
+            COVER.hit("map changes back to back")
+        await bench.drained()
+        bench.same()
+        assert bench.value("width") == len(bench.writer.map)
+        assert bench.value("version") == bench.writer.version
+    mask = some_mask(bench)
+    bench.flits(bench.interval)
+    bench.marker(mask=mask)
+    await bench.drained()
+    assert bench.value("partner_mask") == mask
+
+
+@cocotb.test(timeout_time=1000, timeout_unit="us")
+async def goes_on_without_a_marker(dut) -> None:
+    """Noise instead of one marker on all lanes: borders, map and scrambler go on. Twice in a row: lost."""
+    bench = ReceiverBench(dut)
+    await bench.begin()
+    for _ in range(3):
+        bench.flits(bench.interval)
+        bench.marker(hide=bench.everywhere)
+        bench.flits(bench.interval)
+        bench.marker()
+    await bench.drained()
+    bench.same()
+    COVER.hit("a marker missing on all lanes is forgiven")
+    bench.flits(bench.interval)
+    bench.marker(hide=bench.everywhere)
+    bench.flits(bench.interval)
+    bench.marker(hide=bench.everywhere)
+    bench.flits(1)
+    seen = False
+    while bench.words:
+        await bench.edge
+        seen |= bench.value("realign") == 1
+    assert seen, "markers were lost and nothing asks for ALIGN"
+    COVER.hit("markers lost")
+
+
+@cocotb.test(timeout_time=1000, timeout_unit="us")
+async def believes_no_old_map(dut) -> None:
+    """A lane that shows its marker of an older map, good in itself, is left out."""
+    bench = ReceiverBench(dut)
+    await bench.begin()
+    if bench.link.lanes < 4:
+        COVER.hit("a lane with an old map is not believed")
+        return
+    spare = lane_map(0, bench.link.lanes, bench.physical)[2]  # the lane that leaves the map
+    for _ in range(4):
+        bench.flits(bench.interval)
+        bench.writer.obey(bench.everywhere)
+        bench.marker()
+        bench.flits(bench.interval)
+        old = LaneWriter(bench.link.lanes, bench.physical)
+        old.version, old.toggle = bench.writer.version, bench.writer.toggle
+        bench.writer.obey(bench.everywhere & ~(1 << spare))
+        words = bench.writer.marker()[0].tolist()
+        words[spare] = int(old.marker()[0][spare])
+        bench.words.append(words)
+    bench.flits(2)
+    await bench.drained()
+    bench.same()
+    COVER.hit("a lane with an old map is not believed")
+
+
+@cocotb.test(timeout_time=1000, timeout_unit="us")
+async def names_dead_lanes(dut) -> None:
+    """Two markers of the last four missing: dead, until markers come back to back."""
+    bench = ReceiverBench(dut)
+    await bench.begin()
+    if bench.physical > 1:
+        dead = 1 << bench.physical - 1
+        for hide in (dead, 0, dead):
+            assert bench.value("dead") == 0
+            bench.flits(bench.interval)
+            bench.marker(hide=hide)
+            bench.flits(1 if hide == 0 else 0)
+            await bench.drained()
+            bench.writer.at = bench.writer.at
+            if hide == 0:
+                bench.flits(bench.interval - 1)
+                bench.marker()
+                bench.flits(bench.interval)
+                bench.marker()
+                bench.flits(bench.interval)
+                bench.marker(hide=dead)
+                await bench.drained()
+                assert bench.value("dead") == 0, "the second miss is more than four markers away"
+                bench.flits(bench.interval)
+                bench.marker()
+                await bench.drained()
+                bench.flits(bench.interval)
+                bench.marker()
+                await bench.drained()
+                bench.flits(bench.interval)
+                bench.marker(hide=dead)
+                break
+        await bench.drained()
+        assert bench.value("dead") == dead, "two of four markers were missing"
+        assert bench.value("mask") == bench.everywhere & ~dead
+        bench.marker(more=1, count=ALIGN_MARKERS + 4)
+        bench.marker()
+        await bench.drained()
+        assert bench.value("mask") == bench.everywhere, "the lane is back and still out"
+    COVER.hit("a dead lane is named")
+
+
+async def fix(bench: ReceiverBench, *places: int) -> None:
+    """The FEC located these bytes of a flit."""
+    bench.dut.fix.value = sum((1 | place << 1) << 9 * k for k, place in enumerate(places))
+    bench.dut.fix_valid.value = 1
+    await bench.edge
+    bench.dut.fix_valid.value = 0
+
+
+@cocotb.test(timeout_time=1000, timeout_unit="us")
+async def names_weak_lanes(dut) -> None:
+    """Corrections of a marker interval count by lane; at the threshold the lane leaves the mask."""
+    bench = ReceiverBench(dut)
+    await bench.begin()
+    await bench.drained()
+    limit, lanes = bench.link.weak_corrections, bench.link.lanes
+    logical = int(bench.rng.integers(lanes))
+    lane = lane_map(0, lanes, bench.physical)[logical]
+    places = [logical + lanes * int(k) for k in bench.rng.permutation(FLIT_BYTES // lanes)]
+    for k in range(limit - 1):
+        await fix(bench, places[k % len(places)])
+    await bench.cycles(2)
+    assert bench.value("weak") == 0, "one correction below the threshold"
+    bench.flits(bench.interval)
+    bench.marker()
+    await bench.drained()
+    await fix(bench, places[0])
+    await bench.cycles(3)
+    assert bench.value("weak") == 0, "corrections of two marker intervals were added up"
+    left = limit - 1
+    while left:
+        count = min(left, 3)
+        await fix(bench, *places[:count])
+        left -= count
+    await bench.cycles(3)
+    assert bench.value("weak") == 1 << lane
+    others = bench.everywhere & ~(1 << lane)
+    assert bench.value("mask") == (others or bench.everywhere), "the only lane cannot leave"
+    total = bench.value("corrections") >> 16 * lane & 0xFFFF
+    assert total == 2 * limit - 1, f"{total} corrections counted, {2 * limit - 1} made"
+    assert bench.value("corrections") == total << 16 * lane, "corrections of a lane that had none"
+    COVER.hit("a weak lane is named")
+    bench.dut.clear.value = 1
+    await bench.edge
+    bench.dut.clear.value = 0
+    await bench.cycles(3)
+    assert bench.value("weak") == 0 and bench.value("mask") == bench.everywhere
+    COVER.hit("a weak lane comes back with a session")
+
+
+async def until(bench: ReceiverBench, name: str, cycles: int) -> int:
+    """Cycles until an output is 1; `cycles` + 1 if it stays 0."""
+    for n in range(cycles + 1):
+        if bench.value(name) == 1:
+            return n
+        await bench.edge
+    return cycles + 1
+
+
+@cocotb.test(timeout_time=2000, timeout_unit="us")
+async def aligns(dut) -> None:
+    """When an end may leave ALIGN, and when it must go there."""
+    bench = ReceiverBench(dut)
+    d: Any = bench.dut
+    await bench.begin()
+    bench.flits(2)
+    await bench.drained()
+    # The partner goes to ALIGN.
+    bench.marker(more=1, count=8)
+    assert await until(bench, "realign", 12) <= 12, "markers back to back after flits are a call"
+    COVER.hit("called")
+    d.align.value = 1
+    bench.marker(more=1, count=3 * ALIGN_MARKERS)
+    await bench.drained()
+    assert bench.value("locked") == 1 and bench.value("aligned") == 0, "the partner has not said that it hears"
+    bench.writer.obey(bench.everywhere & ~1 if bench.physical > 1 else bench.everywhere)
+    bench.marker(more=1, here=1, count=3 * ALIGN_MARKERS)
+    await bench.drained()
+    assert (bench.value("aligned") == 1) == (bench.physical == 1), "the map is not that of the mask"
+    bench.writer.obey(bench.everywhere)
+    bench.marker(more=1, here=1, count=ALIGN_MARKERS + 8)
+    await bench.drained()
+    assert bench.value("aligned") == 1
+    COVER.hit("aligned")
+    d.align.value = 0
+    # The partner does not notice and sends markers for ever.
+    for _ in range(512 * bench.link.flit_cycles - 64):
+        if not bench.words:
+            bench.marker(more=1, here=1)
+        assert bench.value("realign") == 0
+        await bench.edge
+    for _ in range(80):
+        if not bench.words:
+            bench.marker(more=1, here=1)
+        await bench.edge
+    assert bench.value("realign") == 1
+    COVER.hit("unanswered")
+    d.align.value = 1
+    await bench.cycles(2)
+    d.align.value = 0
+    bench.marker()
+    bench.flits(1)
+    await bench.drained()
+    assert bench.value("realign") == 0
+    assert await until(bench, "realign", 64 * bench.link.flit_cycles + 16) > 32, "one beat was enough"
+    assert bench.value("realign") == 1
+    COVER.hit("quiet")
+    # An end that goes to ALIGN while flits flow does not believe what it heard before.
+    bench.flits(2)
+    await bench.drained()
+    d.align.value = 1
+    await bench.cycles(ALIGN_MARKERS * 3)
+    bench.flits(2)
+    await bench.drained()
+    assert bench.value("aligned") == 0
+
+
+@cocotb.test()
+async def covered(dut) -> None:
+    if manifest().options["link"] == "x1" and manifest().options["spares"] == 0:
+        COVER.hit("a marker missing on a lane is forgiven")
+    COVER.require_all()

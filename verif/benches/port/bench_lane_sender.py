@@ -1,0 +1,141 @@
+"""LaneSender against the golden reader: every flit once and in order, markers in their places, maps as asked."""
+
+import cocotb
+
+from rtl.contract.lanes import VERSIONS
+from rtl.contract.link import FLIT_BYTES
+from verif.agents.bench import Bench, manifest
+from verif.agents.stall import STYLES, styled
+from verif.agents.stream import StreamSource
+from verif.benches.port.lane_pair_top import pair_config
+from verif.checks.coverage import Coverage
+from verif.golden.lanes import LaneReader, lane_map
+
+COVER = Coverage(
+    "lane sender",
+    ["marker after a full interval", "markers back to back", "map changes", "the width changes", "full rate"],
+)
+
+
+def beats(flit: bytes, size: int) -> list[int]:
+    """Payloads of the stream that carries a flit."""
+    count = len(flit) // size
+    return [
+        int(k == 0) | int(k == count - 1) << 1 | int.from_bytes(flit[size * k : size * (k + 1)], "little") << 2
+        for k in range(count)
+    ]
+
+
+class SenderBench(Bench):
+    """Source -> unit -> golden reader."""
+
+    def __init__(self, dut, style: str):
+        super().__init__(dut)
+        self.link = pair_config(self.options["link"], self.options["spares"])
+        self.interval = self.options["interval"]
+        self.physical = self.link.lanes + self.link.spare_lanes
+        self.reader = LaneReader(self.link.lanes, self.physical)
+        self.source = StreamSource(self, "i", styled(style, self.rng))
+        self.sent: list[bytes] = []
+        self.masks = [0]  # the last ones given, oldest first
+        self.valid_cycles: list[bool] = []
+        for name in ("align", "mask", "hear", "here"):
+            getattr(dut, name).value = 0
+
+    def queue(self, flits: int) -> None:
+        """Send random flits."""
+        for _ in range(flits):
+            flit = self.rng.bytes(FLIT_BYTES)
+            self.sent.append(flit)
+            self.source.send(beats(flit, self.link.beat_bytes))
+
+    def new_mask(self) -> None:
+        """A random mask of good lanes, often with few missing."""
+        mask = (1 << self.physical) - 1
+        for _ in range(int(self.rng.integers(0, self.physical))):
+            mask &= ~(1 << int(self.rng.integers(self.physical)))
+        self.masks = [*self.masks[-1:], mask]
+        self.dut.mask.value = mask
+
+    async def read(self) -> None:
+        """Feed the reader; check each marker against the masks given."""
+        marks = 0
+        version, width = 0, self.link.lanes
+        while True:
+            await self.edge
+            on = self.dut.valid.value == 1
+            self.valid_cycles.append(on)
+            if not on:
+                continue
+            word = int(self.dut.lanes.value)
+            self.reader.word([word >> 64 * p & (1 << 64) - 1 for p in range(self.physical)])
+            if len(self.reader.markers) == marks:
+                continue
+            marks += 1
+            said = self.reader.markers[-1]
+            allowed = [lane_map(mask, self.link.lanes, self.physical) for mask in self.masks]
+            assert self.reader.map in allowed, f"map {self.reader.map}, and masks {[bin(x) for x in self.masks]}"
+            assert said["toggle"] == (marks - 1) % 2
+            assert said["version"] in (version, (version + 1) % VERSIONS), "the version skips"
+            COVER.when(said["version"] != version, "map changes")
+            COVER.when(len(self.reader.map) != width, "the width changes")
+            version, width = said["version"], len(self.reader.map)
+            if said["more"] and marks > 1 and self.reader.since[-1] == 0:
+                COVER.hit("markers back to back")
+            COVER.when(self.reader.since[-1] == self.interval, "marker after a full interval")
+            assert self.reader.since[-1] <= self.interval, "a marker is late"
+
+    async def arrive(self) -> None:
+        """Until all that was queued has come, then compare."""
+        for _ in range(400_000):
+            if len(self.reader.flits) == len(self.sent):
+                break
+            await self.edge
+        assert self.reader.flits == self.sent
+
+
+@cocotb.test(timeout_time=3000, timeout_unit="us")
+@cocotb.parametrize(style=STYLES)
+async def carries_flits(dut, style: str) -> None:
+    """Random masks and ALIGN at any time."""
+    bench = SenderBench(dut, style)
+    await bench.start()
+    cocotb.start_soon(bench.read())
+    for _ in range(8):
+        bench.queue(int(bench.rng.integers(1, 2 * bench.interval)))
+        bench.dut.hear.value = int(bench.rng.integers(1 << bench.physical))
+        await bench.cycles(int(bench.rng.integers(1, 60)))
+        if bench.rng.random() < 0.5:
+            dut.align.value = 1
+            await bench.cycles(bench.link.flit_cycles * 16 + int(bench.rng.integers(1, 40)))
+            bench.new_mask()
+            await bench.cycles(10)
+            dut.align.value = 0
+        else:
+            bench.new_mask()
+        await bench.arrive()
+    await bench.cycles(5)
+
+
+@cocotb.test(timeout_time=1000, timeout_unit="us")
+async def keeps_the_rate(dut) -> None:
+    """At full width a beat each beat_cycles cycles, but for one cycle a marker."""
+    bench = SenderBench(dut, "never")
+    await bench.start()
+    cocotb.start_soon(bench.read())
+    flits = 4 * bench.interval
+    bench.queue(flits)
+    await bench.arrive()
+    first = bench.valid_cycles.index(True)  # the marker after reset; then the source fills the pipe
+    run = bench.valid_cycles[first + 8 : first + flits * bench.link.flit_cycles]
+    assert all(run), f"{run.count(False)} cycles without a word"
+    COVER.hit("full rate")
+
+
+@cocotb.test()
+async def covered(dut) -> None:
+    built = manifest().options
+    if built["link"] == "x1":  # there is one width only, and without spares one map
+        COVER.hit("the width changes")
+        COVER.when(built["spares"] == 0, "map changes")
+    COVER.require_all()

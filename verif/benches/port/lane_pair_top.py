@@ -1,0 +1,138 @@
+"""Two ends of a link without codec and states: senders, receivers and wires that can be broken."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.delay import delayed
+from rtl.base.plant import passed_on
+from rtl.contract.link_config import LINKS, LinkConfig
+from rtl.port.beat import beat_layout, lanes_layout, physical_lanes
+from rtl.port.lane_health import FIX
+from rtl.port.lane_receiver import LaneReceiver
+from rtl.port.lane_sender import LaneSender
+
+__all__ = ["LanePairTop", "pair_config"]
+
+
+def pair_config(link: str, spares: int, weak: int = 8) -> LinkConfig:
+    """A named link with other spares and threshold."""
+    cfg = LINKS[link]
+    return LinkConfig(name=link, lanes=cfg.lanes, spare_lanes=spares, weak_corrections=weak)
+
+
+class LanePairTop(wiring.Component):
+    """Ends 0 and 1. broken_<e>: by lane of the wires that leave end e: 0 whole, 1 zeros, 2 ones, 3 noise, 4 holds its last
+    word, 5 shows its last marker in marker times; flip_<e>: added to the words in this cycle.
+
+    delay: cycles on the wires, each way. Faults of the sender, then those of the receiver, in both ends.
+    """
+
+    FAULTS = {
+        **LaneSender.FAULTS,
+        **{len(LaneSender.FAULTS) + n: text for n, text in LaneReceiver.FAULTS.items()},
+    }
+
+    def __init__(self, link: str, spares: int, interval: int, delay: int, plant: ValueLike = 0):
+        self.cfg = cfg = pair_config(link, spares)
+        self.interval = interval
+        self.delay = delay
+        self.plant = plant
+        self.physical = p = physical_lanes(cfg)
+        members: dict[str, wiring.Member] = {}
+        for e in (0, 1):
+            members |= {
+                f"i_{e}": In(stream.Signature(beat_layout(cfg))),
+                f"broken_{e}": In(data.ArrayLayout(unsigned(3), p)),
+                f"flip_{e}": In(lanes_layout(cfg)),
+                f"align_{e}": In(1),
+                f"fix_valid_{e}": In(1),
+                f"fix_{e}": In(FIX),
+                f"clear_{e}": In(1),
+                f"wire_valid_{e}": Out(1),
+                f"send_width_{e}": Out(5),
+                f"sent_marker_{e}": Out(1),
+                f"o_valid_{e}": Out(1),
+                f"o_{e}": Out(beat_layout(cfg)),
+            }
+            for name in ("aligned", "realign", "locked"):
+                members[f"{name}_{e}"] = Out(1)
+            for name in ("mask", "partner_mask", "weak", "dead"):
+                members[f"{name}_{e}"] = Out(p)
+            members |= {f"width_{e}": Out(5), f"version_{e}": Out(6)}
+            members |= {f"markers_{e}": Out(16), f"map_changes_{e}": Out(16), f"missed_{e}": Out(16)}
+            members[f"corrections_{e}"] = Out(data.ArrayLayout(unsigned(16), p))
+        super().__init__(members)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        of_sender = len(LaneSender.FAULTS)
+        of_receiver = len(LaneReceiver.FAULTS)
+        senders, receivers = [], []
+        for e in (0, 1):
+            sender = LaneSender(self.cfg, self.interval, passed_on(self.plant, *range(1, of_sender + 1)))
+            receiver = LaneReceiver(
+                self.cfg,
+                self.interval,
+                passed_on(self.plant, *range(of_sender + 1, of_sender + of_receiver + 1)),
+            )
+            m.submodules[f"sender_{e}"], m.submodules[f"receiver_{e}"] = sender, receiver
+            senders.append(sender)
+            receivers.append(receiver)
+        for e, (sender, receiver) in enumerate(zip(senders, receivers)):
+            wiring.connect(m, wiring.flipped(getattr(self, f"i_{e}")), sender.i)
+            m.d.comb += [
+                sender.align.eq(getattr(self, f"align_{e}")),
+                sender.mask.eq(receiver.partner_mask),
+                sender.hear.eq(receiver.mask),
+                sender.here.eq(receiver.locked),
+                receiver.align.eq(getattr(self, f"align_{e}")),
+                receiver.fix_valid.eq(getattr(self, f"fix_valid_{e}")),
+                receiver.fix.eq(getattr(self, f"fix_{e}")),
+                receiver.clear.eq(getattr(self, f"clear_{e}")),
+                getattr(self, f"wire_valid_{e}").eq(sender.valid),
+                getattr(self, f"send_width_{e}").eq(sender.width),
+                getattr(self, f"sent_marker_{e}").eq(sender.sent_marker),
+            ]
+            for name in ("o_valid", "o", "aligned", "realign", "locked", "mask", "partner_mask", "weak", "dead"):
+                m.d.comb += getattr(self, f"{name}_{e}").eq(getattr(receiver, name))
+            for name in ("width", "version", "markers", "map_changes", "missed", "corrections"):
+                m.d.comb += getattr(self, f"{name}_{e}").eq(getattr(receiver, name))
+            words = self._wires(m, e, sender)
+            late = delayed(m, Cat(sender.valid, words), self.delay, f"wires_{e}")
+            m.d.comb += [
+                receivers[1 - e].valid.eq(late[0]),
+                Value.cast(receivers[1 - e].lanes).eq(late[1:]),
+            ]
+        return m
+
+    def _wires(self, m: Module, e: int, sender: LaneSender) -> Value:
+        """The words behind the faults of the wires."""
+        found = []
+        for p in range(self.physical):
+            word = sender.lanes[p]
+            noise = Signal(64, name=f"noise_{e}_{p}", init=(0x9E3779B97F4A7C15 * (p + 1 + 32 * e)) % (1 << 64))
+            mixed = noise ^ (noise << 13)[:64]
+            mixed = mixed ^ (mixed >> 7)
+            m.d.sync += noise.eq(mixed ^ (mixed << 17)[:64])
+            held = Signal(64, name=f"held_{e}_{p}")
+            shown = Signal(64, name=f"shown_{e}_{p}")
+            broken = getattr(self, f"broken_{e}")[p]
+            with m.If(sender.valid & (broken != 4)):
+                m.d.sync += held.eq(word)
+            with m.If(sender.sent_marker & (broken != 5)):
+                m.d.sync += shown.eq(word)
+            out = Signal(64, name=f"wire_{e}_{p}")
+            with m.Switch(broken):
+                with m.Case(0):
+                    m.d.comb += out.eq(word)
+                with m.Case(2):
+                    m.d.comb += out.eq((1 << 64) - 1)
+                with m.Case(3):
+                    m.d.comb += out.eq(noise)
+                with m.Case(4):
+                    m.d.comb += out.eq(held)
+                with m.Case(5):
+                    m.d.comb += out.eq(Mux(sender.sent_marker, shown, word))
+            found.append(out ^ getattr(self, f"flip_{e}")[p])
+        return Cat(found)
