@@ -58,7 +58,7 @@ class LaneWords(wiring.Component):
                 with m.Case(n):
                     new = Cat(words[lane].word_select(j, 8) for j in range(LANE_WORD_BYTES) for lane in range(lanes))
                     m.d.comb += [
-                        last_step.eq(step == size // len(new) * 8 - 1),
+                        last_step.eq(step == 8 * size // len(new) - 1),
                         gathered.eq(Cat(kept[len(new) :], new)),
                     ]
         m.d.comb += [

@@ -57,7 +57,7 @@ class LanePairTop(wiring.Component):
             }
             for name in ("aligned", "realign", "locked"):
                 members[f"{name}_{e}"] = Out(1)
-            for name in ("mask", "partner_mask", "weak", "dead"):
+            for name in ("mask", "partner_mask", "weak_lanes", "dead_lanes"):
                 members[f"{name}_{e}"] = Out(p)
             members |= {f"width_{e}": Out(5), f"version_{e}": Out(6)}
             members |= {f"markers_{e}": Out(16), f"map_changes_{e}": Out(16), f"missed_{e}": Out(16)}
@@ -94,7 +94,7 @@ class LanePairTop(wiring.Component):
                 getattr(self, f"send_width_{e}").eq(sender.width),
                 getattr(self, f"sent_marker_{e}").eq(sender.sent_marker),
             ]
-            for name in ("o_valid", "o", "aligned", "realign", "locked", "mask", "partner_mask", "weak", "dead"):
+            for name in ("o_valid", "o", "aligned", "realign", "locked", "mask", "partner_mask", "weak_lanes", "dead_lanes"):
                 m.d.comb += getattr(self, f"{name}_{e}").eq(getattr(receiver, name))
             for name in ("width", "version", "markers", "map_changes", "missed", "corrections"):
                 m.d.comb += getattr(self, f"{name}_{e}").eq(getattr(receiver, name))
