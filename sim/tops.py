@@ -64,9 +64,9 @@ TOPS: dict[str, Top] = {
         Top("ram_fifo", "rtl.base.fifo:RamFifo", "FIFO in a RAM", ("shape", "depth")),
         Top("tensor_engine", "rtl.tensor.engine:TensorEngine", "tensor engine", ("form",)),
         Top("special_units", "rtl.vector.special:SpecialUnits", "special units of vector", ("results", "size")),
-        Top("lane_sender", "verif.benches.port.lane_tops:sender", "lanes, sending end", ("link", "spares", "interval")),
-        Top("lane_receiver", "verif.benches.port.lane_tops:receiver", "other end", ("link", "spares", "interval")),
-        Top("lane_pair", "verif.benches.port.lane_pair_top:LanePairTop", "both", ("link", "spares", "interval", "delay")),
+        Top("lane_sender", "rtl.port.lane_sender:LaneSender", "lanes of a link, sending end", ("interval",)),
+        Top("lane_receiver", "rtl.port.lane_receiver:LaneReceiver", "their receiving end", ("interval",)),
+        Top("lane_pair", "verif.benches.port.lane_pair_top:LanePairTop", "lanes of two ends", ("interval", "delay")),
         Top("scalar_engine", "rtl.scalar.clocked:ClockedScalar", "scalar engine with its clock"),
         Top("vector_engine", "rtl.vector.clocked:ClockedVector", "vector engine with its clock"),
     )
