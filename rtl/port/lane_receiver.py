@@ -21,9 +21,10 @@ __all__ = ["LaneReceiver"]
 class LaneReceiver(wiring.Component):
     """Words of the partner's lanes at `lanes` to beats at `o`; nothing holds it back.
 
-    align: this end is in ALIGN. aligned: it may leave: both ends receive markers, and the partner's map is the one that
-    `mask` asks for. realign (level, only without align): it should go there. fix_valid, fix: bytes that the FEC located,
-    once a flit; clear: a new session, weak lanes may come back. locked, mask, partner_mask: for the own LaneSender.
+    align: this end is in ALIGN. aligned: it may leave: both ends receive markers, and the partner's map is the one
+    that `mask` asks for. realign (level, only without align): it should go there. fix_valid, fix: bytes that the FEC
+    located, once a flit; clear: a new session, weak lanes may come back. locked, mask, partner_mask: for the own
+    LaneSender. width, version: map in use.
     Timing: a beat at `o` two cycles after its last word at `lanes`.
     """
 

@@ -13,7 +13,8 @@ __all__ = ["COMMON", "MARKER_LAYOUT", "MarkerReader", "MarkerWriter"]
 
 MARKER_LAYOUT = layout(MARKER)
 
-COMMON = data.StructLayout({n: MARKER_LAYOUT.members[n] for n in ("mask", "version", "width", "more", "here", "toggle")})
+_ALIKE = ("mask", "version", "width", "more", "here", "toggle")
+COMMON = data.StructLayout({name: MARKER_LAYOUT.members[name] for name in _ALIKE})
 """What the markers of all lanes say alike."""
 
 _CHECKED = MARKER.offset("check")

@@ -10,7 +10,6 @@ from rtl.contract.lanes import ALIGN_MARKERS
 from rtl.contract.link import FLIT_BYTES
 from verif.agents.bench import Bench, manifest
 from verif.agents.stall import STYLES, styled
-from verif.benches.port.lane_pair_top import pair_config
 from verif.checks.coverage import Coverage
 from verif.golden.lanes import LaneWriter, lane_map
 
@@ -39,11 +38,10 @@ class ReceiverBench(Bench):
 
     def __init__(self, dut, style: str = "never"):
         super().__init__(dut)
-        self.link = pair_config(self.options["link"], self.options["spares"])
         self.interval = self.options["interval"]
-        self.physical = self.link.lanes + self.link.spare_lanes
+        self.physical = self.cfg.lanes + self.cfg.spare_lanes
         self.everywhere = (1 << self.physical) - 1
-        self.writer = LaneWriter(self.link.lanes, self.physical)
+        self.writer = LaneWriter(self.cfg.lanes, self.physical)
         self.stall = styled(style, self.rng)
         self.words: deque[list[int]] = deque()
         self.sent: list[bytes] = []
@@ -102,7 +100,7 @@ class ReceiverBench(Bench):
             beat = int(self.dut.o.value)
             if beat & 1:
                 flit = b""
-            flit += (beat >> 2).to_bytes(self.link.beat_bytes, "little")
+            flit += (beat >> 2).to_bytes(self.cfg.beat_bytes, "little")
             if beat >> 1 & 1:
                 self.got.append(flit)
 
@@ -181,16 +179,16 @@ async def believes_no_old_map(dut) -> None:
     """A lane that shows its marker of an older map, good in itself, is left out."""
     bench = ReceiverBench(dut)
     await bench.begin()
-    if bench.link.lanes < 4:
+    if bench.cfg.lanes < 4:
         COVER.hit("a lane with an old map is not believed")
         return
-    spare = lane_map(0, bench.link.lanes, bench.physical)[2]  # the lane that leaves the map
+    spare = lane_map(0, bench.cfg.lanes, bench.physical)[2]  # the lane that leaves the map
     for _ in range(4):
         bench.flits(bench.interval)
         bench.writer.obey(bench.everywhere)
         bench.marker()
         bench.flits(bench.interval)
-        old = LaneWriter(bench.link.lanes, bench.physical)
+        old = LaneWriter(bench.cfg.lanes, bench.physical)
         old.version, old.toggle = bench.writer.version, bench.writer.toggle
         bench.writer.obey(bench.everywhere & ~(1 << spare))
         words = bench.writer.marker()[0].tolist()
@@ -237,7 +235,7 @@ async def names_weak_lanes(dut) -> None:
     bench = ReceiverBench(dut)
     await bench.begin()
     await bench.drained()
-    limit, lanes = bench.link.weak_corrections, bench.link.lanes
+    limit, lanes = bench.cfg.weak_corrections, bench.cfg.lanes
     logical = int(bench.rng.integers(lanes))
     lane = lane_map(0, lanes, bench.physical)[logical]
     places = [logical + lanes * int(k) for k in bench.rng.permutation(FLIT_BYTES // lanes)]
@@ -308,7 +306,7 @@ async def aligns(dut) -> None:
     COVER.hit("aligned")
     d.align.value = 0
     # The partner does not notice and sends markers for ever.
-    for _ in range(512 * bench.link.flit_cycles - 64):
+    for _ in range(512 * bench.cfg.flit_cycles - 64):
         if not bench.words:
             bench.marker(more=1, here=1)
         assert bench.value("realign") == 0
@@ -326,7 +324,7 @@ async def aligns(dut) -> None:
     bench.flits(1)
     await bench.drained()
     assert bench.value("realign") == 0
-    assert await until(bench, "realign", 64 * bench.link.flit_cycles + 16) > 32, "one beat was enough"
+    assert await until(bench, "realign", 64 * bench.cfg.flit_cycles + 16) > 32, "one beat was enough"
     assert bench.value("realign") == 1
     COVER.hit("quiet")
     # An end that goes to ALIGN while flits flow does not believe what it heard before.
@@ -341,6 +339,6 @@ async def aligns(dut) -> None:
 
 @cocotb.test()
 async def covered(dut) -> None:
-    if manifest().options["link"] == "x1" and manifest().options["spares"] == 0:
+    if manifest().config.lanes + manifest().config.spare_lanes == 1:
         COVER.hit("a marker missing on a lane is forgiven")
     COVER.require_all()

@@ -7,7 +7,6 @@ from rtl.contract.link import FLIT_BYTES
 from verif.agents.bench import Bench, manifest
 from verif.agents.stall import STYLES, styled
 from verif.agents.stream import StreamSource
-from verif.benches.port.lane_pair_top import pair_config
 from verif.checks.coverage import Coverage
 from verif.golden.lanes import LaneReader, lane_map
 
@@ -31,10 +30,9 @@ class SenderBench(Bench):
 
     def __init__(self, dut, style: str):
         super().__init__(dut)
-        self.link = pair_config(self.options["link"], self.options["spares"])
         self.interval = self.options["interval"]
-        self.physical = self.link.lanes + self.link.spare_lanes
-        self.reader = LaneReader(self.link.lanes, self.physical)
+        self.physical = self.cfg.lanes + self.cfg.spare_lanes
+        self.reader = LaneReader(self.cfg.lanes, self.physical)
         self.source = StreamSource(self, "i", styled(style, self.rng))
         self.sent: list[bytes] = []
         self.masks = [0]  # the last ones given, oldest first
@@ -47,7 +45,7 @@ class SenderBench(Bench):
         for _ in range(flits):
             flit = self.rng.bytes(FLIT_BYTES)
             self.sent.append(flit)
-            self.source.send(beats(flit, self.link.beat_bytes))
+            self.source.send(beats(flit, self.cfg.beat_bytes))
 
     def new_mask(self) -> None:
         """A random mask of good lanes; 0 too, which says nothing."""
@@ -60,7 +58,7 @@ class SenderBench(Bench):
     async def read(self) -> None:
         """Feed the reader; check each marker against the masks given."""
         marks = 0
-        version, width = 0, self.link.lanes
+        version, width = 0, self.cfg.lanes
         while True:
             await self.edge
             on = self.dut.valid.value == 1
@@ -73,7 +71,7 @@ class SenderBench(Bench):
                 continue
             marks += 1
             said = self.reader.markers[-1]
-            allowed = [lane_map(mask, self.link.lanes, self.physical) for mask in self.masks]
+            allowed = [lane_map(mask, self.cfg.lanes, self.physical) for mask in self.masks]
             assert self.reader.map in allowed, f"map {self.reader.map}, and masks {[bin(x) for x in self.masks]}"
             assert said["toggle"] == (marks - 1) % 2
             assert said["version"] in (version, (version + 1) % VERSIONS), "the version skips"
@@ -107,7 +105,7 @@ async def carries_flits(dut, style: str) -> None:
         await bench.cycles(int(bench.rng.integers(1, 60)))
         if bench.rng.random() < 0.5:
             dut.align.value = 1
-            await bench.cycles(bench.link.flit_cycles * 16 + int(bench.rng.integers(1, 40)))
+            await bench.cycles(bench.cfg.flit_cycles * 16 + int(bench.rng.integers(1, 40)))
             bench.new_mask()
             await bench.cycles(10)
             dut.align.value = 0
@@ -127,15 +125,15 @@ async def keeps_the_rate(dut) -> None:
     bench.queue(flits)
     await bench.arrive()
     first = bench.valid_cycles.index(True)  # the marker after reset; then the source fills the pipe
-    run = bench.valid_cycles[first + 8 : first + flits * bench.link.flit_cycles]
+    run = bench.valid_cycles[first + 8 : first + flits * bench.cfg.flit_cycles]
     assert all(run), f"{run.count(False)} cycles without a word"
     COVER.hit("full rate")
 
 
 @cocotb.test()
 async def covered(dut) -> None:
-    built = manifest().options
-    if built["link"] == "x1":  # there is one width only, and without spares one map
+    link = manifest().config
+    if link.lanes == 1:  # there is one width only, and without spares one map
         COVER.hit("the width changes")
-        COVER.when(built["spares"] == 0, "map changes")
+        COVER.when(link.spare_lanes == 0, "map changes")
     COVER.require_all()

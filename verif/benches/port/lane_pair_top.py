@@ -1,44 +1,42 @@
 """Two ends of a link without codec and states: senders, receivers and wires that can be broken."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike, unsigned
+from amaranth.hdl import Cat, Module, Signal, Value, ValueLike, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.delay import delayed
 from rtl.base.plant import passed_on
-from rtl.contract.link_config import LINKS, LinkConfig
+from rtl.contract.link_config import LinkConfig
 from rtl.port.beat import beat_layout, lanes_layout, physical_lanes
 from rtl.port.lane_health import FIX
 from rtl.port.lane_receiver import LaneReceiver
 from rtl.port.lane_sender import LaneSender
 
-__all__ = ["LanePairTop", "pair_config"]
+__all__ = ["LanePairTop"]
 
 
-def pair_config(link: str, spares: int, weak: int = 8) -> LinkConfig:
-    """A named link with other spares and threshold."""
-    cfg = LINKS[link]
-    return LinkConfig(name=link, lanes=cfg.lanes, spare_lanes=spares, weak_corrections=weak)
+_SHOWN = (
+    "o_valid", "o", "aligned", "realign", "locked", "mask", "partner_mask", "weak_lanes", "dead_lanes",
+    "width", "version", "corrections", "markers", "map_changes", "missed",
+)  # fmt: skip
 
 
 class LanePairTop(wiring.Component):
-    """Ends 0 and 1. broken_<e>: by lane of the wires that leave end e: 0 whole, 1 zeros, 2 ones, 3 noise, 4 holds its last
-    word, 5 shows its last marker in marker times; flip_<e>: added to the words in this cycle.
+    """Ends 0 and 1. broken_<e>: by lane of the wires that leave end e: 0 whole, 1 zeros, 2 ones, 3 noise, 4 holds its
+    last word; flip_<e>: added to the words in this cycle.
 
     delay: cycles on the wires, each way. Faults of the sender, then those of the receiver, in both ends.
     """
 
-    FAULTS = {
-        **LaneSender.FAULTS,
-        **{len(LaneSender.FAULTS) + n: text for n, text in LaneReceiver.FAULTS.items()},
-    }
+    FAULTS = LaneSender.FAULTS | {n: LaneReceiver.FAULTS[k] for n, k in ((4, 1), (5, 3), (6, 4), (7, 5))}
 
-    def __init__(self, link: str, spares: int, interval: int, delay: int, plant: ValueLike = 0):
-        self.cfg = cfg = pair_config(link, spares)
-        self.interval = interval
+    def __init__(self, cfg: LinkConfig, interval: int, delay: int, plant: ValueLike = 0):
+        self.cfg = cfg
         self.delay = delay
         self.plant = plant
         self.physical = p = physical_lanes(cfg)
+        self.senders = [LaneSender(cfg, interval, passed_on(plant, 1, 2, 3)) for _ in (0, 1)]
+        self.receivers = [LaneReceiver(cfg, interval, passed_on(plant, 4, 0, 5, 6, 7)) for _ in (0, 1)]
         members: dict[str, wiring.Member] = {}
         for e in (0, 1):
             members |= {
@@ -52,34 +50,14 @@ class LanePairTop(wiring.Component):
                 f"wire_valid_{e}": Out(1),
                 f"send_width_{e}": Out(5),
                 f"sent_marker_{e}": Out(1),
-                f"o_valid_{e}": Out(1),
-                f"o_{e}": Out(beat_layout(cfg)),
             }
-            for name in ("aligned", "realign", "locked"):
-                members[f"{name}_{e}"] = Out(1)
-            for name in ("mask", "partner_mask", "weak_lanes", "dead_lanes"):
-                members[f"{name}_{e}"] = Out(p)
-            members |= {f"width_{e}": Out(5), f"version_{e}": Out(6)}
-            members |= {f"markers_{e}": Out(16), f"map_changes_{e}": Out(16), f"missed_{e}": Out(16)}
-            members[f"corrections_{e}"] = Out(data.ArrayLayout(unsigned(16), p))
+            members |= {f"{name}_{e}": self.receivers[e].signature.members[name] for name in _SHOWN}
         super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        of_sender = len(LaneSender.FAULTS)
-        of_receiver = len(LaneReceiver.FAULTS)
-        senders, receivers = [], []
-        for e in (0, 1):
-            sender = LaneSender(self.cfg, self.interval, passed_on(self.plant, *range(1, of_sender + 1)))
-            receiver = LaneReceiver(
-                self.cfg,
-                self.interval,
-                passed_on(self.plant, *range(of_sender + 1, of_sender + of_receiver + 1)),
-            )
+        for e, (sender, receiver) in enumerate(zip(self.senders, self.receivers)):
             m.submodules[f"sender_{e}"], m.submodules[f"receiver_{e}"] = sender, receiver
-            senders.append(sender)
-            receivers.append(receiver)
-        for e, (sender, receiver) in enumerate(zip(senders, receivers)):
             wiring.connect(m, wiring.flipped(getattr(self, f"i_{e}")), sender.i)
             m.d.comb += [
                 sender.align.eq(getattr(self, f"align_{e}")),
@@ -94,15 +72,13 @@ class LanePairTop(wiring.Component):
                 getattr(self, f"send_width_{e}").eq(sender.width),
                 getattr(self, f"sent_marker_{e}").eq(sender.sent_marker),
             ]
-            for name in ("o_valid", "o", "aligned", "realign", "locked", "mask", "partner_mask", "weak_lanes", "dead_lanes"):
-                m.d.comb += getattr(self, f"{name}_{e}").eq(getattr(receiver, name))
-            for name in ("width", "version", "markers", "map_changes", "missed", "corrections"):
+            for name in _SHOWN:
                 m.d.comb += getattr(self, f"{name}_{e}").eq(getattr(receiver, name))
             words = self._wires(m, e, sender)
             late = delayed(m, Cat(sender.valid, words), self.delay, f"wires_{e}")
             m.d.comb += [
-                receivers[1 - e].valid.eq(late[0]),
-                Value.cast(receivers[1 - e].lanes).eq(late[1:]),
+                self.receivers[1 - e].valid.eq(late[0]),
+                Value.cast(self.receivers[1 - e].lanes).eq(late[1:]),
             ]
         return m
 
@@ -116,12 +92,9 @@ class LanePairTop(wiring.Component):
             mixed = mixed ^ (mixed >> 7)
             m.d.sync += noise.eq(mixed ^ (mixed << 17)[:64])
             held = Signal(64, name=f"held_{e}_{p}")
-            shown = Signal(64, name=f"shown_{e}_{p}")
             broken = getattr(self, f"broken_{e}")[p]
             with m.If(sender.valid & (broken != 4)):
                 m.d.sync += held.eq(word)
-            with m.If(sender.sent_marker & (broken != 5)):
-                m.d.sync += shown.eq(word)
             out = Signal(64, name=f"wire_{e}_{p}")
             with m.Switch(broken):
                 with m.Case(0):
@@ -132,7 +105,5 @@ class LanePairTop(wiring.Component):
                     m.d.comb += out.eq(noise)
                 with m.Case(4):
                     m.d.comb += out.eq(held)
-                with m.Case(5):
-                    m.d.comb += out.eq(Mux(sender.sent_marker, shown, word))
             found.append(out ^ getattr(self, f"flip_{e}")[p])
         return Cat(found)
