@@ -1,0 +1,91 @@
+"""Units of framing with a link's configuration, and a sender whose flits go to a receiver at once."""
+
+from dataclasses import replace
+from typing import Any
+
+from amaranth.hdl import Module, ValueLike
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.plant import passed_on
+from rtl.contract.link_config import LINKS, LinkConfig
+from rtl.port.receive_path import ReceivePath
+from rtl.port.scheduler import Scheduler
+from rtl.port.send_path import SendPath
+
+__all__ = ["FramingTop", "link_config", "receive_path", "scheduler", "send_path"]
+
+
+def link_config(link: str = "x8", changes: dict[str, Any] | None = None) -> LinkConfig:
+    """A named link with some fields changed; lists are tuples that went through a file."""
+    fixed = {name: tuple(v) if isinstance(v, list) else v for name, v in (changes or {}).items()}
+    return replace(LINKS[link], **fixed)
+
+
+def send_path(link: str = "x8", changes: dict[str, Any] | None = None, plant: ValueLike = 0) -> SendPath:
+    """SendPath of a link."""
+    return SendPath(link_config(link, changes), plant)
+
+
+def receive_path(link: str = "x8", changes: dict[str, Any] | None = None, plant: ValueLike = 0) -> ReceivePath:
+    """ReceivePath of a link."""
+    return ReceivePath(link_config(link, changes), plant)
+
+
+def scheduler(link: str = "x8", changes: dict[str, Any] | None = None, plant: ValueLike = 0) -> Scheduler:
+    """Scheduler of a link."""
+    return Scheduler(link_config(link, changes), plant)
+
+
+class FramingTop(wiring.Component):
+    """SendPath and ReceivePath; `hold` stops the flits between them, `moves` and `last` tell of each beat."""
+
+    FAULTS = SendPath.FAULTS | {len(SendPath.FAULTS) + n: text for n, text in ReceivePath.FAULTS.items()}
+
+    def __init__(self, link: str = "x8", changes: dict[str, Any] | None = None, plant: ValueLike = 0):
+        self.cfg = link_config(link, changes)
+        sent = len(SendPath.FAULTS)
+        self.sends = SendPath(self.cfg, passed_on(plant, *SendPath.FAULTS))
+        self.receives = ReceivePath(self.cfg, passed_on(plant, *(sent + n for n in ReceivePath.FAULTS)))
+        ours = dict(self.sends.signature.members)
+        theirs = dict(self.receives.signature.members)
+        names = ("packet", "room", "free", "pause", "spend", "account", "clear")
+        self.sender = [n for n in names]
+        self.receiver = ["request", "response", "freed", "freed_account", "bad_unit", "overrun"]
+        super().__init__(
+            {
+                **{n: ours[n] for n in self.sender},
+                **{n: theirs[n] for n in self.receiver},
+                "bad_packet": Out(3),
+                "hold": In(1),
+                "moves": Out(1),
+                "last": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.sends = sends = self.sends
+        m.submodules.receives = receives = self.receives
+        for part, names in ((sends, self.sender), (receives, self.receiver)):
+            for name in names:
+                member = part.signature.members[name]
+                if not member.is_port:
+                    outer, inner = getattr(self, name), getattr(part, name)
+                    ends = (wiring.flipped(outer), inner) if name == "packet" else (inner, wiring.flipped(outer))
+                    wiring.connect(m, *ends)
+                elif member.flow == In:
+                    m.d.comb += getattr(part, name).eq(getattr(self, name))
+                else:
+                    m.d.comb += getattr(self, name).eq(getattr(part, name))
+        m.d.comb += [
+            self.bad_packet[0].eq(sends.bad_packet),
+            self.bad_packet[1:].eq(receives.bad_packet),
+            sends.o.ready.eq(~self.hold),
+            self.moves.eq(sends.o.valid & sends.o.ready),
+            self.last.eq(sends.o.payload.last),
+            receives.valid.eq(self.moves),
+            receives.beat.eq(sends.o.payload),
+            receives.clear.eq(self.clear),
+        ]
+        return m
