@@ -66,10 +66,10 @@ TOPS: dict[str, Top] = {
         Top("special_units", "rtl.vector.special:SpecialUnits", "special units of vector", ("results", "size")),
         Top("scalar_engine", "rtl.scalar.clocked:ClockedScalar", "scalar engine with its clock"),
         Top("vector_engine", "rtl.vector.clocked:ClockedVector", "vector engine with its clock"),
-        Top("framing", "verif.benches.port.framing_top:FramingTop", "packets to flits to packets", ("link", "changes")),
-        Top("receive_path", "verif.benches.port.framing_top:receive_path", "flits to packets", ("link", "changes")),
-        Top("scheduler", "verif.benches.port.framing_top:scheduler", "which unit goes next", ("link", "changes")),
-        Top("send_path", "verif.benches.port.framing_top:send_path", "packets to flits", ("link", "changes")),
+        Top("framing", "verif.benches.port.framing_top:FramingTop", "packets to flits to packets"),
+        Top("receive_path", "rtl.port.receive_path:ReceivePath", "flits to packets"),
+        Top("scheduler", "rtl.port.scheduler:Scheduler", "which unit of a link goes next"),
+        Top("send_path", "rtl.port.send_path:SendPath", "packets to flits"),
     )
 }
 

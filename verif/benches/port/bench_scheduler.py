@@ -5,8 +5,7 @@ import numpy as np
 from cocotb.triggers import RisingEdge
 
 from rtl.contract.link import UNIT_FLITS_MAX
-from verif.agents.bench import Bench
-from verif.benches.port.framing_top import link_config
+from verif.agents.bench import Bench, manifest
 from verif.checks.coverage import Coverage
 from verif.golden.framing import Turns
 
@@ -22,7 +21,7 @@ class SchedulerBench(Bench):
 
     def __init__(self, dut):
         super().__init__(dut)
-        self.link = link_config(**self.options)
+        self.link = self.cfg
         self.golden = Turns(self.link)
         self.served = np.zeros(self.link.queues, dtype=np.int64)
         for port in (dut.eligible, dut.flits, dut.accept):
@@ -113,14 +112,7 @@ async def who_is_alone_waits_for_nobody(dut) -> None:
 
 @cocotb.test()
 async def covered(dut) -> None:
-    if manifest_strict():
+    if manifest().config.strict_class >= 0:
         COVER.require_all()
     else:
         COVER.write()
-
-
-def manifest_strict() -> bool:
-    """This build has a strict class."""
-    from verif.agents.bench import manifest
-
-    return link_config(**manifest().options).strict_class >= 0

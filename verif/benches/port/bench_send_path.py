@@ -13,7 +13,6 @@ from rtl.port.send_path import CREDIT_BITS
 from verif.agents.bench import Bench
 from verif.agents.stall import styled
 from verif.agents.stream import StreamSink, StreamSource
-from verif.benches.port.framing_top import link_config
 from verif.benches.port.packets import OPCODES, beats_of, make_packet, random_packet
 from verif.checks.coverage import Coverage
 from verif.golden.framing import Packet, flits_of, grouped, header_of, unpack
@@ -43,7 +42,7 @@ class SendBench(Bench):
 
     def __init__(self, dut, source: str = "never", sink: str = "never", credits: str = "never"):
         super().__init__(dut)
-        self.link = link_config(**self.options)
+        self.link = self.cfg
         self.beat = flit_beat(self.link)
         self.source = StreamSource(self, "packet", styled(source, self.rng))
         self.sink = StreamSink(self, "o", styled(sink, self.rng))
@@ -74,7 +73,7 @@ class SendBench(Bench):
         """Queue packets, and expect them."""
         for packet in packets:
             self.waiting[packet.queue].append(packet)
-            self.source.send(beats_of(packet))
+            self.source.send(beats_of(packet, self.rng))
             COVER.hit(PacketOpcode(packet.header["opcode"]).name)
             COVER.when(packet.header["flags"], "signal")
 

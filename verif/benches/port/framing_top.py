@@ -1,40 +1,15 @@
-"""Units of framing with a link's configuration, and a sender whose flits go to a receiver at once."""
-
-from dataclasses import replace
-from typing import Any
+"""A sender whose flits go to a receiver at once."""
 
 from amaranth.hdl import Module, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import passed_on
-from rtl.contract.link_config import LINKS, LinkConfig
+from rtl.contract.link_config import LinkConfig
 from rtl.port.receive_path import ReceivePath
-from rtl.port.scheduler import Scheduler
 from rtl.port.send_path import SendPath
 
-__all__ = ["FramingTop", "link_config", "receive_path", "scheduler", "send_path"]
-
-
-def link_config(link: str = "x8", changes: dict[str, Any] | None = None) -> LinkConfig:
-    """A named link with some fields changed; lists are tuples that went through a file."""
-    fixed = {name: tuple(v) if isinstance(v, list) else v for name, v in (changes or {}).items()}
-    return replace(LINKS[link], **fixed)
-
-
-def send_path(link: str = "x8", changes: dict[str, Any] | None = None, plant: ValueLike = 0) -> SendPath:
-    """SendPath of a link."""
-    return SendPath(link_config(link, changes), plant)
-
-
-def receive_path(link: str = "x8", changes: dict[str, Any] | None = None, plant: ValueLike = 0) -> ReceivePath:
-    """ReceivePath of a link."""
-    return ReceivePath(link_config(link, changes), plant)
-
-
-def scheduler(link: str = "x8", changes: dict[str, Any] | None = None, plant: ValueLike = 0) -> Scheduler:
-    """Scheduler of a link."""
-    return Scheduler(link_config(link, changes), plant)
+__all__ = ["FramingTop"]
 
 
 class FramingTop(wiring.Component):
@@ -42,8 +17,8 @@ class FramingTop(wiring.Component):
 
     FAULTS = SendPath.FAULTS | {len(SendPath.FAULTS) + n: text for n, text in ReceivePath.FAULTS.items()}
 
-    def __init__(self, link: str = "x8", changes: dict[str, Any] | None = None, plant: ValueLike = 0):
-        self.cfg = link_config(link, changes)
+    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+        self.cfg = cfg
         sent = len(SendPath.FAULTS)
         self.sends = SendPath(self.cfg, passed_on(plant, *SendPath.FAULTS))
         self.receives = ReceivePath(self.cfg, passed_on(plant, *(sent + n for n in ReceivePath.FAULTS)))

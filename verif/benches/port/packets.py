@@ -45,14 +45,15 @@ def random_packet(rng: np.random.Generator, classes: int, endpoints: int = 2, ki
     return make_packet(rng, opcode, length, signal, class_, 1 + int(rng.integers(endpoints)))
 
 
-def beats_of(packet: Packet) -> list[int]:
-    """Its beats as PACKET_BEAT."""
+def beats_of(packet: Packet, rng: np.random.Generator | None = None) -> list[int]:
+    """Its beats as PACKET_BEAT; with `rng` what stands behind the end in a beat is random, else 0."""
     body = packet.data[PACKET_HEADER_BYTES:]
     parts = [packet.data[:PACKET_HEADER_BYTES]]
     parts += [body[at : at + BEAT_BYTES] for at in range(0, len(body), BEAT_BYTES)]
     words = []
     for n, part in enumerate(parts):
-        word = int.from_bytes(part, "little")
+        rest = bytes(BEAT_BYTES - len(part)) if rng is None else rng.bytes(BEAT_BYTES - len(part))
+        word = int.from_bytes(part + rest, "little")
         for bits, value in ((12, packet.endpoint), (3, packet.class_), (1, n == len(parts) - 1), (1, n == 0)):
             word = word << bits | int(value)
         words.append(word)
