@@ -30,8 +30,8 @@ class RowWindow(wiring.Component):
 
     While `inside` is 0 the place is the first word of the oldest row, the first of its unit: `header`, `flits` are of
     it. `place`: number of the word in its flit, `offset`: what that flit's header says.
-    `take` moves on by `count` words; `skip` drops rows, up to `skip_rows`; `dropped` rows go in this cycle,
-    `leaves`: with the last row of a flit among them. `level`: rows that wait.
+    `take` moves on by `count` words; `skip` drops rows, up to `skip_rows`, also with `take`; `dropped` rows go in this
+    cycle. `leaves`: `take` goes beyond its flit. `level`: rows that wait.
     Timing: a beat in and 16 words out a cycle; all outputs are combinational from registers, `take` and `count`.
     """
 
@@ -124,25 +124,26 @@ class RowWindow(wiring.Component):
         to_second = Signal(range(LANES + 1))
         to_third = Signal(range(LANES + 1))
         m.d.comb += [to_second.eq(self.count - first_room), to_third.eq(to_second - second_room)]
-        with m.If(self.skip):
-            m.d.comb += self.dropped.eq(Mux(self.skip_rows < level, self.skip_rows, level))
-        with m.Elif(self.take):
-            with m.If(self.count < first_room):
-                m.d.sync += lane_kept.eq(lane + self.count)
-            with m.Elif(to_second < second_room):
-                m.d.sync += lane_kept.eq(row_start(second) + to_second)
-                m.d.comb += self.dropped.eq(1)
-            with m.Else():
-                m.d.sync += lane_kept.eq(row_start(third) + to_third)
-                m.d.comb += self.dropped.eq(2)
-            m.d.sync += row_kept.eq(row + self.dropped)
-            m.d.comb += self.leaves.eq(
-                ((self.dropped != 0) & (row == ROWS - 1)) | ((self.dropped == 2) & (second == ROWS - 1))
-            )
-            with m.If((self.dropped == 2) & (second == 0)):
-                m.d.sync += offset_kept.eq(rows[1].data[4:10])
-            with m.Else():
-                m.d.sync += offset_kept.eq(self.offset)
+        moved = Signal(2)  # rows that `take` leaves behind
+        with m.If(self.count >= first_room):
+            m.d.comb += moved.eq(Mux(to_second < second_room, 1, 2))
+        m.d.comb += [
+            self.dropped.eq(
+                Mux(self.skip, Mux(self.skip_rows < level, self.skip_rows, level), Mux(self.take, moved, 0))
+            ),
+            self.leaves.eq(self.take & (((moved != 0) & (row == ROWS - 1)) | ((moved == 2) & (second == ROWS - 1)))),
+        ]
+        with m.If(self.take):
+            m.d.sync += [row_kept.eq(row + moved), offset_kept.eq(self.offset)]
+            with m.Switch(moved):
+                with m.Case(0):
+                    m.d.sync += lane_kept.eq(lane + self.count)
+                with m.Case(1):
+                    m.d.sync += lane_kept.eq(row_start(second) + to_second)
+                with m.Case(2):
+                    m.d.sync += lane_kept.eq(row_start(third) + to_third)
+                    with m.If(second == 0):
+                        m.d.sync += offset_kept.eq(rows[1].data[4:10])
 
         enters = Signal()
         stays = Signal(range(depth + 1))

@@ -3,6 +3,7 @@
 import pytest
 
 from rtl.contract.link_config import LinkConfig
+from rtl.port.receive_path import ReceivePath
 from rtl.port.scheduler import Scheduler
 from rtl.port.send_path import SendPath
 from verif.launch import SEEDS, faults_of, must_notice, must_pass
@@ -10,6 +11,7 @@ from verif.launch import SEEDS, faults_of, must_notice, must_pass
 pytestmark = pytest.mark.sim
 
 SCHEDULER = "verif.benches.port.bench_scheduler"
+RECEIVE = "verif.benches.port.bench_receive_path"
 SEND = "verif.benches.port.bench_send_path"
 
 PLAIN = LinkConfig(weights=(3, 1, 3, 1, 3, 1, 3, 1))
@@ -40,3 +42,14 @@ def test_send_path(cfg: LinkConfig, seed: int) -> None:
 @pytest.mark.parametrize("fault", faults_of(SendPath))
 def test_send_path_fault_is_noticed(fault: int) -> None:
     must_notice("send_path", SEND, fault, SMALL)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("cfg", [SMALL, WIDE], ids=["x8", "x16"])
+def test_receive_path(cfg: LinkConfig, seed: int) -> None:
+    must_pass("receive_path", RECEIVE, seed, cfg)
+
+
+@pytest.mark.parametrize("fault", faults_of(ReceivePath))
+def test_receive_path_fault_is_noticed(fault: int) -> None:
+    must_notice("receive_path", RECEIVE, fault, SMALL)

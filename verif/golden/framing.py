@@ -39,6 +39,11 @@ class Packet:
     endpoint: int
     data: bytes
 
+    def __str__(self) -> str:
+        """Short, for messages."""
+        name = self.header["opcode"]
+        return f"class {self.class_} to {self.endpoint} opcode {name}, {len(self.data)} bytes {self.data[:8].hex()}..."
+
     @property
     def header(self) -> dict[str, int]:
         """Fields of its header."""
