@@ -1,6 +1,6 @@
 """The next 16 words of a received unit, wherever they stand in its rows."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, ValueLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -30,6 +30,7 @@ class RowWindow(wiring.Component):
 
     While `inside` is 0 the place is the first word of the oldest row, the first of its unit: `header`, `flits` are of
     it. `place`: number of the word in its flit, `offset`: what that flit's header says.
+    `next_opcode`: low bits of the word after `count` ones, if it has come and stands in the same flit.
     `take` moves on by `count` words; `skip` drops rows, up to `skip_rows`, also with `take`; `dropped` rows go in this
     cycle. `leaves`: `take` goes beyond its flit. `level`: rows that wait.
     Timing: a beat in and 16 words out a cycle; all outputs are combinational from registers, `take` and `count`.
@@ -48,6 +49,7 @@ class RowWindow(wiring.Component):
                 "i": In(stream.Signature(unit_rows(cfg))),
                 "inside": In(1),
                 "words": Out(ROW_BITS),
+                "next_opcode": Out(4),
                 "available": Out(range(2 * LANES + LAST_END + 1)),
                 "level": Out(range(self.depth + 1)),
                 "header": Out(32),
@@ -108,6 +110,9 @@ class RowWindow(wiring.Component):
                 behind = Mux(row == ROWS - 1, over_gap[0][at], behind)
             merged.append(Mux(lane > n, behind, own))
         m.d.comb += self.words.eq(rotate_words(m, Cat(merged), (0 - lane)[:4], "turned"))
+        opcodes = Array(self.words.word_select(n, WORD_BITS)[:4] for n in range(LANES))
+        opcodes_behind = Array(rows[1].data.word_select(n, WORD_BITS)[:4] for n in range(LANES))
+        m.d.comb += self.next_opcode.eq(Mux(self.count[-1], opcodes_behind[lane], opcodes[self.count[:-1]]))
         first_room = Signal(range(LANES + 1))
         second_room = Signal(range(LANES + 1))
         m.d.comb += [

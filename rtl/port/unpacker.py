@@ -34,8 +34,8 @@ class Unpacker(wiring.Component):
     A unit whose next packet has an unknown opcode or flag, a length above 512 or beyond the unit, or the other kind,
     or whose flits name a wrong offset, is dropped from there on, and `bad` counts it once. A packet under way when a
     wrong offset is met is sound and goes out whole.
-    Timing: a beat of a packet a cycle, and one more for the end of a unit if the packet before it ends with a full
-    beat; out through a register.
+    Timing: a beat of a packet a cycle, and one more for the end of a unit only if it stands in a flit of its own
+    or has not come yet; out through a register.
     """
 
     FAULTS = {
@@ -136,14 +136,13 @@ class Unpacker(wiring.Component):
         # With the last beat of a packet the rest goes too, if it can be seen that it is empty
         last = Signal()
         left = Signal.like(words_left)
-        ends_next = Array(window.words.word_select(n, 32)[:4] == PacketOpcode.END for n in range(LANES))
         m.d.comb += [
             last.eq(Mux(in_body, body_left <= 64, body == 0)),
             left.eq(words_now - count),
             finishes.eq(
                 sends
                 & last
-                & ((left < HEADER_WORDS) | ((count < window.available) & (count != LANES) & ends_next[count[:4]]))
+                & ((left < HEADER_WORDS) | ((count < window.available) & (window.next_opcode == PacketOpcode.END)))
                 & ~window.leaves
                 & (unmarked | begins)
                 & ~wrong

@@ -315,6 +315,28 @@ async def a_flit_in_each_flit_time(dut, size: int) -> None:
     assert set(gaps) == {beats}, f"flits came {sorted(set(gaps))} cycles apart, {beats} is a flit time"
 
 
+@cocotb.test(timeout_time=400, timeout_unit="us")
+async def classes_share_the_line(dut) -> None:
+    """Two classes that always have units waiting: 10,000 flits in the proportion of the weights, within 2 %."""
+    bench = SendBench(dut)
+    await bench.start()
+    cocotb.start_soon(bench.watch())
+    rng = bench.rng
+    count = 0
+    while len(bench.units) < 10_000:
+        room = int(dut.room.value)
+        open_to = [c for c in (0, 1) if room >> (2 * c) & 1 and len(bench.waiting[2 * c]) < 8]
+        if not bench.source.queue and open_to:
+            class_ = min(open_to, key=lambda c: len(bench.waiting[2 * c]))
+            bench.send([make_packet(rng, PacketOpcode.WRITE, 0, False, class_, count)])
+            count = (count + 1) % 4096  # another endpoint: a unit of its own
+        await RisingEdge(bench.clk)
+    served = [sum(header_of(u[0])["class_"] == c for u in bench.units) for c in (0, 1)]
+    weights = bench.link.weights
+    share = served[0] / sum(served) * (weights[0] + weights[1]) / weights[0]
+    assert abs(share - 1) <= 0.02, f"flits of the classes: {served}, weights {weights[:2]}"
+
+
 @cocotb.test()
 async def covered(dut) -> None:
     COVER.require_all()

@@ -15,13 +15,16 @@ __all__ = ["FramingTop"]
 class FramingTop(wiring.Component):
     """SendPath and ReceivePath; `hold` stops the flits between them, `moves` and `last` tell of each beat."""
 
-    FAULTS = SendPath.FAULTS | {len(SendPath.FAULTS) + n: text for n, text in ReceivePath.FAULTS.items()}
+    FAULTS = {
+        1: "the last flit of a unit is no tail",
+        2: "a freed place is not used again",
+        3: "the gap between two flits is a lane too short",
+    }
 
     def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
         self.cfg = cfg
-        sent = len(SendPath.FAULTS)
-        self.sends = SendPath(self.cfg, passed_on(plant, *SendPath.FAULTS))
-        self.receives = ReceivePath(self.cfg, passed_on(plant, *(sent + n for n in ReceivePath.FAULTS)))
+        self.sends = SendPath(self.cfg, passed_on(plant, *(int(n == 9) for n in SendPath.FAULTS)))
+        self.receives = ReceivePath(self.cfg, passed_on(plant, *({5: 2, 15: 3}.get(n, 0) for n in ReceivePath.FAULTS)))
         ours = dict(self.sends.signature.members)
         theirs = dict(self.receives.signature.members)
         names = ("packet", "room", "free", "pause", "spend", "account", "clear")
