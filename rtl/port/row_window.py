@@ -42,7 +42,8 @@ class RowWindow(wiring.Component):
         self.cfg = cfg
         self.plant = plant
         self.beat_rows = ROWS // cfg.beats
-        self.depth = _SEEN + self.beat_rows
+        # with two rows a beat: room for a flit and the half of the next, so that a flit goes each two cycles
+        self.depth = _SEEN + (1 if self.beat_rows == 1 else ROWS)
         rows = range(ROWS * UNIT_FLITS_MAX + 1)
         super().__init__(
             {
