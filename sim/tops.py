@@ -77,6 +77,10 @@ TOPS: dict[str, Top] = {
         Top("scalar_engine", "rtl.scalar.clocked:ClockedScalar", "scalar engine with its clock"),
         Top("link_rules", "rtl.port.rules:LinkRules", "replay, credits and sessions of one end of a link"),
         Top("vector_engine", "rtl.vector.clocked:ClockedVector", "vector engine with its clock"),
+        Top("framing", "verif.benches.port.framing_top:FramingTop", "packets to flits to packets"),
+        Top("receive_path", "rtl.port.receive_path:ReceivePath", "flits to packets"),
+        Top("scheduler", "rtl.port.scheduler:Scheduler", "which unit of a link goes next"),
+        Top("send_path", "rtl.port.send_path:SendPath", "packets to flits"),
     )
 }
 

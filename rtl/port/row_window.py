@@ -1,6 +1,6 @@
 """The next 16 words of a received unit, wherever they stand in its rows."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, ValueLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -30,8 +30,9 @@ class RowWindow(wiring.Component):
 
     While `inside` is 0 the place is the first word of the oldest row, the first of its unit: `header`, `flits` are of
     it. `place`: number of the word in its flit, `offset`: what that flit's header says.
-    `take` moves on by `count` words; `skip` drops rows, up to `skip_rows`; `dropped` rows go in this cycle,
-    `leaves`: with the last row of a flit among them. `level`: rows that wait.
+    `next_opcode`: low bits of the word after `count` ones, if it has come and stands in the same flit.
+    `take` moves on by `count` words; `skip` drops rows, up to `skip_rows`, also with `take`; `dropped` rows go in this
+    cycle. `leaves`: `take` goes beyond its flit. `level`: rows that wait.
     Timing: a beat in and 16 words out a cycle; all outputs are combinational from registers, `take` and `count`.
     """
 
@@ -41,13 +42,15 @@ class RowWindow(wiring.Component):
         self.cfg = cfg
         self.plant = plant
         self.beat_rows = ROWS // cfg.beats
-        self.depth = _SEEN + self.beat_rows
+        # with two rows a beat: room for a flit and the half of the next, so that a flit goes each two cycles
+        self.depth = _SEEN + (1 if self.beat_rows == 1 else ROWS)
         rows = range(ROWS * UNIT_FLITS_MAX + 1)
         super().__init__(
             {
                 "i": In(stream.Signature(unit_rows(cfg))),
                 "inside": In(1),
                 "words": Out(ROW_BITS),
+                "next_opcode": Out(4),
                 "available": Out(range(2 * LANES + LAST_END + 1)),
                 "level": Out(range(self.depth + 1)),
                 "header": Out(32),
@@ -108,6 +111,9 @@ class RowWindow(wiring.Component):
                 behind = Mux(row == ROWS - 1, over_gap[0][at], behind)
             merged.append(Mux(lane > n, behind, own))
         m.d.comb += self.words.eq(rotate_words(m, Cat(merged), (0 - lane)[:4], "turned"))
+        opcodes = Array(self.words.word_select(n, WORD_BITS)[:4] for n in range(LANES))
+        opcodes_behind = Array(rows[1].data.word_select(n, WORD_BITS)[:4] for n in range(LANES))
+        m.d.comb += self.next_opcode.eq(Mux(self.count[-1], opcodes_behind[lane], opcodes[self.count[:-1]]))
         first_room = Signal(range(LANES + 1))
         second_room = Signal(range(LANES + 1))
         m.d.comb += [
@@ -124,25 +130,26 @@ class RowWindow(wiring.Component):
         to_second = Signal(range(LANES + 1))
         to_third = Signal(range(LANES + 1))
         m.d.comb += [to_second.eq(self.count - first_room), to_third.eq(to_second - second_room)]
-        with m.If(self.skip):
-            m.d.comb += self.dropped.eq(Mux(self.skip_rows < level, self.skip_rows, level))
-        with m.Elif(self.take):
-            with m.If(self.count < first_room):
-                m.d.sync += lane_kept.eq(lane + self.count)
-            with m.Elif(to_second < second_room):
-                m.d.sync += lane_kept.eq(row_start(second) + to_second)
-                m.d.comb += self.dropped.eq(1)
-            with m.Else():
-                m.d.sync += lane_kept.eq(row_start(third) + to_third)
-                m.d.comb += self.dropped.eq(2)
-            m.d.sync += row_kept.eq(row + self.dropped)
-            m.d.comb += self.leaves.eq(
-                ((self.dropped != 0) & (row == ROWS - 1)) | ((self.dropped == 2) & (second == ROWS - 1))
-            )
-            with m.If((self.dropped == 2) & (second == 0)):
-                m.d.sync += offset_kept.eq(rows[1].data[4:10])
-            with m.Else():
-                m.d.sync += offset_kept.eq(self.offset)
+        moved = Signal(2)  # rows that `take` leaves behind
+        with m.If(self.count >= first_room):
+            m.d.comb += moved.eq(Mux(to_second < second_room, 1, 2))
+        m.d.comb += [
+            self.dropped.eq(
+                Mux(self.skip, Mux(self.skip_rows < level, self.skip_rows, level), Mux(self.take, moved, 0))
+            ),
+            self.leaves.eq(self.take & (((moved != 0) & (row == ROWS - 1)) | ((moved == 2) & (second == ROWS - 1)))),
+        ]
+        with m.If(self.take):
+            m.d.sync += [row_kept.eq(row + moved), offset_kept.eq(self.offset)]
+            with m.Switch(moved):
+                with m.Case(0):
+                    m.d.sync += lane_kept.eq(lane + self.count)
+                with m.Case(1):
+                    m.d.sync += lane_kept.eq(row_start(second) + to_second)
+                with m.Case(2):
+                    m.d.sync += lane_kept.eq(row_start(third) + to_third)
+                    with m.If(second == 0):
+                        m.d.sync += offset_kept.eq(rows[1].data[4:10])
 
         enters = Signal()
         stays = Signal(range(depth + 1))

@@ -137,6 +137,7 @@ class RxPool(wiring.Component):
             chosen = Signal(range(cfg.queues), name=f"chosen_{kind}")
             flit = Signal(2, name=f"flit_{kind}")
             at = Signal(range(cfg.beats), name=f"at_{kind}")
+            head = Signal(record, name=f"oldest_{kind}")  # of the queue chosen
             slot = Signal(unit.slots[0].shape(), name=f"slot_{kind}")
             read = Signal(name=f"read_{kind}")
             pushes = Signal(name=f"pushes_{kind}")
@@ -154,7 +155,8 @@ class RxPool(wiring.Component):
                 ends.eq(flit_ends & (flit == (unit.flits - 1)[:2])),
                 pops.eq(classes.grant.any() & (~active | ends)),
                 classes.accept.eq(pops),
-                next_in_list.addr.eq(heads[chosen].slots[0].index),
+                head.eq(heads[chosen]),
+                next_in_list.addr.eq(head.slots[0].index),
                 beats.i.valid.eq(pushes),
                 beats.i.payload.data.eq(ram.read_data),
                 beats.i.payload.flits.eq(pushed_flits),
@@ -171,7 +173,7 @@ class RxPool(wiring.Component):
             with m.If(ends):
                 m.d.sync += active.eq(0)
             with m.If(pops):
-                m.d.sync += [active.eq(1), unit.eq(heads[chosen]), queue.eq(chosen), flit.eq(0), at.eq(0)]
+                m.d.sync += [active.eq(1), unit.eq(head), queue.eq(chosen), flit.eq(0), at.eq(0)]
                 m.d.sync += heads[chosen].eq(next_in_list.data)
             with m.If(granted[kind]):
                 shared = ~slot.dedicated | planted(self.plant, 8)

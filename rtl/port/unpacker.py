@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.base.packet import PACKET_BEAT
 from rtl.base.plant import passed_on, planted
-from rtl.contract.link import NO_HEADER, PacketOpcode
+from rtl.contract.link import NO_HEADER, PACKET_HEADER_BYTES, PacketOpcode
 from rtl.contract.link_config import LinkConfig
 from rtl.port.framing import (
     FLIT_HEADER_LAYOUT,
@@ -14,6 +14,7 @@ from rtl.port.framing import (
     HEADER_WORDS,
     LANES,
     PACKET_HEADER_LAYOUT,
+    ROW_BITS,
     ROWS,
     UNIT_WORDS,
     body_bytes,
@@ -33,7 +34,8 @@ class Unpacker(wiring.Component):
     A unit whose next packet has an unknown opcode or flag, a length above 512 or beyond the unit, or the other kind,
     or whose flits name a wrong offset, is dropped from there on, and `bad` counts it once. A packet under way when a
     wrong offset is met is sound and goes out whole.
-    Timing: a beat of a packet a cycle, and a cycle for the end of a unit that is not full; out through a register.
+    Timing: a beat of a packet a cycle, and one more for the end of a unit only if it stands in a flit of its own
+    or has not come yet; out through a register.
     """
 
     FAULTS = {
@@ -95,6 +97,7 @@ class Unpacker(wiring.Component):
         carries = Signal()
         sends = Signal()
         gives_up = Signal()
+        finishes = Signal()
         count = Signal(range(LANES + 1))
         in_body = body_left != 0
         zero = (window.words[:128] == 0) & ~planted(self.plant, 6)
@@ -126,24 +129,42 @@ class Unpacker(wiring.Component):
             count.eq(Mux(in_body, (bytes_now + 3) >> 2, HEADER_WORDS)),
             window.count.eq(count),
             window.take.eq(sends),
-            window.skip.eq(gives_up | skips),
+            window.skip.eq(gives_up | skips | finishes),
             window.skip_rows.eq(rows_now),
         ]
 
+        # With the last beat of a packet the rest goes too, if it can be seen that it is empty
+        last = Signal()
+        left = Signal.like(words_left)
+        m.d.comb += [
+            last.eq(Mux(in_body, body_left <= 64, body == 0)),
+            left.eq(words_now - count),
+            finishes.eq(
+                sends
+                & last
+                & ((left < HEADER_WORDS) | ((count < window.available) & (window.next_opcode == PacketOpcode.END)))
+                & ~window.leaves
+                & (unmarked | begins)
+                & ~wrong
+            ),
+        ]
+
         # What leaves
-        mask = Cat((n < count).replicate(32) for n in range(LANES))
+        mask = Signal(ROW_BITS)
         packet = self.packet.payload
+        size = Mux(in_body, bytes_now, PACKET_HEADER_BYTES)
+        m.d.comb += mask.eq(Const((1 << ROW_BITS) - 1, ROW_BITS) >> Cat(Const(0, 3), (64 - size)[:7]))
         with m.If(ready):
             m.d.sync += self.packet.valid.eq(sends)
         with m.If(sends):
             m.d.sync += [
                 packet.first.eq(begins),
-                packet.last.eq(Mux(begins, body == 0, body_left <= 64)),
+                packet.last.eq(last),
                 packet.class_.eq(address_now[:3]),
                 packet.endpoint.eq(address_now[3:]),
                 packet.data.eq(window.words & mask),
                 body_left.eq(Mux(begins, body, body_left - bytes_now)),
-                words_left.eq(words_now - count),
+                words_left.eq(left),
             ]
 
         # Flits that were left without a header that they named, or with one that they did not name
@@ -162,7 +183,7 @@ class Unpacker(wiring.Component):
                 address.eq(address_now),
                 seen.eq((seen_now | begins) & ~window.leaves),
                 wrong.eq((inside & wrong) | (sends & misses)),
-                skips.eq(gives_up),
+                skips.eq(gives_up | finishes),
             ]
         with m.If(sends | gives_up | skips):
             m.d.sync += rows_left.eq(rows_now - window.dropped)
