@@ -64,8 +64,9 @@ TOPS: dict[str, Top] = {
         Top("ram_fifo", "rtl.base.fifo:RamFifo", "FIFO in a RAM", ("shape", "depth")),
         Top("tensor_engine", "rtl.tensor.engine:TensorEngine", "tensor engine", ("form",)),
         Top("special_units", "rtl.vector.special:SpecialUnits", "special units of vector", ("results", "size")),
-        Top("flit_encoder", "rtl.port.named:encoder", "CRC and FEC of a link's flits", ("link", "form")),
-        Top("flit_decoder", "rtl.port.named:decoder", "repair and verdict of a link's flits", ("link", "form")),
+        Top("flit_encoder", "rtl.port.encoder:Encoder", "CRC and FEC of a link's flits", ("form",)),
+        Top("flit_decoder", "rtl.port.decoder:Decoder", "repair and verdict of a link's flits", ("form",)),
+        Top("codec_lockstep", "verif.benches.port.codec_lockstep_top:CodecLockstepTop", "both forms of the codec"),
         Top("scalar_engine", "rtl.scalar.clocked:ClockedScalar", "scalar engine with its clock"),
         Top("vector_engine", "rtl.vector.clocked:ClockedVector", "vector engine with its clock"),
     )
