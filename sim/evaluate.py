@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from rtl.contract.config import Config
+from rtl.contract.link_config import LINKS
 from sim.build import build
 from sim.errors import PlexusError
 from sim.flits import through_codec
@@ -82,11 +83,11 @@ def evaluate(name: str, given: Mapping[str, np.ndarray], cfg: Config) -> dict[st
     """
     unit = find_unit(name)
     arrays, strings, count = _checked(unit, given)
-    built = build(unit.top, cfg, kind="native", extra_cpp=STREAM_SOURCES)
+    built = build(unit.top, LINKS["x8"] if unit.flits else cfg, kind="native", extra_cpp=STREAM_SOURCES)
     if unit.rows:
         return _rows(unit, built.binary, arrays, strings)
     if unit.flits:
-        return through_codec(unit.top, built.binary, next(iter(arrays.values())))
+        return through_codec(unit.top, built.binary, next(iter(arrays.values())), LINKS["x8"])
     inputs = dict(arrays)
     for text, word in strings.items():
         inputs[text] = np.array([unit.strings[text][word]], np.uint8)

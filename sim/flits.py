@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from rtl.contract.link import FLIT_BYTES
-from rtl.contract.link_config import LINKS, LinkConfig
+from rtl.contract.link_config import LinkConfig
 from rtl.port.decoder import Decoder
 from rtl.port.encoder import Encoder
 from sim.native.library import stream
@@ -29,12 +29,11 @@ def _bytes(words: np.ndarray) -> np.ndarray:
     return (words[:, :-1] >> 2 | words[:, 1:] << 6).reshape(-1, FLIT_BYTES)
 
 
-def through_codec(name: str, library: Path, rows: np.ndarray, link: str = "x8") -> dict[str, np.ndarray]:
+def through_codec(name: str, library: Path, rows: np.ndarray, cfg: LinkConfig) -> dict[str, np.ndarray]:
     """What flit_encoder makes of information [n, 242], or flit_decoder of flits [n, 256]: the arrays of their units.
 
-    `library`: a build of that top for `link`, of kind native with STREAM_SOURCES.
+    `library`: a build of that top for link `cfg`, of kind native with STREAM_SOURCES.
     """
-    cfg = LINKS[link]
     flits = np.zeros((len(rows), FLIT_BYTES), np.uint8)
     flits[:, : rows.shape[1]] = rows
     words = _beats(flits, cfg)

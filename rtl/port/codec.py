@@ -14,7 +14,7 @@ FORMS = ("structural", "native")
 FORM_ERROR = "a codec's form is structural or native, not {!r}"
 
 FIXES = data.ArrayLayout(data.StructLayout({"hit": 1, "byte": 8}), FEC_GROUPS)
-"""The byte of a flit that the FEC found wrong in each group, where it found one."""
+"""The byte of a flit that the FEC found wrong in each group; 0 without `hit`."""
 
 
 def flit_beat(cfg: LinkConfig) -> data.StructLayout:

@@ -139,7 +139,7 @@ class Decoder(wiring.Component):
         dlp = Signal(8 * DLP_BYTES)  # byte 236 lowest
         m.d.sync += ended.eq(complete)
         with m.If(self.i_valid):
-            m.d.sync += index.eq(Mux(here == beats, beats, here + 1))
+            m.d.sync += index.eq(Mux((here == beats) | self.i.last, beats, here + 1))
         received = self.i.data[-16 * FEC_GROUPS :]
         with m.If(complete):
             m.d.sync += [

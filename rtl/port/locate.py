@@ -16,8 +16,8 @@ _LOG_BITS = 7  # distances 1 to 84
 class Locate(wiring.Component):
     """From check and parity syndrome of group `group` to the byte and its error.
 
-    One cycle after the syndromes: `hit` (a byte is located), `byte`, `error`, `bad` (no single byte
-    explains the syndromes), and `sums`: what the repair adds to the CRC's 8 syndromes; 0 if that byte is
+    One cycle after the syndromes: `hit` (a byte is located), `byte` (else 0), `error`, `bad` (no single
+    byte explains the syndromes), and `sums`: what the repair adds to the CRC's 8 syndromes; 0 if that byte is
     not in its codeword. While the syndromes stand, so do the results.
     """
 
@@ -80,6 +80,7 @@ class Locate(wiring.Component):
             in_data.eq(0),
             self.hit.eq(0),
             self.bad.eq(0),
+            self.byte.eq(0),
             self.error.eq(parity),
             place.eq(distance),
             log_error.eq(self._table(m, "log_error", 8, CRC_FIELD.log, parity)),
@@ -89,14 +90,14 @@ class Locate(wiring.Component):
                 in_data.eq(inside),
                 self.hit.eq(inside),
                 self.bad.eq(~inside),
-                self.byte.eq(self._byte_at(0) - FEC_GROUPS * distance),
+                self.byte.eq(Mux(inside, self._byte_at(0) - FEC_GROUPS * distance, 0)),
             ]
         with m.Elif(check != 0):
             m.d.sync += [
                 self.hit.eq(~planted(self.plant, 2)),
                 self.bad.eq(planted(self.plant, 2)),
                 self.error.eq(check),
-                self.byte.eq(check_at),
+                self.byte.eq(Mux(planted(self.plant, 2), 0, check_at)),
             ]
         with m.Elif(parity != 0):
             m.d.sync += [self.hit.eq(1), self.byte.eq(check_at + FEC_GROUPS)]

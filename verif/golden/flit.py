@@ -107,7 +107,8 @@ class Decoded:
     valid: NDArray[np.bool_]  # [n]
     corrected: NDArray[np.int64]  # [n]: groups repaired; 0 if not valid
     located: NDArray[np.bool_]  # [n, group]: a wrong byte was found, in flits that are not valid too
-    byte: NDArray[np.int64]  # [n, group]: which
+    byte: NDArray[np.int64]  # [n, group]: which; 0 if none
+    hopeless: NDArray[np.bool_]  # [n, group]: wrong, and no single byte explains it
 
 
 def decode(flits: Bytes, order: str = CRC_ORDER) -> Decoded:
@@ -138,4 +139,5 @@ def decode(flits: Bytes, order: str = CRC_ORDER) -> Decoded:
         corrected=np.where(valid, located.sum(axis=1), 0),
         located=located,
         byte=np.where(located, byte, 0),
+        hopeless=hopeless,
     )

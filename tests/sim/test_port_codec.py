@@ -1,0 +1,50 @@
+"""Launchers of the benches of the flit codec, and of the proof that its two forms are one."""
+
+import pytest
+
+from rtl.port.decoder import Decoder
+from rtl.port.encoder import Encoder
+from verif.benches.port.codec_lockstep_top import CodecLockstepTop
+from verif.launch import SEEDS, faults_of, must_notice, must_pass
+
+pytestmark = pytest.mark.sim
+
+ENCODER = "verif.benches.port.bench_encoder"
+DECODER = "verif.benches.port.bench_decoder"
+LOCKSTEP = "verif.benches.port.bench_codec_lockstep"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_encoder(seed: int) -> None:
+    must_pass("flit_encoder", ENCODER, seed, "x8")
+
+
+@pytest.mark.parametrize("fault", faults_of(Encoder))
+def test_encoder_fault_is_noticed(fault: int) -> None:
+    must_notice("flit_encoder", ENCODER, fault, "x8")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_decoder(seed: int) -> None:
+    must_pass("flit_decoder", DECODER, seed, "x8")
+
+
+@pytest.mark.parametrize("fault", faults_of(Decoder))
+def test_decoder_fault_is_noticed(fault: int) -> None:
+    must_notice("flit_decoder", DECODER, fault, "x8")
+
+
+@pytest.mark.parametrize(("top", "bench"), [("flit_encoder", ENCODER), ("flit_decoder", DECODER)])
+def test_codec_at_x16(top: str, bench: str) -> None:
+    must_pass(top, bench, 1, "x16", planted=False)
+
+
+@pytest.mark.parametrize("link", ["x8", "x16"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_forms_in_lockstep(seed: int, link: str) -> None:
+    must_pass("codec_lockstep", LOCKSTEP, seed, link)
+
+
+@pytest.mark.parametrize("fault", faults_of(CodecLockstepTop))
+def test_lockstep_notices_fault_of_native_form(fault: int) -> None:
+    must_notice("codec_lockstep", LOCKSTEP, fault, "x8")
