@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rtl.contract.config import named
+from sim.codec_figures import codec_figures
 from sim.engine_figures import ENGINE_GROUPS
 from sim.figures import Bench, Row
 from sim.toolchain import ROOT, build_root
@@ -210,6 +211,7 @@ GROUPS = {
     "dma": _dma,
     "speed": _speed,
     **ENGINE_GROUPS,
+    "codec": codec_figures,
     "builds": _builds,
     "structural": _structural,
     "first-use": _first_use,

@@ -62,9 +62,12 @@ def _parameters(make: Any) -> dict[str, inspect.Parameter]:
 
 
 def make_component(t: Top, cfg: Config | LinkConfig, options: Mapping[str, Any], *, planted: bool = False) -> Any:
-    """The component of a top. Errors: PlexusError for an option it does not have."""
+    """The component of a top; of a part of a link at x8 if `cfg` is not a link's. Errors: PlexusError for an
+    option it does not have."""
     make = factory(t)
     known = _parameters(make)
+    if "cfg" in known and known["cfg"].annotation is LinkConfig and not isinstance(cfg, LinkConfig):
+        cfg = LinkConfig()
     for name in options:
         if name not in known:
             listed = ", ".join(n for n in known if n not in ("cfg", "plant")) or "none"

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from rtl.contract.config import Config
+from rtl.contract.link import FLIT_BYTES
 from rtl.contract.link_config import LINKS
 from sim.build import build
 from sim.errors import PlexusError
@@ -87,7 +88,9 @@ def evaluate(name: str, given: Mapping[str, np.ndarray], cfg: Config) -> dict[st
     if unit.rows:
         return _rows(unit, built.binary, arrays, strings)
     if unit.flits:
-        return through_codec(unit.top, built.binary, next(iter(arrays.values())), LINKS["x8"])
+        rows = next(iter(arrays.values()))
+        filled = np.pad(rows, ((0, 0), (0, FLIT_BYTES - rows.shape[1])))
+        return through_codec(unit.top, built.binary, filled, LINKS["x8"])
     inputs = dict(arrays)
     for text, word in strings.items():
         inputs[text] = np.array([unit.strings[text][word]], np.uint8)

@@ -10,10 +10,10 @@ from rtl.port.decoder import Decoder
 from rtl.port.encoder import Encoder
 from sim.native.library import stream
 
-__all__ = ["through_codec"]
+__all__ = ["from_words", "stream_words", "through_codec", "to_words"]
 
 
-def _beats(flits: np.ndarray, cfg: LinkConfig) -> np.ndarray:
+def to_words(flits: np.ndarray, cfg: LinkConfig) -> np.ndarray:
     """Flits [n, 256] as words of the ports, [n * beats, bytes + 1]: bit 0 first, bit 1 last, then the bytes."""
     rows = flits.reshape(-1, cfg.beat_bytes)
     words = np.zeros((len(rows), cfg.beat_bytes + 1), np.uint8)
@@ -24,28 +24,31 @@ def _beats(flits: np.ndarray, cfg: LinkConfig) -> np.ndarray:
     return words
 
 
-def _bytes(words: np.ndarray) -> np.ndarray:
+def from_words(words: np.ndarray) -> np.ndarray:
     """The flits of such words."""
     return (words[:, :-1] >> 2 | words[:, 1:] << 6).reshape(-1, FLIT_BYTES)
 
 
-def through_codec(name: str, library: Path, rows: np.ndarray, cfg: LinkConfig) -> dict[str, np.ndarray]:
-    """What flit_encoder makes of information [n, 242], or flit_decoder of flits [n, 256]: the arrays of their units.
+def through_codec(name: str, library: Path, flits: np.ndarray, cfg: LinkConfig) -> dict[str, np.ndarray]:
+    """What flit_encoder or flit_decoder makes of flits [n, 256]: `flit`, and of a decoder `valid`, `corrected` [n].
 
     `library`: a build of that top for link `cfg`, of kind native with STREAM_SOURCES.
     """
-    flits = np.zeros((len(rows), FLIT_BYTES), np.uint8)
-    flits[:, : rows.shape[1]] = rows
-    words = _beats(flits, cfg)
+    words = to_words(flits, cfg)
+    seen = stream_words(name, library, words, cfg)
+    verdicts = {"o_good": "valid", "o_groups": "corrected"}
+    found = {"flit": from_words(next(iter(seen.values())))}
+    return found | {to: np.ascontiguousarray(seen[by][:: cfg.beats]) for by, to in verdicts.items() if by in seen}
+
+
+def stream_words(name: str, library: Path, words: np.ndarray, cfg: LinkConfig) -> dict[str, np.ndarray]:
+    """Words of the ports through the unit, one a cycle; what its outputs show for each, the words first."""
     one = np.ones(1, np.uint8)
     if name == "flit_encoder":
-        encoded = np.empty_like(words)
-        given = {"i__payload": words, "i__valid": one, "o__ready": one}
-        stream(library, Encoder.LATENCY, given, {"o__payload": encoded})
-        return {"flit": _bytes(encoded)}
-    seen = {"o": np.empty_like(words), "o_good": np.empty(len(words), np.uint8)}
-    seen["o_groups"] = np.empty_like(seen["o_good"])
-    # An element is a beat: the first one leaves DELAY cycles after the last has entered.
-    stream(library, cfg.beats - 1 + Decoder.DELAY, {"i": words, "i_valid": one}, seen)
-    verdicts = {"valid": seen["o_good"], "corrected": seen["o_groups"]}
-    return {"flit": _bytes(seen["o"])} | {k: np.ascontiguousarray(v[:: cfg.beats]) for k, v in verdicts.items()}
+        seen = {"o__payload": np.empty_like(words)}
+        stream(library, Encoder.LATENCY, {"i__payload": words, "i__valid": one, "o__ready": one}, seen)
+    else:
+        seen = {"o": np.empty_like(words)} | {k: np.empty(len(words), np.uint8) for k in ("o_good", "o_groups")}
+        # The first beat of a flit leaves DELAY cycles after its last has entered.
+        stream(library, cfg.beats - 1 + Decoder.DELAY, {"i": words, "i_valid": one}, seen)
+    return seen

@@ -11,9 +11,11 @@ from rtl.contract.config import named
 from rtl.contract.isa import REDUCTIONS, AluOp, Function
 from sim.errors import PlexusError
 from sim.evaluate import evaluate, read_arrays, write_arrays
+from verif.agents.flits import DAMAGE, damaged
 from verif.golden.activation import direct, pre, through_table
 from verif.golden.alu import reduce
 from verif.golden.exp import exp
+from verif.golden.flit import decode, encode
 
 TINY = named("tiny")
 CODES = np.arange(1 << 16, dtype=np.uint16)
@@ -167,3 +169,45 @@ def test_reduce_refuses_rows_without_elements() -> None:
     for shape in ((3,), (3, 0), (0, 3), (2, 2, 2)):
         with pytest.raises(PlexusError, match="x "):
             evaluate("reduce", {"x": np.zeros(shape, np.uint32), "op": np.array("add")}, TINY)
+
+
+def test_flit_codec_is_the_golden_code() -> None:
+    rng = np.random.default_rng(9)
+    info = rng.integers(0, 256, (20_000, 242), np.uint8)
+    flits = evaluate("flit_encode", {"info": info}, TINY)["flit"]
+    assert np.array_equal(flits, encode(info))
+    kinds = [DAMAGE[n] for n in rng.integers(0, len(DAMAGE), len(flits))]
+    bad = np.stack([damaged(rng, flit, kind) for flit, kind in zip(flits, kinds)])
+    out, want = evaluate("flit_decode", {"flit": bad}, TINY), decode(bad)
+    assert out["valid"].dtype == out["corrected"].dtype == np.uint8
+    assert np.array_equal(out["valid"], want.valid) and np.array_equal(out["corrected"], want.corrected)
+    assert np.array_equal(out["flit"], want.flits)
+    good = out["valid"] == 1
+    assert 0.3 < good.mean() < 0.9
+    assert np.array_equal(out["flit"][good], encode(out["flit"][good, :242]))
+
+
+def test_flit_decode_repairs_every_single_byte() -> None:
+    byte, error = np.divmod(np.arange(256 * 255), 255)
+    good = encode(np.random.default_rng(10).integers(0, 256, (1, 242), np.uint8))
+    bad = np.repeat(good, len(byte), axis=0)
+    bad[np.arange(len(byte)), byte] ^= (error + 1).astype(np.uint8)
+    out = evaluate("flit_decode", {"flit": bad}, TINY)
+    assert out["valid"].all() and (out["corrected"] == 1).all() and (out["flit"] == good).all()
+
+
+@pytest.mark.parametrize(
+    ("unit", "name", "array", "says"),
+    [
+        ("flit_encode", "info", np.zeros((3, 256), np.uint8), "info must have the shape (n, 242), not (3, 256)"),
+        ("flit_encode", "info", np.zeros(242, np.uint8), "info must have the shape (n, 242), not (242,)"),
+        ("flit_encode", "info", np.zeros((3, 242), np.int64), "info must hold bit patterns as uint8, not int64"),
+        ("flit_encode", "info", np.zeros((0, 242), np.uint8), "info has no elements"),
+        ("flit_encode", "flit", np.zeros((3, 256), np.uint8), "unit flit_encode takes info, and no 'flit'"),
+        ("flit_decode", "flit", np.zeros((3, 242), np.uint8), "flit must have the shape (n, 256), not (3, 242)"),
+    ],
+)
+def test_wrong_flits_get_a_sentence(unit: str, name: str, array: np.ndarray, says: str) -> None:
+    with pytest.raises(PlexusError) as error:
+        evaluate(unit, {name: array}, TINY)
+    assert says in str(error.value) and "\n" not in str(error.value)
