@@ -153,18 +153,21 @@ class LaneReceiver(wiring.Component):
         m.d.comb += self.aligned.eq(self.align & was_align & (held == ALIGN_MARKERS) & agrees)
 
         flowed = Signal()  # flits have come since this end left ALIGN
-        limit = CALL_FLITS * cfg.flit_cycles
-        quiet = Signal(range(limit + 1))
-        calls = Signal()
-        m.d.comb += calls.eq(lock.mode == Mode.MARKERS)
-        with m.If(self.align):
-            m.d.sync += [flowed.eq(0), quiet.eq(0)]
-        with m.Elif(words.o_valid):
-            m.d.sync += [flowed.eq(1), quiet.eq(0)]
-        with m.Elif(quiet != limit):
+        quiet = Signal(range(QUIET_FLITS * cfg.flit_cycles + 1))  # cycles without a beat
+        called = Signal(range(CALL_FLITS * cfg.flit_cycles + 1))  # cycles of markers back to back
+        calls = lock.mode == Mode.MARKERS
+        with m.If(self.align | calls | words.o_valid):
+            m.d.sync += quiet.eq(0)
+        with m.Elif(quiet != QUIET_FLITS * cfg.flit_cycles):
             m.d.sync += quiet.eq(quiet + 1)
-        too_quiet = (quiet == limit) | (~calls & (quiet >= QUIET_FLITS * cfg.flit_cycles))
-        m.d.comb += self.realign.eq(~self.align & (lock.lost | (calls & flowed) | too_quiet))
+        with m.If(self.align | ~calls):
+            m.d.sync += called.eq(0)
+        with m.Elif(called != CALL_FLITS * cfg.flit_cycles):
+            m.d.sync += called.eq(called + 1)
+        with m.If(self.align | words.o_valid):
+            m.d.sync += flowed.eq(~self.align)
+        unheard = (called == CALL_FLITS * cfg.flit_cycles) | (quiet == QUIET_FLITS * cfg.flit_cycles)
+        m.d.comb += self.realign.eq(~self.align & (lock.lost | (calls & flowed) | unheard))
 
         self._count(m, self.markers, lock.marker, 1)
         self._count(m, self.map_changes, lock.changed, 1)

@@ -16,9 +16,10 @@ SENDER = "verif.benches.port.bench_lane_sender"
 RECEIVER = "verif.benches.port.bench_lane_receiver"
 PAIR = "verif.benches.port.bench_lane_pair"
 ENDS = {"interval": 6}
-BOTH = {"interval": 64, "delay": 20}
+BOTH = {"interval": 64, "delay": 100}
 UNITS = [("x1", 0), ("x8", 2), ("x16", 0)]
 PAIRS = [("x1", 1), ("x2", 2), ("x4", 0), ("x8", 2), ("x16", 1)]
+"""At x16 the wires hold more flits than an end may refuse in a row."""
 
 
 def link(name: str = "x8", spares: int = 2) -> LinkConfig:
