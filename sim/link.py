@@ -4,7 +4,18 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
-from rtl.contract.link import FLIT_BYTES, PACKET_BYTES_MAX, PACKET_HEADER_BYTES, SIGNAL_BYTES, LinkCause, LinkState
+from rtl.contract.link import (
+    FLIT_BYTES,
+    PACKET_BYTES_MAX,
+    PACKET_HEADER,
+    PACKET_HEADER_BYTES,
+    PAYLOAD_OPCODES,
+    SIGNAL_BYTES,
+    LinkCause,
+    LinkState,
+    PacketFlag,
+    PacketOpcode,
+)
 from rtl.contract.link_config import LINKS, LinkConfig
 from sim.build import build
 from sim.errors import PlexusError
@@ -31,6 +42,15 @@ def link_config(config: LinkConfig | Mapping[str, Any] | str) -> LinkConfig:
     values: dict[str, Any] = base | fields
     values["weights"] = tuple(values["weights"])
     return LinkConfig(**values)
+
+
+def _stated_bytes(packet: bytes) -> int:
+    """Length of a packet by its opcode, flags and length; its own if the opcode is unknown."""
+    header = PACKET_HEADER.unpack(int.from_bytes(packet[:PACKET_HEADER_BYTES], "little"))
+    if header["opcode"] not in set(PacketOpcode) - {PacketOpcode.END}:
+        return len(packet)
+    payload = header["length_bytes"] if header["opcode"] in PAYLOAD_OPCODES else 0
+    return PACKET_HEADER_BYTES + payload + (SIGNAL_BYTES if header["flags"] & PacketFlag.SIGNAL else 0)
 
 
 class PortDevice:
@@ -66,14 +86,16 @@ class PortDevice:
     def send(self, cls: int, packet: bytes) -> bool:
         """Hand over a packet (header, payload, signal) in this class; False if there is no room for it now.
 
-        Requests and responses of a class have room of their own. A packet whose length is not what its header says is
-        taken, counted as `bad_packet` and not sent.
+        Requests and responses of a class have room of their own. A packet with an unknown opcode or flag is taken,
+        counted as `bad_packet` and not sent.
         """
         if not 0 <= cls < self.cfg.classes:
             raise PlexusError(f"the class must be from 0 to {self.cfg.classes - 1}, not {cls}")
         longest = PACKET_HEADER_BYTES + PACKET_BYTES_MAX + SIGNAL_BYTES
         if not PACKET_HEADER_BYTES <= len(packet) <= longest:
             raise PlexusError(f"a packet has {PACKET_HEADER_BYTES} to {longest} bytes, not {len(packet)}")
+        if (size := _stated_bytes(packet)) != len(packet):
+            raise PlexusError(f"the packet's header states {size} bytes with it, not {len(packet)}")
         return self._port.send(cls, bytes(packet))
 
     def take(self) -> list[tuple[int, bytes]]:

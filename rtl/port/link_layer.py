@@ -78,7 +78,7 @@ class LinkLayer(wiring.Component):
         m.d.comb += [
             rules.session_init.eq(self.session_init),
             rules.restart.eq(self.restart),
-            rules.disable.eq(self.disable),
+            rules.disabled.eq(self.disable),
             rules.aligned.eq(self.aligned),
             rules.realign.eq(self.realign),
             self.align.eq(rules.align),

@@ -21,6 +21,8 @@ public:
     Model() : context_(new VerilatedContext), top_(new Vtop(context_.get(), "top")) {}
     ~Model() {
         close_waves();
+        // Scopes of the design leave the context that this thread used last, which may be another model's.
+        Verilated::threadContextp(context_.get());
         top_->final();
     }
 
