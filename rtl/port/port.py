@@ -95,8 +95,8 @@ class Port(wiring.Component):
             self.sent_number.eq(link.sent_number),
             self.tx_width.eq(sender.width),
             self.rx_width.eq(receiver.width),
-            self.weak.eq(receiver.weak),
-            self.dead.eq(receiver.dead),
+            self.weak.eq(receiver.weak_lanes),
+            self.dead.eq(receiver.dead_lanes),
             self.counts.eq(link.counts),
         ]
         return m

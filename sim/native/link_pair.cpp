@@ -132,7 +132,7 @@ public:
         for (uint64_t n = 0; n < cycles; n++) {
             const size_t slot = now_ % ends_[0].wires.size();
             for (unsigned e = 0; e < 2; e++) {
-                if (sending && now_ % 2 == 0) offer(e);
+                if (sending) offer(e);
                 ends_[e].port->put(ends_[1 - e].wires[slot]);
             }
             for (End& end : ends_) end.port->low();
