@@ -99,7 +99,7 @@ class FramingBench(Bench):
         assert self.free == full, f"credits at rest are {self.free}"
 
 
-@cocotb.test(timeout_time=400, timeout_unit="us")
+@cocotb.test(timeout_time=60, timeout_unit="us")
 @cocotb.parametrize(
     (
         ("source", "hold", "requests", "responses"),
@@ -141,7 +141,7 @@ async def responses_pass_requests_that_wait(dut) -> None:
     await bench.all_through()
 
 
-@cocotb.test(timeout_time=200, timeout_unit="us")
+@cocotb.test(timeout_time=60, timeout_unit="us")
 async def line_rate(dut) -> None:
     """Packets of 448 bytes, which fill two flits: a flit each flit time from end to end."""
     bench = FramingBench(dut)

@@ -162,7 +162,7 @@ class SendBench(Bench):
             await RisingEdge(self.clk)
 
 
-@cocotb.test(timeout_time=400, timeout_unit="us")
+@cocotb.test(timeout_time=60, timeout_unit="us")
 @cocotb.parametrize(
     (
         ("source", "sink", "credits"),
@@ -188,7 +188,7 @@ async def any_packets(dut, source: str, sink: str, credits: str) -> None:
     assert bench.bad == 0, "a good packet was counted as bad"
 
 
-@cocotb.test(timeout_time=400, timeout_unit="us")
+@cocotb.test(timeout_time=60, timeout_unit="us")
 async def every_length(dut) -> None:
     """Payloads of 0 to 512 bytes, with a signal and without."""
     bench = SendBench(dut)
@@ -220,7 +220,7 @@ async def packs_as_much_as_fits(dut) -> None:
         assert bench.units == expected, f"{sizes}: units differ"
 
 
-@cocotb.test(timeout_time=200, timeout_unit="us")
+@cocotb.test(timeout_time=60, timeout_unit="us")
 async def refuses_what_is_no_packet(dut) -> None:
     """A packet that is wrong is counted and leaves no trace; those around it go."""
     bench = SendBench(dut, "rarely")
@@ -260,7 +260,7 @@ async def refuses_what_is_no_packet(dut) -> None:
     COVER.hit("bad packet")
 
 
-@cocotb.test(timeout_time=400, timeout_unit="us")
+@cocotb.test(timeout_time=60, timeout_unit="us")
 async def gives_up_a_unit(dut) -> None:
     """A new session in the middle of anything: what was cut is told, and the next unit is right."""
     bench = SendBench(dut)
