@@ -218,7 +218,7 @@ class ReceiveBench(Bench):
         return units
 
 
-@cocotb.test(timeout_time=400, timeout_unit="us")
+@cocotb.test(timeout_time=60, timeout_unit="us")
 @cocotb.parametrize(
     (
         ("spacing", "sinks"),
@@ -235,7 +235,7 @@ async def packets_as_they_were(dut, spacing: str, sinks: str) -> None:
     assert bench.bad == [0, 0, 0], "sound units were counted as bad"
 
 
-@cocotb.test(timeout_time=400, timeout_unit="us")
+@cocotb.test(timeout_time=60, timeout_unit="us")
 async def every_length(dut) -> None:
     """Payloads of 0 to 512 bytes, with a signal and without, several in a unit."""
     bench = ReceiveBench(dut)
@@ -249,7 +249,7 @@ async def every_length(dut) -> None:
     await bench.all_out()
 
 
-@cocotb.test(timeout_time=400, timeout_unit="us")
+@cocotb.test(timeout_time=60, timeout_unit="us")
 async def units_of_queues_interleave(dut) -> None:
     """Units of different queues flit by flit among each other."""
     bench = ReceiveBench(dut, "rarely", "rarely")
@@ -269,7 +269,7 @@ async def units_of_queues_interleave(dut) -> None:
     await bench.all_out()
 
 
-@cocotb.test(timeout_time=800, timeout_unit="us")
+@cocotb.test(timeout_time=60, timeout_unit="us")
 @cocotb.parametrize((("spacing", "sinks"), [("never", "never"), ("rarely", "half")]))
 async def malformed(dut, spacing: str, sinks: str) -> None:
     """Each kind of malformed unit between sound ones of the same queue."""
@@ -291,7 +291,7 @@ async def malformed(dut, spacing: str, sinks: str) -> None:
     assert bench.bad_packets >= 18 and bench.units.bad >= 18, "hardly anything was malformed"
 
 
-@cocotb.test(timeout_time=800, timeout_unit="us")
+@cocotb.test(timeout_time=60, timeout_unit="us")
 async def random_bits(dut) -> None:
     """Flits with random headers and contents: all that can be said is what the golden model says."""
     bench = ReceiveBench(dut, "never", "rarely")
@@ -316,7 +316,7 @@ async def random_bits(dut) -> None:
     await bench.all_out()
 
 
-@cocotb.test(timeout_time=400, timeout_unit="us")
+@cocotb.test(timeout_time=60, timeout_unit="us")
 async def clear_drops_what_is_open(dut) -> None:
     """A new session: complete units are delivered, the others freed, at any time."""
     bench = ReceiveBench(dut, "never", "half")
@@ -340,7 +340,7 @@ async def clear_drops_what_is_open(dut) -> None:
     await bench.all_out()
 
 
-@cocotb.test(timeout_time=400, timeout_unit="us")
+@cocotb.test(timeout_time=60, timeout_unit="us")
 async def overrun_loses_only_itself(dut) -> None:
     """More flits than places: each flit too many is told, what was complete comes out, and the pool works on."""
     bench = ReceiveBench(dut)
@@ -373,7 +373,7 @@ async def overrun_loses_only_itself(dut) -> None:
     COVER.hit("overrun")
 
 
-@cocotb.test(timeout_time=200, timeout_unit="us")
+@cocotb.test(timeout_time=60, timeout_unit="us")
 @cocotb.parametrize(size=[0, 64, 212, 448, 512])
 async def keeps_up_with_the_line(dut, size: int) -> None:
     """Single packets of a unit each, flits without a pause: the pool must not fill."""
