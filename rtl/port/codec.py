@@ -6,7 +6,7 @@ from amaranth.lib import data
 from rtl.contract.link import FEC_GROUPS, FLIT_BYTES
 from rtl.contract.link_config import LinkConfig
 
-__all__ = ["FIXES", "FORMS", "FORM_ERROR", "flit_beat", "without_tail"]
+__all__ = ["FIXES", "FORMS", "FORM_ERROR", "without_tail"]
 
 FORMS = ("structural", "native")
 """structural: networks of XOR and small tables. native: a C++ model called by DPI, for simulation only."""
@@ -15,11 +15,6 @@ FORM_ERROR = "a codec's form is structural or native, not {!r}"
 
 FIXES = data.ArrayLayout(data.StructLayout({"hit": 1, "byte": 8}), FEC_GROUPS)
 """The byte of a flit that the FEC found wrong in each group; 0 without `hit`."""
-
-
-def flit_beat(cfg: LinkConfig) -> data.StructLayout:
-    """A beat of a flit: `data` holds its bytes, the first one lowest."""
-    return data.StructLayout({"first": 1, "last": 1, "data": 8 * cfg.beat_bytes})
 
 
 def without_tail(cfg: LinkConfig, beat: data.View, begin: int) -> Value:

@@ -9,7 +9,8 @@ from rtl.base.plant import passed_on, planted
 from rtl.base.ram import Ram
 from rtl.contract.link import CRC_AT, CRC_ORDER, DLP_AT, DLP_BYTES, FEC_AT, FEC_GROUPS, FLIT_BYTES
 from rtl.contract.link_config import LinkConfig
-from rtl.port.codec import FIXES, FORM_ERROR, FORMS, flit_beat, without_tail
+from rtl.port.beat import beat_layout
+from rtl.port.codec import FIXES, FORM_ERROR, FORMS, without_tail
 from rtl.port.crc import Crc
 from rtl.port.fec import Fec
 from rtl.port.locate import Locate
@@ -53,10 +54,10 @@ class Decoder(wiring.Component):
         super().__init__(
             {
                 "i_valid": In(1),
-                "i": In(flit_beat(cfg)),
+                "i": In(beat_layout(cfg)),
                 "i_refuse": In(1),
                 "o_valid": Out(1),
-                "o": Out(flit_beat(cfg)),
+                "o": Out(beat_layout(cfg)),
                 "o_good": Out(1),
                 "o_dlp": Out(8 * DLP_BYTES),
                 "o_groups": Out(2),

@@ -9,7 +9,8 @@ from rtl.base.plant import planted
 from rtl.base.xor_map import XorMap
 from rtl.contract.link import CRC_AT, CRC_BYTES, CRC_ORDER, FEC_AT, FEC_GROUPS, FEC_SPAN
 from rtl.contract.link_config import LinkConfig
-from rtl.port.codec import FORM_ERROR, FORMS, flit_beat, without_tail
+from rtl.port.beat import beat_layout
+from rtl.port.codec import FORM_ERROR, FORMS, without_tail
 from rtl.port.crc import Crc
 from rtl.port.fec import Fec
 from rtl.port.galois import FEC_FIELD, byte_columns, rows_of
@@ -39,7 +40,7 @@ class Encoder(wiring.Component):
         self.cfg = cfg
         self.form = form
         self.plant = plant
-        beat = stream.Signature(flit_beat(cfg))
+        beat = stream.Signature(beat_layout(cfg))
         super().__init__({"i": In(beat), "o": Out(beat)})
 
     def elaborate(self, platform: object) -> Module:

@@ -14,7 +14,7 @@ from rtl.port.framing import (
     LANES,
     ROWS,
     WORD_BITS,
-    flit_beat,
+    beat_layout,
     unit_layout,
 )
 
@@ -56,7 +56,7 @@ class Framer(wiring.Component):
                 "charge": In(1),
                 "spend": Out(1),
                 "account": Out(range(cfg.accounts)),
-                "o": Out(stream.Signature(flit_beat(cfg))),
+                "o": Out(stream.Signature(beat_layout(cfg))),
                 "clear": In(1),
                 "cut": Out(range(UNIT_FLITS_MAX + 2)),
                 "busy": Out(1),

@@ -43,7 +43,6 @@ __all__ = [
     "UNIT_WORDS",
     "WORD_BITS",
     "body_bytes",
-    "flit_beat",
     "is_response",
     "is_sound",
     "packet_words",
@@ -71,11 +70,6 @@ PACKET_FLITS_MAX = -(-_PACKET_WORDS_MAX // FLIT_WORDS)
 
 FLIT_HEADER_LAYOUT = layout(FLIT_HEADER)
 PACKET_HEADER_LAYOUT = layout(PACKET_HEADER)
-
-
-def flit_beat(cfg: LinkConfig) -> data.StructLayout:
-    """A beat of a flit, byte 0 lowest."""
-    return data.StructLayout({"first": 1, "last": 1, "data": 8 * cfg.beat_bytes})
 
 
 def unit_layout(cfg: LinkConfig) -> data.StructLayout:

@@ -7,8 +7,8 @@ from amaranth.lib.wiring import In, Out
 from rtl.base.packet import PACKET_BEAT
 from rtl.base.plant import passed_on
 from rtl.contract.link_config import LinkConfig
+from rtl.port.beat import beat_layout
 from rtl.port.deframer import Deframer
-from rtl.port.framing import flit_beat
 from rtl.port.rx_pool import RxPool
 
 __all__ = ["ReceivePath"]
@@ -27,7 +27,7 @@ class ReceivePath(wiring.Component):
         super().__init__(
             {
                 "valid": In(1),
-                "beat": In(flit_beat(cfg)),
+                "beat": In(beat_layout(cfg)),
                 "request": Out(stream.Signature(PACKET_BEAT)),
                 "response": Out(stream.Signature(PACKET_BEAT)),
                 "freed": Out(1),

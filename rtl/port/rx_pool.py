@@ -12,7 +12,8 @@ from rtl.base.plant import passed_on, planted
 from rtl.base.ram import Ram
 from rtl.contract.link import FLIT_HEADER_BYTES
 from rtl.contract.link_config import LinkConfig
-from rtl.port.framing import FLIT_HEADER_LAYOUT, flit_beat, unit_rows
+from rtl.port.beat import beat_layout
+from rtl.port.framing import FLIT_HEADER_LAYOUT, unit_rows
 from rtl.port.unit_maker import UnitMaker, record_layout
 
 __all__ = ["RxPool"]
@@ -48,7 +49,7 @@ class RxPool(wiring.Component):
         super().__init__(
             {
                 "valid": In(1),
-                "beat": In(flit_beat(cfg)),
+                "beat": In(beat_layout(cfg)),
                 "request": Out(stream.Signature(unit_rows(cfg))),
                 "response": Out(stream.Signature(unit_rows(cfg))),
                 "freed": Out(1),

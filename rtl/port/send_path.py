@@ -8,8 +8,8 @@ from rtl.base.packet import PACKET_BEAT
 from rtl.base.plant import passed_on, planted
 from rtl.contract.link import UNIT_FLITS_MAX
 from rtl.contract.link_config import LinkConfig
+from rtl.port.beat import beat_layout
 from rtl.port.framer import Framer
-from rtl.port.framing import flit_beat
 from rtl.port.scheduler import Scheduler
 from rtl.port.send_queues import SendQueues
 
@@ -55,7 +55,7 @@ class SendPath(wiring.Component):
                 "pause": In(1),
                 "spend": Out(1),
                 "account": Out(range(cfg.accounts)),
-                "o": Out(stream.Signature(flit_beat(cfg))),
+                "o": Out(stream.Signature(beat_layout(cfg))),
                 "clear": In(1),
                 "cut": Out(range(UNIT_FLITS_MAX + 2)),
                 "busy": Out(1),

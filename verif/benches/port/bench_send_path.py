@@ -8,7 +8,7 @@ from cocotb.triggers import RisingEdge
 
 from rtl.base.packet import PACKET_BEAT
 from rtl.contract.link import DEDICATED_FLITS, FLIT_PAYLOAD_BYTES, UNIT_FLITS_MAX, PacketOpcode
-from rtl.port.framing import flit_beat
+from rtl.port.beat import beat_layout
 from rtl.port.send_path import CREDIT_BITS
 from verif.agents.bench import Bench, manifest
 from verif.agents.stall import styled
@@ -43,7 +43,7 @@ class SendBench(Bench):
     def __init__(self, dut, source: str = "never", sink: str = "never", credits: str = "never"):
         super().__init__(dut)
         self.link = self.cfg
-        self.beat = flit_beat(self.link)
+        self.beat = beat_layout(self.link)
         self.source = StreamSource(self, "packet", styled(source, self.rng))
         self.sink = StreamSink(self, "o", styled(sink, self.rng))
         self.sink.on_taken = self.take

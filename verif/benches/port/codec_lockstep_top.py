@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import passed_on
 from rtl.contract.link_config import LinkConfig
-from rtl.port.codec import flit_beat
+from rtl.port.beat import beat_layout
 from rtl.port.decoder import Decoder
 from rtl.port.encoder import Encoder
 
@@ -32,10 +32,10 @@ class CodecLockstepTop(wiring.Component):
         self.plant = plant
         super().__init__(
             {
-                "e": In(stream.Signature(flit_beat(cfg))),
+                "e": In(stream.Signature(beat_layout(cfg))),
                 "e_ready": In(1),
                 "d_valid": In(1),
-                "d": In(flit_beat(cfg)),
+                "d": In(beat_layout(cfg)),
                 "d_refuse": In(1),
                 "clear": In(1),
                 "encoded": Out(32),
