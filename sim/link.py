@@ -57,13 +57,26 @@ class PortDevice:
     """One port on RTL at flit granularity, without lanes: `step` is a flit time, flits are not scrambled.
 
     `seed` gives the session before the first one, so two devices of one seed start alike. A context manager; leaving
-    frees the model. docs/link.md tells what the flits mean. Errors: PlexusError, one sentence.
+    frees the model. docs/link.md tells what the flits mean.
+    `form`: of the codec; `plant`: a fault of LinkLayer.FAULTS. Errors: PlexusError, one sentence.
     """
 
-    def __init__(self, config: LinkConfig | Mapping[str, Any] | str = "x8", seed: int = 0, *, form: str = "structural"):
+    def __init__(
+        self,
+        config: LinkConfig | Mapping[str, Any] | str = "x8",
+        seed: int = 0,
+        *,
+        form: str = "structural",
+        plant: int = 0,
+    ):
         self.cfg = link_config(config)
-        built = build("port_device", self.cfg, kind="native", options={"form": form}, extra_cpp=PORT_SOURCES)
+        options = {"form": form}
+        built = build(
+            "port_device", self.cfg, kind="native", options=options, planted=plant != 0, extra_cpp=PORT_SOURCES
+        )
         self._port = NativePort(built.binary, session=seed & 0xFFFF)
+        if plant:
+            self._port.set("plant", plant)
 
     def __enter__(self) -> Self:
         return self

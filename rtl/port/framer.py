@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 from rtl.base.plant import planted
 from rtl.contract.link import UNIT_FLITS_MAX, PacketOpcode
 from rtl.contract.link_config import LinkConfig
+from rtl.port.beat import beat_layout
 from rtl.port.framing import (
     FLIT_HEADER_LAYOUT,
     FLIT_WORDS,
@@ -14,7 +15,6 @@ from rtl.port.framing import (
     LANES,
     ROWS,
     WORD_BITS,
-    beat_layout,
     unit_layout,
 )
 

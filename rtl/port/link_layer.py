@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.base.layouts import layout
 from rtl.base.packet import PACKET_BEAT
+from rtl.base.plant import passed_on, planted
 from rtl.contract.link import DLP, FLIT_HEADER, LinkCause
 from rtl.contract.link_config import LinkConfig
 from rtl.port.beat import beat_layout
@@ -29,7 +30,16 @@ class LinkLayer(wiring.Component):
     Timing: `o` gives a beat in every cycle in which it is ready; `i` takes one in every cycle.
     """
 
-    FAULTS: dict[int, str] = {}
+    FAULTS = {
+        1: "the window is one flit too wide",
+        2: "a credit is not returned",
+        3: "groups 1 and 2 of the FEC are swapped",
+        4: "the epoch is ignored: every gap is a nak",
+        5: "the session of the partner is not compared",
+        6: "a flit that was accepted before is accepted again",
+        7: "acknowledged flits of an incomplete unit are not reported",
+    }
+    _RULES = {1: 1, 17: 2, 7: 4, 25: 5, 8: 6}  # faults of LinkRules and their numbers here
 
     def __init__(self, cfg: LinkConfig, form: str = "native", plant: ValueLike = 0):
         self.cfg = cfg
@@ -67,13 +77,14 @@ class LinkLayer(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         cfg = self.cfg
-        m.submodules.rules = rules = LinkRules(cfg)
+        rule_plants = (self._RULES.get(n, 0) for n in LinkRules.FAULTS)
+        m.submodules.rules = rules = LinkRules(cfg, plant=passed_on(self.plant, *rule_plants))
         m.submodules.send = send = SendPath(cfg)
         m.submodules.receive = receive = ReceivePath(cfg)
         m.submodules.sender = sender = FlitSender(cfg)
         m.submodules.begun = begun = BegunUnits(cfg)
         m.submodules.encoder = encoder = Encoder(cfg, form=self.form)
-        m.submodules.decoder = decoder = Decoder(cfg, form=self.form)
+        m.submodules.decoder = decoder = Decoder(cfg, form=self.form, plant=passed_on(self.plant, 3))
 
         m.d.comb += [
             rules.session_init.eq(self.session_init),
@@ -175,7 +186,9 @@ class LinkLayer(wiring.Component):
     ) -> None:
         """Counters that stop at their end."""
         steps: dict[LinkCause, Value] = {cause: rules.causes[cause] for cause in LinkCause}
-        steps[LinkCause.UNRESOLVED] = Mux(rules.clear, rules.unresolved + send.cut + begun, 0)
+        steps[LinkCause.UNRESOLVED] = Mux(
+            rules.clear, rules.unresolved + send.cut + Mux(planted(self.plant, 7), 0, begun), 0
+        )
         steps[LinkCause.CORRECTED] = Mux(verdict & decoder.o_good, decoder.o_groups, 0)
         steps[LinkCause.CREDIT_OVERRUN] |= receive.overrun
         steps[LinkCause.BAD_UNIT] = Value.cast(receive.bad_unit)

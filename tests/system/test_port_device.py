@@ -3,13 +3,19 @@
 import random
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import pytest
 
 from rtl.contract.link import PACKET_HEADER, PacketFlag, PacketOpcode
+from rtl.contract.link_config import LinkConfig
+from rtl.port.link_layer import LinkLayer
 from sim.errors import PlexusError
 from sim.link import PortDevice
+
+SMALL = LinkConfig(name="narrow_window", window_flits=15, sequence_numbers=32)
+"""A window that is full, and numbers that wrap, all the time."""
 
 Channel = Callable[[int, int, bytes], bytes | None]
 """(flit time, sending end, flit) to what the other end receives."""
@@ -87,6 +93,12 @@ def pair() -> Iterator[Pair]:
         yield Pair((a, b))
 
 
+@contextmanager
+def planted_pair(fault: int) -> Iterator[Pair]:
+    with PortDevice(SMALL, seed=1, plant=fault) as a, PortDevice(SMALL, seed=2, plant=fault) as b:
+        yield Pair((a, b))
+
+
 def traffic(pair: Pair, seed: int, times: int, classes: int = 8) -> None:
     """Packets of every kind at random, as fast as they are taken."""
     rng = random.Random(seed)
@@ -142,25 +154,82 @@ def test_damaged_bytes_are_corrected(pair: Pair) -> None:
     assert all(end.status()["refused"] == 3 and end.status()["corrected"] > 300 for end in pair.ends)
 
 
-def test_one_end_restarts(pair: Pair) -> None:
+def saturate(pair: Pair, times: int, payload: int) -> None:
+    """Writes of one size in class 0, both ways, as fast as they are taken."""
+    for _ in range(times):
+        for end in (0, 1):
+            while pair.send(end, 0, packet(PacketOpcode.WRITE, pair.time * 64 + end, payload=payload)):
+                pass
+        pair.run(1)
+
+
+def restarts(pair: Pair, payload: int) -> None:
     """What is sent before a restart and does not arrive is covered by flits reported as unresolved."""
-    pair.up()
-    for k in range(6):
-        traffic(pair, 10 + k, 40 + 17 * k)
+    words = 4 + payload // 4
+    reported = [end.status()["unresolved"] for end in pair.ends]
+    missing = [sum(map(len, s.values())) - sum(map(len, g.values())) for s, g in zip(pair.sent, pair.got[::-1])]
+    for k in range(8):
+        pair.up()
+        saturate(pair, 90 + 7 * k, payload)
         pair.ends[k % 2].restart()
-        traffic(pair, 20 + k, 60)
+        saturate(pair, 30, payload)
     pair.up()
-    pair.drain()
-    unresolved = [end.status()["unresolved"] for end in pair.ends]
+    pair.drain(600)
     for end in (0, 1):
         for queue, sent in pair.sent[end].items():
-            got = pair.got[1 - end].get(queue, [])
             left = iter(sent)
+            got = pair.got[1 - end].get(queue, [])
             assert all(p in left for p in got), f"end {end}, queue {queue}: out of order, twice or altered"
-        missing = sum(map(len, pair.sent[end].values())) - sum(map(len, pair.got[1 - end].values()))
-        # a flit holds at most 58 words, a packet at least 4
-        assert missing <= 14 * unresolved[end], (missing, unresolved)
-    assert sum(unresolved) > 0
+        lost = sum(map(len, pair.sent[end].values())) - sum(map(len, pair.got[1 - end].values())) - missing[end]
+        flits = pair.ends[end].status()["unresolved"] - reported[end]
+        assert 0 < flits and lost * words <= 58 * flits, f"end {end}: {lost} packets, {flits} flits unresolved"
+
+
+@pytest.mark.parametrize("payload", [8, 512])
+def test_one_end_restarts(pair: Pair, payload: int) -> None:
+    restarts(pair, payload)
+
+
+def abuse(pair: Pair) -> None:
+    """Bursts, repeats, refused flits, an outage longer than the window, restarts; all of it must come through."""
+    rng = random.Random(3)
+    old: list[deque[bytes]] = [deque(maxlen=4), deque(maxlen=4)]  # not older: numbers wrap at 32
+
+    def channel(time: int, end: int, flit: bytes) -> bytes | None:
+        old[end].append(flit)
+        if rng.random() < 0.02 or 300 <= time < 360:
+            return None
+        if rng.random() < 0.03:
+            return rng.choice(old[end])
+        damaged = bytearray(flit)
+        at = rng.randrange(232)
+        for k in range(rng.randrange(4)):
+            damaged[at + 8 * k] ^= rng.randrange(1, 256)
+        return bytes(damaged)
+
+    pair.channel = channel
+    pair.up()
+    traffic(pair, 4, 700)
+    pair.drain(3000)
+    assert pair.whole()
+    status = [end.status() for end in pair.ends]
+    assert all(s["spurious"] == s["credit_overrun"] == s["retrained"] == 0 for s in status), status
+    assert all(s["refused"] < 130 and s["up"] for s in status), status
+    pair.channel = lambda time, end, flit: flit
+    for payload in (8, 512):
+        restarts(pair, payload)
+
+
+def test_abuse() -> None:
+    """The same as for planted faults, with none."""
+    with planted_pair(0) as pair:
+        abuse(pair)
+
+
+@pytest.mark.parametrize("fault", sorted(LinkLayer.FAULTS))
+def test_planted_faults_are_noticed(fault: int) -> None:
+    with planted_pair(fault) as pair, pytest.raises(AssertionError):
+        abuse(pair)
 
 
 def test_nothing_is_lost_when_the_link_goes_down_suddenly(pair: Pair) -> None:
