@@ -39,7 +39,7 @@ TOPS: dict[str, Top] = {
         Top("unpack", "rtl.numeric.unpack:Unpack", "BF16 and FP16 codes to PE operands"),
         Top("check", "rtl.issue.check:Check", "checks of the instructions of one queue", ("queue",)),
         Top("axi_share", "rtl.dma.axi_share:AxiShare", "fetch and DMA on one HBM port", ("port_bytes",)),
-        Top("dma", "rtl.dma.dma:Dma", "DMA: rings, row generator, movers, HBM ports"),
+        Top("dma", "rtl.dma.dma:Dma", "DMA: rings, row generator, movers, HBM ports", ("link",)),
         Top("fetch", "rtl.issue.fetch:Fetch", "instruction and descriptor fetch"),
         Top("issue", "rtl.issue.issue:Issue", "instruction issue of a core"),
         Top("issue_queue", "rtl.issue.queue:IssueQueue", "one instruction queue", ("queue",)),

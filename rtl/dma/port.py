@@ -28,12 +28,13 @@ class Port(wiring.Component):
 
     `read{n}`, `write{n}`: bursts of the n-th mover of this port. `beat_valid`, `b_valid`: for whom the beat
     or answer is; its data are on the port itself. `w_*`: the beats of each mover, `w_take` moves it on.
+    `more`: ids of movers beside those of the configuration.
     Timing: one AR, R, AW, W and B a cycle; AR and AW leave through a register.
     """
 
-    def __init__(self, cfg: Config, index: int):
+    def __init__(self, cfg: Config, index: int, more: tuple[int, ...] = ()):
         self.cfg = cfg
-        self.movers = movers_of(cfg, index)
+        self.movers = (*movers_of(cfg, index), *more)
         n = len(self.movers)
         burst = stream.Signature(ar_burst(cfg))
         port = cfg.hbm.port_bytes
@@ -126,9 +127,7 @@ class Port(wiring.Component):
             self.beat_valid.eq(Cat(axi.rvalid & (axi.rid == e) for e in self.movers)),
             self.b_valid.eq(Cat(axi.bvalid & (axi.bid == e) for e in self.movers)),
             axi.bready.eq((self.b_valid & self.b_ready).any()),
-            self.refused.eq(
-                (axi.arvalid & ~axi.arready) | (axi.awvalid & ~axi.awready) | (axi.wvalid & ~axi.wready)
-            ),
+            self.refused.eq((axi.arvalid & ~axi.arready) | (axi.awvalid & ~axi.awready) | (axi.wvalid & ~axi.wready)),
             self.moves.eq(axi.rvalid | sends),
             self.busy.eq(axi.arvalid | axi.awvalid | grants.o.valid),
         ]
