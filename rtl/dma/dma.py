@@ -225,8 +225,10 @@ class Dma(wiring.Component):
             m.d.comb += [complete.issued.eq(link.issued), complete.last.eq(link.last)]
         for name in LINK_PORTS:
             port, own = getattr(link, name), getattr(self, name)
-            if name.startswith(("request_", "response_")):
-                connect(m, port, flipped(own)) if name.endswith("out") else connect(m, flipped(own), port)
+            if name.endswith("_in"):
+                connect(m, flipped(own), port)
+            elif name.endswith("_out"):
+                connect(m, port, flipped(own))
             else:
                 m.d.comb += own.eq(port)
         return tuple(both)

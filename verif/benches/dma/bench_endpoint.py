@@ -4,6 +4,7 @@ from typing import Any
 
 import cocotb
 import numpy as np
+from cocotb.utils import get_sim_time
 
 from rtl.contract.isa import Cause
 from rtl.contract.link import PacketOpcode
@@ -46,12 +47,13 @@ OUTBOUND = Coverage(
 class EndpointBench(Bench):
     """A DMA with a link; the memories behind it, and the same memories as the golden core leaves them."""
 
-    def __init__(self, dut: Any):
+    def __init__(self, dut: Any, *, stalls: str | None = None, commit: int | None = None):
         super().__init__(dut)
+        self.latency = commit
         cfg = self.cfg
         self.hbm = self.rng.integers(0, 256, cfg.hbm.capacity_mib << 20, np.uint8)
         self.sbuf = self.rng.integers(0, 256, (cfg.partitions, cfg.sbuf.partition_bytes), np.uint8)
-        self.style: str | None = None
+        self.style = stalls
         self.golden = Peer(cfg, CORE, self.hbm.copy(), self.sbuf.copy())
         self.host = DmaHost(self, self.stall)
         self.host.on_signal = self._signalled
@@ -72,6 +74,8 @@ class EndpointBench(Bench):
         return styled(self.style or str(self.rng.choice(STYLES)), self.rng)
 
     def _commit(self) -> int:
+        if self.latency is not None:
+            return self.latency
         return int(self.rng.integers(1, 501)) if self.rng.random() < 0.5 else int(self.rng.integers(1, 30))
 
     def _signalled(self, entry: tuple[int, int, int]) -> None:
@@ -103,6 +107,11 @@ class EndpointBench(Bench):
                 inspect(packet.signal["value"])
         if answer is not None:
             self.responses_in.send(class_, answer)
+
+    @property
+    def now(self) -> int:
+        """Cycles of the clock so far."""
+        return int(get_sim_time("ns")) // 2
 
     async def quiet(self) -> None:
         """Wait until all requests have been executed; at most 100,000 cycles."""
@@ -262,3 +271,47 @@ async def transfers_to_and_from_another_core(dut: Any) -> None:
     OUTBOUND.require_all()
     assert cause == Cause.BUS_ERROR
     bench.same()
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def moves_16_bytes_a_cycle(dut: Any) -> None:
+    """Packets of 448 bytes that come in, and transfers that go out, at the rate of a mover."""
+    bench = EndpointBench(dut, stalls="never", commit=100)
+    await bench.start()
+    cfg = bench.cfg
+    rates: dict[str, float] = {}
+    for space in (Space.HBM, Space.SBUF):
+        packets = 64
+        for n in range(packets):
+            at = n * 512 if space == Space.HBM else (n % cfg.partitions) * PARTITION_STRIDE_BYTES + n // 8 * 512
+            header = {"opcode": int(PacketOpcode.WRITE), "length_bytes": 448, "source": 7}
+            header["address"] = address(space, at, core_id=CORE)
+            packet = Packet(header, bench.rng.bytes(448))
+            bench.golden.execute(packet)
+            bench.requests_in.send(0, packet)
+        begin = bench.now
+        await bench.quiet()
+        rates[f"in to {space.name}"] = packets * 448 / (bench.now - begin)
+    bench.same()
+
+    far = Peer(cfg, FAR, np.zeros(1 << 16, np.uint8), np.zeros_like(bench.sbuf))
+    bench.far = far
+    for space in (Space.HBM, Space.SBUF):
+        for way in ("out of", "read into"):
+            count = 64
+            ends = [address(space, 0, core_id=CORE), address(Space.HBM, 0, core_id=FAR)]
+            steps = [448 if space == Space.HBM else PARTITION_STRIDE_BYTES, 448]
+            if way == "read into":
+                ends.reverse()
+                steps.reverse()
+            d = {"source": ends[0], "destination": ends[1], "row_bytes": 448, "count2": 1}
+            rows = count if space == Space.HBM else cfg.partitions
+            d |= {"count0": rows, "source_step0": steps[0], "destination_step0": steps[1], "count1": count // rows}
+            begin = bench.now
+            bench.host.submit(0, [d])
+            await bench.host.idle()
+            rates[f"{way} {space.name}"] = count * 448 / (bench.now - begin)
+    for what, rate in rates.items():
+        dut._log.warning("%s: %.1f bytes a cycle", what, rate)
+        if bench.plant == 0:
+            assert rate > (8 if "read" in what else 12), f"{what}: {rate:.1f} bytes a cycle"
