@@ -29,7 +29,8 @@ TOPS: dict[str, Top] = {
     t.name: t
     for t in (
         # one line each, sorted by name
-        Top("core", "rtl.core:Core", "a whole core", ("form",)),
+        Top("core", "rtl.core:Core", "a whole core", ("form", "link")),
+        Top("core_pair", "verif.benches.core.pair_top:PairTop", "two cores joined by their packet streams", ("form",)),
         Top("add_lanes", "verif.benches.numeric.add_lanes_top:AddLanesTop", "both forms of a row of adders, compared"),
         Top("array", "rtl.tensor.array:Array", "systolic array", ("form",)),
         Top("array_lockstep", "verif.benches.tensor.lockstep_top:LockstepTop", "both forms of the array, compared"),

@@ -29,6 +29,10 @@ def test_dma(seed: int) -> None:
     must_pass("dma", "verif.benches.dma.bench_dma", seed)
 
 
+def test_dma_with_a_link_does_the_same_inside() -> None:
+    must_pass("dma", "verif.benches.dma.bench_dma", 1, options=LINK)
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_dma_with_hbm(seed: int) -> None:
     must_pass("dma", "verif.benches.dma.bench_hbm", seed)
