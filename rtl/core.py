@@ -141,6 +141,8 @@ class Core(wiring.Component):
                     connect(m, flipped(outside), inside)
                 elif name.endswith("_out"):
                     connect(m, inside, flipped(outside))
+                elif name == "down":
+                    m.d.comb += inside.eq(outside)
                 else:
                     m.d.comb += outside.eq(inside)
         return m

@@ -229,6 +229,8 @@ class Dma(wiring.Component):
                 connect(m, flipped(own), port)
             elif name.endswith("_out"):
                 connect(m, port, flipped(own))
+            elif name == "down":
+                m.d.comb += port.eq(own)
             else:
                 m.d.comb += own.eq(port)
         return tuple(both)

@@ -1,15 +1,16 @@
 """Executes the requests of other cores, in their order."""
 
 from amaranth.hdl import Array, Module, Mux, Signal, ValueLike
-from amaranth.lib import data, memory, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.base.dma_port import SEMAPHORE_UPDATE
 from rtl.base.plant import passed_on, planted
 from rtl.contract.config import Config
-from rtl.contract.link import CLASSES, ENDPOINT_BITS, PacketOpcode
+from rtl.contract.link import CLASSES, PacketOpcode
 from rtl.contract.memmap import CoreId
 from rtl.dma.admit import Admit
+from rtl.dma.answers import Answers
 from rtl.dma.layouts import done_layout, row_layout
 from rtl.dma.packets import RECEIVED, SLOT_BITS, SLOTS_EACH, TO_SEND, flagged, staging
 from rtl.dma.pending import Pending
@@ -76,30 +77,18 @@ class Endpoint(wiring.Component):
         m.submodules.pending = pending = Pending(passed_on(self.plant, 1))
         connect(m, pending.o, flipped(self.signal))
 
-        # Places of responses, and whom the one in each answers.
-        vacant = Signal(SLOTS_EACH, init=(1 << SLOTS_EACH) - 1)
-        place = Signal(SLOT_BITS)
-        for n in reversed(range(SLOTS_EACH)):
-            with m.If(vacant[n]):
-                m.d.comb += place.eq(n)
-        asker = data.StructLayout(
-            {"class_": 3, "endpoint": ENDPOINT_BITS, "tag": 10, "address": 64, "length": 10, "hold": 1}
-        )
-        askers = memory.Memory(shape=asker, depth=SLOTS_EACH, init=[])
-        m.submodules.askers = askers
-        keep = askers.write_port()
-        look = askers.read_port(domain="comb")
+        m.submodules.answers = answers = Answers(cfg)
+        connect(m, flipped(self.read), answers.read)
+        connect(m, answers.send, flipped(self.send))
+        place = answers.place
         found = Signal(SLOT_BITS)  # what an addition gathered
-        taken = Signal()  # a place of a response
         m.d.comb += [
-            keep.en.eq(taken),
-            keep.addr.eq(place),
-            keep.data.class_.eq(packet.class_),
-            keep.data.endpoint.eq(header.source),
-            keep.data.tag.eq(header.tag),
-            keep.data.address.eq(header.address),
-            keep.data.length.eq(header.length_bytes),
-            keep.data.hold.eq(opcode != PacketOpcode.READ),
+            answers.core_id.eq(self.core_id),
+            answers.packet.eq(packet),
+            answers.holds.eq(opcode != PacketOpcode.READ),
+            answers.answer_place.eq(found),
+            answers.sent.eq(self.sent),
+            answers.sent_slot.eq(self.sent_slot),
         ]
 
         # Rows.
@@ -144,58 +133,7 @@ class Endpoint(wiring.Component):
             | Mux(closes, 1 << packet.slot, 0)
         )
 
-        # Responses: of reads as they are gathered; of the packet under way when `answers`.
-        answers = Signal()
-        answer_error = Signal()
-        gathered = self.read.payload.slot[:SLOT_BITS]
         failed_read = Signal()  # of the addition
-        here = Signal()  # what was gathered belongs to the addition under way
-        out = self.send.payload
-        m.d.comb += [
-            look.addr.eq(Mux(self.read.valid, gathered, found)),
-            here.eq(look.data.hold),
-            out.endpoint.eq(look.data.endpoint),
-            out.class_.eq(look.data.class_),
-            out.slot.eq(look.addr),
-            out.header.source.eq(self.core_id),
-            out.header.tag.eq(look.data.tag),
-            out.header.address.eq(look.data.address),
-        ]
-        lost = Signal()  # a place of a response that is not sent
-        error = Signal()
-        with m.If(self.read.valid):
-            m.d.comb += [
-                self.send.valid.eq(~here),
-                self.read.ready.eq(here | self.send.ready),
-                error.eq(self.read.payload.read_error),
-            ]
-        with m.Elif(answers):
-            m.d.comb += [self.send.valid.eq(1), error.eq(answer_error)]
-            with m.If(answer_error):
-                m.d.comb += [
-                    out.endpoint.eq(header.source),
-                    out.class_.eq(packet.class_),
-                    out.header.tag.eq(header.tag),
-                    out.header.address.eq(header.address),
-                ]
-        with m.If(error):
-            m.d.comb += out.header.opcode.eq(PacketOpcode.ERROR_RESPONSE)
-        with m.Else():
-            m.d.comb += [
-                out.header.opcode.eq(PacketOpcode.READ_RESPONSE),
-                out.header.length_bytes.eq(look.data.length),
-                out.holds.eq(1),
-            ]
-        # An error response leaves its place behind at once.
-        with m.If(self.read.valid & ~here & error & self.send.ready):
-            m.d.comb += lost.eq(1)
-        released = Signal(SLOTS_EACH)
-        drops = Signal()  # the addition's place
-        m.d.comb += released.eq(
-            Mux(self.sent, 1 << self.sent_slot, 0) | Mux(lost, 1 << gathered, 0) | Mux(drops, 1 << found, 0)
-        )
-        m.d.sync += vacant.eq((vacant & ~Mux(taken, 1 << place, 0)) | released)
-
         waits = Array(pending.open[c] for c in range(CLASSES))[packet.class_]
         fetches = opcode == PacketOpcode.FETCH_ADD
         with m.FSM() as fsm:
@@ -232,24 +170,24 @@ class Endpoint(wiring.Component):
                         m.d.comb += self.request.ready.eq(0)
                         m.next = "WRITE"
             with m.State("READ"):
-                with m.If((~waits | planted(self.plant, 2)) & vacant.any()):
-                    m.d.comb += [self.gather.valid.eq(1), taken.eq(self.gather.ready)]
+                with m.If((~waits | planted(self.plant, 2)) & answers.there):
+                    m.d.comb += [self.gather.valid.eq(1), answers.take.eq(self.gather.ready)]
                     with m.If(self.gather.ready):
                         m.d.comb += [self.request.ready.eq(1), closes.eq(1)]
                         m.next = "IDLE"
             with m.State("ADD"):
                 m.d.sync += found.eq(place)
-                with m.If(~pending.open.any() & vacant.any()):
-                    m.d.comb += [self.gather.valid.eq(1), taken.eq(self.gather.ready)]
+                with m.If(~pending.open.any() & answers.there):
+                    m.d.comb += [self.gather.valid.eq(1), answers.take.eq(self.gather.ready)]
                     with m.If(self.gather.ready):
                         m.next = "GATHER"
             with m.State("GATHER"):
-                with m.If(self.read.valid & here):
-                    m.d.sync += failed_read.eq(self.read.payload.read_error)
+                with m.If(answers.held):
+                    m.d.sync += failed_read.eq(answers.held_error)
                     m.next = "SUM"
             with m.State("SUM"):
                 with m.If(failed_read):
-                    m.d.comb += drops.eq(1)
+                    m.d.comb += answers.drop.eq(1)
                     m.next = "REFUSE"
                 with m.Else():
                     m.d.comb += [self.scatter.valid.eq(1), pending.write.eq(self.scatter.ready)]
@@ -259,8 +197,8 @@ class Endpoint(wiring.Component):
                 with m.If(~pending.open.any()):
                     m.next = "ANSWER"
             with m.State("ANSWER"):
-                m.d.comb += [answers.eq(fetches), drops.eq(~fetches)]
-                with m.If(~fetches | (self.send.ready & ~self.read.valid)):
+                m.d.comb += [answers.answer.eq(fetches), answers.drop.eq(~fetches)]
+                with m.If(~fetches | answers.answered):
                     m.next = "IDLE"
                     with m.If(flagged(header)):
                         m.next = "SIGNAL"
@@ -269,10 +207,10 @@ class Endpoint(wiring.Component):
             with m.State("REFUSE"):
                 reads = (opcode == PacketOpcode.READ) | fetches
                 told = reads & ~planted(self.plant, 3)
-                m.d.comb += [answers.eq(told), answer_error.eq(1)]
-                with m.If(~told | (self.send.ready & ~self.read.valid)):
+                m.d.comb += [answers.answer.eq(told), answers.error.eq(1)]
+                with m.If(~told | answers.answered):
                     m.d.comb += [self.refused.eq(1), self.request.ready.eq(1), closes.eq(1)]
                     m.next = "IDLE"
             m.d.comb += self.adding.eq(fsm.ongoing("GATHER") | fsm.ongoing("SUM") | fsm.ongoing("COMMIT"))
-            m.d.comb += self.busy.eq(~fsm.ongoing("IDLE") | pending.busy | ~vacant.all() | ~self.free.all())
+            m.d.comb += self.busy.eq(~fsm.ongoing("IDLE") | pending.busy | answers.busy | ~self.free.all())
         return m

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from rtl.base.dma_port import SEMAPHORE_UPDATE
 from rtl.base.memory_port import SbufMoverSignature
 from rtl.base.packet import PACKET_BEAT
-from rtl.base.plant import passed_on
+from rtl.base.plant import passed_on, planted
 from rtl.base.ram import Ram
 from rtl.contract.config import Config
 from rtl.contract.link import ENDPOINT_BITS, PacketOpcode
@@ -28,12 +28,16 @@ LINK_PORTS = {
     "refused": Out(32),
     "refused_address": Out(64),
     "refused_source": Out(ENDPOINT_BITS),
+    "down": In(1),
     "failed": Out(32),
     "dropped": Out(32),
 }
 """What Dma shows of it."""
 
 _UNIT = SLOT_BITS + UNIT_BITS
+
+
+_OWN = {9: "a fetch-add of 8 bytes loses its carry"}
 
 
 class Link(wiring.Component):
@@ -43,10 +47,11 @@ class Link(wiring.Component):
     Two movers of link_config(cfg): `gather` brings bytes of this core to the staging memories of packets that
     go out, `scatter` writes those of packets that came in. What they read from and write to SBUF is here either a
     staging memory or, at `sbuf`, SBUF itself.
+    `down`: the link is lost; reads under way end with an error.
     `refused`, `refused_address`, `refused_source`: requests not executed, and the first of them.
     """
 
-    FAULTS = {**Endpoint.FAULTS, 6: Initiator.FAULTS[1], 7: Initiator.FAULTS[2], 8: PacketSender.FAULTS[1]}
+    FAULTS = {**Endpoint.FAULTS, 6: Initiator.FAULTS[1], 7: Initiator.FAULTS[2], 8: PacketSender.FAULTS[1], **_OWN}
 
     def __init__(self, cfg: Config, plant: ValueLike = 0):
         self.own = cfg
@@ -101,6 +106,7 @@ class Link(wiring.Component):
             endpoint.sent_slot.eq(answer.slot),
             requests.usable.eq(endpoint.free),
             initiator.core_id.eq(self.core_id),
+            initiator.down.eq(self.down),
             initiator.began.eq(responses.began),
             initiator.began_slot.eq(responses.slot),
             initiator.sent.eq(ask.sent),
@@ -211,6 +217,6 @@ class Link(wiring.Component):
         m.d.comb += low.eq(operand[:32] + found.read_data[:32])
         sums.append(low[:32])
         for n in range(1, 4):
-            carry = low[32] & wide if n == 1 else 0
+            carry = low[32] & wide & ~planted(self.plant, 9) if n == 1 else 0
             sums.append((operand.word_select(n, 32) + found.read_data.word_select(n, 32) + carry)[:32])
         m.d.comb += port.read_data.eq(Mux(kind, responses.read_data, Mux(adds, Cat(sums), operand)))

@@ -175,8 +175,10 @@ async def cores_exchange_tensors(dut: Any) -> None:
     )
     for core in (1, 0):
         await bench.write(core, Control.RUN, 1)
-    for step in range(2000):
+    cycles = 0
+    while cycles < 40_000:
         await bench.cycles(20)
+        cycles += 20
         if dut.core0_done.value == 1 and dut.core1_done.value == 1:
             break
     assert dut.core0_fault.value == 0 and dut.core1_fault.value == 0, "a queue or ring has faulted"
@@ -191,4 +193,4 @@ async def cores_exchange_tensors(dut: Any) -> None:
     COVERAGE.hit("read")
     assert int(dut.core0_refused.value) == 0 and int(dut.core1_refused.value) == 0
     COVERAGE.require_all()
-    dut._log.warning("both cores were done after %d cycles", 20 * (step + 1))
+    dut._log.warning("both cores were done after %d cycles", cycles)
