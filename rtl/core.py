@@ -15,6 +15,7 @@ from rtl.contract.memmap import CoreId
 from rtl.contract.timing import CONFLICT_PORTS
 from rtl.dma.axi_share import AxiShare
 from rtl.dma.dma import Dma
+from rtl.dma.link import LINK_PORTS
 from rtl.issue.issue import Issue
 from rtl.memory.psum import Psum
 from rtl.memory.sbuf import Sbuf
@@ -30,13 +31,15 @@ class Core(wiring.Component):
     """A core. `form` is the form of the tensor array and of the adders of PSUM: "structural" or "native".
 
     Ports: `axi{i}`, the AXI4 managers towards HBM; `host_*`, the register port (memmap.Control);
-    `core_id`, its place in the address map; `done` and `fault`; `retire{q}`, outputs only.
+    `core_id`, its place in the address map; `done` and `fault`; `retire{q}`, outputs only. With `link` those of
+    dma.link.LINK_PORTS too: packets to and from other cores.
     Engines run on gated clocks of the root clock `clk`, so an idle engine costs nothing.
     """
 
-    def __init__(self, cfg: Config, form: str = "native"):
+    def __init__(self, cfg: Config, form: str = "native", *, link: bool = False):
         self.cfg = cfg
         self.form = form
+        self.link = link
         super().__init__(
             {
                 **{f"axi{i}": Out(AxiSignature(cfg.hbm.port_bytes)) for i in range(cfg.hbm.ports)},
@@ -49,6 +52,7 @@ class Core(wiring.Component):
                 "done": Out(1),
                 "fault": Out(1),
                 **{f"retire{q.value}": Out(RetireSignature()) for q in Queue},
+                **(LINK_PORTS if link else {}),
             }
         )
 
@@ -63,7 +67,7 @@ class Core(wiring.Component):
         m.submodules.tensor = DomainRenamer("tensor")(tensor)
         m.submodules.vector = vector = VectorEngine(cfg)
         m.submodules.scalar = scalar = ScalarEngine(cfg)
-        dma = Dma(cfg)
+        dma = Dma(cfg, link=self.link)
         m.submodules.dma = DomainRenamer("dma")(dma)
 
         m.submodules.vector_ratio = ratio = ClockRatio.of_mhz(cfg.vector.clock_mhz, cfg.tensor.clock_mhz)
@@ -130,6 +134,17 @@ class Core(wiring.Component):
         ]
         for q in Queue:
             connect(m, getattr(issue, f"retire{q.value}"), flipped(getattr(self, f"retire{q.value}")))
+        if self.link:
+            for name in LINK_PORTS:
+                inside, outside = getattr(dma, name), getattr(self, name)
+                if name.endswith("_in"):
+                    connect(m, flipped(outside), inside)
+                elif name.endswith("_out"):
+                    connect(m, inside, flipped(outside))
+                elif name == "down":
+                    m.d.comb += inside.eq(outside)
+                else:
+                    m.d.comb += outside.eq(inside)
         return m
 
     @staticmethod

@@ -29,7 +29,8 @@ TOPS: dict[str, Top] = {
     t.name: t
     for t in (
         # one line each, sorted by name
-        Top("core", "rtl.core:Core", "a whole core", ("form",)),
+        Top("core", "rtl.core:Core", "a whole core", ("form", "link")),
+        Top("core_pair", "verif.benches.core.pair_top:PairTop", "two cores joined by their packet streams", ("form",)),
         Top("add_lanes", "verif.benches.numeric.add_lanes_top:AddLanesTop", "both forms of a row of adders, compared"),
         Top("array", "rtl.tensor.array:Array", "systolic array", ("form",)),
         Top("array_lockstep", "verif.benches.tensor.lockstep_top:LockstepTop", "both forms of the array, compared"),
@@ -41,7 +42,7 @@ TOPS: dict[str, Top] = {
         Top("unpack", "rtl.numeric.unpack:Unpack", "BF16 and FP16 codes to PE operands"),
         Top("check", "rtl.issue.check:Check", "checks of the instructions of one queue", ("queue",)),
         Top("axi_share", "rtl.dma.axi_share:AxiShare", "fetch and DMA on one HBM port", ("port_bytes",)),
-        Top("dma", "rtl.dma.dma:Dma", "DMA: rings, row generator, movers, HBM ports"),
+        Top("dma", "rtl.dma.dma:Dma", "DMA: rings, row generator, movers, HBM ports", ("link",)),
         Top("fetch", "rtl.issue.fetch:Fetch", "instruction and descriptor fetch"),
         Top("issue", "rtl.issue.issue:Issue", "instruction issue of a core"),
         Top("issue_queue", "rtl.issue.queue:IssueQueue", "one instruction queue", ("queue",)),

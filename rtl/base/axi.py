@@ -7,11 +7,12 @@ underscores, so a port `m_axi0` has a signal `m_axi0__araddr`.
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["ADDRESS_BITS", "FETCH_ID", "ID_BITS", "AxiReadSignature", "AxiSignature", "axi_size"]
+__all__ = ["ADDRESS_BITS", "FETCH_ID", "ID_BITS", "LINK_ID", "AxiReadSignature", "AxiSignature", "axi_size"]
 
 ADDRESS_BITS = 40  # an HBM offset
 ID_BITS = 6
 FETCH_ID = 16  # ids below belong to DMA movers, from here to instruction and descriptor fetch
+LINK_ID = 62  # from here: the two movers of a link
 
 
 def axi_size(port_bytes: int) -> int:

@@ -53,6 +53,7 @@ __all__ = [
     "RESPONSE_OPCODES",
     "RETRAINS_WITHOUT_PROGRESS",
     "SEQUENCE_MODULUS",
+    "SIGNAL",
     "SIGNAL_BYTES",
     "UNIT_FLITS_MAX",
     "Usage",
@@ -114,6 +115,18 @@ PACKET_HEADER = Word(
         Field("reserved", 24),
     ),
 )
+
+SIGNAL = Word(
+    "packet_signal",
+    64,
+    (
+        Field("value", 32, "", signed=True),
+        Field("index", 12, "of the semaphore, at the core of the packet's address"),
+        Field("update", 4, "isa.Update: ADD or SET"),
+        Field("reserved", 16),
+    ),
+)
+"""The bytes of a signal, behind the payload. A SIGNAL packet has no payload, the flag, and these bytes."""
 
 # Flits
 

@@ -4,7 +4,7 @@ from amaranth.hdl import Module, Mux, Signal, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.axi import FETCH_ID, AxiReadSignature, AxiSignature
+from rtl.base.axi import FETCH_ID, LINK_ID, AxiReadSignature, AxiSignature
 from rtl.base.plant import planted
 
 __all__ = ["AxiShare"]
@@ -13,7 +13,7 @@ _ADDRESS = ("arid", "araddr", "arlen", "arsize", "arburst")
 
 
 class AxiShare(wiring.Component):
-    """`fetch` and `dma` become one manager `axi`. Fetch goes first; ids from FETCH_ID are its own.
+    """`fetch` and `dma` become one manager `axi`. Fetch goes first; ids from FETCH_ID up to LINK_ID are its own.
 
     Timing: AR leaves through a register, everything else passes through.
     """
@@ -50,7 +50,7 @@ class AxiShare(wiring.Component):
                 m.d.sync += getattr(axi, name).eq(chosen)
 
         m.d.comb += [
-            to_fetch.eq(axi.rid >= FETCH_ID),
+            to_fetch.eq((axi.rid >= FETCH_ID) & (axi.rid < LINK_ID)),
             fetch.rvalid.eq(axi.rvalid & to_fetch),
             dma.rvalid.eq(axi.rvalid & (~to_fetch | planted(self.plant, 2))),
             axi.rready.eq(Mux(to_fetch, fetch.rready, dma.rready)),

@@ -1,14 +1,15 @@
 """Check of a whole descriptor before its first byte moves."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import stream, wiring
 from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.layouts import ADDRESS_LAYOUT, DESCRIPTOR_LAYOUT
+from rtl.base.layouts import ADDRESS_LAYOUT, DESCRIPTOR_LAYOUT, layout
 from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.isa import Cause, Update
+from rtl.contract.link import SIGNAL
 from rtl.contract.memmap import CoreId, Space
 from rtl.dma.extent import Extent
 from rtl.dma.intake import candidate_layout
@@ -33,14 +34,15 @@ class Check(wiring.Component):
         2: "the signal's address is not checked",
     }
 
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config, plant: ValueLike = 0, *, link: bool = False):
         self.cfg = cfg
         self.plant = plant
+        self.link = link
         super().__init__(
             {
                 "core_id": In(CoreId.BITS),
                 "candidate": In(stream.Signature(candidate_layout(cfg))),
-                "job": Out(stream.Signature(job_layout(cfg))),
+                "job": Out(stream.Signature(job_layout(cfg, link=link))),
                 "report": Out(1),
                 "refused": Out(1),
                 "slot": Out(slot_bits(cfg)),
@@ -72,6 +74,21 @@ class Check(wiring.Component):
 
     def _foreign(self, address: Value) -> Value:
         return address[CoreId.LSB : CoreId.LSB + CoreId.BITS] != self.core_id
+
+    def _unreachable(self, word: View, side: str) -> Value:
+        """This end is in another core, and there is no link, or the other end is too."""
+        away = self._foreign(getattr(word, side))
+        if not self.link:
+            return away
+        return away & self._foreign(word.source) if side == "destination" else Const(0, 1)
+
+    def _no_signal(self, word: View) -> Value:
+        """The signal is neither here nor, with a link, in the core that the data go to."""
+        away = self._foreign(word.signal_address)
+        if not self.link:
+            return away
+        core = slice(CoreId.LSB, CoreId.LSB + CoreId.BITS)
+        return away & (word.signal_address[core] != word.destination[core])
 
     def _fits(self, m: Module, side: str, word: View, reach: Extent) -> Value:
         """Every row of this side lies in its memory."""
@@ -150,7 +167,7 @@ class Check(wiring.Component):
                     m.next = "END"
                 for side in _SIDES:
                     at = getattr(word, side)
-                    with m.Elif(self._foreign(at)):
+                    with m.Elif(self._unreachable(word, side)):
                         refuse(Cause.NO_ROUTE, at)
                         m.next = "END"
                     with m.Elif((spaces[side] != Space.HBM) & (spaces[side] != Space.SBUF)):
@@ -171,7 +188,7 @@ class Check(wiring.Component):
                 with m.Elif(~fits[1]):
                     refuse(Cause.OUT_OF_RANGE, word.destination)
                 with m.Elif((word.signal_update != Update.NONE) & ~planted(self.plant, 2)):
-                    with m.If(self._foreign(word.signal_address)):
+                    with m.If(self._no_signal(word)):
                         refuse(Cause.NO_ROUTE, word.signal_address)
                     with m.Elif(bad_semaphore):
                         refuse(Cause.BAD_SEMAPHORE, word.signal_address)
@@ -204,4 +221,18 @@ class Check(wiring.Component):
             self.outcome.signal_update.eq(word.signal_update),
             self.outcome.signal_value.eq(word.signal_value),
         ]
+        if self.link:
+            signals = self._foreign(word.signal_address) & (word.signal_update != Update.NONE)
+            signal = View(layout(SIGNAL), job.signal)
+            m.d.comb += [
+                job.away.eq(Cat(self._foreign(word.destination), self._foreign(word.source))),
+                job.far.eq(Mux(job.away[0], word.destination, word.source)[40:]),
+                job.class_.eq(word.class_),
+                job.signals.eq(signals),
+                signal.value.eq(word.signal_value),
+                signal.index.eq(word.signal_address >> 2),
+                signal.update.eq(word.signal_update),
+            ]
+            with m.If(signals):  # the last packet brings it
+                m.d.comb += self.outcome.signal_update.eq(Update.NONE)
         return m

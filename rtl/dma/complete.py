@@ -21,7 +21,8 @@ class Complete(wiring.Component):
     """Slots of descriptors under way: SLOTS for each ring, a window that moves from oldest to youngest.
 
     In: `opened` (a ring takes its tail slot), `report` with `outcome` (it was checked), `issued` (a row of
-    `issued_slot` left the row generator; `last`: the last one), `done{e}` (a row has committed).
+    `issued_slot` left the row generator; `last`: the last one), `done{e}` (a row has committed;
+    with a link one more, whose rows are the pieces of Initiator).
     Out: `signal`, then `status{r}.completed`; after a refusal or a bus error the fault of the ring instead.
     What follows a fault in its ring ends without signal or count. `stop`: rings that have halted.
     Timing: one row a cycle; a descriptor in 2 cycles or as long as `signal` is refused.
@@ -33,9 +34,10 @@ class Complete(wiring.Component):
         3: "a bus error is not seen",
     }
 
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config, plant: ValueLike = 0, *, link: bool = False):
         self.cfg = cfg
         self.plant = plant
+        self.sources = cfg.dma.engines + link
         rings = cfg.dma.rings
         slot = slot_bits(cfg)
         super().__init__(
@@ -51,7 +53,7 @@ class Complete(wiring.Component):
                 "issued": In(1),
                 "last": In(1),
                 "issued_slot": In(slot),
-                **{f"done{e}": In(stream.Signature(done_layout(cfg))) for e in range(cfg.dma.engines)},
+                **{f"done{e}": In(stream.Signature(done_layout(cfg))) for e in range(self.sources)},
                 "signal": Out(stream.Signature(SEMAPHORE_UPDATE)),
                 **{f"status{r}": Out(RingStatusSignature().flip()) for r in range(rings)},
                 "waiting": In(rings),
@@ -63,7 +65,7 @@ class Complete(wiring.Component):
 
     def _collect(self, m: Module) -> tuple[Value, data.View]:
         """One committed row a cycle: (valid, row)."""
-        movers = self.cfg.dma.engines
+        movers = self.sources
         m.submodules.turn = turn = RoundRobin(movers)
         row = Signal(done_layout(self.cfg))
         bits = Value.cast(row)

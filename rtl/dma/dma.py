@@ -1,15 +1,14 @@
 """DMA: rings of descriptors, row generator, movers, HBM ports. Connects them."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from rtl.base.axi import AxiSignature
+from rtl.base.axi import LINK_ID, AxiSignature
 from rtl.base.dispatch import EngineStatusSignature
 from rtl.base.dma_port import RELEASE, SEMAPHORE_UPDATE, RingStatusSignature
 from rtl.base.layouts import DESCRIPTOR_LAYOUT
 from rtl.base.memory_port import SbufMoverSignature
-from rtl.base.packet import PACKET_BEAT
 from rtl.base.placed import Placed
 from rtl.contract.config import Config
 from rtl.contract.memmap import CoreId
@@ -18,9 +17,12 @@ from rtl.dma.complete import Complete
 from rtl.dma.crossbar import Crossbar
 from rtl.dma.intake import Intake
 from rtl.dma.layouts import ROW_BYTES_BITS
+from rtl.dma.link import LINK_PORTS, Link
 from rtl.dma.mover import Mover
 from rtl.dma.port import Port, movers_of
 from rtl.dma.rows import RowGenerator
+from rtl.dma.sbuf_share import SbufShare
+from rtl.dma.sbuf_split import SbufSplit
 from rtl.dma.status import Status
 
 __all__ = ["Dma"]
@@ -31,7 +33,8 @@ class Dma(wiring.Component):
     what was released, counted and halted (only while not `active`). `axi{i}`: HBM. `mover{e}`: SBUF.
     `status`: what the DMA does in this cycle (timing.STALLS). `hbm_read_bytes`, `hbm_written_bytes`: useful
     bytes of the row that left the row generator in this cycle.
-    `packet_out`, `packet_in`: the fabric; nothing leaves and nothing is taken yet.
+    `link`: other cores can be reached (docs/endpoint.md): `request_out`, `response_out`, `request_in`, `response_in`
+    are the packets; the rest of LINK_COUNTS tells what the endpoint refused.
     `active`: the clock is needed in this cycle.
     """
 
@@ -44,11 +47,13 @@ class Dma(wiring.Component):
         31: Complete.FAULTS[1],
         32: Complete.FAULTS[2],
         33: Complete.FAULTS[3],
+        **{40 + n: text for n, text in Link.FAULTS.items()},
     }
 
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config, plant: ValueLike = 0, *, link: bool = False):
         self.cfg = cfg
         self.plant = plant
+        self.link = link
         rings = range(cfg.dma.rings)
         super().__init__(
             {
@@ -60,8 +65,7 @@ class Dma(wiring.Component):
                 "signal": Out(stream.Signature(SEMAPHORE_UPDATE)),
                 **{f"axi{i}": Out(AxiSignature(cfg.hbm.port_bytes)) for i in range(cfg.hbm.ports)},
                 **{f"mover{e}": Out(SbufMoverSignature(cfg)) for e in range(cfg.dma.engines)},
-                "packet_out": Out(stream.Signature(PACKET_BEAT)),
-                "packet_in": In(stream.Signature(PACKET_BEAT)),
+                **(LINK_PORTS if link else {}),
                 "status": Out(EngineStatusSignature()),
                 "hbm_read_bytes": Out(ROW_BYTES_BITS),
                 "hbm_written_bytes": Out(ROW_BYTES_BITS),
@@ -80,14 +84,13 @@ class Dma(wiring.Component):
         cfg = self.cfg
         engines = range(cfg.dma.engines)
         m.submodules.intake = intake = Intake(cfg)
-        m.submodules.check = check = Check(cfg, self._fault(20, 30))
-        m.submodules.rows = rows = RowGenerator(cfg, self._fault(10, 20))
-        m.submodules.complete = complete = Complete(cfg, self._fault(30, 40))
+        m.submodules.check = check = Check(cfg, self._fault(20, 30), link=self.link)
+        m.submodules.rows = rows = RowGenerator(cfg, self._fault(10, 20), link=self.link)
+        m.submodules.complete = complete = Complete(cfg, self._fault(30, 40), link=self.link)
         m.submodules.crossbar = crossbar = Crossbar(cfg)
         m.submodules.state = state = Status(cfg)
 
         connect(m, flipped(self.release), intake.release)
-        connect(m, complete.signal, flipped(self.signal))
         connect(m, intake.candidate, check.candidate)
         connect(m, check.job, rows.job)
         for r in range(cfg.dma.rings):
@@ -111,8 +114,6 @@ class Dma(wiring.Component):
             complete.issued_slot.eq(rows.slot),
             self.hbm_read_bytes.eq(rows.read_bytes),
             self.hbm_written_bytes.eq(rows.written_bytes),
-            self.packet_in.ready.eq(0),
-            self.packet_out.valid.eq(0),
         ]
 
         movers: list[Placed] = []
@@ -121,7 +122,6 @@ class Dma(wiring.Component):
             m.submodules[f"mover{e}"] = mover
             movers.append(mover)
             connect(m, getattr(rows, f"row{e}"), mover.row)
-            connect(m, mover.sbuf, flipped(getattr(self, f"mover{e}")))
             connect(m, mover.ask, getattr(crossbar, f"ask{e}"))
             connect(m, mover.done, getattr(complete, f"done{e}"))
             m.d.comb += [
@@ -135,15 +135,26 @@ class Dma(wiring.Component):
                 getattr(crossbar, f"data{e}").eq(getattr(self, f"mover{e}").read_data),
             ]
 
+        link_busy: Value = Const(0, 1)
+        more: tuple[Placed, ...] = ()
+        if self.link:
+            m.submodules.link = link = Link(cfg, self._fault(40, 50))
+            link_busy = link.busy | self.request_in.valid | self.response_in.valid
+            more = self._join(m, link, rows, complete, movers)
+        else:
+            connect(m, complete.signal, flipped(self.signal))
+            for e in engines:
+                connect(m, movers[e].sbuf, flipped(getattr(self, f"mover{e}")))
+
         ports: list[Port] = []
         for i in range(cfg.hbm.ports):
-            port = Port(cfg, i)
+            beside = more if i == 0 else ()
+            port = Port(cfg, i, tuple(range(LINK_ID, LINK_ID + len(beside))))
             m.submodules[f"port{i}"] = port
             ports.append(port)
             axi = getattr(self, f"axi{i}")
             connect(m, port.axi, flipped(axi))
-            for k, e in enumerate(movers_of(cfg, i)):
-                mover = movers[e]
+            for k, mover in enumerate((*(movers[e] for e in movers_of(cfg, i)), *beside)):
                 connect(m, mover.read, getattr(port, f"read{k}"))
                 connect(m, mover.write, getattr(port, f"write{k}"))
                 m.d.comb += [
@@ -162,7 +173,7 @@ class Dma(wiring.Component):
         working = Signal()
         m.d.comb += [
             working.eq(check.busy | rows.busy | complete.busy),
-            self.active.eq(self.start | self.release.valid | intake.offered | working),
+            self.active.eq(self.start | self.release.valid | intake.offered | working | link_busy),
             state.working.eq(working | intake.waiting.any()),
             state.faulted.eq(complete.faulted),
             state.moves.eq(Cat(*(x.moves for x in movers), *(p.moves for p in ports)).any()),
@@ -174,3 +185,52 @@ class Dma(wiring.Component):
         ]
         connect(m, state.status, flipped(self.status))
         return m
+
+    def _join(
+        self, m: Module, link: Link, rows: RowGenerator, complete: Complete, movers: list[Placed]
+    ) -> tuple[Placed, ...]:
+        """The link, its two movers (returned), and its share of SBUF and of the rows."""
+        engines = range(self.cfg.dma.engines)
+        m.submodules.split = split = SbufSplit(self.cfg)
+        connect(m, link.sbuf, split.whole)
+        for e in engines:
+            m.submodules[f"share{e}"] = share = SbufShare(self.cfg)
+            connect(m, movers[e].sbuf, share.mover)
+            connect(m, getattr(split, f"group{e}"), share.link)
+            connect(m, share.sbuf, flipped(getattr(self, f"mover{e}")))
+        both: list[Placed] = []
+        for way in ("gather", "scatter"):
+            mover = Placed("link_mover", lambda: Mover(link.cfg))
+            m.submodules[way] = mover
+            both.append(mover)
+            connect(m, getattr(link, f"{way}_row"), mover.row)
+            connect(m, mover.sbuf, getattr(link, f"{way}_port"))
+            connect(m, mover.done, getattr(link, f"{way}_done"))
+            m.d.comb += [mover.plant.eq(0), mover.ask.ready.eq(0), mover.serve_valid.eq(0)]
+        # Signals: the rings' go first, but none is taken back once it is offered.
+        offered = Signal()  # the link's
+        turn = Signal()
+        m.d.comb += [
+            turn.eq(offered | ~complete.signal.valid),
+            self.signal.valid.eq(complete.signal.valid | link.signal.valid),
+            self.signal.payload.eq(Mux(turn, link.signal.payload, complete.signal.payload)),
+            complete.signal.ready.eq(self.signal.ready & ~turn),
+            link.signal.ready.eq(self.signal.ready & turn),
+        ]
+        m.d.sync += offered.eq(link.signal.valid & turn & ~self.signal.ready)
+        connect(m, rows.remote, link.row)
+        connect(m, link.done, getattr(complete, f"done{len(engines)}"))
+        m.d.comb += [link.start.eq(self.start), link.core_id.eq(self.core_id)]
+        with m.If(rows.remote.valid):  # Complete counts pieces
+            m.d.comb += [complete.issued.eq(link.issued), complete.last.eq(link.last)]
+        for name in LINK_PORTS:
+            port, own = getattr(link, name), getattr(self, name)
+            if name.endswith("_in"):
+                connect(m, flipped(own), port)
+            elif name.endswith("_out"):
+                connect(m, port, flipped(own))
+            elif name == "down":
+                m.d.comb += port.eq(own)
+            else:
+                m.d.comb += own.eq(port)
+        return tuple(both)

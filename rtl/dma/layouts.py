@@ -66,11 +66,14 @@ def pair_bits(cfg: Config) -> int:
     return ceil_log2(cfg.sbuf.partition_bytes // 8) - 1
 
 
-def job_layout(cfg: Config) -> data.StructLayout:
+def job_layout(cfg: Config, *, link: bool = False) -> data.StructLayout:
     """A descriptor that was found good: what the row generator needs of it. Steps wrap at the width of
-    an address: every row lies inside its memory, so their sums are exact."""
+    an address: every row lies inside its memory, so their sums are exact. With a link also which end is in
+    another core (`away`: 1 destination, 2 source), the upper part of its address, class, and the signal that
+    goes there."""
     bits = address_bits(cfg)
     steps = data.ArrayLayout(bits, 3)
+    remote = {"away": 2, "far": 24, "class_": 3, "signals": 1, "signal": 64} if link else {}
     return data.StructLayout(
         {
             "slot": slot_bits(cfg),
@@ -82,6 +85,7 @@ def job_layout(cfg: Config) -> data.StructLayout:
             "count": data.ArrayLayout(32, 3),
             "source_step": steps,
             "destination_step": steps,
+            **remote,
         }
     )
 

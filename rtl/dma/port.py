@@ -28,12 +28,13 @@ class Port(wiring.Component):
 
     `read{n}`, `write{n}`: bursts of the n-th mover of this port. `beat_valid`, `b_valid`: for whom the beat
     or answer is; its data are on the port itself. `w_*`: the beats of each mover, `w_take` moves it on.
+    `more`: ids of movers beside those of the configuration.
     Timing: one AR, R, AW, W and B a cycle; AR and AW leave through a register.
     """
 
-    def __init__(self, cfg: Config, index: int):
+    def __init__(self, cfg: Config, index: int, more: tuple[int, ...] = ()):
         self.cfg = cfg
-        self.movers = movers_of(cfg, index)
+        self.movers = (*movers_of(cfg, index), *more)
         n = len(self.movers)
         burst = stream.Signature(ar_burst(cfg))
         port = cfg.hbm.port_bytes

@@ -1,6 +1,6 @@
 """Row generator: a checked descriptor becomes rows, one a cycle, each for the mover that serves it."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
@@ -8,6 +8,7 @@ from amaranth.utils import ceil_log2
 from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.dma.layouts import PARTITION_SHIFT, ROW_BYTES_BITS, job_layout, lane_bits, row_layout, slot_bits
+from rtl.dma.packets import remote_row
 
 __all__ = ["RowGenerator"]
 
@@ -24,13 +25,15 @@ class RowGenerator(wiring.Component):
 
     FAULTS = {1: "a step of 0 does not broadcast", 2: "the outermost dimension is left out"}
 
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config, plant: ValueLike = 0, *, link: bool = False):
         self.cfg = cfg
         self.plant = plant
+        self.link = link
         row = stream.Signature(row_layout(cfg))
+        remote = {"remote": Out(stream.Signature(remote_row(cfg)))} if link else {}
         super().__init__(
             {
-                "job": In(stream.Signature(job_layout(cfg))),
+                "job": In(stream.Signature(job_layout(cfg, link=link))),
                 **{f"row{e}": Out(row) for e in range(cfg.dma.engines)},
                 "issued": Out(1),
                 "last": Out(1),
@@ -38,6 +41,7 @@ class RowGenerator(wiring.Component):
                 "read_bytes": Out(ROW_BYTES_BITS),
                 "written_bytes": Out(ROW_BYTES_BITS),
                 "busy": Out(1),
+                **remote,
             }
         )
 
@@ -67,7 +71,7 @@ class RowGenerator(wiring.Component):
         m = Module()
         cfg = self.cfg
         job = self.job.payload
-        held = Signal(job_layout(cfg))
+        held = Signal(job_layout(cfg, link=self.link))
         busy = Signal()
         index = [Signal(32, name=f"rows_left{n}") for n in range(3)]  # after this one
         step = Signal()  # the row leaves
@@ -115,10 +119,13 @@ class RowGenerator(wiring.Component):
         with m.If(step):
             m.d.sync += turn.eq(turn + 1)
 
+        here: Value = Const(1)  # both ends are in this core
+        if self.link:
+            here = held.away == 0
         for e in range(cfg.dma.engines):
             row = getattr(self, f"row{e}")
             m.d.comb += [
-                row.valid.eq(busy & (mover == e)),
+                row.valid.eq(busy & (mover == e) & here),
                 row.payload.slot.eq(held.slot),
                 row.payload.from_sbuf.eq(held.from_sbuf),
                 row.payload.to_sbuf.eq(held.to_sbuf),
@@ -126,14 +133,37 @@ class RowGenerator(wiring.Component):
                 row.payload.destination.eq(destination),
                 row.payload.bytes.eq(held.bytes),
             ]
-        accepted = Cat(getattr(self, f"row{e}").ready & (mover == e) for e in range(cfg.dma.engines)).any()
+        accepted: Value = Cat(getattr(self, f"row{e}").ready & (mover == e) for e in range(cfg.dma.engines)).any()
+        from_hbm: Value = ~held.from_sbuf
+        to_hbm: Value = ~held.to_sbuf
+        if self.link:
+            accepted = Mux(here, accepted, self.remote.ready)
+            from_hbm = from_hbm & ~held.away[1]
+            to_hbm = to_hbm & ~held.away[0]
+            row = self.remote.payload
+            writes = held.away[0]
+            far = Mux(writes, destination, source)
+            m.d.comb += [
+                self.remote.valid.eq(busy & ~here),
+                row.slot.eq(held.slot),
+                row.write.eq(writes),
+                row.local_sbuf.eq(Mux(writes, held.from_sbuf, held.to_sbuf)),
+                row.local.eq(Mux(writes, source, destination)),
+                row.remote[:40].eq(far),
+                row.remote[40:].eq(held.far),
+                row.bytes.eq(held.bytes),
+                row.class_.eq(held.class_),
+                row.last.eq(last),
+                row.signals.eq(held.signals),
+                row.signal.eq(held.signal),
+            ]
         m.d.comb += [
             step.eq(busy & accepted),
             self.issued.eq(step),
             self.last.eq(last),
             self.slot.eq(held.slot),
-            self.read_bytes.eq(Mux(step & ~held.from_sbuf, held.bytes, 0)),
-            self.written_bytes.eq(Mux(step & ~held.to_sbuf, held.bytes, 0)),
+            self.read_bytes.eq(Mux(step & from_hbm, held.bytes, 0)),
+            self.written_bytes.eq(Mux(step & to_hbm, held.bytes, 0)),
             self.busy.eq(busy),
         ]
         return m

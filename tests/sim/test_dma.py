@@ -11,17 +11,26 @@ pytestmark = pytest.mark.sim
 AXI_SHARE = "verif.benches.dma.bench_axi_share"
 PORT = {"port_bytes": 32}
 
+ENDPOINT = "bench_endpoint"
+LINK = {"link": True}
+
 CASES = {
     **dict.fromkeys((1, 2, 4, 5, 32), ("bench_dma", "copies_every_alignment_and_length")),
     **dict.fromkeys((3, 11, 12), ("bench_dma", "copies_what_the_golden_model_copies")),
     **dict.fromkeys((21, 22, 31), ("bench_dma", "refuses_what_the_golden_model_refuses")),
     33: ("bench_hbm", None),
+    **dict.fromkeys((41, 42, 43, 44, 45, 49), (ENDPOINT, "executes_requests_in_order")),
+    **dict.fromkeys((46, 47, 48), (ENDPOINT, "transfers_to_and_from_another_core")),
 }
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_dma(seed: int) -> None:
     must_pass("dma", "verif.benches.dma.bench_dma", seed)
+
+
+def test_dma_with_a_link_does_the_same_inside() -> None:
+    must_pass("dma", "verif.benches.dma.bench_dma", 1, options=LINK)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -32,7 +41,13 @@ def test_dma_with_hbm(seed: int) -> None:
 @pytest.mark.parametrize("plant", Dma.FAULTS)
 def test_dma_faults_are_seen(plant: int) -> None:
     bench, case = CASES[plant]
-    must_notice("dma", f"verif.benches.dma.{bench}", plant, testcase=case)
+    options = LINK if bench == ENDPOINT else None
+    must_notice("dma", f"verif.benches.dma.{bench}", plant, testcase=case, options=options)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_endpoint(seed: int) -> None:
+    must_pass("dma", "verif.benches.dma.bench_endpoint", seed, options=LINK)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

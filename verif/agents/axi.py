@@ -5,7 +5,7 @@ coroutine for all ports, payloads are read on a handshake only.
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,13 +22,18 @@ OKAY = 0
 SLVERR = 2
 
 
+_Store = tuple[int, bytes, int]
+"""Address, bytes and strobes of a beat."""
+
+
 @dataclass
 class _Port:
     signals: dict[str, Any]
     reads: deque[list[int]] = field(default_factory=deque)  # [due, address, beats, id]
     writes: deque[list[int]] = field(default_factory=deque)  # [address, beats, id, error]
     buffer: deque[tuple[bytes, int, int]] = field(default_factory=deque)
-    answers: deque[tuple[int, int, int]] = field(default_factory=deque)  # due, id, code
+    answers: deque[tuple[int, int, int, list[_Store]]] = field(default_factory=deque)  # due, id, code, what it writes
+    stores: list[_Store] = field(default_factory=list)  # of the burst whose beats come in
     showing: bool = False
     answering: bool = False
     accepts: bool = True  # W
@@ -39,7 +44,8 @@ class HbmAgent:
     """`memory` behind the managers `prefixes` of the design, as the native driver models it.
 
     AR to first beat and last W to B take `latency` cycles; each cycle grants `bandwidth` bytes over all
-    ports and directions. Addresses in `bad` answer with SLVERR. `stall` holds AR and AW back. `moved` counts
+    ports and directions. With `commit`, each write burst takes that many cycles instead, and is not in memory before
+    its answer. Addresses in `bad` answer with SLVERR. `stall` holds AR and AW back. `moved` counts
     beats of both directions.
     """
 
@@ -53,6 +59,7 @@ class HbmAgent:
         latency: int = 10,
         bandwidth: int = 1 << 30,
         bad: range = range(0),
+        commit: Callable[[], int] | None = None,
         stall: Iterator[bool] | None = None,
     ):
         names = "araddr arid arlen arvalid arready rvalid rready rid rdata rresp rlast "
@@ -62,6 +69,7 @@ class HbmAgent:
         self.latency = latency
         self.bandwidth = bandwidth
         self.bad = bad
+        self.commit = commit
         self.moved = {"read": 0, "written": 0}
         self.clk = bench.clk
         self.ports = [_Port({n: getattr(bench.dut, f"{prefix}__{n}") for n in names.split()}) for prefix in prefixes]
@@ -145,21 +153,30 @@ class HbmAgent:
         burst = port.writes[0]
         data, strobe, last = port.buffer.popleft()
         address = burst[0]
-        if strobe == (1 << self.bytes) - 1:
-            self.memory[address : address + self.bytes] = np.frombuffer(data, np.uint8)
-        else:
-            for b in range(self.bytes):
-                if strobe >> b & 1:
-                    self.memory[address + b] = data[b]
+        port.stores.append((address, data, strobe))
+        if self.commit is None:
+            self._store(port.stores)
         assert last == (burst[1] == 1), "W last is not on the last beat of its burst"
         if address in self.bad:
             burst[3] = SLVERR
         burst[0] += self.bytes
         burst[1] -= 1
         if not burst[1]:
-            port.answers.append((now + self.latency, burst[2], burst[3]))
+            due = now + (self.latency if self.commit is None else self.commit())
+            port.answers.append((due, burst[2], burst[3], port.stores))
+            port.stores = []
             port.writes.popleft()
         self.moved["written"] += 1
+
+    def _store(self, stores: list[_Store]) -> None:
+        for address, data, strobe in stores:
+            if strobe == (1 << self.bytes) - 1:
+                self.memory[address : address + self.bytes] = np.frombuffer(data, np.uint8)
+            else:
+                for b in range(self.bytes):
+                    if strobe >> b & 1:
+                        self.memory[address + b] = data[b]
+        stores.clear()
 
     def _finish(self, port: _Port, now: int) -> None:
         s = port.signals
@@ -167,7 +184,8 @@ class HbmAgent:
             s["rvalid"].value = 0
         if not port.answering:
             if port.answers and port.answers[0][0] <= now + 1:
-                _, who, code = port.answers.popleft()
+                _, who, code, stores = port.answers.popleft()
+                self._store(stores)
                 s["bid"].value = who
                 s["bresp"].value = code
                 s["bvalid"].value = 1

@@ -37,8 +37,6 @@ class DmaHost:
         self.on_completed: Callable[[int], None] | None = None
         self.dut.start.value = 0
         self.dut.core_id.value = 0
-        self.dut.packet_in__valid.value = 0
-        self.dut.packet_out__ready.value = 0
         self._task = cocotb.start_soon(self._watch())
 
     def submit(self, ring: int, descriptors: list[Mapping[str, int]]) -> None:

@@ -59,11 +59,12 @@ def _fits(d: Mapping[str, int], side: str, cfg: Config) -> bool:
     return first >= 0 and last < cfg.partitions and low >= 0 and high + d["row_bytes"] <= cfg.sbuf.partition_bytes
 
 
-def check(descriptor: Mapping[str, int], cfg: Config, core_id: int = 0) -> tuple[Cause, int]:
+def check(descriptor: Mapping[str, int], cfg: Config, core_id: int = 0, *, link: bool = False) -> tuple[Cause, int]:
     """(Cause.NONE, 0), or why the descriptor is refused and the address that is at fault.
 
     The first rule that is broken counts: form (address 0), then source, then destination (core, space),
-    ranges (source, destination), then the signal.
+    ranges (source, destination), then the signal. With a link one end may be in another core, and the signal may
+    go to the core of the destination.
     """
     d = _complete(descriptor)
     places = {name: ADDRESS.unpack(d[name]) for name in ("source", "destination", "signal_address")}
@@ -77,8 +78,11 @@ def check(descriptor: Mapping[str, int], cfg: Config, core_id: int = 0) -> tuple
     )
     if malformed:
         return Cause.BAD_DESCRIPTOR, 0
+    away = [side for side in ("source", "destination") if d[side] >> 44 != core_id]
+    if link:
+        away = away[1:]  # only where both are
     for side in ("source", "destination"):
-        if d[side] >> 44 != core_id:
+        if side in away:
             return Cause.NO_ROUTE, d[side]
         if places[side]["space"] not in (Space.HBM, Space.SBUF):
             return Cause.BAD_SPACE, d[side]
@@ -87,7 +91,7 @@ def check(descriptor: Mapping[str, int], cfg: Config, core_id: int = 0) -> tuple
             return Cause.OUT_OF_RANGE, d[side]
     if d["signal_update"] != Update.NONE:
         at = d["signal_address"]
-        if at >> 44 != core_id:
+        if at >> 44 != core_id and not (link and at >> 44 == d["destination"] >> 44):
             return Cause.NO_ROUTE, at
         index, rest = divmod(places["signal_address"]["offset"], 4)
         if places["signal_address"]["space"] != Space.SEMAPHORES or rest or index >= cfg.issue.semaphores:

@@ -49,6 +49,7 @@ class DmaBench(Bench):
 
     def __init__(self, dut: Any, *, stalls: str | None = None):
         super().__init__(dut)
+        self.link = bool(self.options.get("link"))
         logging.getLogger("cocotb").setLevel(logging.WARNING)
         self.style = stalls
         self.sbuf = self.rng.integers(0, 256, (self.cfg.partitions, self.cfg.sbuf.partition_bytes), np.uint8)
@@ -204,6 +205,7 @@ def _bad(rng: np.random.Generator, bench: DmaBench) -> dict[str, int]:
         {"signal_update": int(rng.integers(3, 16))},
         {"source": d["source"] | 1 << 63},
         {"source": d["source"] | elsewhere << 44},
+        {"source": d["source"] | elsewhere << 44, "destination": d["destination"] | elsewhere << 44},
         {"destination": d["destination"] | elsewhere << 44},
         {"source": address(Space(int(rng.integers(2, 6))), 64)},
         {"destination": address(Space(int(rng.integers(2, 6))), 64)},
@@ -220,7 +222,7 @@ def _bad(rng: np.random.Generator, bench: DmaBench) -> dict[str, int]:
     if to_sbuf:
         choices.append({"count0": 2, "destination_step0": cfg.partitions * PARTITION_STRIDE_BYTES})
     changed = {**d, **choices[int(rng.integers(len(choices)))]}
-    return changed if check(changed, cfg)[0] != Cause.NONE else _bad(rng, bench)
+    return changed if check(changed, cfg, link=bench.link)[0] != Cause.NONE else _bad(rng, bench)
 
 
 @cocotb.test(timeout_time=8, timeout_unit="ms")
@@ -234,7 +236,7 @@ async def refuses_what_the_golden_model_refuses(dut: Any) -> None:
         ring = int(bench.rng.integers(rings))
         other = (ring + 1) % rings
         bad = _bad(bench.rng, bench)
-        cause, at = check(bad, bench.cfg)
+        cause, at = check(bad, bench.cfg, link=bench.link)
         seen.add(cause)
         good = int(bench.rng.integers(0, 3))
         kinds = [str(bench.rng.choice(KINDS)) for _ in range(good)]

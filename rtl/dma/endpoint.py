@@ -1,0 +1,216 @@
+"""Executes the requests of other cores, in their order."""
+
+from amaranth.hdl import Array, Module, Mux, Signal, ValueLike
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from rtl.base.dma_port import SEMAPHORE_UPDATE
+from rtl.base.plant import passed_on, planted
+from rtl.contract.config import Config
+from rtl.contract.link import CLASSES, PacketOpcode
+from rtl.contract.memmap import CoreId
+from rtl.dma.admit import Admit
+from rtl.dma.answers import Answers
+from rtl.dma.layouts import done_layout, row_layout
+from rtl.dma.packets import RECEIVED, SLOT_BITS, SLOTS_EACH, TO_SEND, flagged, staging
+from rtl.dma.pending import Pending
+
+__all__ = ["Endpoint"]
+
+
+class Endpoint(wiring.Component):
+    """One request at a time from `request`; writes and reads are then under way in the movers.
+
+    `cfg` is link_config. `scatter`: rows from the staging memory of requests; `wrote`: they have committed.
+    `gather`: rows to the staging memory of responses; `read`: they are there. `send`, `sent`: responses.
+    `free`: places of requests that are not in use; `begun` takes one. `adding`: what the mover takes from the
+    place `adding_slot` has to be added to what was gathered last.
+    Order: a read or fetch-add waits until no earlier write of its class is open, a signal likewise in Pending; an
+    addition waits for all open writes, and nothing begins before it has committed.
+    `refused` pulses for a request that is not executed, `failed` for a signal dropped after an error of HBM.
+    """
+
+    FAULTS = {
+        1: Pending.FAULTS[1],
+        2: "a read does not wait for the writes before it",
+        3: "a read that is refused has no answer",
+        4: "the signal of a write goes out before the write",
+        5: Admit.FAULTS[1],
+    }
+
+    def __init__(self, cfg: Config, plant: ValueLike = 0):
+        self.cfg = cfg
+        self.plant = plant
+        row = stream.Signature(row_layout(cfg))
+        done = stream.Signature(done_layout(cfg))
+        super().__init__(
+            {
+                "start": In(1),
+                "core_id": In(CoreId.BITS),
+                "request": In(stream.Signature(RECEIVED)),
+                "begun": In(1),
+                "begun_slot": In(SLOT_BITS),
+                "free": Out(SLOTS_EACH, init=(1 << SLOTS_EACH) - 1),
+                "scatter": Out(row),
+                "wrote": In(done),
+                "gather": Out(row),
+                "read": In(done),
+                "send": Out(stream.Signature(TO_SEND)),
+                "sent": In(1),
+                "sent_slot": In(SLOT_BITS),
+                "signal": Out(stream.Signature(SEMAPHORE_UPDATE)),
+                "adding": Out(1),
+                "adding_slot": Out(SLOT_BITS),
+                "refused": Out(1),
+                "failed": Out(1),
+                "busy": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        cfg = self.cfg
+        packet = self.request.payload
+        header = packet.header
+        opcode = header.opcode
+        m.submodules.admit = admit = Admit(cfg, passed_on(self.plant, 5))
+        m.submodules.pending = pending = Pending(passed_on(self.plant, 1))
+        connect(m, pending.o, flipped(self.signal))
+
+        m.submodules.answers = answers = Answers(cfg)
+        connect(m, flipped(self.read), answers.read)
+        connect(m, answers.send, flipped(self.send))
+        place = answers.place
+        found = Signal(SLOT_BITS)  # what an addition gathered
+        m.d.comb += [
+            answers.core_id.eq(self.core_id),
+            answers.packet.eq(packet),
+            answers.holds.eq(opcode != PacketOpcode.READ),
+            answers.answer_place.eq(found),
+            answers.sent.eq(self.sent),
+            answers.sent_slot.eq(self.sent_slot),
+        ]
+
+        # Rows.
+        local = self.scatter.payload
+        m.d.comb += [
+            local.slot.eq(packet.slot),
+            local.from_sbuf.eq(1),
+            local.to_sbuf.eq(admit.to_sbuf),
+            local.source.eq(staging(cfg, 0, packet.slot)),
+            local.destination.eq(header.address),
+            local.bytes.eq(header.length_bytes),
+            self.gather.payload.slot.eq(place | SLOTS_EACH),
+            self.gather.payload.from_sbuf.eq(admit.to_sbuf),
+            self.gather.payload.to_sbuf.eq(1),
+            self.gather.payload.source.eq(header.address),
+            self.gather.payload.destination.eq(staging(cfg, 1, place)),
+            self.gather.payload.bytes.eq(header.length_bytes),
+        ]
+
+        # Commits. A place of a write is free again with its commit.
+        closes = Signal()  # the packet itself gives its place back
+        m.d.comb += [
+            self.wrote.ready.eq(1),
+            pending.start.eq(self.start),
+            pending.slot.eq(packet.slot),
+            pending.class_.eq(packet.class_),
+            pending.commit.eq(self.wrote.valid),
+            pending.commit_slot.eq(self.wrote.payload.slot),
+            pending.commit_error.eq(self.wrote.payload.write_error),
+            pending.signal_class.eq(packet.class_),
+            pending.signal.payload.index.eq(packet.signal.index),
+            pending.signal.payload.update.eq(packet.signal.update),
+            pending.signal.payload.value.eq(packet.signal.value),
+            self.failed.eq(pending.dropped),
+            admit.core_id.eq(self.core_id),
+            admit.packet.eq(packet),
+            self.adding_slot.eq(packet.slot),
+        ]
+        m.d.sync += self.free.eq(
+            (self.free & ~Mux(self.begun, 1 << self.begun_slot, 0))
+            | Mux(self.wrote.valid, 1 << self.wrote.payload.slot[:SLOT_BITS], 0)
+            | Mux(closes, 1 << packet.slot, 0)
+        )
+
+        failed_read = Signal()  # of the addition
+        waits = Array(pending.open[c] for c in range(CLASSES))[packet.class_]
+        fetches = opcode == PacketOpcode.FETCH_ADD
+        with m.FSM() as fsm:
+            with m.State("IDLE"):
+                with m.If(self.request.valid):
+                    m.next = "REFUSE"
+                    with m.If(admit.good):
+                        with m.Switch(opcode):
+                            with m.Case(PacketOpcode.WRITE):
+                                m.next = "WRITE"
+                                with m.If(planted(self.plant, 4) & flagged(header)):
+                                    m.next = "SIGNAL"
+                            with m.Case(PacketOpcode.READ):
+                                m.next = "READ"
+                            with m.Case(PacketOpcode.SIGNAL):
+                                m.next = "SIGNAL"
+                            with m.Default():
+                                m.next = "ADD"
+            with m.State("WRITE"):
+                m.d.comb += [self.scatter.valid.eq(1), pending.write.eq(self.scatter.ready)]
+                with m.If(self.scatter.ready):
+                    m.next = "IDLE"
+                    with m.If(flagged(header) & ~planted(self.plant, 4)):
+                        m.next = "SIGNAL"
+                    with m.Else():
+                        m.d.comb += self.request.ready.eq(1)
+            with m.State("SIGNAL"):
+                m.d.comb += pending.signal.valid.eq(1)
+                with m.If(pending.signal.ready):
+                    m.next = "IDLE"
+                    m.d.comb += self.request.ready.eq(1)
+                    m.d.comb += closes.eq(opcode == PacketOpcode.SIGNAL)
+                    with m.If(planted(self.plant, 4) & (opcode == PacketOpcode.WRITE)):
+                        m.d.comb += self.request.ready.eq(0)
+                        m.next = "WRITE"
+            with m.State("READ"):
+                with m.If((~waits | planted(self.plant, 2)) & answers.there):
+                    m.d.comb += [self.gather.valid.eq(1), answers.take.eq(self.gather.ready)]
+                    with m.If(self.gather.ready):
+                        m.d.comb += [self.request.ready.eq(1), closes.eq(1)]
+                        m.next = "IDLE"
+            with m.State("ADD"):
+                m.d.sync += found.eq(place)
+                with m.If(~pending.open.any() & answers.there):
+                    m.d.comb += [self.gather.valid.eq(1), answers.take.eq(self.gather.ready)]
+                    with m.If(self.gather.ready):
+                        m.next = "GATHER"
+            with m.State("GATHER"):
+                with m.If(answers.held):
+                    m.d.sync += failed_read.eq(answers.held_error)
+                    m.next = "SUM"
+            with m.State("SUM"):
+                with m.If(failed_read):
+                    m.d.comb += answers.drop.eq(1)
+                    m.next = "REFUSE"
+                with m.Else():
+                    m.d.comb += [self.scatter.valid.eq(1), pending.write.eq(self.scatter.ready)]
+                    with m.If(self.scatter.ready):
+                        m.next = "COMMIT"
+            with m.State("COMMIT"):
+                with m.If(~pending.open.any()):
+                    m.next = "ANSWER"
+            with m.State("ANSWER"):
+                m.d.comb += [answers.answer.eq(fetches), answers.drop.eq(~fetches)]
+                with m.If(~fetches | answers.answered):
+                    m.next = "IDLE"
+                    with m.If(flagged(header)):
+                        m.next = "SIGNAL"
+                    with m.Else():
+                        m.d.comb += self.request.ready.eq(1)
+            with m.State("REFUSE"):
+                reads = (opcode == PacketOpcode.READ) | fetches
+                told = reads & ~planted(self.plant, 3)
+                m.d.comb += [answers.answer.eq(told), answers.error.eq(1)]
+                with m.If(~told | answers.answered):
+                    m.d.comb += [self.refused.eq(1), self.request.ready.eq(1), closes.eq(1)]
+                    m.next = "IDLE"
+            m.d.comb += self.adding.eq(fsm.ongoing("GATHER") | fsm.ongoing("SUM") | fsm.ongoing("COMMIT"))
+            m.d.comb += self.busy.eq(~fsm.ongoing("IDLE") | pending.busy | answers.busy | ~self.free.all())
+        return m

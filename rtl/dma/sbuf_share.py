@@ -1,0 +1,51 @@
+"""A mover and the link at the same group of partitions."""
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.memory_port import SbufMoverSignature
+from rtl.contract.config import Config
+
+__all__ = ["SbufShare"]
+
+
+class SbufShare(wiring.Component):
+    """`link` goes first, but not twice in a row while `mover` wants; each way on its own.
+
+    Timing: combinational from both to `sbuf` and back; the last winner is a register.
+    """
+
+    def __init__(self, cfg: Config):
+        self.cfg = cfg
+        port = SbufMoverSignature(cfg)
+        super().__init__({"mover": In(port), "link": In(port), "sbuf": Out(port)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        for way, fields in (("read", ("lane", "pair")), ("write", ("lane", "pair", "data", "bytes"))):
+
+            def of(port: object, field: str, way: str = way) -> Signal:
+                return getattr(port, f"{way}_{field}")
+
+            went = Signal(name=f"{way}_went")
+            link = Signal(name=f"{way}_link")
+            ready = of(self.sbuf, "ready")
+            m.d.comb += [
+                link.eq(of(self.link, "valid") & ~(went & of(self.mover, "valid"))),
+                of(self.sbuf, "valid").eq(of(self.link, "valid") | of(self.mover, "valid")),
+                of(self.link, "ready").eq(link & ready),
+                of(self.mover, "ready").eq(~link & ready),
+            ]
+            with m.If(ready & of(self.sbuf, "valid")):
+                m.d.sync += went.eq(link)
+            for field in fields:
+                m.d.comb += of(self.sbuf, field).eq(of(self.mover, field))
+                with m.If(link):
+                    m.d.comb += of(self.sbuf, field).eq(of(self.link, field))
+        for port in (self.mover, self.link):
+            m.d.comb += [
+                port.read_data.eq(self.sbuf.read_data),
+                port.read_data_valid.eq(self.sbuf.read_data_valid),
+            ]
+        return m

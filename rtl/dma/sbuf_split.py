@@ -1,0 +1,51 @@
+"""A port to all partitions becomes one to each group."""
+
+from amaranth.hdl import Array, Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.memory_port import SbufMoverSignature
+from rtl.contract.config import Config
+from rtl.dma.layouts import lane_bits
+from rtl.dma.packets import link_config
+
+__all__ = ["SbufSplit"]
+
+
+class SbufSplit(wiring.Component):
+    """`whole` counts partitions over the core, `group{e}` inside group e. Timing: combinational; read data come
+    from the group that was asked in the cycle before."""
+
+    def __init__(self, cfg: Config):
+        self.cfg = cfg
+        groups = {f"group{e}": Out(SbufMoverSignature(cfg)) for e in range(cfg.dma.engines)}
+        super().__init__({"whole": In(SbufMoverSignature(link_config(cfg))), **groups})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        bits = lane_bits(self.cfg)
+        whole = self.whole
+        groups = [getattr(self, f"group{e}") for e in range(self.cfg.dma.engines)]
+        reads = whole.read_lane[bits:]
+        writes = whole.write_lane[bits:]
+        asked = Signal(max(1, len(reads)))
+        for e, group in enumerate(groups):
+            m.d.comb += [
+                group.read_valid.eq(whole.read_valid & (reads == e)),
+                group.read_lane.eq(whole.read_lane),
+                group.read_pair.eq(whole.read_pair),
+                group.write_valid.eq(whole.write_valid & (writes == e)),
+                group.write_lane.eq(whole.write_lane),
+                group.write_pair.eq(whole.write_pair),
+                group.write_data.eq(whole.write_data),
+                group.write_bytes.eq(whole.write_bytes),
+            ]
+        with m.If(whole.read_valid):
+            m.d.sync += asked.eq(reads)
+        m.d.comb += [
+            whole.read_ready.eq(Array(g.read_ready for g in groups)[reads]),
+            whole.write_ready.eq(Array(g.write_ready for g in groups)[writes]),
+            whole.read_data.eq(Array(g.read_data for g in groups)[asked]),
+            whole.read_data_valid.eq(Array(g.read_data_valid for g in groups)[asked]),
+        ]
+        return m
