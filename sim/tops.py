@@ -65,6 +65,7 @@ TOPS: dict[str, Top] = {
         Top("tensor_engine", "rtl.tensor.engine:TensorEngine", "tensor engine", ("form",)),
         Top("special_units", "rtl.vector.special:SpecialUnits", "special units of vector", ("results", "size")),
         Top("scalar_engine", "rtl.scalar.clocked:ClockedScalar", "scalar engine with its clock"),
+        Top("link_rules", "rtl.port.rules:LinkRules", "replay, credits and sessions of one end of a link"),
         Top("vector_engine", "rtl.vector.clocked:ClockedVector", "vector engine with its clock"),
     )
 }

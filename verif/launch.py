@@ -58,9 +58,7 @@ def must_notice(
 ) -> Verdict:
     """Run the bench with planted fault `fault`; BenchError if it stays green."""
     where = _configuration(cfg)
-    verdict = run_bench(
-        top, bench, where, seed=seed, plant=fault, planted=True, options=options, testcase=testcase
-    )
+    verdict = run_bench(top, bench, where, seed=seed, plant=fault, planted=True, options=options, testcase=testcase)
     if verdict.ok:
         raise BenchError(f"{bench} did not notice planted fault {fault} of {top}")
     return verdict

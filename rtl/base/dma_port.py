@@ -32,9 +32,7 @@ SEMAPHORE_INDEX_BITS = 8
 RELEASE = data.StructLayout({"ring": RING_BITS, "count": COUNT_BITS})
 """`count` (at least 1) further descriptors of `ring` may run. Never more than the ring has."""
 
-SEMAPHORE_UPDATE = data.StructLayout(
-    {"index": SEMAPHORE_INDEX_BITS, "update": 2, "value": signed(32)}
-)
+SEMAPHORE_UPDATE = data.StructLayout({"index": SEMAPHORE_INDEX_BITS, "update": 2, "value": signed(32)})
 """One change of a semaphore: isa.Update ADD or SET. The value is there in the cycle after the transfer."""
 
 

@@ -12,9 +12,7 @@ __all__ = ["ADDRESS_LAYOUT", "DESCRIPTOR_LAYOUT", "INSTRUCTION_LAYOUT", "PATTERN
 
 def layout(word: Word) -> data.StructLayout:
     """The struct of a word, padded at the top to its full width."""
-    members: dict[str, object] = {
-        f.name: signed(f.width) if f.signed else unsigned(f.width) for f in word
-    }
+    members: dict[str, object] = {f.name: signed(f.width) if f.signed else unsigned(f.width) for f in word}
     pad = word.width - sum(f.width for f in word)
     if pad:
         members["padding"] = unsigned(pad)

@@ -76,8 +76,7 @@ class Config:
             )
         need(
             self.dma.engines * 2 <= self.partitions,
-            f"dma.engines must be at most half of partitions ({self.partitions // 2}), "
-            f"not {self.dma.engines}",
+            f"dma.engines must be at most half of partitions ({self.partitions // 2}), not {self.dma.engines}",
         )
         need(
             self.dma.engines >= self.hbm.ports,
@@ -85,8 +84,7 @@ class Config:
         )
         need(
             self.partitions // self.dma.engines <= self.partitions // 4,
-            f"dma.engines must be at least 4 (one for each quadrant of partitions), "
-            f"not {self.dma.engines}",
+            f"dma.engines must be at least 4 (one for each quadrant of partitions), not {self.dma.engines}",
         )
         for engine in ("vector", "scalar"):
             mhz = getattr(self, engine).clock_mhz

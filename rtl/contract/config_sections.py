@@ -93,8 +93,7 @@ class SbufConfig:
         within("sbuf.partition_bytes", self.partition_bytes, 1024, 1 << 18)
         need(
             self.partition_bytes % (8 * self.banks) == 0,
-            f"sbuf.partition_bytes must be a multiple of 8 * sbuf.banks ({8 * self.banks}), "
-            f"not {self.partition_bytes}",
+            f"sbuf.partition_bytes must be a multiple of 8 * sbuf.banks ({8 * self.banks}), not {self.partition_bytes}",
         )
 
 

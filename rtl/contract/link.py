@@ -48,6 +48,7 @@ __all__ = [
     "PacketFlag",
     "PacketOpcode",
     "REFUSED_IN_A_ROW",
+    "REPEAT_FLITS",
     "RETRAINS_WITHOUT_PROGRESS",
     "SEQUENCE_MODULUS",
     "SIGNAL_BYTES",
@@ -203,6 +204,8 @@ RETRAINS_WITHOUT_PROGRESS = 3
 REFUSED_IN_A_ROW = 64
 """After so many refused flits an end goes to ALIGN, its session kept."""
 MARKER_INTERVAL_FLITS = 1024
+REPEAT_FLITS = 32
+"""A channel may repeat a flit that is at most so many flits old; it never lets one overtake another."""
 VERSION = 1
 
 
@@ -230,7 +233,8 @@ CONTROL = Word(
     (
         Field("control_kind", 4, "ControlKind"),
         Field("echo_valid", 1, "this end has seen a session of its partner"),
-        Field("reserved0", 3),
+        Field("heard", 1, "RETRAIN: this end has heard a control flit since it entered"),
+        Field("reserved0", 2),
         Field("version", 8, "VERSION"),
         Field("session", 16, "of this end; one more on each entry into DOWN"),
         Field("echo", 16, "session of the partner as last seen"),
@@ -262,5 +266,5 @@ class LinkCause(IntEnum):
     DOWN = 11  # entries into DOWN after the first
     UNRESOLVED = 12  # payload flits in the retry buffer when a new session began
     CORRECTED = 13  # FEC groups repaired in good flits
-    SPURIOUS = 14  # replays that sent again a flit which the partner had accepted when it sent the nak: must stay 0
+    SPURIOUS = 14  # replays heard that begin with a flit which this end had accepted before: must stay 0
     FOREIGN = 15  # packets for an endpoint or address that is not here

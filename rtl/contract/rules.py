@@ -81,9 +81,7 @@ RULES: dict[Opcode, OpcodeRule] = {
     Opcode.TENSOR_COPY: _elementwise(_X),
     Opcode.TENSOR_TENSOR: replace(_elementwise(_X, _Y), fields=("op0", "reverse0"), op0=_EITHER),
     Opcode.TENSOR_SCALAR: replace(_elementwise(_X), fields=_CHAIN, op0=_EITHER, op1=_EITHER, columns=("a", "b")),
-    Opcode.SCALAR_TENSOR_TENSOR: replace(
-        _elementwise(_X, _Y), fields=_CHAIN, op0=_EITHER, op1=_EITHER, columns=("a",)
-    ),
+    Opcode.SCALAR_TENSOR_TENSOR: replace(_elementwise(_X, _Y), fields=_CHAIN, op0=_EITHER, op1=_EITHER, columns=("a",)),
     Opcode.TENSOR_REDUCE: OpcodeRule(
         operands=(_X, _OUT), same_partitions=True, fields=("op0", "axes", "negate"), op0=REDUCTIONS, reduces=True
     ),

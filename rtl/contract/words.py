@@ -63,8 +63,7 @@ class Word:
             low, high = field.bounds
             if not low <= value <= high:
                 raise ValueError(
-                    f"{self.name}.{field.name} = {value} does not fit in {field.width} bits "
-                    f"({low} to {high})"
+                    f"{self.name}.{field.name} = {value} does not fit in {field.width} bits ({low} to {high})"
                 )
             word |= (value & ((1 << field.width) - 1)) << at
             at += field.width

@@ -167,6 +167,4 @@ def unit_layout(cfg: Config) -> data.StructLayout:
 
 def fetch_layout(cfg: Config) -> data.StructLayout:
     """A 16-byte unit of SBUF: group of partitions (a mover each), partition in it, unit in the partition."""
-    return data.StructLayout(
-        {"pair": pair_bits(cfg), "lane": lane_bits(cfg), "group": ceil_log2(cfg.dma.engines)}
-    )
+    return data.StructLayout({"pair": pair_bits(cfg), "lane": lane_bits(cfg), "group": ceil_log2(cfg.dma.engines)})

@@ -147,9 +147,7 @@ class Mover(wiring.Component):
             self.sbuf.write_bytes.eq(unit.payload.bytes),
             writer.unit.valid.eq(unit.valid & ~unit.payload.to_sbuf),
             writer.unit.payload.eq(unit.payload),
-            unit.ready.eq(
-                Mux(unit.payload.to_sbuf, self.sbuf.write_ready & stored.i.ready, writer.unit.ready)
-            ),
+            unit.ready.eq(Mux(unit.payload.to_sbuf, self.sbuf.write_ready & stored.i.ready, writer.unit.ready)),
             stored.i.valid.eq(writes & self.sbuf.write_ready & unit.payload.last),
             stored.i.payload.slot.eq(unit.payload.slot),
             stored.i.payload.read_error.eq(unit.payload.read_error),
@@ -169,9 +167,7 @@ class Mover(wiring.Component):
         ]
         m.d.comb += [
             self.moves.eq(sequencer.moves),
-            self.sbuf_refused.eq(
-                (self.sbuf.read_valid & ~self.sbuf.read_ready) | (writes & ~self.sbuf.write_ready)
-            ),
+            self.sbuf_refused.eq((self.sbuf.read_valid & ~self.sbuf.read_ready) | (writes & ~self.sbuf.write_ready)),
             self.reading.eq(reader.outstanding),
             self.writing.eq(writer.buffered),
             self.committing.eq(writer.unanswered),

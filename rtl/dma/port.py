@@ -126,9 +126,7 @@ class Port(wiring.Component):
             self.beat_valid.eq(Cat(axi.rvalid & (axi.rid == e) for e in self.movers)),
             self.b_valid.eq(Cat(axi.bvalid & (axi.bid == e) for e in self.movers)),
             axi.bready.eq((self.b_valid & self.b_ready).any()),
-            self.refused.eq(
-                (axi.arvalid & ~axi.arready) | (axi.awvalid & ~axi.awready) | (axi.wvalid & ~axi.wready)
-            ),
+            self.refused.eq((axi.arvalid & ~axi.arready) | (axi.awvalid & ~axi.awready) | (axi.wvalid & ~axi.wready)),
             self.moves.eq(axi.rvalid | sends),
             self.busy.eq(axi.arvalid | axi.awvalid | grants.o.valid),
         ]

@@ -82,9 +82,7 @@ class Fetch(wiring.Component):
         beats = max(1, 1024 // port_bits)
         depth = cfg.issue.queue_depth
         slot_bits = ceil_log2(depth)
-        clients = [
-            FetchClient(depth if c < len(Queue) else min(4, depth), beats, self.plant) for c in range(n)
-        ]
+        clients = [FetchClient(depth if c < len(Queue) else min(4, depth), beats, self.plant) for c in range(n)]
         for c, client in enumerate(clients):
             m.submodules[f"client_{c}"] = client
         m.submodules.ram = ram = Ram(1024, n << slot_bits, granule=port_bits)

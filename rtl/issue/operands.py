@@ -132,9 +132,7 @@ class OperandsCheck(wiring.Component):
         checks: dict[str, PatternCheck] = {}
         places: dict[str, Value] = {}
         for name in OPERANDS:
-            rules = {
-                opcode: one for opcode, rule in self.rules.items() for one in rule.operands if one.field == name
-            }
+            rules = {opcode: one for opcode, rule in self.rules.items() for one in rule.operands if one.field == name}
             if not rules:
                 continue
             group = name == "src0" and any(rule.reduces for rule in self.rules.values())

@@ -44,9 +44,7 @@ class PatternCheck(wiring.Component):
         5: "blocks of partitions may be cut",
     }
 
-    def __init__(
-        self, cfg: Config, rules: Mapping[Opcode, OperandRule], *, group: bool = False, plant: ValueLike = 0
-    ):
+    def __init__(self, cfg: Config, rules: Mapping[Opcode, OperandRule], *, group: bool = False, plant: ValueLike = 0):
         self.cfg = cfg
         self.rules = rules
         self.group = group

@@ -62,4 +62,3 @@ class ActivationTable(wiring.Component):
             rows.write_data.eq(Cat(*([self.load.word] * ROW_WORDS))),
         ]
         return m
-

@@ -114,9 +114,7 @@ class FromFp32(wiring.Component):
         m.d.comb += self.out.eq(result)
         return m
 
-    def _formats(
-        self, m: Module, result: Value, rounded: Value, base: Value, infinite: Value, nan: Value
-    ) -> None:
+    def _formats(self, m: Module, result: Value, rounded: Value, base: Value, infinite: Value, nan: Value) -> None:
         held = self.saturate & ~(planted(self.plant, 5) & infinite)
         with m.Switch(self.dst):
             with m.Case(FORMATS["fp32"].code):

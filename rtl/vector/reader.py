@@ -198,9 +198,7 @@ class Reader(wiring.Component):
         ]
         return m
 
-    def _take(
-        self, m: Module, plan: data.View, first: PatternWalker, second: PatternWalker, accept: Signal
-    ) -> None:
+    def _take(self, m: Module, plan: data.View, first: PatternWalker, second: PatternWalker, accept: Signal) -> None:
         """When the next instruction is taken, and who is told."""
         word = self.command.payload.word
         target = operand(word, "dst")

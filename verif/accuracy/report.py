@@ -1,6 +1,6 @@
 """make accuracy: measures every function and writes docs/accuracy.md and docs/accuracy.svg.
 
-    python -m verif.accuracy.report
+python -m verif.accuracy.report
 """
 
 from multiprocessing import Pool

@@ -64,9 +64,7 @@ class HbmAgent:
         self.bad = bad
         self.moved = {"read": 0, "written": 0}
         self.clk = bench.clk
-        self.ports = [
-            _Port({n: getattr(bench.dut, f"{prefix}__{n}") for n in names.split()}) for prefix in prefixes
-        ]
+        self.ports = [_Port({n: getattr(bench.dut, f"{prefix}__{n}") for n in names.split()}) for prefix in prefixes]
         self.stall = stall
         for port in self.ports:
             for name in ("arready", "awready", "wready"):

@@ -57,9 +57,7 @@ class SemaphoresProof(wiring.Component):
             ]
             # Every accepted update counts here, whatever the unit does with it.
             with m.If(accepted[w] & (update.payload.index[:4] == chosen)):
-                m.d.comb += after.eq(
-                    Mux(update.payload.update == Update.SET, 0, expected) + update.payload.value
-                )
+                m.d.comb += after.eq(Mux(update.payload.update == Update.SET, 0, expected) + update.payload.value)
         m.d.sync += expected.eq(Mux(semaphores.clear, 0, after))
 
         m.d.comb += [

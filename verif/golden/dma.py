@@ -56,12 +56,7 @@ def _fits(d: Mapping[str, int], side: str, cfg: Config) -> bool:
     sign = [(count, -1 if step < 0 else 1, abs(step)) for count, step in dims]
     first, last = _span(place["offset"] // stride, [(c, s * (a // stride)) for c, s, a in sign])
     low, high = _span(place["offset"] % stride, [(c, s * (a % stride)) for c, s, a in sign])
-    return (
-        first >= 0
-        and last < cfg.partitions
-        and low >= 0
-        and high + d["row_bytes"] <= cfg.sbuf.partition_bytes
-    )
+    return first >= 0 and last < cfg.partitions and low >= 0 and high + d["row_bytes"] <= cfg.sbuf.partition_bytes
 
 
 def check(descriptor: Mapping[str, int], cfg: Config, core_id: int = 0) -> tuple[Cause, int]:

@@ -43,9 +43,7 @@ _SLOPED = (4, 5)
 _LOAD_REDUCE = 3
 
 
-def check(
-    word: int, cfg: Config, queue: int, left: Sequence[int] | None = None, loaded: int = 0
-) -> tuple[Cause, int]:
+def check(word: int, cfg: Config, queue: int, left: Sequence[int] | None = None, loaded: int = 0) -> tuple[Cause, int]:
     """Cause and address of the fault of one instruction word in `queue`; (NONE, 0) if it may run.
 
     `left`: descriptors of each ring not yet released, if the caller keeps count; None skips that rule. `loaded`:

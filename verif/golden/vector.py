@@ -88,9 +88,7 @@ def tensor_reduce(x: U32, op: AluOp, inner: int, negate: bool) -> U32:
     return out
 
 
-def tensor_scan(
-    x: U32, y: U32, a: U32, op0: AluOp, op1: AluOp, reverse0: bool = False, reverse1: bool = False
-) -> U32:
+def tensor_scan(x: U32, y: U32, a: U32, op0: AluOp, op1: AluOp, reverse0: bool = False, reverse1: bool = False) -> U32:
     """r[i] = (r[i-1] op0 x[i]) op1 y[i], r[-1] = a: strictly one after the other."""
     running = np.broadcast_to(a, (x.shape[0], 1))[:, 0]
     out = np.empty_like(x)

@@ -199,5 +199,3 @@ class DmaActor:
             dut.hbm_written_bytes.value = 2 * moved
             release_ready = bool(self.rng.random() < 0.7)
             dut.release__ready.value = int(release_ready)
-
-

@@ -114,10 +114,7 @@ class PsumBench(Bench):
             for port in PORTS
         ]
         self.writes = [
-            {
-                n: getattr(dut, f"write_{port}__{n}")
-                for n in ("valid", "ready", "word", "data", "bytes", "partitions")
-            }
+            {n: getattr(dut, f"write_{port}__{n}") for n in ("valid", "ready", "word", "data", "bytes", "partitions")}
             for port in PORTS
         ]
         self.stores: list[Store | None] = [None] * len(PORTS)
