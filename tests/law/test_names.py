@@ -36,11 +36,7 @@ def fault(path: Path) -> str:
     bench = ROOT / "verif" / "benches" / area / f"bench_{path.stem}.py"
     row = EXCEPTIONS.get(name)
     if row is None:
-        return (
-            ""
-            if bench.is_file()
-            else f"{name} needs {bench.relative_to(ROOT)}, or an exception with a reason"
-        )
+        return "" if bench.is_file() else f"{name} needs {bench.relative_to(ROOT)}, or an exception with a reason"
     if bench.exists():
         return f"{name} has its own bench: remove its exception"
     missing = [other for other in row["covered_by"] if not (ROOT / other).is_file()]
@@ -74,9 +70,7 @@ def test_modules_say_what_they_offer() -> None:
     wrong = []
     for path in sorted((ROOT / "rtl").rglob("*.py")):
         body = ast.parse(path.read_text()).body
-        names = {
-            t.id for n in body if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Name)
-        }
+        names = {t.id for n in body if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Name)}
         if path.name != "__init__.py" and "__all__" not in names:
             wrong.append(str(path.relative_to(ROOT)))
     assert not wrong, f"no __all__ in {', '.join(wrong)}"

@@ -24,9 +24,7 @@ def test_feature_is_checked_by_what_it_says(row: dict) -> None:
         path = ROOT / file
         assert path.is_file(), f"{file} does not exist"
         if function:
-            assert re.search(rf"^(async )?def {function}\(", path.read_text(), re.M), (
-                f"{file} has no {function}"
-            )
+            assert re.search(rf"^(async )?def {function}\(", path.read_text(), re.M), f"{file} has no {function}"
     text = "".join((ROOT / b).read_text() for b in row.get("bench", []))
     for name in row.get("coverage", []):
         assert name in text, f"no bench of the row has the coverage {name}"

@@ -110,9 +110,7 @@ def test_same_verilog_under_another_configuration_is_not_compiled_again(
 
 
 @pytest.mark.parametrize(("how", "depth"), [(signal.SIGINT, 5), (signal.SIGKILL, 6), (signal.SIGTERM, 7)])
-def test_interrupted_build_leaves_nothing_that_is_trusted(
-    shelf: Path, how: signal.Signals, depth: int
-) -> None:
+def test_interrupted_build_leaves_nothing_that_is_trusted(shelf: Path, how: signal.Signals, depth: int) -> None:
     before = finished(shelf)
     process = start(shelf, depth)
     until_compiling(shelf, process)

@@ -71,9 +71,7 @@ def test_wrong_input_gets_one_sentence(
         ('base = "small"\n[tensor]\nrows = 100\n', "power of two"),
     ],
 )
-def test_wrong_toml_gets_one_sentence(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, says: str
-) -> None:
+def test_wrong_toml_gets_one_sentence(capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, says: str) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(text)
     assert says in sentence(capsys, ["run", "gemm", "--config", str(path)])

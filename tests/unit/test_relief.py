@@ -155,8 +155,8 @@ def test_tensor() -> None:
 def test_vector_exp() -> None:
     result = run({"vector": 800, "scalar": 700})
     wide = vector(Opcode.EXP, pattern("fp32"), pattern("bf16"))
-    assert "16 bits at aligned offsets would let exp run vector.exp_rate (now 4) a cycle, not 2" in (
-        said(result, wide)[1]
+    assert (
+        "16 bits at aligned offsets would let exp run vector.exp_rate (now 4) a cycle, not 2" in (said(result, wide)[1])
     )
     old = load("small", ["vector.exp_rate=1"])
     slow = vector(Opcode.EXP, pattern("bf16"), pattern("bf16"), old)
@@ -171,9 +171,7 @@ def test_vector_exp() -> None:
 def test_vector_other_instructions() -> None:
     result = run({"vector": 800, "scalar": 700})
     copies = vector(Opcode.TENSOR_COPY, pattern("fp32"), pattern("fp32"))
-    assert "16 bits in SBUF at aligned offsets would let tensor_copy run 4 a cycle, not 1" in (
-        said(result, copies)[1]
-    )
+    assert "16 bits in SBUF at aligned offsets would let tensor_copy run 4 a cycle, not 1" in (said(result, copies)[1])
     sums = vector(Opcode.TENSOR_TENSOR, pattern("fp32"), pattern("fp32"))
     assert "would let tensor_tensor run 2 a cycle, not 0.5" in said(result, sums)[1]
     psum = vector(Opcode.TENSOR_COPY, pattern("fp32", Space.PSUM), pattern("bf16"))

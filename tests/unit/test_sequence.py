@@ -7,9 +7,7 @@ from rtl.contract.memmap import QueueRegister, RingRegister
 from sim.native.library import RETIRED, whole_sequence, whole_sequences
 
 
-@pytest.mark.parametrize(
-    "sequence", [0, 1, 65_535, 65_536, 65_537, 70_000, 98_303, 98_304, 131_071, 131_072, 1 << 32]
-)
+@pytest.mark.parametrize("sequence", [0, 1, 65_535, 65_536, 65_537, 70_000, 98_303, 98_304, 131_071, 131_072, 1 << 32])
 @pytest.mark.parametrize("behind", [-16, -1, 0, 1, 16])
 def test_number_of_a_fault_is_found_beside_what_has_retired(sequence: int, behind: int) -> None:
     assert whole_sequence(sequence % 65_536, max(0, sequence - behind)) == sequence

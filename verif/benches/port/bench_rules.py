@@ -327,7 +327,7 @@ async def every_state_change_and_count(dut: Any) -> None:
     # the partner sends more than there is room for
     link.partners[0].stall = True
     link.partners[1].own.spends.limit = [2000] * bench.cfg.accounts
-    await link.run(150)
+    await link.run(500)
     link.partners[0].stall = False
     assert link.partners[0].counts[LinkCause.CREDIT_OVERRUN] == 1
     await link.run(300)
@@ -336,12 +336,18 @@ async def every_state_change_and_count(dut: Any) -> None:
     await link.run(6300)
     link.channels[0].cut = False
     assert link.partners[0].counts[LinkCause.DOWN] >= 2
-    # the receiver waits for a gap that is never filled
+    # nothing to send, but a gap that is never filled: the partner does not hear the nak
     await link.run(200)
-    partner = link.partners[1].own
-    partner.sender.pos = partner.sender.fresh = partner.sender.next = (partner.sender.next + 1) % partner.sender.numbers
+    await link.drain()
     link.sending = False
-    await link.run(1700)
+    partner = link.partners[1].own
+    partner.progress.flits = 1 << 30  # it does not mind
+    partner.sender.pos = partner.sender.fresh = partner.sender.next = (partner.sender.next + 1) % partner.sender.numbers
+    link.channels[0].cut = True
+    retrained = link.partners[0].counts[LinkCause.RETRAINED]
+    await link.run(1600)
+    assert link.partners[0].counts[LinkCause.RETRAINED] == retrained + 1
+    link.channels[0].cut = False
     link.sending = True
     await link.run(1, restart=True)
     await link.run(100)

@@ -1,0 +1,145 @@
+"""Replay of one direction: a sender and a receiver of 8 numbers, a FIFO each way in which any flit may be lost.
+
+In every cycle anything may happen. Payload is one of three colours, kept in a retry buffer: any number of white, one
+red, one blue, white again, the moment chosen by the prover; it must be delivered as it entered, which shows a loss, a
+repeat or a change of order anywhere in the stream. What is acknowledged was delivered, no duplicate comes and no replay
+is for nothing. After `CALM` cycles without loss in which both ends send and hear all the time, nothing waits any more.
+"""
+
+import dataclasses
+
+from amaranth.asserts import AnySeq
+from amaranth.hdl import Array, Assert, Cat, Cover, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+
+from rtl.contract.link_config import LINKS
+from rtl.port.replay_receiver import ReplayReceiver
+from rtl.port.replay_sender import ReplaySender
+from verif.formal.proof import Proof, without_reset
+
+__all__ = ["PROOFS", "ReplayProof"]
+
+_CFG = dataclasses.replace(LINKS["x8"], sequence_numbers=8, window_flits=3)
+DEPTH = 1
+CALM = 14
+
+
+class _Wire:
+    """Up to DEPTH flits; the oldest one is heard or lost, then one may enter."""
+
+    def __init__(self, m: Module, name: str, width: int, enter: Value, flit: Value, leave: Value):
+        flits = [Signal(width, name=f"{name}_{n}") for n in range(DEPTH)]
+        self.old = flits[0]
+        self.level = Signal(range(DEPTH + 1), name=f"{name}_level")
+        left = Signal(range(DEPTH + 1), name=f"{name}_left")
+        self.room = left != DEPTH
+        m.d.comb += left.eq(self.level - (leave & (self.level != 0)))
+        with m.If(leave):
+            m.d.sync += [young.eq(older) for young, older in zip(flits, flits[1:])]
+        for n, place in enumerate(flits):
+            with m.If(enter & (left == n)):
+                m.d.sync += place.eq(flit)
+        m.d.sync += self.level.eq(left + (enter & self.room))
+
+
+class ReplayProof(wiring.Component):
+    """Both units with the wires between them; `faults` of the sender and of the receiver."""
+
+    def __init__(self, faults: tuple[int, int]):
+        self.faults = faults
+        super().__init__({})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.sender = sender = ReplaySender(_CFG, plant=self.faults[0])
+        m.submodules.receiver = receiver = ReplayReceiver(_CFG, plant=self.faults[1])
+        without_reset(m)
+        bits = len(sender.seq)
+        calm = Signal()  # nothing is lost, and everything moves
+        send, answer, keep_there, keep_back, leave_there, leave_back = (Signal(name=f"any_{n}") for n in range(6))
+        m.d.comb += [
+            calm.eq(AnySeq(1)),
+            sender.enqueue.eq(AnySeq(1) & sender.room & ~calm),
+            sender.may.eq(AnySeq(1) | calm),
+            *(s.eq(AnySeq(1) | calm) for s in (send, answer, keep_there, keep_back, leave_there, leave_back)),
+            receiver.room.eq(1),
+        ]
+
+        # the colours that enter, and those that came out: white before, red out, blue out
+        colour, entered, came = Signal(2), Signal(2), Signal(2)
+        slots = [Signal(2, name=f"slot_{n}") for n in range(1 << len(sender.index))]
+        m.d.comb += colour.eq(Mux(entered == 0, AnySeq(1), Mux(entered == 1, 2, 0)))
+        with m.If(sender.enqueue):
+            m.d.sync += [
+                Array(slots)[sender.put_index].eq(colour),
+                entered.eq(Mux(entered == 0, colour, 2)),
+            ]
+
+        # there: payload, seq, epoch and the colour
+        there = _Wire(
+            m,
+            "there",
+            1 + bits + 2 + 2,
+            send,
+            Cat(sender.payload, sender.seq, sender.epoch, Array(slots)[sender.index]),
+            leave_there,
+        )
+        m.d.comb += sender.slot.eq(send & there.room)
+        heard = leave_there & keep_there & (there.level != 0)
+        out = there.old[1 + bits + 2 :]
+        m.d.comb += [
+            receiver.good.eq(heard),
+            Cat(receiver.is_payload, receiver.seq, receiver.epoch).eq(there.old),
+        ]
+        with m.If(receiver.deliver):
+            m.d.comb += Assert(out == Mux(came == 0, out[0], Mux(came == 1, 2, 0)))
+            m.d.sync += came.eq(Mux(came == 0, out, 2))
+
+        # back: ack and nak id
+        back = _Wire(m, "back", bits + 2, answer, Cat(receiver.ack, receiver.nak_id), leave_back)
+        m.d.comb += [
+            sender.heard.eq(leave_back & keep_back & (back.level != 0)),
+            Cat(sender.ack, sender.nak_id).eq(back.old),
+        ]
+
+        quiet = Signal(range(CALM + 1))
+        m.d.sync += quiet.eq(Mux(calm, Mux(quiet == CALM, CALM, quiet + 1), 0))
+        m.d.comb += [
+            Assert((receiver.ack - sender.acked)[:bits] <= sender.in_flight),
+            Assert(sender.in_flight <= _CFG.window_flits),
+            Assert(~receiver.duplicate),
+            Assert(~receiver.spurious),
+            Assert(~receiver.overrun),
+            Assert(~sender.bad_ack),
+            Assert((quiet != CALM) | (sender.in_flight == 0)),
+            Cover(receiver.gap & receiver.is_payload),
+            Cover(receiver.gap & ~receiver.is_payload),
+            Cover(receiver.gap & receiver.pending),
+            Cover(sender.replay & (sender.in_flight == _CFG.window_flits)),
+            Cover(sender.replay & sender.slot & sender.payload & sender.moved),
+            Cover(sender.in_flight == _CFG.window_flits),
+            Cover((receiver.ack == 1) & (came == 2) & (sender.in_flight == 0)),
+            Cover((quiet == CALM) & (came == 2)),
+        ]
+        return m
+
+
+_FAULTS = {
+    1: (ReplaySender.FAULTS[1], (1, 0)),
+    2: (ReplaySender.FAULTS[2], (2, 0)),
+    3: (ReplayReceiver.FAULTS[1], (0, 1)),
+    4: (ReplayReceiver.FAULTS[4], (0, 4)),
+}
+"""Those that a link without repeats shows within a few cycles; the bench plants all."""
+
+PROOFS = (
+    Proof(
+        name="link_replay",
+        make=lambda fault: ReplayProof(_FAULTS[fault][1] if fault else (0, 0)),
+        engine="abc pdr",
+        depth=1,
+        cover_depth=18,
+        fault_depth=14,
+        faults={n: text for n, (text, _) in _FAULTS.items()},
+    ),
+)
