@@ -1,9 +1,10 @@
 """Flits that were acknowledged, but not the unit they belong to."""
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.plant import planted
 from rtl.contract.link import UNIT_FLITS_MAX
 from rtl.contract.link_config import LinkConfig
 
@@ -18,8 +19,15 @@ class BegunUnits(wiring.Component):
     `in_flight`: flits not acknowledged. Timing: combinational from registers and `in_flight`.
     """
 
-    def __init__(self, cfg: LinkConfig):
+    FAULTS = {
+        1: "a unit of more than two flits begun counts as two",
+        2: "the newest flits overwrite the last acknowledged ones",
+        3: "a new session knows the tails of the old one",
+    }
+
+    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
         self.cfg = cfg
+        self.plant = plant
         super().__init__(
             {
                 "enqueue": In(1),
@@ -37,12 +45,16 @@ class BegunUnits(wiring.Component):
         tails = Signal(size, init=(1 << size) - 1)
         put = Signal(range(size))
         with m.If(self.clear):
-            m.d.sync += [tails.eq(-1), put.eq(0)]
+            m.d.sync += put.eq(0)
+            with m.If(~planted(self.plant, 3)):
+                m.d.sync += tails.eq(-1)
         with m.Elif(self.enqueue):
             m.d.sync += [tails.bit_select(put, 1).eq(self.tail), put.eq(put + 1)]
+            with m.If(planted(self.plant, 2)):
+                m.d.sync += tails.bit_select((put - self.cfg.window_flits)[: len(put)], 1).eq(1)
         acknowledged = Signal.like(put)
         m.d.comb += acknowledged.eq(put - self.in_flight - 1)
         open_ = [~tails.bit_select((acknowledged - n)[: len(put)], 1) for n in range(UNIT_FLITS_MAX - 1)]
-        count = Mux(open_[0], Mux(open_[1], Mux(open_[2], 3, 2), 1), 0)
+        count = Mux(open_[0], Mux(open_[1], Mux(open_[2] & ~planted(self.plant, 1), 3, 2), 1), 0)
         m.d.comb += self.begun.eq(count)
         return m

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.base.layouts import layout
 from rtl.base.packet import PACKET_BEAT
-from rtl.base.plant import passed_on, planted
+from rtl.base.plant import passed_on
 from rtl.contract.link import DLP, FLIT_HEADER, LinkCause
 from rtl.contract.link_config import LinkConfig
 from rtl.port.beat import beat_layout
@@ -37,7 +37,6 @@ class LinkLayer(wiring.Component):
         4: "the epoch is ignored: every gap is a nak",
         5: "the session of the partner is not compared",
         6: "a flit that was accepted before is accepted again",
-        7: "acknowledged flits of an incomplete unit are not reported",
     }
     _RULES = {1: 1, 17: 2, 7: 4, 25: 5, 8: 6}  # faults of LinkRules and their numbers here
 
@@ -186,9 +185,7 @@ class LinkLayer(wiring.Component):
     ) -> None:
         """Counters that stop at their end."""
         steps: dict[LinkCause, Value] = {cause: rules.causes[cause] for cause in LinkCause}
-        steps[LinkCause.UNRESOLVED] = Mux(
-            rules.clear, rules.unresolved + send.cut + Mux(planted(self.plant, 7), 0, begun), 0
-        )
+        steps[LinkCause.UNRESOLVED] = Mux(rules.clear, rules.unresolved + send.cut + begun, 0)
         steps[LinkCause.CORRECTED] = Mux(verdict & decoder.o_good, decoder.o_groups, 0)
         steps[LinkCause.CREDIT_OVERRUN] |= receive.overrun
         steps[LinkCause.BAD_UNIT] = Value.cast(receive.bad_unit)

@@ -102,7 +102,7 @@ struct End {
     std::array<uint64_t, QUEUES> next{};
     std::array<uint64_t, QUEUES> expected{};       // of the partner's packets
     std::array<std::set<uint64_t>, QUEUES> missing;  // numbers below it that have not come
-    std::array<uint64_t, 1024> first_sent{};       // cycle in which a flit's number was first put on its way
+    std::array<uint64_t, 1024> last_sent{};        // cycle in which a flit's number was last put on its way
     unsigned newest = 0;
     bool replaying = false;
     uint64_t last_delivery = 0;
@@ -226,20 +226,21 @@ private:
         return words;
     }
 
-    // Payload flits put on their way: new numbers, numbers sent again, and how long it took until a replay began.
+    // Payload flits put on their way: new numbers, numbers sent again, and how long it took until a replay sent it again.
     void watch(End& end) {
         const unsigned number = end.port->top().sent_number;
         const unsigned ahead = (number - end.newest) & 1023;
+        const uint64_t before = end.last_sent[number];
+        end.last_sent[number] = now_;
         if (ahead == 1) {
             end.newest = number;
-            end.first_sent[number] = now_;
             end.replaying = false;
             counts.payload_flits++;
             return;
         }
         counts.resent++;
         if (!end.replaying) {
-            counts.round_trip_sum += now_ - end.first_sent[number];
+            counts.round_trip_sum += now_ - before;
             counts.round_trips++;
         }
         end.replaying = number != end.newest;

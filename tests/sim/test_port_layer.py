@@ -1,0 +1,20 @@
+"""Launchers of the benches of the link layer's own units."""
+
+import pytest
+
+from rtl.contract.link_config import LINKS, LinkConfig
+from rtl.port.begun_units import BegunUnits
+from verif.launch import SEEDS, faults_of, must_notice, must_pass
+
+BEGUN = "verif.benches.port.bench_begun_units"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("cfg", [LINKS["x8"], LinkConfig(name="narrow", window_flits=3, sequence_numbers=8)])
+def test_begun_units(cfg: LinkConfig, seed: int) -> None:
+    must_pass("begun_units", BEGUN, seed, cfg)
+
+
+@pytest.mark.parametrize("fault", faults_of(BegunUnits))
+def test_begun_units_fault_is_noticed(fault: int) -> None:
+    must_notice("begun_units", BEGUN, fault, "x8")
