@@ -336,10 +336,14 @@ async def every_state_change_and_count(dut: Any) -> None:
     await link.run(6300)
     link.channels[0].cut = False
     assert link.partners[0].counts[LinkCause.DOWN] >= 2
-    # nothing to send, but a gap that is never filled: the partner does not hear the nak
+    # nothing to send, and gaps that were filled; then one that is not: the partner does not hear the nak
     await link.run(200)
+    link.channels[1].damage = 0.2
+    await link.run(200)
+    link.channels[1].damage = 0.0
     await link.drain()
     link.sending = False
+    await link.run(1600)  # the gaps are filled: nobody waits
     partner = link.partners[1].own
     partner.progress.flits = 1 << 30  # it does not mind
     partner.sender.pos = partner.sender.fresh = partner.sender.next = (partner.sender.next + 1) % partner.sender.numbers
