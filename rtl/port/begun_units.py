@@ -21,8 +21,7 @@ class BegunUnits(wiring.Component):
 
     FAULTS = {
         1: "a unit of more than two flits begun counts as two",
-        2: "the newest flits overwrite the last acknowledged ones",
-        3: "a new session knows the tails of the old one",
+        2: "a new session knows the tails of the old one",
     }
 
     def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
@@ -46,12 +45,10 @@ class BegunUnits(wiring.Component):
         put = Signal(range(size))
         with m.If(self.clear):
             m.d.sync += put.eq(0)
-            with m.If(~planted(self.plant, 3)):
+            with m.If(~planted(self.plant, 2)):
                 m.d.sync += tails.eq(-1)
         with m.Elif(self.enqueue):
             m.d.sync += [tails.bit_select(put, 1).eq(self.tail), put.eq(put + 1)]
-            with m.If(planted(self.plant, 2)):
-                m.d.sync += tails.bit_select((put - self.cfg.window_flits)[: len(put)], 1).eq(1)
         acknowledged = Signal.like(put)
         m.d.comb += acknowledged.eq(put - self.in_flight - 1)
         open_ = [~tails.bit_select((acknowledged - n)[: len(put)], 1) for n in range(UNIT_FLITS_MAX - 1)]

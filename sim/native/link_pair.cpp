@@ -210,7 +210,7 @@ private:
             for (unsigned k = 0; k < 4; k++) {
                 words.bytes[random_.below(unsigned(settings_.physical) * WORD)] ^= uint8_t(1 + random_.below(255));
             }
-            for (unsigned lane = 0; lane < settings_.lanes; lane++) words.bytes[lane * WORD + 3] ^= 0x5a;
+            for (unsigned lane = 0; lane < settings_.physical; lane++) words.bytes[lane * WORD + 3] ^= 0x5a;
         }
         if (now_ >= end.burst_from && now_ < end.burst_to) {
             for (unsigned k = 0; k < WORD; k++) {
