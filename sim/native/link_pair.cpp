@@ -191,10 +191,11 @@ private:
     // Decides what happens to the flit whose first word is on the lanes LANE_DELAY cycles from now.
     void plan(End& end) {
         const uint64_t first = now_ + LANE_DELAY;
+        const uint64_t width = std::max<uint64_t>(1, end.port->top().tx_width);
         if (random_.unit() < settings_.flit_error_rate) {
             counts.damaged++;
             end.refuse_from = first;
-            end.refuse_to = first + flit_cycles_;
+            end.refuse_to = first + plexus::FLIT / (WORD * width);
         }
         if (settings_.burst_rate > 0 && random_.unit() < settings_.burst_rate) {
             counts.bursts++;

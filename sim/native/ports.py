@@ -101,8 +101,8 @@ class LinkCounts:
     """What both directions of a link add up to; `Counts` of link_pair.cpp in its order.
 
     `cycles` are link cycles; `resent`: payload flits sent again; `damaged`: flits damaged beyond repair;
-    `round_trip_sum` over `round_trips`: cycles from a flit's way on the wire to its next one, for the first flit of each
-    replay; `longest_gap`: cycles in which an end delivered nothing, while gaps count; `width`: lanes in use now,
+    `round_trip_sum` over `round_trips`: cycles from a flit's way on the wire to its next one, for the first flit of
+    each replay; `longest_gap`: cycles in which an end delivered nothing, while gaps count; `width`: lanes in use now,
     of the narrower direction.
     """
 

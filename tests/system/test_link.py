@@ -31,13 +31,13 @@ def test_nothing_is_lost_and_goodput_is_what_replays_cost(tmp_path: Path, rate: 
 
 
 def test_short_bursts_are_invisible_to_replay(tmp_path: Path) -> None:
-    r = run(tmp_path, "flits=20000", "burst_rate=0.1", "burst_bytes=3")
-    assert r["match"] and r["bursts"] > 3500 and r["corrections"] >= r["bursts"]
+    r = run(tmp_path, "flits=20000", "burst_rate=0.05", "burst_bytes=3")
+    assert r["match"] and r["bursts"] > 1700 and r["corrections"] >= r["bursts"]
     assert r["replays"] == r["refused_flits"] == 0
 
 
 def test_weights_hold_when_saturated(tmp_path: Path) -> None:
-    r = run(tmp_path, "flits=10000", "weights=3:1", "packet_bytes=256")
+    r = run(tmp_path, "flits=10000", "weights=3:1", "packet_bytes=512")
     assert r["match"]
     assert r["class_shares"] == [pytest.approx(0.75, rel=0.02), pytest.approx(0.25, rel=0.02)]
 
@@ -71,5 +71,3 @@ def test_wrong_parameters_are_refused_in_a_sentence(tmp_path: Path) -> None:
             parse_link([setting])
     with pytest.raises(PlexusError, match="kill_lane must be from 0 to 9, not 10"):
         run(tmp_path, "kill_lane=10")
-    with pytest.raises(PlexusError, match="the link is not up"):
-        run(tmp_path, "flit_error_rate=1")
