@@ -21,7 +21,7 @@ RUN := $(BIN)/plexus run $(WORKLOAD) --config $(CONFIG) $(if $(SEED),--seed $(SE
 
 export PLEXUS_SEEDS = $(SEEDS)
 
-.PHONY: help setup sim test regress lint types law unit launchers system formal coverage accuracy bench explore \
+.PHONY: help setup sim test regress lint types law unit launchers system formal coverage accuracy soak bench explore \
 	firmware waves clean
 
 help:
@@ -30,6 +30,7 @@ help:
 	@echo "make regress   the cocotb benches with other seeds: SEEDS=\"4 5 6\""
 	@echo "make lint      style            make types     types            make law    import and naming law"
 	@echo "make formal    proofs           make coverage  coverage table   make bench  speed and size figures"
+	@echo "make soak      10^6 flits a rate over a link with errors"
 	@echo "make accuracy  functions against mpmath, docs/accuracy.md"
 	@echo "make waves     make sim with a wave file in build/waves.vcd      make setup  only .venv"
 	@echo "make clean     remove build/    make explore, make firmware: later versions"
@@ -85,6 +86,9 @@ coverage: $(STAMP)
 
 accuracy: $(STAMP)
 	@$(PY) -m verif.accuracy.report
+
+soak: $(STAMP)
+	@$(PY) -m sim.link_figures
 
 bench: $(STAMP)
 	@$(PY) -m sim.bench

@@ -25,6 +25,7 @@ from rtl.contract.config import named
 from sim.codec_figures import codec_figures
 from sim.engine_figures import ENGINE_GROUPS
 from sim.figures import Bench, Row
+from sim.link_figures import link_figures
 from sim.toolchain import ROOT, build_root
 from sim.verilated import build_core
 
@@ -212,6 +213,7 @@ GROUPS = {
     "speed": _speed,
     **ENGINE_GROUPS,
     "codec": codec_figures,
+    "link": link_figures,
     "builds": _builds,
     "structural": _structural,
     "first-use": _first_use,
