@@ -1,4 +1,4 @@
-"""Figures of the link: goodput against the error rate, recovery, shares, speed. `python -m sim.link_figures` soaks it."""
+"""Figures of the link: goodput by error rate, recovery, speed. `python -m sim.link_figures` soaks it."""
 
 import argparse
 import math
