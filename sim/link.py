@@ -124,7 +124,7 @@ class PortDevice:
 
     def disable(self, disabled: bool = True) -> None:
         """Hold the port in DISABLED, or let it go."""
-        self._port.set("disable", int(disabled))
+        self._port.set("disabled", int(disabled))
 
     def hold(self, *, requests: bool = False, responses: bool = False) -> None:
         """Do not take these from the port: a slow receiver, whose credits run out."""

@@ -48,7 +48,7 @@ class LinkLayer(wiring.Component):
             {
                 "session_init": In(16),
                 "restart": In(1),
-                "disable": In(1),
+                "disabled": In(1),
                 "packet": In(stream.Signature(PACKET_BEAT)),
                 "room": Out(cfg.queues),
                 "request": Out(stream.Signature(PACKET_BEAT)),
@@ -88,7 +88,7 @@ class LinkLayer(wiring.Component):
         m.d.comb += [
             rules.session_init.eq(self.session_init),
             rules.restart.eq(self.restart),
-            rules.disabled.eq(self.disable),
+            rules.disabled.eq(self.disabled),
             rules.aligned.eq(self.aligned),
             rules.realign.eq(self.realign),
             self.align.eq(rules.align),

@@ -24,7 +24,7 @@ def port_pins(cfg: LinkConfig) -> dict[str, wiring.Member]:
     return {
         "session_init": In(16),
         "restart": In(1),
-        "disable": In(1),
+        "disabled": In(1),
         "packet_valid": In(1),
         **{f"packet_{n}": In(w) for n, w in _PACKET.items()},
         "packet_ready": Out(1),
@@ -41,7 +41,7 @@ def connect_pins(m: Module, top: wiring.Component, port: LinkLayer | Port) -> No
     sent = port.packet
     pins = {name: getattr(top, name) for name in port_pins(port.cfg)}
     m.d.comb += [
-        *(getattr(port, name).eq(pins[name]) for name in ("session_init", "restart", "disable")),
+        *(getattr(port, name).eq(pins[name]) for name in ("session_init", "restart", "disabled")),
         *(pins[name].eq(getattr(port, name)) for name in _STATUS),
         sent.valid.eq(pins["packet_valid"]),
         pins["packet_ready"].eq(sent.ready),

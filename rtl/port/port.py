@@ -31,7 +31,7 @@ class Port(wiring.Component):
             {
                 "session_init": In(16),
                 "restart": In(1),
-                "disable": In(1),
+                "disabled": In(1),
                 "packet": In(stream.Signature(PACKET_BEAT)),
                 "room": Out(cfg.queues),
                 "request": Out(stream.Signature(PACKET_BEAT)),
@@ -68,7 +68,7 @@ class Port(wiring.Component):
         m.d.comb += [
             link.session_init.eq(self.session_init),
             link.restart.eq(self.restart),
-            link.disable.eq(self.disable),
+            link.disabled.eq(self.disabled),
             self.room.eq(link.room),
             self.tx_flit.eq(link.o.valid & link.o.ready & link.o.payload.first),
             sender.align.eq(link.align),

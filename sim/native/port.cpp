@@ -96,7 +96,7 @@ PX int px_port_take(void* port, uint8_t* cls, uint8_t* bytes) {
     return count;
 }
 
-// Input pins of one bit or more, by name: restart, disable, take.
+// Input pins of one bit or more, by name: restart, disabled, take.
 PX int px_port_set(void* port, const char* name, uint64_t value) {
     try {
         *plexus::pin<CData>(static_cast<Port*>(port)->top(), name) = CData(value);

@@ -48,7 +48,7 @@ public:
         top.rx_valid = 0;
         top.packet_valid = 0;
         top.restart = 0;
-        top.disable = 0;
+        top.disabled = 0;
         top.take = 3;
         top.rst = 1;
         for (int i = 0; i < 4; i++) {

@@ -81,7 +81,7 @@ class NativePort:
         return None if count < 0 else (cls.value, self._packet.raw[:count])
 
     def set(self, pin: str, value: int) -> None:
-        """An input pin: restart, disable or take."""
+        """An input pin: restart, disabled or take."""
         self._check(self._lib.px_port_set(self._port, pin.encode(), value))
 
     def get(self, pin: str) -> int:
