@@ -30,7 +30,7 @@ help:
 	@echo "make regress   the cocotb benches with other seeds: SEEDS=\"4 5 6\""
 	@echo "make lint      style            make types     types            make law    import and naming law"
 	@echo "make formal    proofs           make coverage  coverage table   make bench  speed and size figures"
-	@echo "make soak      10^6 flits a rate over a link with errors"
+	@echo "make soak      a link: 10^7 damaged flits, 1,200 refused ones in chosen states, 10^6 flits a rate"
 	@echo "make accuracy  functions against mpmath, docs/accuracy.md"
 	@echo "make waves     make sim with a wave file in build/waves.vcd      make setup  only .venv"
 	@echo "make clean     remove build/    make explore, make firmware: later versions"
@@ -88,6 +88,8 @@ accuracy: $(STAMP)
 	@$(PY) -m verif.accuracy.report
 
 soak: $(STAMP)
+	@$(PY) -m verif.checks.codec_soak
+	@$(PY) -m verif.checks.link_placed
 	@$(PY) -m sim.link_figures
 
 bench: $(STAMP)

@@ -36,6 +36,7 @@ TOPS: dict[str, Top] = {
         Top("array_lockstep", "verif.benches.tensor.lockstep_top:LockstepTop", "both forms of the array, compared"),
         Top("mac", "rtl.numeric.mac:Mac", "fused multiply-add of PE operands"),
         Top("begun_units", "rtl.port.begun_units:BegunUnits", "flits acknowledged of a unit under way"),
+        Top("port_status", "rtl.port.status:PortStatus", "status registers of a port"),
         Top("port_device", "rtl.port.device:PortDevice", "a port at flit granularity", ("form",)),
         Top("port_lanes", "rtl.port.device:LaneDevice", "a port with its lanes", ("form",)),
         Top("pe", "rtl.tensor.pe:PE", "processing element"),

@@ -15,6 +15,7 @@ __all__ = [
     "Control",
     "CoreId",
     "EngineRegister",
+    "LinkRegister",
     "QueueRegister",
     "RingRegister",
     "Space",
@@ -87,6 +88,7 @@ class Control(IntEnum):
     ENGINE = 0x4000  # + engine * 0x100 + EngineRegister
     CONFLICT = 0x5000  # + port * 8: cycles in which the SBUF or PSUM port was refused
     SEMAPHORE = 0x6000  # + index * 8: value, read only here
+    LINK = 0x7000  # + port * 0x100 + LinkRegister
     END = 0x8000
 
 
@@ -118,3 +120,14 @@ class EngineRegister(IntEnum):
     BUSY = 0x00
     IDLE = 0x08
     STALL = 0x10  # + 8 * position in timing.STALLS[engine]
+
+
+class LinkRegister(IntEnum):
+    """Registers of a port, read only."""
+
+    STATE = 0x00  # bits 3:0 LinkState
+    SESSION = 0x08  # bits 15:0 own, 31:16 the partner's as last seen
+    WIDTH = 0x10  # lanes in use: bits 4:0 sending, 12:8 receiving
+    LANES = 0x18  # bits 17:0 dead, 49:32 weak, as this end receives them
+    IN_FLIGHT = 0x20  # payload flits not acknowledged
+    CAUSE = 0x40  # + 8 * LinkCause: a counter that stops at 2^32 - 1

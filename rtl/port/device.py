@@ -72,8 +72,8 @@ class LaneDevice(wiring.Component):
                 "tx_flit": Out(1),
                 "tx_width": Out(5),
                 "rx_width": Out(5),
-                "weak": Out(lanes),
-                "dead": Out(lanes),
+                "weak_lanes": Out(lanes),
+                "dead_lanes": Out(lanes),
             }
         )
 
@@ -86,6 +86,7 @@ class LaneDevice(wiring.Component):
             port.rx.eq(self.rx),
             self.tx_valid.eq(port.tx_valid),
             self.tx.eq(port.tx),
-            *(getattr(self, n).eq(getattr(port, n)) for n in ("tx_flit", "tx_width", "rx_width", "weak", "dead")),
+            *(getattr(self, n).eq(getattr(port, n)) for n in ("tx_flit", "tx_width", "rx_width")),
+            *(getattr(self, n).eq(getattr(port, n)) for n in ("weak_lanes", "dead_lanes")),
         ]
         return m

@@ -11,6 +11,7 @@ from rtl.port.beat import lanes_layout, physical_lanes
 from rtl.port.lane_receiver import LaneReceiver
 from rtl.port.lane_sender import LaneSender
 from rtl.port.link_layer import LinkLayer
+from rtl.port.status import PortStatus
 
 __all__ = ["Port"]
 
@@ -18,8 +19,8 @@ __all__ = ["Port"]
 class Port(wiring.Component):
     """LinkLayer with its lanes: a word of 8 bytes on every physical lane in each cycle, spare lanes too.
 
-    `tx_flit`: a flit begins with the beat that the lanes take in this cycle. The other ports are those of LinkLayer,
-    LaneSender and LaneReceiver.
+    `status_address`, `status_value`: see PortStatus. `tx_flit`: a flit begins with the beat that the lanes take in this
+    cycle. The other ports are those of LinkLayer, LaneSender and LaneReceiver.
     """
 
     def __init__(self, cfg: LinkConfig, form: str = "native", plant: ValueLike = 0):
@@ -49,8 +50,10 @@ class Port(wiring.Component):
                 "sent_number": Out(10),
                 "tx_width": Out(5),
                 "rx_width": Out(5),
-                "weak": Out(lanes),
-                "dead": Out(lanes),
+                "weak_lanes": Out(lanes),
+                "dead_lanes": Out(lanes),
+                "status_address": In(8),
+                "status_value": Out(64),
                 "counts": Out(data.ArrayLayout(unsigned(32), len(LinkCause))),
             }
         )
@@ -61,6 +64,7 @@ class Port(wiring.Component):
         m.submodules.link = link = LinkLayer(cfg, self.form, plant=self.plant)
         m.submodules.sender = sender = LaneSender(cfg)
         m.submodules.receiver = receiver = LaneReceiver(cfg)
+        m.submodules.status = status = PortStatus(cfg)
         wiring.connect(m, wiring.flipped(self.packet), link.packet)
         wiring.connect(m, link.request, wiring.flipped(self.request))
         wiring.connect(m, link.response, wiring.flipped(self.response))
@@ -95,8 +99,24 @@ class Port(wiring.Component):
             self.sent_number.eq(link.sent_number),
             self.tx_width.eq(sender.width),
             self.rx_width.eq(receiver.width),
-            self.weak.eq(receiver.weak_lanes),
-            self.dead.eq(receiver.dead_lanes),
+            self.weak_lanes.eq(receiver.weak_lanes),
+            self.dead_lanes.eq(receiver.dead_lanes),
             self.counts.eq(link.counts),
+            status.address.eq(self.status_address),
+            self.status_value.eq(status.value),
+            *(
+                getattr(status, name).eq(getattr(self, name))
+                for name in (
+                    "state",
+                    "session",
+                    "partner",
+                    "in_flight",
+                    "tx_width",
+                    "rx_width",
+                    "weak_lanes",
+                    "dead_lanes",
+                    "counts",
+                )
+            ),
         ]
         return m

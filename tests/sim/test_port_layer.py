@@ -4,8 +4,10 @@ import pytest
 
 from rtl.contract.link_config import LINKS, LinkConfig
 from rtl.port.begun_units import BegunUnits
+from rtl.port.status import PortStatus
 from verif.launch import SEEDS, faults_of, must_notice, must_pass
 
+STATUS = "verif.benches.port.bench_status"
 BEGUN = "verif.benches.port.bench_begun_units"
 
 
@@ -18,3 +20,13 @@ def test_begun_units(cfg: LinkConfig, seed: int) -> None:
 @pytest.mark.parametrize("fault", faults_of(BegunUnits))
 def test_begun_units_fault_is_noticed(fault: int) -> None:
     must_notice("begun_units", BEGUN, fault, "x8")
+
+
+@pytest.mark.parametrize("link", ["x8", "x16"])
+def test_status(link: str) -> None:
+    must_pass("port_status", STATUS, 1, link)
+
+
+@pytest.mark.parametrize("fault", faults_of(PortStatus))
+def test_status_fault_is_noticed(fault: int) -> None:
+    must_notice("port_status", STATUS, fault, "x8")
