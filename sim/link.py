@@ -1,9 +1,11 @@
 """A Verilated port that anyone can attach a partner to, a flit time a call."""
 
+from collections import Counter
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
+from rtl.contract.config import NAMED, Config
 from rtl.contract.link import (
     FLIT_BYTES,
     PACKET_BYTES_MAX,
@@ -24,15 +26,30 @@ from sim.native.ports import PORT_SOURCES, NativePort
 __all__ = ["PortDevice", "link_config"]
 
 
-def link_config(config: LinkConfig | Mapping[str, Any] | str) -> LinkConfig:
-    """A configuration, the name of one, or fields that differ from the one named by `name` (x8 if none is).
+_DEFAULT = "x8"
+_powered_up: Counter[int] = Counter()
 
-    Errors: PlexusError names what does not exist.
+
+def _session(seed: int) -> int:
+    """Session before the first one of a device that is powered up now: another for each device of a seed.
+
+    An end keeps its session number through power cycles, or its partner could not see that it has begun again.
+    """
+    _powered_up[seed] += 1
+    return (seed * 40503 + 257 * (_powered_up[seed] - 1)) & 0xFFFF
+
+
+def link_config(config: LinkConfig | Config | Mapping[str, Any] | str) -> LinkConfig:
+    """A configuration, the name of one, or fields that differ from the one named by `name`.
+
+    Without a name, and for a core's configuration or its name, it is x8. Errors: PlexusError names what does not exist.
     """
     if isinstance(config, LinkConfig):
         return config
+    if isinstance(config, Config) or (isinstance(config, str) and config in NAMED):
+        return LINKS[_DEFAULT]
     fields: dict[str, Any] = {"name": config} if isinstance(config, str) else dict(config)
-    name = fields.pop("name", "x8")
+    name = fields.pop("name", _DEFAULT)
     if name not in LINKS:
         raise PlexusError(f"there is no link {name!r}; there are {', '.join(LINKS)}")
     base = LINKS[name].as_dict()
@@ -56,14 +73,14 @@ def _stated_bytes(packet: bytes) -> int:
 class PortDevice:
     """One port on RTL at flit granularity, without lanes: `step` is a flit time, flits are not scrambled.
 
-    `seed` gives the session before the first one, so two devices of one seed start alike. A context manager; leaving
-    frees the model. docs/link.md tells what the flits mean.
+    `seed` chooses the first session; the next device of the same seed in a process has another one, as an end that was
+    powered up again. A context manager; leaving frees the model. docs/link.md tells what the flits mean.
     `form`: of the codec; `plant`: a fault of LinkLayer.FAULTS. Errors: PlexusError, one sentence.
     """
 
     def __init__(
         self,
-        config: LinkConfig | Mapping[str, Any] | str = "x8",
+        config: LinkConfig | Config | Mapping[str, Any] | str = _DEFAULT,
         seed: int = 0,
         *,
         form: str = "structural",
@@ -74,7 +91,7 @@ class PortDevice:
         built = build(
             "port_device", self.cfg, kind="native", options=options, planted=plant != 0, extra_cpp=PORT_SOURCES
         )
-        self._port = NativePort(built.binary, session=seed & 0xFFFF)
+        self._port = NativePort(built.binary, session=_session(seed))
         if plant:
             self._port.set("plant", plant)
 
