@@ -141,9 +141,7 @@ def _need_unchanged(files: Mapping[str, str]) -> None:
         path = ROOT / name
         module = name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         if path.suffix == ".py" and module in sys.modules and path.stat().st_mtime > _STARTED:
-            raise PlexusError(
-                f"{name} changed after this program started, so it would build the old one: run it again"
-            )
+            raise PlexusError(f"{name} changed after this program started, so it would build the old one: run it again")
 
 
 @contextmanager
@@ -200,9 +198,7 @@ def _make(order: _Order, folder: Path, files: Mapping[str, str], step: Progress)
         _adopt(twin, folder)
         binary = json.loads((twin / "built.json").read_text())["binary"]
     else:
-        binary = compile_model(
-            folder, emitted, order.kind, extra_cpp=order.extra, waves=order.waves, progress=step
-        )
+        binary = compile_model(folder, emitted, order.kind, extra_cpp=order.extra, waves=order.waves, progress=step)
     record = {
         "top": order.top.name,
         "factory": order.top.factory,
@@ -276,8 +272,7 @@ def build(
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise PlexusError(
-                f"the disk is full: building {top} needs room under {shelf} "
-                "(PLEXUS_BUILD chooses another place)"
+                f"the disk is full: building {top} needs room under {shelf} (PLEXUS_BUILD chooses another place)"
             ) from None
         raise
 

@@ -58,9 +58,7 @@ def run(
     set_: SetOption = None,
     array: Annotated[str, typer.Option(help="native or structural.")] = "native",
     seed: Annotated[int, typer.Option(min=0, help="For everything random.")] = 0,
-    waves: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a VCD; needs its own build.")
-    ] = None,
+    waves: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a VCD; needs its own build.")] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="For report.json; default build/runs/WORKLOAD-CONFIG.")
     ] = None,

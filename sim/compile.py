@@ -38,9 +38,7 @@ NATIVE_FLAGS = (
 )
 """For all C++ of a native model, Verilator's runtime too."""
 
-_PORT = re.compile(
-    r"^\s*(input|output)\s+(?:wire\s+|reg\s+)?(?:signed\s+)?(?:\[(\d+):0\]\s+)?(\w+)\s*;", re.M
-)
+_PORT = re.compile(r"^\s*(input|output)\s+(?:wire\s+|reg\s+)?(?:signed\s+)?(?:\[(\d+):0\]\s+)?(\w+)\s*;", re.M)
 _DISK_FULL = "No space left on device"
 
 
@@ -77,9 +75,7 @@ def _header(ports: Iterable[Port]) -> str:
     lines = ["#pragma once", "#define PLEXUS_INPUT 0", "#define PLEXUS_OUTPUT 1"]
     lines += [f"#define PLEXUS_HAS_{p.name} {p.width}" for p in ports]
     lines.append("#define PLEXUS_PORTS(X) \\")
-    lines += [
-        f"  X({p.name}, {_cpp_name(p.name)}, PLEXUS_{p.direction.upper()}, {p.width}) \\" for p in ports
-    ]
+    lines += [f"  X({p.name}, {_cpp_name(p.name)}, PLEXUS_{p.direction.upper()}, {p.width}) \\" for p in ports]
     return "\n".join(lines) + "\n\n"
 
 
@@ -150,7 +146,10 @@ def compile_object(
         try:
             _run(
                 [*command, "-c", str(source), "-o", str(temporary)],
-                log.parent, log, progress, f"compiling {source.name}",
+                log.parent,
+                log,
+                progress,
+                f"compiling {source.name}",
             )
             temporary.replace(kept)
         finally:

@@ -28,9 +28,7 @@ def _strings(unit: Unit, given: Mapping[str, np.ndarray]) -> dict[str, str]:
         if name in given:
             array = given[name]
             if array.ndim != 0 or array.dtype.kind != "U":
-                raise PlexusError(
-                    f"{name} must be one text (a 0-d array), not {array.dtype} of shape {array.shape}"
-                )
+                raise PlexusError(f"{name} must be one text (a 0-d array), not {array.dtype} of shape {array.shape}")
             strings[name] = str(array[()])
         else:
             strings[name] = str(unit.defaults[name])
@@ -39,9 +37,7 @@ def _strings(unit: Unit, given: Mapping[str, np.ndarray]) -> dict[str, str]:
     return strings
 
 
-def _checked(
-    unit: Unit, given: Mapping[str, np.ndarray]
-) -> tuple[dict[str, np.ndarray], dict[str, str], int]:
+def _checked(unit: Unit, given: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], dict[str, str], int]:
     """Inputs, texts and the number of elements. PlexusError for a wrong name, type or shape."""
     known = [*unit.inputs, *unit.strings]
     for name in given:
@@ -71,9 +67,7 @@ def _checked(
     count = max(len(a) for a in arrays.values())
     for name, array in arrays.items():
         if len(array) not in (1, count):
-            raise PlexusError(
-                f"{name} has {len(array)} elements; it must have {count} as the longest array, or 1"
-            )
+            raise PlexusError(f"{name} has {len(array)} elements; it must have {count} as the longest array, or 1")
     return arrays, strings, count
 
 

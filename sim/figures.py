@@ -47,9 +47,7 @@ class Bench:
         """A line about what is being done."""
         self.console.print(what, style="bright_black", highlight=False)
 
-    def run(
-        self, workload: str, params: dict[str, Any], array: str = "native", config: str = "full"
-    ) -> dict[str, Any]:
+    def run(self, workload: str, params: dict[str, Any], array: str = "native", config: str = "full") -> dict[str, Any]:
         """The report of a run."""
         key = (workload, array, config, *sorted(params.items()))
         if key not in self._runs:

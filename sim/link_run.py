@@ -188,7 +188,11 @@ def _report(
     flits = during.payload_flits - before.payload_flits
     replays = during.replays - before.replays
     trips = during.round_trips - before.round_trips
-    trip = (during.round_trip_sum - before.round_trip_sum) / trips / cfg.flit_cycles if trips else 0.0
+    if trips:
+        trip = (during.round_trip_sum - before.round_trip_sum) / trips / cfg.flit_cycles
+    else:  # a nak is heard when the flit behind the lost one has come
+        acks = max(1, during.acks - before.acks)
+        trip = (during.ack_sum - before.ack_sum) / acks / cfg.flit_cycles + 1
     rate = run.params["flit_error_rate"]
     share = [d - b for d, b in zip(during.by_class, before.by_class, strict=True)]
     # What was sent and not delivered is lost, unless an end has said that it does not know.

@@ -51,6 +51,7 @@ def _param_lines(params: Mapping[str, Param]) -> list[tuple[str, str]]:
 
 def _unit_lines(unit: Unit) -> list[tuple[str, str]]:
     """Arrays and texts of a unit, and what they are."""
+
     def kind(array: str) -> str:
         text = {**unit.inputs, **unit.outputs}[array]
         bits, _, of = text.partition("bits:")

@@ -23,9 +23,7 @@ def config_from(values: dict[str, Any]) -> Any:
         return LinkConfig(**parts)
     for f in dataclasses.fields(Config):
         value = values[f.name]
-        parts[f.name] = (
-            f.type(**value) if isinstance(f.type, type) and dataclasses.is_dataclass(f.type) else value
-        )
+        parts[f.name] = f.type(**value) if isinstance(f.type, type) and dataclasses.is_dataclass(f.type) else value
     return Config(**parts)
 
 

@@ -68,9 +68,7 @@ def _verdict(report: Mapping[str, Any]) -> Text:
             text.append(f"\n  {report['not_compared']}", "red")
         return text
     if report["match"]:
-        return Text("MATCH", "bold green").append(
-            f"  {what}: every bit equals the golden machine's", "default"
-        )
+        return Text("MATCH", "bold green").append(f"  {what}: every bit equals the golden machine's", "default")
     first = report["mismatch"]
     if first is None:
         return Text(f"MISMATCH  {what}", "bold red").append(f"\n  {report['not_compared']}", "red")
@@ -108,9 +106,7 @@ def _engines(report: Mapping[str, Any]) -> Table:
 
 
 def _value(value: Any) -> str:
-    return (
-        f"{value:.6g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
-    )
+    return f"{value:.6g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _cut(value: Any) -> str:
@@ -139,8 +135,7 @@ def _facts(report: Mapping[str, Any]) -> Table:
     if bound:
         table.add_row(
             "bound",
-            f"{bound:,} cycles by {report['bound_by'].replace('_', ' ')}; "
-            f"this run took {cycles / bound:.2f} x",
+            f"{bound:,} cycles by {report['bound_by'].replace('_', ' ')}; this run took {cycles / bound:.2f} x",
         )
     if report["macs"]:
         table.add_row(

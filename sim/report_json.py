@@ -22,6 +22,7 @@ from sim.toolchain import tool_versions
 
 __all__ = ["ReportError", "Subject", "make_report", "write_report"]
 
+
 class ReportError(PlexusError):
     """The device's numbers contradict each other; the text says which."""
 

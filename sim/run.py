@@ -53,9 +53,7 @@ class _Rate(ProgressColumn):
         return Text(f"{task.speed:,.0f} cycles/s" if task.speed else "")
 
 
-def _bar(
-    console: Console, title: str, expected: int
-) -> tuple[AbstractContextManager[Any], Callable[[int], None]]:
+def _bar(console: Console, title: str, expected: int) -> tuple[AbstractContextManager[Any], Callable[[int], None]]:
     """A progress bar over cycles, where somebody can see it; `expected` is a bound, so it may grow."""
     if not console.is_terminal:
         return nullcontext(), lambda cycle: None

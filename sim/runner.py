@@ -107,9 +107,7 @@ def verdict_of(results: Path, *, bench: str = "", seed: int = 0, plant: int = 0)
             message = f"{kind}: {text}" if kind and not text.startswith(kind) else text
         cases.append(Case(case.get("name", "?"), float(case.get("time", 0)), message))
     if not cases:
-        raise BenchError(
-            f"no test ran in {bench or results.name}: a filter matched nothing, or no test is there"
-        )
+        raise BenchError(f"no test ran in {bench or results.name}: a filter matched nothing, or no test is there")
     return Verdict(bench=bench, seed=seed, plant=plant, cases=tuple(cases), folder=results.parent)
 
 
@@ -162,9 +160,7 @@ def run_bench(
         more = {"COCOTB_MAX_FAILURES": "1"} if plant else {}  # one is enough to notice a planted fault
         _simulate(built.binary, bench, folder, seed, testcase, waves, more | dict(environment or {}))
         if not results.exists():
-            raise BenchError(
-                f"{bench} seed {seed} on {top} ended without a verdict:\n{_tail(log)}\nlog: {log}"
-            )
+            raise BenchError(f"{bench} seed {seed} on {top} ended without a verdict:\n{_tail(log)}\nlog: {log}")
         verdict = verdict_of(results, bench=bench, seed=seed, plant=plant)
         if plant == 0:  # planted faults must fail, so they are no news for a report
             kept = build_root() / "results"
@@ -184,9 +180,7 @@ def _simulate(
 ) -> None:
     """Start the simulator through cocotb's runner; whether it failed is read from its results."""
     if find_libpython() is None:
-        raise PlexusError(
-            "cocotb needs Python's shared library and this Python has none: install libpython3-dev"
-        )
+        raise PlexusError("cocotb needs Python's shared library and this Python has none: install libpython3-dev")
     if str(ROOT) not in sys.path:
         sys.path.insert(0, str(ROOT))  # the runner hands sys.path to the simulator's Python
     runner = Verilator()

