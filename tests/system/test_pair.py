@@ -16,4 +16,4 @@ def test_two_cores_exchange_tensors() -> None:
 
 @pytest.mark.parametrize("fault", faults_of(PairTop))
 def test_fault_is_noticed(fault: int) -> None:
-    must_notice("core_pair", BENCH, fault, testcase="cores_exchange_tensors")
+    must_notice("core_pair", BENCH, fault)

@@ -25,8 +25,8 @@ __all__ = ["WIRE_BEATS", "PairTop"]
 WIRE_BEATS = 26
 """How long a beat is on its way, in link cycles: 6 flits and a half."""
 
-_LINK_FAULTS = (2, 6)
-_DMA_FAULTS = (41, 42)
+_LINK_FAULTS = (2, 4, 5)
+_DMA_FAULTS = (41,)
 _PINS = {
     "host_valid": In(1),
     "host_write": In(1),
@@ -76,7 +76,7 @@ class PairTop(wiring.Component):
         of_link = passed_on(self.plant, *(n if n in _LINK_FAULTS else 0 for n in LinkLayer.FAULTS))
         of_core = Signal(PLANT_BITS)
         m.d.comb += of_core.eq(self.plant)
-        cores = [Placed("linked_core", lambda: PlantTop(self._core)) for _ in range(2)]
+        cores = [Placed("linked_core", lambda: PlantTop(self._core), hier_block=True) for _ in range(2)]
         ports = [CorePort(link, "native", of_link) for _ in range(2)]
         for n, (core, port) in enumerate(zip(cores, ports, strict=True)):
             m.submodules[f"core{n}"] = core
