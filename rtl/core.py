@@ -1,6 +1,6 @@
 """One NeuronCore-class core: connects queues, engines, memories and DMA; computes nothing."""
 
-from amaranth.hdl import Cat, DomainRenamer, Module, Value
+from amaranth.hdl import Cat, DomainRenamer, Module, Value, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -32,14 +32,15 @@ class Core(wiring.Component):
 
     Ports: `axi{i}`, the AXI4 managers towards HBM; `host_*`, the register port (memmap.Control);
     `core_id`, its place in the address map; `done` and `fault`; `retire{q}`, outputs only. With `link` those of
-    dma.link.LINK_PORTS too: packets to and from other cores.
+    dma.link.LINK_PORTS too: packets to and from other cores. `plant`: a fault of Dma.FAULTS.
     Engines run on gated clocks of the root clock `clk`, so an idle engine costs nothing.
     """
 
-    def __init__(self, cfg: Config, form: str = "native", *, link: bool = False):
+    def __init__(self, cfg: Config, form: str = "native", *, link: bool = False, plant: ValueLike = 0):
         self.cfg = cfg
         self.form = form
         self.link = link
+        self.plant = plant
         super().__init__(
             {
                 **{f"axi{i}": Out(AxiSignature(cfg.hbm.port_bytes)) for i in range(cfg.hbm.ports)},
@@ -67,7 +68,7 @@ class Core(wiring.Component):
         m.submodules.tensor = DomainRenamer("tensor")(tensor)
         m.submodules.vector = vector = VectorEngine(cfg)
         m.submodules.scalar = scalar = ScalarEngine(cfg)
-        dma = Dma(cfg, link=self.link)
+        dma = Dma(cfg, self.plant, link=self.link)
         m.submodules.dma = DomainRenamer("dma")(dma)
 
         m.submodules.vector_ratio = ratio = ClockRatio.of_mhz(cfg.vector.clock_mhz, cfg.tensor.clock_mhz)

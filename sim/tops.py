@@ -30,7 +30,7 @@ TOPS: dict[str, Top] = {
     for t in (
         # one line each, sorted by name
         Top("core", "rtl.core:Core", "a whole core", ("form", "link")),
-        Top("core_pair", "verif.benches.core.pair_top:PairTop", "two cores joined by their packet streams", ("form",)),
+        Top("core_pair", "verif.benches.core.pair_top:PairTop", "two cores joined by two ports and a wire", ("form",)),
         Top("add_lanes", "verif.benches.numeric.add_lanes_top:AddLanesTop", "both forms of a row of adders, compared"),
         Top("array", "rtl.tensor.array:Array", "systolic array", ("form",)),
         Top("array_lockstep", "verif.benches.tensor.lockstep_top:LockstepTop", "both forms of the array, compared"),
@@ -79,6 +79,7 @@ TOPS: dict[str, Top] = {
         Top("link_rules", "rtl.port.rules:LinkRules", "replay, credits and sessions of one end of a link"),
         Top("vector_engine", "rtl.vector.clocked:ClockedVector", "vector engine with its clock"),
         Top("framing", "verif.benches.port.framing_top:FramingTop", "packets to flits to packets"),
+        Top("packet_merge", "rtl.port.packet_merge:PacketMerge", "requests and responses to one stream of a port"),
         Top("receive_path", "rtl.port.receive_path:ReceivePath", "flits to packets"),
         Top("scheduler", "rtl.port.scheduler:Scheduler", "which unit of a link goes next"),
         Top("send_path", "rtl.port.send_path:SendPath", "packets to flits"),

@@ -1,6 +1,6 @@
 """Pieces of rows that are read from another core."""
 
-from amaranth.hdl import Module, Mux, Signal, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Signal, ValueLike
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -11,7 +11,7 @@ from rtl.contract.config import Config
 from rtl.contract.link import PacketOpcode
 from rtl.contract.memmap import CoreId
 from rtl.dma.layouts import address_bits, done_layout, row_layout, slot_bits
-from rtl.dma.packets import RECEIVED, SLOT_BITS, SLOTS_EACH, TO_SEND, remote_row, staging
+from rtl.dma.packets import RECEIVED, ROUND_BITS, SLOT_BITS, SLOTS_EACH, TO_SEND, remote_row, staging
 from rtl.dma.places import Places
 
 __all__ = ["AwayReads"]
@@ -19,10 +19,11 @@ __all__ = ["AwayReads"]
 
 class AwayReads(wiring.Component):
     """`piece`: a row of at most CHUNK_BYTES. A READ asks for it; its tag is the place of its response in the staging
-    memory, from where the bytes are scattered here. `done` when they have been written, or with a read error.
+    memory, with `round` above it. From there the bytes are scattered here. `done` when they have been written, or with
+    a read error.
 
-    `expected`: tags that wait for their response; `began` ends that. `down` ends all of them with an error: the
-    link is lost, and no answer to what was asked before will come.
+    `expected`: places that wait for their response; `began` ends that. `down` ends all of them with an error: the
+    link is lost. A new round begins then, so an answer to what was asked before is none to what is asked later.
     Timing: a piece a cycle while there are tags.
     """
 
@@ -38,6 +39,7 @@ class AwayReads(wiring.Component):
                 "piece": In(stream.Signature(remote_row(own))),
                 "send": Out(stream.Signature(TO_SEND)),
                 "expected": Out(SLOTS_EACH),
+                "round": Out(ROUND_BITS),
                 "began": In(1),
                 "began_slot": In(SLOT_BITS),
                 "response": In(stream.Signature(RECEIVED)),
@@ -71,7 +73,7 @@ class AwayReads(wiring.Component):
             packet.endpoint.eq(piece.remote >> CoreId.LSB),
             packet.header.opcode.eq(PacketOpcode.READ),
             packet.header.length_bytes.eq(piece.bytes),
-            packet.header.tag.eq(tags.place),
+            packet.header.tag.eq(Cat(tags.place, self.round)),
             packet.header.address.eq(piece.remote),
             keep.en.eq(tags.take),
             keep.addr.eq(tags.place),
@@ -122,6 +124,7 @@ class AwayReads(wiring.Component):
         ]
         m.d.sync += [
             self.expected.eq(Mux(self.down, 0, left)),
+            self.round.eq(self.round + self.down),
             lost.eq((lost & ~Mux(gives_up, lowest(lost), 0)) | Mux(self.down, left, 0)),
         ]
 

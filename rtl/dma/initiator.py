@@ -10,7 +10,7 @@ from rtl.contract.memmap import CoreId
 from rtl.dma.away_reads import AwayReads
 from rtl.dma.away_writes import AwayWrites
 from rtl.dma.layouts import done_layout, row_layout
-from rtl.dma.packets import CHUNK_BYTES, RECEIVED, SLOT_BITS, SLOTS_EACH, TO_SEND, remote_row
+from rtl.dma.packets import CHUNK_BYTES, RECEIVED, ROUND_BITS, SLOT_BITS, SLOTS_EACH, TO_SEND, remote_row
 
 __all__ = ["Initiator"]
 
@@ -43,6 +43,7 @@ class Initiator(wiring.Component):
                 "sent": In(1),
                 "sent_slot": In(SLOT_BITS),
                 "expected": Out(SLOTS_EACH),
+                "round": Out(ROUND_BITS),
                 "began": In(1),
                 "began_slot": In(SLOT_BITS),
                 "response": In(stream.Signature(RECEIVED)),
@@ -97,6 +98,7 @@ class Initiator(wiring.Component):
             reads.began.eq(self.began),
             reads.began_slot.eq(self.began_slot),
             self.expected.eq(reads.expected),
+            self.round.eq(reads.round),
             self.busy.eq(self.row.valid | writes.busy | reads.busy),
         ]
         for mine, first, second in ((self.send, writes.send, reads.send), (self.done, reads.done, writes.done)):

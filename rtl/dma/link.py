@@ -112,6 +112,7 @@ class Link(wiring.Component):
             initiator.sent.eq(ask.sent),
             initiator.sent_slot.eq(ask.slot),
             responses.usable.eq(initiator.expected),
+            responses.round.eq(initiator.round),
             self.issued.eq(initiator.issued),
             self.last.eq(initiator.last),
             status.refused.eq(endpoint.refused),

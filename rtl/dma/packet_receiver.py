@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from rtl.base.fifo import Fifo
 from rtl.base.packet import BEAT_BYTES, PACKET_BEAT
 from rtl.base.ram import Ram
-from rtl.dma.packets import HEADER, RECEIVED, SLOT_BITS, SLOTS_EACH, UNIT_BITS, flagged, payload_bytes
+from rtl.dma.packets import HEADER, RECEIVED, ROUND_BITS, SLOT_BITS, SLOTS_EACH, UNIT_BITS, flagged, payload_bytes
 
 __all__ = ["PacketReceiver"]
 
@@ -17,7 +17,8 @@ _ROWS = 1 << UNIT_BITS - 2  # beats of the longest payload
 
 class PacketReceiver(wiring.Component):
     """Packets of one kind, in order. A request takes any place that is not in use (`usable`) and waits for one;
-    a response takes the place its tag names, if that is in `usable`, and else is dropped: responses always sink.
+    a response takes the place its tag names, if that is in `usable` and the tag of this `round`, and else is dropped:
+    responses always sink.
 
     `began` pulses with `slot` when a place is taken. `o`: the whole packet; `read_unit` (slot, 16-byte unit)
     shows the unit in the next cycle. `dropped` pulses for a response that nobody waits for.
@@ -31,6 +32,7 @@ class PacketReceiver(wiring.Component):
                 "i": In(stream.Signature(PACKET_BEAT)),
                 "o": Out(stream.Signature(RECEIVED)),
                 "usable": In(SLOTS_EACH),
+                "round": In(ROUND_BITS),
                 "began": Out(1),
                 "slot": Out(SLOT_BITS),
                 "dropped": Out(1),
@@ -53,7 +55,7 @@ class PacketReceiver(wiring.Component):
         place = Signal(SLOT_BITS)
         welcome = Signal()
         if self.by_tag:
-            known = first.tag[SLOT_BITS:] == 0
+            known = first.tag[SLOT_BITS:] == self.round
             m.d.comb += [place.eq(first.tag), welcome.eq(known & self.usable.bit_select(place, 1))]
         else:
             for n in reversed(range(SLOTS_EACH)):

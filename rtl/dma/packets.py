@@ -18,6 +18,7 @@ __all__ = [
     "RECEIVED",
     "SIGNAL_LAYOUT",
     "SLOTS_EACH",
+    "ROUND_BITS",
     "SLOT_BITS",
     "TO_SEND",
     "UNIT_BITS",
@@ -31,6 +32,9 @@ __all__ = [
 SLOT_BITS = 4
 SLOTS_EACH = 1 << SLOT_BITS
 """Packets that a staging memory holds; there is one for each direction and kind."""
+
+ROUND_BITS = 6
+"""Of a tag, above the slot: how often the link has been lost, so that an answer from before is told from a new one."""
 
 UNIT_BITS = 5
 """Units of 16 bytes of the longest payload."""

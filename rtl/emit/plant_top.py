@@ -17,6 +17,7 @@ class PlantTop(wiring.Component):
     def __init__(self, make: Callable[[Value], wiring.Component]):
         self._chosen = Signal(PLANT_BITS, name="plant_chosen")
         self._unit = make(self._chosen)
+        self._unit._MustUse__used = True  # the top is what must be used
         super().__init__({**dict(self._unit.signature.members), "plant": In(PLANT_BITS)})
 
     def elaborate(self, platform: object) -> Module:

@@ -1,16 +1,32 @@
-"""Two cores whose packet streams are joined."""
+"""Two cores joined by two ports and a wire that may refuse flits."""
 
-from amaranth.hdl import Module
-from amaranth.lib import wiring
+from amaranth.hdl import DomainRenamer, Module, Mux, Signal, ValueLike
+from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.base.axi import AxiSignature
+from rtl.base.clock_gate import ClockGate, gated_domain
+from rtl.base.clock_ratio import ClockRatio
 from rtl.base.placed import Placed
+from rtl.base.plant import passed_on
 from rtl.contract.config import Config
+from rtl.contract.link import LinkCause
+from rtl.contract.link_config import LINKS
 from rtl.core import Core
+from rtl.dma.dma import Dma
+from rtl.emit.plant_top import PLANT_BITS, PlantTop
+from rtl.port.beat import beat_layout
+from rtl.port.core_port import CorePort
+from rtl.port.link_layer import LinkLayer
 
-__all__ = ["PairTop"]
+__all__ = ["WIRE_BEATS", "PairTop"]
 
+WIRE_BEATS = 26
+"""How long a beat is on its way, in link cycles: 6 flits and a half."""
+
+_LINK_FAULTS = (2, 4, 5)
+_DMA_FAULTS = (41,)
 _PINS = {
     "host_valid": In(1),
     "host_write": In(1),
@@ -20,32 +36,93 @@ _PINS = {
     "done": Out(1),
     "fault": Out(1),
     "refused": Out(32),
+    "dropped": Out(32),
 }
 
 
 class PairTop(wiring.Component):
-    """Cores 0 and 1; core n's pins begin with `core{n}_`. What one sends the other takes in the same cycle."""
+    """Cores 0 and 1, each at a port of the link x8; pins of core n begin with `core{n}_`, of its port with `port{n}_`.
 
-    def __init__(self, cfg: Config, form: str = "structural"):
+    The ports run on the clock of the link, some edges of that of the cores. A flit whose last beat arrives at port n
+    with `port{n}_refuse` is refused. `port{n}_counts`: 32 bits for each LinkCause.
+    """
+
+    FAULTS = {n: LinkLayer.FAULTS[n] for n in _LINK_FAULTS} | {n: Dma.FAULTS[n] for n in _DMA_FAULTS}
+
+    def __init__(self, cfg: Config, form: str = "native", plant: ValueLike = 0):
         self.cfg = cfg
         self.form = form
+        self.plant = plant
         ports: dict[str, wiring.Member] = {}
         for n in range(2):
             ports |= {f"core{n}_{name}": member for name, member in _PINS.items()}
+            ports |= {f"port{n}_{name}": In(1) for name in ("refuse", "restart")}
+            ports |= {f"port{n}_state": Out(4), f"port{n}_in_flight": Out(8)}
+            ports[f"port{n}_counts"] = Out(32 * len(LinkCause))
             ports[f"core{n}_axi0"] = Out(AxiSignature(cfg.hbm.port_bytes))
         super().__init__(ports)
 
+    def _core(self, plant: ValueLike) -> Core:
+        return Core(self.cfg, self.form, link=True, plant=plant)
+
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        cores = [Placed("linked_core", lambda: Core(self.cfg, self.form, link=True)) for _ in range(2)]
-        for n, core in enumerate(cores):
+        link = LINKS["x8"]
+        m.submodules.ratio = ratio = ClockRatio.of_mhz(link.clock_mhz, self.cfg.tensor.clock_mhz)
+        m.submodules.gate = gate = ClockGate()
+        gated_domain(m, "link", gate)
+        m.d.comb += gate.enable.eq(ratio.tick)
+
+        of_link = passed_on(self.plant, *(n if n in _LINK_FAULTS else 0 for n in LinkLayer.FAULTS))
+        of_core = Signal(PLANT_BITS)
+        m.d.comb += of_core.eq(self.plant)
+        cores = [Placed("linked_core", lambda: PlantTop(self._core), hier_block=True) for _ in range(2)]
+        ports = [CorePort(link, "native", of_link) for _ in range(2)]
+        for n, (core, port) in enumerate(zip(cores, ports, strict=True)):
             m.submodules[f"core{n}"] = core
-            other = cores[1 - n]
+            m.submodules[f"port{n}"] = DomainRenamer("link")(port)
             connect(m, core.axi0, flipped(getattr(self, f"core{n}_axi0")))
-            connect(m, core.request_out, other.request_in)
-            connect(m, core.response_out, other.response_in)
-            m.d.comb += core.core_id.eq(n)
+            for kind in ("request", "response"):
+                connect(m, getattr(core, f"{kind}_out"), getattr(port, f"{kind}_out"))
+                connect(m, getattr(port, f"{kind}_in"), getattr(core, f"{kind}_in"))
+            counts = getattr(self, f"port{n}_counts")
+            m.d.comb += [
+                core.core_id.eq(n),
+                core.down.eq(port.down),
+                core.plant.eq(Mux(of_core >= min(_DMA_FAULTS), of_core, 0)),
+                port.tick.eq(ratio.tick),
+                port.session_init.eq(100 * (n + 1)),
+                port.aligned.eq(1),
+                port.restart.eq(getattr(self, f"port{n}_restart")),
+                port.i_refuse.eq(getattr(self, f"port{n}_refuse")),
+                port.o.ready.eq(1),
+                getattr(self, f"port{n}_state").eq(port.state),
+                getattr(self, f"port{n}_in_flight").eq(port.in_flight),
+                counts.eq(port.counts.as_value()),
+            ]
             for name, member in _PINS.items():
                 inside, outside = getattr(core, name), getattr(self, f"core{n}_{name}")
                 m.d.comb += inside.eq(outside) if member.flow == In else outside.eq(inside)
+        for n in range(2):
+            self._wire(m, n, ports[n], ports[1 - n])
         return m
+
+    @staticmethod
+    def _wire(m: Module, number: int, sender: CorePort, receiver: CorePort) -> None:
+        """A ring of beats: what is put in comes out when its place comes round again."""
+        on_wire = data.StructLayout({"valid": 1, "beat": beat_layout(sender.cfg)})
+        memory = Memory(shape=on_wire, depth=WIRE_BEATS, init=[])
+        m.submodules[f"wire{number}"] = DomainRenamer("link")(memory)
+        write = memory.write_port()
+        read = memory.read_port(domain="comb")
+        at = Signal(range(WIRE_BEATS), name=f"wire{number}_at")
+        m.d.link += at.eq(Mux(at == WIRE_BEATS - 1, 0, at + 1))
+        m.d.comb += [
+            write.en.eq(1),
+            write.addr.eq(at),
+            write.data.valid.eq(sender.o.valid),
+            write.data.beat.eq(sender.o.payload),
+            read.addr.eq(at),
+            receiver.i_valid.eq(read.data.valid),
+            receiver.i.eq(read.data.beat),
+        ]
