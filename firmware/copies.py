@@ -12,9 +12,7 @@ __all__ = ["place", "rows"]
 ROW_BYTES_MAX = 1 << 18
 
 
-def rows(
-    cfg: Config, dst: TileView | HbmView, src: TileView | HbmView
-) -> tuple[int, tuple[tuple[int, int, int], ...]]:
+def rows(cfg: Config, dst: TileView | HbmView, src: TileView | HbmView) -> tuple[int, tuple[tuple[int, int, int], ...]]:
     """Rows of contiguous bytes and up to three dimensions of them, innermost first."""
     d, s = dst.axes_bytes(), src.axes_bytes()
     counts = [n for n, _ in d if n > 1]
@@ -37,8 +35,7 @@ def rows(
             merged.append((count, a, b))
     need(
         len(merged) <= 3,
-        f"a copy from {name_of(src)} to {name_of(dst)} needs {len(merged)} dimensions of rows; "
-        f"a descriptor has 3",
+        f"a copy from {name_of(src)} to {name_of(dst)} needs {len(merged)} dimensions of rows; a descriptor has 3",
     )
     # Partitions innermost, those of different movers first: so all movers soon have a row.
     merged.sort(key=lambda dim: not _steps_over_partitions(dim, sbuf_sides))

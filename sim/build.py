@@ -22,8 +22,8 @@ from typing import Any
 
 import cocotb_tools.config
 
-from rtl.contract.config import Config
 from rtl.contract.link_config import LinkConfig
+from rtl.contract.switch_config import AnyConfig, SwitchConfig
 from sim.errors import PlexusError
 from sim.progress import Progress, progress
 from sim.sources import sources_of
@@ -61,13 +61,16 @@ def _parameters(make: Any) -> dict[str, inspect.Parameter]:
     return {name: parameter for name, parameter in known.items() if name != "self"}
 
 
-def make_component(t: Top, cfg: Config | LinkConfig, options: Mapping[str, Any], *, planted: bool = False) -> Any:
-    """The component of a top; of a part of a link at x8 if `cfg` is not a link's. Errors: PlexusError for an
-    option it does not have."""
+def make_component(t: Top, cfg: AnyConfig, options: Mapping[str, Any], *, planted: bool = False) -> Any:
+    """The component of a top; of a part of a link or a switch at its defaults if `cfg` is not one of those.
+
+    Errors: PlexusError for an option it does not have.
+    """
     make = factory(t)
     known = _parameters(make)
-    if "cfg" in known and known["cfg"].annotation is LinkConfig and not isinstance(cfg, LinkConfig):
-        cfg = LinkConfig()
+    for other in (LinkConfig, SwitchConfig):
+        if "cfg" in known and known["cfg"].annotation is other and not isinstance(cfg, other):
+            cfg = other()
     for name in options:
         if name not in known:
             listed = ", ".join(n for n in known if n not in ("cfg", "plant")) or "none"
@@ -96,7 +99,7 @@ class _Order:
     """What is to be built."""
 
     top: Top
-    cfg: Config | LinkConfig
+    cfg: AnyConfig
     kind: str
     options: dict[str, Any]
     planted: bool
@@ -216,7 +219,7 @@ def _make(order: _Order, folder: Path, files: Mapping[str, str], step: Progress)
 
 def build(
     top: str,
-    cfg: Config | LinkConfig,
+    cfg: AnyConfig,
     *,
     kind: str = "cocotb",
     options: Mapping[str, Any] | None = None,

@@ -8,6 +8,7 @@ from typing import Any
 
 from rtl.contract.config import Config
 from rtl.contract.link_config import LinkConfig
+from rtl.contract.switch_config import SwitchConfig
 
 __all__ = ["MANIFEST_VARIABLE", "Manifest", "config_from"]
 
@@ -15,8 +16,10 @@ MANIFEST_VARIABLE = "PLEXUS_MANIFEST"
 
 
 def config_from(values: dict[str, Any]) -> Any:
-    """The Config or LinkConfig whose `as_dict()` this is."""
+    """The Config, LinkConfig or SwitchConfig whose `as_dict()` this is."""
     parts: dict[str, Any] = {}
+    if "ports" in values:
+        return SwitchConfig(**(values | {"link": config_from(values["link"])}))
     if "lanes" in values:
         parts = dict(values)
         parts["weights"] = tuple(parts["weights"])
@@ -32,7 +35,7 @@ class Manifest:
     """A run of one bench on one build."""
 
     top: str
-    config: Any  # Config, or LinkConfig for units of rtl/port
+    config: Any  # Config; LinkConfig for units of rtl/port, SwitchConfig for those of rtl/switch
     options: dict[str, Any] = field(default_factory=dict)
     plant: int = 0
     planted: bool = False

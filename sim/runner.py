@@ -22,8 +22,7 @@ from xml.etree import ElementTree
 from cocotb_tools.runner import Verilator
 from find_libpython import find_libpython
 
-from rtl.contract.config import Config
-from rtl.contract.link_config import LinkConfig
+from rtl.contract.switch_config import AnyConfig
 from sim.build import build
 from sim.errors import PlexusError
 from sim.manifest import MANIFEST_VARIABLE, Manifest
@@ -118,7 +117,7 @@ def _tail(log: Path, lines: int = 25) -> str:
 def run_bench(
     top: str,
     bench: str,
-    cfg: Config | LinkConfig,
+    cfg: AnyConfig,
     *,
     seed: int = 1,
     plant: int = 0,

@@ -4,8 +4,9 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from rtl.contract.config import Config, named
-from rtl.contract.link_config import LINKS, LinkConfig
+from rtl.contract.config import named
+from rtl.contract.link_config import LINKS
+from rtl.contract.switch_config import SWITCHES, AnyConfig
 from sim.runner import BenchError, Verdict, run_bench
 
 __all__ = ["SEEDS", "faults_of", "must_notice", "must_pass"]
@@ -21,17 +22,18 @@ def faults_of(component: type) -> list[int]:
     return faults
 
 
-def _configuration(cfg: Config | LinkConfig | str) -> Config | LinkConfig:
+def _configuration(cfg: AnyConfig | str) -> AnyConfig:
     if not isinstance(cfg, str):
         return cfg
-    return LINKS[cfg] if cfg in LINKS else named(cfg)
+    others: dict[str, AnyConfig] = {**LINKS, **SWITCHES}
+    return others[cfg] if cfg in others else named(cfg)
 
 
 def must_pass(
     top: str,
     bench: str,
     seed: int,
-    cfg: Config | LinkConfig | str = "tiny",
+    cfg: AnyConfig | str = "tiny",
     *,
     planted: bool = True,
     options: Mapping[str, Any] | None = None,
@@ -50,7 +52,7 @@ def must_notice(
     top: str,
     bench: str,
     fault: int,
-    cfg: Config | LinkConfig | str = "tiny",
+    cfg: AnyConfig | str = "tiny",
     *,
     seed: int = 1,
     options: Mapping[str, Any] | None = None,

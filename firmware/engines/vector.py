@@ -170,9 +170,7 @@ class VectorEngine(ElementwiseEngine):
         """dst (2 elements) = mean and variance of the triples (count, mean, variance * count) in x."""
         self._formats("bn_aggr", dst, x)
         self._to_sbuf("bn_aggr", dst)
-        need(
-            x.elements % 3 == 0, f"bn_aggr takes triples; {x.tile.name} has {x.elements} elements, no multiple of 3"
-        )
+        need(x.elements % 3 == 0, f"bn_aggr takes triples; {x.tile.name} has {x.elements} elements, no multiple of 3")
         self._gives("bn_aggr", dst, x, 2)
         self._send(Opcode.BN_AGGR, dst, (x,), {}, writes_last=True)
 

@@ -1,0 +1,81 @@
+"""Configurations of a switch: frozen, complete, refused in a sentence when they make no sense."""
+
+import dataclasses
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from rtl.contract.config import Config
+from rtl.contract.config_sections import need, within
+from rtl.contract.link_config import LINKS, LinkConfig
+
+__all__ = ["MATCHINGS", "SWITCHES", "AnyConfig", "SwitchConfig"]
+
+MATCHINGS = ("merged", "wavefront", "islip")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwitchConfig:
+    """Everything an architect would vary about a switch; all its ports are alike.
+
+    Weights, the strict class and its cap, the number of classes and the sizes of a port's buffers are those of `link`.
+    """
+
+    name: str = "sw16"
+    ports: int = 16
+    link: LinkConfig = field(default_factory=lambda: LINKS["x8"])
+    matching: str = "merged"
+    keep_slots: int = 16  # flit times that a match may be kept while others wait
+    length_cap_flits: int = 31  # where the length of a queue stops to count
+    islip_iterations: int = 2
+    bypass: bool = True  # a flit that meets nobody does not wait for the scheduler
+
+    def __post_init__(self) -> None:
+        within("switch.ports", self.ports, 4, 72)
+        need(
+            self.matching in MATCHINGS,
+            f"switch.matching must be {', '.join(MATCHINGS[:-1])} or {MATCHINGS[-1]}, not {self.matching!r}",
+        )
+        within("switch.keep_slots", self.keep_slots, 1, 255)
+        within("switch.length_cap_flits", self.length_cap_flits, 1, 127)
+        within("switch.islip_iterations", self.islip_iterations, 1, 8)
+
+    @property
+    def slot_cycles(self) -> int:
+        """Link cycles of a slot: the time of a flit."""
+        return self.link.flit_cycles
+
+    @property
+    def outputs(self) -> int:
+        """Columns of the crossbar: the ports, and behind them the responder, which answers refused reads."""
+        return self.ports + 1
+
+    @property
+    def inputs(self) -> int:
+        """Rows of the crossbar: the ports, and the responder."""
+        return self.ports + 1
+
+    def as_dict(self) -> dict[str, Any]:
+        """All fields as plain values."""
+        return dataclasses.asdict(self)
+
+    @property
+    def hash(self) -> str:
+        """Twelve hex digits that name the values (not the names) of this configuration."""
+        values = {k: v for k, v in self.as_dict().items() if k != "name"}
+        values["link"] = {k: v for k, v in values["link"].items() if k != "name"}
+        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
+
+
+AnyConfig = Config | LinkConfig | SwitchConfig
+"""What a build is made for: a core, a part of a link, or a part of a switch."""
+
+SWITCHES: dict[str, SwitchConfig] = {
+    "sw4": SwitchConfig(name="sw4", ports=4),
+    "sw16": SwitchConfig(),
+    "sw20": SwitchConfig(name="sw20", ports=20),  # 160 lanes
+    "sw40": SwitchConfig(name="sw40", ports=40),  # 320 lanes
+    "sw72": SwitchConfig(name="sw72", ports=72, link=LINKS["x4"]),
+}
+"""Named switches."""
