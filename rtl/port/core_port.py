@@ -9,6 +9,8 @@ from rtl.contract.link import LinkState
 from rtl.contract.link_config import LinkConfig
 from rtl.port.link_layer import LinkLayer
 from rtl.port.packet_merge import PacketMerge
+from rtl.port.packet_pack import PacketPack
+from rtl.port.packet_split import PacketSplit
 
 __all__ = ["CorePort"]
 
@@ -47,8 +49,12 @@ class CorePort(wiring.Component):
         connect(m, merge.o, link.packet)
         m.d.comb += merge.room.eq(link.room)
         for kind in ("request", "response"):
-            leaves, goes = getattr(self, f"{kind}_out"), getattr(merge, kind)
-            comes, enters = getattr(link, kind), getattr(self, f"{kind}_in")
+            m.submodules[f"pack_{kind}"] = pack = PacketPack(self.cfg)
+            m.submodules[f"split_{kind}"] = split = PacketSplit(self.cfg)
+            connect(m, pack.o, getattr(merge, kind))
+            connect(m, getattr(link, kind), split.i)
+            leaves, goes = getattr(self, f"{kind}_out"), pack.i
+            comes, enters = split.o, getattr(self, f"{kind}_in")
             m.d.comb += [
                 goes.valid.eq(leaves.valid),
                 goes.payload.eq(leaves.payload),

@@ -4,9 +4,9 @@ from amaranth.hdl import Cat, Module, ValueLike
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.packet import PACKET_BEAT
 from rtl.base.plant import passed_on
 from rtl.contract.link_config import LinkConfig
+from rtl.port.beat import packet_layout
 from rtl.port.framing import unit_rows
 from rtl.port.unpacker import Unpacker
 
@@ -25,8 +25,8 @@ class Deframer(wiring.Component):
             {
                 "request_rows": In(stream.Signature(unit_rows(cfg))),
                 "response_rows": In(stream.Signature(unit_rows(cfg))),
-                "request": Out(stream.Signature(PACKET_BEAT)),
-                "response": Out(stream.Signature(PACKET_BEAT)),
+                "request": Out(stream.Signature(packet_layout(cfg))),
+                "response": Out(stream.Signature(packet_layout(cfg))),
                 "bad_packet": Out(2),
             }
         )

@@ -12,9 +12,8 @@ from rtl.port.framing import (
     FLIT_HEADER_LAYOUT,
     FLIT_WORDS,
     HEADER_WORDS,
-    LANES,
-    ROWS,
     WORD_BITS,
+    rows_of,
     unit_layout,
 )
 
@@ -66,7 +65,7 @@ class Framer(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         cfg = self.cfg
-        lanes = LANES * ROWS // cfg.beats  # of a beat
+        lanes = rows_of(cfg).lanes
         unit = self.unit
         active = Signal()
         gives_up = Signal()

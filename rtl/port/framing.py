@@ -1,11 +1,13 @@
 """What the units of framing share: layouts, and where a word of a unit stands in a flit.
 
-A flit's payload is seen as 4 *rows* of 16 words (64 bytes). Lane 0 of row 0 is the flit header; words of packets
-stand in lanes 1 to 15 of row 0, in rows 1 and 2, and in lanes 0 to 10 of row 3. So a row has a first lane and an
-end, and between the words of two flits of a unit lie 6 lanes that hold no words of packets.
+A flit is seen as *rows*, a beat of the datapath each: 4 of 16 words, or 2 of 32 at x16. Lane 0 of row 0 is the flit
+header; words of packets stand behind it, up to lane 10 (26) of the last row. So a row has a first lane and an end, and
+between the words of two flits of a unit lie 6 lanes that hold no words of packets.
 """
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from dataclasses import dataclass
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
 
 from rtl.base.layouts import layout
@@ -34,77 +36,93 @@ __all__ = [
     "FLIT_WORDS",
     "GAP_LANES",
     "HEADER_WORDS",
-    "LANES",
-    "LAST_END",
     "PACKET_FLITS_MAX",
     "PACKET_HEADER_LAYOUT",
-    "ROWS",
-    "ROW_BITS",
     "UNIT_WORDS",
     "WORD_BITS",
+    "Rows",
     "body_bytes",
+    "byte_mask",
     "is_response",
     "is_sound",
     "packet_words",
     "rotate_words",
-    "row_end",
-    "row_start",
+    "rows_of",
     "unit_layout",
     "unit_rows",
 ]
 
 WORD_BITS = 8 * WORD_BYTES
-LANES = 16
-ROW_BITS = LANES * WORD_BITS
-ROWS = FLIT_BYTES // (LANES * WORD_BYTES)
 FLIT_WORDS = (FLIT_PAYLOAD_BYTES - FLIT_HEADER_BYTES) // WORD_BYTES
 UNIT_WORDS = UNIT_FLITS_MAX * FLIT_WORDS
 HEADER_WORDS = PACKET_HEADER_BYTES // WORD_BYTES
-LAST_END = DLP_AT // WORD_BYTES - (ROWS - 1) * LANES
-"""End of the last row of a flit: lanes from here on are DLP and codes."""
-GAP_LANES = LANES - LAST_END + 1
-"""Lanes between the words of two flits: the end of a row 3 and the header in the next row 0."""
+GAP_LANES = (FLIT_BYTES - DLP_AT + FLIT_HEADER_BYTES) // WORD_BYTES
+"""Lanes between the words of two flits: DLP and codes of one, the header of the next."""
 _PACKET_WORDS_MAX = HEADER_WORDS + (PACKET_BYTES_MAX + SIGNAL_BYTES) // WORD_BYTES
 PACKET_FLITS_MAX = -(-_PACKET_WORDS_MAX // FLIT_WORDS)
 """Flits that a longest packet can add to a queue, alone or in a unit that is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of a flit: `count` of `lanes` words; the last one ends before lane `last_end`."""
+
+    count: int
+    lanes: int
+
+    @property
+    def bits(self) -> int:
+        """Of a row."""
+        return self.lanes * WORD_BITS
+
+    @property
+    def last_end(self) -> int:
+        """End of the last row: lanes from here on are DLP and codes."""
+        return DLP_AT // WORD_BYTES - (self.count - 1) * self.lanes
+
+    def start(self, row: Value) -> Value:
+        """First lane of a row that holds words of packets."""
+        return row == 0
+
+    def end(self, row: Value) -> Value:
+        """Lane after the last one of a row that holds words of packets."""
+        return Mux(row == self.count - 1, self.last_end, self.lanes)
+
+
+def rows_of(cfg: LinkConfig) -> Rows:
+    """The rows of a flit on a link's datapath."""
+    return Rows(cfg.beats, cfg.beat_bytes // WORD_BYTES)
+
 
 FLIT_HEADER_LAYOUT = layout(FLIT_HEADER)
 PACKET_HEADER_LAYOUT = layout(PACKET_HEADER)
 
 
 def unit_layout(cfg: LinkConfig) -> data.StructLayout:
-    """A unit that waits: `words` of packets in `flits`; `offsets` of the first packet header in each flit."""
+    """A unit that waits: `words` of packets in `flits`; `offsets` of the first packet header in each flit; `beats` that
+    its packets take at a packet port."""
     return data.StructLayout(
         {
             "queue": range(cfg.queues),
             "endpoint": ENDPOINT_BITS,
             "words": range(UNIT_WORDS + 1),
             "flits": range(UNIT_FLITS_MAX + 1),
+            "beats": range(UNIT_WORDS // HEADER_WORDS + 1),
             "offsets": data.ArrayLayout(6, UNIT_FLITS_MAX),
         }
     )
 
 
 def unit_rows(cfg: LinkConfig) -> data.StructLayout:
-    """Rows of a received unit of `flits` flits, a beat of a flit at a time."""
+    """Rows of a received unit of `flits` flits."""
     return data.StructLayout({"flits": range(UNIT_FLITS_MAX + 1), "data": 8 * cfg.beat_bytes})
 
 
-def row_start(row: Value) -> Value:
-    """First lane of a row that holds words of packets."""
-    return row == 0
-
-
-def row_end(row: Value) -> Value:
-    """Lane after the last one of a row that holds words of packets."""
-    return Mux(row == ROWS - 1, LAST_END, LANES)
-
-
 def rotate_words(m: Module, row: Value, lanes: Value, name: str) -> Value:
-    """A row whose word l stands at lane (l + lanes) mod 16; lanes: 4 bits."""
-    for bit in range(4):
+    """A row whose word l stands at lane (l + lanes) modulo its lanes, a power of two that `lanes` counts to."""
+    for bit in range(len(lanes)):
         # a signal a stage: an expression would be written out once for each use of it
-        before = Signal(ROW_BITS, name=f"{name}_{bit}")
+        before = Signal(len(row), name=f"{name}_{bit}")
         m.d.comb += before.eq(row)
         row = Mux(lanes[bit], before.rotate_left(WORD_BITS << bit), before)
     return row
@@ -137,3 +155,9 @@ def body_bytes(header: data.View) -> Value:
 def packet_words(body: Value) -> Value:
     """Words of a packet with so many bytes behind its header."""
     return HEADER_WORDS + ((body + (WORD_BYTES - 1)) >> 2)
+
+
+def byte_mask(size: Value, size_bytes: int) -> Value:
+    """Ones for the lowest `size` of `size_bytes` bytes."""
+    bits = 8 * size_bytes
+    return Const((1 << bits) - 1, bits) >> Cat(Const(0, 3), (size_bytes - size)[: size_bytes.bit_length()])

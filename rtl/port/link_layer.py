@@ -5,11 +5,10 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.layouts import layout
-from rtl.base.packet import PACKET_BEAT
 from rtl.base.plant import passed_on
 from rtl.contract.link import DLP, FLIT_HEADER, LinkCause
 from rtl.contract.link_config import LinkConfig
-from rtl.port.beat import beat_layout
+from rtl.port.beat import beat_layout, packet_layout
 from rtl.port.begun_units import BegunUnits
 from rtl.port.decoder import Decoder
 from rtl.port.encoder import Encoder
@@ -49,10 +48,10 @@ class LinkLayer(wiring.Component):
                 "session_init": In(16),
                 "restart": In(1),
                 "disabled": In(1),
-                "packet": In(stream.Signature(PACKET_BEAT)),
+                "packet": In(stream.Signature(packet_layout(cfg))),
                 "room": Out(cfg.queues),
-                "request": Out(stream.Signature(PACKET_BEAT)),
-                "response": Out(stream.Signature(PACKET_BEAT)),
+                "request": Out(stream.Signature(packet_layout(cfg))),
+                "response": Out(stream.Signature(packet_layout(cfg))),
                 "o": Out(stream.Signature(beat_layout(cfg))),
                 "i_valid": In(1),
                 "i": In(beat_layout(cfg)),

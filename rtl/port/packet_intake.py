@@ -1,29 +1,25 @@
 """Packets from the chip, checked before they may take a place in a queue."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Signal, ValueLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.packet import PACKET_BEAT
 from rtl.base.plant import planted
 from rtl.contract.link import ENDPOINT_BITS, PACKET_HEADER_BYTES
 from rtl.contract.link_config import LinkConfig
+from rtl.port.beat import packet_layout
 from rtl.port.framing import (
-    HEADER_WORDS,
-    LANES,
     PACKET_HEADER_LAYOUT,
-    ROW_BITS,
     UNIT_WORDS,
     body_bytes,
+    byte_mask,
     is_response,
     is_sound,
     packet_words,
+    rows_of,
 )
 
 __all__ = ["PacketIntake", "chunk_layout"]
-
-_BEAT_BYTES = ROW_BITS // 8
-
 
 def chunk_layout(cfg: LinkConfig) -> data.StructLayout:
     """`count` words of a packet. `good` counts with `last`; the others hold for the whole packet."""
@@ -35,8 +31,8 @@ def chunk_layout(cfg: LinkConfig) -> data.StructLayout:
             "queue": range(cfg.queues),
             "endpoint": ENDPOINT_BITS,
             "words": range(UNIT_WORDS + 1),
-            "count": range(LANES + 1),
-            "data": ROW_BITS,
+            "count": range(rows_of(cfg).lanes + 1),
+            "data": rows_of(cfg).bits,
         }
     )
 
@@ -59,7 +55,7 @@ class PacketIntake(wiring.Component):
         self.plant = plant
         super().__init__(
             {
-                "packet": In(stream.Signature(PACKET_BEAT)),
+                "packet": In(stream.Signature(packet_layout(cfg))),
                 "chunk": Out(stream.Signature(chunk_layout(cfg))),
                 "bad": Out(1),
             }
@@ -67,35 +63,37 @@ class PacketIntake(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        size = self.cfg.beat_bytes
         beat = self.packet.payload
         chunk = self.chunk.payload
         header = data.View(PACKET_HEADER_LAYOUT, beat.data[: 8 * PACKET_HEADER_BYTES])
         inside = Signal()  # the next beat belongs to a packet that has begun
         dropping = Signal()  # beats up to the last are dropped
         left = Signal(10)  # bytes of the packet that have not come
+        due = Signal(10)  # with those of this beat
         queue = Signal(range(self.cfg.queues))
         sound = Signal()
         body = Signal(10)
         ends = Signal()  # this beat must be the last
         fits = Signal()  # first and last are where the length says
-        mask = Signal(ROW_BITS)
-        bytes_now = Signal(7)
+        bytes_now = Signal(range(size + 1))
+        plain = planted(self.plant, 1)
 
         m.d.comb += [
             sound.eq(beat.first & is_sound(header) & (beat.class_ < self.cfg.classes)),
             body.eq(body_bytes(header)),
-            bytes_now.eq(Mux(left < _BEAT_BYTES, left, _BEAT_BYTES)),
-            ends.eq(Mux(inside, left <= _BEAT_BYTES, body == 0)),
+            due.eq(Mux(inside, left, PACKET_HEADER_BYTES + body)),
+            ends.eq(due <= size),
+            bytes_now.eq(Mux(ends, due, size)),
             fits.eq((beat.first != inside) & ((beat.last == ends) | (beat.last & planted(self.plant, 2)))),
-            mask.eq(Const((1 << ROW_BITS) - 1, ROW_BITS) >> Cat(Const(0, 3), (_BEAT_BYTES - bytes_now)[:7])),
             chunk.first.eq(~inside),
             chunk.good.eq(fits),
             chunk.last.eq(ends | ~fits),
             chunk.endpoint.eq(beat.endpoint),
             chunk.words.eq(packet_words(body)),
             chunk.queue.eq(Mux(inside, queue, Cat(is_response(header), beat.class_))),
-            chunk.count.eq(Mux(inside, (bytes_now + 3) >> 2, HEADER_WORDS)),
-            chunk.data.eq(Mux(inside & ~planted(self.plant, 1), beat.data & mask, beat.data)),
+            chunk.count.eq((bytes_now + 3) >> 2),
+            chunk.data.eq(Mux(plain, beat.data, beat.data & byte_mask(bytes_now, size))),
             self.chunk.valid.eq(self.packet.valid & ~dropping & (inside | sound)),
             self.packet.ready.eq(dropping | (~inside & ~sound) | self.chunk.ready),
         ]
@@ -111,6 +109,6 @@ class PacketIntake(wiring.Component):
                     inside.eq(~chunk.last),
                     dropping.eq(~fits & ~beat.last),
                     queue.eq(chunk.queue),
-                    left.eq(Mux(inside, left - bytes_now, body)),
+                    left.eq(due - bytes_now),
                 ]
         return m

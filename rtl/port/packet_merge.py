@@ -4,9 +4,9 @@ from amaranth.hdl import Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.packet import PACKET_BEAT
 from rtl.base.plant import planted
 from rtl.contract.link_config import LinkConfig
+from rtl.port.beat import packet_layout
 
 __all__ = ["PacketMerge"]
 
@@ -28,7 +28,7 @@ class PacketMerge(wiring.Component):
     def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
         self.cfg = cfg
         self.plant = plant
-        beats = stream.Signature(PACKET_BEAT)
+        beats = stream.Signature(packet_layout(cfg))
         super().__init__({"request": In(beats), "response": In(beats), "room": In(cfg.queues), "o": Out(beats)})
 
     def elaborate(self, platform: object) -> Module:

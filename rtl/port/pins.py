@@ -1,18 +1,19 @@
 """Plain pins of a port for drivers outside: packets, state and counters."""
 
-from amaranth.hdl import Cat, Module, unsigned
+from amaranth.hdl import Cat, Module, Shape, unsigned
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.packet import BEAT_BYTES
-from rtl.contract.link import ENDPOINT_BITS, LinkCause
+from rtl.contract.link import LinkCause
 from rtl.contract.link_config import LinkConfig
+from rtl.port.beat import packet_layout
 from rtl.port.link_layer import LinkLayer
 from rtl.port.port import Port
 
 __all__ = ["connect_pins", "port_pins"]
 
-_PACKET = {"first": 1, "last": 1, "class": 3, "endpoint": ENDPOINT_BITS, "data": 8 * BEAT_BYTES}
+_PACKET = {"first": "first", "last": "last", "class": "class_", "endpoint": "endpoint", "data": "data"}
+"""Pins of a beat of a packet, and the fields they show."""
 _STATUS = {"state": 4, "session": 16, "partner": 16, "in_flight": 10, "sent_payload": 1, "sent_number": 10}
 
 
@@ -21,15 +22,17 @@ def port_pins(cfg: LinkConfig) -> dict[str, wiring.Member]:
 
     Counters are `count_` and the lower-case name of their LinkCause.
     """
+    fields = packet_layout(cfg)
+    widths = {pin: Shape.cast(fields[field].shape).width for pin, field in _PACKET.items()}
     return {
         "session_init": In(16),
         "restart": In(1),
         "disabled": In(1),
         "packet_valid": In(1),
-        **{f"packet_{n}": In(w) for n, w in _PACKET.items()},
+        **{f"packet_{n}": In(w) for n, w in widths.items()},
         "packet_ready": Out(1),
         "room": Out(cfg.queues),
-        **{f"{k}_{n}": Out(w) for k in ("request", "response") for n, w in (_PACKET | {"valid": 1}).items()},
+        **{f"{k}_{n}": Out(w) for k in ("request", "response") for n, w in (widths | {"valid": 1}).items()},
         "take": In(2),
         **{name: Out(unsigned(width)) for name, width in _STATUS.items()},
         **{f"count_{cause.name.lower()}": Out(32) for cause in LinkCause},
@@ -48,8 +51,7 @@ def connect_pins(m: Module, top: wiring.Component, port: LinkLayer | Port) -> No
         pins["room"].eq(port.room),
         Cat(port.request.ready, port.response.ready).eq(pins["take"]),
     ]
-    for pin in _PACKET:
-        member = "class_" if pin == "class" else pin
+    for pin, member in _PACKET.items():
         m.d.comb += sent.payload[member].eq(pins[f"packet_{pin}"])
         for kind in ("request", "response"):
             m.d.comb += pins[f"{kind}_{pin}"].eq(getattr(port, kind).payload[member])

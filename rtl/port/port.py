@@ -4,10 +4,9 @@ from amaranth.hdl import Module, ValueLike, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.packet import PACKET_BEAT
 from rtl.contract.link import LinkCause
 from rtl.contract.link_config import LinkConfig
-from rtl.port.beat import lanes_layout, physical_lanes
+from rtl.port.beat import lanes_layout, packet_layout, physical_lanes
 from rtl.port.lane_receiver import LaneReceiver
 from rtl.port.lane_sender import LaneSender
 from rtl.port.link_layer import LinkLayer
@@ -33,10 +32,10 @@ class Port(wiring.Component):
                 "session_init": In(16),
                 "restart": In(1),
                 "disabled": In(1),
-                "packet": In(stream.Signature(PACKET_BEAT)),
+                "packet": In(stream.Signature(packet_layout(cfg))),
                 "room": Out(cfg.queues),
-                "request": Out(stream.Signature(PACKET_BEAT)),
-                "response": Out(stream.Signature(PACKET_BEAT)),
+                "request": Out(stream.Signature(packet_layout(cfg))),
+                "response": Out(stream.Signature(packet_layout(cfg))),
                 "tx_valid": Out(1),
                 "tx": Out(lanes_layout(cfg)),
                 "tx_flit": Out(1),

@@ -4,10 +4,9 @@ from amaranth.hdl import Module, ValueLike
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.packet import PACKET_BEAT
 from rtl.base.plant import passed_on
 from rtl.contract.link_config import LinkConfig
-from rtl.port.beat import beat_layout
+from rtl.port.beat import beat_layout, packet_layout
 from rtl.port.deframer import Deframer
 from rtl.port.rx_pool import RxPool
 
@@ -28,8 +27,8 @@ class ReceivePath(wiring.Component):
             {
                 "valid": In(1),
                 "beat": In(beat_layout(cfg)),
-                "request": Out(stream.Signature(PACKET_BEAT)),
-                "response": Out(stream.Signature(PACKET_BEAT)),
+                "request": Out(stream.Signature(packet_layout(cfg))),
+                "response": Out(stream.Signature(packet_layout(cfg))),
                 "freed": Out(1),
                 "freed_account": Out(range(cfg.accounts)),
                 "bad_unit": Out(1),

@@ -4,11 +4,10 @@ from amaranth.hdl import Array, Module, Signal, ValueLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.packet import PACKET_BEAT
 from rtl.base.plant import passed_on, planted
 from rtl.contract.link import UNIT_FLITS_MAX
 from rtl.contract.link_config import LinkConfig
-from rtl.port.beat import beat_layout
+from rtl.port.beat import beat_layout, packet_layout
 from rtl.port.framer import Framer
 from rtl.port.scheduler import Scheduler
 from rtl.port.send_queues import SendQueues
@@ -41,6 +40,8 @@ class SendPath(wiring.Component):
         12: "a flit given up is not released",
         13: "sends the next beat over one that was not taken",
         14: "a unit starts with one credit",
+        15: "a packet joins the unit that the line wants next",
+        16: "a unit gets more packets than a receiver gives out in its time",
     }
 
     def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
@@ -48,7 +49,7 @@ class SendPath(wiring.Component):
         self.plant = plant
         super().__init__(
             {
-                "packet": In(stream.Signature(PACKET_BEAT)),
+                "packet": In(stream.Signature(packet_layout(cfg))),
                 "room": Out(cfg.queues),
                 "bad_packet": Out(1),
                 "free": In(data.ArrayLayout(CREDIT_BITS, cfg.accounts)),
@@ -65,7 +66,7 @@ class SendPath(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         cfg = self.cfg
-        m.submodules.queues = queues = SendQueues(cfg, passed_on(self.plant, 1, 2, 3, 4, 5, 6, 7))
+        m.submodules.queues = queues = SendQueues(cfg, passed_on(self.plant, 1, 2, 3, 4, 5, 6, 7, 15, 16))
         m.submodules.scheduler = scheduler = Scheduler(cfg)
         m.submodules.framer = framer = Framer(cfg, passed_on(self.plant, 8, 9, 10, 11, 12, 13))
         wiring.connect(m, wiring.flipped(self.packet), queues.packet)

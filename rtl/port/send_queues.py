@@ -2,41 +2,29 @@
 
 from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from rtl.base.packet import PACKET_BEAT
 from rtl.base.plant import passed_on, planted
-from rtl.base.ram import Ram
 from rtl.contract.link import NO_HEADER, UNIT_FLITS_MAX
 from rtl.contract.link_config import LinkConfig
-from rtl.port.framing import (
-    PACKET_FLITS_MAX,
-    ROW_BITS,
-    ROWS,
-    UNIT_WORDS,
-    WORD_BITS,
-    unit_layout,
-)
+from rtl.port.beat import packet_layout
+from rtl.port.framing import FLIT_WORDS, UNIT_WORDS, rows_of, unit_layout
 from rtl.port.packet_intake import PacketIntake
-from rtl.port.placing import Placing, place_layout
+from rtl.port.placing import Placing, place_layout, slots_of
+from rtl.port.send_store import SendStore
+from rtl.port.unit_rings import UnitRings
 
 __all__ = ["SendQueues"]
 
 
-def _slots(cfg: LinkConfig) -> int:
-    """Flits that a queue holds."""
-    return cfg.send_beats // ROWS
-
-
 class SendQueues(wiring.Component):
-    """`packet` is appended to the youngest unit of its queue if endpoint and room allow, else it opens a new one.
+    """`packet` is appended to the youngest unit of its queue if that has to wait anyway, else it opens a new one.
 
-    A queue is a ring of flits in one RAM for all, in the layout of the flits to come. `unit_valid`, `unit_flits`: the
-    oldest unit of each queue; the youngest is none while a packet is being appended to it. `take` removes the oldest
-    of `queue`; `unit` shows it from the next cycle to the next take. Then `read` gives `data`, the `read_beat`-th
-    beat of its current flit, a cycle later, and `release` frees that flit and moves on to the next.
+    A queue is a ring of flits in the layout in which they leave. `unit_valid`, `unit_flits`: the oldest unit of each
+    queue; the youngest is none while a packet is being appended to it. `take` removes the oldest of `queue`; `unit`
+    shows it from the next cycle to the next take. Then `read` gives `data`, the `read_beat`-th beat of its current
+    flit, a cycle later, and `release` frees that flit and moves on to the next.
     `room`: a longest packet fits. A packet waits only at its first beat. `bad_packet`: one was dropped whole.
     Timing: a beat of packets a cycle, rarely two; a unit can be taken the cycle after its packet's last beat.
     """
@@ -49,6 +37,8 @@ class SendQueues(wiring.Component):
         5: "bytes behind the end of a packet are kept",
         6: "a packet that ends too early is good",
         7: "takes a packet without room",
+        8: "a packet joins the unit that the line wants next",
+        9: "a unit gets more packets than a receiver gives out in its time",
     }
 
     def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
@@ -56,7 +46,7 @@ class SendQueues(wiring.Component):
         self.plant = plant
         super().__init__(
             {
-                "packet": In(stream.Signature(PACKET_BEAT)),
+                "packet": In(stream.Signature(packet_layout(cfg))),
                 "room": Out(cfg.queues),
                 "bad_packet": Out(1),
                 "unit_valid": Out(cfg.queues),
@@ -74,40 +64,17 @@ class SendQueues(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         cfg = self.cfg
-        slots = _slots(cfg)
-        slot_bits = ceil_log2(slots)
-        place = place_layout(slots)
-        waiting = data.StructLayout({"unit": unit_layout(cfg), "row": place["row"].shape, "lane": place["lane"].shape})
-
-        def each(shape: object, name: str) -> Array:
-            return Array(Signal(shape, name=f"{name}_{n}") for n in range(cfg.queues))
-
-        def after(at: Value) -> Value:
-            return Mux(at == slots - 1, 0, at + 1)
-
-        count = each(range(slots + 1), "units")  # that wait
-        oldest = each(range(slots), "oldest")  # ring of units
-        newest = each(range(slots), "newest")  # where the next unit goes
-        head_flits = each(range(UNIT_FLITS_MAX + 1), "head_flits")
-        used = each(range(slots + 1), "used")  # flits that wait or are being read
-        read_slot = each(range(slots), "read_slot")  # ring of flits
-        end_slot = each(range(slots), "end_slot")  # after the youngest unit
-
+        slots = slots_of(cfg)
+        place = place_layout(cfg)
         m.submodules.intake = intake = PacketIntake(cfg, passed_on(self.plant, 5, 6))
-        m.submodules.placing = placing = Placing(slots)
-        m.submodules.units = units = Memory(shape=waiting, depth=cfg.queues << slot_bits, init=[])
-        store = units.write_port()
-        youngest = units.read_port(domain="comb")
-        first = units.read_port(domain="comb")
-        second = units.read_port(domain="comb")
+        m.submodules.placing = placing = Placing(cfg)
+        m.submodules.rings = rings = UnitRings(cfg, passed_on(self.plant, 3))
+        m.submodules.store = store = SendStore(cfg)
         wiring.connect(m, wiring.flipped(self.packet), intake.packet)
-        m.d.comb += self.bad_packet.eq(intake.bad)
         chunk = intake.chunk.payload
         q = chunk.queue
 
         # Where the packet goes: decided with its first chunk, kept in registers for the others
-        takes_here = Signal()
-        fits = Signal()
         joins_now = Signal()
         joins = Signal()
         joined = Signal()
@@ -119,20 +86,24 @@ class SendQueues(wiring.Component):
         at = Signal(place)
         at_kept = Signal(place)
         base_kept = Signal(unit_layout(cfg))
-        before = Signal(range(slots), name="newest_before")
+        flits_before = Signal.like(base.flits)
+        end_slot = Array(Signal(range(slots), name=f"end_slot_{n}") for n in range(cfg.queues))  # behind the youngest
+        end = Signal(range(slots))
+        youngest = rings.youngest
+        words, beats = self._joined(m, youngest.unit, chunk.words)
+        taken = self.take & (self.queue == q) & (rings.units == 1)
         m.d.comb += [
-            before.eq(Mux(newest[q] == 0, slots - 1, newest[q] - 1)),
-            youngest.addr.eq(Cat(before, q)),
-            takes_here.eq(self.take & (self.queue == q)),
-            fits.eq((youngest.data.unit.words + chunk.words <= UNIT_WORDS) | planted(self.plant, 2)),
+            end.eq(end_slot[q]),
             joins_now.eq(
-                (count[q] != 0)
-                & ((youngest.data.unit.endpoint == chunk.endpoint) | planted(self.plant, 1))
-                & fits
-                & ~(takes_here & (count[q] == 1))
+                (rings.units != 0)
+                & ~taken
+                & ((youngest.unit.endpoint == chunk.endpoint) | planted(self.plant, 1))
+                & ((words <= UNIT_WORDS) | planted(self.plant, 2))
+                & (self._has_time(store.used - youngest.unit.flits, chunk.words) | planted(self.plant, 8))
+                & (self._keeps_pace(words, beats) | planted(self.plant, 9))
             ),
             joins.eq(Mux(begun, joined, joins_now)),
-            admitted.eq(begun | (used[q] <= slots - PACKET_FLITS_MAX) | planted(self.plant, 7)),
+            admitted.eq(begun | store.room.bit_select(q, 1) | planted(self.plant, 7)),
             placing.valid.eq(intake.chunk.valid & admitted),
             placing.count.eq(chunk.count),
             placing.i.eq(chunk.data),
@@ -140,32 +111,32 @@ class SendQueues(wiring.Component):
             intake.chunk.ready.eq(admitted & placing.done),
             moves.eq(placing.valid & placing.done),
         ]
-        in_flit = (youngest.data.row != 0) | (youngest.data.lane != 1)  # its last flit has words already
+        in_flit = (youngest.row != 0) | (youngest.lane != 1)  # its last flit has words already
         with m.If(begun):
             m.d.comb += [at.eq(at_kept), base.eq(base_kept)]
         with m.Elif(joins_now):
             m.d.comb += [
-                base.eq(youngest.data.unit),
-                at.row.eq(youngest.data.row),
-                at.lane.eq(youngest.data.lane),
-                at.slot.eq(Mux(in_flit, Mux(end_slot[q] == 0, slots - 1, end_slot[q] - 1), end_slot[q])),
-                at.flit.eq(youngest.data.unit.flits - in_flit),
+                base.eq(youngest.unit),
+                at.row.eq(youngest.row),
+                at.lane.eq(youngest.lane),
+                at.slot.eq(Mux(in_flit, Mux(end == 0, slots - 1, end - 1), end)),
+                at.flit.eq(youngest.unit.flits - in_flit),
             ]
         with m.Else():
             m.d.comb += [
                 base.queue.eq(q),
                 base.endpoint.eq(chunk.endpoint),
                 at.lane.eq(1),
-                at.slot.eq(end_slot[q]),
+                at.slot.eq(end),
             ]
             m.d.comb += [base.offsets[f].eq(NO_HEADER) for f in range(UNIT_FLITS_MAX)]
 
-        m.d.comb += [
-            grown.eq(base),
-            grown.words.eq(Mux(begun, base.words, base.words + chunk.words)),
-            grown.flits.eq(placing.next.flit + placing.in_flit),
-        ]
+        m.d.comb += [grown.eq(base), grown.flits.eq(placing.next.flit + placing.in_flit)]
         with m.If(~begun):
+            m.d.comb += [
+                grown.words.eq(Mux(joins_now, words, chunk.words)),
+                grown.beats.eq(Mux(joins_now, beats, self._beats(chunk.words))),
+            ]
             here = Cat(at.lane, at.row)[:6] - 1
             with m.Switch(at.flit):
                 for f in range(UNIT_FLITS_MAX):
@@ -174,77 +145,63 @@ class SendQueues(wiring.Component):
 
         # A packet's end: the unit is there, or is larger
         commit = Signal()
-        m.d.comb += commit.eq(moves & chunk.last & chunk.good)
+        m.d.comb += [
+            commit.eq(moves & chunk.last & chunk.good),
+            flits_before.eq(Mux(joins, base.flits, 0)),
+            rings.queue.eq(q),
+            rings.grows.eq(begun & joined),
+            rings.enter.eq(commit),
+            rings.joins.eq(joins),
+            rings.record.unit.eq(grown),
+            rings.record.row.eq(placing.next.row),
+            rings.record.lane.eq(placing.next.lane),
+            store.queue.eq(q),
+            store.more.eq(Mux(commit, grown.flits - flits_before, 0)),
+        ]
         with m.If(placing.valid):
             m.d.sync += [at_kept.eq(placing.next), begun.eq(1), joined.eq(joins), base_kept.eq(grown)]
             m.d.sync += base_kept.flits.eq(base.flits)  # as they were before, to tell by how many it grows
         with m.If(moves & chunk.last):
             m.d.sync += begun.eq(0)
-        place_of = Signal(range(slots), name="place_of_unit")
-        m.d.comb += [
-            place_of.eq(Mux(joins, before, newest[q])),
-            store.en.eq(commit),
-            store.addr.eq(Cat(place_of, q)),
-            store.data.unit.eq(grown),
-            store.data.row.eq(placing.next.row),
-            store.data.lane.eq(placing.next.lane),
-        ]
-
-        # The oldest unit of each queue
-        asked = self.queue
-        following = Signal(range(slots))
-        m.d.comb += [
-            following.eq(after(oldest[asked])),
-            first.addr.eq(Cat(oldest[asked], asked)),
-            second.addr.eq(Cat(following, asked)),
-        ]
-        with m.If(self.take):
-            m.d.sync += [
-                self.unit.eq(first.data.unit),
-                oldest[asked].eq(following),
-                head_flits[asked].eq(second.data.unit.flits),
-            ]
         with m.If(commit):
-            m.d.sync += end_slot[q].eq(Mux(placing.in_flit, after(placing.next.slot), placing.next.slot))
-            with m.If(~joins):
-                m.d.sync += newest[q].eq(after(newest[q]))
-            with m.If((count[q] == joins) | (takes_here & (count[q] == 1 + joins))):
-                m.d.sync += head_flits[q].eq(grown.flits)
-        adds = commit & ~joins
-        for n in range(cfg.queues):
-            adds_here = adds & (q == n)
-            takes_it = self.take & (asked == n)
-            releases = self.release & (self.unit.queue == n)
-            more = Mux(commit & (q == n), (grown.flits - Mux(joins, base.flits, 0))[:3], 0)
-            busy = begun & joined & (q == n) & ~planted(self.plant, 3)
-            m.d.sync += [count[n].eq(count[n] + adds_here - takes_it), used[n].eq(used[n] + more - releases)]
-            m.d.comb += [
-                self.room[n].eq(used[n] <= slots - PACKET_FLITS_MAX),
-                self.unit_valid[n].eq((count[n] != 0) & ~(busy & (count[n] == 1))),
-                self.unit_flits[n].eq(head_flits[n]),
-            ]
+            slot = placing.next.slot
+            m.d.sync += end_slot[q].eq(Mux(placing.in_flit, Mux(slot == slots - 1, 0, slot + 1), slot))
 
-        # Storage: rows 0 and 2 in one bank, 1 and 3 in the other
-        banks = [Ram(ROW_BITS, cfg.queues << (slot_bits + 1), WORD_BITS) for _ in range(2)]
-        out = self.unit.queue
-        for n, bank in enumerate(banks):
-            m.submodules[f"bank_{n}"] = bank
-            part = placing.banks[n]
-            m.d.comb += [
-                bank.write_en.eq(part.mask.any()),
-                bank.write_mask.eq(part.mask),
-                bank.write_data.eq(part.data),
-                bank.write_address.eq(Cat(part.high, part.slot, q)),
-                bank.read_en.eq(self.read & ((self.read_beat[0] == n) if cfg.beats == ROWS else 1)),
-                bank.read_address.eq(Cat(self.read_beat[-1], read_slot[out], out)),
-            ]
-        if cfg.beats == ROWS:
-            odd = Signal()
-            with m.If(self.read):
-                m.d.sync += odd.eq(self.read_beat[0])
-            m.d.comb += self.data.eq(Mux(odd, banks[1].read_data, banks[0].read_data))
-        else:
-            m.d.comb += self.data.eq(Cat(b.read_data for b in banks))
-        with m.If(self.release):
-            m.d.sync += read_slot[out].eq(after(read_slot[out]))
+        m.d.comb += [
+            self.bad_packet.eq(intake.bad),
+            self.room.eq(store.room),
+            self.unit_valid.eq(rings.valid),
+            self.unit_flits.eq(rings.flits),
+            rings.take.eq(self.take),
+            rings.taken.eq(self.queue),
+            self.unit.eq(rings.unit),
+            *(store.banks[n].eq(placing.banks[n]) for n in range(2)),
+            store.from_queue.eq(self.unit.queue),
+            store.read.eq(self.read),
+            store.row.eq(self.read_beat),
+            store.release.eq(self.release),
+            self.data.eq(store.data),
+        ]
         return m
+
+    def _beats(self, words: Value) -> Value:
+        """Beats of a packet at a packet port."""
+        lanes = rows_of(self.cfg).lanes
+        return (words + (lanes - 1)) >> ceil_log2(lanes)
+
+    def _joined(self, m: Module, unit: data.View, more: Value) -> tuple[Value, Value]:
+        """Words and packet beats of the unit with a packet of `more` words."""
+        words = Signal(range(2 * UNIT_WORDS), name="words_joined")
+        beats = Signal(range(2 * UNIT_WORDS), name="beats_joined")
+        m.d.comb += [words.eq(unit.words + more), beats.eq(unit.beats + self._beats(more))]
+        return words, beats
+
+    def _has_time(self, ahead: Value, words: Value) -> Value:
+        """The line will not want the youngest unit before a packet of `words` is in it: `ahead` flits of its queue go
+        first, one of which may be nearly over, and a packet takes no longer to come in than its own flits to leave."""
+        return ahead > 1 + sum((words > n * FLIT_WORDS for n in range(1, UNIT_FLITS_MAX)), start=0)
+
+    def _keeps_pace(self, words: Value, beats: Value) -> Value:
+        """A receiver gives out a beat of packets a cycle: a unit that takes it longer than the line would hold both."""
+        flits = 1 + sum((words > n * FLIT_WORDS for n in range(1, UNIT_FLITS_MAX)), start=0)
+        return beats <= flits * self.cfg.flit_cycles

@@ -3,24 +3,24 @@
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, ValueLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
 
-from rtl.base.packet import PACKET_BEAT
 from rtl.base.plant import passed_on, planted
-from rtl.contract.link import NO_HEADER, PACKET_HEADER_BYTES, PacketOpcode
+from rtl.contract.link import NO_HEADER, PACKET_HEADER_BYTES, UNIT_FLITS_MAX, PacketOpcode
 from rtl.contract.link_config import LinkConfig
+from rtl.port.beat import packet_layout
 from rtl.port.framing import (
     FLIT_HEADER_LAYOUT,
     FLIT_WORDS,
     HEADER_WORDS,
-    LANES,
     PACKET_HEADER_LAYOUT,
-    ROW_BITS,
-    ROWS,
     UNIT_WORDS,
     body_bytes,
+    byte_mask,
     is_response,
     is_sound,
     packet_words,
+    rows_of,
     unit_rows,
 )
 from rtl.port.row_window import RowWindow
@@ -55,7 +55,7 @@ class Unpacker(wiring.Component):
         super().__init__(
             {
                 "rows": In(stream.Signature(unit_rows(cfg))),
-                "packet": Out(stream.Signature(PACKET_BEAT)),
+                "packet": Out(stream.Signature(packet_layout(cfg))),
                 "bad": Out(1),
             }
         )
@@ -64,15 +64,17 @@ class Unpacker(wiring.Component):
         m = Module()
         m.submodules.window = window = RowWindow(self.cfg, passed_on(self.plant, 7))
         wiring.connect(m, wiring.flipped(self.rows), window.i)
+        shape = rows_of(self.cfg)
+        size = self.cfg.beat_bytes
 
         # The unit under way. Between units the values are those of the unit whose first row has come.
         inside = Signal()
-        rows_left = Signal(range(ROWS * 4 + 1))
+        rows_left = Signal(range(shape.count * UNIT_FLITS_MAX + 1))
         words_left = Signal(range(UNIT_WORDS + 1))
         address = Signal(15)  # class and endpoint
         seen = Signal()  # a packet header has begun in this flit
         wrong = Signal()  # an offset was
-        body_left = Signal(10)  # bytes of the packet
+        bytes_left = Signal(10)  # of the packet under way
         skips = Signal()  # the rest of the unit is dropped
         rows_now = Signal.like(rows_left)
         words_now = Signal.like(words_left)
@@ -80,7 +82,7 @@ class Unpacker(wiring.Component):
         first = data.View(FLIT_HEADER_LAYOUT, window.header)
         seen_now = Signal()
         m.d.comb += [
-            rows_now.eq(Mux(inside, rows_left, Cat(Const(0, 2), window.flits))),
+            rows_now.eq(Mux(inside, rows_left, Cat(Const(0, ceil_log2(shape.count)), window.flits))),
             words_now.eq(Mux(inside, words_left, Array(FLIT_WORDS * n for n in range(5))[window.flits])),
             address_now.eq(Mux(inside, address, Cat(first.class_, first.endpoint))),
             window.inside.eq(inside),
@@ -94,12 +96,15 @@ class Unpacker(wiring.Component):
         sound = Signal()
         ready = Signal()  # the output register is free
         begins = Signal()
-        carries = Signal()
+        there = Signal()  # the words of the next beat, and room for it
         sends = Signal()
         gives_up = Signal()
         finishes = Signal()
-        count = Signal(range(LANES + 1))
-        in_body = body_left != 0
+        count = Signal(range(shape.lanes + 1))
+        bytes_due = Signal(10)
+        bytes_now = Signal(range(size + 1))
+        last = Signal()
+        in_body = bytes_left != 0
         zero = (window.words[:128] == 0) & ~planted(self.plant, 6)
         offset_fits = seen_now | (window.offset == window.place) | planted(self.plant, 1)
         known = is_sound(header) | (planted(self.plant, 3) & (header.flags == 0) & (header.length_bytes <= 512))
@@ -119,14 +124,15 @@ class Unpacker(wiring.Component):
         decides = (window.level != 0) & ~in_body & ~skips
         complete = (words_now < HEADER_WORDS) | (window.available >= HEADER_WORDS)
         unmarked = (seen_now | (window.offset == NO_HEADER) | planted(self.plant, 1)) & ~wrong
-        bytes_now = Signal(7)
         m.d.comb += [
-            begins.eq(decides & complete & ~empty & sound & ready),
+            bytes_due.eq(Mux(in_body, bytes_left, PACKET_HEADER_BYTES + body)),
+            last.eq(bytes_due <= size),
+            bytes_now.eq(Mux(last, bytes_due, size)),
+            count.eq((bytes_now + 3) >> 2),
+            there.eq((window.available >= count) & ready),
+            begins.eq(decides & complete & ~empty & sound & there),
             gives_up.eq(decides & complete & (empty | ~sound)),
-            bytes_now.eq(Mux(body_left < 64, body_left, 64)),
-            carries.eq(in_body & (window.available >= count) & ready),
-            sends.eq(begins | carries),
-            count.eq(Mux(in_body, (bytes_now + 3) >> 2, HEADER_WORDS)),
+            sends.eq(begins | (in_body & there)),
             window.count.eq(count),
             window.take.eq(sends),
             window.skip.eq(gives_up | skips | finishes),
@@ -134,10 +140,8 @@ class Unpacker(wiring.Component):
         ]
 
         # With the last beat of a packet the rest goes too, if it can be seen that it is empty
-        last = Signal()
         left = Signal.like(words_left)
         m.d.comb += [
-            last.eq(Mux(in_body, body_left <= 64, body == 0)),
             left.eq(words_now - count),
             finishes.eq(
                 sends
@@ -150,10 +154,7 @@ class Unpacker(wiring.Component):
         ]
 
         # What leaves
-        mask = Signal(ROW_BITS)
         packet = self.packet.payload
-        size = Mux(in_body, bytes_now, PACKET_HEADER_BYTES)
-        m.d.comb += mask.eq(Const((1 << ROW_BITS) - 1, ROW_BITS) >> Cat(Const(0, 3), (64 - size)[:7]))
         with m.If(ready):
             m.d.sync += self.packet.valid.eq(sends)
         with m.If(sends):
@@ -162,8 +163,8 @@ class Unpacker(wiring.Component):
                 packet.last.eq(last),
                 packet.class_.eq(address_now[:3]),
                 packet.endpoint.eq(address_now[3:]),
-                packet.data.eq(window.words & mask),
-                body_left.eq(Mux(begins, body, body_left - bytes_now)),
+                packet.data.eq(window.words & byte_mask(bytes_now, size)),
+                bytes_left.eq(bytes_due - bytes_now),
                 words_left.eq(left),
             ]
 

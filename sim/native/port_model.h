@@ -17,7 +17,6 @@ namespace plexus {
 
 constexpr unsigned FLIT = 256;          // rtl.contract.link.FLIT_BYTES
 constexpr unsigned PACKET_HEADER = 16;  // rtl.contract.link.PACKET_HEADER_BYTES
-constexpr unsigned PACKET_BEAT = 64;    // rtl.base.packet.BEAT_BYTES
 constexpr unsigned PACKET_LONGEST = PACKET_HEADER + 512 + 8;
 
 struct Packet {
@@ -40,9 +39,10 @@ inline bool is_response(const uint8_t* packet) { return opcode_of(packet) == 5 |
 class PortModel {
 public:
     explicit PortModel(uint16_t session)
-        : packet_(static_cast<uint8_t*>(wide_pin(model_.top(), "packet_data", PACKET_BEAT))),
-          out_{static_cast<uint8_t*>(wide_pin(model_.top(), "request_data", PACKET_BEAT)),
-               static_cast<uint8_t*>(wide_pin(model_.top(), "response_data", PACKET_BEAT))} {
+        : beat_(find_pin(model_.top(), "packet_data").width / 8),
+          packet_(static_cast<uint8_t*>(wide_pin(model_.top(), "packet_data", beat_))),
+          out_{static_cast<uint8_t*>(wide_pin(model_.top(), "request_data", beat_)),
+               static_cast<uint8_t*>(wide_pin(model_.top(), "response_data", beat_))} {
         Vtop& top = model_.top();
         top.session_init = session;
         top.rx_valid = 0;
@@ -110,9 +110,9 @@ private:
     void present() {
         Vtop& top = model_.top();
         const size_t size = current_.bytes.size();
-        std::memset(packet_, 0, PACKET_BEAT);
-        const size_t end = at_ == 0 ? std::min<size_t>(size, PACKET_HEADER) : std::min<size_t>(size, at_ + PACKET_BEAT);
+        const size_t end = std::min<size_t>(size, at_ + beat_);
         std::memcpy(packet_, current_.bytes.data() + at_, end - at_);
+        std::memset(packet_ + (end - at_), 0, beat_ - (end - at_));
         uint64_t address = 0;
         if (size >= PACKET_HEADER) std::memcpy(&address, current_.bytes.data() + 5, 8);
         top.packet_valid = 1;
@@ -142,13 +142,14 @@ private:
             const bool last = kind ? top.response_last : top.request_last;
             std::vector<uint8_t>& bytes = partly_[kind];
             if (first) bytes.clear();
-            bytes.insert(bytes.end(), out_[kind], out_[kind] + (first ? PACKET_HEADER : PACKET_BEAT));
+            bytes.insert(bytes.end(), out_[kind], out_[kind] + beat_);
             if (!last) continue;
             bytes.resize(PACKET_HEADER + body_bytes(bytes.data()));
             taken.push_back({uint8_t(kind ? top.response_class : top.request_class), bytes});
         }
     }
 
+    unsigned beat_;  // bytes of a beat of packets
     uint8_t* packet_;
     std::array<uint8_t*, 2> out_;
     std::array<std::vector<uint8_t>, 2> partly_;
