@@ -15,6 +15,11 @@ __all__ = ["MATCHINGS", "SWITCHES", "AnyConfig", "SwitchConfig"]
 MATCHINGS = ("merged", "wavefront", "islip")
 
 
+def _port(name: str) -> LinkConfig:
+    """A named link with buffers of 128 flits for one class and kind: 4 dedicated, 124 shared."""
+    return dataclasses.replace(LINKS[name], shared_flits=124)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwitchConfig:
     """Everything an architect would vary about a switch; all its ports are alike.
@@ -24,7 +29,7 @@ class SwitchConfig:
 
     name: str = "sw16"
     ports: int = 16
-    link: LinkConfig = field(default_factory=lambda: LINKS["x8"])
+    link: LinkConfig = field(default_factory=lambda: _port("x8"))
     matching: str = "merged"
     keep_slots: int = 16  # flit times that a match may be kept while others wait
     length_cap_flits: int = 31  # where the length of a queue stops to count
@@ -76,6 +81,6 @@ SWITCHES: dict[str, SwitchConfig] = {
     "sw16": SwitchConfig(),
     "sw20": SwitchConfig(name="sw20", ports=20),  # 160 lanes
     "sw40": SwitchConfig(name="sw40", ports=40),  # 320 lanes
-    "sw72": SwitchConfig(name="sw72", ports=72, link=LINKS["x4"]),
+    "sw72": SwitchConfig(name="sw72", ports=72, link=_port("x4")),
 }
 """Named switches."""

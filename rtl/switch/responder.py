@@ -1,0 +1,154 @@
+"""The last row and column of a switch: it takes refused units that hold reads, and answers these with errors."""
+
+from amaranth.hdl import Array, Const, Module, Mux, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.layouts import layout
+from rtl.contract.link import ENDPOINT_BITS, PACKET_HEADER, UNIT_FLITS_MAX, PacketOpcode
+from rtl.contract.switch_config import SwitchConfig
+from rtl.port.receive_path import ReceivePath
+from rtl.port.send_path import SendPath
+from rtl.switch.beat import parity_of, transfer_beat
+from rtl.switch.ingress import Ingress
+from rtl.switch.routes import Routes
+
+__all__ = ["Responder"]
+
+_FROM_CROSSBAR = ("slot", "start", "first", "out_port", "queue", "now")
+_TO_CROSSBAR = ("lists", "lengths", "more", "lone", "ends", "o_valid", "o")
+_RESERVE_FLITS = 2 * UNIT_FLITS_MAX
+
+
+class Responder(wiring.Component):
+    """A row of the crossbar like a port's (`slot` to `o`), and a column that listens to others.
+
+    `offers`: the column of which a unit may begin: its own one, or one of an output that is `dead`, whose units would
+    wait for ever; they take turns. `granted`: by column, a unit begins; `arrives`, `arrivals`: what all columns show.
+    Every READ and FETCH_ADD that comes is answered with an ERROR_RESPONSE, as by the endpoint it was for; everything
+    else ends here. Timing: `offers` comes from registers.
+    """
+
+    def __init__(self, cfg: SwitchConfig):
+        self.cfg = cfg
+        n = cfg.outputs
+        self.ingress = Ingress(cfg)
+        members = self.ingress.signature.members
+        super().__init__(
+            {
+                **{name: members[name] for name in _FROM_CROSSBAR + _TO_CROSSBAR},
+                "alive_outputs": In(n),
+                "same_outputs": In(n),
+                "route_write": In(1),
+                "route_endpoint": In(ENDPOINT_BITS),
+                "route": In(8),
+                "dead": In(n),
+                "offers": Out(n),
+                "granted": In(n),
+                "arrives": In(n),
+                "arrivals": In(data.ArrayLayout(transfer_beat(cfg.link), n)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        cfg = self.cfg
+        n, link = cfg.outputs, cfg.link
+        m.submodules.receive = receive = ReceivePath(link)
+        m.submodules.send = send = SendPath(link)
+
+        # The column listened to. A unit is granted in the slot after the offer, if at all.
+        turn = Signal(range(n), init=n - 1)
+        offered, late, busy = Signal(), Signal(), Signal()
+        held = Signal(range(link.pool_flits + 1))
+        candidates = self.dead | Const(1 << (n - 1), n)
+        here = Signal(transfer_beat(link))
+        came = Signal()
+        tail = Signal()
+        m.d.comb += [
+            here.eq(Array(self.arrivals[o] for o in range(n))[turn]),
+            came.eq(self.arrives.bit_select(turn, 1)),
+            tail.eq(came & here.last & here.tail),
+            self.offers.eq(Mux(offered, 1 << turn, 0)),
+            receive.valid.eq(came),
+            receive.beat.first.eq(here.first),
+            receive.beat.last.eq(here.last),
+            receive.beat.data.eq(here.data),
+        ]
+        m.d.sync += held.eq(held + (came & here.first) - receive.freed)
+        with m.If(self.granted.bit_select(turn, 1)):
+            m.d.sync += [busy.eq(1), offered.eq(0), late.eq(0)]
+        with m.Elif(busy):
+            with m.If(tail):
+                m.d.sync += busy.eq(0)
+        with m.Elif(self.slot):
+            with m.If(offered):  # captured now: granted with the next slot, or not
+                m.d.sync += [offered.eq(0), late.eq(1)]
+            with m.Elif(late):
+                m.d.sync += [late.eq(0), turn.eq(Mux(turn == n - 1, 0, turn + 1))]
+        with m.Elif(~offered & ~late):
+            with m.If(~candidates.bit_select(turn, 1)):
+                m.d.sync += turn.eq(Mux(turn == n - 1, 0, turn + 1))
+            with m.Elif(held + _RESERVE_FLITS <= link.pool_flits):
+                m.d.sync += offered.eq(1)
+
+        self._answer(m, receive, send)
+        self._send(m, send)
+        return m
+
+    def _answer(self, m: Module, receive: ReceivePath, send: SendPath) -> None:
+        """A packet of a header for each request that waits for an answer."""
+        asked = receive.request.payload
+        header = data.View(layout(PACKET_HEADER), asked.data[: PACKET_HEADER.width])
+        answer = Signal(layout(PACKET_HEADER))
+        wanted = Signal()
+        m.d.comb += [
+            wanted.eq(
+                receive.request.valid
+                & asked.first
+                & ((header.opcode == PacketOpcode.READ) | (header.opcode == PacketOpcode.FETCH_ADD))
+            ),
+            answer.opcode.eq(PacketOpcode.ERROR_RESPONSE),
+            answer.tag.eq(header.tag),
+            answer.source.eq(asked.endpoint),
+            answer.address.eq(header.address),
+            send.packet.valid.eq(wanted & send.room.bit_select(asked.class_ << 1 | 1, 1)),
+            send.packet.payload.first.eq(1),
+            send.packet.payload.last.eq(1),
+            send.packet.payload.class_.eq(asked.class_),
+            send.packet.payload.endpoint.eq(header.source),
+            send.packet.payload.data.eq(answer),
+            receive.request.ready.eq(~wanted | (send.packet.valid & send.packet.ready)),
+            receive.response.ready.eq(1),
+        ]
+
+    def _send(self, m: Module, send: SendPath) -> None:
+        """Answers as units of the responder's own row."""
+        cfg = self.cfg
+        m.submodules.routes = routes = Routes(cfg)
+        m.submodules.ingress = ingress = self.ingress
+        waits = Signal(range(cfg.link.pool_flits + 1))
+        room = Signal()
+        m.d.sync += [
+            waits.eq(waits + (ingress.valid & ingress.beat.first) - ingress.freed),
+            room.eq(waits + _RESERVE_FLITS <= cfg.link.pool_flits),
+        ]
+        m.d.comb += [
+            *(send.free[account].eq(Mux(room, UNIT_FLITS_MAX, 0)) for account in range(cfg.link.accounts)),
+            send.o.ready.eq(1),
+            ingress.valid.eq(send.o.valid),
+            ingress.beat.first.eq(send.o.payload.first),
+            ingress.beat.last.eq(send.o.payload.last),
+            ingress.beat.data.eq(send.o.payload.data),
+            ingress.beat.parity.eq(parity_of(send.o.payload.data)),
+            routes.endpoint.eq(ingress.endpoint),
+            routes.alive.eq(self.alive_outputs),
+            routes.same.eq(self.same_outputs),
+            routes.write.eq(self.route_write),
+            routes.write_endpoint.eq(self.route_endpoint),
+            routes.write_route.eq(self.route),
+            ingress.output.eq(routes.output),
+            ingress.refused.eq(routes.refused),
+            *(getattr(ingress, name).eq(getattr(self, name)) for name in _FROM_CROSSBAR),
+            *(getattr(self, name).eq(getattr(ingress, name)) for name in _TO_CROSSBAR),
+        ]

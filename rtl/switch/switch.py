@@ -1,0 +1,171 @@
+"""The switch: ports, what decides who sends to whom, and the crossbar between them."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, ValueLike
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.placed import Placed
+from rtl.base.plant import passed_on
+from rtl.contract.switch_config import SwitchConfig
+from rtl.port.beat import beat_layout
+from rtl.switch.bypass import Bypass
+from rtl.switch.crossbar import Crossbar
+from rtl.switch.registers import Registers
+from rtl.switch.responder import Responder
+from rtl.switch.scheduler import Scheduler
+from rtl.switch.switch_port import SwitchPort
+
+__all__ = ["Switch"]
+
+
+class Switch(wiring.Component):
+    """`cfg.ports` links, coded flits each way; lanes are outside.
+
+    By port: `i`, `i_refuse`, `o`, `restart`, `disabled`, `aligned`, `realign`, `align`, `flip`, `state`. Port p starts
+    with session `session_init` + 257 p. `write` with `address` and `data`: a register; `read_data` shows the one at
+    `address` two cycles later (contract.switch_registers).
+    """
+
+    FAULTS = {
+        1: "a unit for another partition is delivered",
+        2: "parity is ignored",
+        3: "a unit that began without the scheduler does not block it",
+    }
+
+    def __init__(self, cfg: SwitchConfig, form: str = "native", plant: ValueLike = 0):
+        self.cfg = cfg
+        self.form = form
+        self.plant = plant
+        p = cfg.ports
+        beat = beat_layout(cfg.link)
+        super().__init__(
+            {
+                "session_init": In(16),
+                "restart": In(p),
+                "disabled": In(p),
+                "aligned": In(p),
+                "realign": In(p),
+                "align": Out(p),
+                "i_valid": In(p),
+                "i": In(data.ArrayLayout(beat, p)),
+                "i_refuse": In(p),
+                "o": Out(stream.Signature(beat)).array(p),
+                "flip": In(p),
+                "state": Out(data.ArrayLayout(4, p)),
+                "write": In(1),
+                "address": In(16),
+                "data": In(64),
+                "read_data": Out(64),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        cfg = self.cfg
+        n, p, queues = cfg.outputs, cfg.ports, cfg.link.queues
+        m.submodules.scheduler = scheduler = Scheduler(cfg)
+        m.submodules.bypass = bypass = Bypass(cfg, plant=passed_on(self.plant, 0, 3))
+        m.submodules.crossbar = crossbar = Crossbar(cfg)
+        m.submodules.registers = registers = Registers(cfg)
+        m.submodules.responder = responder = Responder(cfg)
+        ports = []
+        for k in range(p):
+            ports.append(self._port())
+            m.submodules[f"port_{k}"] = ports[k]
+        rows = [*ports, responder]
+
+        # The slots that all share
+        phase = Signal(range(cfg.slot_cycles))
+        slot, last = Signal(), Signal()
+        m.d.sync += phase.eq(Mux(last, 0, phase + 1))
+        m.d.comb += [slot.eq(phase == 0), last.eq(phase == cfg.slot_cycles - 1), scheduler.slot.eq(slot)]
+
+        waiting = Signal(data.ArrayLayout(n * queues, cfg.inputs))
+        lone = Signal(cfg.inputs)
+        m.d.sync += [waiting.eq(scheduler.lists), lone.eq(Cat(row.lone for row in rows))]
+        alive = Signal(n)
+        m.d.comb += [
+            alive.eq(Cat(*(port.alive for port in ports), Const(1, 1))),
+            bypass.lists.eq(waiting),
+            bypass.lone.eq(lone),
+            bypass.sends.eq(scheduler.start),
+            bypass.takes.eq(scheduler.valid),
+            bypass.ends.eq(Cat(row.ends for row in rows)),
+            bypass.ready.eq(Cat(*(port.idle_ready for port in ports), Const(0, queues))),
+            scheduler.blocked_inputs.eq(bypass.blocked_inputs),
+            scheduler.blocked_outputs.eq(bypass.blocked_outputs),
+            crossbar.tune.eq(Mux(slot, scheduler.valid, 0) | bypass.tunes),
+            crossbar.mute.eq(Mux(slot, ~bypass.busy_outputs, 0)),
+        ]
+        for k, row in enumerate(rows):
+            begins = bypass.starts[k]
+            m.d.comb += [
+                scheduler.lists[k].eq(row.lists),
+                scheduler.more[k].eq(row.more),
+                *(scheduler.lengths[k][o].eq(row.lengths[o]) for o in range(n)),
+                row.slot.eq(slot),
+                row.start.eq(scheduler.start[k]),
+                row.first.eq(scheduler.first[k]),
+                row.now.eq(begins),
+                row.out_port.eq(Mux(begins, bypass.out_port[k], scheduler.out_port[k])),
+                row.queue.eq(Mux(begins, bypass.queue[k], scheduler.queue[k])),
+                crossbar.i_valid[k].eq(row.o_valid),
+                crossbar.i[k].eq(row.o),
+                row.alive_outputs.eq(alive),
+                row.same_outputs.eq(registers.same[k]),
+                row.route_write.eq(registers.route_write),
+                row.route_endpoint.eq(registers.route_endpoint),
+                row.route.eq(registers.route),
+            ]
+        for o in range(n):
+            m.d.comb += crossbar.source[o].eq(Mux(bypass.tunes[o], bypass.source[o], scheduler.select[o]))
+
+        # Units for outputs without a session, and reads that were refused: the responder takes them, one at a time.
+        m.d.comb += [
+            responder.dead.eq(~alive),
+            responder.granted.eq(Mux(slot, scheduler.granted, 0)),
+            responder.arrives.eq(crossbar.o_valid),
+            responder.arrivals.eq(crossbar.o),
+        ]
+        for k, port in enumerate(ports):
+            m.d.comb += [
+                scheduler.ready[k * queues : (k + 1) * queues].eq(
+                    Mux(alive[k], port.ready, responder.offers[k].replicate(queues))
+                ),
+                port.granted.eq((slot & scheduler.granted[k]) | bypass.tunes[k]),
+                port.granted_queue.eq(Mux(bypass.tunes[k], bypass.tuned_queue[k], scheduler.granted_queue[k])),
+                port.arrives.eq(crossbar.o_valid[k]),
+                port.arrival.eq(crossbar.o[k]),
+            ]
+        m.d.comb += scheduler.ready[p * queues :].eq(responder.offers[p].replicate(queues))
+
+        for k, port in enumerate(ports):
+            wiring.connect(m, port.o, wiring.flipped(self.o[k]))
+            m.d.comb += [
+                port.session_init.eq(self.session_init + 257 * k),
+                *(getattr(port, name).eq(getattr(self, name)[k]) for name in ("restart", "aligned", "realign", "flip")),
+                port.disabled.eq(self.disabled[k] | registers.disabled[k]),
+                self.align[k].eq(port.align),
+                port.i_valid.eq(self.i_valid[k]),
+                port.i.eq(self.i[k]),
+                port.i_refuse.eq(self.i_refuse[k]),
+                self.state[k].eq(port.state),
+                port.partition.eq(registers.partition[k]),
+                port.address.eq(self.address),
+                registers.values[k].eq(port.value),
+            ]
+        m.d.comb += [
+            registers.write.eq(self.write),
+            registers.address.eq(self.address),
+            registers.data.eq(self.data),
+            self.read_data.eq(registers.read_data),
+        ]
+        return m
+
+    def _port(self) -> SwitchPort | Placed:
+        """All ports are one module, unless it has a planted fault in it."""
+        make = lambda: SwitchPort(self.cfg, self.form, passed_on(self.plant, 1, 2))  # noqa: E731
+        if not isinstance(self.plant, int):
+            return make()
+        name = f"switch_port_{self.cfg.outputs}x{self.cfg.link.lanes}_{self.form}"
+        return Placed(name, make, hier_block=True)
