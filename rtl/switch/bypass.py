@@ -1,6 +1,6 @@
 """Units that meet nobody begin in any cycle, without the scheduler."""
 
-from amaranth.hdl import Array, Cat, Const, Module, Signal, ValueLike
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, ValueLike
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -15,15 +15,19 @@ class Bypass(wiring.Component):
 
     `lone`: one unit waits at the input, and none is under way. `lists`: bit output * queues + queue, a unit waits;
     `ready`: it may begin. `sends`, `takes`: inputs and outputs that the scheduler uses in this slot; `ends`: the last
-    beat of an input's unit is read in this cycle. `last`: the last cycle of a slot.
-    `starts` an input's unit (`queue`, to `out_port`), and `tunes` the output to it (`source`).
-    `blocked_inputs`, `blocked_outputs`: in the last cycle of a slot, those whose unit goes on in the next one.
+    beat of an input's unit is read in this cycle. `slot`: the first cycle of a slot.
+    `starts` an input's unit (`queue`, to `out_port`), and `tunes` the output to it (`source`, `tuned_queue`); it `mutes`
+    an output a cycle after the last beat of its unit was read, which is there then: its input may begin another one.
+    `blocked_inputs`, `blocked_outputs`: in the last cycle of a slot, those that the scheduler's match for the next one
+    must leave alone: the unit goes on, or it began after the scheduler had looked, at the end of the first cycle.
     Timing: combinational from registers and from what comes from registers.
     """
 
     FAULTS = {
         1: "an output that another input holds a unit for is taken",
         2: "a unit that goes on in the next slot does not block it",
+        3: "an output listens on when its unit has ended",
+        4: "a unit begins without credits",
     }
 
     def __init__(self, cfg: SwitchConfig, plant: ValueLike = 0):
@@ -32,6 +36,7 @@ class Bypass(wiring.Component):
         n, queues = cfg.outputs, cfg.link.queues
         super().__init__(
             {
+                "slot": In(1),
                 "lone": In(cfg.inputs),
                 "lists": In(data.ArrayLayout(n * queues, cfg.inputs)),
                 "ready": In(n * queues),
@@ -40,6 +45,7 @@ class Bypass(wiring.Component):
                 "ends": In(cfg.inputs),
                 "starts": Out(cfg.inputs),
                 "tunes": Out(n),
+                "mutes": Out(n),
                 "source": Out(data.ArrayLayout(range(cfg.inputs), n)),
                 "out_port": Out(data.ArrayLayout(range(n), cfg.inputs)),
                 "queue": Out(data.ArrayLayout(range(queues), cfg.inputs)),
@@ -66,9 +72,9 @@ class Bypass(wiring.Component):
         for k in range(cfg.inputs):
             may = Signal(n * queues, name=f"may_{k}")
             m.d.comb += held[k].eq(Cat(self.lists[k][o * queues : (o + 1) * queues].any() for o in range(n)))
-            with m.If(self.lone[k] & ~self.sends[k] & ~self.busy_inputs[k]):
+            with m.If(self.lone[k] & ~self.sends[k] & ~self.busy_inputs[k] & int(cfg.bypass)):
                 m.d.comb += [
-                    may.eq(self.lists[k] & self.ready),
+                    may.eq(self.lists[k] & (self.ready | planted(self.plant, 4).replicate(n * queues))),
                     wants[k].eq(Cat(may[o * queues : (o + 1) * queues].any() for o in range(n)) & idle),
                 ]
             before, after, more = Signal(n, name=f"one_{k}"), Signal(n, name=f"many_{k}"), one
@@ -99,15 +105,24 @@ class Bypass(wiring.Component):
             tunes = sum_
         m.d.comb += self.tunes.eq(tunes)
 
+        stays, done = Signal(cfg.inputs), self._done(m, column)
         m.d.sync += [
-            self.busy_inputs.eq((self.busy_inputs | self.starts) & ~self.ends),
+            self.busy_inputs.eq(stays),
             self.busy_outputs.eq(goes_on),
+            self.mutes.eq(Mux(planted(self.plant, 3), 0, done)),
         ]
+        # Begun when the scheduler had looked. At x8 and x16 such a unit goes on anyway, below its time is shorter.
+        late_inputs, late_outputs = Signal(cfg.inputs), Signal(n)
+        begun_inputs, begun_outputs = Signal(cfg.inputs), Signal(n)
         m.d.comb += [
-            goes_on.eq((self.busy_outputs | self.tunes) & ~self._done(m, column)),
-            self.blocked_inputs.eq((self.busy_inputs | self.starts) & ~self.ends),
-            self.blocked_outputs.eq(goes_on),
+            stays.eq((self.busy_inputs | self.starts) & ~self.ends),
+            goes_on.eq((self.busy_outputs | self.tunes) & ~done),
+            late_inputs.eq(Mux(self.slot, 0, begun_inputs | self.starts)),
+            late_outputs.eq(Mux(self.slot, 0, begun_outputs | self.tunes)),
+            self.blocked_inputs.eq(stays | late_inputs),
+            self.blocked_outputs.eq(goes_on | late_outputs),
         ]
+        m.d.sync += [begun_inputs.eq(late_inputs), begun_outputs.eq(late_outputs)]
         with m.If(planted(self.plant, 2)):
             m.d.comb += [self.blocked_inputs.eq(0), self.blocked_outputs.eq(0)]
         return m

@@ -21,7 +21,8 @@ class Egress(wiring.Component):
     A unit is granted as if it had UNIT_FLITS_MAX flits; what it did not need is given back with its tail. Its flits
     come as `i` later, in the order of the grants. While the output is `alive` (its session has been UP and has not
     ended) they are stored (`o_valid`, `header` for this hop) and charged (`spend`, `account`: the shared account while
-    it has any); else they are dropped, a `dropped` a flit. `room`, `in_flight`, `free`: of LinkRules.
+    it has any); else they are dropped, a `dropped` a flit, as are those of a unit that was granted as `doomed`.
+    `room`, `in_flight`, `free`: of LinkRules.
     Timing: `ready` is combinational with `granted`, `idle_ready` comes from registers; `o_valid`, `header`, `spend` and
     `account` are combinational with `i`.
     """
@@ -31,16 +32,19 @@ class Egress(wiring.Component):
         2: "the header names the shared pool, the dedicated one is charged",
         3: "flits are stored although no session is there",
         4: "a unit begins without credits",
+        5: "flits that were granted and have not arrived are forgotten",
+        6: "a doomed unit is stored",
     }
 
-    def __init__(self, link: LinkConfig, plant: ValueLike = 0):
-        self.link = link
+    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+        self.link = link = cfg
         self.plant = plant
         super().__init__(
             {
                 "ready": Out(link.queues),
                 "idle_ready": Out(link.queues),
                 "granted": In(1),
+                "doomed": In(1),
                 "queue": In(range(link.queues)),
                 "i_valid": In(1),
                 "i": In(transfer_beat(link)),
@@ -68,15 +72,16 @@ class Egress(wiring.Component):
         arrives = Signal()
         flits = Signal(range(UNIT_FLITS_MAX))  # of the unit that arrives, before this one
         m.d.comb += [
-            due.eq(owed + Mux(self.granted, UNIT_FLITS_MAX, 0)),
+            due.eq(Mux(planted(self.plant, 5), 0, owed + Mux(self.granted, UNIT_FLITS_MAX, 0))),
             arrives.eq(self.i_valid & self.i.first),
             granted_queue.eq(Mux(self.granted, self.queue, queue)),
         ]
         # A flit may come in the cycle after its grant, and the next grant with the last flit of the unit before.
         unused = Mux(planted(self.plant, 1), 0, UNIT_FLITS_MAX - 1 - flits)
         m.d.sync += owed.eq(due - Mux(arrives, 1 + Mux(self.i.tail, unused, 0), 0))
+        doomed = Signal()
         with m.If(self.granted):
-            m.d.sync += queue.eq(self.queue)
+            m.d.sync += [queue.eq(self.queue), doomed.eq(self.doomed & ~planted(self.plant, 6))]
         with m.If(arrives):
             m.d.sync += flits.eq(Mux(self.i.tail, 0, flits + 1))
 
@@ -104,7 +109,7 @@ class Egress(wiring.Component):
         kept = Signal()
         keeps = Signal()
         m.d.comb += [
-            keeps.eq(Mux(self.i.first, (self.alive & ~self.clear) | planted(self.plant, 3), kept)),
+            keeps.eq(Mux(self.i.first, (self.alive & ~self.clear & ~doomed) | planted(self.plant, 3), kept)),
             self.o_valid.eq(self.i_valid & keeps),
             self.dropped.eq(arrives & ~keeps),
         ]

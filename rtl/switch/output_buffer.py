@@ -36,10 +36,14 @@ class OutputBuffer(wiring.Component):
     FAULTS = {
         1: "parity is ignored",
         2: "a void flit is sent again as it is",
+        3: "what comes after a void flit in its slot is void too",
+        4: "a wrong byte in a beat that is not the last is forgotten",
+        5: "the parity of the header is still that of the old one",
+        6: "a void flit is not a unit of its own",
     }
 
-    def __init__(self, link: LinkConfig, plant: ValueLike = 0):
-        self.link = link
+    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+        self.link = link = cfg
         self.plant = plant
         self.slots = 1 << (link.window_flits - 1).bit_length()
         super().__init__(
@@ -95,7 +99,7 @@ class OutputBuffer(wiring.Component):
             m.d.comb += [
                 changed.eq(parity_of(old ^ new)),
                 stored[:_HEADER].eq(new),
-                stored_parity[:FLIT_HEADER_BYTES].eq(self.i.parity[:FLIT_HEADER_BYTES] ^ changed),
+                stored_parity[:FLIT_HEADER_BYTES].eq(self.i.parity[:FLIT_HEADER_BYTES] ^ Mux(planted(self.plant, 5), 0, changed)),
             ]
         with m.If(self.i_valid):
             m.d.sync += [put_kept.eq(put), written.eq(Mux(self.i.first, 1, written + 1))]
@@ -121,11 +125,13 @@ class OutputBuffer(wiring.Component):
             m.d.sync += [
                 payload.eq(self.payload),
                 index.eq(self.index),
-                nothing.eq(void.bit_select(self.index, 1) & ~planted(self.plant, 2)),
+                nothing.eq(
+                    (void.bit_select(self.index, 1) | (self.bad_parity & (self.index == index)))
+                    & ~planted(self.plant, 2)
+                ),
                 header.eq(recall.data),
-                header.head.eq(1),
-                header.tail.eq(1),
                 header.offset.eq(NO_HEADER),
+                header.zero.eq(0),  # the byte that was wrong may be there, and a malformed flit would never be accepted
                 head.eq(Mux(self.control, self.head, 0)),
                 dlp.eq(self.dlp),
             ]
@@ -148,11 +154,13 @@ class OutputBuffer(wiring.Component):
             self.spoil.eq(last & (wrong | spoilt)),
             self.bad_parity.eq(self.o.ready & self.spoil),
         ]
+        with m.If(self.slot & ~planted(self.plant, 6)):
+            m.d.sync += [header.head.eq(1), header.tail.eq(1)]
         with m.If(moves):
-            m.d.sync += spoilt.eq((wrong | spoilt) & ~last)
+            m.d.sync += spoilt.eq((wrong | spoilt) & ~last & ~planted(self.plant, 4))
         with m.If(self.bad_parity):
             m.d.sync += void.eq(void | (1 << index))
-        with m.If(self.enqueue):
+        with m.If(self.enqueue & ~planted(self.plant, 3)):
             m.d.sync += void.bit_select(put, 1).eq(0)
 
         body = Signal(bits)

@@ -1,10 +1,11 @@
 """What a port of a switch counts, and its registers."""
 
-from amaranth.hdl import Cat, Const, Module, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.layouts import layout
+from rtl.base.plant import planted
 from rtl.contract.link import ENDPOINT_BITS, PACKET_HEADER, LinkCause
 from rtl.contract.link_config import LinkConfig
 from rtl.contract.switch_registers import SwitchCause, SwitchRegister
@@ -22,8 +23,15 @@ class PortRegisters(wiring.Component):
     Timing: `value` follows `address` by a cycle, and shows the port as it was then.
     """
 
-    def __init__(self, link: LinkConfig):
-        self.link = link
+    FAULTS = {
+        1: "a counter begins again at its end",
+        2: "the last unit refused is kept, not the first",
+        3: "a step of several counts as one",
+    }
+
+    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+        self.link = link = cfg
+        self.plant = plant
         super().__init__(
             {
                 "address": In(8),
@@ -48,7 +56,7 @@ class PortRegisters(wiring.Component):
         first_address = Signal(64)
         first_source, first_endpoint = Signal(ENDPOINT_BITS), Signal(ENDPOINT_BITS)
         kept = Signal()
-        with m.If(self.refused & ~kept):
+        with m.If(self.refused & (~kept | planted(self.plant, 2))):
             m.d.sync += [
                 kept.eq(1),
                 first_address.eq(self.packet.address),
@@ -74,9 +82,9 @@ class PortRegisters(wiring.Component):
             for cause in causes:
                 count = Signal(32, name=f"count_{cause.name.lower()}_{int(base)}")
                 after = Signal(33, name=f"after_{cause.name.lower()}_{int(base)}")
-                m.d.comb += after.eq(count + steps[cause])
-                with m.If(~after[32]):
-                    m.d.sync += count.eq(after)
+                step = Mux(planted(self.plant, 3), steps[cause].any(), steps[cause])
+                m.d.comb += after.eq(count + step)
+                m.d.sync += count.eq(Mux(after[32] & ~planted(self.plant, 1), (1 << 32) - 1, after))
                 registers[base + 8 * cause] = count
         with m.Switch(self.address):
             for address, value in registers.items():

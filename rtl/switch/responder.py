@@ -24,7 +24,8 @@ class Responder(wiring.Component):
     """A row of the crossbar like a port's (`slot` to `o`), and a column that listens to others.
 
     `offers`: the column of which a unit may begin: its own one, or one of an output that is `dead`, whose units would
-    wait for ever; they take turns. `granted`: by column, a unit begins; `arrives`, `arrivals`: what all columns show.
+    wait for ever; they take turns. `granted`: by column, a unit begins; with it, `takes`: it is the responder's.
+    `arrives`, `arrivals`: what all columns show.
     Every READ and FETCH_ADD that comes is answered with an ERROR_RESPONSE, as by the endpoint it was for; everything
     else ends here. Timing: `offers` comes from registers.
     """
@@ -45,6 +46,7 @@ class Responder(wiring.Component):
                 "dead": In(n),
                 "offers": Out(n),
                 "granted": In(n),
+                "takes": Out(n),
                 "arrives": In(n),
                 "arrivals": In(data.ArrayLayout(transfer_beat(cfg.link), n)),
             }
@@ -67,28 +69,30 @@ class Responder(wiring.Component):
         tail = Signal()
         m.d.comb += [
             here.eq(Array(self.arrivals[o] for o in range(n))[turn]),
-            came.eq(self.arrives.bit_select(turn, 1)),
+            came.eq(busy & self.arrives.bit_select(turn, 1)),
             tail.eq(came & here.last & here.tail),
             self.offers.eq(Mux(offered, 1 << turn, 0)),
+            self.takes.eq(Mux(late, 1 << turn, 0)),
             receive.valid.eq(came),
             receive.beat.first.eq(here.first),
             receive.beat.last.eq(here.last),
             receive.beat.data.eq(here.data),
         ]
         m.d.sync += held.eq(held + (came & here.first) - receive.freed)
-        with m.If(self.granted.bit_select(turn, 1)):
-            m.d.sync += [busy.eq(1), offered.eq(0), late.eq(0)]
+        after = Mux(turn == n - 1, 0, turn + 1)
+        with m.If(late & self.granted.bit_select(turn, 1)):
+            m.d.sync += [busy.eq(1), late.eq(0)]
         with m.Elif(busy):
             with m.If(tail):
-                m.d.sync += busy.eq(0)
+                m.d.sync += [busy.eq(0), turn.eq(after)]
         with m.Elif(self.slot):
             with m.If(offered):  # captured now: granted with the next slot, or not
                 m.d.sync += [offered.eq(0), late.eq(1)]
             with m.Elif(late):
-                m.d.sync += [late.eq(0), turn.eq(Mux(turn == n - 1, 0, turn + 1))]
+                m.d.sync += [late.eq(0), turn.eq(after)]
         with m.Elif(~offered & ~late):
             with m.If(~candidates.bit_select(turn, 1)):
-                m.d.sync += turn.eq(Mux(turn == n - 1, 0, turn + 1))
+                m.d.sync += turn.eq(after)
             with m.Elif(held + _RESERVE_FLITS <= link.pool_flits):
                 m.d.sync += offered.eq(1)
 

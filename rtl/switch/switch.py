@@ -86,6 +86,7 @@ class Switch(wiring.Component):
         alive = Signal(n)
         m.d.comb += [
             alive.eq(Cat(*(port.alive for port in ports), Const(1, 1))),
+            bypass.slot.eq(slot),
             bypass.lists.eq(waiting),
             bypass.lone.eq(lone),
             bypass.sends.eq(scheduler.start),
@@ -95,7 +96,7 @@ class Switch(wiring.Component):
             scheduler.blocked_inputs.eq(bypass.blocked_inputs),
             scheduler.blocked_outputs.eq(bypass.blocked_outputs),
             crossbar.tune.eq(Mux(slot, scheduler.valid, 0) | bypass.tunes),
-            crossbar.mute.eq(Mux(slot, ~bypass.busy_outputs, 0)),
+            crossbar.mute.eq(Mux(slot, ~bypass.busy_outputs, 0) | bypass.mutes),
         ]
         for k, row in enumerate(rows):
             begins = bypass.starts[k]
@@ -133,6 +134,7 @@ class Switch(wiring.Component):
                     Mux(alive[k], port.ready, responder.offers[k].replicate(queues))
                 ),
                 port.granted.eq((slot & scheduler.granted[k]) | bypass.tunes[k]),
+                port.doomed.eq(responder.takes[k]),
                 port.granted_queue.eq(Mux(bypass.tunes[k], bypass.tuned_queue[k], scheduler.granted_queue[k])),
                 port.arrives.eq(crossbar.o_valid[k]),
                 port.arrival.eq(crossbar.o[k]),

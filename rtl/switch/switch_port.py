@@ -70,6 +70,7 @@ class SwitchPort(wiring.Component):
                 "ready": Out(queues),
                 "idle_ready": Out(queues),
                 "granted": In(1),
+                "doomed": In(1),
                 "granted_queue": In(range(queues)),
                 "arrives": In(1),
                 "arrival": In(transfer_beat(link)),
@@ -191,6 +192,7 @@ class SwitchPort(wiring.Component):
         spoils = Signal()  # the beat in the encoder is to have wrong codes
         m.d.comb += [
             egress.granted.eq(self.granted),
+            egress.doomed.eq(self.doomed),
             egress.queue.eq(self.granted_queue),
             egress.i_valid.eq(self.arrives),
             egress.i.eq(self.arrival),
