@@ -99,7 +99,9 @@ class OutputBuffer(wiring.Component):
             m.d.comb += [
                 changed.eq(parity_of(old ^ new)),
                 stored[:_HEADER].eq(new),
-                stored_parity[:FLIT_HEADER_BYTES].eq(self.i.parity[:FLIT_HEADER_BYTES] ^ Mux(planted(self.plant, 5), 0, changed)),
+                stored_parity[:FLIT_HEADER_BYTES].eq(
+                    self.i.parity[:FLIT_HEADER_BYTES] ^ Mux(planted(self.plant, 5), 0, changed)
+                ),
             ]
         with m.If(self.i_valid):
             m.d.sync += [put_kept.eq(put), written.eq(Mux(self.i.first, 1, written + 1))]

@@ -125,7 +125,9 @@ class OutputBuffer:
         row = self.rows[index]
         if not row.void:
             return Sent(self._whole(row.data, dlp), row.wrong, index)
-        header = FLIT_HEADER.pack(FLIT_HEADER.unpack(row.header) | {"zero": 0, "offset": NO_HEADER, "head": 1, "tail": 1})
+        header = FLIT_HEADER.pack(
+            FLIT_HEADER.unpack(row.header) | {"zero": 0, "offset": NO_HEADER, "head": 1, "tail": 1}
+        )
         data = header.to_bytes(FLIT_HEADER_BYTES, "little") + bytes([PacketOpcode.END])
         return Sent(self._whole(data, dlp), False, index, True)
 
