@@ -10,14 +10,13 @@ from rtl.contract.link import PACKET_BYTES_MAX, PACKET_HEADER_BYTES, SIGNAL_BYTE
 from rtl.contract.link_config import LinkConfig
 from rtl.port.framing import (
     HEADER_WORDS,
-    LANES,
-    LAST_END,
     PACKET_HEADER_LAYOUT,
     WORD_BITS,
     body_bytes,
     is_response,
     is_sound,
     packet_words,
+    rows_of,
 )
 
 __all__ = ["ReadScan"]
@@ -63,7 +62,7 @@ class ReadScan(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         lanes = 8 * self.cfg.beat_bytes // WORD_BITS
-        short = lanes - (LANES - LAST_END)  # end of a flit's last beat
+        short = rows_of(self.cfg).last_end  # end of a flit's last beat
         state = data.StructLayout(
             {
                 "skip": range(_WORDS_MAX + 1),  # words up to the next header
