@@ -2,26 +2,15 @@
 
 from enum import IntEnum
 
-__all__ = [
-    "ADDRESS_BITS",
-    "ROUTE_PORT_BITS",
-    "ROUTE_VALID_BIT",
-    "SwitchCause",
-    "SwitchRegister",
-    "SwitchSpace",
-    "port_address",
-    "route_address",
-]
+__all__ = ["ADDRESS_BITS", "SwitchCause", "SwitchRegister", "SwitchSpace", "port_address", "route_address"]
 
 ADDRESS_BITS = 16
-ROUTE_PORT_BITS = 7
-ROUTE_VALID_BIT = 15
 
 
 class SwitchSpace(IntEnum):
     """Where things begin."""
 
-    ROUTE = 0x0000  # + 8 * endpoint: bits 6:0 port, bit 15 there is one; reads 0 if there is none
+    ROUTE = 0x0000  # + 8 * endpoint: bits 6:0 port, bit 15 there is a route
     PORT = 0x8000  # + 0x100 * port + SwitchRegister
 
 
@@ -45,9 +34,10 @@ class SwitchCause(IntEnum):
     HOLE = 0  # units refused: no route for their endpoint
     PARTITION = 1  # units refused: their output is in another partition
     DEAD = 2  # units refused: their output has no session
-    DROPPED = 3  # flits of refused units that held no read, and of what was no unit; reads are answered
-    LATE = 4  # flits dropped at this output: its session ended while they were on their way
-    PARITY = 5  # flits of this output with a byte that changed inside the switch
+    DROPPED = 3  # flits of refused units that held no read
+    ANSWERED = 4  # units refused that held a read: the responder answers
+    LATE = 5  # flits dropped at this output: its session ended while they were on their way
+    PARITY = 6  # flits of this output with a byte that changed inside the switch
 
 
 def route_address(endpoint: int) -> int:

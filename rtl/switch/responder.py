@@ -5,23 +5,23 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.layouts import layout
-from rtl.contract.link import PACKET_HEADER, UNIT_FLITS_MAX, PacketOpcode
+from rtl.contract.link import ENDPOINT_BITS, PACKET_HEADER, UNIT_FLITS_MAX, PacketOpcode
 from rtl.contract.switch_config import SwitchConfig
 from rtl.port.receive_path import ReceivePath
 from rtl.port.send_path import SendPath
 from rtl.switch.beat import parity_of, transfer_beat
 from rtl.switch.ingress import Ingress
+from rtl.switch.routes import Routes
 
 __all__ = ["Responder"]
 
 _FROM_CROSSBAR = ("slot", "start", "first", "out_port", "queue", "now")
-_TO_CROSSBAR = ("lists", "lengths", "more", "lone", "lone_port", "lone_queue", "ends")
-_ROUTE = ("endpoint", "route", "refused")
+_TO_CROSSBAR = ("lists", "lengths", "more", "lone", "ends", "o_valid", "o")
 _RESERVE_FLITS = 2 * UNIT_FLITS_MAX
 
 
 class Responder(wiring.Component):
-    """A row of the crossbar like a port's (`slot` to `departure`, `endpoint` to `refused`), and a column that hears others.
+    """A row of the crossbar like a port's (`slot` to `o`), and a column that listens to others.
 
     `offers`: the column of which a unit may begin: its own one, or one of an output that is `dead`, whose units would
     wait for ever; they take turns. `granted`: by column, a unit begins; with it, `takes`: it is the responder's.
@@ -37,9 +37,12 @@ class Responder(wiring.Component):
         members = self.ingress.signature.members
         super().__init__(
             {
-                **{name: members[name] for name in _FROM_CROSSBAR + _TO_CROSSBAR + _ROUTE},
-                "departs": Out(1),
-                "departure": Out(transfer_beat(cfg.link)),
+                **{name: members[name] for name in _FROM_CROSSBAR + _TO_CROSSBAR},
+                "alive_outputs": In(n),
+                "same_outputs": In(n),
+                "route_write": In(1),
+                "route_endpoint": In(ENDPOINT_BITS),
+                "route": In(8),
                 "dead": In(n),
                 "offers": Out(n),
                 "granted": In(n),
@@ -126,6 +129,7 @@ class Responder(wiring.Component):
     def _send(self, m: Module, send: SendPath) -> None:
         """Answers as units of the responder's own row."""
         cfg = self.cfg
+        m.submodules.routes = routes = Routes(cfg)
         m.submodules.ingress = ingress = self.ingress
         waits = Signal(range(cfg.link.pool_flits + 1))
         room = Signal()
@@ -141,11 +145,14 @@ class Responder(wiring.Component):
             ingress.beat.last.eq(send.o.payload.last),
             ingress.beat.data.eq(send.o.payload.data),
             ingress.beat.parity.eq(parity_of(send.o.payload.data)),
-            self.endpoint.eq(ingress.endpoint),
-            ingress.route.eq(self.route),
-            ingress.refused.eq(self.refused),
+            routes.endpoint.eq(ingress.endpoint),
+            routes.alive.eq(self.alive_outputs),
+            routes.same.eq(self.same_outputs),
+            routes.write.eq(self.route_write),
+            routes.write_endpoint.eq(self.route_endpoint),
+            routes.write_route.eq(self.route),
+            ingress.output.eq(routes.output),
+            ingress.refused.eq(routes.refused),
             *(getattr(ingress, name).eq(getattr(self, name)) for name in _FROM_CROSSBAR),
             *(getattr(self, name).eq(getattr(ingress, name)) for name in _TO_CROSSBAR),
-            self.departs.eq(ingress.o_valid),
-            self.departure.eq(ingress.o),
         ]

@@ -1,6 +1,6 @@
 """Where units go: endpoints to outputs, and who may send to whom."""
 
-from amaranth.hdl import Const, Module, ValueLike
+from amaranth.hdl import Module, Signal, ValueLike
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -20,13 +20,12 @@ def route_layout(cfg: SwitchConfig) -> data.StructLayout:
 
 
 class Routes(wiring.Component):
-    """For each input: `endpoint` -> `out_port`, and whether a unit to it is `refused`; combinational.
+    """For each port: `endpoint` -> `out_port`, and whether a unit to it is `refused`; combinational.
 
-    Refused is what goes to a `hole`, to a `foreign` partition, or to an output that is `dead`, not `alive`: one of them
-    says why. The last input, the responder, is in all partitions; the last output has no endpoint.
-    `row_write`: the row at `address` becomes `row` (a port that is not there makes a hole); `partition_write`: the port
-    at `address` (its low bits) is in `partition`. What stands there is in `row_read`, `partition_read`.
-    Timing: written values hold from the next cycle.
+    Refused is what goes to a hole, to another partition than that of the port, to an output that is not `alive`, or to
+    the responder, which has no endpoint. `row_write`: the row at `address` becomes `row` (a port that is not there
+    makes a hole); `partition_write`: the port at `address` (its low bits) is in `partition`. What stands there is in
+    `row_read`, `partition_read`. Timing: written values hold from the next cycle.
     At power-up endpoint e is routed to port e, those above the ports are holes, all ports are in partition 0.
     A reset restores the partitions, but not the table: it is a memory.
     """
@@ -43,12 +42,9 @@ class Routes(wiring.Component):
         self.plant = plant
         super().__init__(
             {
-                "endpoint": In(data.ArrayLayout(ENDPOINT_BITS, cfg.inputs)),
-                "out_port": Out(data.ArrayLayout(range(cfg.outputs), cfg.inputs)),
-                "refused": Out(cfg.inputs),
-                "hole": Out(cfg.inputs),
-                "foreign": Out(cfg.inputs),
-                "dead": Out(cfg.inputs),
+                "endpoint": In(data.ArrayLayout(ENDPOINT_BITS, cfg.ports)),
+                "out_port": Out(data.ArrayLayout(range(cfg.outputs), cfg.ports)),
+                "refused": Out(cfg.ports),
                 "alive": In(cfg.ports),
                 "address": In(ENDPOINT_BITS),
                 "row_write": In(1),
@@ -57,7 +53,6 @@ class Routes(wiring.Component):
                 "partition_write": In(1),
                 "partition": In(PARTITION_BITS),
                 "partition_read": Out(PARTITION_BITS),
-                "partitions": Out(data.ArrayLayout(PARTITION_BITS, cfg.ports)),
             }
         )
 
@@ -77,22 +72,22 @@ class Routes(wiring.Component):
             back.addr.eq(self.address),
             self.row_read.eq(back.data),
         ]
+        partitions = Signal(data.ArrayLayout(PARTITION_BITS, ports))
         port = self.address[: (ports - 1).bit_length()]
-        m.d.comb += self.partition_read.eq(self.partitions[port])
+        m.d.comb += self.partition_read.eq(partitions[port])
         with m.If(self.partition_write):
-            m.d.sync += self.partitions[port].eq(self.partition)
-        for k in range(self.cfg.inputs):
+            m.d.sync += partitions[port].eq(self.partition)
+        for p in range(ports):
             found = table.read_port(domain="comb")
-            to = found.data.output
-            foreign = self.partitions[to] != self.partitions[k] if k < ports else Const(0, 1)
+            foreign = partitions[found.data.output] != partitions[p]
             m.d.comb += [
-                found.addr.eq(self.endpoint[k]),
-                self.out_port[k].eq(to),
-                self.hole[k].eq((found.data.hole | (to == ports)) & ~planted(self.plant, 2)),
-                self.foreign[k].eq(foreign & ~self.hole[k] & ~planted(self.plant, 1)),
-                self.dead[k].eq(
-                    ~self.alive.bit_select(to, 1) & ~self.hole[k] & ~self.foreign[k] & ~planted(self.plant, 3)
+                found.addr.eq(self.endpoint[p]),
+                self.out_port[p].eq(found.data.output),
+                self.refused[p].eq(
+                    (found.data.hole & ~planted(self.plant, 2))
+                    | (foreign & ~planted(self.plant, 1))
+                    | (~self.alive.bit_select(found.data.output, 1) & ~planted(self.plant, 3))
+                    | (found.data.output == ports)
                 ),
             ]
-        m.d.comb += self.refused.eq(self.hole | self.foreign | self.dead)
         return m

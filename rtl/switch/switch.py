@@ -12,7 +12,6 @@ from rtl.switch.bypass import Bypass
 from rtl.switch.crossbar import Crossbar
 from rtl.switch.registers import Registers
 from rtl.switch.responder import Responder
-from rtl.switch.routes import Routes
 from rtl.switch.scheduler import Scheduler
 from rtl.switch.switch_port import SwitchPort
 
@@ -68,7 +67,6 @@ class Switch(wiring.Component):
         m.submodules.bypass = bypass = Bypass(cfg, plant=passed_on(self.plant, 0, 3))
         m.submodules.crossbar = crossbar = Crossbar(cfg)
         m.submodules.registers = registers = Registers(cfg)
-        m.submodules.routes = routes = Routes(cfg, plant=passed_on(self.plant, 1))
         m.submodules.responder = responder = Responder(cfg)
         ports = []
         for k in range(p):
@@ -82,15 +80,15 @@ class Switch(wiring.Component):
         m.d.sync += phase.eq(Mux(last, 0, phase + 1))
         m.d.comb += [slot.eq(phase == 0), last.eq(phase == cfg.slot_cycles - 1), scheduler.slot.eq(slot)]
 
-        # What inputs hold, as it was a cycle ago; a unit that is alone at its input as it is now, to begin at once.
         waiting = Signal(data.ArrayLayout(n * queues, cfg.inputs))
-        m.d.sync += waiting.eq(scheduler.lists)
+        lone = Signal(cfg.inputs)
+        m.d.sync += [waiting.eq(scheduler.lists), lone.eq(Cat(row.lone for row in rows))]
         alive = Signal(n)
         m.d.comb += [
             alive.eq(Cat(*(port.alive for port in ports), Const(1, 1))),
             bypass.slot.eq(slot),
             bypass.lists.eq(waiting),
-            bypass.lone.eq(Cat(row.lone for row in rows)),
+            bypass.lone.eq(lone),
             bypass.sends.eq(scheduler.start),
             bypass.takes.eq(scheduler.valid),
             bypass.ends.eq(Cat(row.ends for row in rows)),
@@ -102,8 +100,6 @@ class Switch(wiring.Component):
         ]
         for k, row in enumerate(rows):
             begins = bypass.starts[k]
-            with m.If(row.lone):
-                m.d.comb += bypass.lists[k].eq(1 << (row.lone_port * queues + row.lone_queue))
             m.d.comb += [
                 scheduler.lists[k].eq(row.lists),
                 scheduler.more[k].eq(row.more),
@@ -114,11 +110,13 @@ class Switch(wiring.Component):
                 row.now.eq(begins),
                 row.out_port.eq(Mux(begins, bypass.out_port[k], scheduler.out_port[k])),
                 row.queue.eq(Mux(begins, bypass.queue[k], scheduler.queue[k])),
-                crossbar.i_valid[k].eq(row.departs),
-                crossbar.i[k].eq(row.departure),
-                routes.endpoint[k].eq(row.endpoint),
-                row.route.eq(routes.out_port[k]),
-                row.refused.eq(routes.refused[k]),
+                crossbar.i_valid[k].eq(row.o_valid),
+                crossbar.i[k].eq(row.o),
+                row.alive_outputs.eq(alive),
+                row.same_outputs.eq(registers.same[k]),
+                row.route_write.eq(registers.route_write),
+                row.route_endpoint.eq(registers.route_endpoint),
+                row.route.eq(registers.route),
             ]
         for o in range(n):
             m.d.comb += crossbar.source[o].eq(Mux(bypass.tunes[o], bypass.source[o], scheduler.select[o]))
@@ -154,8 +152,7 @@ class Switch(wiring.Component):
                 port.i.eq(self.i[k]),
                 port.i_refuse.eq(self.i_refuse[k]),
                 self.state[k].eq(port.state),
-                *(getattr(port, why).eq(getattr(routes, why)[k]) for why in ("hole", "foreign", "dead")),
-                port.partition.eq(routes.partitions[k]),
+                port.partition.eq(registers.partition[k]),
                 port.address.eq(self.address),
                 registers.values[k].eq(port.value),
             ]
@@ -164,19 +161,12 @@ class Switch(wiring.Component):
             registers.address.eq(self.address),
             registers.data.eq(self.data),
             self.read_data.eq(registers.read_data),
-            routes.alive.eq(alive),
-            routes.address.eq(registers.target),
-            routes.row_write.eq(registers.route_write),
-            routes.row.eq(registers.route),
-            registers.route_read.eq(routes.row_read),
-            routes.partition_write.eq(registers.partition_write),
-            routes.partition.eq(registers.partition),
         ]
         return m
 
     def _port(self) -> SwitchPort | Placed:
         """All ports are one module, unless it has a planted fault in it."""
-        make = lambda: SwitchPort(self.cfg, self.form, passed_on(self.plant, 2))  # noqa: E731
+        make = lambda: SwitchPort(self.cfg, self.form, passed_on(self.plant, 1, 2))  # noqa: E731
         if not isinstance(self.plant, int):
             return make()
         name = f"switch_port_{self.cfg.outputs}x{self.cfg.link.lanes}_{self.form}"

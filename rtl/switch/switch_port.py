@@ -5,7 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import passed_on
-from rtl.contract.link import CRC_BYTES, FEC_BYTES, FLIT_HEADER_BYTES, PACKET_HEADER, LinkCause
+from rtl.contract.link import CRC_BYTES, ENDPOINT_BITS, FEC_BYTES, FLIT_HEADER_BYTES, PACKET_HEADER, LinkCause
 from rtl.contract.switch_config import SwitchConfig
 from rtl.contract.switch_registers import SwitchCause
 from rtl.port.beat import beat_layout
@@ -19,28 +19,29 @@ from rtl.switch.egress import Egress
 from rtl.switch.ingress import Ingress
 from rtl.switch.output_buffer import OutputBuffer
 from rtl.switch.port_registers import PortRegisters
-from rtl.switch.routes import PARTITION_BITS
+from rtl.switch.routes import Routes
 
 __all__ = ["SwitchPort"]
 
 _CODES = 8 * (CRC_BYTES + FEC_BYTES)
 _LINK = ("session_init", "restart", "disabled", "aligned", "realign")
 _FROM_CROSSBAR = ("slot", "start", "first", "out_port", "queue", "now")
-_TO_CROSSBAR = ("lists", "lengths", "more", "lone", "lone_port", "lone_queue", "ends")
-_ROUTE = ("endpoint", "route", "refused")
+_TO_CROSSBAR = ("lists", "lengths", "more", "lone", "sending", "ends", "o_valid", "o")
 
 
 class SwitchPort(wiring.Component):
     """Coded flits `i`, `o` on one side, the crossbar on the other.
 
     Link: `session_init`, `restart`, `disabled`, `aligned`, `realign`, `align`, `i_refuse`, `fix`: see LinkLayer.
-    Towards the crossbar: `slot` to `departure` are those of Ingress; `ready` to `arrival` those of Egress.
-    `endpoint`, `route`, `refused`, with why: see Routes. `flip`: a bit of what is stored now changes.
+    Towards the crossbar: `slot` to `sent` are those of Ingress; `ready` to `arrival` those of Egress.
+    `alive_outputs`, `same_outputs`: which have a session, and which are in this port's `partition`.
+    `route_write`: `route` becomes that of `route_endpoint`. `flip`: a bit of what is stored now changes.
     `address`, `value`: see PortRegisters.
     """
 
     FAULTS = {
-        1: "parity is ignored",
+        1: "a unit for another partition is delivered",
+        2: "parity is ignored",
     }
 
     def __init__(self, cfg: SwitchConfig, form: str = "native", plant: ValueLike = 0):
@@ -48,7 +49,7 @@ class SwitchPort(wiring.Component):
         self.form = form
         self.plant = plant
         link = cfg.link
-        queues = link.queues
+        n, queues = cfg.outputs, link.queues
         self.ingress = Ingress(cfg)
         super().__init__(
             {
@@ -65,9 +66,7 @@ class SwitchPort(wiring.Component):
                 "i": In(beat_layout(link)),
                 "i_refuse": In(1),
                 "o": Out(stream.Signature(beat_layout(link))),
-                **{name: self.ingress.signature.members[name] for name in _FROM_CROSSBAR + _TO_CROSSBAR + _ROUTE},
-                "departs": Out(1),
-                "departure": Out(transfer_beat(cfg.link)),
+                **{name: self.ingress.signature.members[name] for name in _FROM_CROSSBAR + _TO_CROSSBAR},
                 "ready": Out(queues),
                 "idle_ready": Out(queues),
                 "granted": In(1),
@@ -76,10 +75,12 @@ class SwitchPort(wiring.Component):
                 "arrives": In(1),
                 "arrival": In(transfer_beat(link)),
                 "alive": Out(1),
-                "hole": In(1),
-                "foreign": In(1),
-                "dead": In(1),
-                "partition": In(PARTITION_BITS),
+                "alive_outputs": In(n),
+                "same_outputs": In(n),
+                "partition": In(4),
+                "route_write": In(1),
+                "route_endpoint": In(ENDPOINT_BITS),
+                "route": In(8),
                 "flip": In(1),
                 "state": Out(4),
                 "address": In(8),
@@ -93,9 +94,10 @@ class SwitchPort(wiring.Component):
         m.submodules.rules = rules = LinkRules(link)
         m.submodules.decoder = decoder = Decoder(link, form=self.form)
         m.submodules.encoder = encoder = Encoder(link, form=self.form)
+        m.submodules.routes = routes = Routes(self.cfg, plant=passed_on(self.plant, 1))
         m.submodules.ingress = ingress = self.ingress
         m.submodules.egress = egress = Egress(link)
-        m.submodules.buffer = buffer = OutputBuffer(link, plant=passed_on(self.plant, 1))
+        m.submodules.buffer = buffer = OutputBuffer(link, plant=passed_on(self.plant, 2))
         m.submodules.registers = registers = PortRegisters(link)
 
         # A flit time of this end, for its timers.
@@ -113,7 +115,7 @@ class SwitchPort(wiring.Component):
         with m.Elif(rules.up):
             m.d.sync += self.alive.eq(1)
 
-        refused = self._input(m, rules, decoder, ingress)
+        refused = self._input(m, rules, decoder, routes, ingress)
         self._output(m, rules, egress, buffer, encoder)
         steps: dict[LinkCause, Value] = {cause: rules.causes[cause] for cause in LinkCause}
         steps[LinkCause.UNRESOLVED] = Mux(rules.clear, rules.unresolved, 0)
@@ -122,10 +124,11 @@ class SwitchPort(wiring.Component):
         steps[LinkCause.BAD_UNIT] = ingress.bad_unit
         m.d.comb += [
             *(registers.link_steps[cause].eq(step) for cause, step in steps.items()),
-            registers.steps[SwitchCause.HOLE].eq(refused & self.hole),
-            registers.steps[SwitchCause.PARTITION].eq(refused & self.foreign),
-            registers.steps[SwitchCause.DEAD].eq(refused & self.dead),
+            registers.steps[SwitchCause.HOLE].eq(refused & routes.hole),
+            registers.steps[SwitchCause.PARTITION].eq(refused & routes.foreign),
+            registers.steps[SwitchCause.DEAD].eq(refused & routes.dead),
             registers.steps[SwitchCause.DROPPED].eq(ingress.dropped_flits),
+            registers.steps[SwitchCause.ANSWERED].eq(ingress.answered),
             registers.steps[SwitchCause.LATE].eq(egress.dropped),
             registers.steps[SwitchCause.PARITY].eq(buffer.bad_parity),
             registers.refused.eq(refused),
@@ -143,7 +146,7 @@ class SwitchPort(wiring.Component):
         ]
         return m
 
-    def _input(self, m: Module, rules: LinkRules, decoder: Decoder, ingress: Ingress) -> Signal:
+    def _input(self, m: Module, rules: LinkRules, decoder: Decoder, routes: Routes, ingress: Ingress) -> Signal:
         """From the wire to the crossbar. Returns whether a unit begins to arrive that is refused."""
         verdict, kept, accepted, refused = Signal(), Signal(), Signal(), Signal()
         header = data.View(FLIT_HEADER_LAYOUT, decoder.o.data[: FLIT_HEADER_LAYOUT.size])
@@ -168,14 +171,17 @@ class SwitchPort(wiring.Component):
             ingress.flip.eq(self.flip),
             rules.freed.eq(ingress.freed),
             rules.freed_account.eq(ingress.freed_account),
-            self.endpoint.eq(ingress.endpoint),
-            ingress.route.eq(self.route),
-            ingress.refused.eq(self.refused),
-            refused.eq(accepted & decoder.o.first & header.head & self.refused),
+            routes.endpoint.eq(ingress.endpoint),
+            routes.alive.eq(self.alive_outputs),
+            routes.same.eq(self.same_outputs),
+            routes.write.eq(self.route_write),
+            routes.write_endpoint.eq(self.route_endpoint),
+            routes.write_route.eq(self.route),
+            ingress.output.eq(routes.output),
+            ingress.refused.eq(routes.refused),
+            refused.eq(accepted & decoder.o.first & header.head & routes.refused),
             *(getattr(ingress, name).eq(getattr(self, name)) for name in _FROM_CROSSBAR),
             *(getattr(self, name).eq(getattr(ingress, name)) for name in _TO_CROSSBAR),
-            self.departs.eq(ingress.o_valid),
-            self.departure.eq(ingress.o),
         ]
         with m.If(verdict):
             m.d.sync += kept.eq(rules.deliver)

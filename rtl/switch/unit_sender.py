@@ -22,7 +22,6 @@ class UnitSender(wiring.Component):
     `sent`: the flit of `sent_slot` begins. It may be freed at once: whatever is written over it comes later, in order.
     `more`: flits of the unit under way remain behind what begins in this cycle. `sending`: beats are read in this cycle
     but for those of a unit that `now` begins. `under_way`: flits of a unit had not begun before this cycle.
-    `ends`: the last beat of a unit is read in this cycle.
     """
 
     FAULTS = {
@@ -57,7 +56,6 @@ class UnitSender(wiring.Component):
                 "sending": Out(1),
                 "under_way": Out(1),
                 "bypassing": Out(1),
-                "ends": Out(1),
             }
         )
 
@@ -89,7 +87,6 @@ class UnitSender(wiring.Component):
             self.under_way.eq(open_),
             self.bypassing.eq(fast & (open_ | (beat != 0))),
             slot.eq(Mux(self.taken, self.record.slots[0], unit.slots[flit[:2]])),
-            self.ends.eq((beat == cfg.beats - 1) & tail),
             self.sent.eq(begins),
             self.sent_slot.eq(slot),
             self.sent_queue.eq(Mux(self.taken, self.queue, queue)),
