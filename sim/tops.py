@@ -90,7 +90,7 @@ TOPS: dict[str, Top] = {
         Top("scheduler", "rtl.port.scheduler:Scheduler", "which unit of a link goes next"),
         Top("switch", "rtl.switch.device:SwitchDevice", "a switch at flit granularity", ("form",)),
         Top("switch_ingress", "rtl.switch.ingress:Ingress", "buffer of an input of a switch"),
-        Top("switch_routes", "rtl.switch.routes:Routes", "routing table and partitions of a switch"),
+        Top("switch_routes", "rtl.switch.routes:Routes", "routing table of an input of a switch"),
         Top("send_path", "rtl.port.send_path:SendPath", "packets to flits"),
     )
 }

@@ -10,11 +10,11 @@ from rtl.base.ram import Ram
 from rtl.contract.link import ENDPOINT_BITS, FLIT_HEADER_BYTES, UNIT_FLITS_MAX
 from rtl.contract.switch_config import SwitchConfig
 from rtl.port.framing import FLIT_HEADER_LAYOUT
+from rtl.switch.beat import switch_beat, transfer_beat
 from rtl.switch.open_units import OpenUnits
 from rtl.switch.places import Places
 from rtl.switch.read_scan import ReadScan
 from rtl.switch.unit_lists import UnitLists
-from rtl.switch.unit_record import parity_beat, unit_beat
 from rtl.switch.unit_sender import UnitSender
 
 __all__ = ["Ingress"]
@@ -28,12 +28,13 @@ class Ingress(wiring.Component):
     it is dropped.
     A unit is in its list from the cycle after the first beat of its tail; a refused one from that after the last.
 
-    `slot`, `start`, `first`, `out_port`, `queue`, `now`: see UnitSender; `now` only while nothing is sent or under way.
-    `lists` (bit output * queues + queue), `lengths`, `more`: what remains behind what begins in this cycle.
+    `slot`, `start`, `first`, `out_port`, `queue`, `now`, `more`, `sending`, `ends`: see UnitSender; `now` only while
+    nothing is sent or under way. `lists` (bit output * queues + queue), `lengths`: what waits without what begins now.
     `lone`: one unit waits, of `lone_flits` flits for `lone_port`, `lone_queue`, and nothing is sent or under way; it
     does not depend on `now`. `o_valid`, `o`: a beat, the cycle after it was read.
-    `freed`: a place of `freed_account` is free again, one a cycle at most. `dropped_unit`: a refused unit was dropped;
-    `dropped_flits` in this cycle, of refused units and of what is no unit (`bad_unit`). `overrun`: no place for a flit.
+    `freed`: a place of `freed_account` is free again, one a cycle at most. `dropped_unit`, `dropped_flits`: a refused
+    unit is dropped, and its flits; `answered`: one goes to the responder; `bad_unit`, `bad_flits`: what is no unit is
+    dropped; `overrun`: there is no place for a flit.
     `clear`: a new session of the link; units not complete are dropped. `flip`, for tests: bit 0 of the beat that is
     stored in this cycle is turned, its parity is not. Parity is only kept here.
     """
@@ -65,6 +66,7 @@ class Ingress(wiring.Component):
         24: "a read cut short by the end of its unit counts",
         25: "parity is not stored",
         26: "lone is told between two flits of a unit under way",
+        27: "flits of a unit that was begun at once are told to wait for slots",
     }
 
     def __init__(self, cfg: SwitchConfig, plant: ValueLike = 0):
@@ -74,7 +76,7 @@ class Ingress(wiring.Component):
         super().__init__(
             {
                 "valid": In(1),
-                "beat": In(parity_beat(link)),
+                "beat": In(switch_beat(link)),
                 "flip": In(1),
                 "clear": In(1),
                 "endpoint": Out(ENDPOINT_BITS),
@@ -90,18 +92,20 @@ class Ingress(wiring.Component):
                 "lengths": Out(data.ArrayLayout(range(cfg.length_cap_flits + 1), cfg.outputs)),
                 "more": Out(1),
                 "sending": Out(1),
-                "bypassing": Out(1),
+                "ends": Out(1),
                 "lone": Out(1),
                 "lone_port": Out(range(cfg.outputs)),
                 "lone_queue": Out(range(link.queues)),
                 "lone_flits": Out(range(UNIT_FLITS_MAX + 1)),
                 "o_valid": Out(1),
-                "o": Out(unit_beat(link)),
+                "o": Out(transfer_beat(link)),
                 "freed": Out(1),
                 "freed_account": Out(range(link.accounts)),
                 "dropped_unit": Out(1),
                 "dropped_flits": Out(range(UNIT_FLITS_MAX + 1)),
+                "answered": Out(1),
                 "bad_unit": Out(1),
+                "bad_flits": Out(range(UNIT_FLITS_MAX + 1)),
                 "overrun": Out(1),
             }
         )
@@ -119,7 +123,7 @@ class Ingress(wiring.Component):
         m.submodules.lists = lists = UnitLists(
             cfg.outputs, link.queues, link.pool_flits, cfg.length_cap_flits, passed_on(plant, 1, 2, 3, 4)
         )
-        m.submodules.sender = sender = UnitSender(link, passed_on(plant, 16, 17, 18))
+        m.submodules.sender = sender = UnitSender(link, passed_on(plant, 16, 17, 18, 27))
 
         # Arrival
         beat = self.beat
@@ -170,7 +174,9 @@ class Ingress(wiring.Component):
             places.drop_record.eq(maker.drop_record),
             places.drop_queue.eq(maker.drop_queue),
             self.dropped_unit.eq(maker.dropped_unit),
-            self.dropped_flits.eq(Mux(maker.drop, maker.drop_record.flits, 0)),
+            self.dropped_flits.eq(Mux(maker.dropped_unit, maker.drop_record.flits, 0)),
+            self.answered.eq(maker.answered),
+            self.bad_flits.eq(Mux(maker.drop & ~maker.dropped_unit, maker.drop_record.flits, 0)),
             self.freed.eq(places.freed),
             self.freed_account.eq(places.freed_account),
         ]
@@ -194,7 +200,7 @@ class Ingress(wiring.Component):
             places.sent_queue.eq(sender.sent_queue),
             self.more.eq(sender.more),
             self.sending.eq(sender.sending),
-            self.bypassing.eq(sender.bypassing),
+            self.ends.eq(sender.ends),
             self.lone.eq((lists.units == 1) & ~sender.sending & (~sender.under_way | planted(plant, 26))),
             self.lone_port.eq(lists.alone_output),
             self.lone_queue.eq(lists.alone_queue),

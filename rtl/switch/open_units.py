@@ -20,8 +20,8 @@ class OpenUnits(wiring.Component):
 
     `route` (an output), `refused`: of a flit that begins; those of the head hold for its unit.
     `push`: `record` is a unit for (`push_output`, `push_queue`), in the first beat of its tail. A `refused` one is
-    judged in the last beat of its tail: if it `reads` it goes to the last output, the responder, else it is dropped
-    (`dropped_unit`).
+    judged in the last beat of its tail: if it `reads` it goes to the last output, the responder (`answered`), else it
+    is dropped (`dropped_unit`).
     `drop`: the slots of `drop_record`, of one queue, are only to be freed: a refused unit, or what is no unit: one cut
     short by a head, one of 4 flits without a tail, one whose flits name two endpoints, flits without a head before
     them. `bad_unit` counts each of these once. Every stored flit is in one record that is pushed or dropped.
@@ -67,6 +67,7 @@ class OpenUnits(wiring.Component):
                 "drop_queue": Out(range(link.queues)),
                 "drop_record": Out(record),
                 "dropped_unit": Out(1),
+                "answered": Out(1),
                 "bad_unit": Out(1),
                 "clear": In(1),
             }
@@ -192,6 +193,7 @@ class OpenUnits(wiring.Component):
                 self.drop_queue.eq(q_kept),
                 self.drop.eq(~kept_reads),
                 self.dropped_unit.eq(~kept_reads),
+                self.answered.eq(kept_reads),
             ]
 
         # What a session that is over has left

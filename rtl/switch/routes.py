@@ -1,6 +1,6 @@
-"""Where units go: endpoints to outputs, and who may send to whom."""
+"""Where the units of an input go, and which are refused."""
 
-from amaranth.hdl import Module, Signal, ValueLike
+from amaranth.hdl import Module, ValueLike
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -9,32 +9,25 @@ from rtl.base.plant import planted
 from rtl.contract.link import ENDPOINT_BITS
 from rtl.contract.switch_config import SwitchConfig
 
-__all__ = ["PARTITION_BITS", "Routes", "route_layout"]
+__all__ = ["Routes"]
 
-PARTITION_BITS = 4
-
-
-def route_layout(cfg: SwitchConfig) -> data.StructLayout:
-    """A row of the table: an output, or a hole."""
-    return data.StructLayout({"output": range(cfg.outputs), "hole": 1})
+_OUTPUT_BITS = 7
 
 
 class Routes(wiring.Component):
-    """For each port: `endpoint` -> `out_port`, and whether a unit to it is `refused`; combinational.
+    """`endpoint` -> `route`, an output, and whether a unit to it is `refused`, for one of the three reasons:
+    there is no route (`hole`), the output is not one of the `same` partition (`foreign`), or is not `alive` (`dead`).
 
-    Refused is what goes to a hole, to another partition than that of the port, to an output that is not `alive`, or to
-    the responder, which has no endpoint. `row_write`: the row at `address` becomes `row` (a port that is not there
-    makes a hole); `partition_write`: the port at `address` (its low bits) is in `partition`. What stands there is in
-    `row_read`, `partition_read`. Timing: written values hold from the next cycle.
-    At power-up endpoint e is routed to port e, those above the ports are holes, all ports are in partition 0.
-    A reset restores the partitions, but not the table: it is a memory.
+    `write`: `write_route` becomes the route of `write_endpoint`: bits 6:0 an output, bit 7 there is a route. One to an
+    output that is not a port is a hole. Timing: combinational; what is written holds from the next cycle.
+    At power-up endpoint e is routed to port e, and those above the ports are holes. A reset does not change the table.
     """
 
     FAULTS = {
-        1: "partitions are not looked at",
+        1: "a unit for another partition is not refused",
         2: "a hole is a route",
         3: "an output that is not alive takes units",
-        4: "a route written to a port that is not there counts",
+        4: "a route to an output that is not a port counts",
     }
 
     def __init__(self, cfg: SwitchConfig, plant: ValueLike = 0):
@@ -42,52 +35,38 @@ class Routes(wiring.Component):
         self.plant = plant
         super().__init__(
             {
-                "endpoint": In(data.ArrayLayout(ENDPOINT_BITS, cfg.ports)),
-                "out_port": Out(data.ArrayLayout(range(cfg.outputs), cfg.ports)),
-                "refused": Out(cfg.ports),
-                "alive": In(cfg.ports),
-                "address": In(ENDPOINT_BITS),
-                "row_write": In(1),
-                "row": In(route_layout(cfg)),
-                "row_read": Out(route_layout(cfg)),
-                "partition_write": In(1),
-                "partition": In(PARTITION_BITS),
-                "partition_read": Out(PARTITION_BITS),
+                "endpoint": In(ENDPOINT_BITS),
+                "route": Out(range(cfg.outputs)),
+                "refused": Out(1),
+                "hole": Out(1),
+                "foreign": Out(1),
+                "dead": Out(1),
+                "alive": In(cfg.outputs),
+                "same": In(cfg.outputs),
+                "write": In(1),
+                "write_endpoint": In(ENDPOINT_BITS),
+                "write_route": In(_OUTPUT_BITS + 1),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        ports = self.cfg.ports
-        shape = route_layout(self.cfg)
-        identity = [{"output": e % self.cfg.outputs, "hole": int(e >= ports)} for e in range(1 << ENDPOINT_BITS)]
+        cfg = self.cfg
+        shape = data.StructLayout({"output": range(cfg.outputs), "there": 1})
+        identity = [{"output": e if e < cfg.ports else 0, "there": e < cfg.ports} for e in range(1 << ENDPOINT_BITS)]
         m.submodules.table = table = Memory(shape=shape, depth=1 << ENDPOINT_BITS, init=identity)
-        write, back = table.write_port(), table.read_port(domain="comb")
-        absent = (self.row.output >= ports) & ~planted(self.plant, 4)
+        store, found = table.write_port(), table.read_port(domain="comb")
+        wanted = self.write_route[:_OUTPUT_BITS]
         m.d.comb += [
-            write.en.eq(self.row_write),
-            write.addr.eq(self.address),
-            write.data.output.eq(self.row.output),
-            write.data.hole.eq(self.row.hole | absent),
-            back.addr.eq(self.address),
-            self.row_read.eq(back.data),
+            store.en.eq(self.write),
+            store.addr.eq(self.write_endpoint),
+            store.data.output.eq(wanted),
+            store.data.there.eq(self.write_route[_OUTPUT_BITS] & ((wanted < cfg.ports) | planted(self.plant, 4))),
+            found.addr.eq(self.endpoint),
+            self.route.eq(found.data.output),
+            self.hole.eq(~found.data.there & ~planted(self.plant, 2)),
+            self.foreign.eq(~self.hole & ~self.same.bit_select(self.route, 1) & ~planted(self.plant, 1)),
+            self.dead.eq(~self.hole & ~self.foreign & ~self.alive.bit_select(self.route, 1) & ~planted(self.plant, 3)),
+            self.refused.eq(self.hole | self.foreign | self.dead),
         ]
-        partitions = Signal(data.ArrayLayout(PARTITION_BITS, ports))
-        port = self.address[: (ports - 1).bit_length()]
-        m.d.comb += self.partition_read.eq(partitions[port])
-        with m.If(self.partition_write):
-            m.d.sync += partitions[port].eq(self.partition)
-        for p in range(ports):
-            found = table.read_port(domain="comb")
-            foreign = partitions[found.data.output] != partitions[p]
-            m.d.comb += [
-                found.addr.eq(self.endpoint[p]),
-                self.out_port[p].eq(found.data.output),
-                self.refused[p].eq(
-                    (found.data.hole & ~planted(self.plant, 2))
-                    | (foreign & ~planted(self.plant, 1))
-                    | (~self.alive.bit_select(found.data.output, 1) & ~planted(self.plant, 3))
-                    | (found.data.output == ports)
-                ),
-            ]
         return m

@@ -16,18 +16,20 @@ __all__ = ["UnitSender"]
 class UnitSender(wiring.Component):
     """`start` in the cycle of `slot`: a flit begins; `first`: of a new unit, else of the unit under way.
 
-    `now`: a new unit begins in this cycle, whose flits follow one behind the other (`bypassing`, from the next cycle
-    to its last beat). `pop` asks for a unit of `queue`; if one is `taken`, it is `record`.
+    `now`: a new unit begins in this cycle, whose flits follow one behind the other, without slots. `pop` asks for a
+    unit of `queue`; if one is `taken`, it is `record`.
     `read`: beat `beat` of the flit at `index` is wanted; `head`, `tail`: where that flit is in its unit.
     `sent`: the flit of `sent_slot` begins. It may be freed at once: whatever is written over it comes later, in order.
-    `more`: flits of the unit under way remain behind what begins in this cycle. `sending`: beats are read in this cycle
-    but for those of a unit that `now` begins. `under_way`: flits of a unit had not begun before this cycle.
+    `more`: behind what begins in this cycle, flits of the unit under way wait for slots. `sending`: beats are read in
+    this cycle, but for those of a unit that `now` begins. `ends`: the last beat of a unit is read.
+    `under_way`: flits of a unit had not begun before this cycle.
     """
 
     FAULTS = {
         1: "more is told of a unit only when its second flit has begun",
         2: "flits of a unit that was begun at once wait for a slot",
         3: "the second flit of a unit is sent in the place of the third",
+        4: "flits of a unit that was begun at once are told to wait for slots",
     }
 
     def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
@@ -55,7 +57,7 @@ class UnitSender(wiring.Component):
                 "more": Out(1),
                 "sending": Out(1),
                 "under_way": Out(1),
-                "bypassing": Out(1),
+                "ends": Out(1),
             }
         )
 
@@ -69,23 +71,24 @@ class UnitSender(wiring.Component):
         queue = Signal.like(self.queue)
         fast = Signal()
         open_ = flit != unit.flits
-        begins, goes_on, follows = Signal(), Signal(), Signal()
+        begins, goes_on, follows, remains = Signal(), Signal(), Signal(), Signal()
         slot = Signal(slot_layout(cfg.pool_flits))
         m.d.comb += [
             self.pop.eq(self.slot & self.start & self.first | self.now),
             goes_on.eq(self.slot & self.start & ~self.first & open_),
             follows.eq(fast & open_ & (beat == 0) & (self.slot | ~planted(self.plant, 2))),
             begins.eq(self.taken | goes_on | follows),
-            self.more.eq(
+            remains.eq(
                 Mux(
                     self.taken,
                     (self.record.flits != 1) & ~planted(self.plant, 1),
                     open_ & ~((goes_on | follows) & (flit + 1 == unit.flits)),
                 )
             ),
+            self.more.eq(remains & (planted(self.plant, 4) | ~Mux(self.taken, self.now, fast))),
             self.sending.eq((beat != 0) | self.slot & self.start | follows),
             self.under_way.eq(open_),
-            self.bypassing.eq(fast & (open_ | (beat != 0))),
+            self.ends.eq((beat == cfg.beats - 1) & tail),
             slot.eq(Mux(self.taken, self.record.slots[0], unit.slots[flit[:2]])),
             self.sent.eq(begins),
             self.sent_slot.eq(slot),
@@ -94,7 +97,7 @@ class UnitSender(wiring.Component):
             self.beat.eq(beat),
             self.index.eq(Mux(begins, slot.index, index)),
             self.head.eq(Mux(begins, self.taken, head)),
-            self.tail.eq(Mux(begins, ~self.more, tail)),
+            self.tail.eq(Mux(begins, ~remains, tail)),
         ]
         with m.If(planted(self.plant, 3) & ~self.taken & (flit == 2)):
             m.d.comb += self.index.eq(unit.slots[1].index)

@@ -5,6 +5,7 @@ import pytest
 from rtl.contract.link_config import LINKS, LinkConfig
 from rtl.contract.switch_config import SwitchConfig
 from rtl.switch.ingress import Ingress
+from rtl.switch.routes import Routes
 from verif.launch import SEEDS, faults_of, must_notice, must_pass
 
 pytestmark = pytest.mark.sim
@@ -37,3 +38,14 @@ def test_ingress(cfg: SwitchConfig, seed: int) -> None:
 @pytest.mark.parametrize("fault", faults_of(Ingress))
 def test_ingress_fault_is_noticed(fault: int) -> None:
     must_notice("switch_ingress", INGRESS, fault, SMALL)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("cfg", ["sw4", "sw20"])
+def test_routes(cfg: str, seed: int) -> None:
+    must_pass("switch_routes", ROUTES, seed, cfg)
+
+
+@pytest.mark.parametrize("fault", faults_of(Routes))
+def test_routes_fault_is_noticed(fault: int) -> None:
+    must_notice("switch_routes", ROUTES, fault, "sw4")

@@ -85,13 +85,15 @@ class Told:
     lengths: list[int] = field(default_factory=list)
     more: bool = False
     sending: bool = False
-    bypassing: bool = False
+    ends: bool = False
     lone: tuple[int, int, int] | None = None  # output, queue, flits
     beat: Beat | None = None
     freed: int | None = None  # account
     dropped_unit: bool = False
     dropped_flits: int = 0
+    answered: bool = False
     bad_unit: bool = False
+    bad_flits: int = 0
     overrun: bool = False
 
 
@@ -141,7 +143,10 @@ class SwitchBuffer:
         return 2 * h["class_"] + h["kind"] if h["dedicated"] else self.cfg.link.queues + h["kind"]
 
     def _drop(self, told: Told, flits: list[Flit]) -> None:
-        told.dropped_flits = len(flits)
+        if told.dropped_unit:
+            told.dropped_flits = len(flits)
+        else:
+            told.bad_flits = len(flits)
         self.drops.append((self.cycle + _AGAIN_CYCLES, [self._account(f) for f in flits]))
 
     def _enlist(self, output: int, unit: Unit) -> None:
@@ -192,6 +197,7 @@ class SwitchBuffer:
         self.judged = None
         if unit.queue % 2 == 0 and asks_for_answer(b"".join(f.words for f in unit.flits)):
             self._enlist(self.cfg.outputs - 1, unit)
+            told.answered = True
         else:
             told.dropped_unit = True
             self._drop(told, unit.flits)
@@ -242,12 +248,11 @@ class SwitchBuffer:
         told.sending = bool(self.leaving or (choice.slot and choice.start) or (self.fast and self.remaining))
         if len(waits) == 1 and not told.sending and not self.remaining:
             told.lone = (*divmod(waits[0][0], queues), len(waits[0][1].flits))
-        told.bypassing = self.fast and bool(self.remaining or self.leaving)
         begun = self._begin(choice)
         if begun:
             self.leaving = begun
             told.freed = self._account(begun[0])
-        told.more = self.remaining > 0
+        told.more = self.remaining > 0 and not self.fast
         told.lists = {n for n, units in self.lists.items() if units}
         told.lengths = [0] * self.cfg.outputs
         for n, unit in self.waiting():
@@ -255,8 +260,9 @@ class SwitchBuffer:
         told.lengths = [min(n, self.cfg.length_cap_flits) for n in told.lengths]
         self.shown = self.leaving
         if self.leaving:
-            flit, n, *where = self.leaving
-            self.leaving = (flit, n + 1, *where) if n + 1 < self.beats else None
+            flit, n, head, tail = self.leaving
+            told.ends = tail and n + 1 == self.beats
+            self.leaving = None if n + 1 == self.beats else (flit, n + 1, head, tail)
 
         # is freed
         if told.freed is None and self.drops and self.drops[0][0] <= self.cycle:
@@ -287,22 +293,23 @@ class SwitchBuffer:
 
 
 class RouteTable:
-    """Endpoint -> (output, refused), for the port that asks."""
+    """Endpoint -> output, and why a unit to it is refused."""
 
     def __init__(self, cfg: SwitchConfig):
         self.ports = cfg.ports
         self.routes = {e: e for e in range(cfg.ports)}
-        self.partitions = [0] * cfg.ports
 
-    def write(self, endpoint: int, output: int, hole: bool) -> None:
+    def write(self, endpoint: int, output: int, there: bool) -> None:
         """A row of the table."""
         self.routes.pop(endpoint, None)
-        if not hole and output < self.ports:
+        if there and output < self.ports:
             self.routes[endpoint] = output
 
-    def look_up(self, port: int, endpoint: int, alive: int) -> tuple[int, bool]:
-        """Output, or -1 for a hole, and whether the port's units to it are refused."""
-        output = self.routes.get(endpoint, -1)
-        if output < 0:
-            return -1, True
-        return output, self.partitions[output] != self.partitions[port] or not alive >> output & 1
+    def look_up(self, endpoint: int, same: int, alive: int) -> tuple[int | None, str]:
+        """The output, if there is one, and the reason of a refusal: hole, foreign, dead, or none."""
+        output = self.routes.get(endpoint)
+        if output is None:
+            return None, "hole"
+        if not same >> output & 1:
+            return output, "foreign"
+        return output, "" if alive >> output & 1 else "dead"

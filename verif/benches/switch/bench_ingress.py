@@ -74,7 +74,7 @@ async def pool_that_is_full(dut) -> None:
     await bench.start()
     for _ in range(2):
         rest = bench.link.pool_flits
-        lost = Pace(arrive=1, serve=0, now=0, empty=0, refuse=0, malform=0, outputs=2)
+        lost = Pace(arrive=1, serve=0, now=0, empty=0, refuse=0, malform=0, outputs=2, flits=1)
         for _ in range((rest + 12) * bench.link.beats):
             if len(bench.flits) < 8:
                 bench.some_units(lost)

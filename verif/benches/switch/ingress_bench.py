@@ -199,13 +199,14 @@ class IngressBench(Bench):
         where = f"cycle {self.golden.cycle - 1}"
         flags = {
             name: bool(getattr(told, name))
-            for name in ("more", "sending", "bypassing", "dropped_unit", "bad_unit", "overrun")
+            for name in ("more", "sending", "ends", "answered", "dropped_unit", "bad_unit", "overrun")
         }
         flags |= {"lone": told.lone is not None, "o_valid": told.beat is not None, "freed": told.freed is not None}
         for name, value in flags.items():
             got = bool(getattr(dut, name).value)
             assert got == value, f"{where}: {name} is {got}, golden {value}"
-        assert int(dut.dropped_flits.value) == told.dropped_flits, f"{where}: dropped_flits"
+        dropped = (int(dut.dropped_flits.value), int(dut.bad_flits.value))
+        assert dropped == (told.dropped_flits, told.bad_flits), f"{where}: {dropped} flits dropped, of units and others"
         lists = sum(1 << n for n in told.lists)
         got = int(dut.lists.value)
         assert got == lists, f"{where}: lists {got:x}, golden {lists:x}"
