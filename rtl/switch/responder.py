@@ -16,12 +16,12 @@ from rtl.switch.routes import Routes
 __all__ = ["Responder"]
 
 _FROM_CROSSBAR = ("slot", "start", "first", "out_port", "queue", "now")
-_TO_CROSSBAR = ("lists", "lengths", "more", "lone", "ends", "o_valid", "o")
+_TO_CROSSBAR = ("lists", "lengths", "more", "lone", "lone_port", "lone_queue", "ends")
 _RESERVE_FLITS = 2 * UNIT_FLITS_MAX
 
 
 class Responder(wiring.Component):
-    """A row of the crossbar like a port's (`slot` to `o`), and a column that listens to others.
+    """A row of the crossbar like a port's (`slot` to `departure`), and a column that listens to others.
 
     `offers`: the column of which a unit may begin: its own one, or one of an output that is `dead`, whose units would
     wait for ever; they take turns. `granted`: by column, a unit begins; with it, `takes`: it is the responder's.
@@ -38,6 +38,8 @@ class Responder(wiring.Component):
         super().__init__(
             {
                 **{name: members[name] for name in _FROM_CROSSBAR + _TO_CROSSBAR},
+                "departs": Out(1),
+                "departure": Out(transfer_beat(cfg.link)),
                 "alive_outputs": In(n),
                 "same_outputs": In(n),
                 "route_write": In(1),
@@ -151,8 +153,10 @@ class Responder(wiring.Component):
             routes.write.eq(self.route_write),
             routes.write_endpoint.eq(self.route_endpoint),
             routes.write_route.eq(self.route),
-            ingress.output.eq(routes.output),
+            ingress.route.eq(routes.route),
             ingress.refused.eq(routes.refused),
             *(getattr(ingress, name).eq(getattr(self, name)) for name in _FROM_CROSSBAR),
             *(getattr(self, name).eq(getattr(ingress, name)) for name in _TO_CROSSBAR),
+            self.departs.eq(ingress.o_valid),
+            self.departure.eq(ingress.o),
         ]
