@@ -79,6 +79,8 @@ TOPS: dict[str, Top] = {
         Top("link_rules", "rtl.port.rules:LinkRules", "replay, credits and sessions of one end of a link"),
         Top("vector_engine", "rtl.vector.clocked:ClockedVector", "vector engine with its clock"),
         Top("framing", "verif.benches.port.framing_top:FramingTop", "packets to flits to packets"),
+        Top("packet_pack", "rtl.port.packet_pack:PacketPack", "packets of a DMA to packets of a port"),
+        Top("packet_split", "rtl.port.packet_split:PacketSplit", "packets of a port to packets of a DMA"),
         Top("packet_merge", "rtl.port.packet_merge:PacketMerge", "requests and responses to one stream of a port"),
         Top("receive_path", "rtl.port.receive_path:ReceivePath", "flits to packets"),
         Top("scheduler", "rtl.port.scheduler:Scheduler", "which unit of a link goes next"),

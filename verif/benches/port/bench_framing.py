@@ -148,7 +148,7 @@ async def line_rate(dut, size: int, packed: bool) -> None:
     bench = FramingBench(dut)
     await bench.start()
     cocotb.start_soon(bench.watch())
-    count = 800 if packed and size < 50 else 400
+    count = 500 if packed and size < 50 else 200
     bench.send([make_packet(bench.rng, 0, size, False, 0 if packed else n % 2, 0 if packed else n) for n in range(count)])
     await bench.all_through()
     beats = bench.cfg.beats

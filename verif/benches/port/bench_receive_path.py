@@ -380,7 +380,7 @@ async def keeps_up_with_the_line(dut, size: int, packed: bool) -> None:
     bench = ReceiveBench(dut)
     await bench.start()
     cocotb.start_soon(bench.drive())
-    packets = [make_packet(bench.rng, 0, size, False, 0, 0 if packed else n) for n in range(200)]
+    packets = [make_packet(bench.rng, 0, size, False, 0, 0 if packed else n) for n in range(100)]
     flits = [f for u in grouped(packets, bench.cfg) for f in flits_of(u)]
     await bench.cycles(3)
     begun = bench.cycle

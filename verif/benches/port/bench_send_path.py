@@ -332,7 +332,7 @@ async def a_stream_keeps_the_line_busy(dut, size: int) -> None:
     bench = SendBench(dut)
     await bench.start()
     cocotb.start_soon(bench.watch())
-    bench.send([make_packet(bench.rng, PacketOpcode.WRITE, size, False, 0, 1) for _ in range(300)])
+    bench.send([make_packet(bench.rng, PacketOpcode.WRITE, size, False, 0, 1) for _ in range(150)])
     await bench.source.drained()
     gaps = [b - a for a, b in zip(bench.times, bench.times[1:])][16:]
     beats = bench.link.beats
