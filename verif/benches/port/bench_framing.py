@@ -149,7 +149,9 @@ async def line_rate(dut, size: int, packed: bool) -> None:
     await bench.start()
     cocotb.start_soon(bench.watch())
     count = 500 if packed and size < 50 else 200
-    bench.send([make_packet(bench.rng, 0, size, False, 0 if packed else n % 2, 0 if packed else n) for n in range(count)])
+    bench.send(
+        [make_packet(bench.rng, 0, size, False, 0 if packed else n % 2, 0 if packed else n) for n in range(count)]
+    )
     await bench.all_through()
     beats = bench.cfg.beats
     times = bench.times[40:-40]

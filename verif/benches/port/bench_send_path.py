@@ -145,7 +145,9 @@ class SendBench(Bench):
             expected = self.waiting[queue].popleft()
             assert packet == expected, f"queue {queue}: {packet} left, {expected} was next"
         pace = len(unit) * self.link.flit_cycles
-        assert len(packets) == 1 or beats_needed(packets, self.link) <= pace, f"{len(packets)} packets in {len(unit)} flits"
+        assert len(packets) == 1 or beats_needed(packets, self.link) <= pace, (
+            f"{len(packets)} packets in {len(unit)} flits"
+        )
         golden = flits_of(packets, [header_of(f)["dedicated"] for f in unit])
         assert unit == golden, f"queue {queue}: a unit of {len(packets)} packets differs from the golden one"
         self.packets += len(packets)
