@@ -33,6 +33,6 @@ def has_time(ahead: Value, words: Value) -> Value:
 def keeps_pace(cfg: LinkConfig, words: Value, beats: Value) -> Value:
     """A receiver gives out a unit of `words` with packets of `beats` beats, one a cycle, no slower than it comes.
 
-    Units with more packets would hold up the receiver, then for want of credits the sender, whose units would only grow.
+    Units with more packets would hold up the receiver and then, for want of credits, the sender, where units only grow.
     """
     return beats <= _flits(words) * cfg.flit_cycles
