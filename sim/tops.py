@@ -85,6 +85,8 @@ TOPS: dict[str, Top] = {
         Top("switch_port_registers", "rtl.switch.port_registers:PortRegisters", "counters of a switch's port"),
         Top("switch_registers", "rtl.switch.registers:Registers", "partitions and routes of a switch"),
         Top("framing", "verif.benches.port.framing_top:FramingTop", "packets to flits to packets"),
+        Top("packet_pack", "rtl.port.packet_pack:PacketPack", "packets of a DMA to packets of a port"),
+        Top("packet_split", "rtl.port.packet_split:PacketSplit", "packets of a port to packets of a DMA"),
         Top("packet_merge", "rtl.port.packet_merge:PacketMerge", "requests and responses to one stream of a port"),
         Top("receive_path", "rtl.port.receive_path:ReceivePath", "flits to packets"),
         Top("scheduler", "rtl.port.scheduler:Scheduler", "which unit of a link goes next"),
