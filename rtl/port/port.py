@@ -5,6 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.packet import PACKET_BEAT
+from rtl.base.plant import passed_on
 from rtl.contract.link import LinkCause
 from rtl.contract.link_config import LinkConfig
 from rtl.port.beat import lanes_layout, physical_lanes
@@ -22,6 +23,11 @@ class Port(wiring.Component):
     `status_address`, `status_value`: see PortStatus. `tx_flit`: a flit begins with the beat that the lanes take in this
     cycle. The other ports are those of LinkLayer, LaneSender and LaneReceiver.
     """
+
+    FAULTS = LinkLayer.FAULTS | {
+        7: "a marker that is missing on all lanes counts as a word of a flit",
+        8: "the scrambler does not start again at a marker",
+    }
 
     def __init__(self, cfg: LinkConfig, form: str = "native", plant: ValueLike = 0):
         self.cfg = cfg
@@ -63,7 +69,7 @@ class Port(wiring.Component):
         cfg = self.cfg
         m.submodules.link = link = LinkLayer(cfg, self.form, plant=self.plant)
         m.submodules.sender = sender = LaneSender(cfg)
-        m.submodules.receiver = receiver = LaneReceiver(cfg)
+        m.submodules.receiver = receiver = LaneReceiver(cfg, plant=passed_on(self.plant, 0, 0, 0, 0, 8, 7))
         m.submodules.status = status = PortStatus(cfg)
         wiring.connect(m, wiring.flipped(self.packet), link.packet)
         wiring.connect(m, link.request, wiring.flipped(self.request))
