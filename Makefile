@@ -90,6 +90,7 @@ accuracy: $(STAMP)
 soak: $(STAMP)
 	@$(PY) -m verif.checks.codec_soak
 	@$(PY) -m verif.checks.link_placed
+	@$(PY) -m verif.checks.link_markers
 	@$(PY) -m sim.link_figures
 
 bench: $(STAMP)

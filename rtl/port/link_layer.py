@@ -1,6 +1,6 @@
 """The link layer: packets in, flits out, and back; all of a port but its lanes."""
 
-from amaranth.hdl import Module, Mux, Signal, Value, ValueLike, unsigned
+from amaranth.hdl import Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -8,11 +8,12 @@ from rtl.base.layouts import layout
 from rtl.base.plant import passed_on
 from rtl.contract.link import DLP, FLIT_HEADER, LinkCause
 from rtl.contract.link_config import LinkConfig
-from rtl.port.beat import beat_layout, packet_layout
+from rtl.port.beat import beat_layout
 from rtl.port.begun_units import BegunUnits
 from rtl.port.decoder import Decoder
 from rtl.port.encoder import Encoder
 from rtl.port.flit_sender import FlitSender
+from rtl.port.packet_side import packet_side
 from rtl.port.receive_path import ReceivePath
 from rtl.port.rules import LinkRules
 from rtl.port.send_path import SendPath
@@ -45,13 +46,7 @@ class LinkLayer(wiring.Component):
         self.plant = plant
         super().__init__(
             {
-                "session_init": In(16),
-                "restart": In(1),
-                "disabled": In(1),
-                "packet": In(stream.Signature(packet_layout(cfg))),
-                "room": Out(cfg.queues),
-                "request": Out(stream.Signature(packet_layout(cfg))),
-                "response": Out(stream.Signature(packet_layout(cfg))),
+                **packet_side(cfg),
                 "o": Out(stream.Signature(beat_layout(cfg))),
                 "i_valid": In(1),
                 "i": In(beat_layout(cfg)),
@@ -62,13 +57,6 @@ class LinkLayer(wiring.Component):
                 "fix_valid": Out(1),
                 "fix": Out(data.ArrayLayout(data.StructLayout({"hit": 1, "byte": 8}), 3)),
                 "clear": Out(1),
-                "state": Out(4),
-                "session": Out(16),
-                "partner": Out(16),
-                "in_flight": Out(range(cfg.window_flits + 1)),
-                "sent_payload": Out(1),
-                "sent_number": Out(10),
-                "counts": Out(data.ArrayLayout(unsigned(32), len(LinkCause))),
             }
         )
 
