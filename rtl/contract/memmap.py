@@ -20,6 +20,8 @@ __all__ = [
     "RingRegister",
     "Space",
     "address",
+    "core_id",
+    "core_place",
 ]
 
 PARTITION_STRIDE_BYTES = 1 << 18
@@ -57,6 +59,17 @@ class CoreId:
 
     BITS = 18
     LSB = 44
+
+
+def core_id(rack: int = 0, server: int = 0, chip: int = 0, core: int = 0) -> int:
+    """The part of an address that names a core. ValueError if a number does not fit."""
+    return ADDRESS.pack(rack=rack, server=server, chip=chip, core=core) >> CoreId.LSB
+
+
+def core_place(number: int) -> tuple[int, int, int, int]:
+    """(rack, server, chip, core) of a core id."""
+    at = ADDRESS.unpack(number << CoreId.LSB)
+    return at["rack"], at["server"], at["chip"], at["core"]
 
 
 def address(space: Space, offset: int, *, core_id: int = 0) -> int:
