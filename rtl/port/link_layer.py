@@ -5,7 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.layouts import layout
-from rtl.base.packet import PACKET_BEAT
+from rtl.base.packet import FOREIGN_BITS, PACKET_BEAT
 from rtl.base.plant import passed_on
 from rtl.contract.link import DLP, FLIT_HEADER, LinkCause
 from rtl.contract.link_config import LinkConfig
@@ -26,7 +26,8 @@ class LinkLayer(wiring.Component):
 
     `room`: which queues (class * 2 + kind) take a longest packet. `i_refuse`: see Decoder. `align`, `aligned`,
     `realign`, `fix`: see LaneReceiver. `sent_payload` strobes when payload flit `sent_number` is put on its way.
-    `counts`: one for each LinkCause; they stop at their end.
+    `counts`: one for each LinkCause; they stop at their end. A port has no endpoint number: by `foreign`, who takes its
+    packets tells how many were for another endpoint, and they are counted.
     Timing: `o` gives a beat in every cycle in which it is ready; `i` takes one in every cycle.
     """
 
@@ -69,6 +70,7 @@ class LinkLayer(wiring.Component):
                 "in_flight": Out(range(cfg.window_flits + 1)),
                 "sent_payload": Out(1),
                 "sent_number": Out(10),
+                "foreign": In(FOREIGN_BITS),
                 "counts": Out(data.ArrayLayout(unsigned(32), len(LinkCause))),
             }
         )
@@ -188,6 +190,7 @@ class LinkLayer(wiring.Component):
         steps[LinkCause.UNRESOLVED] = Mux(rules.clear, rules.unresolved + send.cut + begun, 0)
         steps[LinkCause.CORRECTED] = Mux(verdict & decoder.o_good, decoder.o_groups, 0)
         steps[LinkCause.CREDIT_OVERRUN] |= receive.overrun
+        steps[LinkCause.FOREIGN] = self.foreign
         steps[LinkCause.BAD_UNIT] = Value.cast(receive.bad_unit)
         steps[LinkCause.BAD_PACKET] = send.bad_packet + receive.bad_packet[0] + receive.bad_packet[1]
         for cause, step in steps.items():

@@ -9,11 +9,13 @@ from firmware.program import Program
 from rtl.contract.config import Config
 from rtl.contract.isa import Queue
 
-__all__ = ["COLUMNS", "Exchange", "exchange", "whole_sbuf"]
+__all__ = ["COLUMNS", "Exchange", "exchange", "misdirected", "whole_sbuf"]
 
 COLUMNS = 240  # FP32: a row takes three packets
 CLASS = 1
 THERE = (0, 0, 0, 1)
+NOWHERE = (0, 2, 0, 1)  # no core of the pair
+PACKET_BYTES = 448
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,19 @@ def exchange(cfg: Config, rng: np.random.Generator, *, lost: bool = False) -> Ex
     kept = far.dma(sum_far[:, :], sum_tile[:, :])
     far.dma(back[:, :], sum_tile[:, :], class_=CLASS, after=[kept], signal=answered)
     return Exchange((near.program(), far.program()), x + y)
+
+
+def misdirected(cfg: Config) -> tuple[tuple[Program, Program, Program], int]:
+    """Core 0 writes to a core that is not there, then reads a row of it; core 1 does nothing. The programs, that of the
+    missing core too, and the packets that are sent."""
+    near, idle, nowhere = Kernel(cfg, "near"), Kernel(cfg, "idle", THERE), Kernel(cfg, "nowhere", NOWHERE)
+    x = near.hbm("x", (2, COLUMNS), "uint32", np.arange(2 * COLUMNS, dtype=np.uint32).reshape(2, COLUMNS))
+    back = near.hbm("back", (1, COLUMNS), "uint32")
+    far = nowhere.hbm("far", (2, COLUMNS), "uint32")
+    left = near.dma(far[:, :], x[:, :], ring=0, queue=Queue.SYNC)
+    near.dma(back[:, :], far[0:1, :], ring=1, queue=Queue.SCALAR, after=[left])
+    written, read = (-(-rows * 4 * COLUMNS // PACKET_BYTES) for rows in (2, 1))
+    return (near.program(), idle.program(), nowhere.program()), written + read
 
 
 def whole_sbuf(cfg: Config, core: tuple[int, int, int, int]) -> Program:
