@@ -329,7 +329,7 @@ async def registers_keep_their_place(dut: Any) -> None:
     for address in nowhere:
         await bench.host.write(address, (1 << 64) - 1)
     assert await bench.host.read_all(nowhere) == [0] * len(nowhere)
-    told = {name: int(bench.rng.integers(1 << field.width)) for name, field in ENDPOINT_STATUS}
+    told = {name: int.from_bytes(bench.rng.bytes(8), "little") % (1 << field.width) for name, field in ENDPOINT_STATUS}
     dut.endpoint.value = ENDPOINT_STATUS.const(told).as_bits()
     places = {name: Control.ENDPOINT + EndpointRegister[name.upper()] for name in told}
     await bench.host.write(places["refused"], 5)
