@@ -5,6 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.layouts import layout
+from rtl.base.packet import FOREIGN_BITS
 from rtl.base.plant import passed_on
 from rtl.contract.link import DLP, FLIT_HEADER, LinkCause
 from rtl.contract.link_config import LinkConfig
@@ -26,7 +27,8 @@ class LinkLayer(wiring.Component):
 
     `room`: which queues (class * 2 + kind) take a longest packet. `i_refuse`: see Decoder. `align`, `aligned`,
     `realign`, `fix`: see LaneReceiver. `sent_payload` strobes when payload flit `sent_number` is put on its way.
-    `counts`: one for each LinkCause; they stop at their end.
+    `counts`: one for each LinkCause; they stop at their end. A port has no endpoint number: by `foreign`, who takes its
+    packets tells how many were for another endpoint, and they are counted.
     Timing: `o` gives a beat in every cycle in which it is ready; `i` takes one in every cycle.
     """
 
@@ -57,6 +59,7 @@ class LinkLayer(wiring.Component):
                 "fix_valid": Out(1),
                 "fix": Out(data.ArrayLayout(data.StructLayout({"hit": 1, "byte": 8}), 3)),
                 "clear": Out(1),
+                "foreign": In(FOREIGN_BITS),
             }
         )
 
@@ -175,6 +178,7 @@ class LinkLayer(wiring.Component):
         steps[LinkCause.UNRESOLVED] = Mux(rules.clear, rules.unresolved + send.cut + begun, 0)
         steps[LinkCause.CORRECTED] = Mux(verdict & decoder.o_good, decoder.o_groups, 0)
         steps[LinkCause.CREDIT_OVERRUN] |= receive.overrun
+        steps[LinkCause.FOREIGN] = self.foreign
         steps[LinkCause.BAD_UNIT] = Value.cast(receive.bad_unit)
         steps[LinkCause.BAD_PACKET] = send.bad_packet + receive.bad_packet[0] + receive.bad_packet[1]
         for cause, step in steps.items():
