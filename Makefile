@@ -92,6 +92,7 @@ soak: $(STAMP)
 	@$(PY) -m verif.checks.link_placed
 	@$(PY) -m verif.checks.link_markers
 	@$(PY) -m sim.link_figures
+	@$(PY) -m sim.switch_figures --soak
 
 bench: $(STAMP)
 	@$(PY) -m sim.bench
