@@ -18,7 +18,8 @@ _STEP = 10  # a new session may report a whole window
 class PortRegisters(wiring.Component):
     """`value` is the 64-bit register at byte `address` of the port's block; 0 where there is none.
 
-    `link_steps`, `steps`: what to add to the counters of each LinkCause and SwitchCause; counters of `count_bits` stop at their end.
+    `link_steps`, `steps`: what to add to the counters of each LinkCause and SwitchCause. Counters have `count_bits` and
+    stop at their end.
     `refused`: a unit for `endpoint` that begins with the packet header `packet` is refused; the first one is kept.
     Timing: `value` follows `address` by a cycle, and shows the port as it was then.
     """
