@@ -82,7 +82,7 @@ TOPS: dict[str, Top] = {
         Top("switch_crossbar", "rtl.switch.crossbar:Crossbar", "which output of a switch listens to which input"),
         Top("switch_egress", "rtl.switch.egress:Egress", "credits of a switch's output"),
         Top("switch_output_buffer", "rtl.switch.output_buffer:OutputBuffer", "retry buffer of a switch's output"),
-        Top("switch_port_registers", "rtl.switch.port_registers:PortRegisters", "counters of a switch's port"),
+        Top("switch_port_registers", "rtl.switch.port_registers:PortRegisters", "counters of a port", ("count_bits",)),
         Top("switch_registers", "rtl.switch.registers:Registers", "partitions and routes of a switch"),
         Top("framing", "verif.benches.port.framing_top:FramingTop", "packets to flits to packets"),
         Top("packet_pack", "rtl.port.packet_pack:PacketPack", "packets of a DMA to packets of a port"),

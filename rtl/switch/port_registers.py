@@ -18,7 +18,8 @@ _STEP = 10  # a new session may report a whole window
 class PortRegisters(wiring.Component):
     """`value` is the 64-bit register at byte `address` of the port's block; 0 where there is none.
 
-    `link_steps`, `steps`: what to add to the counters of each LinkCause and SwitchCause; counters stop at their end.
+    `link_steps`, `steps`: what to add to the counters of each LinkCause and SwitchCause. Counters have `count_bits` and
+    stop at their end.
     `refused`: a unit for `endpoint` that begins with the packet header `packet` is refused; the first one is kept.
     Timing: `value` follows `address` by a cycle, and shows the port as it was then.
     """
@@ -29,9 +30,10 @@ class PortRegisters(wiring.Component):
         3: "a step of several counts as one",
     }
 
-    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0, count_bits: int = 32):
         self.link = link = cfg
         self.plant = plant
+        self.count_bits = count_bits
         super().__init__(
             {
                 "address": In(8),
@@ -63,7 +65,7 @@ class PortRegisters(wiring.Component):
                 first_source.eq(self.packet.source),
                 first_endpoint.eq(self.endpoint),
             ]
-        gap = 16 - ENDPOINT_BITS
+        gap, bits = 16 - ENDPOINT_BITS, self.count_bits
         registers: dict[int, Value] = {
             SwitchRegister.STATE: Cat(self.state, Const(0, 4), self.alive),
             SwitchRegister.SESSION: Cat(self.session, self.partner),
@@ -80,11 +82,11 @@ class PortRegisters(wiring.Component):
             (SwitchRegister.CAUSE, self.steps, SwitchCause),
         ):
             for cause in causes:
-                count = Signal(32, name=f"count_{cause.name.lower()}_{int(base)}")
-                after = Signal(33, name=f"after_{cause.name.lower()}_{int(base)}")
+                count = Signal(bits, name=f"count_{cause.name.lower()}_{int(base)}")
+                after = Signal(bits + 1, name=f"after_{cause.name.lower()}_{int(base)}")
                 step = Mux(planted(self.plant, 3), steps[cause].any(), steps[cause])
                 m.d.comb += after.eq(count + step)
-                m.d.sync += count.eq(Mux(after[32] & ~planted(self.plant, 1), (1 << 32) - 1, after))
+                m.d.sync += count.eq(Mux(after[bits] & ~planted(self.plant, 1), (1 << bits) - 1, after))
                 registers[base + 8 * cause] = count
         with m.Switch(self.address):
             for address, value in registers.items():

@@ -17,9 +17,9 @@ _PORT_STRIDE_BITS = 8
 class Registers(wiring.Component):
     """`write`: `data` to the register at `address`; `read_data`: what is there, two cycles later.
 
-    A route can only be written; where nothing is, 0 is read. `values`: what each port shows of its own block, a cycle after `address`. `partition`, `disabled`: by port. `same`:
-    for each row of the crossbar, the columns of its partition; the responder, the last of both, is in all of them.
-    `route_write`: the route of an endpoint is written.
+    A route can only be written; where nothing is, 0 is read. `values`: what each port shows of its own block, a cycle
+    after `address`. `partition`, `disabled`: by port. `same`: for each row of the crossbar, the columns of its
+    partition; the responder, the last of both, is in all of them. `route_write`: the route of an endpoint is written.
     """
 
     FAULTS = {

@@ -3,19 +3,30 @@
 import pytest
 
 from rtl.contract.link_config import LinkConfig
+from rtl.contract.switch_config import SwitchConfig
+from rtl.switch.bypass import Bypass
+from rtl.switch.crossbar import Crossbar
 from rtl.switch.egress import Egress
 from rtl.switch.output_buffer import OutputBuffer
+from rtl.switch.port_registers import PortRegisters
+from rtl.switch.registers import Registers
 from verif.launch import SEEDS, faults_of, must_notice, must_pass
 
 pytestmark = pytest.mark.sim
 
 EGRESS = "verif.benches.switch.bench_egress"
+PORT_REGISTERS = "verif.benches.switch.bench_port_registers"
+REGISTERS = "verif.benches.switch.bench_registers"
+BYPASS = "verif.benches.switch.bench_bypass"
+CROSSBAR = "verif.benches.switch.bench_crossbar"
 BUFFER = "verif.benches.switch.bench_output_buffer"
 
 SMALL = LinkConfig(classes=2, shared_flits=12, window_flits=20)
 SLOW = LinkConfig(classes=2, shared_flits=12, window_flits=20, lanes=4)
 WIDE = LinkConfig(classes=2, shared_flits=12, window_flits=20, lanes=16)
 LINKS = pytest.mark.parametrize("cfg", [SMALL, SLOW, WIDE], ids=["x8", "x4", "x16"])
+FOUR, FOUR_SLOW, FOUR_WIDE = (SwitchConfig(ports=4, link=link) for link in (SMALL, SLOW, WIDE))
+SWITCHES = pytest.mark.parametrize("cfg", [FOUR, FOUR_SLOW, FOUR_WIDE], ids=["x8", "x4", "x16"])
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -42,3 +53,51 @@ def test_output_buffer(cfg: LinkConfig, seed: int) -> None:
 @pytest.mark.parametrize("fault", faults_of(OutputBuffer))
 def test_output_buffer_fault_is_noticed(fault: int) -> None:
     must_notice("switch_output_buffer", BUFFER, fault, SMALL)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@SWITCHES
+def test_bypass(cfg: SwitchConfig, seed: int) -> None:
+    must_pass("switch_bypass", BYPASS, seed, cfg)
+
+
+@pytest.mark.parametrize("fault", faults_of(Bypass))
+def test_bypass_fault_is_noticed(fault: int) -> None:
+    must_notice("switch_bypass", BYPASS, fault, FOUR)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_crossbar(seed: int) -> None:
+    must_pass("switch_crossbar", CROSSBAR, seed, FOUR)
+
+
+@pytest.mark.parametrize("fault", faults_of(Crossbar))
+def test_crossbar_fault_is_noticed(fault: int) -> None:
+    must_notice("switch_crossbar", CROSSBAR, fault, FOUR)
+
+
+SHORT = {"count_bits": 14}  # counters that reach their end
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_port_registers(seed: int) -> None:
+    must_pass("switch_port_registers", PORT_REGISTERS, seed, SMALL, options=SHORT)
+
+
+def test_port_registers_as_they_are() -> None:
+    must_pass("switch_port_registers", PORT_REGISTERS, 1, SMALL)
+
+
+@pytest.mark.parametrize("fault", faults_of(PortRegisters))
+def test_port_registers_fault_is_noticed(fault: int) -> None:
+    must_notice("switch_port_registers", PORT_REGISTERS, fault, SMALL, options=SHORT)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_registers(seed: int) -> None:
+    must_pass("switch_registers", REGISTERS, seed, FOUR)
+
+
+@pytest.mark.parametrize("fault", faults_of(Registers))
+def test_registers_fault_is_noticed(fault: int) -> None:
+    must_notice("switch_registers", REGISTERS, fault, FOUR)

@@ -177,7 +177,7 @@ class Bypass:
 
     enabled: bool = True
     busy: dict[int, int] = field(default_factory=dict)
-    late: dict[int, int] = field(default_factory=dict)  # began in this slot after the scheduler had looked
+    late: set[tuple[int, int]] = field(default_factory=set)  # began in this slot after the scheduler had looked
     ended: set[int] = field(default_factory=set)  # outputs whose unit's last beat was read in the last cycle
 
     def cycle(
@@ -203,13 +203,12 @@ class Bypass:
         under_way = before | begun
         self.busy = {k: o for k, o in under_way.items() if k not in ends}
         self.ended = {o for k, o in before.items() if k in ends}
-        self.late = {} if slot else self.late | begun
-        stale = set(self.late)
+        self.late = set() if slot else self.late | set(begun.items())
         return Began(
             starts,
             set(before),
             set(before.values()),
-            set(self.busy) | stale,
-            set(self.busy.values()) | set(self.late.values()),
+            set(self.busy) | {k for k, _ in self.late},
+            set(self.busy.values()) | {o for _, o in self.late},
             muted,
         )

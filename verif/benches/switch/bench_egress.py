@@ -33,7 +33,7 @@ COVER = Coverage(
         "credits come",
     ],
 )
-_DOWN_CYCLES = 40  # at least, in flit times: more than a unit takes
+_DOWN_FLITS = 12  # more than a unit takes; in truth it is 33 and more
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +98,13 @@ class EgressBench(Bench):
         idle = self.golden.ready(free, self.in_flight, may) if self.golden.due == 0 else set()
         choices: set[int] = set()
         doomed = False
-        if phase == 0 and self.flits_left and not self.late:
+        if phase == 0 and self.flits_left:
             self.next_flit(t + 1, False)
             self.taken_until = t + link.flit_cycles
             return None, False
-        if phase == 0 and t >= self.taken_until:
-            choices, self.late = self.captured, False
+        late, self.late = self.late, self.late and phase != 0
+        if phase == 0 and t >= self.taken_until and not late:
+            choices = self.captured
             doomed = not self.alive and self.rng.random() < 0.2
             if doomed:
                 choices = set(range(link.queues))
@@ -119,7 +120,7 @@ class EgressBench(Bench):
         self.next_flit(t + 1, True)
         if by_itself:
             COVER.hit("begins by itself")
-            self.late = True
+            self.late = phase != 0
             while self.flits_left:
                 self.next_flit(max(self.beats) + 1, False)
             self.taken_until = max(max(self.beats), t - phase + link.flit_cycles)
@@ -133,8 +134,9 @@ class EgressBench(Bench):
             self.up = True
         elif self.up:
             self.alive = True
+            beat = self.beats.get(self.link_cycle)
             between = self.link_cycle % self.cfg.flit_cycles == 0 and not self.flits_left
-            if self.rng.random() < self.session_ends * (8 if between else 1):
+            if self.rng.random() < self.session_ends * (8 if between or (beat and beat.first) else 1):
                 return True
             if self.rng.random() < self.session_ends:
                 self.retrain_for = int(self.rng.integers(1, 60))
@@ -196,7 +198,7 @@ class EgressBench(Bench):
         if clear:
             COVER.when(beat and beat.first, "session ends in the cycle of a flit")
             self.up = self.alive = False
-            self.down_for = link.flit_cycles * _DOWN_CYCLES
+            self.down_for = link.flit_cycles * _DOWN_FLITS
             self.in_flight = self.unsent = 0
             self.credits.clear()
             self.partner.held = [0] * link.accounts
