@@ -118,7 +118,7 @@ class Ingress(wiring.Component):
         index_bits = bits_for(link.pool_flits - 1)
         bits = 8 * link.beat_bytes
         m.submodules.ram = ram = Ram(bits + link.beat_bytes, link.beats << index_bits)
-        m.submodules.places = places = Places(link, passed_on(plant, 12, 13, 14, 15))
+        m.submodules.places = places = Places(link.pool_flits, link.queues, passed_on(plant, 12, 13, 14, 15))
         m.submodules.maker = maker = OpenUnits(cfg, passed_on(plant, 5, 6, 7, 8, 9, 10, 11, 28))
         m.submodules.scan = scan = ReadScan(link, passed_on(plant, 19, 20, 21, 22, 23, 24))
         m.submodules.lists = lists = UnitLists(
