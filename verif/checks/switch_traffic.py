@@ -7,7 +7,7 @@ waits at its source. Every seed has its own random port labels.
 import argparse
 import dataclasses
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,6 +85,7 @@ class _Input:
         self.bits = 0
         self.lengths = [0] * outputs
         self.used = 0
+        self.used_by_class = [0] * (queues // 2)
         self.going = 0  # flits of the unit under way that remain
         self.coming: tuple[int, int, int] | None = None  # list, flits of the unit, flits still to come
 
@@ -96,6 +97,18 @@ class _Input:
         if not self.lists[index]:
             self.bits ^= 1 << index
         return slot - since
+
+    def top_up(self, slot: int, units: Sequence[tuple[int, int]]) -> None:
+        """The first flit of the next unit of these that still has room in its class."""
+        if self.coming is None:
+            for index, flits in units:
+                class_ = index % self.queues // 2
+                if self.used_by_class[class_] + flits <= POOL_FLITS * 2 // self.queues:
+                    self.used_by_class[class_] += flits
+                    self.arrive(slot, lambda chosen=(index, flits): chosen)
+                    return
+        else:
+            self.arrive(slot, lambda: None)
 
     def arrive(self, slot: int, unit: Callable[[], tuple[int, int] | None]) -> None:
         """A flit, if there is one and it has room."""
@@ -119,11 +132,15 @@ def run(
     load: float = 1.0,
     unit_flits: int = 1,
     queues: tuple[int, ...] = (0,),
-    queue_of: Callable[[int, np.random.Generator], int] | None = None,
+    classes_of: Callable[[int], Sequence[int]] | None = None,
     slots: int = 20_000,
     warm_up: int = 5_000,
 ) -> Measured:
-    """Run the scheduler under that traffic. queues: those that units are spread over; queue_of: by (input, rng)."""
+    """Run the scheduler under that traffic. queues: those that units are spread over.
+
+    classes_of: classes that an input (by its place in the pattern) sends, each as much as it can, with a share of
+    the pool of its own; `load` and `queues` mean nothing then.
+    """
     rng = np.random.default_rng(seed)
     label = rng.permutation(cfg.ports)
     place = np.argsort(label)
@@ -133,14 +150,13 @@ def run(
     ready = (1 << count * width) - 1
     flits = np.zeros((cfg.ports, cfg.ports, width), dtype=np.int64)
     waits: list[int] = []
-    choose = queue_of or (lambda input_, rng: int(rng.choice(queues)) if len(queues) > 1 else queues[0])
 
     def unit(i: int) -> Callable[[], tuple[int, int] | None]:
         def draw() -> tuple[int, int] | None:
             if load < 1 and rng.random() >= load / (unit_flits - load * (unit_flits - 1)):
                 return None
             output = pattern(int(place[i]), cfg.ports, rng)
-            return None if output < 0 else (int(label[output]) * width + choose(int(place[i]), rng), unit_flits)
+            return None if output < 0 else (int(label[output]) * width + int(rng.choice(queues)), unit_flits)
 
         return draw
 
@@ -154,12 +170,20 @@ def run(
                     waits.append(wait)
             source.going -= 1
             source.used -= 1
+            source.used_by_class[grant.queue // 2] -= 1
             if slot >= 0:
                 flits[place[i], place[grant.output], grant.queue] += 1
         more = sum(1 << i for i, source in enumerate(inputs) if source.going)
         schedule.step([s.bits for s in inputs], [s.lengths for s in inputs], more, ready)
         for i, draw in enumerate(draws):
-            inputs[i].arrive(slot, draw)
+            if classes_of is None:
+                inputs[i].arrive(slot, draw)
+                continue
+            output = pattern(int(place[i]), cfg.ports, rng)
+            if output >= 0 or inputs[i].coming:
+                queue = int(label[output]) * width + int(rng.integers(2))
+                classes = rng.permutation(classes_of(int(place[i])))
+                inputs[i].top_up(slot, [(queue + 2 * int(c), unit_flits) for c in classes])
     return Measured(flits, slots, np.array(waits))
 
 

@@ -48,7 +48,7 @@ class ClassTurns:
         others = [c for c in free if c != strict]
         self.waits = any(c != strict for c in held)
         self.strict_first = strict in held and (self.spent < self.cfg.strict_cap or not self.waits)
-        active = others if serving in (None, strict) else [*others, serving]
+        active = {c for c in (*held, serving) if c not in (None, strict)}
         if active and all(self.deficit[c] <= 0 for c in active):
             self.deficit = [min(d + w, w) for d, w in zip(self.deficit, self.cfg.weights)]
         if self.strict_first:
@@ -56,18 +56,20 @@ class ClassTurns:
         may = [c for c in others if self.deficit[c] > 0] or others
         return self.turn(may) if may else None
 
-    def begin(self, chosen: int | None, queues: int) -> int:
+    def begin(self, chosen: int | None, queues: int, urgent: bool) -> int:
         """A unit begins, of an input whose queues are given as bits. Returns its queue."""
+        strict = self.cfg.strict_class
         held = [c for c in range(self.cfg.classes) if queues >> 2 * c & 3]
         if chosen in held:
             class_ = chosen
         else:
-            class_ = self.turn([c for c in held if self.deficit[c] > 0] or held)
+            others = [c for c in held if c != strict]
+            class_ = self.turn([c for c in others if self.deficit[c] > 0] or others or held)
         pair = queues >> 2 * class_ & 3
         kind = 1 - self.kinds[class_] if pair == 3 else pair >> 1
         self.kinds[class_] = kind
-        self.paying = class_ == self.cfg.strict_class and self.strict_first and self.waits
-        if class_ != self.cfg.strict_class:
+        self.paying = class_ == strict and self.waits and (self.strict_first or urgent)
+        if class_ != strict:
             self.last = class_
         return 2 * class_ + kind
 
@@ -220,7 +222,7 @@ class Schedule:
         for i in range(n):
             if i in began:
                 o = began[i]
-                grants[i] = Grant(o, self.turns[o].begin(chosen[o], eligible[i] >> o * queues & each), True)
+                grants[i] = Grant(o, self.turns[o].begin(chosen[o], eligible[i] >> o * queues & each, i in urgent), True)
                 self.kept[i] = self.kept[i] + 1 if i in kept else 0
         for grant in grants.values():
             self.turns[grant.output].charge(grant.queue // 2)
