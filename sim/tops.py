@@ -82,6 +82,7 @@ TOPS: dict[str, Top] = {
         Top("packet_merge", "rtl.port.packet_merge:PacketMerge", "requests and responses to one stream of a port"),
         Top("receive_path", "rtl.port.receive_path:ReceivePath", "flits to packets"),
         Top("scheduler", "rtl.port.scheduler:Scheduler", "which unit of a link goes next"),
+        Top("switch_scheduler", "rtl.switch.scheduler:Scheduler", "who sends to whom in a switch"),
         Top("send_path", "rtl.port.send_path:SendPath", "packets to flits"),
     )
 }

@@ -15,8 +15,8 @@ WORD = (1 << 64) - 1
 class Orders:
     """The random order of the inputs, another one in each slot.
 
-    `place[i]` is the place of input i: 64 random bits (xorshift 13, 7, 17) exchange neighbours at distances of
-    powers of 2, perhaps turn the order round, and turn it by a number that grows by 1 to 8.
+    64 random bits (xorshift 13, 7, 17) exchange neighbours at distances of powers of 2; then all are turned by a
+    number that grows by 1 to 8 a slot.
     """
 
     def __init__(self, count: int, seed: int = 0x9E3779B97F4A7C15):
@@ -25,14 +25,8 @@ class Orders:
         self.turn = 0
 
     def step(self) -> list[int]:
-        """The order of the next slot: place by input."""
-        x = self.bits
-        x ^= x << 13 & WORD
-        x ^= x >> 7
-        x ^= x << 17 & WORD
-        self.bits = x
-        n = self.count
-        self.turn = (self.turn + 1 + (x >> 61)) % n
+        """The order of this slot, place by input; draws the next one."""
+        n, x = self.count, self.bits
         at = list(range(n))  # who is at a place
         used = 0
         distance = 1
@@ -43,11 +37,14 @@ class Orders:
                         at[low], at[low + distance] = at[low + distance], at[low]
                     used += 1
             distance *= 2
-        if x >> 60 & 1:
-            at.reverse()
         place = [0] * n
         for j, i in enumerate(at):
             place[i] = (j + self.turn) % n
+        self.turn = (self.turn + 1 + (x >> 61)) % n
+        x ^= x << 13 & WORD
+        x ^= x >> 7
+        x ^= x << 17 & WORD
+        self.bits = x
         return place
 
 

@@ -138,6 +138,7 @@ class Schedule:
         self.islip = Islip(self.count, cfg.islip_iterations)
         self.kept = [0] * self.count
         self.grants: dict[int, Grant] = {}
+        self.seen = set[str]()  # what happened in the last slot, for coverage
 
     def step(
         self,
@@ -209,8 +210,24 @@ class Schedule:
             match, kept = merged(old, match, lambda i, o: min(lengths[i][o], self.cfg.length_cap_flits))
         rows -= set(match)
         columns -= set(match.values())
-        for requests in (asks, any_asks):
+        self.seen = {
+            name
+            for name, happens in (
+                ("hold", held),
+                ("urgent begins", set(urgent.items()) & set(began.items())),
+                ("urgent waits", set(urgent) - set(began)),
+                ("urgent before strict", urgent and self.patience.before_strict),
+                ("strict begins", set(stricts) & set(began)),
+                ("strict waits", set(stricts) - set(began)),
+                ("kept", kept),
+                ("new match stands", set(match) - kept),
+                ("kept long enough", any(self.kept[i] == self.cfg.keep_slots for i in rows)),
+            )
+            if happens
+        }
+        for name, requests in (("filled up", asks), ("second pass", any_asks)):
             fill = wavefront(requests, rows, columns, place)
+            self.seen |= {name} if fill else set()
             rows -= set(fill)
             columns -= set(fill.values())
             match |= fill
