@@ -83,6 +83,7 @@ TOPS: dict[str, Top] = {
         Top("receive_path", "rtl.port.receive_path:ReceivePath", "flits to packets"),
         Top("scheduler", "rtl.port.scheduler:Scheduler", "which unit of a link goes next"),
         Top("switch_scheduler", "rtl.switch.scheduler:Scheduler", "who sends to whom in a switch"),
+        Top("switch_scheduler_alone", "verif.benches.switch.scheduler_top:SchedulerTop", "the same between registers"),
         Top("send_path", "rtl.port.send_path:SendPath", "packets to flits"),
     )
 }
