@@ -89,6 +89,9 @@ TOPS: dict[str, Top] = {
         Top("receive_path", "rtl.port.receive_path:ReceivePath", "flits to packets"),
         Top("scheduler", "rtl.port.scheduler:Scheduler", "which unit of a link goes next"),
         Top("switch", "rtl.switch.device:SwitchDevice", "a switch at flit granularity", ("form",)),
+        Top("switch_ingress", "rtl.switch.ingress:Ingress", "buffer of an input of a switch"),
+        Top("switch_responder", "rtl.switch.responder:Responder", "answers to refused reads in a switch"),
+        Top("switch_routes", "rtl.switch.routes:Routes", "routing table of an input of a switch"),
         Top("send_path", "rtl.port.send_path:SendPath", "packets to flits"),
     )
 }

@@ -26,14 +26,15 @@ __all__ = ["SwitchPort"]
 _CODES = 8 * (CRC_BYTES + FEC_BYTES)
 _LINK = ("session_init", "restart", "disabled", "aligned", "realign")
 _FROM_CROSSBAR = ("slot", "start", "first", "out_port", "queue", "now")
-_TO_CROSSBAR = ("lists", "lengths", "more", "lone", "sending", "ends", "o_valid", "o")
+_TO_CROSSBAR = ("lists", "lengths", "more", "lone", "sending", "ends")
 
 
 class SwitchPort(wiring.Component):
     """Coded flits `i`, `o` on one side, the crossbar on the other.
 
     Link: `session_init`, `restart`, `disabled`, `aligned`, `realign`, `align`, `i_refuse`, `fix`: see LinkLayer.
-    Towards the crossbar: `slot` to `sent` are those of Ingress; `ready` to `arrival` those of Egress.
+    Towards the crossbar: `slot` to `ends` are those of Ingress, whose `o` is `sent`; `ready` to `arrival` are those of
+    Egress.
     `alive_outputs`, `same_outputs`: which have a session, and which are in this port's `partition`.
     `route_write`: `route` becomes that of `route_endpoint`. `flip`: a bit of what is stored now changes.
     `address`, `value`: see PortRegisters.
@@ -67,6 +68,8 @@ class SwitchPort(wiring.Component):
                 "i_refuse": In(1),
                 "o": Out(stream.Signature(beat_layout(link))),
                 **{name: self.ingress.signature.members[name] for name in _FROM_CROSSBAR + _TO_CROSSBAR},
+                "sent_valid": Out(1),
+                "sent": Out(transfer_beat(link)),
                 "ready": Out(queues),
                 "idle_ready": Out(queues),
                 "granted": In(1),
@@ -177,11 +180,13 @@ class SwitchPort(wiring.Component):
             routes.write.eq(self.route_write),
             routes.write_endpoint.eq(self.route_endpoint),
             routes.write_route.eq(self.route),
-            ingress.output.eq(routes.output),
+            ingress.route.eq(routes.route),
             ingress.refused.eq(routes.refused),
             refused.eq(accepted & decoder.o.first & header.head & routes.refused),
             *(getattr(ingress, name).eq(getattr(self, name)) for name in _FROM_CROSSBAR),
             *(getattr(self, name).eq(getattr(ingress, name)) for name in _TO_CROSSBAR),
+            self.sent_valid.eq(ingress.o_valid),
+            self.sent.eq(ingress.o),
         ]
         with m.If(verdict):
             m.d.sync += kept.eq(rules.deliver)

@@ -1,0 +1,220 @@
+"""Flits that arrive become units, or are found not to be one, with the first beat of each."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, ValueLike
+from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import bits_for
+
+from rtl.base.plant import planted
+from rtl.contract.link import ENDPOINT_BITS, UNIT_FLITS_MAX
+from rtl.contract.switch_config import SwitchConfig
+from rtl.port.framing import FLIT_HEADER_LAYOUT
+from rtl.switch.unit_record import record_layout, slot_layout
+
+__all__ = ["OpenUnits"]
+
+
+class OpenUnits(wiring.Component):
+    """`valid` with `first`: a flit with `header` begins and lies at `index`, if `stored`; with `last`: it is there.
+
+    `route` (an output), `refused`: of a flit that begins; those of the head hold for its unit.
+    `push`: `record` is a unit for (`push_output`, `push_queue`), in the first beat of its tail. A `refused` one is
+    judged in the last beat of its tail: if it `reads` it goes to the last output, the responder (`answered`), else it
+    is dropped (`dropped_unit`).
+    `drop`: the slots of `drop_record`, of one queue, are only to be freed: a refused unit, or what is no unit: one cut
+    short by a head, one of 4 flits without a tail, one whose flits name two endpoints, flits without a head before
+    them. `bad_unit` counts each of these once. Every stored flit is in one record that is pushed or dropped.
+    `clear` (a new session) closes all units that are open; they are dropped, and counted as bad, a queue in each cycle
+    in which no flit begins or ends. `scans`: the flit under way is of a refused unit of requests, `scan_queue` and
+    `scan_head` tell which.
+    """
+
+    FAULTS = {
+        1: "a head in an open unit continues it",
+        2: "a fifth flit is taken into the unit",
+        3: "an endpoint that changes in a unit is not noticed",
+        4: "clear keeps units that are not complete",
+        5: "the tail's route decides, not the head's",
+        6: "a refused unit is delivered",
+        7: "a refused unit with a read is dropped",
+    }
+
+    def __init__(self, cfg: SwitchConfig, plant: ValueLike = 0):
+        self.cfg = cfg
+        self.plant = plant
+        link = cfg.link
+        record = record_layout(link.pool_flits)
+        super().__init__(
+            {
+                "valid": In(1),
+                "first": In(1),
+                "last": In(1),
+                "header": In(FLIT_HEADER_LAYOUT),
+                "stored": In(1),
+                "index": In(bits_for(link.pool_flits - 1)),
+                "route": In(range(cfg.outputs)),
+                "refused": In(1),
+                "reads": In(1),
+                "scans": Out(1),
+                "scan_queue": Out(range(link.queues)),
+                "scan_head": Out(1),
+                "push": Out(1),
+                "push_output": Out(range(cfg.outputs)),
+                "push_queue": Out(range(link.queues)),
+                "record": Out(record),
+                "drop": Out(1),
+                "drop_queue": Out(range(link.queues)),
+                "drop_record": Out(record),
+                "dropped_unit": Out(1),
+                "answered": Out(1),
+                "bad_unit": Out(1),
+                "clear": In(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        cfg, plant = self.cfg, self.plant
+        queues = cfg.link.queues
+        pool = cfg.link.pool_flits
+        entry = data.StructLayout(
+            {
+                "slots": data.ArrayLayout(slot_layout(pool), UNIT_FLITS_MAX - 1),
+                "flits": range(UNIT_FLITS_MAX),
+                "endpoint": ENDPOINT_BITS,
+                "output": range(cfg.outputs),
+                "refused": 1,
+            }
+        )
+        m.submodules.units = units = Memory(shape=entry, depth=queues, init=[])
+        load, store = units.read_port(domain="comb"), units.write_port()
+        unit = load.data
+        kept = Signal(queues)  # an entry holds flits
+        stale = Signal(queues)  # of a session that is over
+        dropping = Signal(queues)  # flits up to the next head belong to a unit that was dropped
+        header = self.header
+        q, q_kept, swept = (Signal(range(queues), name=n) for n in ("q", "q_kept", "swept"))
+        begins, ends, sweeps = Signal(), Signal(), Signal()
+        judging, refused_judged = Signal(), Signal()
+        m.d.comb += [
+            q.eq(Cat(header.kind, header.class_)),
+            begins.eq(self.valid & self.first),
+            ends.eq(self.valid & self.last),
+            load.addr.eq(Mux(begins, q, swept)),
+            refused_judged.eq(ends & judging),
+            sweeps.eq(~begins & ~refused_judged & (stale != 0)),
+        ]
+
+        # What the first beat says
+        here, open_ = Signal(), Signal()
+        m.d.comb += [here.eq(kept.bit_select(q, 1)), open_.eq(here & ~stale.bit_select(q, 1))]
+        head = header.head & ~(open_ & planted(plant, 1))
+        same = (unit.endpoint == header.endpoint) | planted(plant, 3)
+        sound, continues, long = Signal(), Signal(), Signal()
+        refused_now, output_now = Signal(), Signal.like(self.route)
+        own_route = head | planted(plant, 5)
+        m.d.comb += [
+            continues.eq(~head & open_ & same),
+            long.eq(continues & (unit.flits == UNIT_FLITS_MAX - 1) & ~header.tail & ~planted(plant, 2)),
+            sound.eq((head | continues) & self.stored & ~long),
+            refused_now.eq(Mux(own_route, self.refused, unit.refused) & ~planted(plant, 6)),
+            output_now.eq(Mux(own_route, self.route, unit.output)),
+        ]
+
+        # Its flits, and this one behind them
+        flits = Signal(range(UNIT_FLITS_MAX + 1))  # of the entry
+        whole, alone = Signal.like(self.record), Signal.like(self.record)
+        joins = self.stored & ~head
+        slot = Signal(slot_layout(pool))
+        m.d.comb += [
+            slot.index.eq(self.index),
+            slot.dedicated.eq(header.dedicated),
+            flits.eq(Mux(here, unit.flits, 0)),
+            whole.flits.eq(flits + joins),
+            alone.flits.eq(1),
+            alone.slots[0].eq(slot),
+        ]
+        for n in range(UNIT_FLITS_MAX):
+            before = unit.slots[n] if n < UNIT_FLITS_MAX - 1 else slot
+            m.d.comb += whole.slots[n].eq(Mux((flits == n) & joins, slot, before))
+
+        record_kept = Signal.like(self.record)
+        scans_kept, head_kept = Signal(), Signal()
+        now = Signal.like(self.record)
+        complete = Signal()
+        m.d.comb += [
+            now.eq(Mux(head, alone, whole)),
+            complete.eq(begins & sound & header.tail),
+            self.record.eq(now),
+            self.push_output.eq(output_now),
+            self.push_queue.eq(q),
+            self.push.eq(complete & ~refused_now),
+            self.drop_record.eq(whole),
+            self.drop_queue.eq(q),
+        ]
+        with m.If(begins):
+            m.d.comb += [
+                self.drop.eq(Mux(head, here, ~sound & (here | self.stored))),
+                self.bad_unit.eq(Mux(head, here | ~self.stored, ~sound & (here | ~dropping.bit_select(q, 1)))),
+                store.en.eq(sound & ~header.tail),
+            ]
+        spoils = Signal()
+        m.d.comb += [
+            spoils.eq(begins & ~sound & ~header.tail),
+            store.addr.eq(q),
+            store.data.flits.eq(now.flits),
+            store.data.endpoint.eq(header.endpoint),
+            store.data.output.eq(output_now),
+            store.data.refused.eq(refused_now),
+            *(store.data.slots[n].eq(now.slots[n]) for n in range(UNIT_FLITS_MAX - 1)),
+            self.scans.eq(self.valid & Mux(begins, sound & refused_now & ~header.kind, scans_kept)),
+            self.scan_queue.eq(Mux(begins, q, q_kept)),
+            self.scan_head.eq(Mux(begins, head, head_kept)),
+        ]
+        with m.If(begins):
+            m.d.sync += [
+                q_kept.eq(q),
+                head_kept.eq(head),
+                record_kept.eq(now),
+                judging.eq(complete & refused_now),
+                scans_kept.eq(self.scans),
+            ]
+
+        # A refused unit is there
+        with m.If(refused_judged):
+            kept_reads = self.reads & ~planted(plant, 7)
+            m.d.comb += [
+                self.record.eq(record_kept),
+                self.push_output.eq(cfg.outputs - 1),
+                self.push_queue.eq(q_kept),
+                self.push.eq(kept_reads),
+                self.drop_record.eq(record_kept),
+                self.drop_queue.eq(q_kept),
+                self.drop.eq(~kept_reads),
+                self.dropped_unit.eq(~kept_reads),
+                self.answered.eq(kept_reads),
+            ]
+
+        # What a session that is over has left
+        found = Signal()
+        m.d.comb += found.eq(sweeps & stale.bit_select(swept, 1))
+        with m.If(sweeps):
+            m.d.sync += swept.eq(Mux(swept == queues - 1, 0, swept + 1))
+        with m.If(found):
+            m.d.comb += [
+                self.drop_queue.eq(swept),
+                self.drop_record.eq(Cat(unit.slots, slot, unit.flits)),
+                self.drop.eq(1),
+                self.bad_unit.eq(1),
+            ]
+        chosen, over, kept_next = Signal(queues), Signal(queues), Signal(queues)
+        m.d.comb += [
+            chosen.eq(begins << q),
+            over.eq(chosen | found << swept),
+            kept_next.eq(kept & ~over | Mux(store.en, chosen, 0)),
+        ]
+        m.d.sync += [kept.eq(kept_next), stale.eq(stale & ~over), dropping.eq(dropping & ~chosen | spoils << q)]
+        with m.If(self.clear & ~planted(plant, 4)):
+            m.d.sync += [stale.eq(kept_next), dropping.eq(0)]
+        return m

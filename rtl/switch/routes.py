@@ -1,0 +1,72 @@
+"""Where the units of an input go, and which are refused."""
+
+from amaranth.hdl import Module, ValueLike
+from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.plant import planted
+from rtl.contract.link import ENDPOINT_BITS
+from rtl.contract.switch_config import SwitchConfig
+
+__all__ = ["Routes"]
+
+_OUTPUT_BITS = 7
+
+
+class Routes(wiring.Component):
+    """`endpoint` -> `route`, an output, and whether a unit to it is `refused`, for one of the three reasons:
+    there is no route (`hole`), the output is not one of the `same` partition (`foreign`), or is not `alive` (`dead`).
+
+    `write`: `write_route` becomes the route of `write_endpoint`: bits 6:0 an output, bit 7 there is a route. One to an
+    output that is not a port is a hole. Timing: combinational; what is written holds from the next cycle.
+    At power-up endpoint e is routed to port e, and those above the ports are holes. A reset does not change the table.
+    """
+
+    FAULTS = {
+        1: "a unit for another partition is not refused",
+        2: "a hole is a route",
+        3: "an output that is not alive takes units",
+        4: "a route to an output that is not a port counts",
+    }
+
+    def __init__(self, cfg: SwitchConfig, plant: ValueLike = 0):
+        self.cfg = cfg
+        self.plant = plant
+        super().__init__(
+            {
+                "endpoint": In(ENDPOINT_BITS),
+                "route": Out(range(cfg.outputs)),
+                "refused": Out(1),
+                "hole": Out(1),
+                "foreign": Out(1),
+                "dead": Out(1),
+                "alive": In(cfg.outputs),
+                "same": In(cfg.outputs),
+                "write": In(1),
+                "write_endpoint": In(ENDPOINT_BITS),
+                "write_route": In(_OUTPUT_BITS + 1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        cfg = self.cfg
+        shape = data.StructLayout({"output": range(cfg.outputs), "there": 1})
+        identity = [{"output": e if e < cfg.ports else 0, "there": e < cfg.ports} for e in range(1 << ENDPOINT_BITS)]
+        m.submodules.table = table = Memory(shape=shape, depth=1 << ENDPOINT_BITS, init=identity)
+        store, found = table.write_port(), table.read_port(domain="comb")
+        wanted = self.write_route[:_OUTPUT_BITS]
+        m.d.comb += [
+            store.en.eq(self.write),
+            store.addr.eq(self.write_endpoint),
+            store.data.output.eq(wanted),
+            store.data.there.eq(self.write_route[_OUTPUT_BITS] & ((wanted < cfg.ports) | planted(self.plant, 4))),
+            found.addr.eq(self.endpoint),
+            self.route.eq(found.data.output),
+            self.hole.eq(~found.data.there & ~planted(self.plant, 2)),
+            self.foreign.eq(~self.hole & ~self.same.bit_select(self.route, 1) & ~planted(self.plant, 1)),
+            self.dead.eq(~self.hole & ~self.foreign & ~self.alive.bit_select(self.route, 1) & ~planted(self.plant, 3)),
+            self.refused.eq(self.hole | self.foreign | self.dead),
+        ]
+        return m
