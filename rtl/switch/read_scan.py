@@ -61,8 +61,8 @@ class ReadScan(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        rows = rows_of(self.cfg)
-        lanes, short = rows.lanes, rows.last_end  # of a beat, of a flit's last beat
+        lanes = 8 * self.cfg.beat_bytes // WORD_BITS
+        short = rows_of(self.cfg).last_end  # end of a flit's last beat
         state = data.StructLayout(
             {
                 "skip": range(_WORDS_MAX + 1),  # words up to the next header

@@ -17,12 +17,12 @@ from rtl.switch.routes import Routes
 __all__ = ["Responder"]
 
 _FROM_CROSSBAR = ("slot", "start", "first", "out_port", "queue", "now")
-_TO_CROSSBAR = ("lists", "lengths", "more", "lone", "ends")
+_TO_CROSSBAR = ("lists", "lengths", "more", "lone", "lone_port", "lone_queue", "ends")
 _RESERVE_FLITS = 2 * UNIT_FLITS_MAX
 
 
 class Responder(wiring.Component):
-    """A row of the crossbar like a port's (`slot` to `sent`), and a column that listens to others.
+    """A row of the crossbar like a port's (`slot` to `departure`), and a column that listens to others.
 
     `offers`: the column of which a unit may begin: its own one, or one of an output that is `dead`, whose units would
     wait for ever; they take turns. `granted`: by column, a unit begins; with it, `takes`: it is the responder's.
@@ -51,8 +51,8 @@ class Responder(wiring.Component):
         super().__init__(
             {
                 **{name: members[name] for name in _FROM_CROSSBAR + _TO_CROSSBAR},
-                "sent_valid": Out(1),
-                "sent": Out(transfer_beat(cfg.link)),
+                "departs": Out(1),
+                "departure": Out(transfer_beat(cfg.link)),
                 "alive_outputs": In(n),
                 "same_outputs": In(n),
                 "route_write": In(1),
@@ -174,6 +174,6 @@ class Responder(wiring.Component):
             ingress.refused.eq(routes.refused),
             *(getattr(ingress, name).eq(getattr(self, name)) for name in _FROM_CROSSBAR),
             *(getattr(self, name).eq(getattr(ingress, name)) for name in _TO_CROSSBAR),
-            self.sent_valid.eq(ingress.o_valid),
-            self.sent.eq(ingress.o),
+            self.departs.eq(ingress.o_valid),
+            self.departure.eq(ingress.o),
         ]

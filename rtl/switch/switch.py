@@ -80,15 +80,15 @@ class Switch(wiring.Component):
         m.d.sync += phase.eq(Mux(last, 0, phase + 1))
         m.d.comb += [slot.eq(phase == 0), last.eq(phase == cfg.slot_cycles - 1), scheduler.slot.eq(slot)]
 
+        # What inputs hold, as it was a cycle ago; a unit that is alone at its input as it is now, to begin at once.
         waiting = Signal(data.ArrayLayout(n * queues, cfg.inputs))
-        lone = Signal(cfg.inputs)
-        m.d.sync += [waiting.eq(scheduler.lists), lone.eq(Cat(row.lone for row in rows))]
+        m.d.sync += waiting.eq(scheduler.lists)
         alive = Signal(n)
         m.d.comb += [
             alive.eq(Cat(*(port.alive for port in ports), Const(1, 1))),
             bypass.slot.eq(slot),
             bypass.lists.eq(waiting),
-            bypass.lone.eq(lone),
+            bypass.lone.eq(Cat(row.lone for row in rows)),
             bypass.sends.eq(scheduler.start),
             bypass.takes.eq(scheduler.valid),
             bypass.ends.eq(Cat(row.ends for row in rows)),
@@ -100,6 +100,8 @@ class Switch(wiring.Component):
         ]
         for k, row in enumerate(rows):
             begins = bypass.starts[k]
+            with m.If(row.lone):
+                m.d.comb += bypass.lists[k].eq(1 << (row.lone_port * queues + row.lone_queue))
             m.d.comb += [
                 scheduler.lists[k].eq(row.lists),
                 scheduler.more[k].eq(row.more),
@@ -110,8 +112,8 @@ class Switch(wiring.Component):
                 row.now.eq(begins),
                 row.out_port.eq(Mux(begins, bypass.out_port[k], scheduler.out_port[k])),
                 row.queue.eq(Mux(begins, bypass.queue[k], scheduler.queue[k])),
-                crossbar.i_valid[k].eq(row.sent_valid),
-                crossbar.i[k].eq(row.sent),
+                crossbar.i_valid[k].eq(row.departs),
+                crossbar.i[k].eq(row.departure),
                 row.alive_outputs.eq(alive),
                 row.same_outputs.eq(registers.same[k]),
                 row.route_write.eq(registers.route_write),

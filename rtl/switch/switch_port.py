@@ -26,15 +26,14 @@ __all__ = ["SwitchPort"]
 _CODES = 8 * (CRC_BYTES + FEC_BYTES)
 _LINK = ("session_init", "restart", "disabled", "aligned", "realign")
 _FROM_CROSSBAR = ("slot", "start", "first", "out_port", "queue", "now")
-_TO_CROSSBAR = ("lists", "lengths", "more", "lone", "sending", "ends")
+_TO_CROSSBAR = ("lists", "lengths", "more", "lone", "lone_port", "lone_queue", "ends")
 
 
 class SwitchPort(wiring.Component):
     """Coded flits `i`, `o` on one side, the crossbar on the other.
 
     Link: `session_init`, `restart`, `disabled`, `aligned`, `realign`, `align`, `i_refuse`, `fix`: see LinkLayer.
-    Towards the crossbar: `slot` to `ends` are those of Ingress, whose `o` is `sent`; `ready` to `arrival` are those of
-    Egress.
+    Towards the crossbar: `slot` to `departure` are those of Ingress; `ready` to `arrival` those of Egress.
     `alive_outputs`, `same_outputs`: which have a session, and which are in this port's `partition`.
     `route_write`: `route` becomes that of `route_endpoint`. `flip`: a bit of what is stored now changes.
     `address`, `value`: see PortRegisters.
@@ -68,8 +67,8 @@ class SwitchPort(wiring.Component):
                 "i_refuse": In(1),
                 "o": Out(stream.Signature(beat_layout(link))),
                 **{name: self.ingress.signature.members[name] for name in _FROM_CROSSBAR + _TO_CROSSBAR},
-                "sent_valid": Out(1),
-                "sent": Out(transfer_beat(link)),
+                "departs": Out(1),
+                "departure": Out(transfer_beat(cfg.link)),
                 "ready": Out(queues),
                 "idle_ready": Out(queues),
                 "granted": In(1),
@@ -185,8 +184,8 @@ class SwitchPort(wiring.Component):
             refused.eq(accepted & decoder.o.first & header.head & routes.refused),
             *(getattr(ingress, name).eq(getattr(self, name)) for name in _FROM_CROSSBAR),
             *(getattr(self, name).eq(getattr(ingress, name)) for name in _TO_CROSSBAR),
-            self.sent_valid.eq(ingress.o_valid),
-            self.sent.eq(ingress.o),
+            self.departs.eq(ingress.o_valid),
+            self.departure.eq(ingress.o),
         ]
         with m.If(verdict):
             m.d.sync += kept.eq(rules.deliver)

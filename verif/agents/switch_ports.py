@@ -2,12 +2,10 @@
 
 from typing import Any
 
-import numpy as np
-
-from rtl.contract.link import FLIT_BYTES, FLIT_INFO_BYTES, LinkState
+from rtl.contract.link import FLIT_BYTES, LinkState
 from rtl.contract.switch_config import SwitchConfig
 from verif.agents.bench import Bench
-from verif.golden.flit import decode, encode
+from verif.agents.linear_codec import coded, judged
 from verif.golden.link_partner import SILENCE, LinkPartner
 
 __all__ = ["SwitchPorts"]
@@ -29,6 +27,7 @@ class SwitchPorts:
         self.partners = [LinkPartner(cfg.link, session_init=1000 + 17 * p) for p in range(ports)]
         self.phases = [int(bench.rng.integers(cfg.slot_cycles)) for _ in range(ports)]
         self.restart: set[int] = set()  # partners that begin again with their next flit
+        self.late: set[int] = set()  # partners whose next flit begins a cycle late: another phase from then on
         self.cycle = 0
         self.began: list[list[tuple[int, bytes]]] = [[] for _ in range(ports)]  # cycle and flit, towards the switch
         self.ended: list[list[tuple[int, bytes]]] = [[] for _ in range(ports)]  # and from it
@@ -75,6 +74,10 @@ class SwitchPorts:
 
     def _drive(self) -> None:
         cfg, link = self.cfg, self.cfg.link
+        for p in [p for p in self.late if (self.cycle + self.phases[p]) % cfg.slot_cycles == 0]:
+            self.late.discard(p)
+            self.phases[p] -= 1
+            self._sending[p] = SILENCE
         fresh = [p for p in range(cfg.ports) if (self.cycle + self.phases[p]) % cfg.slot_cycles == 0]
         if fresh:
             sent = []
@@ -82,14 +85,10 @@ class SwitchPorts:
                 sent.append(self.partners[p].flit(self._heard[p], restart=p in self.restart))
                 self.restart.discard(p)
                 self._heard[p] = SILENCE
-            talking = [(p, s) for p, s in zip(fresh, sent, strict=True) if s != SILENCE]
-            for p in fresh:
-                self._sending[p] = SILENCE
+            for p, info in zip(fresh, sent, strict=True):
+                self._sending[p] = SILENCE if info == SILENCE else coded(info)
                 self._refuse[p] = bool(self.bench.rng.random() < self.damage)
-            if talking:
-                coded = encode(np.frombuffer(b"".join(s for _, s in talking), np.uint8).reshape(len(talking), -1))
-                for (p, _), flit in zip(talking, coded, strict=True):
-                    self._sending[p] = flit.tobytes()
+                if info != SILENCE:
                     self.began[p].append((self.cycle, self._sending[p]))
         valid = first = last = refuse = word = 0
         for p in range(cfg.ports):
@@ -113,7 +112,6 @@ class SwitchPorts:
             return
         first, last = int(self.dut.tx_first.value), int(self.dut.tx_last.value)
         word = int(self.dut.tx_data.value).to_bytes(link.beat_bytes * self.cfg.ports, "little")
-        done = []
         for p in range(self.cfg.ports):
             if not valid >> p & 1:
                 continue
@@ -121,13 +119,7 @@ class SwitchPorts:
                 self._partly[p], self._since[p] = b"", self.cycle
             self._partly[p] += word[p * link.beat_bytes : (p + 1) * link.beat_bytes]
             if last >> p & 1:
-                assert len(self._partly[p]) == FLIT_BYTES, f"port {p}: a flit of {len(self._partly[p])} bytes"
-                done.append(p)
-        if not done:
-            return
-        flits = np.frombuffer(b"".join(self._partly[p] for p in done), np.uint8).reshape(len(done), -1)
-        decoded = decode(flits)
-        for row, p in enumerate(done):
-            self.ended[p].append((self._since[p], self._partly[p]))
-            refused = not decoded.valid[row] or self.bench.rng.random() < self.damage
-            self._heard[p] = None if refused else decoded.flits[row].tobytes()[:FLIT_INFO_BYTES]
+                flit = self._partly[p]
+                assert len(flit) == FLIT_BYTES, f"port {p}: a flit of {len(flit)} bytes"
+                self.ended[p].append((self._since[p], flit))
+                self._heard[p] = None if self.bench.rng.random() < self.damage else judged(flit)

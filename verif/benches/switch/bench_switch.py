@@ -11,7 +11,7 @@ from rtl.contract.switch_registers import SwitchCause, SwitchRegister, port_addr
 from verif.agents.bench import Bench
 from verif.agents.switch_ports import SwitchPorts
 from verif.checks.coverage import Coverage
-from verif.golden.framing import Packet, Units, flits_of, header_of, unpack
+from verif.golden.framing import Packet, Units, flits_of, grouped, header_of, unpack
 
 _FLITS = ["1 flit", "2 flits", "3 flits", "4 flits"]
 _EVENTS = ["to itself", "response", "refused flit", "hole", "partition", "dead output", "read answered"]
@@ -20,20 +20,22 @@ COVER = Coverage("switch", _FLITS + _EVENTS + _MORE)
 LATENCY_P50, LATENCY_MAX = 13, 17  # link cycles at x8
 
 
-def unit(rng: Any, source: int, to: int, number: int, *, classes: int, opcode: int | None = None) -> list[bytes]:
-    """Flits of a unit with one or more packets; `opcode`: of its first one."""
+def unit(
+    rng: Any, source: int, to: int, number: int, *, classes: int, opcode: int | None = None, short: bool = False
+) -> list[bytes]:
+    """Flits of a unit with one or more packets; `opcode`: of its first one; `short`: one flit."""
     class_ = int(rng.integers(classes))
     response = opcode is None and rng.random() < 0.25
     first = PacketOpcode.READ_RESPONSE if response else PacketOpcode.WRITE if opcode is None else opcode
     packets = []
-    for k in range(int(rng.integers(1, 4))):
+    for k in range(1 if short else int(rng.integers(1, 4))):
         code = first if k == 0 or response else PacketOpcode.WRITE
-        length = int(rng.choice([8, 40, 200, 250])) if k == 0 else 16
+        length = (int(rng.choice([8, 40, 200] if short else [8, 40, 200, 250, 400, 500]))) if k == 0 else 200
         head = HEADER.pack(opcode=int(code), length_bytes=length, tag=number % 1024, source=source, address=number)
         carries = code != PacketOpcode.READ
         data = head.to_bytes(16, "little") + (rng.bytes(length) if carries else b"")
         packets.append(Packet(class_, to, data))
-    return flits_of(packets)
+    return flits_of(grouped(packets)[0])
 
 
 def bare(flit: bytes) -> bytes:
@@ -58,11 +60,13 @@ class Traffic:
         self.units = [Units() for _ in range(count)]
         self.number = 0
 
-    def send(self, source: int, to: int, *, opcode: int | None = None, at: int | None = None) -> list[bytes]:
+    def send(
+        self, source: int, to: int, *, opcode: int | None = None, at: int | None = None, short: bool = False
+    ) -> list[bytes]:
         """A unit from port `source` to endpoint `to`, which is expected to come out there. Returns its flits."""
         ports, rng = self.ports, self.bench.rng
         self.number += 1
-        flits = unit(rng, source, to, self.number, classes=ports.cfg.link.classes, opcode=opcode)
+        flits = unit(rng, source, to, self.number, classes=ports.cfg.link.classes, opcode=opcode, short=short)
         for flit in flits:
             ports.partners[source].send(flit)
         header = header_of(flits[0])
@@ -137,10 +141,11 @@ async def idle_latency(dut: Any) -> None:
     waits = []
     for _ in range(60):
         await ports.run(int(bench.rng.integers(30, 60)))
+        ports.late = {p for p in range(ports.cfg.ports) if bench.rng.random() < 0.5}
         source, to = (int(x) for x in bench.rng.integers(ports.cfg.ports, size=2))
         before = {p: len(ports.ended[p]) for p in (source, to)}
         began = len(ports.began[source])
-        flits = traffic.send(source, to)
+        flits = traffic.send(source, to, short=True)
         await ports.run(20 * ports.cfg.slot_cycles)
 
         def first(log: list[tuple[int, bytes]], after: int, flits: list[bytes] = flits) -> int:
@@ -151,7 +156,7 @@ async def idle_latency(dut: Any) -> None:
     COVER.hit("idle")
     waits.sort()
     middle = waits[len(waits) // 2]
-    dut._log.info(f"latency: least {waits[0]}, p50 {middle}, most {waits[-1]} link cycles")
+    dut._log.info(f"latency: least {waits[0]}, p50 {middle}, most {waits[-1]} link cycles: {sorted(waits)}")
     if ports.cfg.link.lanes == 8:
         assert middle <= LATENCY_P50, f"latency p50 is {middle} cycles, not {LATENCY_P50} at most"
         assert waits[-1] <= LATENCY_MAX, f"latency is {waits[-1]} cycles, not {LATENCY_MAX} at most"
