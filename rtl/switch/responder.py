@@ -80,6 +80,7 @@ class Responder(wiring.Component):
         held = Signal(range(link.pool_flits + 1))
         own = Const(1 << (n - 1), n)
         candidates = Mux(planted(self.plant, 8), own, self.dead | own | planted(self.plant, 3).replicate(n))
+        offers = Signal()  # while nobody else gives out units for the column
         here = Signal(transfer_beat(link))
         came = Signal()
         tail = Signal()
@@ -87,7 +88,8 @@ class Responder(wiring.Component):
             here.eq(Array(self.arrivals[o] for o in range(n))[turn]),
             came.eq((busy | planted(self.plant, 5)) & self.arrives.bit_select(turn, 1)),
             tail.eq(came & here.last & here.tail),
-            self.offers.eq(Mux(offered, 1 << turn, 0)),
+            offers.eq(offered & candidates.bit_select(turn, 1)),
+            self.offers.eq(Mux(offers, 1 << turn, 0)),
             self.takes.eq(Mux(late, 1 << turn, 0)),
             receive.valid.eq(came),
             receive.beat.first.eq(here.first),
@@ -103,7 +105,7 @@ class Responder(wiring.Component):
                 m.d.sync += [busy.eq(0), turn.eq(after)]
         with m.Elif(self.slot):
             with m.If(offered):  # captured now: granted with the next slot, or not
-                m.d.sync += [offered.eq(0), late.eq(1)]
+                m.d.sync += [offered.eq(0), late.eq(offers)]
             with m.Elif(late):
                 m.d.sync += [late.eq(0), turn.eq(after)]
         with m.Elif(~offered & ~late):

@@ -62,7 +62,6 @@ class ResponderBench(Bench):
         self.beats: list[deque[tuple[_Unit, int, int]]] = [deque() for _ in range(self.n)]  # unit, flit, beat
         self.dead = 0
         self.looked, self.looked_dead = 0, 0  # offers and dead outputs at the end of the slot's first cycle
-        self.was_dead = 0  # outputs that were dead in a cycle since
         self.lists = self.more = 0
         self.to = self.here = (0, 0)  # output and queue of the row's unit under way, and of the flit that shows
         self.expected: dict[tuple[int, int], deque[bytes]] = defaultdict(deque)  # by class and who asked
@@ -194,7 +193,6 @@ class ResponderBench(Bench):
         c = int(rng.integers(self.n))
         if rng.random() < self.load and len(self.waiting[c]) < 8:
             self.waiting[c].extend(self.make_units())
-        self.was_dead |= self.dead
         self.show()
         granted = self.columns() if slot else 0
         dut.slot.value, dut.dead.value = int(slot), self.dead
@@ -207,8 +205,7 @@ class ResponderBench(Bench):
         if slot:
             takes = int(dut.takes.value)
             assert takes & granted == self.looked & granted, f"takes {takes:b} of {granted:b}, offered {self.looked:b}"
-            assert not offers & ~(self.was_dead | 1 << self.n - 1), f"offers {offers:b}, not dead"
-            self.was_dead = 0
+            assert not offers & ~(self.dead | 1 << self.n - 1), f"offers {offers:b}, not dead"
             self.looked, self.looked_dead = offers, self.dead
             self.lists, self.more = int(dut.lists.value), int(dut.more.value)
             self.idle_slots = 0 if offers or takes or any(u and u.ours for u in self.under_way) else self.idle_slots + 1
