@@ -90,7 +90,9 @@ accuracy: $(STAMP)
 soak: $(STAMP)
 	@$(PY) -m verif.checks.codec_soak
 	@$(PY) -m verif.checks.link_placed
+	@$(PY) -m verif.checks.link_markers
 	@$(PY) -m sim.link_figures
+	@$(PY) -m sim.switch_figures --soak
 
 bench: $(STAMP)
 	@$(PY) -m sim.bench

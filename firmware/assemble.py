@@ -40,18 +40,21 @@ def instruction_word(instruction: Instruction) -> bytes:
     return INSTRUCTION.pack(values).to_bytes(INSTRUCTION.bytes, "little")
 
 
-def descriptor_word(descriptor: Descriptor, offsets: Mapping[str, int]) -> bytes:
-    """The 128 bytes of a descriptor; `offsets` holds the HBM offset of each tensor."""
+def descriptor_word(descriptor: Descriptor, offsets: Mapping[tuple[int, str], int]) -> bytes:
+    """The 128 bytes of a descriptor; `offsets` holds the HBM offset of each tensor by core and name."""
 
     def absolute(place: Place) -> int:
-        return address(place.space, place.offset + (offsets[place.tensor] if place.tensor else 0))
+        base = offsets[place.core, place.tensor] if place.tensor else 0
+        return address(place.space, place.offset + base, core_id=place.core)
 
     values = {
         "source": absolute(descriptor.source),
         "destination": absolute(descriptor.destination),
         "row_bytes": descriptor.row_bytes,
         "class_": descriptor.class_,
-        "signal_address": address(Space.SEMAPHORES, descriptor.signal * SEMAPHORE_BYTES),
+        "signal_address": address(
+            Space.SEMAPHORES, descriptor.signal * SEMAPHORE_BYTES, core_id=descriptor.signal_core
+        ),
         "signal_update": Update.ADD,
         "signal_value": 1,
     }

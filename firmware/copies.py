@@ -55,5 +55,5 @@ def _steps_over_partitions(dim: tuple[int, int, int], sbuf: tuple[bool, bool]) -
 def place(view: TileView | HbmView) -> Place:
     """First byte of a view."""
     if isinstance(view, HbmView):
-        return Place(Space.HBM, view.offset * element_bytes(view.dtype), view.tensor.name)
-    return Place(Space.SBUF, view.first_byte)
+        return Place(Space.HBM, view.offset * element_bytes(view.dtype), view.tensor.name, view.core)
+    return Place(Space.SBUF, view.first_byte, core=view.core)

@@ -26,6 +26,7 @@ class Access:
     memory: str
     box: Box
     writes: bool
+    core: int = 0  # where the memory is; `memory` names it too
 
 
 def _overlap(a: Box, b: Box) -> bool:
@@ -95,6 +96,7 @@ class Hazards:
     readers: dict[str, _Records] = field(default_factory=lambda: defaultdict(_Records))
     writers: dict[str, _Records] = field(default_factory=lambda: defaultdict(_Records))
     implied: dict[int, list[Known]] = field(default_factory=dict)
+    pending: set[int] = field(default_factory=set)  # producers with accesses that their next item will count
 
     def needs(self, producer: int, accesses: tuple[Access, ...]) -> Known:
         """What must be complete before an item of `producer` with these accesses may start.
@@ -135,6 +137,19 @@ class Hazards:
             for p, n in self.after(producer, count).items():
                 known[p] = max(known.get(p, 0), n)
 
+    def count(self, producer: int) -> int:
+        """Items of a producer so far."""
+        return len(self.implied.get(producer, ()))
+
+    def reach(self, producer: int) -> int:
+        """The count that tells that all it was given so far is complete: one more than there is, if any are pending."""
+        return self.count(producer) + (producer in self.pending)
+
+    def pend(self, producer: int, accesses: tuple[Access, ...]) -> None:
+        """Record accesses that complete before the next item of `producer`, and are counted by that alone."""
+        self.pending.add(producer)
+        self._record(producer, accesses, self.count(producer) + 1)
+
     def add(self, producer: int, accesses: tuple[Access, ...], known: Known) -> int:
         """Record the next item of `producer`, which starts when `known` is complete; returns its count."""
         items = self.implied.setdefault(producer, [])
@@ -145,6 +160,11 @@ class Hazards:
                 implied[p] = max(implied.get(p, 0), n)
         implied[producer] = count
         items.append(implied)
+        self.pending.discard(producer)
+        self._record(producer, accesses, count)
+        return count
+
+    def _record(self, producer: int, accesses: tuple[Access, ...], count: int) -> None:
         for access in accesses:
             if access.writes:
                 # What it covers need not be watched any longer: whoever meets it meets this write too.
@@ -153,4 +173,3 @@ class Hazards:
                 self.writers[access.memory].add(producer, access.box, count)
             else:
                 self.readers[access.memory].add(producer, access.box, count)
-        return count

@@ -1,6 +1,6 @@
 """The contents of HBM when a program starts: queues, rings and tensors, and where results will be."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,9 +10,9 @@ from firmware.numbers import bits_dtype
 from firmware.program import Program
 from firmware.views import KernelError
 from rtl.contract.isa import INSTRUCTION_BYTES, Queue
-from rtl.contract.memmap import Space
+from rtl.contract.memmap import Space, core_place
 
-__all__ = ["Image", "ImageError", "Region", "Segment", "build_image"]
+__all__ = ["Image", "ImageError", "Region", "Segment", "build_image", "build_images"]
 
 ALIGNMENT_BYTES = 128
 
@@ -64,11 +64,17 @@ class Image:
         return hbm
 
 
-def build_image(program: Program) -> Image:
-    """Lay a program out in HBM: queues, rings, then tensors in order of definition, 128-byte aligned.
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Where a program's parts lie in HBM, and where the next would."""
 
-    Errors: ImageError if it does not fit in hbm.capacity_mib.
-    """
+    queues: dict[Queue, tuple[int, int]]
+    rings: tuple[tuple[int, int], ...]
+    tensors: dict[str, Region]
+    end: int
+
+
+def _lay_out(program: Program) -> _Layout:
     at = 0
 
     def take(size: int) -> int:
@@ -101,7 +107,10 @@ def build_image(program: Program) -> Image:
             f"program {program.name} needs {at} bytes of HBM, more than hbm.capacity_mib = "
             f"{program.config.hbm.capacity_mib} MiB ({capacity} bytes)"
         )
-    offsets = {name: region.offset for name, region in tensors.items()}
+    return _Layout(queues, rings, tensors, at)
+
+
+def _fill(program: Program, layout: _Layout, offsets: Mapping[tuple[int, str], int]) -> Image:
     segments: list[Segment] = []
 
     def put(offset: int, data: bytes | np.ndarray) -> None:
@@ -109,18 +118,53 @@ def build_image(program: Program) -> Image:
         if len(array):
             segments.append(Segment(offset, array))
 
-    for queue, (base, _) in queues.items():
+    for ring in program.rings:
+        for place in (end for d in ring for end in (d.source, d.destination)):
+            if place.tensor and (place.core, place.tensor) not in offsets:
+                raise ImageError(
+                    f"program {program.name} copies tensor {place.tensor} of core {core_place(place.core)}, "
+                    f"whose program is not among those that are laid out"
+                )
+    for queue, (base, _) in layout.queues.items():
         put(base, b"".join(instruction_word(i) for i in program.queues.get(queue, [])))
-    for (base, _), ring in zip(rings, program.rings, strict=True):
+    for (base, _), ring in zip(layout.rings, program.rings, strict=True):
         put(base, b"".join(descriptor_word(d, offsets) for d in ring))
     for tensor in program.tensors.values():
         if tensor.data is not None:
-            put(offsets[tensor.name], np.ascontiguousarray(tensor.data).view(np.uint8).reshape(-1))
+            place = layout.tensors[tensor.name].offset
+            put(place, np.ascontiguousarray(tensor.data).view(np.uint8).reshape(-1))
     return Image(
         segments=tuple(segments),
-        queues=queues,
-        rings=rings,
-        outputs={n: r for n, r in tensors.items() if program.tensors[n].output},
-        tensors=tensors,
-        hbm_bytes=at,
+        queues=layout.queues,
+        rings=layout.rings,
+        outputs={n: r for n, r in layout.tensors.items() if program.tensors[n].output},
+        tensors=layout.tensors,
+        hbm_bytes=layout.end,
     )
+
+
+def build_image(program: Program) -> Image:
+    """Lay a program out in HBM: queues, rings, then tensors in order of definition, 128-byte aligned.
+
+    Errors: ImageError if it does not fit in hbm.capacity_mib, or copies tensors of another core.
+    """
+    return build_images([program])[program.core]
+
+
+def build_images(programs: Sequence[Program]) -> dict[int, Image]:
+    """The images of programs that copy from and to each other's tensors, by core id; each is laid out by itself.
+
+    Errors: ImageError; two programs of one core or of two configurations are errors too.
+    """
+    layouts: dict[int, _Layout] = {}
+    for program in programs:
+        if program.core in layouts:
+            raise ImageError(f"program {program.name} is the second one of core {core_place(program.core)}")
+        if program.config != programs[0].config:
+            raise ImageError(
+                f"programs {programs[0].name} and {program.name} are of two configurations; cores that copy from and "
+                f"to each other are alike"
+            )
+        layouts[program.core] = _lay_out(program)
+    offsets = {(core, name): r.offset for core, layout in layouts.items() for name, r in layout.tensors.items()}
+    return {program.core: _fill(program, layouts[program.core], offsets) for program in programs}

@@ -14,50 +14,52 @@ what an item elsewhere touched before waits for that count. docs/kernels.md tell
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from firmware.copies import place, rows
-from firmware.engines.base import access, caller, name_of, need
+from firmware.engines.base import access, caller, need
 from firmware.engines.scalar import ScalarEngine
 from firmware.engines.tensor import TensorEngine
 from firmware.engines.vector import VectorEngine
 from firmware.hazards import Access, Hazards, Known
 from firmware.numbers import bits_dtype, element_bytes
-from firmware.program import Completion, Descriptor, HbmTensor, Instruction, Program, SemaphoreWait
+from firmware.program import Completion, HbmTensor, Instruction, Program, Semaphore, SemaphoreWait
+from firmware.rings import FENCE, Rings
 from firmware.views import HbmView, KernelError, MemoryFullError, Tile, TileView
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
 from rtl.contract.isa import DIMENSIONS, AccessPattern, Opcode, Queue, start_partition_rule
-from rtl.contract.memmap import Space
+from rtl.contract.memmap import Space, core_id, core_place
 
 __all__ = ["HbmView", "Kernel", "KernelError", "Tile", "TileView"]
 
-LOAD_QUEUE, LOAD_RING = Queue.SYNC, 0
-STORE_QUEUE, STORE_RING = Queue.GPSIMD, 1
 ALLOCATION_BYTES = 16  # what a DMA mover moves at once
 
 
 class Kernel:
-    """Builds a Program for `cfg`. Errors: KernelError, one sentence."""
+    """Builds a Program for `cfg`, for the core at `core`: (rack, server, chip, core). Errors: KernelError, one
+    sentence."""
 
-    def __init__(self, cfg: Config, name: str):
+    def __init__(self, cfg: Config, name: str, core: tuple[int, int, int, int] = (0, 0, 0, 0)):
         self.cfg = cfg
-        self._program = Program(name=name, config=cfg, queues={q: [] for q in Queue})
-        self._rings: list[list[Descriptor]] = [[] for _ in range(cfg.dma.rings)]
-        self._owners: dict[int, Queue] = {}
+        try:
+            self.core = core_id(*core)
+        except ValueError as error:
+            raise KernelError(f"kernel {name} is for core {core}, but {error}") from None
+        self._program = Program(name=name, config=cfg, core=self.core, queues={q: [] for q in Queue})
         self._used = {Space.SBUF: 0, Space.PSUM: 0}
-        self._names: set[str] = set()
+        self._names: set[str] = {FENCE}
+        self._semaphores = 0  # named ones
         self._known: dict[Queue, Known] = {q: {} for q in Queue}
         self._hazards = Hazards(
             ordered=frozenset(int(q) for q in Queue), interlocked=frozenset((int(Queue.VECTOR), int(Queue.SCALAR)))
         )
+        self._rings = Rings(self, self._hazards, self._known)
         self.tensor = TensorEngine(self)
         self.vector = VectorEngine(self)
         self.scalar = ScalarEngine(self)
-        producers = len(Queue) + cfg.dma.rings
+        self._producers = producers = len(Queue) + cfg.dma.rings
         need(
             producers <= cfg.issue.semaphores,
             f"a kernel needs a semaphore for each queue and ring ({producers}), "
@@ -81,8 +83,8 @@ class Kernel:
                 f"tensor {name} needs {kind.name} bits of shape {shape}, not {data.dtype.name} of {data.shape}",
             )
         size = int(np.prod(shape)) * element_bytes(dtype)
-        tensor = HbmTensor(name=name, shape=shape, dtype=dtype, bytes=size, data=data)
-        self._program.tensors[name] = tensor
+        tensor = HbmTensor(name=name, shape=shape, dtype=dtype, bytes=size, data=data, core=self.core)
+        self.add_tensor(tensor)
         strides = tuple(int(np.prod(shape[i + 1 :])) for i in range(len(shape)))
         return HbmView(tensor, 0, shape, strides, tuple((0, n) for n in shape))
 
@@ -121,75 +123,54 @@ class Kernel:
         queue: Queue | None = None,
         class_: int = 0,
         after: Sequence[Completion] = (),
+        signal: Semaphore | None = None,
     ) -> Completion:
-        """Copy `src` to `dst`: same shape and dtype. Stores to HBM go by default over ring 1 and queue
-        gpsimd, all else over ring 0 and queue sync, so that neither waits behind the other. A ring belongs
+        """Copy `src` to `dst`: same shape and dtype. Stores to HBM and to other cores go by default over ring 1 and
+        queue gpsimd, all else over ring 0 and queue sync, so that neither waits behind the other. A ring belongs
         to the queue that triggers it first: two queues would release each other's descriptors.
 
-        `after`: what earlier copies returned, to be complete before this one starts. Returns its own.
+        One of the two may be a view of another kernel: it lies in that kernel's core. `signal` gets +1 when all
+        data are there; it is a semaphore of this core or of that of `dst`.
+        `after`: what earlier copies returned, to be complete before this one starts. Returns its own. A copy to
+        another core is complete here when `src` has been read and has left.
         """
-        store = isinstance(dst, HbmView)
-        if ring is None:
-            ring = min(STORE_RING if store else LOAD_RING, self.cfg.dma.rings - 1)
-        need(0 <= ring < self.cfg.dma.rings, f"ring must be from 0 to {self.cfg.dma.rings - 1}, not {ring}")
-        if queue is None:
-            queue = self._owners.get(ring, STORE_QUEUE if store else LOAD_QUEUE)
-        owner = self._owners.setdefault(ring, queue)
+        return self._rings.copy(dst, src, ring=ring, queue=queue, class_=class_, after=after, signal=signal)
+
+    def semaphore(self, name: str) -> Semaphore:
+        """A semaphore of this core for copies to add to, its own and those of other cores; it begins at 0."""
+        self._name(name)
+        index = self._producers + self._semaphores
         need(
-            owner == queue,
-            f"ring {ring} is triggered by queue {owner.name.lower()}, so queue {queue.name.lower()} must not be used",
+            index < self.cfg.issue.semaphores,
+            f"semaphore {name} would be number {index}; there are issue.semaphores = {self.cfg.issue.semaphores}",
         )
-        need(0 <= class_ <= 7, f"a traffic class must be from 0 to 7, not {class_}")
-        for view in (dst, src):
-            need(
-                not isinstance(view, TileView) or view.tile.space == Space.SBUF,
-                f"DMA reaches HBM and SBUF, not PSUM, where {name_of(view)} lies",
-            )
+        self._semaphores += 1
+        return Semaphore(name, self.core, index)
+
+    def wait(self, queue: Queue, semaphore: Semaphore, value: int, *arrives: TileView | HbmView) -> None:
+        """The next instruction of `queue` waits until `semaphore` is at least `value`. `arrives`: what other cores
+        have then written here; whoever reads it later, in any queue, waits for this wait.
+        """
         need(
-            dst.dtype == src.dtype,
-            f"DMA moves bytes without conversion: {name_of(dst)} is {dst.dtype}, {name_of(src)} is {src.dtype}",
+            semaphore.core == self.core,
+            f"queue {queue.name.lower()} of core {core_place(self.core)} cannot wait for semaphore {semaphore.name} "
+            f"of core {core_place(semaphore.core)}",
         )
-        if isinstance(dst, HbmView):
-            need(dst.tensor.output, f"tensor {dst.tensor.name} is an input, so a kernel must not write to it")
-        row_bytes, dims = rows(self.cfg, dst, src)
-        producer = len(Queue) + ring
-        accesses = (access(dst, True), access(src, False))
-        origin = caller()
-        needs = self._hazards.needs(producer, accesses)
-        for one in after:
-            needs[one.producer] = max(needs.get(one.producer, 0), one.count)
-        waits = self._hazards.unknown(needs, self._known[queue])
-        instructions = self._program.queues[queue]
-        last = instructions[-1] if instructions else None
-        if not waits and last and last.opcode == Opcode.DMA_TRIGGER and last.imm0 == ring:
-            instructions[-1] = replace(last, imm1=last.imm1 + 1)
-        else:
-            self.issue(queue, Opcode.DMA_TRIGGER, needs=waits, imm0=ring, imm1=1, source=origin)
-        count = self._hazards.add(producer, accesses, self._known[queue])
-        self._rings[ring].append(
-            Descriptor(
-                source=place(src),
-                destination=place(dst),
-                row_bytes=row_bytes,
-                dims=dims,
-                signal=producer,
-                class_=class_,
-                origin=origin,
-            )
-        )
-        return Completion(producer, count)
+        need(1 <= value < 1 << 31, f"the value to wait for must be from 1 to {(1 << 31) - 1}, not {value}")
+        accesses = tuple(access(view, True) for view in arrives)
+        wait = SemaphoreWait(semaphore.index, value)
+        self.issue(queue, Opcode.NOP, accesses=accesses, more=(wait,), source=caller())
 
     def barrier(self, queue: Queue) -> None:
         """The next instruction of `queue` waits for everything that the kernel has said so far."""
-        needs = {p: len(items) for p, items in self._hazards.implied.items() if p != int(queue)}
+        producers = set(self._hazards.implied) | self._hazards.pending
+        needs = {p: self._hazards.reach(p) for p in producers if p != int(queue)}
         self.issue(queue, Opcode.NOP, needs=needs, source=caller())
 
     def program(self, **fields: Any) -> Program:
         """The finished program; `fields` (macs, notes, params, metrics) are set on it."""
         program = self._program
-        while self._rings and not self._rings[-1]:
-            self._rings.pop()
-        program.rings = self._rings
+        program.rings = self._rings.finished()
         program.sbuf_bytes = self._used[Space.SBUF]
         program.psum_bytes = self._used[Space.PSUM]
         for key, value in fields.items():
@@ -226,7 +207,15 @@ class Kernel:
                 f"{max(0, size - offset)} of {size} are free"
             )
         self._used[space] = offset + wanted
-        return Tile(name, space, start, partitions, offset, columns, dtype)
+        return Tile(name, space, start, partitions, offset, columns, dtype, self.core)
+
+    def add_tensor(self, tensor: HbmTensor) -> None:
+        """For rings: a tensor under its name, unless there is one."""
+        self._program.tensors.setdefault(tensor.name, tensor)
+
+    def instructions(self, queue: Queue) -> list[Instruction]:
+        """For rings: what a queue has so far."""
+        return self._program.queues[queue]
 
     def issue(
         self,
@@ -235,15 +224,24 @@ class Kernel:
         *,
         accesses: tuple[Access, ...] = (),
         needs: Known | None = None,
+        more: tuple[SemaphoreWait, ...] = (),
         source: str = "",
         **fields: Any,
     ) -> None:
-        """For engines: append an instruction with its waits; what does not fit its two slots goes to NOPs before it."""
+        """For engines: append an instruction with its waits, and `more` of them; what does not fit its two slots goes
+        to NOPs before it."""
+        for one in accesses:
+            need(
+                one.core == self.core,
+                f"queue {queue.name.lower()} reaches the memories of core {core_place(self.core)}, not {one.memory}; "
+                f"copies do",
+            )
         known = self._known[queue]
         if needs is None:
             needs = self._hazards.needs(int(queue), accesses)
+        self._rings.settle(needs)
         waits = self._hazards.unknown(needs, known)
-        items = [SemaphoreWait(p, n) for p, n in sorted(waits.items())]
+        items = [*(SemaphoreWait(p, n) for p, n in sorted(waits.items())), *more]
         self._hazards.learn(known, waits)
         instructions = self._program.queues[queue]
         while len(items) > 2:

@@ -16,7 +16,7 @@ from rtl.contract.config import Config
 from rtl.contract.isa import AccessPattern, AluOp, Opcode, Queue, Reduce
 from rtl.contract.memmap import Space
 
-__all__ = ["Completion", "Descriptor", "HbmTensor", "Instruction", "Place", "Program", "SemaphoreWait"]
+__all__ = ["Completion", "Descriptor", "HbmTensor", "Instruction", "Place", "Program", "Semaphore", "SemaphoreWait"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,11 +28,21 @@ class HbmTensor:
     dtype: str
     bytes: int
     data: np.ndarray | None = None
+    core: int = 0  # whose HBM it is (memmap.core_id)
 
     @property
     def output(self) -> bool:
         """Whether the program writes it and the host reads it."""
         return self.data is None
+
+
+@dataclass(frozen=True, slots=True)
+class Semaphore:
+    """A semaphore by name: `index` in the core `core`. Copies of other cores may add to it."""
+
+    name: str
+    core: int
+    index: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +95,7 @@ class Place:
     space: Space
     offset: int
     tensor: str = ""
+    core: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +107,7 @@ class Descriptor:
     row_bytes: int
     dims: tuple[tuple[int, int, int], ...]
     signal: int  # semaphore that gets +1 when the last byte has committed
+    signal_core: int = 0
     class_: int = 0
     origin: str = ""  # the kernel's line
 
@@ -118,6 +130,7 @@ class Program:
 
     name: str
     config: Config
+    core: int = 0  # that runs it (memmap.core_id)
     tensors: dict[str, HbmTensor] = field(default_factory=dict)
     queues: dict[Queue, list[Instruction]] = field(default_factory=dict)
     rings: list[list[Descriptor]] = field(default_factory=list)
@@ -131,13 +144,16 @@ class Program:
 
     @property
     def hbm_read_bytes(self) -> int:
-        """Bytes that descriptors read from HBM (words fetched by queues and rings come on top)."""
-        return sum(d.bytes for ring in self.rings for d in ring if d.source.space == Space.HBM)
+        """Bytes that descriptors read from the core's HBM (words fetched by queues and rings come on top)."""
+        return sum(d.bytes for ring in self.rings for d in ring if self._in_hbm(d.source))
 
     @property
     def hbm_written_bytes(self) -> int:
-        """Bytes that descriptors write to HBM."""
-        return sum(d.bytes for ring in self.rings for d in ring if d.destination.space == Space.HBM)
+        """Bytes that descriptors write to the core's HBM."""
+        return sum(d.bytes for ring in self.rings for d in ring if self._in_hbm(d.destination))
+
+    def _in_hbm(self, place: Place) -> bool:
+        return place.space == Space.HBM and place.core == self.core
 
     @property
     def vector_cycles(self) -> Fraction:

@@ -52,6 +52,11 @@ class HbmView:
         """Number format of an element."""
         return self.tensor.dtype
 
+    @property
+    def core(self) -> int:
+        """The core whose HBM it is in."""
+        return self.tensor.core
+
     def __getitem__(self, index: Index | tuple[Index, ...]) -> "HbmView":
         """Slices narrow an axis, integers remove it."""
         indices = index if isinstance(index, tuple) else (index,)
@@ -117,6 +122,7 @@ class Tile:
     offset: int
     columns: int
     dtype: str
+    core: int = 0  # whose SBUF or PSUM it is (memmap.core_id)
 
     def __getitem__(self, index: Index | tuple[Index, ...]) -> "TileView":
         """A view: the first index picks partitions (step 1), the second columns."""
@@ -144,6 +150,11 @@ class TileView:
     def dtype(self) -> str:
         """Number format of an element."""
         return self.tile.dtype
+
+    @property
+    def core(self) -> int:
+        """The core whose SBUF or PSUM it is in."""
+        return self.tile.core
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ from rtl.base.axi import AxiSignature
 from rtl.base.clock_gate import ClockGate, gated_domain
 from rtl.base.clock_ratio import ClockRatio
 from rtl.base.dispatch import RetireSignature
+from rtl.base.packet import FOREIGN_BITS
 from rtl.base.wake import Wake
 from rtl.contract.config import Config
 from rtl.contract.isa import Queue
@@ -15,7 +16,7 @@ from rtl.contract.memmap import CoreId
 from rtl.contract.timing import CONFLICT_PORTS
 from rtl.dma.axi_share import AxiShare
 from rtl.dma.dma import Dma
-from rtl.dma.link import LINK_PORTS
+from rtl.dma.link import LINK_COUNTS, LINK_PORTS
 from rtl.issue.issue import Issue
 from rtl.memory.psum import Psum
 from rtl.memory.sbuf import Sbuf
@@ -32,7 +33,8 @@ class Core(wiring.Component):
 
     Ports: `axi{i}`, the AXI4 managers towards HBM; `host_*`, the register port (memmap.Control);
     `core_id`, its place in the address map; `done` and `fault`; `retire{q}`, outputs only. With `link` those of
-    dma.link.LINK_PORTS too: packets to and from other cores. `plant`: a fault of Dma.FAULTS.
+    dma.link.LINK_PORTS too: packets to and from other cores, and `foreign`, the low bits of the count of those
+    that were for another core. `plant`: a fault of Dma.FAULTS.
     Engines run on gated clocks of the root clock `clk`, so an idle engine costs nothing.
     """
 
@@ -53,7 +55,7 @@ class Core(wiring.Component):
                 "done": Out(1),
                 "fault": Out(1),
                 **{f"retire{q.value}": Out(RetireSignature()) for q in Queue},
-                **(LINK_PORTS if link else {}),
+                **({**LINK_PORTS, "foreign": Out(FOREIGN_BITS)} if link else {}),
             }
         )
 
@@ -136,16 +138,16 @@ class Core(wiring.Component):
         for q in Queue:
             connect(m, getattr(issue, f"retire{q.value}"), flipped(getattr(self, f"retire{q.value}")))
         if self.link:
-            for name in LINK_PORTS:
+            for name, member in LINK_PORTS.items():
                 inside, outside = getattr(dma, name), getattr(self, name)
-                if name.endswith("_in"):
-                    connect(m, flipped(outside), inside)
-                elif name.endswith("_out"):
-                    connect(m, inside, flipped(outside))
-                elif name == "down":
+                if not member.is_signature:
                     m.d.comb += inside.eq(outside)
+                elif member.flow == In:
+                    connect(m, flipped(outside), inside)
                 else:
-                    m.d.comb += outside.eq(inside)
+                    connect(m, inside, flipped(outside))
+            m.d.comb += [getattr(issue.endpoint, name).eq(getattr(dma, name)) for name in LINK_COUNTS]
+            m.d.comb += self.foreign.eq(dma.foreign)
         return m
 
     @staticmethod

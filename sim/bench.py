@@ -26,6 +26,7 @@ from sim.codec_figures import codec_figures
 from sim.engine_figures import ENGINE_GROUPS
 from sim.figures import Bench, Row
 from sim.link_figures import link_figures
+from sim.switch_figures import switch_figures
 from sim.toolchain import ROOT, build_root
 from sim.verilated import build_core
 
@@ -214,6 +215,7 @@ GROUPS = {
     **ENGINE_GROUPS,
     "codec": codec_figures,
     "link": link_figures,
+    "switch": switch_figures,
     "builds": _builds,
     "structural": _structural,
     "first-use": _first_use,

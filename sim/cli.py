@@ -70,6 +70,9 @@ def run(
     if workload == "link":
         _run_link(param or [], config, set_, waves, seed, out)
         return
+    if workload == "switch":
+        _run_switch(param or [], config, set_, waves, seed, out)
+        return
     from firmware.workloads import find_workload
     from sim.report import show
     from sim.run import Run, passed, run_workload
@@ -98,6 +101,26 @@ def _run_link(
     report = run_link(asked, Console(stderr=True))
     console = Console()
     show_link(report, console)
+    console.print(f"\nreport: {_shown(asked.folder / 'report.json')}", style="bright_black", highlight=False)
+    if not report["match"] or report["end"] == "stuck":
+        raise typer.Exit(DIFFERENT)
+
+
+def _run_switch(
+    param: list[str], config: str, set_: list[str] | None, waves: Path | None, seed: int, out: Path | None
+) -> None:
+    """`run switch`: its configuration is a named switch, by default the smallest that has the ports."""
+    from sim.switch_params import SwitchRun, parse_switch
+    from sim.switch_report import show_switch
+    from sim.switch_run import run_switch
+
+    if set_ or waves is not None:
+        raise PlexusError("switch takes --config and parameters (-p): no --set or --waves")
+    named = "" if config == "small" else config
+    asked = SwitchRun(params=parse_switch(param), config=named, seed=seed, out=out)
+    report = run_switch(asked, Console(stderr=True))
+    console = Console()
+    show_switch(report, console)
     console.print(f"\nreport: {_shown(asked.folder / 'report.json')}", style="bright_black", highlight=False)
     if not report["match"] or report["end"] == "stuck":
         raise typer.Exit(DIFFERENT)

@@ -22,6 +22,12 @@ def _verdict(report: Mapping[str, Any]) -> Text:
     return Text(word, "bold red").append(f"  {what}: {sent} delivered; {bad}", "default")
 
 
+def _replays(r: Mapping[str, Any]) -> str:
+    """Replays beside those that the error rate lets expect, which at low rates are few or none."""
+    told = f"{r['replays']:,} replays of {r['replayed_flits']:,} flits in all"
+    return told if r["replays_expected"] is None else f"{told}, {r['replays_expected']:,} replays expected"
+
+
 def show_link(report: Mapping[str, Any], console: Console) -> None:
     """Print it."""
     r = report
@@ -33,7 +39,7 @@ def show_link(report: Mapping[str, Any], console: Console) -> None:
         ("time", f"{r['cycles']:,} link cycles = {r['nanoseconds']:,.0f} ns, {r['flit_times']:,} flit times"),
         ("goodput", f"{r['goodput']:.4f}, {r['goodput_predicted']:.4f} predicted from replays and their round trip"),
         ("packet goodput", f"{r['packet_goodput']:.4f} payload of packets"),
-        ("refused", f"{r['refused_flits']:,} flits; {r['replays']:,} replays of {r['replayed_flits']:,} flits"),
+        ("refused", f"{r['refused_flits']:,} flits; {_replays(r)}"),
         ("round trip", f"{r['round_trip_flits']} flits; {r['recovery_flits']} at most without a delivery"),
         ("corrected", f"{r['corrections']:,} groups; {r['bursts']:,} bursts"),
         ("states", f"{r['retrains']} retrains, {r['downs']} downs, {r['unresolved']} flits unresolved"),

@@ -6,7 +6,9 @@ from typing import Any
 from firmware.workload import Param
 from firmware.workloads import WORKLOADS
 from rtl.contract.config import NAMED, Config
+from rtl.contract.switch_config import SWITCHES, SwitchConfig
 from sim.link_run import LINK_DOC, LINK_PARAMS
+from sim.switch_params import SWITCH_DOC, SWITCH_PARAMS
 from sim.tops import TOPS
 from sim.units import UNITS, Unit
 
@@ -21,9 +23,13 @@ def names_by_kind() -> dict[str, list[tuple[str, str, str]]]:
             for name, doc, params in [
                 *((name, w.doc, w.params) for name, w in WORKLOADS.items()),
                 ("link", LINK_DOC, LINK_PARAMS),
+                ("switch", SWITCH_DOC, SWITCH_PARAMS),
             ]
         ],
-        "configs": [(name, _about(cfg), cfg.hash) for name, cfg in NAMED.items()],
+        "configs": [
+            *((name, _about(cfg), cfg.hash) for name, cfg in NAMED.items()),
+            *((name, _about_switch(cfg), cfg.hash) for name, cfg in SWITCHES.items()),
+        ],
         "units": [(name, unit.doc, unit.usage()) for name, unit in UNITS.items()],
         "tops": [(name, t.doc, " ".join(t.options)) for name, t in sorted(TOPS.items())],
     }
@@ -74,12 +80,18 @@ def _about(cfg: Config) -> str:
     )
 
 
+def _about_switch(cfg: SwitchConfig) -> str:
+    return f"switch of {cfg.ports} ports x{cfg.link.lanes}, {cfg.matching} matching, {cfg.link.clock_mhz} MHz"
+
+
 def details(name: str) -> tuple[str, list[tuple[str, str]]] | None:
     """Of a workload its parameters, of a unit its arrays: a title and (name, meaning); None if it is neither."""
     if name in WORKLOADS:
         return f"{name}: {WORKLOADS[name].doc}", _param_lines(WORKLOADS[name].params)
     if name == "link":
         return f"link: {LINK_DOC}", _param_lines(LINK_PARAMS)
+    if name == "switch":
+        return f"switch: {SWITCH_DOC}", _param_lines(SWITCH_PARAMS)
     if name in UNITS:
         return f"{name}: {UNITS[name].doc}", _unit_lines(UNITS[name])
     return None

@@ -7,8 +7,10 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from firmware.hazards import Access
+from firmware.program import Semaphore
 from firmware.views import HbmView, KernelError, TileView
 from rtl.contract.isa import Opcode, Queue
+from rtl.contract.memmap import core_place
 
 if TYPE_CHECKING:
     from firmware.kernel import Kernel
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Engine", "access", "caller", "name_of", "need"]
 
 _FIRMWARE = Path(__file__).resolve().parents[1]
-_LANGUAGE = {str(_FIRMWARE / name) for name in ("kernel.py", "views.py", "hazards.py", "copies.py")}
+_LANGUAGE = {str(_FIRMWARE / name) for name in ("kernel.py", "views.py", "hazards.py", "copies.py", "rings.py")}
 _ENGINES = str(_FIRMWARE / "engines")
 
 
@@ -54,9 +56,8 @@ def name_of(view: TileView | HbmView) -> str:
 
 def access(view: TileView | HbmView, writes: bool) -> Access:
     """What a view means to the analysis of hazards."""
-    if isinstance(view, HbmView):
-        return Access(f"hbm {view.tensor.name}", view.box, writes)
-    return Access(f"tile {view.tile.name}", view.box, writes)  # tiles never overlap
+    what = f"tensor {view.tensor.name}" if isinstance(view, HbmView) else f"tile {view.tile.name}"
+    return Access(f"{what} of core {core_place(view.core)}", view.box, writes, view.core)  # tiles never overlap
 
 
 class Engine:
@@ -70,6 +71,10 @@ class Engine:
     def nop(self) -> None:
         """An instruction that does nothing."""
         self._k.issue(self.queue, Opcode.NOP, source=caller())
+
+    def wait(self, semaphore: Semaphore, value: int, *arrives: TileView | HbmView) -> None:
+        """The next instruction waits until `semaphore` is at least `value`: see Kernel.wait."""
+        self._k.wait(self.queue, semaphore, value, *arrives)
 
     def barrier(self) -> None:
         """The next instruction waits for everything that the kernel has said so far."""

@@ -13,10 +13,12 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In
 
 from rtl.base.dispatch import SEQUENCE_BITS
+from rtl.contract.link import ENDPOINT_BITS
 
 __all__ = [
     "CAUSE_BITS",
     "COUNT_BITS",
+    "ENDPOINT_STATUS",
     "RELEASE",
     "RING_BITS",
     "SEMAPHORE_INDEX_BITS",
@@ -34,6 +36,19 @@ RELEASE = data.StructLayout({"ring": RING_BITS, "count": COUNT_BITS})
 
 SEMAPHORE_UPDATE = data.StructLayout({"index": SEMAPHORE_INDEX_BITS, "update": 2, "value": signed(32)})
 """One change of a semaphore: isa.Update ADD or SET. The value is there in the cycle after the transfer."""
+
+
+ENDPOINT_STATUS = data.StructLayout(
+    {
+        "refused": 32,
+        "refused_address": 64,
+        "refused_source": ENDPOINT_BITS,
+        "failed": 32,
+        "dropped": 32,
+        "foreign": 32,
+    }
+)
+"""What memmap.EndpointRegister shows, one field a register."""
 
 
 class RingStatusSignature(wiring.Signature):

@@ -4,10 +4,13 @@ from amaranth.lib import data
 
 from rtl.contract.link import ENDPOINT_BITS
 
-__all__ = ["BEAT_BYTES", "PACKET_BEAT"]
+__all__ = ["BEAT_BYTES", "FOREIGN_BITS", "PACKET_BEAT"]
 
 BEAT_BYTES = 64
 """The datapath of a link port."""
+
+FOREIGN_BITS = 4
+"""Of the count of packets that a core has sent back as none of its own: a port adds what it has grown by."""
 
 PACKET_BEAT = data.StructLayout(
     {

@@ -17,14 +17,16 @@ class XorMap(wiring.Component):
     """Bit n of `o` is the sum mod 2 of the bits of `i` whose mask `rows[n]` has a 1.
 
     Combinational. A cell because Amaranth would dissolve masks into single bits, which costs a simulator
-    fifty times as much; its own simulator cannot see inside. Errors: ValueError for a mask wider than `width`.
+    fifty times as much; its own simulator cannot see inside. `gated`: there is an input `en`, and `o` is 0 without it,
+    which costs a simulator nothing. Errors: ValueError for a mask wider than `width`.
     """
 
-    def __init__(self, width: int, rows: Sequence[int]):
+    def __init__(self, width: int, rows: Sequence[int], *, gated: bool = False):
         if any(row >> width for row in rows):
             raise ValueError(f"a mask of the map is wider than its {width} inputs")
         self.rows = tuple(rows)
-        super().__init__({"i": In(width), "o": Out(len(self.rows))})
+        self.gated = gated
+        super().__init__({"i": In(width), "o": Out(len(self.rows)), **({"en": In(1)} if gated else {})})
 
     def elaborate(self, platform: object) -> Module:
         needs_source("plexus_xor_map.sv")
@@ -39,6 +41,8 @@ class XorMap(wiring.Component):
                 p_WIDTH=width,
                 p_OUT=len(rows),
                 p_MATRIX=Const(matrix, width * len(rows)),
+                p_GATED=int(self.gated),
+                i_en=self.en if self.gated else Const(1, 1),
                 i_in=self.i,
                 o_out=self.o[first : first + len(rows)],
             )

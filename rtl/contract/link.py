@@ -288,4 +288,4 @@ class LinkCause(IntEnum):
     UNRESOLVED = 12  # payload flits in the retry buffer when a new session began
     CORRECTED = 13  # FEC groups repaired in good flits
     SPURIOUS = 14  # replays heard that begin with a flit which this end had accepted before: must stay 0
-    FOREIGN = 15  # packets for an endpoint or address that is not here
+    FOREIGN = 15  # packets for another endpoint, or an address of another core, as who took them from the port tells it

@@ -14,12 +14,15 @@ __all__ = [
     "PARTITION_STRIDE_BYTES",
     "Control",
     "CoreId",
+    "EndpointRegister",
     "EngineRegister",
     "LinkRegister",
     "QueueRegister",
     "RingRegister",
     "Space",
     "address",
+    "core_id",
+    "core_place",
 ]
 
 PARTITION_STRIDE_BYTES = 1 << 18
@@ -59,6 +62,17 @@ class CoreId:
     LSB = 44
 
 
+def core_id(rack: int = 0, server: int = 0, chip: int = 0, core: int = 0) -> int:
+    """The part of an address that names a core. ValueError if a number does not fit."""
+    return ADDRESS.pack(rack=rack, server=server, chip=chip, core=core) >> CoreId.LSB
+
+
+def core_place(number: int) -> tuple[int, int, int, int]:
+    """(rack, server, chip, core) of a core id."""
+    at = ADDRESS.unpack(number << CoreId.LSB)
+    return at["rack"], at["server"], at["chip"], at["core"]
+
+
 def address(space: Space, offset: int, *, core_id: int = 0) -> int:
     """Address of `offset` in `space` of the core `core_id`. ValueError if out of range."""
     if not 0 <= offset < 1 << 40:
@@ -85,6 +99,7 @@ class Control(IntEnum):
     SCALAR_LAST = 0x0058
     QUEUE = 0x1000  # + queue * 0x100 + QueueRegister
     RING = 0x2000  # + ring * 0x100 + RingRegister
+    ENDPOINT = 0x3000  # + EndpointRegister
     ENGINE = 0x4000  # + engine * 0x100 + EngineRegister
     CONFLICT = 0x5000  # + port * 8: cycles in which the SBUF or PSUM port was refused
     SEMAPHORE = 0x6000  # + index * 8: value, read only here
@@ -120,6 +135,17 @@ class EngineRegister(IntEnum):
     BUSY = 0x00
     IDLE = 0x08
     STALL = 0x10  # + 8 * position in timing.STALLS[engine]
+
+
+class EndpointRegister(IntEnum):
+    """What a core did not take from other cores, since reset; read only. Counters stop at 2^32 - 1."""
+
+    REFUSED = 0x00  # requests not executed
+    REFUSED_ADDRESS = 0x08  # of the first of them
+    REFUSED_SOURCE = 0x10  # endpoint that sent it
+    FAILED = 0x18  # signals not done because HBM had refused a write of their class
+    DROPPED = 0x20  # responses that nobody waited for
+    FOREIGN = 0x28  # of REFUSED and DROPPED, those for another core or endpoint; a port counts them as FOREIGN too
 
 
 class LinkRegister(IntEnum):

@@ -18,17 +18,29 @@ __all__ = ["Admit"]
 
 
 class Admit(wiring.Component):
-    """`good`: a request that this core may execute: opcode, length, alignment of an addition, core, space, range
-    and signal are right. `to_sbuf`: its memory. docs/endpoint.md has the rules as a table.
+    """`good`: a request that this core may execute: opcode, length, alignment of an addition, endpoint, core, space,
+    range and signal are right. `foreign`: endpoint or core is another. `to_sbuf`: its memory. docs/endpoint.md has the
+    rules as a table.
     Timing: combinational.
     """
 
-    FAULTS = {1: "a payload may leave its memory by its own length"}
+    FAULTS = {
+        1: "a payload may leave its memory by its own length",
+        2: "a packet for another endpoint is executed",
+    }
 
     def __init__(self, cfg: Config, plant: ValueLike = 0):
         self.cfg = cfg
         self.plant = plant
-        super().__init__({"core_id": In(CoreId.BITS), "packet": In(RECEIVED), "good": Out(1), "to_sbuf": Out(1)})
+        super().__init__(
+            {
+                "core_id": In(CoreId.BITS),
+                "packet": In(RECEIVED),
+                "good": Out(1),
+                "foreign": Out(1),
+                "to_sbuf": Out(1),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -40,11 +52,14 @@ class Admit(wiring.Component):
             m.d.comb += size.eq(header.length_bytes)
 
         here = Signal()
+        away = Signal()  # the endpoint in the flits' header is another
         inside = Signal()
         length = Signal()
         signal = Signal()
         m.d.comb += [
-            here.eq((header.address[CoreId.LSB : CoreId.LSB + CoreId.BITS] == self.core_id) & (place.zero == 0)),
+            here.eq(header.address[CoreId.LSB : CoreId.LSB + CoreId.BITS] == self.core_id),
+            away.eq(self.packet.foreign & ~planted(self.plant, 2)),
+            self.foreign.eq(away | ~here),
             self.to_sbuf.eq(place.space == Space.SBUF),
             signal.eq(
                 ~flagged(header)
@@ -79,6 +94,12 @@ class Admit(wiring.Component):
             with m.Case(PacketOpcode.SIGNAL):
                 m.d.comb += length.eq((header.length_bytes == 0) & (place.space == Space.SEMAPHORES) & flagged(header))
         m.d.comb += self.good.eq(
-            here & length & signal & self.packet.whole & (header.reserved == 0) & (header.flags[1:] == 0)
+            ~self.foreign
+            & (place.zero == 0)
+            & length
+            & signal
+            & self.packet.whole
+            & (header.reserved == 0)
+            & (header.flags[1:] == 0)
         )
         return m

@@ -1,6 +1,6 @@
 """Check of a whole descriptor before its first byte moves."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import stream, wiring
 from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out
@@ -11,9 +11,10 @@ from rtl.contract.config import Config
 from rtl.contract.isa import Cause, Update
 from rtl.contract.link import SIGNAL
 from rtl.contract.memmap import CoreId, Space
+from rtl.dma.descriptor_rules import DescriptorRules
 from rtl.dma.extent import Extent
 from rtl.dma.intake import candidate_layout
-from rtl.dma.layouts import PARTITION_SHIFT, ROW_BYTES_BITS, job_layout, outcome_layout, slot_bits
+from rtl.dma.layouts import ROW_BYTES_BITS, job_layout, outcome_layout, slot_bits
 
 __all__ = ["Check"]
 
@@ -51,65 +52,6 @@ class Check(wiring.Component):
             }
         )
 
-    def _form(self, word: View) -> Value:
-        """The descriptor breaks a rule of its own fields."""
-        rows = word.row_bytes
-        return (
-            (rows == 0)
-            | (rows > 1 << ROW_BYTES_BITS - 1)
-            | (word.count0 == 0)
-            | (word.count1 == 0)
-            | (word.count2 == 0)
-            | (word.reserved0 != 0)
-            | (word.reserved1 != 0)
-            | (word.signal_update > max(Update))
-            | self._reserved(word.source)
-            | self._reserved(word.destination)
-            | self._reserved(word.signal_address)
-        )
-
-    @staticmethod
-    def _reserved(address: Value) -> Value:
-        return View(ADDRESS_LAYOUT, address).zero.any()
-
-    def _foreign(self, address: Value) -> Value:
-        return address[CoreId.LSB : CoreId.LSB + CoreId.BITS] != self.core_id
-
-    def _unreachable(self, word: View, side: str) -> Value:
-        """This end is in another core, and there is no link, or the other end is too."""
-        away = self._foreign(getattr(word, side))
-        if not self.link:
-            return away
-        return away & self._foreign(word.source) if side == "destination" else Const(0, 1)
-
-    def _no_signal(self, word: View) -> Value:
-        """The signal is neither here nor, with a link, in the core that the data go to."""
-        away = self._foreign(word.signal_address)
-        if not self.link:
-            return away
-        core = slice(CoreId.LSB, CoreId.LSB + CoreId.BITS)
-        return away & (word.signal_address[core] != word.destination[core])
-
-    def _fits(self, m: Module, side: str, word: View, reach: Extent) -> Value:
-        """Every row of this side lies in its memory."""
-        cfg = self.cfg
-        place = View(ADDRESS_LAYOUT, getattr(word, side))
-        length = Signal(ROW_BYTES_BITS, name=f"{side}_length")
-        m.d.comb += length.eq(Mux(planted(self.plant, 1), 0, word.row_bytes))
-        partition = place.offset[PARTITION_SHIFT:]
-        byte = place.offset[:PARTITION_SHIFT]
-        end = place.offset + (reach.up_high << PARTITION_SHIFT) + reach.up_low + length
-        hbm = (end <= cfg.hbm.capacity_mib << 20) & (
-            (reach.down_high << PARTITION_SHIFT) + reach.down_low <= place.offset
-        )
-        sbuf = (
-            (partition + reach.up_high < cfg.partitions)
-            & (reach.down_high <= partition)
-            & (byte + reach.up_low + length <= cfg.sbuf.partition_bytes)
-            & (reach.down_low <= byte)
-        )
-        return ~reach.over & Mux(place.space == Space.HBM, hbm, sbuf)
-
     def elaborate(self, platform: object) -> Module:
         m = Module()
         cfg = self.cfg
@@ -125,12 +67,9 @@ class Check(wiring.Component):
         begin = Signal()  # both extents take `dimension`
 
         spaces = {side: View(ADDRESS_LAYOUT, getattr(word, side)).space for side in _SIDES}
-        signal_at = View(ADDRESS_LAYOUT, word.signal_address)
-        bad_semaphore = (
-            (signal_at.space != Space.SEMAPHORES)
-            | signal_at.offset[:2].any()
-            | (signal_at.offset[2:] >= cfg.issue.semaphores)
-        )
+        rules = DescriptorRules(cfg, word, self.core_id, link=self.link)
+        length = Signal(ROW_BYTES_BITS)
+        m.d.comb += length.eq(Mux(planted(self.plant, 1), 0, word.row_bytes))
 
         for side in _SIDES:
             m.d.comb += reach[side].start.eq(begin)
@@ -162,12 +101,12 @@ class Check(wiring.Component):
                 m.d.comb += begin.eq(1)
                 m.d.sync += dimension.eq(1)
                 m.next = "REACH"
-                with m.If(self._form(word)):
+                with m.If(rules.malformed()):
                     refuse(Cause.BAD_DESCRIPTOR, 0)
                     m.next = "END"
                 for side in _SIDES:
                     at = getattr(word, side)
-                    with m.Elif(self._unreachable(word, side)):
+                    with m.Elif(rules.unreachable(side)):
                         refuse(Cause.NO_ROUTE, at)
                         m.next = "END"
                     with m.Elif((spaces[side] != Space.HBM) & (spaces[side] != Space.SBUF)):
@@ -176,7 +115,7 @@ class Check(wiring.Component):
             with m.State("REACH"):
                 with m.If(~reach["source"].busy & ~reach["destination"].busy):
                     with m.If(dimension == 3):
-                        m.d.sync += fits.eq(Cat(self._fits(m, side, word, reach[side]) for side in _SIDES))
+                        m.d.sync += fits.eq(Cat(rules.fits(side, reach[side], length) for side in _SIDES))
                         m.next = "JUDGE"
                     with m.Else():
                         m.d.comb += begin.eq(1)
@@ -188,9 +127,9 @@ class Check(wiring.Component):
                 with m.Elif(~fits[1]):
                     refuse(Cause.OUT_OF_RANGE, word.destination)
                 with m.Elif((word.signal_update != Update.NONE) & ~planted(self.plant, 2)):
-                    with m.If(self._no_signal(word)):
+                    with m.If(rules.signal_unreachable()):
                         refuse(Cause.NO_ROUTE, word.signal_address)
-                    with m.Elif(bad_semaphore):
+                    with m.Elif(rules.no_semaphore()):
                         refuse(Cause.BAD_SEMAPHORE, word.signal_address)
             with m.State("END"):
                 m.d.comb += [
@@ -222,10 +161,10 @@ class Check(wiring.Component):
             self.outcome.signal_value.eq(word.signal_value),
         ]
         if self.link:
-            signals = self._foreign(word.signal_address) & (word.signal_update != Update.NONE)
+            signals = rules.foreign(word.signal_address) & (word.signal_update != Update.NONE)
             signal = View(layout(SIGNAL), job.signal)
             m.d.comb += [
-                job.away.eq(Cat(self._foreign(word.destination), self._foreign(word.source))),
+                job.away.eq(Cat(rules.foreign(word.destination), rules.foreign(word.source))),
                 job.far.eq(Mux(job.away[0], word.destination, word.source)[40:]),
                 job.class_.eq(word.class_),
                 job.signals.eq(signals),

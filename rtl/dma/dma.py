@@ -16,13 +16,12 @@ from rtl.dma.check import Check
 from rtl.dma.complete import Complete
 from rtl.dma.crossbar import Crossbar
 from rtl.dma.intake import Intake
+from rtl.dma.join_link import join_link
 from rtl.dma.layouts import ROW_BYTES_BITS
-from rtl.dma.link import LINK_PORTS, Link
+from rtl.dma.link import LINK_COUNTS, LINK_PORTS, Link
 from rtl.dma.mover import Mover
 from rtl.dma.port import Port, movers_of
 from rtl.dma.rows import RowGenerator
-from rtl.dma.sbuf_share import SbufShare
-from rtl.dma.sbuf_split import SbufSplit
 from rtl.dma.status import Status
 
 __all__ = ["Dma"]
@@ -34,7 +33,7 @@ class Dma(wiring.Component):
     `status`: what the DMA does in this cycle (timing.STALLS). `hbm_read_bytes`, `hbm_written_bytes`: useful
     bytes of the row that left the row generator in this cycle.
     `link`: other cores can be reached (docs/endpoint.md): `request_out`, `response_out`, `request_in`, `response_in`
-    are the packets; the rest of LINK_COUNTS tells what the endpoint refused.
+    are the packets; LINK_COUNTS tells what the endpoint refused.
     `active`: the clock is needed in this cycle.
     """
 
@@ -65,7 +64,7 @@ class Dma(wiring.Component):
                 "signal": Out(stream.Signature(SEMAPHORE_UPDATE)),
                 **{f"axi{i}": Out(AxiSignature(cfg.hbm.port_bytes)) for i in range(cfg.hbm.ports)},
                 **{f"mover{e}": Out(SbufMoverSignature(cfg)) for e in range(cfg.dma.engines)},
-                **(LINK_PORTS if link else {}),
+                **(LINK_PORTS | LINK_COUNTS if link else {}),
                 "status": Out(EngineStatusSignature()),
                 "hbm_read_bytes": Out(ROW_BYTES_BITS),
                 "hbm_written_bytes": Out(ROW_BYTES_BITS),
@@ -140,7 +139,7 @@ class Dma(wiring.Component):
         if self.link:
             m.submodules.link = link = Link(cfg, self._fault(40, 50))
             link_busy = link.busy | self.request_in.valid | self.response_in.valid
-            more = self._join(m, link, rows, complete, movers)
+            more = join_link(m, self, link, rows, complete, movers)
         else:
             connect(m, complete.signal, flipped(self.signal))
             for e in engines:
@@ -185,52 +184,3 @@ class Dma(wiring.Component):
         ]
         connect(m, state.status, flipped(self.status))
         return m
-
-    def _join(
-        self, m: Module, link: Link, rows: RowGenerator, complete: Complete, movers: list[Placed]
-    ) -> tuple[Placed, ...]:
-        """The link, its two movers (returned), and its share of SBUF and of the rows."""
-        engines = range(self.cfg.dma.engines)
-        m.submodules.split = split = SbufSplit(self.cfg)
-        connect(m, link.sbuf, split.whole)
-        for e in engines:
-            m.submodules[f"share{e}"] = share = SbufShare(self.cfg)
-            connect(m, movers[e].sbuf, share.mover)
-            connect(m, getattr(split, f"group{e}"), share.link)
-            connect(m, share.sbuf, flipped(getattr(self, f"mover{e}")))
-        both: list[Placed] = []
-        for way in ("gather", "scatter"):
-            mover = Placed("link_mover", lambda: Mover(link.cfg))
-            m.submodules[way] = mover
-            both.append(mover)
-            connect(m, getattr(link, f"{way}_row"), mover.row)
-            connect(m, mover.sbuf, getattr(link, f"{way}_port"))
-            connect(m, mover.done, getattr(link, f"{way}_done"))
-            m.d.comb += [mover.plant.eq(0), mover.ask.ready.eq(0), mover.serve_valid.eq(0)]
-        # Signals: the rings' go first, but none is taken back once it is offered.
-        offered = Signal()  # the link's
-        turn = Signal()
-        m.d.comb += [
-            turn.eq(offered | ~complete.signal.valid),
-            self.signal.valid.eq(complete.signal.valid | link.signal.valid),
-            self.signal.payload.eq(Mux(turn, link.signal.payload, complete.signal.payload)),
-            complete.signal.ready.eq(self.signal.ready & ~turn),
-            link.signal.ready.eq(self.signal.ready & turn),
-        ]
-        m.d.sync += offered.eq(link.signal.valid & turn & ~self.signal.ready)
-        connect(m, rows.remote, link.row)
-        connect(m, link.done, getattr(complete, f"done{len(engines)}"))
-        m.d.comb += [link.start.eq(self.start), link.core_id.eq(self.core_id)]
-        with m.If(rows.remote.valid):  # Complete counts pieces
-            m.d.comb += [complete.issued.eq(link.issued), complete.last.eq(link.last)]
-        for name in LINK_PORTS:
-            port, own = getattr(link, name), getattr(self, name)
-            if name.endswith("_in"):
-                connect(m, flipped(own), port)
-            elif name.endswith("_out"):
-                connect(m, port, flipped(own))
-            elif name == "down":
-                m.d.comb += port.eq(own)
-            else:
-                m.d.comb += own.eq(port)
-        return tuple(both)

@@ -1,16 +1,17 @@
-"""Executes the requests of other cores, in their order."""
+"""Executes the requests of other cores, in their order. Connects its parts."""
 
-from amaranth.hdl import Array, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Module, Mux, Signal, ValueLike
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.base.dma_port import SEMAPHORE_UPDATE
-from rtl.base.plant import passed_on, planted
+from rtl.base.plant import passed_on
 from rtl.contract.config import Config
-from rtl.contract.link import CLASSES, PacketOpcode
+from rtl.contract.link import PacketOpcode
 from rtl.contract.memmap import CoreId
 from rtl.dma.admit import Admit
 from rtl.dma.answers import Answers
+from rtl.dma.execute import Execute
 from rtl.dma.layouts import done_layout, row_layout
 from rtl.dma.packets import RECEIVED, SLOT_BITS, SLOTS_EACH, TO_SEND, flagged, staging
 from rtl.dma.pending import Pending
@@ -27,15 +28,15 @@ class Endpoint(wiring.Component):
     place `adding_slot` has to be added to what was gathered last.
     Order: a read or fetch-add waits until no earlier write of its class is open, a signal likewise in Pending; an
     addition waits for all open writes, and nothing begins before it has committed.
-    `refused` pulses for a request that is not executed, `failed` for a signal dropped after an error of HBM.
+    `refused` pulses for a request that is not executed, with `foreign` if it is for another core;
+    `failed` for a signal dropped after an error of HBM.
     """
 
     FAULTS = {
         1: Pending.FAULTS[1],
-        2: "a read does not wait for the writes before it",
-        3: "a read that is refused has no answer",
-        4: "the signal of a write goes out before the write",
+        **{n + 1: text for n, text in Execute.FAULTS.items()},
         5: Admit.FAULTS[1],
+        6: Admit.FAULTS[2],
     }
 
     def __init__(self, cfg: Config, plant: ValueLike = 0):
@@ -62,6 +63,7 @@ class Endpoint(wiring.Component):
                 "adding": Out(1),
                 "adding_slot": Out(SLOT_BITS),
                 "refused": Out(1),
+                "foreign": Out(1),
                 "failed": Out(1),
                 "busy": Out(1),
             }
@@ -73,7 +75,7 @@ class Endpoint(wiring.Component):
         packet = self.request.payload
         header = packet.header
         opcode = header.opcode
-        m.submodules.admit = admit = Admit(cfg, passed_on(self.plant, 5))
+        m.submodules.admit = admit = Admit(cfg, passed_on(self.plant, 5, 6))
         m.submodules.pending = pending = Pending(passed_on(self.plant, 1))
         connect(m, pending.o, flipped(self.signal))
 
@@ -125,6 +127,7 @@ class Endpoint(wiring.Component):
             self.failed.eq(pending.dropped),
             admit.core_id.eq(self.core_id),
             admit.packet.eq(packet),
+            self.foreign.eq(self.refused & admit.foreign),
             self.adding_slot.eq(packet.slot),
         ]
         m.d.sync += self.free.eq(
@@ -133,84 +136,36 @@ class Endpoint(wiring.Component):
             | Mux(closes, 1 << packet.slot, 0)
         )
 
-        failed_read = Signal()  # of the addition
-        waits = Array(pending.open[c] for c in range(CLASSES))[packet.class_]
-        fetches = opcode == PacketOpcode.FETCH_ADD
-        with m.FSM() as fsm:
-            with m.State("IDLE"):
-                with m.If(self.request.valid):
-                    m.next = "REFUSE"
-                    with m.If(admit.good):
-                        with m.Switch(opcode):
-                            with m.Case(PacketOpcode.WRITE):
-                                m.next = "WRITE"
-                                with m.If(planted(self.plant, 4) & flagged(header)):
-                                    m.next = "SIGNAL"
-                            with m.Case(PacketOpcode.READ):
-                                m.next = "READ"
-                            with m.Case(PacketOpcode.SIGNAL):
-                                m.next = "SIGNAL"
-                            with m.Default():
-                                m.next = "ADD"
-            with m.State("WRITE"):
-                m.d.comb += [self.scatter.valid.eq(1), pending.write.eq(self.scatter.ready)]
-                with m.If(self.scatter.ready):
-                    m.next = "IDLE"
-                    with m.If(flagged(header) & ~planted(self.plant, 4)):
-                        m.next = "SIGNAL"
-                    with m.Else():
-                        m.d.comb += self.request.ready.eq(1)
-            with m.State("SIGNAL"):
-                m.d.comb += pending.signal.valid.eq(1)
-                with m.If(pending.signal.ready):
-                    m.next = "IDLE"
-                    m.d.comb += self.request.ready.eq(1)
-                    m.d.comb += closes.eq(opcode == PacketOpcode.SIGNAL)
-                    with m.If(planted(self.plant, 4) & (opcode == PacketOpcode.WRITE)):
-                        m.d.comb += self.request.ready.eq(0)
-                        m.next = "WRITE"
-            with m.State("READ"):
-                with m.If((~waits | planted(self.plant, 2)) & answers.there):
-                    m.d.comb += [self.gather.valid.eq(1), answers.take.eq(self.gather.ready)]
-                    with m.If(self.gather.ready):
-                        m.d.comb += [self.request.ready.eq(1), closes.eq(1)]
-                        m.next = "IDLE"
-            with m.State("ADD"):
-                m.d.sync += found.eq(place)
-                with m.If(~pending.open.any() & answers.there):
-                    m.d.comb += [self.gather.valid.eq(1), answers.take.eq(self.gather.ready)]
-                    with m.If(self.gather.ready):
-                        m.next = "GATHER"
-            with m.State("GATHER"):
-                with m.If(answers.held):
-                    m.d.sync += failed_read.eq(answers.held_error)
-                    m.next = "SUM"
-            with m.State("SUM"):
-                with m.If(failed_read):
-                    m.d.comb += answers.drop.eq(1)
-                    m.next = "REFUSE"
-                with m.Else():
-                    m.d.comb += [self.scatter.valid.eq(1), pending.write.eq(self.scatter.ready)]
-                    with m.If(self.scatter.ready):
-                        m.next = "COMMIT"
-            with m.State("COMMIT"):
-                with m.If(~pending.open.any()):
-                    m.next = "ANSWER"
-            with m.State("ANSWER"):
-                m.d.comb += [answers.answer.eq(fetches), answers.drop.eq(~fetches)]
-                with m.If(~fetches | answers.answered):
-                    m.next = "IDLE"
-                    with m.If(flagged(header)):
-                        m.next = "SIGNAL"
-                    with m.Else():
-                        m.d.comb += self.request.ready.eq(1)
-            with m.State("REFUSE"):
-                reads = (opcode == PacketOpcode.READ) | fetches
-                told = reads & ~planted(self.plant, 3)
-                m.d.comb += [answers.answer.eq(told), answers.error.eq(1)]
-                with m.If(~told | answers.answered):
-                    m.d.comb += [self.refused.eq(1), self.request.ready.eq(1), closes.eq(1)]
-                    m.next = "IDLE"
-            m.d.comb += self.adding.eq(fsm.ongoing("GATHER") | fsm.ongoing("SUM") | fsm.ongoing("COMMIT"))
-            m.d.comb += self.busy.eq(~fsm.ongoing("IDLE") | pending.busy | answers.busy | ~self.free.all())
+        # What happens when.
+        m.submodules.execute = execute = Execute(passed_on(self.plant, 2, 3, 4))
+        m.d.comb += [
+            execute.request.eq(self.request.valid),
+            execute.good.eq(admit.good),
+            execute.opcode.eq(opcode),
+            execute.flagged.eq(flagged(header)),
+            execute.open_class.eq(pending.open.bit_select(packet.class_, 1)),
+            execute.open_any.eq(pending.open.any()),
+            execute.place.eq(answers.there),
+            execute.scatter_ready.eq(self.scatter.ready),
+            execute.gather_ready.eq(self.gather.ready),
+            execute.signal_ready.eq(pending.signal.ready),
+            execute.held.eq(answers.held),
+            execute.held_error.eq(answers.held_error),
+            execute.answered.eq(answers.answered),
+            self.request.ready.eq(execute.ready),
+            self.scatter.valid.eq(execute.scatter),
+            pending.write.eq(execute.scatter & self.scatter.ready),
+            self.gather.valid.eq(execute.gather),
+            answers.take.eq(execute.gather & self.gather.ready),
+            pending.signal.valid.eq(execute.signal),
+            answers.answer.eq(execute.answer),
+            answers.error.eq(execute.error),
+            answers.drop.eq(execute.drop),
+            closes.eq(execute.closes),
+            self.refused.eq(execute.refused),
+            self.adding.eq(execute.adding),
+            self.busy.eq(execute.busy | pending.busy | answers.busy | ~self.free.all()),
+        ]
+        with m.If(execute.asks):
+            m.d.sync += found.eq(place)
         return m

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from rtl.base.fifo import Fifo
 from rtl.base.packet import BEAT_BYTES, PACKET_BEAT
 from rtl.base.ram import Ram
+from rtl.contract.link import ENDPOINT_BITS
 from rtl.dma.packets import HEADER, RECEIVED, ROUND_BITS, SLOT_BITS, SLOTS_EACH, UNIT_BITS, flagged, payload_bytes
 
 __all__ = ["PacketReceiver"]
@@ -17,11 +18,12 @@ _ROWS = 1 << UNIT_BITS - 2  # beats of the longest payload
 
 class PacketReceiver(wiring.Component):
     """Packets of one kind, in order. A request takes any place that is not in use (`usable`) and waits for one;
-    a response takes the place its tag names, if that is in `usable` and the tag of this `round`, and else is dropped:
-    responses always sink.
+    a response takes the place its tag names, if that is in `usable`, the tag of this `round` and the endpoint it was
+    sent to this one, and else is dropped: responses always sink.
 
     `began` pulses with `slot` when a place is taken. `o`: the whole packet; `read_unit` (slot, 16-byte unit)
-    shows the unit in the next cycle. `dropped` pulses for a response that nobody waits for.
+    shows the unit in the next cycle. `dropped` pulses for a response that nobody waits for, `foreign` with it if it was
+    sent to another endpoint.
     Timing: a beat a cycle.
     """
 
@@ -31,11 +33,13 @@ class PacketReceiver(wiring.Component):
             {
                 "i": In(stream.Signature(PACKET_BEAT)),
                 "o": Out(stream.Signature(RECEIVED)),
+                "endpoint": In(ENDPOINT_BITS),
                 "usable": In(SLOTS_EACH),
                 "round": In(ROUND_BITS),
                 "began": Out(1),
                 "slot": Out(SLOT_BITS),
                 "dropped": Out(1),
+                "foreign": Out(1),
                 "read_en": In(1),
                 "read_unit": In(SLOT_BITS + UNIT_BITS),
                 "read_data": Out(128),
@@ -54,9 +58,11 @@ class PacketReceiver(wiring.Component):
         packet = Signal(RECEIVED)
         place = Signal(SLOT_BITS)
         welcome = Signal()
+        mine = Signal()
+        m.d.comb += mine.eq(beat.endpoint == self.endpoint)
         if self.by_tag:
             known = first.tag[SLOT_BITS:] == self.round
-            m.d.comb += [place.eq(first.tag), welcome.eq(known & self.usable.bit_select(place, 1))]
+            m.d.comb += [place.eq(first.tag), welcome.eq(known & mine & self.usable.bit_select(place, 1))]
         else:
             for n in reversed(range(SLOTS_EACH)):
                 with m.If(self.usable[n]):
@@ -77,12 +83,14 @@ class PacketReceiver(wiring.Component):
             self.began.eq(taken & ~inside & beat.first & welcome),
             self.slot.eq(place),
             self.dropped.eq(taken & ~inside & beat.first & ~welcome),
+            self.foreign.eq(self.dropped & ~mine),
             self.busy.eq(inside | whole.o.valid),
         ]
         with m.If(taken & ~inside & beat.first):
             m.d.sync += [
                 packet.slot.eq(place),
                 packet.class_.eq(beat.class_),
+                packet.foreign.eq(~mine),
                 packet.header.eq(first),
                 packet.signal.eq(0),
                 keep.eq(welcome),

@@ -45,8 +45,11 @@ CHUNK_BYTES = 448
 HEADER = layout(PACKET_HEADER)
 SIGNAL_LAYOUT = layout(SIGNAL)
 
-RECEIVED = data.StructLayout({"slot": SLOT_BITS, "class_": 3, "whole": 1, "header": HEADER, "signal": SIGNAL_LAYOUT})
-"""A packet that has come in: where its payload stands, and whether it had the beats that its header says."""
+RECEIVED = data.StructLayout(
+    {"slot": SLOT_BITS, "class_": 3, "whole": 1, "foreign": 1, "header": HEADER, "signal": SIGNAL_LAYOUT}
+)
+"""A packet that has come in: where its payload stands, whether it had the beats that its header says, and whether the
+header of its flits names another endpoint."""
 
 TO_SEND = data.StructLayout(
     {"slot": SLOT_BITS, "holds": 1, "class_": 3, "endpoint": ENDPOINT_BITS, "header": HEADER, "signal": SIGNAL_LAYOUT}

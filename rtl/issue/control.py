@@ -1,16 +1,16 @@
 """The control registers of a core behind the host port: rtl.contract.memmap.Control."""
 
-from amaranth.hdl import Cat, Const, Module, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.dispatch import SEQUENCE_BITS
-from rtl.base.dma_port import CAUSE_BITS, SEMAPHORE_INDEX_BITS
+from rtl.base.dma_port import CAUSE_BITS, ENDPOINT_STATUS, SEMAPHORE_INDEX_BITS
 from rtl.base.plant import planted
 from rtl.contract import memmap
 from rtl.contract.config import Config
 from rtl.contract.isa import Queue
-from rtl.contract.memmap import CoreId, EngineRegister, QueueRegister, RingRegister
+from rtl.contract.memmap import CoreId, EndpointRegister, EngineRegister, QueueRegister, RingRegister
 from rtl.contract.timing import STALLS, WINDOWS, Engine
 from rtl.issue.counters import COUNTER_BITS, STALL, counter_index
 from rtl.issue.queue import QUEUE_STATUS
@@ -31,12 +31,13 @@ class Control(wiring.Component):
     that name no register, do nothing and read 0. Registers may be written while nothing runs.
 
     `client` with `base` and `count` looks into the regions that rtl.issue.run keeps. CONFLICT counts
-    the cycles in which a port of `refused` was high.
+    the cycles in which a port of `refused` was high. `endpoint` is shown as it is; it is 0 without a link.
     """
 
     FAULTS = {
         1: "a read comes a cycle late",
         2: "the sequence number is not in the fault register",
+        3: "counters of the endpoint stand in each other's place",
     }
 
     def __init__(self, cfg: Config, ports: int, plant: ValueLike = 0):
@@ -75,6 +76,7 @@ class Control(wiring.Component):
                 "ring_fault": In(FAULT_RECORD).array(rings),
                 "values": In(COUNTER_BITS).array(counters),
                 "refused": In(ports),
+                "endpoint": In(ENDPOINT_STATUS),
                 "index": Out(SEMAPHORE_INDEX_BITS),
                 "value": In(32),
             }
@@ -121,12 +123,19 @@ class Control(wiring.Component):
                 r * 0x100 + RingRegister.FAULT: self._fault(self.ring_fault[r]),
                 r * 0x100 + RingRegister.FAULT_ADDRESS: self.ring_fault[r].address,
             }
+        names = [r.name.lower() for r in EndpointRegister]
+        swapped = planted(self.plant, 3)
+        endpoint: dict[int, ValueLike] = {
+            r: Mux(swapped, self.endpoint[names[n - 1]], self.endpoint[names[n]])
+            for n, r in enumerate(EndpointRegister)
+        }
         engines: dict[int, ValueLike] = {}
         for e in Engine:
             for n in range(STALL + len(STALLS[e])):
                 engines[e * 0x100 + EngineRegister.BUSY + 8 * n] = self.values[counter_index(e, n)]
         blocks[top.QUEUE // _BLOCK] = queues
         blocks[top.RING // _BLOCK] = rings
+        blocks[top.ENDPOINT // _BLOCK] = endpoint
         blocks[top.ENGINE // _BLOCK] = engines
         blocks[top.CONFLICT // _BLOCK] = {8 * n: conflict for n, conflict in enumerate(conflicts)}
         return blocks

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.base.axi import AxiReadSignature
 from rtl.base.dispatch import EngineSignature, EngineStatusSignature, RetireSignature
-from rtl.base.dma_port import RELEASE, SEMAPHORE_UPDATE, RingStatusSignature
+from rtl.base.dma_port import ENDPOINT_STATUS, RELEASE, SEMAPHORE_UPDATE, RingStatusSignature
 from rtl.base.layouts import DESCRIPTOR_LAYOUT
 from rtl.base.plant import passed_on
 from rtl.contract.config import Config
@@ -32,7 +32,8 @@ class Issue(wiring.Component):
 
     `tensor`, `vector`: the engines. `release`, `ring{r}`, `rings[r]`, `signal`, `dma_status`: the DMA
     (rtl.base.dma_port). `start` clears the DMA for a new program. `refused`: memory ports whose request
-    was refused in this cycle. `hbm_read_bytes`, `hbm_written_bytes`: what the DMA moved in this cycle.
+    was refused in this cycle. `endpoint`: what memmap.EndpointRegister shows. `hbm_read_bytes`,
+    `hbm_written_bytes`: what the DMA moved in this cycle.
     `tensor_moving`, `tensor_sum`: a moving beat entered, a sum left the array.
     """
 
@@ -61,6 +62,7 @@ class Issue(wiring.Component):
                 "hbm_read_bytes": In(HBM_BYTES_BITS),
                 "hbm_written_bytes": In(HBM_BYTES_BITS),
                 "refused": In(ports),
+                "endpoint": In(ENDPOINT_STATUS),
                 "core_id": In(CoreId.BITS),
                 "host_valid": In(1),
                 "host_write": In(1),
@@ -179,6 +181,7 @@ class Issue(wiring.Component):
             control.hbm_read.eq(run.hbm_read),
             control.hbm_written.eq(run.hbm_written),
             control.refused.eq(self.refused),
+            control.endpoint.eq(self.endpoint),
             semaphores.index[2 * len(Queue)].eq(control.index),
             control.value.eq(semaphores.value[2 * len(Queue)]),
             control.host_valid.eq(self.host_valid),

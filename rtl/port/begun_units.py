@@ -2,6 +2,7 @@
 
 from amaranth.hdl import Module, Mux, Signal, ValueLike
 from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import planted
@@ -41,17 +42,24 @@ class BegunUnits(wiring.Component):
         m = Module()
         # Twice the window: the newest flits must not overwrite the last acknowledged ones.
         size = 2 << (self.cfg.window_flits + UNIT_FLITS_MAX - 1).bit_length()
-        tails = Signal(size, init=(1 << size) - 1)
+        m.submodules.flits = flits = Memory(shape=range(UNIT_FLITS_MAX), depth=size, init=[])
+        store = flits.write_port()
+        last = flits.read_port(domain="comb")
         put = Signal(range(size))
+        open_ = Signal(range(UNIT_FLITS_MAX))  # flits stored of the unit whose tail is not
+        known = Signal()  # a flit of this session was acknowledged
+        any_ = Signal()
+        m.d.comb += [
+            store.en.eq(self.enqueue),
+            store.addr.eq(put),
+            store.data.eq(Mux(self.tail, 0, open_ + 1)),
+            last.addr.eq(put - self.in_flight - 1),
+            any_.eq(known | (put != self.in_flight)),
+        ]
+        m.d.sync += known.eq(any_)
         with m.If(self.clear):
-            m.d.sync += put.eq(0)
-            with m.If(~planted(self.plant, 2)):
-                m.d.sync += tails.eq(-1)
+            m.d.sync += [put.eq(0), open_.eq(0), known.eq(planted(self.plant, 2))]
         with m.Elif(self.enqueue):
-            m.d.sync += [tails.bit_select(put, 1).eq(self.tail), put.eq(put + 1)]
-        acknowledged = Signal.like(put)
-        m.d.comb += acknowledged.eq(put - self.in_flight - 1)
-        open_ = [~tails.bit_select((acknowledged - n)[: len(put)], 1) for n in range(UNIT_FLITS_MAX - 1)]
-        count = Mux(open_[0], Mux(open_[1], Mux(open_[2] & ~planted(self.plant, 1), 3, 2), 1), 0)
-        m.d.comb += self.begun.eq(count)
+            m.d.sync += [put.eq(put + 1), open_.eq(store.data)]
+        m.d.comb += self.begun.eq(Mux(planted(self.plant, 1) & (last.data == 3), 2, Mux(any_, last.data, 0)))
         return m

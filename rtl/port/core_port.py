@@ -4,7 +4,7 @@ from amaranth.hdl import Module, Signal, ValueLike
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from rtl.base.packet import PACKET_BEAT
+from rtl.base.packet import FOREIGN_BITS, PACKET_BEAT
 from rtl.contract.link import LinkState
 from rtl.contract.link_config import LinkConfig
 from rtl.port.link_layer import LinkLayer
@@ -15,7 +15,7 @@ from rtl.port.packet_split import PacketSplit
 __all__ = ["CorePort"]
 
 _PACKETS = stream.Signature(PACKET_BEAT)
-_INNER = ("packet", "room", "request", "response", "clear")
+_INNER = ("packet", "room", "request", "response", "clear", "foreign")
 
 
 class CorePort(wiring.Component):
@@ -23,7 +23,8 @@ class CorePort(wiring.Component):
 
     `request_out`, `response_out`, `request_in`, `response_in`, `down`: those of Core, by its clock; an edge of the
     link's clock is one of the core's too, and `tick` is 1 in the cycles of the core that end with one. A beat passes
-    in such cycles only. `down`: a session has ended that was UP. The other ports are those of LinkLayer.
+    in such cycles only. `foreign`: low bits of the core's count of packets for others; what it grows by is counted
+    here. `down`: a session has ended that was UP. The other ports are those of LinkLayer.
     """
 
     def __init__(self, cfg: LinkConfig, form: str = "native", plant: ValueLike = 0):
@@ -38,6 +39,7 @@ class CorePort(wiring.Component):
                 "response_out": In(_PACKETS),
                 "request_in": Out(_PACKETS),
                 "response_in": Out(_PACKETS),
+                "foreign": In(FOREIGN_BITS),
                 "down": Out(1),
             }
         )
@@ -71,6 +73,10 @@ class CorePort(wiring.Component):
                 connect(m, inside, flipped(outside))
             else:
                 m.d.comb += inside.eq(outside) if member.flow == In else outside.eq(inside)
+
+        counted = Signal(FOREIGN_BITS)
+        m.d.sync += counted.eq(self.foreign)
+        m.d.comb += link.foreign.eq(self.foreign - counted)
 
         # Payload flows in UP only, so what was asked between two sessions is not lost.
         linked = Signal()

@@ -28,7 +28,7 @@ class Decoder(wiring.Component):
     refused flits too) hold for all beats of a flit.
     Timing: the first beat leaves 3 cycles after the last was taken, the others follow without a pause.
     Reset: flits on their way are lost. Where `o_valid` is 0 the other outputs have no meaning.
-    Errors: ValueError for an unknown form.
+    `order`: see link.CRC_ORDER. Errors: ValueError for an unknown form.
     """
 
     DELAY = 3
@@ -45,11 +45,12 @@ class Decoder(wiring.Component):
         10: "sums of a flit go on into the next",
     }
 
-    def __init__(self, cfg: LinkConfig, form: str = "structural", plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig, form: str = "structural", plant: ValueLike = 0, order: str = CRC_ORDER):
         if form not in FORMS:
             raise ValueError(FORM_ERROR.format(form))
         self.cfg = cfg
         self.form = form
+        self.order = order
         self.plant = plant
         super().__init__(
             {
@@ -78,7 +79,7 @@ class Decoder(wiring.Component):
         m.submodules.model = Instance(
             "plexus_native_decoder",
             p_BYTES=self.cfg.beat_bytes,
-            p_LOW_FIRST=int(CRC_ORDER != "high_first"),
+            p_LOW_FIRST=int(self.order != "high_first"),
             i_clk=ClockSignal(),
             i_rst=ResetSignal(),
             i_plant=self.plant,
@@ -128,7 +129,7 @@ class Decoder(wiring.Component):
                 part.first.eq(self.i.first & ~planted(plant, 10)),
                 part.data.eq(clean),
             ]
-        if CRC_ORDER != "high_first":
+        if self.order != "high_first":
             at = tail + 8 * (CRC_AT - DLP_AT)
             turned = Cat(clean[:at], *(clean[n : n + 8] for n in reversed(range(at, at + 64, 8))), clean[at + 64 :])
             m.d.comb += crc.data.eq(Mux(self.i.last, turned, clean))
@@ -155,7 +156,7 @@ class Decoder(wiring.Component):
         swap = planted(plant, 1)
         located: list[Locate] = []
         for group in range(FEC_GROUPS):
-            m.submodules[f"locate{group}"] = locate = Locate(group, passed_on(plant, 2, 3))
+            m.submodules[f"locate{group}"] = locate = Locate(group, passed_on(plant, 2, 3), self.order)
             place = (group - FEC_AT) % FEC_GROUPS
             other = ((-group) % FEC_GROUPS - FEC_AT) % FEC_GROUPS
             m.d.comb += [

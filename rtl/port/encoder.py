@@ -19,7 +19,7 @@ __all__ = ["Encoder"]
 
 
 class Encoder(wiring.Component):
-    """Flits in beats; bytes 242 to 255 are replaced, the others pass.
+    """Flits in beats; bytes 242 to 255 are replaced, the others pass. `order`: see link.CRC_ORDER.
 
     Timing: a beat leaves one cycle after it was taken, a beat a cycle; `i.ready` depends on `o.ready`.
     `first` begins a flit, whatever was before. Reset: the beat that waits is lost.
@@ -34,11 +34,12 @@ class Encoder(wiring.Component):
         4: "a beat that waits is overwritten by the next",
     }
 
-    def __init__(self, cfg: LinkConfig, form: str = "structural", plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig, form: str = "structural", plant: ValueLike = 0, order: str = CRC_ORDER):
         if form not in FORMS:
             raise ValueError(FORM_ERROR.format(form))
         self.cfg = cfg
         self.form = form
+        self.order = order
         self.plant = plant
         beat = stream.Signature(beat_layout(cfg))
         super().__init__({"i": In(beat), "o": Out(beat)})
@@ -56,7 +57,7 @@ class Encoder(wiring.Component):
         m.submodules.model = Instance(
             "plexus_native_encoder",
             p_BYTES=self.cfg.beat_bytes,
-            p_LOW_FIRST=int(CRC_ORDER != "high_first"),
+            p_LOW_FIRST=int(self.order != "high_first"),
             i_clk=ClockSignal(),
             i_rst=ResetSignal(),
             i_plant=self.plant,
@@ -74,7 +75,7 @@ class Encoder(wiring.Component):
 
     def _structural(self, m: Module) -> None:
         beat = self.i.payload
-        m.submodules.crc = crc = Crc(self.cfg, check=False)
+        m.submodules.crc = crc = Crc(self.cfg, check=False, order=self.order)
         m.submodules.fec = fec = Fec(self.cfg)
         taken, first = Signal(), Signal()
         clean = Signal(len(beat.data))

@@ -59,14 +59,14 @@ def rows_of(outputs: int, columns: Sequence[int]) -> list[int]:
     return [sum((column >> n & 1) << k for k, column in enumerate(columns)) for n in range(outputs)]
 
 
-def crc_coefficient(place: int) -> int:
-    """The power of x whose coefficient is byte `place` of the CRC."""
-    return CRC_BYTES - 1 - place if CRC_ORDER == "high_first" else place
+def crc_coefficient(place: int, order: str = CRC_ORDER) -> int:
+    """The power of x whose coefficient is byte `place` of the CRC, which stands in this order."""
+    return CRC_BYTES - 1 - place if order == "high_first" else place
 
 
-def crc_exponent(byte: int) -> int:
+def crc_exponent(byte: int, order: str = CRC_ORDER) -> int:
     """The power of x that byte `byte` of a flit has in the codeword of the CRC."""
-    return crc_coefficient(byte - CRC_AT) if byte >= CRC_AT else FEC_AT - 1 - byte
+    return crc_coefficient(byte - CRC_AT, order) if byte >= CRC_AT else FEC_AT - 1 - byte
 
 
 @cache

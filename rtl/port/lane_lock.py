@@ -32,7 +32,11 @@ class LaneLock(wiring.Component):
     Timing: data, marker, seen, found and lost are combinational, the rest registers.
     """
 
-    FAULTS = {1: "markers between flits do not change the map", 2: "the version of the map is not compared"}
+    FAULTS = {
+        1: "markers between flits do not change the map",
+        2: "the version of the map is not compared",
+        3: "a marker that is missing on all lanes counts as a word of a flit",
+    }
 
     def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
         self.cfg = cfg
@@ -76,11 +80,13 @@ class LaneLock(wiring.Component):
         with m.If(self.valid):
             m.d.sync += [before.eq(ok & more), before_toggle.eq(toggle)]
 
+        due = Signal()
         silent = Signal()  # the last marker was missing on all lanes
         m.d.comb += [
             self.found.eq(self.valid & (mode != Mode.MARKERS) & (again & more).any()),
-            self.marker.eq(self.valid & ((mode == Mode.MARKERS) | ((mode == Mode.FLITS) & self.expected) | self.found)),
-            self.data.eq(self.valid & (mode == Mode.FLITS) & ~self.expected & ~self.found),
+            due.eq((mode == Mode.FLITS) & self.expected & (ok.any() | ~planted(self.plant, 3))),
+            self.marker.eq(self.valid & ((mode == Mode.MARKERS) | due | self.found)),
+            self.data.eq(self.valid & (mode == Mode.FLITS) & ~due & ~self.found),
             self.lost.eq(self.marker & ~ok.any() & silent),
         ]
         with m.If(self.marker):

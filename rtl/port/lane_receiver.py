@@ -34,6 +34,7 @@ class LaneReceiver(wiring.Component):
         3: "a dead lane is not noticed",
         4: "a weak lane is not noticed",
         5: "the scrambler does not start again at a marker",
+        6: "a marker that is missing on all lanes counts as a word of a flit",
     }
 
     def __init__(self, cfg: LinkConfig, interval: int = MARKER_INTERVAL_FLITS, plant: ValueLike = 0):
@@ -70,7 +71,7 @@ class LaneReceiver(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         cfg = self.cfg
-        m.submodules.lock = lock = LaneLock(cfg, passed_on(self.plant, 1, 2))
+        m.submodules.lock = lock = LaneLock(cfg, passed_on(self.plant, 1, 2, 6))
         m.submodules.health = health = LaneHealth(cfg, passed_on(self.plant, 3, 4))
         m.submodules.words = words = LaneWords(cfg)
         m.submodules.scrambler = scrambler = Scrambler(self.physical, passed_on(self.plant, 5))

@@ -1,18 +1,20 @@
 """The link layer: packets in, flits out, and back; all of a port but its lanes."""
 
-from amaranth.hdl import Module, Mux, Signal, Value, ValueLike, unsigned
+from amaranth.hdl import Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.layouts import layout
+from rtl.base.packet import FOREIGN_BITS
 from rtl.base.plant import passed_on
 from rtl.contract.link import DLP, FLIT_HEADER, LinkCause
 from rtl.contract.link_config import LinkConfig
-from rtl.port.beat import beat_layout, packet_layout
+from rtl.port.beat import beat_layout
 from rtl.port.begun_units import BegunUnits
 from rtl.port.decoder import Decoder
 from rtl.port.encoder import Encoder
 from rtl.port.flit_sender import FlitSender
+from rtl.port.packet_side import packet_side
 from rtl.port.receive_path import ReceivePath
 from rtl.port.rules import LinkRules
 from rtl.port.send_path import SendPath
@@ -25,7 +27,8 @@ class LinkLayer(wiring.Component):
 
     `room`: which queues (class * 2 + kind) take a longest packet. `i_refuse`: see Decoder. `align`, `aligned`,
     `realign`, `fix`: see LaneReceiver. `sent_payload` strobes when payload flit `sent_number` is put on its way.
-    `counts`: one for each LinkCause; they stop at their end.
+    `counts`: one for each LinkCause; they stop at their end. A port has no endpoint number: by `foreign`, who takes its
+    packets tells how many were for another endpoint, and they are counted.
     Timing: `o` gives a beat in every cycle in which it is ready; `i` takes one in every cycle.
     """
 
@@ -45,13 +48,7 @@ class LinkLayer(wiring.Component):
         self.plant = plant
         super().__init__(
             {
-                "session_init": In(16),
-                "restart": In(1),
-                "disabled": In(1),
-                "packet": In(stream.Signature(packet_layout(cfg))),
-                "room": Out(cfg.queues),
-                "request": Out(stream.Signature(packet_layout(cfg))),
-                "response": Out(stream.Signature(packet_layout(cfg))),
+                **packet_side(cfg),
                 "o": Out(stream.Signature(beat_layout(cfg))),
                 "i_valid": In(1),
                 "i": In(beat_layout(cfg)),
@@ -62,13 +59,7 @@ class LinkLayer(wiring.Component):
                 "fix_valid": Out(1),
                 "fix": Out(data.ArrayLayout(data.StructLayout({"hit": 1, "byte": 8}), 3)),
                 "clear": Out(1),
-                "state": Out(4),
-                "session": Out(16),
-                "partner": Out(16),
-                "in_flight": Out(range(cfg.window_flits + 1)),
-                "sent_payload": Out(1),
-                "sent_number": Out(10),
-                "counts": Out(data.ArrayLayout(unsigned(32), len(LinkCause))),
+                "foreign": In(FOREIGN_BITS),
             }
         )
 
@@ -187,6 +178,7 @@ class LinkLayer(wiring.Component):
         steps[LinkCause.UNRESOLVED] = Mux(rules.clear, rules.unresolved + send.cut + begun, 0)
         steps[LinkCause.CORRECTED] = Mux(verdict & decoder.o_good, decoder.o_groups, 0)
         steps[LinkCause.CREDIT_OVERRUN] |= receive.overrun
+        steps[LinkCause.FOREIGN] = self.foreign
         steps[LinkCause.BAD_UNIT] = Value.cast(receive.bad_unit)
         steps[LinkCause.BAD_PACKET] = send.bad_packet + receive.bad_packet[0] + receive.bad_packet[1]
         for cause, step in steps.items():

@@ -5,7 +5,7 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import planted
-from rtl.contract.link import CRC_BYTES, CRC_FIRST_ROOT, FEC_AT, FEC_GROUPS, FEC_SPAN
+from rtl.contract.link import CRC_BYTES, CRC_FIRST_ROOT, CRC_ORDER, FEC_AT, FEC_GROUPS, FEC_SPAN
 from rtl.port.galois import CRC_FIELD, FEC_FIELD, ORDER, crc_exponent
 
 __all__ = ["Locate"]
@@ -23,8 +23,9 @@ class Locate(wiring.Component):
 
     FAULTS = {1: "the pad of a short group is repaired", 2: "a wrong check byte cannot be repaired"}
 
-    def __init__(self, group: int, plant: ValueLike = 0):
+    def __init__(self, group: int, plant: ValueLike = 0, order: str = CRC_ORDER):
         self.group = group
+        self.order = order
         self.plant = plant
         super().__init__(
             {
@@ -55,7 +56,7 @@ class Locate(wiring.Component):
         if not 0 <= byte < FEC_AT:
             return 0
         roots = range(CRC_FIRST_ROOT, CRC_FIRST_ROOT + CRC_BYTES)
-        return sum(j * crc_exponent(byte) % ORDER << (8 * n) for n, j in enumerate(roots))
+        return sum(j * crc_exponent(byte, self.order) % ORDER << (8 * n) for n, j in enumerate(roots))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

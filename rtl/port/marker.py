@@ -1,10 +1,11 @@
 """Markers: the words in clear that carry borders, map and masks."""
 
-from amaranth.hdl import Cat, Const, Module, Signal, Value, unsigned
+from amaranth.hdl import Cat, Const, Module, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.layouts import layout
+from rtl.base.xor_map import XorMap
 from rtl.contract.lanes import MARKER, MARKER_CHECK_POLYNOMIAL, MARKER_SYNC
 from rtl.contract.link_config import LinkConfig
 from rtl.port.beat import lanes_layout, physical_lanes
@@ -28,11 +29,12 @@ def _check_of_bit(bit: int) -> int:
     return rest
 
 
-def _check(bits: Value) -> Value:
+def _check() -> XorMap:
     """CRC of the bits 0 to 55."""
     weights = [_check_of_bit(at) for at in range(_CHECKED)]
     masks = [sum((w >> k & 1) << at for at, w in enumerate(weights)) for k in range(8)]
-    return Cat((bits & mask).xor() for mask in masks)
+    # not computed in the cycles of data, which are nearly all: a simulator notices
+    return XorMap(_CHECKED, masks, gated=True)
 
 
 class MarkerWriter(wiring.Component):
@@ -52,13 +54,14 @@ class MarkerWriter(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        with m.If(self.en):  # not computed in the cycles of data, which are nearly all: a simulator notices
-            for lane in range(self.lanes):
-                bits = Signal(_CHECKED, name=f"bits{lane}")
-                c = self.common
-                fields = [MARKER_SYNC, lane, self.logical[lane], c.mask, c.version, c.width, c.more, c.here, c.toggle]
-                values = [Const(f, w.width) if isinstance(f, int) else f for f, w in zip(fields, MARKER.fields)]
-                m.d.comb += [bits.eq(Cat(values)), self.words[lane].eq(Cat(bits, _check(bits)))]
+        for lane in range(self.lanes):
+            m.submodules[f"check{lane}"] = check = _check()
+            c = self.common
+            fields = [MARKER_SYNC, lane, self.logical[lane], c.mask, c.version, c.width, c.more, c.here, c.toggle]
+            values = [Const(f, w.width) if isinstance(f, int) else f for f, w in zip(fields, MARKER.fields)]
+            m.d.comb += [check.en.eq(self.en), check.i.eq(Cat(values))]
+            with m.If(self.en):
+                m.d.comb += self.words[lane].eq(Cat(check.i, check.o))
         return m
 
 
@@ -72,12 +75,13 @@ class MarkerReader(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        maybe = Signal(self.lanes)
         for lane in range(self.lanes):
+            m.submodules[f"check{lane}"] = check = _check()
+            word = self.words[lane]
             start = MARKER_SYNC | lane << MARKER.offset("physical")
-            m.d.comb += maybe[lane].eq(self.words[lane][: MARKER.offset("logical")] == start)
-        with m.If(maybe.any()):
-            for lane in range(self.lanes):
-                word = self.words[lane]
-                m.d.comb += self.ok[lane].eq(maybe[lane] & (_check(word[:_CHECKED]) == word[_CHECKED:]))
+            m.d.comb += [
+                check.en.eq(word[: MARKER.offset("logical")] == start),
+                check.i.eq(word[:_CHECKED]),
+                self.ok[lane].eq(check.en & (check.o == word[_CHECKED:])),
+            ]
         return m

@@ -48,12 +48,13 @@ class PacketPack(wiring.Component):
         class_ = Signal.like(out.class_)
         endpoint = Signal.like(out.endpoint)
         emits = Signal()
-        over = Signal()  # the last beat does not fit
+        due = Signal(10)  # the same, with those of this beat
+        over = Signal()  # the last beat does not fit, or a beat more tells the port that the length is wrong
         takes = Signal()
         low = 8 * PACKET_HEADER_BYTES
         m.d.comb += [
             emits.eq(beat.last | (~beat.first & filled)),
-            over.eq(beat.last & ~beat.first & filled & (left > _FITS_BYTES) & ~planted(self.plant, 1)),
+            due.eq(Mux(beat.first, body_bytes(header), left)),
             self.o.valid.eq(tail | (self.i.valid & emits)),
             self.i.ready.eq(Mux(tail, self.o.ready & beat.first & ~beat.last, ~emits | self.o.ready)),
             takes.eq(self.i.valid & self.i.ready),
@@ -62,6 +63,15 @@ class PacketPack(wiring.Component):
             out.class_.eq(Mux(tail & ~planted(self.plant, 2), class_, beat.class_)),
             out.endpoint.eq(Mux(tail, endpoint, beat.endpoint)),
         ]
+        room = self.cfg.beat_bytes - PACKET_HEADER_BYTES  # beside the header
+        with m.If(~beat.last):
+            m.d.comb += over.eq(0)
+        with m.Elif(beat.first):
+            m.d.comb += over.eq((due != 0) & (due <= room))
+        with m.Elif(filled):
+            m.d.comb += over.eq((due == 0) | ((due > _FITS_BYTES) & (due <= BEAT_BYTES) & ~planted(self.plant, 1)))
+        with m.Else():
+            m.d.comb += over.eq((due == 0) | ((due > BEAT_BYTES) & (due <= room)))
         with m.If(tail):
             m.d.comb += out.data.eq(kept[:low])
         with m.Elif(beat.first):
@@ -76,9 +86,9 @@ class PacketPack(wiring.Component):
         with m.If(takes):
             m.d.sync += [class_.eq(beat.class_), endpoint.eq(beat.endpoint), tail.eq(over)]
             with m.If(beat.first):
-                m.d.sync += [kept.eq(beat.data[:low]), left.eq(body_bytes(header)), begun.eq(0)]
+                m.d.sync += [kept.eq(beat.data[:low]), left.eq(due), begun.eq(0)]
             with m.Else():
-                m.d.sync += left.eq(Mux(left > BEAT_BYTES, left - BEAT_BYTES, 0))
+                m.d.sync += left.eq(Mux(due > BEAT_BYTES, due - BEAT_BYTES, 0))
                 with m.If(filled):
                     m.d.sync += [kept.eq(beat.data[_FITS:]), begun.eq(1)]
                 with m.Else():

@@ -1,15 +1,16 @@
 """A port: packets on one side, lanes on the other."""
 
-from amaranth.hdl import Module, ValueLike, unsigned
-from amaranth.lib import data, stream, wiring
+from amaranth.hdl import Module, ValueLike
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.contract.link import LinkCause
+from rtl.base.plant import passed_on
 from rtl.contract.link_config import LinkConfig
-from rtl.port.beat import lanes_layout, packet_layout, physical_lanes
+from rtl.port.beat import lanes_layout, physical_lanes
 from rtl.port.lane_receiver import LaneReceiver
 from rtl.port.lane_sender import LaneSender
 from rtl.port.link_layer import LinkLayer
+from rtl.port.packet_side import connect_side, packet_side
 from rtl.port.status import PortStatus
 
 __all__ = ["Port"]
@@ -22,6 +23,11 @@ class Port(wiring.Component):
     cycle. The other ports are those of LinkLayer, LaneSender and LaneReceiver.
     """
 
+    FAULTS = LinkLayer.FAULTS | {
+        7: "a marker that is missing on all lanes counts as a word of a flit",
+        8: "the scrambler does not start again at a marker",
+    }
+
     def __init__(self, cfg: LinkConfig, form: str = "native", plant: ValueLike = 0):
         self.cfg = cfg
         self.form = form
@@ -29,31 +35,18 @@ class Port(wiring.Component):
         lanes = physical_lanes(cfg)
         super().__init__(
             {
-                "session_init": In(16),
-                "restart": In(1),
-                "disabled": In(1),
-                "packet": In(stream.Signature(packet_layout(cfg))),
-                "room": Out(cfg.queues),
-                "request": Out(stream.Signature(packet_layout(cfg))),
-                "response": Out(stream.Signature(packet_layout(cfg))),
+                **packet_side(cfg),
                 "tx_valid": Out(1),
                 "tx": Out(lanes_layout(cfg)),
                 "tx_flit": Out(1),
                 "rx_valid": In(1),
                 "rx": In(lanes_layout(cfg)),
-                "state": Out(4),
-                "session": Out(16),
-                "partner": Out(16),
-                "in_flight": Out(range(cfg.window_flits + 1)),
-                "sent_payload": Out(1),
-                "sent_number": Out(10),
                 "tx_width": Out(5),
                 "rx_width": Out(5),
                 "weak_lanes": Out(lanes),
                 "dead_lanes": Out(lanes),
                 "status_address": In(8),
                 "status_value": Out(64),
-                "counts": Out(data.ArrayLayout(unsigned(32), len(LinkCause))),
             }
         )
 
@@ -62,17 +55,11 @@ class Port(wiring.Component):
         cfg = self.cfg
         m.submodules.link = link = LinkLayer(cfg, self.form, plant=self.plant)
         m.submodules.sender = sender = LaneSender(cfg)
-        m.submodules.receiver = receiver = LaneReceiver(cfg)
+        m.submodules.receiver = receiver = LaneReceiver(cfg, plant=passed_on(self.plant, 0, 0, 0, 0, 8, 7))
         m.submodules.status = status = PortStatus(cfg)
-        wiring.connect(m, wiring.flipped(self.packet), link.packet)
-        wiring.connect(m, link.request, wiring.flipped(self.request))
-        wiring.connect(m, link.response, wiring.flipped(self.response))
+        connect_side(m, self, link, cfg)
         wiring.connect(m, link.o, sender.i)
         m.d.comb += [
-            link.session_init.eq(self.session_init),
-            link.restart.eq(self.restart),
-            link.disabled.eq(self.disabled),
-            self.room.eq(link.room),
             self.tx_flit.eq(link.o.valid & link.o.ready & link.o.payload.first),
             sender.align.eq(link.align),
             sender.mask.eq(receiver.partner_mask),
@@ -90,32 +77,16 @@ class Port(wiring.Component):
             link.realign.eq(receiver.realign),
             link.i_valid.eq(receiver.o_valid),
             link.i.eq(receiver.o),
-            self.state.eq(link.state),
-            self.session.eq(link.session),
-            self.partner.eq(link.partner),
-            self.in_flight.eq(link.in_flight),
-            self.sent_payload.eq(link.sent_payload),
-            self.sent_number.eq(link.sent_number),
             self.tx_width.eq(sender.width),
             self.rx_width.eq(receiver.width),
             self.weak_lanes.eq(receiver.weak_lanes),
             self.dead_lanes.eq(receiver.dead_lanes),
-            self.counts.eq(link.counts),
             status.address.eq(self.status_address),
             self.status_value.eq(status.value),
             *(
                 getattr(status, name).eq(getattr(self, name))
-                for name in (
-                    "state",
-                    "session",
-                    "partner",
-                    "in_flight",
-                    "tx_width",
-                    "rx_width",
-                    "weak_lanes",
-                    "dead_lanes",
-                    "counts",
-                )
+                for name in status.signature.members
+                if name not in ("address", "value")
             ),
         ]
         return m

@@ -29,7 +29,7 @@ class RowWindow(wiring.Component):
     `next_opcode`: low bits of the word after `count` ones, if it has come and stands in the same flit.
     `take` moves on by `count` words; `skip` drops rows, up to `skip_rows`, also with `take`; `dropped` rows go in this
     cycle. `leaves`: `take` goes beyond its flit. `level`: rows that wait.
-    Timing: a row in and the words of a beat out a cycle; all outputs are combinational from registers, `take` and `count`.
+    Timing: a row in and the words of a beat out a cycle; all outputs are combinational from registers and inputs.
     """
 
     FAULTS = {1: "the gap between two flits is a lane too short"}

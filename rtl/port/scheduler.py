@@ -20,10 +20,9 @@ class Scheduler(wiring.Component):
 
     The strict class goes first until, in a window of 64 flits, it has taken `strict_cap` flits that others waited
     for; beyond that it goes only when nobody else can. Among the others each class has a deficit: its flits are
-    charged to it, and when no class that could go has any left, all are raised by their weights (at most to them).
-    Classes with a deficit above 0 take turns. In a class, requests and responses alternate.
-    Timing: `valid` and `queue` are combinational from the inputs and registers; `accept` charges. Raising takes a
-    cycle a round, at most 4 rounds, without `valid`.
+    charged to it. When no class that could go has any left, all are raised by their weights (at most to them), as many
+    rounds as the first of them needs. Classes with a deficit above 0 take turns. In a class, requests and responses
+    alternate. Timing: `valid` and `queue` are combinational from the inputs and registers; `accept` raises and charges.
     """
 
     FAULTS = {
@@ -57,17 +56,25 @@ class Scheduler(wiring.Component):
             for c in range(n)
         ]
         asks = Signal(n)  # classes that could go
-        may = Signal(n)  # and have a deficit
+        may = Signal(n)  # and have a deficit, or have one first
+        rounds = Signal(UNIT_FLITS_MAX)  # of raising before anybody has one: bit n, more than n
         chosen = Signal(n)
         kind_last = Signal(n)
         spent = Signal(range(CAP_WINDOW + 2 * UNIT_FLITS_MAX))  # flits of the strict class that others waited for
         window = Signal(range(CAP_WINDOW + UNIT_FLITS_MAX))
         m.submodules.turn = turn = RoundRobin(n)
 
-        others = ~(1 << strict) if strict >= 0 else -1
+        everybody = (1 << n) - 1
+        others = everybody & ~(1 << strict) if strict >= 0 else everybody
+        needs = [Signal(UNIT_FLITS_MAX, name=f"needs_{c}") for c in range(n)]  # rounds, as above
+        for c, weight in enumerate(cfg.weights[:n]):
+            m.d.comb += needs[c].eq(Cat(deficits[c] + k * weight <= 0 for k in range(UNIT_FLITS_MAX)))
+        for k in range(UNIT_FLITS_MAX):
+            without = Cat(needs[c][k] for c in range(n))
+            m.d.comb += rounds[k].eq((asks & others).any() & ~(asks & others & ~without).any())
         m.d.comb += [
             asks.eq(Cat(self.eligible[2 * c : 2 * c + 2].any() for c in range(n))),
-            may.eq(Cat(asks[c] & (deficits[c] > 0) for c in range(n)) & others),
+            may.eq(Cat(asks[c] & ~(needs[c] & ~rounds).any() for c in range(n)) & others),
             turn.requests.eq(may),
         ]
         waits = Signal()  # somebody else than the strict class
@@ -91,15 +98,13 @@ class Scheduler(wiring.Component):
                     m.d.sync += kind_last[c].eq(kind)
         m.d.comb += flits.eq(Mux(planted(self.plant, 1), 1, Array(list(self.flits))[self.queue]))
 
-        raises = Signal()
-        m.d.comb += raises.eq(waits & ~may.any())
         for c, deficit in enumerate(deficits):
             weight = cfg.weights[c]
-            raised = deficit + weight
-            with m.If(raises):
-                m.d.sync += deficit.eq(Mux((raised > weight) & ~planted(self.plant, 4), weight, raised))
-            with m.Elif(self.accept & chosen[c] & ~first):
-                m.d.sync += deficit.eq(deficit - flits)
+            raised = Signal(signed(len(deficit) + 2), name=f"raised_{c}")
+            bounded = rounds[0] & (raised > weight) & ~planted(self.plant, 4)
+            m.d.comb += raised.eq(deficit + sum((Mux(rounds[k], weight, 0) for k in range(UNIT_FLITS_MAX)), start=0))
+            with m.If(self.accept & waits & ~first):
+                m.d.sync += deficit.eq(Mux(bounded, weight, raised) - Mux(chosen[c], flits, 0))
 
         if strict >= 0:
             paid = Mux(first & waits, flits, 0)

@@ -1,16 +1,16 @@
 """Queues of a sender, one for each (class, kind): packets are packed into units as they come."""
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, ValueLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import ceil_log2
 
 from rtl.base.plant import passed_on, planted
 from rtl.contract.link import NO_HEADER, UNIT_FLITS_MAX
 from rtl.contract.link_config import LinkConfig
 from rtl.port.beat import packet_layout
-from rtl.port.framing import FLIT_WORDS, UNIT_WORDS, rows_of, unit_layout
+from rtl.port.framing import UNIT_WORDS, unit_layout
 from rtl.port.packet_intake import PacketIntake
+from rtl.port.packing import has_time, keeps_pace, packet_beats
 from rtl.port.placing import Placing, place_layout, slots_of
 from rtl.port.send_store import SendStore
 from rtl.port.unit_rings import UnitRings
@@ -90,17 +90,21 @@ class SendQueues(wiring.Component):
         end_slot = Array(Signal(range(slots), name=f"end_slot_{n}") for n in range(cfg.queues))  # behind the youngest
         end = Signal(range(slots))
         youngest = rings.youngest
-        words, beats = self._joined(m, youngest.unit, chunk.words)
+        words = Signal(range(2 * UNIT_WORDS))  # of the youngest unit with the packet
+        beats = Signal(range(2 * UNIT_WORDS))
+        own_beats = packet_beats(cfg, chunk.words)
         taken = self.take & (self.queue == q) & (rings.units == 1)
         m.d.comb += [
             end.eq(end_slot[q]),
+            words.eq(youngest.unit.words + chunk.words),
+            beats.eq(youngest.unit.beats + own_beats),
             joins_now.eq(
                 (rings.units != 0)
                 & ~taken
                 & ((youngest.unit.endpoint == chunk.endpoint) | planted(self.plant, 1))
                 & ((words <= UNIT_WORDS) | planted(self.plant, 2))
-                & (self._has_time(store.used - youngest.unit.flits, chunk.words) | planted(self.plant, 8))
-                & (self._keeps_pace(words, beats) | planted(self.plant, 9))
+                & (has_time(store.used - youngest.unit.flits, chunk.words) | planted(self.plant, 8))
+                & (keeps_pace(cfg, words, beats) | planted(self.plant, 9))
             ),
             joins.eq(Mux(begun, joined, joins_now)),
             admitted.eq(begun | store.room.bit_select(q, 1) | planted(self.plant, 7)),
@@ -135,7 +139,7 @@ class SendQueues(wiring.Component):
         with m.If(~begun):
             m.d.comb += [
                 grown.words.eq(Mux(joins_now, words, chunk.words)),
-                grown.beats.eq(Mux(joins_now, beats, self._beats(chunk.words))),
+                grown.beats.eq(Mux(joins_now, beats, own_beats)),
             ]
             here = Cat(at.lane, at.row)[:6] - 1
             with m.Switch(at.flit):
@@ -183,25 +187,3 @@ class SendQueues(wiring.Component):
             self.data.eq(store.data),
         ]
         return m
-
-    def _beats(self, words: Value) -> Value:
-        """Beats of a packet at a packet port."""
-        lanes = rows_of(self.cfg).lanes
-        return (words + (lanes - 1)) >> ceil_log2(lanes)
-
-    def _joined(self, m: Module, unit: data.View, more: Value) -> tuple[Value, Value]:
-        """Words and packet beats of the unit with a packet of `more` words."""
-        words = Signal(range(2 * UNIT_WORDS), name="words_joined")
-        beats = Signal(range(2 * UNIT_WORDS), name="beats_joined")
-        m.d.comb += [words.eq(unit.words + more), beats.eq(unit.beats + self._beats(more))]
-        return words, beats
-
-    def _has_time(self, ahead: Value, words: Value) -> Value:
-        """The line will not want the youngest unit before a packet of `words` is in it: `ahead` flits of its queue go
-        first, one of which may be nearly over, and a packet takes no longer to come in than its own flits to leave."""
-        return ahead > 1 + sum((words > n * FLIT_WORDS for n in range(1, UNIT_FLITS_MAX)), start=0)
-
-    def _keeps_pace(self, words: Value, beats: Value) -> Value:
-        """A receiver gives out a beat of packets a cycle: a unit that takes it longer than the line would hold both."""
-        flits = 1 + sum((words > n * FLIT_WORDS for n in range(1, UNIT_FLITS_MAX)), start=0)
-        return beats <= flits * self.cfg.flit_cycles

@@ -17,9 +17,9 @@ __all__ = ["SendStore"]
 class SendStore(wiring.Component):
     """A ring of flits for each queue, in two RAMs: one for the even rows of flits, one for the odd.
 
-    `banks`: words for `queue`, which has `used` flits that wait or are being read; `more` flits of it are there from now
-    on. `room`: a longest packet fits into the queue. `read` gives `data`, row `row` of the oldest flit of `from_queue`,
-    a cycle later; `release` frees that flit.
+    `banks`: words for `queue`, which has `used` flits that wait or are being read; `more` flits of it are there from
+    now on. `room`: a longest packet fits into the queue. `read` gives `data`, row `row` of the oldest flit of
+    `from_queue`, a cycle later; `release` frees that flit.
     """
 
     def __init__(self, cfg: LinkConfig):

@@ -24,10 +24,10 @@ def waiting_layout(cfg: LinkConfig) -> data.StructLayout:
 class UnitRings(wiring.Component):
     """A ring of units for each queue; all records lie in one memory.
 
-    `enter`: `record` is the youngest unit of `queue` from now on, in place of the youngest one with `joins`, else behind
-    it. `youngest`, `units` (how many wait) are those of `queue`, from registers. While `grows` its youngest unit cannot
-    be taken. `valid`, `flits`: the oldest unit of each queue. `take` removes that of `taken`; `unit` shows it from the
-    next cycle to the next `take`.
+    `enter`: `record` is the youngest unit of `queue` from now on, in place of the youngest one with `joins`, else
+    behind it. `youngest`, `units` (how many wait) are those of `queue`, from registers. While `grows` its youngest unit
+    cannot be taken. `valid`, `flits`: the oldest unit of each queue. `take` removes that of `taken`; `unit` shows it
+    from the next cycle to the next `take`.
     """
 
     FAULTS = {1: "a unit can be taken while a packet is being appended to it"}

@@ -17,7 +17,7 @@ class Bypass(wiring.Component):
     `ready`: it may begin. `sends`, `takes`: inputs and outputs that the scheduler uses in this slot; `ends`: the last
     beat of an input's unit is read in this cycle. `slot`: the first cycle of a slot.
     `starts` an input's unit (`queue`, to `out_port`), and `tunes` the output to it (`source`, `tuned_queue`). It
-    `mutes` an output a cycle after its unit's last beat was read, which is there then: its input may begin another.
+    `mutes` an output a cycle after the last beat of its unit was read, when it shows; its input may begin another one.
     `blocked_inputs`, `blocked_outputs`: in the last cycle of a slot, those that the scheduler's match for the next one
     must leave alone: the unit goes on, or it began after the scheduler had looked, at the end of the first cycle.
     Timing: combinational from registers and from what comes from registers.

@@ -10,33 +10,25 @@
 #include <set>
 
 #include "port_model.h"
+#include "wires.h"
 
 namespace {
+
+using plexus::LANES_MAX;
+using plexus::Random;
+using plexus::WORD;
+using plexus::Words;
 
 thread_local std::string error;
 
 constexpr unsigned CLASSES = 8;
 constexpr unsigned QUEUES = 2 * CLASSES;
-constexpr unsigned WORD = 8;        // bytes of a lane in a link cycle
-constexpr unsigned LANES_MAX = 18;
 constexpr unsigned LANE_DELAY = 2;  // cycles from tx_flit to the first word of that flit on the lanes
-
-struct Random {
-    uint64_t state;
-    uint64_t next() {  // splitmix64
-        uint64_t z = (state += 0x9e3779b97f4a7c15ull);
-        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-        z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-        return z ^ (z >> 31);
-    }
-    double unit() { return double(next() >> 11) * 0x1.0p-53; }
-    unsigned below(unsigned n) { return unsigned(next() % n); }
-};
 
 // In the order in which sim/native/ports.py gives them.
 struct Settings {
     double flit_error_rate, burst_rate;
-    uint64_t burst_bytes, lanes, physical, packet_bytes, classes, responses, delay, kill_lane, kill_time, seed;
+    uint64_t burst_bytes, lanes, physical, numbers, packet_bytes, classes, responses, delay, kill_lane, kill_time, seed;
 };
 
 struct Counts {
@@ -62,11 +54,6 @@ uint64_t number_of(const std::vector<uint8_t>& p) {
     for (unsigned i = 0; i < 5; i++) n |= uint64_t(p[5 + i]) << 8 * i;
     return n;
 }
-
-struct Words {
-    bool valid = false;
-    std::array<uint8_t, WORD * LANES_MAX> bytes{};
-};
 
 class LanePort : public plexus::PortModel {
 public:
@@ -97,7 +84,10 @@ private:
 
 // One end: its port, its wires to the partner, what it has sent, and what its partner must deliver next.
 struct End {
+    explicit End(unsigned physical) : aim(physical) {}
     std::unique_ptr<LanePort> port;
+    plexus::Aim aim;
+    uint64_t marker_in_flight = 0, marker_number = 0, marker_replaying = 0;  // of this end when its last marker went
     std::vector<Words> wires;
     std::array<uint64_t, QUEUES> next{};
     std::array<uint64_t, QUEUES> expected{};       // of the partner's packets
@@ -117,7 +107,8 @@ public:
     explicit Pair(const Settings& s)
         : settings_(s),
           flit_cycles_(plexus::FLIT / (WORD * unsigned(s.lanes))),
-          random_{s.seed * 2 + 1} {
+          random_{s.seed * 2 + 1},
+          ends_{End(unsigned(s.physical)), End(unsigned(s.physical))} {
         for (unsigned e = 0; e < 2; e++) {
             ends_[e].port = std::make_unique<LanePort>(uint16_t(s.seed + e * 7), unsigned(s.physical));
             ends_[e].wires.assign(s.delay * flit_cycles_, {});
@@ -141,7 +132,9 @@ public:
                 if (end.port->top().tx_flit) plan(end);
                 if (end.port->top().sent_payload) watch(end);
                 acknowledged(end);
-                end.wires[slot] = damaged(end, end.port->get());
+                Words words = end.port->get();
+                if (end.aim.pass(words, std::max<unsigned>(1, end.port->top().tx_width), random_)) mark(end);
+                end.wires[slot] = damaged(end, words);
             }
             for (End& end : ends_) end.port->high();
             for (unsigned e = 0; e < 2; e++) check(e);
@@ -169,6 +162,8 @@ public:
     }
 
     bool up() { return ends_[0].port->top().state == 3 && ends_[1].port->top().state == 3; }
+
+    End& end(unsigned e) { return ends_.at(e); }
 
     Counts counts{};
     double seconds = 0;
@@ -228,10 +223,16 @@ private:
         return words;
     }
 
+    void mark(End& end) {
+        end.marker_in_flight = end.port->top().in_flight;
+        end.marker_number = end.newest;
+        end.marker_replaying = end.replaying;
+    }
+
     // Payload flits put on their way: new numbers, numbers sent again, and how long it took until a replay sent it again.
     void watch(End& end) {
         const unsigned number = end.port->top().sent_number;
-        const unsigned ahead = (number - end.newest) & 1023;
+        const unsigned ahead = (number - end.newest) & (settings_.numbers - 1);
         const uint64_t before = end.last_sent[number];
         end.last_sent[number] = now_;
         if (ahead == 1) {
@@ -250,7 +251,7 @@ private:
 
     // How long the newest acknowledged flit has been under way, when that changes.
     void acknowledged(End& end) {
-        const unsigned number = (end.newest - end.port->top().in_flight) & 1023;
+        const unsigned number = (end.newest - end.port->top().in_flight) & (settings_.numbers - 1);
         if (number == end.acknowledged) return;
         end.acknowledged = number;
         if (end.replaying) return;
@@ -319,7 +320,7 @@ PX const char* px_error() { return error.c_str(); }
 
 PX void* px_link_create(const double* rates, const uint64_t* n) {
     try {
-        return new Pair({rates[0], rates[1], n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9]});
+        return new Pair({rates[0], rates[1], n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10]});
     } catch (const std::exception& e) {
         error = e.what();
         return nullptr;
@@ -348,4 +349,33 @@ PX void px_link_counts(void* pair, uint64_t* out) {
     auto* p = static_cast<Pair*>(pair);
     p->status();
     std::memcpy(out, &p->counts, sizeof p->counts);
+}
+
+// Refuse `count` flits of an end from its flit `first` on; see px_link_end for where it is.
+PX void px_link_aim(void* pair, uint64_t end, uint64_t first, uint64_t count) {
+    static_cast<Pair*>(pair)->end(unsigned(end)).aim.flits_from(first, count);
+}
+
+// Damage the next `times` markers of an end on these lanes.
+PX void px_link_mark(void* pair, uint64_t end, uint64_t lanes, uint64_t times) {
+    static_cast<Pair*>(pair)->end(unsigned(end)).aim.next_markers(lanes, times);
+}
+
+PX void px_link_end(void* pair, uint64_t e, uint64_t* out) {
+    const End& end = static_cast<Pair*>(pair)->end(unsigned(e));
+    const uint64_t values[] = {end.aim.flits,        end.aim.since,     end.aim.markers,      end.aim.refused,
+                               end.newest,
+                               end.marker_in_flight, end.marker_number, end.marker_replaying};
+    std::memcpy(out, values, sizeof values);
+}
+
+// A planted fault in both ends, in a build that has them.
+PX int px_link_plant(void* pair, uint64_t fault) {
+    try {
+        for (unsigned e = 0; e < 2; e++) *plexus::pin<CData>(static_cast<Pair*>(pair)->end(e).port->top(), "plant") = CData(fault);
+        return 0;
+    } catch (const std::exception& e) {
+        error = e.what();
+        return -1;
+    }
 }

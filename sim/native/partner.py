@@ -3,6 +3,7 @@
 from ctypes import POINTER, c_char_p, c_double, c_int, c_uint64, c_void_p
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rtl.contract.link_config import LinkConfig
 from sim.errors import PlexusError
@@ -59,8 +60,9 @@ class PartnerCounts:
 
 
 class NativePartner:
-    """The two with random traffic both ways. Rates are a flit's; `slots_a_flit`: how fast the endpoint reads, 0 at once.
+    """The two with random traffic both ways. Rates are a flit's.
 
+    `slots_a_flit`: places that the endpoint reads out in a flit time, 0 all at once.
     Errors: PlexusError with the driver's sentence.
     """
 
@@ -107,7 +109,7 @@ class NativePartner:
         """What has happened so far."""
         raw = (c_uint64 * 23)()
         self._lib.px_partner_counts(self._pair, raw)
-        pairs = [tuple(raw[2 * n : 2 * n + 2]) for n in range(4)]
+        pairs: list[Any] = [tuple(raw[2 * n : 2 * n + 2]) for n in range(4)]
         names = list(PartnerCounts.__dataclass_fields__)
         return PartnerCounts(**dict(zip(names, [*pairs, *raw[8:]], strict=True)))
 

@@ -10,7 +10,7 @@ from rtl.contract.link_config import LinkConfig
 from sim.errors import PlexusError
 from sim.native.library import open_library
 
-__all__ = ["PAIR_SOURCES", "PORT_SOURCES", "LinkCounts", "NativeLink", "NativePort", "Wires"]
+__all__ = ["PAIR_SOURCES", "PORT_SOURCES", "LinkCounts", "LinkEnd", "NativeLink", "NativePort", "Wires"]
 
 _HERE = Path(__file__).resolve().parent
 
@@ -41,6 +41,10 @@ _PAIR: dict[str, tuple[object, list[object]]] = {
     "px_link_up": (c_int, [c_void_p]),
     "px_link_seconds": (c_double, [c_void_p]),
     "px_link_counts": (None, [c_void_p, POINTER(c_uint64)]),
+    "px_link_aim": (None, [c_void_p, c_uint64, c_uint64, c_uint64]),
+    "px_link_mark": (None, [c_void_p, c_uint64, c_uint64, c_uint64]),
+    "px_link_end": (None, [c_void_p, c_uint64, POINTER(c_uint64)]),
+    "px_link_plant": (c_int, [c_void_p, c_uint64]),
 }
 
 
@@ -136,6 +140,24 @@ class LinkCounts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LinkEnd:
+    """What has passed over the lanes of one end.
+
+    `flits`: begun since power-up; `since`: since its last marker; `refused`: that `refuse` damaged; `newest`: number of
+    the newest payload flit sent; `in_flight`, `number`, `replaying`: the sender when its last marker went.
+    """
+
+    flits: int
+    since: int
+    markers: int
+    refused: int
+    newest: int
+    in_flight: int
+    number: int
+    replaying: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Wires:
     """What goes over a link and what happens to it there. `delay_flits`: one way.
 
@@ -155,15 +177,19 @@ class Wires:
 
 
 class NativeLink:
-    """Two ports with saturating traffic, joined by wires. Errors: PlexusError with the driver's sentence."""
+    """Two ports with saturating traffic, joined by wires. Errors: PlexusError with the driver's sentence.
 
-    def __init__(self, library: Path, cfg: LinkConfig, wires: Wires):
+    plant: a fault of Port.FAULTS in both, in a build with planted faults.
+    """
+
+    def __init__(self, library: Path, cfg: LinkConfig, wires: Wires, *, plant: int = 0):
         self._lib = open_library(library, _PAIR)
         rates = (c_double * 2)(wires.flit_error_rate, wires.burst_rate)
-        numbers = (c_uint64 * 10)(
+        numbers = (c_uint64 * 11)(
             wires.burst_bytes,
             cfg.lanes,
             cfg.lanes + cfg.spare_lanes,
+            cfg.sequence_numbers,
             wires.packet_bytes,
             wires.classes,
             wires.responses,
@@ -174,6 +200,8 @@ class NativeLink:
         )
         self._link: int | None = self._lib.px_link_create(rates, numbers)
         if not self._link:
+            raise PlexusError(self._lib.px_error().decode())
+        if plant and self._lib.px_link_plant(self._link, plant) < 0:
             raise PlexusError(self._lib.px_error().decode())
 
     def close(self) -> None:
@@ -200,6 +228,21 @@ class NativeLink:
     def seconds(self) -> float:
         """Wall time inside `run` so far."""
         return self._lib.px_link_seconds(self._link)
+
+    def end(self, end: int) -> LinkEnd:
+        """Where an end is."""
+        names = list(LinkEnd.__dataclass_fields__)
+        raw = (c_uint64 * len(names))()
+        self._lib.px_link_end(self._link, end, raw)
+        return LinkEnd(**dict(zip(names, raw, strict=True)))
+
+    def refuse(self, end: int, first: int, count: int = 1) -> None:
+        """The partner refuses flits `first` to `first + count - 1` of this end, by number since power-up."""
+        self._lib.px_link_aim(self._link, end, first, count)
+
+    def damage_markers(self, end: int, lanes: int, times: int = 1) -> None:
+        """The next markers of this end are wrong on the lanes of the mask."""
+        self._lib.px_link_mark(self._link, end, lanes, times)
 
     def counts(self) -> LinkCounts:
         """What has happened so far."""

@@ -100,7 +100,7 @@ def test_descriptor():
             signal=5,
             class_=2,
         ),
-        {"x": 0x1000},
+        {(0, "x"): 0x1000},
     )
     assert words(word) == [
         "0000000000001040",

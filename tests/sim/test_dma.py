@@ -19,7 +19,7 @@ CASES = {
     **dict.fromkeys((3, 11, 12), ("bench_dma", "copies_what_the_golden_model_copies")),
     **dict.fromkeys((21, 22, 31), ("bench_dma", "refuses_what_the_golden_model_refuses")),
     33: ("bench_hbm", None),
-    **dict.fromkeys((41, 42, 43, 44, 45, 49), (ENDPOINT, "executes_requests_in_order")),
+    **dict.fromkeys((41, 42, 43, 44, 45, 49, 50), (ENDPOINT, "executes_requests_in_order")),
     **dict.fromkeys((46, 47, 48), (ENDPOINT, "transfers_to_and_from_another_core")),
 }
 

@@ -12,6 +12,7 @@ pytestmark = pytest.mark.sim
 ENCODER = "verif.benches.port.bench_encoder"
 DECODER = "verif.benches.port.bench_decoder"
 LOCKSTEP = "verif.benches.port.bench_codec_lockstep"
+LOW_FIRST = {"order": "low_first"}
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -37,6 +38,15 @@ def test_decoder_fault_is_noticed(fault: int) -> None:
 @pytest.mark.parametrize(("top", "bench"), [("flit_encoder", ENCODER), ("flit_decoder", DECODER)])
 def test_codec_at_x16(top: str, bench: str) -> None:
     must_pass(top, bench, 1, "x16", planted=False)
+
+
+@pytest.mark.parametrize(("top", "bench"), [("flit_encoder", ENCODER), ("flit_decoder", DECODER)])
+def test_codec_with_the_bytes_of_the_crc_turned(top: str, bench: str) -> None:
+    must_pass(top, bench, 1, "x8", planted=False, options=LOW_FIRST)
+
+
+def test_forms_in_lockstep_with_the_bytes_of_the_crc_turned() -> None:
+    must_pass("codec_lockstep", LOCKSTEP, 1, "x8", planted=False, options=LOW_FIRST)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

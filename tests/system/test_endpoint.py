@@ -1,4 +1,4 @@
-"""The C++ endpoint of the switch's driver at the other end of a port on RTL: two implementations of one page of rules."""
+"""The C++ endpoint of the switch's driver at the other end of a port on RTL: the rules of a link, written twice."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

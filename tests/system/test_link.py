@@ -9,6 +9,7 @@ from rich.console import Console
 from firmware.views import KernelError
 from sim.errors import PlexusError
 from sim.link_run import LinkRun, parse_link, run_link
+from verif.checks.link_goodput import LEAST, WIDTHS, goodput
 
 
 def run(tmp_path: Path, *settings: str) -> dict[str, Any]:
@@ -28,6 +29,15 @@ def test_nothing_is_lost_and_goodput_is_what_replays_cost(tmp_path: Path, rate: 
         assert r["goodput"] == pytest.approx(r["goodput_predicted"], rel=0.01)
         sigma = (r["payload_flits"] * rate) ** 0.5 / (1 - rate)
         assert abs(r["replays"] - r["replays_expected"]) <= 3 * sigma
+
+
+@pytest.mark.parametrize("lanes", WIDTHS)
+def test_every_width_is_full_whatever_the_packets(lanes: int) -> None:
+    """Corners of the table in docs/framing.md."""
+    for size in (0, 8, 64, 200, 325, 448, 512):
+        for classes, responses in ((1, False), (8, False), (1, True)):
+            share = goodput(lanes, size, classes=classes, responses=responses, flits=700)
+            assert share >= LEAST, f"x{lanes}, {size} bytes, {classes} classes: {share:.4f} of the line's flits"
 
 
 def test_short_bursts_are_invisible_to_replay(tmp_path: Path) -> None:

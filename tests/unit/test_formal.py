@@ -53,6 +53,13 @@ def test_proves_and_finds_the_fault() -> None:
     assert {task: o.ok for task, o in outcomes().items()} == {"prove": True, "cover": True, "fault 1": True}
 
 
+def test_goes_through_all_states() -> None:
+    good = outcomes(states=True)["states"]
+    assert good.ok and good.detail.startswith("12 states") and good.detail.endswith(" 5 cycles")
+    bad = outcomes(states=True, make=lambda fault: Counter(fault, limit=4))["states"]
+    assert not bad.ok
+
+
 def test_a_false_assertion_an_unreached_cover_and_a_hidden_fault_are_told() -> None:
     bad = outcomes(make=lambda fault: Counter(0, limit=4, cover=9), depth=8)
     assert [o.ok for o in bad.values()] == [False, False, True]  # fault 1 fails, if for another reason

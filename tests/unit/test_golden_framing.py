@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtl.contract.link import PACKET_HEADER, PAYLOAD_OPCODES, PacketOpcode
-from rtl.contract.link_config import LinkConfig
+from rtl.contract.link_config import LINKS, LinkConfig
 from verif.checks.framing_efficiency import table
 from verif.golden.framing import Packet, Turns, Units, flits_of, grouped, header_of, unpack
 
@@ -61,6 +61,21 @@ def test_there_and_back(many: list[tuple[int, int, bool, int]], responses: bool)
         back += found
     assert back == packets
     assert receiver.bad == 0
+
+
+def test_which_packets_wait_in_one_unit() -> None:
+    """x8, worked out by hand: two units of a flit first; then 4 packets of 8 bytes, which take 4 beats, to a flit."""
+    x8, x16 = LINKS["x8"], LINKS["x16"]
+
+    def sizes(lengths: list[int], cfg: LinkConfig) -> list[int]:
+        return [len(unit) for unit in grouped([packet(0, n, False, 1) for n in lengths], cfg)]
+
+    assert sizes([8] * 11, x8) == [1, 1, 4, 4, 1]
+    assert sizes([8] * 7, x16) == [1, 1, 2, 2, 1]
+    assert sizes([448] * 6, x8) == [1, 1, 2, 2]  # two flits each: more than two must be ahead
+    assert sizes([512, 512, 512, 8, 8], x8) == [1, 1, 3]  # 132 words, 6 and 6: 3 flits, 9 + 1 + 1 beats
+    assert sizes([8, 8, 8, 500], x8) == [1, 1, 1, 1]  # it would take 3 flits, 2 are ahead
+    assert [len(unit) for unit in grouped([packet(0, 8, False, 1)] * 40)] == [38, 2]
 
 
 def test_what_is_no_unit() -> None:

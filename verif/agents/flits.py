@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rtl.contract.link import DLP_AT, FEC_AT, FLIT_BYTES, FLIT_INFO_BYTES
+from rtl.contract.link import CRC_ORDER, DLP_AT, FEC_AT, FLIT_BYTES, FLIT_INFO_BYTES
 from verif.golden.flit import encode, fec
 
 __all__ = ["DAMAGE", "beats_of", "damaged", "random_flits", "random_info"]
@@ -70,9 +70,11 @@ def damaged(rng: np.random.Generator, flit: NDArray[np.uint8], kind: str, lanes:
     return bad
 
 
-def random_flits(rng: np.random.Generator, kinds: Sequence[str], lanes: int = 8) -> NDArray[np.uint8]:
-    """A random flit with each of these kinds of damage, [n, 256]."""
-    good = encode(random_info(rng, len(kinds)))
+def random_flits(
+    rng: np.random.Generator, kinds: Sequence[str], lanes: int = 8, order: str = CRC_ORDER
+) -> NDArray[np.uint8]:
+    """A random flit with each of these kinds of damage, [n, 256]; `order` of the CRC's bytes."""
+    good = encode(random_info(rng, len(kinds)), order)
     return np.stack([damaged(rng, flit, kind, lanes) for flit, kind in zip(good, kinds, strict=True)])
 
 

@@ -6,23 +6,24 @@ __all__ = ["Host"]
 
 
 class Host:
-    """Reads and writes registers, one request at a time or a read each cycle."""
+    """Reads and writes registers, one request at a time or a read each cycle; its pins begin with `prefix`."""
 
-    def __init__(self, bench: Bench):
-        self.dut = bench.dut
+    def __init__(self, bench: Bench, prefix: str = ""):
+        names = ("valid", "write", "address", "wdata", "rdata")
+        self.pins = {name: getattr(bench.dut, f"{prefix}host_{name}") for name in names}
         self.edge = bench.edge
-        for name in ("host_valid", "host_write", "host_address", "host_wdata"):
-            getattr(self.dut, name).value = 0
+        for name in names[:4]:
+            self.pins[name].value = 0
 
     async def write(self, address: int, value: int) -> None:
         """Write a register."""
-        self.dut.host_valid.value = 1
-        self.dut.host_write.value = 1
-        self.dut.host_address.value = address
-        self.dut.host_wdata.value = value
+        self.pins["valid"].value = 1
+        self.pins["write"].value = 1
+        self.pins["address"].value = address
+        self.pins["wdata"].value = value
         await self.edge
-        self.dut.host_valid.value = 0
-        self.dut.host_write.value = 0
+        self.pins["valid"].value = 0
+        self.pins["write"].value = 0
 
     async def read(self, address: int) -> int:
         """Read a register."""
@@ -32,9 +33,9 @@ class Host:
         """Read registers, a request each cycle; an answer comes exactly two cycles after its request."""
         values: list[int] = []
         for step in range(len(addresses) + 2):
-            self.dut.host_valid.value = int(step < len(addresses))
-            self.dut.host_address.value = addresses[step] if step < len(addresses) else 0xFFF8
+            self.pins["valid"].value = int(step < len(addresses))
+            self.pins["address"].value = addresses[step] if step < len(addresses) else 0xFFF8
             await self.edge
             if step >= 2:
-                values.append(int(self.dut.host_rdata.value))
+                values.append(int(self.pins["rdata"].value))
         return values

@@ -12,18 +12,20 @@ __all__ = ["PacketSink", "PacketSource"]
 
 
 class PacketSource:
-    """Sends packets of a class to the stream `name`."""
+    """Sends packets of a class to the stream `name`, to `endpoint` unless they say otherwise."""
 
-    def __init__(self, bench: Bench, name: str, stall: Iterator[bool] | None = None):
+    def __init__(self, bench: Bench, name: str, stall: Iterator[bool] | None = None, *, endpoint: int = 0):
+        self.endpoint = endpoint
         self.stream = StreamSource(bench, name, stall)
 
-    def send(self, class_: int, packet: Packet, *, cut: int = 0) -> None:
+    def send(self, class_: int, packet: Packet, *, cut: int = 0, endpoint: int | None = None) -> None:
         """Queue a packet; `cut` beats are left out at its end."""
+        to = self.endpoint if endpoint is None else endpoint
         beats = packet.beats()
         beats = beats[: len(beats) - cut]
         self.stream.send(
             PACKET_BEAT.const(
-                {"first": n == 0, "last": n == len(beats) - 1, "class_": class_, "endpoint": 0, "data": beat}
+                {"first": n == 0, "last": n == len(beats) - 1, "class_": class_, "endpoint": to, "data": beat}
             ).as_bits()
             for n, beat in enumerate(beats)
         )

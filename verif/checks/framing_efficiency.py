@@ -1,29 +1,35 @@
 """How much of the raw bytes of a link are payload, by packet size: python -m verif.checks.framing_efficiency."""
 
-from rtl.contract.link import FLIT_BYTES, PACKET_HEADER_BYTES, UNIT_FLITS_MAX
-from verif.golden.framing import FLIT_WORDS, Packet, flits_of, grouped
+from rtl.contract.link import FLIT_BYTES, PACKET_HEADER_BYTES
+from rtl.contract.link_config import LINKS, LinkConfig
+from verif.golden.framing import Packet, flits_needed, grouped
 
 __all__ = ["SIZES", "efficiency", "table"]
 
 SIZES = (8, 16, 32, 64, 128, 212, 256, 384, 448, 512)
+_COLUMNS = {"x1, x2": "x2", "x4": "x4", "x8": "x8", "x16": "x16"}
+_MANY = 200
 
 
-def efficiency(size: int, *, packed: bool) -> tuple[int, int, float]:
-    """Packets of a full unit, its flits, and payload bytes per raw byte; packed: as many in a unit as fit."""
+def efficiency(size: int, cfg: LinkConfig | None) -> tuple[int, int, float]:
+    """Packets and flits of a unit, and payload bytes per raw byte; of a unit that has waited long in a link's sender,
+    or, without a configuration, of one that goes at once."""
     header = (0).to_bytes(1, "little") + (size & 0xFF).to_bytes(1, "little") + (size >> 8).to_bytes(1, "little")
     packet = Packet(0, 1, header.ljust(PACKET_HEADER_BYTES, b"\1") + bytes(size))
-    unit = grouped([packet] * (UNIT_FLITS_MAX * FLIT_WORDS if packed else 1))[0]
-    flits = len(flits_of(unit))
+    unit = [packet] if cfg is None else grouped([packet] * _MANY, cfg)[-2]
+    flits = flits_needed(unit)
     return len(unit), flits, len(unit) * size / (FLIT_BYTES * flits)
 
 
 def table() -> list[str]:
     """Lines of the table in docs/framing.md."""
-    lines = ["| payload | packets in a unit | flits | payload of raw | one packet a unit |", "|---|---|---|---|---|"]
+    lines = ["| payload | goes at once | " + " | ".join(_COLUMNS) + " |", "|---" * (len(_COLUMNS) + 2) + "|"]
     for size in SIZES:
-        packets, flits, share = efficiency(size, packed=True)
-        alone = efficiency(size, packed=False)[2]
-        lines.append(f"| {size} | {packets} | {flits} | {100 * share:.1f} % | {100 * alone:.1f} % |")
+        cells = [f"{100 * efficiency(size, None)[2]:.1f} %"]
+        for name in _COLUMNS.values():
+            packets, flits, share = efficiency(size, LINKS[name])
+            cells.append(f"{packets} in {flits}, {100 * share:.1f} %")
+        lines.append(f"| {size} | " + " | ".join(cells) + " |")
     return lines
 
 

@@ -96,11 +96,11 @@ def traffic(pair: Pair, seed: int, times: int, classes: int = 8) -> None:
         pair.run(1)
 
 
-def saturate(pair: Pair, times: int, payload: int) -> None:
-    """Writes of one size in class 0, both ways, as fast as they are taken."""
+def saturate(pair: Pair, times: int, payload: int, opcode: PacketOpcode = PacketOpcode.WRITE) -> None:
+    """Packets of one kind and size in class 0, both ways, as fast as they are taken."""
     for _ in range(times):
         for end in (0, 1):
-            while pair.send(end, 0, packet(PacketOpcode.WRITE, pair.time * 64 + end, payload=payload)):
+            while pair.send(end, 0, packet(opcode, pair.time * 64 + end, payload=payload)):
                 pass
         pair.run(1)
 

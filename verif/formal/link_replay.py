@@ -102,6 +102,15 @@ class ReplayProof(wiring.Component):
             Cat(sender.ack, sender.nak_id).eq(back.old),
         ]
 
+        # for covers alone: once a nak was lost on its way; once a flit that was sent again was
+        nak_lost, resent_lost, replayed = Signal(), Signal(), Signal()
+        with m.If(leave_back & ~keep_back & (back.level != 0) & (back.old[bits:] != sender.epoch)):
+            m.d.sync += nak_lost.eq(1)
+        with m.If(sender.replay):
+            m.d.sync += replayed.eq(1)
+        with m.If(leave_there & ~keep_there & (there.level != 0) & there.old[0] & replayed):
+            m.d.sync += resent_lost.eq(1)
+
         quiet = Signal(range(CALM + 1))
         m.d.sync += quiet.eq(Mux(calm, Mux(quiet == CALM, CALM, quiet + 1), 0))
         m.d.comb += [
@@ -120,6 +129,10 @@ class ReplayProof(wiring.Component):
             Cover(sender.in_flight == _CFG.window_flits),
             Cover((receiver.ack == 1) & (came == 2) & (sender.in_flight == 0)),
             Cover((quiet == CALM) & (came == 2)),
+            Cover(receiver.good & receiver.is_payload & receiver.pending & (receiver.epoch != receiver.nak_id)),
+            Cover(sender.heard & (sender.ack - sender.acked == _CFG.window_flits)),
+            Cover(sender.replay & nak_lost),
+            Cover(sender.replay & resent_lost),
         ]
         return m
 
@@ -137,6 +150,7 @@ PROOFS = (
         name="link_replay",
         make=lambda fault: ReplayProof(_FAULTS[fault][1] if fault else (0, 0)),
         engine="abc pdr",
+        states=True,
         depth=1,
         cover_depth=18,
         fault_depth=14,

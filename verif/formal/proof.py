@@ -17,7 +17,8 @@ class Proof:
     k-induction of `depth` cycles, its covers reached within `cover_depth`; with each fault of `faults`
     the assertions must fail within `fault_depth` cycles from the initial state. `engine` is what proves:
     "abc pdr" finds its own invariants and needs no depth, for units whose inside the proof cannot see.
-    `sources`: files of rtl/cells that it places.
+    `states`: the assertions are also looked at in every state that can be reached, cycle by cycle until none is new;
+    for units of a few hundred thousand states. `sources`: files of rtl/cells that it places.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Proof:
     cover_depth: int
     fault_depth: int = 20
     engine: str = "smtbmc bitwuzla"
+    states: bool = False
     faults: Mapping[int, str] = field(default_factory=dict)
     sources: tuple[str, ...] = ()
 

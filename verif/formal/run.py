@@ -29,6 +29,7 @@ from rtl.emit.verilog import CELLS
 from sim.errors import PlexusError
 from sim.toolchain import activate, build_root
 from verif.formal.proof import Proof
+from verif.formal.reach import reach
 
 __all__ = ["Outcome", "discover", "main", "run_proof"]
 
@@ -41,7 +42,7 @@ class Outcome:
     task: str
     ok: bool
     seconds: float
-    detail: str
+    detail: str  # why not ok, or what a good run tells
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class Task:
 
     proof: Proof
     name: str
-    mode: str  # of sby
+    mode: str  # of sby, or "states"
     depth: int
     fault: int = 0
 
@@ -64,7 +65,7 @@ def discover() -> dict[str, Proof]:
     """All proofs of the package by name."""
     proofs: dict[str, Proof] = {}
     for module in pkgutil.iter_modules(verif.formal.__path__):
-        if module.name in ("run", "proof"):
+        if module.name in ("run", "proof", "reach"):
             continue
         for proof in getattr(importlib.import_module(f"verif.formal.{module.name}"), "PROOFS", ()):
             if proof.name in proofs:
@@ -74,23 +75,29 @@ def discover() -> dict[str, Proof]:
 
 
 def tasks_of(proof: Proof) -> list[Task]:
-    """Prove, cover, and one task for each planted fault."""
+    """Prove, cover, perhaps all states, and one task for each planted fault."""
     return [
         Task(proof, "prove", "prove", proof.depth),
         Task(proof, "cover", "cover", proof.cover_depth),
+        *([Task(proof, "states", "states", 1)] if proof.states else []),
         *(Task(proof, f"fault {n}", "bmc", proof.fault_depth, n) for n in sorted(proof.faults)),
     ]
 
 
 def _script(task: Task, sources: Sequence[Path]) -> str:
     """The .sby file."""
+    engine = "smtbmc bitwuzla"
+    if task.mode == "prove":
+        engine = task.proof.engine
+    elif task.mode == "states":  # a look at the first cycle leaves the model that `reach` goes on with
+        engine = "abc bmc3"
     lines = [
         "[options]",
-        f"mode {task.mode}",
+        f"mode {'bmc' if task.mode == 'states' else task.mode}",
         f"depth {task.depth}",
-        *(["aigsmt none"] if task.mode == "prove" and "abc" in task.proof.engine else []),
+        *(["aigsmt none"] if "abc" in engine else []),
         "[engines]",
-        task.proof.engine if task.mode == "prove" else "smtbmc bitwuzla",
+        engine,
         "[script]",
         *(f"read_verilog -sv {path.name}" for path in sources),
         "read_rtlil top.il",
@@ -125,6 +132,12 @@ def run_task(task: Task) -> Outcome:
         told = re.findall(r"(?:failed assertion|Unreached cover|ERROR:?|Assert failed).*", done.stdout + done.stderr)
         detail = "; ".join(dict.fromkeys(told)) or (done.stdout + done.stderr)[-300:]
         detail = f"{word}, expected {task.expected}: {detail} (log: {folder / 'task' / 'logfile.txt'})"
+    elif task.mode == "states":
+        reached = reach(folder / "task" / "model" / "design_aiger.aig")
+        ok = reached.status == task.expected
+        told = f"{reached.states:,} states (with a flop for what is assumed), the last after {reached.frames} cycles"
+        detail = told if ok else reached.text
+        seconds += reached.seconds
     return Outcome(task.proof.name, task.name, ok, seconds, detail)
 
 
@@ -155,7 +168,7 @@ def _print(outcomes: Sequence[Outcome], proofs: dict[str, Proof]) -> None:
         faults = [o.ok for o in own if o.task.startswith("fault")]
         table.add_row(
             name,
-            "yes" if by_task["prove"] else "NO",
+            "yes" if by_task["prove"] and by_task.get("states", True) else "NO",
             "reached" if by_task["cover"] else "NOT REACHED",
             f"{sum(faults)} of {len(faults)}",
             f"{sum(o.seconds for o in own):.1f}",
@@ -163,8 +176,8 @@ def _print(outcomes: Sequence[Outcome], proofs: dict[str, Proof]) -> None:
     console = Console()
     console.print(table)
     for o in outcomes:
-        if not o.ok:
-            console.print(f"{o.proof}, {o.task}: {o.detail}", style="red", markup=False)
+        if o.detail:
+            console.print(f"{o.proof}, {o.task}: {o.detail}", style="" if o.ok else "red", markup=False)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

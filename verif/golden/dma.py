@@ -4,7 +4,7 @@
 HBM is anything sliced like a uint8 array; SBUF is a uint8 array of shape (P, partition_bytes).
 """
 
-from collections.abc import Iterator, Mapping, MutableSequence
+from collections.abc import Iterable, Iterator, Mapping, MutableSequence
 from itertools import product
 from typing import Any
 
@@ -15,7 +15,7 @@ from rtl.contract.config import Config
 from rtl.contract.isa import DESCRIPTOR, Cause, Update
 from rtl.contract.memmap import ADDRESS, PARTITION_STRIDE_BYTES, Space
 
-__all__ = ["ROW_BYTES_MAX", "check", "copy", "row_addresses", "signal"]
+__all__ = ["ROW_BYTES_MAX", "check", "copy", "gather", "hbm_end", "row_addresses", "scatter", "signal"]
 
 ROW_BYTES_MAX = 1 << 18
 _OFFSET_MASK = (1 << 40) - 1
@@ -99,6 +99,15 @@ def check(descriptor: Mapping[str, int], cfg: Config, core_id: int = 0, *, link:
     return Cause.NONE, 0
 
 
+def hbm_end(descriptor: Mapping[str, int], side: str) -> int:
+    """One past the last byte of HBM that `side` touches; 0 if it is elsewhere."""
+    d = _complete(descriptor)
+    place = ADDRESS.unpack(d[side])
+    if place["space"] != Space.HBM:
+        return 0
+    return _span(place["offset"], list(_dims(d, side)))[1] + d["row_bytes"]
+
+
 def copy(
     descriptor: Mapping[str, int],
     hbm: NDArray[np.uint8] | MutableSequence[int] | Any,
@@ -108,23 +117,41 @@ def copy(
 
     Where rows of the destination overlap each other or the source, the hardware promises no order.
     """
-    d = _complete(descriptor)
-    n = d["row_bytes"]
-    from_hbm = ADDRESS.unpack(d["source"])["space"] == Space.HBM
-    to_hbm = ADDRESS.unpack(d["destination"])["space"] == Space.HBM
-    sources = row_addresses(d, "source")
-    destinations = row_addresses(d, "destination")
-    for source, destination in zip(sources, destinations, strict=True):
-        if from_hbm:
-            row = hbm[source : source + n]
-        else:
-            partition, byte = divmod(source, PARTITION_STRIDE_BYTES)
-            row = sbuf[partition, byte : byte + n].copy()
-        if to_hbm:
-            hbm[destination : destination + n] = row
-        else:
-            partition, byte = divmod(destination, PARTITION_STRIDE_BYTES)
-            sbuf[partition, byte : byte + n] = row
+    for row, destination in zip(_rows(descriptor, hbm, sbuf), row_addresses(descriptor, "destination"), strict=True):
+        _store(descriptor, destination, row, hbm, sbuf)
+
+
+def gather(descriptor: Mapping[str, int], hbm: NDArray[np.uint8], sbuf: NDArray[np.uint8]) -> list[NDArray[np.uint8]]:
+    """All rows of the source, from the memories of the core that it is in."""
+    return [row.copy() for row in _rows(descriptor, hbm, sbuf)]
+
+
+def scatter(
+    descriptor: Mapping[str, int],
+    rows: Iterable[NDArray[np.uint8]],
+    hbm: NDArray[np.uint8],
+    sbuf: NDArray[np.uint8],
+) -> None:
+    """Store rows at the destination, in the memories of the core that it is in."""
+    for row, destination in zip(rows, row_addresses(descriptor, "destination"), strict=True):
+        _store(descriptor, destination, row, hbm, sbuf)
+
+
+def _rows(descriptor: Mapping[str, int], hbm: Any, sbuf: NDArray[np.uint8]) -> Iterator[Any]:
+    n = descriptor["row_bytes"]
+    from_hbm = ADDRESS.unpack(descriptor["source"])["space"] == Space.HBM
+    for source in row_addresses(descriptor, "source"):
+        partition, byte = divmod(source, PARTITION_STRIDE_BYTES)
+        yield hbm[source : source + n] if from_hbm else sbuf[partition, byte : byte + n].copy()
+
+
+def _store(descriptor: Mapping[str, int], at: int, row: Any, hbm: Any, sbuf: NDArray[np.uint8]) -> None:
+    n = descriptor["row_bytes"]
+    if ADDRESS.unpack(descriptor["destination"])["space"] == Space.HBM:
+        hbm[at : at + n] = row
+    else:
+        partition, byte = divmod(at, PARTITION_STRIDE_BYTES)
+        sbuf[partition, byte : byte + n] = row
 
 
 def signal(descriptor: Mapping[str, int]) -> tuple[int, Update, int]:

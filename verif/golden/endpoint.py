@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from rtl.contract.config import Config
 from rtl.contract.isa import Update
-from rtl.contract.link import PACKET_BYTES_MAX, PACKET_HEADER, SIGNAL, PacketFlag, PacketOpcode
-from rtl.contract.memmap import ADDRESS, PARTITION_STRIDE_BYTES, Space
+from rtl.contract.link import ENDPOINT_BITS, PACKET_BYTES_MAX, PACKET_HEADER, SIGNAL, PacketFlag, PacketOpcode
+from rtl.contract.memmap import ADDRESS, PARTITION_STRIDE_BYTES, CoreId, Space
 
 __all__ = ["BEAT_BYTES", "Packet", "Peer", "from_beats"]
 
@@ -67,14 +67,23 @@ class Peer:
     sbuf: NDArray[np.uint8]
     signals: list[tuple[int, int, int]] = field(default_factory=list)
     refused: list[tuple[int, int]] = field(default_factory=list)
+    foreign: int = 0
+
+    def elsewhere(self, packet: Packet, endpoint: int | None = None) -> bool:
+        """Whether a packet is for another core. `endpoint`: what the header of its flits says, if not this one."""
+        here = self.core_id & (1 << ENDPOINT_BITS) - 1
+        return packet.header["address"] >> CoreId.LSB & (1 << CoreId.BITS) - 1 != self.core_id or endpoint not in (
+            None,
+            here,
+        )
 
     def admits(self, packet: Packet) -> bool:
-        """Whether a request is executed."""
+        """Whether a request to this core is executed."""
         header = packet.header
         place = ADDRESS.unpack(header["address"])
         length = header["length_bytes"]
         opcode = header["opcode"]
-        if header["address"] >> 44 != self.core_id:
+        if place["zero"]:
             return False
         if packet.signal is not None:
             s = packet.signal
@@ -111,18 +120,19 @@ class Peer:
         partition, byte = divmod(place["offset"], PARTITION_STRIDE_BYTES)
         return self.sbuf[partition, byte : byte + length]
 
-    def refuse(self, packet: Packet) -> Packet | None:
+    def refuse(self, packet: Packet, endpoint: int | None = None) -> Packet | None:
         """Count a request that is not executed; the error response, if it asks for an answer."""
         header = packet.header
         self.refused.append((header["address"], header["source"]))
+        self.foreign += self.elsewhere(packet, endpoint)
         return self._answer(header, None) if header["opcode"] in _ANSWERED else None
 
-    def execute(self, packet: Packet) -> Packet | None:
-        """Do what a request asks; its response, if it has one."""
+    def execute(self, packet: Packet, endpoint: int | None = None) -> Packet | None:
+        """Do what a request asks; its response, if it has one. `endpoint`: see elsewhere."""
         header = packet.header
         opcode, length, address = header["opcode"], header["length_bytes"], header["address"]
-        if not self.admits(packet):
-            return self.refuse(packet)
+        if self.elsewhere(packet, endpoint) or not self.admits(packet):
+            return self.refuse(packet, endpoint)
         before = b""
         if opcode != PacketOpcode.SIGNAL:
             here = self.window(address, length)

@@ -24,7 +24,19 @@ from rtl.contract.link import (
 )
 from rtl.contract.link_config import LinkConfig
 
-__all__ = ["FLIT_WORDS", "Packet", "Turns", "Units", "body_length", "flits_of", "grouped", "header_of", "unpack"]
+__all__ = [
+    "FLIT_WORDS",
+    "Packet",
+    "Turns",
+    "Units",
+    "beats_needed",
+    "body_length",
+    "flits_needed",
+    "flits_of",
+    "grouped",
+    "header_of",
+    "unpack",
+]
 
 FLIT_WORDS = (FLIT_PAYLOAD_BYTES - FLIT_HEADER_BYTES) // WORD_BYTES
 _UNIT_WORDS = UNIT_FLITS_MAX * FLIT_WORDS
@@ -71,13 +83,29 @@ def body_length(header: dict[str, int]) -> int:
     return payload + (SIGNAL_BYTES if header["flags"] & PacketFlag.SIGNAL else 0)
 
 
-def grouped(packets: Iterable[Packet]) -> list[list[Packet]]:
-    """Packets of one queue, all there before any may go: the units that they make."""
+def flits_needed(packets: Iterable[Packet]) -> int:
+    """Flits of the unit that they make."""
+    return -(-sum(p.words for p in packets) // FLIT_WORDS)
+
+
+def beats_needed(packets: Iterable[Packet], cfg: LinkConfig) -> int:
+    """Beats that they take at a packet port."""
+    return sum(-(-len(p.data) // cfg.beat_bytes) for p in packets)
+
+
+def grouped(packets: Iterable[Packet], cfg: LinkConfig | None = None) -> list[list[Packet]]:
+    """Packets of one queue, all there before any may go: the units that a link's sender makes of them; without a
+    configuration, units with as many packets as fit."""
     units: list[list[Packet]] = []
     for packet in packets:
         last = units[-1] if units else []
-        words = sum(p.words for p in last)
-        if last and last[0].endpoint == packet.endpoint and words + packet.words <= _UNIT_WORDS:
+        more = [*last, packet]
+        joins = bool(last) and last[0].endpoint == packet.endpoint and sum(p.words for p in more) <= _UNIT_WORDS
+        if cfg is not None and joins:
+            ahead = sum(flits_needed(u) for u in units[:-1])
+            in_time = beats_needed(more, cfg) <= flits_needed(more) * cfg.flit_cycles
+            joins = in_time and ahead > flits_needed([packet])
+        if joins:
             last.append(packet)
         else:
             units.append([packet])
@@ -207,7 +235,7 @@ class Units:
 
 
 class Turns:
-    """The scheduler: one call of `choose` a cycle, `accept` if its unit goes, `wait` if not."""
+    """The scheduler: `choose` says whose unit may go, `step` that it goes."""
 
     WINDOW = 64  # flits in which the strict class has its cap
 
@@ -230,15 +258,21 @@ class Turns:
         asks = self.cfg.strict_class in self._asking(eligible)
         return asks and (self.spent < self.cfg.strict_cap or not self._others(eligible))
 
+    def rounds(self, class_: int) -> int:
+        """How often its deficit must be raised by its weight until it is above 0."""
+        return max(0, -(-(1 - self.deficit[class_]) // self.cfg.weights[class_]))
+
     def choose(self, eligible: int) -> int | None:
-        """The queue to serve; None if nothing can go, or if the deficits have to be raised first."""
+        """The queue to serve; None if nothing can go."""
         n = self.cfg.classes
         if self._strict(eligible):
             class_ = self.cfg.strict_class
         else:
-            may = [c for c in self._others(eligible) if self.deficit[c] > 0]
-            if not may:
+            others = self._others(eligible)
+            if not others:
                 return None
+            least = min(map(self.rounds, others))
+            may = [c for c in others if self.rounds(c) == least]
             class_ = min(may, key=lambda c: (c - self.last_class - 1) % n)
         pair = eligible >> (2 * class_) & 3
         kind = 1 - self.last_kind[class_] if pair == 3 else pair >> 1
@@ -249,13 +283,13 @@ class Turns:
         queue = self.choose(eligible)
         strict = self._strict(eligible)
         others = self._others(eligible)
-        if others and all(self.deficit[c] <= 0 for c in others):
-            weights = self.cfg.weights
-            self.deficit = [min(d + weights[c], weights[c]) for c, d in enumerate(self.deficit)]
         if queue is None or not taken:
             return
         class_, self.last_kind[queue // 2] = queue // 2, queue % 2
         if not strict:
+            weights = self.cfg.weights
+            if rounds := self.rounds(class_):
+                self.deficit = [min(d + rounds * weights[c], weights[c]) for c, d in enumerate(self.deficit)]
             self.deficit[class_] -= taken
             self.last_class = class_
         elif others:

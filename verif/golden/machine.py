@@ -13,7 +13,6 @@ import numpy as np
 
 from rtl.contract.config import Config
 from rtl.contract.isa import (
-    DESCRIPTOR,
     Cause,
     Opcode,
     Queue,
@@ -21,7 +20,8 @@ from rtl.contract.isa import (
     Wait,
 )
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space
-from verif.golden import dma, issue
+from verif.golden import issue
+from verif.golden.copies import Alone, Copies
 from verif.golden.lines import Item, Line, words
 from verif.golden.memory import Memory
 from verif.golden.operands import Fields, Operands
@@ -49,12 +49,17 @@ class DeadlockError(RuntimeError):
 
 
 class GoldenMachine:
-    """A device without time. `load` an image, `run`, then `read` regions."""
+    """A device without time. `load` an image, `run`, then `read` regions.
+
+    `core_id`: its place in the address map. `copies`: what its descriptors do, and what other cores they reach.
+    """
 
     name = "golden"
 
-    def __init__(self, cfg: Config, seed: int | None = None):
+    def __init__(self, cfg: Config, seed: int | None = None, core_id: int = 0, copies: Copies | None = None):
         self.cfg = cfg
+        self.core_id = core_id
+        self.copies = copies or Alone()
         self.rng = None if seed is None else np.random.default_rng(seed)
 
     def load(self, image: ImageLike) -> None:
@@ -81,14 +86,21 @@ class GoldenMachine:
 
     def run(self) -> RunResult:
         """Execute until all is done or halted. DeadlockError if it stops before, without a fault."""
-        while events := self._events():
+        while events := self.events():
             if self.rng is None:
                 events[0]()
             else:
                 events[int(self.rng.integers(len(events)))]()
-        stuck = [q for q in self.queues if not q.halted and q.done < len(q.words)]
-        if stuck and not self.faults:
-            raise DeadlockError("; ".join(self._waiting(q) for q in stuck))
+        if self.stuck() and not self.faults:
+            raise DeadlockError(self.stuck())
+        return self.result()
+
+    def stuck(self) -> str:
+        """What the queues wait for that cannot go on; empty if all have ended or halted."""
+        return "; ".join(self._waiting(q) for q in self.queues if not q.halted and q.done < len(q.words))
+
+    def result(self) -> RunResult:
+        """What is there now."""
         return RunResult(
             outputs={name: self.read(region) for name, region in self.image.outputs.items()},
             sbuf=self.sbuf.bytes,
@@ -110,7 +122,7 @@ class GoldenMachine:
         rows = memory.bytes[partition : partition + region.shape[0], byte : byte + size // region.shape[0]]
         return np.ascontiguousarray(rows).view(kind).reshape(region.shape)
 
-    def _events(self) -> list[Callable[[], None]]:
+    def events(self) -> list[Callable[[], None]]:
         """What may happen next. Without a seed: one event, oldest work first."""
         events: list[Callable[[], None]] = []
         for line in (*self.queues, *self.rings):
@@ -158,11 +170,14 @@ class GoldenMachine:
         item = line.flight.pop(0)
         line.done += 1
         if item.signal is not None:
-            index, update, value = item.signal
-            if update == Update.ADD:
-                value += self.semaphores[index]
-            if update != Update.NONE:
-                self.semaphores[index] = (value + (1 << 31)) % (1 << 32) - (1 << 31)
+            self.update(*item.signal)
+
+    def update(self, index: int, update: Update, value: int) -> None:
+        """Add to a semaphore or set it."""
+        if update == Update.ADD:
+            value += self.semaphores[index]
+        if update != Update.NONE:
+            self.semaphores[index] = (value + (1 << 31)) % (1 << 32) - (1 << 31)
 
     def _refused(self, line: Line, queue: Queue) -> bool:
         """Whether the next instruction is wrong by itself, which no wait delays."""
@@ -220,32 +235,17 @@ class GoldenMachine:
 
     def _start(self, index: int) -> None:
         line = self.rings[index]
-        word = line.words[line.issued]
-        descriptor = DESCRIPTOR.unpack(word)
-        cause, address = dma.check(descriptor, self.cfg)
-        if cause:
+        cause, address, item = self.copies.start(self, line.words[line.issued])
+        if item is None:
             self._halt(line, cause, address)
             return
-        self._grow(descriptor)
-        # A copy is one step: what it reads and writes lies between its start and its signal either way.
-        line.flight.append(
-            Item(
-                lambda: None,
-                lambda _: dma.copy(descriptor, self.hbm, self.sbuf.bytes),
-                dma.signal(descriptor),
-            )
-        )
+        line.flight.append(item)
         line.issued += 1
 
-    def _grow(self, descriptor: Mapping[str, int]) -> None:
+    def grow(self, end: int) -> None:
         """HBM is as large as anybody asked for; new bytes are 0xFF."""
-        for side in ("source", "destination"):
-            if descriptor[side] >> 40 != Space.HBM:
-                continue
-            reach = (descriptor[f"{side}_step{i}"] * (descriptor[f"count{i}"] - 1) for i in range(3))
-            end = descriptor[side] + sum(r for r in reach if r > 0) + descriptor["row_bytes"]
-            if end > len(self.hbm):
-                self.hbm = np.concatenate((self.hbm, np.full(end - len(self.hbm), 0xFF, np.uint8)))
+        if end > len(self.hbm):
+            self.hbm = np.concatenate((self.hbm, np.full(end - len(self.hbm), 0xFF, np.uint8)))
 
     def _waiting(self, line: Line) -> str:
         if line.issued >= len(line.words):

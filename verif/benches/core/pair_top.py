@@ -35,8 +35,6 @@ _PINS = {
     "host_rdata": Out(64),
     "done": Out(1),
     "fault": Out(1),
-    "refused": Out(32),
-    "dropped": Out(32),
 }
 
 
@@ -89,6 +87,7 @@ class PairTop(wiring.Component):
             m.d.comb += [
                 core.core_id.eq(n),
                 core.down.eq(port.down),
+                port.foreign.eq(core.foreign),
                 core.plant.eq(Mux(of_core >= min(_DMA_FAULTS), of_core, 0)),
                 port.tick.eq(ratio.tick),
                 port.session_init.eq(100 * (n + 1)),

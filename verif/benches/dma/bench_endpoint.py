@@ -16,12 +16,10 @@ from verif.agents.mover_ports import MoverPorts
 from verif.agents.packets import PacketSink, PacketSource
 from verif.agents.stall import STYLES, styled
 from verif.benches.dma.requests import CORE, Requests
+from verif.benches.dma.transfers import FAR, transfer
 from verif.checks.coverage import Coverage
 from verif.golden.dma import check
 from verif.golden.endpoint import Packet, Peer
-
-FAR = 0x1234
-"""Another core."""
 
 COVERAGE = Coverage(
     "endpoint",
@@ -35,6 +33,7 @@ COVERAGE = Coverage(
         "read of what was just written",
         "signal waits for HBM",
         "several classes at once",
+        "another endpoint",
         "longest packet",
     ],
 )
@@ -48,6 +47,7 @@ OUTBOUND = Coverage(
         "signal here",
         "error response",
         "link lost",
+        "answer to another endpoint",
         "from SBUF",
         "from HBM",
     ],
@@ -70,8 +70,8 @@ class EndpointBench(Bench):
         dut.core_id.value = CORE
         self.ports = MoverPorts(self, self.sbuf, self.stall)
         self.agent = HbmAgent(self, self.hbm, port_bytes=cfg.hbm.port_bytes, commit=self._commit, stall=self.stall())
-        self.requests_in = PacketSource(self, "request_in", self.stall())
-        self.responses_in = PacketSource(self, "response_in", self.stall())
+        self.requests_in = PacketSource(self, "request_in", self.stall(), endpoint=CORE & 0xFFF)
+        self.responses_in = PacketSource(self, "response_in", self.stall(), endpoint=CORE & 0xFFF)
         self.request_sink = PacketSink(self, "request_out", self._request, self.stall())
         self.response_sink = PacketSink(self, "response_out", self._response, self.stall())
         self.expected: dict[int, tuple[int, int, Packet]] = {}
@@ -154,11 +154,11 @@ async def executes_requests_in_order(dut: Any) -> None:
     for _ in range(10):
         maker.epoch()
         used = set()
-        for class_, packet, cut in maker.batch(40, COVERAGE):
+        for class_, packet, cut, endpoint in maker.batch(40, COVERAGE):
             used.add(class_)
             golden = bench.golden
             refused = len(golden.refused)
-            answer = golden.refuse(packet) if cut else golden.execute(packet)
+            answer = golden.refuse(packet, endpoint) if cut else golden.execute(packet, endpoint)
             if answer is not None:
                 bench.expected[packet.header["tag"]] = (class_, packet.header["source"], answer)
                 COVERAGE.when(len(golden.refused) > refused, "refused read")
@@ -169,54 +169,18 @@ async def executes_requests_in_order(dut: Any) -> None:
                 if packet.signal is not None:
                     s = packet.signal
                     bench.signals[s["value"]] = (s["index"], s["update"], maker.before(class_))
-            bench.requests_in.send(class_, packet, cut=cut)
+            bench.requests_in.send(class_, packet, cut=cut, endpoint=endpoint)
         COVERAGE.when(len(used) > 1, "several classes at once")
         await bench.quiet()
         assert not bench.signals, f"signals never sent: {bench.signals}"
         bench.same()
         assert int(dut.refused.value) == len(bench.golden.refused)
+        assert int(dut.foreign.value) == bench.golden.foreign
         if bench.golden.refused:
             first = (int(dut.refused_address.value), int(dut.refused_source.value))
             assert first == bench.golden.refused[0], f"{first} instead of {bench.golden.refused[0]}"
     assert int(dut.failed.value) == 0 and int(dut.dropped.value) == 0
     COVERAGE.require_all()
-
-
-def _transfer(bench: EndpointBench, number: int) -> dict[str, int]:
-    """A descriptor with one end in the far core; each number has its own windows."""
-    rng, cfg = bench.rng, bench.cfg
-    away = bool(rng.integers(2))  # the far end is the destination
-
-    def place(core: int, limit: int) -> int:
-        if rng.integers(2):
-            return address(Space.HBM, 0x10000 + 0x4000 * number + int(rng.integers(64)), core_id=core)
-        offset = 512 * number + int(rng.integers(512 - limit + 1))
-        return address(Space.SBUF, int(rng.integers(cfg.partitions)) * PARTITION_STRIDE_BYTES + offset, core_id=core)
-
-    long = rng.random() < 0.4
-    size = int(rng.integers(1, 400))
-    source, destination = place(CORE, size), place(FAR, size)
-    if not away:
-        source, destination = place(FAR, size), place(CORE, size)
-    hbm_only = all(a >> 40 & 15 == Space.HBM for a in (source, destination))
-    d = {"source": source, "destination": destination, "row_bytes": size, "count0": 1, "count1": 1, "count2": 1}
-    if hbm_only:
-        d["row_bytes"] = int(rng.integers(1, 3000)) if long else size
-        d["count0"] = int(rng.integers(1, 4))
-        d["source_step0"] = int(rng.integers(0, 3000))
-        d["destination_step0"] = d["row_bytes"] + int(rng.integers(0, 64))
-    d["class_"] = int(rng.integers(4))
-    there = away and bool(rng.integers(2))
-    core = FAR if there else CORE
-    d["signal_address"] = address(Space.SEMAPHORES, 4 * int(rng.integers(cfg.issue.semaphores)), core_id=core)
-    d["signal_update"] = int(rng.integers(1, 3))
-    d["signal_value"] = 1000 + number
-    OUTBOUND.hit("write" if away else "read")
-    OUTBOUND.when(d["row_bytes"] > 448, "several packets")
-    OUTBOUND.when(not there, "signal here")
-    local = source if away else destination
-    OUTBOUND.hit("from HBM" if local >> 40 & 15 == Space.HBM else "from SBUF")
-    return d
 
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")
@@ -233,7 +197,7 @@ async def transfers_to_and_from_another_core(dut: Any) -> None:
     )
     bench.far = far
     for _ in range(12):
-        batch = [_transfer(bench, n) for n in range(8)]
+        batch = [transfer(cfg, rng, n, OUTBOUND) for n in range(8)]
         due: dict[int, tuple[dict[str, int], int, list[tuple[int, bytes]]]] = {}
         for d in batch:
             assert check(d, cfg, CORE, link=True)[0] == Cause.NONE, d
@@ -320,6 +284,25 @@ async def transfers_to_and_from_another_core(dut: Any) -> None:
     await bench.responses_in.stream.drained()
     await bench.quiet()
     assert int(dut.dropped.value) == len(bench.mute) == 23
+
+    # An answer that somebody waits for, but sent to another endpoint: dropped. The right one still finds its place.
+    await bench.host.restart()
+    bench.mute = []
+    bench.host.submit(0, [{**d, "row_bytes": 100, "count0": 1, "count1": 1, "count2": 1}])
+    while not bench.mute:
+        await bench.cycles(1)
+    ((class_, answer),) = bench.mute
+    near = Peer(cfg, CORE, bench.golden.hbm, bench.golden.sbuf)
+    near.window(d["destination"], 100)[:] = far.window(beyond, 100)
+    bench.responses_in.send(class_, answer, endpoint=CORE & 0xFFF ^ 4)
+    await bench.responses_in.stream.drained()
+    await bench.cycles(20)
+    assert (int(dut.dropped.value), int(dut.foreign.value)) == (24, 1)
+    bench.responses_in.send(class_, answer)
+    await bench.host.idle()
+    await bench.quiet()
+    assert int(dut.dropped.value) == 24 and bench.host.fault(0)[0] == Cause.NONE
+    OUTBOUND.hit("answer to another endpoint")
     bench.same()
     OUTBOUND.hit("link lost")
     OUTBOUND.require_all()

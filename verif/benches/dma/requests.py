@@ -143,13 +143,17 @@ class Requests:
             return Packet({**h, "length_bytes": int(rng.choice((0, 513, 1000)))}), 0
         return Packet({**h, "address": places[int(rng.integers(len(places)))]}, packet.payload, packet.signal), 0
 
-    def batch(self, count: int, coverage: Any) -> Iterator[tuple[int, Packet, int]]:
-        """(class, packet, beats left out), one after the other: `done` is told of each before the next is made."""
+    def batch(self, count: int, coverage: Any) -> Iterator[tuple[int, Packet, int, int]]:
+        """(class, packet, beats left out, endpoint), one by one: `done` is told of each before the next is made."""
         few = [int(c) for c in self.rng.integers(_CLASSES, size=int(self.rng.integers(1, 5)))]
         for _ in range(count):
             class_ = int(self.rng.choice(few))
             packet = self._legal(class_, coverage)
-            cut = 0
-            if self.rng.random() < 0.12:
+            cut, endpoint = 0, CORE & 0xFFF
+            wrong = self.rng.random()
+            if wrong < 0.1:
                 packet, cut = self._bad(packet)
-            yield class_, packet, cut
+            elif wrong < 0.13:
+                endpoint ^= 1 << int(self.rng.integers(12))
+                coverage.hit("another endpoint")
+            yield class_, packet, cut, endpoint

@@ -4,8 +4,9 @@ from typing import Any
 
 import cocotb
 
+from rtl.base.dma_port import ENDPOINT_STATUS
 from rtl.contract.isa import Cause, Opcode, Queue
-from rtl.contract.memmap import Control, QueueRegister, RingRegister
+from rtl.contract.memmap import Control, EndpointRegister, QueueRegister, RingRegister
 from rtl.contract.rules import RULES
 from rtl.contract.timing import STALLS, WINDOWS, Engine
 from verif.agents.axi_read import AxiReadMemory
@@ -21,7 +22,7 @@ COVERAGE = Coverage(
     [f"stall_{e.name.lower()}_{s}" for e in (Engine.TENSOR, Engine.VECTOR) for s in STALLS[e]]
     + [f"retired_{o.name}" for o in RULES]
     + ["descriptor_signal", "second_program", "empty_program", "ring_fault", "dma_fault", "trigger_beyond_ring"]
-    + ["stopped", "conflict"]
+    + ["stopped", "conflict", "endpoint"]
     + ["window_tensor", "window_vector"],
 )
 _WORD = 128
@@ -48,6 +49,7 @@ class IssueBench(Bench):
         dut.core_id.value = self.cores
         for name in ("refused", "tensor_moving", "tensor_sum", "hbm_read_bytes", "hbm_written_bytes"):
             getattr(dut, name).value = 0
+        dut.endpoint.value = 0
         self.play(self.program, 1)
         self.watcher = cocotb.start_soon(self.watch())
 
@@ -322,11 +324,17 @@ async def registers_keep_their_place(dut: Any) -> None:
     """Nothing is where nothing should be; conflicts count while running only; writes to others do nothing."""
     bench = IssueBench(dut)
     await bench.start()
-    nowhere = [0x60, 0x4C, 0x4, 0x1030, 0x1500, 0x2030, 0x2000 + 0x100 * bench.cfg.dma.rings, 0x3000, 0x5800, 0x6004]
+    nowhere = [0x60, 0x4C, 0x4, 0x1030, 0x1500, 0x2030, 0x2000 + 0x100 * bench.cfg.dma.rings, 0x3030, 0x5800, 0x6004]
     nowhere += [0x4500, 0x4058, 0x7000, 0x8000, 0xFFF8, 0x6000 + 8 * bench.cfg.issue.semaphores]
     for address in nowhere:
         await bench.host.write(address, (1 << 64) - 1)
     assert await bench.host.read_all(nowhere) == [0] * len(nowhere)
+    told = {name: int.from_bytes(bench.rng.bytes(8), "little") % (1 << field.width) for name, field in ENDPOINT_STATUS}
+    dut.endpoint.value = ENDPOINT_STATUS.const(told).as_bits()
+    places = {name: Control.ENDPOINT + EndpointRegister[name.upper()] for name in told}
+    await bench.host.write(places["refused"], 5)
+    assert dict(zip(told, await bench.host.read_all(list(places.values())), strict=True)) == told
+    COVERAGE.hit("endpoint")
     for address in (Control.STATUS, Control.CYCLES, Control.HBM_READ, 0x1010, 0x1020, 0x2010, 0x4000, 0x5000, 0x6000):
         await bench.host.write(address, 5)
         assert await bench.host.read(address) == 0

@@ -6,6 +6,7 @@ import cocotb
 import numpy as np
 from cocotb.triggers import RisingEdge
 
+from rtl.contract.link import CRC_ORDER
 from verif.agents.bench import Bench
 from verif.agents.flits import DAMAGE, beats_of, random_flits
 from verif.agents.stall import STYLES, styled
@@ -23,8 +24,8 @@ coverage = Coverage(
 class Feed:
     """Endless beats, mostly of whole flits."""
 
-    def __init__(self, rng: np.random.Generator, cfg: Any, wild: float):
-        self.rng, self.cfg, self.wild = rng, cfg, wild
+    def __init__(self, rng: np.random.Generator, cfg: Any, wild: float, order: str):
+        self.rng, self.cfg, self.wild, self.order = rng, cfg, wild, order
         self.words: list[int] = []
         self.flits: list[np.ndarray] = []
 
@@ -34,7 +35,7 @@ class Feed:
         if not self.words:
             if not self.flits:  # many at a time: that is what the golden code is fast at
                 kinds = [DAMAGE[n] for n in rng.integers(0, len(DAMAGE), 128)]
-                self.flits = list(random_flits(rng, kinds, self.cfg.lanes))
+                self.flits = list(random_flits(rng, kinds, self.cfg.lanes, self.order))
                 for kind in kinds:
                     coverage.hit(kind)
             self.words = beats_of(self.flits.pop(), self.cfg.beat_bytes)
@@ -63,7 +64,8 @@ async def run(dut: Any, cycles: int, style: str, wild: float = 0.0, resets: int 
     await bench.start()
     dut.clear.value = 0
     give, take, receive = (styled(style, rng) for _ in range(3))
-    encoder, decoder = Feed(rng, bench.cfg, wild), Feed(rng, bench.cfg, wild)
+    order = bench.options.get("order", CRC_ORDER)
+    encoder, decoder = (Feed(rng, bench.cfg, wild, order) for _ in range(2))
     at = {int(n) for n in rng.integers(cycles // 4, cycles, resets)}
     edge = RisingEdge(bench.clk)
     offering = False

@@ -6,7 +6,7 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from rtl.contract.link import DLP_AT, DLP_BYTES, FEC_GROUPS
+from rtl.contract.link import CRC_ORDER, DLP_AT, DLP_BYTES, FEC_GROUPS
 from rtl.port.decoder import Decoder
 from verif.agents.bench import Bench
 from verif.agents.flits import DAMAGE, beats_of, random_flits
@@ -32,6 +32,7 @@ class DecoderBench(Bench):
     def __init__(self, dut: Any):
         super().__init__(dut)
         self.size, self.beats = self.cfg.beat_bytes, self.cfg.beats
+        self.order = self.options.get("order", CRC_ORDER)
         self.cycle = 0
         self.due: dict[int, dict[str, int]] = {}  # cycle: outputs
         self.known: dict[bytes, tuple[Decoded, int]] = {}  # flits made so far, and where their verdict is
@@ -110,15 +111,19 @@ class DecoderBench(Bench):
 
     def learn(self, flits: np.ndarray) -> np.ndarray:
         """The same flits, their verdicts known."""
-        seen = decode(flits)
+        seen = decode(flits, self.order)
         self.known |= {flit.tobytes(): (seen, n) for n, flit in enumerate(flits)}
         return flits
+
+    def random(self, kinds: Sequence[str]) -> np.ndarray:
+        """Random flits with such damage, in the order of this build."""
+        return random_flits(self.rng, kinds, self.cfg.lanes, self.order)
 
     def flits(self, kinds: Sequence[str]) -> np.ndarray:
         """Random flits with such damage."""
         for kind in kinds:
             coverage.hit(kind)
-        return self.learn(random_flits(self.rng, kinds, self.cfg.lanes))
+        return self.learn(self.random(kinds))
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
@@ -143,7 +148,7 @@ async def every_byte_is_located(dut: Any) -> None:
     lanes = bench.cfg.lanes
     single = np.arange(256)
     burst = np.arange(256 - 2 * lanes)
-    flits = random_flits(bench.rng, ["clean"] * (len(single) + len(burst)))
+    flits = bench.random(["clean"] * (len(single) + len(burst)))
     flits[single, single] ^= bench.rng.integers(1, 256, len(single), np.uint8)
     for n in range(3):
         flits[len(single) + burst, burst + n * lanes] ^= bench.rng.integers(1, 256, len(burst), np.uint8)
@@ -159,7 +164,7 @@ async def cut_and_long_flits_leave_nothing(dut: Any) -> None:
     rng = bench.rng
     await bench.start()
     stall = styled("rarely", rng)
-    others = random_flits(rng, ["one"] * 200)
+    others = bench.random(["one"] * 200)
     for n, flit in enumerate(bench.flits(["spread"] * 200)):
         words = beats_of(others[n], bench.size)
         way = int(rng.integers(5))

@@ -5,7 +5,7 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from rtl.contract.link import FLIT_BYTES
+from rtl.contract.link import CRC_ORDER, FLIT_BYTES
 from verif.agents.bench import Bench
 from verif.agents.flits import beats_of, random_info
 from verif.agents.stall import STYLES, styled
@@ -29,7 +29,7 @@ class EncoderBench(Bench):
             sent[1, :242] = sent[0, :242]
             coverage.hit("equal flits in a row")
         coverage.when((sent[:, 242:] != 0).any(), "tail of the input ignored")
-        return sent, encode(sent[:, :242])
+        return sent, encode(sent[:, :242], self.options.get("order", CRC_ORDER))
 
     async def through(self, words: list[int], source: str, sink: str) -> list[int]:
         """What leaves when `words` enter."""

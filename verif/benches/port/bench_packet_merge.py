@@ -5,7 +5,8 @@ from typing import Any
 import cocotb
 from cocotb.triggers import ReadOnly, RisingEdge
 
-from rtl.base.packet import PACKET_BEAT
+from rtl.contract.link_config import LinkConfig
+from rtl.port.beat import packet_layout
 from verif.agents.bench import Bench
 from verif.agents.stall import STYLES, styled
 from verif.agents.stream import StreamSource
@@ -17,15 +18,15 @@ KINDS = ("request", "response")
 PACKETS = 400
 
 
-def _packet(rng: Any, classes: int, number: int, kind: int) -> list[int]:
+def _packet(rng: Any, cfg: LinkConfig, number: int, kind: int) -> list[int]:
     """Beats that say which packet they belong to."""
     beats = int(rng.integers(1, 10)) if rng.random() < 0.7 else 1
-    class_ = int(rng.integers(classes))
+    class_ = int(rng.integers(cfg.classes))
     fields = {"class_": class_, "endpoint": int(rng.integers(4096))}
     words = []
     for n in range(beats):
         payload = number << 16 | n << 8 | kind
-        beat = PACKET_BEAT.const({"first": n == 0, "last": n == beats - 1, "data": payload, **fields})
+        beat = packet_layout(cfg).const({"first": n == 0, "last": n == beats - 1, "data": payload, **fields})
         words.append(beat.as_bits())
     return words
 
@@ -33,14 +34,14 @@ def _packet(rng: Any, classes: int, number: int, kind: int) -> list[int]:
 @cocotb.test(timeout_time=400, timeout_unit="us")
 async def joins_requests_and_responses(dut: Any) -> None:
     bench = Bench(dut)
-    rng, classes = bench.rng, bench.cfg.classes
+    rng, classes, layout = bench.rng, bench.cfg.classes, packet_layout(bench.cfg)
     dut.room.value = 0
     dut.o__ready.value = 0
     sources = [StreamSource(bench, kind, styled(str(rng.choice(STYLES)), rng)) for kind in KINDS]
     await bench.start()
     sent: list[list[int]] = []
     for kind, source in enumerate(sources):
-        words = [w for n in range(PACKETS) for w in _packet(rng, classes, n, kind)]
+        words = [w for n in range(PACKETS) for w in _packet(rng, bench.cfg, n, kind)]
         sent.append(words)
         source.send(words)
     came: list[list[int]] = [[], []]
@@ -57,7 +58,7 @@ async def joins_requests_and_responses(dut: Any) -> None:
         for kind in KINDS:
             there = getattr(dut, f"{kind}__valid").value == 1
             offers.append(int(getattr(dut, f"{kind}__payload").value) if there else None)
-        could = [o is not None and bool(room >> (PACKET_BEAT.from_bits(o).class_ * 2 + k) & 1)
+        could = [o is not None and bool(room >> (layout.from_bits(o).class_ * 2 + k) & 1)
                  for k, o in enumerate(offers)]  # fmt: skip
         if under_way is None:
             want = 1 if could[1] else 0 if could[0] else None
@@ -71,7 +72,7 @@ async def joins_requests_and_responses(dut: Any) -> None:
         if want is not None:
             word = int(dut.o__payload.value)
             assert word == offers[want], f"cycle {cycle}: not the beat of the {KINDS[want]}"
-            beat = PACKET_BEAT.from_bits(word)
+            beat = layout.from_bits(word)
             COVER.when(bool(beat.first and not ready), "waits at its first beat")
             COVER.when(bool(beat.first and beat.last), "one beat")
             if ready:

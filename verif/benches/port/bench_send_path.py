@@ -6,16 +6,15 @@ from collections.abc import Iterator
 import cocotb
 from cocotb.triggers import RisingEdge
 
-from rtl.base.packet import PACKET_BEAT
 from rtl.contract.link import DEDICATED_FLITS, FLIT_PAYLOAD_BYTES, UNIT_FLITS_MAX, PacketOpcode
-from rtl.port.beat import beat_layout
+from rtl.port.beat import beat_layout, packet_layout
 from rtl.port.send_path import CREDIT_BITS
 from verif.agents.bench import Bench, manifest
 from verif.agents.stall import styled
 from verif.agents.stream import StreamSink, StreamSource
 from verif.benches.port.packets import OPCODES, beats_of, make_packet, random_packet
 from verif.checks.coverage import Coverage
-from verif.golden.framing import Packet, flits_of, grouped, header_of, unpack
+from verif.golden.framing import Packet, beats_needed, flits_of, grouped, header_of, unpack
 
 COVER = Coverage(
     "port.send_path",
@@ -73,7 +72,7 @@ class SendBench(Bench):
         """Queue packets, and expect them."""
         for packet in packets:
             self.waiting[packet.queue].append(packet)
-            self.source.send(beats_of(packet, self.rng))
+            self.source.send(beats_of(packet, self.link, self.rng))
             COVER.hit(PacketOpcode(packet.header["opcode"]).name)
             COVER.when(packet.header["flags"], "signal")
 
@@ -98,7 +97,7 @@ class SendBench(Bench):
             room = int(self.dut.room.value)
             COVER.when(room != (1 << self.link.queues) - 1, "a queue without room")
             if self.dut.packet__valid.value == 1 and self.dut.packet__ready.value == 1:
-                self.admitted(PACKET_BEAT.from_bits(int(self.dut.packet__payload.value)), room)
+                self.admitted(packet_layout(self.link).from_bits(int(self.dut.packet__payload.value)), room)
 
     def admitted(self, beat, room: int) -> None:
         """A packet's first beat enters only where there is room."""
@@ -145,6 +144,10 @@ class SendBench(Bench):
             assert self.waiting[queue], f"a packet left queue {queue}, which is empty"
             expected = self.waiting[queue].popleft()
             assert packet == expected, f"queue {queue}: {packet} left, {expected} was next"
+        pace = len(unit) * self.link.flit_cycles
+        assert len(packets) == 1 or beats_needed(packets, self.link) <= pace, (
+            f"{len(packets)} packets in {len(unit)} flits"
+        )
         golden = flits_of(packets, [header_of(f)["dedicated"] for f in unit])
         assert unit == golden, f"queue {queue}: a unit of {len(packets)} packets differs from the golden one"
         self.packets += len(packets)
@@ -206,7 +209,16 @@ async def packs_as_much_as_fits(dut) -> None:
     bench = SendBench(dut)
     await bench.start()
     cocotb.start_soon(bench.watch())
-    for sizes in ([20, 40, 0, 500, 16, 64, 64], [448, 448], [216, 216, 216, 216], [212, 208], [448, 444, 1], [512, 0]):
+    for sizes in (
+        [20, 40, 0, 500, 16, 64, 64],
+        [448, 448, 448, 448],
+        [448, 448, 448, 444, 1],
+        [216] * 7,
+        [212, 208, 212, 208, 212, 1],
+        [512, 512, 0, 0],
+        [8] * 16,
+        [64] * 8,
+    ):
         dut.pause.value = 1
         bench.units.clear()
         packets = [make_packet(bench.rng, PacketOpcode.WRITE, size, False, 0, 3) for size in sizes]
@@ -215,7 +227,7 @@ async def packs_as_much_as_fits(dut) -> None:
         await bench.cycles(4)
         dut.pause.value = 0
         await bench.all_out()
-        expected = [flits_of(unit) for unit in grouped(packets)]
+        expected = [flits_of(unit) for unit in grouped(packets, bench.link)]
         assert [len(u) for u in bench.units] == [len(u) for u in expected], f"{sizes}: units of other sizes"
         assert bench.units == expected, f"{sizes}: units differ"
 
@@ -231,7 +243,7 @@ async def refuses_what_is_no_packet(dut) -> None:
     for round_ in range(8):
         for fault in ("opcode", "END", "flags", "length", "class", "early", "late", "first"):
             bench.send([random_packet(rng, 2)])
-            beats = beats_of(make_packet(rng, 0, int(rng.integers(70, 400)), False, round_ % 2, 1))
+            beats = beats_of(make_packet(rng, 0, int(rng.integers(240, 400)), False, round_ % 2, 1), bench.link)
             at = 17  # of data in a beat
             if fault == "opcode":
                 beats[0] |= int(rng.integers(7, 15)) << at
@@ -313,6 +325,21 @@ async def a_flit_in_each_flit_time(dut, size: int) -> None:
     beats = bench.link.beats
     gaps = [b - a for a, b in zip(bench.times, bench.times[1:])]
     assert set(gaps) == {beats}, f"flits came {sorted(set(gaps))} cycles apart, {beats} is a flit time"
+
+
+@cocotb.test(timeout_time=100, timeout_unit="us")
+@cocotb.parametrize(size=[0, 8, 48, 64, 100, 200, 213, 325, 448, 512])
+async def a_stream_keeps_the_line_busy(dut, size: int) -> None:
+    """Packets of one size to one queue, without gaps: packing them costs the line nothing."""
+    bench = SendBench(dut)
+    await bench.start()
+    cocotb.start_soon(bench.watch())
+    bench.send([make_packet(bench.rng, PacketOpcode.WRITE, size, False, 0, 1) for _ in range(150)])
+    await bench.source.drained()
+    gaps = [b - a for a, b in zip(bench.times, bench.times[1:])][16:]
+    beats = bench.link.beats
+    assert set(gaps) == {beats}, f"{size} bytes: flits came {sorted(set(gaps))} cycles apart, {beats} is a flit time"
+    await bench.all_out()
 
 
 @cocotb.test(timeout_time=400, timeout_unit="us")

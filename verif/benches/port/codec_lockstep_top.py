@@ -5,6 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import passed_on
+from rtl.contract.link import CRC_ORDER
 from rtl.contract.link_config import LinkConfig
 from rtl.port.beat import beat_layout
 from rtl.port.decoder import Decoder
@@ -27,8 +28,9 @@ class CodecLockstepTop(wiring.Component):
         **{len(Encoder.FAULTS) + number: what for number, what in Decoder.FAULTS.items()},
     }
 
-    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0, order: str = CRC_ORDER):
         self.cfg = cfg
+        self.order = order
         self.plant = plant
         super().__init__(
             {
@@ -52,10 +54,10 @@ class CodecLockstepTop(wiring.Component):
         for form in ("structural", "native"):
             native = form == "native"
             m.submodules[f"encoder_{form}"] = encoder = Encoder(
-                self.cfg, form, passed_on(self.plant, *of_encoder) if native else 0
+                self.cfg, form, passed_on(self.plant, *of_encoder) if native else 0, order=self.order
             )
             m.submodules[f"decoder_{form}"] = decoder = Decoder(
-                self.cfg, form, passed_on(self.plant, *of_decoder) if native else 0
+                self.cfg, form, passed_on(self.plant, *of_decoder) if native else 0, order=self.order
             )
             m.d.comb += [
                 encoder.i.valid.eq(self.e.valid),

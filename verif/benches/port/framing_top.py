@@ -19,11 +19,12 @@ class FramingTop(wiring.Component):
         1: "the last flit of a unit is no tail",
         2: "a freed place is not used again",
         3: "the gap between two flits is a lane too short",
+        4: "a packet joins the unit that the line wants next",
     }
 
     def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
         self.cfg = cfg
-        self.sends = SendPath(self.cfg, passed_on(plant, *(int(n == 9) for n in SendPath.FAULTS)))
+        self.sends = SendPath(self.cfg, passed_on(plant, *({9: 1, 15: 4}.get(n, 0) for n in SendPath.FAULTS)))
         self.receives = ReceivePath(self.cfg, passed_on(plant, *({5: 2, 15: 3}.get(n, 0) for n in ReceivePath.FAULTS)))
         ours = dict(self.sends.signature.members)
         theirs = dict(self.receives.signature.members)

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from rtl.base.packet import BEAT_BYTES, PACKET_BEAT
 from rtl.contract.link import (
     PACKET_HEADER,
     PACKET_HEADER_BYTES,
@@ -11,9 +10,11 @@ from rtl.contract.link import (
     PacketFlag,
     PacketOpcode,
 )
+from rtl.contract.link_config import LinkConfig
+from rtl.port.beat import packet_layout
 from verif.golden.framing import Packet, body_length
 
-__all__ = ["OPCODES", "Assembler", "beats_of", "make_packet", "random_packet"]
+__all__ = ["OPCODES", "Assembler", "beats_of", "dma_beats_of", "make_packet", "random_packet"]
 
 OPCODES = tuple(o for o in PacketOpcode if o != PacketOpcode.END)
 
@@ -45,14 +46,11 @@ def random_packet(rng: np.random.Generator, classes: int, endpoints: int = 2, ki
     return make_packet(rng, opcode, length, signal, class_, 1 + int(rng.integers(endpoints)))
 
 
-def beats_of(packet: Packet, rng: np.random.Generator | None = None) -> list[int]:
-    """Its beats as PACKET_BEAT; with `rng` what stands behind the end in a beat is random, else 0."""
-    body = packet.data[PACKET_HEADER_BYTES:]
-    parts = [packet.data[:PACKET_HEADER_BYTES]]
-    parts += [body[at : at + BEAT_BYTES] for at in range(0, len(body), BEAT_BYTES)]
+def _beats(packet: Packet, parts: list[bytes], size: int, rng: np.random.Generator | None) -> list[int]:
+    """Beats of `size` bytes of data with these parts in them."""
     words = []
     for n, part in enumerate(parts):
-        rest = bytes(BEAT_BYTES - len(part)) if rng is None else rng.bytes(BEAT_BYTES - len(part))
+        rest = bytes(size - len(part)) if rng is None else rng.bytes(size - len(part))
         word = int.from_bytes(part + rest, "little")
         for bits, value in ((12, packet.endpoint), (3, packet.class_), (1, n == len(parts) - 1), (1, n == 0)):
             word = word << bits | int(value)
@@ -60,29 +58,45 @@ def beats_of(packet: Packet, rng: np.random.Generator | None = None) -> list[int
     return words
 
 
+def beats_of(packet: Packet, cfg: LinkConfig, rng: np.random.Generator | None = None) -> list[int]:
+    """Its beats as packet_layout; with `rng` what stands behind the end in a beat is random, else 0."""
+    size = cfg.beat_bytes
+    return _beats(packet, [packet.data[at : at + size] for at in range(0, len(packet.data), size)], size, rng)
+
+
+def dma_beats_of(packet: Packet, rng: np.random.Generator | None = None) -> list[int]:
+    """Its beats as PACKET_BEAT: the header alone, then 64 bytes a beat."""
+    header, body = packet.data[:PACKET_HEADER_BYTES], packet.data[PACKET_HEADER_BYTES:]
+    beats = _beats(packet, [header], 64, None)  # behind a header stand zeros
+    if not body:
+        return beats
+    rest = _beats(packet, [body[at : at + 64] for at in range(0, len(body), 64)], 64, rng)
+    return [beats[0] & ~2, rest[0] & ~1, *rest[1:]]
+
+
 class Assembler:
     """Beats of a stream -> `packets`; AssertionError for beats that make none."""
 
-    def __init__(self) -> None:
+    def __init__(self, cfg: LinkConfig) -> None:
+        self.layout = packet_layout(cfg)
+        self.size = cfg.beat_bytes
         self.packets: list[Packet] = []
         self._data = b""
         self._left = -1  # bytes of the packet under way, -1 between packets
 
     def beat(self, word: int) -> None:
         """The next beat."""
-        beat = PACKET_BEAT.from_bits(word)
-        data = int(beat.data).to_bytes(BEAT_BYTES, "little")
+        beat = self.layout.from_bits(word)
+        data = int(beat.data).to_bytes(self.size, "little")
         assert bool(beat.first) == (self._left < 0), "first stands at the wrong beat"
         if beat.first:
-            self._left = body_length(PACKET_HEADER.unpack(int.from_bytes(data[:PACKET_HEADER_BYTES], "little")))
-            self._data = data[:PACKET_HEADER_BYTES]
-            rest = data[PACKET_HEADER_BYTES:]
-        else:
-            now = min(self._left, BEAT_BYTES)
-            self._data += data[:now]
-            self._left -= now
-            rest = data[now:]
-        assert not any(rest), "bytes behind the end of a packet are not 0"
+            header = PACKET_HEADER.unpack(int.from_bytes(data[:PACKET_HEADER_BYTES], "little"))
+            self._left = PACKET_HEADER_BYTES + body_length(header)
+            self._data = b""
+        now = min(self._left, self.size)
+        self._data += data[:now]
+        self._left -= now
+        assert not any(data[now:]), "bytes behind the end of a packet are not 0"
         assert bool(beat.last) == (self._left == 0), "last stands at the wrong beat"
         if beat.last:
             self.packets.append(Packet(int(beat.class_), int(beat.endpoint), self._data))

@@ -1,0 +1,191 @@
+"""Copies of a kernel: descriptors on rings, who releases them, what they signal, ends in other cores."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from firmware.copies import place, rows
+from firmware.engines.base import access, caller, name_of, need
+from firmware.hazards import Access, Hazards, Known
+from firmware.program import Completion, Descriptor, HbmTensor, Place, Semaphore
+from firmware.views import HbmView, TileView
+from rtl.contract.isa import Opcode, Queue
+from rtl.contract.memmap import Space, core_place
+
+if TYPE_CHECKING:
+    from firmware.kernel import Kernel
+
+__all__ = ["Rings"]
+
+LOAD_QUEUE, LOAD_RING = Queue.SYNC, 0
+STORE_QUEUE, STORE_RING = Queue.GPSIMD, 1
+FENCE = "fence"  # two words of HBM, of which the first is copied to the second
+FENCE_BYTES = 4
+
+
+class Rings:
+    """The rings of a kernel. Errors: KernelError, one sentence."""
+
+    def __init__(self, kernel: "Kernel", hazards: Hazards, known: dict[Queue, Known]):
+        self._k = kernel
+        self._hazards = hazards
+        self._known = known
+        self._owners: dict[int, Queue] = {}
+        self._classes: dict[str, int] = {}  # of what lies in other cores
+        self.descriptors: list[list[Descriptor]] = [[] for _ in range(kernel.cfg.dma.rings)]
+
+    def copy(
+        self,
+        dst: TileView | HbmView,
+        src: TileView | HbmView,
+        *,
+        ring: int | None,
+        queue: Queue | None,
+        class_: int,
+        after: Sequence[Completion],
+        signal: Semaphore | None,
+    ) -> Completion:
+        """See Kernel.dma."""
+        cfg = self._k.cfg
+        store = isinstance(dst, HbmView) or dst.core != self._k.core
+        if ring is None:
+            ring = min(STORE_RING if store else LOAD_RING, cfg.dma.rings - 1)
+        need(0 <= ring < cfg.dma.rings, f"ring must be from 0 to {cfg.dma.rings - 1}, not {ring}")
+        if queue is None:
+            queue = self._owners.get(ring, STORE_QUEUE if store else LOAD_QUEUE)
+        owner = self._owners.setdefault(ring, queue)
+        need(
+            owner == queue,
+            f"ring {ring} is triggered by queue {owner.name.lower()}, so queue {queue.name.lower()} must not be used",
+        )
+        need(0 <= class_ <= 7, f"a traffic class must be from 0 to 7, not {class_}")
+        for view in (dst, src):
+            need(
+                not isinstance(view, TileView) or view.tile.space == Space.SBUF,
+                f"DMA reaches HBM and SBUF, not PSUM, where {name_of(view)} lies",
+            )
+        need(
+            dst.dtype == src.dtype,
+            f"DMA moves bytes without conversion: {name_of(dst)} is {dst.dtype}, {name_of(src)} is {src.dtype}",
+        )
+        if isinstance(dst, HbmView):
+            need(dst.tensor.output, f"tensor {dst.tensor.name} is an input, so a kernel must not write to it")
+        self._reaches(dst, src, class_, signal)
+        row_bytes, dims = rows(cfg, dst, src)
+        accesses = (access(dst, True), access(src, False))
+        self._append(
+            Descriptor(
+                source=place(src),
+                destination=place(dst),
+                row_bytes=row_bytes,
+                dims=dims,
+                signal=self._producer(ring) if signal is None else signal.index,
+                signal_core=self._k.core if signal is None else signal.core,
+                class_=class_,
+                origin=caller(),
+            ),
+            ring,
+            accesses,
+            after,
+            counted=signal is None,
+        )
+        return Completion(self._producer(ring), self._hazards.reach(self._producer(ring)))
+
+    def settle(self, needs: Known) -> None:
+        """Make what `needs` asks for visible: a copy that signals elsewhere is counted by the next of its ring."""
+        for producer, count in needs.items():
+            if count > self._hazards.count(producer):
+                self._fence(producer - len(Queue))
+
+    def finished(self) -> list[list[Descriptor]]:
+        """All descriptors, without the rings behind the last one in use."""
+        used = [n for n, ring in enumerate(self.descriptors) if ring]
+        return self.descriptors[: used[-1] + 1 if used else 0]
+
+    @staticmethod
+    def _producer(ring: int) -> int:
+        return len(Queue) + ring
+
+    def _reaches(self, dst: TileView | HbmView, src: TileView | HbmView, class_: int, signal: Semaphore | None) -> None:
+        """The rules of docs/endpoint.md for a copy with an end in another core, and for its signal."""
+        here = self._k.core
+        need(
+            here in (dst.core, src.core),
+            f"a copy of core {core_place(here)} has an end there; {name_of(dst)} lies in core "
+            f"{core_place(dst.core)} and {name_of(src)} in core {core_place(src.core)}",
+        )
+        if signal is not None:
+            need(
+                signal.core in (here, dst.core),
+                f"a copy signals in its own core {core_place(here)} or in that of its destination "
+                f"{core_place(dst.core)}; semaphore {signal.name} is one of core {core_place(signal.core)}",
+            )
+        for view in (dst, src):
+            if view.core != here:
+                first = self._classes.setdefault(access(view, False).memory, class_)
+                need(
+                    first == class_,
+                    f"copies of {name_of(view)} in core {core_place(view.core)} have class {first}, so class {class_} "
+                    f"must not be used: one class may overtake another",
+                )
+
+    def _append(
+        self,
+        descriptor: Descriptor,
+        ring: int,
+        accesses: tuple[Access, ...],
+        after: Sequence[Completion],
+        *,
+        counted: bool,
+    ) -> None:
+        """Put a descriptor on its ring, released by the ring's queue when what it needs is complete."""
+        producer = self._producer(ring)
+        queue = self._owners[ring]
+        needs = self._hazards.needs(producer, accesses)
+        for one in after:
+            needs[one.producer] = max(needs.get(one.producer, 0), one.count)
+        self.settle(needs)
+        known = self._known[queue]
+        waits = self._hazards.unknown(needs, known)
+        instructions = self._k.instructions(queue)
+        last = instructions[-1] if instructions else None
+        if not waits and last and last.opcode == Opcode.DMA_TRIGGER and last.imm0 == ring:
+            instructions[-1] = replace(last, imm1=last.imm1 + 1)
+        else:
+            self._k.issue(queue, Opcode.DMA_TRIGGER, needs=waits, imm0=ring, imm1=1, source=descriptor.origin)
+        if counted:
+            self._hazards.add(producer, accesses, known)
+        else:
+            self._hazards.pend(producer, accesses)
+        self.descriptors[ring].append(descriptor)
+
+    def _fence(self, ring: int) -> None:
+        """A copy of one word that counts what its ring did before: descriptors of a ring complete in order."""
+        core = self._k.core
+        self._k.add_tensor(
+            HbmTensor(
+                name=FENCE,
+                shape=(2,),
+                dtype="uint32",
+                bytes=2 * FENCE_BYTES,
+                data=np.zeros(2, np.uint32),
+                core=core,
+            )
+        )
+        self._append(
+            Descriptor(
+                source=Place(Space.HBM, 0, FENCE, core),
+                destination=Place(Space.HBM, FENCE_BYTES, FENCE, core),
+                row_bytes=FENCE_BYTES,
+                dims=(),
+                signal=self._producer(ring),
+                signal_core=core,
+                origin=caller(),
+            ),
+            ring,
+            (),
+            (),
+            counted=True,
+        )

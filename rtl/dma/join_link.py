@@ -1,0 +1,57 @@
+"""Connects a link to the DMA it belongs to."""
+
+from amaranth.hdl import Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, connect, flipped
+
+from rtl.base.placed import Placed
+from rtl.dma.complete import Complete
+from rtl.dma.link import LINK_COUNTS, LINK_PORTS, Link
+from rtl.dma.mover import Mover
+from rtl.dma.rows import RowGenerator
+from rtl.dma.sbuf_share import SbufShare
+from rtl.dma.sbuf_split import SbufSplit
+from rtl.dma.signal_share import SignalShare
+
+__all__ = ["join_link"]
+
+
+def join_link(
+    m: Module, dma: wiring.Component, link: Link, rows: RowGenerator, complete: Complete, movers: list[Placed]
+) -> tuple[Placed, ...]:
+    """The link's share of SBUF, rows and signals, its pins at `dma`, and its two movers, which are returned with their
+    sides towards HBM still open."""
+    m.submodules.split = split = SbufSplit(link.own)
+    connect(m, link.sbuf, split.whole)
+    for e, mover in enumerate(movers):
+        m.submodules[f"share{e}"] = share = SbufShare(link.own)
+        connect(m, mover.sbuf, share.mover)
+        connect(m, getattr(split, f"group{e}"), share.link)
+        connect(m, share.sbuf, flipped(getattr(dma, f"mover{e}")))
+    both: list[Placed] = []
+    for way in ("gather", "scatter"):
+        mover = Placed("link_mover", lambda: Mover(link.cfg))
+        m.submodules[way] = mover
+        both.append(mover)
+        connect(m, getattr(link, f"{way}_row"), mover.row)
+        connect(m, mover.sbuf, getattr(link, f"{way}_port"))
+        connect(m, mover.done, getattr(link, f"{way}_done"))
+        m.d.comb += [mover.plant.eq(0), mover.ask.ready.eq(0), mover.serve_valid.eq(0)]
+    m.submodules.signals = signals = SignalShare()
+    connect(m, complete.signal, signals.rings)
+    connect(m, link.signal, signals.link)
+    connect(m, signals.o, flipped(dma.signal))  # type: ignore[attr-defined]
+    connect(m, rows.remote, link.row)
+    connect(m, link.done, getattr(complete, f"done{len(movers)}"))
+    m.d.comb += [link.start.eq(dma.start), link.core_id.eq(dma.core_id)]  # type: ignore[attr-defined]
+    with m.If(rows.remote.valid):  # Complete counts pieces
+        m.d.comb += [complete.issued.eq(link.issued), complete.last.eq(link.last)]
+    for name, member in (LINK_PORTS | LINK_COUNTS).items():
+        port, own = getattr(link, name), getattr(dma, name)
+        if not member.is_signature:
+            m.d.comb += port.eq(own) if member.flow == In else own.eq(port)
+        elif member.flow == In:
+            connect(m, flipped(own), port)
+        else:
+            connect(m, port, flipped(own))
+    return tuple(both)

@@ -1,0 +1,221 @@
+"""Copies from and to other cores: what the language refuses and emits, and what golden machines make of it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from firmware.image import ImageError, build_image, build_images
+from firmware.kernel import Kernel, KernelError
+from firmware.rings import FENCE
+from rtl.contract.config import load, named
+from rtl.contract.isa import DESCRIPTOR, Cause, Opcode, Queue
+from rtl.contract.memmap import Space, address, core_id
+from verif.benches.core.exchange import exchange
+from verif.golden.cores import GoldenCores
+from verif.golden.machine import DeadlockError, GoldenMachine
+
+TINY = named("tiny")
+THERE, ELSEWHERE = (0, 0, 0, 1), (1, 2, 3, 4)
+NAMED = 7  # the first semaphore behind those of queues and rings
+
+
+def bits(*shape: int) -> np.ndarray:
+    return np.arange(np.prod(shape), dtype=np.uint32).reshape(shape)
+
+
+def pair() -> tuple[Kernel, Kernel]:
+    return Kernel(TINY, "near"), Kernel(TINY, "far", THERE)
+
+
+def refuse(sentence: str, action: Callable[[Kernel, Kernel], object]) -> None:
+    with pytest.raises(KernelError) as error:
+        action(*pair())
+    text = str(error.value)
+    assert sentence in text and "\n" not in text
+
+
+def test_errors():
+    x = bits(8, 4)
+
+    def tile(k: Kernel, name: str = "t"):
+        return k.sbuf(name, partitions=8, columns=4, dtype="uint32")
+
+    refuse(
+        "kernel k is for core (0, 0, 16, 0), but address.chip = 16 does not fit in 4 bits (0 to 15)",
+        lambda near, far: Kernel(TINY, "k", (0, 0, 16, 0)),
+    )
+    refuse(
+        "a copy of core (0, 0, 0, 0) has an end there; y lies in core (0, 0, 0, 1) and t in core (0, 0, 0, 1)",
+        lambda near, far: near.dma(far.hbm("y", (8, 4), "uint32")[:, :], tile(far)[:, :]),
+    )
+    refuse(
+        "DMA reaches HBM and SBUF, not PSUM, where s lies",
+        lambda near, far: near.dma(near.hbm("y", (8, 4), "fp32")[:, :], far.psum("s", partitions=8, columns=4)[:, :]),
+    )
+    refuse(
+        "tensor x is an input, so a kernel must not write to it",
+        lambda near, far: near.dma(far.hbm("x", (8, 4), "uint32", x)[:, :], tile(near)[:, :]),
+    )
+    refuse(
+        "a copy signals in its own core (0, 0, 0, 0) or in that of its destination (0, 0, 0, 1); semaphore go is one "
+        "of core (1, 2, 3, 4)",
+        lambda near, far: near.dma(
+            tile(far)[:, :], tile(near)[:, :], signal=Kernel(TINY, "k", ELSEWHERE).semaphore("go")
+        ),
+    )
+    refuse(
+        "a copy signals in its own core (0, 0, 0, 0) or in that of its destination (0, 0, 0, 0)",
+        lambda near, far: near.dma(tile(near)[:, :], tile(far)[:, :], signal=far.semaphore("go")),
+    )
+    refuse(
+        "queue sync of core (0, 0, 0, 0) cannot wait for semaphore go of core (0, 0, 0, 1)",
+        lambda near, far: near.wait(Queue.SYNC, far.semaphore("go"), 1),
+    )
+    refuse(
+        "the value to wait for must be from 1 to 2147483647, not 0",
+        lambda near, far: near.vector.wait(near.semaphore("go"), 0),
+    )
+    refuse(
+        "queue vector reaches the memories of core (0, 0, 0, 0), not tile t of core (0, 0, 0, 1); copies do",
+        lambda near, far: near.vector.copy(tile(near, "u")[:, :], tile(far)[:, :]),
+    )
+
+    def two_classes(near: Kernel, far: Kernel) -> None:
+        there = tile(far)
+        near.dma(there[:, 0:2], tile(near)[:, 0:2], class_=1)
+        near.dma(there[:, 2:4], tile(near, "u")[:, 2:4], class_=2)
+
+    refuse("copies of t in core (0, 0, 0, 1) have class 1, so class 2 must not be used", two_classes)
+
+    def too_many(near: Kernel, far: Kernel) -> None:
+        for n in range(TINY.issue.semaphores):
+            near.semaphore(f"s{n}")
+
+    refuse("there are issue.semaphores = 256", too_many)
+    refuse("the name 'fence' is empty or taken already", lambda near, far: near.hbm(FENCE, (1,), "uint8"))
+
+
+def test_images_need_each_other():
+    near, far = pair()
+    y = far.hbm("y", (8, 4), "uint32")
+    near.dma(y[:, :], near.sbuf("t", partitions=8, columns=4, dtype="uint32")[:, :])
+    with pytest.raises(ImageError, match=r"copies tensor y of core \(0, 0, 0, 1\), whose program is not among"):
+        build_image(near.program())
+    with pytest.raises(ImageError, match=r"program near is the second one of core \(0, 0, 0, 0\)"):
+        build_images([near.program(), near.program()])
+    other = Kernel(load("tiny", ["hbm.capacity_mib=32"]), "other", ELSEWHERE)
+    with pytest.raises(ImageError, match="programs near and other are of two configurations"):
+        build_images([near.program(), other.program()])
+
+
+def test_words_name_the_core():
+    near, far = pair()
+    far.hbm("first", (100,), "uint8")
+    y = far.hbm("y", (8, 4), "uint32")
+    go = far.semaphore("go")
+    near.dma(y[2:4, :], near.sbuf("t", partitions=2, columns=4, dtype="uint32")[:, :], signal=go, class_=3)
+    program, other = near.program(), far.program()
+    images = build_images([program, other])
+    base, count = images[0].rings[1]
+    word = DESCRIPTOR.unpack(int.from_bytes(images[0].memory()[base : base + 128].tobytes(), "little"))
+    there = core_id(*THERE)
+    assert count == 1 and word["source"] == address(Space.SBUF, 0)
+    assert word["destination"] == address(Space.HBM, images[there].tensors["y"].offset + 32, core_id=there)
+    assert word["signal_address"] == address(Space.SEMAPHORES, 4 * go.index, core_id=there)
+    assert word["class_"] == 3
+    assert program.hbm_written_bytes == 0
+
+
+def test_a_copy_that_signals_elsewhere_is_counted_when_somebody_asks():
+    near, far = pair()
+    t = near.sbuf("t", partitions=8, columns=4, dtype="uint32")
+    there = far.sbuf("there", partitions=8, columns=4, dtype="uint32")
+    go = far.semaphore("go")
+    for _ in range(2):
+        near.dma(there[:, :], t[:, :], signal=go)
+    ring = near.program().rings[1]
+    # The second one writes what the first one wrote: a fence counts the first.
+    assert [d.source.tensor for d in ring] == ["", FENCE, ""]
+    assert [(d.signal, d.signal_core) for d in ring] == [(go.index, 1), (6, 0), (go.index, 1)]
+    near.vector.memset(t[:, :], 1.0)
+    program = near.program()
+    assert [d.source.tensor for d in program.rings[1]] == ["", FENCE, "", FENCE]
+    assert [(w.semaphore, w.value) for w in program.queues[Queue.VECTOR][-1].waits] == [(6, 2)]
+    near.barrier(Queue.SYNC)
+    assert len(program.rings[1]) == 4, "nothing is open that a fence would have to count"
+
+
+def test_a_wait_stands_for_what_arrives():
+    k = Kernel(TINY, "k")
+    t = k.sbuf("t", partitions=8, columns=4, dtype="uint32")
+    go = k.semaphore("go")
+    k.wait(Queue.SYNC, go, 3, t[:, :])
+    k.vector.copy(k.sbuf("u", partitions=8, columns=4, dtype="uint32")[:, :], t[:, :])
+    program = k.program()
+    (nop,) = program.queues[Queue.SYNC]
+    assert nop.opcode == Opcode.NOP and [(w.semaphore, w.value) for w in nop.waits] == [(go.index, 3)]
+    assert [(w.semaphore, w.value) for w in program.queues[Queue.VECTOR][0].waits] == [(Queue.SYNC, 1)]
+
+
+@pytest.mark.parametrize("lost", [False, True])
+@pytest.mark.parametrize("seed", [None, *range(6)])
+def test_golden_cores_exchange_tensors(seed: int | None, lost: bool):
+    made = exchange(TINY, np.random.default_rng(3), lost=lost)
+    cores = GoldenCores(TINY, (0, 1), seed)
+    cores.load(build_images(made.programs))
+    results = cores.run()
+    assert not results[0].faults and not results[1].faults
+    for name in ("back", "fetched"):
+        assert np.array_equal(results[0].outputs[name], made.total.view(np.uint32))
+    assert np.array_equal(results[1].outputs["sum"], made.total.view(np.uint32))
+
+
+@pytest.mark.parametrize("core", [0, 1])
+def test_without_the_waits_for_the_other_core_some_order_differs(core: int):
+    made = exchange(TINY, np.random.default_rng(3))
+    for items in made.programs[core].queues.values():
+        items[:] = [replace(i, waits=tuple(w for w in i.waits if w.semaphore < NAMED)) for i in items]
+    differs = False
+    for seed in range(20):
+        cores = GoldenCores(TINY, (0, 1), seed)
+        cores.load(build_images(made.programs))
+        results = cores.run()
+        total = made.total.view(np.uint32)
+        differs |= any(not np.array_equal(results[0].outputs[name], total) for name in ("back", "fetched"))
+    assert differs
+
+
+def test_one_machine_alone_has_no_route():
+    made = exchange(TINY, np.random.default_rng(3))
+    image = build_images(made.programs)[0]
+    machine = GoldenMachine(TINY)
+    machine.load(image)
+    (fault,) = machine.run().faults
+    assert (fault.queue, fault.sequence, fault.cause) == ("ring 0", 1, Cause.NO_ROUTE)
+    assert fault.address >> 44 == 1
+
+
+def test_what_lies_in_no_core_is_refused():
+    near, far = pair()
+    t = near.sbuf("t", partitions=8, columns=4, dtype="uint32")
+    nowhere = Kernel(TINY, "nowhere", ELSEWHERE).sbuf("n", partitions=8, columns=4, dtype="uint32")
+    near.dma(nowhere[:, :], t[:, :])
+    near.dma(t[:, :], nowhere[:, :])
+    cores = GoldenCores(TINY, (0, 1))
+    cores.load(build_images([near.program(), far.program()]))
+    result = cores.run()[0]
+    (fault,) = result.faults
+    assert (fault.queue, fault.cause) == ("ring 0", Cause.BUS_ERROR)
+    assert fault.address == address(Space.SBUF, 0, core_id=core_id(*ELSEWHERE))
+    assert result.semaphores[6] == 1, "a write that nobody takes has left all the same"
+
+
+def test_a_wait_that_nobody_ends_is_a_deadlock_with_the_cores_name():
+    near, far = pair()
+    far.wait(Queue.SYNC, far.semaphore("go"), 1)
+    cores = GoldenCores(TINY, (0, 1))
+    cores.load(build_images([near.program(), far.program()]))
+    with pytest.raises(DeadlockError, match=r"core \(0, 0, 0, 1\): queue sync waits at instruction 0 for semaphore 7"):
+        cores.run()

@@ -1,0 +1,87 @@
+"""Two kernels that exchange tensors: what the pair of cores and the pair of golden machines run."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from firmware.kernel import Kernel
+from firmware.program import Program
+from rtl.contract.config import Config
+from rtl.contract.isa import Queue
+
+__all__ = ["COLUMNS", "Exchange", "exchange", "misdirected", "whole_sbuf"]
+
+COLUMNS = 240  # FP32: a row takes three packets
+CLASS = 1
+THERE = (0, 0, 0, 1)
+NOWHERE = (0, 2, 0, 1)  # no core of the pair
+PACKET_BYTES = 448
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """Programs of cores 0 and 1, and what must come out at core 0 in `back` and `fetched`."""
+
+    programs: tuple[Program, Program]
+    total: np.ndarray
+
+
+def exchange(cfg: Config, rng: np.random.Generator, *, lost: bool = False) -> Exchange:
+    """Core 0 sends x to a tile and y to a tensor of core 1, which adds them, keeps the sum and writes it back to
+    core 0; core 0 then reads it from core 1 too. x leaves from a tensor that core 0 overwrites as soon as it may.
+    `lost`: core 0 first reads on a ring of its own, for a link that is lost, and goes on when core 1 has begun.
+    """
+    p = cfg.partitions
+    shape = p, COLUMNS
+    x, y, more = (rng.standard_normal(shape).astype(np.float32) for _ in range(3))
+    near, far = Kernel(cfg, "near"), Kernel(cfg, "far", THERE)
+    x_near, y_near = (near.hbm(name, shape, "fp32", data.view(np.uint32)) for name, data in (("x", x), ("y", y)))
+    leaves, back, fetched = (near.hbm(name, shape, "fp32") for name in ("leaves", "back", "fetched"))
+    y_far, sum_far = (far.hbm(name, shape, "fp32") for name in ("y", "sum"))
+    more_far = far.hbm("more", shape, "fp32", more.view(np.uint32))
+    x_tile, y_tile, sum_tile = (
+        far.sbuf(name, partitions=p, columns=COLUMNS, dtype="fp32") for name in ("x_tile", "y_tile", "sum_tile")
+    )
+    arrived, answered, begun = far.semaphore("arrived"), near.semaphore("answered"), near.semaphore("begun")
+
+    if lost:
+        waste, begins = near.hbm("waste", shape, "fp32"), near.hbm("begins", (1, COLUMNS), "fp32")
+        near.dma(waste[:, :], more_far[:, :], class_=CLASS, ring=1, queue=Queue.SCALAR)
+        far.dma(begins[:, :], more_far[0:1, :], class_=CLASS, signal=begun)
+        near.wait(Queue.SYNC, begun, 1, begins[:, :])
+    near.dma(leaves[:, :], x_near[:, :], ring=0, queue=Queue.SYNC)
+    near.dma(x_tile[:, :], leaves[:, :], class_=CLASS, ring=0, signal=arrived)
+    near.dma(y_far[:, :], y_near[:, :], class_=CLASS, ring=0, signal=arrived)
+    near.dma(leaves[:, :], y_near[:, :], ring=0)
+    near.wait(Queue.SYNC, answered, 1, back[:, :])
+    near.dma(fetched[:, :], sum_far[:, :], class_=CLASS, ring=0)
+
+    far.wait(Queue.SYNC, arrived, 2, x_tile[:, :], y_far[:, :])
+    far.dma(y_tile[:, :], y_far[:, :])
+    far.vector.tensor_tensor(sum_tile[:, :], x_tile[:, :], "add", y_tile[:, :])
+    kept = far.dma(sum_far[:, :], sum_tile[:, :])
+    far.dma(back[:, :], sum_tile[:, :], class_=CLASS, after=[kept], signal=answered)
+    return Exchange((near.program(), far.program()), x + y)
+
+
+def misdirected(cfg: Config) -> tuple[tuple[Program, Program, Program], int]:
+    """Core 0 writes to a core that is not there, then reads a row of it; core 1 does nothing. The programs, that of the
+    missing core too, and the packets that are sent."""
+    near, idle, nowhere = Kernel(cfg, "near"), Kernel(cfg, "idle", THERE), Kernel(cfg, "nowhere", NOWHERE)
+    x = near.hbm("x", (2, COLUMNS), "uint32", np.arange(2 * COLUMNS, dtype=np.uint32).reshape(2, COLUMNS))
+    back = near.hbm("back", (1, COLUMNS), "uint32")
+    far = nowhere.hbm("far", (2, COLUMNS), "uint32")
+    left = near.dma(far[:, :], x[:, :], ring=0, queue=Queue.SYNC)
+    near.dma(back[:, :], far[0:1, :], ring=1, queue=Queue.SCALAR, after=[left])
+    written, read = (-(-rows * 4 * COLUMNS // PACKET_BYTES) for rows in (2, 1))
+    return (near.program(), idle.program(), nowhere.program()), written + read
+
+
+def whole_sbuf(cfg: Config, core: tuple[int, int, int, int]) -> Program:
+    """Copies all of SBUF to the tensor `sbuf`: [partitions, bytes]."""
+    k = Kernel(cfg, "whole_sbuf", core)
+    size = cfg.sbuf.partition_bytes
+    tile = k.sbuf("tile", partitions=cfg.partitions, columns=size, dtype="uint8")
+    out = k.hbm("sbuf", (cfg.partitions, size), "uint8")
+    k.dma(out[:, :], tile[:, :])
+    return k.program()

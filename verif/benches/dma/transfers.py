@@ -1,0 +1,49 @@
+"""Random descriptors of a core with one end in another core."""
+
+import numpy as np
+
+from rtl.contract.config import Config
+from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address
+from verif.benches.dma.requests import CORE
+from verif.checks.coverage import Coverage
+
+__all__ = ["FAR", "transfer"]
+
+FAR = 0x1234
+"""Another core."""
+
+
+def transfer(cfg: Config, rng: np.random.Generator, number: int, coverage: Coverage) -> dict[str, int]:
+    """A descriptor with one end in the far core; each number has its own windows."""
+    away = bool(rng.integers(2))  # the far end is the destination
+
+    def place(core: int, limit: int) -> int:
+        if rng.integers(2):
+            return address(Space.HBM, 0x10000 + 0x4000 * number + int(rng.integers(64)), core_id=core)
+        offset = 512 * number + int(rng.integers(512 - limit + 1))
+        return address(Space.SBUF, int(rng.integers(cfg.partitions)) * PARTITION_STRIDE_BYTES + offset, core_id=core)
+
+    long = rng.random() < 0.4
+    size = int(rng.integers(1, 400))
+    source, destination = place(CORE, size), place(FAR, size)
+    if not away:
+        source, destination = place(FAR, size), place(CORE, size)
+    hbm_only = all(a >> 40 & 15 == Space.HBM for a in (source, destination))
+    d = {"source": source, "destination": destination, "row_bytes": size, "count0": 1, "count1": 1, "count2": 1}
+    if hbm_only:
+        d["row_bytes"] = int(rng.integers(1, 3000)) if long else size
+        d["count0"] = int(rng.integers(1, 4))
+        d["source_step0"] = int(rng.integers(0, 3000))
+        d["destination_step0"] = d["row_bytes"] + int(rng.integers(0, 64))
+    d["class_"] = int(rng.integers(4))
+    there = away and bool(rng.integers(2))
+    core = FAR if there else CORE
+    d["signal_address"] = address(Space.SEMAPHORES, 4 * int(rng.integers(cfg.issue.semaphores)), core_id=core)
+    d["signal_update"] = int(rng.integers(1, 3))
+    d["signal_value"] = 1000 + number
+    coverage.hit("write" if away else "read")
+    coverage.when(d["row_bytes"] > 448, "several packets")
+    coverage.when(not there, "signal here")
+    local = source if away else destination
+    coverage.hit("from HBM" if local >> 40 & 15 == Space.HBM else "from SBUF")
+    return d

@@ -1,0 +1,327 @@
+"""SBUF with all its users at once and what it must hold; what its bench drives."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+
+import numpy as np
+
+from rtl.base.memory_port import QUADRANTS, sbuf_word_bits
+from verif.agents.bench import Bench
+from verif.checks.coverage import Coverage
+from verif.golden.memory import Memory
+
+__all__ = ["COVERAGE", "READS", "Request", "WRITES", "started"]
+
+
+READS = ("moving", "stationary", "vector", "scalar", "gpsimd")
+WRITES = ("vector", "scalar", "gpsimd")
+PATIENCE_CYCLES = 8
+
+COVERAGE = Coverage(
+    "sbuf",
+    [
+        *(
+            f"{way} {name} {what}"
+            for what in ("granted", "refused")
+            for way, names in (("read", READS), ("write", WRITES))
+            for name in names
+            if (way, name, what) not in {("read", "moving", "refused"), ("write", "vector", "refused")}
+        ),
+        "first read port refused by an aged mover",
+        "first write port refused by an aged mover",
+        "refused in one quadrant, free in another",
+        "two ports share a quadrant in different banks",
+        "mover read waits to its limit",
+        "mover write waits to its limit",
+        "mover waits because of its even bank",
+        "mover waits because of its odd bank",
+        "all movers read and write in a cycle",
+        "word read and written in the same cycle",
+        "write of no byte",
+        "write of part of a pair",
+        "write with partitions masked in a quadrant",
+        "last word of a partition",
+    ],
+)
+
+
+@cache
+def contents(partitions: int, partition_bytes: int) -> Memory:
+    """The model of the memory; one for all tests, because a reset leaves the contents."""
+    return Memory(partitions, partition_bytes)
+
+
+@dataclass
+class Request:
+    """What a port asks for. Engines: words by quadrant; movers: lane and pair."""
+
+    quadrants: int = 0
+    words: list[int] = field(default_factory=list)
+    lane: int = 0
+    pair: int = 0
+    data: int = 0
+    bytes: int = 0
+    partitions: int = 0
+    waited: int = 0
+
+
+class Port:
+    """Handles of one direction of one port, and its request."""
+
+    def __init__(self, bench: "SbufBench", prefix: str, names: tuple[str, ...]):
+        self.handles = {name: getattr(bench.dut, f"{prefix}{name}") for name in names}
+        self.valid = getattr(bench.dut, f"{prefix}valid")
+        self.ready = getattr(bench.dut, f"{prefix}ready")
+        self.request: Request | None = None
+        self.valid.value = 0
+
+    def ask(self, request: Request | None, word_bits: int) -> None:
+        """Put a request (or none) on the port."""
+        self.request = request
+        self.valid.value = request is not None
+        if request is None:
+            return
+        for name, handle in self.handles.items():
+            if name == "word":
+                handle.value = sum(w << word_bits * q for q, w in enumerate(request.words))
+            else:
+                handle.value = getattr(request, name)
+
+
+class SbufBench(Bench):
+    """Drives all ports at random and checks every output in every cycle."""
+
+    def __init__(self, dut) -> None:
+        super().__init__(dut)
+        cfg = self.cfg
+        self.banks = cfg.sbuf.banks
+        self.words = cfg.sbuf.partition_bytes // 8
+        self.word_bits = sbuf_word_bits(cfg)
+        self.movers = cfg.dma.engines
+        self.lanes = cfg.partitions // self.movers
+        self.memory = contents(cfg.partitions, cfg.sbuf.partition_bytes)
+        self.refused = dut.refused
+        self.ports: dict[str, list[Port]] = {
+            "read": [Port(self, f"read_{n}__", ("quadrants", "word")) for n in READS],
+            "write": [Port(self, f"write_{n}__", ("quadrants", "word", "data", "bytes", "partitions")) for n in WRITES],
+            "mover_read": [],
+            "mover_write": [],
+        }
+        for e in range(self.movers):
+            read, write = f"mover{e}__read_", f"mover{e}__write_"
+            self.ports["mover_read"].append(Port(self, read, ("lane", "pair")))
+            self.ports["mover_write"].append(Port(self, write, ("lane", "pair", "data", "bytes")))
+        self.answers = [
+            *((getattr(dut, f"read_{n}__data_valid"), getattr(dut, f"read_{n}__data")) for n in READS),
+            *(
+                (getattr(dut, f"mover{e}__read_data_valid"), getattr(dut, f"mover{e}__read_data"))
+                for e in range(self.movers)
+            ),
+        ]
+        self.expected: list[int | None] = [None] * len(self.answers)
+        self.masks: list[int] = [0] * len(self.answers)  # bits of the answer that were asked for
+        self.counts = np.zeros(len(READS) + len(WRITES) + 2 * self.movers, dtype=int)
+
+    # --- the model -----------------------------------------------------------------------------
+
+    def banks_of(self, request: Request) -> set[tuple[int, int]]:
+        """(quadrant, bank) that an engine's request needs."""
+        return {(q, request.words[q] % self.banks) for q in range(QUADRANTS) if request.quadrants >> q & 1}
+
+    def pair_of(self, mover: int, request: Request) -> set[tuple[int, int]]:
+        """(quadrant, bank) that a mover's request needs."""
+        quadrant = mover * QUADRANTS // self.movers
+        even = 2 * request.pair % self.banks
+        return {(quadrant, even), (quadrant, even + 1)}
+
+    def decide(self, way: str) -> tuple[list[bool], list[bool]]:
+        """Who is granted, engines and movers; also the coverage of it."""
+        engines = [port.request for port in self.ports[way]]
+        movers = [port.request for port in self.ports[f"mover_{way}"]]
+        closed: set[tuple[int, int]] = set()
+        for e, request in enumerate(movers):
+            if request is not None and request.waited >= PATIENCE_CYCLES:
+                closed |= self.pair_of(e, request)
+        taken: set[tuple[int, int]] = set()
+        granted = []
+        for n, request in enumerate(engines):
+            need = self.banks_of(request) if request is not None else set()
+            ok = not need & (taken | closed)
+            granted.append(ok)
+            if request is None:
+                continue
+            name = (READS if way == "read" else WRITES)[n]
+            if ok:
+                COVERAGE.hit(f"{way} {name} granted")
+                COVERAGE.when(
+                    {q for q, _ in need} & {q for q, _ in taken}, "two ports share a quadrant in different banks"
+                )
+                taken |= need
+            else:
+                COVERAGE.hit(f"{way} {name} refused" if n else f"first {way} port refused by an aged mover")
+                COVERAGE.when(need - taken - closed, "refused in one quadrant, free in another")
+        served = []
+        for e, request in enumerate(movers):
+            need = self.pair_of(e, request) if request is not None else set()
+            served.append(not need & taken)
+            if request is not None and need & taken:
+                odd = {bank % 2 for _, bank in need & taken}
+                COVERAGE.when(0 in odd, "mover waits because of its even bank")
+                COVERAGE.when(1 in odd, "mover waits because of its odd bank")
+            if request is not None and request.waited == PATIENCE_CYCLES:
+                assert served[-1], "the model itself lets a mover wait too long"
+                COVERAGE.hit(f"mover {way} waits to its limit")
+        return granted, served
+
+    def fetch(self, request: Request) -> tuple[int, int]:
+        """Answer to an engine's read, and which of its bits count."""
+        value = mask = 0
+        part = self.cfg.partitions // QUADRANTS
+        for q in range(QUADRANTS):
+            if request.quadrants >> q & 1:
+                at = 8 * request.words[q]
+                rows = self.memory.bytes[q * part : (q + 1) * part, at : at + 8]
+                value |= int.from_bytes(rows.tobytes(), "little") << 64 * part * q
+                mask |= ((1 << 64 * part) - 1) << 64 * part * q
+        return value, mask
+
+    def store(self, partition: int, at: int, data: int, enable: int, size: int) -> None:
+        """Bytes of `data` at byte `at` of a partition, where `enable` has a bit."""
+        new = data.to_bytes(size, "little")
+        for b in range(size):
+            if enable >> b & 1:
+                self.memory.bytes[partition, at + b] = new[b]
+
+    def commit(self, grants: dict[str, list[bool]]) -> None:
+        """All writes of the cycle."""
+        part = self.cfg.partitions // QUADRANTS
+        for port, ok in zip(self.ports["write"], grants["write"], strict=True):
+            r = port.request
+            if r is None or not ok:
+                continue
+            COVERAGE.when(r.bytes == 0, "write of no byte")
+            for q in range(QUADRANTS):
+                if not r.quadrants >> q & 1:
+                    continue
+                own = r.partitions >> part * q & ((1 << part) - 1)
+                COVERAGE.when(0 < own < (1 << part) - 1, "write with partitions masked in a quadrant")
+                COVERAGE.when(r.words[q] == self.words - 1, "last word of a partition")
+                for p in range(part * q, part * (q + 1)):
+                    if r.partitions >> p & 1:
+                        self.store(p, 8 * r.words[q], r.data >> 64 * p & (1 << 64) - 1, r.bytes, 8)
+        for e, (port, ok) in enumerate(zip(self.ports["mover_write"], grants["mover_write"], strict=True)):
+            r = port.request
+            if r is not None and ok:
+                COVERAGE.when(0 < r.bytes < 0xFFFF, "write of part of a pair")
+                self.store(e * self.lanes + r.lane, 16 * r.pair, r.data, r.bytes, 16)
+
+    # --- one cycle -----------------------------------------------------------------------------
+
+    async def step(self, choose: Callable[[str, int], Request | None]) -> None:
+        """One clock edge: check what was there before it, then ask for more where a port is free."""
+        await self.edge
+        grants: dict[str, list[bool]] = {}
+        for way in ("read", "write"):
+            grants[way], grants[f"mover_{way}"] = self.decide(way)
+        refused: list[bool] = []
+        for kind in ("read", "write", "mover_read", "mover_write"):
+            for n, (port, ok) in enumerate(zip(self.ports[kind], grants[kind], strict=True)):
+                asked = port.request is not None
+                if asked:
+                    assert bool(port.ready.value) == ok, f"{kind} {n}: ready is {port.ready.value}, not {int(ok)}"
+                refused.append(asked and not ok)
+        seen = int(self.refused.value)
+        assert seen == sum(r << n for n, r in enumerate(refused)), f"refused is {seen:b}, not {refused[::-1]}"
+        self.counts += refused
+
+        for n, ((valid, data), value) in enumerate(zip(self.answers, self.expected, strict=True)):
+            assert bool(valid.value) == (value is not None), f"answer {n}: data_valid is {valid.value}"
+            if value is not None:
+                got = int(data.value) & self.masks[n]
+                assert got == value, f"answer {n}: {got:x}, not {value:x}"
+
+        self.expect(grants)
+        self.cover(grants)
+        self.commit(grants)
+        for kind, ports in self.ports.items():
+            for n, port in enumerate(ports):
+                if port.request is not None and not grants[kind][n]:
+                    port.request.waited += 1
+                    if kind.startswith("mover"):
+                        assert port.request.waited <= PATIENCE_CYCLES, f"{kind} {n} waits too long"
+                else:
+                    port.ask(choose(kind, n), self.word_bits)
+
+    def expect(self, grants: dict[str, list[bool]]) -> None:
+        """Answers of the next cycle: the bytes before this cycle's writes."""
+        for n, (port, ok) in enumerate(zip(self.ports["read"], grants["read"], strict=True)):
+            self.expected[n] = None
+            if port.request is not None and ok:
+                self.expected[n], self.masks[n] = self.fetch(port.request)
+        for e, (port, ok) in enumerate(zip(self.ports["mover_read"], grants["mover_read"], strict=True)):
+            self.expected[len(READS) + e] = None
+            r = port.request
+            if r is not None and ok:
+                row = self.memory.bytes[e * self.lanes + r.lane, 16 * r.pair : 16 * r.pair + 16]
+                self.expected[len(READS) + e] = int.from_bytes(row.tobytes(), "little")
+                self.masks[len(READS) + e] = (1 << 128) - 1
+
+    def cover(self, grants: dict[str, list[bool]]) -> None:
+        """Things that need both directions."""
+        busy = all(
+            port.request is not None and ok
+            for kind in ("mover_read", "mover_write")
+            for port, ok in zip(self.ports[kind], grants[kind], strict=True)
+        )
+        COVERAGE.when(busy, "all movers read and write in a cycle")
+        read = self.ports["read"][0].request
+        for port, ok in zip(self.ports["write"], grants["write"], strict=True):
+            w = port.request
+            if read is not None and w is not None and ok and grants["read"][0]:
+                same = [
+                    q for q in range(QUADRANTS) if read.quadrants & w.quadrants & 1 << q and read.words[q] == w.words[q]
+                ]
+                COVERAGE.when(same and w.bytes and w.partitions, "word read and written in the same cycle")
+
+    # --- stimulus ------------------------------------------------------------------------------
+
+    def random_request(self, kind: str, hot: int) -> Request:
+        """Anything legal, in the first `hot` words of a partition or at its end."""
+        rng = self.rng
+        r = Request()
+        if kind.startswith("mover"):
+            r.lane = int(rng.integers(self.lanes))
+            r.pair = int(rng.integers(hot // 2)) if rng.random() < 0.95 else self.words // 2 - 1
+            r.data = int.from_bytes(rng.bytes(16), "little")
+            r.bytes = int(rng.choice([0xFFFF, int(rng.integers(1 << 16))]))
+            return r
+        r.quadrants = int(rng.choice([15, int(rng.integers(1, 16))]))
+        at = [int(w) for w in rng.integers(hot, size=QUADRANTS)]
+        r.words = [at[0]] * QUADRANTS if rng.random() < 0.5 else at
+        if rng.random() < 0.05:
+            r.words = [self.words - 1] * QUADRANTS
+        if kind == "write":
+            r.data = int.from_bytes(rng.bytes(8 * self.cfg.partitions), "little")
+            r.bytes = int(rng.choice([0xFF, 0x03, 0, int(rng.integers(256))]))
+            every = (1 << self.cfg.partitions) - 1
+            r.partitions = every if rng.random() < 0.5 else int(rng.integers(every, endpoint=True))
+        return r
+
+    async def run(self, cycles: int, shares: dict[str, float], hot: int = 16) -> None:
+        """Random requests: a free port of a kind asks again with the probability of its kind."""
+
+        def choose(kind: str, n: int) -> Request | None:
+            share = shares.get(f"{kind} {n}", shares.get(kind, 0.0))
+            return self.random_request(kind, hot) if self.rng.random() < share else None
+
+        for _ in range(cycles):
+            await self.step(choose)
+        for _ in range(40):
+            await self.step(lambda kind, n: None)
+
+
+async def started(dut) -> SbufBench:
+    bench = SbufBench(dut)
+    await bench.start()
+    return bench

@@ -1,0 +1,116 @@
+"""The receiving end of lanes beside the golden sender; what its bench drives."""
+
+from collections import deque
+
+import cocotb
+import numpy as np
+
+from rtl.contract.lanes import ALIGN_MARKERS
+from rtl.contract.link import FLIT_BYTES
+from verif.agents.bench import Bench
+from verif.agents.stall import styled
+from verif.checks.coverage import Coverage
+from verif.golden.lanes import LaneWriter
+
+__all__ = ["COVER", "ReceiverBench", "some_mask"]
+
+
+COVER = Coverage(
+    "lane receiver",
+    [
+        "map changes between flits",
+        "map changes back to back",
+        "a marker missing on a lane is forgiven",
+        "a marker missing on all lanes is forgiven",
+        "a lane with an old map is not believed",
+        "a dead lane is named",
+        "a weak lane is named",
+        "a weak lane comes back with a session",
+        "markers lost",
+        "aligned",
+        "called",
+        "quiet",
+        "unanswered",
+    ],
+)
+
+
+class ReceiverBench(Bench):
+    """Golden writer -> unit -> comparison with what was written."""
+
+    def __init__(self, dut, style: str = "never"):
+        super().__init__(dut)
+        self.interval = self.options["interval"]
+        self.physical = self.cfg.lanes + self.cfg.spare_lanes
+        self.everywhere = (1 << self.physical) - 1
+        self.writer = LaneWriter(self.cfg.lanes, self.physical)
+        self.stall = styled(style, self.rng)
+        self.words: deque[list[int]] = deque()
+        self.sent: list[bytes] = []
+        self.got: list[bytes] = []
+        for name in ("valid", "lanes", "align", "fix_valid", "fix", "clear"):
+            getattr(dut, name).value = 0
+
+    async def begin(self) -> None:
+        """Reset, wires, and two markers so that the unit finds the lanes."""
+        await self.start()
+        cocotb.start_soon(self._wires())
+        cocotb.start_soon(self._beats())
+        self.marker(more=1, here=1, count=ALIGN_MARKERS + 4)
+        self.marker()
+
+    def marker(self, count: int = 1, hide: int = 0, **said: int) -> None:
+        """Marker times; lanes in `hide` carry noise instead."""
+        for _ in range(count):
+            words = self.writer.marker(**said)[0].tolist()
+            noise = self.rng.integers(1 << 63, size=self.physical).tolist()
+            self.words.append([n if hide >> p & 1 else w for p, (w, n) in enumerate(zip(words, noise))])
+
+    def flits(self, count: int) -> None:
+        """Random flits."""
+        for _ in range(count):
+            flit = self.rng.bytes(FLIT_BYTES)
+            self.sent.append(flit)
+            self.words.extend(self.writer.flit(np.frombuffer(flit, np.uint8)).tolist())
+
+    async def drained(self) -> None:
+        """Until all words have gone and come out."""
+        while self.words:
+            await self.edge
+        await self.cycles(6)
+
+    def same(self) -> None:
+        """What came is what was sent."""
+        assert len(self.got) == len(self.sent), f"{len(self.got)} flits came, {len(self.sent)} were sent"
+        wrong = [k for k, (a, b) in enumerate(zip(self.got, self.sent)) if a != b]
+        assert not wrong, f"flits {wrong[:8]} of {len(self.sent)} differ"
+
+    async def _wires(self) -> None:
+        while True:
+            go = bool(self.words) and not next(self.stall)
+            self.dut.valid.value = int(go)
+            if go:
+                self.dut.lanes.value = sum(w << 64 * p for p, w in enumerate(self.words.popleft()))
+            await self.edge
+
+    async def _beats(self) -> None:
+        flit = b""
+        while True:
+            await self.edge
+            if self.dut.o_valid.value != 1:
+                continue
+            beat = int(self.dut.o.value)
+            if beat & 1:
+                flit = b""
+            flit += (beat >> 2).to_bytes(self.cfg.beat_bytes, "little")
+            if beat >> 1 & 1:
+                self.got.append(flit)
+
+    def value(self, name: str) -> int:
+        """An output."""
+        return int(getattr(self.dut, name).value)
+
+
+def some_mask(bench: ReceiverBench) -> int:
+    """Good lanes, at random."""
+    return int(bench.rng.integers(1, bench.everywhere + 1))

@@ -1,0 +1,52 @@
+"""What a released descriptor does to a golden machine whose core has no link."""
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtl.contract.config import Config
+from rtl.contract.isa import DESCRIPTOR, Cause
+from verif.golden import dma
+from verif.golden.lines import Item
+from verif.golden.memory import Memory
+
+__all__ = ["Alone", "Copies", "Memories", "local_copy"]
+
+
+class Memories(Protocol):
+    """What copies see of a machine."""
+
+    cfg: Config
+    core_id: int
+    hbm: NDArray[np.uint8]
+    sbuf: Memory
+
+    def grow(self, end: int) -> None: ...
+
+
+class Copies(Protocol):
+    """Judges a descriptor and makes an item of it; without an item the ring halts for (cause, address)."""
+
+    def start(self, machine: Memories, word: int) -> tuple[Cause, int, Item | None]: ...
+
+
+def local_copy(machine: Memories, descriptor: dict[str, int]) -> Item:
+    """A copy inside the core is one step: what it reads and writes lies between its start and its signal either way."""
+    for side in ("source", "destination"):
+        machine.grow(dma.hbm_end(descriptor, side))
+    return Item(
+        lambda: None,
+        lambda _: dma.copy(descriptor, machine.hbm, machine.sbuf.bytes),
+        dma.signal(descriptor),
+    )
+
+
+class Alone:
+    """A core without a link: an address of another core is a fault, NO_ROUTE."""
+
+    def start(self, machine: Memories, word: int) -> tuple[Cause, int, Item | None]:
+        """See Copies."""
+        descriptor = DESCRIPTOR.unpack(word)
+        cause, address = dma.check(descriptor, machine.cfg, machine.core_id)
+        return cause, address, None if cause else local_copy(machine, descriptor)
