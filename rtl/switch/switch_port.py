@@ -51,6 +51,7 @@ class SwitchPort(wiring.Component):
         link = cfg.link
         n, queues = cfg.outputs, link.queues
         self.ingress = Ingress(cfg)
+        self.ingress._MustUse__used = True  # a port that is placed only lends its members
         super().__init__(
             {
                 "session_init": In(16),
