@@ -92,6 +92,7 @@ TOPS: dict[str, Top] = {
         Top("scheduler", "rtl.port.scheduler:Scheduler", "which unit of a link goes next"),
         Top("switch", "rtl.switch.device:SwitchDevice", "a switch at flit granularity", ("form",)),
         Top("switch_ingress", "rtl.switch.ingress:Ingress", "buffer of an input of a switch"),
+        Top("switch_responder", "rtl.switch.responder:Responder", "answers to refused reads in a switch"),
         Top("switch_routes", "rtl.switch.routes:Routes", "routing table of an input of a switch"),
         Top("switch_scheduler", "rtl.switch.scheduler:Scheduler", "who sends to whom in a switch"),
         Top("switch_scheduler_alone", "verif.benches.switch.scheduler_top:SchedulerTop", "the same between registers"),

@@ -1,10 +1,11 @@
 """The last row and column of a switch: it takes refused units that hold reads, and answers these with errors."""
 
-from amaranth.hdl import Array, Const, Module, Mux, Signal
+from amaranth.hdl import Array, Const, Module, Mux, Signal, ValueLike
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.layouts import layout
+from rtl.base.plant import planted
 from rtl.contract.link import ENDPOINT_BITS, PACKET_HEADER, UNIT_FLITS_MAX, PacketOpcode
 from rtl.contract.switch_config import SwitchConfig
 from rtl.port.receive_path import ReceivePath
@@ -29,8 +30,20 @@ class Responder(wiring.Component):
     else ends here. Timing: `offers` comes from registers.
     """
 
-    def __init__(self, cfg: SwitchConfig):
+    FAULTS = {
+        1: "a FETCH_ADD is not answered",
+        2: "an answer comes from who asked",
+        3: "units of outputs that are not dead are asked for",
+        4: "what is granted to another output is taken too",
+        5: "beats of other units are taken while no unit comes",
+        6: "an answer is of the lowest class",
+        7: "a unit is offered though there is no room for it",
+        8: "dead outputs have no turn",
+    }
+
+    def __init__(self, cfg: SwitchConfig, plant: ValueLike = 0):
         self.cfg = cfg
+        self.plant = plant
         n = cfg.outputs
         super().__init__(
             {
@@ -60,15 +73,18 @@ class Responder(wiring.Component):
         turn = Signal(range(n), init=n - 1)
         offered, late, busy = Signal(), Signal(), Signal()
         held = Signal(range(link.pool_flits + 1))
-        candidates = self.dead | Const(1 << (n - 1), n)
+        own = Const(1 << (n - 1), n)
+        candidates = Mux(planted(self.plant, 8), own, self.dead | own | planted(self.plant, 3).replicate(n))
+        offers = Signal()  # while nobody else gives out units for the column
         here = Signal(transfer_beat(link))
         came = Signal()
         tail = Signal()
         m.d.comb += [
             here.eq(Array(self.arrivals[o] for o in range(n))[turn]),
-            came.eq(busy & self.arrives.bit_select(turn, 1)),
+            came.eq((busy | planted(self.plant, 5)) & self.arrives.bit_select(turn, 1)),
             tail.eq(came & here.last & here.tail),
-            self.offers.eq(Mux(offered, 1 << turn, 0)),
+            offers.eq(offered & candidates.bit_select(turn, 1)),
+            self.offers.eq(Mux(offers, 1 << turn, 0)),
             self.takes.eq(Mux(late, 1 << turn, 0)),
             receive.valid.eq(came),
             receive.beat.first.eq(here.first),
@@ -77,20 +93,20 @@ class Responder(wiring.Component):
         ]
         m.d.sync += held.eq(held + (came & here.first) - receive.freed)
         after = Mux(turn == n - 1, 0, turn + 1)
-        with m.If(late & self.granted.bit_select(turn, 1)):
+        with m.If((late | planted(self.plant, 4)) & self.granted.bit_select(turn, 1)):
             m.d.sync += [busy.eq(1), late.eq(0)]
         with m.Elif(busy):
             with m.If(tail):
                 m.d.sync += [busy.eq(0), turn.eq(after)]
         with m.Elif(self.slot):
             with m.If(offered):  # captured now: granted with the next slot, or not
-                m.d.sync += [offered.eq(0), late.eq(1)]
+                m.d.sync += [offered.eq(0), late.eq(offers)]
             with m.Elif(late):
                 m.d.sync += [late.eq(0), turn.eq(after)]
         with m.Elif(~offered & ~late):
             with m.If(~candidates.bit_select(turn, 1)):
                 m.d.sync += turn.eq(after)
-            with m.Elif(held + _RESERVE_FLITS <= link.pool_flits):
+            with m.Elif((held + _RESERVE_FLITS <= link.pool_flits) | planted(self.plant, 7)):
                 m.d.sync += offered.eq(1)
 
         self._answer(m, receive, send)
@@ -107,16 +123,19 @@ class Responder(wiring.Component):
             wanted.eq(
                 receive.request.valid
                 & asked.first
-                & ((header.opcode == PacketOpcode.READ) | (header.opcode == PacketOpcode.FETCH_ADD))
+                & (
+                    (header.opcode == PacketOpcode.READ)
+                    | ((header.opcode == PacketOpcode.FETCH_ADD) & ~planted(self.plant, 1))
+                )
             ),
             answer.opcode.eq(PacketOpcode.ERROR_RESPONSE),
             answer.tag.eq(header.tag),
-            answer.source.eq(asked.endpoint),
+            answer.source.eq(Mux(planted(self.plant, 2), header.source, asked.endpoint)),
             answer.address.eq(header.address),
             send.packet.valid.eq(wanted & send.room.bit_select(asked.class_ << 1 | 1, 1)),
             send.packet.payload.first.eq(1),
             send.packet.payload.last.eq(1),
-            send.packet.payload.class_.eq(asked.class_),
+            send.packet.payload.class_.eq(Mux(planted(self.plant, 6), 0, asked.class_)),
             send.packet.payload.endpoint.eq(header.source),
             send.packet.payload.data.eq(answer),
             receive.request.ready.eq(~wanted | (send.packet.valid & send.packet.ready)),

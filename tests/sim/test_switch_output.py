@@ -10,6 +10,7 @@ from rtl.switch.egress import Egress
 from rtl.switch.output_buffer import OutputBuffer
 from rtl.switch.port_registers import PortRegisters
 from rtl.switch.registers import Registers
+from rtl.switch.responder import Responder
 from verif.launch import SEEDS, faults_of, must_notice, must_pass
 
 pytestmark = pytest.mark.sim
@@ -20,6 +21,7 @@ REGISTERS = "verif.benches.switch.bench_registers"
 BYPASS = "verif.benches.switch.bench_bypass"
 CROSSBAR = "verif.benches.switch.bench_crossbar"
 BUFFER = "verif.benches.switch.bench_output_buffer"
+RESPONDER = "verif.benches.switch.bench_responder"
 
 SMALL = LinkConfig(classes=2, shared_flits=12, window_flits=20)
 SLOW = LinkConfig(classes=2, shared_flits=12, window_flits=20, lanes=4)
@@ -101,3 +103,18 @@ def test_registers(seed: int) -> None:
 @pytest.mark.parametrize("fault", faults_of(Registers))
 def test_registers_fault_is_noticed(fault: int) -> None:
     must_notice("switch_registers", REGISTERS, fault, FOUR)
+
+
+TIGHT = LinkConfig(classes=2, shared_flits=8)
+TIGHT_WIDE = LinkConfig(classes=2, shared_flits=8, lanes=16)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("link", [TIGHT, TIGHT_WIDE], ids=["x8", "x16"])
+def test_responder(link: LinkConfig, seed: int) -> None:
+    must_pass("switch_responder", RESPONDER, seed, SwitchConfig(ports=4, link=link))
+
+
+@pytest.mark.parametrize("fault", faults_of(Responder))
+def test_responder_fault_is_noticed(fault: int) -> None:
+    must_notice("switch_responder", RESPONDER, fault, SwitchConfig(ports=4, link=TIGHT))
