@@ -21,6 +21,7 @@ from rtl.port.framing import (
 
 __all__ = ["PacketIntake", "chunk_layout"]
 
+
 def chunk_layout(cfg: LinkConfig) -> data.StructLayout:
     """`count` words of a packet. `good` counts with `last`; the others hold for the whole packet."""
     return data.StructLayout(

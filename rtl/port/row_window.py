@@ -133,7 +133,9 @@ class RowWindow(wiring.Component):
             self.dropped.eq(
                 Mux(self.skip, Mux(self.skip_rows < level, self.skip_rows, level), Mux(self.take, moved, 0))
             ),
-            self.leaves.eq(self.take & (((moved != 0) & (row == shape.count - 1)) | ((moved == 2) & (second == shape.count - 1)))),
+            self.leaves.eq(
+                self.take & (((moved != 0) & (row == shape.count - 1)) | ((moved == 2) & (second == shape.count - 1)))
+            ),
         ]
         with m.If(self.take):
             m.d.sync += [row_kept.eq(row + moved), offset_kept.eq(self.offset)]
