@@ -1,7 +1,7 @@
 """Rounds of request, grant and accept."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
-from amaranth.lib import data, wiring
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.arbiter import lowest
@@ -11,7 +11,7 @@ __all__ = ["Islip"]
 
 
 class Islip(wiring.Component):
-    """iSLIP: each free output offers itself to an input that asks, each input takes one offer, in turns, `rounds` times.
+    """iSLIP: each free output offers itself to an input that asks, each input takes one, `rounds` times.
 
     asks: by output, a bit an input. match: by output, one-hot the input it got. A pointer moves past whom it chose
     only for pairs of the first round, in a cycle with `step`. Timing: combinational beside the pointers.
@@ -26,10 +26,10 @@ class Islip(wiring.Component):
         super().__init__(
             {
                 "step": In(1),
-                "asks": In(data.ArrayLayout(count, count)),
+                "asks": In(count).array(count),
                 "rows": In(count),
                 "columns": In(count),
-                "match": Out(data.ArrayLayout(count, count)),
+                "match": Out(count).array(count),
             }
         )
 

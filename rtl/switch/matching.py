@@ -1,5 +1,7 @@
 """The matching of a switch: merged, a plain wavefront, or iSLIP; then a second pass."""
 
+from collections.abc import Sequence
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -44,9 +46,9 @@ class Matching(wiring.Component):
                 "step": In(1),
                 "exchange": In(data.ArrayLayout(n, len(distances(n)))),
                 "turn": In(range(n)),
-                "wants": In(data.ArrayLayout(n, n)),
-                "wants_any": In(data.ArrayLayout(n, n)),
-                "asks": In(data.ArrayLayout(n, n)),
+                "wants": In(n).array(n),
+                "wants_any": In(n).array(n),
+                "asks": In(n).array(n),
                 "rows": In(n),
                 "columns": In(n),
                 "old": In(n),
@@ -54,7 +56,7 @@ class Matching(wiring.Component):
                 "owned": In(n),
                 "select": In(by_input),
                 "lengths": In(data.ArrayLayout(data.ArrayLayout(range(cfg.length_cap_flits + 1), n), n)),
-                "match": Out(data.ArrayLayout(n, n)),
+                "match": Out(n).array(n),
                 "kept": Out(n),
             }
         )
@@ -72,7 +74,7 @@ class Matching(wiring.Component):
             got = Cat(islip.match[o].any() for o in range(n))
             m.d.comb += [
                 islip.step.eq(self.step),
-                islip.asks.eq(self.asks),
+                *(islip.asks[o].eq(self.asks[o]) for o in range(n)),
                 islip.rows.eq(self.rows),
                 islip.columns.eq(self.columns),
             ]
@@ -117,9 +119,10 @@ class Matching(wiring.Component):
         m.d.comb += [permute.i[v].eq(vector) for v, vector in enumerate(vectors)]
         return [permute.o[v] for v in range(len(vectors))]
 
-    def _wavefront(self, m: Module, name: str, asks: Value, rows: Value, columns: Value) -> Wavefront:
+    def _wavefront(self, m: Module, name: str, asks: Sequence[Value], rows: Value, columns: Value) -> Wavefront:
         m.submodules[name] = wavefront = Wavefront(self.cfg.inputs)
-        m.d.comb += [wavefront.asks.eq(asks), wavefront.rows.eq(rows), wavefront.columns.eq(columns)]
+        m.d.comb += [wavefront.rows.eq(rows), wavefront.columns.eq(columns)]
+        m.d.comb += [mine.eq(diagonal) for mine, diagonal in zip(wavefront.asks, asks)]
         return wavefront
 
     def _merge(self, m: Module, fresh: Wavefront) -> tuple[Value, Value]:

@@ -3,7 +3,7 @@
 from math import gcd
 
 from amaranth.hdl import Array, Const, Module, Mux, Signal, ValueLike
-from amaranth.lib import data, wiring
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import planted
@@ -33,13 +33,19 @@ class Patience(wiring.Component):
         self.visit = visit
         self.most = visit + strict
         self.plant = plant
+        self.strides = [k for k in range(1, count) if gcd(k, count) == 1]
+        # seen by proofs too
+        self.diagonal = Signal(range(count))
+        self.visits = Signal(range(count))  # of this walk
+        self.walk = Signal(range(len(self.strides)))
+        self.slots = Signal(range(self.most + 1))
         super().__init__(
             {
                 "step": In(1),
-                "asks": In(data.ArrayLayout(count, count)),
-                "began": In(data.ArrayLayout(count, count)),
+                "asks": In(count).array(count),
+                "began": In(count).array(count),
                 "urgent": Out(count),
-                "pair": Out(data.ArrayLayout(count, count)),
+                "pair": Out(count).array(count),
                 "before_strict": Out(1),
             }
         )
@@ -47,11 +53,7 @@ class Patience(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         n = self.count
-        strides = [k for k in range(1, n) if gcd(k, n) == 1]
-        diagonal = Signal(range(n))
-        visits = Signal(range(n))  # of this walk
-        walk = Signal(range(len(strides)))
-        slots = Signal(range(self.most + 1))
+        strides, diagonal, visits, walk, slots = self.strides, self.diagonal, self.visits, self.walk, self.slots
         slots_next = Signal(range(self.most + 1))
         unserved = Signal(n, init=(1 << n) - 1)  # outputs whose pair asked and was not served in this visit
         still = Signal(n)

@@ -28,8 +28,8 @@ class Permute(wiring.Component):
             {
                 "exchange": In(data.ArrayLayout(count, len(distances(count)))),
                 "turn": In(range(count)),
-                "i": In(data.ArrayLayout(count, vectors)),
-                "o": Out(data.ArrayLayout(count, vectors)),
+                "i": In(count).array(vectors),
+                "o": Out(count).array(vectors),
             }
         )
 

@@ -29,7 +29,7 @@ class Restore(wiring.Component):
                 "index": In(data.ArrayLayout(count, bits)),
                 "rows": Out(count),
                 "output": Out(data.ArrayLayout(range(count), count)),
-                "match": Out(data.ArrayLayout(count, count)),
+                "match": Out(count).array(count),
             }
         )
 

@@ -9,7 +9,7 @@ from rtl.contract.switch_config import SwitchConfig
 from rtl.switch.class_choice import ClassChoice
 from rtl.switch.matching import Matching
 from rtl.switch.orders import Orders
-from rtl.switch.patience import Patience
+from rtl.switch.patience import STRICT_SLOTS, VISIT_SLOTS, Patience
 from rtl.switch.permute import Permute
 from rtl.switch.precedence import Precedence
 from rtl.switch.wavefront import diagonals
@@ -28,6 +28,7 @@ class Scheduler(wiring.Component):
     granted (a new unit), granted_queue.
     Timing: everything is captured in the first cycle; the match is combinational from what was captured and is
     registered at the end of the slot, so that its paths have slot_cycles - 1 cycles.
+    visit, strict: those of `Patience`; other than in the product only where a short run must see them.
     """
 
     FAULTS = {
@@ -37,19 +38,23 @@ class Scheduler(wiring.Component):
         12: "a match is kept for ever",
         13: "nobody is ever urgent",
         14: "what is blocked is used",
+        15: "nothing is kept free for who waits",
     }
 
-    def __init__(self, cfg: SwitchConfig, plant: ValueLike = 0):
+    def __init__(
+        self, cfg: SwitchConfig, plant: ValueLike = 0, *, visit: int = VISIT_SLOTS, strict: int = STRICT_SLOTS
+    ):
         self.cfg = cfg
         self.plant = plant
         n, queues = cfg.inputs, cfg.link.queues
+        self.patience = Patience(n, visit=visit, strict=strict, plant=passed_on(plant, 13))  # seen by proofs too
         by_input = data.ArrayLayout(range(n), n)
         by_queue = data.ArrayLayout(range(queues), n)
         super().__init__(
             {
                 "slot": In(1),
-                "lists": In(data.ArrayLayout(n * queues, n)),
-                "lengths": In(data.ArrayLayout(data.ArrayLayout(range(cfg.length_cap_flits + 1), n), n)),
+                "lists": In(n * queues).array(n),  # ports of their own: 72 of them are more bits than a signal may have
+                "lengths": In(data.ArrayLayout(range(cfg.length_cap_flits + 1), n)).array(n),
                 "more": In(n),
                 "ready": In(n * queues),
                 "blocked_inputs": In(n),
@@ -72,14 +77,14 @@ class Scheduler(wiring.Component):
 
         # captured in the first cycle of a slot
         eligible = [Signal(n * queues, name=f"eligible_{i}") for i in range(n)]
-        lengths = Signal.like(self.lengths)
+        lengths = [Signal(len(self.lengths[i].as_value()), name=f"lengths_{i}") for i in range(n)]
         more = Signal(n)
         phase = Signal(range(cfg.slot_cycles))
         last = Signal()
         m.d.comb += last.eq(phase == cfg.slot_cycles - 1)
         m.d.sync += phase.eq(Mux(self.slot, 1, phase + 1))
         with m.If(self.slot):
-            m.d.sync += [more.eq(self.more), lengths.eq(self.lengths)]
+            m.d.sync += [more.eq(self.more), *(lengths[i].eq(self.lengths[i]) for i in range(n))]
             m.d.sync += [eligible[i].eq(self.lists[i] & self.ready) for i in range(n)]
 
         rows_held, rows_free, columns_held = Signal(n), Signal(n), Signal(n)
@@ -109,36 +114,35 @@ class Scheduler(wiring.Component):
         # in a random order
         m.submodules.orders = orders = Orders(n)
         m.submodules.permute = permute = Permute(n, 2 * n)
-        m.submodules.patience = patience = Patience(n, plant=passed_on(self.plant, 13))
-        m.submodules.precedence = precedence = Precedence(cfg)
+        m.submodules.patience = patience = self.patience
+        m.submodules.precedence = precedence = Precedence(cfg, passed_on(self.plant, 15))
         m.submodules.matching = matching = Matching(cfg, passed_on(self.plant, 6, 7, 8, 9, 10))
-        wants, wants_any = Signal(n * n), Signal(n * n)
         m.d.comb += [permute.i[v].eq(vector) for v, vector in enumerate([*asks, *any_asks])]
         m.d.comb += [
             orders.step.eq(last),
-            wants.eq(diagonals([permute.o[o] for o in range(n)])),
-            wants_any.eq(diagonals([permute.o[n + o] for o in range(n)])),
         ]
+        for d, (wants, wants_any) in enumerate(zip(diagonals(permute.o[:n]), diagonals(permute.o[n:]))):
+            m.d.comb += [
+                precedence.wants[d].eq(wants),
+                matching.wants[d].eq(wants),
+                matching.wants_any[d].eq(wants_any),
+            ]
         for part in (permute, precedence, matching):
             m.d.comb += [part.exchange.eq(orders.exchange), part.turn.eq(orders.turn)]
 
         # who goes first; then everybody
         m.d.comb += [
-            precedence.wants.eq(wants),
             precedence.strict.eq(Cat(choice.strict for choice in choices)),
             precedence.urgent.eq(patience.urgent),
-            precedence.pair.eq(patience.pair),
             precedence.before_strict.eq(patience.before_strict),
             precedence.rows_free.eq(rows_free),
             precedence.columns_free.eq(~columns_held),
             matching.step.eq(last),
-            matching.wants.eq(wants),
-            matching.wants_any.eq(wants_any),
             matching.rows.eq(precedence.rows),
             matching.columns.eq(precedence.columns),
             matching.out_port.eq(self.out_port),
             matching.select.eq(self.select),
-            matching.lengths.eq(lengths),
+            matching.lengths.eq(Cat(*lengths)),
         ]
         m.d.comb += [matching.asks[o].eq(asks[o]) for o in range(n)]
         began = [Signal(n, name=f"began_{o}") for o in range(n)]
@@ -148,6 +152,7 @@ class Scheduler(wiring.Component):
             m.d.comb += [
                 began[o].eq(Mux(is_open, (precedence.begins[o] | matching.match[o]) & open_rows, 0)),
                 patience.asks[o].eq(any_asks[o]),
+                precedence.pair[o].eq(patience.pair[o]),
                 patience.began[o].eq(began[o]),
                 choices[o].begin.eq(began[o].any()),
                 choices[o].urgent.eq(patience.urgent[o]),

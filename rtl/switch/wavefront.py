@@ -1,5 +1,7 @@
 """A maximal matching, diagonal by diagonal."""
 
+from collections.abc import Sequence
+
 from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -7,10 +9,10 @@ from amaranth.lib.wiring import In, Out
 __all__ = ["Wavefront", "diagonals"]
 
 
-def diagonals(columns: list[Value]) -> Value:
+def diagonals(columns: Sequence[Value]) -> list[Value]:
     """Requests by output (a bit a place each) as `Wavefront` wants them: by diagonal, a bit a place."""
     n = len(columns)
-    return Cat(*(columns[(place + diagonal) % n][place] for diagonal in range(n) for place in range(n)))
+    return [Cat(columns[(place + diagonal) % n][place] for place in range(n)) for diagonal in range(n)]
 
 
 class Wavefront(wiring.Component):
@@ -27,7 +29,7 @@ class Wavefront(wiring.Component):
         bits = (count - 1).bit_length()
         super().__init__(
             {
-                "asks": In(data.ArrayLayout(count, count)),
+                "asks": In(count).array(count),
                 "rows": In(count),
                 "columns": In(count),
                 "found": Out(count),

@@ -172,9 +172,10 @@ class Schedule:
                 [c for c in range(self.cfg.link.classes) if u >> (o * queues + 2 * c) & 3] for u in (union_free, union)
             ]
             serving = self.grants[by_column[o]].queue // 2 if o in by_column else None
-            chosen.append(turns.choose(inside[0], inside[1], serving))
-            if chosen[o] is not None:
-                wanted |= 3 << (o * queues + 2 * chosen[o])
+            class_ = turns.choose(inside[0], inside[1], serving)
+            chosen.append(class_)
+            if class_ is not None:
+                wanted |= 3 << (o * queues + 2 * class_)
         asks = [sum(1 << o for o in range(n) if e & wanted & each << o * queues) for e in eligible]
         any_asks = [sum(1 << o for o in range(n) if e & each << o * queues) for e in eligible]
 

@@ -69,7 +69,10 @@ class SchedulerBench(Bench):
         self.queues = self.cfg.link.queues
         self.golden = Schedule(self.cfg)
         self.left = [0] * self.count  # flits of the unit under way
-        for port in (dut.slot, dut.lists, dut.lengths, dut.more, dut.ready, dut.blocked_inputs, dut.blocked_outputs):
+        self.lists = [getattr(dut, f"lists__{i}") for i in range(self.count)]
+        self.lengths = [getattr(dut, f"lengths__{i}") for i in range(self.count)]
+        others = (dut.slot, dut.more, dut.ready, dut.blocked_inputs, dut.blocked_outputs)
+        for port in (*self.lists, *self.lengths, *others):
             port.value = 0
 
     def packed(self, values, bits: int) -> int:
@@ -126,9 +129,10 @@ class SchedulerBench(Bench):
         blocked[0] &= ~sum(1 << i for i in going)
         blocked[1] &= ~sum(1 << g.output for g in going.values())
         d.slot.value = 1
-        d.lists.value = self.packed(lists, n * self.queues)
         bits = self.cfg.length_cap_flits.bit_length()
-        d.lengths.value = self.packed([x for row in lengths for x in row], bits)
+        for i in range(n):
+            self.lists[i].value = lists[i]
+            self.lengths[i].value = self.packed(lengths[i], bits)
         d.more.value = more
         d.ready.value = ready
         for cycle in range(self.cfg.slot_cycles):
@@ -139,7 +143,9 @@ class SchedulerBench(Bench):
                 self.check(slot)
                 self.golden.step(lists, lengths, more, ready, *blocked)
                 d.slot.value = 0
-                d.lists.value, d.more.value, d.ready.value = 0, (1 << n) - 1, 0  # captured by now
+                d.more.value, d.ready.value = (1 << n) - 1, 0  # captured by now
+                for port in self.lists:
+                    port.value = 0
         d.blocked_inputs.value, d.blocked_outputs.value = (1 << n) - 1, (1 << n) - 1
         for name in self.golden.seen & set(COVER.hits):
             COVER.hit(name)
