@@ -95,6 +95,7 @@ TOPS: dict[str, Top] = {
         Top("switch_responder", "rtl.switch.responder:Responder", "answers to refused reads in a switch"),
         Top("switch_routes", "rtl.switch.routes:Routes", "routing table of an input of a switch"),
         Top("switch_scheduler", "rtl.switch.scheduler:Scheduler", "who sends to whom in a switch"),
+        Top("switch_scheduler_alone", "verif.benches.switch.scheduler_top:SchedulerTop", "the same between registers"),
         Top("send_path", "rtl.port.send_path:SendPath", "packets to flits"),
     )
 }

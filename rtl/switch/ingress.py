@@ -67,6 +67,7 @@ class Ingress(wiring.Component):
         25: "parity is not stored",
         26: "lone is told between two flits of a unit under way",
         27: "flits of a unit that was begun at once are told to wait for slots",
+        28: "flits of a unit cut short by a head are forgotten",
     }
 
     def __init__(self, cfg: SwitchConfig, plant: ValueLike = 0):
@@ -117,8 +118,8 @@ class Ingress(wiring.Component):
         index_bits = bits_for(link.pool_flits - 1)
         bits = 8 * link.beat_bytes
         m.submodules.ram = ram = Ram(bits + link.beat_bytes, link.beats << index_bits)
-        m.submodules.places = places = Places(link, passed_on(plant, 12, 13, 14, 15))
-        m.submodules.maker = maker = OpenUnits(cfg, passed_on(plant, 5, 6, 7, 8, 9, 10, 11))
+        m.submodules.places = places = Places(link.pool_flits, link.queues, passed_on(plant, 12, 13, 14, 15))
+        m.submodules.maker = maker = OpenUnits(cfg, passed_on(plant, 5, 6, 7, 8, 9, 10, 11, 28))
         m.submodules.scan = scan = ReadScan(link, passed_on(plant, 19, 20, 21, 22, 23, 24))
         m.submodules.lists = lists = UnitLists(
             cfg.outputs, link.queues, link.pool_flits, cfg.length_cap_flits, passed_on(plant, 1, 2, 3, 4)

@@ -38,6 +38,7 @@ class OpenUnits(wiring.Component):
         5: "the tail's route decides, not the head's",
         6: "a refused unit is delivered",
         7: "a refused unit with a read is dropped",
+        8: "flits of a unit cut short by a head are forgotten",
     }
 
     def __init__(self, cfg: SwitchConfig, plant: ValueLike = 0):
@@ -45,6 +46,21 @@ class OpenUnits(wiring.Component):
         self.plant = plant
         link = cfg.link
         record = record_layout(link.pool_flits)
+        entry = data.StructLayout(
+            {
+                "slots": data.ArrayLayout(slot_layout(link.pool_flits), UNIT_FLITS_MAX - 1),
+                "flits": range(UNIT_FLITS_MAX),
+                "endpoint": ENDPOINT_BITS,
+                "output": range(cfg.outputs),
+                "refused": 1,
+            }
+        )
+        # seen by proofs too
+        self.units = Memory(shape=entry, depth=link.queues, init=[])
+        self.kept = Signal(link.queues)  # an entry holds flits
+        self.stale = Signal(link.queues)  # of a session that is over
+        self.judging = Signal()  # the flit under way is the tail of a refused unit, which is
+        self.record_kept = Signal(record)
         super().__init__(
             {
                 "valid": In(1),
@@ -78,25 +94,16 @@ class OpenUnits(wiring.Component):
         cfg, plant = self.cfg, self.plant
         queues = cfg.link.queues
         pool = cfg.link.pool_flits
-        entry = data.StructLayout(
-            {
-                "slots": data.ArrayLayout(slot_layout(pool), UNIT_FLITS_MAX - 1),
-                "flits": range(UNIT_FLITS_MAX),
-                "endpoint": ENDPOINT_BITS,
-                "output": range(cfg.outputs),
-                "refused": 1,
-            }
-        )
-        m.submodules.units = units = Memory(shape=entry, depth=queues, init=[])
+        units, kept, stale = self.units, self.kept, self.stale
+        judging, record_kept = self.judging, self.record_kept
+        m.submodules.units = units
         load, store = units.read_port(domain="comb"), units.write_port()
         unit = load.data
-        kept = Signal(queues)  # an entry holds flits
-        stale = Signal(queues)  # of a session that is over
         dropping = Signal(queues)  # flits up to the next head belong to a unit that was dropped
         header = self.header
         q, q_kept, swept = (Signal(range(queues), name=n) for n in ("q", "q_kept", "swept"))
         begins, ends, sweeps = Signal(), Signal(), Signal()
-        judging, refused_judged = Signal(), Signal()
+        refused_judged = Signal()
         m.d.comb += [
             q.eq(Cat(header.kind, header.class_)),
             begins.eq(self.valid & self.first),
@@ -139,7 +146,6 @@ class OpenUnits(wiring.Component):
             before = unit.slots[n] if n < UNIT_FLITS_MAX - 1 else slot
             m.d.comb += whole.slots[n].eq(Mux((flits == n) & joins, slot, before))
 
-        record_kept = Signal.like(self.record)
         scans_kept, head_kept = Signal(), Signal()
         now = Signal.like(self.record)
         complete = Signal()
@@ -155,7 +161,7 @@ class OpenUnits(wiring.Component):
         ]
         with m.If(begins):
             m.d.comb += [
-                self.drop.eq(Mux(head, here, ~sound & (here | self.stored))),
+                self.drop.eq(Mux(head, here & ~planted(plant, 8), ~sound & (here | self.stored))),
                 self.bad_unit.eq(Mux(head, here | ~self.stored, ~sound & (here | ~dropping.bit_select(q, 1)))),
                 store.en.eq(sound & ~header.tail),
             ]

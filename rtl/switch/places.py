@@ -8,7 +8,6 @@ from amaranth.utils import bits_for
 from rtl.base.fifo import RamFifo
 from rtl.base.plant import planted
 from rtl.contract.link import UNIT_FLITS_MAX
-from rtl.contract.link_config import LinkConfig
 from rtl.switch.unit_record import record_layout, slot_layout
 
 __all__ = ["Places"]
@@ -29,10 +28,16 @@ class Places(wiring.Component):
         4: "every flit is freed to the shared account",
     }
 
-    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
-        self.cfg = cfg
+    def __init__(self, pool_flits: int, queues: int, plant: ValueLike = 0):
+        self.pool_flits = pool = pool_flits
+        self.queues = queues
         self.plant = plant
-        pool = cfg.pool_flits
+        # seen by proofs too
+        self.places = RamFifo(bits_for(pool - 1), pool)
+        dropped = data.StructLayout({"record": record_layout(pool), "queue": range(queues)})
+        self.drops = RamFifo(dropped, pool)  # each record holds a slot that no other holds: it is never full
+        self.fresh = Signal(range(pool + 1))  # slots never used yet
+        self.slot = Signal(slot_layout(pool))  # that is freed
         super().__init__(
             {
                 "take": In(1),
@@ -40,24 +45,21 @@ class Places(wiring.Component):
                 "index": Out(bits_for(pool - 1)),
                 "sent": In(1),
                 "sent_slot": In(slot_layout(pool)),
-                "sent_queue": In(range(cfg.queues)),
+                "sent_queue": In(range(queues)),
                 "drop": In(1),
                 "drop_record": In(record_layout(pool)),
-                "drop_queue": In(range(cfg.queues)),
+                "drop_queue": In(range(queues)),
                 "freed": Out(1),
-                "freed_account": Out(range(cfg.accounts)),
+                "freed_account": Out(range(queues + 2)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        cfg = self.cfg
-        pool = cfg.pool_flits
-        dropped = data.StructLayout({"record": record_layout(pool), "queue": range(cfg.queues)})
-        m.submodules.places = places = RamFifo(bits_for(pool - 1), pool)
-        # each record holds a slot that no other holds: it is never full
-        m.submodules.drops = drops = RamFifo(dropped, pool)
-        fresh = Signal(range(pool + 1))  # slots never used yet
+        pool, queues = self.pool_flits, self.queues
+        m.submodules.places = places = self.places
+        m.submodules.drops = drops = self.drops
+        fresh, slot = self.fresh, self.slot
         m.d.comb += [
             self.stored.eq(places.o.valid | (fresh != pool)),
             self.index.eq(Mux(places.o.valid, places.o.payload, fresh[: len(self.index)])),
@@ -71,7 +73,7 @@ class Places(wiring.Component):
 
         at = Signal(range(UNIT_FLITS_MAX))
         frees = Signal()  # a flit of the oldest drop
-        slot, sent_before = Signal(slot_layout(pool)), Signal(slot_layout(pool))
+        sent_before = Signal(slot_layout(pool))
         queue = Signal.like(self.drop_queue)
         record = drops.o.payload.record
         again = Signal()
@@ -82,7 +84,7 @@ class Places(wiring.Component):
             queue.eq(Mux(self.sent, self.sent_queue, drops.o.payload.queue)),
             drops.o.ready.eq(frees & (at == (record.flits - 1)[:2])),
             self.freed.eq(self.sent | frees & ~((at == 0) & planted(self.plant, 3))),
-            self.freed_account.eq(Mux(slot.dedicated & ~planted(self.plant, 4), queue, cfg.queues + (queue & 1)[:1])),
+            self.freed_account.eq(Mux(slot.dedicated & ~planted(self.plant, 4), queue, queues + (queue & 1)[:1])),
             places.i.payload.eq(slot.index),
             places.i.valid.eq((self.freed | again) & ~(self.sent & planted(self.plant, 1))),
         ]

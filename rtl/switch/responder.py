@@ -13,11 +13,10 @@ from rtl.port.send_path import SendPath
 from rtl.switch.beat import parity_of, transfer_beat
 from rtl.switch.ingress import Ingress
 from rtl.switch.routes import Routes
+from rtl.switch.row import connect_row, row_side
 
 __all__ = ["Responder"]
 
-_FROM_CROSSBAR = ("slot", "start", "first", "out_port", "queue", "now")
-_TO_CROSSBAR = ("lists", "lengths", "more", "lone", "lone_port", "lone_queue", "ends")
 _RESERVE_FLITS = 2 * UNIT_FLITS_MAX
 
 
@@ -46,13 +45,9 @@ class Responder(wiring.Component):
         self.cfg = cfg
         self.plant = plant
         n = cfg.outputs
-        self.ingress = Ingress(cfg)
-        members = self.ingress.signature.members
         super().__init__(
             {
-                **{name: members[name] for name in _FROM_CROSSBAR + _TO_CROSSBAR},
-                "departs": Out(1),
-                "departure": Out(transfer_beat(cfg.link)),
+                **row_side(cfg),
                 "alive_outputs": In(n),
                 "same_outputs": In(n),
                 "route_write": In(1),
@@ -151,7 +146,7 @@ class Responder(wiring.Component):
         """Answers as units of the responder's own row."""
         cfg = self.cfg
         m.submodules.routes = routes = Routes(cfg)
-        m.submodules.ingress = ingress = self.ingress
+        m.submodules.ingress = ingress = Ingress(self.cfg)
         waits = Signal(range(cfg.link.pool_flits + 1))
         room = Signal()
         m.d.sync += [
@@ -174,8 +169,5 @@ class Responder(wiring.Component):
             routes.write_route.eq(self.route),
             ingress.route.eq(routes.route),
             ingress.refused.eq(routes.refused),
-            *(getattr(ingress, name).eq(getattr(self, name)) for name in _FROM_CROSSBAR),
-            *(getattr(self, name).eq(getattr(ingress, name)) for name in _TO_CROSSBAR),
-            self.departs.eq(ingress.o_valid),
-            self.departure.eq(ingress.o),
         ]
+        connect_row(m, self, ingress)

@@ -111,7 +111,7 @@ class Switch(wiring.Component):
                 row.first.eq(scheduler.first[k]),
                 row.now.eq(begins),
                 row.out_port.eq(Mux(begins, bypass.out_port[k], scheduler.out_port[k])),
-                row.queue.eq(Mux(begins, bypass.queue[k], scheduler.queue[k])),
+                row.unit_queue.eq(Mux(begins, bypass.queue[k], scheduler.queue[k])),
                 crossbar.i_valid[k].eq(row.departs),
                 crossbar.i[k].eq(row.departure),
                 row.alive_outputs.eq(alive),

@@ -20,13 +20,12 @@ from rtl.switch.ingress import Ingress
 from rtl.switch.output_buffer import OutputBuffer
 from rtl.switch.port_registers import PortRegisters
 from rtl.switch.routes import Routes
+from rtl.switch.row import connect_row, row_side
 
 __all__ = ["SwitchPort"]
 
 _CODES = 8 * (CRC_BYTES + FEC_BYTES)
 _LINK = ("session_init", "restart", "disabled", "aligned", "realign")
-_FROM_CROSSBAR = ("slot", "start", "first", "out_port", "queue", "now")
-_TO_CROSSBAR = ("lists", "lengths", "more", "lone", "lone_port", "lone_queue", "ends")
 
 
 class SwitchPort(wiring.Component):
@@ -50,8 +49,6 @@ class SwitchPort(wiring.Component):
         self.plant = plant
         link = cfg.link
         n, queues = cfg.outputs, link.queues
-        self.ingress = Ingress(cfg)
-        self.ingress._MustUse__used = True  # a port that is placed only lends its members
         super().__init__(
             {
                 "session_init": In(16),
@@ -67,9 +64,7 @@ class SwitchPort(wiring.Component):
                 "i": In(beat_layout(link)),
                 "i_refuse": In(1),
                 "o": Out(stream.Signature(beat_layout(link))),
-                **{name: self.ingress.signature.members[name] for name in _FROM_CROSSBAR + _TO_CROSSBAR},
-                "departs": Out(1),
-                "departure": Out(transfer_beat(cfg.link)),
+                **row_side(cfg),
                 "ready": Out(queues),
                 "idle_ready": Out(queues),
                 "granted": In(1),
@@ -98,7 +93,7 @@ class SwitchPort(wiring.Component):
         m.submodules.decoder = decoder = Decoder(link, form=self.form)
         m.submodules.encoder = encoder = Encoder(link, form=self.form)
         m.submodules.routes = routes = Routes(self.cfg, plant=passed_on(self.plant, 1))
-        m.submodules.ingress = ingress = self.ingress
+        m.submodules.ingress = ingress = Ingress(self.cfg)
         m.submodules.egress = egress = Egress(link)
         m.submodules.buffer = buffer = OutputBuffer(link, plant=passed_on(self.plant, 2))
         m.submodules.registers = registers = PortRegisters(link)
@@ -183,11 +178,8 @@ class SwitchPort(wiring.Component):
             ingress.route.eq(routes.route),
             ingress.refused.eq(routes.refused),
             refused.eq(accepted & decoder.o.first & header.head & routes.refused),
-            *(getattr(ingress, name).eq(getattr(self, name)) for name in _FROM_CROSSBAR),
-            *(getattr(self, name).eq(getattr(ingress, name)) for name in _TO_CROSSBAR),
-            self.departs.eq(ingress.o_valid),
-            self.departure.eq(ingress.o),
         ]
+        connect_row(m, self, ingress)
         with m.If(verdict):
             m.d.sync += kept.eq(rules.deliver)
         return refused

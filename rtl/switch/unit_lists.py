@@ -42,6 +42,7 @@ class UnitLists(wiring.Component):
         self.nexts = Memory(shape=index_bits, depth=1 << index_bits, init=[])
         self.records = Memory(shape=record, depth=1 << index_bits, init=[])
         self.shown = Signal(outputs * queues)
+        self.counts = Signal(outputs * bits_for(pool_flits))
         super().__init__(
             {
                 "push": In(1),
@@ -116,7 +117,7 @@ class UnitLists(wiring.Component):
 
         # One wide word of counters: none of them goes below 0 or above the pool, so nothing is carried over
         width = bits_for(self.pool_flits)
-        counts = Signal(self.outputs * width)
+        counts = self.counts
         left = Signal.like(counts)
         came = Signal.like(self.record.flits)
         went = Signal.like(came)

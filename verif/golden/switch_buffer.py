@@ -1,4 +1,4 @@
-"""The buffer of one input of a switch, cycle by cycle, and its routing table, from the text of docs/switch-buffer.md.
+"""The buffer of one input of a switch, cycle by cycle, from the text of docs/switch-buffer.md.
 
 A flit is its 256 bytes and what parity bits came with it. Slots have no numbers here: a unit owns its flits.
 """
@@ -6,11 +6,11 @@ A flit is its 256 bytes and what parity bits came with it. Slots have no numbers
 from collections import deque
 from dataclasses import dataclass, field
 
-from rtl.contract.link import FLIT_HEADER, FLIT_HEADER_BYTES, FLIT_PAYLOAD_BYTES, UNIT_FLITS_MAX, PacketOpcode
+from rtl.contract.link import FLIT_HEADER, FLIT_HEADER_BYTES, FLIT_PAYLOAD_BYTES, UNIT_FLITS_MAX
 from rtl.contract.switch_config import SwitchConfig
-from verif.golden.framing import Packet, body_length
+from verif.golden.switch_routes import asks_for_answer
 
-__all__ = ["Arrival", "Beat", "Choice", "Flit", "RouteTable", "SwitchBuffer", "Told", "asks_for_answer"]
+__all__ = ["Arrival", "Beat", "Choice", "Flit", "SwitchBuffer", "Told"]
 
 _AGAIN_CYCLES = 2  # from a slot's freeing to its use; also from a drop to its first freeing
 
@@ -95,22 +95,6 @@ class Told:
     bad_unit: bool = False
     bad_flits: int = 0
     overrun: bool = False
-
-
-def asks_for_answer(words: bytes) -> bool:
-    """The words of a unit of requests have a whole READ or FETCH_ADD in front of what ends the unit."""
-    at = 0
-    while len(words) - at >= 16:
-        text = words[at : at + 16]
-        header = Packet(0, 0, text).header
-        opcode = header["opcode"]
-        if not any(text) or opcode > PacketOpcode.SIGNAL or header["flags"] > 1 or header["length_bytes"] > 512:
-            return False
-        size = 16 + body_length(header)
-        at += size + -size % 4
-        if opcode in (PacketOpcode.READ, PacketOpcode.FETCH_ADD) and at <= len(words):
-            return True
-    return False
 
 
 class SwitchBuffer:
@@ -290,26 +274,3 @@ class SwitchBuffer:
                 unit.stale = True
         self.cycle += 1
         return told
-
-
-class RouteTable:
-    """Endpoint -> output, and why a unit to it is refused."""
-
-    def __init__(self, cfg: SwitchConfig):
-        self.ports = cfg.ports
-        self.routes = {e: e for e in range(cfg.ports)}
-
-    def write(self, endpoint: int, output: int, there: bool) -> None:
-        """A row of the table."""
-        self.routes.pop(endpoint, None)
-        if there and output < self.ports:
-            self.routes[endpoint] = output
-
-    def look_up(self, endpoint: int, same: int, alive: int) -> tuple[int | None, str]:
-        """The output, if there is one, and the reason of a refusal: hole, foreign, dead, or none."""
-        output = self.routes.get(endpoint)
-        if output is None:
-            return None, "hole"
-        if not same >> output & 1:
-            return output, "foreign"
-        return output, "" if alive >> output & 1 else "dead"

@@ -239,7 +239,9 @@ class Schedule:
         for i in range(n):
             if i in began:
                 o = began[i]
-                grants[i] = Grant(o, self.turns[o].begin(chosen[o], eligible[i] >> o * queues & each, i in urgent), True)
+                grants[i] = Grant(
+                    o, self.turns[o].begin(chosen[o], eligible[i] >> o * queues & each, i in urgent), True
+                )
                 self.kept[i] = self.kept[i] + 1 if i in kept else 0
         for grant in grants.values():
             self.turns[grant.output].charge(grant.queue // 2)

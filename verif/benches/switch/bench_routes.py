@@ -6,7 +6,7 @@ from cocotb.triggers import RisingEdge
 from rtl.contract.link import ENDPOINT_BITS
 from verif.agents.bench import Bench
 from verif.checks.coverage import Coverage
-from verif.golden.switch_buffer import RouteTable
+from verif.golden.switch_routes import RouteTable
 
 _REASONS = ("hole", "foreign", "dead")
 COVER = Coverage(

@@ -11,7 +11,16 @@ from verif.agents.bench import Bench, manifest
 from verif.checks.coverage import Coverage
 from verif.golden.switch_schedule import Schedule
 
-BINS = ["hold", "urgent begins", "urgent waits", "second pass", "blocked", "all idle", "all sent", "more without a start"]
+BINS = [
+    "hold",
+    "urgent begins",
+    "urgent waits",
+    "second pass",
+    "blocked",
+    "all idle",
+    "all sent",
+    "more without a start",
+]
 MERGED = ["kept", "new match stands", "kept long enough", "filled up"]
 STRICT = ["strict begins", "strict waits", "urgent before strict"]
 COVER = Coverage(
@@ -36,7 +45,7 @@ class Traffic:
     flits: int = UNIT_FLITS_MAX
     classes: int = 8  # in use
     outputs: int = 99  # in use
-    hog: bool = False  # the strict class everywhere but in pair (0, 0), which has another one
+    hog: bool = False  # input 0 alone, with strict units to all but output 0, another class to that
 
 
 TRAFFIC = [
@@ -151,7 +160,7 @@ async def matches_like_golden(dut, traffic: Traffic) -> None:
     if traffic.hog:
         strict = max(bench.cfg.link.strict_class, 1)
         used[:] = False
-        used[:, 2 * strict] = True
+        used[1:, 2 * strict] = True
     here = rng.random((n, n, queues)) < traffic.share
     lengths = rng.integers(0, bench.cfg.length_cap_flits + 1, (n, n))
     for slot in range(5000 // bench.cfg.slot_cycles // (1 + n // 10)):
@@ -163,7 +172,7 @@ async def matches_like_golden(dut, traffic: Traffic) -> None:
             here = ~here.any() | np.zeros_like(here)
         now = here & used
         if traffic.hog:
-            now[0, 0] = np.arange(queues) == 0
+            now[1:], now[0, 0] = False, np.arange(queues) == 0
         now = now.reshape(n, -1)
         lists = [int.from_bytes(np.packbits(row, bitorder="little").tobytes(), "little") for row in now]
         await bench.slot(slot, lists, lengths.tolist(), traffic)
