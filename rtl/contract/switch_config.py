@@ -8,6 +8,7 @@ from typing import Any
 
 from rtl.contract.config import Config
 from rtl.contract.config_sections import need, within
+from rtl.contract.link import UNIT_FLITS_MAX
 from rtl.contract.link_config import LINKS, LinkConfig
 
 __all__ = ["MATCHINGS", "SWITCHES", "AnyConfig", "SwitchConfig"]
@@ -45,6 +46,11 @@ class SwitchConfig:
         within("switch.keep_slots", self.keep_slots, 1, 255)
         within("switch.length_cap_flits", self.length_cap_flits, 1, 127)
         within("switch.islip_iterations", self.islip_iterations, 1, 8)
+        least = 2 * UNIT_FLITS_MAX + 1  # a unit that is granted, one that was, and a place that stays free
+        need(
+            self.link.window_flits >= least,
+            f"switch.link.window_flits must be at least {least}, not {self.link.window_flits}",
+        )
 
     @property
     def slot_cycles(self) -> int:
