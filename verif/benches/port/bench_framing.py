@@ -147,7 +147,7 @@ async def responses_pass_requests_that_wait(dut) -> None:
 
 
 @cocotb.test(timeout_time=60, timeout_unit="us")
-@cocotb.parametrize(size=[0, 8, 48, 64, 100, 200, 213, 325, 448, 512], packed=[False, True])
+@cocotb.parametrize(size=[0, 64, 200, 325, 512], packed=[False, True])
 async def line_rate(dut, size: int, packed: bool) -> None:
     """Packets without gaps, each alone in its unit or not: a flit in each flit time, end to end."""
     bench = FramingBench(dut)

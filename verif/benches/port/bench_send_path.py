@@ -351,7 +351,7 @@ async def a_flit_in_each_flit_time(dut, size: int) -> None:
 
 
 @cocotb.test(timeout_time=100, timeout_unit="us")
-@cocotb.parametrize(size=[0, 8, 48, 64, 100, 200, 213, 325, 448, 512])
+@cocotb.parametrize(size=[8, 64, 200, 325, 448, 512])
 async def a_stream_keeps_the_line_busy(dut, size: int) -> None:
     """Packets of one size to one queue, without gaps: packing them costs the line nothing."""
     bench = SendBench(dut)
