@@ -168,7 +168,7 @@ async def overrun_loses_only_itself(dut) -> None:
 
 
 @cocotb.test(timeout_time=60, timeout_unit="us")
-@cocotb.parametrize(size=[0, 8, 48, 64, 100, 200, 213, 325, 448, 512], packed=[False, True])
+@cocotb.parametrize(size=[0, 64, 213, 325, 512], packed=[False, True])
 async def keeps_up_with_the_line(dut, size: int, packed: bool) -> None:
     """Flits without a pause, units of a packet each or as a sender packs them: the pool must not fill."""
     bench = ReceiveBench(dut)

@@ -233,6 +233,29 @@ async def packs_as_much_as_fits(dut) -> None:
 
 
 @cocotb.test(timeout_time=60, timeout_unit="us")
+async def a_source_that_stops_in_a_packet(dut) -> None:
+    """The unit to which the packet is appended stays until it is whole, though the line has nothing else."""
+    bench = SendBench(dut)
+    await bench.start()
+    cocotb.start_soon(bench.watch())
+    for _ in range(10):
+        dut.pause.value = 1
+        bench.units.clear()
+        packets = [make_packet(bench.rng, PacketOpcode.WRITE, size, False, 0, 1) for size in (64, 64, 64, 180)]
+        bench.send(packets[:3])
+        bench.waiting[0].append(packets[3])
+        parts = beats_of(packets[3], bench.link, bench.rng)
+        bench.source.send(parts[:1])
+        await bench.source.drained()
+        dut.pause.value = 0
+        await bench.cycles(60)
+        assert len(bench.units) == 2, f"{len(bench.units)} units left, two were whole"
+        bench.source.send(parts[1:])
+        await bench.all_out()
+        assert bench.units == [flits_of(unit) for unit in grouped(packets, bench.link)]
+
+
+@cocotb.test(timeout_time=60, timeout_unit="us")
 async def refuses_what_is_no_packet(dut) -> None:
     """A packet that is wrong is counted and leaves no trace; those around it go."""
     bench = SendBench(dut, "rarely")
@@ -328,7 +351,7 @@ async def a_flit_in_each_flit_time(dut, size: int) -> None:
 
 
 @cocotb.test(timeout_time=100, timeout_unit="us")
-@cocotb.parametrize(size=[0, 8, 48, 64, 100, 200, 213, 325, 448, 512])
+@cocotb.parametrize(size=[8, 64, 200, 325, 448, 512])
 async def a_stream_keeps_the_line_busy(dut, size: int) -> None:
     """Packets of one size to one queue, without gaps: packing them costs the line nothing."""
     bench = SendBench(dut)
