@@ -59,7 +59,7 @@ def test_merged_is_never_lighter() -> None:
             {i: int(o) for i, o in enumerate(rng.permutation(n)) if rng.random() < 0.7},
             {i: int(o) for i, o in enumerate(rng.permutation(n)) if rng.random() < 0.7},
         ]
-        got, kept = merged(both[0], both[1], lambda i, o: int(weight[i][o]))
+        got, kept = merged(both[0], both[1], lambda i, o, weight=weight: int(weight[i][o]))
         assert len(set(got.values())) == len(got)
         assert all(got[i] == both[0][i] for i in kept)
         sums = [sum(weight[i][o] for i, o in m.items()) for m in (got, *both)]
