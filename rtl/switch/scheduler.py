@@ -1,6 +1,6 @@
 """Who sends to whom: the scheduler of a switch."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Signal, ValueLike
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -12,6 +12,7 @@ from rtl.switch.orders import Orders
 from rtl.switch.patience import STRICT_SLOTS, VISIT_SLOTS, Patience
 from rtl.switch.permute import Permute
 from rtl.switch.precedence import Precedence
+from rtl.switch.results import Results
 from rtl.switch.wavefront import diagonals
 
 __all__ = ["Scheduler"]
@@ -159,7 +160,20 @@ class Scheduler(wiring.Component):
             ]
         m.d.comb += patience.step.eq(last)
         self._keep(m, last, asks, rows_held, began, matching)
-        self._results(m, last, choices, waiting, began, rows_held, columns_held)
+        m.submodules.results = results = Results(cfg)
+        m.d.comb += [
+            results.step.eq(last),
+            results.rows_held.eq(rows_held),
+            results.columns_held.eq(columns_held),
+        ]
+        for o, choice in enumerate(choices):
+            m.d.comb += [
+                results.began[o].eq(began[o]),
+                choice.queues.eq(waiting[o].word_select(results.source[o], queues)),
+                results.chosen_queue[o].eq(choice.queue),
+            ]
+        for name in ("start", "first", "out_port", "queue", "valid", "select", "granted", "granted_queue"):
+            m.d.comb += getattr(self, name).eq(getattr(results, name))
         return m
 
     def _classes(self, m: Module, eligible: list[Signal], rows_free: Signal) -> list[ClassChoice]:
@@ -200,52 +214,3 @@ class Scheduler(wiring.Component):
             with m.If(last & ~rows_held[i]):
                 again = matching.kept[i] & (stood[i] != self.cfg.keep_slots)
                 m.d.sync += stood[i].eq(Mux(again, stood[i] + 1, 0))
-
-    def _results(
-        self,
-        m: Module,
-        last: Signal,
-        choices: list[ClassChoice],
-        waiting: list[Signal],
-        began: list[Signal],
-        rows_held: Signal,
-        columns_held: Signal,
-    ) -> None:
-        """Numbers and queues of what begins; what is held stays."""
-        n, queues = self.cfg.inputs, self.cfg.link.queues
-        bits = (n - 1).bit_length()
-        queue_bits = (queues - 1).bit_length()
-        rows_begin, columns_begin = Signal(n), Signal(n)
-        queue = Signal(n * queue_bits)  # by output
-        outputs = [Signal(n, name=f"output_bit_{b}") for b in range(bits)]  # vectors over the inputs
-        total: Value = Const(0, n)
-        for vector in began:
-            total = total | vector
-        m.d.comb += [rows_begin.eq(total), columns_begin.eq(Cat(vector.any() for vector in began))]
-        for b in range(bits):
-            those = Const(0, n)
-            for o in range(n):
-                those = those | began[o] if o >> b & 1 else those
-            m.d.comb += outputs[b].eq(those)
-        for o, choice in enumerate(choices):
-            source = Signal(range(n), name=f"source_{o}")
-            which = [Const(sum(1 << i for i in range(n) if i >> b & 1), n) for b in range(bits)]
-            m.d.comb += [
-                source.eq(Cat((began[o] & those).any() for those in which)),
-                choice.queues.eq(waiting[o].word_select(source, queues)),
-                queue.word_select(o, queue_bits).eq(choice.queue),
-            ]
-            with m.If(last & began[o].any()):
-                m.d.sync += [self.select[o].eq(source), self.granted_queue[o].eq(choice.queue)]
-        for i in range(n):
-            target = Signal(range(n), name=f"target_{i}")
-            m.d.comb += target.eq(Cat(vector[i] for vector in outputs))
-            with m.If(last & rows_begin[i]):
-                m.d.sync += [self.out_port[i].eq(target), self.queue[i].eq(queue.word_select(target, queue_bits))]
-        with m.If(last):
-            m.d.sync += [
-                self.start.eq(rows_begin | rows_held),
-                self.first.eq(rows_begin),
-                self.valid.eq(columns_begin | columns_held),
-                self.granted.eq(columns_begin),
-            ]
