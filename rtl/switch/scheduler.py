@@ -83,7 +83,7 @@ class Scheduler(wiring.Component):
         phase = Signal(range(cfg.slot_cycles))
         last = Signal()
         m.d.comb += last.eq(phase == cfg.slot_cycles - 1)
-        m.d.sync += phase.eq(Mux(self.slot, 1, phase + 1))
+        m.d.sync += phase.eq(Mux(self.slot, 1, Mux(last | (phase == 0), 0, phase + 1)))  # 0 until the first slot
         with m.If(self.slot):
             m.d.sync += [more.eq(self.more), *(lengths[i].eq(self.lengths[i]) for i in range(n))]
             m.d.sync += [eligible[i].eq(self.lists[i] & self.ready) for i in range(n)]

@@ -110,7 +110,10 @@ class GrantsProof(_Slots):
 
 
 class UrgentProof(_Slots):
-    """An urgent pair begins at most UNIT_FLITS_MAX slots later, if units are that long and nothing is blocked."""
+    """An urgent pair begins at most UNIT_FLITS_MAX slots later, if units are that long and nothing is blocked.
+
+    With a strict class: at most so long after it goes before strict units.
+    """
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -132,6 +135,8 @@ class UrgentProof(_Slots):
         m.d.comb += urgent.eq(
             patience.urgent.bit_select(o, 1) & Array(patience.pair)[o].bit_select(i, 1) & ~self.begins & self.known
         )
+        if self.cfg.link.strict_class >= 0:
+            urgent = urgent & patience.before_strict
         waits = Signal(range(UNIT_FLITS_MAX + 1))  # slots that it has been urgent and has not begun
         with m.If(~self.begins):
             goes = Array(patience.began)[o].bit_select(i, 1)
@@ -203,13 +208,16 @@ PROOFS = (
             ("islip", {n: Scheduler.FAULTS[n] for n in (11, 14)}),
         )
     ),
-    Proof(
-        name="switch_urgent",
-        make=lambda fault: UrgentProof(_cfg("merged"), fault),
-        depth=4,
-        cover_depth=14,
-        fault_depth=18,
-        faults={15: Scheduler.FAULTS[15]},
+    *(
+        Proof(
+            name=name,
+            make=lambda fault, strict=strict: UrgentProof(_cfg("merged", strict=strict), fault),
+            depth=4,
+            cover_depth=14,
+            fault_depth=18,
+            faults={15: Scheduler.FAULTS[15]},
+        )
+        for name, strict in (("switch_urgent", -1), ("switch_urgent_strict", 1))
     ),
     Proof(
         name="switch_patience",
