@@ -38,7 +38,7 @@ class Bypass(wiring.Component):
             {
                 "slot": In(1),
                 "lone": In(cfg.inputs),
-                "lists": In(data.ArrayLayout(n * queues, cfg.inputs)),
+                "lists": In(n * queues).array(cfg.inputs),
                 "ready": In(n * queues),
                 "sends": In(cfg.inputs),
                 "takes": In(n),

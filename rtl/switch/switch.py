@@ -81,13 +81,13 @@ class Switch(wiring.Component):
         m.d.comb += [slot.eq(phase == 0), last.eq(phase == cfg.slot_cycles - 1), scheduler.slot.eq(slot)]
 
         # What inputs hold, as it was a cycle ago; a unit that is alone at its input as it is now, to begin at once.
-        waiting = Signal(data.ArrayLayout(n * queues, cfg.inputs))
-        m.d.sync += waiting.eq(scheduler.lists)
+        waiting = [Signal(n * queues, name=f"waiting_{k}") for k in range(cfg.inputs)]
+        m.d.sync += [waiting[k].eq(scheduler.lists[k]) for k in range(cfg.inputs)]
         alive = Signal(n)
         m.d.comb += [
             alive.eq(Cat(*(port.alive for port in ports), Const(1, 1))),
             bypass.slot.eq(slot),
-            bypass.lists.eq(waiting),
+            *(bypass.lists[k].eq(waiting[k]) for k in range(cfg.inputs)),
             bypass.lone.eq(Cat(row.lone for row in rows)),
             bypass.sends.eq(scheduler.start),
             bypass.takes.eq(scheduler.valid),

@@ -69,8 +69,9 @@ class BypassBench(Bench):
         self.pairs: set[tuple[int, int]] = set()
         self.slot_starts: set[int] = set()
         self.t = 0
-        for name in ("slot", "lone", "lists", "ready", "sends", "takes", "ends"):
-            getattr(dut, name).value = 0
+        self.inputs = [getattr(dut, f"lists__{k}") for k in range(self.n)]
+        for port in (dut.slot, dut.lone, dut.ready, dut.sends, dut.takes, dut.ends, *self.inputs):
+            port.value = 0
 
     def new_units(self) -> None:
         """Units arrive: one of a few inputs, seldom to the same output."""
@@ -132,7 +133,8 @@ class BypassBench(Bench):
         ready = {(o, q) for o in range(n) for q in range(self.queues) if self.rng.random() >= self.unready}
         ends = {k for k, r in enumerate(self.reads) if r and r[0][1]}
         dut.slot.value, dut.lone.value = int(slot), sum(1 << k for k in self.lone)
-        dut.lists.value = sum(1 << (k * n + o) * self.queues + q for k, w in enumerate(self.lists) for o, q in w)
+        for port, lists in zip(self.inputs, self.lists, strict=True):
+            port.value = sum(1 << o * self.queues + q for o, q in lists)
         dut.ready.value = sum(1 << o * self.queues + q for o, q in ready)
         dut.sends.value, dut.takes.value = (sum(1 << k for k in x) for x in (set(self.sends), takes))
         dut.ends.value = sum(1 << k for k in ends)

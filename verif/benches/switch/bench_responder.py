@@ -71,7 +71,7 @@ class ResponderBench(Bench):
         self.t = self.idle_slots = 0
         self.classes: set[int] = set()
         for name in (
-            *("slot", "start", "first", "out_port", "queue", "now", "route_write", "route_endpoint", "route"),
+            *("slot", "start", "first", "out_port", "unit_queue", "now", "route_write", "route_endpoint", "route"),
             *("dead", "granted", "arrives", "arrivals"),
         ):
             getattr(dut, name).value = 0
@@ -182,7 +182,7 @@ class ResponderBench(Bench):
             start = first = 1
             self.to = divmod(int(self.rng.choice(bits)), queues)
         dut.start.value, dut.first.value = start, first
-        dut.out_port.value, dut.queue.value = self.to
+        dut.out_port.value, dut.unit_queue.value = self.to
 
     async def cycle(self) -> None:
         """One cycle."""
