@@ -27,6 +27,8 @@ from rtl.vector.lanes import DOMAINS
 
 __all__ = ["Core"]
 
+_STATUS_PORTS = {"foreign": Out(FOREIGN_BITS), "link_address": Out(8), "link_value": In(64)}
+
 
 class Core(wiring.Component):
     """A core. `form` is the form of the tensor array and of the adders of PSUM: "structural" or "native".
@@ -34,7 +36,8 @@ class Core(wiring.Component):
     Ports: `axi{i}`, the AXI4 managers towards HBM; `host_*`, the register port (memmap.Control);
     `core_id`, its place in the address map; `done` and `fault`; `retire{q}`, outputs only. With `link` those of
     dma.link.LINK_PORTS too: packets to and from other cores, and `foreign`, the low bits of the count of those
-    that were for another core. `plant`: a fault of Dma.FAULTS.
+    that were for another core; `link_value`, the register of the port at `link_address`, in the same cycle.
+    `plant`: a fault of Dma.FAULTS.
     Engines run on gated clocks of the root clock `clk`, so an idle engine costs nothing.
     """
 
@@ -55,7 +58,7 @@ class Core(wiring.Component):
                 "done": Out(1),
                 "fault": Out(1),
                 **{f"retire{q.value}": Out(RetireSignature()) for q in Queue},
-                **({**LINK_PORTS, "foreign": Out(FOREIGN_BITS)} if link else {}),
+                **({**LINK_PORTS, **_STATUS_PORTS} if link else {}),
             }
         )
 
@@ -147,7 +150,11 @@ class Core(wiring.Component):
                 else:
                     connect(m, inside, flipped(outside))
             m.d.comb += [getattr(issue.endpoint, name).eq(getattr(dma, name)) for name in LINK_COUNTS]
-            m.d.comb += self.foreign.eq(dma.foreign)
+            m.d.comb += [
+                self.foreign.eq(dma.foreign),
+                self.link_address.eq(issue.link_address),
+                issue.link_value.eq(self.link_value),
+            ]
         return m
 
     @staticmethod

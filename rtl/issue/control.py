@@ -32,6 +32,7 @@ class Control(wiring.Component):
 
     `client` with `base` and `count` looks into the regions that rtl.issue.run keeps. CONFLICT counts
     the cycles in which a port of `refused` was high. `endpoint` is shown as it is; it is 0 without a link.
+    `link_value`: the register of the port at `link_address` (LINK), in the same cycle; 0 without a link.
     """
 
     FAULTS = {
@@ -77,6 +78,8 @@ class Control(wiring.Component):
                 "values": In(COUNTER_BITS).array(counters),
                 "refused": In(ports),
                 "endpoint": In(ENDPOINT_STATUS),
+                "link_address": Out(8),
+                "link_value": In(64),
                 "index": Out(SEMAPHORE_INDEX_BITS),
                 "value": In(32),
             }
@@ -177,15 +180,20 @@ class Control(wiring.Component):
 
         # Reads: one register for each block, then one for the choice between blocks.
         chosen = Signal(4)
-        semaphore = Signal(64)
+        semaphore, port = Signal(64), Signal(64)
+        m.d.comb += self.link_address.eq(address)
         with m.If(self.host_valid):
             m.d.sync += chosen.eq(block)
             with m.If((address >= top.SEMAPHORE) & (address[3:12] < self.cfg.issue.semaphores) & (address[:3] == 0)):
                 m.d.sync += semaphore.eq(self.value.as_signed())
             with m.Else():
                 m.d.sync += semaphore.eq(0)
+            with m.If(address[8:] == top.LINK >> 8):
+                m.d.sync += port.eq(self.link_value)
+            with m.Else():
+                m.d.sync += port.eq(0)
         second = Signal(64)
-        firsts: dict[int, Signal] = {top.SEMAPHORE // _BLOCK: semaphore}
+        firsts: dict[int, Signal] = {top.SEMAPHORE // _BLOCK: semaphore, top.LINK // _BLOCK: port}
         for number, registers in self._blocks(conflicts).items():
             firsts[number] = first = Signal(64, name=f"block_{number}")
             with m.If(self.host_valid & (block == number)):

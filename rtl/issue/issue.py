@@ -32,7 +32,8 @@ class Issue(wiring.Component):
 
     `tensor`, `vector`: the engines. `release`, `ring{r}`, `rings[r]`, `signal`, `dma_status`: the DMA
     (rtl.base.dma_port). `start` clears the DMA for a new program. `refused`: memory ports whose request
-    was refused in this cycle. `endpoint`: what memmap.EndpointRegister shows. `hbm_read_bytes`,
+    was refused in this cycle. `endpoint`: what memmap.EndpointRegister shows; `link_address`,
+    `link_value`: see Control. `hbm_read_bytes`,
     `hbm_written_bytes`: what the DMA moved in this cycle.
     `tensor_moving`, `tensor_sum`: a moving beat entered, a sum left the array.
     """
@@ -63,6 +64,8 @@ class Issue(wiring.Component):
                 "hbm_written_bytes": In(HBM_BYTES_BITS),
                 "refused": In(ports),
                 "endpoint": In(ENDPOINT_STATUS),
+                "link_address": Out(8),
+                "link_value": In(64),
                 "core_id": In(CoreId.BITS),
                 "host_valid": In(1),
                 "host_write": In(1),
@@ -182,6 +185,8 @@ class Issue(wiring.Component):
             control.hbm_written.eq(run.hbm_written),
             control.refused.eq(self.refused),
             control.endpoint.eq(self.endpoint),
+            self.link_address.eq(control.link_address),
+            control.link_value.eq(self.link_value),
             semaphores.index[2 * len(Queue)].eq(control.index),
             control.value.eq(semaphores.value[2 * len(Queue)]),
             control.host_valid.eq(self.host_valid),

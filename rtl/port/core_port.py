@@ -7,14 +7,18 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from rtl.base.packet import FOREIGN_BITS, PACKET_BEAT
 from rtl.contract.link import LinkState
 from rtl.contract.link_config import LinkConfig
+from rtl.port.beat import physical_lanes
 from rtl.port.link_layer import LinkLayer
 from rtl.port.packet_merge import PacketMerge
 from rtl.port.packet_pack import PacketPack
 from rtl.port.packet_split import PacketSplit
+from rtl.port.status import PortStatus
 
 __all__ = ["CorePort"]
 
 _PACKETS = stream.Signature(PACKET_BEAT)
+_OF_LINK = ("state", "session", "partner", "in_flight", "counts")
+_OF_LANES = ("tx_width", "rx_width", "weak_lanes", "dead_lanes")
 _INNER = ("packet", "room", "request", "response", "clear", "foreign")
 
 
@@ -24,12 +28,14 @@ class CorePort(wiring.Component):
     `request_out`, `response_out`, `request_in`, `response_in`, `down`: those of Core, by its clock; an edge of the
     link's clock is one of the core's too, and `tick` is 1 in the cycles of the core that end with one. A beat passes
     in such cycles only. `foreign`: low bits of the core's count of packets for others; what it grows by is counted
-    here. `down`: a session has ended that was UP. The other ports are those of LinkLayer.
+    here. `link_value`: the register of memmap.LinkRegister at `link_address`, in the same cycle; `tx_width` to
+    `dead_lanes`: of the lanes, for it. `down`: a session has ended that was UP. The other ports are those of LinkLayer.
     """
 
     def __init__(self, cfg: LinkConfig, form: str = "native", plant: ValueLike = 0):
         self.cfg = cfg
         self._link = LinkLayer(cfg, form, plant=plant)
+        lanes = physical_lanes(cfg)
         kept = {name: member for name, member in self._link.signature.members.items() if name not in _INNER}
         super().__init__(
             {
@@ -40,6 +46,12 @@ class CorePort(wiring.Component):
                 "request_in": Out(_PACKETS),
                 "response_in": Out(_PACKETS),
                 "foreign": In(FOREIGN_BITS),
+                "tx_width": In(5),
+                "rx_width": In(5),
+                "weak_lanes": In(lanes),
+                "dead_lanes": In(lanes),
+                "link_address": In(8),
+                "link_value": Out(64),
                 "down": Out(1),
             }
         )
@@ -77,6 +89,14 @@ class CorePort(wiring.Component):
         counted = Signal(FOREIGN_BITS)
         m.d.sync += counted.eq(self.foreign)
         m.d.comb += link.foreign.eq(self.foreign - counted)
+
+        m.submodules.status = status = PortStatus(self.cfg)
+        m.d.comb += [
+            *(getattr(status, name).eq(getattr(link, name)) for name in _OF_LINK),
+            *(getattr(status, name).eq(getattr(self, name)) for name in _OF_LANES),
+            status.address.eq(self.link_address),
+            self.link_value.eq(status.now),
+        ]
 
         # Payload flows in UP only, so what was asked between two sessions is not lost.
         linked = Signal()

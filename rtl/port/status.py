@@ -16,9 +16,9 @@ _WEAK_AT = 32  # LANES
 
 
 class PortStatus(wiring.Component):
-    """`value` is the 64-bit register at byte `address`; 0 where there is none.
+    """`now` is the 64-bit register at byte `address`; 0 where there is none. `value` is `now` of the cycle before.
 
-    Timing: `value` follows `address` by a cycle, and shows the port as it was then.
+    Timing: `now` is combinational.
     """
 
     FAULTS = {1: "sessions stand in the other order", 2: "counters are told of the cause before"}
@@ -30,6 +30,7 @@ class PortStatus(wiring.Component):
         super().__init__(
             {
                 "address": In(8),
+                "now": Out(64),
                 "value": Out(64),
                 "state": In(4),
                 "session": In(16),
@@ -61,12 +62,13 @@ class PortStatus(wiring.Component):
         with m.Switch(self.address):
             for address, value in registers.items():
                 with m.Case(address):
-                    m.d.sync += self.value.eq(value)
+                    m.d.comb += self.now.eq(value)
             for cause in LinkCause:
                 with m.Case(LinkRegister.CAUSE + 8 * cause):
-                    m.d.sync += self.value.eq(self.counts[cause])
+                    m.d.comb += self.now.eq(self.counts[cause])
                     with m.If(planted(self.plant, 2)):
-                        m.d.sync += self.value.eq(self.counts[max(0, cause - 1)])
+                        m.d.comb += self.now.eq(self.counts[max(0, cause - 1)])
             with m.Default():
-                m.d.sync += self.value.eq(0)
+                m.d.comb += self.now.eq(0)
+        m.d.sync += self.value.eq(self.now)
         return m

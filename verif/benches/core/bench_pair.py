@@ -11,7 +11,7 @@ from firmware.image import Image, build_image, build_images
 from firmware.program import Program
 from rtl.contract.isa import Cause
 from rtl.contract.link import LinkCause, LinkState
-from rtl.contract.memmap import Control, EndpointRegister, QueueRegister, RingRegister, core_place
+from rtl.contract.memmap import Control, EndpointRegister, LinkRegister, QueueRegister, RingRegister, core_place
 from verif.agents.axi import HbmAgent
 from verif.agents.bench import Bench
 from verif.agents.host import Host
@@ -21,7 +21,7 @@ from verif.golden.cores import GoldenCores
 from verif.golden.results import RunResult
 
 _BINS = ["write to SBUF", "write to HBM", "signal", "read", "computed there", "replay", "outage", "after a lost link"]
-_BINS += ["refused write", "refused read"]
+_BINS += ["refused write", "refused read", "registers of the port"]
 COVERAGE = Coverage("core pair", _BINS)
 FLIT = 10  # cycles of a core in which a flit's last beat arrives
 HBM_BYTES = 1 << 18
@@ -75,6 +75,13 @@ class PairBench(Bench):
         """What a core's endpoint has counted."""
         values = await self.hosts[core].read_all([Control.ENDPOINT + register for register in EndpointRegister])
         return dict(zip(EndpointRegister, values, strict=True))
+
+    async def port_registers(self, core: int) -> dict[int, int]:
+        """What a core's memory map shows of its port: by LinkRegister, counters by CAUSE + 8 * LinkCause."""
+        registers = [r for r in LinkRegister if r != LinkRegister.CAUSE]
+        offsets = [*registers, *(LinkRegister.CAUSE + 8 * cause for cause in LinkCause)]
+        values = await self.hosts[core].read_all([Control.LINK + offset for offset in offsets])
+        return dict(zip(offsets, values, strict=True))
 
     async def done(self, cores: tuple[int, ...] = CORES) -> int:
         """Wait until these cores are done; the cycles that took, at most 40,000."""
@@ -197,6 +204,14 @@ async def cores_exchange_tensors(dut: Any) -> None:
             assert counts[n][cause] == 0, f"port {n} counts {counts[n][cause]} {cause.name}"
         assert counts[n][LinkCause.REFUSED] > 100
         assert not any((await bench.endpoint(n)).values())
+        shown = await bench.port_registers(n)
+        assert shown[LinkRegister.STATE] == LinkState.UP and shown[LinkRegister.WIDTH] == 8 << 8 | 8
+        assert shown[LinkRegister.SESSION] == (100 * (2 - n) + 1) << 16 | 100 * (n + 1) + 1
+        after = bench.counts(n)
+        for cause in LinkCause:
+            value = shown[LinkRegister.CAUSE + 8 * cause]
+            assert counts[n][cause] <= value <= after[cause], f"port {n} shows {value} {cause.name}"
+    COVERAGE.hit("registers of the port")
     COVERAGE.when(all(c[LinkCause.REPLAY] > 0 for c in counts), "replay")
     COVERAGE.when(all(c[LinkCause.RETRAINED] > 0 for c in counts), "outage")
     refused, replays = (sum(c[cause] for c in counts) for cause in (LinkCause.REFUSED, LinkCause.REPLAY))

@@ -50,6 +50,7 @@ class IssueBench(Bench):
         for name in ("refused", "tensor_moving", "tensor_sum", "hbm_read_bytes", "hbm_written_bytes"):
             getattr(dut, name).value = 0
         dut.endpoint.value = 0
+        dut.link_value.value = 0
         self.play(self.program, 1)
         self.watcher = cocotb.start_soon(self.watch())
 
@@ -335,6 +336,9 @@ async def registers_keep_their_place(dut: Any) -> None:
     await bench.host.write(places["refused"], 5)
     assert dict(zip(told, await bench.host.read_all(list(places.values())), strict=True)) == told
     COVERAGE.hit("endpoint")
+    dut.link_value.value = shown = int.from_bytes(bench.rng.bytes(8), "little") | 1
+    assert await bench.host.read_all([0x7000, 0x7100, 0x7040, 0x7F00]) == [shown, 0, shown, 0], "registers of a port"
+    dut.link_value.value = 0
     for address in (Control.STATUS, Control.CYCLES, Control.HBM_READ, 0x1010, 0x1020, 0x2010, 0x4000, 0x5000, 0x6000):
         await bench.host.write(address, 5)
         assert await bench.host.read(address) == 0
