@@ -86,7 +86,7 @@ class Port(wiring.Component):
             *(
                 getattr(status, name).eq(getattr(self, name))
                 for name in status.signature.members
-                if name not in ("address", "value")
+                if name not in ("address", "now", "value")
             ),
         ]
         return m
