@@ -17,6 +17,10 @@ from rtl.switch.switch_port import SwitchPort
 
 __all__ = ["Switch"]
 
+_FLAT_OUTPUTS = 24
+"""Up to here Verilator compiles all ports as one with the rest. That runs at twice the speed: a port apart is evaluated
+again whenever one of its pins changes, up to seven times a cycle. Beyond, compiling 72 copies would take too long."""
+
 
 class Switch(wiring.Component):
     """`cfg.ports` links, coded flits each way; lanes are outside.
@@ -128,7 +132,7 @@ class Switch(wiring.Component):
             responder.dead.eq(~alive),
             responder.granted.eq(Mux(slot, scheduler.granted, 0)),
             responder.arrives.eq(crossbar.o_valid),
-            responder.arrivals.eq(crossbar.o),
+            *(responder.arrivals[o].eq(crossbar.o[o]) for o in range(n)),
         ]
         for k, port in enumerate(ports):
             m.d.comb += [
@@ -172,4 +176,4 @@ class Switch(wiring.Component):
         if not isinstance(self.plant, int):
             return make()
         name = f"switch_port_{self.cfg.outputs}x{self.cfg.link.lanes}_{self.form}"
-        return Placed(name, make, hier_block=True)
+        return Placed(name, make, hier_block=self.cfg.outputs > _FLAT_OUTPUTS)
