@@ -32,10 +32,9 @@ class Crossbar(wiring.Component):
                 "mute": In(n),
                 "source": In(data.ArrayLayout(range(cfg.inputs), n)),
                 "i_valid": In(cfg.inputs),
-                # ports of their own: together they would be more bits than a signal may have, and slow to simulate
-                "i": In(transfer_beat(cfg.link)).array(cfg.inputs),
+                "i": In(data.ArrayLayout(transfer_beat(cfg.link), cfg.inputs)),
                 "o_valid": Out(n),
-                "o": Out(transfer_beat(cfg.link)).array(n),
+                "o": Out(data.ArrayLayout(transfer_beat(cfg.link), n)),
             }
         )
 

@@ -132,7 +132,7 @@ class Switch(wiring.Component):
             responder.dead.eq(~alive),
             responder.granted.eq(Mux(slot, scheduler.granted, 0)),
             responder.arrives.eq(crossbar.o_valid),
-            *(responder.arrivals[o].eq(crossbar.o[o]) for o in range(n)),
+            responder.arrivals.eq(crossbar.o),
         ]
         for k, port in enumerate(ports):
             m.d.comb += [
