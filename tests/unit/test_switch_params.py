@@ -88,7 +88,7 @@ def counts(**values: object) -> SwitchCounts:
 
 
 def told(**values: int) -> dict[str, int]:
-    names = ("hole", "partition", "dead", "dropped", "answered", "late", "parity")
+    names = ("hole", "partition", "dead", "dropped", "answered", "late", "parity", "responder_parity")
     link = ("refused", "replay", "spurious", "retrained", "down", "unresolved", "bad_unit")
     return {n: 0 for n in (*names, *(f"link_{n}" for n in link))} | values
 
