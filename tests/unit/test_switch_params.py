@@ -39,7 +39,7 @@ from sim.switch_params import SwitchRun, parse_switch
         (["-p", "lanes=3"], "lanes must be 1, 2, 4, 8 or 16, not 3"),
         (
             ["-p", "ports=72", "-p", "lanes=16"],
-            "switch.ports must be at most 63 at x16, not 72: a port has 1,031 input pins, and Amaranth allows 65,536",
+            "switch.ports must be at most 63 at x16, not 72: a port has 1,031 input pins, and Amaranth allows 65,534",
         ),
         (["-p", "matching=greedy"], "matching must be one of merged, wavefront, islip, not 'greedy'"),
         (["-p", "dead_port=16"], "dead_port must be at most 15 with 16 ports, not 16"),
