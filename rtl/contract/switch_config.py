@@ -14,7 +14,7 @@ from rtl.contract.link_config import LINKS, LinkConfig
 __all__ = ["MATCHINGS", "TOP_INPUT_BITS_MAX", "SWITCHES", "AnyConfig", "SwitchConfig"]
 
 TOP_INPUT_BITS_MAX = (1 << 16) - 2
-"""Bits of all inputs of a top together: Amaranth numbers them and two constants with 16 bits (hdl/_nir.py, Net.from_cell)."""
+"""Bits of all inputs of a top together: Amaranth numbers them and two constants with 16 bits (Net.from_cell)."""
 _COMMON_INPUT_BITS = 16 + 1 + 16 + 64 + 2  # of a switch: session, write, address, value, clock and reset
 
 MATCHINGS = ("merged", "wavefront", "islip")
