@@ -37,7 +37,7 @@ def verdict(after: SwitchCounts, told: Mapping[str, int]) -> dict[str, Any]:
         "spurious_replays": after.spurious + told["link_spurious"],
         "retrains": after.retrains + told["link_retrained"],
         "downs": after.downs + told["link_down"],
-        "parity_errors": told["parity"],
+        "parity_errors": told["parity"] + told["responder_parity"],
     }
 
 

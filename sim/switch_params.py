@@ -22,7 +22,7 @@ SWITCH_PARAMS: dict[str, Param] = {
     "ports": Param(type=int, default=None, doc="the configuration's if not given", minimum=4, maximum=72),
     "traffic": Param(type=str, default="uniform", doc="who sends to whom", choices=TRAFFIC),
     "load": Param(
-        type=float, default=1.0, doc="flits a source makes in a flit time; 1: never idle", minimum=0, maximum=1
+        type=float, default=1.0, doc="flits a source makes in a flit time, above 0; 1: never idle", minimum=0, maximum=1
     ),
     "packet_flits": Param(type=str, default="1", doc="flits of a unit, 1 to 4, or a range as in 1..4"),
     "weights": Param(type=str, default="1", doc="weights of the classes in use, as in 3:1"),
@@ -64,6 +64,8 @@ def parse_switch(settings: Sequence[str]) -> dict[str, Any]:
         if name not in SWITCH_PARAMS:
             raise KernelError(f"switch has no parameter {name!r}; it has {', '.join(SWITCH_PARAMS)}")
         values[name] = SWITCH_PARAMS[name].parse(name, value)
+    if values["load"] == 0:
+        raise KernelError("load must be above 0: a switch without traffic has nothing to measure")
     weights = _weights(values["weights"])
     _flits(values["packet_flits"])
     if values["lanes"] is not None and f"x{values['lanes']}" not in LINKS:

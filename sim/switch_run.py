@@ -10,7 +10,14 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from rtl.contract.link import LinkCause
 from rtl.contract.switch_config import SwitchConfig
-from rtl.contract.switch_registers import SwitchCause, SwitchRegister, port_address, route_address
+from rtl.contract.switch_registers import (
+    ResponderRegister,
+    SwitchCause,
+    SwitchRegister,
+    SwitchSpace,
+    port_address,
+    route_address,
+)
 from sim.build import build
 from sim.errors import PlexusError
 from sim.native.switch import SWITCH_SOURCES, NativeSwitch, SwitchCounts, SwitchTraffic
@@ -70,11 +77,14 @@ def _events(run: SwitchRun, cfg: SwitchConfig, seed: int) -> list[Event]:
 
 
 def _told(switch: NativeSwitch, cfg: SwitchConfig) -> dict[str, int]:
-    """What all ports of the switch have counted, by the lower-case names of SwitchCause and, with link_, LinkCause."""
+    """What a switch has counted, by lower-case names: all ports by SwitchCause and, with link_, LinkCause; and, with
+    responder_, its responder."""
     causes = [(c.name.lower(), SwitchRegister.CAUSE + 8 * c) for c in SwitchCause]
     causes += [(f"link_{c.name.lower()}", SwitchRegister.LINK_CAUSE + 8 * c) for c in LinkCause]
     ports = range(cfg.ports)
-    return {name: sum(switch.read(port_address(p, SwitchRegister.STATE) + at) for p in ports) for name, at in causes}
+    told = {name: sum(switch.read(port_address(p, SwitchRegister.STATE) + at) for p in ports) for name, at in causes}
+    registers = {f"responder_{r.name.lower()}": switch.read(SwitchSpace.RESPONDER + r) for r in ResponderRegister}
+    return told | registers
 
 
 def _happen(switch: NativeSwitch, kind: str, port: int) -> None:

@@ -11,7 +11,11 @@ from rtl.contract.config_sections import need, within
 from rtl.contract.link import UNIT_FLITS_MAX
 from rtl.contract.link_config import LINKS, LinkConfig
 
-__all__ = ["MATCHINGS", "SWITCHES", "AnyConfig", "SwitchConfig"]
+__all__ = ["MATCHINGS", "TOP_INPUT_BITS_MAX", "SWITCHES", "AnyConfig", "SwitchConfig"]
+
+TOP_INPUT_BITS_MAX = (1 << 16) - 2
+"""Bits of all inputs of a top together: Amaranth numbers them and two constants with 16 bits (Net.from_cell)."""
+_COMMON_INPUT_BITS = 16 + 1 + 16 + 64 + 2  # of a switch: session, write, address, value, clock and reset
 
 MATCHINGS = ("merged", "wavefront", "islip")
 
@@ -46,6 +50,12 @@ class SwitchConfig:
         within("switch.keep_slots", self.keep_slots, 1, 255)
         within("switch.length_cap_flits", self.length_cap_flits, 1, 127)
         within("switch.islip_iterations", self.islip_iterations, 1, 8)
+        most = (TOP_INPUT_BITS_MAX - _COMMON_INPUT_BITS) // self.port_input_bits
+        need(
+            self.ports <= most,
+            f"switch.ports must be at most {most} at x{self.link.lanes}, not {self.ports}: a port has "
+            f"{self.port_input_bits:,} input pins, and Amaranth allows {TOP_INPUT_BITS_MAX:,} in all",
+        )
         least = 2 * UNIT_FLITS_MAX + 1  # a unit that is granted, one that was, and a place that stays free
         need(
             self.link.window_flits >= least,
@@ -56,6 +66,11 @@ class SwitchConfig:
     def slot_cycles(self) -> int:
         """Link cycles of a slot: the time of a flit."""
         return self.link.flit_cycles
+
+    @property
+    def port_input_bits(self) -> int:
+        """Input pins of a port of a switch without lanes: a beat and 4 flags of it, restart, disabled, flip."""
+        return 8 * self.link.beat_bytes + 7
 
     @property
     def outputs(self) -> int:

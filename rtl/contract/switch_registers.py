@@ -2,7 +2,15 @@
 
 from enum import IntEnum
 
-__all__ = ["ADDRESS_BITS", "SwitchCause", "SwitchRegister", "SwitchSpace", "port_address", "route_address"]
+__all__ = [
+    "ADDRESS_BITS",
+    "ResponderRegister",
+    "SwitchCause",
+    "SwitchRegister",
+    "SwitchSpace",
+    "port_address",
+    "route_address",
+]
 
 ADDRESS_BITS = 16
 
@@ -10,8 +18,9 @@ ADDRESS_BITS = 16
 class SwitchSpace(IntEnum):
     """Where things begin."""
 
-    ROUTE = 0x0000  # + 8 * endpoint: bits 6:0 port, bit 15 there is a route
+    ROUTE = 0x0000  # + 8 * endpoint: bits 6:0 port, bit 15 there is a route; without one 0 is read
     PORT = 0x8000  # + 0x100 * port + SwitchRegister
+    RESPONDER = 0xFF00  # + ResponderRegister
 
 
 class SwitchRegister(IntEnum):
@@ -38,6 +47,15 @@ class SwitchCause(IntEnum):
     ANSWERED = 4  # units refused that held a read: the responder answers
     LATE = 5  # flits dropped at this output: its session ended while they were on their way
     PARITY = 6  # flits of this output with a byte that changed inside the switch
+    BAD_FLITS = 7  # flits dropped at this input because they were no whole unit, as when its session ended
+
+
+class ResponderRegister(IntEnum):
+    """What the responder counts; each stops at 2^32 - 1. All can only be read."""
+
+    ANSWERED = 0x00  # reads that got an error response
+    UNSENT = 0x08  # flits of error responses that were dropped: no route to who asked, or its output is dead
+    PARITY = 0x10  # flits with a byte that changed inside the switch; nothing in their units is answered
 
 
 def route_address(endpoint: int) -> int:

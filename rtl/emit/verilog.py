@@ -11,6 +11,7 @@ from amaranth.back import verilog
 from amaranth.lib import wiring
 
 from rtl.base.placed import collecting
+from rtl.emit.cycles import quick_search
 from rtl.emit.lanes import lanes_module
 from rtl.emit.registers import merge_registers
 
@@ -36,7 +37,8 @@ class Emitted:
 
 
 def _convert(component: wiring.Component, name: str) -> str:
-    text = verilog.convert(component, name=name, emit_src=False, strip_internal_attrs=True)
+    with quick_search():
+        text = verilog.convert(component, name=name, emit_src=False, strip_internal_attrs=True)
     return merge_registers(text)
 
 

@@ -1,18 +1,16 @@
 """The buffer of one input of a switch: a pool of flits, and lists of complete units by (output, queue)."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Module, Mux, ValueLike
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import bits_for
 
 from rtl.base.plant import passed_on, planted
-from rtl.base.ram import Ram
 from rtl.contract.link import ENDPOINT_BITS, FLIT_HEADER_BYTES, UNIT_FLITS_MAX
 from rtl.contract.switch_config import SwitchConfig
 from rtl.port.framing import FLIT_HEADER_LAYOUT
 from rtl.switch.beat import switch_beat, transfer_beat
+from rtl.switch.flit_pool import FlitPool
 from rtl.switch.open_units import OpenUnits
-from rtl.switch.places import Places
 from rtl.switch.read_scan import ReadScan
 from rtl.switch.unit_lists import UnitLists
 from rtl.switch.unit_sender import UnitSender
@@ -115,10 +113,7 @@ class Ingress(wiring.Component):
         m = Module()
         cfg, plant = self.cfg, self.plant
         link = cfg.link
-        index_bits = bits_for(link.pool_flits - 1)
-        bits = 8 * link.beat_bytes
-        m.submodules.ram = ram = Ram(bits + link.beat_bytes, link.beats << index_bits)
-        m.submodules.places = places = Places(link.pool_flits, link.queues, passed_on(plant, 12, 13, 14, 15))
+        m.submodules.pool = pool = FlitPool(link, passed_on(plant, 12, 13, 14, 15, 25))
         m.submodules.maker = maker = OpenUnits(cfg, passed_on(plant, 5, 6, 7, 8, 9, 10, 11, 28))
         m.submodules.scan = scan = ReadScan(link, passed_on(plant, 19, 20, 21, 22, 23, 24))
         m.submodules.lists = lists = UnitLists(
@@ -128,24 +123,19 @@ class Ingress(wiring.Component):
 
         # Arrival
         beat = self.beat
-        begins = self.valid & beat.first
         header = data.View(FLIT_HEADER_LAYOUT, beat.data[: 8 * FLIT_HEADER_BYTES])
-        at = Signal(range(link.beats))
-        index, stored = Signal(index_bits), Signal()  # of the flit under way
         m.d.comb += [
             self.endpoint.eq(header.endpoint),
-            places.take.eq(begins),
-            self.overrun.eq(begins & ~places.stored),
-            ram.write_en.eq(self.valid & Mux(beat.first, places.stored, stored)),
-            ram.write_mask.eq(1),
-            ram.write_address.eq(Mux(beat.first, Cat(at & 0, places.index), Cat(at, index))),
-            ram.write_data.eq(Cat(beat.data ^ self.flip, Mux(planted(plant, 25), 0, beat.parity))),
+            pool.valid.eq(self.valid),
+            pool.beat.eq(beat),
+            pool.flip.eq(self.flip),
+            self.overrun.eq(pool.overrun),
             maker.valid.eq(self.valid),
             maker.first.eq(beat.first),
             maker.last.eq(beat.last),
             maker.header.eq(header),
-            maker.stored.eq(places.stored),
-            maker.index.eq(places.index),
+            maker.stored.eq(pool.stored),
+            maker.index.eq(pool.index),
             maker.route.eq(self.route),
             maker.refused.eq(self.refused),
             maker.clear.eq(self.clear),
@@ -158,10 +148,6 @@ class Ingress(wiring.Component):
             scan.data.eq(beat.data),
             maker.reads.eq(scan.reads),
         ]
-        with m.If(self.valid):
-            m.d.sync += at.eq(Mux(beat.first, 1, at + 1))
-        with m.If(begins):
-            m.d.sync += [index.eq(places.index), stored.eq(places.stored)]
 
         # Complete units wait; others go
         m.d.comb += [
@@ -171,42 +157,38 @@ class Ingress(wiring.Component):
             lists.record.eq(maker.record),
             self.lists.eq(lists.lists),
             self.lengths.eq(lists.lengths),
-            places.drop.eq(maker.drop),
-            places.drop_record.eq(maker.drop_record),
-            places.drop_queue.eq(maker.drop_queue),
+            pool.drop.eq(maker.drop),
+            pool.drop_record.eq(maker.drop_record),
+            pool.drop_queue.eq(maker.drop_queue),
             self.dropped_unit.eq(maker.dropped_unit),
             self.dropped_flits.eq(Mux(maker.dropped_unit, maker.drop_record.flits, 0)),
             self.answered.eq(maker.answered),
             self.bad_flits.eq(Mux(maker.drop & ~maker.dropped_unit, maker.drop_record.flits, 0)),
-            self.freed.eq(places.freed),
-            self.freed_account.eq(places.freed_account),
+            self.freed.eq(pool.freed),
+            self.freed_account.eq(pool.freed_account),
         ]
 
         # The crossbar's side
         m.d.comb += [
-            sender.slot.eq(self.slot),
-            sender.start.eq(self.start),
-            sender.first.eq(self.first),
-            sender.now.eq(self.now),
-            sender.queue.eq(self.queue),
+            *(getattr(sender, name).eq(getattr(self, name)) for name in ("slot", "start", "first", "now", "queue")),
             lists.pop.eq(sender.pop),
             lists.pop_output.eq(self.out_port),
             lists.pop_queue.eq(self.queue),
             sender.taken.eq(lists.taken),
             sender.record.eq(lists.popped),
-            ram.read_en.eq(sender.read),
-            ram.read_address.eq(Cat(sender.beat, sender.index)),
-            places.sent.eq(sender.sent),
-            places.sent_slot.eq(sender.sent_slot),
-            places.sent_queue.eq(sender.sent_queue),
-            self.more.eq(sender.more),
-            self.sending.eq(sender.sending),
-            self.ends.eq(sender.ends),
+            pool.read.eq(sender.read),
+            pool.read_beat.eq(sender.beat),
+            pool.read_index.eq(sender.index),
+            pool.sent.eq(sender.sent),
+            pool.sent_slot.eq(sender.sent_slot),
+            pool.sent_queue.eq(sender.sent_queue),
+            *(getattr(self, name).eq(getattr(sender, name)) for name in ("more", "sending", "ends")),
             self.lone.eq((lists.units == 1) & ~sender.sending & (~sender.under_way | planted(plant, 26))),
             self.lone_port.eq(lists.alone_output),
             self.lone_queue.eq(lists.alone_queue),
             self.lone_flits.eq(lists.flits[: len(self.lone_flits)]),
-            Cat(self.o.data, self.o.parity).eq(ram.read_data),
+            self.o.data.eq(pool.data),
+            self.o.parity.eq(pool.parity),
         ]
         m.d.sync += [
             self.o_valid.eq(sender.read),

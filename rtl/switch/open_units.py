@@ -1,16 +1,17 @@
 """Flits that arrive become units, or are found not to be one, with the first beat of each."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, ValueLike
-from amaranth.lib import data, wiring
+from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
 
-from rtl.base.plant import planted
-from rtl.contract.link import ENDPOINT_BITS, UNIT_FLITS_MAX
+from rtl.base.plant import passed_on, planted
+from rtl.contract.link import UNIT_FLITS_MAX
 from rtl.contract.switch_config import SwitchConfig
 from rtl.port.framing import FLIT_HEADER_LAYOUT
-from rtl.switch.unit_record import record_layout, slot_layout
+from rtl.switch.unit_record import open_layout, record_layout
+from rtl.switch.unit_verdict import UnitVerdict
 
 __all__ = ["OpenUnits"]
 
@@ -46,15 +47,7 @@ class OpenUnits(wiring.Component):
         self.plant = plant
         link = cfg.link
         record = record_layout(link.pool_flits)
-        entry = data.StructLayout(
-            {
-                "slots": data.ArrayLayout(slot_layout(link.pool_flits), UNIT_FLITS_MAX - 1),
-                "flits": range(UNIT_FLITS_MAX),
-                "endpoint": ENDPOINT_BITS,
-                "output": range(cfg.outputs),
-                "refused": 1,
-            }
-        )
+        entry = open_layout(cfg.outputs, link.pool_flits)
         # seen by proofs too
         self.units = Memory(shape=entry, depth=link.queues, init=[])
         self.kept = Signal(link.queues)  # an entry holds flits
@@ -93,7 +86,6 @@ class OpenUnits(wiring.Component):
         m = Module()
         cfg, plant = self.cfg, self.plant
         queues = cfg.link.queues
-        pool = cfg.link.pool_flits
         units, kept, stale = self.units, self.kept, self.stale
         judging, record_kept = self.judging, self.record_kept
         m.submodules.units = units
@@ -114,49 +106,29 @@ class OpenUnits(wiring.Component):
         ]
 
         # What the first beat says
-        here, open_ = Signal(), Signal()
-        m.d.comb += [here.eq(kept.bit_select(q, 1)), open_.eq(here & ~stale.bit_select(q, 1))]
-        head = header.head & ~(open_ & planted(plant, 1))
-        same = (unit.endpoint == header.endpoint) | planted(plant, 3)
-        sound, continues, long = Signal(), Signal(), Signal()
-        refused_now, output_now = Signal(), Signal.like(self.route)
-        own_route = head | planted(plant, 5)
+        m.submodules.verdict = verdict = UnitVerdict(cfg, passed_on(plant, 1, 2, 3, 5, 6))
+        here, head, sound = verdict.here, verdict.head, verdict.sound
         m.d.comb += [
-            continues.eq(~head & open_ & same),
-            long.eq(continues & (unit.flits == UNIT_FLITS_MAX - 1) & ~header.tail & ~planted(plant, 2)),
-            sound.eq((head | continues) & self.stored & ~long),
-            refused_now.eq(Mux(own_route, self.refused, unit.refused) & ~planted(plant, 6)),
-            output_now.eq(Mux(own_route, self.route, unit.output)),
+            verdict.header.eq(header),
+            verdict.stored.eq(self.stored),
+            verdict.index.eq(self.index),
+            verdict.route.eq(self.route),
+            verdict.refused.eq(self.refused),
+            verdict.unit.eq(unit),
+            verdict.here.eq(kept.bit_select(q, 1)),
+            verdict.live.eq(here & ~stale.bit_select(q, 1)),
         ]
-
-        # Its flits, and this one behind them
-        flits = Signal(range(UNIT_FLITS_MAX + 1))  # of the entry
-        whole, alone = Signal.like(self.record), Signal.like(self.record)
-        joins = self.stored & ~head
-        slot = Signal(slot_layout(pool))
-        m.d.comb += [
-            slot.index.eq(self.index),
-            slot.dedicated.eq(header.dedicated),
-            flits.eq(Mux(here, unit.flits, 0)),
-            whole.flits.eq(flits + joins),
-            alone.flits.eq(1),
-            alone.slots[0].eq(slot),
-        ]
-        for n in range(UNIT_FLITS_MAX):
-            before = unit.slots[n] if n < UNIT_FLITS_MAX - 1 else slot
-            m.d.comb += whole.slots[n].eq(Mux((flits == n) & joins, slot, before))
 
         scans_kept, head_kept = Signal(), Signal()
-        now = Signal.like(self.record)
+        now = verdict.now
         complete = Signal()
         m.d.comb += [
-            now.eq(Mux(head, alone, whole)),
             complete.eq(begins & sound & header.tail),
             self.record.eq(now),
-            self.push_output.eq(output_now),
+            self.push_output.eq(verdict.output),
             self.push_queue.eq(q),
-            self.push.eq(complete & ~refused_now),
-            self.drop_record.eq(whole),
+            self.push.eq(complete & ~verdict.is_refused),
+            self.drop_record.eq(verdict.whole),
             self.drop_queue.eq(q),
         ]
         with m.If(begins):
@@ -171,10 +143,10 @@ class OpenUnits(wiring.Component):
             store.addr.eq(q),
             store.data.flits.eq(now.flits),
             store.data.endpoint.eq(header.endpoint),
-            store.data.output.eq(output_now),
-            store.data.refused.eq(refused_now),
+            store.data.output.eq(verdict.output),
+            store.data.refused.eq(verdict.is_refused),
             *(store.data.slots[n].eq(now.slots[n]) for n in range(UNIT_FLITS_MAX - 1)),
-            self.scans.eq(self.valid & Mux(begins, sound & refused_now & ~header.kind, scans_kept)),
+            self.scans.eq(self.valid & Mux(begins, sound & verdict.is_refused & ~header.kind, scans_kept)),
             self.scan_queue.eq(Mux(begins, q, q_kept)),
             self.scan_head.eq(Mux(begins, head, head_kept)),
         ]
@@ -183,7 +155,7 @@ class OpenUnits(wiring.Component):
                 q_kept.eq(q),
                 head_kept.eq(head),
                 record_kept.eq(now),
-                judging.eq(complete & refused_now),
+                judging.eq(complete & verdict.is_refused),
                 scans_kept.eq(self.scans),
             ]
 
@@ -210,7 +182,8 @@ class OpenUnits(wiring.Component):
         with m.If(found):
             m.d.comb += [
                 self.drop_queue.eq(swept),
-                self.drop_record.eq(Cat(unit.slots, slot, unit.flits)),
+                self.drop_record.flits.eq(unit.flits),
+                *(self.drop_record.slots[n].eq(unit.slots[n]) for n in range(UNIT_FLITS_MAX - 1)),
                 self.drop.eq(1),
                 self.bad_unit.eq(1),
             ]

@@ -5,7 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.layouts import layout
-from rtl.base.plant import planted
+from rtl.base.plant import passed_on, planted
 from rtl.contract.link import ENDPOINT_BITS, PACKET_HEADER, UNIT_FLITS_MAX, PacketOpcode
 from rtl.contract.switch_config import SwitchConfig
 from rtl.port.receive_path import ReceivePath
@@ -14,6 +14,7 @@ from rtl.switch.beat import parity_of, transfer_beat
 from rtl.switch.ingress import Ingress
 from rtl.switch.routes import Routes
 from rtl.switch.row import connect_row, row_side
+from rtl.switch.sound_units import SoundUnits
 
 __all__ = ["Responder"]
 
@@ -26,8 +27,11 @@ class Responder(wiring.Component):
     `offers`: the column of which a unit may begin: its own one, or one of an output that is `dead`, whose units would
     wait for ever; they take turns. `granted`: by column, a unit begins; with it, `takes`: it is the responder's.
     `arrives`, `arrivals`: what all columns show.
-    Every READ and FETCH_ADD that comes is answered with an ERROR_RESPONSE, as by the endpoint it was for; everything
-    else ends here. Timing: `offers` comes from registers.
+    Every READ and FETCH_ADD that comes is answered with an ERROR_RESPONSE, as by the endpoint it was for (`answered`);
+    everything else ends here. A flit with a wrong byte (`bad_parity`) takes its unit with it: no answer to that.
+    `unsent_flits`: of answers that are dropped, for there is no way back.
+    `read_endpoint`, `read_route`: the route of an endpoint, a cycle later.
+    Timing: `offers` comes from registers.
     """
 
     FAULTS = {
@@ -39,6 +43,11 @@ class Responder(wiring.Component):
         6: "an answer is of the lowest class",
         7: "a unit is offered though there is no room for it",
         8: "dead outputs have no turn",
+        9: "parity is ignored",
+        10: "a wrong byte in a beat that is not the last is forgotten",
+        11: "a unit that is dropped goes on with the next one",
+        12: "DLP and codes have parity too",
+        13: "what is dropped keeps its room",
     }
 
     def __init__(self, cfg: SwitchConfig, plant: ValueLike = 0):
@@ -59,6 +68,11 @@ class Responder(wiring.Component):
                 "takes": Out(n),
                 "arrives": In(n),
                 "arrivals": In(data.ArrayLayout(transfer_beat(cfg.link), n)),
+                "bad_parity": Out(1),
+                "answered": Out(1),
+                "unsent_flits": Out(range(UNIT_FLITS_MAX + 1)),
+                "read_endpoint": In(ENDPOINT_BITS),
+                "read_route": Out(8),
             }
         )
 
@@ -66,6 +80,7 @@ class Responder(wiring.Component):
         m = Module()
         cfg = self.cfg
         n, link = cfg.outputs, cfg.link
+        m.submodules.sound = sound = SoundUnits(link, passed_on(self.plant, 9, 10, 11, 12))
         m.submodules.receive = receive = ReceivePath(link)
         m.submodules.send = send = SendPath(link)
 
@@ -86,12 +101,14 @@ class Responder(wiring.Component):
             offers.eq(offered & candidates.bit_select(turn, 1)),
             self.offers.eq(Mux(offers, 1 << turn, 0)),
             self.takes.eq(Mux(late, 1 << turn, 0)),
-            receive.valid.eq(came),
-            receive.beat.first.eq(here.first),
-            receive.beat.last.eq(here.last),
-            receive.beat.data.eq(here.data),
+            sound.valid.eq(came),
+            sound.i.eq(here),
+            self.bad_parity.eq(sound.bad_parity),
+            receive.valid.eq(sound.o_valid),
+            receive.beat.eq(sound.o),
         ]
-        m.d.sync += held.eq(held + (came & here.first) - receive.freed)
+        dropped = Mux(planted(self.plant, 13), 0, sound.dropped_flits)
+        m.d.sync += held.eq(held + (came & here.first) - receive.freed - dropped)
         after = Mux(turn == n - 1, 0, turn + 1)
         with m.If((late | planted(self.plant, 4)) & self.granted.bit_select(turn, 1)):
             m.d.sync += [busy.eq(1), late.eq(0)]
@@ -140,12 +157,13 @@ class Responder(wiring.Component):
             send.packet.payload.data.eq(answer),
             receive.request.ready.eq(~wanted | (send.packet.valid & send.packet.ready)),
             receive.response.ready.eq(1),
+            self.answered.eq(send.packet.valid & send.packet.ready),
         ]
 
     def _send(self, m: Module, send: SendPath) -> None:
         """Answers as units of the responder's own row."""
         cfg = self.cfg
-        m.submodules.routes = routes = Routes(cfg)
+        m.submodules.routes = routes = Routes(cfg, read_back=True)
         m.submodules.ingress = ingress = Ingress(self.cfg)
         waits = Signal(range(cfg.link.pool_flits + 1))
         room = Signal()
@@ -167,7 +185,10 @@ class Responder(wiring.Component):
             routes.write.eq(self.route_write),
             routes.write_endpoint.eq(self.route_endpoint),
             routes.write_route.eq(self.route),
+            routes.read_endpoint.eq(self.read_endpoint),
+            self.read_route.eq(routes.read_route),
             ingress.route.eq(routes.route),
             ingress.refused.eq(routes.refused),
+            self.unsent_flits.eq(ingress.dropped_flits),
         ]
         connect_row(m, self, ingress)

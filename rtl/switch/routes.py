@@ -1,6 +1,6 @@
 """Where the units of an input go, and which are refused."""
 
-from amaranth.hdl import Module, ValueLike
+from amaranth.hdl import Module, Mux, ValueLike
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -21,6 +21,7 @@ class Routes(wiring.Component):
     `write`: `write_route` becomes the route of `write_endpoint`: bits 6:0 an output, bit 7 there is a route. One to an
     output that is not a port is a hole. Timing: combinational; what is written holds from the next cycle.
     At power-up endpoint e is routed to port e, and those above the ports are holes. A reset does not change the table.
+    With `read_back`: `read_route` is what was written of `read_endpoint`, a cycle later; 0 of a hole.
     """
 
     FAULTS = {
@@ -28,13 +29,17 @@ class Routes(wiring.Component):
         2: "a hole is a route",
         3: "an output that is not alive takes units",
         4: "a route to an output that is not a port counts",
+        5: "a hole reads as what was written",
     }
 
-    def __init__(self, cfg: SwitchConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: SwitchConfig, plant: ValueLike = 0, read_back: bool = False):
         self.cfg = cfg
         self.plant = plant
+        self.read_back = read_back
+        reading = {"read_endpoint": In(ENDPOINT_BITS), "read_route": Out(_OUTPUT_BITS + 1)}
         super().__init__(
             {
+                **(reading if read_back else {}),
                 "endpoint": In(ENDPOINT_BITS),
                 "route": Out(range(cfg.outputs)),
                 "refused": Out(1),
@@ -69,4 +74,12 @@ class Routes(wiring.Component):
             self.dead.eq(~self.hole & ~self.foreign & ~self.alive.bit_select(self.route, 1) & ~planted(self.plant, 3)),
             self.refused.eq(self.hole | self.foreign | self.dead),
         ]
+        if self.read_back:
+            kept = table.read_port()
+            there = kept.data.there | planted(self.plant, 5)
+            m.d.comb += [
+                kept.addr.eq(self.read_endpoint),
+                self.read_route[:_OUTPUT_BITS].eq(Mux(there, kept.data.output, 0)),
+                self.read_route[_OUTPUT_BITS].eq(kept.data.there),
+            ]
         return m

@@ -34,6 +34,7 @@ class Switch(wiring.Component):
         1: "a unit for another partition is delivered",
         2: "parity is ignored",
         3: "a unit that began without the scheduler does not block it",
+        4: "parity of what is answered is ignored",
     }
 
     def __init__(self, cfg: SwitchConfig, form: str = "native", plant: ValueLike = 0):
@@ -71,7 +72,7 @@ class Switch(wiring.Component):
         m.submodules.bypass = bypass = Bypass(cfg, plant=passed_on(self.plant, 0, 3))
         m.submodules.crossbar = crossbar = Crossbar(cfg)
         m.submodules.registers = registers = Registers(cfg)
-        m.submodules.responder = responder = Responder(cfg)
+        m.submodules.responder = responder = Responder(cfg, plant=passed_on(self.plant, *[0] * 8, 4))
         ports = []
         for k in range(p):
             ports.append(self._port())
@@ -167,6 +168,11 @@ class Switch(wiring.Component):
             registers.address.eq(self.address),
             registers.data.eq(self.data),
             self.read_data.eq(registers.read_data),
+            responder.read_endpoint.eq(registers.read_endpoint),
+            registers.read_route.eq(responder.read_route),
+            registers.answered.eq(responder.answered),
+            registers.unsent_flits.eq(responder.unsent_flits),
+            registers.bad_parity.eq(responder.bad_parity),
         ]
         return m
 

@@ -129,6 +129,7 @@ class SwitchPort(wiring.Component):
             registers.steps[SwitchCause.ANSWERED].eq(ingress.answered),
             registers.steps[SwitchCause.LATE].eq(egress.dropped),
             registers.steps[SwitchCause.PARITY].eq(buffer.bad_parity),
+            registers.steps[SwitchCause.BAD_FLITS].eq(ingress.bad_flits),
             registers.refused.eq(refused),
             registers.endpoint.eq(ingress.endpoint),
             registers.packet.eq(decoder.o.data[8 * FLIT_HEADER_BYTES :][: PACKET_HEADER.width]),

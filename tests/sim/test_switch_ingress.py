@@ -12,6 +12,7 @@ pytestmark = pytest.mark.sim
 
 INGRESS = "verif.benches.switch.bench_ingress"
 ROUTES = "verif.benches.switch.bench_routes"
+READABLE = {"read_back": True}  # a table that shows its rows too
 
 
 def _small(name: str, lanes: int) -> SwitchConfig:
@@ -43,9 +44,9 @@ def test_ingress_fault_is_noticed(fault: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("cfg", ["sw4", "sw20"])
 def test_routes(cfg: str, seed: int) -> None:
-    must_pass("switch_routes", ROUTES, seed, cfg)
+    must_pass("switch_routes", ROUTES, seed, cfg, options=READABLE)
 
 
 @pytest.mark.parametrize("fault", faults_of(Routes))
 def test_routes_fault_is_noticed(fault: int) -> None:
-    must_notice("switch_routes", ROUTES, fault, "sw4")
+    must_notice("switch_routes", ROUTES, fault, "sw4", options=READABLE)

@@ -79,6 +79,7 @@ def test_crossbar_fault_is_noticed(fault: int) -> None:
 
 
 SHORT = {"count_bits": 14}  # counters that reach their end
+FEW = {"count_bits": 10}
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -97,12 +98,16 @@ def test_port_registers_fault_is_noticed(fault: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_registers(seed: int) -> None:
-    must_pass("switch_registers", REGISTERS, seed, FOUR)
+    must_pass("switch_registers", REGISTERS, seed, FOUR, options=FEW)
+
+
+def test_registers_as_they_are() -> None:
+    must_pass("switch_registers", REGISTERS, 1, FOUR)
 
 
 @pytest.mark.parametrize("fault", faults_of(Registers))
 def test_registers_fault_is_noticed(fault: int) -> None:
-    must_notice("switch_registers", REGISTERS, fault, FOUR)
+    must_notice("switch_registers", REGISTERS, fault, FOUR, options=FEW)
 
 
 TIGHT = LinkConfig(classes=2, shared_flits=8)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from rtl.contract.config import ConfigError
-from rtl.contract.link_config import LinkConfig
+from rtl.contract.link_config import LINKS, LinkConfig
 from rtl.contract.switch_config import SWITCHES, SwitchConfig
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
@@ -15,6 +15,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"keep_slots": 0}, "switch.keep_slots"),
     ({"length_cap_flits": 128}, "switch.length_cap_flits"),
     ({"islip_iterations": 0}, "switch.islip_iterations"),
+    ({"ports": 64, "link": LINKS["x16"]}, "ports must be at most 63 at x16, not 64: a port has 1,031 input pins"),
     ({"link": LinkConfig(window_flits=8)}, "window_flits must be at least 9, not 8"),
 ]
 

@@ -20,16 +20,27 @@ from sim.switch_params import SwitchRun, parse_switch
         (["--config", "sw17"], "there is no switch 'sw17'; there are sw4, sw16, sw20, sw40, sw72"),
         (["-p", "load=1.01"], "load must be at most 1, not 1.01"),
         (["-p", "load=-0.1"], "load must be at least 0, not -0.1"),
+        (["-p", "load=0"], "load must be above 0: a switch without traffic has nothing to measure"),
+        (["-p", "load=2"], "load must be at most 1, not 2"),
+        (["-p", "load=full"], "load must be a number, not 'full'"),
         (["-p", "load=nan"], "load must be a finite number"),
         (["-p", "traffic=tornado"], "traffic must be one of uniform, permutation, hotspot, diagonal, unbalanced"),
         (["-p", "packet_flits=5"], "packet_flits must be 1 to 4, or a range of these as in 1..4, not '5'"),
         (["-p", "packet_flits=0"], "packet_flits must be 1 to 4"),
         (["-p", "packet_flits=3..2"], "packet_flits must be 1 to 4"),
         (["-p", "weights=3:0"], "weights must be 1 to 8 numbers from 1 to 64 with : between them, not '3:0'"),
+        (["-p", "weights=0:0"], "weights must be 1 to 8 numbers from 1 to 64 with : between them, not '0:0'"),
+        (["-p", "weights=-1:2"], "weights must be 1 to 8 numbers from 1 to 64 with : between them, not '-1:2'"),
+        (["-p", "weights=" + ":".join("1" * 9)], "weights must be 1 to 8 numbers from 1 to 64"),
+        (["-p", "weights="], "weights must be 1 to 8 numbers from 1 to 64"),
         (["-p", "strict_class=1"], "strict_class must be one of the 1 classes in use, not 1"),
         (["-p", "senders=2"], "senders belongs to traffic=hotspot, not uniform"),
         (["-p", "traffic=hotspot", "-p", "senders=17"], "senders must be at most 16 with 16 ports, not 17"),
         (["-p", "lanes=3"], "lanes must be 1, 2, 4, 8 or 16, not 3"),
+        (
+            ["-p", "ports=72", "-p", "lanes=16"],
+            "switch.ports must be at most 63 at x16, not 72: a port has 1,031 input pins, and Amaranth allows 65,534",
+        ),
         (["-p", "matching=greedy"], "matching must be one of merged, wavefront, islip, not 'greedy'"),
         (["-p", "dead_port=16"], "dead_port must be at most 15 with 16 ports, not 16"),
         (["-p", "dead_at=5"], "dead_at and back_at need dead_port"),
@@ -88,7 +99,7 @@ def counts(**values: object) -> SwitchCounts:
 
 
 def told(**values: int) -> dict[str, int]:
-    names = ("hole", "partition", "dead", "dropped", "answered", "late", "parity")
+    names = ("hole", "partition", "dead", "dropped", "answered", "late", "parity", "responder_parity")
     link = ("refused", "replay", "spurious", "retrained", "down", "unresolved", "bad_unit")
     return {n: 0 for n in (*names, *(f"link_{n}" for n in link))} | values
 

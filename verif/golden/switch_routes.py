@@ -36,6 +36,11 @@ class RouteTable:
         if there and output < self.ports:
             self.routes[endpoint] = output
 
+    def read(self, endpoint: int) -> int:
+        """The row as the registers show it: bit 7 there is a route, bits 6:0 its output; 0 of a hole."""
+        output = self.routes.get(endpoint)
+        return 0 if output is None else 0x80 | output
+
     def look_up(self, endpoint: int, same: int, alive: int) -> tuple[int | None, str]:
         """The output, if there is one, and the reason of a refusal: hole, foreign, dead, or none."""
         output = self.routes.get(endpoint)

@@ -1,7 +1,6 @@
-"""Responder: each READ and FETCH_ADD that comes is answered once, with an error, to who asked; nothing else is."""
+"""Responder: each READ and FETCH_ADD that comes whole is answered once, with an error, to who asked; nothing else."""
 
 from collections import defaultdict, deque
-from dataclasses import dataclass, field
 
 import cocotb
 from cocotb.triggers import RisingEdge
@@ -10,7 +9,7 @@ from rtl.contract.link import ENDPOINT_BITS, FLIT_BYTES, FLIT_PAYLOAD_BYTES, PAC
 from rtl.contract.link import PacketOpcode as Opcode
 from verif.agents.bench import Bench, manifest
 from verif.benches.port.packets import make_packet, random_packet
-from verif.benches.switch.units import random_unit
+from verif.benches.switch.units import SentUnit, parity_of, random_unit
 from verif.checks.coverage import Coverage
 from verif.golden.framing import Packet, Units, flits_of, grouped, header_of, unpack
 
@@ -34,6 +33,12 @@ COVER = Coverage(
         "asked from a dead output",
         "route written",
         "every class",
+        "a wrong byte",
+        "a wrong byte in the first flit of several",
+        "a wrong byte in the last flit of several",
+        "two wrong flits in a unit",
+        "a wrong byte that does not count",
+        "routes read",
     ],
 )
 _ROUTED = 900  # endpoint of port 2 after a write
@@ -41,38 +46,32 @@ _HOLE = 77
 _DEAD_PORT = 3
 
 
-@dataclass(eq=False, slots=True)
-class _Unit:
-    flits: list[bytes]
-    ours: bool = False
-    sent: int = 0
-    headers: list[dict[str, int]] = field(default_factory=list)
-
-
 class ResponderBench(Bench):
     """The unit between columns with units for it, and a scheduler for its own row."""
 
-    def __init__(self, dut, load: float, row: float):
+    def __init__(self, dut, load: float, row: float, spoil: float):
         super().__init__(dut)
         cfg = self.cfg
         self.n, self.link = cfg.outputs, cfg.link
-        self.load, self.row = load, row
-        self.waiting: list[deque[_Unit]] = [deque() for _ in range(self.n)]
-        self.under_way: list[_Unit | None] = [None] * self.n
-        self.beats: list[deque[tuple[_Unit, int, int]]] = [deque() for _ in range(self.n)]  # unit, flit, beat
+        self.load, self.row, self.spoil = load, row, spoil
+        self.waiting: list[deque[SentUnit]] = [deque() for _ in range(self.n)]
+        self.under_way: list[SentUnit | None] = [None] * self.n
+        self.beats: list[deque[tuple[SentUnit, int, int]]] = [deque() for _ in range(self.n)]  # unit, flit, beat
         self.dead = 0
         self.looked, self.looked_dead = 0, 0  # offers and dead outputs at the end of the slot's first cycle
         self.lists = self.more = 0
         self.to = self.here = (0, 0)  # output and queue of the row's unit under way, and of the flit that shows
         self.expected: dict[tuple[int, int], deque[bytes]] = defaultdict(deque)  # by class and who asked
         self.answered = 0
+        self.asked = self.wayless = self.spoilt = 0  # what is to be answered, of that without a way back; wrong flits
+        self.told = {"answered": 0, "unsent_flits": 0, "bad_parity": 0}
         self.units = Units()
         self.part = b""
         self.t = self.idle_slots = 0
         self.classes: set[int] = set()
         for name in (
             *("slot", "start", "first", "out_port", "unit_queue", "now", "route_write", "route_endpoint", "route"),
-            *("dead", "granted", "arrives", "arrivals"),
+            *("dead", "granted", "arrives", "arrivals", "read_endpoint"),
         ):
             getattr(dut, name).value = 0
         dut.alive_outputs.value = (1 << self.n) - 1 - (1 << _DEAD_PORT)
@@ -84,14 +83,22 @@ class ResponderBench(Bench):
         header = PACKET_HEADER.pack(packet.header | {"source": source}).to_bytes(PACKET_HEADER_BYTES, "little")
         return Packet(packet.class_, packet.endpoint, header + packet.data[PACKET_HEADER_BYTES:])
 
-    def make_units(self) -> list[_Unit]:
+    def make_units(self) -> list[SentUnit]:
+        """Units with packets of every kind, some with a wrong byte or two."""
+        units = self.sound_units()
+        for unit in units:
+            while self.rng.random() < self.spoil:
+                unit.wrong[int(self.rng.integers(len(unit.flits)))] = int(self.rng.integers(FLIT_BYTES))
+        return units
+
+    def sound_units(self) -> list[SentUnit]:
         """Units with packets of every kind."""
         rng, classes = self.rng, self.link.classes
         class_, endpoint = int(rng.integers(classes)), int(rng.integers(1 << ENDPOINT_BITS))
         if rng.random() < 0.15:
             fields = {"endpoint": endpoint, "class_": class_, "kind": 0, "zero": 0}
             flits = random_unit(rng, fields, "read at the end", int(rng.integers(1, 5)))
-            return [_Unit([f[:FLIT_PAYLOAD_BYTES] for f in flits])]
+            return [SentUnit([f[:FLIT_PAYLOAD_BYTES] for f in flits])]
         packets = []
         if rng.random() < 0.15:
             packets = [make_packet(rng, Opcode.ERROR_RESPONSE, 0), random_packet(rng, 1, kind=1)]
@@ -100,10 +107,19 @@ class ResponderBench(Bench):
                 asks = make_packet(rng, int(rng.choice(ASKING)), int(rng.integers(1, 65)), bool(rng.integers(2)))
                 packets.append(asks if rng.random() < 0.6 else random_packet(rng, 1, kind=0))
         placed = [self.from_where(Packet(class_, endpoint, p.data)) for p in packets]
-        return [_Unit(flits_of(group)) for group in grouped(placed)]
+        return [SentUnit(flits_of(group)) for group in grouped(placed)]
 
-    def expect(self, unit: _Unit) -> None:
+    def expect(self, unit: SentUnit) -> None:
         """The answers to a unit that the responder has taken."""
+        COVER.when(unit.wrong and unit.sound, "a wrong byte that does not count")
+        if not unit.sound:
+            last = len(unit.flits) - 1
+            COVER.hit("a wrong byte")
+            COVER.when(last and list(unit.wrong) == [0], "a wrong byte in the first flit of several")
+            COVER.when(last and list(unit.wrong) == [last], "a wrong byte in the last flit of several")
+            COVER.when(len(unit.wrong) > 1, "two wrong flits in a unit")
+            self.spoilt += sum(byte < FLIT_PAYLOAD_BYTES for byte in unit.wrong.values())
+            return
         packets, bad = unpack(unit.flits)
         COVER.when(bad, "malformed packets")
         COVER.hit(f"{len(unit.flits)} flits")
@@ -113,10 +129,12 @@ class ResponderBench(Bench):
             COVER.hit(Opcode(asked["opcode"]).name)
             if asked["opcode"] not in ASKING:
                 continue
+            self.asked += 1
             known = asked["source"] in (*range(self.cfg.ports), _ROUTED)
             COVER.when(not known, "asked from where there is no route")
             COVER.when(asked["source"] == _DEAD_PORT, "asked from a dead output")
             if not known or asked["source"] == _DEAD_PORT:
+                self.wayless += 1
                 continue
             answer = dict.fromkeys(asked, 0) | {
                 "opcode": int(Opcode.ERROR_RESPONSE),
@@ -162,9 +180,14 @@ class ResponderBench(Bench):
                 continue
             unit, flit, n = beats.popleft()
             text = unit.flits[flit].ljust(FLIT_BYTES, b"\xa5")[n * size : (n + 1) * size]
+            parity = parity_of(text)
+            at = unit.wrong.get(flit, -1) - n * size
+            if 0 <= at < size:
+                text = text[:at] + bytes([text[at] ^ 1 << int(self.rng.integers(8))]) + text[at + 1 :]
             last = n == self.link.beats - 1
             flags = (flit == 0) << 2 + 9 * size | (flit == len(unit.flits) - 1) << 3 + 9 * size
             valid |= 1 << c
+            flags |= parity << 2 + 8 * size
             word |= (int(n == 0) | last << 1 | int.from_bytes(text, "little") << 2 | flags) << c * width
             if unit.ours and last and flit == len(unit.flits) - 1:
                 self.expect(unit)
@@ -212,6 +235,8 @@ class ResponderBench(Bench):
             COVER.when(self.idle_slots > 4 * self.n and self.lists, "answers wait, no unit is asked for")
         if int(dut.departs.value):
             self.take(int(dut.departure.value))
+        for name in self.told:
+            self.told[name] += int(getattr(dut, name).value)
         self.t += 1
 
     def take(self, word: int) -> None:
@@ -219,7 +244,7 @@ class ResponderBench(Bench):
         size = self.link.beat_bytes
         data = (word >> 2 & (1 << 8 * size) - 1).to_bytes(size, "little")
         parity = word >> 2 + 8 * size & (1 << size) - 1
-        assert parity == sum((b.bit_count() & 1) << n for n, b in enumerate(data)), "parity is wrong"
+        assert parity == parity_of(data), "parity is wrong"
         if word & 1:
             self.part, self.here = b"", self.to
         self.part += data
@@ -251,6 +276,12 @@ class ResponderBench(Bench):
         await RisingEdge(self.clk)
         self.dut.route_write.value = 0
         COVER.hit("route written")
+        for endpoint, route in ((0, 0x80), (3, 0x83), (_ROUTED, 0x82), (_HOLE, 0)):
+            self.dut.read_endpoint.value = endpoint
+            for _ in range(2):
+                await RisingEdge(self.clk)
+            assert int(self.dut.read_route.value) == route, f"endpoint {endpoint} has route {self.dut.read_route.value}"
+        COVER.hit("routes read")
 
     async def drain(self) -> None:
         """Nothing comes any more: all is answered."""
@@ -260,20 +291,27 @@ class ResponderBench(Bench):
         for _ in range(400):
             for _ in range(8 * self.cfg.slot_cycles):
                 await self.cycle()
-            idle = not any(self.waiting) and not any(self.expected.values()) and not any(self.beats)
-            if idle:
+            done = not any(self.expected.values()) and self.told["answered"] >= self.asked
+            if done and not any(self.waiting) and not any(self.beats):
                 break
         left = {key: len(x) for key, x in self.expected.items() if x}
         assert not left, f"not answered: {left}"
         assert not any(self.waiting), "units wait in the responder's column for ever"
+        for _ in range(16 * self.cfg.slot_cycles):  # answers without a way back are still dropped
+            await self.cycle()
+        told = self.told
+        assert told["answered"] == self.asked, f"tells {told['answered']} answers, not {self.asked}"
+        assert told["bad_parity"] == self.spoilt, f"tells {told['bad_parity']} wrong flits, not {self.spoilt}"
+        unsent = told["unsent_flits"]  # answers to the same endpoint may share one
+        assert min(1, self.wayless) <= unsent <= self.wayless, f"tells {unsent} flits of {self.wayless} answers unsent"
 
 
 @cocotb.test(timeout_time=400, timeout_unit="us")
-@cocotb.parametrize(load=[0.01, 0.2], row=[0.02, 0.8])
-async def who_asks_is_answered_once(dut, load: float, row: float) -> None:
-    bench = ResponderBench(dut, load, row)
+@cocotb.parametrize(load=[0.01, 0.2], row=[0.02, 0.8], spoil=[0.0, 0.4])
+async def who_asks_is_answered_once(dut, load: float, row: float, spoil: float) -> None:
+    bench = ResponderBench(dut, load, row, spoil)
     await bench.begin()
-    for _ in range(4000):
+    for _ in range(8000 if spoil else 4000):
         await bench.cycle()
     await bench.drain()
     assert bench.answered > 50, f"only {bench.answered} answers"
@@ -282,7 +320,7 @@ async def who_asks_is_answered_once(dut, load: float, row: float) -> None:
 @cocotb.test(timeout_time=100, timeout_unit="us")
 async def dead_outputs_are_emptied_in_turn(dut) -> None:
     """With units in all columns and more in its own, none waits for ever."""
-    bench = ResponderBench(dut, 0, 1)
+    bench = ResponderBench(dut, 0, 1, 0)
     await bench.begin()
     bench.dead = (1 << bench.n - 1) - 1
     bench.looked_dead = bench.dead

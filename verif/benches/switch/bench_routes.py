@@ -23,6 +23,9 @@ COVER = Coverage(
         "last endpoint",
         "asked while it is written",
         "a reset keeps the table",
+        "a hole read",
+        "a route read",
+        "read in the cycle after it was written",
     ],
 )
 
@@ -36,7 +39,10 @@ class RoutesBench(Bench):
         last = (1 << ENDPOINT_BITS) - 1
         self.endpoints = [*range(self.cfg.ports + 3), 1 << (ENDPOINT_BITS - 1), last]
         self.written: set[int] = set()
-        for port in ("endpoint", "alive", "same", "write", "write_endpoint", "write_route"):
+        self.asked: int | None = None  # endpoint whose route was to be read in the cycle before
+        self.row = 0  # what it was then
+        self.just_written = -1  # endpoint whose row was written in the cycle before
+        for port in ("endpoint", "alive", "same", "write", "write_endpoint", "write_route", "read_endpoint"):
             getattr(dut, port).value = 0
 
     def some(self) -> int:
@@ -51,7 +57,16 @@ class RoutesBench(Bench):
         if write:
             dut.write_endpoint.value = write[0]
             dut.write_route.value = int(write[2]) << 7 | write[1]
+        reads = self.some()
+        dut.read_endpoint.value = reads
         await RisingEdge(self.clk)
+        if self.asked is not None:
+            told = int(dut.read_route.value)
+            assert told == self.row, f"endpoint {self.asked} reads as {told:#x}, golden {self.row:#x}"
+            COVER.hit("a route read" if self.row else "a hole read")
+        self.asked, self.row = reads, golden.read(reads)
+        COVER.when(reads == self.just_written, "read in the cycle after it was written")
+        self.just_written = -1
         expected, reason = golden.look_up(endpoint, same, alive)
         told = [name for name in _REASONS if getattr(dut, name).value == 1]
         assert told == ([reason] if reason else []), f"endpoint {endpoint}: {told}, golden {reason or 'none'}"
@@ -70,6 +85,7 @@ class RoutesBench(Bench):
             COVER.when(write[0] == endpoint, "asked while it is written")
             COVER.when(write[1] >= self.cfg.ports and write[2], "not a port")
             golden.write(*write)
+            self.just_written = write[0]
             self.written.add(write[0])
 
 
@@ -90,6 +106,7 @@ async def looks_up_what_was_written(dut) -> None:
         await bench.cycle(bench.some(), same, alive, write)
     dut.write.value = 0
     await bench.reset()
+    bench.asked = None
     for endpoint in bench.endpoints:
         await bench.cycle(endpoint, everybody, everybody)
     COVER.hit("a reset keeps the table")

@@ -7,7 +7,14 @@ import cocotb
 
 from rtl.contract.link import FLIT_HEADER, FLIT_HEADER_BYTES, LinkCause, LinkState, PacketOpcode
 from rtl.contract.link import PACKET_HEADER as HEADER
-from rtl.contract.switch_registers import SwitchCause, SwitchRegister, port_address, route_address
+from rtl.contract.switch_registers import (
+    ResponderRegister,
+    SwitchCause,
+    SwitchRegister,
+    SwitchSpace,
+    port_address,
+    route_address,
+)
 from verif.agents.bench import Bench
 from verif.agents.switch_ports import SwitchPorts
 from verif.checks.coverage import Coverage
@@ -15,7 +22,7 @@ from verif.golden.framing import Packet, Units, flits_of, grouped, header_of, un
 
 _FLITS = ["1 flit", "2 flits", "3 flits", "4 flits"]
 _EVENTS = ["to itself", "response", "refused flit", "hole", "partition", "dead output", "read answered"]
-_MORE = ["restart", "parity", "taken out", "put back", "idle"]
+_MORE = ["restart", "parity", "taken out", "put back", "idle", "cut by a restart", "parity of a refused read"]
 COVER = Coverage("switch", _FLITS + _EVENTS + _MORE)
 LATENCY_P50, LATENCY_MAX = 13, 17  # link cycles at x8
 
@@ -167,7 +174,9 @@ async def holes_and_partitions(dut: Any) -> None:
     """Writes that may not go are dropped and counted; reads are answered with an error."""
     bench, ports, traffic = await _begin(dut)
     count = ports.cfg.ports
-    assert await ports.read(route_address(1)) == 0, "a route can only be written"
+    for endpoint, port in ((0, 0), (count - 1, count - 1), (900, None)):
+        told, route = await ports.read(route_address(endpoint)), 0 if port is None else 1 << 15 | port
+        assert told == route, f"the route of endpoint {endpoint} reads as {told:#x}, not {route:#x}"
     foreign = 1  # port of another partition
     await ports.write(port_address(foreign, SwitchRegister.PARTITION), 5)
     refused: dict[int, int] = defaultdict(int)
@@ -200,6 +209,8 @@ async def holes_and_partitions(dut: Any) -> None:
     for key in list(traffic.got):
         traffic.got[key] = [flits for flits in traffic.got[key] if not _is_answer(flits)]
     await traffic.drain()
+    told = await ports.read(SwitchSpace.RESPONDER + ResponderRegister.ANSWERED)
+    assert told == len(reads), f"the responder counts {told} reads, not {len(reads)}"
     for p in range(count):
         told = 0
         for cause in (SwitchCause.HOLE, SwitchCause.PARTITION):
@@ -283,20 +294,46 @@ async def a_partner_begins_again(dut: Any) -> None:
     assert all(p.state == LinkState.UP for p in ports.partners)
 
 
+@cocotb.test(timeout_time=1000, timeout_unit="us")
+async def a_unit_cut_by_a_restart_is_counted(dut: Any) -> None:
+    """Each of its flits that had come, at the input they came to."""
+    bench, ports, traffic = await _begin(dut)
+    for source in range(ports.cfg.ports):
+        flits: list[bytes] = []
+        while len(flits) < 2:
+            flits = unit(bench.rng, source, 0, source, classes=ports.cfg.link.classes, opcode=PacketOpcode.WRITE)
+        partner = ports.partners[source]
+        for flit in flits[:-1]:
+            partner.send(flit)
+        await ports.run(20 * ports.cfg.slot_cycles)
+        ports.restart.add(source)
+        COVER.hit("cut by a restart")
+        await ports.run(20 * ports.cfg.slot_cycles)
+        await ports.up()
+        told = await ports.read(port_address(source, SwitchRegister.CAUSE) + 8 * SwitchCause.BAD_FLITS)
+        assert told == len(flits) - 1, f"port {source} counts {told} flits cut off, not {len(flits) - 1}"
+    traffic.send(0, 1)
+    await traffic.drain()
+
+
 @cocotb.test(timeout_time=4000, timeout_unit="us")
 async def a_flipped_bit_is_never_delivered(dut: Any) -> None:
-    """The unit is dropped and counted; all others arrive."""
+    """The unit is dropped and counted; all others arrive. A read in it is not answered."""
     bench, ports, traffic = await _begin(dut)
     count = ports.cfg.ports
-    flipped = 0
-    for _ in range(30):
+    flipped = reads = 0
+    for n in range(30):
         source, to = (int(x) for x in bench.rng.integers(count, size=2))
         hit = bool(bench.rng.random() < 0.5)
         dut.flip.value = 1 << source if hit else 0
-        flits = traffic.send(source, to, at=to if hit else None)
+        asks = hit and n % 3 == 0
+        to = 900 if asks else to  # there is no route
+        flits = traffic.send(source, to, at=to if hit else None, opcode=PacketOpcode.READ if asks else None)
+        COVER.when(asks, "parity of a refused read")
+        reads += asks
         await ports.run((len(flits) + 24) * ports.cfg.slot_cycles)
         dut.flip.value = 0
-        flipped += hit
+        flipped += hit and not asks
         COVER.when(hit, "parity")
         await ports.run(4)
     await traffic.drain()
@@ -304,6 +341,8 @@ async def a_flipped_bit_is_never_delivered(dut: Any) -> None:
     for p in range(count):
         told += await ports.read(port_address(p, SwitchRegister.CAUSE) + 8 * SwitchCause.PARITY)
     assert told >= flipped, f"{told} flits with wrong parity, {flipped} units hit"
+    told = await ports.read(SwitchSpace.RESPONDER + ResponderRegister.PARITY)
+    assert told >= reads, f"{told} flits of reads with wrong parity, {reads} units hit"
 
 
 @cocotb.test()

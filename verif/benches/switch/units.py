@@ -1,5 +1,7 @@
 """Units for the benches of a switch: flits with packets of every kind in them, sound or not."""
 
+from dataclasses import dataclass, field
+
 import numpy as np
 
 from rtl.contract.link import (
@@ -13,7 +15,7 @@ from rtl.contract.link import (
 )
 from verif.benches.port.packets import make_packet
 
-__all__ = ["FILLS", "MALFORMED", "malformed", "random_unit", "unit_of"]
+__all__ = ["FILLS", "MALFORMED", "SentUnit", "malformed", "parity_of", "random_unit", "unit_of"]
 
 _BODY = FLIT_PAYLOAD_BYTES - FLIT_HEADER_BYTES
 _ASKING = (PacketOpcode.READ, PacketOpcode.FETCH_ADD)
@@ -23,6 +25,26 @@ FILLS = ("no read", "read at the end", "read cut short", "read behind END", "rea
 """What `random_unit` can put into a unit."""
 MALFORMED = ("no head", "no tail", "head in the middle", "5 flits and more", "two endpoints")
 """What `malformed` can do to a unit."""
+
+
+def parity_of(text: bytes) -> int:
+    """The bit of each byte that travels with it inside a switch: 1 if the byte has an odd number of ones."""
+    return sum((b.bit_count() & 1) << n for n, b in enumerate(text))
+
+
+@dataclass(eq=False, slots=True)
+class SentUnit:
+    """A unit on its way through a crossbar: `sent` of its flits have begun; `ours`: for the unit under test."""
+
+    flits: list[bytes]
+    ours: bool = False
+    sent: int = 0
+    wrong: dict[int, int] = field(default_factory=dict)  # by flit: the byte of it that is not as its parity says
+
+    @property
+    def sound(self) -> bool:
+        """All bytes of its payload are."""
+        return all(byte >= FLIT_PAYLOAD_BYTES for byte in self.wrong.values())
 
 
 def _packet(rng: np.random.Generator, opcode: int, longest: int) -> bytes:

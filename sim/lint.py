@@ -1,0 +1,125 @@
+"""Verilog of a top through Verilator's checks, without a model, once for each content.
+
+What is repeated is looked at once: each hierarchical block as a top of its own, and the whole with the blocks' bodies
+left out. So 72 ports of a switch cost one. A loop through several blocks is not seen this way; verif.checks.loops
+looks for those.
+"""
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rtl.contract.switch_config import AnyConfig
+from sim.build import make_component
+from sim.compile import BuildError
+from sim.sources import sources_of
+from sim.toolchain import activate, build_root, environment, tool_versions, verilator_root
+from sim.tops import top as find_top
+
+__all__ = ["LINT_FLAGS", "Linted", "lint", "lint_text", "without_bodies"]
+
+LINT_FLAGS = (
+    "--lint-only",
+    "--no-timing",
+    "-Wno-lint",  # widths and the like: Yosys wrote the text, Amaranth has checked them
+    "-Wno-style",
+    "-Wno-ALWNEVER",  # a process of constants
+    "-Werror-UNOPTFLAT",  # a combinational loop
+)
+_DECLARED = re.compile(r"^\s*(?:input|output)\s+[^;]*;", re.M)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Linted:
+    """A top that passed. `megabytes` of Verilog; seconds to convert and to check it, of that time if it is `cached`."""
+
+    top: str
+    megabytes: float
+    convert_seconds: float
+    lint_seconds: float
+    cached: bool
+
+
+def without_bodies(text: str, modules: Iterable[str]) -> str:
+    """The Verilog with only the ports left of these modules."""
+    for name in modules:
+        begin = text.index(f"module {name}(")
+        end = text.index("endmodule", begin)
+        head = text.index(";", begin) + 1
+        text = "\n".join([text[:head], *_DECLARED.findall(text, head, end), text[end:]])
+    return text
+
+
+def lint_text(text: str, top: str, blocks: Iterable[str], sources: Iterable[Path], folder: Path) -> None:
+    """Check the Verilog of `top` and of each block in it. Errors: BuildError with Verilator's words."""
+    blocks = tuple(blocks)
+    files = [str(s) for s in sources if s.suffix in (".v", ".sv")]
+    for name, what in [*((block, text) for block in blocks), (top, without_bodies(text, blocks))]:
+        path = folder / f"{name}.{os.getpid()}.v"
+        path.write_text(what)
+        try:
+            done = subprocess.run(
+                [str(verilator_root() / "bin" / "verilator_bin"), *LINT_FLAGS, "--top-module", name, *files, str(path)],
+                env=environment(),
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+        finally:
+            path.unlink()
+        if done.returncode:
+            raise BuildError(f"Verilator refuses {name}:\n{done.stderr[-2000:]}")
+
+
+def _kept(path: Path) -> dict[str, Any] | None:
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def lint(top: str, cfg: AnyConfig, options: Mapping[str, Any] | None = None) -> Linted:
+    """Convert `top` and check it, if not both it and what it is made of are what passed before.
+
+    Errors: PlexusError in a sentence, BuildError with Verilator's words.
+    """
+    from rtl.emit.verilog import emit
+
+    chosen, given = find_top(top), dict(options or {})
+    sources = sources_of([chosen.factory.partition(":")[0], "rtl.emit.verilog", "sim.lint"])
+    what = [chosen.factory, cfg.as_dict() | {"name": ""}, given, sources.digest, tool_versions()]
+    folder = build_root() / "lint"
+    folder.mkdir(parents=True, exist_ok=True)
+    record = folder / f"{top}-{_digest(what)}.json"
+    if (kept := _kept(record)) is not None:
+        return Linted(**kept, cached=True)
+    activate()
+    begin = time.monotonic()
+    emitted = emit(make_component(chosen, cfg, given), "top")
+    middle = time.monotonic()
+    cells = [s.read_text() for s in emitted.sources if s.suffix in (".v", ".sv")]
+    passed = folder / f"{top}-{_digest([emitted.text, cells, LINT_FLAGS, tool_versions()])}.passed.json"
+    same = _kept(passed)
+    if same is None:
+        lint_text(emitted.text, "top", emitted.hier_blocks, emitted.sources, folder)
+        same = {"lint_seconds": round(time.monotonic() - middle, 1)}
+        passed.write_text(json.dumps(same))
+    kept = {
+        "top": top,
+        "megabytes": round(len(emitted.text) / 1e6, 1),
+        "convert_seconds": round(middle - begin, 1),
+        **same,
+    }
+    record.write_text(json.dumps(kept))
+    return Linted(**kept, cached=False)
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:20]
