@@ -25,6 +25,7 @@ __all__ = [
     "Opcode",
     "Queue",
     "Reduce",
+    "ScaleRule",
     "Update",
     "Wait",
     "block",
@@ -125,6 +126,13 @@ class Reduce(IntEnum):
     RESET_REDUCE = 1  # the result alone
     REDUCE = 2  # accumulator op result
     LOAD_REDUCE = 3  # b op result; b is the instruction's second operand
+
+
+class ScaleRule(IntEnum):
+    """Exponent of an MX scale: floor(log2) of the block's largest magnitude, less this."""
+
+    OCP = 0  # Emax of the element format: the largest may saturate
+    EMAX_1 = 1  # Emax - 1
 
 
 class Function(IntEnum):
