@@ -1,23 +1,27 @@
 """One element of an MX block: divided by the block's power of two and rounded once."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, ValueLike, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import planted
 from rtl.contract.formats import FORMATS, MX_EMAX
 
-__all__ = ["FRACTION_BITS", "QuantizeElement"]
+__all__ = ["FRACTION_BITS", "SHARED", "QuantizeElement"]
 
 FRACTION_BITS = 10  # of FP16; BF16 has fewer
+SHARED = ("hold", "half", "dst", "plant")
+"""Ports that are the same for all elements."""
+
 _NOTHING = FRACTION_BITS + 2  # a shift that leaves less than a half of the significand
 
 
 class QuantizeElement(wiring.Component):
-    """`out` is `x` (BF16, or FP16 with `half`) over 2^(scale - 127), in format `dst`. Combinational.
+    """`out` is `x` (BF16, or FP16 with `half`) over 2^(scale - 127), in format `dst`; 0 with `special`.
 
     `lowest`: scale plus the exponent of the smallest normal number of `dst`, the same for all elements of a block.
-    Nearest even, subnormals on both sides kept, at most the largest number; E2M1 in the low 4 bits. Not for NaN, Inf.
+    Nearest even, subnormals on both sides kept, at most the largest number; E2M1 in the low 4 bits.
+    Timing: registered, unless `hold`; the register has no reset.
     """
 
     FAULTS = {
@@ -28,15 +32,14 @@ class QuantizeElement(wiring.Component):
         5: "zeros lose their sign",
     }
 
-    x: In(16)
+    plant: In(3)
+    hold: In(1)
     half: In(1)
     dst: In(4)
+    x: In(16)
     lowest: In(signed(10))
+    special: In(1)
     out: Out(8)
-
-    def __init__(self, plant: ValueLike = 0):
-        self.plant = plant
-        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -93,6 +96,11 @@ class QuantizeElement(wiring.Component):
             rounded.eq(shifted[1:] + up),
         ]
         flushed = ~normal & planted(self.plant, 3)
+        out = Signal(8, reset_less=True)
+        code = Signal(8)
+        m.d.comb += self.out.eq(out)
+        with m.If(~self.hold):
+            m.d.sync += out.eq(Mux(self.special, 0, code))
         sign = self.x[15] & (significand.any() | ~planted(self.plant, 5))
         with m.Switch(self.dst):
             for name in MX_EMAX:
@@ -105,7 +113,7 @@ class QuantizeElement(wiring.Component):
                     m.d.comb += [
                         magnitude.eq((base << fmt.mantissa) + rounded),
                         low.eq(Mux(flushed, 0, magnitude)),
-                        self.out.eq(Cat(low, sign)),
+                        code.eq(Cat(low, sign)),
                     ]
                     with m.If(magnitude > largest):
                         m.d.comb += low.eq(largest + planted(self.plant, 1))
