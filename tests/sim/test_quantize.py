@@ -1,4 +1,4 @@
-"""MX quantisation: the bench of the unit, and through `eval` every code against every exponent of the largest number."""
+"""MX quantisation: the bench of the unit; through `eval` every code against every exponent of the largest number."""
 
 import numpy as np
 import pytest

@@ -104,7 +104,7 @@ def _largest(fmt: Format) -> int:
 
 
 def magnitudes(significand: I64, exponent: I64, dst: str, saturate: bool) -> I64:
-    """Codes without sign of significand * 2^exponent, rounded once to nearest even; too large ones as in `from_fp32`."""
+    """Codes without sign of significand * 2^exponent, once rounded to nearest even; too large as in `from_fp32`."""
     fmt = _known(dst)
     rounded = _pack(np.zeros_like(significand), significand, exponent, fmt)
     largest = _largest(fmt)
