@@ -10,12 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from rtl.contract.formats import MX_BLOCK, MX_EMAX, MX_SCALE_NAN
 from verif.golden.conversion import magnitudes, to_fp32
 
-__all__ = ["RULES", "quantize_mx"]
+__all__ = ["RULES", "columns", "quantize_mx"]
 
 RULES = ("ocp", "emax-1")
 """By how much the scale's exponent lies below that of the largest number: Emax, or one less."""
 
 _SCALE_MOST = 254
+_ROWS, _FOUR = 8, 4
+"""A block in memory: 8 partitions, four neighbours in each."""
 
 
 def quantize_mx(
@@ -44,3 +46,22 @@ def quantize_mx(
     elements = magnitudes(significand, exponent - (scale - 127)[:, None], fmt, saturate=True) | sign << bits
     elements = np.where(poisoned[:, None], 0, elements)
     return elements.astype(np.uint8), np.where(poisoned, MX_SCALE_NAN, scale).astype(np.uint8)
+
+
+def columns(
+    x: NDArray[np.unsignedinteger], fmt: str, rule: str, src: str
+) -> tuple[NDArray[np.unsignedinteger], NDArray[np.uint8]]:
+    """What QUANTIZE_MX stores of x [P, 4 F]: columns [P, F] of four elements side by side, scales [P / 8, F].
+
+    A column is a u32, of E2M1 a u16, the first element lowest. Block (b, c): partitions 8b to 8b + 7, elements 4c to
+    4c + 3 of each.
+    """
+    partitions, count = x.shape[0], x.shape[1] // _FOUR
+    blocks = x.reshape(partitions // _ROWS, _ROWS, count, _FOUR).transpose(0, 2, 1, 3)
+    elements, scale = quantize_mx(blocks.reshape(-1, MX_BLOCK), fmt, rule, src)
+    fours = elements.reshape(-1, count, _ROWS, _FOUR).transpose(0, 2, 1, 3).reshape(partitions, count, _FOUR)
+    bits = 4 if fmt == "e2m1" else 8
+    wide = np.zeros((partitions, count), np.uint32)
+    for q in range(_FOUR):
+        wide |= fours[:, :, q].astype(np.uint32) << np.uint32(bits * q)
+    return wide.astype(np.uint16 if fmt == "e2m1" else np.uint32), scale.reshape(-1, count)
