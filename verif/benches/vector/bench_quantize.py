@@ -8,7 +8,7 @@ import numpy as np
 from rtl.contract.formats import FORMATS, MX_EMAX, by_code
 from rtl.contract.isa import MX_ROWS, AccessPattern, Opcode, start_partition_rule
 from rtl.contract.memmap import Space
-from verif.agents.bench import Bench
+from verif.agents.bench import Bench, manifest
 from verif.agents.patterns import contiguous
 from verif.agents.stall import STYLES
 from verif.benches.vector.bench_instructions import InstructionBench
@@ -26,7 +26,8 @@ COVERAGE = Coverage(
     [f"{src} to {fmt} by {rule}" for src in SOURCES for fmt in MX_EMAX for rule in RULES]
     + [f"slot {slot}" for slot in SLOTS]
     + ["four columns", "many columns", "before another instruction", "behind another instruction", "read refused"]
-    + ["write refused", "block with NaN or infinity", "scales of four tensors side by side"],
+    + ["write refused", "block with NaN or infinity", "scales of four tensors side by side"]
+    + (["quadrants differ", "some blocks", "two groups of scales"] if manifest().config.partitions > 32 else []),
 )
 FIRST_AND_LAST = 24  # vector cycles of an instruction that are not columns
 
@@ -95,6 +96,10 @@ class QuantizeBench(InstructionBench):
                     f"{by_code(item.src0.dtype).name} to {by_code(item.dst.dtype).name} by {RULES[imm >> 26 & 1]}"
                 )
                 COVERAGE.hit(f"slot {imm >> 24 & 3}")
+                if self.cfg.partitions > 32:
+                    COVERAGE.when(item.src0.partition_start != item.dst.partition_start, "quadrants differ")
+                    COVERAGE.when(item.dst.partition_count < self.cfg.partitions, "some blocks")
+                    COVERAGE.when(item.dst.partition_count > 32, "two groups of scales")
                 COVERAGE.when(item.dst.elements == 4, "four columns")
                 COVERAGE.when(item.dst.elements > 64, "many columns")
                 COVERAGE.when(before not in (None, Opcode.QUANTIZE_MX), "behind another instruction")
@@ -140,7 +145,7 @@ async def all_is_in_memory_when_it_is_done(dut: Any, style: str) -> None:
     bench = QuantizeBench(dut, style)
     await bench.start()
     for columns in (4, 8, 64):
-        item = mx_item((0, bench.cfg.partitions), columns, "bf16", "e4m3fn", (0, 1024, 2048), 1, 0)
+        item = mx_item((0, bench.cfg.partitions), columns, "bf16", "e4m3fn", (0, 512, 768), 1, 0)
         wanted = bench.golden([item]).bytes.copy()
         before = len(bench.dones)
         seen: list[np.ndarray] = []
@@ -165,7 +170,7 @@ async def four_tensors_share_a_tile_of_scales(dut: Any) -> None:
     bench = QuantizeBench(dut)
     await bench.start()
     program = [
-        mx_item((0, bench.cfg.partitions), 16, "bf16", "e5m2", (128 * slot, 1024 + 64 * slot, 2048), slot, 0)
+        mx_item((0, bench.cfg.partitions), 16, "bf16", "e5m2", (128 * slot, 512 + 64 * slot, 768), slot, 0)
         for slot in SLOTS
     ]
     await bench.run(program)
