@@ -63,6 +63,7 @@ TOPS: dict[str, Top] = {
         Top("partial_sums", "rtl.numeric.partial_sums:PartialSums", "reduction along the free axis", ("slots",)),
         Top("reciprocal", "rtl.numeric.reciprocal:Reciprocal", "correctly rounded reciprocal"),
         Top("convert", "rtl.numeric.convert:Convert", "number format conversion"),
+        Top("quantize", "rtl.numeric.quantize:Quantize", "MX quantisation of a block", ("blocks",)),
         Top("standin", "verif.benches.native.standin:StandIn", "exercises the native driver's HBM"),
         Top("clock_gate", "verif.benches.base.gate_top:GateTop", "registers of gated clocks"),
         Top("sbuf", "rtl.memory.sbuf:Sbuf", "SBUF"),

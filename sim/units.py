@@ -7,8 +7,8 @@ import numpy as np
 
 from rtl.contract.activation_tables import FIRST_TABLE_FUNCTION, load_words
 from rtl.contract.config import Config
-from rtl.contract.formats import FORMATS
-from rtl.contract.isa import REDUCTIONS, Function
+from rtl.contract.formats import FORMATS, MX_BLOCK, MX_EMAX
+from rtl.contract.isa import REDUCTIONS, Function, ScaleRule
 from rtl.contract.link import FLIT_BYTES, FLIT_INFO_BYTES
 from sim.errors import PlexusError
 
@@ -171,6 +171,20 @@ UNITS: dict[str, Unit] = {
             strings={"fmt_a": _ELEMENTS, "fmt_b": _ELEMENTS, "scale_fmt": {"e8m0": 0, "e4m3fn": 1}},
             defaults={"scale_fmt": "e8m0"},
             refusal=_mixed,
+        ),
+        Unit(
+            name="quantize_mx",
+            top="quantize",
+            doc="blocks of 32 numbers to MX elements and an E8M0 scale",
+            inputs={"x": "uint16"},
+            outputs={"elements": "uint8", "scale": "uint8"},
+            shapes={"x": (MX_BLOCK,), "elements": (MX_BLOCK,)},
+            strings={
+                "fmt": {name: _CODES[name] for name in MX_EMAX},
+                "rule": {"ocp": ScaleRule.OCP, "emax-1": ScaleRule.EMAX_1},
+                "src": {name: _CODES[name] for name in ("bf16", "fp16")},
+            },
+            defaults={"rule": "ocp", "src": "bf16"},
         ),
         Unit(
             name="flit_encode",

@@ -12,7 +12,7 @@ from rtl.contract.isa import AluOp, Opcode, Reduce
 from rtl.contract.memmap import Space
 from rtl.contract.rule import ELEMENTS_MAX
 
-__all__ = ["ElementwiseEngine", "Scalar", "is_bit_operator", "operator"]
+__all__ = ["ElementwiseEngine", "Scalar", "is_bit_operator", "meet", "operator"]
 
 Scalar = float | TileView
 """A constant, or one FP32 column of SBUF: a value for each partition."""
@@ -45,7 +45,7 @@ def _offsets(view: TileView) -> np.ndarray:
     return np.unique(view.offset + at[:, None] + np.arange(size))
 
 
-def _meet(a: TileView, b: TileView) -> bool:
+def meet(a: TileView, b: TileView) -> bool:
     """Whether two views share a byte."""
     if a.tile != b.tile or any(al >= bh or bl >= ah for (al, ah), (bl, bh) in zip(a.box, b.box, strict=True)):
         return False
@@ -172,7 +172,7 @@ class ElementwiseEngine(Engine):
             for view in sources:
                 same = (view.tile, view.offset, view.dims) == (dst.tile, dst.offset, dst.dims)
                 need(
-                    writes_last or same or not _meet(view, dst),
+                    writes_last or same or not meet(view, dst),
                     f"{what} writes elements of {dst.tile.name} that it reads elsewhere; source and destination must "
                     f"be the same or apart",
                 )

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from firmware.engines.base import need
-from firmware.engines.elementwise import ElementwiseEngine, Scalar, is_bit_operator, operator
+from firmware.engines.elementwise import Scalar, is_bit_operator, operator
+from firmware.engines.quantize import QuantizingEngine
 from firmware.views import KernelError, TileView
 from rtl.contract.formats import FORMATS
 from rtl.contract.isa import REDUCTIONS, SHUFFLE_KEEP, AluOp, Opcode, Queue, block
@@ -20,7 +21,7 @@ _BN_ELEMENTS_MAX = 512
 _MAX8_ELEMENTS = (8, 16384)
 
 
-class VectorEngine(ElementwiseEngine):
+class VectorEngine(QuantizingEngine):
     """The vector engine: `k.vector`. `a` and `b` are numbers or FP32 columns of SBUF."""
 
     queue = Queue.VECTOR

@@ -6,7 +6,7 @@ sections 5.2 to 5.4 (e2m1, e8m0). `code` is what an instruction's dtype field ho
 
 from dataclasses import dataclass
 
-__all__ = ["FORMATS", "Format", "by_code"]
+__all__ = ["FORMATS", "MX_BLOCK", "MX_EMAX", "MX_SCALE_NAN", "Format", "by_code"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +52,15 @@ FORMATS: dict[str, Format] = {
 }
 
 CANONICAL_NAN_FP32 = 0x7FC00000
+
+MX_BLOCK = 32
+"""Elements that share an E8M0 scale (OCP MX 1.0, table 1)."""
+
+MX_EMAX = {"e4m3fn": 8, "e5m2": 15, "e2m1": 2}
+"""Exponent of the largest number of the element formats."""
+
+MX_SCALE_NAN = 0xFF
+"""The scale of a block that holds a NaN or an infinity."""
 
 
 def by_code(code: int) -> Format:

@@ -15,6 +15,7 @@ __all__ = [
     "DIMENSIONS",
     "INSTRUCTION",
     "INSTRUCTION_BYTES",
+    "MX_ROWS",
     "PATTERN",
     "REDUCTIONS",
     "SHUFFLE_KEEP",
@@ -25,9 +26,11 @@ __all__ = [
     "Opcode",
     "Queue",
     "Reduce",
+    "ScaleRule",
     "Update",
     "Wait",
     "block",
+    "mx_scale_partition",
     "start_partition_rule",
 ]
 
@@ -71,6 +74,7 @@ class Opcode(IntEnum):
     TRANSPOSE = 48  # dst = src0, blocks of isa.block(P) x isa.block(P) transposed
     SHUFFLE = 49  # dst partition j of a block = src0 partition of SHUFFLE_MASK[j] of the block
     EXP = 50  # dst = exp(src0 - a); sum
+    QUANTIZE_MX = 51  # dst = MX elements of src0, four a column; scales at imm0
     ACTIVATION = 64  # scalar: dst = function((src0 op0 a) op1 b); reduction
     LOAD_TABLE = 65  # scalar: the table of activation functions = src0; imm0: functions it holds, a bit each
 
@@ -127,6 +131,13 @@ class Reduce(IntEnum):
     LOAD_REDUCE = 3  # b op result; b is the instruction's second operand
 
 
+class ScaleRule(IntEnum):
+    """Exponent of an MX scale: floor(log2) of the block's largest magnitude, less this."""
+
+    OCP = 0  # Emax of the element format: the largest may saturate
+    EMAX_1 = 1  # Emax - 1
+
+
 class Function(IntEnum):
     """Functions of the scalar engine. Below 16: without a table."""
 
@@ -157,6 +168,19 @@ class Function(IntEnum):
 
 SHUFFLE_KEEP = 32
 """An entry of a SHUFFLE mask (6 bits each, entry j at bit 6j of imm0 to imm2) that leaves its partition."""
+
+
+MX_ROWS = 8
+"""Partitions of an MX block; each holds four of its elements."""
+
+
+def mx_scale_partition(row: int, slot: int, partitions: int) -> int:
+    """Partition with the scales of partition `row` of an MX operand; four tensors fit, slots 0 to 3.
+
+    Q floor(row / Q) + slot Q / 8 + floor((row mod Q) / 8), Q = block(partitions).
+    """
+    q = block(partitions)
+    return row // q * q + slot * (q // MX_ROWS) + row % q // MX_ROWS
 
 
 def block(partitions: int) -> int:
@@ -257,7 +281,11 @@ INSTRUCTION = Word(
         *_prefixed("src0", PATTERN),
         *_prefixed("src1", PATTERN),
         *_prefixed("dst", PATTERN),
-        Field("imm0", 64, "bits 31:0 a: FP32, for bit operators an integer; ACTIVATION: bits 63:32 slope"),
+        Field(
+            "imm0",
+            64,
+            "bits 31:0 a: FP32, for bit operators an integer; ACTIVATION: bits 63:32 slope; QUANTIZE_MX: scales",
+        ),
         Field("imm1", 64, "bits 31:0 b; RANGE_SELECT: bits 63:32 start, an FP32 value"),
         Field("imm2", 64, "bits 23:0 place of the accumulator; ACTIVATION: 39:32 Function, 45:40 AluOp that reduces"),
     ),

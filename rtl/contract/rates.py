@@ -58,6 +58,8 @@ def width(opcode: Opcode, cfg: Config, src0: _Operand, src1: _Operand, dst: _Ope
         wanted, moved = 2 if _small(src0) else 1, [src0]
     elif opcode == Opcode.EXP:
         wanted = min(cfg.vector.exp_rate, 4 if small else 2)
+    elif opcode == Opcode.QUANTIZE_MX:
+        wanted, moved = 4, [src0]
     return next(w for w in (4, 2, 1) if w <= wanted and all(_aligned(p, w) for p in moved))
 
 

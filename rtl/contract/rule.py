@@ -22,6 +22,9 @@ IMMEDIATES: dict[str, tuple[int, int]] = {
     "place": (128, 24),
     "function": (160, 8),
     "reduction": (168, 6),
+    "scales": (0, 24),  # of QUANTIZE_MX: their place, slot and rule
+    "slot": (24, 2),
+    "rule": (26, 1),
     "mask": (0, 0),  # 6 bits for each partition of a block
 }
 """What immediates may hold: first bit and number of bits in imm2, imm1, imm0, the last one lowest."""
@@ -35,9 +38,10 @@ class OperandRule:
 
     `partitions` names the limit: start + count is at most tensor.rows ("rows"), tensor.cols ("cols") or the
     partitions of the core ("core"). `most` elements a partition: a number, tensor.cols ("cols") or
-    tensor.moving_max ("moving"); `multiple`: they are a multiple of 1, 2, 3 or isa.block ("block"). `blocks`: so are
-    the first partition and their number. `from_zero`: starts at partition 0. `ascending`: no element twice, each
-    dimension steps over the whole one inside it.
+    tensor.moving_max ("moving"); `multiple`: they are a multiple of 1, 2, 3, 16 or isa.block ("block"). `blocks`: so
+    are the first partition and their number, `eights`: of 8. `from_zero`: from partition 0. `ascending`: no element
+    twice, each dimension steps over the whole one inside it. `row`: neighbours, in one dimension. `aligned`: the offset
+    is a multiple of the bytes of so many elements. `fours`: an element of the pattern is four of the format.
     """
 
     field: str
@@ -47,6 +51,10 @@ class OperandRule:
     least: int = 1
     multiple: int | str = 1
     blocks: bool = False
+    eights: bool = False
+    row: bool = False
+    aligned: int = 1
+    fours: bool = False
     from_zero: bool = False
     ascending: bool = False
 
@@ -84,6 +92,7 @@ class OpcodeRule:
     same_partitions: bool = False  # partition_count of all operands
     same_format: bool = False  # of src0 and dst
     reduces: bool = False  # dst has an element for each group of src0
+    quarter: bool = False  # dst has an element for four of src0
 
     @property
     def header(self) -> tuple[str, ...]:

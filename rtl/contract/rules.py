@@ -7,6 +7,7 @@ the columns a and b and the accumulator's place, then shapes.
 
 from dataclasses import replace
 
+from rtl.contract.formats import MX_EMAX
 from rtl.contract.isa import REDUCTIONS, AluOp, Opcode
 from rtl.contract.memmap import Space
 from rtl.contract.rule import OpcodeRule, OperandRule
@@ -109,6 +110,17 @@ RULES: dict[Opcode, OpcodeRule] = {
     Opcode.TRANSPOSE: _moves("block"),
     Opcode.SHUFFLE: replace(_moves(1), immediates=("mask",)),
     Opcode.EXP: replace(_elementwise(_X), columns=("a", "b"), sums=True, loads=True),
+    Opcode.QUANTIZE_MX: OpcodeRule(
+        operands=(
+            OperandRule(
+                field="src0", dtypes={Space.SBUF: ("bf16", "fp16")}, multiple=16, aligned=4, eights=True, row=True
+            ),
+            OperandRule(field="dst", dtypes={Space.SBUF: tuple(MX_EMAX)}, aligned=2, eights=True, row=True, fours=True),
+        ),
+        same_partitions=True,
+        quarter=True,
+        immediates=("scales", "slot", "rule"),
+    ),
     Opcode.ACTIVATION: replace(
         _elementwise(_X),
         fields=_CHAIN,

@@ -14,7 +14,7 @@ from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
 from rtl.contract.isa import Cause, Opcode
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space
-from rtl.contract.rule import OpcodeRule
+from rtl.contract.rule import IMMEDIATES, OpcodeRule
 from rtl.issue.header import OPERANDS
 from rtl.issue.pattern import PatternCheck
 from rtl.issue.table import row_of
@@ -46,6 +46,7 @@ class OperandsCheck(wiring.Component):
         11: "the shapes of source and destination may differ",
         12: "bits are moved between different formats",
         13: "a column need not be in SBUF's range",
+        14: "scales need not be in SBUF's range",
     }
 
     def __init__(self, cfg: Config, rules: Mapping[Opcode, OpcodeRule], plant: ValueLike = 0):
@@ -74,6 +75,8 @@ class OperandsCheck(wiring.Component):
             "reduces": int(rule.reduces),
             "operators": int(bool(rule.op0)),
             "same_format": int(rule.same_format),
+            "quarter": int(rule.quarter),
+            "scales": int("scales" in rule.immediates),
         }
 
     def _first_byte(self, m: Module, name: str) -> Value:
@@ -102,11 +105,23 @@ class OperandsCheck(wiring.Component):
             found.append((used & (misaligned | outside), cause, Cat(whole, Const(Space.SBUF, 24))))
         return found
 
+    def _scales(self, m: Module, row: data.View, columns: Value) -> Finding:
+        """The place of an MX operand's scales, a byte for each column of dst, on partitions of SBUF."""
+        first, width = IMMEDIATES["scales"]
+        at = self.word.imm0[first : first + width]
+        misaligned = at[:2].any()
+        outside = (at + columns > self.cfg.sbuf.partition_bytes) & ~planted(self.plant, 14)
+        whole = Signal(40)
+        m.d.comb += whole.eq(self.word.dst_partition_start * PARTITION_STRIDE_BYTES + at)
+        cause = Mux(misaligned, Cause.MISALIGNED, Cause.OUT_OF_RANGE)
+        return row.scales & (misaligned | outside), cause, Cat(whole, Const(Space.SBUF, 24))
+
     def _together(self, row: data.View, checks: Mapping[str, PatternCheck], where: Value) -> list[Finding]:
         """What operands must have in common; the address is that of the destination."""
         word = self.word
         first, last = checks["src0"], checks["dst"]
         different = (row.equal0 & (first.elements != last.elements)) | (row.reduces & (first.groups != last.elements))
+        different |= row.quarter & (first.elements != last.elements << 2)
         different |= row.partitions0 & (word.src0_partition_count != word.dst_partition_count)
         sizes = [_integer_bytes(word[f"{name}_dtype"]) for name in ("src0", "dst")]
         mixed = ~sizes[0].any() | (sizes[0] != sizes[1])
@@ -148,6 +163,8 @@ class OperandsCheck(wiring.Component):
             findings.append((check.present & (check.cause != 0), check.cause, places[name]))
         if any(rule.columns or rule.sums for rule in self.rules.values()):
             findings += self._columns(m, row)
+        if any("scales" in rule.immediates for rule in self.rules.values()):
+            findings.append(self._scales(m, row, checks["dst"].elements))
         if len(checks) > 1:
             findings += self._together(row, checks, places["dst"])
         m.d.comb += self.used.eq(Cat(*(check.present for check in checks.values())).any())

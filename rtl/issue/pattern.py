@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from amaranth.hdl import Module, Mux, Signal, Value, ValueLike, signed
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -10,7 +10,7 @@ from rtl.base.layouts import PATTERN_LAYOUT
 from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
-from rtl.contract.isa import DIMENSIONS, Cause, Opcode, block
+from rtl.contract.isa import DIMENSIONS, MX_ROWS, Cause, Opcode, block
 from rtl.contract.memmap import Space
 from rtl.contract.rule import ELEMENTS_MAX, OperandRule
 from rtl.issue.table import row_of
@@ -42,6 +42,10 @@ class PatternCheck(wiring.Component):
         3: "partitions may start anywhere",
         4: "elements may be no multiple of what the opcode takes",
         5: "blocks of partitions may be cut",
+        6: "blocks of 8 partitions may be cut",
+        7: "what must be one row may have more",
+        8: "groups of elements may lie anywhere",
+        9: "four elements take as much room as one",
     }
 
     def __init__(self, cfg: Config, rules: Mapping[Opcode, OperandRule], *, group: bool = False, plant: ValueLike = 0):
@@ -76,6 +80,11 @@ class PatternCheck(wiring.Component):
             "pairs": int(rule.multiple == 2),
             "triples": int(rule.multiple == 3),
             "in_blocks": int(rule.multiple == "block"),
+            "sixteens": int(rule.multiple == 16),
+            "eights": int(rule.eights),
+            "row": int(rule.row),
+            "aligned_log2": rule.aligned.bit_length() - 1,
+            "fours": int(rule.fours),
         }
 
     def _partitions(self, row: data.View) -> Value:
@@ -88,8 +97,9 @@ class PatternCheck(wiring.Component):
         legal = (start < total) & (count >= 1) & (count <= total)
         legal &= Mux(count > total // 2, start == 0, Mux(count > total // 4, half, quarter))
         legal |= planted(self.plant, 3)
-        cut = ((start | count) & (block(total) - 1)).any() & ~planted(self.plant, 5)
-        return legal & ((start + count) <= row.end) & ~(row.from_zero & start.any()) & ~(row.blocks & cut)
+        cut = row.blocks & ((start | count) & (block(total) - 1)).any() & ~planted(self.plant, 5)
+        cut |= row.eights & ((start | count) & (MX_ROWS - 1)).any() & ~planted(self.plant, 6)
+        return legal & ((start + count) <= row.end) & ~(row.from_zero & start.any()) & ~cut
 
     def _number(self, elements: Value, row: data.View) -> Value:
         """Whether the opcode takes so many elements."""
@@ -97,6 +107,7 @@ class PatternCheck(wiring.Component):
         digits = sum(elements[i : i + 2] for i in range(2, ELEMENT_BITS, 2)) + elements[:2]
         digits = digits[:2] + digits[2:4] + digits[4:]
         odd = (row.pairs & elements[0]) | (row.triples & ~((digits == 0) | (digits == 3) | (digits == 6)))
+        odd |= row.sixteens & elements[:4].any()
         odd |= row.in_blocks & (elements & (block(self.cfg.partitions) - 1)).any()
         return (elements >= row.least) & (elements <= row.most) & ~(odd & ~planted(self.plant, 4))
 
@@ -148,6 +159,7 @@ class PatternCheck(wiring.Component):
         space_ok = Signal()
         dtype_ok = Signal()
         aligned = Signal()
+        apart_log2 = Signal(2)  # of the bytes that the offset must be a multiple of
         lowest = Signal(signed(40))
         highest = Signal(signed(40))
         room = Signal(signed(24))
@@ -161,7 +173,8 @@ class PatternCheck(wiring.Component):
             self.present.eq(row.present),
             space_ok.eq(inside[0] | inside[1]),
             dtype_ok.eq((inside[0] & taken[0]) | (inside[1] & taken[1])),
-            aligned.eq(~(pattern.offset[0] & (size_log2 != 0)) & ~(pattern.offset[1] & size_log2[1])),
+            apart_log2.eq(size_log2 + Mux(planted(self.plant, 8), 0, row.aligned_log2)),
+            aligned.eq(~(pattern.offset[:3] & ((1 << apart_log2) - 1)).any()),
             lowest.eq(pattern.offset + Mux(size_log2[1], low << 2, Mux(size_log2[0], low << 1, low))),
             highest.eq(
                 pattern.offset + Mux(size_log2[1], (high << 2) + 4, Mux(size_log2[0], (high << 1) + 2, high + 1))
@@ -175,6 +188,10 @@ class PatternCheck(wiring.Component):
             ),
             self.elements.eq(elements),
         ]
+        narrow = pattern.dtype == FORMATS["e2m1"].code
+        with m.If(row.fours & ~planted(self.plant, 9)):
+            m.d.comb += size_log2.eq(Mux(narrow, 1, 2))
+        spread = Cat(pattern.step0 != 1, *(pattern[f"count{i}"] != 1 for i in range(1, DIMENSIONS))).any()
         with m.If(~space_ok):
             m.d.comb += self.cause.eq(Cause.BAD_SPACE)
         with m.Elif(~dtype_ok):
@@ -183,6 +200,8 @@ class PatternCheck(wiring.Component):
             m.d.comb += self.cause.eq(Cause.BAD_PARTITION)
         with m.Elif(~aligned):
             m.d.comb += self.cause.eq(Cause.MISALIGNED)
+        with m.Elif(row.row & spread & ~planted(self.plant, 7)):
+            m.d.comb += self.cause.eq(Cause.BAD_PATTERN)
         with m.Elif(~self._number(elements, row) | (row.ascending & mixed)):
             m.d.comb += self.cause.eq(Cause.BAD_PATTERN)
         with m.Elif((lowest < 0) | (highest > room)):

@@ -1,6 +1,6 @@
 """The vector engine: connects reader, lanes and writer, and bridges them to the root clock."""
 
-from amaranth.hdl import DomainRenamer, Module, ValueLike
+from amaranth.hdl import DomainRenamer, Module, Mux, Value, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -9,6 +9,7 @@ from rtl.base.dispatch import EngineSignature
 from rtl.base.element_writer import ElementWriter
 from rtl.base.memory_port import PsumReadSignature, PsumWriteSignature, SbufReadSignature, SbufWriteSignature
 from rtl.base.pattern import PatternWalker
+from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.vector.lanes import DOMAINS, Lanes
 from rtl.vector.reader import RESULTS, Reader
@@ -39,11 +40,27 @@ class VectorPipeline(wiring.Component):
         m.submodules.reader = reader = Reader(self.cfg, plant=self.plant)
         m.submodules.lanes = lanes = Lanes(self.cfg, RESULTS, plant=self.plant)
         m.submodules.writer = writer = ElementWriter(self.cfg, RESULTS, masked=True, plant=self.plant)
+        # of MX elements: at most 16 pairs of columns are on their way, so 8 groups of four scales
+        m.submodules.scales = scales = ElementWriter(self.cfg, RESULTS // 2, masked=True)
         connect(m, flipped(self.queue.command), reader.command)
         connect(m, reader.writer, writer.command)
+        connect(m, reader.scales, scales.command)
         connect(m, reader.sbuf, flipped(self.sbuf_read))
         connect(m, reader.psum, flipped(self.psum_read))
-        connect(m, writer.sbuf, flipped(self.sbuf_write))
+        # scales go first: those of an instruction are written when its last element is
+        first = scales.sbuf.valid & ~planted(self.plant, 76)
+        for name in ("quadrants", "word", "data", "bytes", "partitions"):
+            m.d.comb += Value.cast(getattr(self.sbuf_write, name)).eq(
+                Mux(first, Value.cast(getattr(scales.sbuf, name)), Value.cast(getattr(writer.sbuf, name)))
+            )
+        m.d.comb += [
+            self.sbuf_write.valid.eq(scales.sbuf.valid | writer.sbuf.valid),
+            scales.sbuf.ready.eq(self.sbuf_write.ready & (first | ~writer.sbuf.valid)),
+            writer.sbuf.ready.eq(self.sbuf_write.ready & ~first),
+            scales.result.eq(lanes.scales),
+            scales.chosen.eq(lanes.scale_lanes),
+            scales.result_valid.eq(lanes.scales_valid),
+        ]
         connect(m, writer.psum, flipped(self.psum_write))
         m.d.comb += [
             lanes.element.eq(reader.element),
@@ -59,16 +76,16 @@ class VectorPipeline(wiring.Component):
             writer.chosen.eq(lanes.chosen),
             writer.result_valid.eq(lanes.out_valid),
             reader.written.eq(writer.written),
-            reader.writing.eq(writer.busy),
+            reader.writing.eq(writer.busy | scales.busy),
             reader.working.eq(lanes.working),
             reader.release.eq(lanes.release),
             reader.room.eq(lanes.room),
             self.clocks.eq(lanes.clocks),
-            self.active.eq(reader.busy | writer.busy | lanes.working),
+            self.active.eq(reader.busy | writer.busy | scales.busy | lanes.working),
             self.queue.done.eq(writer.done),
             self.queue.status.holds.eq(reader.holds),
             self.queue.status.state.eq(reader.state),
-            self.queue.status.draining.eq(writer.busy | lanes.working),
+            self.queue.status.draining.eq(writer.busy | scales.busy | lanes.working),
         ]
         return m
 
@@ -88,6 +105,7 @@ class VectorEngine(wiring.Component):
         **Reader.FAULTS,
         **Lanes.FAULTS,
         **ElementWriter.FAULTS,
+        76: "elements go before scales",
     }
 
     def __init__(self, cfg: Config, plant: ValueLike = 0):

@@ -15,7 +15,7 @@ __all__ = ["ENTERING", "LANE_DOMAINS", "SHARED", "Lane"]
 ENTERING = data.StructLayout({"at": 3, "src": 4, "raw": 1})
 """Where a slot's element begins in its word, its format, whether its bits pass."""
 
-LANE_DOMAINS = tuple(f"vector_{name}" for name in CLOCKS if name != "special")
+LANE_DOMAINS = tuple(f"vector_{name}" for name in CLOCKS if name not in ("special", "quantize"))
 """Clock domains of its parts."""
 
 SHARED = ("plant", "both", "entering", "leaving", "operation", "summing", "result", "bytes_log2", "width")

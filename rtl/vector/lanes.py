@@ -1,6 +1,6 @@
 """The lanes: each partition's word goes to its quadrant and to the parts of its lane; results come back as words."""
 
-from amaranth.hdl import DomainRenamer, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, DomainRenamer, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -10,9 +10,11 @@ from rtl.base.placed import Repeated
 from rtl.base.plant import passed_on, planted
 from rtl.contract.config import Config
 from rtl.contract.isa import Opcode, block
+from rtl.contract.rule import IMMEDIATES
 from rtl.vector.lane import ENTERING, LANE_DOMAINS, SHARED, Lane
 from rtl.vector.operators import OPERATION, Operators
 from rtl.vector.plan import PLAN
+from rtl.vector.quantize import QuantizeMx
 from rtl.vector.reader import ELEMENT, MASK_BITS
 from rtl.vector.shuffle import MASK_BITS as ENTRY_BITS
 from rtl.vector.special import SpecialUnits
@@ -21,15 +23,19 @@ from rtl.vector.timetable import CLOCKS, LEAVING, Timetable
 
 __all__ = ["DOMAINS", "Lanes"]
 
-DOMAINS = ("vector_special",)
-"""Clock domains inside: the vector clock, standing still while an instruction does without the special units."""
+_BESIDE = ("special", "quantize")
+DOMAINS = tuple(f"vector_{name}" for name in _BESIDE)
+"""Clock domains inside: the vector clock, standing still while an instruction does without what is on them."""
+
+_SLOT, _RULE = IMMEDIATES["slot"][0], IMMEDIATES["rule"][0]
 
 
 class Lanes(wiring.Component):
     """Words in, results out: `out` (64 bits a lane, the elements repeated over them) with `out_valid`, for `chosen`.
 
     `working`: something is in them. `release`: the reader may send the next group; `room`: the special units can take
-    another element, and `written` tells them of a free place. `clocks` has a bit for each of DOMAINS that needs edges.
+    another element, and `written` tells them of a free place. `scales`, with `scales_valid`, for `scale_lanes`: what
+    QUANTIZE_MX writes beside its elements. `clocks` has a bit for each of DOMAINS that needs edges.
     Faults of the special units are shown by their own bench.
     Timing, in cycles from the data of an element: bits 0, a copy 3, operators 5, exp 7, a sum 7.
     """
@@ -37,6 +43,7 @@ class Lanes(wiring.Component):
     FAULTS = {
         81: "quadrants are not rotated",
         82: "a single byte is taken from the wrong place",
+        **QuantizeMx.FAULTS,
         **{100 + n: text for n, text in (Operators.FAULTS | Sums.FAULTS).items()},
     }
 
@@ -59,6 +66,9 @@ class Lanes(wiring.Component):
                 "out": Out(wide),
                 "chosen": Out(cfg.partitions),
                 "out_valid": Out(1),
+                "scales": Out(wide),
+                "scale_lanes": Out(cfg.partitions),
+                "scales_valid": Out(1),
                 "working": Out(1),
                 "release": Out(1),
                 "room": Out(1),
@@ -73,6 +83,7 @@ class Lanes(wiring.Component):
         m.submodules.special = special = DomainRenamer("vector_special")(
             SpecialUnits(cfg, self.results, plant=self.plant)
         )
+        m.submodules.quantize = quantize = DomainRenamer("vector_quantize")(QuantizeMx(cfg, plant=self.plant))
         words = self._turned(m, Mux(self.element.psum, self.psum, self.sbuf), self.element.turn, "turned")
         seconds = Signal.like(words)
         with m.If(plan.both):
@@ -104,7 +115,7 @@ class Lanes(wiring.Component):
         lanes = Repeated(name, lambda: Lane(rate), cfg.partitions, shared=SHARED, domains=LANE_DOMAINS)
         m.submodules.lanes = lanes
         m.d.comb += [
-            *(getattr(lanes, f"enable_vector_{name}").eq(on[name]) for name in CLOCKS if name != "special"),
+            *(getattr(lanes, f"enable_vector_{name}").eq(on[name]) for name in CLOCKS if name not in _BESIDE),
             lanes.plant.eq(passed_on(self.plant, *range(101, 116))),
             lanes.word.eq(words),
             lanes.second.eq(seconds),
@@ -138,14 +149,28 @@ class Lanes(wiring.Component):
             self.out.eq(Mux(plan.bits, self._bits(m, words), lanes.out)),
             self.out_valid.eq(Mux(plan.bits, self.element.valid, table.result_valid)),
             self.chosen.eq((1 << cfg.partitions) - 1),
-            self.working.eq(table.working | (plan.special & special.busy)),
+            self.working.eq(table.working | (plan.special & special.busy) | (plan.quantizes & quantize.busy)),
             self.release.eq(table.release),
-            self.clocks.eq(on["special"]),
+            self.clocks.eq(Cat(on[name] for name in _BESIDE)),
         ]
         with m.If(plan.opcode == Opcode.COPY_PREDICATED):
             m.d.comb += self.chosen.eq(lanes.chosen)
         with m.If(plan.special):
             m.d.comb += self.chosen.eq(special.touched)
+        with m.If(plan.quantizes):
+            m.d.comb += [self.out.eq(quantize.out), self.out_valid.eq(quantize.out_valid)]
+        m.d.comb += [
+            quantize.valid.eq(self.element.valid & plan.quantizes),
+            quantize.words.eq(words),
+            quantize.src.eq(plan.src0),
+            quantize.dst.eq(plan.dst),
+            quantize.slot.eq(plan.a[_SLOT : _SLOT + 2]),
+            quantize.rule.eq(plan.a[_RULE]),
+            quantize.partitions.eq(self.partitions),
+            self.scales.eq(quantize.scales),
+            self.scale_lanes.eq(quantize.scale_lanes),
+            self.scales_valid.eq(quantize.scales_valid),
+        ]
         return m
 
     def _entering(self, m: Module, on: dict[str, Value]) -> list[data.View]:

@@ -40,6 +40,7 @@ PLAN = data.StructLayout(
         "two": 1,  # two sources, element by element
         "both": 1,  # read in the same cycle, one from each memory
         "searches": 1,  # src1 is read first
+        "quantizes": 1,  # QUANTIZE_MX: nothing of it goes through the lanes; a has the place of its scales
         "reads": 1,  # there is a source
         "bits": 1,  # a copy of bits: nothing is converted
         "raw": 1,  # bits of src0 come in, and results go out, without conversion
@@ -107,6 +108,7 @@ class Plan(wiring.Component):
             # a scan needs two cycles an element in any case
             plan.both.eq(two & (psum[0] ^ psum[1]) & (opcode != Opcode.TENSOR_SCAN)),
             plan.searches.eq(searches),
+            plan.quantizes.eq(opcode == Opcode.QUANTIZE_MX),
             plan.reads.eq(~fills),
             plan.bits.eq(plain & copied),
             plan.raw.eq(copied | of_bits | _is(opcode, *_BITS[1:])),
@@ -147,6 +149,8 @@ class Plan(wiring.Component):
             m.d.comb += fewer.eq(Mux(counts & (limit < least), limit, least))
             least = fewer
         m.d.comb += [plan.width.eq(least), plan.width_out.eq(Mux(reduces, 0, least))]
+        with m.If(opcode == Opcode.QUANTIZE_MX):  # columns of four come in, pairs of columns go out
+            m.d.comb += [plan.width.eq(2), plan.width_out.eq(1)]
 
     @staticmethod
     def _small(dtype: Value) -> Value:

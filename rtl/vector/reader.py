@@ -12,7 +12,7 @@ from rtl.base.pattern import PatternWalker, operand, partition_mask
 from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
-from rtl.contract.isa import Opcode
+from rtl.contract.isa import Opcode, block
 from rtl.contract.memmap import Space
 from rtl.contract.timing import STALLS, Engine
 from rtl.vector.plan import PLAN, Plan
@@ -66,6 +66,7 @@ class Reader(wiring.Component):
         72: "the element's place in the word is that of the next request",
         73: "the second source is read first",
         74: "groups do not wait for the sums before them",
+        75: "every column of MX elements takes a place among the results",
     }
 
     def __init__(self, cfg: Config, plant: ValueLike = 0):
@@ -75,6 +76,7 @@ class Reader(wiring.Component):
             {
                 "command": In(stream.Signature(COMMAND)),
                 "writer": Out(stream.Signature(WRITE)),
+                "scales": Out(stream.Signature(WRITE)),
                 "sbuf": Out(SbufReadSignature(cfg)),
                 "psum": Out(PsumReadSignature(cfg)),
                 "element": Out(ELEMENT),
@@ -108,6 +110,7 @@ class Reader(wiring.Component):
         values = Signal()  # the values to look for are
         later = Signal()  # of two sources, the second
         starts = Signal()
+        odd = Signal()  # QUANTIZE_MX: the second column of a pair, which are one result
         waits = Signal()
         places = Signal(range(RESULTS + 1), init=RESULTS)
         with m.If(accept):
@@ -131,10 +134,11 @@ class Reader(wiring.Component):
         now = Signal(ELEMENT)
         reduces = plan.opcode == Opcode.TENSOR_REDUCE
         free = Mux(plan.special, self.room, places != 0)
+        second_column = odd | planted(self.plant, 75)
         m.d.comb += [
             which.eq(~column & (values | (pairs & (later ^ planted(self.plant, 73))))),
             ends.eq(first.ends.bit_select(Mux(reduces, plan.axes, 3), 1)),
-            gives.eq(main & ~plan.special & (~pairs | later) & (~reduces | ends)),
+            gives.eq(main & ~plan.special & (~pairs | later) & (~reduces | ends) & (~plan.quantizes | second_column)),
             address.eq(Mux(which, second.address, first.address)),
             ask.eq(first.valid & (column | (free & ~waits))),
             now.psum.eq(Mux(which, plan.psum1, plan.psum0)),
@@ -173,6 +177,7 @@ class Reader(wiring.Component):
                 self.element.place.eq(Mux(planted(self.plant, 72), first.next_address[:3], now.place)),
                 columns.eq(columns & (columns - 1)),
             ]
+            m.d.sync += odd.eq(plan.quantizes & ~odd)
             with m.If(main):
                 held = reduces & ends & (~pairs | later) & ~planted(self.plant, 74)
                 m.d.sync += [later.eq(pairs & ~later), starts.eq(ends & (~pairs | later) | (starts & pairs & ~later))]
@@ -211,6 +216,7 @@ class Reader(wiring.Component):
         clear = Signal()
         storing = Signal()  # the place of the accumulator is still to be told
         store_pattern = Signal(PATTERN_LAYOUT)
+        written = Signal(PATTERN_LAYOUT)
         idle = ~(self.busy | self.writing | self.working | self.begins)
         m.d.comb += [
             clear.eq(follows | idle | planted(self.plant, 71)),
@@ -223,12 +229,23 @@ class Reader(wiring.Component):
             second.command.payload.eq(operand(word, "src1")),
             second.width.eq(plan.width),
             self.writer.valid.eq(accept | storing),
-            self.writer.payload.pattern.eq(Mux(storing, store_pattern, target)),
+            self.writer.payload.pattern.eq(Mux(storing, store_pattern, written)),
             self.writer.payload.width.eq(Mux(storing, 0, plan.width_out)),
             self.writer.payload.final.eq(storing | ~word.store),
         ]
         with m.If(storing & self.writer.ready):
             m.d.sync += storing.eq(0)
+        # a column of four elements is written as one integer
+        m.d.comb += [
+            written.eq(target),
+            self.scales.valid.eq(accept & plan.quantizes),
+            self.scales.payload.pattern.eq(self._scales(word, target)),
+            self.scales.payload.width.eq(2),
+            self.scales.payload.final.eq(0),
+        ]
+        with m.If(plan.quantizes):
+            narrow = target.dtype == FORMATS["e2m1"].code
+            m.d.comb += written.dtype.eq(Mux(narrow, FORMATS["uint16"].code, FORMATS["uint32"].code))
         with m.If(accept):
             m.d.sync += [
                 now.eq(plan),
@@ -276,6 +293,22 @@ class Reader(wiring.Component):
             granted.eq(ask & (fills | ((self.sbuf.ready | ~self.sbuf.valid) & (self.psum.ready | ~self.psum.valid)))),
         ]
         m.d.comb += [self.sbuf.word[q].eq(in_sbuf[3:][: sbuf_word_bits(cfg)]) for q in range(QUADRANTS)]
+
+    def _scales(self, word: data.View, target: data.View) -> Value:
+        """The pattern of an MX operand's scales: a byte for each column, on the whole quadrants of its blocks."""
+        q = block(self.cfg.partitions)
+        start, count = target.partition_start, target.partition_count
+        values: dict[str, Value] = {
+            "offset": word.imm0[:24],
+            "partition_start": start & ~(q - 1) & 0xFF,
+            "partition_count": (count + (q - 1)) & ~(q - 1) & 0xFF,
+            "space": Const(Space.SBUF, 4),
+            "dtype": Const(FORMATS["uint8"].code, 4),
+            "step0": Const(1, 16),
+            "count0": target.count0,
+        }
+        rest = {name: Const(name.startswith("count"), field.width) for name, field in PATTERN_LAYOUT}
+        return Cat(*((rest | values)[name][: PATTERN_LAYOUT[name].width] for name in rest))
 
     def _column(self, word: data.View, target: data.View) -> Value:
         """The pattern of the accumulator's place: a column of FP32 beside the destination."""

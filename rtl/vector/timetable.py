@@ -21,7 +21,7 @@ LEAVING = data.StructLayout({"computed": 1, "special": 1, "dst": 4, "raw": 1, "w
 """How results are converted: from the element itself or from what was computed, or what a special unit gives; the
 logarithm of how many there are."""
 
-CLOCKS = ("convert", "convert_wide", "maths", "maths_wide", "sums", "special")
+CLOCKS = ("convert", "convert_wide", "maths", "maths_wide", "sums", "special", "quantize")
 """Clocks of the lanes' parts, which stand still while an instruction does without them; `wide`: all slots but one."""
 
 _CONVERTED = 1  # cycles from the data of an element to the cycle before its value
@@ -74,6 +74,7 @@ class Timetable(wiring.Component):
             return role(stage, "only", "second")
 
         plain = plan.opcode == Opcode.TENSOR_COPY
+        beside = plan.bits | plan.quantizes  # goes past the lanes
         exp = plan.opcode == Opcode.EXP
         reduces = plan.opcode == Opcode.TENSOR_REDUCE
         ranges = plan.opcode == Opcode.RANGE_SELECT
@@ -105,7 +106,7 @@ class Timetable(wiring.Component):
         with m.If(reduces):
             m.d.comb += comes.eq(tree[-1])
         with m.Else():
-            m.d.comb += comes.eq((final(after) & ~plan.special & ~plan.bits) | (stored & plan.store))
+            m.d.comb += comes.eq((final(after) & ~plan.special & ~beside) | (stored & plan.store))
 
         operation, summing = self.operation, self.summing
         position = Signal(3)
@@ -174,14 +175,15 @@ class Timetable(wiring.Component):
             self.special_valid.eq(plan.special & role(value, "only", "value")),
             self.special_last.eq(value.last & (value.role == ROLES["only"])),
         ]
-        wide = (plan.width != 0) & ~plan.bits
+        wide = (plan.width != 0) & ~beside
         on = {
-            "convert": ~plan.bits,
+            "convert": ~beside,
             "convert_wide": wide | plan.both,
-            "maths": ~plain,
+            "maths": ~plain & ~plan.quantizes,
             "maths_wide": wide & ~plain & ~reduces,
             "sums": reduces | folds,
             "special": plan.special,
+            "quantize": plan.quantizes,
         }
         m.d.comb += self.clocks.eq(Cat(on[name] for name in CLOCKS))
         return m

@@ -25,6 +25,7 @@ SYNC = {"queue": 4}
 PORTS = {"readers": 3, "writers": 4}
 
 CHECKED_BY = {4: VECTOR, 5: SCALAR, 6: VECTOR, 7: SCALAR, 14: VECTOR, 15: VECTOR, 22: VECTOR, 23: SCALAR}
+CHECKED_BY |= dict.fromkeys((16, 17, 18, 19, 24), VECTOR)  # MX operands
 """Queues that have what a fault of the check is about, where the tensor queue has not."""
 
 NOTICED_BY = {

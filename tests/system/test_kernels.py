@@ -14,6 +14,7 @@ from rtl.contract.config import Config, named
 from sim.verilated import VerilatedDevice, build_core
 from verif.checks.random_kernel import random_kernel
 from verif.checks.random_layer import random_layer
+from verif.checks.random_quantize import random_quantize
 from verif.golden.machine import GoldenMachine
 
 pytestmark = pytest.mark.sim
@@ -56,6 +57,11 @@ def test_softmax(rows: int | None, columns: int, dtype: str, online: int):
     params: dict[str, Any] = {"rows": rows, "columns": columns, "dtype": dtype, "online": online}
     program = find_workload("softmax").build(TINY, params, seed=2)
     check(program)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_quantize_mx(seed: int):
+    check(random_quantize(TINY, seed))
 
 
 @pytest.mark.parametrize("causal", [False, True])

@@ -123,6 +123,7 @@ def test_codes_stay() -> None:
         "TENSOR_TENSOR": 33, "TENSOR_SCALAR": 34, "SCALAR_TENSOR_TENSOR": 35, "TENSOR_REDUCE": 36, "TENSOR_SCAN": 37,
         "SELECT": 38, "COPY_PREDICATED": 39, "RANGE_SELECT": 40, "BN_STATS": 41, "BN_AGGR": 42, "RECIPROCAL": 43,
         "MEMSET": 44, "MAX8": 45, "FIND_INDEX8": 46, "MATCH_REPLACE8": 47, "TRANSPOSE": 48, "SHUFFLE": 49, "EXP": 50,
+        "QUANTIZE_MX": 51,
         "ACTIVATION": 64, "LOAD_TABLE": 65,
     }  # fmt: skip
     assert [c.name for c in sorted(Cause)] == [

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rtl.contract.formats import FORMATS, Format
 
-__all__ = ["canonical_nan", "container", "convert", "from_fp32", "to_fp32"]
+__all__ = ["canonical_nan", "container", "convert", "from_fp32", "magnitudes", "to_fp32"]
 
 I64 = NDArray[np.int64]
 _FP32 = FORMATS["fp32"]
@@ -103,6 +103,14 @@ def _largest(fmt: Format) -> int:
     return (((1 << fmt.exponent) - 1) << fmt.mantissa) - 1
 
 
+def magnitudes(significand: I64, exponent: I64, dst: str, saturate: bool) -> I64:
+    """Codes without sign of significand * 2^exponent, once rounded to nearest even; too large as in `from_fp32`."""
+    fmt = _known(dst)
+    rounded = _pack(np.zeros_like(significand), significand, exponent, fmt)
+    largest = _largest(fmt)
+    return np.where(rounded > largest, largest if saturate or dst == "e2m1" else largest + 1, rounded)
+
+
 def _to_integer(sign: I64, significand: I64, exponent: I64, infinite: NDArray[np.bool_], fmt: Format) -> I64:
     low = -(1 << (fmt.bits - 1)) if fmt.signed else 0
     high = (1 << (fmt.bits - fmt.signed)) - 1
@@ -141,10 +149,9 @@ def from_fp32(bits: ArrayLike, dst: str, saturate: bool = False) -> NDArray[np.u
     elif dst == "e8m0":
         code = _to_e8m0(codes, saturate)
     else:
-        magnitude = np.where(infinite, 1 << 40, _pack(sign, significand, exponent, fmt))
-        largest = _largest(fmt)
-        beyond = largest if saturate or dst == "e2m1" else largest + 1  # infinity, or the NaN of e4m3fn
-        code = np.where(magnitude > largest, beyond, magnitude) | sign << (fmt.exponent + fmt.mantissa)
+        # beyond the largest number: infinity, or the NaN of e4m3fn
+        code = magnitudes(significand, np.where(infinite, 1 << 10, exponent), dst, saturate)
+        code |= sign << (fmt.exponent + fmt.mantissa)
         if dst == "tf32":
             code = code << 13
     code = np.where(nan, canonical_nan(dst), code)

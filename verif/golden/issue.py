@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from rtl.contract.config import Config
 from rtl.contract.isa import INSTRUCTION, Cause, Opcode, Queue, Update, Wait
 from rtl.contract.memmap import Space, address
-from verif.golden.issue_operands import OPERANDS, columns, first_byte, operand, together
+from verif.golden.issue_operands import OPERANDS, columns, first_byte, operand, scales, together
 
 __all__ = ["check"]
 
@@ -81,6 +81,9 @@ def check(word: int, cfg: Config, queue: int, left: Sequence[int] | None = None,
     cause, where = columns(f, cfg)
     if cause:
         return cause, where
+    cause, where = scales(f, cfg)
+    if cause:
+        return cause, where
     cause = together(f)
     return cause, first_byte(f, "dst") if cause else 0
 
@@ -112,6 +115,8 @@ def _immediate(f: Fields, number: int, cfg: Config) -> bool:
         return number < 2 or value == 0
     if opcode == Opcode.LOAD_TABLE:
         return value == 0 if number else value % 2**16 == 0 and value < 2**32
+    if opcode == Opcode.QUANTIZE_MX:
+        return value < (1 << 27 if number == 0 else 1)
     if opcode == Opcode.SHUFFLE:
         return value < 1 << max(0, min(64, 6 * min(32, cfg.partitions) - 64 * number))
     if number == 2:

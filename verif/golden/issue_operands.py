@@ -9,7 +9,7 @@ from rtl.contract.config import Config
 from rtl.contract.isa import Cause, Opcode
 from rtl.contract.memmap import Space
 
-__all__ = ["OPERANDS", "columns", "first_byte", "operand", "together"]
+__all__ = ["OPERANDS", "columns", "first_byte", "operand", "scales", "together"]
 
 Fields = Mapping[str, int]
 
@@ -17,7 +17,7 @@ _TWO_SOURCES = (33, 35, 37, 38, 39, 46, 47)
 OPERANDS: dict[int, tuple[str, ...]] = {
     Opcode.LOAD_STATIONARY: ("src0",),
     Opcode.MULTIPLY_MOVING: ("src0", "dst"),
-    **{opcode: ("src0", "src1", "dst") if opcode in _TWO_SOURCES else ("src0", "dst") for opcode in range(32, 51)},
+    **{opcode: ("src0", "src1", "dst") if opcode in _TWO_SOURCES else ("src0", "dst") for opcode in range(32, 52)},
     Opcode.MEMSET: ("dst",),
     Opcode.ACTIVATION: ("src0", "dst"),
     Opcode.LOAD_TABLE: ("src0",),
@@ -30,6 +30,8 @@ _INTEGERS = (9, 10, 11, 12, 13, 14)
 _ELEMENTS = 131072
 _SBUF_ONLY = (41, 42, 45, 46, 47, 48, 49)  # destinations
 _BLOCKS = (Opcode.TRANSPOSE, Opcode.SHUFFLE)
+_MX = Opcode.QUANTIZE_MX
+_MX_COLUMN = {4: 4, 6: 4, 7: 2}  # bytes of four elements
 _COUNTS = {  # least and most elements, where they are not those of all
     (41, "src0"): (1, 512),
     (41, "dst"): (6, 6),
@@ -72,6 +74,8 @@ def _formats(name: str, opcode: int) -> dict[int, tuple[int, ...]]:
         return {psum: (0,)} if name == "dst" else {sbuf: (1, 2)}
     if opcode == Opcode.LOAD_TABLE:
         return {sbuf: (14,)}
+    if opcode == _MX:
+        return {sbuf: tuple(_MX_COLUMN) if name == "dst" else (1, 2)}
     if name != "dst":
         return {sbuf: _READABLE, psum: (0,)}
     if opcode == Opcode.FIND_INDEX8:
@@ -86,6 +90,8 @@ def _number(name: str, opcode: int, n: int, cfg: Config) -> bool:
     most = {16: cfg.tensor.cols, 17: cfg.tensor.moving_max}.get(opcode, _ELEMENTS)
     least, most = _COUNTS.get((opcode, name), (1, most))
     multiple = {Opcode.TRANSPOSE: min(32, cfg.partitions), Opcode.LOAD_TABLE: 2}.get(Opcode(opcode), 1)
+    if opcode == _MX and name == "src0":
+        multiple = 16
     if (opcode, name) == (Opcode.BN_AGGR, "src0"):
         multiple = 3
     return least <= n <= most and n % multiple == 0
@@ -108,9 +114,16 @@ def operand(f: Fields, name: str, cfg: Config) -> Cause:
     block = min(32, cfg.partitions)
     if opcode in _BLOCKS and (start % block or count % block):
         return Cause.BAD_PARTITION
-    size = _BYTES[dtype]
-    if f[f"{name}_offset"] % size:
+    size, together_bytes = _BYTES.get(dtype, 0), _BYTES.get(dtype, 0)
+    if opcode == _MX:
+        if start % 8 or count % 8:
+            return Cause.BAD_PARTITION
+        size = _MX_COLUMN[dtype] if name == "dst" else 2
+        together_bytes = 2 * size if name == "dst" else 8
+    if f[f"{name}_offset"] % together_bytes:
         return Cause.MISALIGNED
+    if opcode == _MX and (dims[0][0] != 1 or any(n != 1 for _, n in dims[1:])):
+        return Cause.BAD_PATTERN
     if not _number(name, opcode, _elements(dims), cfg):
         return Cause.BAD_PATTERN
     if sums:
@@ -125,6 +138,15 @@ def operand(f: Fields, name: str, cfg: Config) -> Cause:
     highest = f[f"{name}_offset"] + size * sum(e for e in ends if e > 0) + size
     room = cfg.sbuf.partition_bytes if space == Space.SBUF else cfg.psum.partition_bytes
     return Cause.NONE if lowest >= 0 and highest <= room else Cause.OUT_OF_RANGE
+
+
+def scales(f: Fields, cfg: Config) -> tuple[Cause, int]:
+    """Whether the scales of an MX operand, a byte for each of its columns, lie in SBUF, and where they would."""
+    at = f["imm0"] & 0xFFFFFF
+    if f["opcode"] != _MX or (at % 4 == 0 and at + _elements(_dims(f, "dst")) <= cfg.sbuf.partition_bytes):
+        return Cause.NONE, 0
+    where = f["dst_partition_start"] * 2**18 + at
+    return Cause.MISALIGNED if at % 4 else Cause.OUT_OF_RANGE, where | int(Space.SBUF) << 40
 
 
 def columns(f: Fields, cfg: Config) -> tuple[Cause, int]:
@@ -159,7 +181,7 @@ def together(f: Fields) -> Cause:
         dims = _dims(f, name)
         if opcode == Opcode.TENSOR_REDUCE:
             dims = dims[f["axes"] + 1 :]
-        if (opcode, name) not in _FREE_COUNTS and _elements(dims) != want:
+        if (opcode, name) not in _FREE_COUNTS and _elements(dims) != (4 * want if opcode == _MX else want):
             return Cause.BAD_PATTERN
         if opcode >= 32 and f[f"{name}_partition_count"] != f["dst_partition_count"]:
             return Cause.BAD_PATTERN

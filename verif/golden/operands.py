@@ -40,11 +40,12 @@ def format_of(pattern: AccessPattern) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What an instruction leaves: elements of dst (with a mask, where it holds), the accumulator."""
+    """What an instruction leaves: elements of dst (with a mask, where it holds), the accumulator, scales."""
 
     bits: Bits | None
     mask: NDArray[np.bool_] | None = None
     accumulator: U32 | None = None
+    scales: NDArray[np.uint8] | None = None
 
 
 class Operands:
@@ -85,6 +86,11 @@ class Operands:
         b = self.scalar(f, 1) if f["reduce"] == Reduce.LOAD_REDUCE else None
         self.accumulator[lanes] = accumulate(Reduce(f["reduce"]), op, self.accumulator[lanes], result, b)
         return self.accumulator[lanes].copy() if f["store"] else None
+
+    def write_bits(self, pattern: AccessPattern, bits: Bits | None) -> None:
+        """Put raw elements [partitions, elements] into memory."""
+        if bits is not None:
+            self._memories[pattern.space].write(pattern, bits)
 
     def write(self, f: Fields, stored: Stored) -> None:
         """Put results into memory."""

@@ -1,12 +1,14 @@
 """Instructions of the vector queue: what each reads, and what it then stores."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from rtl.contract.formats import FORMATS
-from rtl.contract.isa import SHUFFLE_KEEP, AluOp, Opcode, Reduce, block
-from verif.golden import special, vector
+from rtl.contract.isa import MX_ROWS, SHUFFLE_KEEP, AccessPattern, AluOp, Opcode, Reduce, block, mx_scale_partition
+from rtl.contract.memmap import Space
+from verif.golden import quantize, special, vector
 from verif.golden.alu import reduce
 from verif.golden.operands import Fields, Operands, Stored, format_of, pattern_of
 from verif.golden.vector import U32
@@ -33,6 +35,7 @@ class VectorInstructions:
 
     def __init__(self, operands: Operands, partitions: int):
         self.operands = operands
+        self.partitions = partitions
         self.block = block(partitions)
         self._of: dict[Opcode, Callable[[Fields], Stored]] = {
             Opcode.TENSOR_COPY: self._copy,
@@ -54,6 +57,7 @@ class VectorInstructions:
             Opcode.TRANSPOSE: self._transpose,
             Opcode.SHUFFLE: self._shuffle,
             Opcode.EXP: self._exp,
+            Opcode.QUANTIZE_MX: self._quantize,
         }
 
     def read(self, f: Fields) -> Stored:
@@ -62,7 +66,10 @@ class VectorInstructions:
 
     def write(self, f: Fields, stored: Stored) -> None:
         """Put what `read` gave into memory."""
-        self.operands.write(f, stored)
+        if f["opcode"] == Opcode.QUANTIZE_MX:
+            self._write_mx(f, stored)
+        else:
+            self.operands.write(f, stored)
 
     def _function(self, f: Fields, function: Callable[[U32], U32]) -> Stored:
         return self.operands.stored(f, function(self.operands.values(f, "src0")))
@@ -173,3 +180,27 @@ class VectorInstructions:
         moved = special.shuffle(source, np.zeros_like(source), mask, self.block)
         written = np.tile(np.array(mask) != SHUFFLE_KEEP, source.shape[0] // self.block)
         return Stored(moved, np.broadcast_to(written[:, None], source.shape))
+
+    def _quantize(self, f: Fields) -> Stored:
+        source, target = pattern_of(f, "src0"), pattern_of(f, "dst")
+        rule = quantize.RULES[f["imm0"] >> 26 & 1]
+        bits, scales = quantize.columns(self.operands.bits(source), format_of(target), rule, format_of(source))
+        return Stored(bits, scales=scales)
+
+    def _write_mx(self, f: Fields, stored: Stored) -> None:
+        """Columns of four elements to dst, scales to the partitions that belong to its blocks of 8."""
+        target, place = pattern_of(f, "dst"), f["imm0"]
+        column = "uint16" if format_of(target) == "e2m1" else "uint32"
+        self.operands.write_bits(replace(target, dtype=FORMATS[column].code), stored.bits)
+        assert stored.scales is not None
+        for b, row in enumerate(stored.scales):
+            at = mx_scale_partition(target.partition_start + MX_ROWS * b, place >> 24 & 3, self.partitions)
+            pattern = AccessPattern(
+                space=Space.SBUF,
+                dtype=FORMATS["uint8"].code,
+                partition_start=at,
+                partition_count=1,
+                offset=place & 0xFFFFFF,
+                dims=((1, row.size),),
+            )
+            self.operands.write_bits(pattern, row[None, :])

@@ -120,7 +120,7 @@ async def refuses_what_breaks_one_rule(dut: Any) -> None:
     for ring in (0, bench.cfg.dma.rings - 1, bench.cfg.dma.rings, 16, 1 << 63):
         for count in (0, 1, (1 << 32) - 1, 1 << 32, 1 << 63):
             bench.add({"opcode": 1, "imm0": ring, "imm1": count})
-    for opcode in (2, 15, 16, 17, 18, 31, 32, 33, 51, 63, 64, 65, 66, 255):
+    for opcode in (2, 15, 16, 17, 18, 31, 32, 33, 52, 63, 64, 65, 66, 255):
         bench.add({"opcode": opcode})
     await bench.finish()
 
@@ -137,6 +137,15 @@ def _wrong_numbers(base: Fields) -> list[Fields]:
         changes += [{"imm2": imm2 & ~(0xFF << 32) | code << 32} for code in (3, 4, 6, 7, 15, 16, 31, 32, 255)]
         changes += [{"imm2": imm2 & ~(63 << 40) | op << 40, "reduce": 2} for op in (0, 2, 3, 8, 63, *REDUCTIONS)]
         changes += [{"reduce": 3, "op0": 3, "op1": 1}]
+    if base["opcode"] == Opcode.QUANTIZE_MX:
+        place, columns = base["imm0"] & 0xFFFFFF, base["dst_count0"]
+        ends = [manifest().config.sbuf.partition_bytes - columns + change for change in (0, 1, 2, 4)]
+        changes += [{"imm0": base["imm0"] - place + at} for at in (0, 2, (1 << 24) - 4, *ends)]
+        changes += [{"src0_count0": 4 * columns + n, "dst_count0": columns + n // 4} for n in (-4, 4, 8, 16)]
+        changes += [{f"{name}_{field}": 2} for name in ("src0", "dst") for field in ("step0", "count1", "count3")]
+        changes += [{f"{name}_offset": at} for name in ("src0", "dst") for at in (0, 2, 4, 8)]
+        changes += [{f"{name}_partition_count": n} for name in ("src0", "dst") for n in (2, 4, 8, 16)]
+        changes += [{"dst_offset": manifest().config.sbuf.partition_bytes - columns * n} for n in (1, 2, 4)]
     if base["opcode"] == Opcode.SHUFFLE:
         changes += [{"imm0": base["imm0"] & ~63 | entry} for entry in (0, 7, 8, 31, 32, 33, 63)]
     return changes

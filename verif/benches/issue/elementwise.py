@@ -9,7 +9,7 @@ from verif.benches.issue.shapes import BYTES, Fields, dims_of, pattern
 
 __all__ = ["SCALAR_OPCODES", "VECTOR_OPCODES", "elementwise"]
 
-VECTOR_OPCODES = tuple(range(32, 51))
+VECTOR_OPCODES = tuple(range(32, 52))
 SCALAR_OPCODES = (64, 65)
 _TWO_SOURCES = (33, 35, 37, 38, 39, 46, 47)
 _SBUF_ONLY = (41, 42, 45, 46, 47, 48, 49)
@@ -31,6 +31,8 @@ def elementwise(rng: np.random.Generator, cfg: Config, opcode: int, loaded: int 
         counts = dims_of(rng, 2 * int(rng.integers(1, 200)))
         made = pattern(rng, cfg, Space.SBUF, 14, int(rng.integers(1, cfg.partitions + 1)), counts, False)
         return {"imm0": int(rng.integers(1 << 16)) << 16} | {f"src0_{k}": v for k, v in made.items()}
+    if opcode == Opcode.QUANTIZE_MX:
+        return _quantize(rng, cfg)
     f, bits = _operators(rng, opcode)
     f |= _operands(rng, cfg, opcode, bits, f.get("axes", 0))
     if opcode in _SUMS:
@@ -53,6 +55,30 @@ def elementwise(rng: np.random.Generator, cfg: Config, opcode: int, loaded: int 
         f["imm2"] |= function << 32 | (int(rng.choice(_REDUCTIONS)) << 40 if f["reduce"] else 0)
         f["imm0"] |= int(rng.integers(1 << 32)) << 32 if function in _SLOPED else 0
     return f
+
+
+def _quantize(rng: np.random.Generator, cfg: Config) -> Fields:
+    """Rows of neighbours on blocks of 8 partitions; elements, columns of them and scales often at an end of SBUF."""
+    room = cfg.sbuf.partition_bytes
+    columns = 4 * int(rng.choice([1, int(rng.integers(1, 100)), room // 32]))
+    parts = 8 * int(rng.integers(1, cfg.partitions // 8 + 1))
+    f: Fields = {}
+    for name, dtypes, count, size, step in (("src0", (1, 2), 4 * columns, 2, 8), ("dst", (4, 6, 7), columns, 4, 8)):
+        dtype = int(rng.choice(dtypes))
+        size, step = (2, 4) if dtype == 7 else (size, step)
+        made = pattern(rng, cfg, Space.SBUF, dtype if dtype != 7 else 1, parts, [count, 1, 1, 1], False)
+        while made["partition_start"] % 8:
+            made = pattern(rng, cfg, Space.SBUF, 1, parts, [count, 1, 1, 1], False)
+        last = (room - count * size) // step * step
+        made |= {
+            "step0": 1,
+            "dtype": dtype,
+            "offset": int(rng.choice([0, last, int(rng.integers(last + 1))])) // step * step,
+        }
+        f |= {f"{name}_{k}": v for k, v in made.items()}
+    last = (room - columns) // 4
+    place = 4 * int(rng.choice([0, last, int(rng.integers(last + 1))]))
+    return f | {"imm0": place | int(rng.integers(8)) << 24}
 
 
 def _place(rng: np.random.Generator, cfg: Config) -> int:

@@ -66,7 +66,7 @@ def spoiled(rng: np.random.Generator, cfg: Config, queue: int, loaded: int = 0) 
         kind = int(rng.integers(15))
         name = operands[int(rng.integers(len(operands)))] if operands else ""
         if kind == 0:
-            f["opcode"] = int(rng.choice([0, 1, 2, 15, 16, 17, 18, 31, *range(32, 52), 64, 65, 66, 255]))
+            f["opcode"] = int(rng.choice([0, 1, 2, 15, 16, 17, 18, 31, *range(32, 53), 64, 65, 66, 255]))
         elif kind == 1:
             field = list(INSTRUCTION)[int(rng.integers(len(INSTRUCTION.fields)))]
             f[field.name] = f.get(field.name, 0) ^ 1 << int(rng.integers(field.width))
