@@ -21,5 +21,12 @@ def transfer_beat(link: LinkConfig) -> data.StructLayout:
 
 
 def parity_of(beat_data: Value) -> Value:
-    """A bit for each byte."""
-    return Cat(beat_data[n : n + 8].xor() for n in range(0, len(beat_data), 8))
+    """A bit for each byte. Folded by 64 bits at a time: a byte by itself takes a simulator three times as long."""
+    parities: list[Value] = []
+    for n in range(0, len(beat_data), 64):
+        word = beat_data[n : n + 64]
+        folded: Value = word
+        for distance in (4, 2, 1):
+            folded = folded ^ (folded >> distance)
+        parities += [folded[byte] for byte in range(0, len(word), 8)]
+    return Cat(*parities)
