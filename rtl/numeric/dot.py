@@ -186,6 +186,7 @@ class Dot(wiring.Component):
         m.d.comb += [
             final.eq(base + result[24]),
             self.product.significand.eq(Mux(flushed, 0, Mux(result[24], 1 << 23, result[:24]))),
-            self.product.exponent.eq(final + EXCESS),
+            # A zero must not have an exponent above that of what it is added to.
+            self.product.exponent.eq(Mux(x[63], final + EXCESS, 0)),
             self.product.infinity.eq(x[63] & (final >= 255)),
         ]

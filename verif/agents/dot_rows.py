@@ -9,7 +9,7 @@ from rtl.contract.formats import FORMATS
 from verif.agents.elements import element_values, kinds
 from verif.agents.values import companions
 
-__all__ = ["FLAVOURS", "accumulators", "hard_rows"]
+__all__ = ["FLAVOURS", "accumulators", "corner_rows", "hard_rows"]
 
 I64 = NDArray[np.int64]
 U8 = NDArray[np.uint8]
@@ -153,3 +153,46 @@ def accumulators(rng: np.random.Generator, products: U32) -> U32:
     """FP32 codes that are hard to add to the products, and zeros of both signs for a quarter of them."""
     zeros = rng.integers(0, 2, len(products), dtype=np.uint32) << np.uint32(31)
     return np.where(rng.random(len(products)) < 0.25, zeros, companions(rng, products)).astype(np.uint32)
+
+
+def corner_rows(fmt_a: str, fmt_b: str, scale_fmt: str) -> tuple[U8, U8, U8, U8]:
+    """Every special class of row with every special class of scales: a, b [n, 4] codes and sa, sb [n] scale codes."""
+    one_a, one_b = (FORMATS[f].bias << FORMATS[f].mantissa for f in (fmt_a, fmt_b))
+    minus_a, minus_b = (1 << (FORMATS[f].bits - 1) for f in (fmt_a, fmt_b))
+    rows = [
+        ([0, minus_a, 0, minus_a], [0, 0, minus_b, minus_b]),
+        ([minus_a, 0, 0, 0], [0, 0, 0, 0]),
+        ([one_a, one_a, 0, 0], [one_b, one_b | minus_b, 0, 0]),
+        ([0, one_a | minus_a, 0, 0], [0, one_b, 0, 0]),
+    ]
+    for fmt, one, other, turned in ((fmt_a, one_a, one_b, False), (fmt_b, one_b, one_a, True)):
+        minus = 1 << (FORMATS[fmt].bits - 1)
+        found = kinds(np.arange(256, dtype=np.uint8), fmt)
+        some = [
+            ([c if k == at else one for k in range(4)], [other] * 4)
+            for at, c in enumerate(np.flatnonzero(found == "nan")[:4])
+        ]
+        for infinity in np.flatnonzero(found == "infinity")[:1]:
+            some += [
+                ([infinity, one, one, one], [other] * 4),
+                ([one, one, infinity | minus, one], [other] * 4),
+                ([one, infinity, one, infinity | minus], [other] * 4),
+                ([infinity, one, one, one], [0, other, other, other]),
+                ([one, one, one, infinity], [other, other, other, 0]),
+            ]
+        rows += [(y, x) if turned else (x, y) for x, y in some]
+    scales = ((127, 127), (127, 255), (255, 0), (0, 0), (254, 254), (0, 126))
+    if scale_fmt == "e4m3fn":
+        scales = (
+            (0x38, 0x38),
+            (0x7F, 0x38),
+            (0x38, 0xFF),
+            (0xB8, 0x38),
+            (0x00, 0x38),
+            (0x38, 0x80),
+            (0x01, 0x38),
+            (0x81, 0x87),
+        )
+    left, right = (np.array([row[side] for row in rows for _ in scales], np.uint8) for side in (0, 1))
+    sa, sb = np.tile(np.array(scales, np.uint8), (len(rows), 1)).T
+    return left, right, sa, sb

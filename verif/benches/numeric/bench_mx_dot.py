@@ -12,7 +12,7 @@ import numpy as np
 from rtl.contract.formats import FORMATS
 from rtl.numeric.mx_dot import MxDot
 from verif.agents.bench import Bench
-from verif.agents.dot_rows import FLAVOURS, accumulators, hard_rows
+from verif.agents.dot_rows import FLAVOURS, accumulators, corner_rows, hard_rows
 from verif.agents.elements import element_values, kinds
 from verif.agents.pipe import push
 from verif.checks.coverage import Coverage
@@ -20,7 +20,7 @@ from verif.checks.outcomes import OUTCOMES, expect_equal, note_outcomes
 from verif.golden.mx import ELEMENT_FORMATS, SCALE_FORMATS, dot_product, mixes, mx_dot
 
 PAIRS = [pair for pair in product(ELEMENT_FORMATS, repeat=2) if mixes(*pair)]
-ROWS = 40  # of a flavour, a pair of formats, and a format of scales
+ROWS = 30  # of a flavour, a pair of formats, and a format of scales
 
 
 def classes(fmt_a: str, fmt_b: str, scale_fmt: str) -> list[str]:
@@ -105,6 +105,7 @@ async def multiplies_rows_of_every_two_formats(dut: Any) -> None:
     parts: list[dict[str, Any]] = []
     for fmt_a, fmt_b, scale_fmt in NAMES:
         drawn = [hard_rows(rng, ROWS, fmt_a, fmt_b, scale_fmt, flavour) for flavour in FLAVOURS]
+        drawn.append(corner_rows(fmt_a, fmt_b, scale_fmt))
         rows: dict[str, Any] = {
             n: np.concatenate(v) for n, v in zip(("a", "b", "sa", "sb"), zip(*drawn, strict=True), strict=True)
         }

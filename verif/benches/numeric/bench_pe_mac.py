@@ -1,4 +1,4 @@
-"""Arithmetic of a PE: fused and dot beats in any order, unused ones, FP8 at double rate; without `mx` only fused ones."""
+"""Arithmetic of a PE: fused and dot beats in any order, unused ones, FP8 at double rate; builds without `mx`, too."""
 
 from typing import Any
 
