@@ -58,6 +58,7 @@ def _steps(rng: np.random.Generator, n: int, fmt_a: str, fmt_b: str, top: I64) -
     """Products 2^top, half of its last place, something far below or nothing, an odd last place or nothing."""
     lowest = _powers(fmt_a)[0] + _powers(fmt_b)[0]
     below = rng.integers(np.minimum(lowest, top - 26), np.maximum(top - 24, lowest + 1))
+    below = np.where(rng.random(n) < 0.3, lowest, below)
     exponents = np.stack([top, top - 24, below, top - 23], axis=1)
     a, b = _power_product(rng, exponents, fmt_a, fmt_b)
     a[:, 2:] = np.where(rng.random((n, 2)) < 0.4, 0, a[:, 2:])

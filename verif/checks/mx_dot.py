@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     failed = 0
     shown = sys.stderr.isatty()
     for fmt_a, fmt_b, scale_fmt in MAIN_PAIRS + (OTHER_PAIRS if options.all else []):
-        begin = time.monotonic()
+        begin, cpu = time.monotonic(), time.process_time()
         pairs, wrong_pairs = every_pair(fmt_a, fmt_b)
         done = wrong = 0
         for rows in random_rows(options.products, fmt_a, fmt_b, scale_fmt, options.seed):
@@ -95,7 +95,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print("\r", end="", file=sys.stderr)
         print(
             f"{fmt_a:>6} x {fmt_b:<6} {scale_fmt:>6} scales: {pairs:,} pairs, {wrong_pairs} differ; "
-            f"{done:,} rows of four, {wrong} differ; {time.monotonic() - begin:.0f} s",
+            f"{done:,} rows of four, {wrong} differ; "
+            f"{time.monotonic() - begin:.0f} s, {time.process_time() - cpu:.0f} of CPU",
             flush=True,
         )
         failed += wrong_pairs + wrong

@@ -124,7 +124,8 @@ async def multiplies_rows_of_every_two_formats(dut: Any) -> None:
     inputs = {n: np.concatenate([part[n] for part in parts])[order] for n in parts[0]}
     wanted = inputs.pop("out")
     note_outcomes(coverage, wanted)
-    seen = await push(bench, inputs, "out", MxDot.LATENCY)
-    expect_equal(seen, wanted, inputs)
+    for part in np.array_split(np.arange(len(wanted)), 5):
+        some = {n: v[part] for n, v in inputs.items()}
+        expect_equal(await push(bench, some, "out", MxDot.LATENCY), wanted[part], some)
     coverage.hit("formats change each cycle")
     coverage.require_all()
