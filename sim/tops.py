@@ -79,6 +79,7 @@ TOPS: dict[str, Top] = {
         Top("flit_encoder", "rtl.port.encoder:Encoder", "CRC and FEC of a link's flits", ("form", "order")),
         Top("flit_decoder", "rtl.port.decoder:Decoder", "repair and verdict of a link's flits", ("form", "order")),
         Top("codec_lockstep", "verif.benches.port.codec_lockstep_top:CodecLockstepTop", "both codec forms", ("order",)),
+        Top("quantize_mx", "rtl.vector.quantize:QuantizeMx", "columns of MX blocks in the vector engine"),
         Top("scalar_engine", "rtl.scalar.clocked:ClockedScalar", "scalar engine with its clock"),
         Top("link_rules", "rtl.port.rules:LinkRules", "replay, credits and sessions of one end of a link"),
         Top("vector_engine", "rtl.vector.clocked:ClockedVector", "vector engine with its clock"),
