@@ -22,6 +22,7 @@ IMMEDIATES: dict[str, tuple[int, int]] = {
     "place": (128, 24),
     "function": (160, 8),
     "reduction": (168, 6),
+    "map": (0, 128),  # E4M3FN codes of the sixteen E2M1 numbers, 0 with other formats
     "mask": (0, 0),  # 6 bits for each partition of a block
 }
 """What immediates may hold: first bit and number of bits in imm2, imm1, imm0, the last one lowest."""
@@ -37,7 +38,9 @@ class OperandRule:
     partitions of the core ("core"). `most` elements a partition: a number, tensor.cols ("cols") or
     tensor.moving_max ("moving"); `multiple`: they are a multiple of 1, 2, 3 or isa.block ("block"). `blocks`: so are
     the first partition and their number. `from_zero`: starts at partition 0. `ascending`: no element twice, each
-    dimension steps over the whole one inside it.
+    dimension steps over the whole one inside it. `kinds`: formats and bytes of an element go by the instruction's
+    kind (rtl.contract.kinds); MX blocks of partitions are whole. `scales`: those of src0, 0 with a kind that has
+    none.
     """
 
     field: str
@@ -49,6 +52,8 @@ class OperandRule:
     blocks: bool = False
     from_zero: bool = False
     ascending: bool = False
+    kinds: bool = False
+    scales: bool = False
 
     def end(self, cfg: Config) -> int:
         """First partition that the operand must not touch."""

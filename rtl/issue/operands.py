@@ -39,6 +39,7 @@ class OperandsCheck(wiring.Component):
 
     `used`, at any time: the opcode has operands. The address is that of the operand's first byte, of a column or the
     accumulator its own on the first partition, of operands that do not go together that of the destination.
+    `first_byte`: the address of src0's.
     """
 
     FAULTS = {
@@ -46,6 +47,7 @@ class OperandsCheck(wiring.Component):
         11: "the shapes of source and destination may differ",
         12: "bits are moved between different formats",
         13: "a column need not be in SBUF's range",
+        14: "scales may be fewer than their elements",
     }
 
     def __init__(self, cfg: Config, rules: Mapping[Opcode, OpcodeRule], plant: ValueLike = 0):
@@ -59,6 +61,7 @@ class OperandsCheck(wiring.Component):
                 "used": Out(1),
                 "cause": Out(CAUSE_BITS),
                 "address": Out(64),
+                "first_byte": Out(64),
             }
         )
 
@@ -142,14 +145,21 @@ class OperandsCheck(wiring.Component):
                 check.opcode.eq(word.opcode),
                 check.step.eq(self.step),
                 check.axes.eq(word.axes),
+                check.kind.eq(word.kind),
+                check.beside.eq(word.src0_partition_start),
                 check.pattern.eq(operand(word, name)),
             ]
             places[name] = self._first_byte(m, name)
             findings.append((check.present & (check.cause != 0), check.cause, places[name]))
         if any(rule.columns or rule.sums for rule in self.rules.values()):
             findings += self._columns(m, row)
-        if len(checks) > 1:
+        if any(operand.scales for rule in self.rules.values() for operand in rule.operands):
+            different = checks["src1"].present & (checks["src0"].elements != checks["src1"].elements)
+            findings.append((different & ~planted(self.plant, 14), Const(Cause.BAD_PATTERN), places["src1"]))
+        if "dst" in checks:
             findings += self._together(row, checks, places["dst"])
+        if "src0" in places:
+            m.d.comb += self.first_byte.eq(places["src0"])
         m.d.comb += self.used.eq(Cat(*(check.present for check in checks.values())).any())
         for wrong, cause, address in reversed(findings):
             with m.If(wrong):

@@ -18,6 +18,7 @@ SEMAPHORES = "verif.benches.issue.bench_semaphores"
 QUEUE = "verif.benches.issue.bench_queue"
 ISSUE = "verif.benches.issue.bench_issue"
 
+EVERY_KIND = load("tiny", ["tensor.nvfp4=true"])
 TENSOR = {"queue": 0}
 VECTOR = {"queue": 1}
 SCALAR = {"queue": 2}
@@ -38,12 +39,12 @@ NOTICED_BY = {
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("options", [TENSOR, VECTOR, SCALAR], ids=["tensor", "vector", "scalar"])
 def test_check(options: dict[str, int], seed: int) -> None:
-    must_pass("check", CHECK, seed, options=options)
+    must_pass("check", CHECK, seed, EVERY_KIND, options=options)
 
 
 @pytest.mark.parametrize("fault", faults_of(Check))
 def test_check_fault_is_noticed(fault: int) -> None:
-    must_notice("check", CHECK, fault, options=CHECKED_BY.get(fault, TENSOR))
+    must_notice("check", CHECK, fault, EVERY_KIND, options=CHECKED_BY.get(fault, TENSOR))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
