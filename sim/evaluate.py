@@ -47,6 +47,9 @@ def _checked(unit: Unit, given: Mapping[str, np.ndarray]) -> tuple[dict[str, np.
         if name not in given and name not in unit.defaults:
             raise PlexusError(f"unit {unit.name} needs an array {name!r}; it takes {', '.join(known)}")
     strings = _strings(unit, given)
+    refusal = unit.refusal(strings) if unit.refusal is not None else ""
+    if refusal:
+        raise PlexusError(refusal)
     arrays: dict[str, np.ndarray] = {}
     for name in unit.inputs:
         want = np.dtype(unit.dtype(name, strings))

@@ -24,7 +24,8 @@ class Unit:
     strings: name (= port) of a text to what may be said and the code the port gets. defaults: what an
     absent array or text is; a mapping if it depends on the first text. limits: largest value of an array
     whose port is narrower than its dtype. before: values of ports (given the texts) that go through the unit
-    before all else. rows: each row of the first array, of any length, gives one element.
+    before all else. rows: each row of the first array, of any length, gives one element. refusal: what is wrong
+    with the texts together; empty if nothing is.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Unit:
     rows: bool = False
     flits: bool = False
     before: Callable[[Mapping[str, str], Config], Mapping[str, np.ndarray]] | None = None
+    refusal: Callable[[Mapping[str, str]], str] | None = None
 
     def dtype(self, array: str, strings: Mapping[str, str]) -> str:
         """NumPy dtype of an array, given the texts."""
@@ -73,6 +75,15 @@ _MAC = {"a": "uint16", "b": "uint16", "acc": "uint32"}
 _CODES = {name: fmt.code for name, fmt in FORMATS.items()}
 _OUT = {"out": "uint32"}
 _FUNCTIONS = {f.name.lower(): int(f) for f in Function} | {"gelu_erf": int(Function.GELU)}
+
+
+_ELEMENTS = {name: FORMATS[name].code for name in ("e4m3fn", "e5m2", "e2m1", "e4m3")}
+
+
+def _mixed(strings: Mapping[str, str]) -> str:
+    """The two E4M3 do not meet: their codes from 0x78 on mean different things."""
+    wrong = {strings["fmt_a"], strings["fmt_b"]} == {"e4m3", "e4m3fn"}
+    return "e4m3 and e4m3fn are not mixed in a dot product: give both sides the same of the two" if wrong else ""
 
 
 def _table(strings: Mapping[str, str], cfg: Config) -> dict[str, np.ndarray]:
@@ -149,6 +160,17 @@ UNITS: dict[str, Unit] = {
             strings={"src": _CODES, "dst": _CODES},
             defaults={"saturate": 0},
             limits={"saturate": 1},
+        ),
+        Unit(
+            name="mx_dot",
+            top="mx_dot",
+            doc="MX dot product of four into FP32",
+            inputs={"a": "uint8", "b": "uint8", "sa": "uint8", "sb": "uint8", "acc": "uint32"},
+            outputs=_OUT,
+            shapes={"a": (4,), "b": (4,)},
+            strings={"fmt_a": _ELEMENTS, "fmt_b": _ELEMENTS, "scale_fmt": {"e8m0": 0, "e4m3fn": 1}},
+            defaults={"scale_fmt": "e8m0"},
+            refusal=_mixed,
         ),
         Unit(
             name="flit_encode",

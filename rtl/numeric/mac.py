@@ -1,13 +1,13 @@
 """Fused multiply-add: the arithmetic of a processing element."""
 
-from amaranth.hdl import Module, Mux, Signal, ValueLike
+from amaranth.hdl import Module, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import passed_on, planted
-from rtl.numeric.align import ADDEND, EXCESS, AlignAdd
-from rtl.numeric.operand import EXPONENT_BIAS, EXPONENT_SPECIAL, OPERAND
-from rtl.numeric.round import NormaliseRound
+from rtl.base.plant import passed_on
+from rtl.numeric.accumulate import Accumulate
+from rtl.numeric.operand import OPERAND
+from rtl.numeric.product import Product
 
 __all__ = ["Mac"]
 
@@ -20,7 +20,7 @@ class Mac(wiring.Component):
     exact 24-bit product; second: align, add, normalise, round. Data registers are not reset.
     """
 
-    LATENCY = 2
+    LATENCY = Accumulate.LATENCY
     FAULTS = {
         1: "bits shifted out by alignment are forgotten",
         2: "a difference of zero has a sign",
@@ -41,45 +41,15 @@ class Mac(wiring.Component):
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
-        assert EXCESS == 2 * EXPONENT_BIAS + 22 - 150  # else the product's exponent needs an adder
         m = Module()
-        m.submodules.align = align = AlignAdd(passed_on(self.plant, 1, 2))
-        m.submodules.round = last = NormaliseRound(passed_on(self.plant, 3, 4))
-
-        product = Signal(ADDEND)
-        a_special = Signal()
-        b_special = Signal()
-        a_nan = Signal()
-        b_nan = Signal()
-        zero = Signal()
+        m.submodules.product = product = Product(passed_on(self.plant, 5))
+        m.submodules.accumulate = accumulate = Accumulate(passed_on(self.plant, 1, 2, 3, 4, 6))
         m.d.comb += [
-            a_special.eq(self.a.exponent == EXPONENT_SPECIAL),
-            b_special.eq(self.b.exponent == EXPONENT_SPECIAL),
-            a_nan.eq(a_special & self.a.significand[-2]),
-            b_nan.eq(b_special & self.b.significand[-2]),
-            zero.eq(~(self.a.significand[-1] & self.b.significand[-1])),
-            product.significand.eq(self.a.significand * self.b.significand),
-            # A significand counts in units of 2^-11, so that EXCESS is all that lies between the exponents.
-            product.exponent.eq(Mux(zero, 0, self.a.exponent + self.b.exponent)),
-            product.sign.eq(self.a.sign ^ self.b.sign),
-            product.infinity.eq(a_special | b_special),
-            product.nan.eq(a_nan | b_nan | ((a_special | b_special) & zero & ~planted(self.plant, 5))),
+            product.a.eq(self.a),
+            product.b.eq(self.b),
+            accumulate.addend.eq(product.product),
+            accumulate.acc.eq(self.acc),
+            accumulate.enable.eq(self.enable),
+            self.out.eq(accumulate.out),
         ]
-
-        multiplied = Signal(ADDEND, reset_less=True)
-        waiting = Signal(32, reset_less=True)
-        used = Signal(reset_less=True)
-        result = Signal(32, reset_less=True)
-        m.d.sync += [
-            multiplied.eq(product),
-            waiting.eq(self.acc),
-            used.eq(self.enable | planted(self.plant, 6)),
-        ]
-        m.d.comb += [
-            align.addend.eq(multiplied),
-            align.acc.eq(waiting),
-            last.sum.eq(align.sum),
-        ]
-        m.d.sync += result.eq(Mux(used, last.out, waiting))
-        m.d.comb += self.out.eq(result)
         return m
