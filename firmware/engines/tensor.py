@@ -70,9 +70,7 @@ class TensorEngine(Engine):
 
     def _load(self, operand: _Operand, kind: Kind) -> None:
         fields = operand.fields | {"kind": kind}
-        self._k.issue(
-            Queue.TENSOR, Opcode.LOAD_STATIONARY, accesses=operand.accesses, source=caller(), **fields
-        )
+        self._k.issue(Queue.TENSOR, Opcode.LOAD_STATIONARY, accesses=operand.accesses, source=caller(), **fields)
 
     def matmul(
         self,
@@ -160,9 +158,7 @@ class TensorEngine(Engine):
         )
         return kind
 
-    def _operand(
-        self, view: TileView, what: str, scales: TileView | None, slot: int, fp4: Sequence[int]
-    ) -> _Operand:
+    def _operand(self, view: TileView, what: str, scales: TileView | None, slot: int, fp4: Sequence[int]) -> _Operand:
         k, cfg = self._k, self._k.cfg.tensor
         need(view.tile.space == Space.SBUF, f"{what} {view.tile.name} lies in PSUM; the array reads from SBUF")
         kind = self._kind(view, what, scales)

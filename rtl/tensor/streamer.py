@@ -98,6 +98,8 @@ class Streamer(wiring.Component):
                 beat.scale.eq(feed.scale[8 * q * rows : 8 * (q + 1) * rows]),
                 beat.ticket.eq(feed.sequence),
                 beat.swap.eq(swap & ~planted(self.plant, 32)),
+                beat.head.eq(q == 0),
+                beat.tail.eq(q == QUADRANTS - 1),
                 beat.active.eq(feed.active[q * rows : (q + 1) * rows]),
                 beat.data.eq(feed.data[64 * q * rows : 64 * (q + 1) * rows]),
             ]
