@@ -34,7 +34,8 @@ class PatternCheck(wiring.Component):
     `step` is 4. `pattern` and `opcode` hold meanwhile.
 
     `rules` says what each opcode may ask of this operand; the table is rtl.contract.rules. `present`: the opcode has
-    it. `kind` and `beside`: the instruction's kind and the first partition of src0, where a rule asks for them. `groups`: the product of the counts of dimensions beyond `axes`, if the check is to `group`, else 0.
+    it. `kind` and `beside`: the instruction's kind and the first partition of src0, where a rule asks for
+    them. `groups`: the product of the counts of dimensions beyond `axes`, if the check is to `group`, else 0.
     """
 
     FAULTS = {
