@@ -9,7 +9,20 @@ from rtl.contract.memmap import Space, address
 __all__ = ["descriptor_word", "instruction_word"]
 
 SEMAPHORE_BYTES = 4
-_PLAIN = ("accumulate", "op0", "op1", "reverse0", "reverse1", "column0", "column1", "reduce", "store", "axes", "negate")
+_PLAIN = (
+    "accumulate",
+    "op0",
+    "op1",
+    "reverse0",
+    "reverse1",
+    "column0",
+    "column1",
+    "reduce",
+    "store",
+    "axes",
+    "negate",
+    "kind",
+)
 _PLAIN += ("imm0", "imm1", "imm2")
 
 

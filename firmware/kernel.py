@@ -23,7 +23,7 @@ from firmware.engines.scalar import ScalarEngine
 from firmware.engines.tensor import TensorEngine
 from firmware.engines.vector import VectorEngine
 from firmware.hazards import Access, Hazards, Known
-from firmware.numbers import bits_dtype, element_bytes
+from firmware.numbers import bits_dtype, element_bytes, split_format
 from firmware.program import Completion, HbmTensor, Instruction, Program, Semaphore, SemaphoreWait
 from firmware.rings import FENCE, Rings
 from firmware.views import HbmView, KernelError, MemoryFullError, Tile, TileView
@@ -263,6 +263,10 @@ class Kernel:
             f"{what} {view.tile.name} takes {view.partitions} partitions from {view.start}; with "
             f"{cfg.partitions} partitions that many cannot start there",
         )
+        return self.free_pattern(view, what)
+
+    def free_pattern(self, view: TileView, what: str) -> AccessPattern:
+        """The same for an operand whose partitions have a rule of their own."""
         need(
             len(view.dims) <= DIMENSIONS,
             f"{what} {view.tile.name} has {len(view.dims)} free dimensions; an instruction has {DIMENSIONS}",
@@ -275,7 +279,7 @@ class Kernel:
             )
         return AccessPattern(
             space=int(view.tile.space),
-            dtype=FORMATS[view.dtype].code,
+            dtype=FORMATS[split_format(view.dtype)[0]].code,
             partition_start=view.start,
             partition_count=view.partitions,
             offset=view.offset,

@@ -14,6 +14,7 @@ import numpy as np
 from rtl.contract import rates
 from rtl.contract.config import Config
 from rtl.contract.isa import AccessPattern, AluOp, Opcode, Queue, Reduce
+from rtl.contract.kinds import Kind
 from rtl.contract.memmap import Space
 
 __all__ = ["Completion", "Descriptor", "HbmTensor", "Instruction", "Place", "Program", "Semaphore", "SemaphoreWait"]
@@ -82,6 +83,7 @@ class Instruction:
     store: bool = False
     axes: int = 0
     negate: bool = False
+    kind: Kind = Kind.ONE
     imm0: int = 0
     imm1: int = 0
     imm2: int = 0
@@ -138,6 +140,7 @@ class Program:
     notes: list[str] = field(default_factory=list)
     metrics: Callable[[dict[str, np.ndarray]], dict[str, Any]] = _nothing
     macs: int = 0  # useful multiply-adds
+    pe_macs: Fraction = Fraction(1)  # that a processing element does in a cycle, in the program's kind
     tensor_columns: int = 0  # moving beats: a bound on the tensor engine's cycles
     sbuf_bytes: int = 0  # allocated bytes of a partition
     psum_bytes: int = 0

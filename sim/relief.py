@@ -42,8 +42,8 @@ _MOVABLE = (Opcode.TENSOR_COPY, Opcode.TENSOR_SCALAR, Opcode.EXP, Opcode.RECIPRO
 
 
 def _tensor(cfg: Config, program: Program, result: RunResult, bound: Bounding) -> str:
-    beats = cfg.tensor.rows * cfg.tensor.cols * result.engines["tensor"].busy
-    useful = program.macs / beats if beats else 0.0
+    beats = cfg.tensor.rows * cfg.tensor.cols * program.pe_macs * result.engines["tensor"].busy
+    useful = float(program.macs / beats) if beats else 0.0
     if useful < FULL_BEATS:
         return (
             f"operands that fill the array, {{tensor.rows}} and {{tensor.cols}}, would help: its beats use "

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +37,8 @@ def _check_sums(result: RunResult) -> None:
             )
 
 
-def _ratio(part: float, whole: float) -> float:
-    return round(part / whole, 6) if whole else 0.0
+def _ratio(part: float, whole: float | Fraction) -> float:
+    return round(float(part / whole), 6) if whole else 0.0
 
 
 def _fault(fault: Fault, program: Program) -> dict[str, Any]:
@@ -93,7 +94,7 @@ def make_report(
     _check_sums(result)
     cfg, program = subject.cfg, subject.program
     cycles = result.cycles
-    peak = cfg.tensor.rows * cfg.tensor.cols
+    peak = cfg.tensor.rows * cfg.tensor.cols * program.pe_macs
     window = result.window_cycles("tensor")
     hbm_bytes = result.hbm_bytes_read + result.hbm_bytes_written
     limits = bounds(cfg, program, hbm_bytes)

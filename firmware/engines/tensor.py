@@ -1,10 +1,17 @@
 """k.tensor: the systolic array."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from firmware.engines.base import Engine, access, caller, need
+from firmware.engines.scales import Scales, take_scales
+from firmware.hazards import Access
+from firmware.numbers import split_format
 from firmware.views import KernelError, TileView
+from rtl.contract.formats import FORMATS
 from rtl.contract.isa import Opcode, Queue
+from rtl.contract.kinds import ELEMENTS, FP4_CODES, SCALE_FORMATS, SCALE_ROWS, Kind, kinds_of
 from rtl.contract.memmap import Space
 
 if TYPE_CHECKING:
@@ -13,44 +20,80 @@ if TYPE_CHECKING:
 __all__ = ["TensorEngine"]
 
 
+@dataclass(frozen=True)
+class _Operand:
+    """An operand that has been checked: its instruction's fields and what it reads. FP32 is `halved`."""
+
+    view: TileView
+    kind: Kind
+    fields: dict[str, Any]
+    accesses: tuple[Access, ...]
+
+    @property
+    def halved(self) -> bool:
+        return self.kind == Kind.HIGH
+
+    @property
+    def base(self) -> str:
+        """Format of a single element."""
+        return split_format(self.view.dtype)[0]
+
+
 class TensorEngine(Engine):
-    """The systolic array: `k.tensor`."""
+    """The systolic array: `k.tensor`.
+
+    The format of the operands says what a row takes at once (rtl.contract.kinds): one number; two FP8 numbers
+    (_x2, double rate); four of an MX block (_x4) with `scales`, a view of E8M0 or E4M3FN bytes on the partitions of
+    the operand from its block of Q on, of which `slot` is used; FP32 numbers, which are multiplied in four passes.
+    `fp4`: E4M3FN codes that stand for the sixteen E2M1 codes.
+    """
 
     queue = Queue.TENSOR
 
     def __init__(self, kernel: "Kernel"):
         super().__init__(kernel)
-        self._stationary: TileView | None = None
+        self._stationary: _Operand | None = None
 
-    def load(self, view: TileView) -> None:
+    def load(
+        self, view: TileView, scales: TileView | None = None, *, slot: int = 0, fp4: Sequence[int] = FP4_CODES
+    ) -> None:
         """Load a stationary operand [K partitions, M columns] of SBUF, for the matmuls that follow."""
-        k, cfg = self._k, self._k.cfg.tensor
-        self._operand(view, "stationary operand")
+        cols = self._k.cfg.tensor.cols
+        operand = self._operand(view, "stationary operand", scales, slot, fp4)
         need(
-            view.elements <= cfg.cols,
-            f"stationary operand {view.tile.name} has {view.elements} columns, more than tensor.cols ({cfg.cols})",
+            view.elements <= cols,
+            f"stationary operand {view.tile.name} has {view.elements} columns, more than tensor.cols ({cols})",
         )
-        pattern = k.pattern(view, "stationary operand")
-        k.issue(
-            Queue.TENSOR,
-            Opcode.LOAD_STATIONARY,
-            accesses=(access(view, False),),
-            src0=pattern,
-            source=caller(),
-        )
-        self._stationary = view
+        if not operand.halved:  # its halves are loaded by each matmul
+            self._load(operand, operand.kind)
+        self._stationary = operand
 
-    def matmul(self, moving: TileView, psum: TileView, *, accumulate: bool = False) -> None:
+    def _load(self, operand: _Operand, kind: Kind) -> None:
+        fields = operand.fields | {"kind": kind}
+        self._k.issue(Queue.TENSOR, Opcode.LOAD_STATIONARY, accesses=operand.accesses, source=caller(), **fields)
+
+    def matmul(
+        self,
+        moving: TileView,
+        psum: TileView,
+        scales: TileView | None = None,
+        *,
+        slot: int = 0,
+        fp4: Sequence[int] = FP4_CODES,
+        accumulate: bool = False,
+    ) -> None:
         """psum[M, N] = (or += with `accumulate`) stationary[K, M]^T moving[K, N]."""
-        k, cfg, stationary = self._k, self._k.cfg.tensor, self._stationary
-        if stationary is None:
+        k, cfg, loaded = self._k, self._k.cfg.tensor, self._stationary
+        if loaded is None:
             raise KernelError(f"a matmul of {moving.tile.name} needs a stationary operand loaded before it")
-        self._operand(moving, "moving operand")
+        stationary = loaded.view
+        operand = self._operand(moving, "moving operand", scales, slot, fp4)
         need(
             (moving.start, moving.partitions) == (stationary.start, stationary.partitions),
             f"moving operand {moving.tile.name} is on {moving.partitions} partitions from {moving.start}, "
             f"the stationary one on {stationary.partitions} from {stationary.start}; they must be the same",
         )
+        self._together(loaded, operand)
         need(
             psum.tile.space == Space.PSUM and psum.start == 0 and psum.partitions == stationary.elements,
             f"a matmul with {stationary.elements} stationary columns writes to {stationary.elements} PSUM "
@@ -71,25 +114,78 @@ class TensorEngine(Engine):
                     f"steps must ascend without overlap",
                 )
                 span = step * count
-        fields: dict[str, Any] = {
-            "src0": k.pattern(moving, "moving operand"),
-            "dst": k.pattern(psum, "result"),
-            "accumulate": accumulate,
-        }
         # Accumulation reads PSUM too, but in the order of the queue, which the array keeps.
-        accesses = (access(moving, False), access(psum, True))
-        k.issue(Queue.TENSOR, Opcode.MULTIPLY_MOVING, accesses=accesses, source=caller(), **fields)
-        k.columns_sent(moving.elements)
+        accesses = (*operand.accesses, access(psum, True))
+        target = k.pattern(psum, "result")
+        halves = (Kind.LOW, Kind.HIGH) if operand.halved else (operand.kind,)
+        for of_weights in halves:
+            if operand.halved:
+                self._load(loaded, of_weights)
+            for kind in halves:
+                fields = operand.fields | {"kind": kind, "dst": target, "accumulate": accumulate}
+                k.issue(Queue.TENSOR, Opcode.MULTIPLY_MOVING, accesses=accesses, source=caller(), **fields)
+                k.columns_sent(moving.elements)
+                accumulate = True
 
-    def _operand(self, view: TileView, what: str) -> None:
-        cfg = self._k.cfg.tensor
-        need(view.tile.space == Space.SBUF, f"{what} {view.tile.name} lies in PSUM; the array reads from SBUF")
+    def _together(self, stationary: _Operand, moving: _Operand) -> None:
+        """What the two sides must have in common."""
+        names = f"{stationary.view.tile.name} is {stationary.view.dtype}, {moving.view.tile.name} {moving.view.dtype}"
         need(
-            view.dtype in ("bf16", "fp16"),
-            f"{what} {view.tile.name} is {view.dtype}; it must be bf16 or fp16",
+            stationary.kind == moving.kind,
+            f"stationary operand {names}; a row takes {ELEMENTS[stationary.kind]} element(s) of kind "
+            f"{stationary.kind.name.lower()} at once, so both sides must be of that kind",
         )
+        need(
+            {stationary.base, moving.base} != {"e4m3", "e4m3fn"},
+            f"stationary operand {names}; the legacy e4m3 and e4m3fn cannot be mixed in one matmul",
+        )
+
+    def _kind(self, view: TileView, what: str, scales: TileView | None) -> Kind:
+        base, count = split_format(view.dtype)
+        if base == "fp32":
+            kind = Kind.HIGH
+        elif count == ELEMENTS[Kind.QUAD]:
+            kind = Kind.QUAD_E4M3 if scales is not None and scales.dtype == "e4m3fn" else Kind.QUAD
+        else:
+            kind = Kind.PAIR if count == ELEMENTS[Kind.PAIR] else Kind.ONE
+        kinds = kinds_of(self._k.cfg.tensor)
+        name = f"{what} {view.tile.name} is {view.dtype}"
+        setting = "tensor.nvfp4" if kind == Kind.QUAD_E4M3 and Kind.QUAD in kinds else "tensor.mx"
+        need(kind in kinds, f"{name}, with {setting} off there is no kind {kind.name.lower()}")
+        need(
+            base in kinds[kind],
+            f"{name}; the array takes fp32, tf32, bf16, fp16, e4m3fn, e4m3, e5m2, and packed _x2 and _x4 formats",
+        )
+        return kind
+
+    def _operand(self, view: TileView, what: str, scales: TileView | None, slot: int, fp4: Sequence[int]) -> _Operand:
+        k, cfg = self._k, self._k.cfg.tensor
+        need(view.tile.space == Space.SBUF, f"{what} {view.tile.name} lies in PSUM; the array reads from SBUF")
+        kind = self._kind(view, what, scales)
         need(
             view.start + view.partitions <= cfg.rows,
             f"{what} {view.tile.name} ends at partition {view.start + view.partitions - 1}; "
             f"the array has rows 0 to {cfg.rows - 1}",
         )
+        fields: dict[str, Any] = {"src0": k.pattern(view, what)}
+        accesses = [access(view, False)]
+        if kind in SCALE_FORMATS:
+            rows = SCALE_ROWS[kind]
+            need(
+                view.start % rows == 0 and view.partitions % rows == 0,
+                f"{what} {view.tile.name} takes {view.partitions} partitions from {view.start}; {rows} partitions "
+                f"share a scale, and a block cannot be cut",
+            )
+            found: Scales = take_scales(k, view, kind, scales, slot, what)
+            fields["src1"] = found.pattern
+            accesses += found.accesses
+        else:
+            need(scales is None, f"{what} {view.tile.name} is {view.dtype}; only _x4 formats have scales")
+        if split_format(view.dtype)[0] == "e2m1":
+            need(
+                len(fp4) == 16 and all(0 <= code < 256 for code in fp4),
+                f"the map of E2M1 numbers of {view.tile.name} has {len(fp4)} entries; it must be 16 codes of 8 bits",
+            )
+            for name, codes in (("imm0", fp4[:8]), ("imm1", fp4[8:])):
+                fields[name] = sum(code << FORMATS["e4m3fn"].bits * i for i, code in enumerate(codes))
+        return _Operand(view, kind, fields, tuple(accesses))

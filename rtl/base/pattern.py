@@ -46,6 +46,7 @@ class PatternWalker(wiring.Component):
     `width` (with the command) is the logarithm of how many neighbours a step takes at once; the innermost step of
     such a pattern is 1 and its count a multiple of them. `address` is that of the first.
     `reverse` walks from the last element to the first; the offset in its command is that of the last.
+    `sized`: elements have 2^`size` bytes (with the command), whatever their format.
     Timing: the first element is there in the cycle after the command, and a command is taken in the
     cycle of the last step, so that patterns follow each other without a gap.
     No multiplier: every dimension keeps the address where it stands; a step adds one stride to the
@@ -57,14 +58,16 @@ class PatternWalker(wiring.Component):
         2: "the last element of a pattern with more than one dimension is left out",
     }
 
-    def __init__(self, cfg: Config, *, reverse: bool = False, plant: ValueLike = 0):
+    def __init__(self, cfg: Config, *, reverse: bool = False, sized: bool = False, plant: ValueLike = 0):
         self.bits = ceil_log2(max(cfg.sbuf.partition_bytes, cfg.psum.partition_bytes))
         self.reverse = reverse
+        self.sized = sized
         self.plant = plant
         super().__init__(
             {
                 "command": In(stream.Signature(PATTERN_LAYOUT)),
                 "width": In(2),
+                "size": In(2),
                 "valid": Out(1),
                 "address": Out(self.bits),
                 "next_address": Out(self.bits),
@@ -83,7 +86,7 @@ class PatternWalker(wiring.Component):
         most = [Signal(16, name=f"most{k}") for k in dims]  # count - 1
         left = [Signal(16, name=f"left{k}") for k in dims]
 
-        size = size_log2(m, pattern.dtype)
+        size = self.size if self.sized else size_log2(m, pattern.dtype)
         done = [left[k] == 0 for k in dims]
         following = Signal(self.bits)
         m.d.comb += [
@@ -140,19 +143,29 @@ class LastElement(wiring.Component):
     """Finds the byte offset of the last element of a pattern: where a walk in reverse starts.
 
     `pattern` must be stable while `run` is 1; `found` says that `address` is there, until `run` falls.
+    `sized`: elements have 2^`size` bytes, whatever their format.
     Timing: two cycles, and one for each bit of each count above 1.
     """
 
-    def __init__(self, cfg: Config):
+    def __init__(self, cfg: Config, *, sized: bool = False):
         self.bits = ceil_log2(max(cfg.sbuf.partition_bytes, cfg.psum.partition_bytes))
-        super().__init__({"pattern": In(PATTERN_LAYOUT), "run": In(1), "found": Out(1), "address": Out(self.bits)})
+        self.sized = sized
+        super().__init__(
+            {
+                "pattern": In(PATTERN_LAYOUT),
+                "size": In(2),
+                "run": In(1),
+                "found": Out(1),
+                "address": Out(self.bits),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         dims = range(DIMENSIONS)
         most = [Signal(16, name=f"most{k}") for k in dims]
         stride = [Signal(self.bits, name=f"stride{k}") for k in dims]
-        size = size_log2(m, self.pattern.dtype)
+        size = self.size if self.sized else size_log2(m, self.pattern.dtype)
         for k in dims:
             m.d.comb += [
                 most[k].eq(self.pattern[f"count{k}"] - 1),

@@ -146,7 +146,7 @@ NAMED: dict[str, Config] = {
         Config(
             name="trn2",
             partitions=128,
-            tensor=TensorConfig(rows=128, cols=128),
+            tensor=TensorConfig(rows=128, cols=128, mx=False),
             sbuf=SbufConfig(partition_bytes=229376),
             vector=VectorConfig(clock_mhz=960, exp_rate=1),
             dma=DmaConfig(engines=16, buffer_bytes=16384),

@@ -41,8 +41,12 @@ def changed(config: ConfigT, changes: Mapping[str, Any], where: str) -> ConfigT:
 
 
 def _typed(name: str, value: Any, current: Any) -> Any:
+    if isinstance(current, bool):
+        known = {True: True, False: False, "true": True, "false": False}
+        if isinstance(value, (int, str)) and value in known:
+            return known[value]
     if isinstance(value, bool) or type(value) is not type(current):
-        kind = {int: "a whole number", str: "a text"}[type(current)]
+        kind = {int: "a whole number", str: "a text", bool: "true or false"}[type(current)]
         raise ConfigError(f"{name} must be {kind}, not {value!r}")
     return value
 

@@ -275,7 +275,9 @@ INSTRUCTION = Word(
         Field("wait1_value", 32, signed=True),
         Field("update", 4, "Update"),
         Field("update_semaphore", 12),
-        Field("header_reserved", 16),
+        Field("kind", 3, "Kind: what a row of the array takes in a beat"),
+        Field("tile", 2, "row tile, 0"),
+        Field("header_reserved", 11),
         Field("update_value", 32, signed=True),
         Field("header_pad", 64),
         *_prefixed("src0", PATTERN),
@@ -284,7 +286,8 @@ INSTRUCTION = Word(
         Field(
             "imm0",
             64,
-            "bits 31:0 a: FP32, for bit operators an integer; ACTIVATION: bits 63:32 slope; QUANTIZE_MX: scales",
+            "bits 31:0 a: FP32, for bit operators an integer; ACTIVATION: bits 63:32 slope; QUANTIZE_MX: scales; "
+            "e2m1: map",
         ),
         Field("imm1", 64, "bits 31:0 b; RANGE_SELECT: bits 63:32 start, an FP32 value"),
         Field("imm2", 64, "bits 23:0 place of the accumulator; ACTIVATION: 39:32 Function, 45:40 AluOp that reduces"),

@@ -25,6 +25,7 @@ IMMEDIATES: dict[str, tuple[int, int]] = {
     "scales": (0, 24),  # of QUANTIZE_MX: their place, slot and rule
     "slot": (24, 2),
     "rule": (26, 1),
+    "map": (0, 128),  # E4M3FN codes of the sixteen E2M1 numbers, 0 with other formats
     "mask": (0, 0),  # 6 bits for each partition of a block
 }
 """What immediates may hold: first bit and number of bits in imm2, imm1, imm0, the last one lowest."""
@@ -41,7 +42,9 @@ class OperandRule:
     tensor.moving_max ("moving"); `multiple`: they are a multiple of 1, 2, 3, 16 or isa.block ("block"). `blocks`: so
     are the first partition and their number, `eights`: of 8. `from_zero`: from partition 0. `ascending`: no element
     twice, each dimension steps over the whole one inside it. `row`: neighbours, in one dimension. `aligned`: the offset
-    is a multiple of the bytes of so many elements. `fours`: an element of the pattern is four of the format.
+    is a multiple of the bytes of so many elements. `fours`: an element of the pattern is four of the format. `kinds`:
+    formats and bytes of an element go by the instruction's kind (rtl.contract.kinds); MX blocks of partitions are
+    whole. `scales`: those of src0, 0 with a kind that has none.
     """
 
     field: str
@@ -57,6 +60,8 @@ class OperandRule:
     fours: bool = False
     from_zero: bool = False
     ascending: bool = False
+    kinds: bool = False
+    scales: bool = False
 
     def end(self, cfg: Config) -> int:
         """First partition that the operand must not touch."""

@@ -36,8 +36,9 @@ _COMPARISONS = (AluOp.EQ, AluOp.NE, AluOp.GT, AluOp.GE, AluOp.LT, AluOp.LE)
 _EITHER = ARITHMETIC + BIT_OPERATORS
 _CHAIN = ("op0", "op1", "reverse0", "reverse1")
 
-_MOVING = {Space.SBUF: ("bf16", "fp16")}
-_STATIONARY = OperandRule(field="src0", dtypes=_MOVING, partitions="rows", most="cols")
+_MOVING = {Space.SBUF: ("bf16", "fp16", "tf32", "fp32", "e4m3fn", "e4m3", "e5m2", "e2m1")}
+_STATIONARY = OperandRule(field="src0", dtypes=_MOVING, partitions="rows", most="cols", kinds=True)
+_SCALES = OperandRule(field="src1", dtypes={Space.SBUF: ("e8m0", "e4m3fn")}, most="cols", scales=True)
 _SUMS = OperandRule(
     field="dst", dtypes={Space.PSUM: ("fp32",)}, partitions="cols", most="moving", from_zero=True, ascending=True
 )
@@ -75,9 +76,12 @@ _POSITIONS = OperandRule(field="dst", dtypes={Space.SBUF: ("uint16", "uint32")},
 RULES: dict[Opcode, OpcodeRule] = {
     Opcode.NOP: OpcodeRule(),
     Opcode.DMA_TRIGGER: OpcodeRule(immediates=("imm0", "imm1")),
-    Opcode.LOAD_STATIONARY: OpcodeRule(operands=(_STATIONARY,)),
+    Opcode.LOAD_STATIONARY: OpcodeRule(operands=(_STATIONARY, _SCALES), fields=("kind",), immediates=("map",)),
     Opcode.MULTIPLY_MOVING: OpcodeRule(
-        operands=(replace(_STATIONARY, most="moving"), _SUMS), fields=("accumulate",), equal=("src0",)
+        operands=(replace(_STATIONARY, most="moving"), replace(_SCALES, most="moving"), _SUMS),
+        fields=("accumulate", "kind"),
+        immediates=("map",),
+        equal=("src0",),
     ),
     Opcode.TENSOR_COPY: _elementwise(_X),
     Opcode.TENSOR_TENSOR: replace(_elementwise(_X, _Y), fields=("op0", "reverse0"), op0=_EITHER),

@@ -8,11 +8,12 @@ from rtl.base.dma_port import CAUSE_BITS
 from rtl.base.layouts import INSTRUCTION_LAYOUT
 from rtl.base.plant import passed_on, planted
 from rtl.contract.config import Config
-from rtl.contract.isa import OPCODE_QUEUE, Function, Opcode, Queue
+from rtl.contract.isa import OPCODE_QUEUE, Cause, Function, Opcode, Queue
 from rtl.contract.rule import OpcodeRule
 from rtl.contract.rules import RULES
 from rtl.issue.header import HeaderCheck
 from rtl.issue.operands import OperandsCheck
+from rtl.issue.weights import WeightsCheck
 
 __all__ = ["CHECKED", "Check"]
 
@@ -28,13 +29,14 @@ class Check(wiring.Component):
     Timing: the word at `i` is looked at in place and taken when `o` is taken; `o` is valid one cycle
     after the word if it has no operands, else 5 cycles after, so a queue does 1 in 7 cycles.
     The fault address of an operand is its first byte; of a semaphore, its address; else 0.
-    `start` forgets which functions the table loaded last holds.
+    `start` forgets which functions the table loaded last holds, and of which kind weights are.
     """
 
     FAULTS = {
         **HeaderCheck.FAULTS,
         7: "a program finds the table of the one before",
         **{10 + n: text for n, text in OperandsCheck.FAULTS.items()},
+        **{30 + n: text for n, text in WeightsCheck.FAULTS.items()},
     }
 
     def __init__(self, cfg: Config, queue: int, plant: ValueLike = 0):
@@ -88,6 +90,16 @@ class Check(wiring.Component):
             if operands:
                 with m.If(step == _LAST_STEP):
                     m.d.sync += [cause.eq(operands.cause), address.eq(operands.address), done.eq(1)]
+        if operands and Opcode.LOAD_STATIONARY in self.rules:
+            m.submodules.weights = weights = WeightsCheck(self.cfg, passed_on(self.plant, *range(31, 40)))
+            m.d.comb += [
+                weights.word.eq(word),
+                weights.start.eq(self.start),
+                weights.loads.eq(done & self.o.ready & (cause == 0) & (word.opcode == Opcode.LOAD_STATIONARY)),
+            ]
+            multiplies = word.opcode == Opcode.MULTIPLY_MOVING
+            with m.If(~done & self.i.valid & (step == _LAST_STEP) & (operands.cause == 0) & multiplies & weights.wrong):
+                m.d.sync += [cause.eq(Cause.ILLEGAL_DTYPE), address.eq(operands.first_byte)]
         if Opcode.LOAD_TABLE in self.rules:
             loaded = Signal(max(Function) + 1)
             m.d.comb += header.loaded.eq(loaded)

@@ -11,6 +11,7 @@ from rtl.base.layouts import INSTRUCTION_LAYOUT
 from rtl.base.plant import planted
 from rtl.contract.activation_tables import FIRST_TABLE_FUNCTION
 from rtl.contract.config import Config
+from rtl.contract.formats import FORMATS
 from rtl.contract.isa import (
     INSTRUCTION,
     PATTERN,
@@ -25,6 +26,7 @@ from rtl.contract.isa import (
     Wait,
     block,
 )
+from rtl.contract.kinds import SCALE_FORMATS
 from rtl.contract.memmap import Space
 from rtl.contract.rule import IMMEDIATES, OpcodeRule, immediate_bits
 from rtl.issue.table import row_of
@@ -36,7 +38,7 @@ _IMMEDIATES = ("imm0", "imm1", "imm2")
 _HEADER = (
     "accumulate",
     *("op0", "op1", "reverse0", "reverse1", "column0", "column1", "reduce", "store", "axes", "negate", "flags"),
-    *("header_reserved", "header_pad"),
+    *("kind", "tile", "header_reserved", "header_pad"),
 )
 _SLOPED = (Function.PRELU, Function.LEAKY_RELU)
 _MASK_BITS = 6
@@ -97,6 +99,8 @@ class HeaderCheck(wiring.Component):
             "only_loads": int(rule.loads and not rule.op1),
             "function": int("function" in rule.immediates),
             "mask": int("mask" in rule.immediates),
+            "map": int("map" in rule.immediates),
+            "scales": int(any(operand.scales for operand in rule.operands)),
         }
 
     def _reserved(self, word: data.View, row: data.View) -> Value:
@@ -112,6 +116,11 @@ class HeaderCheck(wiring.Component):
         parts.append(row.sums & ~word.store & word.imm2[:24].any())
         loading = word.reduce == Reduce.LOAD_REDUCE
         parts.append(row.only_loads & ~loading & (word.column1 | word.imm1[:32].any()))
+        # Scales and the map of E2M1 numbers are there if something takes them.
+        src1 = INSTRUCTION.offset("src1_offset")
+        scaled = Cat(*(word.kind == kind for kind in SCALE_FORMATS)).any()
+        parts.append(row.scales & ~scaled & Value.cast(word)[src1 : src1 + PATTERN.width].any())
+        parts.append(row.map & (word.src0_dtype != FORMATS["e2m1"].code) & Cat(word.imm0, word.imm1).any())
         function, reduction = self._function(word)
         sloped = Cat(*(function == one for one in _SLOPED)).any()
         parts.append(row.function & ~sloped & word.imm0[32:].any())

@@ -39,14 +39,16 @@ class OperandsCheck(wiring.Component):
 
     `used`, at any time: the opcode has operands. The address is that of the operand's first byte, of a column or the
     accumulator its own on the first partition, of operands that do not go together that of the destination.
+    `first_byte`: the address of src0's.
     """
 
     FAULTS = {
         **PatternCheck.FAULTS,
-        11: "the shapes of source and destination may differ",
-        12: "bits are moved between different formats",
-        13: "a column need not be in SBUF's range",
-        14: "scales need not be in SBUF's range",
+        13: "the shapes of source and destination may differ",
+        14: "bits are moved between different formats",
+        15: "a column need not be in SBUF's range",
+        16: "scales need not be in SBUF's range",
+        17: "scales of the array may be fewer than their elements",
     }
 
     def __init__(self, cfg: Config, rules: Mapping[Opcode, OpcodeRule], plant: ValueLike = 0):
@@ -60,6 +62,7 @@ class OperandsCheck(wiring.Component):
                 "used": Out(1),
                 "cause": Out(CAUSE_BITS),
                 "address": Out(64),
+                "first_byte": Out(64),
             }
         )
 
@@ -100,7 +103,7 @@ class OperandsCheck(wiring.Component):
             whole = Signal(40)
             m.d.comb += whole.eq(start * PARTITION_STRIDE_BYTES + at)
             misaligned = at[:2].any()
-            outside = (at + _FP32_BYTES > self.cfg.sbuf.partition_bytes) & ~planted(self.plant, 13)
+            outside = (at + _FP32_BYTES > self.cfg.sbuf.partition_bytes) & ~planted(self.plant, 15)
             cause = Mux(misaligned, Cause.MISALIGNED, Cause.OUT_OF_RANGE)
             found.append((used & (misaligned | outside), cause, Cat(whole, Const(Space.SBUF, 24))))
         return found
@@ -110,7 +113,7 @@ class OperandsCheck(wiring.Component):
         first, width = IMMEDIATES["scales"]
         at = self.word.imm0[first : first + width]
         misaligned = at[:2].any()
-        outside = (at + columns > self.cfg.sbuf.partition_bytes) & ~planted(self.plant, 14)
+        outside = (at + columns > self.cfg.sbuf.partition_bytes) & ~planted(self.plant, 16)
         whole = Signal(40)
         m.d.comb += whole.eq(self.word.dst_partition_start * PARTITION_STRIDE_BYTES + at)
         cause = Mux(misaligned, Cause.MISALIGNED, Cause.OUT_OF_RANGE)
@@ -132,11 +135,11 @@ class OperandsCheck(wiring.Component):
             mixed |= row.both & (_integer_bytes(word.src1_dtype) != sizes[0])
             crowded = row.both & (word.src0_space == Space.PSUM) & (word.src1_space == Space.PSUM)
         bits = row.operators & (word.op0[5] | word.op1[5])
-        moved = row.same_format & (word.src0_dtype != word.dst_dtype) & ~planted(self.plant, 12)
+        moved = row.same_format & (word.src0_dtype != word.dst_dtype) & ~planted(self.plant, 14)
         return [
             (crowded, Const(Cause.BAD_SPACE), where),
             ((bits & mixed) | moved, Const(Cause.ILLEGAL_DTYPE), where),
-            (different & ~planted(self.plant, 11), Const(Cause.BAD_PATTERN), where),
+            (different & ~planted(self.plant, 13), Const(Cause.BAD_PATTERN), where),
         ]
 
     def elaborate(self, platform: object) -> Module:
@@ -151,12 +154,14 @@ class OperandsCheck(wiring.Component):
             if not rules:
                 continue
             group = name == "src0" and any(rule.reduces for rule in self.rules.values())
-            check = PatternCheck(self.cfg, rules, group=group, plant=passed_on(self.plant, *range(1, 10)))
+            check = PatternCheck(self.cfg, rules, group=group, plant=passed_on(self.plant, *range(1, 13)))
             m.submodules[f"check_{name}"] = checks[name] = check
             m.d.comb += [
                 check.opcode.eq(word.opcode),
                 check.step.eq(self.step),
                 check.axes.eq(word.axes),
+                check.kind.eq(word.kind),
+                check.beside.eq(word.src0_partition_start),
                 check.pattern.eq(operand(word, name)),
             ]
             places[name] = self._first_byte(m, name)
@@ -165,8 +170,13 @@ class OperandsCheck(wiring.Component):
             findings += self._columns(m, row)
         if any("scales" in rule.immediates for rule in self.rules.values()):
             findings.append(self._scales(m, row, checks["dst"].elements))
-        if len(checks) > 1:
+        if any(operand.scales for rule in self.rules.values() for operand in rule.operands):
+            different = checks["src1"].present & (checks["src0"].elements != checks["src1"].elements)
+            findings.append((different & ~planted(self.plant, 17), Const(Cause.BAD_PATTERN), places["src1"]))
+        if "dst" in checks:
             findings += self._together(row, checks, places["dst"])
+        if "src0" in places:
+            m.d.comb += self.first_byte.eq(places["src0"])
         m.d.comb += self.used.eq(Cat(*(check.present for check in checks.values())).any())
         for wrong, cause, address in reversed(findings):
             with m.If(wrong):

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -11,6 +11,7 @@ from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
 from rtl.contract.isa import DIMENSIONS, MX_ROWS, Cause, Opcode, block
+from rtl.contract.kinds import SCALE_FORMATS, SCALE_ROWS, group_bytes, kinds_of
 from rtl.contract.memmap import Space
 from rtl.contract.rule import ELEMENTS_MAX, OperandRule
 from rtl.issue.table import row_of
@@ -33,7 +34,8 @@ class PatternCheck(wiring.Component):
     `step` is 4. `pattern` and `opcode` hold meanwhile.
 
     `rules` says what each opcode may ask of this operand; the table is rtl.contract.rules. `present`: the opcode has
-    it. `groups`: the product of the counts of dimensions beyond `axes`, if the check is to `group`, else 0.
+    it. `kind` and `beside`: the instruction's kind and the first partition of src0, where a rule asks for
+    them. `groups`: the product of the counts of dimensions beyond `axes`, if the check is to `group`, else 0.
     """
 
     FAULTS = {
@@ -46,6 +48,9 @@ class PatternCheck(wiring.Component):
         7: "what must be one row may have more",
         8: "groups of elements may lie anywhere",
         9: "four elements take as much room as one",
+        10: "elements of packed formats count as single ones",
+        11: "scales may lie in another block of partitions than their elements",
+        12: "scales of every kind are E8M0",
     }
 
     def __init__(self, cfg: Config, rules: Mapping[Opcode, OperandRule], *, group: bool = False, plant: ValueLike = 0):
@@ -53,12 +58,16 @@ class PatternCheck(wiring.Component):
         self.rules = rules
         self.group = group
         self.plant = plant
+        self.kinds = any(rule.kinds for rule in rules.values())
+        self.scales = any(rule.scales for rule in rules.values())
         super().__init__(
             {
                 "opcode": In(8),
                 "pattern": In(PATTERN_LAYOUT),
                 "step": In(3),
                 "axes": In(2),
+                "kind": In(3),
+                "beside": In(8),
                 "present": Out(1),
                 "elements": Out(ELEMENT_BITS),
                 "groups": Out(ELEMENT_BITS),
@@ -97,9 +106,52 @@ class PatternCheck(wiring.Component):
         legal = (start < total) & (count >= 1) & (count <= total)
         legal &= Mux(count > total // 2, start == 0, Mux(count > total // 4, half, quarter))
         legal |= planted(self.plant, 3)
-        cut = row.blocks & ((start | count) & (block(total) - 1)).any() & ~planted(self.plant, 5)
-        cut |= row.eights & ((start | count) & (MX_ROWS - 1)).any() & ~planted(self.plant, 6)
-        return legal & ((start + count) <= row.end) & ~(row.from_zero & start.any()) & ~cut
+        cut = ((start | count) & (block(total) - 1)).any() & ~planted(self.plant, 5)
+        eighths = row.eights & ((start | count) & (MX_ROWS - 1)).any() & ~planted(self.plant, 6)
+        legal &= ((start + count) <= row.end) & ~(row.from_zero & start.any()) & ~(row.blocks & cut) & ~eighths
+        for kind, rows in SCALE_ROWS.items() if self.kinds else ():
+            legal &= (self.kind != kind) | ~((start | count) & (rows - 1)).any()
+        return legal
+
+    def _scale_partitions(self) -> Value:
+        """Whether scales lie in a slot of the first block of partitions of src0: kinds.scale_partition."""
+        size = block(self.cfg.partitions)
+        start = self.pattern.partition_start
+        elsewhere = ((start ^ self.beside) & ~(size - 1) & 0xFF).any() & ~planted(self.plant, 11)
+        legal = ~elsewhere & ((start & (size - 1)) < size // 2)
+        for kind, rows in SCALE_ROWS.items():
+            each = size // rows
+            slot = ~(start & (each - 1)).any() & (self.pattern.partition_count == each)
+            legal &= (self.kind != kind) | slot
+        return legal
+
+    def _size(self, m: Module) -> Value:
+        """Logarithm of an element's bytes."""
+        size = Signal(2)
+        with m.Switch(self.pattern.dtype):
+            for fmt in FORMATS.values():
+                with m.Case(fmt.code):
+                    m.d.comb += size.eq({4: 2, 2: 1}.get(fmt.bytes, 0))
+        for kind, formats in kinds_of(self.cfg.tensor).items() if self.kinds else ():
+            for name in formats:
+                logarithm = group_bytes(kind, name).bit_length() - 1
+                if logarithm != {4: 2, 2: 1}.get(FORMATS[name].bytes, 0):
+                    packed = (self.kind == kind) & (self.pattern.dtype == FORMATS[name].code)
+                    with m.If(packed & ~planted(self.plant, 10)):
+                        m.d.comb += size.eq(logarithm)
+        return size
+
+    def _format(self) -> Value:
+        """Whether the kind of the instruction goes with the format."""
+        if self.kinds:
+            takes = [(k, _codes(formats)) for k, formats in kinds_of(self.cfg.tensor).items()]
+        elif self.scales:
+            takes = [(k, _codes((name,))) for k, name in SCALE_FORMATS.items()]
+        else:
+            return Const(1, 1)
+        anyway = planted(self.plant, 12) & self.scales & (self.pattern.dtype == FORMATS["e8m0"].code)
+        known = [(self.kind == kind) & (Const(codes, 16) >> self.pattern.dtype)[0] for kind, codes in takes]
+        return Cat(*known).any() | anyway
 
     def _number(self, elements: Value, row: data.View) -> Value:
         """Whether the opcode takes so many elements."""
@@ -155,7 +207,7 @@ class PatternCheck(wiring.Component):
             with m.If(self.step < DIMENSIONS):
                 m.d.sync += self.groups.eq(Mux(outer > ELEMENTS_MAX, ELEMENTS_MAX + 1, outer))
 
-        size_log2 = Signal(2)
+        size_log2 = self._size(m)
         space_ok = Signal()
         dtype_ok = Signal()
         aligned = Signal()
@@ -163,16 +215,12 @@ class PatternCheck(wiring.Component):
         lowest = Signal(signed(40))
         highest = Signal(signed(40))
         room = Signal(signed(24))
-        with m.Switch(pattern.dtype):
-            for fmt in FORMATS.values():
-                with m.Case(fmt.code):
-                    m.d.comb += size_log2.eq({4: 2, 2: 1}.get(fmt.bytes, 0))
         inside = [(pattern.space == space) & row[name].any() for space, name in _SPACES.items()]
         taken = [(row[name] >> pattern.dtype)[0] for name in _SPACES.values()]
         m.d.comb += [
-            self.present.eq(row.present),
+            self.present.eq(row.present & (Cat(*(self.kind == k for k in SCALE_FORMATS)).any() if self.scales else 1)),
             space_ok.eq(inside[0] | inside[1]),
-            dtype_ok.eq((inside[0] & taken[0]) | (inside[1] & taken[1])),
+            dtype_ok.eq(((inside[0] & taken[0]) | (inside[1] & taken[1])) & self._format()),
             apart_log2.eq(size_log2 + Mux(planted(self.plant, 8), 0, row.aligned_log2)),
             aligned.eq(~(pattern.offset[:3] & ((1 << apart_log2) - 1)).any()),
             lowest.eq(pattern.offset + Mux(size_log2[1], low << 2, Mux(size_log2[0], low << 1, low))),
@@ -196,7 +244,7 @@ class PatternCheck(wiring.Component):
             m.d.comb += self.cause.eq(Cause.BAD_SPACE)
         with m.Elif(~dtype_ok):
             m.d.comb += self.cause.eq(Cause.ILLEGAL_DTYPE)
-        with m.Elif(~self._partitions(row)):
+        with m.Elif(~(self._scale_partitions() if self.scales else self._partitions(row))):
             m.d.comb += self.cause.eq(Cause.BAD_PARTITION)
         with m.Elif(~aligned):
             m.d.comb += self.cause.eq(Cause.MISALIGNED)

@@ -1,25 +1,28 @@
-"""From an access pattern in SBUF to a column of the array a cycle: walk, read ahead, pick the element."""
+"""From an operand in SBUF to a column of the array a cycle: its elements, and the scales of their blocks."""
 
-from amaranth.hdl import Module, Signal, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.fifo import Fifo
 from rtl.base.layouts import PATTERN_LAYOUT
-from rtl.base.memory_port import QUADRANTS, SbufReadSignature, sbuf_word_bits
-from rtl.base.pattern import LastElement, PatternWalker, partition_mask
+from rtl.base.memory_port import QUADRANTS, SbufReadSignature
+from rtl.base.pattern import partition_mask
 from rtl.base.plant import planted
 from rtl.contract.config import Config
+from rtl.contract.formats import FORMATS
+from rtl.contract.kinds import SCALE_ROWS, group_bytes, kinds_of
+from rtl.tensor.fp4_map import Fp4Map
+from rtl.tensor.read_ahead import ReadAhead
+from rtl.tensor.scale_feed import ScaleFeed
 
 __all__ = ["COMMANDS", "ORDER_BITS", "Feed", "feed_command"]
 
 ORDER_BITS = 3
 """Counts of loads and swaps wrap here; a feed holds at most five commands, so that they stay distinct."""
 
-_WORDS = 4  # read ahead: three are needed to read a new word every cycle
-_ELEMENTS = 16  # the elements that these words can hold
 COMMANDS = 4  # being walked or sent; one more waits
+_MAP_BITS = 128
 
 
 def feed_command() -> data.StructLayout:
@@ -27,6 +30,9 @@ def feed_command() -> data.StructLayout:
     return data.StructLayout(
         {
             "pattern": PATTERN_LAYOUT,
+            "scales": PATTERN_LAYOUT,
+            "kind": 3,
+            "map": _MAP_BITS,  # E4M3FN codes of E2M1 numbers
             "sequence": 8,
             "swap": 1,  # streams: take the weights loaded before
             "awaits": ORDER_BITS,  # streams: loads sent, loads: swaps entered, before the first beat
@@ -37,17 +43,22 @@ def feed_command() -> data.StructLayout:
 class Feed(wiring.Component):
     """Turns a command into elements of all rows, one a cycle, in the order of the pattern or `reverse`.
 
-    `valid`: the element at `data` (row r at bits 64r, its 16 bits lowest, rubbish above) may be sent;
-    `take` sends it. `holds`: there is a command that has not sent its last element; `started`: `first`,
-    `awaits` and what else describes its beats are known. `refused`: SBUF refused a read in this cycle.
-    Timing: an element is there 5 cycles after its command, and later if `reverse` (LastElement); then
-    one a cycle, whatever the pattern, across commands too. A word that holds the next element as well is
-    not read again. Up to four words are read ahead, so a refusal costs a bubble only when none is left.
+    `valid`: the element at `data` (row r at bits 64r, those of its format lowest, rubbish above) may be sent, with
+    `mode` (ports.MODE_BITS) and, with a kind that has scales, that of row r in bits 8r of `scale`; `take` sends it.
+    `holds`: there is a command that has not sent its last element; `started`: `first`, `awaits` and what else
+    describes its beats are known. `refused`: SBUF refused a read in this cycle.
+    Timing: an element is there 5 cycles after its command, one more with scales, and later if `reverse`
+    (LastElement); then one a cycle, across commands too, as far as the port gives a word of 8 bytes of each partition
+    a cycle: words of scales go first. Up to four words of either are read ahead, so a refusal costs a bubble only
+    when none is left.
     """
 
     FAULTS = {
-        11: "the word buffer does not go on after the last element of a word",
+        **ReadAhead.FAULTS,
         12: "the row mask of the next command is used",
+        13: "elements do not wait for their scales",
+        **ScaleFeed.FAULTS,
+        **Fp4Map.FAULTS,
     }
 
     def __init__(self, cfg: Config, *, reverse: bool = False, plant: ValueLike = 0):
@@ -64,8 +75,9 @@ class Feed(wiring.Component):
                 "first": Out(1),
                 "last": Out(1),
                 "data": Out(64 * rows),
+                "scale": Out(8 * rows),
                 "active": Out(rows),
-                "dtype": Out(4),
+                "mode": Out(7),
                 "sequence": Out(8),
                 "swap": Out(1),
                 "awaits": Out(ORDER_BITS),
@@ -75,126 +87,96 @@ class Feed(wiring.Component):
             }
         )
 
+    def _size(self, m: Module, waiting: data.View) -> Value:
+        """Logarithm of the bytes of an element of the operand."""
+        size = Signal(2)
+        with m.Switch(Cat(waiting.pattern.dtype, waiting.kind)):
+            for kind, formats in kinds_of(self.cfg.tensor).items():
+                for name in formats:
+                    with m.Case(FORMATS[name].code | kind << 4):
+                        m.d.comb += size.eq(group_bytes(kind, name).bit_length() - 1)
+        return size
+
     def elaborate(self, platform: object) -> Module:
         m = Module()
         cfg = self.cfg
-        word_bits = sbuf_word_bits(cfg)
         rows = cfg.tensor.rows
-        about = data.StructLayout({"active": rows, "dtype": 4, "sequence": 8, "swap": 1, "awaits": ORDER_BITS})
-        element = data.StructLayout({"place": 2, "leaves": 1, "last": 1})
-        request = data.StructLayout({"word": word_bits, "quadrants": QUADRANTS})
-
-        m.submodules.walker = walker = PatternWalker(cfg, reverse=self.reverse, plant=self.plant)
+        mx = cfg.tensor.mx
+        e2m1, e4m3fn = FORMATS["e2m1"].code, FORMATS["e4m3fn"].code
+        about = data.StructLayout(
+            {"active": rows, "mode": 7, "scaled": 1, "mapped": 1, "map": _MAP_BITS if mx else 0}
+            | {"sequence": 8, "swap": 1, "awaits": ORDER_BITS}
+        )
+        m.submodules.elements = elements = ReadAhead(cfg, rows, reverse=self.reverse, plant=self.plant)
         m.submodules.commands = commands = Fifo(about, COMMANDS)
-        m.submodules.elements = elements = Fifo(element, _ELEMENTS)
-        m.submodules.requests = requests = Fifo(request, _WORDS)
-        m.submodules.words = words = Memory(shape=64 * rows, depth=_WORDS, init=[])
 
-        # one command waits here while the walker is busy with the one before
+        # one command waits here while the walkers are busy with the one before
         waiting = Signal(feed_command())
         is_waiting = Signal()
         into_walker = Signal()
-        prepared = Signal(init=1)
-        m.d.comb += [
-            into_walker.eq(is_waiting & prepared & walker.command.ready & commands.i.ready),
-            walker.command.valid.eq(is_waiting & prepared & commands.i.ready),
-            walker.command.payload.eq(waiting.pattern),
-            self.command.ready.eq(~is_waiting),
-        ]
-        with m.If(self.command.valid & self.command.ready):
-            m.d.sync += [waiting.eq(self.command.payload), is_waiting.eq(1)]
-        with m.Elif(into_walker):
-            m.d.sync += is_waiting.eq(0)
-
-        if self.reverse:
-            m.submodules.last_element = last_element = LastElement(cfg)
-            m.d.comb += [
-                last_element.pattern.eq(waiting.pattern),
-                last_element.run.eq(is_waiting),
-                prepared.eq(last_element.found),
-                walker.command.payload.offset.eq(last_element.address),
-            ]
-
-        start = waiting.pattern.partition_start
-        count = waiting.pattern.partition_count
+        prepared = Signal()
         entry = Signal(about)
         quadrants = Signal(QUADRANTS)
+        start = waiting.pattern.partition_start
+        count = waiting.pattern.partition_count
         size = cfg.partitions // QUADRANTS
         touched = partition_mask(start, count, cfg.partitions)
         m.d.comb += [
+            prepared.eq(elements.prepared & elements.ready),
+            into_walker.eq(is_waiting & prepared & commands.i.ready),
+            self.command.ready.eq(~is_waiting),
+            quadrants.eq(Cat(touched[q * size : (q + 1) * size].any() for q in range(QUADRANTS))),
+            elements.pattern.eq(waiting.pattern),
+            elements.size.eq(self._size(m, waiting)),
+            elements.quadrants.eq(quadrants),
+            elements.prepare.eq(is_waiting),
+            elements.start.eq(into_walker),
             entry.active.eq(partition_mask(start, count, rows)),
-            entry.dtype.eq(waiting.pattern.dtype),
+            entry.mode.eq(Cat(waiting.pattern.dtype, waiting.kind)),
             entry.sequence.eq(waiting.sequence),
             entry.swap.eq(waiting.swap),
             entry.awaits.eq(waiting.awaits),
             commands.i.payload.eq(entry),
             commands.i.valid.eq(into_walker),
         ]
-        with m.If(into_walker):
-            m.d.sync += [quadrants[q].eq(touched[q * size : (q + 1) * size].any()) for q in range(QUADRANTS)]
+        if mx:
+            mapped = waiting.pattern.dtype == e2m1
+            m.d.comb += [
+                entry.mapped.eq(mapped),
+                entry.map.eq(waiting.map),
+                entry.mode[:4].eq(Mux(mapped, e4m3fn, waiting.pattern.dtype)),
+                entry.scaled.eq(Cat(waiting.kind == kind for kind in SCALE_ROWS).any()),
+            ]
+        with m.If(self.command.valid & self.command.ready):
+            m.d.sync += [waiting.eq(self.command.payload), is_waiting.eq(1)]
+        with m.Elif(into_walker):
+            m.d.sync += is_waiting.eq(0)
 
-        # walker: elements and the words they need
-        fresh = Signal(init=1)  # this element needs a word that was not asked for
-        word = walker.address[3:][:word_bits]
-        leaves = Signal()  # the next element is in another word
+        # reads
+        granted = Signal()
         m.d.comb += [
-            leaves.eq(walker.last | (walker.next_address[3:][:word_bits] != word)),
-            walker.step.eq(elements.i.ready & (requests.i.ready | ~fresh)),
-            elements.i.valid.eq(walker.valid & walker.step),
-            elements.i.payload.place.eq(walker.address[1:3]),
-            elements.i.payload.leaves.eq(leaves),
-            elements.i.payload.last.eq(walker.last),
-            requests.i.valid.eq(walker.valid & walker.step & fresh),
-            requests.i.payload.word.eq(word),
-            requests.i.payload.quadrants.eq(quadrants),
-        ]
-        with m.If(walker.valid & walker.step):
-            m.d.sync += fresh.eq(leaves)
-
-        # reads: as many as there are places for words
-        places = Signal(range(_WORDS + 1), init=_WORDS)
-        arrived = Signal(range(_WORDS + 1))
-        w_at = Signal(range(_WORDS))
-        r_at = Signal(range(_WORDS))
-        leave = Signal()
-        granted = self.sbuf.valid & self.sbuf.ready
-        m.d.comb += [
-            self.sbuf.valid.eq(requests.o.valid & (places != 0)),
-            self.sbuf.quadrants.eq(requests.o.payload.quadrants),
-            requests.o.ready.eq(granted),
+            self.sbuf.valid.eq(elements.ask),
+            self.sbuf.quadrants.eq(elements.asks),
+            granted.eq(self.sbuf.valid & self.sbuf.ready),
+            elements.granted.eq(granted),
+            elements.arrived.eq(self.sbuf.data_valid),
+            elements.data.eq(self.sbuf.data[: 64 * rows]),
             self.refused.eq(self.sbuf.valid & ~self.sbuf.ready),
         ]
-        m.d.comb += [self.sbuf.word[q].eq(requests.o.payload.word) for q in range(QUADRANTS)]
-        w_port = words.write_port()
-        r_port = words.read_port(domain="comb")
-        m.d.comb += [
-            w_port.en.eq(self.sbuf.data_valid),
-            w_port.addr.eq(w_at),
-            w_port.data.eq(self.sbuf.data[: 64 * rows]),
-            r_port.addr.eq(r_at),
-        ]
-        m.d.sync += [
-            places.eq(places - granted + leave),
-            arrived.eq(arrived + self.sbuf.data_valid - leave),
-        ]
-        with m.If(self.sbuf.data_valid):
-            m.d.sync += w_at.eq(w_at + 1)
-        with m.If(leave & ~(planted(self.plant, 11) & (elements.o.payload.place == 3))):
-            m.d.sync += r_at.eq(r_at + 1)
+        m.d.comb += [self.sbuf.word[q].eq(elements.word) for q in range(QUADRANTS)]
 
         # beats
         head = commands.o.payload
         began = Signal()
         sent = self.take & self.valid
         m.d.comb += [
-            self.valid.eq(elements.o.valid & (arrived != 0)),
-            self.last.eq(elements.o.payload.last),
+            self.valid.eq(elements.valid),
+            elements.take.eq(sent),
+            self.last.eq(elements.last),
             self.first.eq(~began),
-            leave.eq(sent & elements.o.payload.leaves),
-            elements.o.ready.eq(sent),
             commands.o.ready.eq(sent & self.last),
             self.active.eq(head.active),
-            self.dtype.eq(head.dtype),
+            self.mode.eq(head.mode),
             self.sequence.eq(head.sequence),
             self.swap.eq(head.swap),
             self.awaits.eq(head.awaits),
@@ -205,8 +187,40 @@ class Feed(wiring.Component):
             m.d.comb += self.active.eq(entry.active)
         with m.If(sent):
             m.d.sync += began.eq(~self.last)
-        with m.Switch(elements.o.payload.place):
-            for k in range(4):
+        plain = Signal(64 * rows)
+        with m.Switch(elements.place):
+            for k in range(8):
                 with m.Case(k):
-                    m.d.comb += self.data.eq(r_port.data[16 * k :])
+                    m.d.comb += plain.eq(elements.words[8 * k :])
+        m.d.comb += self.data.eq(plain)
+        if mx:
+            m.submodules.scales = scales = ScaleFeed(cfg, reverse=self.reverse, plant=self.plant)
+            scaled = entry.scaled
+            m.d.comb += [
+                scales.pattern.eq(waiting.scales),
+                scales.kind.eq(waiting.kind),
+                scales.active.eq(entry.active),
+                scales.prepare.eq(is_waiting & scaled),
+                scales.start.eq(into_walker & scaled),
+                prepared.eq(elements.prepared & elements.ready & ((scales.prepared & scales.ready) | ~scaled)),
+                scales.take.eq(sent & head.scaled),
+                self.scale.eq(scales.scale),
+                self.valid.eq(elements.valid & (scales.valid | ~head.scaled | planted(self.plant, 13))),
+            ]
+            of_scales = Signal()  # the word that arrives
+            with m.If(scales.ask):
+                m.d.comb += [self.sbuf.valid.eq(1), self.sbuf.quadrants.eq(scales.asks)]
+                m.d.comb += [self.sbuf.word[q].eq(scales.word) for q in range(QUADRANTS)]
+            m.d.comb += [
+                scales.granted.eq(granted & scales.ask),
+                elements.granted.eq(granted & ~scales.ask),
+                scales.arrived.eq(self.sbuf.data_valid & of_scales),
+                elements.arrived.eq(self.sbuf.data_valid & ~of_scales),
+                scales.data.eq(self.sbuf.data),
+            ]
+            m.d.sync += of_scales.eq(scales.ask)
+            m.submodules.fp4 = fp4 = Fp4Map(rows, plant=self.plant)
+            m.d.comb += [fp4.enable.eq(head.mapped), fp4.map.eq(head.map), fp4.codes.eq(plain)]
+            with m.If(head.mapped):
+                m.d.comb += self.data.eq(fp4.out)
         return m

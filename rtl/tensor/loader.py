@@ -61,7 +61,8 @@ class Loader(wiring.Component):
             beat = self.beats[q]
             m.d.comb += [
                 beat.valid.eq(feed.valid & go),
-                beat.mode.eq(feed.dtype),
+                beat.mode.eq(feed.mode),
+                beat.scale.eq(feed.scale[8 * q * rows : 8 * (q + 1) * rows]),
                 beat.active.eq(feed.active[q * rows : (q + 1) * rows]),
                 beat.data.eq(feed.data[64 * q * rows : 64 * (q + 1) * rows]),
             ]

@@ -13,7 +13,7 @@ from rtl.contract.config import Config
 
 __all__ = ["MODE_BITS", "ArraySignature", "moving_beat", "row_groups", "stationary_beat", "sum_row"]
 
-MODE_BITS = 8  # bits 3:0 dtype code of this operand; 7:4 reserved for MX, sparsity and double rate, 0
+MODE_BITS = 8  # bits 3:0 dtype code of this operand, 6:4 rtl.contract.kinds.Kind, 7 reserved, 0
 TICKET_BITS = 8
 
 

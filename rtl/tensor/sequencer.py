@@ -1,6 +1,6 @@
 """The order of things in the tensor engine: who gets a command, what it waits for, when it retires."""
 
-from amaranth.hdl import Module, Mux, Signal, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Signal, ValueLike
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -82,6 +82,9 @@ class Sequencer(wiring.Component):
         for target, awaited in ((self.load, swaps_accepted), (self.stream, loads_accepted)):
             m.d.comb += [
                 target.payload.pattern.eq(operand(word, "src0")),
+                target.payload.scales.eq(operand(word, "src1")),
+                target.payload.kind.eq(word.kind),
+                target.payload.map.eq(Cat(word.imm0, word.imm1)),
                 target.payload.sequence.eq(self.command.payload.sequence),
                 target.payload.awaits.eq(awaited),
             ]

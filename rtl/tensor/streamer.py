@@ -94,7 +94,8 @@ class Streamer(wiring.Component):
             beat = self.beats[q]
             m.d.comb += [
                 beat.valid.eq(self.beat),
-                beat.mode.eq(feed.dtype),
+                beat.mode.eq(feed.mode),
+                beat.scale.eq(feed.scale[8 * q * rows : 8 * (q + 1) * rows]),
                 beat.ticket.eq(feed.sequence),
                 beat.swap.eq(swap & ~planted(self.plant, 32)),
                 beat.head.eq(q == 0),

@@ -18,14 +18,15 @@ SEMAPHORES = "verif.benches.issue.bench_semaphores"
 QUEUE = "verif.benches.issue.bench_queue"
 ISSUE = "verif.benches.issue.bench_issue"
 
+EVERY_KIND = load("tiny", ["tensor.nvfp4=true"])
 TENSOR = {"queue": 0}
 VECTOR = {"queue": 1}
 SCALAR = {"queue": 2}
 SYNC = {"queue": 4}
 PORTS = {"readers": 3, "writers": 4}
 
-CHECKED_BY = {4: VECTOR, 5: SCALAR, 6: VECTOR, 7: SCALAR, 14: VECTOR, 15: VECTOR, 22: VECTOR, 23: SCALAR}
-CHECKED_BY |= dict.fromkeys((16, 17, 18, 19, 24), VECTOR)  # MX operands
+CHECKED_BY = {4: VECTOR, 5: SCALAR, 6: VECTOR, 7: SCALAR, 14: VECTOR, 15: VECTOR, 24: VECTOR, 25: SCALAR}
+CHECKED_BY |= dict.fromkeys((16, 17, 18, 19, 26), VECTOR)  # MX operands
 """Queues that have what a fault of the check is about, where the tensor queue has not."""
 
 NOTICED_BY = {
@@ -39,12 +40,12 @@ NOTICED_BY = {
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("options", [TENSOR, VECTOR, SCALAR], ids=["tensor", "vector", "scalar"])
 def test_check(options: dict[str, int], seed: int) -> None:
-    must_pass("check", CHECK, seed, options=options)
+    must_pass("check", CHECK, seed, EVERY_KIND, options=options)
 
 
 @pytest.mark.parametrize("fault", faults_of(Check))
 def test_check_fault_is_noticed(fault: int) -> None:
-    must_notice("check", CHECK, fault, options=CHECKED_BY.get(fault, TENSOR))
+    must_notice("check", CHECK, fault, EVERY_KIND, options=CHECKED_BY.get(fault, TENSOR))
 
 
 @pytest.mark.parametrize("seed", SEEDS)

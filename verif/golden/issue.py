@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from rtl.contract.config import Config
 from rtl.contract.isa import INSTRUCTION, Cause, Opcode, Queue, Update, Wait
 from rtl.contract.memmap import Space, address
-from verif.golden.issue_operands import OPERANDS, columns, first_byte, operand, scales, together
+from verif.golden.groups import WeightKinds, scaled
+from verif.golden.issue_operands import OPERANDS, columns, elements, first_byte, operand, scales, together
 
 __all__ = ["check"]
 
@@ -17,7 +18,8 @@ Fields = Mapping[str, int]
 _CHAIN = ("op0", "op1", "reverse0", "reverse1")
 _SUMS = ("reduce", "store")
 _HEADER_OF: dict[int, tuple[str, ...]] = {
-    Opcode.MULTIPLY_MOVING: ("accumulate",),
+    Opcode.LOAD_STATIONARY: ("kind",),
+    Opcode.MULTIPLY_MOVING: ("accumulate", "kind"),
     Opcode.TENSOR_TENSOR: ("op0", "reverse0"),
     Opcode.TENSOR_SCALAR: (*_CHAIN, "column0", "column1"),
     Opcode.SCALAR_TENSOR_TENSOR: (*_CHAIN, "column0"),
@@ -32,7 +34,7 @@ _HEADER_OF: dict[int, tuple[str, ...]] = {
 }
 _HEADER = (
     *("accumulate", "op0", "op1", "reverse0", "reverse1", "column0", "column1", "reduce", "store", "axes", "negate"),
-    *("flags", "header_reserved", "header_pad"),
+    *("flags", "kind", "tile", "header_reserved", "header_pad"),
 )
 _PATTERN_FIELDS = ("offset", "partition_start", "partition_count", "space", "dtype", "reserved") + tuple(
     f"{kind}{i}" for i in range(4) for kind in ("step", "count")
@@ -43,11 +45,19 @@ _SLOPED = (4, 5)
 _LOAD_REDUCE = 3
 
 
-def check(word: int, cfg: Config, queue: int, left: Sequence[int] | None = None, loaded: int = 0) -> tuple[Cause, int]:
+def check(
+    word: int,
+    cfg: Config,
+    queue: int,
+    left: Sequence[int] | None = None,
+    loaded: int = 0,
+    weights: WeightKinds | None = None,
+) -> tuple[Cause, int]:
     """Cause and address of the fault of one instruction word in `queue`; (NONE, 0) if it may run.
 
     `left`: descriptors of each ring not yet released, if the caller keeps count; None skips that rule. `loaded`:
-    functions that the last LOAD_TABLE of the queue holds, a bit each.
+    functions that the last LOAD_TABLE of the queue holds, a bit each. `weights`: what its loads left in the array;
+    None skips that rule.
     The address of an operand's fault is that of its first byte, of a BAD_SEMAPHORE the semaphore's
     byte address in its space, else 0; the core part of the address is 0.
     """
@@ -74,7 +84,7 @@ def check(word: int, cfg: Config, queue: int, left: Sequence[int] | None = None,
     function = f["imm2"] >> 32 & 0xFF
     if opcode == Opcode.ACTIVATION and function >= 16 and not loaded >> function & 1:
         return Cause.NOT_LOADED, 0
-    for name in OPERANDS.get(opcode, ()):
+    for name in _operands(f):
         cause = operand(f, name, cfg)
         if cause:
             return cause, first_byte(f, name)
@@ -84,8 +94,20 @@ def check(word: int, cfg: Config, queue: int, left: Sequence[int] | None = None,
     cause, where = scales(f, cfg)
     if cause:
         return cause, where
+    if "src1" in _operands(f) and opcode < 32 and elements(f, "src1") != elements(f, "src0"):
+        return Cause.BAD_PATTERN, first_byte(f, "src1")
     cause = together(f)
-    return cause, first_byte(f, "dst") if cause else 0
+    if cause:
+        return cause, first_byte(f, "dst")
+    if opcode == Opcode.MULTIPLY_MOVING and weights is not None and not weights.agree(f):
+        return Cause.ILLEGAL_DTYPE, first_byte(f, "src0")
+    return Cause.NONE, 0
+
+
+def _operands(f: Fields) -> tuple[str, ...]:
+    """Operands of an instruction: those of its opcode, scales of the array only where its kind has any."""
+    names = OPERANDS.get(f["opcode"], ())
+    return tuple(n for n in names if n != "src1" or f["opcode"] >= 32 or scaled(f["kind"]))
 
 
 def _here(opcode: Opcode, queue: int) -> bool:
@@ -99,7 +121,7 @@ def _here(opcode: Opcode, queue: int) -> bool:
 def _reserved(f: Fields, cfg: Config) -> bool:
     """Whether a field is set that means nothing in this instruction."""
     opcode = f["opcode"]
-    operands = OPERANDS.get(opcode, ())
+    operands = _operands(f)
     zero = [name for name in _HEADER if name not in _HEADER_OF.get(opcode, ())]
     zero += [f"{name}_reserved" for name in operands]
     zero += [f"{n}_{x}" for n in ("src0", "src1", "dst") if n not in operands for x in _PATTERN_FIELDS]
@@ -113,6 +135,8 @@ def _immediate(f: Fields, number: int, cfg: Config) -> bool:
     opcode, value = f["opcode"], f[f"imm{number}"]
     if opcode == Opcode.DMA_TRIGGER:
         return number < 2 or value == 0
+    if opcode in (Opcode.LOAD_STATIONARY, Opcode.MULTIPLY_MOVING):
+        return value == 0 or (number < 2 and f["src0_dtype"] == 7)
     if opcode == Opcode.LOAD_TABLE:
         return value == 0 if number else value % 2**16 == 0 and value < 2**32
     if opcode == Opcode.QUANTIZE_MX:

@@ -8,24 +8,25 @@ from collections.abc import Mapping, Sequence
 from rtl.contract.config import Config
 from rtl.contract.isa import Cause, Opcode
 from rtl.contract.memmap import Space
+from verif.golden.groups import bytes_of, formats_of, scale_format_of, scale_rows_of
 
-__all__ = ["OPERANDS", "columns", "first_byte", "operand", "scales", "together"]
+__all__ = ["OPERANDS", "columns", "elements", "first_byte", "operand", "scales", "together"]
 
 Fields = Mapping[str, int]
 
 _TWO_SOURCES = (33, 35, 37, 38, 39, 46, 47)
 OPERANDS: dict[int, tuple[str, ...]] = {
-    Opcode.LOAD_STATIONARY: ("src0",),
-    Opcode.MULTIPLY_MOVING: ("src0", "dst"),
+    Opcode.LOAD_STATIONARY: ("src0", "src1"),
+    Opcode.MULTIPLY_MOVING: ("src0", "src1", "dst"),
     **{opcode: ("src0", "src1", "dst") if opcode in _TWO_SOURCES else ("src0", "dst") for opcode in range(32, 52)},
     Opcode.MEMSET: ("dst",),
     Opcode.ACTIVATION: ("src0", "dst"),
     Opcode.LOAD_TABLE: ("src0",),
 }
 """Operands of each opcode that has any."""
-_BYTES = {0: 4, 1: 2, 2: 2, 3: 4, 4: 1, 5: 1, 6: 1, 9: 1, 10: 2, 11: 4, 12: 1, 13: 2, 14: 4}  # by dtype code
+_BYTES = {0: 4, 1: 2, 2: 2, 3: 4, 4: 1, 5: 1, 6: 1, 9: 1, 10: 2, 11: 4, 12: 1, 13: 2, 14: 4, 8: 1}  # by dtype code
 _TF32 = 3
-_READABLE = tuple(code for code in _BYTES if code != _TF32)
+_READABLE = tuple(code for code in _BYTES if code not in (_TF32, 8))
 _INTEGERS = (9, 10, 11, 12, 13, 14)
 _ELEMENTS = 131072
 _SBUF_ONLY = (41, 42, 45, 46, 47, 48, 49)  # destinations
@@ -67,11 +68,13 @@ def _starts(count: int, partitions: int) -> tuple[int, ...]:
     return (0, 2 * quarter) if count <= 2 * quarter else (0,)
 
 
-def _formats(name: str, opcode: int) -> dict[int, tuple[int, ...]]:
+def _formats(name: str, opcode: int, kind: int, cfg: Config) -> dict[int, tuple[int, ...]]:
     """Memories of an operand, and which formats it may have there."""
     sbuf, psum = int(Space.SBUF), int(Space.PSUM)
     if opcode < 32:
-        return {psum: (0,)} if name == "dst" else {sbuf: (1, 2)}
+        if name == "src1":
+            return {sbuf: (scale_format_of(kind),)}
+        return {psum: (0,)} if name == "dst" else {sbuf: formats_of(kind, cfg)}
     if opcode == Opcode.LOAD_TABLE:
         return {sbuf: (14,)}
     if opcode == _MX:
@@ -82,7 +85,15 @@ def _formats(name: str, opcode: int) -> dict[int, tuple[int, ...]]:
         return {sbuf: (13, 14)}
     if opcode in _BLOCKS:
         return {sbuf: _READABLE}
-    return {sbuf: tuple(_BYTES)} if opcode in _SBUF_ONLY else {sbuf: tuple(_BYTES), psum: (0,)}
+    written = (*_READABLE, _TF32)
+    return {sbuf: written} if opcode in _SBUF_ONLY else {sbuf: written, psum: (0,)}
+
+
+def _scales_lie_well(f: Fields, cfg: Config) -> bool:
+    """Whether src1 names a slot of the block of partitions in which src0 begins."""
+    size, rows = min(32, cfg.partitions), scale_rows_of(f["kind"])
+    slot, odd = divmod(f["src1_partition_start"] - f["src0_partition_start"] // size * size, size // rows)
+    return odd == 0 and 0 <= slot < rows // 2 and f["src1_partition_count"] == size // rows
 
 
 def _number(name: str, opcode: int, n: int, cfg: Config) -> bool:
@@ -102,19 +113,25 @@ def operand(f: Fields, name: str, cfg: Config) -> Cause:
     opcode, space, dtype = f["opcode"], f[f"{name}_space"], f[f"{name}_dtype"]
     start, count = f[f"{name}_partition_start"], f[f"{name}_partition_count"]
     dims = _dims(f, name)
-    allowed = _formats(name, opcode)
+    allowed = _formats(name, opcode, f["kind"], cfg)
     if space not in allowed:
         return Cause.BAD_SPACE
     if dtype not in allowed[space]:
         return Cause.ILLEGAL_DTYPE
     sums = opcode == Opcode.MULTIPLY_MOVING and name == "dst"
+    array = opcode < 32 and not sums
     end = cfg.tensor.cols if sums else cfg.tensor.rows if opcode < 32 else cfg.partitions
-    if start not in _starts(count, cfg.partitions) or start + count > end or (sums and start):
+    if array and name == "src1":
+        if not _scales_lie_well(f, cfg):
+            return Cause.BAD_PARTITION
+    elif start not in _starts(count, cfg.partitions) or start + count > end or (sums and start):
+        return Cause.BAD_PARTITION
+    elif array and (start % scale_rows_of(f["kind"]) or count % scale_rows_of(f["kind"])):
         return Cause.BAD_PARTITION
     block = min(32, cfg.partitions)
     if opcode in _BLOCKS and (start % block or count % block):
         return Cause.BAD_PARTITION
-    size, together_bytes = _BYTES.get(dtype, 0), _BYTES.get(dtype, 0)
+    size = together_bytes = bytes_of(f["kind"], dtype) if array and name == "src0" else _BYTES.get(dtype, 0)
     if opcode == _MX:
         if start % 8 or count % 8:
             return Cause.BAD_PARTITION
@@ -163,7 +180,7 @@ def columns(f: Fields, cfg: Config) -> tuple[Cause, int]:
 def together(f: Fields) -> Cause:
     """What operands must have in common."""
     opcode = f["opcode"]
-    operands = OPERANDS.get(opcode, ())
+    operands = tuple(name for name in OPERANDS.get(opcode, ()) if opcode >= 32 or name != "src1")
     if len(operands) < 2:
         return Cause.NONE
     sources = operands[:-1]
@@ -186,6 +203,11 @@ def together(f: Fields) -> Cause:
         if opcode >= 32 and f[f"{name}_partition_count"] != f["dst_partition_count"]:
             return Cause.BAD_PATTERN
     return Cause.NONE
+
+
+def elements(f: Fields, name: str) -> int:
+    """Elements of an operand on a partition."""
+    return _elements(_dims(f, name))
 
 
 def first_byte(f: Fields, name: str) -> int:

@@ -22,6 +22,7 @@ from rtl.contract.isa import (
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space
 from verif.golden import issue
 from verif.golden.copies import Alone, Copies
+from verif.golden.groups import WeightKinds
 from verif.golden.lines import Item, Line, words
 from verif.golden.memory import Memory
 from verif.golden.operands import Fields, Operands
@@ -74,6 +75,7 @@ class GoldenMachine:
             Queue.VECTOR: VectorInstructions(Operands(self.sbuf, self.psum), cfg.partitions),
             Queue.SCALAR: ScalarInstructions(Operands(self.sbuf, self.psum), cfg.scalar.table_rows),
         }
+        self.weights = WeightKinds(cfg.tensor.rows)
         self.loaded = 0  # functions of the table that the scalar queue loaded last, a bit each
         self.semaphores = [0] * cfg.issue.semaphores
         self.faults: list[Fault] = []
@@ -213,12 +215,14 @@ class GoldenMachine:
         signal = (f["update_semaphore"], Update(f["update"]), f["update_value"])
         if f["opcode"] == Opcode.LOAD_TABLE:
             self.loaded = f["imm0"]
+        if f["opcode"] == Opcode.LOAD_STATIONARY:
+            self.weights.load(f)
         read, commit = self._action(f, queue)
         line.flight.append(Item(read, commit, signal if f["update"] else None))
         line.issued += 1
 
     def _check(self, word: int, queue: Queue, left: list[int] | None = None) -> tuple[Cause, int]:
-        return issue.check(word, self.cfg, queue, left, self.loaded)
+        return issue.check(word, self.cfg, queue, left, self.loaded, self.weights)
 
     def _action(self, f: Mapping[str, int], queue: Queue) -> tuple[Callable[[], Any], Callable[[Any], None]]:
         """What an instruction reads and what it then stores."""

@@ -4,18 +4,22 @@ from typing import Any
 
 import cocotb
 
+from rtl.contract.formats import by_code
 from rtl.contract.isa import REDUCTIONS, Cause, Function, Opcode, Queue
+from rtl.contract.kinds import Kind
 from verif.agents.bench import Bench, manifest
 from verif.agents.stall import bursty, never
 from verif.agents.stream import StreamSink, StreamSource
 from verif.benches.issue.words import Fields, legal, opcodes_of, pack, spoiled
 from verif.checks.coverage import Coverage
+from verif.golden.groups import WeightKinds, formats_of
 from verif.golden.issue import check
 
 _OF_OPERANDS = ("ILLEGAL_DTYPE", "BAD_SPACE", "BAD_PARTITION", "BAD_PATTERN", "MISALIGNED", "OUT_OF_RANGE")
 _WITH_OPERATORS = (33, 34, 35, 36, 37, 40, 49, 50, 64)
 _WORD_BITS = 1024
 _ALL_TABLES = sum(1 << f for f in Function if f >= 16)
+_PLACE = ("space", "dtype", "partition_start", "partition_count")
 _BASES = 5  # legal words of an opcode that are then spoiled
 
 
@@ -30,6 +34,10 @@ def _coverage() -> Coverage:
         bins += [f"{Opcode(opcode).name}_{cause}" for cause in causes]
     if opcodes_of(queue):
         bins += ["downwards", "broadcast", "several_dimensions"]
+    if queue == Queue.TENSOR:
+        cfg = manifest().config
+        bins += [f"{Kind(k).name} {by_code(d).name}" for k in range(8) for d in formats_of(k, cfg)]
+        bins += ["other kind", "other E4M3", "kinds by row"]
     return Coverage(f"check_{queue.name.lower()}", bins)
 
 
@@ -47,12 +55,13 @@ class CheckBench(Bench):
         self.expected: list[tuple[int, int, int]] = []
         self.sink.on_taken = self.compare
         self.loaded = 0  # functions of the table that the last word leaves
+        self.weights = WeightKinds(self.cfg.tensor.rows)  # what the loads so far leave
         dut.start.value = 0
 
     def add(self, fields: Fields) -> Cause:
         """One more word to check."""
         word = pack(fields)
-        cause, address = check(word, self.cfg, self.queue, loaded=self.loaded)
+        cause, address = check(word, self.cfg, self.queue, loaded=self.loaded, weights=self.weights)
         self.expected.append((word, int(cause), address))
         self.source.send([word])
         opcode = fields["opcode"] & 0xFF
@@ -61,6 +70,10 @@ class CheckBench(Bench):
         if cause == Cause.NONE:
             if opcode == Opcode.LOAD_TABLE:
                 self.loaded = fields["imm0"]
+            if opcode == Opcode.LOAD_STATIONARY:
+                self.weights.load(fields)
+            if opcode in (Opcode.LOAD_STATIONARY, Opcode.MULTIPLY_MOVING):
+                COVERAGE.hit(f"{Kind(fields.get('kind', 0)).name} {by_code(fields['src0_dtype']).name}")
             if "src0_step0" in fields:
                 used = [fields[f"src0_step{i}"] for i in range(4) if fields[f"src0_count{i}"] > 1]
                 COVERAGE.when(any(s < 0 for s in used), "downwards")
@@ -76,6 +89,14 @@ class CheckBench(Bench):
         assert (got & 0xFF, got >> 8) == (cause, address), (
             f"word {word:#x}: cause {Cause(got & 0xFF).name} at {got >> 8:#x}, not {Cause(cause).name} at {address:#x}"
         )
+
+    def legal(self, opcode: int | None = None) -> Fields:
+        """A legal word; of `opcode`, with loads before it until there is one."""
+        while True:
+            fields = legal(self.rng, self.cfg, self.queue, opcode, self.loaded, self.weights)
+            if opcode is None or fields["opcode"] == opcode:
+                return fields
+            assert self.add(fields) == Cause.NONE
 
     async def finish(self) -> None:
         """Wait for all results."""
@@ -94,8 +115,8 @@ async def agrees_with_the_golden_check(dut: Any) -> None:
     bench.sink.stall = bursty(bench.rng)
     await bench.start()
     for n in range(1500):
-        kind = spoiled if n % 3 else legal
-        bench.add(kind(bench.rng, bench.cfg, bench.queue, loaded=bench.loaded))
+        wrong = spoiled(bench.rng, bench.cfg, bench.queue, bench.loaded, bench.weights)
+        bench.add(wrong if n % 3 else bench.legal())
     await bench.finish()
 
 
@@ -106,7 +127,7 @@ async def refuses_what_breaks_one_rule(dut: Any) -> None:
     await bench.start()
     for name, last, width in (
         ("op0", 0, 6), ("reduce", 0, 2), ("flags", 0, 1),
-        ("header_reserved", 0, 16), ("header_pad", 0, 64), ("imm2", 0, 64),
+        ("kind", 0, 3), ("tile", 0, 2), ("header_reserved", 0, 11), ("header_pad", 0, 64), ("imm2", 0, 64),
     ):  # fmt: skip
         assert bench.add({"opcode": 0, name: last}) == Cause.NONE
         for bit in (0, width - 1):
@@ -160,6 +181,7 @@ def _wrong_operands(base: Fields, name: str) -> list[Fields]:
     for field in ("partition_start", "partition_count", "space", "count3", "count0"):
         changes += [{f"{name}_{field}": max(0, base[f"{name}_{field}"] + change)} for change in (1, -1)]
     changes += [{f"{name}_dtype": code} for code in (0, 3, 7, 14)]
+    changes += [{"kind": kind} for kind in range(8)] if base["opcode"] in (16, 17) else []
     return [*changes, {f"{name}_reserved": 1}]
 
 
@@ -170,13 +192,64 @@ async def refuses_what_is_next_to_a_legal_word(dut: Any) -> None:
     await bench.start()
     for opcode in opcodes_of(bench.queue):
         for _ in range(_BASES if len(opcodes_of(bench.queue)) > 2 else 4 * _BASES):
-            base = legal(bench.rng, bench.cfg, bench.queue, opcode, bench.loaded)
+            base = bench.legal(opcode)
             assert bench.add(base) == Cause.NONE
             for change in _wrong_numbers(base):
                 bench.add(base | change)
             for name in ("src0", "src1", "dst"):
                 for change in _wrong_operands(base, name) if f"{name}_space" in base else ():
                     bench.add(base | change)
+    await bench.finish()
+
+
+def _plain(opcode: int, kind: int, dtype: int, start: int, count: int) -> Fields:
+    """An instruction of the tensor queue with one column from byte 0."""
+    f: Fields = {"opcode": opcode, "kind": kind}
+    patterns = {"src0": (1, dtype, start, count)} | ({"dst": (2, 0, 0, 1)} if opcode == 17 else {})
+    patterns |= {"src1": (1, 8, start // 32 * 32, 1)} if kind == Kind.QUAD else {}
+    for name, values in patterns.items():
+        f |= {f"{name}_{k}": v for k, v in zip(_PLACE, values, strict=True)} | {f"{name}_count{i}": 1 for i in range(4)}
+    return f
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def weights_and_moving_operands_are_of_one_kind(dut: Any) -> None:
+    """Row by row; rows that nothing was loaded into go with all, and a start forgets the kinds."""
+    bench = CheckBench(dut)
+    await bench.start()
+    if bench.queue != Queue.TENSOR:
+        return
+    whole, quarter = bench.cfg.partitions, bench.cfg.partitions // 4
+    e4m3fn, e4m3, e5m2, bf16 = 4, 5, 6, 1
+    assert bench.add(_plain(17, Kind.PAIR, e4m3, 0, whole)) == Cause.NONE  # nothing is loaded
+    assert bench.add(_plain(16, Kind.PAIR, e4m3fn, 0, whole)) == Cause.NONE
+    assert bench.add(_plain(17, Kind.PAIR, e5m2, 0, whole)) == Cause.NONE
+    assert bench.add(_plain(17, Kind.PAIR, e4m3, 0, whole)) == Cause.ILLEGAL_DTYPE
+    COVERAGE.hit("other E4M3")
+    assert bench.add(_plain(17, Kind.ONE, e4m3fn, 0, whole)) == Cause.ILLEGAL_DTYPE
+    assert bench.add(_plain(17, Kind.QUAD, e4m3fn, 0, whole)) == Cause.ILLEGAL_DTYPE
+    COVERAGE.hit("other kind")
+    assert bench.add(_plain(16, Kind.ONE, bf16, quarter, quarter)) == Cause.NONE
+    assert bench.add(_plain(16, Kind.PAIR, e4m3, 2 * quarter, quarter)) == Cause.NONE
+    for start, kind, dtype, expected in (
+        (0, Kind.PAIR, e4m3fn, Cause.NONE),
+        (0, Kind.ONE, bf16, Cause.ILLEGAL_DTYPE),
+        (quarter, Kind.ONE, bf16, Cause.NONE),
+        (quarter, Kind.PAIR, e4m3fn, Cause.ILLEGAL_DTYPE),
+        (2 * quarter, Kind.PAIR, e4m3, Cause.NONE),
+        (2 * quarter, Kind.PAIR, e4m3fn, Cause.ILLEGAL_DTYPE),
+        (3 * quarter, Kind.PAIR, e4m3fn, Cause.NONE),
+    ):
+        assert bench.add(_plain(17, kind, dtype, start, quarter)) == expected
+    COVERAGE.hit("kinds by row")
+    assert bench.add(_plain(16, Kind.HIGH, 0, 0, whole)) == Cause.NONE
+    assert bench.add(_plain(17, Kind.LOW, 0, 0, whole)) == Cause.NONE
+    await bench.finish()
+    dut.start.value = 1
+    await bench.edge
+    dut.start.value = 0
+    bench.weights = WeightKinds(bench.cfg.tensor.rows)
+    assert bench.add(_plain(17, Kind.PAIR, e4m3, 0, whole)) == Cause.NONE
     await bench.finish()
 
 
@@ -214,7 +287,7 @@ async def keeps_the_rate(dut: Any) -> None:
     for opcode, most in (*((opcode, 7) for opcode in opcodes_of(bench.queue)[:1]), (0, 3)):
         first = len(bench.sink.taken)
         for _ in range(64):
-            bench.add(legal(bench.rng, bench.cfg, bench.queue, opcode))
+            bench.add(bench.legal(opcode))
         cycles = 0
         while len(bench.sink.taken) < first + 64:
             await bench.edge

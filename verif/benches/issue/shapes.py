@@ -8,7 +8,7 @@ from rtl.contract.memmap import Space
 __all__ = ["BYTES", "Fields", "dims_of", "pattern"]
 
 Fields = dict[str, int]
-BYTES = {0: 4, 1: 2, 2: 2, 3: 4, 4: 1, 5: 1, 6: 1, 9: 1, 10: 2, 11: 4, 12: 1, 13: 2, 14: 4}
+BYTES = {0: 4, 1: 2, 2: 2, 3: 4, 4: 1, 5: 1, 6: 1, 9: 1, 10: 2, 11: 4, 12: 1, 13: 2, 14: 4, 8: 1}
 """Of an element, by dtype code."""
 
 
@@ -33,10 +33,11 @@ def _start(rng: np.random.Generator, count: int, partitions: int) -> int:
 
 def pattern(
     rng: np.random.Generator, cfg: Config, space: int, dtype: int, parts: int, counts: list[int], ascending: bool,
-    gaps: bool = True,
+    gaps: bool = True, size: int = 0,
 ) -> Fields:  # fmt: skip
-    """Fields of a legal pattern of these counts, anywhere in the memory, often at one of its ends."""
-    size = BYTES[dtype]
+    """Fields of a legal pattern of these counts, anywhere in the memory, often at one of its ends. `size`: bytes of
+    an element, if they are not those of its format."""
+    size = size or BYTES[dtype]
     room = (cfg.sbuf.partition_bytes if space == Space.SBUF else cfg.psum.partition_bytes) // size
     f: Fields = {"space": space, "dtype": dtype, "partition_count": parts}
     f["partition_start"] = _start(rng, parts, cfg.partitions)
@@ -59,7 +60,7 @@ def pattern(
         f[f"step{i}"], f[f"count{i}"] = step, count
     slack = room - 1 - high + low
     if slack < 0:
-        return pattern(rng, cfg, space, dtype, parts, counts, ascending, gaps=False)
+        return pattern(rng, cfg, space, dtype, parts, counts, ascending, gaps=False, size=size)
     kind = rng.random()
     at = 0 if kind < 0.2 else slack if kind < 0.4 else int(rng.integers(0, slack + 1))
     f["offset"] = (at - low) * size

@@ -7,11 +7,13 @@ from rtl.contract.isa import INSTRUCTION, Opcode, Queue
 from rtl.contract.memmap import Space
 from verif.benches.issue.elementwise import SCALAR_OPCODES, VECTOR_OPCODES, elementwise
 from verif.benches.issue.shapes import Fields, dims_of, pattern
+from verif.golden.groups import WeightKinds, bytes_of, formats_of, scale_format_of, scale_rows_of, scaled
 
 __all__ = ["Fields", "legal", "opcodes_of", "pack", "spoiled"]
 
 _OPCODES = {Queue.TENSOR: (16, 17), Queue.VECTOR: VECTOR_OPCODES, Queue.SCALAR: SCALAR_OPCODES}
-_SPOIL_DTYPES = (0, 1, 2, 3, 4, 9, 15)
+_SPOIL_DTYPES = (0, 1, 2, 3, 4, 5, 7, 8, 9, 15)
+_TRIES = 300
 
 
 def opcodes_of(queue: int) -> tuple[int, ...]:
@@ -29,8 +31,16 @@ def pack(fields: Fields) -> int:
     return INSTRUCTION.pack(cut)
 
 
-def legal(rng: np.random.Generator, cfg: Config, queue: int, opcode: int | None = None, loaded: int = 0) -> Fields:
-    """Fields of an instruction that the queue executes; `loaded`: functions of its table, a bit each."""
+def legal(
+    rng: np.random.Generator,
+    cfg: Config,
+    queue: int,
+    opcode: int | None = None,
+    loaded: int = 0,
+    weights: WeightKinds | None = None,
+) -> Fields:
+    """Fields of an instruction that the queue executes; `loaded`: functions of its table, a bit each. `weights`:
+    what its loads left; if no MULTIPLY_MOVING is found that goes with them, it is a LOAD_STATIONARY."""
     if opcode is None:
         opcode = int(rng.choice([0, 1, *(opcodes_of(queue) or (0,)) * 3]))
     f: Fields = {"opcode": opcode}
@@ -38,18 +48,36 @@ def legal(rng: np.random.Generator, cfg: Config, queue: int, opcode: int | None 
         f["imm0"], f["imm1"] = int(rng.integers(cfg.dma.rings)), int(rng.integers(1, 5))
     if opcode < 16:
         return f
-    return f | (_matmul(rng, cfg, opcode) if opcode < 32 else elementwise(rng, cfg, opcode, loaded))
+    if opcode >= 32:
+        return f | elementwise(rng, cfg, opcode, loaded)
+    for _ in range(_TRIES):
+        made = f | _matmul(rng, cfg, opcode)
+        if opcode == Opcode.LOAD_STATIONARY or weights is None or weights.agree(made):
+            return made
+    return legal(rng, cfg, queue, Opcode.LOAD_STATIONARY)
 
 
 def _matmul(rng: np.random.Generator, cfg: Config, opcode: int) -> Fields:
     """Fields of an instruction of the tensor engine."""
     limit = {16: cfg.tensor.cols, 17: cfg.tensor.moving_max}[opcode]
     elements = limit if rng.random() < 0.2 else int(rng.integers(1, limit + 1))
-    parts = int(rng.integers(1, cfg.tensor.rows + 1))
-    src = pattern(rng, cfg, Space.SBUF, int(rng.integers(1, 3)), parts, dims_of(rng, elements), False)
-    if src["partition_start"] + parts > cfg.tensor.rows:
+    kind = int(rng.choice([k for k in range(8) if formats_of(k, cfg)]))
+    dtype = int(rng.choice(formats_of(kind, cfg)))
+    each = scale_rows_of(kind)
+    parts = each * int(rng.integers(1, cfg.tensor.rows // each + 1))
+    size = bytes_of(kind, dtype)
+    src = pattern(rng, cfg, Space.SBUF, dtype, parts, dims_of(rng, elements), False, size=size)
+    if src["partition_start"] + parts > cfg.tensor.rows or src["partition_start"] % each:
         src["partition_start"] = 0
-    f = {f"src0_{k}": v for k, v in src.items()}
+    f = {"kind": kind} | {f"src0_{k}": v for k, v in src.items()}
+    if dtype == 7:
+        f |= {f"imm{i}": int(rng.integers(1 << 63)) for i in (0, 1)}
+    if scaled(kind):
+        block = min(32, cfg.partitions)
+        scales = pattern(rng, cfg, Space.SBUF, scale_format_of(kind), 1, dims_of(rng, elements), False)
+        slot = int(rng.integers(each // 2)) * (block // each)
+        scales |= {"partition_start": src["partition_start"] // block * block + slot, "partition_count": block // each}
+        f |= {f"src1_{k}": v for k, v in scales.items()}
     if opcode == Opcode.MULTIPLY_MOVING:
         f["accumulate"] = int(rng.integers(2))
         dst = pattern(rng, cfg, Space.PSUM, 0, int(rng.integers(1, cfg.tensor.cols + 1)), dims_of(rng, elements), True)
@@ -58,12 +86,14 @@ def _matmul(rng: np.random.Generator, cfg: Config, opcode: int) -> Fields:
     return f
 
 
-def spoiled(rng: np.random.Generator, cfg: Config, queue: int, loaded: int = 0) -> Fields:
+def spoiled(
+    rng: np.random.Generator, cfg: Config, queue: int, loaded: int = 0, weights: WeightKinds | None = None
+) -> Fields:
     """A legal instruction with one or two fields changed; it may still be legal."""
-    f = legal(rng, cfg, queue, loaded=loaded)
+    f = legal(rng, cfg, queue, loaded=loaded, weights=weights)
     for _ in range(int(rng.integers(1, 3))):
         operands = [n for n in ("src0", "src1", "dst") if f"{n}_count3" in f and f"{n}_offset" in f]
-        kind = int(rng.integers(15))
+        kind = int(rng.integers(16 if "kind" in f else 15))
         name = operands[int(rng.integers(len(operands)))] if operands else ""
         if kind == 0:
             f["opcode"] = int(rng.choice([0, 1, 2, 15, 16, 17, 18, 31, *range(32, 53), 64, 65, 66, 255]))
@@ -85,6 +115,8 @@ def spoiled(rng: np.random.Generator, cfg: Config, queue: int, loaded: int = 0) 
         elif kind == 14:
             which = ("column0", "column1", "store", "reduce", "axes")[int(rng.integers(5))]
             f[which] = f.get(which, 0) ^ 1
+        elif kind == 15:
+            f["kind"] = int(rng.integers(8))
         elif kind == 3:
             f[f"{name}_dtype"] = int(rng.choice(_SPOIL_DTYPES))
         elif kind == 4:

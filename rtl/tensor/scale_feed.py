@@ -1,0 +1,129 @@
+"""Scales of MX blocks: from a slot of SBUF's partitions to a byte for every row of the array."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.layouts import PATTERN_LAYOUT
+from rtl.base.memory_port import QUADRANTS, sbuf_word_bits
+from rtl.base.plant import planted
+from rtl.contract.config import Config
+from rtl.contract.isa import block
+from rtl.contract.kinds import SCALE_ROWS, Kind, scale_partition, scale_slots
+from rtl.tensor.read_ahead import ReadAhead
+
+__all__ = ["ScaleFeed"]
+
+_SLOT_BITS = 2
+
+
+class ScaleFeed(wiring.Component):
+    """A ReadAhead of the partitions that hold scales, spread to the rows: kinds.scale_partition.
+
+    Ports as those of ReadAhead; `active`: rows of the operand, which say in what quadrants its scales are; `data`:
+    a whole word of SBUF. `scale`: that of row r at bits 8r, while `valid`. A word holds those of 8 elements.
+    """
+
+    FAULTS = {
+        14: "scales come from the first slot",
+        15: "scales are those of the element beside it",
+        16: "two blocks of rows exchange their scales",
+    }
+
+    def __init__(self, cfg: Config, *, reverse: bool = False, plant: ValueLike = 0):
+        self.cfg = cfg
+        self.reverse = reverse
+        self.plant = plant
+        self.kinds = [kind for kind in SCALE_ROWS if kind == Kind.QUAD or cfg.tensor.nvfp4]
+        self.rows_a_lane = min(SCALE_ROWS[kind] for kind in self.kinds)
+        rows = cfg.tensor.rows
+        super().__init__(
+            {
+                "pattern": In(PATTERN_LAYOUT),
+                "kind": In(3),
+                "active": In(rows),
+                "prepare": In(1),
+                "prepared": Out(1),
+                "ready": Out(1),
+                "start": In(1),
+                "ask": Out(1),
+                "word": Out(sbuf_word_bits(cfg)),
+                "asks": Out(QUADRANTS),
+                "granted": In(1),
+                "arrived": In(1),
+                "data": In(64 * cfg.partitions),
+                "valid": Out(1),
+                "take": In(1),
+                "scale": Out(8 * rows),
+            }
+        )
+
+    def _places(self) -> dict[int, list[int]]:
+        """Partition of each lane's scales by what ReadAhead picks: slot, and above it whether it is NVFP4."""
+        rows = range(0, self.cfg.tensor.rows, self.rows_a_lane)
+        return {
+            slot | (kind != Kind.QUAD) << _SLOT_BITS: [
+                scale_partition(kind, self.cfg.partitions, slot, row) for row in rows
+            ]
+            for kind in self.kinds
+            for slot in range(scale_slots(kind))
+        }
+
+    def _slot(self) -> Value:
+        """The slot that `pattern` names."""
+        size = block(self.cfg.partitions)
+        place = self.pattern.partition_start & (size - 1)
+        slots = {kind: place >> (size // SCALE_ROWS[kind]).bit_length() - 1 for kind in self.kinds}
+        return Mux(self.kind == Kind.QUAD, slots[Kind.QUAD], slots[self.kinds[-1]])[:_SLOT_BITS]
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        share = self.cfg.partitions // QUADRANTS
+        lanes = self.cfg.tensor.rows // self.rows_a_lane
+        m.submodules.words = words = ReadAhead(self.cfg, lanes, reverse=self.reverse, plant=self.plant)
+        places = self._places()
+        pick = Signal(_SLOT_BITS + 1)
+        used = [self.active.word_select(lane, self.rows_a_lane).any() for lane in range(lanes)]
+        m.d.comb += [
+            pick.eq(Cat(Mux(planted(self.plant, 14), 0, self._slot()), self.kind != Kind.QUAD)),
+            words.pattern.eq(self.pattern),
+            words.size.eq(0),
+            words.pick.eq(pick),
+            words.prepare.eq(self.prepare),
+            words.start.eq(self.start),
+            words.granted.eq(self.granted),
+            words.arrived.eq(self.arrived),
+            words.take.eq(self.take),
+            self.prepared.eq(words.prepared),
+            self.ready.eq(words.ready),
+            self.ask.eq(words.ask),
+            self.word.eq(words.word),
+            self.asks.eq(words.asks),
+            self.valid.eq(words.valid),
+        ]
+        with m.Switch(pick):
+            for code, partitions in places.items():
+                with m.Case(code):
+                    for q in range(QUADRANTS):
+                        here = [use for use, p in zip(used, partitions, strict=True) if p // share == q]
+                        m.d.comb += words.quadrants[q].eq(Cat(*here).any())
+
+        # a read's answer comes in the next cycle
+        picked = Signal(_SLOT_BITS + 1)
+        m.d.sync += picked.eq(words.picks)
+        with m.If(self.arrived):
+            with m.Switch(picked):
+                for code, partitions in places.items():
+                    with m.Case(code):
+                        m.d.comb += words.data.eq(Cat(self.data.word_select(p, 64) for p in partitions))
+
+        column = Signal(3)
+        m.d.comb += column.eq(words.place ^ planted(self.plant, 15))
+        with m.If(words.valid):
+            scales = [words.words.word_select(lane, 64).word_select(column, 8) for lane in range(lanes)]
+            other = [scales[lane ^ 1] for lane in range(lanes)] if lanes > 1 else scales
+            turned = planted(self.plant, 16)
+            for row in range(self.cfg.tensor.rows):
+                lane = row // self.rows_a_lane
+                m.d.comb += self.scale.word_select(row, 8).eq(Mux(turned, other[lane], scales[lane]))
+        return m

@@ -1,0 +1,176 @@
+"""Golden model of the array for every kind of element: operands as they lie in SBUF, weights, chains of dot products.
+
+A dot product of a row goes through float64 where its exact value has at most 53 bits: then a sum in any order, the
+scales and the one rounding to FP32 are what integers give (verif.golden.mx, used for all other formats; the tests
+compare the two). Order of the sums: docs/numerics.md.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtl.contract.formats import FORMATS, by_code
+from rtl.contract.isa import AccessPattern
+from rtl.contract.kinds import Kind
+from verif.golden import mx
+from verif.golden.conversion import from_fp32, to_fp32
+from verif.golden.groups import bytes_of, scale_rows_of, scaled
+from verif.golden.memory import Memory
+from verif.golden.numeric import U32, canonical
+
+__all__ = ["Columns", "KindsState", "halves", "operand_columns", "scale_codes"]
+
+F64 = NDArray[np.float64]
+U8 = NDArray[np.uint8]
+_WHOLE = {1: "uint8", 2: "uint16", 4: "uint32"}
+_ELEMENTS = 4
+_UNIT = 127  # scale of what has none
+_REACH = {"e4m3fn": (-9, 9), "e4m3": (-9, 8), "e5m2": (-16, 16)}  # lowest bit, bits above the point
+_DOUBLE_BITS = 53
+
+
+@cache
+def _values(name: str) -> F64:
+    """What each byte is worth in a format of 8 bits."""
+    with np.errstate(invalid="ignore"):
+        return to_fp32(np.arange(256), name).view(np.float32).astype(np.float64)
+
+
+def halves(x: NDArray[np.float32]) -> tuple[F64, F64]:
+    """FP32 numbers as (high, low): 12 significant bits to nearest even, and the rest; 0 if high is not finite."""
+    wide = x.astype(np.float64)
+    with np.errstate(all="ignore"):
+        part, exponent = np.frexp(wide)
+        high = np.ldexp(np.rint(part * 4096), exponent - 12)
+        high = np.where(np.isfinite(wide), high, wide)
+        high = np.where(np.abs(high) >= 2.0**128, np.copysign(np.inf, wide), high)
+        low = np.where(np.isfinite(high), wide - high, 0.0)
+    return high, low
+
+
+@dataclass(frozen=True)
+class Columns:
+    """An operand: `values` [K, N, 4] and `scales` [K, N] as numbers, and the codes of both, of one kind and format."""
+
+    kind: int
+    fmt: str
+    values: F64
+    scales: F64
+    codes: U8
+    scale_codes: U8
+
+
+def _single(raw: NDArray[np.unsignedinteger], kind: int, fmt: str) -> F64:
+    """Numbers that a row takes one at a time."""
+    with np.errstate(invalid="ignore"):
+        if kind in (Kind.HIGH, Kind.LOW):
+            return halves(raw.astype(np.uint32).view(np.float32))[kind == Kind.LOW]
+        codes = from_fp32(raw, "tf32") if fmt == "tf32" else raw
+        return to_fp32(codes, fmt).view(np.float32).astype(np.float64)
+
+
+def operand_columns(
+    sbuf: Memory, pattern: AccessPattern, kind: int, scales: AccessPattern | None = None, table: int = 0
+) -> Columns:
+    """The operand of an instruction. `table`: the map of E2M1 numbers, entry i at bit 8i."""
+    size = bytes_of(kind, pattern.dtype)
+    raw = sbuf.read(replace(pattern, dtype=FORMATS[_WHOLE[size]].code))
+    fmt = by_code(pattern.dtype).name
+    count, width = raw.shape
+    codes = np.zeros((count, width, _ELEMENTS), np.uint8)
+    of_scales = np.full((count, width), _UNIT, np.uint8)
+    values = np.zeros((count, width, _ELEMENTS))
+    ones = np.ones((count, width))
+    if kind in (Kind.ONE, Kind.HIGH, Kind.LOW):
+        values[..., 0] = _single(raw, kind, fmt)
+        return Columns(kind, fmt, values, ones, codes, of_scales)
+    if fmt == "e2m1":
+        entries = np.array([table >> 8 * i & 0xFF for i in range(16)], np.uint8)
+        codes[:] = entries[raw[..., None] >> (4 * np.arange(_ELEMENTS)).astype(raw.dtype) & 15]
+        fmt = "e4m3fn"
+    else:
+        codes[..., :size] = raw[..., None].view(np.uint8).reshape(count, width, size)
+    values[:] = _values(fmt)[codes]
+    if scaled(kind):
+        assert scales is not None
+        of_scales = scale_codes(sbuf, pattern, scales, kind)
+        ones = _values("e8m0" if kind == Kind.QUAD else "e4m3fn")[of_scales]
+    return Columns(kind, fmt, values, ones, codes, of_scales)
+
+
+def scale_codes(sbuf: Memory, pattern: AccessPattern, scales: AccessPattern, kind: int) -> U8:
+    """Scale codes of each row of an operand, [K, N]."""
+    block = min(32, sbuf.bytes.shape[0])
+    shared = scale_rows_of(kind)
+    slot = scales.partition_start % block
+    every = sbuf.read(replace(scales, partition_start=0, partition_count=sbuf.bytes.shape[0]))
+    rows = np.arange(pattern.partition_start, pattern.partition_start + pattern.partition_count)
+    return every[rows // block * block + slot + rows % block // shared]
+
+
+class KindsState:
+    """Shadow and working weights of `rows` x `cols` PEs with what a row takes in a beat; +0 at first."""
+
+    def __init__(self, rows: int, cols: int):
+        self.rows, self.cols = rows, cols
+        self._fmt = {"shadow": ["e4m3fn"] * rows, "working": ["e4m3fn"] * rows}
+        self._planes = {
+            name: (
+                np.zeros((rows, cols, _ELEMENTS)),
+                np.ones((rows, cols)),
+                np.zeros((rows, cols, _ELEMENTS), np.uint8),
+                np.zeros((rows, cols), np.uint8),
+            )
+            for name in ("shadow", "working")
+        }
+        self._loaded = False
+
+    def load(self, columns: Columns, partition_start: int) -> None:
+        """LOAD_STATIONARY into rows from `partition_start`: the columns enter last one first."""
+        count, width = columns.scales.shape
+        rows = slice(partition_start, partition_start + count)
+        parts = (columns.values, columns.scales, columns.codes, columns.scale_codes)
+        for plane, part in zip(self._planes["shadow"], parts, strict=True):
+            plane[rows, width:] = plane[rows, : self.cols - width].copy()
+            plane[rows, :width] = part
+        self._fmt["shadow"][rows] = [columns.fmt] * count
+        self._loaded = True
+
+    def matmul(self, moving: Columns, partition_start: int) -> U32:
+        """MULTIPLY_MOVING on rows from `partition_start`, FP32 codes [cols, N]; swaps first if a load came before."""
+        if self._loaded:
+            self._planes["working"] = tuple(plane.copy() for plane in self._planes["shadow"])  # type: ignore[assignment]
+            self._fmt["working"] = list(self._fmt["shadow"])
+            self._loaded = False
+        acc = np.zeros((self.cols, moving.scales.shape[1]), np.float32)
+        with np.errstate(all="ignore"):
+            for i in range(moving.scales.shape[0]):
+                acc = self._row(moving, i, partition_start + i, acc)
+        return canonical(acc)
+
+    def _row(self, moving: Columns, i: int, row: int, acc: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The chain's step of one row."""
+        values, scales, codes, scale_codes = (plane[row] for plane in self._planes["working"])
+        if moving.kind in (Kind.ONE, Kind.HIGH, Kind.LOW):
+            return (np.multiply.outer(values[:, 0], moving.values[i, :, 0]) + acc).astype(np.float32)
+        fmt = self._fmt["working"][row]
+        low, high = (sum(_REACH[name][k] for name in (fmt, moving.fmt)) for k in (0, 1))
+        significand = 8 if moving.kind == Kind.QUAD_E4M3 else 0  # of two E4M3FN scales
+        if high + 2 - low + significand <= _DOUBLE_BITS:
+            exact = values @ moving.values[i].T + 0.0  # a zero is +0
+            dot = (exact * np.multiply.outer(scales, moving.scales[i]) + 0.0).astype(np.float32)
+        else:
+            width, count = acc.shape
+            dot = mx.dot_product(
+                np.repeat(codes, count, axis=0),
+                np.tile(moving.codes[i], (width, 1)),
+                np.repeat(scale_codes, count),
+                np.tile(moving.scale_codes[i], width),
+                fmt,
+                moving.fmt,
+                "e4m3fn" if moving.kind == Kind.QUAD_E4M3 else "e8m0",
+            ).view(np.float32)
+            dot = dot.reshape(width, count)
+        return (dot.astype(np.float64) + acc).astype(np.float32)
