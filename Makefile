@@ -31,7 +31,7 @@ help:
 	@echo "make lint      style            make types     types            make law    import and naming law"
 	@echo "make formal    proofs           make coverage  coverage table   make bench  speed and size figures"
 	@echo "make soak      a link: 10^7 damaged flits, 1,200 refused ones in chosen states, 10^6 flits a rate"
-	@echo "make accuracy  functions against mpmath, docs/accuracy.md"
+	@echo "make accuracy  functions against mpmath, docs/accuracy.md; 10^7 MX dot products a pair of formats"
 	@echo "make waves     make sim with a wave file in build/waves.vcd      make setup  only .venv"
 	@echo "make clean     remove build/    make explore, make firmware: later versions"
 
@@ -86,6 +86,7 @@ coverage: $(STAMP)
 
 accuracy: $(STAMP)
 	@$(PY) -m verif.accuracy.report
+	@$(PY) -m verif.checks.mx_dot
 
 soak: $(STAMP)
 	@$(PY) -m verif.checks.codec_soak

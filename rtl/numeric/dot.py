@@ -4,16 +4,17 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike, sign
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.plant import passed_on, planted
 from rtl.contract.formats import FORMATS
 from rtl.numeric.align import ADDEND, EXCESS
+from rtl.numeric.block_scale import BlockScale
 from rtl.numeric.element import ELEMENT, ELEMENT_INFINITY, ELEMENT_NAN, ELEMENTS
 
 __all__ = ["Dot"]
 
 LOW_BITS = 30  # of the low limb, which counts in units of 2^-32; the high limb counts in units of 2^-2
 HIGH_BITS = 34  # of the high limb that fit into 64 bits beside the low one
-_E4M3FN = FORMATS["e4m3fn"]
+TOP_FIELD = 31 + FORMATS["fp32"].bias  # exponent field of a sum whose first 1 is the last of those 64 bits
 
 
 class Dot(wiring.Component):
@@ -58,15 +59,16 @@ class Dot(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         low, high, nan, minus, plus = self._sums(m)
-        exponent, scale_nan, times, negated = self._scales(m)
+        m.submodules.scale = scale = BlockScale(passed_on(self.plant, 6, 12, 13, 14), nvfp4=self.nvfp4)
+        m.d.comb += [scale.a.eq(self.scale_a), scale.b.eq(self.scale_b), scale.e4m3.eq(self.scale_e4m3)]
 
         # Times the significands of the scales; still exact, and a limb stays below 64 bits.
         extra = 8 if self.nvfp4 else 0
         low_sum = Signal(signed(40 + extra))
         high_sum = Signal(signed(37 + extra))
         m.d.comb += [
-            low_sum.eq(low * times if self.nvfp4 else low),
-            high_sum.eq(high * times if self.nvfp4 else high),
+            low_sum.eq(low * scale.factor if self.nvfp4 else low),
+            high_sum.eq(high * scale.factor if self.nvfp4 else high),
         ]
 
         # Sign and magnitude: what the low limb has above its 30 bits goes into the high one.
@@ -105,7 +107,7 @@ class Dot(wiring.Component):
             x = after
 
         field = Signal(signed(12))  # exponent field of the FP32 result; below 1 it is subnormal
-        m.d.comb += field.eq(exponent + Mux(beyond, spare, 0) - zeros)
+        m.d.comb += field.eq(scale.exponent + TOP_FIELD + Mux(beyond, spare, 0) - zeros)
         self._round(m, x, sticky, field)
 
         # A sum of zero is +0, an infinite one has the sign of its infinities; a scale may turn both but zero.
@@ -113,10 +115,10 @@ class Dot(wiring.Component):
         clash = minus & plus & ~planted(self.plant, 7)
         of_zero = (self.a[0].sign ^ self.b[0].sign) & planted(self.plant, 9)
         with m.If(infinite):
-            m.d.comb += [self.product.infinity.eq(1), self.product.sign.eq(minus ^ negated)]
+            m.d.comb += [self.product.infinity.eq(1), self.product.sign.eq(minus ^ scale.sign)]
         with m.Else():
-            m.d.comb += self.product.sign.eq(Mux(x[63], negative ^ negated, of_zero))
-        m.d.comb += self.product.nan.eq(nan | scale_nan | clash | (infinite & (times == 0)))
+            m.d.comb += self.product.sign.eq(Mux(x[63], negative ^ scale.sign, of_zero))
+        m.d.comb += self.product.nan.eq(nan | scale.nan | clash | (infinite & (scale.factor == 0)))
         return m
 
     def _sums(self, m: Module) -> tuple[Value, Value, Value, Value, Value]:
@@ -158,35 +160,6 @@ class Dot(wiring.Component):
         plus, minus = (Cat(*those).any() for those in infinities)
         return low, high, Cat(*nans).any(), minus, plus
 
-    def _scales(self, m: Module) -> tuple[Value, Value, Value, Value]:
-        """Exponent field of a sum with its first bit at 2^31; whether a scale is NaN; product of significands; sign."""
-        exponent = Signal(signed(11))
-        nan = Signal()
-        times = Signal(8)
-        negated = Signal()
-        top = 31 + FORMATS["fp32"].bias
-        numbers = planted(self.plant, 6)
-        m.d.comb += [
-            exponent.eq(self.scale_a + self.scale_b + (top - 2 * FORMATS["e8m0"].bias)),
-            nan.eq((self.scale_a.all() | self.scale_b.all()) & ~numbers),
-            times.eq(1),
-        ]
-        if self.nvfp4:
-            fields, significands = [], []
-            for scale in (self.scale_a, self.scale_b):
-                hidden = scale[3:7].any()
-                fraction = Mux(hidden | ~planted(self.plant, 14), scale[:3], 0)
-                fields.append(Mux(hidden, scale[3:7], 1))
-                significands.append(Cat(fraction, hidden))
-            with m.If(self.scale_e4m3):
-                m.d.comb += [
-                    exponent.eq(fields[0] + fields[1] + (top - 2 * (_E4M3FN.bias + _E4M3FN.mantissa))),
-                    nan.eq((self.scale_a[:7].all() | self.scale_b[:7].all()) & ~planted(self.plant, 13)),
-                    times.eq(significands[0] * significands[1]),
-                    negated.eq((self.scale_a[7] ^ self.scale_b[7]) & ~planted(self.plant, 12)),
-                ]
-        return exponent, nan, times, negated
-
     def _round(self, m: Module, x: Value, sticky: Value, field: Value) -> None:
         """The product's significand, exponent and overflow, of a window with its first 1 at bit 63."""
         significand = Signal(26)  # 24 bits, one of guard, one that says whether there is more
@@ -213,6 +186,7 @@ class Dot(wiring.Component):
         m.d.comb += [
             final.eq(base + result[24]),
             self.product.significand.eq(Mux(flushed, 0, Mux(result[24], 1 << 23, result[:24]))),
-            self.product.exponent.eq(final + EXCESS),
+            # A zero must not have an exponent above that of what it is added to.
+            self.product.exponent.eq(Mux(x[63], final + EXCESS, 0)),
             self.product.infinity.eq(x[63] & (final >= 255)),
         ]

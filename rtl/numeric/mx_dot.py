@@ -22,10 +22,7 @@ class MxDot(wiring.Component):
     """
 
     LATENCY = PeMac.LATENCY
-    _UNPACK = 10 + len(Dot.FAULTS)
-    FAULTS = {n: text for n, text in PeMac.FAULTS.items() if n not in (5, 6)} | {
-        n: text for n, text in enumerate(UnpackElement.FAULTS.values(), 10 + len(Dot.FAULTS) + 1)
-    }
+    FAULTS = Dot.FAULTS
 
     a: In(8 * ELEMENTS)
     b: In(8 * ELEMENTS)
@@ -43,13 +40,12 @@ class MxDot(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        ours = range(1, self._UNPACK + 1)
-        m.submodules.mac = mac = PeMac(passed_on(self.plant, *(n if n in PeMac.FAULTS else 0 for n in ours)))
+        m.submodules.mac = mac = PeMac(passed_on(self.plant, *[0] * PeMac.DOT_FAULTS, *Dot.FAULTS))
         sides = (("a", self.a, self.fmt_a, self.sa, mac.a), ("b", self.b, self.fmt_b, self.sb, mac.b))
         for name, codes, dtype, scale, lane in sides:
             m.d.comb += lane.scale.eq(scale)
             for k in range(ELEMENTS):
-                unpack = UnpackElement(passed_on(self.plant, *range(self._UNPACK + 1, max(self.FAULTS) + 1)))
+                unpack = UnpackElement()
                 m.submodules[f"unpack_{name}{k}"] = unpack
                 m.d.comb += [
                     unpack.bits.eq(codes.word_select(k, 8)),

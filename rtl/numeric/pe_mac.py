@@ -4,7 +4,7 @@ from amaranth.hdl import Module, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import passed_on
+from rtl.base.plant import passed_on, planted
 from rtl.numeric.accumulate import Accumulate
 from rtl.numeric.dot import Dot
 from rtl.numeric.pe_operand import pe_operand
@@ -23,16 +23,18 @@ class PeMac(wiring.Component):
     """
 
     LATENCY = Accumulate.LATENCY
-    DOT_FAULTS = 10  # fault n of Dot is fault 10 + n here
     FAULTS = {
         1: "bits shifted out by alignment are forgotten",
         2: "a difference of zero has a sign",
         3: "ties are rounded up, not to even",
         4: "a subnormal result becomes zero",
-        5: "an operand's infinity times zero is infinity",
+        5: "infinity times zero is infinity",
         6: "an unused element adds its product",
-        **{10 + n: text for n, text in Dot.FAULTS.items()},
+        7: "a dot product adds the product of operands",
+        8: "scales are always E8M0",
     }
+    DOT_FAULTS = len(FAULTS)
+    """Fault n of Dot is fault DOT_FAULTS + n here; they are planted in MxDot."""
 
     def __init__(self, plant: ValueLike = 0, *, mx: bool = True, nvfp4: bool = True):
         self.plant = plant
@@ -65,8 +67,8 @@ class PeMac(wiring.Component):
                 dots.b.eq(self.b.elements),
                 dots.scale_a.eq(self.a.scale),
                 dots.scale_b.eq(self.b.scale),
-                dots.scale_e4m3.eq(self.scale_e4m3),
+                dots.scale_e4m3.eq(self.scale_e4m3 & ~planted(self.plant, 8)),
             ]
-            with m.If(self.dot):
+            with m.If(self.dot & ~planted(self.plant, 7)):
                 m.d.comb += accumulate.addend.eq(dots.product)
         return m

@@ -1,4 +1,5 @@
-"""Launchers of the benches of the number hardware. Conversions are in test_convert.py."""
+"""Launchers of the benches of the number hardware. Conversions are in test_convert.py, dot products in
+test_numeric_mx.py."""
 
 import pytest
 
@@ -14,7 +15,6 @@ from rtl.numeric.partial_sums import PartialSums
 from rtl.numeric.reciprocal import Reciprocal
 from rtl.numeric.sum import Fp32Sum
 from rtl.numeric.unpack import Unpack
-from rtl.numeric.unpack_element import UnpackElement
 from verif.launch import SEEDS, faults_of, must_notice, must_pass
 
 pytestmark = pytest.mark.sim
@@ -31,7 +31,6 @@ RECIPROCAL = "verif.benches.numeric.bench_reciprocal"
 SUM = "verif.benches.numeric.bench_sum"
 MAC = "verif.benches.numeric.bench_mac"
 UNPACK = "verif.benches.numeric.bench_unpack"
-UNPACK_ELEMENT = "verif.benches.numeric.bench_unpack_element"
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -77,15 +76,6 @@ def test_unpack_of_every_code() -> None:
 @pytest.mark.parametrize("fault", faults_of(Unpack))
 def test_unpack_fault_is_noticed(fault: int) -> None:
     must_notice("unpack", UNPACK, fault)
-
-
-def test_unpack_of_every_element() -> None:
-    must_pass("unpack_element", UNPACK_ELEMENT, 1)
-
-
-@pytest.mark.parametrize("fault", faults_of(UnpackElement))
-def test_unpack_element_fault_is_noticed(fault: int) -> None:
-    must_notice("unpack_element", UNPACK_ELEMENT, fault)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -1,4 +1,6 @@
-"""Codes to the words of elements, and rows of elements whose dot products are hard to round."""
+"""Codes to the words of elements and of what enters the arithmetic of a processing element."""
+
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,10 +8,13 @@ from numpy.typing import NDArray
 from rtl.contract.formats import FORMATS
 from rtl.numeric.element import ELEMENT_BIAS, ELEMENT_INFINITY, ELEMENT_NAN
 
-__all__ = ["element_words"]
+__all__ = ["element_values", "element_words", "kinds", "lane_words"]
+
+U8 = NDArray[np.uint8]
+U32 = NDArray[np.uint32]
 
 
-def element_words(codes: NDArray[np.uint8], name: str) -> NDArray[np.uint32]:
+def element_words(codes: NDArray[np.integer], name: str) -> NDArray[np.uint32]:
     """Words of the element layout for codes of format `name`; only E2M1 has bits that do not count."""
     fmt = FORMATS[name]
     code = codes.astype(np.int64) & ((1 << fmt.bits) - 1)
@@ -25,3 +30,27 @@ def element_words(codes: NDArray[np.uint8], name: str) -> NDArray[np.uint32]:
     exponent = np.where(special, np.where(nan, ELEMENT_NAN, ELEMENT_INFINITY), exponent)
     sign = code >> (fmt.bits - 1)
     return (significand | exponent << 4 | sign << 9).astype(np.uint32)
+
+
+def lane_words(codes: U8, scales: U8, name: str) -> NDArray[np.uint64]:
+    """Words of pe_operand() for rows of four codes and their scales."""
+    words = element_words(codes, name).astype(np.uint64) << (np.arange(4, dtype=np.uint64) * np.uint64(10))
+    return np.bitwise_or.reduce(words, axis=1) | scales.astype(np.uint64) << np.uint64(40)
+
+
+def kinds(codes: U8, name: str) -> NDArray[np.str_]:
+    """Of each code: zero, number, infinity or nan."""
+    words = element_words(codes, name)
+    exponent = words >> 4 & 31
+    return np.select(
+        [exponent == ELEMENT_NAN, exponent == ELEMENT_INFINITY, words & 15 == 0], ["nan", "infinity", "zero"], "number"
+    )
+
+
+@cache
+def element_values(name: str) -> NDArray[np.float64]:
+    """Value of each of the 256 codes; 0 where there is none."""
+    words = element_words(np.arange(256), name).astype(np.int64)
+    exponent = words >> 4 & 31
+    size = np.ldexp((words & 15).astype(np.float64), exponent - ELEMENT_BIAS - 3)
+    return np.where(exponent >= ELEMENT_INFINITY, 0.0, np.where(words >> 9 == 1, -size, size))
