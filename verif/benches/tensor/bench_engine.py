@@ -11,7 +11,7 @@ import numpy as np
 from cocotb.triggers import RisingEdge
 
 from rtl.contract.formats import by_code
-from rtl.contract.isa import AccessPattern, Opcode
+from rtl.contract.isa import INSTRUCTION, AccessPattern, Opcode
 from rtl.contract.kinds import Kind
 from rtl.contract.memmap import Space
 from rtl.contract.timing import MATMUL_MIN_CYCLES, STALLS, Engine, array_latency
@@ -47,18 +47,15 @@ class Step:
     scales: AccessPattern | None = None
     table: int = 0
 
-    def fields(self) -> dict[str, int]:
-        """Of the instruction word, but for its operands."""
-        low = (1 << 64) - 1
-        return {
-            "accumulate": int(self.accumulate), "kind": self.kind, "imm0": self.table & low, "imm1": self.table >> 64,
-            "src0_partition_start": self.src.partition_start, "src0_partition_count": self.src.partition_count,
-            "src0_dtype": self.src.dtype,
-        }  # fmt: skip
-
     def word(self, sequence: int) -> int:
         """As the port has it."""
-        return command_word(self.opcode, sequence, src0=self.src, src1=self.scales, dst=self.dst, fields=self.fields())
+        fields = {"accumulate": int(self.accumulate), "kind": self.kind}
+        fields |= {"imm0": self.table & (1 << 64) - 1, "imm1": self.table >> 64}
+        return command_word(self.opcode, sequence, src0=self.src, src1=self.scales, dst=self.dst, fields=fields)
+
+    def fields(self) -> dict[str, int]:
+        """Of the instruction word."""
+        return INSTRUCTION.unpack(self.word(0))
 
 
 class EngineBench:
@@ -155,7 +152,7 @@ class EngineBench:
     def random_program(self, length: int) -> list[Step]:
         """Legal instructions of all shapes and kinds."""
         rng, cfg = self.rng, self.cfg
-        weights = WeightKinds(cfg.tensor.rows)
+        weights = WeightKinds(cfg.tensor.rows, cfg.tensor.cols)
         steps: list[Step] = []
         last = 0  # column that the matmul before ended with: the next may not start beside it
         for _ in range(length):
@@ -169,13 +166,11 @@ class EngineBench:
             columns = 1 if kind < 0.1 else most if kind < 0.25 else int(rng.integers(1, most + 1))
             if kind > 0.7:
                 columns = int(rng.integers(1, 3 * MATMUL_MIN_CYCLES))
-            step = self.source(Opcode.MULTIPLY_MOVING, columns)
+            step = self.target(self.source(Opcode.MULTIPLY_MOVING, columns))
             while not weights.agree(step.fields()):
-                step = self.source(Opcode.MULTIPLY_MOVING, columns)
-            dst = random_pattern(
-                rng, space=Space.PSUM, dtype="fp32", partitions=(0, int(rng.integers(1, cfg.tensor.cols + 1))),
-                elements=columns, partition_bytes=cfg.psum.partition_bytes, ascending=True,
-            )  # fmt: skip
+                step = self.target(self.source(Opcode.MULTIPLY_MOVING, columns))
+            dst = step.dst
+            assert dst is not None
             if rng.random() < 0.2 and last:  # meets the end of the matmul before
                 offset = last
                 if offset + 4 * columns <= cfg.psum.partition_bytes:
@@ -186,6 +181,15 @@ class EngineBench:
             last = dst.offset + 4 * sum(s * (c - 1) for s, c in dst.dims)
             steps.append(replace(step, dst=dst, accumulate=bool(rng.random() < 0.6)))
         return steps
+
+    def target(self, step: Step) -> Step:
+        """The same matmul with a random destination."""
+        rng, cfg = self.rng, self.cfg
+        dst = random_pattern(
+            rng, space=Space.PSUM, dtype="fp32", partitions=(0, int(rng.integers(1, cfg.tensor.cols + 1))),
+            elements=step.src.elements, partition_bytes=cfg.psum.partition_bytes, ascending=True,
+        )  # fmt: skip
+        return replace(step, dst=dst)
 
     def source(self, opcode: Opcode, columns: int) -> Step:
         """An instruction with a random operand, plain numbers half of the time; a matmul lacks its destination."""
