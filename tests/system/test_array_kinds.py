@@ -1,4 +1,7 @@
-"""Products in every format on the core, bit for bit, and what the report says of their rate. NVFP4: test_variants.py."""
+"""Products in every format on the core, bit for bit, and what the report says of their rate.
+
+NVFP4 needs another core: test_variants.py.
+"""
 
 from fractions import Fraction
 
