@@ -69,7 +69,7 @@ class TensorEngine(Engine):
         self._stationary = operand
 
     def _load(self, operand: _Operand, kind: Kind) -> None:
-        fields: dict[str, Any] = {**operand.fields, "kind": kind}
+        fields: dict[str, Any] = operand.fields | {"kind": kind}
         self._k.issue(Queue.TENSOR, Opcode.LOAD_STATIONARY, accesses=operand.accesses, source=caller(), **fields)
 
     def matmul(

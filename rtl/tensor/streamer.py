@@ -96,7 +96,7 @@ class Streamer(wiring.Component):
                 beat.valid.eq(self.beat),
                 beat.mode.eq(feed.mode),
                 beat.scale.eq(feed.scale[8 * q * rows : 8 * (q + 1) * rows]),
-                beat.ticket.eq(feed.sequence),
+                beat.ticket.eq(feed.ticket),
                 beat.swap.eq(swap & ~planted(self.plant, 32)),
                 beat.head.eq(q == 0),
                 beat.tail.eq(q == QUADRANTS - 1),

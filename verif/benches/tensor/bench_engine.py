@@ -1,7 +1,7 @@
 """Tensor engine: programs of loads and matmuls against the golden array, its pace, and what it reports."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import cycle
 from typing import Any
 
@@ -11,23 +11,25 @@ import numpy as np
 from cocotb.triggers import RisingEdge
 
 from rtl.contract.formats import by_code
-from rtl.contract.isa import AccessPattern, Opcode
+from rtl.contract.isa import INSTRUCTION, AccessPattern, Opcode
+from rtl.contract.kinds import Kind
 from rtl.contract.memmap import Space
 from rtl.contract.timing import MATMUL_MIN_CYCLES, STALLS, Engine, array_latency
-from verif.agents.bench import Bench
+from verif.agents.bench import Bench, manifest
 from verif.agents.memory_port import MemoryPorts, add_fp32
-from verif.agents.patterns import command_word, contiguous, random_partitions, random_pattern
+from verif.agents.patterns import command_word, contiguous, random_columns, random_pattern
 from verif.agents.stall import STYLES, styled
 from verif.agents.stream import StreamSource
 from verif.checks.coverage import Coverage
+from verif.golden.array_kinds import KindsState, operand_columns
+from verif.golden.groups import WeightKinds, formats_of
 from verif.golden.memory import Memory
-from verif.golden.tensor import TensorState
 
-FLOATS = {"bf16": np.dtype(ml_dtypes.bfloat16), "fp16": np.dtype(np.float16)}
 STATES = ("busy", "", *STALLS[Engine.TENSOR])
 COVERAGE = Coverage(
     "tensor.engine",
-    ["bf16", "fp16", "accumulate", "overwrite", "one column", "as many columns as allowed", "matmul without a load"]
+    [f"{Kind(k).name} {by_code(d).name}" for k in range(8) for d in formats_of(k, manifest().config)]
+    + ["accumulate", "overwrite", "one column", "as many columns as allowed", "matmul without a load"]
     + ["two loads in a row", "some rows only", "some columns only", "moving refused", "stationary refused"]
     + ["load hidden", "load exposed", "fill", "drain", "starved by SBUF", "matmul shorter than the minimum"],
 )
@@ -41,6 +43,19 @@ class Step:
     src: AccessPattern
     dst: AccessPattern | None = None
     accumulate: bool = False
+    kind: int = Kind.ONE
+    scales: AccessPattern | None = None
+    table: int = 0
+
+    def word(self, sequence: int) -> int:
+        """As the port has it."""
+        fields = {"accumulate": int(self.accumulate), "kind": self.kind}
+        fields |= {"imm0": self.table & (1 << 64) - 1, "imm1": self.table >> 64}
+        return command_word(self.opcode, sequence, src0=self.src, src1=self.scales, dst=self.dst, fields=fields)
+
+    def fields(self) -> dict[str, int]:
+        """Of the instruction word."""
+        return INSTRUCTION.unpack(self.word(0))
 
 
 class EngineBench:
@@ -119,11 +134,7 @@ class EngineBench:
         """Send the program, wait for its end, compare PSUM with the golden engine's."""
         self.program = program
         golden = golden_psum(self.cfg, self.sbuf, self.psum, program)
-        words = [
-            command_word(s.opcode, n, src0=s.src, dst=s.dst, fields={"accumulate": int(s.accumulate)})
-            for n, s in enumerate(program)
-        ]
-        self.commands.send(words)
+        self.commands.send([s.word(n) for n, s in enumerate(program)])
         elements = sum(s.src.elements for s in program)
         limit = 2000 + (4 if self.style == "never" else 20) * elements + 20 * len(program)
         edge = RisingEdge(self.bench.clk)
@@ -139,34 +150,27 @@ class EngineBench:
         )
 
     def random_program(self, length: int) -> list[Step]:
-        """Legal instructions of all shapes."""
+        """Legal instructions of all shapes and kinds."""
         rng, cfg = self.rng, self.cfg
+        weights = WeightKinds(cfg.tensor.rows, cfg.tensor.cols)
         steps: list[Step] = []
         last = 0  # column that the matmul before ended with: the next may not start beside it
         for _ in range(length):
-            dtype = str(rng.choice(list(FLOATS)))
-            where = random_partitions(rng, cfg.partitions, cfg.tensor.rows)
             if rng.random() < 0.45:
                 columns = cfg.tensor.cols if rng.random() < 0.3 else int(rng.integers(1, cfg.tensor.cols + 1))
-                src = random_pattern(
-                    rng, space=Space.SBUF, dtype=dtype, partitions=where, elements=columns,
-                    partition_bytes=cfg.sbuf.partition_bytes,
-                )  # fmt: skip
-                steps.append(Step(Opcode.LOAD_STATIONARY, src))
+                steps.append(self.source(Opcode.LOAD_STATIONARY, columns))
+                weights.load(steps[-1].fields())
                 continue
             kind = rng.random()
             most = cfg.tensor.moving_max
             columns = 1 if kind < 0.1 else most if kind < 0.25 else int(rng.integers(1, most + 1))
             if kind > 0.7:
                 columns = int(rng.integers(1, 3 * MATMUL_MIN_CYCLES))
-            src = random_pattern(
-                rng, space=Space.SBUF, dtype=dtype, partitions=where, elements=columns,
-                partition_bytes=cfg.sbuf.partition_bytes,
-            )  # fmt: skip
-            dst = random_pattern(
-                rng, space=Space.PSUM, dtype="fp32", partitions=(0, int(rng.integers(1, cfg.tensor.cols + 1))),
-                elements=columns, partition_bytes=cfg.psum.partition_bytes, ascending=True,
-            )  # fmt: skip
+            step = self.target(self.source(Opcode.MULTIPLY_MOVING, columns))
+            while not weights.agree(step.fields()):
+                step = self.target(self.source(Opcode.MULTIPLY_MOVING, columns))
+            dst = step.dst
+            assert dst is not None
             if rng.random() < 0.2 and last:  # meets the end of the matmul before
                 offset = last
                 if offset + 4 * columns <= cfg.psum.partition_bytes:
@@ -175,8 +179,26 @@ class EngineBench:
                         elements=columns, offset=offset,
                     )  # fmt: skip
             last = dst.offset + 4 * sum(s * (c - 1) for s, c in dst.dims)
-            steps.append(Step(Opcode.MULTIPLY_MOVING, src, dst, bool(rng.random() < 0.6)))
+            steps.append(replace(step, dst=dst, accumulate=bool(rng.random() < 0.6)))
         return steps
+
+    def target(self, step: Step) -> Step:
+        """The same matmul with a random destination."""
+        rng, cfg = self.rng, self.cfg
+        dst = random_pattern(
+            rng, space=Space.PSUM, dtype="fp32", partitions=(0, int(rng.integers(1, cfg.tensor.cols + 1))),
+            elements=step.src.elements, partition_bytes=cfg.psum.partition_bytes, ascending=True,
+        )  # fmt: skip
+        return replace(step, dst=dst)
+
+    def source(self, opcode: Opcode, columns: int) -> Step:
+        """An instruction with a random operand, plain numbers half of the time; a matmul lacks its destination."""
+        kinds = [k for k in range(8) if formats_of(k, self.cfg)]
+        kind = int(Kind.ONE if self.rng.random() < 0.5 else self.rng.choice(kinds))
+        dtype = int(self.rng.choice(formats_of(kind, self.cfg)))
+        src, scales = random_columns(self.rng, self.cfg, kind, dtype, columns)
+        table = int.from_bytes(self.rng.bytes(16), "little") if by_code(dtype).name == "e2m1" else 0
+        return Step(opcode, src, kind=kind, scales=scales, table=table)
 
     def cover(self) -> None:
         """Bins of the program that ran."""
@@ -184,7 +206,7 @@ class EngineBench:
         loaded = False
         before: Step | None = None
         for s in self.program:
-            COVERAGE.hit(by_code(s.src.dtype).name)
+            COVERAGE.hit(f"{Kind(s.kind).name} {by_code(s.src.dtype).name}")
             COVERAGE.when(s.src.partition_count < cfg.tensor.rows, "some rows only")
             if s.dst is None:
                 COVERAGE.when(before is not None and before.dst is None, "two loads in a row")
@@ -213,13 +235,13 @@ def golden_psum(cfg: Any, sbuf: Memory, psum: Memory, program: list[Step]) -> Me
     """PSUM after the program, from the golden array."""
     result = Memory(cfg.partitions, cfg.psum.partition_bytes)
     result.bytes[:] = psum.bytes
-    state = TensorState(cfg.tensor.rows, cfg.tensor.cols)
+    state = KindsState(cfg.tensor.rows, cfg.tensor.cols)
     for s in program:
-        values = sbuf.read(s.src).view(FLOATS[by_code(s.src.dtype).name]).astype(np.float32)
+        columns = operand_columns(sbuf, s.src, s.kind, s.scales, s.table)
         if s.dst is None:
-            state.load(values, s.src.partition_start)
+            state.load(columns, s.src.partition_start)
             continue
-        sums = state.matmul(values, s.src.partition_start)[: s.dst.partition_count]
+        sums = state.matmul(columns, s.src.partition_start)[: s.dst.partition_count]
         if s.accumulate:
             sums = add_fp32(result.read(s.dst), sums)
         result.write(s.dst, sums.astype("<u4"))
