@@ -146,6 +146,7 @@ class OperandsCheck(wiring.Component):
                 check.step.eq(self.step),
                 check.axes.eq(word.axes),
                 check.kind.eq(word.kind),
+                check.tile.eq(word.tile),
                 check.beside.eq(word.src0_partition_start),
                 check.pattern.eq(operand(word, name)),
             ]
