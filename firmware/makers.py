@@ -11,6 +11,7 @@ from firmware.kernels.attention import attention
 from firmware.kernels.dma_copy import dma_copy
 from firmware.kernels.feed_forward import feed_forward
 from firmware.kernels.gemm import gemm
+from firmware.kernels.gemm_formats import GEMM_FORMATS
 from firmware.kernels.minilm import LONG_TEXT, minilm_projection
 from firmware.kernels.minilm_model import minilm, text_encoder_layer
 from firmware.kernels.normalise import normalise
@@ -50,7 +51,9 @@ def _held(workload: str, values: int, **sizes: int) -> None:
 def make_gemm(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
     m, k, n = params["m"], params["k"], params["n"]
     # Asked before random values of that size are drawn.
-    size = (m * k + k * n) * element_bytes(params["dtype"]) + m * n * element_bytes(params["out"])
+    fmt = GEMM_FORMATS[params["dtype"]]
+    groups = m * k * element_bytes(fmt.a) + k * n * element_bytes(fmt.b)
+    size = groups // fmt.elements + m * n * element_bytes(params["out"])
     if size > cfg.hbm.capacity_mib << 20:
         raise KernelError(
             f"a product of m={m}, k={k}, n={n} needs {size} bytes of HBM, more than hbm.capacity_mib = "

@@ -3,6 +3,7 @@
 from firmware.kernel import KernelError
 from firmware.kernels.dma_copy import DIRECTIONS
 from firmware.kernels.feed_forward import ACTIVATIONS
+from firmware.kernels.gemm_formats import GEMM_FORMATS
 from firmware.kernels.minilm import DEFAULT_TEXT
 from firmware.kernels.transpose import ENGINES
 from firmware.makers import (
@@ -45,7 +46,7 @@ WORKLOADS: dict[str, Workload] = {
                 "m": _size(128, "rows of A and C"),
                 "k": _size(128, "columns of A, rows of B"),
                 "n": _size(128, "columns of B and C"),
-                "dtype": Param(type=str, default="bf16", doc="format of A and B", choices=("bf16", "fp16")),
+                "dtype": Param(type=str, default="bf16", doc="format of A and B", choices=tuple(GEMM_FORMATS)),
                 "out": Param(type=str, default="fp32", doc="format of C", choices=("fp32", "bf16", "fp16")),
                 "resident": _RESIDENT,
                 "seed": _SEED,

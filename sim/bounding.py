@@ -18,8 +18,9 @@ _COMPUTE = ("tensor", "vector", "scalar", "gpsimd")
 def bounds(cfg: Config, program: Program, hbm_bytes: int) -> dict[str, int]:
     """Fewest cycles that each part of the machine needs for this work, by name, rounded up.
 
-    compute: every PE does as many useful multiply-adds each cycle as its kind of elements allows. hbm: bytes at full bandwidth. vector_port,
-    scalar_port: elements over the rate of their instruction. dma_port: 16 bytes a mover a cycle.
+    compute: every PE does as many useful multiply-adds each cycle as its kind of elements allows. hbm: bytes at full
+    bandwidth. vector_port, scalar_port: elements over the rate of their instruction. dma_port: 16 bytes a mover a
+    cycle.
     """
     moved = sum(d.bytes for ring in program.rings for d in ring)
     exact = {

@@ -70,6 +70,7 @@ TOPS: dict[str, Top] = {
         Top("ram", "rtl.base.ram:Ram", "RAM cell", ("width", "depth", "granule")),
         Top("fifo", "rtl.base.fifo:Fifo", "FIFO in registers", ("shape", "depth")),
         Top("ram_fifo", "rtl.base.fifo:RamFifo", "FIFO in a RAM", ("shape", "depth")),
+        Top("feed", "rtl.tensor.feed:Feed", "operands of the array from SBUF", ("reverse",)),
         Top("tensor_engine", "rtl.tensor.engine:TensorEngine", "tensor engine", ("form",)),
         Top("special_units", "rtl.vector.special:SpecialUnits", "special units of vector", ("results", "size")),
         Top("lane_sender", "rtl.port.lane_sender:LaneSender", "lanes of a link, sending end", ("interval",)),

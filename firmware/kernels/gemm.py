@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from firmware.kernel import Kernel, KernelError
+from firmware.kernel import HbmView, Kernel, KernelError
+from firmware.kernels.gemm_formats import GEMM_FORMATS, packed_operand
 from firmware.kernels.products import products
 from firmware.kernels.tiling import moving_cost
-from firmware.numbers import decode, encode
+from firmware.numbers import decode
+from firmware.packing import Packed
 from firmware.program import Program
 from rtl.contract.config import Config
 
@@ -38,6 +40,15 @@ def _at_least_one(**sizes: int) -> None:
             raise KernelError(f"{name} must be at least 1, not {size}")
 
 
+def _tensors(kernel: Kernel, name: str, operand: Packed) -> tuple[HbmView, list[HbmView]]:
+    """An operand in HBM, and its scales if it has any."""
+    view = kernel.hbm(name, operand.elements.shape, operand.dtype, np.ascontiguousarray(operand.elements))
+    if operand.scales is None:
+        return view, []
+    bits = np.ascontiguousarray(operand.scales)
+    return view, [kernel.hbm(f"{name}_scales", bits.shape, operand.scale_dtype, bits)]
+
+
 def gemm(
     cfg: Config,
     a: np.ndarray,
@@ -47,7 +58,7 @@ def gemm(
     out: str = "fp32",
     resident: bool = False,
 ) -> Program:
-    """A program for the product of float32 arrays a [M, K] and b [K, N], rounded to `dtype`.
+    """A program for the product of float32 arrays a [M, K] and b [K, N], rounded to `dtype`, a name of GEMM_FORMATS.
 
     Output: tensor `c` [M, N] or `c_t` [N, M], as the notes say.
     Errors: KernelError.
@@ -55,18 +66,26 @@ def gemm(
     (m, depth), n = a.shape, b.shape[1]
     _at_least_one(m=m, k=depth, n=n)
     kernel = Kernel(cfg, "gemm")
-    a_bits, b_bits = encode(a.T, dtype), encode(b, dtype)
-    a_view = kernel.hbm("a_t", (depth, m), dtype, np.ascontiguousarray(a_bits))
-    b_view = kernel.hbm("b", (depth, n), dtype, np.ascontiguousarray(b_bits))
-    swapped = moving_cost(cfg, depth, [n], [m]) < moving_cost(cfg, depth, [m], [n])
+    fmt = GEMM_FORMATS[dtype]
+    a_packed, b_packed = packed_operand(cfg, dtype, "a", a.T), packed_operand(cfg, dtype, "b", b)
+    a_view, a_scales = _tensors(kernel, "a_t", a_packed)
+    b_view, b_scales = _tensors(kernel, "b", b_packed)
+    beats = -(-depth // (fmt.elements * cfg.tensor.rows)) * cfg.tensor.rows * fmt.passes
+    swapped = moving_cost(cfg, beats, [n], [m]) < moving_cost(cfg, beats, [m], [n])
     notes = [f"the host transposes A to [K, M] = [{depth}, {m}]; B is [K, N] = [{depth}, {n}] as it is"]
+    if fmt.elements > 1:
+        notes.append(f"the host packs {fmt.elements} successive k of A ({fmt.a}) and of B ({fmt.b}) in one element")
+    more: dict[str, Any] = {"resident": resident, "factor": a_packed.factor * b_packed.factor}
+    if fmt.scales:
+        more["scales"] = (b_scales, a_scales) if swapped else (a_scales, b_scales)
+        notes.append(f"the host quantises blocks of {fmt.block} k; scales are {fmt.scales}")
     if swapped:
         c = kernel.hbm("c_t", (n, m), out)
-        operands = products(kernel, [b_view], [a_view], {(0, 0): c}, resident=resident)
+        operands = products(kernel, [b_view], [a_view], {(0, 0): c}, **more)
         notes.append(f"A moves and B is stationary: C leaves as C^T [N, M] = [{n}, {m}], the host transposes it")
     else:
         c = kernel.hbm("c", (m, n), out)
-        operands = products(kernel, [a_view], [b_view], {(0, 0): c}, resident=resident)
+        operands = products(kernel, [a_view], [b_view], {(0, 0): c}, **more)
         notes.append(f"B moves and A is stationary: C leaves as [M, N] = [{m}, {n}]")
     if resident:
         notes.append(f"all operands are in SBUF ({operands} bytes of each partition) before the array starts")
@@ -74,7 +93,7 @@ def gemm(
     def metrics(outputs: dict[str, np.ndarray]) -> dict[str, Any]:
         """The result against the float64 product of the rounded operands."""
         actual = decode(outputs["c_t"].T if swapped else outputs["c"], out)
-        exact = decode(a_bits, dtype).T.astype(np.float64) @ decode(b_bits, dtype).astype(np.float64)
+        exact = a_packed.values().T @ b_packed.values()
         return product_metrics(actual, exact)
 
-    return kernel.program(macs=m * n * depth, notes=notes, metrics=metrics)
+    return kernel.program(macs=m * n * depth, pe_macs=fmt.rate, notes=notes, metrics=metrics)

@@ -7,7 +7,9 @@ leaves PSUM by the vector engine while the array works on the next, and then goe
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from firmware.engines.scales import scale_views
 from firmware.kernel import HbmView, Kernel, KernelError, TileView
 from firmware.kernels.slots import Slots
 from firmware.kernels.tiling import (
@@ -23,6 +25,7 @@ from firmware.kernels.tiling import (
 )
 from firmware.numbers import element_bytes
 from firmware.program import Completion
+from rtl.contract.kinds import SCALE_FORMATS, SCALE_ROWS, scale_slots
 
 __all__ = ["products"]
 
@@ -94,30 +97,39 @@ class _Products:
         moving: Sequence[HbmView],
         results: Mapping[tuple[int, int], HbmView],
         resident: bool,
+        scales: tuple[Sequence[HbmView], Sequence[HbmView]] | None,
+        factor: float,
     ):
         cfg = k.cfg
         self.k = k
         self.views = {"s": stationary, "v": moving}
+        self.scales = {"s": scales[0], "v": scales[1]} if scales else {}
+        self.factor = factor
         self.results = results
         self.resident = resident
-        dtype = stationary[0].dtype
+        dtypes = {side: views[0].dtype for side, views in self.views.items()}
+        self.scale_dtype = scales[0][0].dtype if scales else ""
+        self.kind = next((kind for kind, name in SCALE_FORMATS.items() if name == self.scale_dtype), None)
+        # Stationary and moving scales lie beside different movers.
+        self.scale_slot = {"s": 0, "v": scale_slots(self.kind) // 2} if self.kind else {}
         self.k_tiles = k_tiles(stationary[0].shape[0], cfg.tensor.rows)
         s_spans = [s for i, x in enumerate(stationary) for s in even_spans(i, x.shape[1], cfg.tensor.cols)]
         v_spans = [v for i, x in enumerate(moving) for v in even_spans(i, x.shape[1], moving_width(cfg))]
         width = max(v.size for v in v_spans)
         self._results_memory(width, len(s_spans) * len(v_spans))
 
-        def slot_bytes(columns: int) -> int:
-            return -(-columns * element_bytes(dtype) // SLOT_BYTES) * SLOT_BYTES
+        def slot_bytes(side: str, columns: int) -> int:
+            sizes = [element_bytes(dtypes[side]), *([element_bytes(self.scale_dtype)] if scales else [])]
+            return sum(-(-columns * size // SLOT_BYTES) * SLOT_BYTES for size in sizes)
 
         room = k.sbuf_free() // SLOT_BYTES * SLOT_BYTES
         depth = len(self.k_tiles)
-        groups = group_spans(cfg, s_spans, dtype)
+        groups = group_spans(cfg, s_spans, dtypes["s"])
         # Long rows are good, but a group must not fill SBUF alone.
-        while len(groups) < len(s_spans) and slot_bytes(len(groups[0]) * cfg.tensor.cols) * depth * 4 > room:
+        while len(groups) < len(s_spans) and slot_bytes("s", len(groups[0]) * cfg.tensor.cols) * depth * 4 > room:
             groups = [half for g in groups for half in (g[: len(g) // 2], g[len(g) // 2 :]) if half]
         s_columns = max(g[-1].start + g[-1].size - g[0].start for g in groups)
-        s_bytes, v_bytes = slot_bytes(s_columns), slot_bytes(width)
+        s_bytes, v_bytes = slot_bytes("s", s_columns), slot_bytes("v", width)
         self.operand_bytes = depth * (len(groups) * s_bytes + len(v_spans) * v_bytes)
         if resident and self.operand_bytes > room:
             raise KernelError(
@@ -133,8 +145,8 @@ class _Products:
         self.tiles = _tiles(plan, groups, cfg.tensor.cols)
         self.sequence = _sequence(self.tiles, depth, together=not resident and len(self.sums) > 2)
         self.slots = {
-            "s": Slots(k, "stationary", plan.stationary_slots, s_columns, dtype),
-            "v": Slots(k, "moving", plan.moving_slots, width, dtype),
+            "s": Slots(k, "stationary", plan.stationary_slots, s_columns, dtypes["s"], self.scale_dtype),
+            "v": Slots(k, "moving", plan.moving_slots, width, dtypes["v"], self.scale_dtype),
         }
         self.uses: dict[Chunk, list[int]] = {}
         for step, (tile, depth_tile) in enumerate(self.sequence):
@@ -179,14 +191,42 @@ class _Products:
             end = min(begin + size, chunk.size)
             done = self.k.dma(tile[:rows, begin:end], source[at : at + rows, chunk.start + begin : chunk.start + end])
             bytes_moved = rows * (end - begin) * element_bytes(source.dtype)
+            if self.kind is not None:
+                done = self.load_scales(chunk, begin, end)
+                bytes_moved += rows // SCALE_ROWS[self.kind] * (end - begin)
             self.loads.append(_Load(self.sequence[step][0], done, bytes_moved))
         return True
+
+    def load_scales(self, chunk: Chunk, begin: int, end: int) -> Completion:
+        """The scales of columns `begin` to `end` of a chunk on their way: a copy for each block of Q partitions."""
+        assert self.kind is not None
+        slots, k = self.slots[chunk.side], self.k
+        tile = slots.scale_tiles[slots.where[chunk]][:, begin:end]
+        at, rows = self.k_tiles[chunk.k]
+        source = self.scales[chunk.side][chunk.source]
+        row = at // SCALE_ROWS[self.kind]
+        done: Completion | None = None
+        for view in scale_views(tile, self.kind, k.cfg.partitions, self.scale_slot[chunk.side], 0, rows):
+            columns = slice(chunk.start + begin, chunk.start + end)
+            done = k.dma(view, source[row : row + view.partitions, columns])
+            row += view.partitions
+        assert done is not None
+        return done
 
     def operand(self, chunk: Chunk, columns: Span) -> TileView:
         """`columns` of a chunk that is in SBUF."""
         slots = self.slots[chunk.side]
         first = columns.start - chunk.start
         return slots.tiles[slots.where[chunk]][: self.k_tiles[chunk.k][1], first : first + columns.size]
+
+    def of_scales(self, chunk: Chunk, columns: Span) -> dict[str, Any]:
+        """The scales of those columns, as arguments of k.tensor.load and matmul."""
+        if self.kind is None:
+            return {}
+        slots = self.slots[chunk.side]
+        first = columns.start - chunk.start
+        tile = slots.scale_tiles[slots.where[chunk]]
+        return {"scales": tile[:, first : first + columns.size], "slot": self.scale_slot[chunk.side]}
 
     def emit(self) -> None:
         """All instructions and descriptors, in an order in which nothing waits for what comes later."""
@@ -205,12 +245,13 @@ class _Products:
             tile = self.tiles[number]
             sums = self.sums[number % len(self.sums)][: tile.s.size, : tile.v.size]
             stationary, moving = tile.chunks(depth_tile)
-            k.tensor.load(self.operand(stationary, tile.s))
+            k.tensor.load(self.operand(stationary, tile.s), **self.of_scales(stationary, tile.s))
             piece = self.first_piece if step == 0 else tile.v.size
             for at in range(0, tile.v.size, piece):
                 part = Span(tile.v.source, tile.v.start + at, min(piece, tile.v.size - at))
                 columns = slice(at, at + part.size)
-                k.tensor.matmul(self.operand(moving, part), sums[:, columns], accumulate=depth_tile > 0)
+                of_scales = self.of_scales(moving, part)
+                k.tensor.matmul(self.operand(moving, part), sums[:, columns], accumulate=depth_tile > 0, **of_scales)
             if depth_tile == len(self.k_tiles) - 1:
                 self.leave(number, sums)
             for chunk in (stationary, moving):
@@ -224,7 +265,10 @@ class _Products:
         """
         tile = self.tiles[number]
         staged = self.out[number % len(self.out)][: tile.s.size, : tile.v.size]
-        self.k.vector.copy(staged, sums)
+        if self.factor == 1:
+            self.k.vector.copy(staged, sums)
+        else:
+            self.k.vector.tensor_scalar(staged, sums, "multiply", self.factor)
         horizon = number + len(self.out) - 1
         # Loads come in the order of the tiles, but for the first two, which no horizon parts.
         ahead = bisect_right(self.loads, horizon, key=lambda load: load.tile)
@@ -246,12 +290,16 @@ def products(
     results: Mapping[tuple[int, int], HbmView],
     *,
     resident: bool = False,
+    scales: tuple[Sequence[HbmView], Sequence[HbmView]] | None = None,
+    factor: float = 1.0,
 ) -> int:
-    """results[s, v] = stationary[s]^T moving[v] for all pairs, from [K, S] and [K, V] to [S, V].
+    """results[s, v] = factor * stationary[s]^T moving[v] for all pairs, from [K, S] and [K, V] to [S, V].
 
+    With packed formats K counts groups, what a row takes at once. `scales`: those of both sides, [MX blocks, S] and
+    [MX blocks, V], for _x4 formats.
     Returns the bytes that both sides take of an SBUF partition.
     Errors: KernelError, among others if `resident` and the operands do not fit in SBUF.
     """
-    job = _Products(k, stationary, moving, results, resident)
+    job = _Products(k, stationary, moving, results, resident, scales, factor)
     job.emit()
     return job.operand_bytes

@@ -13,12 +13,19 @@ NEVER = 1 << 62  # the step of a use that does not come
 
 
 class Slots:
-    """Slots of one side. What leaves is the chunk that is needed last (or no more), oldest use first."""
+    """Slots of one side. What leaves is the chunk that is needed last (or no more), oldest use first.
 
-    def __init__(self, k: Kernel, name: str, count: int, columns: int, dtype: str):
+    `scales`: format of the scales that each slot holds too, in `scale_tiles`, if any.
+    """
+
+    def __init__(self, k: Kernel, name: str, count: int, columns: int, dtype: str, scales: str = ""):
         rows = k.cfg.tensor.rows
         self.tiles: list[Tile] = [
             k.sbuf(f"{name}{i}", partitions=rows, columns=columns, dtype=dtype) for i in range(count)
+        ]
+        self.scale_tiles: list[Tile] = [
+            k.sbuf(f"{name}_scales{i}", partitions=rows, columns=columns, dtype=scales)
+            for i in range(count if scales else 0)
         ]
         self.where: dict[Chunk, int] = {}
         self._free = list(range(count))

@@ -98,7 +98,7 @@ class TensorEngine(wiring.Component):
             for g, feed in enumerate(feeds):
                 m.d.comb += [
                     gang.willing[g].eq(feed.willing),
-                    gang.sequence[g].eq(feed.sequence),
+                    gang.ticket[g].eq(feed.ticket),
                     gang.tile[g].eq(feed.tile),
                     feed.go.eq(gang.go[g]),
                 ]

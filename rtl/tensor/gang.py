@@ -37,7 +37,7 @@ def is_last(cfg: Config, tile: Value, group: int) -> Value:
 
 class Gang(wiring.Component):
     """`go` to a group whose next beat all groups of that beat's tile are `willing` to send: each has the command with
-    this `sequence` at hand. Combinational.
+    this `ticket` at hand. Combinational.
     """
 
     FAULTS = {
@@ -52,7 +52,7 @@ class Gang(wiring.Component):
         super().__init__(
             {
                 "willing": In(groups),
-                "sequence": In(data.ArrayLayout(8, groups)),
+                "ticket": In(data.ArrayLayout(8, groups)),
                 "tile": In(data.ArrayLayout(TILE_BITS, groups)),
                 "go": Out(groups),
             }
@@ -66,7 +66,7 @@ class Gang(wiring.Component):
             for h in groups:
                 if h == g:
                     continue
-                same = (self.sequence[h] == self.sequence[g]) | planted(self.plant, 62)
+                same = (self.ticket[h] == self.ticket[g]) | planted(self.plant, 62)
                 beside = together(self.cfg, self.tile[g], g, h) & ~planted(self.plant, 61)
                 late.append(beside & ~(self.willing[h] & same))
             m.d.comb += self.go[g].eq(self.willing[g] & ~Cat(*late).any())

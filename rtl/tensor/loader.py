@@ -19,7 +19,7 @@ class Loader(wiring.Component):
 
     `swaps`: how many swaps have entered the group so far; a load whose `awaits` differs waits, so that
     no stream loses its weights. `swapping`: one enters in this cycle. `willing`: its next beat may enter, if that
-    of all other groups of the tile may: `go` (rtl.tensor.gang). `sequence`, `tile`: what that beat belongs to.
+    of all other groups of the tile may: `go` (rtl.tensor.gang). `ticket`, `tile`: what that beat belongs to.
     `sent` pulses with the last beat, `ended` too if no group of the tile lies south of this one.
     Timing: a beat a cycle; the first may enter beside the swap beat: a PE that meets both takes the old
     shadow weight into use before the new one replaces it.
@@ -43,7 +43,7 @@ class Loader(wiring.Component):
                 "swapping": In(1),
                 "willing": Out(1),
                 "go": In(1),
-                "sequence": Out(8),
+                "ticket": Out(8),
                 "tile": Out(2),
                 "sent": Out(1),
                 "ended": Out(1),
@@ -60,7 +60,7 @@ class Loader(wiring.Component):
         m.d.comb += [
             taken.eq(self.swaps + self.swapping),
             self.willing.eq(feed.valid & ((taken == feed.awaits) | planted(self.plant, 21))),
-            self.sequence.eq(feed.sequence),
+            self.ticket.eq(feed.ticket),
             self.tile.eq(feed.tile),
             feed.take.eq(self.go),
             self.sent.eq(self.go & feed.last),

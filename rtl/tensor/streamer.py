@@ -24,7 +24,7 @@ class Streamer(wiring.Component):
 
     `target` comes with the command to the last group of its tile only, where the sums leave.
     `loads`: how many loads have been sent so far; a stream that swaps waits until that is its `awaits`.
-    `willing`, `go`, `sequence`, `tile`: as those of the Loader.
+    `willing`, `go`, `ticket`, `tile`: as those of the Loader.
     `beat` is 1 in every cycle in which a moving beat enters, `swapped` when it carries a swap. `state`
     is for dispatch.EngineStatusSignature and has a meaning while `holds`.
     Timing: a beat a cycle; first beats are at least MATMUL_MIN_CYCLES apart; the swap beat may follow
@@ -51,7 +51,7 @@ class Streamer(wiring.Component):
                 "loads": In(ORDER_BITS),
                 "willing": Out(1),
                 "go": In(1),
-                "sequence": Out(8),
+                "ticket": Out(8),
                 "tile": Out(2),
                 "beat": Out(1),
                 "swapped": Out(1),
@@ -77,7 +77,7 @@ class Streamer(wiring.Component):
             loaded.eq(~feed.swap | (self.loads == feed.awaits) | planted(self.plant, 31)),
             spaced.eq(since == MATMUL_MIN_CYCLES - 1),
             self.willing.eq(feed.valid & ~(guard.blocked & last) & (~feed.first | (loaded & spaced))),
-            self.sequence.eq(feed.sequence),
+            self.ticket.eq(feed.ticket),
             self.tile.eq(feed.tile),
             guard.step.eq(self.beat & last),
             feed.take.eq(self.go),
@@ -105,7 +105,7 @@ class Streamer(wiring.Component):
                 beat.valid.eq(self.beat),
                 beat.mode.eq(feed.mode),
                 beat.scale.eq(feed.scale[8 * q * rows : 8 * (q + 1) * rows]),
-                beat.ticket.eq(feed.sequence),
+                beat.ticket.eq(feed.ticket),
                 beat.swap.eq(swap & ~planted(self.plant, 32)),
                 beat.head.eq(is_first(self.cfg, feed.tile, self.group) if q == 0 else 0),
                 beat.tail.eq(last if q == len(self.beats) - 1 else 0),

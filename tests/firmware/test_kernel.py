@@ -74,8 +74,8 @@ def test_tensor_errors():
         lambda k: k.hbm("x", (2, 2), "bf16", np.zeros((2, 2))),
     )
     refuse(
-        "tensor x: dtype must be one of fp32, bf16, fp16, tf32, e4m3fn, e4m3, e5m2, int8, int16, int32, uint8, "
-        "uint16, uint32, not 'int4'",
+        "tensor x: dtype must be one of fp32, bf16, fp16, tf32, e4m3fn, e4m3, e5m2, e8m0, int8, int16, int32, uint8, "
+        "uint16, uint32, e4m3fn_x2, e4m3_x2, e5m2_x2, e4m3fn_x4, e5m2_x4, e2m1_x4, not 'int4'",
         lambda k: k.hbm("x", (2, 2), "int4"),
     )
 
@@ -139,7 +139,10 @@ def test_engine_errors():
         "stationary operand a has 64 columns, more than tensor.cols (8)",
         lambda k: k.tensor.load(tiles(k)[0][:, :]),
     )
-    refuse("stationary operand f is fp32; it must be bf16 or fp16", lambda k: k.tensor.load(tiles(k)[1][:, :8]))
+    refuse(
+        "stationary operand i is int8; the array takes fp32, tf32, bf16, fp16, e4m3fn, e4m3, e5m2, and packed",
+        lambda k: k.tensor.load(k.sbuf("i", partitions=8, columns=8, dtype="int8")[:, :]),
+    )
     refuse(
         "stationary operand a takes 3 partitions from 1; with 8 partitions that many cannot start there",
         lambda k: k.tensor.load(tiles(k)[0][1:4, :8]),

@@ -1,14 +1,20 @@
 """Random access patterns that obey the rules, and instructions as words."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from rtl.base.dispatch import COMMAND, SEQUENCE_BITS
 from rtl.contract import formats
+from rtl.contract.config import Config
 from rtl.contract.isa import INSTRUCTION, AccessPattern, Opcode, start_partition_rule
+from rtl.contract.memmap import Space
+from verif.golden.groups import bytes_of, scale_format_of, scale_rows_of, scaled
 
-__all__ = ["command_word", "contiguous", "random_partitions", "random_pattern"]
+__all__ = ["command_word", "contiguous", "random_columns", "random_partitions", "random_pattern"]
+
+_CARRIER = {1: "uint8", 2: "uint16", 4: "uint32"}
 
 
 def random_partitions(rng: np.random.Generator, partitions: int, most: int | None = None) -> tuple[int, int]:
@@ -75,6 +81,30 @@ def random_pattern(
     raise ValueError(f"no pattern of {elements} {dtype} elements found in {partition_bytes} bytes")
 
 
+def random_columns(
+    rng: np.random.Generator, cfg: Config, kind: int, dtype: int, columns: int
+) -> tuple[AccessPattern, AccessPattern | None]:
+    """An operand of the array of this kind and format, and its scales if it has any."""
+    each = scale_rows_of(kind)
+    start, count = 1, 0
+    while start % each or count % each or not count:
+        start, count = random_partitions(rng, cfg.partitions, cfg.tensor.rows)
+    lying = random_pattern(
+        rng, space=Space.SBUF, dtype=_CARRIER[bytes_of(kind, dtype)], partitions=(start, count), elements=columns,
+        partition_bytes=cfg.sbuf.partition_bytes,
+    )  # fmt: skip
+    scales = None
+    if scaled(kind):
+        block = min(32, cfg.partitions)
+        slot = int(rng.integers(each // 2))
+        scales = random_pattern(
+            rng, space=Space.SBUF, dtype=formats.by_code(scale_format_of(kind)).name,
+            partitions=(start // block * block + slot * (block // each), block // each), elements=columns,
+            partition_bytes=cfg.sbuf.partition_bytes,
+        )  # fmt: skip
+    return replace(lying, dtype=dtype), scales
+
+
 def contiguous(
     *, space: int, dtype: str, partitions: tuple[int, int], elements: int, offset: int = 0, step: int = 1
 ) -> AccessPattern:
@@ -94,12 +124,13 @@ def command_word(
     sequence: int,
     *,
     src0: AccessPattern,
+    src1: AccessPattern | None = None,
     dst: AccessPattern | None = None,
     fields: Mapping[str, int] | None = None,
 ) -> int:
     """dispatch.COMMAND as an integer."""
     values = {"opcode": int(opcode), **(fields or {})}
-    for name, pattern in (("src0", src0), ("dst", dst)):
+    for name, pattern in (("src0", src0), ("src1", src1), ("dst", dst)):
         if pattern is not None:
             values |= {f"{name}_{k}": v for k, v in pattern.fields().items()}
     word = INSTRUCTION.pack(values)

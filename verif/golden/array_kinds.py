@@ -20,7 +20,7 @@ from verif.golden.groups import bytes_of, scale_rows_of, scaled
 from verif.golden.memory import Memory
 from verif.golden.numeric import U32, canonical
 
-__all__ = ["Columns", "KindsState", "halves", "operand_columns"]
+__all__ = ["Columns", "KindsState", "halves", "operand_columns", "scale_codes"]
 
 F64 = NDArray[np.float64]
 U8 = NDArray[np.uint8]
@@ -80,12 +80,12 @@ def operand_columns(
     fmt = by_code(pattern.dtype).name
     count, width = raw.shape
     codes = np.zeros((count, width, _ELEMENTS), np.uint8)
-    scale_codes = np.full((count, width), _UNIT, np.uint8)
+    of_scales = np.full((count, width), _UNIT, np.uint8)
     values = np.zeros((count, width, _ELEMENTS))
     ones = np.ones((count, width))
     if kind in (Kind.ONE, Kind.HIGH, Kind.LOW):
         values[..., 0] = _single(raw, kind, fmt)
-        return Columns(kind, fmt, values, ones, codes, scale_codes)
+        return Columns(kind, fmt, values, ones, codes, of_scales)
     if fmt == "e2m1":
         entries = np.array([table >> 8 * i & 0xFF for i in range(16)], np.uint8)
         codes[:] = entries[raw[..., None] >> (4 * np.arange(_ELEMENTS)).astype(raw.dtype) & 15]
@@ -95,12 +95,12 @@ def operand_columns(
     values[:] = _values(fmt)[codes]
     if scaled(kind):
         assert scales is not None
-        scale_codes = _scale_codes(sbuf, pattern, scales, kind)
-        ones = _values("e8m0" if kind == Kind.QUAD else "e4m3fn")[scale_codes]
-    return Columns(kind, fmt, values, ones, codes, scale_codes)
+        of_scales = scale_codes(sbuf, pattern, scales, kind)
+        ones = _values("e8m0" if kind == Kind.QUAD else "e4m3fn")[of_scales]
+    return Columns(kind, fmt, values, ones, codes, of_scales)
 
 
-def _scale_codes(sbuf: Memory, pattern: AccessPattern, scales: AccessPattern, kind: int) -> U8:
+def scale_codes(sbuf: Memory, pattern: AccessPattern, scales: AccessPattern, kind: int) -> U8:
     """Scale codes of each row of an operand, [K, N]."""
     block = min(32, sbuf.bytes.shape[0])
     shared = scale_rows_of(kind)
@@ -124,7 +124,7 @@ class KindsState:
                 np.zeros((rows, cols, _ELEMENTS)),
                 np.ones((rows, cols)),
                 np.zeros((rows, cols, _ELEMENTS), np.uint8),
-                np.full((rows, cols), _UNIT, np.uint8),
+                np.zeros((rows, cols), np.uint8),
             )
             for name in ("shadow", "working")
         }

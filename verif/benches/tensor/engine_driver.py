@@ -10,24 +10,26 @@ from cocotb.triggers import RisingEdge
 
 from rtl.contract.formats import by_code
 from rtl.contract.isa import AccessPattern, Opcode
+from rtl.contract.kinds import Kind
 from rtl.contract.memmap import Space
 from rtl.contract.timing import MATMUL_MIN_CYCLES, STALLS, Engine, array_latency
 from verif.agents.bench import Bench, manifest
 from verif.agents.memory_port import MemoryPorts, add_fp32
-from verif.agents.patterns import command_word, contiguous, random_partitions, random_pattern
+from verif.agents.patterns import command_word, contiguous, random_columns, random_pattern
 from verif.agents.stall import styled
 from verif.agents.stream import StreamSource
 from verif.checks.coverage import Coverage
+from verif.golden.array_kinds import KindsState, operand_columns
+from verif.golden.groups import WeightKinds, formats_of
 from verif.golden.memory import Memory
-from verif.golden.tensor import TensorState
 
 __all__ = ["COVERAGE", "GROUPS", "OF_TILES", "EngineBench", "Step", "gemm_steps"]
 
-FLOATS = {"bf16": np.dtype(ml_dtypes.bfloat16), "fp16": np.dtype(np.float16)}
 STATES = ("busy", "", *STALLS[Engine.TENSOR])
 COVERAGE = Coverage(
     "tensor.engine",
-    ["bf16", "fp16", "accumulate", "overwrite", "one column", "as many columns as allowed", "matmul without a load"]
+    [f"{Kind(k).name} {by_code(d).name}" for k in range(8) for d in formats_of(k, manifest().config)]
+    + ["accumulate", "overwrite", "one column", "as many columns as allowed", "matmul without a load"]
     + ["two loads in a row", "some rows only", "some columns only", "moving refused", "stationary refused"]
     + ["load hidden", "load exposed", "fill", "drain", "starved by SBUF", "matmul shorter than the minimum"],
 )
@@ -51,6 +53,22 @@ class Step:
     dst: AccessPattern | None = None
     accumulate: bool = False
     tile: int = 0  # logarithm of the number of row tiles
+    kind: int = Kind.ONE
+    scales: AccessPattern | None = None
+    table: int = 0
+
+    def fields(self) -> dict[str, int]:
+        """Of the instruction word, but for its operands."""
+        low = (1 << 64) - 1
+        return {
+            "accumulate": int(self.accumulate), "kind": self.kind, "imm0": self.table & low, "imm1": self.table >> 64,
+            "tile": self.tile, "src0_partition_start": self.src.partition_start,
+            "src0_partition_count": self.src.partition_count, "src0_dtype": self.src.dtype,
+        }  # fmt: skip
+
+    def word(self, sequence: int) -> int:
+        """As the port has it."""
+        return command_word(self.opcode, sequence, src0=self.src, src1=self.scales, dst=self.dst, fields=self.fields())
 
     def place(self, rows: int) -> int:
         """Which of the tiles."""
@@ -149,11 +167,7 @@ class EngineBench:
         """Send the program, wait for its end, compare PSUM with the golden engine's; `causes`: what fails."""
         self.program = program
         golden = golden_psum(self.cfg, self.sbuf, self.psum, program)
-        words = [
-            command_word(s.opcode, n, src0=s.src, dst=s.dst, fields={"accumulate": int(s.accumulate), "tile": s.tile})
-            for n, s in enumerate(program)
-        ]
-        self.commands.send(words)
+        self.commands.send([s.word(n) for n, s in enumerate(program)])
         elements = sum(s.src.elements for s in program)
         limit = 2000 + (4 if self.style == "never" else 20) * elements + 20 * len(program)
         edge = RisingEdge(self.bench.clk)
@@ -170,50 +184,53 @@ class EngineBench:
         )
 
     def random_program(self, length: int) -> list[Step]:
-        """Legal instructions of all shapes."""
+        """Legal instructions of all shapes, kinds and tiles; each row group's sums have banks of their own."""
         rng, cfg = self.rng, self.cfg
+        weights = WeightKinds(cfg.tensor.rows)
         steps: list[Step] = []
-        last = [0] * GROUPS  # column that the matmul before of an exit ended with: the next may not start beside it
-        room = cfg.psum.partition_bytes // GROUPS  # each exit writes banks of its own
+        last = [0] * GROUPS  # column that the matmul before of a group ended with: the next may not start beside it
+        room = cfg.psum.partition_bytes // GROUPS
         for _ in range(length):
-            dtype = str(rng.choice(list(FLOATS)))
-            tile = int(rng.integers(GROUPS.bit_length()))
-            where = random_partitions(rng, cfg.partitions, cfg.tensor.rows)
-            while where[1] > cfg.tensor.rows >> tile:
-                where = random_partitions(rng, cfg.partitions, cfg.tensor.rows)
             if rng.random() < 0.45:
                 columns = cfg.tensor.cols if rng.random() < 0.3 else int(rng.integers(1, cfg.tensor.cols + 1))
-                src = random_pattern(
-                    rng, space=Space.SBUF, dtype=dtype, partitions=where, elements=columns,
-                    partition_bytes=cfg.sbuf.partition_bytes,
-                )  # fmt: skip
-                steps.append(Step(Opcode.LOAD_STATIONARY, src, tile=tile))
+                steps.append(self.source(Opcode.LOAD_STATIONARY, columns))
+                weights.load(steps[-1].fields())
                 continue
             kind = rng.random()
             most = cfg.tensor.moving_max
             columns = 1 if kind < 0.1 else most if kind < 0.25 else int(rng.integers(1, most + 1))
             if kind > 0.7:
                 columns = int(rng.integers(1, 3 * MATMUL_MIN_CYCLES))
-            src = random_pattern(
-                rng, space=Space.SBUF, dtype=dtype, partitions=where, elements=columns,
-                partition_bytes=cfg.sbuf.partition_bytes,
-            )  # fmt: skip
+            step = self.source(Opcode.MULTIPLY_MOVING, columns)
+            while not weights.agree(step.fields()):
+                step = self.source(Opcode.MULTIPLY_MOVING, columns)
             dst = random_pattern(
                 rng, space=Space.PSUM, dtype="fp32", partitions=(0, int(rng.integers(1, cfg.tensor.cols + 1))),
                 elements=columns, partition_bytes=room, ascending=True,
             )  # fmt: skip
-            exit_ = Step(Opcode.MULTIPLY_MOVING, src, tile=tile).exit(cfg.tensor.rows)
-            if rng.random() < 0.2 and last[exit_]:  # meets the end of the matmul before
-                offset = last[exit_]
-                if offset + 4 * columns <= room:
-                    dst = contiguous(
-                        space=Space.PSUM, dtype="fp32", partitions=(0, dst.partition_count),
-                        elements=columns, offset=offset,
-                    )  # fmt: skip
+            exit_ = step.exit(cfg.tensor.rows)
+            offset = last[exit_]
+            if rng.random() < 0.2 and 0 < offset <= room - 4 * columns:  # meets the end of the matmul before
+                dst = contiguous(
+                    space=Space.PSUM, dtype="fp32", partitions=(0, dst.partition_count), elements=columns, offset=offset
+                )
             last[exit_] = dst.offset + 4 * sum(s * (c - 1) for s, c in dst.dims)
             dst = replace(dst, offset=dst.offset + room * exit_)
-            steps.append(Step(Opcode.MULTIPLY_MOVING, src, dst, bool(rng.random() < 0.6), tile))
+            steps.append(replace(step, dst=dst, accumulate=bool(rng.random() < 0.6)))
         return steps
+
+    def source(self, opcode: Opcode, columns: int) -> Step:
+        """An instruction with a random operand, plain numbers half of the time; a matmul lacks its destination."""
+        rng, rows = self.rng, self.cfg.tensor.rows
+        kinds = [k for k in range(8) if formats_of(k, self.cfg)]
+        kind = int(Kind.ONE if rng.random() < 0.5 else rng.choice(kinds))
+        dtype = int(rng.choice(formats_of(kind, self.cfg)))
+        tile = int(rng.integers(GROUPS.bit_length()))
+        src, scales = random_columns(rng, self.cfg, kind, dtype, columns)
+        while src.partition_count > rows >> tile:
+            src, scales = random_columns(rng, self.cfg, kind, dtype, columns)
+        table = int.from_bytes(rng.bytes(16), "little") if by_code(dtype).name == "e2m1" else 0
+        return Step(opcode, src, kind=kind, scales=scales, table=table, tile=tile)
 
     def cover(self) -> None:
         """Bins of the program that ran."""
@@ -222,7 +239,7 @@ class EngineBench:
         before: Step | None = None
         for s in self.program:
             self._cover_tile(s, before)
-            COVERAGE.hit(by_code(s.src.dtype).name)
+            COVERAGE.hit(f"{Kind(s.kind).name} {by_code(s.src.dtype).name}")
             COVERAGE.when(s.src.partition_count < cfg.tensor.rows, "some rows only")
             if s.dst is None:
                 COVERAGE.when(before is not None and before.dst is None, "two loads in a row")
@@ -263,13 +280,13 @@ def golden_psum(cfg: Any, sbuf: Memory, psum: Memory, program: list[Step]) -> Me
     """PSUM after the program, from the golden array."""
     result = Memory(cfg.partitions, cfg.psum.partition_bytes)
     result.bytes[:] = psum.bytes
-    state = TensorState(cfg.tensor.rows, cfg.tensor.cols, GROUPS)
+    state = KindsState(cfg.tensor.rows, cfg.tensor.cols, GROUPS)
     for s in program:
-        values = sbuf.read(s.src).view(FLOATS[by_code(s.src.dtype).name]).astype(np.float32)
+        columns = operand_columns(sbuf, s.src, s.kind, s.scales, s.table)
         if s.dst is None:
-            state.load(values, s.src.partition_start, 1 << s.tile)
+            state.load(columns, s.src.partition_start, 1 << s.tile)
             continue
-        sums = state.matmul(values, s.src.partition_start, 1 << s.tile)[: s.dst.partition_count]
+        sums = state.matmul(columns, s.src.partition_start, 1 << s.tile)[: s.dst.partition_count]
         if s.accumulate:
             sums = add_fp32(result.read(s.dst), sums)
         result.write(s.dst, sums.astype("<u4"))

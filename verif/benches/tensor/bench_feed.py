@@ -1,0 +1,219 @@
+"""Feed: random operands of every kind in SBUF against what each beat must hold; its pace with and without scales."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import cocotb
+import numpy as np
+
+from rtl.contract.formats import FORMATS, by_code
+from rtl.contract.isa import PATTERN, AccessPattern
+from rtl.contract.kinds import Kind
+from rtl.contract.memmap import Space
+from rtl.tensor.feed import feed_command
+from verif.agents.bench import Bench, manifest
+from verif.agents.memory_port import MemoryPorts
+from verif.agents.patterns import contiguous, random_columns
+from verif.agents.stall import STYLES, never, styled
+from verif.agents.stream import StreamSource
+from verif.checks.coverage import Coverage
+from verif.golden.array_kinds import scale_codes
+from verif.golden.groups import bytes_of, formats_of, scale_format_of, scale_rows_of, scaled
+from verif.golden.memory import Memory
+
+_CARRIER = {1: "uint8", 2: "uint16", 4: "uint32"}
+_LAYOUT = feed_command()
+
+
+def _coverage() -> Coverage:
+    run = manifest()
+    kinds = [(k, d) for k in range(8) for d in formats_of(k, run.config)]
+    bins = [f"{Kind(k).name} {by_code(d).name}" for k, d in kinds]
+    bins += [f"{Kind(k).name} slot {s}" for k in range(8) if scaled(k) for s in range(scale_rows_of(k) // 2)]
+    bins += [f"element at byte {b}" for b in range(8)] + [f"scale at byte {b}" for b in range(8)]
+    bins += ["read refused", "beat held back", "operand from the middle", "kind changes", "swap"]
+    return Coverage(f"tensor.feed{'_reverse' if run.options.get('reverse') else ''}", bins)
+
+
+COVERAGE = _coverage()
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A command: elements, scales if its kind has any, the map of FP4."""
+
+    kind: int
+    elements: AccessPattern
+    scales: AccessPattern | None
+    table: int
+    sequence: int
+    swap: int
+    awaits: int
+
+    def word(self) -> int:
+        """As the port has it."""
+        values = {
+            "pattern": PATTERN.pack(self.elements.fields()),
+            "scales": PATTERN.pack(self.scales.fields()) if self.scales else 0,
+            "kind": self.kind,
+            "map": self.table,
+            "sequence": self.sequence,
+            "swap": self.swap,
+            "awaits": self.awaits,
+        }
+        return sum(value << _LAYOUT[name].offset for name, value in values.items())
+
+
+class FeedBench(Bench):
+    """A feed with SBUF behind it and a taker in front."""
+
+    def __init__(self, dut: Any, style: str = "never"):
+        super().__init__(dut)
+        self.reverse = bool(self.options.get("reverse"))
+        cfg = self.cfg
+        self.memory = Memory(cfg.partitions, cfg.sbuf.partition_bytes)
+        self.memory.bytes[:] = self.rng.integers(0, 256, self.memory.bytes.shape, np.uint8)
+        stalls = [styled(style, np.random.default_rng(self.rng.integers(1 << 32))) for _ in range(3)]
+        self.commands = StreamSource(self, "command", stalls[0])
+        self.ports = MemoryPorts(self, self.memory, Memory(cfg.partitions, 8))
+        self.ports.add_sbuf_read("sbuf", stalls[1])
+        self.taking: Iterator[bool] = stalls[2]
+        self.beats: list[int] = []  # cycles
+        dut.take.value = 0
+
+    def operand(self, kind: int | None = None) -> Operand:
+        """A random legal one."""
+        rng, cfg = self.rng, self.cfg
+        kinds = [k for k in range(8) if formats_of(k, cfg)]
+        kind = int(rng.choice(kinds)) if kind is None else kind
+        dtype = int(rng.choice(formats_of(kind, cfg)))
+        elements, scales = random_columns(rng, cfg, kind, dtype, int(rng.integers(1, 40)))
+        if scales is not None:
+            slot = scales.partition_start % min(32, cfg.partitions) // scales.partition_count
+            COVERAGE.hit(f"{Kind(kind).name} slot {slot}")
+        COVERAGE.hit(f"{Kind(kind).name} {by_code(dtype).name}")
+        COVERAGE.when(elements.partition_start > 0, "operand from the middle")
+        table = int.from_bytes(rng.bytes(16), "little") if dtype == FORMATS["e2m1"].code else 0
+        swap, awaits, sequence = int(rng.integers(2)), int(rng.integers(8)), int(rng.integers(256))
+        COVERAGE.when(swap, "swap")
+        return Operand(kind, elements, scales, table, sequence, swap, awaits)
+
+    def expected(self, x: Operand) -> list[tuple[int, ...]]:
+        """Beats of an operand: mode, active, data and scale of active rows, first, last, what else it knows."""
+        size = bytes_of(x.kind, x.elements.dtype)
+        raw = self.memory.read(replace(x.elements, dtype=FORMATS[_CARRIER[size]].code)).astype(np.uint64)
+        dtype = x.elements.dtype
+        if dtype == FORMATS["e2m1"].code:
+            codes = [raw >> np.uint64(4 * q) & np.uint64(15) for q in range(4)]
+            entries = np.array([x.table >> 8 * i & 0xFF for i in range(16)], np.uint64)
+            raw = sum((entries[c.astype(np.int64)] << np.uint64(8 * q) for q, c in enumerate(codes)), np.uint64(0))
+            dtype, size = FORMATS["e4m3fn"].code, 4
+        scales = scale_codes(self.memory, x.elements, x.scales, x.kind) if x.scales else np.zeros(raw.shape, np.uint8)
+        start, count = x.elements.partition_start, x.elements.partition_count
+        active = (1 << count) - 1 << start
+        beats = []
+        order = range(raw.shape[1])
+        for n, column in enumerate(reversed(order) if self.reverse else order):
+            data = sum(int(v) << 64 * (start + i) for i, v in enumerate(raw[:, column]))
+            scale = sum(int(v) << 8 * (start + i) for i, v in enumerate(scales[:, column]))
+            ends = int(n == 0), int(n == len(order) - 1)
+            beats.append((dtype | x.kind << 4, active, size, data, scale, *ends, x.sequence, x.swap, x.awaits))
+        return beats
+
+    async def run(self, operands: list[Operand]) -> None:
+        """Send them, take every beat and compare it."""
+        dut = self.dut
+        wanted = [(x, beat) for x in operands for beat in self.expected(x)]
+        self.commands.send([x.word() for x in operands])
+        taking = False
+        limit = self.ports.cycle + 40 * len(wanted) + 60 * len(operands) + 400
+        while len(self.beats) < len(wanted):
+            await self.edge
+            assert self.ports.cycle < limit, f"{len(self.beats)} of {len(wanted)} beats in time"
+            valid = dut.valid.value == 1
+            if valid and taking:
+                self.check(*wanted[len(self.beats)])
+                self.beats.append(self.ports.cycle)
+            COVERAGE.when(valid and not taking, "beat held back")
+            taking = not next(self.taking)
+            dut.take.value = int(taking)
+        for _ in range(20):
+            await self.edge
+            assert dut.valid.value == 0 and dut.holds.value == 0, "something is left"
+        COVERAGE.when(self.ports.refusals["sbuf"], "read refused")
+        for x, y in zip(operands, operands[1:], strict=False):
+            COVERAGE.when(x.kind != y.kind, "kind changes")
+        for x in operands:
+            for pattern, what in ((x.elements, "element"), (x.scales, "scale")):
+                if pattern is not None:
+                    COVERAGE.hit(f"{what} at byte {pattern.offset % 8}")
+
+    def check(self, x: Operand, beat: tuple[int, ...]) -> None:
+        """Compare the beat at the port."""
+        mode, active, size, data, scale, *rest = beat
+        dut = self.dut
+        names = ("first", "last", "ticket", "swap", "awaits")
+        got = [int(getattr(dut, name).value) for name in names]
+        number = len(self.beats)
+        assert int(dut.mode.value) == mode, f"beat {number}: mode {int(dut.mode.value):#x}, not {mode:#x}"
+        assert int(dut.active.value) == active, f"beat {number}: active {int(dut.active.value):#x}, not {active:#x}"
+        assert got == rest, f"beat {number}: {dict(zip(names, got, strict=True))}, not {rest}"
+        lanes, each = int(dut.data.value), int(dut.scale.value)
+        for row in range(self.cfg.tensor.rows):
+            if active >> row & 1:
+                bits = (1 << 8 * size) - 1
+                have, want = lanes >> 64 * row & bits, data >> 64 * row & bits
+                assert have == want, f"beat {number} of {x} row {row}: {have:#x}, not {want:#x}"
+                if x.scales is not None:
+                    have, want = each >> 8 * row & 0xFF, scale >> 8 * row & 0xFF
+                    assert have == want, f"beat {number} of {x} row {row}: scale {have:#x}, not {want:#x}"
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+@cocotb.parametrize(style=STYLES)
+async def operands_of_every_kind(dut: Any, style: str) -> None:
+    bench = FeedBench(dut, style)
+    await bench.start()
+    bench.ports.start()
+    await bench.run([bench.operand() for _ in range(150 if style == "never" else 50)])
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+@cocotb.parametrize(kind=[Kind.PAIR, Kind.QUAD, Kind.HIGH])
+async def a_beat_a_cycle(dut: Any, kind: int) -> None:
+    """Contiguous operands one after the other: no gap, and no word read twice."""
+    bench = FeedBench(dut)
+    bench.taking = never()
+    await bench.start()
+    bench.ports.start()
+    columns, count = 64, 4
+    dtype = formats_of(kind, bench.cfg)[0]
+    size = bytes_of(kind, dtype)
+    whole = (0, bench.cfg.partitions)
+    operands = []
+    for n in range(count):
+        name = _CARRIER[size]
+        at = size * columns * n
+        x = contiguous(space=Space.SBUF, dtype=name, partitions=whole, elements=columns, offset=at)
+        scales = None
+        if scaled(kind):
+            place = 0, min(32, bench.cfg.partitions) // scale_rows_of(kind)
+            of = by_code(scale_format_of(kind)).name
+            scales = contiguous(
+                space=Space.SBUF, dtype=of, partitions=place, elements=columns, offset=4096 + columns * n
+            )
+        operands.append(Operand(kind, replace(x, dtype=dtype), scales, 0, n, 0, 0))
+    await bench.run(operands)
+    last = bench.beats[-columns:]
+    if not bench.reverse:  # finding the last element takes time, which a longer operand hides
+        gaps = bench.beats[-1] - bench.beats[0] + 1 - len(bench.beats)
+        assert gaps == 0, f"{gaps} cycles without a beat"
+    assert last[-1] - last[0] + 1 == columns, "gaps within an operand"
+    words = count * columns * size // 8 + (count * columns // 8 if scaled(kind) else 0)
+    assert bench.ports.grants["sbuf"] == words, f"{bench.ports.grants['sbuf']} words read, not {words}"
+
+
+@cocotb.test()
+async def everything_was_covered(dut: Any) -> None:
+    COVERAGE.require_all()
