@@ -5,7 +5,7 @@ from typing import Any
 import cocotb
 
 from rtl.contract.formats import by_code
-from rtl.contract.isa import REDUCTIONS, Cause, Function, Opcode, Queue
+from rtl.contract.isa import REDUCTIONS, Cause, Function, Opcode, Queue, block
 from rtl.contract.kinds import Kind
 from verif.agents.bench import Bench, manifest
 from verif.agents.stall import bursty, never
@@ -200,7 +200,9 @@ def _plain(opcode: int, kind: int, dtype: int, start: int, count: int) -> Fields
     """An instruction of the tensor queue with one column from byte 0."""
     f: Fields = {"opcode": opcode, "kind": kind}
     patterns = {"src0": (1, dtype, start, count)} | ({"dst": (2, 0, 0, 1)} if opcode == 17 else {})
-    patterns |= {"src1": (1, 8, start // 32 * 32, 1)} if kind == Kind.QUAD else {}
+    patterns |= (
+        {"src1": (1, 8, start // 32 * 32, block(manifest().config.partitions) // 8)} if kind == Kind.QUAD else {}
+    )
     for name, values in patterns.items():
         f |= {f"{name}_{k}": v for k, v in zip(_PLACE, values, strict=True)} | {f"{name}_count{i}": 1 for i in range(4)}
     return f
