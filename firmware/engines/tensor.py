@@ -78,7 +78,7 @@ class TensorEngine(Engine):
         self._tiles.loads(tile, operand)
 
     def _load(self, operand: _Operand, kind: Kind, tile: RowTile) -> None:
-        fields = operand.fields | {"kind": kind, "tile": tile.code}
+        fields: dict[str, Any] = operand.fields | {"kind": kind, "tile": tile.code}
         self._k.issue(Queue.TENSOR, Opcode.LOAD_STATIONARY, accesses=operand.accesses, source=caller(), **fields)
 
     def matmul(

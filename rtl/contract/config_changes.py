@@ -42,7 +42,7 @@ def changed(config: ConfigT, changes: Mapping[str, Any], where: str) -> ConfigT:
 
 def _typed(name: str, value: Any, current: Any) -> Any:
     if isinstance(current, bool):
-        known = {True: True, False: False, "true": True, "false": False}
+        known: dict[int | str, bool] = {True: True, False: False, "true": True, "false": False}
         if isinstance(value, (int, str)) and value in known:
             return known[value]
     if isinstance(value, bool) or type(value) is not type(current):

@@ -11,6 +11,7 @@ from rtl.contract.formats import FORMATS
 from rtl.contract.isa import block
 
 __all__ = [
+    "DOTS",
     "ELEMENTS",
     "FP4_CODES",
     "Kind",
@@ -35,6 +36,9 @@ class Kind(IntEnum):
     SPARSE = 6  # reserved
     RAW = 7  # reserved
 
+
+DOTS = (Kind.PAIR, Kind.QUAD, Kind.QUAD_E4M3)
+"""Kinds of dot products; the others but RAW are numbers."""
 
 ELEMENTS = {Kind.ONE: 1, Kind.PAIR: 2, Kind.QUAD: 4, Kind.QUAD_E4M3: 4, Kind.HIGH: 1, Kind.LOW: 1}
 """Numbers that a row takes in a beat."""

@@ -95,6 +95,7 @@ class Check(wiring.Component):
             m.d.comb += [
                 weights.word.eq(word),
                 weights.start.eq(self.start),
+                weights.columns.eq(operands.columns),
                 weights.loads.eq(done & self.o.ready & (cause == 0) & (word.opcode == Opcode.LOAD_STATIONARY)),
             ]
             multiplies = word.opcode == Opcode.MULTIPLY_MOVING

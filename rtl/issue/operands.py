@@ -16,7 +16,7 @@ from rtl.contract.isa import Cause, Opcode
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space
 from rtl.contract.rule import OpcodeRule
 from rtl.issue.header import OPERANDS
-from rtl.issue.pattern import PatternCheck
+from rtl.issue.pattern import ELEMENT_BITS, PatternCheck
 from rtl.issue.table import row_of
 
 __all__ = ["OperandsCheck"]
@@ -39,7 +39,7 @@ class OperandsCheck(wiring.Component):
 
     `used`, at any time: the opcode has operands. The address is that of the operand's first byte, of a column or the
     accumulator its own on the first partition, of operands that do not go together that of the destination.
-    `first_byte`: the address of src0's.
+    `first_byte`: the address of src0's; `columns`: its elements.
     """
 
     FAULTS = {
@@ -62,6 +62,7 @@ class OperandsCheck(wiring.Component):
                 "cause": Out(CAUSE_BITS),
                 "address": Out(64),
                 "first_byte": Out(64),
+                "columns": Out(ELEMENT_BITS),
             }
         )
 
@@ -160,7 +161,7 @@ class OperandsCheck(wiring.Component):
         if "dst" in checks:
             findings += self._together(row, checks, places["dst"])
         if "src0" in places:
-            m.d.comb += self.first_byte.eq(places["src0"])
+            m.d.comb += [self.first_byte.eq(places["src0"]), self.columns.eq(checks["src0"].elements)]
         m.d.comb += self.used.eq(Cat(*(check.present for check in checks.values())).any())
         for wrong, cause, address in reversed(findings):
             with m.If(wrong):

@@ -1,6 +1,6 @@
 """Which kind of weights each row of the array holds, as the instructions so far say."""
 
-from amaranth.hdl import Cat, Module, Signal, Value, ValueLike
+from amaranth.hdl import Const, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -18,10 +18,12 @@ _LEGACY, _FN = FORMATS["e4m3"].code, FORMATS["e4m3fn"].code
 
 
 class WeightsCheck(wiring.Component):
-    """`wrong`: a row that the MULTIPLY_MOVING `word` uses holds weights of another kind, or of the other E4M3.
+    """`wrong`: a row or column that the MULTIPLY_MOVING `word` uses holds weights of another kind, or the other E4M3.
 
-    `loads`: the LOAD_STATIONARY `word` has been let through. Rows never loaded hold zeros of every kind; the two
-    halves of FP32 are one kind. `start` forgets all. One bit a row in each plane, so that Verilator works on words.
+    `loads`: the LOAD_STATIONARY `word`, of `columns` columns, has been let through. Of each row: the kind loaded
+    last (the two halves of FP32 are one), and how many columns of it lie side by side from column 0 on: a load moves
+    what was there east. Where nothing was loaded are zeros of every kind. `start` forgets all. Numbers are kept
+    in planes with a bit for each row, so that Verilator works on words.
     Timing: `wrong` is combinational; a load counts from the next cycle on.
     """
 
@@ -29,12 +31,35 @@ class WeightsCheck(wiring.Component):
         1: "weights may be of another kind",
         2: "the two E4M3 may be mixed",
         3: "a load counts for all rows",
+        4: "a load of few columns counts for all columns",
+        5: "columns of two loads of a kind are not added",
     }
 
     def __init__(self, cfg: Config, plant: ValueLike = 0):
         self.cfg = cfg
         self.plant = plant
-        super().__init__({"word": In(INSTRUCTION_LAYOUT), "start": In(1), "loads": In(1), "wrong": Out(1)})
+        self.bits = cfg.tensor.cols.bit_length()
+        super().__init__(
+            {
+                "word": In(INSTRUCTION_LAYOUT),
+                "start": In(1),
+                "loads": In(1),
+                "columns": In(self.bits),
+                "wrong": Out(1),
+            }
+        )
+
+    def _sum(self, planes: list[Value], addend: Value) -> list[Value]:
+        """Columns of each row and `addend` more, at most all of them, of which the highest plane tells."""
+        rows = self.cfg.tensor.rows
+        carry: Value = Const(0, rows)
+        total: list[Value] = []
+        for plane, bit in zip(planes, addend, strict=True):
+            b = bit.replicate(rows)
+            total.append(plane ^ b ^ carry)
+            carry = (plane & b) | (carry & (plane ^ b))
+        whole = total[-1] | carry
+        return [*(plane & ~whole for plane in total[:-1]), whole]
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -42,33 +67,49 @@ class WeightsCheck(wiring.Component):
         word = self.word
         held = Signal(rows)  # something was loaded
         planes = [Signal(rows, name=f"kind{i}") for i in range(_KIND_BITS)]
+        columns = [Signal(rows, name=f"columns{i}") for i in range(self.bits)]
         legacy = Signal(rows)
         fn = Signal(rows)
 
-        kind = Signal(_KIND_BITS)
-        m.d.comb += kind.eq(word.kind)
-        with m.If(word.kind == Kind.LOW):
-            m.d.comb += kind.eq(Kind.HIGH)
-        used = Signal(rows)
-        m.d.comb += used.eq(partition_mask(word.src0_partition_start, word.src0_partition_count, rows))
+        def every(bit: Value) -> Value:
+            return bit.replicate(rows)
 
-        different: Value = planes[0] ^ kind[0].replicate(rows)
+        kind = Signal(_KIND_BITS)
+        used = Signal(rows)
+        m.d.comb += [
+            kind.eq(Mux(word.kind == Kind.LOW, Kind.HIGH, word.kind)),
+            used.eq(partition_mask(word.src0_partition_start, word.src0_partition_count, rows)),
+        ]
+        is_legacy = word.src0_dtype == _LEGACY
+        is_fn = word.src0_dtype == _FN
+        other: Value = planes[0] ^ every(kind[0])
         for i in range(1, _KIND_BITS):
-            different = different | (planes[i] ^ kind[i].replicate(rows))
-        different = different & held & ~planted(self.plant, 1).replicate(rows)
-        mixed = (legacy & (word.src0_dtype == _FN).replicate(rows)) | (
-            fn & (word.src0_dtype == _LEGACY).replicate(rows)
+            other = other | (planes[i] ^ every(kind[i]))
+        mixed = (legacy & every(is_fn)) | (fn & every(is_legacy))
+        differs = Signal(rows)  # from the weights that the row holds
+        m.d.comb += differs.eq(
+            held & ((other & ~every(planted(self.plant, 1))) | (mixed & ~every(planted(self.plant, 2))))
         )
-        mixed = mixed & ~planted(self.plant, 2).replicate(rows)
-        m.d.comb += self.wrong.eq(((different | mixed) & used).any())
+        few: Value = Const(0, rows)
+        for plane, bit in zip(columns, word.dst_partition_count[: self.bits], strict=True):
+            few = (~plane & every(bit)) | (~(plane ^ every(bit)) & few)
+        m.d.comb += self.wrong.eq(((differs | (held & few)) & used).any())
 
         taken = Signal(rows)
-        m.d.comb += taken.eq(used | planted(self.plant, 3).replicate(rows))
+        m.d.comb += taken.eq(used | every(planted(self.plant, 3)))
         with m.If(self.start):
-            m.d.sync += [held.eq(0), legacy.eq(0), fn.eq(0)]
+            m.d.sync += held.eq(0)
         with m.Elif(self.loads):
+            fresh = differs | ~held
+            number = Mux(planted(self.plant, 4), self.cfg.tensor.cols, self.columns)
+            more = self._sum(columns, Mux(planted(self.plant, 5), 0, self.columns))
             m.d.sync += held.eq(held | taken)
-            of_word = Cat(kind, word.src0_dtype == _LEGACY, word.src0_dtype == _FN)
-            for plane, bit in zip((*planes, legacy, fn), of_word, strict=True):
-                m.d.sync += plane.eq((plane & ~taken) | (taken & bit.replicate(rows)))
+            for i, plane in enumerate(columns):
+                full = every(Const(self.cfg.tensor.cols >> i & 1, 1))
+                new = (~held & full) | (held & differs & every(number[i])) | (held & ~differs & more[i])
+                m.d.sync += plane.eq((plane & ~taken) | (taken & new))
+            for plane, bit in zip(planes, kind, strict=True):
+                m.d.sync += plane.eq((plane & ~taken) | (taken & every(bit)))
+            for plane, bit in ((legacy, is_legacy), (fn, is_fn)):
+                m.d.sync += plane.eq((plane & ~(taken & fresh)) | (taken & every(bit)))
         return m

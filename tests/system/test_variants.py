@@ -27,6 +27,7 @@ ODD = load(
         "psum.banks=2",
         "psum.bank_bytes=512",
         "issue.queue_depth=2",
+        "tensor.nvfp4=true",
     ),
 )
 
@@ -60,6 +61,9 @@ def test_both_forms_give_the_same_bits_in_the_same_cycles() -> None:
     ("workload", "params"),
     [
         ("gemm", {"m": 19, "k": 21, "n": 70, "dtype": "fp16"}),
+        ("gemm", {"m": 19, "k": 112, "n": 70, "dtype": "nvfp4"}),
+        ("gemm", {"m": 9, "k": 96, "n": 20, "dtype": "mxfp8", "resident": True}),
+        ("gemm", {"m": 20, "k": 160, "n": 11, "dtype": "w4a8", "out": "bf16"}),
         ("dma", {"rows": 11, "row_bytes": 77, "direction": "both"}),
         ("softmax", {"rows": 9, "columns": 52}),
         ("layernorm", {"rows": 9, "columns": 52}),

@@ -203,6 +203,9 @@ def test_formats_have_codes_in_order() -> None:
         ("vector.clock_mhz=2500", r"vector.clock_mhz must be at most tensor.clock_mhz \(2400\), not 2500"),
         ("issue.queue_depth=3", "issue.queue_depth must be a power of two from 2 to 64, not 3"),
         ("issue.semaphores=512", "issue.semaphores must be a power of two from 16 to 256, not 512"),
+        ("tensor.nvfp4=true", ""),
+        ("tensor.mx=0", ""),
+        ("tensor.mx=maybe", "tensor.mx must be true or false, not 'maybe'"),
         ("psum.banks=16", ""),
         ("psum.bank_bytes=64", r"tensor.moving_max must fit in a PSUM partition \(128 FP32 columns\), not 512"),
     ],
@@ -214,6 +217,12 @@ def test_impossible_configurations_get_a_sentence(setting: str, sentence: str) -
     with pytest.raises(ConfigError, match=sentence) as caught:
         load("small", [setting])
     assert "\n" not in str(caught.value)
+
+
+def test_nvfp4_needs_the_sums_of_products() -> None:
+    with pytest.raises(ConfigError, match="tensor.nvfp4 needs tensor.mx"):
+        load("tiny", ["tensor.nvfp4=true", "tensor.mx=false"])
+    assert not load("tiny", ["tensor.mx=false"]).tensor.mx
 
 
 @pytest.mark.parametrize("name", ["a", "trn2-x_1.5", "8" * 64])

@@ -80,6 +80,22 @@ def test_a_chain_is_that_of_exact_integers(kind: Kind, left: str, right: str, sp
     assert np.array_equal(got, expected)
 
 
+def test_columns_of_two_formats_lie_side_by_side() -> None:
+    rng = np.random.default_rng(8)
+    sbuf = Memory(ROWS, 64)
+    sbuf.bytes[:] = rng.integers(0, 256, sbuf.bytes.shape, np.uint8) & 0xBF
+    state = KindsState(ROWS, 4)
+    columns = [operand_columns(sbuf, pattern(fmt, 2, 8 * i), Kind.PAIR) for i, fmt in enumerate(("e4m3fn", "e5m2"))]
+    state.load(columns[0], 0)
+    state.load(columns[1], 0)
+    moving = operand_columns(sbuf, pattern("e5m2", 3, 32), Kind.PAIR)
+    unit = np.full((ROWS, 3), 127, np.uint8)
+    got = state.matmul(moving, 0)
+    for at, one in ((0, columns[1]), (2, columns[0])):
+        expected = chain(Kind.PAIR, one.codes, moving.codes, unit[:, :2], unit, (one.fmt, "e5m2"))
+        assert np.array_equal(got[at : at + 2], expected)
+
+
 def test_halves_of_fp32() -> None:
     rng = np.random.default_rng(5)
     codes = rng.integers(0, 1 << 32, 4000, np.uint32)

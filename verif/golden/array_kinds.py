@@ -118,13 +118,13 @@ class KindsState:
 
     def __init__(self, rows: int, cols: int, groups: int = 1):
         self.rows, self.cols, self.groups = rows, cols, groups
-        self._fmt = {"shadow": ["e4m3fn"] * rows, "working": ["e4m3fn"] * rows}
         self._planes = {
             name: (
                 np.zeros((rows, cols, _ELEMENTS)),
                 np.ones((rows, cols)),
                 np.zeros((rows, cols, _ELEMENTS), np.uint8),
                 np.zeros((rows, cols), np.uint8),
+                np.full((rows, cols), FORMATS["e4m3fn"].code, np.uint8),
             )
             for name in ("shadow", "working")
         }
@@ -140,11 +140,11 @@ class KindsState:
         """LOAD_STATIONARY into rows from `partition_start`: the columns enter last one first."""
         count, width = columns.scales.shape
         rows = slice(partition_start, partition_start + count)
-        parts = (columns.values, columns.scales, columns.codes, columns.scale_codes)
+        fmt = np.uint8(FORMATS[columns.fmt].code)
+        parts = (columns.values, columns.scales, columns.codes, columns.scale_codes, fmt)
         for plane, part in zip(self._planes["shadow"], parts, strict=True):
             plane[rows, width:] = plane[rows, : self.cols - width].copy()
             plane[rows, :width] = part
-        self._fmt["shadow"][rows] = [columns.fmt] * count
         self._loaded[self._groups(partition_start, tiles)] = True
 
     def matmul(self, moving: Columns, partition_start: int, tiles: int = 1) -> U32:
@@ -156,7 +156,6 @@ class KindsState:
             rows = slice(group * each, (group + 1) * each)
             for working, shadow in zip(self._planes["working"], self._planes["shadow"], strict=True):
                 working[rows] = shadow[rows]
-            self._fmt["working"][rows] = self._fmt["shadow"][rows]
         self._loaded[mine] = False
         acc = np.zeros((self.cols, moving.scales.shape[1]), np.float32)
         with np.errstate(all="ignore"):
@@ -166,25 +165,36 @@ class KindsState:
 
     def _row(self, moving: Columns, i: int, row: int, acc: NDArray[np.float32]) -> NDArray[np.float32]:
         """The chain's step of one row."""
-        values, scales, codes, scale_codes = (plane[row] for plane in self._planes["working"])
+        values, scales, _, _, formats = (plane[row] for plane in self._planes["working"])
         if moving.kind in (Kind.ONE, Kind.HIGH, Kind.LOW):
             return (np.multiply.outer(values[:, 0], moving.values[i, :, 0]) + acc).astype(np.float32)
-        fmt = self._fmt["working"][row]
-        low, high = (sum(_REACH[name][k] for name in (fmt, moving.fmt)) for k in (0, 1))
-        significand = 8 if moving.kind == Kind.QUAD_E4M3 else 0  # of two E4M3FN scales
-        if high + 2 - low + significand <= _DOUBLE_BITS:
-            exact = values @ moving.values[i].T + 0.0  # a zero is +0
-            dot = (exact * np.multiply.outer(scales, moving.scales[i]) + 0.0).astype(np.float32)
-        else:
-            width, count = acc.shape
-            dot = mx.dot_product(
-                np.repeat(codes, count, axis=0),
-                np.tile(moving.codes[i], (width, 1)),
-                np.repeat(scale_codes, count),
-                np.tile(moving.scale_codes[i], width),
-                fmt,
-                moving.fmt,
-                "e4m3fn" if moving.kind == Kind.QUAD_E4M3 else "e8m0",
-            ).view(np.float32)
-            dot = dot.reshape(width, count)
+        exact = values @ moving.values[i].T + 0.0  # a zero is +0
+        dot = (exact * np.multiply.outer(scales, moving.scales[i]) + 0.0).astype(np.float32)
+        for code in np.unique(formats):
+            here = formats == code
+            if not _is_exact(by_code(int(code)).name, moving):
+                dot[here] = self._integers(moving, i, row, here)
         return (dot.astype(np.float64) + acc).astype(np.float32)
+
+    def _integers(self, moving: Columns, i: int, row: int, here: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """The dot products of columns `here`, all of one format, in integers."""
+        _, _, codes, scale_codes, formats = (plane[row][here] for plane in self._planes["working"])
+        width, count = len(codes), moving.scales.shape[1]
+        dot = mx.dot_product(
+            np.repeat(codes, count, axis=0),
+            np.tile(moving.codes[i], (width, 1)),
+            np.repeat(scale_codes, count),
+            np.tile(moving.scale_codes[i], width),
+            by_code(int(formats[0])).name,
+            moving.fmt,
+            "e4m3fn" if moving.kind == Kind.QUAD_E4M3 else "e8m0",
+        )
+        return dot.view(np.float32).reshape(width, count)
+
+
+def _is_exact(fmt: str, moving: Columns) -> bool:
+    """Whether float64 holds every sum of four products of these formats, with significands of scales."""
+    if fmt not in _REACH:
+        return True  # a row of another kind, which nothing uses
+    low, high = (_REACH[fmt][k] + _REACH[moving.fmt][k] for k in (0, 1))
+    return high + 2 - low + (8 if moving.kind == Kind.QUAD_E4M3 else 0) <= _DOUBLE_BITS

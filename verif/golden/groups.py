@@ -54,27 +54,39 @@ def bytes_of(kind: int, dtype: int) -> int:
 
 
 class WeightKinds:
-    """Kind and FP8 family of the weights of each row of the array, as loads leave them."""
+    """What each row of the array holds, as loads leave it: kind, the E4M3 among its formats, columns of that kind."""
 
-    def __init__(self, rows: int):
+    def __init__(self, rows: int, cols: int):
+        self.cols = cols
         self._kinds = np.full(rows, -1)
         self._eights = np.zeros(rows, np.int64)
+        self._columns = np.full(rows, cols)
 
     @staticmethod
     def _rows(f: Mapping[str, int]) -> slice:
         return slice(f["src0_partition_start"], f["src0_partition_start"] + f["src0_partition_count"])
 
     @staticmethod
-    def _kind(f: Mapping[str, int]) -> int:
-        return int(Kind.HIGH if f["kind"] == Kind.LOW else f["kind"])
+    def _of(f: Mapping[str, int]) -> tuple[int, int]:
+        return int(Kind.HIGH if f["kind"] == Kind.LOW else f["kind"]), f["src0_dtype"] if f["src0_dtype"] in (
+            4,
+            5,
+        ) else 0
 
     def load(self, f: Mapping[str, int]) -> None:
-        """A LOAD_STATIONARY issues."""
-        self._kinds[self._rows(f)] = self._kind(f)
-        self._eights[self._rows(f)] = f["src0_dtype"] if f["src0_dtype"] in (4, 5) else 0
+        """A LOAD_STATIONARY issues: what was there moves east."""
+        width = f["src0_count0"] * f["src0_count1"] * f["src0_count2"] * f["src0_count3"]
+        kind, eight = self._of(f)
+        for row in range(*self._rows(f).indices(len(self._kinds))):
+            goes_on = self._kinds[row] in (-1, kind) and not {eight, self._eights[row]} >= {4, 5}
+            self._columns[row] = min(self.cols, width + (self._columns[row] if goes_on else 0))
+            self._eights[row] = eight or (self._eights[row] if goes_on else 0)
+            self._kinds[row] = kind
 
     def agree(self, f: Mapping[str, int]) -> bool:
-        """Whether a MULTIPLY_MOVING may use the rows that it names."""
-        kinds, eights = self._kinds[self._rows(f)], self._eights[self._rows(f)]
-        other = {4: 5, 5: 4}.get(f["src0_dtype"], -1)
-        return bool(np.all((kinds == -1) | (kinds == self._kind(f))) and not np.any(eights == other))
+        """Whether a MULTIPLY_MOVING may use the rows and columns that it names."""
+        kind, eight = self._of(f)
+        rows = self._rows(f)
+        kinds, eights, columns = self._kinds[rows], self._eights[rows], self._columns[rows]
+        fits = (kinds == kind) & (columns >= f["dst_partition_count"])
+        return bool(np.all((kinds == -1) | fits)) and not (eight and np.any(eights == 9 - eight))

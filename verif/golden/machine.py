@@ -75,7 +75,7 @@ class GoldenMachine:
             Queue.VECTOR: VectorInstructions(Operands(self.sbuf, self.psum), cfg.partitions),
             Queue.SCALAR: ScalarInstructions(Operands(self.sbuf, self.psum), cfg.scalar.table_rows),
         }
-        self.weights = WeightKinds(cfg.tensor.rows)
+        self.weights = WeightKinds(cfg.tensor.rows, cfg.tensor.cols)
         self.loaded = 0  # functions of the table that the scalar queue loaded last, a bit each
         self.semaphores = [0] * cfg.issue.semaphores
         self.faults: list[Fault] = []

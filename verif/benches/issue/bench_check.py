@@ -37,7 +37,7 @@ def _coverage() -> Coverage:
     if queue == Queue.TENSOR:
         cfg = manifest().config
         bins += [f"{Kind(k).name} {by_code(d).name}" for k in range(8) for d in formats_of(k, cfg)]
-        bins += ["other kind", "other E4M3", "kinds by row"]
+        bins += ["other kind", "other E4M3", "kinds by row", "kinds by column"]
         bins += [f"tile {tile}" for tile in range(cfg.tensor.groups.bit_length())] + ["no such tile"]
         bins += ["operand beyond its tile"] if cfg.tensor.groups > 1 else []
     return Coverage(f"check_{queue.name.lower()}", bins)
@@ -57,7 +57,7 @@ class CheckBench(Bench):
         self.expected: list[tuple[int, int, int]] = []
         self.sink.on_taken = self.compare
         self.loaded = 0  # functions of the table that the last word leaves
-        self.weights = WeightKinds(self.cfg.tensor.rows)  # what the loads so far leave
+        self.weights = WeightKinds(self.cfg.tensor.rows, self.cfg.tensor.cols)  # what the loads so far leave
         dut.start.value = 0
 
     def add(self, fields: Fields) -> Cause:
@@ -238,13 +238,24 @@ async def weights_and_moving_operands_are_of_one_kind(dut: Any) -> None:
     ):
         assert bench.add(_plain(17, kind, dtype, start, quarter)) == expected
     COVERAGE.hit("kinds by row")
+    every = {"dst_partition_count": bench.cfg.tensor.cols}
+    assert bench.add(_plain(17, Kind.PAIR, e4m3fn, 0, quarter) | every) == Cause.NONE  # zeros beside one column
     assert bench.add(_plain(16, Kind.HIGH, 0, 0, whole)) == Cause.NONE
+    two = {"dst_partition_count": 2}
+    assert bench.add(_plain(17, Kind.LOW, 0, 0, whole) | two) == Cause.ILLEGAL_DTYPE  # column 1 holds what was there
+    assert bench.add(_plain(16, Kind.LOW, 0, 0, whole)) == Cause.NONE
+    assert bench.add(_plain(17, Kind.LOW, 0, 0, whole) | two) == Cause.NONE
+    three = {"dst_partition_count": 3}
+    assert bench.add(_plain(17, Kind.LOW, 0, 0, whole) | three) == Cause.ILLEGAL_DTYPE
+    COVERAGE.hit("kinds by column")
+    assert bench.add(_plain(16, Kind.HIGH, 0, 0, whole) | {"src0_count0": bench.cfg.tensor.cols}) == Cause.NONE
+    assert bench.add(_plain(17, Kind.LOW, 0, 0, whole) | every) == Cause.NONE
     assert bench.add(_plain(17, Kind.LOW, 0, 0, whole)) == Cause.NONE
     await bench.finish()
     dut.start.value = 1
     await bench.edge
     dut.start.value = 0
-    bench.weights = WeightKinds(bench.cfg.tensor.rows)
+    bench.weights = WeightKinds(bench.cfg.tensor.rows, bench.cfg.tensor.cols)
     assert bench.add(_plain(17, Kind.PAIR, e4m3, 0, whole)) == Cause.NONE
     await bench.finish()
 

@@ -33,7 +33,7 @@ def _coverage() -> Coverage:
     bins += [f"{Kind(k).name} slot {s}" for k in range(8) if scaled(k) for s in range(scale_rows_of(k) // 2)]
     bins += [f"element at byte {b}" for b in range(8)] + [f"scale at byte {b}" for b in range(8)]
     bins += ["read refused", "beat held back", "operand from the middle", "kind changes", "swap"]
-    return Coverage(f"tensor.feed{'_reverse' if run.options.get('reverse') else ''}", bins)
+    return Coverage("tensor.feed_reverse" if run.options.get("reverse") else "tensor.feed", bins)
 
 
 COVERAGE = _coverage()

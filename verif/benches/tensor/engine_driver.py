@@ -9,7 +9,7 @@ import numpy as np
 from cocotb.triggers import RisingEdge
 
 from rtl.contract.formats import by_code
-from rtl.contract.isa import AccessPattern, Opcode
+from rtl.contract.isa import INSTRUCTION, AccessPattern, Opcode
 from rtl.contract.kinds import Kind
 from rtl.contract.memmap import Space
 from rtl.contract.timing import MATMUL_MIN_CYCLES, STALLS, Engine, array_latency
@@ -57,26 +57,15 @@ class Step:
     scales: AccessPattern | None = None
     table: int = 0
 
-    def fields(self) -> dict[str, int]:
-        """Of the instruction word, but for its operands."""
-        low = (1 << 64) - 1
-        return {
-            "accumulate": int(self.accumulate), "kind": self.kind, "imm0": self.table & low, "imm1": self.table >> 64,
-            "tile": self.tile, "src0_partition_start": self.src.partition_start,
-            "src0_partition_count": self.src.partition_count, "src0_dtype": self.src.dtype,
-        }  # fmt: skip
-
     def word(self, sequence: int) -> int:
         """As the port has it."""
-        return command_word(self.opcode, sequence, src0=self.src, src1=self.scales, dst=self.dst, fields=self.fields())
+        fields = {"accumulate": int(self.accumulate), "kind": self.kind, "tile": self.tile}
+        fields |= {"imm0": self.table & (1 << 64) - 1, "imm1": self.table >> 64}
+        return command_word(self.opcode, sequence, src0=self.src, src1=self.scales, dst=self.dst, fields=fields)
 
-    def place(self, rows: int) -> int:
-        """Which of the tiles."""
-        return self.src.partition_start // (rows >> self.tile)
-
-    def exit(self, rows: int) -> int:
-        """Row group at which the sums leave."""
-        return (self.place(rows) + 1) * (GROUPS >> self.tile) - 1
+    def fields(self) -> dict[str, int]:
+        """Of the instruction word."""
+        return INSTRUCTION.unpack(self.word(0))
 
 
 class EngineBench:
@@ -186,7 +175,7 @@ class EngineBench:
     def random_program(self, length: int) -> list[Step]:
         """Legal instructions of all shapes, kinds and tiles; each row group's sums have banks of their own."""
         rng, cfg = self.rng, self.cfg
-        weights = WeightKinds(cfg.tensor.rows)
+        weights = WeightKinds(cfg.tensor.rows, cfg.tensor.cols)
         steps: list[Step] = []
         last = [0] * GROUPS  # column that the matmul before of a group ended with: the next may not start beside it
         room = cfg.psum.partition_bytes // GROUPS
@@ -201,13 +190,11 @@ class EngineBench:
             columns = 1 if kind < 0.1 else most if kind < 0.25 else int(rng.integers(1, most + 1))
             if kind > 0.7:
                 columns = int(rng.integers(1, 3 * MATMUL_MIN_CYCLES))
-            step = self.source(Opcode.MULTIPLY_MOVING, columns)
+            step = self.target(self.source(Opcode.MULTIPLY_MOVING, columns), room)
             while not weights.agree(step.fields()):
-                step = self.source(Opcode.MULTIPLY_MOVING, columns)
-            dst = random_pattern(
-                rng, space=Space.PSUM, dtype="fp32", partitions=(0, int(rng.integers(1, cfg.tensor.cols + 1))),
-                elements=columns, partition_bytes=room, ascending=True,
-            )  # fmt: skip
+                step = self.target(self.source(Opcode.MULTIPLY_MOVING, columns), room)
+            dst = step.dst
+            assert dst is not None
             exit_ = step.exit(cfg.tensor.rows)
             offset = last[exit_]
             if rng.random() < 0.2 and 0 < offset <= room - 4 * columns:  # meets the end of the matmul before
@@ -218,6 +205,15 @@ class EngineBench:
             dst = replace(dst, offset=dst.offset + room * exit_)
             steps.append(replace(step, dst=dst, accumulate=bool(rng.random() < 0.6)))
         return steps
+
+    def target(self, step: Step, room: int) -> Step:
+        """The same matmul with a random destination in the first bytes of PSUM."""
+        rng, cfg = self.rng, self.cfg
+        dst = random_pattern(
+            rng, space=Space.PSUM, dtype="fp32", partitions=(0, int(rng.integers(1, cfg.tensor.cols + 1))),
+            elements=step.src.elements, partition_bytes=room, ascending=True,
+        )  # fmt: skip
+        return replace(step, dst=dst)
 
     def source(self, opcode: Opcode, columns: int) -> Step:
         """An instruction with a random operand, plain numbers half of the time; a matmul lacks its destination."""
