@@ -78,8 +78,9 @@ class RowTiles(Generic[OperandT]):
 
     def loads(self, tile: RowTile, operand: OperandT) -> None:
         """`operand` is loaded into a tile."""
+        held = (tile, operand)
         for g in tile.groups:
-            self._held[g] = (tile, operand)
+            self._held[g] = held
 
     def held(self, tile: RowTile, name: str) -> OperandT:
         """What was loaded into this tile last."""
