@@ -22,6 +22,7 @@ _PLAIN = (
     "axes",
     "negate",
     "kind",
+    "tile",
 )
 _PLAIN += ("imm0", "imm1", "imm2")
 

@@ -251,8 +251,29 @@ class Kernel:
         self._hazards.add(int(queue), accesses, known)
         instructions.append(Instruction(opcode=opcode, update=int(queue), waits=tuple(items), source=source, **fields))
 
+    def needs(self, queue: Queue, accesses: tuple[Access, ...]) -> Known:
+        """For engines: what must be complete before an instruction with these accesses."""
+        needs = self._hazards.needs(int(queue), accesses)
+        self._rings.settle(needs)
+        return needs
+
+    def follows(self, queue: Queue, needs: Known, producer: int, count: int) -> bool:
+        """For engines: whether an instruction of `queue` with these needs starts after item `count` of a producer."""
+        return (
+            max(
+                self._known[queue].get(producer, 0),
+                needs.get(producer, 0),
+                *(self._hazards.after(p, n).get(producer, 0) for p, n in needs.items()),
+            )
+            >= count
+        )
+
+    def items(self, queue: Queue) -> int:
+        """For engines: items of a queue so far."""
+        return self._hazards.count(int(queue))
+
     def columns_sent(self, count: int) -> None:
-        """For the tensor engine: count moving columns."""
+        """For the tensor engine: count moving columns, those of row groups at once as one."""
         self._program.tensor_columns += count
 
     def pattern(self, view: TileView, what: str) -> AccessPattern:

@@ -14,6 +14,7 @@ from firmware.kernels.gemm import gemm
 from firmware.kernels.gemm_formats import GEMM_FORMATS
 from firmware.kernels.minilm import LONG_TEXT, minilm_projection
 from firmware.kernels.minilm_model import minilm, text_encoder_layer
+from firmware.kernels.moe import moe
 from firmware.kernels.normalise import normalise
 from firmware.kernels.softmax import softmax
 from firmware.kernels.text_attention import text_attention
@@ -29,6 +30,7 @@ __all__ = [
     "make_gemm",
     "make_layer",
     "make_model",
+    "make_moe",
     "make_norm",
     "make_projection",
     "make_softmax",
@@ -134,6 +136,17 @@ def make_ffn(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
     down = rng.standard_normal((width, hidden), np.float32) / np.float32(math.sqrt(hidden))
     biases = (rng.standard_normal(n, np.float32) / 4 for n in (hidden, width))
     return feed_forward(cfg, x, up, next(biases), down, next(biases), activation=params["activation"])
+
+
+def make_moe(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
+    experts, tokens, d, f = (params[name] for name in ("experts", "tokens", "d", "f"))
+    _held("moe", tokens * (d + f) * params["top_k"] + experts * d * f, experts=experts, tokens=tokens, d=d, f=f)
+    rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
+    x = rng.standard_normal((tokens, d), np.float32)
+    gate = rng.standard_normal((d, experts), np.float32) / np.float32(math.sqrt(d))
+    weights = rng.standard_normal((experts, d, f), np.float32) / np.float32(math.sqrt(d))
+    settings = {name: params[name] for name in ("top_k", "dtype", "mode", "route", "scored")}
+    return moe(cfg, x, gate, weights, **settings)
 
 
 def make_transpose(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:

@@ -84,6 +84,7 @@ class Instruction:
     axes: int = 0
     negate: bool = False
     kind: Kind = Kind.ONE
+    tile: int = 0
     imm0: int = 0
     imm1: int = 0
     imm2: int = 0

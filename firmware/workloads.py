@@ -5,6 +5,7 @@ from firmware.kernels.dma_copy import DIRECTIONS
 from firmware.kernels.feed_forward import ACTIVATIONS
 from firmware.kernels.gemm_formats import GEMM_FORMATS
 from firmware.kernels.minilm import DEFAULT_TEXT
+from firmware.kernels.moe import EXPERTS_MAX, MODES, MOE_FORMATS, ROUTES
 from firmware.kernels.transpose import ENGINES
 from firmware.makers import (
     make_attention,
@@ -13,6 +14,7 @@ from firmware.makers import (
     make_gemm,
     make_layer,
     make_model,
+    make_moe,
     make_norm,
     make_projection,
     make_softmax,
@@ -122,6 +124,25 @@ WORKLOADS: dict[str, Workload] = {
                 "seed": _SEED,
             },
             maker=make_ffn,
+        ),
+        Workload(
+            name="moe",
+            doc="a mixture of experts, a linear layer each, of random values; tokens go to their top-k experts",
+            params={
+                "experts": Param(type=int, default=4, doc="matrices W_e", minimum=1, maximum=EXPERTS_MAX),
+                "tokens": _size(128, "rows of x"),
+                "d": _size(128, "elements of a row"),
+                "f": _size(128, "elements of a row of the result"),
+                "top_k": Param(type=int, default=2, doc="experts of a token", minimum=1, maximum=EXPERTS_MAX),
+                "dtype": Param(type=str, default="bf16", doc="format of x and W", choices=MOE_FORMATS),
+                "mode": Param(type=str, default="tiles", doc="where experts are computed", choices=tuple(MODES)),
+                "route": Param(
+                    type=str, default="scores", doc="who gets a token: by score, or in turn", choices=ROUTES
+                ),
+                "scored": Param(type=bool, default=True, doc="scores and top-k on the machine too"),
+                "seed": _SEED,
+            },
+            maker=make_moe,
         ),
         Workload(
             name="transpose",

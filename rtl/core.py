@@ -22,6 +22,7 @@ from rtl.memory.psum import Psum
 from rtl.memory.sbuf import Sbuf
 from rtl.scalar.engine import ScalarEngine
 from rtl.tensor.engine import TensorEngine
+from rtl.tensor.feed import reach
 from rtl.vector.engine import VectorEngine
 from rtl.vector.lanes import DOMAINS
 
@@ -66,8 +67,12 @@ class Core(wiring.Component):
         cfg = self.cfg
         m = Module()
         m.submodules.issue = issue = Issue(cfg, ports=len(CONFLICT_PORTS))
-        m.submodules.sbuf = sbuf = Sbuf(cfg)
-        m.submodules.psum = psum = Psum(cfg, add_domain="tensor", form=self.form)
+        groups = range(cfg.tensor.groups)
+        feeds = [f"{side}{g}" for side in ("moving", "stationary") for g in groups]
+        reads = (*feeds, "vector", "scalar", "gpsimd")
+        m.submodules.sbuf = sbuf = Sbuf(cfg, reads, reach={name: reach(cfg, int(name[-1])) for name in feeds})
+        adders = tuple(f"add{g}" for g in groups)
+        m.submodules.psum = psum = Psum(cfg, add_domains=adders, form=self.form)
         m.submodules.share = share = AxiShare(cfg.hbm.port_bytes)
         tensor = TensorEngine(cfg, form=self.form)
         m.submodules.tensor = DomainRenamer("tensor")(tensor)
@@ -80,6 +85,8 @@ class Core(wiring.Component):
         status = issue.tensor.status
         tensor_active = issue.tensor.command.valid | status.holds | status.draining
         self._gate(m, "tensor", self._wake(m, "tensor", tensor_active))
+        for g, name in enumerate(adders):
+            self._gate(m, name, psum.adding[g])
         self._gate(m, "dma", self._wake(m, "dma", dma.active))
         vector_tick = ratio.tick & (issue.vector.command.valid | vector.active)
         self._gate(m, "vector", vector_tick)
@@ -94,11 +101,12 @@ class Core(wiring.Component):
         connect(m, issue.tensor, tensor.queue)
         connect(m, issue.vector, vector.queue)
         connect(m, issue.scalar, scalar.queue)
-        connect(m, tensor.sbuf_moving, sbuf.read_moving)
-        connect(m, tensor.sbuf_stationary, sbuf.read_stationary)
+        for name in feeds:
+            connect(m, getattr(tensor, f"sbuf_{name}"), getattr(sbuf, f"read_{name}"))
+        for g in groups:
+            connect(m, getattr(tensor, f"psum{g}"), getattr(psum, f"accumulate{g}"))
         connect(m, vector.sbuf_read, sbuf.read_vector)
         connect(m, vector.sbuf_write, sbuf.write_vector)
-        connect(m, tensor.psum, psum.accumulate)
         connect(m, vector.psum_read, psum.read_vector)
         connect(m, vector.psum_write, psum.write_vector)
         connect(m, scalar.sbuf_read, sbuf.read_scalar)
@@ -177,12 +185,15 @@ class Core(wiring.Component):
         refused = dict(zip(sbuf.refused_names, sbuf.refused, strict=True))
         of_psum = dict(zip(psum.refused_names, psum.refused, strict=True))
 
+        def feeds(side: str) -> Value:
+            return Cat(v for name, v in refused.items() if name.startswith(f"read_{side}")).any()
+
         def movers(way: str) -> Value:
             return Cat(v for name, v in refused.items() if name.startswith("mover") and name.endswith(way)).any()
 
         by_port = {
-            "sbuf_moving": refused["read_moving"],
-            "sbuf_stationary": refused["read_stationary"],
+            "sbuf_moving": feeds("moving"),
+            "sbuf_stationary": feeds("stationary"),
             "sbuf_vector_read": refused["read_vector"],
             "sbuf_vector_write": refused["write_vector"],
             "psum_vector_read": of_psum["read_vector"],

@@ -67,7 +67,7 @@ TOPS: dict[str, Top] = {
         Top("standin", "verif.benches.native.standin:StandIn", "exercises the native driver's HBM"),
         Top("clock_gate", "verif.benches.base.gate_top:GateTop", "registers of gated clocks"),
         Top("sbuf", "rtl.memory.sbuf:Sbuf", "SBUF"),
-        Top("psum", "rtl.memory.psum:Psum", "PSUM"),
+        Top("psum", "rtl.memory.psum:Psum", "PSUM", ("form",)),
         Top("ram", "rtl.base.ram:Ram", "RAM cell", ("width", "depth", "granule")),
         Top("fifo", "rtl.base.fifo:Fifo", "FIFO in registers", ("shape", "depth")),
         Top("ram_fifo", "rtl.base.fifo:RamFifo", "FIFO in a RAM", ("shape", "depth")),

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from firmware.engines.base import Engine, access, caller, need
+from firmware.engines.row_tiles import RowTile, RowTiles
 from firmware.engines.scales import Scales, take_scales
 from firmware.hazards import Access
 from firmware.numbers import split_format
-from firmware.views import KernelError, TileView
+from firmware.views import TileView
 from rtl.contract.formats import FORMATS
 from rtl.contract.isa import Opcode, Queue
 from rtl.contract.kinds import ELEMENTS, FP4_CODES, SCALE_FORMATS, SCALE_ROWS, Kind, kinds_of
@@ -45,17 +46,24 @@ class TensorEngine(Engine):
     The format of the operands says what a row takes at once (rtl.contract.kinds): one number; two FP8 numbers
     (_x2, double rate); four of an MX block (_x4) with `scales`, a view of E8M0 or E4M3FN bytes on the partitions of
     the operand from its block of Q on, of which `slot` is used; FP32 numbers, which are multiplied in four passes.
-    `fp4`: E4M3FN codes that stand for the sixteen E2M1 codes.
+    `fp4`: E4M3FN codes that stand for the sixteen E2M1 codes. `tiles`: the rows of the array are 1, 2 or 4 tiles; the
+    instruction works on the one that its operand lies in, beside those of other tiles.
     """
 
     queue = Queue.TENSOR
 
     def __init__(self, kernel: "Kernel"):
         super().__init__(kernel)
-        self._stationary: _Operand | None = None
+        self._tiles: RowTiles[_Operand] = RowTiles(kernel)
 
     def load(
-        self, view: TileView, scales: TileView | None = None, *, slot: int = 0, fp4: Sequence[int] = FP4_CODES
+        self,
+        view: TileView,
+        scales: TileView | None = None,
+        *,
+        slot: int = 0,
+        fp4: Sequence[int] = FP4_CODES,
+        tiles: int = 1,
     ) -> None:
         """Load a stationary operand [K partitions, M columns] of SBUF, for the matmuls that follow."""
         cols = self._k.cfg.tensor.cols
@@ -64,12 +72,13 @@ class TensorEngine(Engine):
             view.elements <= cols,
             f"stationary operand {view.tile.name} has {view.elements} columns, more than tensor.cols ({cols})",
         )
+        tile = self._tiles.of(view, "stationary operand", tiles)
         if not operand.halved:  # its halves are loaded by each matmul
-            self._load(operand, operand.kind)
-        self._stationary = operand
+            self._load(operand, operand.kind, tile)
+        self._tiles.loads(tile, operand)
 
-    def _load(self, operand: _Operand, kind: Kind) -> None:
-        fields: dict[str, Any] = operand.fields | {"kind": kind}
+    def _load(self, operand: _Operand, kind: Kind, tile: RowTile) -> None:
+        fields: dict[str, Any] = operand.fields | {"kind": kind, "tile": tile.code}
         self._k.issue(Queue.TENSOR, Opcode.LOAD_STATIONARY, accesses=operand.accesses, source=caller(), **fields)
 
     def matmul(
@@ -81,11 +90,12 @@ class TensorEngine(Engine):
         slot: int = 0,
         fp4: Sequence[int] = FP4_CODES,
         accumulate: bool = False,
+        tiles: int = 1,
     ) -> None:
         """psum[M, N] = (or += with `accumulate`) stationary[K, M]^T moving[K, N]."""
-        k, cfg, loaded = self._k, self._k.cfg.tensor, self._stationary
-        if loaded is None:
-            raise KernelError(f"a matmul of {moving.tile.name} needs a stationary operand loaded before it")
+        k, cfg = self._k, self._k.cfg.tensor
+        tile = self._tiles.of(moving, "moving operand", tiles)
+        loaded = self._tiles.held(tile, moving.tile.name)
         stationary = loaded.view
         operand = self._operand(moving, "moving operand", scales, slot, fp4)
         need(
@@ -120,11 +130,12 @@ class TensorEngine(Engine):
         halves = (Kind.LOW, Kind.HIGH) if operand.halved else (operand.kind,)
         for of_weights in halves:
             if operand.halved:
-                self._load(loaded, of_weights)
+                self._load(loaded, of_weights, tile)
             for kind in halves:
-                fields = operand.fields | {"kind": kind, "dst": target, "accumulate": accumulate}
-                k.issue(Queue.TENSOR, Opcode.MULTIPLY_MOVING, accesses=accesses, source=caller(), **fields)
-                k.columns_sent(moving.elements)
+                fields = operand.fields | {"kind": kind, "tile": tile.code, "dst": target, "accumulate": accumulate}
+                needs = self._tiles.needs(tile, psum, accesses)
+                k.issue(Queue.TENSOR, Opcode.MULTIPLY_MOVING, accesses=accesses, needs=needs, source=caller(), **fields)
+                self._tiles.sent(tile, psum)
                 accumulate = True
 
     def _together(self, stationary: _Operand, moving: _Operand) -> None:

@@ -150,7 +150,8 @@ class PsumAccumulateSignature(wiring.Signature):
     """Write a row of sums, or add it to what is there. Never refused: it goes before all readers.
 
     The row has committed timing.PSUM_ADD_CYCLES after the cycle with `valid`, whether it adds or not.
-    No element may be written again within that time.
+    No element may be written again within that time. Rows of different groups come to different banks.
+    `lost`, with valid: this one met another in its bank and is not written.
     """
 
     def __init__(self, cfg: Config):
@@ -161,5 +162,6 @@ class PsumAccumulateSignature(wiring.Signature):
                 "accumulate": Out(1),
                 "partitions": Out(cfg.partitions),
                 "data": Out(32 * cfg.partitions),
+                "lost": In(1),
             }
         )

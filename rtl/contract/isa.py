@@ -222,6 +222,7 @@ class Cause(IntEnum):
     BAD_SEMAPHORE = 12  # a semaphore index or address that does not exist
     BAD_OPERATOR = 13  # an operator, reduction, function or mask that the opcode or the formats do not take
     NOT_LOADED = 14  # a function that the table loaded last does not hold
+    BANK_CONFLICT = 15  # sums of two row tiles come to one PSUM bank
 
 
 PATTERN = Word(
@@ -276,7 +277,7 @@ INSTRUCTION = Word(
         Field("update", 4, "Update"),
         Field("update_semaphore", 12),
         Field("kind", 3, "Kind: what a row of the array takes in a beat"),
-        Field("tile", 2, "row tile, 0"),
+        Field("tile", 2, "rows of the array are 1, 2 or 4 tiles (0, 1, 2); the one that src0 lies in"),
         Field("header_reserved", 11),
         Field("update_value", 32, signed=True),
         Field("header_pad", 64),

@@ -76,10 +76,10 @@ _POSITIONS = OperandRule(field="dst", dtypes={Space.SBUF: ("uint16", "uint32")},
 RULES: dict[Opcode, OpcodeRule] = {
     Opcode.NOP: OpcodeRule(),
     Opcode.DMA_TRIGGER: OpcodeRule(immediates=("imm0", "imm1")),
-    Opcode.LOAD_STATIONARY: OpcodeRule(operands=(_STATIONARY, _SCALES), fields=("kind",), immediates=("map",)),
+    Opcode.LOAD_STATIONARY: OpcodeRule(operands=(_STATIONARY, _SCALES), fields=("kind", "tile"), immediates=("map",)),
     Opcode.MULTIPLY_MOVING: OpcodeRule(
         operands=(replace(_STATIONARY, most="moving"), replace(_SCALES, most="moving"), _SUMS),
-        fields=("accumulate", "kind"),
+        fields=("accumulate", "kind", "tile"),
         immediates=("map",),
         equal=("src0",),
     ),

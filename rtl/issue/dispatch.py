@@ -50,6 +50,7 @@ class Dispatch(wiring.Component):
                 "i": In(stream.Signature(CHECKED)),
                 "fetch_cause": In(CAUSE_BITS),  # no further word will come
                 "fetch_address": In(64),
+                "halt": In(1),  # the engine has failed: nothing more is dispatched
                 "index": Out(SEMAPHORE_INDEX_BITS).array(2),
                 "value": In(signed(32)).array(2),
                 "command": Out(stream.Signature(COMMAND)),
@@ -94,7 +95,7 @@ class Dispatch(wiring.Component):
         m.d.comb += [
             self.index[0].eq(word.wait0_semaphore),
             self.index[1].eq(word.wait1_semaphore),
-            go.eq(cleared & push.ready & (~faulty | planted(self.plant, 4))),
+            go.eq(cleared & push.ready & ~self.halt & (~faulty | planted(self.plant, 4))),
             self.command.valid.eq(to_engine),
             self.command.payload.word.eq(word),
             self.command.payload.sequence.eq(self.issued),
@@ -159,6 +160,8 @@ class Dispatch(wiring.Component):
                 local.eq((opcode == Opcode.NOP) | (opcode == Opcode.DMA_TRIGGER)),
                 trigger.eq(opcode == Opcode.DMA_TRIGGER),
             ]
+        with m.If(self.halt):
+            m.d.sync += self.halted.eq(1)
         with m.If(self.start):
             m.d.sync += [full.eq(0), self.issued.eq(0), self.halted.eq(0), self.fault_address.eq(0)]
         return m

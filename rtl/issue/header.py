@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from amaranth.hdl import Cat, Const, Module, Signal, Value, ValueLike
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 from rtl.base.dma_port import CAUSE_BITS
 from rtl.base.layouts import INSTRUCTION_LAYOUT
@@ -66,6 +67,7 @@ class HeaderCheck(wiring.Component):
         4: "every operator exists",
         5: "functions need no table",
         6: "a shuffle may take any partition",
+        8: "row tiles need no row groups",
     }
 
     def __init__(self, cfg: Config, rules: Mapping[Opcode, OpcodeRule], plant: ValueLike = 0):
@@ -121,6 +123,7 @@ class HeaderCheck(wiring.Component):
         scaled = Cat(*(word.kind == kind for kind in SCALE_FORMATS)).any()
         parts.append(row.scales & ~scaled & Value.cast(word)[src1 : src1 + PATTERN.width].any())
         parts.append(row.map & (word.src0_dtype != FORMATS["e2m1"].code) & Cat(word.imm0, word.imm1).any())
+        parts.append((word.tile > exact_log2(self.cfg.tensor.groups)) & ~planted(self.plant, 8))
         function, reduction = self._function(word)
         sloped = Cat(*(function == one for one in _SLOPED)).any()
         parts.append(row.function & ~sloped & word.imm0[32:].any())

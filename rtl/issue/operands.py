@@ -44,11 +44,11 @@ class OperandsCheck(wiring.Component):
 
     FAULTS = {
         **PatternCheck.FAULTS,
-        13: "the shapes of source and destination may differ",
-        14: "bits are moved between different formats",
-        15: "a column need not be in SBUF's range",
-        16: "scales need not be in SBUF's range",
-        17: "scales of the array may be fewer than their elements",
+        14: "the shapes of source and destination may differ",
+        15: "bits are moved between different formats",
+        16: "a column need not be in SBUF's range",
+        17: "scales need not be in SBUF's range",
+        18: "scales of the array may be fewer than their elements",
     }
 
     def __init__(self, cfg: Config, rules: Mapping[Opcode, OpcodeRule], plant: ValueLike = 0):
@@ -104,7 +104,7 @@ class OperandsCheck(wiring.Component):
             whole = Signal(40)
             m.d.comb += whole.eq(start * PARTITION_STRIDE_BYTES + at)
             misaligned = at[:2].any()
-            outside = (at + _FP32_BYTES > self.cfg.sbuf.partition_bytes) & ~planted(self.plant, 15)
+            outside = (at + _FP32_BYTES > self.cfg.sbuf.partition_bytes) & ~planted(self.plant, 16)
             cause = Mux(misaligned, Cause.MISALIGNED, Cause.OUT_OF_RANGE)
             found.append((used & (misaligned | outside), cause, Cat(whole, Const(Space.SBUF, 24))))
         return found
@@ -114,7 +114,7 @@ class OperandsCheck(wiring.Component):
         first, width = IMMEDIATES["scales"]
         at = self.word.imm0[first : first + width]
         misaligned = at[:2].any()
-        outside = (at + columns > self.cfg.sbuf.partition_bytes) & ~planted(self.plant, 16)
+        outside = (at + columns > self.cfg.sbuf.partition_bytes) & ~planted(self.plant, 17)
         whole = Signal(40)
         m.d.comb += whole.eq(self.word.dst_partition_start * PARTITION_STRIDE_BYTES + at)
         cause = Mux(misaligned, Cause.MISALIGNED, Cause.OUT_OF_RANGE)
@@ -136,11 +136,11 @@ class OperandsCheck(wiring.Component):
             mixed |= row.both & (_integer_bytes(word.src1_dtype) != sizes[0])
             crowded = row.both & (word.src0_space == Space.PSUM) & (word.src1_space == Space.PSUM)
         bits = row.operators & (word.op0[5] | word.op1[5])
-        moved = row.same_format & (word.src0_dtype != word.dst_dtype) & ~planted(self.plant, 14)
+        moved = row.same_format & (word.src0_dtype != word.dst_dtype) & ~planted(self.plant, 15)
         return [
             (crowded, Const(Cause.BAD_SPACE), where),
             ((bits & mixed) | moved, Const(Cause.ILLEGAL_DTYPE), where),
-            (different & ~planted(self.plant, 13), Const(Cause.BAD_PATTERN), where),
+            (different & ~planted(self.plant, 14), Const(Cause.BAD_PATTERN), where),
         ]
 
     def elaborate(self, platform: object) -> Module:
@@ -155,13 +155,14 @@ class OperandsCheck(wiring.Component):
             if not rules:
                 continue
             group = name == "src0" and any(rule.reduces for rule in self.rules.values())
-            check = PatternCheck(self.cfg, rules, group=group, plant=passed_on(self.plant, *range(1, 13)))
+            check = PatternCheck(self.cfg, rules, group=group, plant=passed_on(self.plant, *range(1, 14)))
             m.submodules[f"check_{name}"] = checks[name] = check
             m.d.comb += [
                 check.opcode.eq(word.opcode),
                 check.step.eq(self.step),
                 check.axes.eq(word.axes),
                 check.kind.eq(word.kind),
+                check.tile.eq(word.tile),
                 check.beside.eq(word.src0_partition_start),
                 check.pattern.eq(operand(word, name)),
             ]
@@ -173,7 +174,7 @@ class OperandsCheck(wiring.Component):
             findings.append(self._scales(m, row, checks["dst"].elements))
         if any(operand.scales for rule in self.rules.values() for operand in rule.operands):
             different = checks["src1"].present & (checks["src0"].elements != checks["src1"].elements)
-            findings.append((different & ~planted(self.plant, 17), Const(Cause.BAD_PATTERN), places["src1"]))
+            findings.append((different & ~planted(self.plant, 18), Const(Cause.BAD_PATTERN), places["src1"]))
         if "dst" in checks:
             findings += self._together(row, checks, places["dst"])
         if "src0" in places:

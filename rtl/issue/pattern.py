@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 from rtl.base.layouts import PATTERN_LAYOUT
 from rtl.base.plant import planted
@@ -34,8 +35,8 @@ class PatternCheck(wiring.Component):
     `step` is 4. `pattern` and `opcode` hold meanwhile.
 
     `rules` says what each opcode may ask of this operand; the table is rtl.contract.rules. `present`: the opcode has
-    it. `kind` and `beside`: the instruction's kind and the first partition of src0, where a rule asks for
-    them. `groups`: the product of the counts of dimensions beyond `axes`, if the check is to `group`, else 0.
+    it. `kind`, `tile` and `beside`: the instruction's kind and row tile and the first partition of src0, where a rule
+    asks for them. `groups`: the product of the counts of dimensions beyond `axes`, if the check is to `group`, else 0.
     """
 
     FAULTS = {
@@ -51,6 +52,7 @@ class PatternCheck(wiring.Component):
         10: "elements of packed formats count as single ones",
         11: "scales may lie in another block of partitions than their elements",
         12: "scales of every kind are E8M0",
+        13: "an operand may reach beyond its row tile",
     }
 
     def __init__(self, cfg: Config, rules: Mapping[Opcode, OperandRule], *, group: bool = False, plant: ValueLike = 0):
@@ -67,6 +69,7 @@ class PatternCheck(wiring.Component):
                 "step": In(3),
                 "axes": In(2),
                 "kind": In(3),
+                "tile": In(2),
                 "beside": In(8),
                 "present": Out(1),
                 "elements": Out(ELEMENT_BITS),
@@ -111,6 +114,10 @@ class PatternCheck(wiring.Component):
         legal &= ((start + count) <= row.end) & ~(row.from_zero & start.any()) & ~(row.blocks & cut) & ~eighths
         for kind, rows in SCALE_ROWS.items() if self.kinds else ():
             legal &= (self.kind != kind) | ~((start | count) & (rows - 1)).any()
+        if self.kinds:
+            rows = self.cfg.tensor.rows
+            for tile in range(1, exact_log2(self.cfg.tensor.groups) + 1):
+                legal &= (self.tile != tile) | (count <= rows >> tile) | planted(self.plant, 13)
         return legal
 
     def _scale_partitions(self) -> Value:

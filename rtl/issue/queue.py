@@ -97,7 +97,8 @@ class IssueQueue(wiring.Component):
             status.retired.eq(retire.count),
             status.cause.eq(retire.cause),
             status.sequence.eq(retire.sequence),
-            status.address.eq(Mux(retire.cause != 0, dispatch.fault_address, 0)),
+            status.address.eq(Mux((retire.cause != 0) & ~retire.failed, dispatch.fault_address, 0)),
+            dispatch.halt.eq(retire.failed),
             status.finished.eq(retire.count == self.count),
             status.halted.eq(dispatch.halted),
             status.semaphore.eq(dispatch.waiting),
@@ -110,5 +111,5 @@ class IssueQueue(wiring.Component):
             ]
         if has_engine(self.queue):
             connect(m, dispatch.command, flipped(self.engine.command))
-            m.d.comb += retire.done.eq(self.engine.done)
+            m.d.comb += [retire.done.eq(self.engine.done), retire.failure.eq(self.engine.cause)]
         return m

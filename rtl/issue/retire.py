@@ -1,6 +1,6 @@
 """Ends instructions in order: semaphore update after the last write, then the record."""
 
-from amaranth.hdl import Module, Signal, ValueLike
+from amaranth.hdl import Module, Mux, Signal, ValueLike
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -19,7 +19,8 @@ OUTSTANDING_MAX = 16
 
 class Retire(wiring.Component):
     """`done` says that the engine's oldest instruction has committed; it may come before the update of
-    an older one was accepted. `retired` is outputs only: a cycle each, in order; the update is visible in
+    an older one was accepted. With a `failure` it halts the queue as an instruction that fails its check does, and
+    what is behind it leaves no trace here. `retired` is outputs only: a cycle each, in order; the update is visible in
     the cycle after. A fault record is the last; `cause` and `sequence` keep it until `start`.
     """
 
@@ -27,6 +28,8 @@ class Retire(wiring.Component):
         1: "the semaphore changes at dispatch, not at the end",
         2: "a done that comes while an update waits is lost",
         3: "no update for an instruction without an engine",
+        4: "a command that failed retires like others",
+        5: "instructions behind one that failed retire",
     }
 
     def __init__(self, queue: int, plant: ValueLike = 0):
@@ -37,11 +40,13 @@ class Retire(wiring.Component):
                 "start": In(1),
                 "i": In(stream.Signature(OUTSTANDING)),
                 "done": In(1),
+                "failure": In(CAUSE_BITS),  # with done
                 "update": Out(stream.Signature(SEMAPHORE_UPDATE)),
                 "retired": Out(RetireSignature()),
                 "count": Out(COUNT_BITS),  # retired without fault
                 "cause": Out(CAUSE_BITS),
                 "sequence": Out(SEQUENCE_BITS),
+                "failed": Out(1),  # the engine, in an earlier cycle; until `start`
                 "empty": Out(1),
             }
         )
@@ -51,17 +56,25 @@ class Retire(wiring.Component):
         m.submodules.fifo = fifo = Fifo(OUTSTANDING, OUTSTANDING_MAX)
         wiring.connect(m, wiring.flipped(self.i), fifo.i)
         ended = Signal(range(OUTSTANDING_MAX + 1))  # done by the engine, not retired
+        broken = Signal()  # what the engine does after `ended` has failed
+        failure = Signal(CAUSE_BITS)
+        fails = self.done & (self.failure != 0) & ~broken & ~planted(self.plant, 4)
+        done = self.done & ~fails & ~broken
         head = fifo.o.payload
         faulty = Signal()
+        failing = Signal()  # the head is what failed
+        over = Signal()
         ready = Signal()  # the head has committed
         updates = Signal()
         pop = Signal()
         by_engine = Signal()
 
         m.d.comb += [
-            faulty.eq(head.cause != 0),
-            by_engine.eq(~head.local & ~faulty),
-            ready.eq(fifo.o.valid & (~by_engine | (ended != 0) | self.done | planted(self.plant, 1))),
+            faulty.eq((head.cause != 0) | failing),
+            by_engine.eq(~head.local & (head.cause == 0)),
+            failing.eq(by_engine & broken & (ended == 0)),
+            self.failed.eq(broken),
+            ready.eq(fifo.o.valid & ~over & (~by_engine | (ended != 0) | done | failing | planted(self.plant, 1))),
             updates.eq((head.update != Update.NONE) & ~faulty & ~(planted(self.plant, 3) & head.local)),
             self.update.valid.eq(ready & updates),
             self.update.payload.index.eq(head.semaphore),
@@ -72,11 +85,15 @@ class Retire(wiring.Component):
             self.retired.valid.eq(pop),
             self.retired.queue.eq(self.queue),
             self.retired.sequence.eq(head.sequence),
-            self.retired.cause.eq(head.cause),
+            self.retired.cause.eq(Mux(failing, failure, head.cause)),
             self.empty.eq(~fifo.o.valid),
         ]
-        kept = self.done & ~(planted(self.plant, 2) & fifo.o.valid & ~pop)
-        used = pop & by_engine
+        kept = done & ~(planted(self.plant, 2) & fifo.o.valid & ~pop)
+        used = pop & by_engine & ~failing
+        with m.If(fails):
+            m.d.sync += [broken.eq(1), failure.eq(self.failure)]
+        with m.If(pop & failing & ~planted(self.plant, 5)):
+            m.d.sync += over.eq(1)
         with m.If(kept & ~used):
             m.d.sync += ended.eq(ended + 1)
         with m.Elif(used & ~kept & (ended != 0)):
@@ -84,9 +101,9 @@ class Retire(wiring.Component):
 
         with m.If(pop):
             with m.If(faulty):
-                m.d.sync += [self.cause.eq(head.cause), self.sequence.eq(head.sequence)]
+                m.d.sync += [self.cause.eq(self.retired.cause), self.sequence.eq(head.sequence)]
             with m.Else():
                 m.d.sync += self.count.eq(self.count + 1)
         with m.If(self.start):
-            m.d.sync += [self.cause.eq(0), self.sequence.eq(0), self.count.eq(0)]
+            m.d.sync += [self.cause.eq(0), self.sequence.eq(0), self.count.eq(0), broken.eq(0), over.eq(0)]
         return m

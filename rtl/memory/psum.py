@@ -1,6 +1,6 @@
 """PSUM: banks of FP32 rows that add on write, and words that engines read and write."""
 
-from amaranth.hdl import DomainRenamer, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, DomainRenamer, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
@@ -9,6 +9,7 @@ from rtl.base.memory_port import PsumAccumulateSignature, PsumReadSignature, Psu
 from rtl.base.plant import planted
 from rtl.base.ram import Ram
 from rtl.contract.config import Config
+from rtl.contract.timing import PSUM_ADD_CYCLES
 from rtl.memory.psum_adder import MINUS_ZERO, PsumAdder
 
 __all__ = ["Psum"]
@@ -17,14 +18,15 @@ _HALVES = 2  # elements of a word
 
 
 class Psum(wiring.Component):
-    """One accumulating writer, and read and write ports of engines in order of priority.
+    """An accumulating writer for each row group, and read and write ports of engines in order of priority.
 
-    A bank does one read and one write a cycle. The writer of sums is never refused: an add takes the read port of
+    A bank does one read and one write a cycle. Writers of sums are never refused: an add takes the read port of
     its bank in the cycle it comes, a sum the write port of its bank in the cycle in which it commits; engines that
-    want it wait. `refused` has a bit for each port, valid and not ready; `refused_names` lists them. The adders run
-    in the clock domain `add_domain`, which must run from a `valid` until the row has committed
-    (timing.PSUM_ADD_CYCLES). `form` is that of the adders (numeric.add_lanes). Reset: the contents stay.
-    The even and the odd elements of a bank are a RAM each, so that adding touches only one of them.
+    want it wait. Of rows that come to one bank in one cycle only that of the lowest group is taken; the
+    others are `lost`. `refused` has a bit for each port, valid and not ready;
+    `refused_names` lists them. The adders of group g run in the clock domain `add_domains[g]`, which must have an
+    edge at the end of every cycle with bit g of `adding`. `form` is that of the adders (numeric.add_lanes). Reset:
+    the contents stay. The even and the odd elements of a bank are a RAM each, so that adding touches only one of them.
     """
 
     FAULTS = {
@@ -37,28 +39,35 @@ class Psum(wiring.Component):
         7: "an engine writes both elements of a word",
         8: "an engine writes all partitions",
         9: "a refused write is not reported",
+        10: "a lost row is not reported",
+        11: "of two rows in one bank both are taken",
+        12: "every group adds to the row that group 0 has read",
+        13: "the adders' clock stops before a sum has left them",
+        14: "an engine's write does not wait for the sum of the last group",
     }
 
     def __init__(
         self,
         cfg: Config,
         ports: tuple[str, ...] = ("vector", "scalar"),
-        add_domain: str = "sync",
+        add_domains: tuple[str, ...] = (),
         form: str = "structural",
         plant: ValueLike = 0,
     ):
         self.cfg = cfg
         self.ports = ports
-        self.add_domain = add_domain
+        self.groups = cfg.tensor.groups
+        self.add_domains = add_domains or ("sync",) * self.groups
         self.form = form
         self.plant = plant
         self.refused_names = (*(f"read_{name}" for name in ports), *(f"write_{name}" for name in ports))
         super().__init__(
             {
-                "accumulate": In(PsumAccumulateSignature(cfg)),
+                **{f"accumulate{g}": In(PsumAccumulateSignature(cfg)) for g in range(self.groups)},
                 **{f"read_{name}": In(PsumReadSignature(cfg)) for name in ports},
                 **{f"write_{name}": In(PsumWriteSignature(cfg)) for name in ports},
                 "refused": Out(len(self.refused_names)),
+                "adding": Out(self.groups),
             }
         )
 
@@ -67,30 +76,61 @@ class Psum(wiring.Component):
         cfg = self.cfg
         rows = cfg.psum.bank_bytes // (4 * _HALVES)
         self._row_bits = ceil_log2(rows)
-        adder = PsumAdder(cfg, self.form, plant=self.plant)
-        m.submodules.adder = DomainRenamer(self.add_domain)(adder)
         rams = [[Ram(32 * cfg.partitions, rows, granule=32) for _ in range(_HALVES)] for _ in range(cfg.psum.banks)]
         for b, pair in enumerate(rams):
             m.submodules[f"bank{b}_even"], m.submodules[f"bank{b}_odd"] = pair
-        writer = self.accumulate
-        m.d.comb += [
-            adder.valid.eq(writer.valid),
-            adder.element.eq(writer.element),
-            adder.accumulate.eq(writer.accumulate),
-            adder.partitions.eq(writer.partitions),
-            adder.data.eq(writer.data),
-        ]
-        self._read(m, rams)
-        self._write(m, rams, adder)
+        self._writers = [getattr(self, f"accumulate{g}") for g in range(self.groups)]
+        taken = self._taken(m)
+        adders: list[PsumAdder] = []
+        for g, writer in enumerate(self._writers):
+            adder = PsumAdder(cfg, self.form, plant=self.plant)
+            m.submodules[f"adder{g}"] = DomainRenamer(self.add_domains[g])(adder)
+            adders.append(adder)
+            m.d.comb += [
+                adder.valid.eq(taken[g]),
+                adder.element.eq(writer.element),
+                adder.accumulate.eq(writer.accumulate),
+                adder.partitions.eq(writer.partitions),
+                adder.data.eq(writer.data),
+            ]
+        self._read(m, rams, taken)
+        self._write(m, rams, adders)
 
-        old = Signal(32 * cfg.partitions, init=sum(MINUS_ZERO << 32 * p for p in range(cfg.partitions)))
-        with m.If(adder.adds):
-            with m.Switch(adder.old_bank):
-                for b, (even, odd) in enumerate(rams):
-                    with m.Case(b):
-                        m.d.comb += old.eq(Mux(adder.old_odd, odd.read_data, even.read_data))
-        m.d.comb += adder.old.eq(old)
+        for g, adder in enumerate(adders):
+            minus_zero = sum(MINUS_ZERO << 32 * p for p in range(cfg.partitions))
+            old = Signal(32 * cfg.partitions, init=minus_zero, name=f"old{g}")
+            bank = adder.old_bank
+            if g:
+                bank = Mux(planted(self.plant, 12), adders[0].old_bank, bank)
+            with m.If(adder.adds):
+                with m.Switch(bank):
+                    for b, (even, odd) in enumerate(rams):
+                        with m.Case(b):
+                            m.d.comb += old.eq(Mux(adder.old_odd, odd.read_data, even.read_data))
+            m.d.comb += adder.old.eq(old)
         return m
+
+    def _bank(self, element: Value) -> Value:
+        return element[1 + self._row_bits :]
+
+    def _taken(self, m: Module) -> list[Value]:
+        """Whose row is taken in this cycle; says who loses one and whose adders have work."""
+        found: list[Value] = []
+        for g, writer in enumerate(self._writers):
+            taken = Signal(name=f"taken{g}")
+            meets = Cat(
+                found[h] & (self._bank(self._writers[h].element) == self._bank(writer.element)) for h in range(g)
+            ).any()
+            ages = Signal(PSUM_ADD_CYCLES, name=f"ages{g}")  # rows inside the adders
+            last = Mux(planted(self.plant, 13), 0, ages[-1])
+            m.d.sync += ages.eq(Cat(taken, ages))
+            m.d.comb += [
+                taken.eq(writer.valid & (~meets | planted(self.plant, 11))),
+                writer.lost.eq(writer.valid & meets & ~planted(self.plant, 10)),
+                self.adding[g].eq(taken | ages[:-1].any() | last),
+            ]
+            found.append(taken)
+        return found
 
     def _grant(self, m: Module, way: str, taken: Value) -> None:
         """`ready` of the ports of one way; `taken` has the banks that belong to the tensor engine."""
@@ -109,29 +149,31 @@ class Psum(wiring.Component):
             ]
             taken = after
 
-    def _read(self, m: Module, rams: list[list[Ram]]) -> None:
+    def _read(self, m: Module, rams: list[list[Ram]], taken: list[Value]) -> None:
         banks = self.cfg.psum.banks
         row_bits = self._row_bits
-        writer = self.accumulate
-        adding = Signal()
-        adding_bank = writer.element[1 + row_bits :]
-        taken = Signal(banks, name="taken_read")
-        m.d.comb += [
-            adding.eq(writer.valid & writer.accumulate),
-            taken.eq(Mux(adding & ~planted(self.plant, 3), 1 << adding_bank, 0)),
-        ]
-        self._grant(m, "read", taken)
+        writers = self._writers
+        adding = [took & writer.accumulate for took, writer in zip(taken, writers, strict=True)]
+        closed = Signal(banks, name="taken_read")
+        with m.If(~planted(self.plant, 3)):
+            for add, writer in zip(adding, writers, strict=True):
+                with m.If(add):
+                    m.d.comb += closed.bit_select(self._bank(writer.element), 1).eq(1)
+        self._grant(m, "read", closed)
         for b, pair in enumerate(rams):
-            add_here = adding & (adding_bank == b)
+            adds = [add & (self._bank(writer.element) == b) for add, writer in zip(adding, writers, strict=True)]
             enable = Signal(name=f"engine_reads{b}")
             row = Signal(row_bits, name=f"read_row{b}")
-            m.d.comb += row.eq(writer.element[1:])
+            m.d.comb += row.eq(writers[0].element[1:])
+            for here, writer in zip(adds[1:], writers[1:], strict=True):
+                with m.If(here):
+                    m.d.comb += row.eq(writer.element[1:])
             for name in self.ports:
                 port = getattr(self, f"read_{name}")
                 with m.If(port.valid & port.ready & (port.word[row_bits:] == b)):
                     m.d.comb += [row.eq(port.word), enable.eq(1)]
             for half, ram in enumerate(pair):
-                mine = add_here & (writer.element[0] == half)
+                mine = Cat(here & (w.element[0] == half) for here, w in zip(adds, writers, strict=True)).any()
                 m.d.comb += [ram.read_en.eq(enable | mine), ram.read_address.eq(row)]
 
         for name in self.ports:
@@ -158,13 +200,17 @@ class Psum(wiring.Component):
                         at = 64 * p + 32 * n
                         m.d.comb += port.data[at : at + 32].eq(half[32 * p : 32 * p + 32])
 
-    def _write(self, m: Module, rams: list[list[Ram]], adder: PsumAdder) -> None:
+    def _write(self, m: Module, rams: list[list[Ram]], adders: list[PsumAdder]) -> None:
         row_bits = self._row_bits
         partitions = self.cfg.partitions
-        bank = adder.write_element[1 + row_bits :]
-        taken = Signal(self.cfg.psum.banks, name="taken_write")
-        m.d.comb += taken.eq(Mux(adder.write_valid & ~planted(self.plant, 6), 1 << bank, 0))
-        self._grant(m, "write", taken)
+        closed = Signal(self.cfg.psum.banks, name="taken_write")
+        for adder in adders:
+            open_anyway = planted(self.plant, 6)
+            if adder is adders[-1] and adder is not adders[0]:
+                open_anyway |= planted(self.plant, 14)
+            with m.If(adder.write_valid & ~open_anyway):
+                m.d.comb += closed.bit_select(self._bank(adder.write_element), 1).eq(1)
+        self._grant(m, "write", closed)
         parts: dict[str, list[Signal]] = {}
         for name in self.ports:
             port = getattr(self, f"write_{name}")
@@ -177,12 +223,15 @@ class Psum(wiring.Component):
             parts[name] = halves
         for b, pair in enumerate(rams):
             for half, ram in enumerate(pair):
-                m.d.comb += [
-                    ram.write_en.eq(adder.write_valid & (bank == b) & (adder.write_element[0] == half)),
-                    ram.write_address.eq(adder.write_element[1:]),
-                    ram.write_mask.eq(adder.write_partitions),
-                    ram.write_data.eq(adder.write_data),
-                ]
+                for adder in adders:
+                    here = (self._bank(adder.write_element) == b) & (adder.write_element[0] == half)
+                    with m.If(adder.write_valid & here):
+                        m.d.comb += [
+                            ram.write_en.eq(1),
+                            ram.write_address.eq(adder.write_element[1:]),
+                            ram.write_mask.eq(adder.write_partitions),
+                            ram.write_data.eq(adder.write_data),
+                        ]
                 for name in self.ports:
                     port = getattr(self, f"write_{name}")
                     here = port.valid & port.ready & (port.word[row_bits:] == b)

@@ -1,6 +1,8 @@
 """SBUF: two-dimensional memory of partitions, shared by engines and DMA movers."""
 
-from amaranth.hdl import Cat, Module, Signal, ValueLike
+from collections.abc import Mapping
+
+from amaranth.hdl import Cat, Const, Module, Signal, Value, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -20,7 +22,7 @@ class Sbuf(wiring.Component):
     Banks have one read and one write port, so reads and writes never meet. Who waits for whom, and how
     long at most: docs/memory.md. `refused` pulses for each cycle in which a valid request is not
     ready: read ports, write ports, mover reads, mover writes, from bit 0; `refused_names` lists them.
-    Reset: the contents stay.
+    `reach`: read ports that never ask for quadrants outside this mask. Reset: the contents stay.
     """
 
     FAULTS = {
@@ -41,11 +43,13 @@ class Sbuf(wiring.Component):
         read_ports: tuple[str, ...] = ("moving", "stationary", "vector", "scalar", "gpsimd"),
         write_ports: tuple[str, ...] = ("vector", "scalar", "gpsimd"),
         plant: ValueLike = 0,
+        reach: Mapping[str, int] | None = None,
     ):
         self.cfg = cfg
         self.read_ports = read_ports
         self.write_ports = write_ports
         self.plant = plant
+        self.reach = reach or {}
         movers = range(cfg.dma.engines)
         self.refused_names = (
             *(f"read_{name}" for name in read_ports),
@@ -106,7 +110,7 @@ class Sbuf(wiring.Component):
         lanes = cfg.partitions // engines
         depth = cfg.sbuf.partition_bytes // 8 // banks
         name = f"sbuf_group_{lanes}x{banks}x{depth}_{len(reads)}r{len(writes)}w"
-        slices: list[list[Signal]] = [[] for _ in reads]
+        slices: list[list[Value]] = [[] for _ in reads]
         for e, mover in enumerate(movers):
             group = Placed(name, lambda: SbufGroup(cfg, len(reads), len(writes)))
             m.submodules[f"group_{e}"] = group
@@ -129,9 +133,12 @@ class Sbuf(wiring.Component):
                 group.mover_write_bytes.eq(mover.write_bytes),
             ]
             m.d.sync += mover.read_data_valid.eq(mover.read_valid & mover.read_ready)
-            for n in range(len(reads)):
-                m.d.comb += getattr(group, f"select{n}").eq(selects[n][mine])
-                slices[n].append(getattr(group, f"data{n}"))
+            for n, reader_name in enumerate(self.read_ports):
+                if self.reach.get(reader_name, -1) >> q & 1:
+                    m.d.comb += getattr(group, f"select{n}").eq(selects[n][mine])
+                    slices[n].append(getattr(group, f"data{n}"))
+                else:
+                    slices[n].append(Const(0, 64 * lanes))
             for n, port in enumerate(writes):
                 m.d.comb += [
                     getattr(group, f"write_banks{n}").eq(writer.use[n][mine]),

@@ -26,9 +26,10 @@ def matmuls_in_flight(cfg: Config) -> int:
 
 
 class Drain(wiring.Component):
-    """Sends each row of sums to PSUM, at the address that the destination pattern of its matmul gives.
+    """Sends each row of sums of a row group to PSUM, at the address that the destination pattern of its matmul gives.
 
-    `done` pulses when the last row of a matmul commits, in order. `busy`: a matmul has not finished.
+    `done` pulses when the last row of a matmul commits, in order; with `failed` if one of its rows was lost.
+    `busy`: a matmul has not finished.
     Timing: a row goes on in the cycle in which it leaves the array, and is never held up.
     """
 
@@ -36,6 +37,7 @@ class Drain(wiring.Component):
         41: "every matmul overwrites",
         42: "the last column of sums is not written",
         43: "a matmul is done when its last row leaves the array",
+        44: "a lost row is not told",
     }
 
     def __init__(self, cfg: Config, plant: ValueLike = 0):
@@ -47,6 +49,7 @@ class Drain(wiring.Component):
                 "sums": In(sum_row(cfg)),
                 "psum": Out(PsumAccumulateSignature(cfg)),
                 "done": Out(1),
+                "failed": Out(1),
                 "busy": Out(1),
             }
         )
@@ -81,9 +84,18 @@ class Drain(wiring.Component):
             self.psum.data.eq(self.sums.data),
         ]
         committing = Signal(PSUM_ADD_CYCLES)
-        m.d.sync += committing.eq((committing << 1) | (self.sums.valid & walker.last))
+        failing = Signal(PSUM_ADD_CYCLES)
+        lost = Signal()  # of the matmul whose rows come now
+        lost_now = lost | (self.psum.lost & ~planted(self.plant, 44))
+        m.d.sync += [
+            committing.eq((committing << 1) | (self.sums.valid & walker.last)),
+            failing.eq((failing << 1) | lost_now),
+        ]
+        with m.If(self.sums.valid):
+            m.d.sync += lost.eq(lost_now & ~walker.last)
         m.d.comb += [
             self.done.eq(committing[-1]),
+            self.failed.eq(failing[-1]),
             self.busy.eq(waiting.o.valid | walker.valid | committing.any()),
         ]
         with m.If(planted(self.plant, 43)):

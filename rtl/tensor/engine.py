@@ -1,6 +1,6 @@
-"""The tensor engine: connects sequencer, feeds, array and drain; computes nothing."""
+"""The tensor engine: connects sequencer, feeds, array and drains; computes nothing."""
 
-from amaranth.hdl import Module, Mux, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Value, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -11,6 +11,7 @@ from rtl.contract.config import Config
 from rtl.contract.timing import STALLS, Engine
 from rtl.tensor.array import Array
 from rtl.tensor.drain import Drain
+from rtl.tensor.gang import Gang
 from rtl.tensor.loader import Loader
 from rtl.tensor.sequencer import Sequencer
 from rtl.tensor.streamer import Streamer
@@ -19,8 +20,9 @@ __all__ = ["TensorEngine"]
 
 
 class TensorEngine(wiring.Component):
-    """LOAD_STATIONARY and MULTIPLY_MOVING on the array of `form`, "structural" or "native".
+    """LOAD_STATIONARY and MULTIPLY_MOVING on row tiles of the array of `form`, "structural" or "native".
 
+    Row group g reads at `sbuf_moving{g}` and `sbuf_stationary{g}`, its sums leave at `psum{g}`.
     `first_beat` is 1 in each cycle in which a moving beat enters the array, `last_sum` when sums leave.
     Its clock may stand still while no command is offered and status neither holds nor drains.
     docs/tensor-engine.md has the timing.
@@ -32,18 +34,20 @@ class TensorEngine(wiring.Component):
         **Streamer.FAULTS,
         **Drain.FAULTS,
         **Sequencer.FAULTS,
+        **Gang.FAULTS,
     }
 
     def __init__(self, cfg: Config, form: str = "structural", plant: ValueLike = 0):
         self.cfg = cfg
         self.form = form
         self.plant = plant
+        groups = range(cfg.tensor.groups)
         super().__init__(
             {
                 "queue": In(EngineSignature()),
-                "sbuf_moving": Out(SbufReadSignature(cfg)),
-                "sbuf_stationary": Out(SbufReadSignature(cfg)),
-                "psum": Out(PsumAccumulateSignature(cfg)),
+                **{f"sbuf_moving{g}": Out(SbufReadSignature(cfg)) for g in groups},
+                **{f"sbuf_stationary{g}": Out(SbufReadSignature(cfg)) for g in groups},
+                **{f"psum{g}": Out(PsumAccumulateSignature(cfg)) for g in groups},
                 "first_beat": Out(1),
                 "last_sum": Out(1),
             }
@@ -53,37 +57,65 @@ class TensorEngine(wiring.Component):
         m = Module()
         cfg = self.cfg
         m.submodules.sequencer = sequencer = Sequencer(cfg, plant=self.plant)
-        m.submodules.loader = loader = Loader(cfg, plant=self.plant)
-        m.submodules.streamer = streamer = Streamer(cfg, plant=self.plant)
         m.submodules.array = array = Array(cfg, self.form)
-        m.submodules.drain = drain = Drain(cfg, plant=self.plant)
         connect(m, flipped(self.queue.command), sequencer.command)
-        connect(m, sequencer.load, loader.command)
-        connect(m, sequencer.stream, streamer.command)
-        connect(m, sequencer.target, streamer.target)
-        connect(m, sequencer.drain, drain.command)
-        connect(m, loader.sbuf, flipped(self.sbuf_stationary))
-        connect(m, streamer.sbuf, flipped(self.sbuf_moving))
-        connect(m, drain.psum, flipped(self.psum))
-        m.d.comb += [a.eq(b) for a, b in zip(array.stationary, loader.beats, strict=True)]
-        m.d.comb += [a.eq(b) for a, b in zip(array.moving, streamer.beats, strict=True)]
+        loaders: list[Loader] = []
+        streamers: list[Streamer] = []
+        drains: list[Drain] = []
+        stationary: list[Value] = []
+        moving: list[Value] = []
+        for g in range(cfg.tensor.groups):
+            m.submodules[f"loader{g}"] = loader = Loader(cfg, g, plant=self.plant)
+            m.submodules[f"streamer{g}"] = streamer = Streamer(cfg, g, plant=self.plant)
+            m.submodules[f"drain{g}"] = drain = Drain(cfg, plant=self.plant)
+            connect(m, getattr(sequencer, f"load{g}"), loader.command)
+            connect(m, getattr(sequencer, f"stream{g}"), streamer.command)
+            connect(m, getattr(sequencer, f"target{g}"), streamer.target)
+            connect(m, getattr(sequencer, f"drain{g}"), drain.command)
+            connect(m, loader.sbuf, flipped(getattr(self, f"sbuf_stationary{g}")))
+            connect(m, streamer.sbuf, flipped(getattr(self, f"sbuf_moving{g}")))
+            connect(m, drain.psum, flipped(getattr(self, f"psum{g}")))
+            m.d.comb += [
+                drain.sums.eq(array.sums[g]),
+                sequencer.load_sent[g].eq(loader.sent),
+                sequencer.load_ended[g].eq(loader.ended),
+                sequencer.swapped[g].eq(streamer.swapped),
+                sequencer.matmul_done[g].eq(drain.done),
+                sequencer.matmul_failed[g].eq(drain.failed),
+                loader.swaps.eq(sequencer.swaps[g]),
+                loader.swapping.eq(streamer.swapped),
+                streamer.loads.eq(sequencer.loads[g]),
+            ]
+            loaders.append(loader)
+            streamers.append(streamer)
+            drains.append(drain)
+            stationary += loader.beats
+            moving += streamer.beats
+        m.d.comb += [a.eq(b) for a, b in zip(array.stationary, stationary, strict=True)]
+        m.d.comb += [a.eq(b) for a, b in zip(array.moving, moving, strict=True)]
+        for name, feeds in (("loading", loaders), ("streaming", streamers)):
+            m.submodules[name] = gang = Gang(cfg, plant=self.plant)
+            for g, feed in enumerate(feeds):
+                m.d.comb += [
+                    gang.willing[g].eq(feed.willing),
+                    gang.ticket[g].eq(feed.ticket),
+                    gang.tile[g].eq(feed.tile),
+                    feed.go.eq(gang.go[g]),
+                ]
 
-        sums = array.sums[-1]  # beats are of the whole array
         status = self.queue.status
+        # with no stream to serve, a load is in nobody's shadow
+        state: Value | int = 2 + STALLS[Engine.TENSOR].index("load")
+        for streamer in reversed(streamers):
+            state = Mux(streamer.holds, streamer.state, state)
+        beat = Cat(streamer.beat for streamer in streamers).any()
         m.d.comb += [
-            drain.sums.eq(sums),
-            sequencer.load_sent.eq(loader.sent),
-            sequencer.swapped.eq(streamer.swapped),
-            sequencer.matmul_done.eq(drain.done),
-            loader.swaps.eq(sequencer.swaps),
-            loader.swapping.eq(streamer.swapped),
-            streamer.loads.eq(sequencer.loads),
             self.queue.done.eq(sequencer.done),
-            self.first_beat.eq(streamer.beat),
-            self.last_sum.eq(sums.valid),
-            status.holds.eq(loader.holds | streamer.holds),
-            # with no stream to serve, a load is in nobody's shadow
-            status.state.eq(Mux(streamer.holds, streamer.state, 2 + STALLS[Engine.TENSOR].index("load"))),
-            status.draining.eq(drain.busy | sequencer.pending),
+            self.queue.cause.eq(sequencer.cause),
+            self.first_beat.eq(beat),
+            self.last_sum.eq(Cat(row.valid for row in array.sums).any()),
+            status.holds.eq(Cat(feed.holds for feed in (*loaders, *streamers)).any()),
+            status.state.eq(Mux(beat, 0, state)),
+            status.draining.eq(Cat(drain.busy for drain in drains).any() | sequencer.pending),
         ]
         return m

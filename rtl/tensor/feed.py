@@ -11,12 +11,13 @@ from rtl.base.pattern import partition_mask
 from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
+from rtl.contract.isa import block
 from rtl.contract.kinds import SCALE_ROWS, group_bytes, kinds_of
 from rtl.tensor.fp4_map import Fp4Map
 from rtl.tensor.read_ahead import ReadAhead
 from rtl.tensor.scale_feed import ScaleFeed
 
-__all__ = ["COMMANDS", "ORDER_BITS", "Feed", "feed_command"]
+__all__ = ["COMMANDS", "ORDER_BITS", "Feed", "feed_command", "reach"]
 
 ORDER_BITS = 3
 """Counts of loads and swaps wrap here; a feed holds at most five commands, so that they stay distinct."""
@@ -34,23 +35,35 @@ def feed_command() -> data.StructLayout:
             "kind": 3,
             "map": _MAP_BITS,  # E4M3FN codes of E2M1 numbers
             "sequence": 8,
+            "tile": 2,  # of how many rows: 0 all, 1 half, 2 a quarter
             "swap": 1,  # streams: take the weights loaded before
             "awaits": ORDER_BITS,  # streams: loads sent, loads: swaps entered, before the first beat
         }
     )
 
 
-class Feed(wiring.Component):
-    """Turns a command into elements of all rows, one a cycle, in the order of the pattern or `reverse`.
+def reach(cfg: Config, group: int) -> int:
+    """Quadrants of SBUF, a bit each, that the feeds of a row group read: where its rows and their scales are."""
+    rows = cfg.tensor.rows // cfg.tensor.groups
+    share = cfg.partitions // QUADRANTS
+    size = block(cfg.partitions) if cfg.tensor.mx else 1
+    first = group * rows // size * size
+    last = ((group + 1) * rows - 1) // size * size + size - 1
+    return sum(1 << q for q in range(first // share, last // share + 1))
 
-    `valid`: the element at `data` (row r at bits 64r, those of its format lowest, rubbish above) may be sent, with
-    `mode` (ports.MODE_BITS) and, with a kind that has scales, that of row r in bits 8r of `scale`; `take` sends it.
+
+class Feed(wiring.Component):
+    """Turns a command into elements of the rows of a row group, one a cycle, in the order of the pattern or `reverse`.
+
+    `valid`: the element at `data` (the group's row r at bits 64r, those of its format lowest, rubbish above) may be
+    sent, with `mode` (ports.MODE_BITS) and, with a kind that has scales, that of row r in bits 8r of `scale`; `take`
+    sends it.
     `holds`: there is a command that has not sent its last element; `started`: `first`, `awaits` and what else
     describes its beats are known. `refused`: SBUF refused a read in this cycle.
     Timing: an element is there 5 cycles after its command, one more with scales, and later if `reverse`
     (LastElement); then one a cycle, across commands too, as far as the port gives a word of 8 bytes of each partition
     a cycle: words of scales go first. Up to four words of either are read ahead, so a refusal costs a bubble only
-    when none is left.
+    when none is left. A group without a row of the operand reads nothing and sends rubbish at the same pace.
     """
 
     FAULTS = {
@@ -61,11 +74,12 @@ class Feed(wiring.Component):
         **Fp4Map.FAULTS,
     }
 
-    def __init__(self, cfg: Config, *, reverse: bool = False, plant: ValueLike = 0):
+    def __init__(self, cfg: Config, group: int = 0, *, reverse: bool = False, plant: ValueLike = 0):
         self.cfg = cfg
+        self.group = group
         self.reverse = reverse
         self.plant = plant
-        rows = cfg.tensor.rows
+        rows = cfg.tensor.rows // cfg.tensor.groups
         super().__init__(
             {
                 "command": In(stream.Signature(feed_command())),
@@ -79,6 +93,7 @@ class Feed(wiring.Component):
                 "active": Out(rows),
                 "mode": Out(7),
                 "ticket": Out(8),
+                "tile": Out(2),
                 "swap": Out(1),
                 "awaits": Out(ORDER_BITS),
                 "holds": Out(1),
@@ -100,12 +115,13 @@ class Feed(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         cfg = self.cfg
-        rows = cfg.tensor.rows
+        rows = cfg.tensor.rows // cfg.tensor.groups
+        first = self.group * rows
         mx = cfg.tensor.mx
         e2m1, e4m3fn = FORMATS["e2m1"].code, FORMATS["e4m3fn"].code
         about = data.StructLayout(
             {"active": rows, "mode": 7, "scaled": 1, "mapped": 1, "map": _MAP_BITS if mx else 0}
-            | {"sequence": 8, "swap": 1, "awaits": ORDER_BITS}
+            | {"sequence": 8, "tile": 2, "swap": 1, "awaits": ORDER_BITS}
         )
         m.submodules.elements = elements = ReadAhead(cfg, rows, reverse=self.reverse, plant=self.plant)
         m.submodules.commands = commands = Fifo(about, COMMANDS)
@@ -120,20 +136,22 @@ class Feed(wiring.Component):
         start = waiting.pattern.partition_start
         count = waiting.pattern.partition_count
         size = cfg.partitions // QUADRANTS
-        touched = partition_mask(start, count, cfg.partitions)
+        mine = [partition_mask(start, count, cfg.tensor.rows)[first + r] for r in range(rows)]
+        of_quadrant = [[mine[r] for r in range(rows) if (first + r) // size == q] for q in range(QUADRANTS)]
         m.d.comb += [
             prepared.eq(elements.prepared & elements.ready),
             into_walker.eq(is_waiting & prepared & commands.i.ready),
             self.command.ready.eq(~is_waiting),
-            quadrants.eq(Cat(touched[q * size : (q + 1) * size].any() for q in range(QUADRANTS))),
+            quadrants.eq(Cat(Cat(*of_quadrant[q]).any() for q in range(QUADRANTS))),
             elements.pattern.eq(waiting.pattern),
             elements.size.eq(self._size(m, waiting)),
             elements.quadrants.eq(quadrants),
             elements.prepare.eq(is_waiting),
             elements.start.eq(into_walker),
-            entry.active.eq(partition_mask(start, count, rows)),
+            entry.active.eq(Cat(*mine)),
             entry.mode.eq(Cat(waiting.pattern.dtype, waiting.kind)),
             entry.sequence.eq(waiting.sequence),
+            entry.tile.eq(waiting.tile),
             entry.swap.eq(waiting.swap),
             entry.awaits.eq(waiting.awaits),
             commands.i.payload.eq(entry),
@@ -154,13 +172,19 @@ class Feed(wiring.Component):
 
         # reads
         granted = Signal()
+        asks = Signal(QUADRANTS)
+        wants = Signal()
+        arrived = Signal()
+        m.d.sync += arrived.eq(granted)
         m.d.comb += [
-            self.sbuf.valid.eq(elements.ask),
-            self.sbuf.quadrants.eq(elements.asks),
-            granted.eq(self.sbuf.valid & self.sbuf.ready),
+            wants.eq(elements.ask),
+            asks.eq(elements.asks),
+            self.sbuf.valid.eq(wants & asks.any()),
+            self.sbuf.quadrants.eq(asks),
+            granted.eq(wants & (self.sbuf.ready | ~asks.any())),
             elements.granted.eq(granted),
-            elements.arrived.eq(self.sbuf.data_valid),
-            elements.data.eq(self.sbuf.data[: 64 * rows]),
+            elements.arrived.eq(arrived),
+            elements.data.eq(self.sbuf.data[64 * first : 64 * (first + rows)]),
             self.refused.eq(self.sbuf.valid & ~self.sbuf.ready),
         ]
         m.d.comb += [self.sbuf.word[q].eq(elements.word) for q in range(QUADRANTS)]
@@ -178,6 +202,7 @@ class Feed(wiring.Component):
             self.active.eq(head.active),
             self.mode.eq(head.mode),
             self.ticket.eq(head.sequence),
+            self.tile.eq(head.tile),
             self.swap.eq(head.swap),
             self.awaits.eq(head.awaits),
             self.started.eq(commands.o.valid),
@@ -194,7 +219,7 @@ class Feed(wiring.Component):
                     m.d.comb += plain.eq(elements.words[8 * k :])
         m.d.comb += self.data.eq(plain)
         if mx:
-            m.submodules.scales = scales = ScaleFeed(cfg, reverse=self.reverse, plant=self.plant)
+            m.submodules.scales = scales = ScaleFeed(cfg, self.group, reverse=self.reverse, plant=self.plant)
             scaled = entry.scaled
             m.d.comb += [
                 scales.pattern.eq(waiting.scales),
@@ -209,13 +234,13 @@ class Feed(wiring.Component):
             ]
             of_scales = Signal()  # the word that arrives
             with m.If(scales.ask):
-                m.d.comb += [self.sbuf.valid.eq(1), self.sbuf.quadrants.eq(scales.asks)]
+                m.d.comb += [wants.eq(1), asks.eq(scales.asks)]
                 m.d.comb += [self.sbuf.word[q].eq(scales.word) for q in range(QUADRANTS)]
             m.d.comb += [
                 scales.granted.eq(granted & scales.ask),
                 elements.granted.eq(granted & ~scales.ask),
-                scales.arrived.eq(self.sbuf.data_valid & of_scales),
-                elements.arrived.eq(self.sbuf.data_valid & ~of_scales),
+                scales.arrived.eq(arrived & of_scales),
+                elements.arrived.eq(arrived & ~of_scales),
                 scales.data.eq(self.sbuf.data),
             ]
             m.d.sync += of_scales.eq(scales.ask)

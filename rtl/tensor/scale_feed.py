@@ -18,7 +18,7 @@ _SLOT_BITS = 2
 
 
 class ScaleFeed(wiring.Component):
-    """A ReadAhead of the partitions that hold scales, spread to the rows: kinds.scale_partition.
+    """A ReadAhead of the partitions that hold scales, spread to the rows of a row group: kinds.scale_partition.
 
     Ports as those of ReadAhead; `active`: rows of the operand, which say in what quadrants its scales are; `data`:
     a whole word of SBUF. `scale`: that of row r at bits 8r, while `valid`. A word holds those of 8 elements.
@@ -30,13 +30,15 @@ class ScaleFeed(wiring.Component):
         16: "two blocks of rows exchange their scales",
     }
 
-    def __init__(self, cfg: Config, *, reverse: bool = False, plant: ValueLike = 0):
+    def __init__(self, cfg: Config, group: int = 0, *, reverse: bool = False, plant: ValueLike = 0):
         self.cfg = cfg
+        self.rows = cfg.tensor.rows // cfg.tensor.groups
+        self.first = group * self.rows
         self.reverse = reverse
         self.plant = plant
         self.kinds = [kind for kind in SCALE_ROWS if kind == Kind.QUAD or cfg.tensor.nvfp4]
         self.rows_a_lane = min(SCALE_ROWS[kind] for kind in self.kinds)
-        rows = cfg.tensor.rows
+        rows = self.rows
         super().__init__(
             {
                 "pattern": In(PATTERN_LAYOUT),
@@ -60,7 +62,7 @@ class ScaleFeed(wiring.Component):
 
     def _places(self) -> dict[int, list[int]]:
         """Partition of each lane's scales by what ReadAhead picks: slot, and above it whether it is NVFP4."""
-        rows = range(0, self.cfg.tensor.rows, self.rows_a_lane)
+        rows = range(self.first, self.first + self.rows, self.rows_a_lane)
         return {
             slot | (kind != Kind.QUAD) << _SLOT_BITS: [
                 scale_partition(kind, self.cfg.partitions, slot, row) for row in rows
@@ -79,7 +81,7 @@ class ScaleFeed(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         share = self.cfg.partitions // QUADRANTS
-        lanes = self.cfg.tensor.rows // self.rows_a_lane
+        lanes = self.rows // self.rows_a_lane
         m.submodules.words = words = ReadAhead(self.cfg, lanes, reverse=self.reverse, plant=self.plant)
         places = self._places()
         pick = Signal(_SLOT_BITS + 1)
@@ -123,7 +125,7 @@ class ScaleFeed(wiring.Component):
             scales = [words.words.word_select(lane, 64).word_select(column, 8) for lane in range(lanes)]
             other = [scales[lane ^ 1] for lane in range(lanes)] if lanes > 1 else scales
             turned = planted(self.plant, 16)
-            for row in range(self.cfg.tensor.rows):
+            for row in range(self.rows):
                 lane = row // self.rows_a_lane
                 m.d.comb += self.scale.word_select(row, 8).eq(Mux(turned, other[lane], scales[lane]))
         return m

@@ -1,116 +1,193 @@
 """The order of things in the tensor engine: who gets a command, what it waits for, when it retires."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, ValueLike
-from amaranth.lib import stream, wiring
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, ValueLike
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 from rtl.base.dispatch import COMMAND
 from rtl.base.fifo import RamFifo
 from rtl.base.layouts import PATTERN_LAYOUT
 from rtl.base.pattern import operand
-from rtl.base.plant import planted
+from rtl.base.plant import passed_on, planted
 from rtl.contract.config import Config
-from rtl.contract.isa import Opcode
+from rtl.contract.isa import Cause, Opcode
+from rtl.tensor.bank_watch import BankWatch
 from rtl.tensor.drain import DRAIN_COMMAND, matmuls_in_flight
 from rtl.tensor.feed import ORDER_BITS, feed_command
+from rtl.tensor.gang import is_last, together
 
 __all__ = ["Sequencer"]
 
 
 class Sequencer(wiring.Component):
-    """Hands LOAD_STATIONARY to `load` and MULTIPLY_MOVING to `stream`, `target` and
-    `drain`, in order.
+    """Hands LOAD_STATIONARY to `load{g}` and MULTIPLY_MOVING to `stream{g}` of every row group g of its tile, the
+    latter also to `target{g}` and `drain{g}` of the tile's last group, all in one cycle and in order.
 
-    A stream swaps if a load came since the stream before it; it then awaits the number of loads accepted
-    so far, and a load awaits the number of swapping streams accepted before it. `load_sent` and `swapped`
-    count towards `loads` and `swaps`, which the feeds compare; all counts wrap.
-    `done` pulses once a command in program order: a load when sent, a matmul when `matmul_done`. `pending`:
-    a command has not retired.
+    A stream swaps in the groups that a load reached since the stream before it; there it then awaits the number of
+    loads accepted so far, and a load awaits the number of swapping streams accepted before it. Bits of `load_sent`
+    and `swapped` count towards the group's `loads` and `swaps`, which its feeds compare; all counts wrap.
+    `done` pulses once a command in program order: a load with `load_ended`, a matmul with `matmul_done` of the last
+    group of its tile. `cause` is then BANK_CONFLICT for a matmul that failed, or that came to a bank of PSUM while one
+    of another last group had not retired there: nothing orders their sums. `pending`: a command has not retired.
     """
 
     FAULTS = {
         51: "a load retires before the matmul in front of it",
         52: "a second load in a row takes the swap back",
+        53: "a stream swaps the groups of all tiles",
+        54: "the sums of a half or quarter leave at the last group of the array",
+        55: "what has ended in any group retires the oldest command",
+        56: "a load waits for the swaps of group 0",
+        57: "a failed matmul ends like others",
+        **{57 + n: text for n, text in BankWatch.FAULTS.items()},
     }
 
     def __init__(self, cfg: Config, plant: ValueLike = 0):
         self.cfg = cfg
         self.plant = plant
+        self.groups = groups = cfg.tensor.groups
         super().__init__(
             {
                 "command": In(stream.Signature(COMMAND)),
-                "load": Out(stream.Signature(feed_command())),
-                "stream": Out(stream.Signature(feed_command())),
-                "target": Out(stream.Signature(PATTERN_LAYOUT)),
-                "drain": Out(stream.Signature(DRAIN_COMMAND)),
-                "load_sent": In(1),
-                "swapped": In(1),
-                "matmul_done": In(1),
-                "loads": Out(ORDER_BITS),
-                "swaps": Out(ORDER_BITS),
+                **{f"load{g}": Out(stream.Signature(feed_command())) for g in range(groups)},
+                **{f"stream{g}": Out(stream.Signature(feed_command())) for g in range(groups)},
+                **{f"target{g}": Out(stream.Signature(PATTERN_LAYOUT)) for g in range(groups)},
+                **{f"drain{g}": Out(stream.Signature(DRAIN_COMMAND)) for g in range(groups)},
+                "load_sent": In(groups),
+                "load_ended": In(groups),
+                "swapped": In(groups),
+                "matmul_done": In(groups),
+                "matmul_failed": In(groups),
+                "loads": Out(ORDER_BITS).array(groups),
+                "swaps": Out(ORDER_BITS).array(groups),
                 "done": Out(1),
+                "cause": Out(8),
                 "pending": Out(1),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        depth = 2 * matmuls_in_flight(self.cfg)
-        m.submodules.order = order = RamFifo(1, depth)  # 1: a matmul
+        cfg = self.cfg
+        groups = range(self.groups)
+        depth = 2 * matmuls_in_flight(cfg)
+        m.submodules.watch = watch = BankWatch(cfg, depth, passed_on(self.plant, 58, 59))
+        entry = data.StructLayout({"is_matmul": 1, "exit": range(max(2, self.groups)), "clash": 1, **watch.layout})
+        m.submodules.order = order = RamFifo(entry, depth)
         word = self.command.payload.word
         is_matmul = Signal()
-        loads_accepted = Signal(ORDER_BITS)
-        swaps_accepted = Signal(ORDER_BITS)
-        loaded = Signal()  # since the last matmul
         accept = Signal()
+        member = Signal(self.groups)  # row groups of the tile
+        exit_ = Signal(range(max(2, self.groups)))  # the last of them
 
-        matmul_ready = self.stream.ready & self.target.ready & self.drain.ready
+        rank = exact_log2(self.groups)
+        start = word.src0_partition_start[: exact_log2(cfg.tensor.rows)]
+        within = start[len(start) - rank :]
+        for g in groups:
+            m.d.comb += member[g].eq(together(cfg, word.tile, within, g))
+            with m.If(member[g] & is_last(cfg, word.tile, g)):
+                m.d.comb += exit_.eq(g)
+        with m.If(planted(self.plant, 54)):
+            m.d.comb += exit_.eq(self.groups - 1)
+
+        ready: list[Value] = [order.i.ready]
+        for g in groups:
+            load, stream_, target, drain = (getattr(self, f"{n}{g}") for n in ("load", "stream", "target", "drain"))
+            leaves = member[g] & (exit_ == g)
+            ready.append(~member[g] | Mux(is_matmul, stream_.ready, load.ready))
+            ready.append(~(leaves & is_matmul) | (target.ready & drain.ready))
+            m.d.comb += [
+                load.valid.eq(accept & ~is_matmul & member[g]),
+                stream_.valid.eq(accept & is_matmul & member[g]),
+                target.valid.eq(accept & is_matmul & (exit_ == g)),
+                drain.valid.eq(accept & is_matmul & (exit_ == g)),
+                target.payload.eq(operand(word, "dst")),
+                drain.payload.pattern.eq(operand(word, "dst")),
+                drain.payload.accumulate.eq(word.accumulate),
+            ]
+            self._order(m, g, accept & (member[g] | (planted(self.plant, 53) & is_matmul)), is_matmul)
         m.d.comb += [
             is_matmul.eq(word.opcode == Opcode.MULTIPLY_MOVING),
-            self.command.ready.eq(order.i.ready & Mux(is_matmul, matmul_ready, self.load.ready)),
+            self.command.ready.eq(Cat(*ready).all()),
             accept.eq(self.command.valid & self.command.ready),
-            self.load.valid.eq(accept & ~is_matmul),
-            self.stream.valid.eq(accept & is_matmul),
-            self.target.valid.eq(accept & is_matmul),
-            self.drain.valid.eq(accept & is_matmul),
+            watch.pattern.eq(operand(word, "dst")),
+            watch.exit.eq(exit_),
+            watch.enter.eq(accept & is_matmul),
             order.i.valid.eq(accept),
-            order.i.payload.eq(is_matmul),
-            self.target.payload.eq(operand(word, "dst")),
-            self.drain.payload.pattern.eq(operand(word, "dst")),
-            self.drain.payload.accumulate.eq(word.accumulate),
+            order.i.payload.is_matmul.eq(is_matmul),
+            order.i.payload.exit.eq(exit_),
+            order.i.payload.clash.eq(watch.clash & is_matmul),
+            order.i.payload.banks.eq(watch.banks),
         ]
-        for target, awaited in ((self.load, swaps_accepted), (self.stream, loads_accepted)):
+        self._retire(m, order, watch)
+        return m
+
+    def _order(self, m: Module, g: int, accept: Value, is_matmul: Value) -> None:
+        """What commands of one row group wait for."""
+        word = self.command.payload.word
+        loads_accepted = Signal(ORDER_BITS, name=f"loads_accepted{g}")
+        swaps_accepted = Signal(ORDER_BITS, name=f"swaps_accepted{g}")
+        loaded = Signal(name=f"loaded{g}")  # since the last matmul
+        if g == 0:
+            self._swaps_of_first = swaps_accepted
+        load, stream_ = getattr(self, f"load{g}"), getattr(self, f"stream{g}")
+        awaited = Mux(planted(self.plant, 56), self._swaps_of_first, swaps_accepted)
+        for target, count in ((load, awaited), (stream_, loads_accepted)):
             m.d.comb += [
                 target.payload.pattern.eq(operand(word, "src0")),
                 target.payload.scales.eq(operand(word, "src1")),
                 target.payload.kind.eq(word.kind),
                 target.payload.map.eq(Cat(word.imm0, word.imm1)),
                 target.payload.sequence.eq(self.command.payload.sequence),
-                target.payload.awaits.eq(awaited),
+                target.payload.tile.eq(word.tile),
+                target.payload.awaits.eq(count),
             ]
-        m.d.comb += self.stream.payload.swap.eq(loaded)
+        m.d.comb += stream_.payload.swap.eq(loaded)
         with m.If(accept & is_matmul):
             m.d.sync += [loaded.eq(0), swaps_accepted.eq(swaps_accepted + loaded)]
         with m.If(accept & ~is_matmul):
             m.d.sync += [loaded.eq(~(loaded & planted(self.plant, 52))), loads_accepted.eq(loads_accepted + 1)]
-        m.d.sync += [self.loads.eq(self.loads + self.load_sent), self.swaps.eq(self.swaps + self.swapped)]
+        m.d.sync += [
+            self.loads[g].eq(self.loads[g] + self.load_sent[g]),
+            self.swaps[g].eq(self.swaps[g] + self.swapped[g]),
+        ]
 
-        # retirement: what has finished and was not reported
-        loads_finished = Signal(range(depth + 2))
-        matmuls_finished = Signal(range(depth + 2))
-        retire_matmul = Signal()
-        retire_load = Signal()
+    def _retire(self, m: Module, order: RamFifo, watch: BankWatch) -> None:
+        """Reports the oldest command once the last group of its tile has ended it."""
+        oldest = order.o.payload
+        depth = order.depth
+        loads: list[Value] = []
+        matmuls: list[Value] = []
+        failed: list[Value] = []
+        retire = Signal()
+        for g in range(self.groups):
+            mine = retire & (oldest.exit == g)
+            ended = Signal(range(depth + 2), name=f"loads_ended{g}")  # and not reported
+            done = Signal(range(depth + 2), name=f"matmuls_done{g}")
+            bad = Signal(name=f"failed{g}")  # the one after those done; later ones do not count
+            good = self.matmul_done[g] & ~self.matmul_failed[g] & ~bad
+            m.d.sync += [
+                ended.eq(ended + self.load_ended[g] - (mine & ~oldest.is_matmul)),
+                done.eq(done + good - (mine & oldest.is_matmul & (done != 0))),
+                bad.eq(bad | (self.matmul_done[g] & self.matmul_failed[g])),
+            ]
+            loads.append(ended != 0)
+            matmuls.append((done != 0) | bad)
+            failed.append(bad & (done == 0))
+        anyone = planted(self.plant, 55)
+        ready = Mux(oldest.is_matmul, Array(matmuls)[oldest.exit], Array(loads)[oldest.exit])
+        other = Cat(*matmuls, *loads).any()
+        clash = oldest.is_matmul & (oldest.clash | Array(failed)[oldest.exit])
         m.d.comb += [
-            retire_matmul.eq(order.o.valid & order.o.payload & (matmuls_finished != 0)),
-            retire_load.eq(order.o.valid & ~order.o.payload & (loads_finished != 0)),
-            self.done.eq(retire_matmul | retire_load),
-            order.o.ready.eq(retire_matmul | retire_load),
+            retire.eq(order.o.valid & Mux(anyone, other, ready)),
+            self.done.eq(retire),
+            self.cause.eq(Mux(clash & ~planted(self.plant, 57), Const(Cause.BANK_CONFLICT, 8), 0)),
+            order.o.ready.eq(retire),
             self.pending.eq(order.level != 0),
+            watch.leave.eq(retire & oldest.is_matmul),
+            watch.leave_exit.eq(oldest.exit),
+            watch.leave_banks.eq(oldest.banks),
         ]
         with m.If(planted(self.plant, 51)):
-            m.d.comb += self.done.eq(self.load_sent | self.matmul_done)
-        m.d.sync += [
-            loads_finished.eq(loads_finished + self.load_sent - retire_load),
-            matmuls_finished.eq(matmuls_finished + self.matmul_done - retire_matmul),
-        ]
-        return m
+            m.d.comb += self.done.eq(self.load_ended.any() | self.matmul_done.any())

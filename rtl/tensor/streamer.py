@@ -10,6 +10,7 @@ from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.timing import MATMUL_MIN_CYCLES, STALLS, Engine
 from rtl.tensor.feed import ORDER_BITS, Feed, feed_command
+from rtl.tensor.gang import is_first, is_last
 from rtl.tensor.guard import Guard
 from rtl.tensor.ports import moving_beat
 
@@ -19,9 +20,11 @@ _STALLS = STALLS[Engine.TENSOR]
 
 
 class Streamer(wiring.Component):
-    """Sends the beats of one stream after another without a gap.
+    """Sends a row group's beats of one stream after another without a gap.
 
+    `target` comes with the command to the last group of its tile only, where the sums leave.
     `loads`: how many loads have been sent so far; a stream that swaps waits until that is its `awaits`.
+    `willing`, `go`, `ticket`, `tile`: as those of the Loader.
     `beat` is 1 in every cycle in which a moving beat enters, `swapped` when it carries a swap. `state`
     is for dispatch.EngineStatusSignature and has a meaning while `holds`.
     Timing: a beat a cycle; first beats are at least MATMUL_MIN_CYCLES apart; the swap beat may follow
@@ -35,16 +38,21 @@ class Streamer(wiring.Component):
         32: "the first beat carries no swap",
     }
 
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config, group: int = 0, plant: ValueLike = 0):
         self.cfg = cfg
+        self.group = group
         self.plant = plant
         super().__init__(
             {
                 "command": In(stream.Signature(feed_command())),
-                "target": In(stream.Signature(PATTERN_LAYOUT)),  # with command
+                "target": In(stream.Signature(PATTERN_LAYOUT)),
                 "sbuf": Out(SbufReadSignature(cfg)),
-                "beats": Out(moving_beat(cfg)).array(QUADRANTS),
+                "beats": Out(moving_beat(cfg)).array(QUADRANTS // cfg.tensor.groups),
                 "loads": In(ORDER_BITS),
+                "willing": Out(1),
+                "go": In(1),
+                "ticket": Out(8),
+                "tile": Out(2),
                 "beat": Out(1),
                 "swapped": Out(1),
                 "holds": Out(1),
@@ -54,7 +62,7 @@ class Streamer(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.feed = feed = Feed(self.cfg, plant=self.plant)
+        m.submodules.feed = feed = Feed(self.cfg, self.group, plant=self.plant)
         m.submodules.guard = guard = Guard(self.cfg, plant=self.plant)
         connect(m, flipped(self.target), guard.command)
         connect(m, flipped(self.command), feed.command)
@@ -63,16 +71,18 @@ class Streamer(wiring.Component):
         since = Signal(range(MATMUL_MIN_CYCLES), init=MATMUL_MIN_CYCLES - 1)  # cycles after a first beat
         loaded = Signal()
         spaced = Signal()
-        go = Signal()
+        last = is_last(self.cfg, feed.tile, self.group)
         swap = Signal()
         m.d.comb += [
             loaded.eq(~feed.swap | (self.loads == feed.awaits) | planted(self.plant, 31)),
             spaced.eq(since == MATMUL_MIN_CYCLES - 1),
-            go.eq(~guard.blocked & (~feed.first | (loaded & spaced))),
-            guard.step.eq(self.beat),
-            feed.take.eq(go),
+            self.willing.eq(feed.valid & ~(guard.blocked & last) & (~feed.first | (loaded & spaced))),
+            self.ticket.eq(feed.ticket),
+            self.tile.eq(feed.tile),
+            guard.step.eq(self.beat & last),
+            feed.take.eq(self.go),
             swap.eq(feed.first & feed.swap),
-            self.beat.eq(feed.valid & go),
+            self.beat.eq(self.go),
             self.swapped.eq(self.beat & swap),
             self.holds.eq(feed.holds),
         ]
@@ -90,16 +100,15 @@ class Streamer(wiring.Component):
         m.d.comb += self.state.eq(Mux(self.beat, 0, Mux(waits_for_load, load, Mux(late, sbuf, fill))))
 
         rows = self.cfg.tensor.rows // QUADRANTS
-        for q in range(QUADRANTS):
-            beat = self.beats[q]
+        for q, beat in enumerate(self.beats):
             m.d.comb += [
                 beat.valid.eq(self.beat),
                 beat.mode.eq(feed.mode),
                 beat.scale.eq(feed.scale[8 * q * rows : 8 * (q + 1) * rows]),
                 beat.ticket.eq(feed.ticket),
                 beat.swap.eq(swap & ~planted(self.plant, 32)),
-                beat.head.eq(q == 0),
-                beat.tail.eq(q == QUADRANTS - 1),
+                beat.head.eq(is_first(self.cfg, feed.tile, self.group) if q == 0 else 0),
+                beat.tail.eq(last if q == len(self.beats) - 1 else 0),
                 beat.active.eq(feed.active[q * rows : (q + 1) * rows]),
                 beat.data.eq(feed.data[64 * q * rows : 64 * (q + 1) * rows]),
             ]

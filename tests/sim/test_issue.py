@@ -19,15 +19,19 @@ QUEUE = "verif.benches.issue.bench_queue"
 ISSUE = "verif.benches.issue.bench_issue"
 
 EVERY_KIND = load("tiny", ["tensor.nvfp4=true"])
+TILED = load("small", ["tensor.cols=8", "tensor.nvfp4=true"])
 TENSOR = {"queue": 0}
 VECTOR = {"queue": 1}
 SCALAR = {"queue": 2}
 SYNC = {"queue": 4}
 PORTS = {"readers": 3, "writers": 4}
 
-CHECKED_BY = {4: VECTOR, 5: SCALAR, 6: VECTOR, 7: SCALAR, 14: VECTOR, 15: VECTOR, 24: VECTOR, 25: SCALAR}
-CHECKED_BY |= dict.fromkeys((16, 17, 18, 19, 26), VECTOR)  # MX operands
+CHECKED_BY = {4: VECTOR, 5: SCALAR, 6: VECTOR, 7: SCALAR, 14: VECTOR, 15: VECTOR, 25: VECTOR, 26: SCALAR}
+CHECKED_BY |= dict.fromkeys((16, 17, 18, 19, 27), VECTOR)  # MX operands
 """Queues that have what a fault of the check is about, where the tensor queue has not."""
+
+TILES = (19,)
+"""Faults that only a configuration with row tiles shows."""
 
 NOTICED_BY = {
     41: "faults_of_rings_are_seen",
@@ -43,9 +47,14 @@ def test_check(options: dict[str, int], seed: int) -> None:
     must_pass("check", CHECK, seed, EVERY_KIND, options=options)
 
 
+def test_check_with_row_tiles() -> None:
+    must_pass("check", CHECK, 1, TILED, options=TENSOR)
+
+
 @pytest.mark.parametrize("fault", faults_of(Check))
 def test_check_fault_is_noticed(fault: int) -> None:
-    must_notice("check", CHECK, fault, EVERY_KIND, options=CHECKED_BY.get(fault, TENSOR))
+    cfg = TILED if fault in TILES else EVERY_KIND
+    must_notice("check", CHECK, fault, cfg, options=CHECKED_BY.get(fault, TENSOR))
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -45,11 +45,12 @@ class MemoryPorts:
         self.grants: dict[str, int] = {}
         self.refusals: dict[str, int] = {}
         self.committed: list[int] = []  # cycle of each PSUM row's commit
+        self.rows: dict[str, int] = {}  # that have committed, by port
         self.written: list[int] = []  # cycle of each write of an engine
         self.on_cycle: list[Callable[[int], None]] = []
         self._reads: list[Callable[[], None]] = []
         self._writes: list[Callable[[], None]] = []
-        self._commits: deque[tuple[int, int, bool, np.ndarray, np.ndarray]] = deque()
+        self._commits: deque[tuple[int, str, int, bool, np.ndarray, np.ndarray]] = deque()
 
     def start(self) -> None:
         """Serve from now on; call after all ports were added."""
@@ -193,27 +194,30 @@ class MemoryPorts:
 
     def add_psum_accumulate(self, name: str) -> None:
         """A PsumAccumulateSignature of the DUT."""
-        valid, element, accumulate, partitions, data = self._signals(
-            name, "valid", "element", "accumulate", "partitions", "data"
+        valid, element, accumulate, partitions, data, lost = self._signals(
+            name, "valid", "element", "accumulate", "partitions", "data", "lost"
         )
+        lost.value = 0
+        self.rows[name] = 0
         count = self.cfg.partitions
         assert len(element) == psum_element_bits(self.cfg)
 
         def serve() -> None:
             if self._commits and self._commits[0][0] == self.cycle:
-                _, at, add, lanes, sums = self._commits.popleft()
+                _, of, at, add, lanes, sums = self._commits.popleft()
                 old = np.ascontiguousarray(self.psum.bytes[:, at : at + 4]).view("<u4")[:, 0]
                 new = np.where(lanes, add_fp32(old, sums) if add else sums, old).astype("<u4")
                 self.psum.bytes[:, at : at + 4] = new[:, None].view(np.uint8)
                 self.committed.append(self.cycle)
+                self.rows[of] += 1
             if valid.value != 1:
                 return
             self.grants[name] += 1
             at = 4 * int(element.value)
-            assert all(c[1] != at for c in self._commits), f"PSUM byte {at} is written inside its adder"
+            assert all(c[2] != at for c in self._commits), f"PSUM byte {at} is written inside its adder"
             mask = int(partitions.value)
             lanes = np.array([mask >> p & 1 for p in range(count)], dtype=bool)
             sums = np.frombuffer(int(data.value).to_bytes(4 * count, "little"), "<u4").copy()
-            self._commits.append((self.cycle + PSUM_ADD_CYCLES, at, accumulate.value == 1, lanes, sums))
+            self._commits.append((self.cycle + PSUM_ADD_CYCLES, name, at, accumulate.value == 1, lanes, sums))
 
         self._writes.append(serve)

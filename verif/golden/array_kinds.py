@@ -111,10 +111,13 @@ def scale_codes(sbuf: Memory, pattern: AccessPattern, scales: AccessPattern, kin
 
 
 class KindsState:
-    """Shadow and working weights of `rows` x `cols` PEs with what a row takes in a beat; +0 at first."""
+    """Shadow and working weights of `rows` x `cols` PEs with what a row takes in a beat; +0 at first.
 
-    def __init__(self, rows: int, cols: int):
-        self.rows, self.cols = rows, cols
+    An instruction works on one of `tiles` equal parts of the rows, each a whole number of the `groups` row groups.
+    """
+
+    def __init__(self, rows: int, cols: int, groups: int = 1):
+        self.rows, self.cols, self.groups = rows, cols, groups
         self._planes = {
             name: (
                 np.zeros((rows, cols, _ELEMENTS)),
@@ -125,9 +128,15 @@ class KindsState:
             )
             for name in ("shadow", "working")
         }
-        self._loaded = False
+        self._loaded = np.zeros(groups, np.bool_)  # since the swap of the group
 
-    def load(self, columns: Columns, partition_start: int) -> None:
+    def _groups(self, partition_start: int, tiles: int) -> slice:
+        """Row groups of the tile that has the partition."""
+        each = self.groups // tiles
+        first = partition_start // (self.rows // tiles) * each
+        return slice(first, first + each)
+
+    def load(self, columns: Columns, partition_start: int, tiles: int = 1) -> None:
         """LOAD_STATIONARY into rows from `partition_start`: the columns enter last one first."""
         count, width = columns.scales.shape
         rows = slice(partition_start, partition_start + count)
@@ -136,13 +145,18 @@ class KindsState:
         for plane, part in zip(self._planes["shadow"], parts, strict=True):
             plane[rows, width:] = plane[rows, : self.cols - width].copy()
             plane[rows, :width] = part
-        self._loaded = True
+        self._loaded[self._groups(partition_start, tiles)] = True
 
-    def matmul(self, moving: Columns, partition_start: int) -> U32:
-        """MULTIPLY_MOVING on rows from `partition_start`, FP32 codes [cols, N]; swaps first if a load came before."""
-        if self._loaded:
-            self._planes["working"] = tuple(plane.copy() for plane in self._planes["shadow"])  # type: ignore[assignment]
-            self._loaded = False
+    def matmul(self, moving: Columns, partition_start: int, tiles: int = 1) -> U32:
+        """MULTIPLY_MOVING on rows from `partition_start`, FP32 codes [cols, N]. Groups of its tile that a load reached
+        since their last swap swap first."""
+        mine = self._groups(partition_start, tiles)
+        each = self.rows // self.groups
+        for group in np.flatnonzero(self._loaded[mine]) + mine.start:
+            rows = slice(group * each, (group + 1) * each)
+            for working, shadow in zip(self._planes["working"], self._planes["shadow"], strict=True):
+                working[rows] = shadow[rows]
+        self._loaded[mine] = False
         acc = np.zeros((self.cols, moving.scales.shape[1]), np.float32)
         with np.errstate(all="ignore"):
             for i in range(moving.scales.shape[0]):

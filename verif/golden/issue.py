@@ -18,8 +18,8 @@ Fields = Mapping[str, int]
 _CHAIN = ("op0", "op1", "reverse0", "reverse1")
 _SUMS = ("reduce", "store")
 _HEADER_OF: dict[int, tuple[str, ...]] = {
-    Opcode.LOAD_STATIONARY: ("kind",),
-    Opcode.MULTIPLY_MOVING: ("accumulate", "kind"),
+    Opcode.LOAD_STATIONARY: ("kind", "tile"),
+    Opcode.MULTIPLY_MOVING: ("accumulate", "kind", "tile"),
     Opcode.TENSOR_TENSOR: ("op0", "reverse0"),
     Opcode.TENSOR_SCALAR: (*_CHAIN, "column0", "column1"),
     Opcode.SCALAR_TENSOR_TENSOR: (*_CHAIN, "column0"),
@@ -127,6 +127,8 @@ def _reserved(f: Fields, cfg: Config) -> bool:
     zero += [f"{n}_{x}" for n in ("src0", "src1", "dst") if n not in operands for x in _PATTERN_FIELDS]
     if opcode == Opcode.EXP and f["reduce"] != _LOAD_REDUCE:
         zero.append("column1")
+    if 1 << f["tile"] > cfg.tensor.groups:
+        return True
     return any(f[name] for name in zero) or not all(_immediate(f, i, cfg) for i in range(3))
 
 

@@ -126,6 +126,8 @@ def operand(f: Fields, name: str, cfg: Config) -> Cause:
             return Cause.BAD_PARTITION
     elif start not in _starts(count, cfg.partitions) or start + count > end or (sums and start):
         return Cause.BAD_PARTITION
+    elif array and count > cfg.tensor.rows >> f["tile"]:
+        return Cause.BAD_PARTITION
     elif array and (start % scale_rows_of(f["kind"]) or count % scale_rows_of(f["kind"])):
         return Cause.BAD_PARTITION
     block = min(32, cfg.partitions)

@@ -71,7 +71,7 @@ class GoldenMachine:
         self.sbuf = Memory(cfg.partitions, cfg.sbuf.partition_bytes)
         self.psum = Memory(cfg.partitions, cfg.psum.partition_bytes)
         self.engines: dict[Queue, _EngineModel] = {
-            Queue.TENSOR: TensorInstructions(self.sbuf, self.psum, cfg.tensor.rows, cfg.tensor.cols),
+            Queue.TENSOR: TensorInstructions(self.sbuf, self.psum, cfg.tensor.rows, cfg.tensor.cols, cfg.tensor.groups),
             Queue.VECTOR: VectorInstructions(Operands(self.sbuf, self.psum), cfg.partitions),
             Queue.SCALAR: ScalarInstructions(Operands(self.sbuf, self.psum), cfg.scalar.table_rows),
         }

@@ -15,8 +15,8 @@ __all__ = ["TensorInstructions"]
 class TensorInstructions:
     """The tensor engine without time: weights, column sums, accumulation in PSUM."""
 
-    def __init__(self, sbuf: Memory, psum: Memory, rows: int, cols: int):
-        self.array = KindsState(rows, cols)
+    def __init__(self, sbuf: Memory, psum: Memory, rows: int, cols: int, groups: int = 1):
+        self.array = KindsState(rows, cols, groups)
         self._sbuf, self._psum = sbuf, psum
 
     def read(self, f: Fields) -> Any:
@@ -25,8 +25,8 @@ class TensorInstructions:
         scales = pattern_of(f, "src1") if scaled(f["kind"]) else None
         columns = operand_columns(self._sbuf, source, f["kind"], scales, f["imm0"] | f["imm1"] << 64)
         if f["opcode"] == Opcode.LOAD_STATIONARY:
-            return self.array.load(columns, source.partition_start)
-        return self.array.matmul(columns, source.partition_start)[: f["dst_partition_count"]]
+            return self.array.load(columns, source.partition_start, 1 << f["tile"])
+        return self.array.matmul(columns, source.partition_start, 1 << f["tile"])[: f["dst_partition_count"]]
 
     def write(self, f: Fields, stored: Any) -> None:
         """Put sums into PSUM, or add them."""

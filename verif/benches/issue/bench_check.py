@@ -5,7 +5,7 @@ from typing import Any
 import cocotb
 
 from rtl.contract.formats import by_code
-from rtl.contract.isa import REDUCTIONS, Cause, Function, Opcode, Queue
+from rtl.contract.isa import REDUCTIONS, Cause, Function, Opcode, Queue, block
 from rtl.contract.kinds import Kind
 from verif.agents.bench import Bench, manifest
 from verif.agents.stall import bursty, never
@@ -38,6 +38,8 @@ def _coverage() -> Coverage:
         cfg = manifest().config
         bins += [f"{Kind(k).name} {by_code(d).name}" for k in range(8) for d in formats_of(k, cfg)]
         bins += ["other kind", "other E4M3", "kinds by row", "kinds by column"]
+        bins += [f"tile {tile}" for tile in range(cfg.tensor.groups.bit_length())] + ["no such tile"]
+        bins += ["operand beyond its tile"] if cfg.tensor.groups > 1 else []
     return Coverage(f"check_{queue.name.lower()}", bins)
 
 
@@ -74,6 +76,7 @@ class CheckBench(Bench):
                 self.weights.load(fields)
             if opcode in (Opcode.LOAD_STATIONARY, Opcode.MULTIPLY_MOVING):
                 COVERAGE.hit(f"{Kind(fields.get('kind', 0)).name} {by_code(fields['src0_dtype']).name}")
+                COVERAGE.hit(f"tile {fields.get('tile', 0)}")
             if "src0_step0" in fields:
                 used = [fields[f"src0_step{i}"] for i in range(4) if fields[f"src0_count{i}"] > 1]
                 COVERAGE.when(any(s < 0 for s in used), "downwards")
@@ -207,7 +210,9 @@ def _plain(opcode: int, kind: int, dtype: int, start: int, count: int) -> Fields
     """An instruction of the tensor queue with one column from byte 0."""
     f: Fields = {"opcode": opcode, "kind": kind}
     patterns = {"src0": (1, dtype, start, count)} | ({"dst": (2, 0, 0, 1)} if opcode == 17 else {})
-    patterns |= {"src1": (1, 8, start // 32 * 32, 1)} if kind == Kind.QUAD else {}
+    patterns |= (
+        {"src1": (1, 8, start // 32 * 32, block(manifest().config.partitions) // 8)} if kind == Kind.QUAD else {}
+    )
     for name, values in patterns.items():
         f |= {f"{name}_{k}": v for k, v in zip(_PLACE, values, strict=True)} | {f"{name}_count{i}": 1 for i in range(4)}
     return f
@@ -262,6 +267,28 @@ async def weights_and_moving_operands_are_of_one_kind(dut: Any) -> None:
     dut.start.value = 0
     bench.weights = WeightKinds(bench.cfg.tensor.rows, bench.cfg.tensor.cols)
     assert bench.add(_plain(17, Kind.PAIR, e4m3, 0, whole)) == Cause.NONE
+    await bench.finish()
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def operands_lie_in_a_row_tile(dut: Any) -> None:
+    """All counts of rows from each quarter, in tiles that there are and in others."""
+    bench = CheckBench(dut)
+    await bench.start()
+    if bench.queue != Queue.TENSOR:
+        return
+    rows, groups = bench.cfg.tensor.rows, bench.cfg.tensor.groups
+    for tile in range(4):
+        for start in range(0, rows, rows // 4):
+            for count in {1, rows >> 2, (rows >> 2) + 1, rows >> 1, (rows >> 1) + 1, rows}:
+                fields = _plain(16, Kind.ONE, 1, start, count) | {"tile": tile}
+                cause = bench.add(fields)
+                if 1 << tile > groups:
+                    assert cause == Cause.ILLEGAL_OPCODE
+                    COVERAGE.hit("no such tile")
+                elif count > rows >> tile:
+                    assert cause == Cause.BAD_PARTITION
+                    COVERAGE.when(start + count <= rows, "operand beyond its tile")
     await bench.finish()
 
 

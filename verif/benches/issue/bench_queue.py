@@ -22,7 +22,11 @@ _WITH_ENGINE = ["several_outstanding", "done_before_update_was_taken"]
 COVERAGE = Coverage(
     "issue_queue",
     ["wait_ge", "wait_eq", "wait_two", "add", "set", "no_update", "refused", "fault_behind_running_work"]
-    + ["fetch_fault", *(_WITH_ENGINE if has_engine(Queue(manifest().options["queue"])) else [])]
+    + [
+        "fetch_fault",
+        *(["engine_fault"] if has_engine(Queue(manifest().options["queue"])) else []),
+        *(_WITH_ENGINE if has_engine(Queue(manifest().options["queue"])) else []),
+    ]
     + [c.name for c in _CAUSES],
 )
 _SEMAPHORES = 6
@@ -37,6 +41,7 @@ class Expected:
     cause: Cause
     address: int
     refused: bool = False
+    failure: Cause = Cause.NONE  # what the engine says at its end
     held_at: list[int] = field(default_factory=list)
 
     @property
@@ -75,6 +80,7 @@ class QueueBench(Bench):
         if self.has_engine:
             dut.engine__command__ready.value = 0
             dut.engine__done.value = 0
+            dut.engine__cause.value = 0
 
     def random_program(self, length: int, faults: float) -> None:
         """Instructions with waits and updates; each goes wrong with probability `faults`."""
@@ -181,6 +187,8 @@ class QueueBench(Bench):
             if self.engine and self.engine[0][1] <= self.now:
                 done = self.engine.popleft()[0]
             dut.engine__done.value = int(done is not None)
+            failure = Cause.NONE if done is None else self.program[done].failure
+            dut.engine__cause.value = int(failure) if done is not None else int(self.rng.integers(256))
         await self.edge
         self.look(done)
         assert self.now - self.last_progress < 1500, f"instruction {self.next} never went"
@@ -239,7 +247,8 @@ class QueueBench(Bench):
                 assert cause, "more records than instructions"
                 return
             e = self.program[number]
-            assert cause == e.cause, f"instruction {number} ends with {Cause(cause).name}, not {e.cause.name}"
+            expected = e.cause or e.failure
+            assert cause == expected, f"instruction {number} ends with {Cause(cause).name}, not {expected.name}"
             if not cause:
                 assert not e.to_engine or number in self.ended, f"instruction {number} retires before it has ended"
                 assert not e.f["update"] or self.updates[-1:] == [number], f"instruction {number} did not update"
@@ -300,6 +309,30 @@ async def halts_at_the_first_fault(dut: Any, program: int) -> None:
     if fault is not None:
         assert bench.next <= fault and len(bench.records) == fault + 1
         COVERAGE.when(fault > 3, "fault_behind_running_work")
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+@cocotb.parametrize(program=range(6))
+async def halts_at_what_the_engine_fails_at(dut: Any, program: int) -> None:
+    """Some instructions fail in the engine; the first of them is the last record, whatever was dispatched."""
+    bench = QueueBench(dut)
+    if not bench.has_engine:
+        return
+    bench.random_program(30, 0.05 if program > 3 else 0)
+    own = [n for n, e in enumerate(bench.program) if e.to_engine and not e.cause]
+    for n in bench.rng.choice(own, min(len(own), 1 + program % 3), replace=False):
+        bench.program[n].failure = Cause.BANK_CONFLICT
+    first = min(n for n, e in enumerate(bench.program) if e.failure or e.cause)
+    bench.speed = 40
+    bench.update_stall = styled(("never", "rarely")[program % 2], bench.rng)
+    await bench.start()
+    await bench.run()
+    status = QUEUE_STATUS.from_bits(int(dut.status.value))
+    e = bench.program[first]
+    assert [r for r, _ in bench.records] == list(range(first + 1))
+    assert (status.cause, status.sequence, status.retired) == (e.failure or e.cause, first, first)
+    assert status.halted and not status.finished and status.address == (0 if e.failure else e.address)
+    COVERAGE.when(e.failure and bench.next > first + 1, "engine_fault")
 
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")

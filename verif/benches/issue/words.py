@@ -64,12 +64,13 @@ def _matmul(rng: np.random.Generator, cfg: Config, opcode: int) -> Fields:
     kind = int(rng.choice([k for k in range(8) if formats_of(k, cfg)]))
     dtype = int(rng.choice(formats_of(kind, cfg)))
     each = scale_rows_of(kind)
-    parts = each * int(rng.integers(1, cfg.tensor.rows // each + 1))
+    tile = int(rng.integers(cfg.tensor.groups.bit_length()))
+    parts = each * int(rng.integers(1, (cfg.tensor.rows >> tile) // each + 1))
     size = bytes_of(kind, dtype)
     src = pattern(rng, cfg, Space.SBUF, dtype, parts, dims_of(rng, elements), False, size=size)
     if src["partition_start"] + parts > cfg.tensor.rows or src["partition_start"] % each:
         src["partition_start"] = 0
-    f = {"kind": kind} | {f"src0_{k}": v for k, v in src.items()}
+    f = {"kind": kind, "tile": tile} | {f"src0_{k}": v for k, v in src.items()}
     if dtype == 7:
         f |= {f"imm{i}": int(rng.integers(1 << 63)) for i in (0, 1)}
     if scaled(kind):
@@ -93,7 +94,7 @@ def spoiled(
     f = legal(rng, cfg, queue, loaded=loaded, weights=weights)
     for _ in range(int(rng.integers(1, 3))):
         operands = [n for n in ("src0", "src1", "dst") if f"{n}_count3" in f and f"{n}_offset" in f]
-        kind = int(rng.integers(16 if "kind" in f else 15))
+        kind = int(rng.integers(17 if "kind" in f else 15))
         name = operands[int(rng.integers(len(operands)))] if operands else ""
         if kind == 0:
             f["opcode"] = int(rng.choice([0, 1, 2, 15, 16, 17, 18, 31, *range(32, 53), 64, 65, 66, 255]))
@@ -117,6 +118,8 @@ def spoiled(
             f[which] = f.get(which, 0) ^ 1
         elif kind == 15:
             f["kind"] = int(rng.integers(8))
+        elif kind == 16:
+            f["tile"] = int(rng.integers(4))
         elif kind == 3:
             f[f"{name}_dtype"] = int(rng.choice(_SPOIL_DTYPES))
         elif kind == 4:

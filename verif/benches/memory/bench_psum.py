@@ -6,7 +6,7 @@ Sums are checked against NumPy's FP32 addition, which rounds once, to nearest ev
 import cocotb
 
 from rtl.contract.timing import PSUM_ADD_CYCLES
-from verif.benches.memory.psum_driver import COVERAGE, started
+from verif.benches.memory.psum_driver import COVERAGE, OF_GROUPS, started
 from verif.benches.memory.psum_writes import Row, random_data
 
 
@@ -15,12 +15,12 @@ async def overwrites_and_reads_back_every_element(dut) -> None:
     bench = await started(dut)
     every = (1 << bench.lanes) - 1
     for element in bench.rng.permutation(bench.elements):
-        await bench.step(Row(int(element), False, every, random_data(bench.rng, bench.lanes)), lambda n: None)
+        await bench.step([Row(int(element), False, every, random_data(bench.rng, bench.lanes))], lambda n: None)
     for _ in range(PSUM_ADD_CYCLES + 1):
-        await bench.step(None, lambda n: None)
+        await bench.step([], lambda n: None)
     order = iter(bench.rng.permutation(bench.elements // 2).tolist())
     for _ in range(bench.elements // 2 + 4):
-        await bench.step(None, lambda n: next(order, None) if n == 0 else None)
+        await bench.step([], lambda n: next(order, None) if n == 0 else None)
 
 
 @cocotb.test(timeout_time=100, timeout_unit="us")
@@ -40,6 +40,16 @@ async def sums_a_row_again_and_again(dut) -> None:
     every = (1 << bench.lanes) - 1
     for i in range(400):
         element = int(elements[i % len(elements)])
-        await bench.step(Row(element, i >= len(elements), every, random_data(bench.rng, bench.lanes)), lambda n: None)
+        await bench.step([Row(element, i >= len(elements), every, random_data(bench.rng, bench.lanes))], lambda n: None)
     await bench.run(10, 0.0, 1.0, 0.0, elements)
     COVERAGE.require_all()
+
+
+@cocotb.test(timeout_time=100, timeout_unit="us")
+async def row_groups_add_side_by_side(dut) -> None:
+    bench = await started(dut)
+    for write, read, accumulate in ((0.1, 0.2, 0.6), (0.6, 0.3, 0.5), (1.0, 0.5, 0.9)):
+        await bench.run(150, write, read, accumulate, bench.apart(8), 0.4)
+        await bench.run(100, write, read, accumulate, bench.few(12), 0.4)
+    if bench.groups > 1:
+        OF_GROUPS.require_all()

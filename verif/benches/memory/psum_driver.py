@@ -1,7 +1,7 @@
 """PSUM with all its users at once and what it must hold; what its bench drives."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from verif.agents.bench import Bench
 from verif.benches.memory.psum_writes import Row, Store, added, canonical, contents, random_row, random_store
 from verif.checks.coverage import Coverage
 
-__all__ = ["COVERAGE", "started"]
+__all__ = ["COVERAGE", "OF_GROUPS", "PsumBench", "started"]
 
 
 PORTS = ("vector", "scalar")
@@ -49,9 +49,17 @@ COVERAGE = Coverage(
     ],
 )
 
+OF_GROUPS = Coverage(
+    "psum.groups",
+    ["rows of all groups in one cycle", "a row lost", "rows of three groups in one bank", "an add lost to an overwrite"]
+    + ["two sums commit in one cycle", "an engine reads beside adds of two groups"]
+    + ["an engine writes beside two commits", "a lone row of each group"],
+)
+"""Bins of a PSUM with more than one writer."""
+
 
 class PsumBench(Bench):
-    """Drives the writer and the engines' ports at random and checks every output in every cycle."""
+    """Drives the writers and the engines' ports at random and checks every output in every cycle."""
 
     def __init__(self, dut) -> None:
         super().__init__(dut)
@@ -60,9 +68,9 @@ class PsumBench(Bench):
         self.rows = cfg.psum.bank_bytes // 4
         self.elements = self.rows * cfg.psum.banks
         self.memory = contents(self.lanes, self.elements)
-        self.write = {
-            n: getattr(dut, f"accumulate__{n}") for n in ("valid", "element", "accumulate", "partitions", "data")
-        }
+        self.groups = cfg.tensor.groups
+        members = ("valid", "element", "accumulate", "partitions", "data", "lost")
+        self.sums = [{n: getattr(dut, f"accumulate{g}__{n}") for n in members} for g in range(self.groups)]
         self.reads = [
             {n: getattr(dut, f"read_{port}__{n}") for n in ("valid", "ready", "word", "data", "data_valid")}
             for port in PORTS
@@ -77,30 +85,32 @@ class PsumBench(Bench):
         self.refused_writes = [0] * len(PORTS)
         self.asked: list[int | None] = [None] * len(PORTS)
         self.answers: list[NDArray[np.uint32] | None] = [None] * len(PORTS)
-        self.row: Row | None = None
-        self.flying: deque[tuple[Row, NDArray[np.uint32]] | None] = deque([None] * PSUM_ADD_CYCLES)
-        self.committed: deque[int | None] = deque([None], maxlen=1)  # element written in the last cycle
+        self.rows_now: list[Row | None] = [None] * self.groups
+        self.flying: deque[dict[int, tuple[Row, NDArray[np.uint32]]]] = deque({} for _ in range(PSUM_ADD_CYCLES))
+        self.committed: set[int] = set()  # elements written in the last cycle
+        self.alone: set[int] = set()  # groups that had a cycle for themselves
         self.counts = [0] * len(PORTS)
         self.streak = 0
-        self.write["valid"].value = 0
-        for port in (*self.reads, *self.writes):
+        for port in (*self.sums, *self.reads, *self.writes):
             port["valid"].value = 0
 
     def bank(self, element: int) -> int:
         """Bank of an element."""
         return element // self.rows
 
-    async def step(self, row: Row | None, choose: Callable[[int], int | None]) -> None:
-        """One clock edge: check what was there before it, then put `row` and new reads on the ports."""
+    async def step(self, rows: Sequence[Row | None], choose: Callable[[int], int | None]) -> None:
+        """One clock edge: check what was there before it, then put `rows`, those of the first groups, and new reads
+        on the ports."""
         await self.edge
         self.check()
-        self.row = row
-        self.write["valid"].value = row is not None
-        if row is not None:
-            self.write["element"].value = row.element
-            self.write["accumulate"].value = row.accumulate
-            self.write["partitions"].value = row.partitions
-            self.write["data"].value = int.from_bytes(row.data.tobytes(), "little")
+        self.rows_now = [*rows, *[None] * (self.groups - len(rows))]
+        for port, row in zip(self.sums, self.rows_now, strict=True):
+            port["valid"].value = row is not None
+            if row is not None:
+                port["element"].value = row.element
+                port["accumulate"].value = row.accumulate
+                port["partitions"].value = row.partitions
+                port["data"].value = int.from_bytes(row.data.tobytes(), "little")
         for n, port in enumerate(self.reads):
             if self.asked[n] is None:
                 self.asked[n] = choose(n)
@@ -125,11 +135,11 @@ class PsumBench(Bench):
                 assert (got.reshape(-1, 2) == answer).all(), f"{PORTS[n]} reads {got}, not {answer}"
             self.answers[n] = None
 
-        row = self.row
-        writer = self.bank(row.element) if row is not None and row.accumulate else None
-        last = self.flying[-1]
-        leaving = last[0].element if last is not None else None
-        taken = set() if writer is None else {writer}
+        rows = self.check_rows()
+        adds = {self.bank(row.element) for row in rows.values() if row.accumulate}
+        overwrites = {self.bank(row.element) for row in rows.values() if not row.accumulate}
+        leaving = [row.element for row, _ in self.flying[-1].values()]
+        taken = set(adds)
         refused = 0
         served = []
         for n, word in enumerate(self.asked):
@@ -142,21 +152,17 @@ class PsumBench(Bench):
             if not ok:
                 refused |= 1 << n
                 self.counts[n] += 1
-                COVERAGE.hit(f"{PORTS[n]} refused by the writer" if bank == writer else "scalar refused by vector")
+                COVERAGE.hit(f"{PORTS[n]} refused by the writer" if bank in adds else "scalar refused by vector")
                 continue
             taken.add(bank)
             served.append(bank)
             self.answers[n] = self.memory[2 * word : 2 * word + 2].T.copy()
-            COVERAGE.when(
-                row is not None and not row.accumulate and self.bank(row.element) == bank,
-                "read granted beside an overwrite of its bank",
-            )
-            COVERAGE.when(
-                leaving is not None and self.bank(leaving) == bank,
-                "read granted beside a sum being written to its bank",
-            )
-            during = leaving is not None and word == leaving // 2
-            after = self.committed[0] is not None and word == self.committed[0] // 2
+            COVERAGE.when(bank in overwrites, "read granted beside an overwrite of its bank")
+            commits = any(self.bank(e) == bank for e in leaving)
+            COVERAGE.when(commits, "read granted beside a sum being written to its bank")
+            OF_GROUPS.when(len(adds) > 1, "an engine reads beside adds of two groups")
+            during = any(word == e // 2 for e in leaving)
+            after = any(word == e // 2 for e in self.committed)
             COVERAGE.when(during, "read in the cycle of the write gives the old row")
             COVERAGE.when(after, "read one cycle later gives the new row")
             self.asked[n] = None
@@ -168,19 +174,48 @@ class PsumBench(Bench):
         assert seen == refused, f"refused is {seen:b}, not {refused:b}"
 
         done = self.flying.pop()
-        self.flying.appendleft((row, self.result(row)) if row is not None else None)
-        self.committed.append(None)
-        if done is not None:
-            self.commit(*done)
+        self.flying.appendleft({g: (row, self.result(row)) for g, row in rows.items()})
+        self.committed.clear()
+        for row, total in done.values():
+            self.commit(row, total)
         for n, store in enumerate(self.stores):
             if store is not None and ready[n]:
                 self.store(store)
                 self.stores[n] = None
 
-    def check_writes(self, leaving: int | None) -> list[bool]:
-        """Which engines' writes are due in the cycle that has just ended; `leaving`: element that commits."""
-        sum_bank = None if leaving is None else self.bank(leaving)
-        taken = set() if sum_bank is None else {sum_bank}
+    def check_rows(self) -> dict[int, Row]:
+        """Rows that are taken in the cycle that has just ended, by group: of each bank that of the lowest one."""
+        rows: dict[int, Row] = {}
+        lost = 0
+        asked = [row for row in self.rows_now if row is not None]
+        for g, row in enumerate(self.rows_now):
+            if row is None:
+                continue
+            first = next((r for r in rows.values() if self.bank(r.element) == self.bank(row.element)), None)
+            if first is None:
+                rows[g] = row
+                continue
+            lost |= 1 << g
+            OF_GROUPS.hit("a row lost")
+            OF_GROUPS.when(row.accumulate and not first.accumulate, "an add lost to an overwrite")
+            same = sum(self.bank(r.element) == self.bank(row.element) for r in asked)
+            OF_GROUPS.when(same > 2, "rows of three groups in one bank")
+        OF_GROUPS.when(self.groups > 1 and len(rows) == self.groups, "rows of all groups in one cycle")
+        if len(rows) == 1:
+            self.alone |= set(rows)
+            OF_GROUPS.when(len(self.alone) == self.groups > 1, "a lone row of each group")
+        seen = sum(int(port["lost"].value) << g for g, port in enumerate(self.sums) if self.rows_now[g])
+        assert seen == lost, f"rows of groups {seen:b} are lost, not {lost:b}"
+        inside = set(rows).union(*self.flying)
+        seen = int(self.dut.adding.value)
+        assert seen == sum(1 << g for g in inside), f"adding is {seen:b}, groups {inside} have rows inside"
+        return rows
+
+    def check_writes(self, leaving: list[int]) -> list[bool]:
+        """Which engines' writes are due in the cycle that has just ended; `leaving`: elements that commit."""
+        sum_banks = {self.bank(element) for element in leaving}
+        OF_GROUPS.when(len(leaving) > 1, "two sums commit in one cycle")
+        taken = set(sum_banks)
         due: list[bool] = []
         for n, store in enumerate(self.stores):
             if store is None:
@@ -192,14 +227,15 @@ class PsumBench(Bench):
             due.append(ok)
             if ok:
                 taken.add(bank)
-                COVERAGE.when(leaving is not None, "an engine writes beside the commit of a sum")
-                under_add = self.row is not None and self.row.accumulate and self.row.element // 2 == store.word
+                COVERAGE.when(leaving, "an engine writes beside the commit of a sum")
+                OF_GROUPS.when(len(leaving) > 1, "an engine writes beside two commits")
+                under_add = any(r and r.accumulate and r.element // 2 == store.word for r in self.rows_now)
                 COVERAGE.when(under_add, "an engine overwrites an add's old row in its cycle")
                 COVERAGE.hit("an engine writes both" if store.halves == 3 else "an engine writes one element of a word")
                 COVERAGE.when(store.partitions != (1 << self.lanes) - 1, "an engine writes some partitions")
             else:
                 self.refused_writes[n] += 1
-                by_sum = bank == sum_bank
+                by_sum = bank in sum_banks
                 COVERAGE.hit(f"{PORTS[n]} write refused by a sum" if by_sum else "scalar write refused by vector")
         COVERAGE.when(all(due), "both write different banks")
         return due
@@ -218,7 +254,7 @@ class PsumBench(Bench):
         self.streak = self.streak + 1
         COVERAGE.when(self.streak > 32, "a row every cycle")
         COVERAGE.when(row.partitions != (1 << self.lanes) - 1, "row with partitions masked")
-        COVERAGE.when(row.accumulate and self.committed[0] == row.element, "element added again as soon as allowed")
+        COVERAGE.when(row.accumulate and row.element in self.committed, "element added again as soon as allowed")
         if not row.accumulate:
             COVERAGE.when((row.data == 0x8000_0000).any(), "-0 overwrites")
             return canonical(row.data)
@@ -234,13 +270,12 @@ class PsumBench(Bench):
         """The row reaches the memory."""
         mask = np.array([row.partitions >> p & 1 for p in range(self.lanes)], dtype=bool)
         self.memory[row.element, mask] = total[mask]
-        self.committed.append(row.element)
+        self.committed.add(row.element)
 
     def random_row(self, elements: NDArray[np.integer], accumulate: float) -> Row | None:
         """A row of one of `elements` that is not on its way, if there is one."""
-        busy = {item[0].element for item in self.flying if item is not None}
-        if self.row is not None:
-            busy.add(self.row.element)
+        busy = {row.element for items in self.flying for row, _ in items.values()}
+        busy |= {row.element for row in self.rows_now if row is not None}
         free = [int(e) for e in elements if e not in busy]
         if not free:
             return None
@@ -252,26 +287,28 @@ class PsumBench(Bench):
         write: float,
         read: float,
         accumulate: float,
-        elements: NDArray[np.integer],
+        elements: NDArray[np.integer] | Sequence[NDArray[np.integer]],
         store: float = 0.0,
     ) -> None:
-        """Random traffic on `elements` and their words; the probabilities are per cycle and free port."""
+        """Random traffic on `elements`, of all groups or of each one, and their words; the probabilities are per cycle
+        and free port."""
         rng = self.rng
-        self.words = np.unique(elements // 2)
+        each = [elements] * self.groups if isinstance(elements, np.ndarray) else list(elements)
+        self.words = np.unique(np.concatenate(each) // 2)
         self.storing = store
 
         def choose(n: int) -> int | None:
             return int(rng.choice(self.words)) if rng.random() < read else None
 
         for _ in range(cycles):
-            row = self.random_row(elements, accumulate) if rng.random() < write else None
-            if row is None:
+            rows = [self.random_row(e, accumulate) if rng.random() < write else None for e in each]
+            if not any(rows):
                 self.streak = 0
-            await self.step(row, choose)
+            await self.step(rows, choose)
         self.storing = 0.0
         for _ in range(PSUM_ADD_CYCLES + 40):
             self.streak = 0
-            await self.step(None, lambda n: None)
+            await self.step([], lambda n: None)
 
     def few(self, count: int) -> NDArray[np.integer]:
         """Some elements of two banks."""
@@ -279,6 +316,14 @@ class PsumBench(Bench):
         return self.rng.choice(
             np.concatenate([b * self.rows + np.arange(self.rows) for b in banks]), count, replace=False
         )
+
+    def apart(self, count: int) -> list[NDArray[np.integer]]:
+        """Some elements for each group, in banks of its own."""
+        banks = np.array_split(self.rng.permutation(self.cfg.psum.banks), self.groups)
+        return [
+            self.rng.choice(np.concatenate([b * self.rows + np.arange(self.rows) for b in mine]), count, replace=False)
+            for mine in banks
+        ]
 
 
 async def started(dut) -> PsumBench:

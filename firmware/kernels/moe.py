@@ -1,0 +1,143 @@
+"""Workload `moe`: y = sum over the top-k experts e of a token of gate_e(x) W_e^T x, a linear layer an expert.
+
+The scores and the top-k of each token are computed on the machine: x Wg by the array, MAX8 and FIND_INDEX8 by the
+vector engine. No instruction and no descriptor takes an address from data, so which tokens an expert gets is decided by
+the host, from the same rounded operands, before the program is built; the run then tells whether the machine's choice
+was the same. The host gathers the columns of x for each expert, and adds up what the experts of a token give.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from firmware.kernel import Kernel, KernelError
+from firmware.kernels.expert_products import MODES, Expert, expert_products
+from firmware.kernels.gemm import product_metrics
+from firmware.kernels.gemm_formats import GEMM_FORMATS, packed_operand
+from firmware.kernels.spans import spans
+from firmware.numbers import decode, encode
+from firmware.packing import Packed
+from firmware.program import Program
+from rtl.contract.config import Config
+
+__all__ = ["EXPERTS_MAX", "MOE_FORMATS", "MODES", "ROUTES", "moe"]
+
+EXPERTS_MAX = 8  # MAX8 and FIND_INDEX8 look at so many scores at once
+MOE_FORMATS = tuple(name for name, fmt in GEMM_FORMATS.items() if fmt.scales != "e4m3fn")
+ROUTES = ("scores", "even")
+_LEAST = float("-inf")
+
+
+@dataclass(frozen=True)
+class _Routes:
+    """Scores in float64 [tokens, experts]; tokens of each expert, and what each counts there."""
+
+    scores: np.ndarray
+    tokens: list[np.ndarray]
+    gates: list[np.ndarray]
+
+
+def _routed(scores: np.ndarray, top_k: int, route: str) -> _Routes:
+    """Top-k of each token, ties to the lower expert, softmax of the chosen scores; or tokens in turn."""
+    tokens, experts = scores.shape
+    if route == "even":
+        chosen = (np.arange(tokens)[:, None] * top_k + np.arange(top_k)) % experts
+    else:
+        chosen = np.argsort(-scores, axis=1, kind="stable")[:, :top_k]
+    best = np.take_along_axis(scores, chosen, axis=1)
+    weights = np.exp(best - best.max(axis=1, keepdims=True))
+    weights = (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32)
+    places = [np.nonzero(chosen == e) for e in range(experts)]
+    return _Routes(scores, [rows for rows, _ in places], [weights[at] for at in places])
+
+
+def _top_scores(k: Kernel, x_bits: np.ndarray, gate_bits: np.ndarray) -> None:
+    """Output `top` [tokens, 8]: experts of each token by score, on the machine."""
+    cfg = k.cfg
+    depth, tokens = x_bits.shape
+    experts = gate_bits.shape[1]
+    size = min(cfg.tensor.rows, cfg.tensor.cols)
+    x_view, gate_view = k.hbm("x_t", x_bits.shape, "bf16", x_bits), k.hbm("gate", gate_bits.shape, "bf16", gate_bits)
+    top = k.hbm("top", (tokens, EXPERTS_MAX), "uint32")
+    cuts = spans(depth, size)
+    moving = [k.sbuf(f"gate{i}", partitions=c.size, columns=experts, dtype="bf16") for i, c in enumerate(cuts)]
+    stationary = [k.sbuf(f"tokens{i}", partitions=size, columns=size, dtype="bf16") for i in range(2)]
+    sums = k.psum("scores", partitions=size, columns=experts)
+    scores = k.sbuf("all_scores", partitions=size, columns=EXPERTS_MAX, dtype="fp32")
+    values = k.sbuf("top_values", partitions=size, columns=EXPERTS_MAX, dtype="fp32")
+    found = k.sbuf("top_experts", partitions=size, columns=EXPERTS_MAX, dtype="uint32")
+    for tile, cut in zip(moving, cuts, strict=True):
+        k.dma(tile[:, :], gate_view[cut.start : cut.stop, :])
+    k.vector.memset(scores[:, :], _LEAST)
+    for block in spans(tokens, size):
+        for i, cut in enumerate(cuts):
+            tile = stationary[i % 2][: cut.size, : block.size]
+            k.dma(tile, x_view[cut.start : cut.stop, block.start : block.stop])
+            k.tensor.load(tile)
+            k.tensor.matmul(moving[i][:, :], sums[: block.size, :], accumulate=i > 0)
+        k.vector.copy(scores[: block.size, :experts], sums[: block.size, :])
+        k.vector.max8(values[: block.size, :], scores[: block.size, :])
+        k.vector.find_index8(found[: block.size, :], scores[: block.size, :], values[: block.size, :])
+        k.dma(top[block.start : block.stop, :], found[: block.size, :])
+
+
+def moe(
+    cfg: Config,
+    x: np.ndarray,
+    gate: np.ndarray,
+    weights: np.ndarray,
+    *,
+    top_k: int = 2,
+    dtype: str = "bf16",
+    mode: str = "tiles",
+    route: str = "scores",
+    scored: bool = True,
+) -> Program:
+    """A program for float32 x [tokens, d], gate [d, experts], weights [experts, d, f].
+
+    mode: tiles (an expert a row group, all at once), one (one after another, each on one row group), whole (one after
+    another on the whole array). route: scores, or even (tokens in turn). scored: scores and top-k on the machine too.
+    Outputs: `y{e}` [f, tokens of expert e], FP32, weighted; `top`. Errors: KernelError.
+    """
+    tokens, experts = len(x), gate.shape[1]
+    if not 1 <= experts <= EXPERTS_MAX:
+        raise KernelError(f"moe has 1 to {EXPERTS_MAX} experts, not {experts}")
+    if not 1 <= top_k <= experts:
+        raise KernelError(f"top_k must be from 1 to experts ({experts}), not {top_k}")
+    k = Kernel(cfg, "moe")
+    x_bits, gate_bits = (np.ascontiguousarray(encode(a, "bf16")) for a in (x.T, gate))
+    real_x, real_gate = (decode(bits, "bf16").astype(np.float64) for bits in (x_bits, gate_bits))
+    routes = _routed(real_x.T @ real_gate, top_k, route)
+    moving: list[Packed] = []
+    stationary: list[Packed] = []
+    for e in range(experts):
+        moving.append(packed_operand(cfg, dtype, "a", np.ascontiguousarray(x[routes.tokens[e]].T)))
+        stationary.append(packed_operand(cfg, dtype, "b", weights[e]))
+    if scored:
+        _top_scores(k, x_bits, gate_bits)
+    work = [Expert(e, stationary[e], moving[e], routes.gates[e]) for e in range(experts) if len(routes.tokens[e])]
+    expert_products(k, work, mode)
+
+    def metrics(outputs: dict[str, np.ndarray]) -> dict[str, Any]:
+        """Against float64 of the rounded operands; whether the machine chose the same experts."""
+        y, exact = (np.zeros((tokens, weights.shape[2])) for _ in range(2))
+        for one in work:
+            at = routes.tokens[one.number]
+            y[at] += decode(outputs[f"y{one.number}"], "fp32").T
+            exact[at] += one.gates[:, None] * (one.moving.values().T @ one.stationary.values())
+        found: dict[str, Any] = product_metrics(y, exact)
+        found["tokens_by_expert"] = [len(at) for at in routes.tokens]
+        if scored:
+            best = np.argsort(-routes.scores, axis=1, kind="stable")[:, :top_k]
+            same = np.sort(outputs["top"][:, :top_k], axis=1) == np.sort(best, axis=1)
+            found["routes_agree"] = float(same.all(axis=1).mean())
+        return found
+
+    fmt = GEMM_FORMATS[dtype]
+    macs = sum(len(at) for at in routes.tokens) * weights.shape[1] * weights.shape[2]
+    macs += scored * tokens * gate.size
+    host = "no address comes from data on this machine: the host routes tokens by the same scores, gathers the columns "
+    host += "of x for each expert and adds up the results of a token's experts"
+    notes = [host, f"mode={mode}: {MODES[mode]}"]
+    return k.program(macs=macs, pe_macs=fmt.rate, notes=notes, metrics=metrics)

@@ -1,0 +1,80 @@
+"""Which banks of PSUM matmuls that have not retired write, by the row group at which their sums leave."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, ValueLike
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from rtl.base.layouts import PATTERN_LAYOUT
+from rtl.base.memory_port import psum_element_bits
+from rtl.base.plant import planted
+from rtl.contract.config import Config
+from rtl.contract.isa import DIMENSIONS
+
+__all__ = ["BankWatch"]
+
+
+class BankWatch(wiring.Component):
+    """`banks` of the destination `pattern`, all from its first to its last element, and whether they `clash`: a matmul
+    that has entered and not left with another `exit` writes one of them. Combinational; `enter` and `leave` count.
+
+    Sums of one exit leave in the order of the program; those of two have no order, and a bank takes one row a cycle.
+    The steps of a destination ascend (rtl.contract.rules), so its last element is the highest.
+    """
+
+    FAULTS = {
+        1: "banks behind that of the first element are not watched",
+        2: "a bank is free when the first of its matmuls has retired",
+    }
+
+    def __init__(self, cfg: Config, depth: int, plant: ValueLike = 0):
+        self.cfg = cfg
+        self.depth = depth
+        self.plant = plant
+        banks = cfg.psum.banks
+        self.layout = {"banks": banks}
+        exits = range(max(2, cfg.tensor.groups))
+        super().__init__(
+            {
+                "pattern": In(PATTERN_LAYOUT),
+                "exit": In(exits),
+                "enter": In(1),
+                "banks": Out(banks),
+                "clash": Out(1),
+                "leave": In(1),
+                "leave_exit": In(exits),
+                "leave_banks": In(banks),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        cfg = self.cfg
+        bits = psum_element_bits(cfg)
+        in_bank = ceil_log2(cfg.psum.bank_bytes // 4)
+        first = Signal(bits)
+        last = Signal(bits)
+        m.d.comb += first.eq(self.pattern.offset[2:])
+        if cfg.tensor.groups == 1:  # one exit: no clash, so no multipliers either
+            return m
+        spans = [
+            (self.pattern[f"step{k}"].as_unsigned()[:bits] * (self.pattern[f"count{k}"] - 1)[:bits])[:bits]
+            for k in range(DIMENSIONS)
+        ]
+        m.d.comb += last.eq(first + sum(spans))
+        low, high = first[in_bank:], last[in_bank:]
+        m.d.comb += [
+            self.banks[b].eq((low <= b) & (Mux(planted(self.plant, 1), low, high) >= b)) for b in range(cfg.psum.banks)
+        ]
+        clashes = []
+        for b in range(cfg.psum.banks):
+            for e in range(cfg.tensor.groups):
+                used = Signal(range(self.depth + 2), name=f"used{b}_{e}")
+                more = self.enter & self.banks[b] & (self.exit == e)
+                less = self.leave & self.leave_banks[b] & (self.leave_exit == e)
+                m.d.sync += used.eq(used + more - less)
+                with m.If(planted(self.plant, 2) & less):
+                    m.d.sync += used.eq(more)
+                clashes.append(self.banks[b] & (used != 0) & (self.exit != e))
+        m.d.comb += self.clash.eq(Cat(*clashes).any())
+        return m

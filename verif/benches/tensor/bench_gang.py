@@ -1,0 +1,94 @@
+"""Row tiles in the tensor engine: groups that work together and apart, their pace, and sums that come to one bank."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import cocotb
+
+from rtl.contract.isa import Cause
+from rtl.contract.timing import array_latency
+from verif.agents.stall import STYLES
+from verif.benches.tensor.engine_driver import GROUPS, OF_TILES, EngineBench, gemm_steps
+
+QUARTERS = GROUPS.bit_length() - 1
+"""The finest tiles: a row group each."""
+
+
+@cocotb.test()
+@cocotb.parametrize(style=STYLES)
+async def tiles_of_all_sizes_leave_the_golden_sums(dut: Any, style: str) -> None:
+    bench = EngineBench(dut, style)
+    await bench.start()
+    await bench.run(bench.random_program(60 if style == "never" else 30))
+    bench.cover()
+
+
+@cocotb.test()
+async def tiles_stream_side_by_side(dut: Any) -> None:
+    """As many matmuls as there are row groups, in turn, take the time of one."""
+    bench = EngineBench(dut)
+    await bench.start()
+    cfg = bench.cfg
+    columns, count = cfg.tensor.moving_max, 4
+    room = cfg.psum.partition_bytes // GROUPS
+    each = [gemm_steps(cfg, count, columns, tile=QUARTERS, at=g, offset=room * g) for g in range(GROUPS)]
+    await bench.run([step for steps in zip(*each, strict=True) for step in steps])
+    lead = 2 * GROUPS + cfg.tensor.cols  # commands come one a cycle, and the first load is waited for
+    span = bench.beats[-1] - bench.beats[0] + 1
+    assert span <= count * columns + lead, f"{span} cycles for {count} times {columns} columns of each tile"
+    assert bench.sums[0] - bench.beats[0] == array_latency(cfg.tensor, 0)
+
+
+@cocotb.test()
+async def rows_that_psum_loses_are_told(dut: Any) -> None:
+    bench = EngineBench(dut)
+    await bench.start()
+    port = f"psum{GROUPS - 1}"
+    seen = 0
+
+    def lose(_: int) -> None:
+        nonlocal seen
+        seen += getattr(dut, f"{port}__valid").value == 1
+        getattr(dut, f"{port}__lost").value = int(seen == 19)  # the row after this one: of the third matmul
+
+    bench.ports.on_cycle.append(lose)
+    await bench.run(gemm_steps(bench.cfg, 3, 8), {5: Cause.BANK_CONFLICT})
+    OF_TILES.hit("lost row")
+
+
+@cocotb.test()
+async def tiles_that_run_together_write_different_banks(dut: Any) -> None:
+    """A matmul that comes to a bank where one of another tile has not retired fails."""
+    bench = EngineBench(dut)
+    await bench.start()
+    cfg, bank = bench.cfg, bench.cfg.psum.bank_bytes
+    first = gemm_steps(cfg, 1, 16, tile=QUARTERS, offset=2 * bank - 32)  # half of it in the third bank
+    apart = gemm_steps(cfg, 1, 16, tile=QUARTERS, at=1)
+    meets = gemm_steps(cfg, 1, 4, tile=QUARTERS, at=1, offset=2 * bank + 64)
+    await bench.run(first + apart + meets, {5: Cause.BANK_CONFLICT})
+    OF_TILES.hit("bank of another tile")
+
+
+def _until(bench: EngineBench, sent: int, ended: int) -> Iterator[bool]:
+    """Holds commands after the first `sent` back until so many have been done."""
+    while True:
+        yield bench.commands.sent >= sent and len(bench.dones) < ended
+
+
+@cocotb.test()
+@cocotb.parametrize(late=[False, True])
+async def a_bank_is_free_when_all_its_matmuls_have_retired(dut: Any, late: bool) -> None:
+    bench = EngineBench(dut)
+    await bench.start()
+    cfg = bench.cfg
+    first = gemm_steps(cfg, 2, 8, tile=QUARTERS) + gemm_steps(cfg, 1, 40, tile=QUARTERS, offset=64)
+    meets = gemm_steps(cfg, 1, 4, tile=QUARTERS, at=1, offset=224)
+    # early: the last one, to the same bank, is still under way
+    bench.commands.stall = _until(bench, len(first), len(first) if late else 4)
+    await bench.run(first + meets, {} if late else {7: Cause.BANK_CONFLICT})
+    OF_TILES.when(late, "bank of another tile after its end")
+
+
+@cocotb.test()
+async def every_kind_of_tile_was_used(dut: Any) -> None:
+    OF_TILES.require_all()

@@ -1,0 +1,307 @@
+"""The tensor engine with memories around it, random programs for it, and what they must leave; its benches drive it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from cocotb.triggers import RisingEdge
+
+from rtl.contract.formats import by_code
+from rtl.contract.isa import INSTRUCTION, AccessPattern, Opcode
+from rtl.contract.kinds import Kind
+from rtl.contract.memmap import Space
+from rtl.contract.timing import MATMUL_MIN_CYCLES, STALLS, Engine, array_latency
+from verif.agents.bench import Bench, manifest
+from verif.agents.memory_port import MemoryPorts, add_fp32
+from verif.agents.patterns import command_word, contiguous, random_columns, random_pattern
+from verif.agents.stall import styled
+from verif.agents.stream import StreamSource
+from verif.checks.coverage import Coverage
+from verif.golden.array_kinds import KindsState, operand_columns
+from verif.golden.groups import WeightKinds, formats_of
+from verif.golden.memory import Memory
+
+__all__ = ["COVERAGE", "GROUPS", "OF_TILES", "EngineBench", "Step", "gemm_steps"]
+
+STATES = ("busy", "", *STALLS[Engine.TENSOR])
+COVERAGE = Coverage(
+    "tensor.engine",
+    [f"{Kind(k).name} {by_code(d).name}" for k in range(8) for d in formats_of(k, manifest().config)]
+    + ["accumulate", "overwrite", "one column", "as many columns as allowed", "matmul without a load"]
+    + ["two loads in a row", "some rows only", "some columns only", "moving refused", "stationary refused"]
+    + ["load hidden", "load exposed", "fill", "drain", "starved by SBUF", "matmul shorter than the minimum"],
+)
+GROUPS = manifest().config.tensor.groups
+OF_TILES = Coverage(
+    "tensor.tiles",
+    [f"tile {at} of {1 << k}" for k in range(GROUPS.bit_length()) for at in range(1 << k)]
+    + ["sums of two tiles in one cycle", "sums of all groups in one cycle", "tiles of two sizes in a row"]
+    + ["whole array after a load of one tile", "one tile after a load of the whole array", "a group without a row"]
+    + ["lost row", "bank of another tile", "bank of another tile after its end"],
+)
+"""Bins of an array with row groups."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One instruction."""
+
+    opcode: Opcode
+    src: AccessPattern
+    dst: AccessPattern | None = None
+    accumulate: bool = False
+    tile: int = 0  # logarithm of the number of row tiles
+    kind: int = Kind.ONE
+    scales: AccessPattern | None = None
+    table: int = 0
+
+    def word(self, sequence: int) -> int:
+        """As the port has it."""
+        fields = {"accumulate": int(self.accumulate), "kind": self.kind, "tile": self.tile}
+        fields |= {"imm0": self.table & (1 << 64) - 1, "imm1": self.table >> 64}
+        return command_word(self.opcode, sequence, src0=self.src, src1=self.scales, dst=self.dst, fields=fields)
+
+    def fields(self) -> dict[str, int]:
+        """Of the instruction word."""
+        return INSTRUCTION.unpack(self.word(0))
+
+
+class EngineBench:
+    """The engine with memories around it and everything that is measured on the way."""
+
+    def __init__(self, dut: Any, style: str = "never", moving: Callable[[], Iterator[bool]] | None = None):
+        self.bench = Bench(dut)
+        self.cfg = self.bench.cfg
+        self.rng = self.bench.rng
+        self.style = style
+        self.moving = moving  # when moving reads are refused, if not by `style`
+        cfg = self.cfg
+        self.sbuf = Memory(cfg.partitions, cfg.sbuf.partition_bytes)
+        self.psum = Memory(cfg.partitions, cfg.psum.partition_bytes)
+        self.program: list[Step] = []
+        self.beats: list[int] = []  # cycles
+        self.sums: list[int] = []
+        self.dones: list[int] = []
+        self.causes: dict[int, int] = {}  # of instructions that failed
+        self.states: dict[str, int] = {}
+        self.fill_memories()
+
+    def fill_memories(self) -> None:
+        """Ordinary 16-bit numbers, and a few special ones, in SBUF; ordinary FP32 numbers in PSUM."""
+        shape = (self.cfg.partitions, self.cfg.sbuf.partition_bytes // 2)
+        exponents = self.rng.integers(-6, 7, shape)
+        numbers = np.ldexp(self.rng.uniform(-1, 1, shape), exponents)
+        codes = numbers.astype(ml_dtypes.bfloat16).view(np.uint16)
+        codes = np.where(self.rng.random(shape) < 0.002, self.rng.integers(0, 1 << 16, shape), codes)
+        self.sbuf.bytes[:] = np.ascontiguousarray(codes.astype("<u2")).view(np.uint8)
+        sums = self.rng.normal(size=(self.cfg.partitions, self.cfg.psum.partition_bytes // 4))
+        self.psum.bytes[:] = np.ascontiguousarray(sums.astype("<f4")).view(np.uint8)
+
+    async def start(self) -> None:
+        """Connect the agents and reset."""
+        stalls = [styled(self.style, np.random.default_rng(self.rng.integers(1 << 32))) for _ in range(1 + 2 * GROUPS)]
+        self.commands = StreamSource(self.bench, "queue__command", stalls[0])
+        self.ports = MemoryPorts(self.bench, self.sbuf, self.psum)
+        for g in range(GROUPS):
+            self.ports.add_sbuf_read(f"sbuf_moving{g}", self.moving() if self.moving else stalls[1 + 2 * g])
+            self.ports.add_sbuf_read(f"sbuf_stationary{g}", stalls[2 + 2 * g])
+            self.ports.add_psum_accumulate(f"psum{g}")
+        dut = self.bench.dut
+        self._sums = [getattr(dut, f"psum{g}__valid") for g in range(GROUPS)]
+        self._watched = (
+            dut.first_beat,
+            dut.last_sum,
+            dut.queue__done,
+            dut.queue__status__holds,
+            dut.queue__status__state,
+            dut.queue__status__draining,
+        )
+        self.ports.on_cycle.append(self._watch)
+        await self.bench.start()
+        self.ports.start()
+
+    def _watch(self, now: int) -> None:
+        beat, last, done, holds, state, draining = (int(s.value) for s in self._watched)
+        if beat:
+            self.beats.append(now)
+        if last:
+            leaving = sum(int(s.value) for s in self._sums)
+            self.sums += [now] * leaving
+            OF_TILES.when(leaving > 1, "sums of two tiles in one cycle")
+            OF_TILES.when(leaving == GROUPS, "sums of all groups in one cycle")
+        what = STATES[state] if holds else "drain" if draining else "idle"
+        self.states[what] = self.states.get(what, 0) + 1
+        assert (what == "busy") == bool(beat), f"cycle {now}: status says {what}, beat is {beat}"
+        if done:
+            self._check_done(now)
+
+    def _check_done(self, now: int) -> None:
+        number = len(self.dones)
+        assert number < len(self.program), "done without an instruction"
+        self.dones.append(now)
+        if cause := int(self.bench.dut.queue__cause.value):
+            self.causes[number] = cause
+        rows = [0] * GROUPS
+        for s in self.program[: number + 1]:
+            if s.dst is not None:
+                rows[s.exit(self.cfg.tensor.rows)] += s.dst.elements
+        there = [self.ports.rows[f"psum{g}"] for g in range(GROUPS)]
+        assert all(a >= b for a, b in zip(there, rows, strict=True)), (
+            f"instruction {number} is done with {there} of {rows} rows in PSUM"
+        )
+
+    async def run(self, program: list[Step], causes: dict[int, int] | None = None) -> None:
+        """Send the program, wait for its end, compare PSUM with the golden engine's; `causes`: what fails."""
+        self.program = program
+        golden = golden_psum(self.cfg, self.sbuf, self.psum, program)
+        self.commands.send([s.word(n) for n, s in enumerate(program)])
+        elements = sum(s.src.elements for s in program)
+        limit = 2000 + (4 if self.style == "never" else 20) * elements + 20 * len(program)
+        edge = RisingEdge(self.bench.clk)
+        while len(self.dones) < len(program):
+            await edge
+            assert self.ports.cycle < limit, f"{len(self.dones)} of {len(program)} instructions after {limit} cycles"
+        await self.bench.cycles(array_latency(self.cfg.tensor) + 8)
+        assert len(self.dones) == len(program), "an instruction was done twice"
+        assert self.causes == (causes or {}), f"{self.causes} failed"
+        assert len(self.sums) == sum(s.dst.elements for s in program if s.dst is not None)
+        wrong = np.argwhere(self.psum.bytes != golden.bytes)
+        assert wrong.size == 0, (
+            f"PSUM partition {wrong[0][0]} byte {wrong[0][1]} differs ({len(wrong)} bytes in all) after {program}"
+        )
+
+    def random_program(self, length: int) -> list[Step]:
+        """Legal instructions of all shapes, kinds and tiles; each row group's sums have banks of their own."""
+        rng, cfg = self.rng, self.cfg
+        weights = WeightKinds(cfg.tensor.rows, cfg.tensor.cols)
+        steps: list[Step] = []
+        last = [0] * GROUPS  # column that the matmul before of a group ended with: the next may not start beside it
+        room = cfg.psum.partition_bytes // GROUPS
+        for _ in range(length):
+            if rng.random() < 0.45:
+                columns = cfg.tensor.cols if rng.random() < 0.3 else int(rng.integers(1, cfg.tensor.cols + 1))
+                steps.append(self.source(Opcode.LOAD_STATIONARY, columns))
+                weights.load(steps[-1].fields())
+                continue
+            kind = rng.random()
+            most = cfg.tensor.moving_max
+            columns = 1 if kind < 0.1 else most if kind < 0.25 else int(rng.integers(1, most + 1))
+            if kind > 0.7:
+                columns = int(rng.integers(1, 3 * MATMUL_MIN_CYCLES))
+            step = self.target(self.source(Opcode.MULTIPLY_MOVING, columns), room)
+            while not weights.agree(step.fields()):
+                step = self.target(self.source(Opcode.MULTIPLY_MOVING, columns), room)
+            dst = step.dst
+            assert dst is not None
+            exit_ = step.exit(cfg.tensor.rows)
+            offset = last[exit_]
+            if rng.random() < 0.2 and 0 < offset <= room - 4 * columns:  # meets the end of the matmul before
+                dst = contiguous(
+                    space=Space.PSUM, dtype="fp32", partitions=(0, dst.partition_count), elements=columns, offset=offset
+                )
+            last[exit_] = dst.offset + 4 * sum(s * (c - 1) for s, c in dst.dims)
+            dst = replace(dst, offset=dst.offset + room * exit_)
+            steps.append(replace(step, dst=dst, accumulate=bool(rng.random() < 0.6)))
+        return steps
+
+    def target(self, step: Step, room: int) -> Step:
+        """The same matmul with a random destination in the first bytes of PSUM."""
+        rng, cfg = self.rng, self.cfg
+        dst = random_pattern(
+            rng, space=Space.PSUM, dtype="fp32", partitions=(0, int(rng.integers(1, cfg.tensor.cols + 1))),
+            elements=step.src.elements, partition_bytes=room, ascending=True,
+        )  # fmt: skip
+        return replace(step, dst=dst)
+
+    def source(self, opcode: Opcode, columns: int) -> Step:
+        """An instruction with a random operand, plain numbers half of the time; a matmul lacks its destination."""
+        rng, rows = self.rng, self.cfg.tensor.rows
+        kinds = [k for k in range(8) if formats_of(k, self.cfg)]
+        kind = int(Kind.ONE if rng.random() < 0.5 else rng.choice(kinds))
+        dtype = int(rng.choice(formats_of(kind, self.cfg)))
+        tile = int(rng.integers(GROUPS.bit_length()))
+        src, scales = random_columns(rng, self.cfg, kind, dtype, columns)
+        while src.partition_count > rows >> tile:
+            src, scales = random_columns(rng, self.cfg, kind, dtype, columns)
+        table = int.from_bytes(rng.bytes(16), "little") if by_code(dtype).name == "e2m1" else 0
+        return Step(opcode, src, kind=kind, scales=scales, table=table, tile=tile)
+
+    def cover(self) -> None:
+        """Bins of the program that ran."""
+        cfg = self.cfg
+        loaded = False
+        before: Step | None = None
+        for s in self.program:
+            self._cover_tile(s, before)
+            COVERAGE.hit(f"{Kind(s.kind).name} {by_code(s.src.dtype).name}")
+            COVERAGE.when(s.src.partition_count < cfg.tensor.rows, "some rows only")
+            if s.dst is None:
+                COVERAGE.when(before is not None and before.dst is None, "two loads in a row")
+                loaded = True
+            else:
+                COVERAGE.hit("accumulate" if s.accumulate else "overwrite")
+                COVERAGE.when(s.dst.partition_count < cfg.tensor.cols, "some columns only")
+                COVERAGE.when(s.src.elements == 1, "one column")
+                COVERAGE.when(s.src.elements == cfg.tensor.moving_max, "as many columns as allowed")
+                COVERAGE.when(s.src.elements < MATMUL_MIN_CYCLES, "matmul shorter than the minimum")
+                COVERAGE.when(not loaded, "matmul without a load")
+                loaded = False
+            before = s
+        for side in ("moving", "stationary"):
+            COVERAGE.when(self.ports.refusals[f"sbuf_{side}0"], f"{side} refused")
+        for state, name in (
+            ("load", "load exposed"),
+            ("fill", "fill"),
+            ("drain", "drain"),
+            ("sbuf", "starved by SBUF"),
+        ):
+            COVERAGE.when(self.states.get(state), name)
+
+    def _cover_tile(self, s: Step, before: Step | None) -> None:
+        """Bins of an instruction and the one before it."""
+        rows = self.cfg.tensor.rows
+        OF_TILES.hit(f"tile {s.place(rows)} of {1 << s.tile}")
+        OF_TILES.when(s.src.partition_count <= (rows >> s.tile) - rows // GROUPS, "a group without a row")
+        if before is None or before.tile == s.tile:
+            return
+        OF_TILES.hit("tiles of two sizes in a row")
+        if before.dst is None and s.dst is not None:
+            OF_TILES.when(s.tile == 0, "whole array after a load of one tile")
+            OF_TILES.when(before.tile == 0, "one tile after a load of the whole array")
+
+
+def golden_psum(cfg: Any, sbuf: Memory, psum: Memory, program: list[Step]) -> Memory:
+    """PSUM after the program, from the golden array."""
+    result = Memory(cfg.partitions, cfg.psum.partition_bytes)
+    result.bytes[:] = psum.bytes
+    state = KindsState(cfg.tensor.rows, cfg.tensor.cols, GROUPS)
+    for s in program:
+        columns = operand_columns(sbuf, s.src, s.kind, s.scales, s.table)
+        if s.dst is None:
+            state.load(columns, s.src.partition_start, 1 << s.tile)
+            continue
+        sums = state.matmul(columns, s.src.partition_start, 1 << s.tile)[: s.dst.partition_count]
+        if s.accumulate:
+            sums = add_fp32(result.read(s.dst), sums)
+        result.write(s.dst, sums.astype("<u4"))
+    return result
+
+
+def gemm_steps(
+    cfg: Any, count: int, columns: int, *, step: int = 1, tile: int = 0, at: int = 0, offset: int = 0
+) -> list[Step]:
+    """`count` times a load of a whole tile, that at place `at`, and a stream of `columns` to PSUM from `offset`."""
+    rows = (at * (cfg.tensor.rows >> tile), cfg.tensor.rows >> tile)
+    loads = cfg.tensor.cols
+    steps: list[Step] = []
+    for n in range(count):
+        src = contiguous(space=Space.SBUF, dtype="bf16", partitions=rows, elements=loads, offset=2 * loads * n)
+        steps.append(Step(Opcode.LOAD_STATIONARY, src, tile=tile))
+        src = contiguous(space=Space.SBUF, dtype="bf16", partitions=rows, elements=columns, step=step)
+        dst = contiguous(
+            space=Space.PSUM, dtype="fp32", partitions=(0, cfg.tensor.cols), elements=columns, offset=offset
+        )
+        steps.append(Step(Opcode.MULTIPLY_MOVING, src, dst, n > 0, tile))
+    return steps
