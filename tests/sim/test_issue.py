@@ -30,7 +30,7 @@ CHECKED_BY = {4: VECTOR, 5: SCALAR, 6: VECTOR, 7: SCALAR, 14: VECTOR, 15: VECTOR
 CHECKED_BY |= dict.fromkeys((16, 17, 18, 19, 27), VECTOR)  # MX operands
 """Queues that have what a fault of the check is about, where the tensor queue has not."""
 
-TILES = (19,)
+TILES = (23,)
 """Faults that only a configuration with row tiles shows."""
 
 NOTICED_BY = {
