@@ -172,6 +172,7 @@ def _wrong_operands(base: Fields, name: str) -> list[Fields]:
     for field in ("partition_start", "partition_count", "space", "count3", "count0"):
         changes += [{f"{name}_{field}": max(0, base[f"{name}_{field}"] + change)} for change in (1, -1)]
     changes += [{f"{name}_dtype": code} for code in (0, 3, 7, 14)]
+    changes += [{f"{name}_partition_start": base[f"{name}_partition_start"] + blocks} for blocks in (8, 32)]
     changes += [{"kind": kind} for kind in range(8)] if base["opcode"] in (16, 17) else []
     return [*changes, {f"{name}_reserved": 1}]
 
