@@ -36,7 +36,11 @@ def run(program: Program, seed: int | None = None) -> RunResult:
         ("gemm", "k=-3", "k must be at least 1, not -3"),
         ("gemm", "n=many", "n must be a whole number, not 'many'"),
         ("gemm", "n=1048577", "n must be at most 1048576, not 1048577"),
-        ("gemm", "dtype=fp8", "dtype must be one of bf16, fp16, not 'fp8'"),
+        (
+            "gemm",
+            "dtype=int8",
+            "dtype must be one of bf16, fp16, tf32, fp32, fp8, mxfp8, mxfp4, w4a8, nvfp4, not 'int8'",
+        ),
         ("gemm", "out=int8", "out must be one of fp32, bf16, fp16, not 'int8'"),
         ("gemm", "resident=maybe", "resident must be true or false, not 'maybe'"),
         (

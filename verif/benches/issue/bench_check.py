@@ -185,6 +185,7 @@ def _wrong_operands(base: Fields, name: str) -> list[Fields]:
         changes += [{f"{name}_{field}": max(0, base[f"{name}_{field}"] + change)} for change in (1, -1)]
     changes += [{f"{name}_partition_start": base[f"{name}_partition_start"] + 8}]  # a block of partitions further
     changes += [{f"{name}_dtype": code} for code in (0, 3, 7, 14)]
+    changes += [{f"{name}_partition_start": base[f"{name}_partition_start"] + blocks} for blocks in (8, 32)]
     changes += [{"kind": kind} for kind in range(8)] if base["opcode"] in (16, 17) else []
     return [*changes, {f"{name}_reserved": 1}]
 
