@@ -8,13 +8,14 @@ import cocotb
 from cocotb.triggers import FallingEdge
 
 from rtl.base.dma_port import RELEASE, SEMAPHORE_UPDATE
-from rtl.contract.isa import INSTRUCTION, Cause, Queue, Update, Wait
+from rtl.contract.isa import INSTRUCTION, Cause, Opcode, Queue, Update, Wait
 from rtl.issue.queue import QUEUE_STATUS, has_engine
 from verif.agents.bench import Bench, manifest
 from verif.agents.stall import STYLES, never, styled
 from verif.agents.stream import StreamSource
 from verif.benches.issue.words import legal, pack, spoiled
 from verif.checks.coverage import Coverage
+from verif.golden.groups import WeightKinds
 from verif.golden.issue import check
 
 _CAUSES = (Cause.ILLEGAL_OPCODE, Cause.BAD_RING, Cause.BAD_SEMAPHORE, Cause.BUS_ERROR)
@@ -59,6 +60,7 @@ class QueueBench(Bench):
         self.has_engine = has_engine(self.queue)
         self.source = StreamSource(self, "words")
         self.program: list[Expected] = []
+        self.weights = WeightKinds(self.cfg.tensor.rows, self.cfg.tensor.cols)  # that the program so far leaves
         self.semaphores = [0] * _SEMAPHORES
         self.update_stall = never()
         self.engine_stall = never()
@@ -85,8 +87,10 @@ class QueueBench(Bench):
     def random_program(self, length: int, faults: float) -> None:
         """Instructions with waits and updates; each goes wrong with probability `faults`."""
         rng = self.rng
+        if not self.program:
+            self.weights = WeightKinds(self.cfg.tensor.rows, self.cfg.tensor.cols)
         for _ in range(length):
-            f = legal(rng, self.cfg, self.queue)
+            f = legal(rng, self.cfg, self.queue, weights=self.weights)
             for n in range(2):
                 if rng.random() < 0.4:
                     f[f"wait{n}"] = int(rng.integers(1, 3))
@@ -99,11 +103,14 @@ class QueueBench(Bench):
                 f["update_semaphore"] = int(rng.integers(self.cfg.issue.semaphores))
                 f["update_value"] = int(rng.integers(-(1 << 31), 1 << 31))
             if rng.random() < faults:
-                f = spoiled(rng, self.cfg, self.queue) if rng.random() < 0.7 else f | {"opcode": 99}
+                spoilt = spoiled(rng, self.cfg, self.queue, weights=self.weights)
+                f = spoilt if rng.random() < 0.7 else f | {"opcode": 99}
             word = pack(f)
             f = INSTRUCTION.unpack(word)
-            cause, address = check(word, self.cfg, self.queue)
-            refused = cause == 0 and f["opcode"] == 1 and rng.random() < faults
+            cause, address = check(word, self.cfg, self.queue, weights=self.weights)
+            if cause == 0 and f["opcode"] == Opcode.LOAD_STATIONARY:
+                self.weights.load(f)
+            refused = cause == 0 and f["opcode"] == 1 and rng.random() < 3 * faults
             if refused:
                 cause = Cause.BAD_RING
             if cause == 0 or refused:

@@ -8,6 +8,7 @@ from rtl.contract.config import Config
 from rtl.contract.isa import DESCRIPTOR, Opcode, Queue, Update, Wait
 from rtl.contract.memmap import Space, address
 from verif.benches.issue.words import Fields, legal, opcodes_of, pack
+from verif.golden.groups import WeightKinds
 
 __all__ = ["Node", "Program", "random_program"]
 
@@ -66,6 +67,7 @@ def random_program(rng: np.random.Generator, cfg: Config, length: int) -> Progra
     next_set = _FIRST_SET
     decks: list[list[int]] = [[] for _ in Queue]  # every opcode of a queue comes, then again
     loaded = 0
+    weights = WeightKinds(cfg.tensor.rows, cfg.tensor.cols)
 
     def signal(node: Node, counter: int) -> None:
         nonlocal next_set
@@ -86,7 +88,9 @@ def random_program(rng: np.random.Generator, cfg: Config, length: int) -> Progra
         queue = int(rng.integers(len(Queue)))
         if not decks[queue]:
             decks[queue] = [int(o) for o in rng.permutation([0, 1, *opcodes_of(queue)])]
-        fields = legal(rng, cfg, queue, decks[queue].pop(), loaded)
+        fields = legal(rng, cfg, queue, decks[queue].pop(), loaded, weights)
+        if fields["opcode"] == Opcode.LOAD_STATIONARY:
+            weights.load(fields)
         if fields["opcode"] == Opcode.LOAD_TABLE:
             loaded = fields["imm0"]
         node = Node(queue, len(queues[queue]), fields)
