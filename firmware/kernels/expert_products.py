@@ -172,6 +172,8 @@ def expert_products(k: Kernel, experts: Sequence[Expert], mode: str) -> None:
         party = _Party(k, first, members)
         for tile, expert in enumerate(members):
             work.append(_Work(k, party, expert, tile * rows, rows, groups, sums[tile]))
+            used = len(work[-1].blocks) % len(sums[tile])  # the next expert of the tile goes on with the next bank
+            sums[tile] = sums[tile][used:] + sums[tile][:used]
     k.tensor.barrier()
     for first in range(0, len(work), together):
         at_once = work[first : first + together]
