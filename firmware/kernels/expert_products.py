@@ -47,11 +47,36 @@ class _Side:
         return self.tiles[i][:, cut], self.scales[i][:, cut] if self.scales else None
 
 
+class _Party:
+    """Experts that are computed at once: their operands share tiles of SBUF, each on the rows of its row tile."""
+
+    def __init__(self, k: Kernel, number: int, experts: Sequence[Expert]):
+        self.k, self.number = k, number
+        self._tiles: dict[str, Tile] = {}
+        self._columns = {
+            "w": max(e.stationary.elements.shape[1] for e in experts),
+            "x": max(e.moving.elements.shape[1] for e in experts),
+        }
+
+    def tile(self, side: str, name: str, dtype: str) -> Tile:
+        """All partitions of what the experts have under this name."""
+        if name not in self._tiles:
+            self._tiles[name] = self.k.sbuf(
+                f"party{self.number}_{name}",
+                partitions=self.k.cfg.partitions,
+                columns=self._columns[side],
+                dtype=dtype,
+            )
+        return self._tiles[name]
+
+
 class _Work:
     """An expert on its tile: operands in SBUF, sums in banks of its own, results on their way out."""
 
-    def __init__(self, k: Kernel, expert: Expert, start: int, rows: int, tiles: int, sums: Sequence[TileView]):
-        self.k, self.expert, self.tiles, self.sums = k, expert, tiles, sums
+    def __init__(
+        self, k: Kernel, party: _Party, expert: Expert, start: int, rows: int, tiles: int, sums: Sequence[TileView]
+    ):
+        self.k, self.party, self.expert, self.tiles, self.sums = k, party, expert, tiles, sums
         self.start, self.rows = start, rows
         n, f = expert.moving.elements.shape[1], expert.stationary.elements.shape[1]
         self.stationary = self._side("w", expert.stationary, 0)
@@ -74,24 +99,24 @@ class _Work:
         source = k.hbm(name, operand.elements.shape, operand.dtype, np.ascontiguousarray(operand.elements))
         tiles: list[TileView] = []
         for i, cut in enumerate(spans(rows, self.rows)):
-            tile = k.sbuf(f"{name}_{i}", partitions=cut.size, columns=columns, dtype=operand.dtype, start=self.start)
-            k.dma(tile[:, :], source[cut.start : cut.stop, :])
-            tiles.append(tile[:, :])
+            tile = self.party.tile(side, f"{side}{i}", operand.dtype)[self.start : self.start + cut.size, :columns]
+            k.dma(tile, source[cut.start : cut.stop, :])
+            tiles.append(tile)
         if operand.scales is None:
             return _Side(tiles, [], 0)
         kind = next(kind for kind, fmt in SCALE_FORMATS.items() if fmt == operand.scale_dtype)
         slot = at * scale_slots(kind) // 2
         bits = np.ascontiguousarray(operand.scales)
         view = k.hbm(f"{name}_scales", bits.shape, operand.scale_dtype, bits)
-        return _Side(tiles, [self._scales(name, i, tile, view, kind, slot) for i, tile in enumerate(tiles)], slot)
+        return _Side(tiles, [self._scales(side, i, tile, view, kind, slot) for i, tile in enumerate(tiles)], slot)
 
-    def _scales(self, name: str, i: int, tile: TileView, view: HbmView, kind: Kind, slot: int) -> TileView:
+    def _scales(self, side: str, i: int, tile: TileView, view: HbmView, kind: Kind, slot: int) -> TileView:
         """Scales of K tile `i`, on the partitions of its blocks."""
         k = self.k
         size = k.cfg.partitions
-        scales: Tile = k.sbuf(f"{name}_scales{i}", partitions=size, columns=tile.elements, dtype=view.dtype)
         block = min(32, size)
-        home = scales[tile.start // block * block :, :]
+        scales = self.party.tile(side, f"{side}_scales{i}", view.dtype)
+        home = scales[tile.start // block * block :, : tile.elements]
         row = i * self.rows // SCALE_ROWS[kind]
         for part in scale_views(home, kind, size, slot, tile.start, tile.partitions):
             k.dma(part, view[row : row + part.partitions, :])
@@ -142,14 +167,18 @@ def expert_products(k: Kernel, experts: Sequence[Expert], mode: str) -> None:
     together = groups if mode == "tiles" else 1
     sums = _sums(k, together)
     work: list[_Work] = []
-    for n, expert in enumerate(experts):
-        tile = n % together
-        work.append(_Work(k, expert, tile * rows, rows, groups, sums[tile]))
+    for first in range(0, len(experts), together):
+        members = experts[first : first + together]
+        party = _Party(k, first, members)
+        for tile, expert in enumerate(members):
+            work.append(_Work(k, party, expert, tile * rows, rows, groups, sums[tile]))
+            used = len(work[-1].blocks) % len(sums[tile])  # the next expert of the tile goes on with the next bank
+            sums[tile] = sums[tile][used:] + sums[tile][:used]
     k.tensor.barrier()
     for first in range(0, len(work), together):
-        party = work[first : first + together]
-        for block in range(max(len(one.blocks) for one in party)):
-            there = [one for one in party if block < len(one.blocks)]
+        at_once = work[first : first + together]
+        for block in range(max(len(one.blocks) for one in at_once)):
+            there = [one for one in at_once if block < len(one.blocks)]
             for i in range(max(len(one.depth) for one in there)):
                 for one in there:
                     one.step(block, i)

@@ -67,6 +67,14 @@ class Step:
         """Of the instruction word."""
         return INSTRUCTION.unpack(self.word(0))
 
+    def place(self, rows: int) -> int:
+        """Which of the tiles."""
+        return self.src.partition_start // (rows >> self.tile)
+
+    def exit(self, rows: int) -> int:
+        """Row group at which the sums leave."""
+        return (self.place(rows) + 1) * (GROUPS >> self.tile) - 1
+
 
 class EngineBench:
     """The engine with memories around it and everything that is measured on the way."""
