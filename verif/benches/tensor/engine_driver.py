@@ -227,7 +227,7 @@ class EngineBench:
         """An instruction with a random operand, plain numbers half of the time; a matmul lacks its destination."""
         rng, rows = self.rng, self.cfg.tensor.rows
         kinds = [k for k in range(8) if formats_of(k, self.cfg)]
-        kind = int(Kind.ONE if rng.random() < 0.5 else rng.choice(kinds))
+        kind = int(Kind.ONE if rng.random() < 0.25 else rng.choice(kinds))
         dtype = int(rng.choice(formats_of(kind, self.cfg)))
         tile = int(rng.integers(GROUPS.bit_length()))
         src, scales = random_columns(rng, self.cfg, kind, dtype, columns)
