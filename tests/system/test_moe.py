@@ -1,4 +1,4 @@
-"""The workload `moe` on a core with two row groups: bit for bit, and tiles at once faster than one after another."""
+"""The workload `moe` on a core with two row groups: bit for bit in every mode."""
 
 import numpy as np
 import pytest
@@ -13,8 +13,8 @@ pytestmark = pytest.mark.sim
 TWO = load("tiny", ["partitions=16", "tensor.rows=16", "tensor.cols=16", "sbuf.partition_bytes=16384"])
 
 
-def _cycles(mode: str, dtype: str, scored: bool, **params: object) -> int:
-    settings = {"tokens": 48, "d": 64, "f": 16, "mode": mode, "dtype": dtype, "scored": scored, **params}
+def _run(mode: str, dtype: str) -> None:
+    settings = {"tokens": 48, "d": 64, "f": 16, "mode": mode, "dtype": dtype, "scored": True}
     image = build_image(find_workload("moe").build(TWO, settings, seed=2))
     golden = GoldenMachine(TWO)
     golden.load(image)
@@ -27,16 +27,9 @@ def _cycles(mode: str, dtype: str, scored: bool, **params: object) -> int:
     for name, bits in want.outputs.items():
         wrong = np.argwhere(got.outputs[name] != bits)
         assert not len(wrong), f"{name} differs in {len(wrong)} of {bits.size} elements, first at {wrong[0]}"
-    return got.window_cycles("tensor")
 
 
 @pytest.mark.parametrize("mode", ["tiles", "one", "whole"])
 @pytest.mark.parametrize("dtype", ["bf16", "mxfp8"])
 def test_moe(mode: str, dtype: str) -> None:
-    _cycles(mode, dtype, True)
-
-
-def test_two_tiles_take_little_more_than_half_the_time() -> None:
-    even = {"experts": 2, "route": "even", "top_k": 1, "d": 128}
-    together, apart = (_cycles(mode, "bf16", False, **even) for mode in ("tiles", "one"))
-    assert apart > 1.8 * together, f"{apart} cycles one after another, {together} together"
+    _run(mode, dtype)
