@@ -11,8 +11,8 @@ from amaranth.back import verilog
 from amaranth.lib import wiring
 
 from rtl.base.placed import collecting
-from rtl.emit.cycles import quick_search
 from rtl.emit.lanes import lanes_module
+from rtl.emit.quick import quick_netlists
 from rtl.emit.registers import merge_registers
 
 __all__ = ["CELLS", "Emitted", "emit"]
@@ -37,7 +37,7 @@ class Emitted:
 
 
 def _convert(component: wiring.Component, name: str) -> str:
-    with quick_search():
+    with quick_netlists():
         text = verilog.convert(component, name=name, emit_src=False, strip_internal_attrs=True)
     return merge_registers(text)
 

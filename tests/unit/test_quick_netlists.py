@@ -1,0 +1,77 @@
+"""Quick conversions give the text of Amaranth's own, and find the same loops."""
+
+import pytest
+from amaranth.back import rtlil
+from amaranth.hdl import Module, Signal
+from amaranth.hdl._nir import CombinationalCycle, Netlist, Value
+from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from rtl.contract.link_config import LinkConfig
+from rtl.contract.switch_config import SwitchConfig
+from rtl.emit.quick import quick_netlists
+from rtl.switch.ingress import Ingress
+from rtl.switch.scheduler import Scheduler
+
+SMALL = SwitchConfig(ports=4, link=LinkConfig(classes=1, shared_flits=4, window_flits=16))
+
+
+class Loop(wiring.Component):
+    """`kind`: what the loop goes through."""
+
+    def __init__(self, kind: str):
+        self.kind = kind
+        super().__init__({"a": In(8), "y": Out(8)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        b, c = Signal(8), Signal(8)
+        m.d.comb += [self.y.eq(b), c.eq(b)]
+        if self.kind == "none":
+            m.d.comb += [b[4:].eq(self.a[4:] ^ self.a[:4]), b[:4].eq(self.a[:4] & c[4:])]
+        elif self.kind == "sum":
+            m.d.comb += b.eq(self.a + c)
+        elif self.kind == "bits":
+            m.d.comb += [b[1].eq(c[0] & self.a[0]), b[0].eq(c[1])]
+        elif self.kind == "names":
+            m.d.comb += b.eq(c)
+        elif self.kind == "choice":
+            m.d.comb += b.eq(self.a.bit_select(c[:3], 1))
+        elif self.kind == "memory":
+            m.submodules.memory = memory = Memory(shape=8, depth=8, init=[])
+            port = memory.read_port(domain="comb")
+            m.d.comb += [port.addr.eq(c[:3]), b.eq(port.data)]
+        else:
+            with m.If(c == 3):
+                m.d.comb += b.eq(self.a)
+        return m
+
+
+@pytest.mark.parametrize("make", [lambda: Ingress(SMALL), lambda: Scheduler(SMALL)], ids=["ingress", "scheduler"])
+def test_the_text_is_the_same(make) -> None:
+    slow = rtlil.convert(make(), name="top", emit_src=False)
+    with quick_netlists():
+        quick = rtlil.convert(make(), name="top", emit_src=False)
+    assert quick == slow
+
+
+@pytest.mark.parametrize("kind", ["sum", "bits", "names", "choice", "memory", "condition"])
+def test_a_loop_is_found(kind: str) -> None:
+    with pytest.raises(CombinationalCycle) as slow:
+        rtlil.convert(Loop(kind), name="top", emit_src=False)
+    with quick_netlists(), pytest.raises(CombinationalCycle) as quick:
+        rtlil.convert(Loop(kind), name="top", emit_src=False)
+    assert str(quick.value) == str(slow.value)
+
+
+def test_where_no_bit_comes_back_is_no_loop() -> None:
+    with quick_netlists():
+        rtlil.convert(Loop("none"), name="top", emit_src=False)
+
+
+def test_amaranth_is_left_as_it_was() -> None:
+    before = (Netlist.check_comb_cycles, Value.__new__)
+    with pytest.raises(CombinationalCycle), quick_netlists():
+        rtlil.convert(Loop("sum"), name="top", emit_src=False)
+    assert (Netlist.check_comb_cycles, Value.__new__) == before
