@@ -49,16 +49,27 @@ class WeightsCheck(wiring.Component):
             }
         )
 
-    def _sum(self, planes: list[Value], addend: Value) -> list[Value]:
+    def _every(self, bit: Value) -> Value:
+        """The bit for all rows; a multiplexer is short in Verilog, 128 copies are not."""
+        rows = self.cfg.tensor.rows
+        return Mux(bit, Const((1 << rows) - 1, rows), Const(0, rows))
+
+    def _sum(self, m: Module, planes: list[Signal], addend: Value) -> list[Value]:
         """Columns of each row and `addend` more, at most all of them, of which the highest plane tells."""
         rows = self.cfg.tensor.rows
-        carry: Value = Const(0, rows)
         total: list[Value] = []
-        for plane, bit in zip(planes, addend, strict=True):
-            b = bit.replicate(rows)
-            total.append(plane ^ b ^ carry)
-            carry = (plane & b) | (carry & (plane ^ b))
-        whole = total[-1] | carry
+        carry = Signal(rows, name="carry_in")
+        for i, (plane, bit) in enumerate(zip(planes, addend, strict=True)):
+            b, half, following = (Signal(rows, name=f"{name}{i}") for name in ("addend", "half", "carry"))
+            m.d.comb += [
+                b.eq(self._every(bit)),
+                half.eq(plane ^ b),
+                following.eq((plane & b) | (carry & half)),
+            ]
+            total.append(half ^ carry)
+            carry = following
+        whole = Signal(rows, name="whole")
+        m.d.comb += whole.eq(total[-1] | carry)
         return [*(plane & ~whole for plane in total[:-1]), whole]
 
     def elaborate(self, platform: object) -> Module:
@@ -71,9 +82,7 @@ class WeightsCheck(wiring.Component):
         legacy = Signal(rows)
         fn = Signal(rows)
 
-        def every(bit: Value) -> Value:
-            return bit.replicate(rows)
-
+        every = self._every
         kind = Signal(_KIND_BITS)
         used = Signal(rows)
         m.d.comb += [
@@ -102,7 +111,7 @@ class WeightsCheck(wiring.Component):
         with m.Elif(self.loads):
             fresh = differs | ~held
             number = Mux(planted(self.plant, 4), self.cfg.tensor.cols, self.columns)
-            more = self._sum(columns, Mux(planted(self.plant, 5), 0, self.columns))
+            more = self._sum(m, columns, Mux(planted(self.plant, 5), 0, self.columns))
             m.d.sync += held.eq(held | taken)
             for i, plane in enumerate(columns):
                 full = every(Const(self.cfg.tensor.cols >> i & 1, 1))

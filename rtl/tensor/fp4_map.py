@@ -41,7 +41,6 @@ class Fp4Map(wiring.Component):
         with m.If(self.enable):
             for r in range(self.rows):
                 codes = [self.codes[64 * r + 4 * k : 64 * r + 4 * k + 4] for k in range(_ELEMENTS)]
-                for k in range(_ELEMENTS):
-                    code = Mux(turned, codes[_ELEMENTS - 1 - k], codes[k])
-                    m.d.comb += self.out[64 * r + 8 * k : 64 * r + 8 * k + 8].eq(self._entry(code))
+                entries = [self._entry(Mux(turned, codes[_ELEMENTS - 1 - k], codes[k])) for k in range(_ELEMENTS)]
+                m.d.comb += self.out[64 * r : 64 * (r + 1)].eq(Cat(*entries))
         return m
