@@ -6,49 +6,70 @@
 module plexus_native_array #(
     parameter ROWS = 128,
     parameter COLS = 128,
-    parameter LATENCY = 384
+    parameter GROUPS = 4,
+    parameter ROW_CYCLES = 2
 ) (
     input clk,
     input rst,
     input [7:0] plant,  // planted fault, 0 in the product
     input [3:0] stationary_valid,
     input [31:0] stationary_mode,
+    input [3:0] stationary_shift,
+    input [3:0] stationary_head,
+    input [3:0] stationary_tail,
+    input [31:0] stationary_ticket,
     input [ROWS-1:0] stationary_active,
     input [64*ROWS-1:0] stationary_data,
+    input [8*ROWS-1:0] stationary_scale,
     input [3:0] moving_valid,
     input [31:0] moving_mode,
     input [3:0] moving_swap,
-    input [7:0] moving_ticket,
+    input [3:0] moving_head,
+    input [3:0] moving_tail,
+    input [31:0] moving_ticket,
     input [ROWS-1:0] moving_active,
     input [64*ROWS-1:0] moving_data,
-    output reg sums_valid,
-    output reg [7:0] sums_ticket,
-    output reg [32*COLS-1:0] sums_data
+    input [8*ROWS-1:0] moving_scale,
+    output reg [GROUPS-1:0] sums_valid,
+    output reg [8*GROUPS-1:0] sums_ticket,
+    output reg [32*COLS*GROUPS-1:0] sums_data,
+    output reg [GROUPS-1:0] transposed_valid,
+    output reg [8*GROUPS-1:0] transposed_ticket,
+    output reg [32*COLS*GROUPS-1:0] transposed_data
 );
-  import "DPI-C" function chandle plexus_array_new(input int rows, input int cols, input int latency);
+  import "DPI-C" function chandle plexus_array_new(
+      input int rows, input int cols, input int groups, input int row_cycles);
   import "DPI-C" function void plexus_array_free(input chandle array);
   import "DPI-C" function void plexus_array_reset(input chandle array);
   import "DPI-C" function void plexus_array_plant(input chandle array, input int fault);
   import "DPI-C" function void plexus_array_moving(
-      input chandle array, input int valid, input int mode, input int swap, input int ticket,
-      input bit [127:0] active, input bit [8191:0] data);
+      input chandle array, input int valid, input int mode, input int swap, input int head, input int tail,
+      input int ticket, input bit [127:0] active, input bit [8191:0] data, input bit [1023:0] scale);
   import "DPI-C" function void plexus_array_stationary(
-      input chandle array, input int valid, input int mode, input bit [127:0] active, input bit [8191:0] data);
-  // bit 0: sums leave, to be fetched; bit 1: more are on their way; bits 15:8: their ticket.
+      input chandle array, input int valid, input int mode, input int shift, input int head, input int tail,
+      input int ticket, input bit [127:0] active, input bit [8191:0] data, input bit [1023:0] scale);
+  // bit g: sums leave at row group g, to be fetched; bit 4 + g: raw bits do; bit 8: more are on their way.
   import "DPI-C" function int plexus_array_step(input chandle array);
-  import "DPI-C" function void plexus_array_sums(input chandle array, output bit [4095:0] data);
+  // Both return the ticket.
+  import "DPI-C" function int plexus_array_sums(input chandle array, input int group, output bit [4095:0] data);
+  import "DPI-C" function int plexus_array_transposed(input chandle array, input int group, output bit [4095:0] data);
 
   chandle array;
   int flags;
-  bit [4095:0] sums;
+  int ticket;
+  bit [4095:0] leaving;
   reg filled;
+  integer g;
 
   initial begin
-    array = plexus_array_new(ROWS, COLS, LATENCY);
+    array = plexus_array_new(ROWS, COLS, GROUPS, ROW_CYCLES);
     filled = 0;
     sums_valid = 0;
     sums_ticket = 0;
     sums_data = 0;
+    transposed_valid = 0;
+    transposed_ticket = 0;
+    transposed_data = 0;
   end
   final plexus_array_free(array);
 
@@ -57,25 +78,39 @@ module plexus_native_array #(
       plexus_array_reset(array);
       filled <= 0;
       sums_valid <= 0;
+      transposed_valid <= 0;
     end else begin
       if (plant != 0) plexus_array_plant(array, int'(plant));
       // A moving beat comes before the stationary one of the same cycle: its swap takes the shadow before it.
       if (moving_valid != 0)
-        plexus_array_moving(array, int'(moving_valid), moving_mode, int'(moving_swap), int'(moving_ticket),
-                            128'(moving_active), 8192'(moving_data));
+        plexus_array_moving(array, int'(moving_valid), moving_mode, int'(moving_swap), int'(moving_head),
+                            int'(moving_tail), moving_ticket, 128'(moving_active), 8192'(moving_data),
+                            1024'(moving_scale));
       if (stationary_valid != 0)
-        plexus_array_stationary(array, int'(stationary_valid), stationary_mode, 128'(stationary_active),
-                                8192'(stationary_data));
-      if (filled || moving_valid[0]) begin
+        plexus_array_stationary(array, int'(stationary_valid), stationary_mode, int'(stationary_shift),
+                                int'(stationary_head), int'(stationary_tail), stationary_ticket,
+                                128'(stationary_active), 8192'(stationary_data), 1024'(stationary_scale));
+      if (filled || moving_valid != 0 || stationary_valid != 0) begin
         flags = plexus_array_step(array);
-        if (flags[0]) begin
-          plexus_array_sums(array, sums);
-          sums_data <= sums[32*COLS-1:0];
-          sums_ticket <= flags[15:8];
+        for (g = 0; g < GROUPS; g = g + 1) begin
+          if (flags[g]) begin
+            ticket = plexus_array_sums(array, g, leaving);
+            sums_data[32*COLS*g+:32*COLS] <= leaving[32*COLS-1:0];
+            sums_ticket[8*g+:8] <= ticket[7:0];
+          end
+          if (flags[4+g]) begin
+            ticket = plexus_array_transposed(array, g, leaving);
+            transposed_data[32*COLS*g+:32*COLS] <= leaving[32*COLS-1:0];
+            transposed_ticket[8*g+:8] <= ticket[7:0];
+          end
         end
-        sums_valid <= flags[0];
-        filled <= flags[1];
-      end else sums_valid <= 0;
+        sums_valid <= flags[GROUPS-1:0];
+        transposed_valid <= flags[4+:GROUPS];
+        filled <= flags[8];
+      end else begin
+        sums_valid <= 0;
+        transposed_valid <= 0;
+      end
     end
   end
 endmodule

@@ -49,12 +49,19 @@ class TensorConfig:
     cols: int
     clock_mhz: int = 2400
     moving_max: int = 512  # columns of one MULTIPLY_MOVING
+    row_groups: int = 4  # parts of the rows that may run different matmuls, at most; see `groups`
 
     def __post_init__(self) -> None:
         power_of_two("tensor.rows", self.rows, 8, 128)
         power_of_two("tensor.cols", self.cols, 8, 128)
+        power_of_two("tensor.row_groups", self.row_groups, 1, 4)
         within("tensor.clock_mhz", self.clock_mhz, 1, 10_000)
         power_of_two("tensor.moving_max", self.moving_max, 8, 4096)
+
+    @property
+    def groups(self) -> int:
+        """Row groups that there are: each has at least 8 rows."""
+        return min(self.row_groups, self.rows // 8)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

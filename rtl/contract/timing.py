@@ -33,9 +33,10 @@ MATMUL_MIN_CYCLES = 8
 """Fewest cycles between the first beats of two MULTIPLY_MOVING: no address recurs inside the adder."""
 
 
-def array_latency(tensor: TensorConfig) -> int:
-    """Cycles from a moving beat at the array's port to its sums at the output port."""
-    return PE_ROW_CYCLES * tensor.rows + tensor.cols
+def array_latency(tensor: TensorConfig, group: int | None = None) -> int:
+    """Cycles from a moving beat at the array's port to its sums at those of row group `group`, or of the last one."""
+    above = tensor.groups if group is None else group + 1
+    return PE_ROW_CYCLES * above * (tensor.rows // tensor.groups) + tensor.cols
 
 
 class Engine(IntEnum):

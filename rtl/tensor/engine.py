@@ -68,9 +68,10 @@ class TensorEngine(wiring.Component):
         m.d.comb += [a.eq(b) for a, b in zip(array.stationary, loader.beats, strict=True)]
         m.d.comb += [a.eq(b) for a, b in zip(array.moving, streamer.beats, strict=True)]
 
+        sums = array.sums[-1]  # beats are of the whole array
         status = self.queue.status
         m.d.comb += [
-            drain.sums.eq(array.sums[0]),
+            drain.sums.eq(sums),
             sequencer.load_sent.eq(loader.sent),
             sequencer.swapped.eq(streamer.swapped),
             sequencer.matmul_done.eq(drain.done),
@@ -79,7 +80,7 @@ class TensorEngine(wiring.Component):
             streamer.loads.eq(sequencer.loads),
             self.queue.done.eq(sequencer.done),
             self.first_beat.eq(streamer.beat),
-            self.last_sum.eq(array.sums[0].valid),
+            self.last_sum.eq(sums.valid),
             status.holds.eq(loader.holds | streamer.holds),
             # with no stream to serve, a load is in nobody's shadow
             status.state.eq(Mux(streamer.holds, streamer.state, 2 + STALLS[Engine.TENSOR].index("load"))),

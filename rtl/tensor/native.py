@@ -1,11 +1,11 @@
 """The systolic array as a C++ model called by DPI: same ports, cycles and bits as the structural form."""
 
-from amaranth.hdl import Cat, ClockSignal, Instance, Module, ResetSignal, ValueLike
+from amaranth.hdl import Cat, ClockSignal, Const, Instance, Module, ResetSignal, ValueLike
 from amaranth.lib import wiring
 
 from rtl.base.placed import needs_source
 from rtl.contract.config import Config
-from rtl.contract.timing import array_latency
+from rtl.contract.timing import PE_ROW_CYCLES
 from rtl.tensor.ports import ArraySignature
 
 __all__ = ["NativeArray"]
@@ -29,6 +29,10 @@ class NativeArray(wiring.Component):
         8: "subnormal numbers are flushed to zero",
         9: "product and sum are rounded one after the other",
         10: "a swap reaches only the active rows",
+        11: "a head is ignored",
+        12: "every row group of a beat is taken for a head",
+        13: "sums of every row group have the latency of the last one",
+        14: "the ticket is that of quadrant 0",
     }
 
     def __init__(self, cfg: Config, plant: ValueLike = 0):
@@ -41,27 +45,35 @@ class NativeArray(wiring.Component):
         m = Module()
         moving = self.moving
         stationary = self.stationary
-        first = self.sums[0]
         m.submodules.model = Instance(
             "plexus_native_array",
             p_ROWS=self.cfg.tensor.rows,
             p_COLS=self.cfg.tensor.cols,
-            p_LATENCY=array_latency(self.cfg.tensor),
+            p_GROUPS=self.cfg.tensor.groups,
+            p_ROW_CYCLES=PE_ROW_CYCLES,
             i_clk=ClockSignal(),
             i_rst=ResetSignal(),
             i_plant=self.plant,
             i_stationary_valid=Cat(beat.valid for beat in stationary),
             i_stationary_mode=Cat(beat.mode for beat in stationary),
+            i_stationary_shift=Const(0, 4),
+            i_stationary_head=Const(0, 4),
+            i_stationary_tail=Const(0, 4),
+            i_stationary_ticket=Const(0, 32),
             i_stationary_active=Cat(beat.active for beat in stationary),
             i_stationary_data=Cat(beat.data for beat in stationary),
+            i_stationary_scale=Cat(beat.scale for beat in stationary),
             i_moving_valid=Cat(beat.valid for beat in moving),
             i_moving_mode=Cat(beat.mode for beat in moving),
             i_moving_swap=Cat(beat.swap for beat in moving),
-            i_moving_ticket=moving[0].ticket,
+            i_moving_head=Cat(beat.head for beat in moving),
+            i_moving_tail=Cat(beat.tail for beat in moving),
+            i_moving_ticket=Cat(beat.ticket for beat in moving),
             i_moving_active=Cat(beat.active for beat in moving),
             i_moving_data=Cat(beat.data for beat in moving),
-            o_sums_valid=first.valid,
-            o_sums_ticket=first.ticket,
-            o_sums_data=first.data,
+            i_moving_scale=Cat(beat.scale for beat in moving),
+            o_sums_valid=Cat(row.valid for row in self.sums),
+            o_sums_ticket=Cat(row.ticket for row in self.sums),
+            o_sums_data=Cat(row.data for row in self.sums),
         )
         return m

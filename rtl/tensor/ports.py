@@ -1,8 +1,8 @@
 """The port list of the systolic array, the same for the structural and the native form.
 
 Per quadrant in, per row group out. All ports are unskewed: a moving beat holds one column of the
-moving operand, a stationary beat one column of the stationary operand; sums of a moving beat leave
-timing.array_latency cycles after it entered, one vector at once. docs/tensor-array.md shows the timing.
+moving operand, a stationary beat one column of the stationary operand; sums of a row group leave
+timing.array_latency cycles after the beat entered, one vector at once. docs/tensor-array.md shows the timing.
 """
 
 from amaranth.lib import data, wiring
@@ -18,8 +18,8 @@ TICKET_BITS = 8
 
 
 def row_groups(cfg: Config) -> int:
-    """Row groups that can run different matmuls: min(4, rows / 8)."""
-    return min(4, cfg.tensor.rows // 8)
+    """Row groups that can run different matmuls: min(4, rows / 8, tensor.row_groups)."""
+    return cfg.tensor.groups
 
 
 def stationary_beat(cfg: Config) -> data.StructLayout:
@@ -45,6 +45,8 @@ def moving_beat(cfg: Config) -> data.StructLayout:
             "mode": MODE_BITS,
             "ticket": TICKET_BITS,
             "swap": 1,  # with valid: every row of the quadrant takes its shadow weights, from this beat on
+            "head": 1,  # in a row group's first quadrant: the column chains start here, from +0
+            "tail": 1,  # in a row group's last quadrant: they leave here, at the group's sums
             "active": rows,  # rows outside pass the partial sum through unchanged
             "data": 64 * rows,
             "scale": 8 * rows,
@@ -58,8 +60,9 @@ def sum_row(cfg: Config) -> data.StructLayout:
 
 
 class ArraySignature(wiring.Signature):
-    """Seen from the array. With all four quadrants valid in a cycle, the whole array is one group and
-    its sums leave at `sums[0]`; row groups on their own come with a later mode."""
+    """Seen from the array. The column chains of a moving beat go from the nearest `head` above it, or row 0,
+    down to a `tail`, whose ticket they carry, and leave at `sums` of its row group. A beat of the whole array
+    has its head in quadrant 0 and its tail in quadrant 3; chains of different rows share a cycle."""
 
     def __init__(self, cfg: Config):
         super().__init__(

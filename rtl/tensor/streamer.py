@@ -97,6 +97,8 @@ class Streamer(wiring.Component):
                 beat.mode.eq(feed.dtype),
                 beat.ticket.eq(feed.sequence),
                 beat.swap.eq(swap & ~planted(self.plant, 32)),
+                beat.head.eq(q == 0),
+                beat.tail.eq(q == QUADRANTS - 1),
                 beat.active.eq(feed.active[q * rows : (q + 1) * rows]),
                 beat.data.eq(feed.data[64 * q * rows : 64 * (q + 1) * rows]),
             ]

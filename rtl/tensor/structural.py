@@ -4,6 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import wiring
 
 from rtl.base.delay import delayed
+from rtl.base.memory_port import QUADRANTS
 from rtl.base.placed import Placed
 from rtl.base.plant import planted
 from rtl.contract.config import Config
@@ -20,8 +21,9 @@ class StructuralArray(wiring.Component):
     """Tiles between their edges; see ArraySignature.
 
     Row r of a beat enters its PE of column c in cycle 1 + 2r + c after the port, and the sums of column c
-    leave the last row in cycle 1 + 2 rows + c. Skew and de-skew are made of a common delay of each
+    leave row r in cycle 1 + 2 (r + 1) + c. Skew and de-skew are made of a common delay of each
     group of 8 rows or columns and a triangle inside the group, so that edges, too, are compiled once.
+    Between two row groups the sums from above are taken as +0 where a chain has its head.
     The operands are unpacked at the edge: tiles know nothing of formats. Mode bits other than the
     dtype code, and the scales, are not looked at yet.
     """
@@ -33,6 +35,10 @@ class StructuralArray(wiring.Component):
         4: "a stationary beat reaches rows outside `active` too",
         5: "the ticket is that of the following beat",
         6: "a swap without `valid` counts",
+        7: "a head is ignored",
+        8: "a head stays in column 0",
+        9: "sums leave at their group without a tail",
+        10: "the sums of row groups 0 and 1 are exchanged",
     }
 
     def __init__(self, cfg: Config, plant: ValueLike = 0):
@@ -49,7 +55,12 @@ class StructuralArray(wiring.Component):
         rows = self.cfg.tensor.rows
         cols = self.cfg.tensor.cols
         south: list[Value] = [Const(0, 32 * TILE)] * (cols // TILE)
+        tiles_a_group = rows // TILE // self.cfg.tensor.groups
+        leaving: list[list[Value]] = []
         for i in range(rows // TILE):
+            group, within = divmod(i, tiles_a_group)
+            if group and not within:
+                south = self._heads(m, group, south)
             lanes = self._moving_edge(m, i)
             loads = self._stationary_edge(m, i)
             for j in range(cols // TILE):
@@ -63,8 +74,30 @@ class StructuralArray(wiring.Component):
                 lanes = tile.east
                 loads = tile.east_weight
                 south[j] = tile.south
-        self._south_edge(m, south)
+            if within == tiles_a_group - 1:
+                leaving.append(list(south))
+        exchanged = leaving[1::-1] + leaving[2:]
+        for group, columns in enumerate(leaving):
+            other = exchanged[group]
+            if other is not columns and not isinstance(self.plant, int):
+                columns = [Mux(planted(self.plant, 10), b, a) for a, b in zip(columns, other, strict=True)]
+            self._south_edge(m, group, columns)
         return m
+
+    def _heads(self, m: Module, group: int, south: list[Value]) -> list[Value]:
+        """Sums that enter the first row of `group`: those from above, +0 in a column in which a chain begins."""
+        beat = self.moving[group * QUADRANTS // self.cfg.tensor.groups]
+        cols = self.cfg.tensor.cols
+        above = PE_ROW_CYCLES * group * self.cfg.tensor.rows // self.cfg.tensor.groups
+        begins = beat.valid & beat.head & ~planted(self.plant, 7)
+        entering = delayed(m, begins, above, f"head{group}")
+        heads = Signal(cols, name=f"heads{group}")  # of column c one cycle after that of column c - 1
+        m.d.sync += heads.eq(Cat(entering, heads[: cols - 1]))
+        first = Signal(cols, name=f"first{group}")
+        m.d.comb += first.eq(Mux(planted(self.plant, 8), heads[0].replicate(cols), heads))
+        return [
+            sums & ~Cat(first[c].replicate(32) for c in range(TILE * j, TILE * (j + 1))) for j, sums in enumerate(south)
+        ]
 
     def _rows_of(self, beats: Value, i: int) -> list[tuple[Value, int]]:
         """The rows of group i: the beat of each one's quadrant and its place in it."""
@@ -104,27 +137,28 @@ class StructuralArray(wiring.Component):
         ]
         return edge.lanes
 
-    def _south_edge(self, m: Module, south: list[Value]) -> None:
-        """De-skew the columns; valid and ticket take the whole way in a delay of their own."""
+    def _south_edge(self, m: Module, group: int, south: list[Value]) -> None:
+        """De-skew the columns of a group; valid and ticket take the whole way in a delay of their own."""
         columns: list[Value] = []
         for j, skewed in enumerate(south):
             if j == len(south) - 1:
                 skewed = self._late(m, skewed, 2)
             deskew = Placed("plexus_deskew", Deskew, hier_block=self._edges_apart)
-            m.submodules[f"deskew_{j}"] = deskew
+            m.submodules[f"deskew_{group}_{j}"] = deskew
             m.d.comb += deskew.skewed.eq(skewed)
-            columns.append(delayed(m, deskew.aligned, TILE * (len(south) - 1 - j), f"y{j}"))
+            columns.append(delayed(m, deskew.aligned, TILE * (len(south) - 1 - j), f"y{group}_{j}"))
 
-        first = self.moving[0]
-        latency = array_latency(self.cfg.tensor)
-        early = delayed(m, Cat(first.valid, first.ticket), latency - 1, "ticket")
-        valid = Signal()
-        ticket = Signal(8)
+        beat = self.moving[(group + 1) * QUADRANTS // self.cfg.tensor.groups - 1]
+        latency = array_latency(self.cfg.tensor, group)
+        leaves = beat.valid & (beat.tail | planted(self.plant, 9))
+        early = delayed(m, Cat(leaves, beat.ticket), latency - 1, f"ticket{group}")
+        valid = Signal(name=f"valid{group}")
+        ticket = Signal(8, name=f"ticket{group}_now")
         m.d.sync += [valid.eq(early[0]), ticket.eq(early[1:])]
         m.d.comb += [
-            self.sums[0].valid.eq(valid),
-            self.sums[0].ticket.eq(Mux(planted(self.plant, 5), early[1:], ticket)),
-            self.sums[0].data.eq(Cat(*columns)),
+            self.sums[group].valid.eq(valid),
+            self.sums[group].ticket.eq(Mux(planted(self.plant, 5), early[1:], ticket)),
+            self.sums[group].data.eq(Cat(*columns)),
         ]
 
     def _late(self, m: Module, value: Value, fault: int) -> Value:

@@ -20,7 +20,11 @@ TILE_BENCH = "verif.benches.tensor.bench_tile"
 ARRAY_BENCH = "verif.benches.tensor.bench_array"
 LOCKSTEP = "verif.benches.tensor.bench_lockstep"
 
+TILED = load("small", ["tensor.cols=8"])
+"""Four row groups in the smallest array that has them."""
+
 SIZES = {
+    "8x8": named("tiny"),
     "16x8": load("small", ["tensor.rows=16", "tensor.cols=8"]),
     "32x32": named("small"),
 }
@@ -48,12 +52,16 @@ def test_tile_fault_is_noticed(fault: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_array(seed: int) -> None:
-    must_pass("array", ARRAY_BENCH, seed)
+    must_pass("array", ARRAY_BENCH, seed, TILED)
+
+
+def test_array_of_one_row_group() -> None:
+    must_pass("array", ARRAY_BENCH, 1)
 
 
 @pytest.mark.parametrize("fault", faults_of(StructuralArray))
 def test_array_fault_is_noticed(fault: int) -> None:
-    must_notice("array", ARRAY_BENCH, fault)
+    must_notice("array", ARRAY_BENCH, fault, TILED)
 
 
 PATHS = {"avx512": {"avx512f"}, "avx2": {"avx2", "fma"}, "portable": set[str]()}
@@ -84,7 +92,7 @@ def test_native_array_at_full_size(path: str) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_forms_in_lockstep(seed: int) -> None:
-    must_pass("array_lockstep", LOCKSTEP, seed)
+    must_pass("array_lockstep", LOCKSTEP, seed, TILED)
 
 
 @pytest.mark.parametrize("size", list(SIZES))
@@ -95,4 +103,4 @@ def test_forms_in_lockstep_at_other_sizes(size: str) -> None:
 
 @pytest.mark.parametrize("fault", faults_of(NativeArray))
 def test_lockstep_notices_fault_of_native_form(fault: int) -> None:
-    must_notice("array_lockstep", LOCKSTEP, fault)
+    must_notice("array_lockstep", LOCKSTEP, fault, TILED)

@@ -44,48 +44,63 @@ def chain(weights: F32, moving: F32, active: MASK | None = None) -> U32:
 
 
 class TensorState:
-    """Shadow and working weights of an array of `rows` x `cols` PEs; all +0 at first."""
+    """Shadow and working weights of an array of `rows` x `cols` PEs; all +0 at first.
 
-    def __init__(self, rows: int, cols: int):
+    The rows are `groups` row groups. An instruction works on a row tile: one of `tiles` equal parts of the rows,
+    each a whole number of groups, the one in which its operand's partitions lie.
+    """
+
+    def __init__(self, rows: int, cols: int, groups: int = 1):
         self.rows = rows
         self.cols = cols
+        self.groups = groups
         self.shadow: F32 = np.zeros((rows, cols), dtype=np.float32)
         self.working: F32 = np.zeros((rows, cols), dtype=np.float32)
-        self._loaded = False
+        self._loaded: MASK = np.zeros(groups, dtype=np.bool_)  # since the swap of the group
 
-    def _span(self, start: int, count: int) -> slice:
-        if start < 0 or start + count > self.rows:
-            raise ValueError(f"rows {start} to {start + count - 1} are not in an array of {self.rows} rows")
-        return slice(start, start + count)
+    def _span(self, start: int, count: int, tiles: int) -> tuple[slice, slice]:
+        """Rows of an operand, and the groups of the tile that has them."""
+        size = self.rows // tiles
+        if tiles > self.groups or start < 0 or start // size != (start + count - 1) // size:
+            raise ValueError(
+                f"rows {start} to {start + count - 1} are not in one of {tiles} tiles of an array of {self.rows} rows"
+            )
+        each = self.groups // tiles
+        first = start // size * each
+        return slice(start, start + count), slice(first, first + each)
 
     def push(self, column: F32, active: MASK) -> None:
         """One stationary beat: active rows of the shadow plane move one PE east, `column` [rows] enters."""
         self.shadow[active, 1:] = self.shadow[active, :-1]
         self.shadow[active, 0] = column[active]
-        self._loaded = True
+        self._loaded[:] = True
 
-    def load(self, columns: F32, partition_start: int) -> None:
+    def load(self, columns: F32, partition_start: int, tiles: int = 1) -> None:
         """LOAD_STATIONARY of [K, M] into rows from `partition_start`: the columns enter last one first."""
         count, width = columns.shape
         if not 1 <= width <= self.cols:
             raise ValueError(f"a load has 1 to {self.cols} columns, not {width}")
-        rows = self._span(partition_start, count)
+        rows, groups = self._span(partition_start, count, tiles)
         self.shadow[rows, width:] = self.shadow[rows, : self.cols - width].copy()
         self.shadow[rows, :width] = columns
-        self._loaded = True
+        self._loaded[groups] = True
 
     def swap(self, rows: MASK | slice = slice(None)) -> None:
         """The shadow weights of `rows` become their working weights; the shadow keeps them too."""
         self.working[rows] = self.shadow[rows]
-        self._loaded = False
 
     def multiply(self, moving: F32, active: MASK) -> U32:
         """Sums of moving beats [rows, N] with the working weights, [cols, N]; see `chain` for `active`."""
         return chain(self.working, moving, active)
 
-    def matmul(self, moving: F32, partition_start: int) -> U32:
-        """MULTIPLY_MOVING of [K, N] on rows from `partition_start`, [cols, N]; swaps first if a load came before."""
-        if self._loaded:
-            self.swap()
-        rows = self._span(partition_start, moving.shape[0])
+    def matmul(self, moving: F32, partition_start: int, tiles: int = 1) -> U32:
+        """MULTIPLY_MOVING of [K, N] on rows from `partition_start`, [cols, N].
+
+        First the row groups of its tile that a load reached since their last swap take their shadow weights.
+        """
+        rows, groups = self._span(partition_start, moving.shape[0], tiles)
+        swapping = np.zeros(self.groups, dtype=np.bool_)
+        swapping[groups] = self._loaded[groups]
+        self.swap(np.repeat(swapping, self.rows // self.groups))
+        self._loaded[groups] = False
         return chain(self.working[rows], moving)

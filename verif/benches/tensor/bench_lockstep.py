@@ -5,8 +5,9 @@ from typing import Any
 import cocotb
 from cocotb.triggers import RisingEdge
 
+from rtl.base.memory_port import QUADRANTS
 from rtl.contract.timing import array_latency
-from verif.agents.beats import BeatPacker, BeatSource, Profile
+from verif.agents.beats import BeatPacker, BeatSource, Profile, note_tiles
 from verif.agents.bench import Bench
 from verif.checks.coverage import Coverage
 
@@ -17,6 +18,9 @@ coverage = Coverage(
         "partial stationary", "no active row", "quadrants differ", "dtypes differ", "fp16", "bf16", "reset in flight",
     ],
 )  # fmt: skip
+TILES = Coverage(
+    "lockstep.tiles", ["whole array", "halves", "quarters", "different tickets in a cycle", "chains overlap"]
+)
 
 
 class LockstepBench(Bench):
@@ -83,6 +87,8 @@ class LockstepBench(Bench):
             coverage.when(len(set(moving.valid.tolist())) > 1, "quadrants differ")
             coverage.when(len(set(moving.dtypes)) > 1, "dtypes differ")
             coverage.hit(moving.dtypes[0])
+            if moving.valid.all():
+                note_tiles(TILES, moving, self.cfg.tensor.groups)
         coverage.when(stationary is not None and not stationary.active.all(), "partial stationary")
 
 
@@ -126,3 +132,16 @@ async def agree_under_stalls_and_resets(dut: Any) -> None:
     )
     await bench.run(profile, 4000, resets=6)
     coverage.require_all()
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def agree_on_row_tiles(dut: Any) -> None:
+    """Row tiles that come and go, each with its own matmul; then chains with heads and tails anywhere."""
+    bench = LockstepBench(dut)
+    await bench.begin()
+    for stray in (0.0, 0.5):
+        await bench.run(
+            Profile(flavours=("normal", "narrow", "special"), partial=0.4, swap=0.1, tiles=0.05, stray=stray), 2500
+        )
+    if bench.cfg.tensor.groups == QUADRANTS:
+        TILES.require_all()

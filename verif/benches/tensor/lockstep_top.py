@@ -1,13 +1,13 @@
 """Both forms of the systolic array on the same inputs, compared in hardware on every cycle."""
 
-from amaranth.hdl import Module, Signal, ValueLike
+from amaranth.hdl import Cat, Module, Signal, Value, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.contract.config import Config
 from rtl.tensor.array import Array
 from rtl.tensor.native import NativeArray
-from rtl.tensor.ports import moving_beat, stationary_beat, sum_row
+from rtl.tensor.ports import moving_beat, row_groups, stationary_beat, sum_row
 
 __all__ = ["LockstepTop"]
 
@@ -15,8 +15,8 @@ QUADRANTS = 4
 
 
 class LockstepTop(wiring.Component):
-    """Ports of the array; `sums` are the structural form's. `compared` counts cycles with sums of either
-    form, `mismatches` cycles in which the forms differ in valid or, when valid, in ticket or data.
+    """Ports of the array; `sums` are the structural form's. `compared` counts rows of sums of either form,
+    `mismatches` cycles in which the forms differ in valid or, when valid, in ticket or data, at any row group.
 
     `plant` chooses a fault of the native form. Both counters ignore reset, so that a bench may reset
     the arrays in the middle of a run; `clear` sets them to 0.
@@ -31,7 +31,7 @@ class LockstepTop(wiring.Component):
             {
                 "stationary": In(stationary_beat(cfg)).array(QUADRANTS),
                 "moving": In(moving_beat(cfg)).array(QUADRANTS),
-                "sums": Out(sum_row(cfg)),
+                "sums": Out(sum_row(cfg)).array(row_groups(cfg)),
                 "clear": In(1),
                 "compared": Out(32),
                 "mismatches": Out(32),
@@ -48,16 +48,19 @@ class LockstepTop(wiring.Component):
                     form.moving[q].eq(self.moving[q]),
                     form.stationary[q].eq(self.stationary[q]),
                 ]
-        one = structural.sums[0]
-        other = native.sums[0]
-        m.d.comb += self.sums.eq(one)
+        compares: list[Value] = []
+        differs: list[Value] = []
+        for own, one, other in zip(self.sums, structural.sums, native.sums, strict=True):
+            same = (one.ticket == other.ticket) & (one.data == other.data)
+            m.d.comb += own.eq(one)
+            compares.append(one.valid | other.valid)
+            differs.append((one.valid != other.valid) | (one.valid & ~same))
 
         compared = Signal(32, reset_less=True)
         mismatches = Signal(32, reset_less=True)
         differ = Signal()
-        same = (one.ticket == other.ticket) & (one.data == other.data)
         m.d.comb += [
-            differ.eq((one.valid != other.valid) | (one.valid & ~same)),
+            differ.eq(Cat(*differs).any()),
             self.compared.eq(compared),
             self.mismatches.eq(mismatches),
         ]
@@ -65,7 +68,7 @@ class LockstepTop(wiring.Component):
             m.d.sync += [compared.eq(0), mismatches.eq(0)]
         with m.Else():
             m.d.sync += [
-                compared.eq(compared + (one.valid | other.valid)),
+                compared.eq(compared + sum(compares)),
                 mismatches.eq(mismatches + differ),
             ]
         return m
