@@ -41,8 +41,8 @@ def changed(config: ConfigT, changes: Mapping[str, Any], where: str) -> ConfigT:
 
 
 def _typed(name: str, value: Any, current: Any) -> Any:
-    if isinstance(value, bool) or type(value) is not type(current):
-        kind = {int: "a whole number", str: "a text"}[type(current)]
+    if type(value) is not type(current):
+        kind = {int: "a whole number", str: "a text", bool: "true or false"}[type(current)]
         raise ConfigError(f"{name} must be {kind}, not {value!r}")
     return value
 
@@ -56,7 +56,7 @@ def parsed(text: str) -> dict[str, Any]:
     try:
         change: Any = int(value.strip().replace("_", ""), 0)
     except ValueError:
-        change = value.strip()
+        change = {"true": True, "false": False}.get(value.strip(), value.strip())
     for part in reversed(parts):
         change = {part: change}
     return change

@@ -49,6 +49,8 @@ class TensorConfig:
     cols: int
     clock_mhz: int = 2400
     moving_max: int = 512  # columns of one MULTIPLY_MOVING
+    mx: bool = True  # dot products of four 8-bit floats with block scales, and of two without
+    nvfp4: bool = False  # block scales may be E4M3FN too
     row_groups: int = 4  # parts of the rows that may run different matmuls, at most; see `groups`
 
     def __post_init__(self) -> None:
@@ -57,6 +59,7 @@ class TensorConfig:
         power_of_two("tensor.row_groups", self.row_groups, 1, 4)
         within("tensor.clock_mhz", self.clock_mhz, 1, 10_000)
         power_of_two("tensor.moving_max", self.moving_max, 8, 4096)
+        need(self.mx or not self.nvfp4, "tensor.nvfp4 needs tensor.mx, which is false")
 
     @property
     def groups(self) -> int:

@@ -1,6 +1,6 @@
 """The systolic array as a C++ model called by DPI: same ports, cycles and bits as the structural form."""
 
-from amaranth.hdl import Cat, ClockSignal, Const, Instance, Module, ResetSignal, ValueLike
+from amaranth.hdl import Cat, ClockSignal, Instance, Module, ResetSignal, ValueLike
 from amaranth.lib import wiring
 
 from rtl.base.placed import needs_source
@@ -33,6 +33,16 @@ class NativeArray(wiring.Component):
         12: "every row group of a beat is taken for a head",
         13: "sums of every row group have the latency of the last one",
         14: "the ticket is that of quadrant 0",
+        15: "a scale is ignored",
+        16: "a dot product is rounded on the way",
+        17: "E5M2 times E5M2 is summed in double precision",
+        18: "a pair is taken for four",
+        19: "the halves of an FP32 are exchanged",
+        20: "an infinity is split like a number",
+        21: "a scale of 0xff is a number",
+        22: "a shift brings nothing from the row group above",
+        23: "a swap after a shift alone is forgotten",
+        24: "a NaN that is transposed becomes canonical",
     }
 
     def __init__(self, cfg: Config, plant: ValueLike = 0):
@@ -56,10 +66,10 @@ class NativeArray(wiring.Component):
             i_plant=self.plant,
             i_stationary_valid=Cat(beat.valid for beat in stationary),
             i_stationary_mode=Cat(beat.mode for beat in stationary),
-            i_stationary_shift=Const(0, 4),
-            i_stationary_head=Const(0, 4),
-            i_stationary_tail=Const(0, 4),
-            i_stationary_ticket=Const(0, 32),
+            i_stationary_shift=Cat(beat.shift for beat in stationary),
+            i_stationary_head=Cat(beat.head for beat in stationary),
+            i_stationary_tail=Cat(beat.tail for beat in stationary),
+            i_stationary_ticket=Cat(beat.ticket for beat in stationary),
             i_stationary_active=Cat(beat.active for beat in stationary),
             i_stationary_data=Cat(beat.data for beat in stationary),
             i_stationary_scale=Cat(beat.scale for beat in stationary),
@@ -75,5 +85,8 @@ class NativeArray(wiring.Component):
             o_sums_valid=Cat(row.valid for row in self.sums),
             o_sums_ticket=Cat(row.ticket for row in self.sums),
             o_sums_data=Cat(row.data for row in self.sums),
+            o_transposed_valid=Cat(row.valid for row in self.transposed),
+            o_transposed_ticket=Cat(row.ticket for row in self.transposed),
+            o_transposed_data=Cat(row.data for row in self.transposed),
         )
         return m
