@@ -1,6 +1,8 @@
 """The systolic array as a C++ model called by DPI: same ports, cycles and bits as the structural form."""
 
-from amaranth.hdl import Cat, ClockSignal, Instance, Module, ResetSignal, ValueLike
+from typing import Any
+
+from amaranth.hdl import Cat, ClockSignal, Instance, Module, ResetSignal, Signal, Value, ValueLike
 from amaranth.lib import wiring
 
 from rtl.base.placed import needs_source
@@ -82,11 +84,16 @@ class NativeArray(wiring.Component):
             i_moving_active=Cat(beat.active for beat in moving),
             i_moving_data=Cat(beat.data for beat in moving),
             i_moving_scale=Cat(beat.scale for beat in moving),
-            o_sums_valid=Cat(row.valid for row in self.sums),
-            o_sums_ticket=Cat(row.ticket for row in self.sums),
-            o_sums_data=Cat(row.data for row in self.sums),
-            o_transposed_valid=Cat(row.valid for row in self.transposed),
-            o_transposed_ticket=Cat(row.ticket for row in self.transposed),
-            o_transposed_data=Cat(row.data for row in self.transposed),
+            **self._leaving(m, "sums", self.sums),
+            **self._leaving(m, "transposed", self.transposed),
         )
         return m
+
+    def _leaving(self, m: Module, name: str, rows: Any) -> dict[str, Value]:
+        """The cell's ports of rows that leave: it has four row groups, whatever the array has."""
+        valid = Signal(4, name=f"{name}_valid")
+        ticket = Signal(4 * 8, name=f"{name}_ticket")
+        for group, row in enumerate(rows):
+            m.d.comb += [row.valid.eq(valid[group]), row.ticket.eq(ticket.word_select(group, 8))]
+        data = {f"o_{name}_data_{group}": row.data for group, row in enumerate(rows)}
+        return {f"o_{name}_valid": valid, f"o_{name}_ticket": ticket, **data}

@@ -69,6 +69,8 @@ class ArrayBench(Bench):
         ]
         data_at = self.layout["data"].offset
         ticket_at = self.layout["ticket"].offset
+        valid_at = self.layout["valid"].offset
+        mask = (1 << 32 * self.cfg.tensor.cols) - 1
         edge = RisingEdge(self.clk)
         for i in range(len(beats) + self.latencies[-1] + 1):
             self.drive(beats[i] if i < len(beats) else (None, None))
@@ -77,10 +79,11 @@ class ArrayBench(Bench):
                 word = int(port.value)
                 row = expected.get((i, group, bool(raw)))
                 where = f"row group {group}{', transposed' if raw else ''}"
-                assert word & 1 == (row is not None), f"cycle {i}, {where}: valid is {word & 1}"
+                valid = bool(word >> valid_at & 1)
+                assert valid == (row is not None), f"cycle {i}, {where}: valid is {valid}"
                 if row is None:
                     continue
-                seen = np.frombuffer((word >> data_at).to_bytes(4 * len(row.codes), "little"), dtype="<u4")
+                seen = np.frombuffer((word >> data_at & mask).to_bytes(4 * len(row.codes), "little"), dtype="<u4")
                 wrong = np.flatnonzero(seen != row.codes)
                 assert not len(wrong), (
                     f"beat {row.beat}, {where}: {len(wrong)} of {len(seen)} differ; column {wrong[0]} is "
