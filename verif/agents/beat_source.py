@@ -19,8 +19,9 @@ BLANK, NUMBER, DOT, DOT_E4M3, RAW = range(5)
 """Classes of weights. A blank is as after reset and may be used as any."""
 
 _CLASS = {k: NUMBER for k in Kind} | {Kind.PAIR: DOT, Kind.QUAD: DOT, Kind.QUAD_E4M3: DOT_E4M3, Kind.RAW: RAW}
-_FAR = np.array([0x78, 0xF8, 0x48, 0xC8, 0x01, 0x81, 0x00, 0x3C], np.uint32)
-"""E5M2 codes of +-2^15, +-2^3, +-2^-16, 0, 1: products as far apart as they get (2^30 + 2^6 + 2^-32)."""
+_FAR = np.array([0x78, 0x48, 0x01, 0x00], np.uint32)
+"""E5M2 codes of 2^15, 2^3, 2^-16 and 0. Such rows meet in 2^30 + 2^6 + 2^-32: as far apart as products get, and just
+beyond a tie of FP32."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +106,8 @@ class BeatSource:
         if kind in DOTS:
             elements = random_codes(rng, (self.share, 4), dtype, flavour)
             if flavour == "narrow" and dtype == "e5m2":
-                elements = rng.choice(_FAR, (self.share, 4))
+                signs = rng.integers(0, 2, (self.share, 4)).astype(np.uint32) << np.uint32(7)
+                elements = np.where(rng.random((self.share, 1)) < 0.8, _FAR | signs, elements)
             codes = (elements << np.arange(0, 32, 8, dtype=np.uint32)).sum(axis=1).astype(np.uint32)
             if kind == Kind.QUAD:
                 spread = 70 if flavour == "subnormal" else 5
@@ -113,6 +115,8 @@ class BeatSource:
                 near = rng.integers(middle - spread, middle + spread, self.share)
                 wild = (rng.random(self.share) < 0.02) & (flavour in ("special", "bits"))
                 scales = np.where(wild, 255, near).astype(np.uint8)
+                if rng.random() < 0.03:
+                    scales[rng.integers(self.share)] = 255
             elif kind == Kind.QUAD_E4M3 and flavour not in ("special", "bits"):
                 scales = random_codes(rng, (self.share,), "e4m3fn", "normal").astype(np.uint8)
             return (codes & 0xFFFF | rubbish & 0xFFFF0000 if kind == Kind.PAIR else codes).astype(np.uint32), scales
@@ -177,7 +181,7 @@ class BeatSource:
             count = span.stop - span.start
             rows = slice(span.start * self.share, span.stop * self.share)
             if moving:
-                swaps = rng.random() < profile.swap and not (self.shadow[rows] == RAW).any()
+                swaps = rng.random() < profile.swap * (0.3 if (self.shadow[rows] == RAW).any() else 1)
                 use = self._use(span, swaps)
                 if use is None:
                     continue
@@ -236,6 +240,8 @@ class BeatSource:
             for plane, nothing in ((self.shadow, BLANK), (self.formats[0], "")):
                 plane[first + 1 : end] = plane[first : end - 1].copy()
                 plane[first] = plane[first - 1] if above else nothing
+            rows = self.shadow[first:end]
+            rows[rows != BLANK] = RAW  # what is not raw means nothing after a shift
 
     def next(self) -> Pair:
         """The moving and the stationary beat of the next cycle."""

@@ -192,7 +192,7 @@ async def transposes_beside_matmuls(dut: Any) -> None:
     """Raw bits of every pattern leave south, unchanged, while other beats stream."""
     bench = ArrayBench(dut)
     await bench.begin()
-    profile = Profile(kinds=(Kind.RAW, Kind.ONE, Kind.RAW), moving=1, stationary=0.95, swap=0.1, tiles=0.01)
+    profile = Profile(kinds=(Kind.RAW, Kind.ONE, Kind.RAW), moving=1, stationary=0.95, swap=0.3, tiles=0.01)
     count = 3 * (bench.cfg.tensor.rows + bench.cfg.tensor.cols)
     await bench.run(bench.beats(profile, max(count, 800)))
     if bench.cfg.tensor.rows <= 32:

@@ -162,7 +162,7 @@ async def agree_on_transposes(dut: Any) -> None:
     await bench.begin()
     kinds = (Kind.RAW, Kind.ONE, Kind.RAW, *DOTS)
     for tiles in (0.0, 0.02):
-        await bench.run(Profile(kinds=kinds, moving=0.95, stationary=0.9, swap=0.1, tiles=tiles), 2500)
+        await bench.run(Profile(kinds=kinds, moving=0.95, stationary=0.9, swap=0.3, tiles=tiles), 2500)
     SHIFTS.require_all()
 
 

@@ -90,15 +90,21 @@ async def computes_and_passes_on(dut: Any) -> None:
     rng = bench.rng
     lanes = ArrayLanes(bench.cfg.tensor)
     source = Source(rng, lanes)
-    for name in ("west", "west_weight", "north", "north_raw"):
-        getattr(dut, name).value = 0
+    idle(dut)
     await bench.start()
     edge = RisingEdge(bench.clk)
     for dots in (False, True, False) if bench.cfg.tensor.mx else (False,):
+        idle(dut)
         await bench.reset(1)
         await run(dut, source, lanes, edge, dots)
     if bench.cfg.tensor.mx:
         coverage.require_all()
+
+
+def idle(dut: Any) -> None:
+    """Nothing enters."""
+    for name in ("west", "west_weight", "north", "north_raw"):
+        getattr(dut, name).value = 0
 
 
 async def run(dut: Any, source: Source, lanes: ArrayLanes, edge: RisingEdge, dots: bool) -> None:
