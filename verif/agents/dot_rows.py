@@ -72,17 +72,16 @@ def _rows(
     formats = (fmt_a, fmt_b)
     a, b = (rng.integers(0, 1 << FORMATS[f].bits, (n, 4), dtype=np.uint8) for f in formats)
     (low_a, powers_a), (low_b, powers_b) = _powers(fmt_a), _powers(fmt_b)
+    low, high = low_a + low_b, low_a + low_b + len(powers_a) + len(powers_b) - 2  # exponents of products
     if flavour == "cancel":
         for second, often in ((1, 1.0), (3, 0.5)):
             same = rng.random(n) < often
             a[:, second] = np.where(same, _negative(a[:, second - 1], fmt_a, same), a[:, second])
             b[:, second] = np.where(same, b[:, second - 1], b[:, second])
     elif flavour == "tie":
-        high = low_a + low_b + len(powers_a) + len(powers_b) - 2
-        a, b = _steps(rng, n, fmt_a, fmt_b, rng.integers(min(low_a + low_b + 23, high), high + 1, n))
+        a, b = _steps(rng, n, fmt_a, fmt_b, rng.integers(min(low + 23, high), high + 1, n))
     elif flavour == "twice":
-        high = low_a + low_b + len(powers_a) + len(powers_b) - 2
-        top = rng.integers(max(low_a + low_b, high - 8), high + 1, n)
+        top = rng.integers(max(low, high - 8), high + 1, n)
         places = top[:, None] + np.stack([np.zeros(n, np.int64), lost - 23, lost - 24, rng.integers(-40, -25, n)], 1)
         a, b = _power_product(rng, places, fmt_a, fmt_b)
         a[:, 3] ^= np.uint8(1 << (FORMATS[fmt_a].bits - 1))
@@ -166,6 +165,10 @@ def corner_rows(fmt_a: str, fmt_b: str, scale_fmt: str) -> tuple[U8, U8, U8, U8]
         ([one_a, one_a, 0, 0], [one_b, one_b | minus_b, 0, 0]),
         ([0, one_a | minus_a, 0, 0], [0, one_b, 0, 0]),
     ]
+    if fmt_a == fmt_b == "e5m2":  # 2^30 + 2^6 + 2^-32, and 6.125 * 2^30 + 2^8 + 2^-32, with and without the last
+        rows += [
+            (x, x) for x in ([0x78, 0x48, 0x01, 0], [0x78, 0x48, 0, 0], [0x7B, 0x7B, 0x4C, 1], [0x7B, 0x7B, 0x4C, 0])
+        ]
     for fmt, one, other, turned in ((fmt_a, one_a, one_b, False), (fmt_b, one_b, one_a, True)):
         minus = 1 << (FORMATS[fmt].bits - 1)
         found = kinds(np.arange(256, dtype=np.uint8), fmt)
@@ -184,16 +187,8 @@ def corner_rows(fmt_a: str, fmt_b: str, scale_fmt: str) -> tuple[U8, U8, U8, U8]
         rows += [(y, x) if turned else (x, y) for x, y in some]
     scales = ((127, 127), (127, 255), (255, 0), (0, 0), (254, 254), (0, 126))
     if scale_fmt == "e4m3fn":
-        scales = (
-            (0x38, 0x38),
-            (0x7F, 0x38),
-            (0x38, 0xFF),
-            (0xB8, 0x38),
-            (0x00, 0x38),
-            (0x38, 0x80),
-            (0x01, 0x38),
-            (0x81, 0x87),
-        )
+        first = (0x38, 0x7F, 0x38, 0xB8, 0x00, 0x38, 0x01, 0x81)
+        scales = tuple(zip(first, (0x38, 0x38, 0xFF, 0x38, 0x38, 0x80, 0x38, 0x87), strict=True))
     left, right = (np.array([row[side] for row in rows for _ in scales], np.uint8) for side in (0, 1))
     sa, sb = np.tile(np.array(scales, np.uint8), (len(rows), 1)).T
     return left, right, sa, sb
