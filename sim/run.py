@@ -16,9 +16,6 @@ from firmware.image import Image, build_image
 from firmware.program import Program
 from firmware.workloads import find_workload
 from rtl.contract.config import Config
-from rtl.contract.formats import by_code
-from rtl.contract.isa import Opcode, Queue
-from rtl.contract.kinds import Kind
 from sim.bounding import bounds
 from sim.compare import Comparison, compare
 from sim.device import find_device
@@ -128,24 +125,6 @@ def _check_places(run: Run) -> None:
         _writable(run.waves.absolute().parent)
 
 
-_STRUCTURAL_FORMATS = ("bf16", "fp16")
-
-
-def _check_array(run: Run, program: Program) -> None:
-    """Errors: PlexusError if the form of the array does not take the formats of the program."""
-    if run.array != "structural":
-        return
-    for instruction in program.queues.get(Queue.TENSOR, []):
-        if instruction.opcode not in (Opcode.LOAD_STATIONARY, Opcode.MULTIPLY_MOVING) or instruction.src0 is None:
-            continue
-        name = by_code(instruction.src0.dtype).name
-        if instruction.kind != Kind.ONE or name not in _STRUCTURAL_FORMATS:
-            raise PlexusError(
-                f"the structural array takes {' and '.join(_STRUCTURAL_FORMATS)}, "
-                f"not {name} as {instruction.kind.name}; --array native takes every format"
-            )
-
-
 def run_workload(run: Run, console: Console) -> dict[str, Any]:
     """Everything that `plexus run` does but printing. Returns the report, which is on disk too.
 
@@ -156,7 +135,6 @@ def run_workload(run: Run, console: Console) -> dict[str, Any]:
     begin = time.monotonic()
     with console.status("build the program"):
         program = workload.build(run.cfg, run.params, run.seed)
-        _check_array(run, program)
         image = build_image(program)
     result = _simulate(run, program, image, console)
     with console.status("golden machine"):

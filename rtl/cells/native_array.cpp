@@ -409,15 +409,12 @@ int plexus_array_step(void* handle) {
     return flags;
 }
 
-// The sums that leave at a row group in this cycle; the result is their ticket.
-int plexus_array_sums(void* handle, int group, uint32_t* out) {
+// The row that leaves at the lowest 1 of such `flags` in this cycle; the result is its ticket.
+int plexus_array_row(void* handle, int flags, uint32_t* out) {
     Array& a = *static_cast<Array*>(handle);
-    return a.give(a.exits[group].sums, true, out);
-}
-
-// The raw bits that leave at a row group in this cycle; the result is their ticket.
-int plexus_array_transposed(void* handle, int group, uint32_t* out) {
-    Array& a = *static_cast<Array*>(handle);
-    return a.give(a.exits[group].raw, false, out);
+    int port = 0;
+    while (!(flags >> port & 1)) port++;
+    plexus::Exit& exit = a.exits[port & 3];
+    return port < 4 ? a.give(exit.sums, true, out) : a.give(exit.raw, false, out);
 }
 }

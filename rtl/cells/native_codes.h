@@ -13,7 +13,7 @@ namespace plexus {
 // rtl.contract.formats; every other dtype code of an operand means BF16, of an element E4M3FN.
 enum Dtype { FP16_CODE = 2, TF32_CODE = 3, E4M3FN_CODE = 4, E4M3_CODE = 5, E5M2_CODE = 6 };
 
-// Bits 6:4 of a mode; rtl/tensor/kinds.py.
+// Bits 6:4 of a mode; rtl/contract/kinds.py.
 enum Kind { ONE, PAIR, QUAD, QUAD_E4M3, HIGH, LOW, SPARSE, RAW };
 
 constexpr int ELEMENTS = 4;

@@ -30,12 +30,19 @@ module plexus_native_array #(
     input [ROWS-1:0] moving_active,
     input [64*ROWS-1:0] moving_data,
     input [8*ROWS-1:0] moving_scale,
-    output reg [GROUPS-1:0] sums_valid,
-    output reg [8*GROUPS-1:0] sums_ticket,
-    output reg [32*COLS*GROUPS-1:0] sums_data,
-    output reg [GROUPS-1:0] transposed_valid,
-    output reg [8*GROUPS-1:0] transposed_ticket,
-    output reg [32*COLS*GROUPS-1:0] transposed_data
+    // a port a row group: joined to one vector they would be copied in every cycle
+    output reg [3:0] sums_valid,
+    output reg [31:0] sums_ticket,
+    output reg [32*COLS-1:0] sums_data_0,
+    output reg [32*COLS-1:0] sums_data_1,
+    output reg [32*COLS-1:0] sums_data_2,
+    output reg [32*COLS-1:0] sums_data_3,
+    output reg [3:0] transposed_valid,
+    output reg [31:0] transposed_ticket,
+    output reg [32*COLS-1:0] transposed_data_0,
+    output reg [32*COLS-1:0] transposed_data_1,
+    output reg [32*COLS-1:0] transposed_data_2,
+    output reg [32*COLS-1:0] transposed_data_3
 );
   import "DPI-C" function chandle plexus_array_new(
       input int rows, input int cols, input int groups, input int row_cycles);
@@ -50,14 +57,14 @@ module plexus_native_array #(
       input int ticket, input bit [127:0] active, input bit [8191:0] data, input bit [1023:0] scale);
   // bit g: sums leave at row group g, to be fetched; bit 4 + g: raw bits do; bit 8: more are on their way.
   import "DPI-C" function int plexus_array_step(input chandle array);
-  // Both return the ticket.
-  import "DPI-C" function int plexus_array_sums(input chandle array, input int group, output bit [4095:0] data);
-  import "DPI-C" function int plexus_array_transposed(input chandle array, input int group, output bit [4095:0] data);
+  // The row of the lowest 1 among such flags; the result is its ticket.
+  import "DPI-C" function int plexus_array_row(input chandle array, input int flags, output bit [4095:0] data);
 
   chandle array;
   int flags;
   int ticket;
-  bit [4095:0] leaving;
+  bit [7:0] left;
+  bit [4095:0] row;
   reg filled;
   integer g;
 
@@ -66,10 +73,8 @@ module plexus_native_array #(
     filled = 0;
     sums_valid = 0;
     sums_ticket = 0;
-    sums_data = 0;
     transposed_valid = 0;
     transposed_ticket = 0;
-    transposed_data = 0;
   end
   final plexus_array_free(array);
 
@@ -92,20 +97,39 @@ module plexus_native_array #(
                                 128'(stationary_active), 8192'(stationary_data), 1024'(stationary_scale));
       if (filled || moving_valid != 0 || stationary_valid != 0) begin
         flags = plexus_array_step(array);
-        for (g = 0; g < GROUPS; g = g + 1) begin
-          if (flags[g]) begin
-            ticket = plexus_array_sums(array, g, leaving);
-            sums_data[32*COLS*g+:32*COLS] <= leaving[32*COLS-1:0];
-            sums_ticket[8*g+:8] <= ticket[7:0];
+        // One call in a loop, not a call a port: each has a vector of its own, which is cleared in every cycle.
+        left = flags[7:0];
+        while (left != 0) begin
+          ticket = plexus_array_row(array, int'(left), row);
+          if (left[0]) begin
+            sums_data_0 <= row[32*COLS-1:0];
+            sums_ticket[7:0] <= ticket[7:0];
+          end else if (left[1]) begin
+            sums_data_1 <= row[32*COLS-1:0];
+            sums_ticket[15:8] <= ticket[7:0];
+          end else if (left[2]) begin
+            sums_data_2 <= row[32*COLS-1:0];
+            sums_ticket[23:16] <= ticket[7:0];
+          end else if (left[3]) begin
+            sums_data_3 <= row[32*COLS-1:0];
+            sums_ticket[31:24] <= ticket[7:0];
+          end else if (left[4]) begin
+            transposed_data_0 <= row[32*COLS-1:0];
+            transposed_ticket[7:0] <= ticket[7:0];
+          end else if (left[5]) begin
+            transposed_data_1 <= row[32*COLS-1:0];
+            transposed_ticket[15:8] <= ticket[7:0];
+          end else if (left[6]) begin
+            transposed_data_2 <= row[32*COLS-1:0];
+            transposed_ticket[23:16] <= ticket[7:0];
+          end else if (left[7]) begin
+            transposed_data_3 <= row[32*COLS-1:0];
+            transposed_ticket[31:24] <= ticket[7:0];
           end
-          if (flags[4+g]) begin
-            ticket = plexus_array_transposed(array, g, leaving);
-            transposed_data[32*COLS*g+:32*COLS] <= leaving[32*COLS-1:0];
-            transposed_ticket[8*g+:8] <= ticket[7:0];
-          end
+          left = left & (left - 1);
         end
-        sums_valid <= flags[GROUPS-1:0];
-        transposed_valid <= flags[4+:GROUPS];
+        sums_valid <= flags[3:0];
+        transposed_valid <= flags[7:4];
         filled <= flags[8];
       end else begin
         sums_valid <= 0;

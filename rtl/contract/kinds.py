@@ -47,7 +47,7 @@ _FORMATS: dict[Kind, tuple[str, ...]] = {
     Kind.ONE: ("bf16", "fp16", "tf32", "e4m3fn", "e4m3", "e5m2"),
     Kind.PAIR: ("e4m3fn", "e4m3", "e5m2"),
     Kind.QUAD: ("e4m3fn", "e5m2", "e2m1"),
-    Kind.QUAD_E4M3: ("e4m3fn", "e5m2", "e2m1"),
+    Kind.QUAD_E4M3: ("e4m3fn", "e2m1"),
     Kind.HIGH: ("fp32",),
     Kind.LOW: ("fp32",),
 }

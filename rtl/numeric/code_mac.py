@@ -20,7 +20,9 @@ class _CodeMac(wiring.Component):
 
     FORMAT = "bf16"
     LATENCY = Mac.LATENCY
-    FAULTS = {n: text for n, text in Mac.FAULTS.items() if n < 6} | {n + 5: text for n, text in Unpack.FAULTS.items()}
+    FAULTS = {n: text for n, text in Mac.FAULTS.items() if n < 6} | {
+        n + 5: text for n, text in Unpack.FAULTS.items() if n < 3
+    }
 
     a: In(16)
     b: In(16)

@@ -1,6 +1,8 @@
 """The systolic array as a C++ model called by DPI: same ports, cycles and bits as the structural form."""
 
-from amaranth.hdl import Cat, ClockSignal, Const, Instance, Module, ResetSignal, ValueLike
+from typing import Any
+
+from amaranth.hdl import Cat, ClockSignal, Instance, Module, ResetSignal, Signal, Value, ValueLike
 from amaranth.lib import wiring
 
 from rtl.base.placed import needs_source
@@ -33,6 +35,16 @@ class NativeArray(wiring.Component):
         12: "every row group of a beat is taken for a head",
         13: "sums of every row group have the latency of the last one",
         14: "the ticket is that of quadrant 0",
+        15: "a scale is ignored",
+        16: "a dot product is rounded on the way",
+        17: "E5M2 times E5M2 is summed in double precision",
+        18: "a pair is taken for four",
+        19: "the halves of an FP32 are exchanged",
+        20: "an infinity is split like a number",
+        21: "a scale of 0xff is a number",
+        22: "a shift brings nothing from the row group above",
+        23: "a swap after a shift alone is forgotten",
+        24: "a NaN that is transposed becomes canonical",
     }
 
     def __init__(self, cfg: Config, plant: ValueLike = 0):
@@ -56,10 +68,10 @@ class NativeArray(wiring.Component):
             i_plant=self.plant,
             i_stationary_valid=Cat(beat.valid for beat in stationary),
             i_stationary_mode=Cat(beat.mode for beat in stationary),
-            i_stationary_shift=Const(0, 4),
-            i_stationary_head=Const(0, 4),
-            i_stationary_tail=Const(0, 4),
-            i_stationary_ticket=Const(0, 32),
+            i_stationary_shift=Cat(beat.shift for beat in stationary),
+            i_stationary_head=Cat(beat.head for beat in stationary),
+            i_stationary_tail=Cat(beat.tail for beat in stationary),
+            i_stationary_ticket=Cat(beat.ticket for beat in stationary),
             i_stationary_active=Cat(beat.active for beat in stationary),
             i_stationary_data=Cat(beat.data for beat in stationary),
             i_stationary_scale=Cat(beat.scale for beat in stationary),
@@ -72,8 +84,16 @@ class NativeArray(wiring.Component):
             i_moving_active=Cat(beat.active for beat in moving),
             i_moving_data=Cat(beat.data for beat in moving),
             i_moving_scale=Cat(beat.scale for beat in moving),
-            o_sums_valid=Cat(row.valid for row in self.sums),
-            o_sums_ticket=Cat(row.ticket for row in self.sums),
-            o_sums_data=Cat(row.data for row in self.sums),
+            **self._leaving(m, "sums", self.sums),
+            **self._leaving(m, "transposed", self.transposed),
         )
         return m
+
+    def _leaving(self, m: Module, name: str, rows: Any) -> dict[str, Value]:
+        """The cell's ports of rows that leave: it has four row groups, whatever the array has."""
+        valid = Signal(4, name=f"{name}_valid")
+        ticket = Signal(4 * 8, name=f"{name}_ticket")
+        for group, row in enumerate(rows):
+            m.d.comb += [row.valid.eq(valid[group]), row.ticket.eq(ticket.word_select(group, 8))]
+        data = {f"o_{name}_data_{group}": row.data for group, row in enumerate(rows)}
+        return {f"o_{name}_valid": valid, f"o_{name}_ticket": ticket, **data}

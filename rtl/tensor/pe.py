@@ -1,23 +1,25 @@
-"""Processing element: a working and a shadow weight, and one fused multiply-add."""
+"""Processing element: a working and a shadow weight, and the arithmetic of all modes."""
 
-from amaranth.hdl import Module, Mux, Signal, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import passed_on, planted
-from rtl.numeric.mac import Mac
-from rtl.numeric.operand import OPERAND
-from rtl.tensor.lanes import MOVING_LANE, WEIGHT_LANE
+from rtl.contract.config import Config
+from rtl.numeric.pe_mac import PeMac
+from rtl.numeric.pe_operand import pe_operand
+from rtl.tensor.lanes import RAW_BITS, RAW_WORD, moving_lane, weight_bits, weight_lane
 
 __all__ = ["PE"]
 
 
 class PE(wiring.Component):
-    """south = RN32(west * weight + north), or north where the beat is not used.
+    """south = RN32(west * weight + north), or north where the beat is not used; dot products as PeMac.
 
     Timing: `west` and `north` of cycle t give `east` in cycle t + 1 and `south` in t + 2. A weight that
     arrives in cycle t becomes the shadow weight from t + 1 on; the shadow weight it replaces goes east in
-    t + 1. A beat with `swap` in cycle t uses the shadow weight of cycle t, and so do later ones.
+    t + 1. A beat with `swap` in cycle t uses the shadow weight of cycle t, and so do later ones. With
+    `shift` in cycle t `north_raw` becomes the shadow weight, and the one before is at `south_raw` in t + 2.
     Reset: weights are +0; data on their way are not reset, their valid bits are.
     """
 
@@ -27,51 +29,87 @@ class PE(wiring.Component):
         3: "a load goes straight into the working weight",
         4: "swap is ignored in a beat that is not used",
         5: "an unused beat adds its product",
+        6: "a shift takes the working weight too",
+        7: "a weight that shifts out was raw, whatever it was",
+        8: "the weight that enters shifts out, not the one before",
     }
 
-    west: In(MOVING_LANE)
-    east: Out(MOVING_LANE)
-    west_weight: In(WEIGHT_LANE)
-    east_weight: Out(WEIGHT_LANE)
-    north: In(32)
-    south: Out(32)
-
-    def __init__(self, plant: ValueLike = 0):
+    def __init__(self, cfg: Config, plant: ValueLike = 0):
+        self.cfg = cfg
         self.plant = plant
-        super().__init__()
+        tensor = cfg.tensor
+        super().__init__(
+            {
+                "west": In(moving_lane(tensor)),
+                "east": Out(moving_lane(tensor)),
+                "west_weight": In(weight_lane(tensor)),
+                "east_weight": Out(weight_lane(tensor)),
+                "north": In(32),
+                "south": Out(32),
+                "north_raw": In(RAW_WORD),
+                "south_raw": Out(RAW_WORD),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.mac = mac = Mac(passed_on(self.plant, 0, 0, 0, 0, 0, 5))
-        shadow = Signal(OPERAND)
-        working = Signal(OPERAND)
-        chosen = Signal(OPERAND)
-        moving = Signal(MOVING_LANE)
-        leaving = Signal(OPERAND, reset_less=True)
+        tensor = self.cfg.tensor
+        m.submodules.mac = mac = PeMac(passed_on(self.plant, 0, 0, 0, 0, 0, 5), mx=tensor.mx, nvfp4=tensor.nvfp4)
+        size = len(Value.cast(Signal(pe_operand(tensor.mx))))
+        shadow = Signal(weight_bits(tensor))
+        raw = Signal()
+        working = Signal(size)
+        chosen = Signal(size)
+        moving = Signal(moving_lane(tensor))
+        leaving = Signal(weight_bits(tensor), reset_less=True)
+        leaving_raw = Signal(reset_less=True)
         leaves = Signal()
+        shifts = Signal()
+        sinking = Signal(RAW_WORD, reset_less=True)
 
         swap = self.west.swap & (self.west.use | ~planted(self.plant, 4))
         m.d.comb += [
             chosen.eq(Mux(swap, shadow, working)),
             mac.a.eq(self.west.operand),
-            mac.b.eq(Mux(planted(self.plant, 1), working, chosen)),
+            Value.cast(mac.b).eq(Mux(planted(self.plant, 1), working, chosen)),
             mac.acc.eq(self.north),
             mac.enable.eq(self.west.use),
             self.south.eq(mac.out),
             self.east.eq(moving),
-            self.east_weight.operand.eq(leaving),
+            self.east_weight.bits.eq(leaving),
+            self.east_weight.raw.eq(leaving_raw),
             self.east_weight.valid.eq(leaves),
+            self.east_weight.shift.eq(shifts),
+            self.south_raw.eq(sinking),
         ]
+        if tensor.mx:
+            m.d.comb += mac.dot.eq(self.west.dot)
+        if tensor.nvfp4:
+            m.d.comb += mac.scale_e4m3.eq(self.west.scale_e4m3)
         m.d.sync += [
             moving.eq(self.west),
             working.eq(chosen),
             leaves.eq(self.west_weight.valid),
+            shifts.eq(self.west_weight.shift),
         ]
         with m.If(self.west_weight.valid):
             m.d.sync += [
-                shadow.eq(self.west_weight.operand),
-                leaving.eq(Mux(planted(self.plant, 2), self.west_weight.operand, shadow)),
+                shadow.eq(self.west_weight.bits),
+                raw.eq(self.west_weight.raw),
+                leaving.eq(Mux(planted(self.plant, 2), self.west_weight.bits, shadow)),
+                leaving_raw.eq(raw),
             ]
             with m.If(planted(self.plant, 3)):
-                m.d.sync += working.eq(self.west_weight.operand)
+                m.d.sync += working.eq(self.west_weight.bits)
+        with m.Elif(self.west_weight.shift):
+            m.d.sync += [
+                shadow.eq(self.north_raw.bits),
+                raw.eq(self.north_raw.raw),
+                leaving.eq(Mux(planted(self.plant, 8), self.north_raw.bits, shadow)),
+                leaving_raw.eq(raw | planted(self.plant, 7)),
+            ]
+            with m.If(planted(self.plant, 6)):
+                m.d.sync += working.eq(self.north_raw.bits)
+        with m.If(shifts):
+            m.d.sync += sinking.eq(Cat(leaving[:RAW_BITS], leaving_raw))
         return m

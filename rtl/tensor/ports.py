@@ -13,7 +13,7 @@ from rtl.contract.config import Config
 
 __all__ = ["MODE_BITS", "ArraySignature", "moving_beat", "row_groups", "stationary_beat", "sum_row"]
 
-MODE_BITS = 8  # bits 3:0 dtype code of this operand, 6:4 rtl.contract.kinds.Kind, 7 reserved, 0
+MODE_BITS = 8  # bits 3:0 dtype code of this operand; 6:4 contract.kinds.Kind; 7 is 0
 TICKET_BITS = 8
 
 
@@ -23,40 +23,52 @@ def row_groups(cfg: Config) -> int:
 
 
 def stationary_beat(cfg: Config) -> data.StructLayout:
-    """One quadrant of one column of weights; the column that enters first ends farthest east."""
-    rows = cfg.tensor.rows // QUADRANTS
+    """One quadrant of one column of weights; the column that enters first ends farthest east.
+
+    With `shift` in a row group's first quadrant the beat carries nothing: the group's shadow weights move one row
+    south instead, all of them, and what was in its last row leaves at `transposed` if its last quadrant has `tail`.
+    """
     return data.StructLayout(
-        {
+        _rows(cfg)  # active: rows that take the weight; the others keep theirs
+        | {
             "valid": 1,
             "mode": MODE_BITS,
-            "active": rows,  # rows that take the weight; the others keep theirs
-            "data": 64 * rows,  # row r at bits 64r; BF16 and FP16 use the low 16
-            "scale": 8 * rows,
+            "ticket": TICKET_BITS,  # of a shift
+            "shift": 1,
+            "head": 1,  # of a shift, in a row group's first quadrant: nothing comes from the group above
+            "tail": 1,
         }
     )
 
 
 def moving_beat(cfg: Config) -> data.StructLayout:
     """One quadrant of one column of the moving operand."""
-    rows = cfg.tensor.rows // QUADRANTS
     return data.StructLayout(
-        {
+        _rows(cfg)  # active: rows outside pass the partial sum through unchanged
+        | {
             "valid": 1,
             "mode": MODE_BITS,
             "ticket": TICKET_BITS,
             "swap": 1,  # with valid: every row of the quadrant takes its shadow weights, from this beat on
             "head": 1,  # in a row group's first quadrant: the column chains start here, from +0
             "tail": 1,  # in a row group's last quadrant: they leave here, at the group's sums
-            "active": rows,  # rows outside pass the partial sum through unchanged
-            "data": 64 * rows,
-            "scale": 8 * rows,
         }
     )
 
 
+def _rows(cfg: Config) -> dict[str, int]:
+    """What a beat has for each row. First, where it is aligned: a simulator copies words, not bits."""
+    rows = cfg.tensor.rows // QUADRANTS
+    return {
+        "data": 64 * rows,  # row r at bits 64r, its code lowest
+        "scale": 8 * rows,  # of the code's block
+        "active": rows,
+    }
+
+
 def sum_row(cfg: Config) -> data.StructLayout:
-    """One row of sums of one row group: column c at bits 32c. `data` has no meaning without `valid`."""
-    return data.StructLayout({"valid": 1, "ticket": TICKET_BITS, "data": 32 * cfg.tensor.cols})
+    """One row that leaves a row group: column c at bits 32c. `data` has no meaning without `valid`."""
+    return data.StructLayout({"data": 32 * cfg.tensor.cols, "ticket": TICKET_BITS, "valid": 1})
 
 
 class ArraySignature(wiring.Signature):
@@ -70,5 +82,6 @@ class ArraySignature(wiring.Signature):
                 "stationary": In(stationary_beat(cfg)).array(QUADRANTS),
                 "moving": In(moving_beat(cfg)).array(QUADRANTS),
                 "sums": Out(sum_row(cfg)).array(row_groups(cfg)),
+                "transposed": Out(sum_row(cfg)).array(row_groups(cfg)),  # raw bits, 0 for what was not loaded as such
             }
         )

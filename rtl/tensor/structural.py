@@ -1,5 +1,7 @@
 """The systolic array made of tiles, with skew and de-skew: the form that is the truth."""
 
+from typing import Any
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import wiring
 
@@ -8,11 +10,14 @@ from rtl.base.memory_port import QUADRANTS
 from rtl.base.placed import Placed
 from rtl.base.plant import planted
 from rtl.contract.config import Config
+from rtl.contract.kinds import Kind
 from rtl.contract.timing import PE_ROW_CYCLES, array_latency
 from rtl.tensor.deskew import Deskew
 from rtl.tensor.edge import Edge
+from rtl.tensor.lanes import RAW_BITS, RAW_WORD, moving_lane, weight_lane
 from rtl.tensor.ports import ArraySignature
 from rtl.tensor.tile import TILE, Tile
+from rtl.tensor.unpack_lane import CODE_BITS
 
 __all__ = ["StructuralArray"]
 
@@ -24,8 +29,7 @@ class StructuralArray(wiring.Component):
     leave row r in cycle 1 + 2 (r + 1) + c. Skew and de-skew are made of a common delay of each
     group of 8 rows or columns and a triangle inside the group, so that edges, too, are compiled once.
     Between two row groups the sums from above are taken as +0 where a chain has its head.
-    The operands are unpacked at the edge: tiles know nothing of formats. Mode bits other than the
-    dtype code, and the scales, are not looked at yet.
+    The operands are unpacked at the edge: tiles know nothing of formats, PEs only numbers from dot products.
     """
 
     FAULTS = {
@@ -39,6 +43,8 @@ class StructuralArray(wiring.Component):
         8: "a head stays in column 0",
         9: "sums leave at their group without a tail",
         10: "the sums of row groups 0 and 1 are exchanged",
+        11: "a weight that was not raw leaves as what it became",
+        12: "a shift goes on from one row group to the next at a head",
     }
 
     def __init__(self, cfg: Config, plant: ValueLike = 0):
@@ -55,27 +61,32 @@ class StructuralArray(wiring.Component):
         rows = self.cfg.tensor.rows
         cols = self.cfg.tensor.cols
         south: list[Value] = [Const(0, 32 * TILE)] * (cols // TILE)
+        sinking: list[Value] = [Const(0, RAW_WORD.size * TILE)] * (cols // TILE)
         tiles_a_group = rows // TILE // self.cfg.tensor.groups
         leaving: list[list[Value]] = []
         for i in range(rows // TILE):
             group, within = divmod(i, tiles_a_group)
             if group and not within:
                 south = self._heads(m, group, south)
+                sinking = self._raw_heads(m, group, sinking)
             lanes = self._moving_edge(m, i)
             loads = self._stationary_edge(m, i)
             for j in range(cols // TILE):
-                tile = Placed("plexus_tile", Tile, hier_block=self._tiles_apart)
+                tile = Placed("plexus_tile", lambda: Tile(self.cfg), hier_block=self._tiles_apart)
                 m.submodules[f"tile_{i}_{j}"] = tile
                 m.d.comb += [
                     tile.west.eq(lanes),
                     tile.west_weight.eq(loads),
                     tile.north.eq(south[j]),
+                    tile.north_raw.eq(sinking[j]),
                 ]
                 lanes = tile.east
                 loads = tile.east_weight
                 south[j] = tile.south
+                sinking[j] = tile.south_raw
             if within == tiles_a_group - 1:
                 leaving.append(list(south))
+                self._raw_edge(m, group, sinking)
         exchanged = leaving[1::-1] + leaving[2:]
         for group, columns in enumerate(leaving):
             other = exchanged[group]
@@ -86,17 +97,46 @@ class StructuralArray(wiring.Component):
 
     def _heads(self, m: Module, group: int, south: list[Value]) -> list[Value]:
         """Sums that enter the first row of `group`: those from above, +0 in a column in which a chain begins."""
-        beat = self.moving[group * QUADRANTS // self.cfg.tensor.groups]
+        beat = self._first(self.moving, group)
+        begins = self._eastward(m, group, beat.valid & beat.head & ~planted(self.plant, 7), "head")
         cols = self.cfg.tensor.cols
-        above = PE_ROW_CYCLES * group * self.cfg.tensor.rows // self.cfg.tensor.groups
-        begins = beat.valid & beat.head & ~planted(self.plant, 7)
-        entering = delayed(m, begins, above, f"head{group}")
-        heads = Signal(cols, name=f"heads{group}")  # of column c one cycle after that of column c - 1
-        m.d.sync += heads.eq(Cat(entering, heads[: cols - 1]))
-        first = Signal(cols, name=f"first{group}")
-        m.d.comb += first.eq(Mux(planted(self.plant, 8), heads[0].replicate(cols), heads))
+        heads = Signal(cols, name=f"heads{group}")
+        m.d.comb += heads.eq(Mux(planted(self.plant, 8), begins[0].replicate(cols), begins))
+        return self._without(south, heads, 32)
+
+    def _raw_heads(self, m: Module, group: int, sinking: list[Value]) -> list[Value]:
+        """Shadow weights that enter the first row of `group` from above: 0 unless both shift in the same beat."""
+        beat = self._first(self.stationary, group)
+        alone = ~self._shifts(group - 1) | (beat.head & ~planted(self.plant, 12))
+        return self._without(sinking, self._eastward(m, group, alone, "raw_head"), RAW_WORD.size)
+
+    def _first(self, beats: Any, group: int) -> Any:
+        """The beat of a row group's first quadrant."""
+        return beats[group * QUADRANTS // self.cfg.tensor.groups]
+
+    def _last(self, beats: Any, group: int) -> Any:
+        """The beat of a row group's last quadrant."""
+        return beats[(group + 1) * QUADRANTS // self.cfg.tensor.groups - 1]
+
+    def _shifts(self, group: int) -> Value:
+        """Whether the shadow weights of a row group move south."""
+        beat = self._first(self.stationary, group)
+        return beat.valid & beat.shift
+
+    def _eastward(self, m: Module, group: int, bit: Value, name: str) -> Value:
+        """`bit` of a beat when the beat enters the first row of `group`, in each column."""
+        cols = self.cfg.tensor.cols
+        rows_above = group * self.cfg.tensor.rows // self.cfg.tensor.groups
+        entering = delayed(m, bit, PE_ROW_CYCLES * rows_above, f"{name}{group}")
+        columns = Signal(cols, name=f"{name}_columns{group}")  # column c one cycle after column c - 1
+        m.d.sync += columns.eq(Cat(entering, columns[: cols - 1]))
+        return columns
+
+    def _without(self, words: list[Value], columns: Value, width: int) -> list[Value]:
+        """`words` of a tile's columns, each of `width` bits, with 0 in `columns`."""
         return [
-            sums & ~Cat(first[c].replicate(32) for c in range(TILE * j, TILE * (j + 1))) for j, sums in enumerate(south)
+            word & ~Cat(columns[c].replicate(width) for c in range(TILE * j, TILE * (j + 1)))
+            for j, word in enumerate(words)
         ]
 
     def _rows_of(self, beats: Value, i: int) -> list[tuple[Value, int]]:
@@ -109,9 +149,18 @@ class StructuralArray(wiring.Component):
         rows = self._rows_of(self.moving, i)
         everyone = planted(self.plant, 3)
         anyway = planted(self.plant, 6)
-        tags = [Cat(beat.valid & (beat.active[at] | everyone), (beat.valid | anyway) & beat.swap) for beat, at in rows]
+        tensor = self.cfg.tensor
+        tags: list[Value] = []
+        for beat, at in rows:
+            kind = beat.mode[4:7]
+            tag = [beat.valid & (beat.active[at] | everyone), (beat.valid | anyway) & beat.swap]
+            if tensor.mx:
+                tag.append((kind == Kind.PAIR) | (kind == Kind.QUAD) | (kind == Kind.QUAD_E4M3))
+            if tensor.nvfp4:
+                tag.append(kind == Kind.QUAD_E4M3)
+            tags.append(Cat(*tag))
         lanes = self._edge(m, "x", i, rows, tags)
-        if i == self.cfg.tensor.rows // TILE - 1:
+        if i == tensor.rows // TILE - 1:
             lanes = self._late(m, lanes, 1)
         return lanes
 
@@ -119,46 +168,67 @@ class StructuralArray(wiring.Component):
         """Stationary lanes of row group i, as they enter the first tile."""
         rows = self._rows_of(self.stationary, i)
         everyone = planted(self.plant, 4)
-        tags = [beat.valid & (beat.active[at] | everyone) for beat, at in rows]
+        shifts = self._shifts(i * TILE * self.cfg.tensor.groups // self.cfg.tensor.rows)
+        tags = [
+            Cat(
+                beat.mode[4:7] == Kind.RAW,
+                beat.valid & (beat.active[at] | everyone) & ~shifts,
+                shifts,
+            )
+            for beat, at in rows
+        ]
         return self._edge(m, "w", i, rows, tags)
 
     def _edge(self, m: Module, port: str, i: int, rows: list[tuple[Value, int]], tags: list[Value]) -> Value:
         """Common delay of the group, then its Edge. At `tiny` a group spans quadrants."""
+        tensor = self.cfg.tensor
         size = len(tags[0])
-        codes = [beat.data.word_select(4 * at, 16) for beat, at in rows]
-        dtypes = [beat.mode[:4] for beat, _ in rows]
-        late = delayed(m, Cat(*codes, *tags, *dtypes), PE_ROW_CYCLES * TILE * i, f"{port}{i}")
-        edge = Placed(f"plexus_edge_{size}", lambda: Edge(size), hier_block=self._edges_apart)
+        bits = (moving_lane(tensor) if port == "x" else weight_lane(tensor)).size - size
+        codes = [beat.data.word_select(2 * at, CODE_BITS) for beat, at in rows]
+        scales = [beat.scale.word_select(at, 8) for beat, at in rows]
+        modes = [beat.mode for beat, _ in rows]
+        edge = Placed(f"plexus_edge_{port}", lambda: Edge(tensor, bits, size), hier_block=self._edges_apart)
         m.submodules[f"edge_{port}{i}"] = edge
-        m.d.comb += [
-            edge.codes.eq(late[: 16 * TILE]),
-            edge.tags.eq(late[16 * TILE : (16 + size) * TILE]),
-            edge.dtypes.eq(late[(16 + size) * TILE :]),
-        ]
+        late = delayed(m, Cat(*codes, *scales, *modes, *tags), PE_ROW_CYCLES * TILE * i, f"{port}{i}")
+        start = 0
+        for target in (edge.codes, edge.scales, edge.modes, edge.tags):
+            m.d.comb += target.eq(late[start : start + len(target)])
+            start += len(target)
         return edge.lanes
 
     def _south_edge(self, m: Module, group: int, south: list[Value]) -> None:
+        """The way out of a group's sums."""
+        south = [*south[:-1], self._late(m, south[-1], 2)]
+        beat = self._last(self.moving, group)
+        leaves = beat.valid & (beat.tail | planted(self.plant, 9))
+        self._exit(m, f"sums{group}", self.sums[group], group, leaves, beat.ticket, south)
+
+    def _raw_edge(self, m: Module, group: int, sinking: list[Value]) -> None:
+        """The way out of a group's shadow weights: their bits if they are raw."""
+        words = [word.word_select(k, RAW_WORD.size) for word in sinking for k in range(TILE)]
+        bits = [Mux(word[-1] | planted(self.plant, 11), word[:RAW_BITS], 0) for word in words]
+        columns: list[Value] = [Cat(*bits[j : j + TILE]) for j in range(0, len(bits), TILE)]
+        beat = self._last(self.stationary, group)
+        leaves = self._shifts(group) & beat.valid & beat.tail
+        self._exit(m, f"raw{group}", self.transposed[group], group, leaves, beat.ticket, columns)
+
+    def _exit(
+        self, m: Module, name: str, out: Any, group: int, leaves: Value, number: Value, skewed: list[Value]
+    ) -> None:
         """De-skew the columns of a group; valid and ticket take the whole way in a delay of their own."""
         columns: list[Value] = []
-        for j, skewed in enumerate(south):
-            if j == len(south) - 1:
-                skewed = self._late(m, skewed, 2)
+        for j, word in enumerate(skewed):
             deskew = Placed("plexus_deskew", Deskew, hier_block=self._edges_apart)
-            m.submodules[f"deskew_{group}_{j}"] = deskew
-            m.d.comb += deskew.skewed.eq(skewed)
-            columns.append(delayed(m, deskew.aligned, TILE * (len(south) - 1 - j), f"y{group}_{j}"))
-
-        beat = self.moving[(group + 1) * QUADRANTS // self.cfg.tensor.groups - 1]
-        latency = array_latency(self.cfg.tensor, group)
-        leaves = beat.valid & (beat.tail | planted(self.plant, 9))
-        early = delayed(m, Cat(leaves, beat.ticket), latency - 1, f"ticket{group}")
-        valid = Signal(name=f"valid{group}")
-        ticket = Signal(8, name=f"ticket{group}_now")
-        m.d.sync += [valid.eq(early[0]), ticket.eq(early[1:])]
+            m.submodules[f"deskew_{name}_{j}"] = deskew
+            m.d.comb += deskew.skewed.eq(word)
+            columns.append(delayed(m, deskew.aligned, TILE * (len(skewed) - 1 - j), f"y_{name}_{j}"))
+        early = delayed(m, Cat(leaves, number), array_latency(self.cfg.tensor, group) - 1, f"ticket_{name}")
+        now = Signal(1 + len(number), name=f"now_{name}")
+        m.d.sync += now.eq(early)
         m.d.comb += [
-            self.sums[group].valid.eq(valid),
-            self.sums[group].ticket.eq(Mux(planted(self.plant, 5), early[1:], ticket)),
-            self.sums[group].data.eq(Cat(*columns)),
+            out.valid.eq(now[0]),
+            out.ticket.eq(Mux(planted(self.plant, 5), early[1:], now[1:])),
+            out.data.eq(Cat(*columns)),
         ]
 
     def _late(self, m: Module, value: Value, fault: int) -> Value:

@@ -6,18 +6,17 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.base.placed import Placed
 from rtl.base.plant import planted
-from rtl.tensor.lanes import MOVING_LANE, WEIGHT_LANE
+from rtl.contract.config import Config
+from rtl.tensor.lanes import RAW_WORD, moving_lane, weight_lane
 from rtl.tensor.pe import PE
 
 __all__ = ["TILE", "Tile"]
 
 TILE = 8
-MOVING_BITS = MOVING_LANE.size
-WEIGHT_BITS = WEIGHT_LANE.size
 
 
 class Tile(wiring.Component):
-    """Moving lanes and weights enter west and leave east, partial sums enter north and leave south.
+    """Moving lanes and weights enter west and leave east, partial sums and shifted weights enter north and leave south.
 
     Ports are plain vectors, lane or column i at bits i * its size: a struct would be written out field
     by field at every placement.
@@ -31,21 +30,29 @@ class Tile(wiring.Component):
         2: "the sums of two columns are exchanged on entry",
     }
 
-    west: In(MOVING_BITS * TILE)
-    east: Out(MOVING_BITS * TILE)
-    west_weight: In(WEIGHT_BITS * TILE)
-    east_weight: Out(WEIGHT_BITS * TILE)
-    north: In(32 * TILE)
-    south: Out(32 * TILE)
-
-    def __init__(self, plant: ValueLike = 0):
+    def __init__(self, cfg: Config, plant: ValueLike = 0):
+        self.cfg = cfg
         self.plant = plant
-        super().__init__()
+        self.moving_bits = moving_lane(cfg.tensor).size
+        self.weight_bits = weight_lane(cfg.tensor).size
+        super().__init__(
+            {
+                "west": In(self.moving_bits * TILE),
+                "east": Out(self.moving_bits * TILE),
+                "west_weight": In(self.weight_bits * TILE),
+                "east_weight": Out(self.weight_bits * TILE),
+                "north": In(32 * TILE),
+                "south": Out(32 * TILE),
+                "north_raw": In(RAW_WORD.size * TILE),
+                "south_raw": Out(RAW_WORD.size * TILE),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        weights = [self.west_weight.word_select(r, WEIGHT_BITS) for r in range(TILE)]
+        weights = [self.west_weight.word_select(r, self.weight_bits) for r in range(TILE)]
         south = [self.north.word_select(c, 32) for c in range(TILE)]
+        sinking = [self.north_raw.word_select(c, RAW_WORD.size) for c in range(TILE)]
         exchange = planted(self.plant, 1)
         weights[-1], weights[-2] = (
             Mux(exchange, weights[-2], weights[-1]),
@@ -57,23 +64,26 @@ class Tile(wiring.Component):
         east: list[Value] = []
         east_weight: list[Value] = []
         for r in range(TILE):
-            lane: Value = self.west.word_select(r, MOVING_BITS)
+            lane: Value = self.west.word_select(r, self.moving_bits)
             weight: Value = weights[r]
             for c in range(TILE):
-                m.submodules[f"pe_{r}_{c}"] = pe = Placed("plexus_pe", PE)
+                m.submodules[f"pe_{r}_{c}"] = pe = Placed("plexus_pe", lambda: PE(self.cfg))
                 m.d.comb += [
                     Value.cast(pe.west).eq(lane),
                     Value.cast(pe.west_weight).eq(weight),
                     pe.north.eq(south[c]),
+                    Value.cast(pe.north_raw).eq(sinking[c]),
                 ]
                 lane = Value.cast(pe.east)
                 weight = Value.cast(pe.east_weight)
                 south[c] = pe.south
+                sinking[c] = Value.cast(pe.south_raw)
             east.append(lane)
             east_weight.append(weight)
         m.d.comb += [
             self.east.eq(Cat(*east)),
             self.east_weight.eq(Cat(*east_weight)),
             self.south.eq(Cat(*south)),
+            self.south_raw.eq(Cat(*sinking)),
         ]
         return m

@@ -9,6 +9,7 @@ from rtl.numeric.add_lanes import Fp32AddLanes
 from rtl.numeric.alu import Alu
 from rtl.numeric.code_mac import Bf16Mac, Fp16Mac
 from rtl.numeric.exp import Exp
+from rtl.numeric.halves import Halves
 from rtl.numeric.mac import Mac
 from rtl.numeric.mul import Fp32Product
 from rtl.numeric.partial_sums import PartialSums
@@ -30,6 +31,7 @@ PARTIAL_SUMS = "verif.benches.numeric.bench_partial_sums"
 RECIPROCAL = "verif.benches.numeric.bench_reciprocal"
 SUM = "verif.benches.numeric.bench_sum"
 MAC = "verif.benches.numeric.bench_mac"
+HALVES = "verif.benches.numeric.bench_halves"
 UNPACK = "verif.benches.numeric.bench_unpack"
 
 
@@ -76,6 +78,15 @@ def test_unpack_of_every_code() -> None:
 @pytest.mark.parametrize("fault", faults_of(Unpack))
 def test_unpack_fault_is_noticed(fault: int) -> None:
     must_notice("unpack", UNPACK, fault)
+
+
+def test_halves_of_fp32() -> None:
+    must_pass("halves", HALVES, 1)
+
+
+@pytest.mark.parametrize("fault", faults_of(Halves))
+def test_halves_fault_is_noticed(fault: int) -> None:
+    must_notice("halves", HALVES, fault)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -20,11 +20,12 @@ TILE_BENCH = "verif.benches.tensor.bench_tile"
 ARRAY_BENCH = "verif.benches.tensor.bench_array"
 LOCKSTEP = "verif.benches.tensor.bench_lockstep"
 
-TILED = load("small", ["tensor.cols=8"])
-"""Four row groups in the smallest array that has them."""
+TILED = load("small", ["tensor.cols=8", "tensor.nvfp4=true"])
+"""Four row groups in the smallest array that has them, and every kind of beat."""
 
 SIZES = {
     "8x8": named("tiny"),
+    "8x8 without MX": load("tiny", ["tensor.mx=false"]),
     "16x8": load("small", ["tensor.rows=16", "tensor.cols=8"]),
     "32x32": named("small"),
 }

@@ -45,8 +45,10 @@ def golden_outputs(program: Program, cfg: Config) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.sim
-def test_both_forms_give_the_same_bits_in_the_same_cycles() -> None:
-    program = find_workload("gemm").build(TINY, {"m": 19, "k": 21, "n": 70}, 3)
+@pytest.mark.parametrize("dtype", ["bf16", "tf32", "fp32", "fp8", "mxfp8", "w4a8"])
+def test_both_forms_give_the_same_bits_in_the_same_cycles(dtype: str) -> None:
+    k = 21 if dtype in ("bf16", "tf32", "fp32") else 96
+    program = find_workload("gemm").build(TINY, {"m": 19, "k": k, "n": 70, "dtype": dtype}, 3)
     native, structural = run(program, TINY, "native"), run(program, TINY, "structural")
     for name, bits in golden_outputs(program, TINY).items():
         assert np.array_equal(native.outputs[name], bits)

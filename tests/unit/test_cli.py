@@ -40,10 +40,6 @@ def sentence(capsys: pytest.CaptureFixture[str], arguments: list[str], code: int
         (["run", "gemm", "-p", "m"], ["name=value"]),
         (["run", "gemm", "-p", "dtype=int8"], ["dtype", "bf16, fp16"]),
         (["run", "gemm", "--array", "fast"], ["native or structural", "fast"]),
-        (
-            ["run", "gemm", "--array", "structural", "-p", "dtype=mxfp8"],
-            ["structural array takes bf16", "e4m3fn as QUAD"],
-        ),
         (["run", "gemm", "--seed", "x"], ["--seed"]),
         (["run", "gemm", "--seed", "-1"], ["--seed", "greater than or equal to 0"]),
         (["run"], ["WORKLOAD"]),

@@ -5,13 +5,13 @@ from numpy.typing import NDArray
 
 from verif.checks.coverage import Coverage
 
-__all__ = ["OUTCOMES", "expect_equal", "note_outcomes"]
+__all__ = ["OUTCOMES", "expect_equal", "note_outcomes", "outcomes_of"]
 
 OUTCOMES = ("zero", "negative zero", "subnormal", "normal", "infinite", "nan")
 
 
-def note_outcomes(coverage: Coverage, codes: NDArray[np.uint32]) -> None:
-    """Hit the bins of OUTCOMES that occur, as far as `coverage` has them."""
+def outcomes_of(codes: NDArray[np.uint32]) -> dict[str, int]:
+    """How many of the codes are of each of OUTCOMES."""
     size = codes & np.uint32(0x7FFFFFFF)
     kinds = {
         "zero": codes == 0,
@@ -21,9 +21,14 @@ def note_outcomes(coverage: Coverage, codes: NDArray[np.uint32]) -> None:
         "infinite": size == 0x7F800000,
         "nan": size > 0x7F800000,
     }
-    for name, mask in kinds.items():
-        if name in coverage.hits and mask.any():
-            coverage.hit(name, int(mask.sum()))
+    return {name: int(mask.sum()) for name, mask in kinds.items()}
+
+
+def note_outcomes(coverage: Coverage, codes: NDArray[np.uint32]) -> None:
+    """Hit the bins of OUTCOMES that occur, as far as `coverage` has them."""
+    for name, count in outcomes_of(codes).items():
+        if name in coverage.hits and count:
+            coverage.hit(name, count)
 
 
 def expect_equal(seen: NDArray[np.uint32], wanted: NDArray[np.uint32], inputs: dict[str, NDArray[np.uint32]]) -> None:

@@ -8,7 +8,9 @@ acted on all PEs at once.
 import numpy as np
 from numpy.typing import NDArray
 
+from rtl.contract.kinds import DOTS, Kind
 from verif.golden.numeric import F32, U32, canonical
+from verif.golden.tensor_cells import CELL, Cells, dot_chain, number_cells
 
 __all__ = ["TensorState", "chain"]
 
@@ -43,6 +45,19 @@ def chain(weights: F32, moving: F32, active: MASK | None = None) -> U32:
     return canonical(acc)
 
 
+def _cells(values: F32 | Cells) -> Cells:
+    return values if values.dtype == CELL else number_cells(values)  # type: ignore[return-value, arg-type]
+
+
+def _chain(weights: Cells, moving: F32 | Cells, active: MASK, kind: Kind) -> U32:
+    """`chain` or dot_chain, as the kind of the moving beats says."""
+    cells = _cells(moving)
+    if kind in DOTS:
+        mask = np.broadcast_to(np.asarray(active, dtype=np.bool_).reshape(len(weights), -1), cells.shape)
+        return dot_chain(weights, cells, mask, kind)
+    return chain(weights["value"], cells["value"], active)
+
+
 class TensorState:
     """Shadow and working weights of an array of `rows` x `cols` PEs; all +0 at first.
 
@@ -54,8 +69,8 @@ class TensorState:
         self.rows = rows
         self.cols = cols
         self.groups = groups
-        self.shadow: F32 = np.zeros((rows, cols), dtype=np.float32)
-        self.working: F32 = np.zeros((rows, cols), dtype=np.float32)
+        self.shadow: Cells = np.zeros((rows, cols), CELL)
+        self.working: Cells = np.zeros((rows, cols), CELL)
         self._loaded: MASK = np.zeros(groups, dtype=np.bool_)  # since the swap of the group
 
     def _span(self, start: int, count: int, tiles: int) -> tuple[slice, slice]:
@@ -69,31 +84,50 @@ class TensorState:
         first = start // size * each
         return slice(start, start + count), slice(first, first + each)
 
-    def push(self, column: F32, active: MASK) -> None:
+    def push(self, column: F32 | Cells, active: MASK) -> None:
         """One stationary beat: active rows of the shadow plane move one PE east, `column` [rows] enters."""
         self.shadow[active, 1:] = self.shadow[active, :-1]
-        self.shadow[active, 0] = column[active]
+        self.shadow[active, 0] = _cells(column)[active]
         self._loaded[:] = True
 
-    def load(self, columns: F32, partition_start: int, tiles: int = 1) -> None:
+    def shift(self, groups: MASK, heads: MASK) -> list[U32]:
+        """The shadow weights of `groups` move one row south; the raw bits that leave each group's last row, [cols].
+
+        Above a group's first row is the last row of the group above, if that shifts too and the group has no head.
+        """
+        size = self.rows // self.groups
+        out: list[U32] = []
+        for group in reversed(range(self.groups)):
+            first, last = group * size, (group + 1) * size - 1
+            leaving = self.shadow[last]
+            out.append(np.where(leaving["raw"], leaving["bits"], 0).astype(np.uint32))
+            if not groups[group]:
+                continue
+            self.shadow[first + 1 : last + 1] = self.shadow[first:last].copy()
+            from_above = group > 0 and groups[group - 1] and not heads[group]
+            self.shadow[first] = self.shadow[first - 1] if from_above else np.zeros(self.cols, CELL)
+            self._loaded[group] = True
+        return out[::-1]
+
+    def load(self, columns: F32 | Cells, partition_start: int, tiles: int = 1) -> None:
         """LOAD_STATIONARY of [K, M] into rows from `partition_start`: the columns enter last one first."""
         count, width = columns.shape
         if not 1 <= width <= self.cols:
             raise ValueError(f"a load has 1 to {self.cols} columns, not {width}")
         rows, groups = self._span(partition_start, count, tiles)
         self.shadow[rows, width:] = self.shadow[rows, : self.cols - width].copy()
-        self.shadow[rows, :width] = columns
+        self.shadow[rows, :width] = _cells(columns)
         self._loaded[groups] = True
 
     def swap(self, rows: MASK | slice = slice(None)) -> None:
         """The shadow weights of `rows` become their working weights; the shadow keeps them too."""
         self.working[rows] = self.shadow[rows]
 
-    def multiply(self, moving: F32, active: MASK) -> U32:
+    def multiply(self, moving: F32 | Cells, active: MASK, kind: Kind = Kind.ONE) -> U32:
         """Sums of moving beats [rows, N] with the working weights, [cols, N]; see `chain` for `active`."""
-        return chain(self.working, moving, active)
+        return _chain(self.working, moving, active, kind)
 
-    def matmul(self, moving: F32, partition_start: int, tiles: int = 1) -> U32:
+    def matmul(self, moving: F32 | Cells, partition_start: int, tiles: int = 1, kind: Kind = Kind.ONE) -> U32:
         """MULTIPLY_MOVING of [K, N] on rows from `partition_start`, [cols, N].
 
         First the row groups of its tile that a load reached since their last swap take their shadow weights.
@@ -103,4 +137,4 @@ class TensorState:
         swapping[groups] = self._loaded[groups]
         self.swap(np.repeat(swapping, self.rows // self.groups))
         self._loaded[groups] = False
-        return chain(self.working[rows], moving)
+        return _chain(self.working[rows], moving, np.ones(moving.shape, dtype=np.bool_), kind)

@@ -7,18 +7,29 @@ import numpy as np
 from cocotb.triggers import RisingEdge
 
 from rtl.base.memory_port import QUADRANTS
+from rtl.contract.kinds import Kind
 from rtl.contract.timing import array_latency
 from rtl.tensor.ports import sum_row
-from verif.agents.beats import Beat, BeatPacker, BeatSource, Profile, expected_sums, note_tiles
-from verif.agents.bench import Bench
+from verif.agents.beat_coverage import KIND_NAMES, note_tiles, tile_bins
+from verif.agents.beat_source import BeatSource, Profile
+from verif.agents.beats import Beat, BeatPacker, expected_rows
+from verif.agents.bench import Bench, manifest
 from verif.checks.coverage import Coverage
-from verif.checks.outcomes import OUTCOMES, note_outcomes
+from verif.checks.outcomes import OUTCOMES, note_outcomes, outcomes_of
 from verif.golden.tensor import TensorState
 
 # A chain starts from +0, so that only an underflow in its last row can give -0: too rare in a large array.
-KINDS = [kind for kind in OUTCOMES if kind != "negative zero"]
-coverage = Coverage("array", [*KINDS, "load during stream", "partial moving", "bubble", "full rate"])
-TILES = Coverage("array.tiles", ["whole array", "halves", "quarters", "different tickets in a cycle", "chains overlap"])
+COMMON = [kind for kind in OUTCOMES if kind != "negative zero"]
+coverage = Coverage("array", [*COMMON, "load during stream", "partial moving", "bubble", "full rate"])
+TENSOR = manifest().config.tensor
+NUMBERS = (Kind.ONE, Kind.HIGH, Kind.LOW)
+DOTS = ((Kind.PAIR, Kind.QUAD) if TENSOR.mx else ()) + ((Kind.QUAD_E4M3,) if TENSOR.nvfp4 else ())
+TILES = Coverage("array.tiles", tile_bins((*NUMBERS, *DOTS)))
+# Without E8M0 scales the smallest product is 2^-36; E4M3FN scales and elements have no infinity.
+OUT_OF_REACH = {(Kind.PAIR, "subnormal"), (Kind.QUAD_E4M3, "subnormal"), (Kind.QUAD_E4M3, "infinite")}
+REACHED = [(kind, outcome) for kind in DOTS for outcome in COMMON if (kind, outcome) not in OUT_OF_REACH]
+OUTCOME_BINS = [f"{KIND_NAMES[kind]}: {outcome}" for kind, outcome in REACHED]
+RESULTS = Coverage("array.dots", [*OUTCOME_BINS, "transposed"])
 
 Cycle = tuple[Beat | None, Beat | None]
 
@@ -46,32 +57,41 @@ class ArrayBench(Bench):
         """All beats, then as many cycles as the last sums need; compares in every cycle."""
         groups = range(self.cfg.tensor.groups)
         expected = {
-            (i + self.latencies[group], group): (i, ticket, sums)
-            for i, group, ticket, sums in expected_sums(self.state, beats)
+            (row.beat + self.latencies[row.group], row.group, row.raw): row for row in expected_rows(self.state, beats)
         }
-        for _, _, sums in expected.values():
-            note_outcomes(coverage, sums)
-        outs = [getattr(self.dut, f"sums__{group}") for group in groups]
+        for row in expected.values():
+            if row.kind in DOTS:
+                for outcome, count in outcomes_of(row.codes).items():
+                    RESULTS.when(count and (row.kind, outcome) in REACHED, f"{KIND_NAMES[row.kind]}: {outcome}")
+            elif not row.raw:
+                note_outcomes(coverage, row.codes)
+            RESULTS.when(row.raw and row.codes.any(), "transposed")
+        ports = [
+            (g, raw, getattr(self.dut, f"{'transposed' if raw else 'sums'}__{g}")) for g in groups for raw in (0, 1)
+        ]
         data_at = self.layout["data"].offset
         ticket_at = self.layout["ticket"].offset
+        valid_at = self.layout["valid"].offset
+        mask = (1 << 32 * self.cfg.tensor.cols) - 1
         edge = RisingEdge(self.clk)
         for i in range(len(beats) + self.latencies[-1] + 1):
             self.drive(beats[i] if i < len(beats) else (None, None))
             await edge
-            for group in groups:
-                word = int(outs[group].value)
-                want = expected.get((i, group))
-                assert word & 1 == (want is not None), f"cycle {i}, row group {group}: valid is {word & 1}"
-                if want is None:
+            for group, raw, port in ports:
+                word = int(port.value)
+                row = expected.get((i, group, bool(raw)))
+                where = f"row group {group}{', transposed' if raw else ''}"
+                valid = bool(word >> valid_at & 1)
+                assert valid == (row is not None), f"cycle {i}, {where}: valid is {valid}"
+                if row is None:
                     continue
-                entered, ticket, sums = want
-                seen = np.frombuffer((word >> data_at).to_bytes(4 * len(sums), "little"), dtype="<u4")
-                wrong = np.flatnonzero(seen != sums)
+                seen = np.frombuffer((word >> data_at & mask).to_bytes(4 * len(row.codes), "little"), dtype="<u4")
+                wrong = np.flatnonzero(seen != row.codes)
                 assert not len(wrong), (
-                    f"beat {entered}, row group {group}: {len(wrong)} of {len(sums)} sums differ; column {wrong[0]} is "
-                    f"{seen[wrong[0]]:#010x}, should be {sums[wrong[0]]:#010x}"
+                    f"beat {row.beat}, {where}: {len(wrong)} of {len(seen)} differ; column {wrong[0]} is "
+                    f"{seen[wrong[0]]:#010x}, should be {row.codes[wrong[0]]:#010x}"
                 )
-                assert word >> ticket_at & 0xFF == ticket, f"beat {entered}, row group {group}: wrong ticket"
+                assert word >> ticket_at & 0xFF == row.ticket, f"beat {row.beat}, {where}: wrong ticket"
 
     def beats(self, profile: Profile, count: int) -> list[Cycle]:
         """Random beats."""
@@ -81,7 +101,7 @@ class ArrayBench(Bench):
             coverage.when(moving and stationary, "load during stream")
             coverage.when(moving and not moving.active.all(), "partial moving")
             coverage.when(moving is None and stationary is None, "bubble")
-            if moving is not None and moving.valid.all():
+            if moving is not None:
                 note_tiles(TILES, moving, self.cfg.tensor.groups)
         return beats
 
@@ -132,12 +152,51 @@ async def computes_random_beats(dut: Any) -> None:
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def runs_row_tiles_side_by_side(dut: Any) -> None:
-    """The rows as one, two or four tiles, divided anew all the time; then heads and tails anywhere."""
+    """The rows as one, two or four tiles, each with a matmul of its own kind, divided anew at any time."""
     bench = ArrayBench(dut)
     await bench.begin()
-    count = 500 if bench.cfg.tensor.rows <= 32 else 200
-    for stray in (0.0, 0.5):
-        profile = Profile(flavours=("normal", "narrow"), partial=0.3, swap=0.1, tiles=0.1, stray=stray)
-        await bench.run(bench.beats(profile, count))
-    if bench.cfg.tensor.groups == QUADRANTS:
+    small = bench.cfg.tensor.rows <= 32
+    kinds = (*NUMBERS, *DOTS)
+    for _ in range(4 if small else 1):
+        profile = Profile(flavours=("normal", "narrow"), kinds=kinds, partial=0.3, swap=0.2, tiles=0.02, stationary=0.9)
+        await bench.reset(1)
+        bench.state = TensorState(bench.cfg.tensor.rows, bench.cfg.tensor.cols, bench.cfg.tensor.groups)
+        await bench.run(bench.beats(profile, 700 if small else 200))
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def joins_chains_at_any_head_and_tail(dut: Any) -> None:
+    """Heads and tails in and out of order."""
+    bench = ArrayBench(dut)
+    await bench.begin()
+    profile = Profile(flavours=("normal", "narrow"), partial=0.3, swap=0.1, tiles=0.1, stray=0.5)
+    small = bench.cfg.tensor.rows <= 32
+    await bench.run(bench.beats(profile, 400 if small else 100))
+    if small and bench.cfg.tensor.groups == QUADRANTS:
         TILES.require_all()
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms", skip=not DOTS)
+async def sums_dot_products(dut: Any) -> None:
+    """Pairs and quads of E4M3 and E5M2, ordinary, far apart, special, subnormal; every row as the golden says."""
+    bench = ArrayBench(dut)
+    await bench.begin()
+    cols = bench.cfg.tensor.cols
+    for flavours in (("normal", "narrow"), ("special", "normal", "normal", "normal"), ("subnormal",)):
+        for kind in DOTS:
+            profile = Profile(kinds=(kind,), flavours=flavours, partial=0.3, swap=0.3, stationary=0.95)
+            await bench.reset(1)
+            bench.state = TensorState(bench.cfg.tensor.rows, cols, bench.cfg.tensor.groups)
+            await bench.run(bench.beats(profile, 2 * cols + (150 if bench.cfg.tensor.rows <= 32 else 30)))
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def transposes_beside_matmuls(dut: Any) -> None:
+    """Raw bits of every pattern leave south, unchanged, while other beats stream."""
+    bench = ArrayBench(dut)
+    await bench.begin()
+    profile = Profile(kinds=(Kind.RAW, Kind.ONE, Kind.RAW), moving=1, stationary=0.95, swap=0.3, tiles=0.01)
+    count = 3 * (bench.cfg.tensor.rows + bench.cfg.tensor.cols)
+    await bench.run(bench.beats(profile, max(count, 800)))
+    if bench.cfg.tensor.rows <= 32:
+        RESULTS.require_all()

@@ -6,20 +6,32 @@ import cocotb
 from cocotb.triggers import RisingEdge
 
 from rtl.base.memory_port import QUADRANTS
+from rtl.contract.kinds import Kind
 from rtl.contract.timing import array_latency
-from verif.agents.beats import BeatPacker, BeatSource, Profile, note_tiles
-from verif.agents.bench import Bench
+from verif.agents.beat_coverage import dot_bins, note_dots, note_tiles, tile_bins
+from verif.agents.beat_source import BeatSource, Profile
+from verif.agents.beats import BeatPacker
+from verif.agents.bench import Bench, manifest
 from verif.checks.coverage import Coverage
+
+TENSOR = manifest().config.tensor
+NUMBERS = (Kind.ONE, Kind.HIGH, Kind.LOW)
+DOTS = ((Kind.PAIR, Kind.QUAD) if TENSOR.mx else ()) + ((Kind.QUAD_E4M3,) if TENSOR.nvfp4 else ())
+FORMATS = ("bf16", "fp16", "tf32", "e4m3fn", "e4m3", "e5m2")
+ELEMENTS = ("e4m3fn", "e5m2")
+LEGACY = ("e4m3", "e5m2")
 
 coverage = Coverage(
     "lockstep",
     [
         "load during stream", "swap during load", "swap without load", "bubble", "empty array", "partial moving",
-        "partial stationary", "no active row", "quadrants differ", "dtypes differ", "fp16", "bf16", "reset in flight",
+        "partial stationary", "no active row", "quadrants differ", "dtypes differ", "reset in flight", *FORMATS,
     ],
 )  # fmt: skip
-TILES = Coverage(
-    "lockstep.tiles", ["whole array", "halves", "quarters", "different tickets in a cycle", "chains overlap"]
+TILES = Coverage("lockstep.tiles", tile_bins((*NUMBERS, *DOTS)))
+PAIRS = Coverage("lockstep.dots", sorted({*dot_bins(ELEMENTS), *dot_bins(LEGACY)}) if DOTS else [])
+SHIFTS = Coverage(
+    "lockstep.transposes", ["shift", "shift during stream", "shift from group to group", "swap after a shift"]
 )
 
 
@@ -31,6 +43,7 @@ class LockstepBench(Bench):
         self.pack = BeatPacker(self.cfg)
         self.moving = [getattr(dut, f"moving__{q}") for q in range(4)]
         self.stationary = [getattr(dut, f"stationary__{q}") for q in range(4)]
+        self.shifted = False
 
     def drive(self, moving: Any, stationary: Any) -> None:
         """Put a beat on each port."""
@@ -47,20 +60,22 @@ class LockstepBench(Bench):
         self.dut.clear.value = 0
 
     async def run(self, profile: Profile, cycles: int, *, resets: int = 0) -> None:
-        """Random beats, then an empty array; `resets` of them on the way, at any time."""
-        source = BeatSource(self.cfg, self.rng, profile)
+        """Random beats after a reset, then an empty array; `resets` more on the way, at any time."""
         latency = array_latency(self.cfg.tensor)
         at = {int(i) for i in self.rng.integers(cycles // 4, cycles, resets)}
         edge = RisingEdge(self.clk)
         since = latency
+        source = BeatSource(self.cfg, self.rng, profile)
+        await self.reset(1)
         for i in range(cycles):
             moving, stationary = source.next()
-            self.note(moving, stationary, since, latency)
+            self.note(moving, stationary, since, latency, source)
             since = 0 if moving is not None else since + 1
             self.drive(moving, stationary)
             if i in at:
                 coverage.when(since < latency, "reset in flight")
                 self.dut.rst.value = 1
+                source = BeatSource(self.cfg, self.rng, profile)
             await edge
             if i in at:
                 self.dut.rst.value = 0
@@ -69,12 +84,14 @@ class LockstepBench(Bench):
             await edge
         compared = int(self.dut.compared.value)
         mismatches = int(self.dut.mismatches.value)
-        self.dut._log.info("%d rows of sums compared, %d mismatches", compared, mismatches)
-        assert compared > cycles // 8, f"only {compared} rows of sums left the array in {cycles} cycles"
-        assert mismatches == 0, f"the forms differ in {mismatches} of {compared} rows of sums"
+        self.dut._log.info("%d rows compared, %d mismatches", compared, mismatches)
+        assert compared > cycles // 8, f"only {compared} rows left the array in {cycles} cycles"
+        assert mismatches == 0, f"the forms differ in {mismatches} of {compared} rows"
 
-    def note(self, moving: Any, stationary: Any, since: int, latency: int) -> None:
+    def note(self, moving: Any, stationary: Any, since: int, latency: int, source: BeatSource) -> None:
         """Which situations this cycle makes."""
+        groups = self.cfg.tensor.groups
+        shifting = stationary is not None and stationary.shifting(groups)
         coverage.when(moving is None and since < 3, "bubble")
         coverage.when(moving is None and since > latency, "empty array")
         if moving is not None:
@@ -86,26 +103,36 @@ class LockstepBench(Bench):
             coverage.when(not moving.active.any(), "no active row")
             coverage.when(len(set(moving.valid.tolist())) > 1, "quadrants differ")
             coverage.when(len(set(moving.dtypes)) > 1, "dtypes differ")
-            coverage.hit(moving.dtypes[0])
-            if moving.valid.all():
-                note_tiles(TILES, moving, self.cfg.tensor.groups)
+            SHIFTS.when(swaps and self.shifted, "swap after a shift")
+            for kind, dtype in zip(moving.kinds, moving.dtypes, strict=True):
+                coverage.when(kind == Kind.ONE, dtype)
+            note_tiles(TILES, moving, groups)
+            if DOTS:
+                note_dots(PAIRS, moving, source)
         coverage.when(stationary is not None and not stationary.active.all(), "partial stationary")
+        if stationary is not None:
+            self.shifted = bool(shifting.any())
+            SHIFTS.when(self.shifted, "shift")
+            SHIFTS.when(self.shifted and moving is not None, "shift during stream")
+            across = (shifting[1:] & shifting[:-1] & ~stationary.head[:: QUADRANTS // groups][1:]).any()
+            SHIFTS.when(across or groups == 1, "shift from group to group")
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def agree_on_ordinary_numbers(dut: Any) -> None:
-    """Streams with overlapping loads, all rows or parts of them."""
+    """Streams with overlapping loads, all rows or parts of them, every format."""
     bench = LockstepBench(dut)
     await bench.begin()
-    await bench.run(Profile(flavours=("normal", "narrow"), partial=0.3), 2500)
+    await bench.run(Profile(flavours=("normal", "narrow"), partial=0.3, numbers=FORMATS), 2000)
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def agree_on_special_values(dut: Any) -> None:
-    """NaN, infinities, zeros of both signs, all codes alike."""
+    """NaN, infinities, zeros of both signs, all codes alike; halves of FP32 among them."""
     bench = LockstepBench(dut)
     await bench.begin()
-    await bench.run(Profile(flavours=("special", "normal", "bits", "normal", "normal"), partial=1.0, swap=0.15), 2500)
+    flavours = ("special", "normal", "bits", "normal", "normal")
+    await bench.run(Profile(flavours=flavours, partial=1.0, swap=0.15, kinds=NUMBERS, numbers=FORMATS), 2500)
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
@@ -113,7 +140,44 @@ async def agree_on_subnormal_sums(dut: Any) -> None:
     """Products and sums about 2^-149 to 2^-120."""
     bench = LockstepBench(dut)
     await bench.begin()
-    await bench.run(Profile(flavours=("subnormal",), partial=0.3), 2500)
+    await bench.run(Profile(flavours=("subnormal",), partial=0.3, kinds=NUMBERS), 2500)
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms", skip=not DOTS)
+async def agree_on_dot_products(dut: Any) -> None:
+    """Pairs and quads of both E4M3 with E5M2: ordinary, far apart, subnormal, special."""
+    bench = LockstepBench(dut)
+    await bench.begin()
+    for elements in (ELEMENTS, LEGACY):
+        for flavours in (("narrow", "normal"), ("special", "normal", "normal", "normal"), ("bits", "subnormal")):
+            profile = Profile(kinds=DOTS, elements=elements, flavours=flavours, partial=0.5, swap=0.2)
+            await bench.run(profile, 1200)
+    PAIRS.require_all()
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def agree_on_transposes(dut: Any) -> None:
+    """Raw bits that shift south beside matmuls, in whole and in row tiles."""
+    bench = LockstepBench(dut)
+    await bench.begin()
+    kinds = (Kind.RAW, Kind.ONE, Kind.RAW, *DOTS)
+    for tiles in (0.0, 0.02):
+        await bench.run(Profile(kinds=kinds, moving=0.95, stationary=0.9, swap=0.3, tiles=tiles), 2500)
+    SHIFTS.require_all()
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def agree_on_row_tiles(dut: Any) -> None:
+    """Row tiles that come and go, each with a matmul of its own kind; then chains with heads and tails anywhere."""
+    bench = LockstepBench(dut)
+    await bench.begin()
+    flavours = ("normal", "narrow", "special")
+    await bench.run(
+        Profile(flavours=flavours, kinds=(*NUMBERS, *DOTS), partial=0.4, swap=0.2, tiles=0.02, stationary=0.9), 6000
+    )
+    await bench.run(Profile(flavours=flavours, partial=0.4, swap=0.1, tiles=0.05, stray=0.5), 2000)
+    if bench.cfg.tensor.groups == QUADRANTS:
+        TILES.require_all()
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
@@ -121,27 +185,17 @@ async def agree_under_stalls_and_resets(dut: Any) -> None:
     """Mostly bubbles, quadrants on their own, resets in flight, swaps at any time."""
     bench = LockstepBench(dut)
     await bench.begin()
-    profile = Profile(
-        flavours=("normal", "narrow", "special"),
-        moving=0.4,
-        stationary=0.4,
-        swap=0.3,
-        partial=0.8,
-        ragged=0.3,
-        pause=0.05,
-    )
-    await bench.run(profile, 4000, resets=6)
-    coverage.require_all()
-
-
-@cocotb.test(timeout_time=2, timeout_unit="ms")
-async def agree_on_row_tiles(dut: Any) -> None:
-    """Row tiles that come and go, each with its own matmul; then chains with heads and tails anywhere."""
-    bench = LockstepBench(dut)
-    await bench.begin()
-    for stray in (0.0, 0.5):
-        await bench.run(
-            Profile(flavours=("normal", "narrow", "special"), partial=0.4, swap=0.1, tiles=0.05, stray=stray), 2500
+    for kinds in ((Kind.ONE,), (Kind.QUAD,) if DOTS else NUMBERS):
+        profile = Profile(
+            flavours=("normal", "narrow", "special"),
+            kinds=kinds,
+            numbers=FORMATS,
+            moving=0.4,
+            stationary=0.4,
+            swap=0.3,
+            partial=0.8,
+            ragged=0.3,
+            pause=0.05,
         )
-    if bench.cfg.tensor.groups == QUADRANTS:
-        TILES.require_all()
+        await bench.run(profile, 3000, resets=5)
+    coverage.require_all()

@@ -7,16 +7,20 @@ import numpy as np
 from cocotb.triggers import RisingEdge
 
 from rtl.contract.timing import PE_ROW_CYCLES
-from rtl.numeric.operand import OPERAND
-from rtl.tensor.tile import MOVING_BITS, TILE, WEIGHT_BITS
-from verif.agents.bench import Bench
+from rtl.tensor.lanes import RAW_WORD
+from rtl.tensor.tile import TILE
+from verif.agents.array_lanes import ArrayLanes
+from verif.agents.bench import Bench, manifest
 from verif.agents.operands import operand_words
 from verif.agents.values import random_codes
 from verif.checks.coverage import Coverage
 from verif.golden.numeric import F32, U32, canonical, decode, fused
 from verif.golden.tensor import TensorState
+from verif.golden.tensor_cells import number_cells
 
-coverage = Coverage("tile", ["load", "swap", "load during stream", "unused row", "sums from the north", "bubble"])
+coverage = Coverage(
+    "tile", ["load", "swap", "load during stream", "unused row", "sums from the north", "bubble", "shift"]
+)
 
 
 def values(rng: np.random.Generator, flavour: str) -> F32:
@@ -29,11 +33,14 @@ class Stimulus:
 
     def __init__(self, bench: Bench, cycles: int):
         rng = bench.rng
+        pack = ArrayLanes(bench.cfg.tensor)
         length = cycles + PE_ROW_CYCLES * TILE + 2 * TILE + 2
-        self.west = np.zeros((length, TILE), dtype=np.uint64)
-        self.weight = np.zeros((length, TILE), dtype=np.uint64)
+        self.west = np.zeros((length, TILE), dtype=object)
+        self.weight = np.zeros((length, TILE), dtype=object)
         self.north = np.zeros((length, TILE), dtype=np.uint32)
         self.south: dict[tuple[int, int], int] = {}  # (cycle, column): sum
+        self.north_raw = np.zeros((length, TILE), dtype=object)
+        self.south_raw: dict[tuple[int, int], int] = {}
         state = TensorState(TILE, TILE)
         for i in range(cycles):
             flavour = "special" if rng.random() < 0.05 else "normal"
@@ -47,18 +54,20 @@ class Stimulus:
                 state.swap()
             sums: U32 = north
             for r in range(TILE):
-                lane = operand_words(x)[r] | int(use[r]) << OPERAND.size | int(swap) << (OPERAND.size + 1)
-                self.west[i + PE_ROW_CYCLES * r, r] = lane
+                self.west[i + PE_ROW_CYCLES * r, r] = pack.moving(int(operand_words(x)[r]), bool(use[r]), swap)
                 if use[r]:
-                    sums = canonical(fused(np.full(TILE, x[r]), state.working[r], sums.view(np.float32)))
+                    sums = canonical(fused(np.full(TILE, x[r]), state.working[r]["value"], sums.view(np.float32)))
             for c in range(TILE):
                 self.north[i + c, c] = north[c]
                 self.south[i + PE_ROW_CYCLES * TILE + c, c] = int(sums[c])
-            if loading:
+            if loading and rng.random() < 0.1:
+                self.shift(state, i, rng)
+                coverage.hit("shift")
+            elif loading:
                 w = values(rng, flavour)
                 active = rng.random(TILE) < 0.9
                 for r in np.flatnonzero(active):
-                    self.weight[i + PE_ROW_CYCLES * r, r] = operand_words(w)[r] | 1 << OPERAND.size
+                    self.weight[i + PE_ROW_CYCLES * r, r] = pack.weight(int(operand_words(w)[r]))
                 state.push(w, active)
             coverage.when(loading, "load")
             coverage.when(swap, "swap")
@@ -66,6 +75,18 @@ class Stimulus:
             coverage.when(moving and not use.all(), "unused row")
             coverage.when(not moving, "bubble")
         coverage.hit("sums from the north")
+
+    def shift(self, state: TensorState, i: int, rng: np.random.Generator) -> None:
+        """All shadow weights one row south: numbers come back as they went in, from a tile above."""
+        pack = ArrayLanes(manifest().config.tensor)
+        above = values(rng, "normal")
+        for r in range(TILE):
+            self.weight[i + PE_ROW_CYCLES * r, r] = pack.shift()
+        for c in range(TILE):
+            self.north_raw[i + c, c] = int(operand_words(above)[c])
+            self.south_raw[i + PE_ROW_CYCLES * TILE + c, c] = int(operand_words(state.shadow["value"][-1])[c])
+        state.shadow[1:] = state.shadow[:-1].copy()
+        state.shadow[0] = number_cells(above)
 
 
 def joined(lanes: Any, size: int) -> int:
@@ -83,17 +104,24 @@ async def chains_rows_and_shifts_weights(dut: Any) -> None:
     dut.west.value = 0
     dut.west_weight.value = 0
     dut.north.value = 0
+    dut.north_raw.value = 0
     await bench.start()
     stimulus = Stimulus(bench, 800)
+    pack = ArrayLanes(bench.cfg.tensor)
     edge = RisingEdge(bench.clk)
     for i in range(len(stimulus.west)):
-        dut.west.value = joined(stimulus.west[i], MOVING_BITS)
-        dut.west_weight.value = joined(stimulus.weight[i], WEIGHT_BITS)
+        dut.west.value = joined(stimulus.west[i], pack.moving_bits)
+        dut.west_weight.value = joined(stimulus.weight[i], pack.weight_bits)
+        dut.north_raw.value = joined(stimulus.north_raw[i], RAW_WORD.size)
         dut.north.value = joined(stimulus.north[i], 32)
         await edge
         word = int(dut.south.value)
+        raw = int(dut.south_raw.value)
         for c in range(TILE):
             want = stimulus.south.get((i, c))
             seen = word >> (32 * c) & 0xFFFFFFFF
             assert want is None or seen == want, f"cycle {i}, column {c}: is {seen:#010x}, should be {want:#010x}"
+            want = stimulus.south_raw.get((i, c))
+            seen = raw >> (RAW_WORD.size * c) & ((1 << RAW_WORD.size) - 1)
+            assert want is None or seen == want, f"cycle {i}, column {c}: {seen:#x} shifted out, should be {want:#x}"
     coverage.require_all()

@@ -15,7 +15,7 @@ QUADRANTS = 4
 
 
 class LockstepTop(wiring.Component):
-    """Ports of the array; `sums` are the structural form's. `compared` counts rows of sums of either form,
+    """Ports of the array; the rows that leave are the structural form's. `compared` counts those of either form,
     `mismatches` cycles in which the forms differ in valid or, when valid, in ticket or data, at any row group.
 
     `plant` chooses a fault of the native form. Both counters ignore reset, so that a bench may reset
@@ -32,6 +32,7 @@ class LockstepTop(wiring.Component):
                 "stationary": In(stationary_beat(cfg)).array(QUADRANTS),
                 "moving": In(moving_beat(cfg)).array(QUADRANTS),
                 "sums": Out(sum_row(cfg)).array(row_groups(cfg)),
+                "transposed": Out(sum_row(cfg)).array(row_groups(cfg)),
                 "clear": In(1),
                 "compared": Out(32),
                 "mismatches": Out(32),
@@ -50,7 +51,11 @@ class LockstepTop(wiring.Component):
                 ]
         compares: list[Value] = []
         differs: list[Value] = []
-        for own, one, other in zip(self.sums, structural.sums, native.sums, strict=True):
+        rows = [
+            *zip(self.sums, structural.sums, native.sums, strict=True),
+            *zip(self.transposed, structural.transposed, native.transposed, strict=True),
+        ]
+        for own, one, other in rows:
             same = (one.ticket == other.ticket) & (one.data == other.data)
             m.d.comb += own.eq(one)
             compares.append(one.valid | other.valid)

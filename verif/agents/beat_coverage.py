@@ -1,0 +1,78 @@
+"""Bins for what beats of the systolic array meet: row tiles, kinds, formats, specials."""
+
+from itertools import product
+
+import numpy as np
+
+from rtl.contract.formats import FORMATS
+from rtl.contract.kinds import DOTS, Kind
+from verif.agents.beat_source import BeatSource
+from verif.agents.beats import QUADRANTS, Beat
+from verif.checks.coverage import Coverage
+
+__all__ = ["KIND_NAMES", "SPLITS", "dot_bins", "note_dots", "note_tiles", "tile_bins"]
+
+SPLITS = ("whole array", "halves", "quarters")
+KIND_NAMES = {k: k.name.lower().replace("_", " ") for k in Kind if k != Kind.SPARSE}
+_SPECIALS = ("finite", "infinity", "nan", "scale nan")
+
+
+def tile_bins(kinds: tuple[Kind, ...]) -> list[str]:
+    """Bins of note_tiles."""
+    used = [KIND_NAMES[k] for k in kinds if k != Kind.RAW]
+    return [f"{split}, {kind}" for split, kind in product(SPLITS, used)] + [
+        "different tickets in a cycle",
+        "different kinds in a cycle",
+        "chains overlap",
+    ]
+
+
+def note_tiles(coverage: Coverage, beat: Beat, groups: int) -> None:
+    """How a full beat divides the rows, with which kinds."""
+    if not beat.valid.all():
+        return
+    each = QUADRANTS // groups
+    head = np.flatnonzero(beat.head[::each]).tolist()
+    tail = np.flatnonzero(beat.tail[each - 1 :: each]).tolist()
+    split = {
+        ((0,), (groups - 1,)): "whole array",
+        ((0, 2), (1, 3)): "halves",
+        ((0, 1, 2, 3), (0, 1, 2, 3)): "quarters",
+    }.get((tuple(head), tuple(tail)), "")
+    if split and (groups == QUADRANTS or split == "whole array"):
+        for kind in set(beat.kinds):
+            coverage.hit(f"{split}, {KIND_NAMES[kind]}")
+    coverage.when(len({beat.tickets[(g + 1) * each - 1] for g in tail}) > 1, "different tickets in a cycle")
+    coverage.when(len(set(beat.kinds)) > 1, "different kinds in a cycle")
+    coverage.when(len(tail) > len(head) and any(g not in head for g in tail[1:]), "chains overlap")
+
+
+def dot_bins(elements: tuple[str, ...]) -> list[str]:
+    """Bins of note_dots: moving format x stationary format x special class."""
+    return [
+        f"{a} x {b}: {special}"
+        for a, b, special in product(elements, elements, _SPECIALS)
+        if special != "infinity" or FORMATS[a].infinities
+    ]
+
+
+def note_dots(coverage: Coverage, beat: Beat, source: BeatSource) -> None:
+    """Which formats meet in a moving beat of dot products, and whether it has specials. After the beat's swap."""
+    for q in range(QUADRANTS):
+        rows = slice(q * source.share, (q + 1) * source.share)
+        used = beat.active[rows]
+        if not beat.valid[q] or beat.kinds[q] not in DOTS or not used.any():
+            continue
+        fmt = FORMATS[beat.dtypes[q]]
+        count = 2 if beat.kinds[q] == Kind.PAIR else 4
+        elements = (beat.codes[rows][used, None] >> np.arange(0, 8 * count, 8)) & 0x7F
+        top = ((1 << fmt.exponent) - 1) << fmt.mantissa
+        infinite = (elements == top) & fmt.infinities
+        nan = elements > top if fmt.infinities else elements == 0x7F
+        scale_nan = beat.kinds[q] == Kind.QUAD and (beat.scales[rows][used] == 0xFF).any()
+        classes = {"infinity": infinite.any(), "nan": nan.any(), "scale nan": scale_nan}
+        for other in set(source.formats[1][rows][used].ravel().tolist()) - {""}:
+            pair = f"{fmt.name} x {other}"
+            for name, seen in classes.items():
+                coverage.when(seen, f"{pair}: {name}")
+            coverage.when(not any(classes.values()), f"{pair}: finite")
