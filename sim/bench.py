@@ -27,6 +27,7 @@ from sim.engine_figures import ENGINE_GROUPS
 from sim.figures import Bench, Row
 from sim.link_figures import link_figures
 from sim.switch_figures import switch_figures
+from sim.tensor_figures import tensor_figures
 from sim.toolchain import ROOT, build_root
 from sim.verilated import build_core
 
@@ -212,6 +213,7 @@ GROUPS = {
     "gemm": _gemm,
     "dma": _dma,
     "speed": _speed,
+    "tensor": tensor_figures,
     **ENGINE_GROUPS,
     "codec": codec_figures,
     "link": link_figures,
