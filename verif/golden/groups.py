@@ -41,6 +41,8 @@ def formats_of(kind: int, cfg: Config) -> tuple[int, ...]:
         return ()
     if kind == Kind.PAIR:
         return _EIGHTS
+    if kind == Kind.QUAD_E4M3:
+        return (4, _FP4)
     return (4, 6, _FP4) if kind in _SCALES else ()
 
 
