@@ -62,10 +62,12 @@ def make_gemm(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
             f"{cfg.hbm.capacity_mib} MiB"
         )
     _held("a product", m * k + k * n + m * n, m=m, k=k, n=n)
-    rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
+    seed = seed if params["seed"] is None else params["seed"]
+    rng = np.random.default_rng(seed)
     a = rng.standard_normal((m, k), np.float32)
     b = rng.standard_normal((k, n), np.float32)
-    return gemm(cfg, a, b, dtype=params["dtype"], out=params["out"], resident=params["resident"])
+    options = {name: params[name] for name in ("dtype", "out", "resident", "rounding")}
+    return gemm(cfg, a, b, **options, rounding_seed=seed % 2**32)
 
 
 def make_dma(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:

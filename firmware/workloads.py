@@ -1,5 +1,6 @@
 """Workloads by name: their parameters, how their program is built, what they measure of a result."""
 
+from firmware.engines.tensor import ROUNDINGS
 from firmware.kernel import KernelError
 from firmware.kernels.dma_copy import DIRECTIONS
 from firmware.kernels.feed_forward import ACTIVATIONS
@@ -51,6 +52,7 @@ WORKLOADS: dict[str, Workload] = {
                 "dtype": Param(type=str, default="bf16", doc="format of A and B", choices=tuple(GEMM_FORMATS)),
                 "out": Param(type=str, default="fp32", doc="format of C", choices=("fp32", "bf16", "fp16")),
                 "resident": _RESIDENT,
+                "rounding": Param(type=str, default="fp32", doc="of sums written to PSUM", choices=tuple(ROUNDINGS)),
                 "seed": _SEED,
             },
             maker=make_gemm,

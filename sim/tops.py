@@ -41,6 +41,8 @@ TOPS: dict[str, Top] = {
         Top("port_lanes", "rtl.port.device:LaneDevice", "a port with its lanes", ("form",)),
         Top("pe", "rtl.tensor.pe:PE", "processing element"),
         Top("tile", "rtl.tensor.tile:Tile", "8 x 8 processing elements"),
+        Top("bf16_round", "rtl.numeric.bf16_round:Bf16Round", "sums to BF16, to the nearest or at random"),
+        Top("round_bits", "rtl.numeric.round_bits:RoundBits", "random bits of a row of sums"),
         Top("halves", "rtl.numeric.halves:Halves", "FP32 codes to two PE operands"),
         Top("unpack", "rtl.numeric.unpack:Unpack", "codes of float formats to PE operands"),
         Top("unpack_element", "rtl.numeric.unpack_element:UnpackElement", "FP8 and FP4 codes to elements"),

@@ -11,14 +11,14 @@ from firmware.hazards import Access
 from firmware.numbers import split_format
 from firmware.views import TileView
 from rtl.contract.formats import FORMATS
-from rtl.contract.isa import Opcode, Queue
+from rtl.contract.isa import Opcode, Queue, Rounding
 from rtl.contract.kinds import ELEMENTS, FP4_CODES, SCALE_FORMATS, SCALE_ROWS, Kind, kinds_of
 from rtl.contract.memmap import Space
 
 if TYPE_CHECKING:
     from firmware.kernel import Kernel
 
-__all__ = ["TensorEngine"]
+__all__ = ["ROUNDINGS", "TensorEngine"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,17 @@ class _Operand:
     def base(self) -> str:
         """Format of a single element."""
         return split_format(self.view.dtype)[0]
+
+
+ROUNDINGS = {"fp32": Rounding.FP32, "bf16": Rounding.NEAREST, "stochastic": Rounding.STOCHASTIC}
+
+
+def _rounding(name: str, seed: int) -> dict[str, int]:
+    """Fields of an instruction that rounds its sums."""
+    need(name in ROUNDINGS, f"rounding is {name}; it must be one of {', '.join(ROUNDINGS)}")
+    need(0 <= seed < 1 << 32, f"the seed of rounding is {seed}; it must be from 0 to {(1 << 32) - 1}")
+    need(seed == 0 or name == "stochastic", f"rounding {name} takes no seed, but {seed} was given")
+    return {"rounding": ROUNDINGS[name], "imm2": seed}
 
 
 class TensorEngine(Engine):
@@ -91,9 +102,16 @@ class TensorEngine(Engine):
         fp4: Sequence[int] = FP4_CODES,
         accumulate: bool = False,
         tiles: int = 1,
+        rounding: str = "fp32",
+        seed: int = 0,
     ) -> None:
-        """psum[M, N] = (or += with `accumulate`) stationary[K, M]^T moving[K, N]."""
+        """psum[M, N] = (or += with `accumulate`) stationary[K, M]^T moving[K, N].
+
+        `rounding` of what is written: "fp32" none, "bf16" to the nearest BF16, "stochastic" to BF16 at random, a
+        function of `seed` and of where the result belongs. PSUM holds it as FP32.
+        """
         k, cfg = self._k, self._k.cfg.tensor
+        way = _rounding(rounding, seed)
         tile = self._tiles.of(moving, "moving operand", tiles)
         loaded = self._tiles.held(tile, moving.tile.name)
         stationary = loaded.view
@@ -133,6 +151,8 @@ class TensorEngine(Engine):
                 self._load(loaded, of_weights, tile)
             for kind in halves:
                 fields = operand.fields | {"kind": kind, "tile": tile.code, "dst": target, "accumulate": accumulate}
+                if kind == of_weights == halves[-1]:  # the last pass of FP32 operands
+                    fields |= way
                 needs = self._tiles.needs(tile, psum, accesses)
                 k.issue(Queue.TENSOR, Opcode.MULTIPLY_MOVING, accesses=accesses, needs=needs, source=caller(), **fields)
                 self._tiles.sent(tile, psum)

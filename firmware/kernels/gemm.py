@@ -57,8 +57,12 @@ def gemm(
     dtype: str = "bf16",
     out: str = "fp32",
     resident: bool = False,
+    rounding: str = "fp32",
+    rounding_seed: int = 0,
 ) -> Program:
     """A program for the product of float32 arrays a [M, K] and b [K, N], rounded to `dtype`, a name of GEMM_FORMATS.
+
+    `rounding` of the sums in PSUM, a name of ROUNDINGS; `rounding_seed` counts with "stochastic".
 
     Output: tensor `c` [M, N] or `c_t` [N, M], as the notes say.
     Errors: KernelError.
@@ -76,6 +80,9 @@ def gemm(
     if fmt.elements > 1:
         notes.append(f"the host packs {fmt.elements} successive k of A ({fmt.a}) and of B ({fmt.b}) in one element")
     more: dict[str, Any] = {"resident": resident, "factor": a_packed.factor * b_packed.factor}
+    if rounding != "fp32":
+        more["rounding"] = {"rounding": rounding, "seed": rounding_seed if rounding == "stochastic" else 0}
+        notes.append(f"sums are rounded to BF16 ({rounding}) whenever they are written to PSUM")
     if fmt.scales:
         more["scales"] = (b_scales, a_scales) if swapped else (a_scales, b_scales)
         notes.append(f"the host quantises blocks of {fmt.block} k; scales are {fmt.scales}")

@@ -99,12 +99,14 @@ class _Products:
         resident: bool,
         scales: tuple[Sequence[HbmView], Sequence[HbmView]] | None,
         factor: float,
+        rounding: dict[str, Any],
     ):
         cfg = k.cfg
         self.k = k
         self.views = {"s": stationary, "v": moving}
         self.scales = {"s": scales[0], "v": scales[1]} if scales else {}
         self.factor = factor
+        self.rounding = rounding
         self.results = results
         self.resident = resident
         dtypes = {side: views[0].dtype for side, views in self.views.items()}
@@ -251,7 +253,8 @@ class _Products:
                 part = Span(tile.v.source, tile.v.start + at, min(piece, tile.v.size - at))
                 columns = slice(at, at + part.size)
                 of_scales = self.of_scales(moving, part)
-                k.tensor.matmul(self.operand(moving, part), sums[:, columns], accumulate=depth_tile > 0, **of_scales)
+                options = {"accumulate": depth_tile > 0, **of_scales, **self.rounding}
+                k.tensor.matmul(self.operand(moving, part), sums[:, columns], **options)
             if depth_tile == len(self.k_tiles) - 1:
                 self.leave(number, sums)
             for chunk in (stationary, moving):
@@ -292,14 +295,15 @@ def products(
     resident: bool = False,
     scales: tuple[Sequence[HbmView], Sequence[HbmView]] | None = None,
     factor: float = 1.0,
+    rounding: Mapping[str, Any] | None = None,
 ) -> int:
     """results[s, v] = factor * stationary[s]^T moving[v] for all pairs, from [K, S] and [K, V] to [S, V].
 
     With packed formats K counts groups, what a row takes at once. `scales`: those of both sides, [MX blocks, S] and
-    [MX blocks, V], for _x4 formats.
+    [MX blocks, V], for _x4 formats. `rounding`: arguments of k.tensor.matmul that round each K tile's sum in PSUM.
     Returns the bytes that both sides take of an SBUF partition.
     Errors: KernelError, among others if `resident` and the operands do not fit in SBUF.
     """
-    job = _Products(k, stationary, moving, results, resident, scales, factor)
+    job = _Products(k, stationary, moving, results, resident, scales, factor, dict(rounding or {}))
     job.emit()
     return job.operand_bytes

@@ -149,6 +149,9 @@ class PsumWriteSignature(wiring.Signature):
 class PsumAccumulateSignature(wiring.Signature):
     """Write a row of sums, or add it to what is there. Never refused: it goes before all readers.
 
+    `rounding`: what is written is rounded to BF16 before, as isa.Rounding says; `random`: the row's word of random bits
+    (rtl.numeric.round_bits).
+
     The row has committed timing.PSUM_ADD_CYCLES after the cycle with `valid`, whether it adds or not.
     No element may be written again within that time. Rows of different groups come to different banks.
     `lost`, with valid: this one met another in its bank and is not written.
@@ -162,6 +165,8 @@ class PsumAccumulateSignature(wiring.Signature):
                 "accumulate": Out(1),
                 "partitions": Out(cfg.partitions),
                 "data": Out(32 * cfg.partitions),
+                "rounding": Out(2),
+                "random": Out(32),
                 "lost": In(1),
             }
         )

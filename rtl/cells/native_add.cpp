@@ -7,11 +7,35 @@
 
 namespace {
 
-enum Fault { NONE, RAW_NAN, FLUSH, NEIGHBOUR, TRUNCATE };
+enum Fault { NONE, RAW_NAN, FLUSH, NEIGHBOUR, TRUNCATE, ONE_LANE, AWAY, LATE_WORD };
+
+// rtl.contract.isa.Rounding
+enum Rounding { FP32, NEAREST, STOCHASTIC };
+
+// The end of the hash of rtl/numeric/round_bits.py: 16 random bits of a lane.
+uint32_t random_bits(uint32_t word, uint32_t lane) {
+    uint32_t h = word + lane;
+    h += h << 10;
+    h ^= h >> 6;
+    h += h << 3;
+    h ^= h >> 11;
+    h += h << 15;
+    return h >> 16;
+}
+
+// FP32 codes to BF16 in their upper half; a carry beyond the exponent ends at infinity, which has no fraction to carry.
+void round_to_bf16(uint32_t* codes, int lanes, int rounding, uint32_t word, int fault) {
+    for (int i = 0; i < lanes; i++) {
+        const uint32_t even = fault == AWAY ? 1 : codes[i] >> 16 & 1;
+        const uint32_t more = rounding == NEAREST ? 0x7fff + even : random_bits(word, fault == ONE_LANE ? 0 : i);
+        codes[i] = (codes[i] + more) & 0xffff0000u;
+    }
+}
 
 }  // namespace
 
-extern "C" void plexus_add_lanes(int lanes, int fault, const uint32_t* a, const uint32_t* b, uint32_t* out) {
+extern "C" void plexus_add_lanes(int lanes, int fault, int rounding, int word, const uint32_t* a, const uint32_t* b,
+                                 uint32_t* out) {
     using namespace plexus;
     unsigned wanted = DEFAULT_STATE;
     if (fault == FLUSH) wanted |= FLUSHING;
@@ -25,5 +49,8 @@ extern "C" void plexus_add_lanes(int lanes, int fault, const uint32_t* a, const 
     memcpy(out, sum, sizeof(float) * lanes);
     if (fault != RAW_NAN)
         for (int i = 0; i < lanes; i++) out[i] = is_nan(out[i]) ? CANONICAL_NAN : out[i];
+    static uint32_t before = 0;  // of a planted fault only
+    if (rounding != FP32) round_to_bf16(out, lanes, rounding, fault == LATE_WORD ? before : word, fault);
+    if (fault == LATE_WORD) before = word;
     memset(out + lanes, 0, sizeof(uint32_t) * (128 - lanes));
 }

@@ -10,10 +10,13 @@ module plexus_add_lanes #(
     input valid,
     input [32*LANES-1:0] a,
     input [32*LANES-1:0] b,
+    input [1:0] rounding,  // rtl.contract.isa.Rounding
+    input [31:0] random,
     output reg [32*LANES-1:0] out
 );
   import "DPI-C" function void plexus_add_lanes(
-      input int lanes, input int fault, input bit [4095:0] a, input bit [4095:0] b, output bit [4095:0] out);
+      input int lanes, input int fault, input int rounding, input int random, input bit [4095:0] a,
+      input bit [4095:0] b, output bit [4095:0] out);
 
   bit [4095:0] sums;
   reg [32*LANES-1:0] middle;
@@ -28,7 +31,7 @@ module plexus_add_lanes #(
   always @(posedge clk) begin
     filled <= valid;
     if (valid) begin
-      plexus_add_lanes(LANES, int'(plant), 4096'(a), 4096'(b), sums);
+      plexus_add_lanes(LANES, int'(plant), int'(rounding), int'(random), 4096'(a), 4096'(b), sums);
       middle <= sums[32*LANES-1:0];
     end
     if (filled) out <= middle;

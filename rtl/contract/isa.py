@@ -204,6 +204,14 @@ class Update(IntEnum):
     SET = 2
 
 
+class Rounding(IntEnum):
+    """What MULTIPLY_MOVING makes of a sum, old contents added, before it goes to PSUM."""
+
+    FP32 = 0  # as it is
+    NEAREST = 1  # rounded to BF16, nearest even
+    STOCHASTIC = 2  # rounded to BF16 up or down at random, by the seed in imm2 (docs/numerics.md)
+
+
 class Cause(IntEnum):
     """Why a queue or ring halted. The record names the ticket and, where one is known, the address."""
 
@@ -278,7 +286,8 @@ INSTRUCTION = Word(
         Field("update_semaphore", 12),
         Field("kind", 3, "Kind: what a row of the array takes in a beat"),
         Field("tile", 2, "rows of the array are 1, 2 or 4 tiles (0, 1, 2); the one that src0 lies in"),
-        Field("header_reserved", 11),
+        Field("rounding", 2, "MULTIPLY_MOVING: Rounding"),
+        Field("header_reserved", 9),
         Field("update_value", 32, signed=True),
         Field("header_pad", 64),
         *_prefixed("src0", PATTERN),
@@ -291,7 +300,12 @@ INSTRUCTION = Word(
             "e2m1: map",
         ),
         Field("imm1", 64, "bits 31:0 b; RANGE_SELECT: bits 63:32 start, an FP32 value"),
-        Field("imm2", 64, "bits 23:0 place of the accumulator; ACTIVATION: 39:32 Function, 45:40 AluOp that reduces"),
+        Field(
+            "imm2",
+            64,
+            "bits 23:0 place of the accumulator; ACTIVATION: 39:32 Function, 45:40 AluOp that reduces; "
+            "MULTIPLY_MOVING: 31:0 seed",
+        ),
     ),
 )
 

@@ -25,6 +25,7 @@ IMMEDIATES: dict[str, tuple[int, int]] = {
     "scales": (0, 24),  # of QUANTIZE_MX: their place, slot and rule
     "slot": (24, 2),
     "rule": (26, 1),
+    "seed": (128, 32),  # of Rounding.STOCHASTIC
     "map": (0, 128),  # E4M3FN codes of the sixteen E2M1 numbers, 0 with other formats
     "mask": (0, 0),  # 6 bits for each partition of a block
 }

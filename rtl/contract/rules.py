@@ -79,8 +79,8 @@ RULES: dict[Opcode, OpcodeRule] = {
     Opcode.LOAD_STATIONARY: OpcodeRule(operands=(_STATIONARY, _SCALES), fields=("kind", "tile"), immediates=("map",)),
     Opcode.MULTIPLY_MOVING: OpcodeRule(
         operands=(replace(_STATIONARY, most="moving"), replace(_SCALES, most="moving"), _SUMS),
-        fields=("accumulate", "kind", "tile"),
-        immediates=("map",),
+        fields=("accumulate", "kind", "tile", "rounding"),
+        immediates=("map", "seed"),
         equal=("src0",),
     ),
     Opcode.TENSOR_COPY: _elementwise(_X),

@@ -23,6 +23,7 @@ from rtl.contract.isa import (
     Function,
     Opcode,
     Reduce,
+    Rounding,
     Update,
     Wait,
     block,
@@ -39,7 +40,7 @@ _IMMEDIATES = ("imm0", "imm1", "imm2")
 _HEADER = (
     "accumulate",
     *("op0", "op1", "reverse0", "reverse1", "column0", "column1", "reduce", "store", "axes", "negate", "flags"),
-    *("kind", "tile", "header_reserved", "header_pad"),
+    *("kind", "tile", "rounding", "header_reserved", "header_pad"),
 )
 _SLOPED = (Function.PRELU, Function.LEAKY_RELU)
 _MASK_BITS = 6
@@ -68,6 +69,7 @@ class HeaderCheck(wiring.Component):
         5: "functions need no table",
         6: "a shuffle may take any partition",
         8: "row tiles need no row groups",
+        9: "a seed needs no random rounding",
     }
 
     def __init__(self, cfg: Config, rules: Mapping[Opcode, OpcodeRule], plant: ValueLike = 0):
@@ -102,6 +104,7 @@ class HeaderCheck(wiring.Component):
             "function": int("function" in rule.immediates),
             "mask": int("mask" in rule.immediates),
             "map": int("map" in rule.immediates),
+            "seed": int("seed" in rule.immediates),
             "scales": int(any(operand.scales for operand in rule.operands)),
         }
 
@@ -123,6 +126,8 @@ class HeaderCheck(wiring.Component):
         scaled = Cat(*(word.kind == kind for kind in SCALE_FORMATS)).any()
         parts.append(row.scales & ~scaled & Value.cast(word)[src1 : src1 + PATTERN.width].any())
         parts.append(row.map & (word.src0_dtype != FORMATS["e2m1"].code) & Cat(word.imm0, word.imm1).any())
+        parts.append(word.rounding > max(Rounding))
+        parts.append(row.seed & (word.rounding != Rounding.STOCHASTIC) & word.imm2.any() & ~planted(self.plant, 9))
         parts.append((word.tile > exact_log2(self.cfg.tensor.groups)) & ~planted(self.plant, 8))
         function, reduction = self._function(word)
         sloped = Cat(*(function == one for one in _SLOPED)).any()

@@ -44,6 +44,7 @@ class Psum(wiring.Component):
         12: "every group adds to the row that group 0 has read",
         13: "the adders' clock stops before a sum has left them",
         14: "an engine's write does not wait for the sum of the last group",
+        15: "sums are not rounded to BF16",
     }
 
     def __init__(
@@ -92,6 +93,8 @@ class Psum(wiring.Component):
                 adder.accumulate.eq(writer.accumulate),
                 adder.partitions.eq(writer.partitions),
                 adder.data.eq(writer.data),
+                adder.rounding.eq(writer.rounding),
+                adder.random.eq(writer.random),
             ]
         self._read(m, rams, taken)
         self._write(m, rams, adders)

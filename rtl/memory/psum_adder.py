@@ -20,7 +20,8 @@ MINUS_ZERO = 0x8000_0000
 class PsumAdder(wiring.Component):
     """A row comes with `valid`; `old` is due one cycle later, if `adds` then the old row of `old_bank`, else
     -0 in every partition: an overwrite is an add too and takes the same time. The row to write comes out
-    after PSUM_ADD_CYCLES with `write_valid`; a NaN in it is the canonical one. `old_odd`: the old row is the
+    after PSUM_ADD_CYCLES with `write_valid`, rounded as `rounding` and `random` say; a NaN in it is the canonical
+    one. `old_odd`: the old row is the
     second of its word."""
 
     def __init__(self, cfg: Config, form: str = "structural", plant: ValueLike = 0):
@@ -36,6 +37,8 @@ class PsumAdder(wiring.Component):
                 "accumulate": In(1),
                 "partitions": In(cfg.partitions),
                 "data": In(wide),
+                "rounding": In(2),
+                "random": In(32),
                 "adds": Out(1),
                 "old": In(wide),
                 "old_bank": Out(range(cfg.psum.banks)),
@@ -77,13 +80,21 @@ class PsumAdder(wiring.Component):
         ]
 
         new = Signal(32 * cfg.partitions, reset_less=True)
+        rounding = Signal(2)
+        random = Signal(32)
         with m.If(self.valid):
+            m.d.sync += [
+                rounding.eq(Mux(planted(self.plant, 15), 0, self.rounding)),
+                random.eq(self.random),
+            ]
             m.d.sync += [new.eq(self.data), add.eq(self.accumulate & ~planted(self.plant, 1))]
         m.submodules.lanes = lanes = Fp32AddLanes(cfg.partitions, self.form)
         m.d.comb += [
             lanes.valid.eq(due),
             lanes.a.eq(self.old),
             lanes.b.eq(new),
+            lanes.rounding.eq(rounding),
+            lanes.random.eq(random),
             self.write_data.eq(lanes.out),
         ]
         return m

@@ -1,17 +1,19 @@
 """A row of FP32 adders that work together, in two forms."""
 
-from amaranth.hdl import Cat, ClockSignal, Instance, Module, ValueLike
+from amaranth.hdl import Cat, ClockSignal, Instance, Module, Signal, Value, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.placed import Placed, needs_source
 from rtl.numeric.add import Fp32Add
+from rtl.numeric.bf16_round import Bf16Round
 
 __all__ = ["Fp32AddLanes"]
 
 
 class Fp32AddLanes(wiring.Component):
-    """out = RN32(a + b) in each lane, lane i at bits 32i; the rules of Fp32Add.
+    """out = RN32(a + b) in each lane, lane i at bits 32i, then rounded as `rounding` and `random` say: the rules of
+    Fp32Add and of Bf16Round.
 
     form: structural (an Fp32Add a lane) or native (a C++ model called by DPI, for simulation only: the
     host adds a row faster than Verilator evaluates one adder).
@@ -25,6 +27,9 @@ class Fp32AddLanes(wiring.Component):
         2: "subnormal numbers are flushed to zero",
         3: "lane 0 gives the last lane's sum",
         4: "sums are truncated",
+        5: "lanes share their random bits",
+        6: "ties of BF16 go away from zero",
+        7: "random bits are those of the row before",
     }
 
     def __init__(self, lanes: int, form: str = "structural", plant: ValueLike = 0):
@@ -35,7 +40,16 @@ class Fp32AddLanes(wiring.Component):
         self.lanes = lanes
         self.form = form
         self.plant = plant
-        super().__init__({"valid": In(1), "a": In(32 * lanes), "b": In(32 * lanes), "out": Out(32 * lanes)})
+        super().__init__(
+            {
+                "valid": In(1),
+                "a": In(32 * lanes),
+                "b": In(32 * lanes),
+                "rounding": In(2),
+                "random": In(32),
+                "out": Out(32 * lanes),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -49,9 +63,17 @@ class Fp32AddLanes(wiring.Component):
                 i_valid=self.valid,
                 i_a=self.a,
                 i_b=self.b,
+                i_rounding=self.rounding,
+                i_random=self.random,
                 o_out=self.out,
             )
             return m
+        mode: Value = self.rounding
+        word: Value = self.random
+        for stage in range(self.LATENCY):
+            next_mode, next_word = Signal(2, name=f"mode{stage}"), Signal(32, name=f"word{stage}")
+            m.d.sync += [next_mode.eq(mode), next_word.eq(word)]
+            mode, word = next_mode, next_word
         sums = []
         for i in range(self.lanes):
             m.submodules[f"lane{i}"] = lane = Placed("plexus_fp32_add", Fp32Add)
@@ -59,6 +81,8 @@ class Fp32AddLanes(wiring.Component):
                 lane.a.eq(self.a.word_select(i, 32)),
                 lane.b.eq(self.b.word_select(i, 32)),
             ]
-            sums.append(lane.out)
+            m.submodules[f"round{i}"] = last = Bf16Round(i)
+            m.d.comb += [last.x.eq(lane.out), last.mode.eq(mode), last.word.eq(word)]
+            sums.append(last.out)
         m.d.comb += self.out.eq(Cat(*sums))
         return m

@@ -5,19 +5,24 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import ceil_log2
 
+from rtl.base.dispatch import SEQUENCE_BITS
 from rtl.base.fifo import RamFifo
 from rtl.base.layouts import PATTERN_LAYOUT
 from rtl.base.memory_port import PsumAccumulateSignature, psum_element_bits
 from rtl.base.pattern import PatternWalker, partition_mask
-from rtl.base.plant import planted
+from rtl.base.plant import passed_on, planted
 from rtl.contract.config import Config
+from rtl.contract.isa import Rounding
 from rtl.contract.timing import MATMUL_MIN_CYCLES, PSUM_ADD_CYCLES, array_latency
+from rtl.numeric.round_bits import BITS, RoundBits
 from rtl.tensor.feed import ORDER_BITS
 from rtl.tensor.ports import sum_row
 
 __all__ = ["DRAIN_COMMAND", "Drain", "matmuls_in_flight"]
 
-DRAIN_COMMAND = data.StructLayout({"pattern": PATTERN_LAYOUT, "accumulate": 1})
+DRAIN_COMMAND = data.StructLayout(
+    {"pattern": PATTERN_LAYOUT, "accumulate": 1, "rounding": 2, "seed": BITS, "sequence": SEQUENCE_BITS}
+)
 
 
 def matmuls_in_flight(cfg: Config) -> int:
@@ -38,6 +43,7 @@ class Drain(wiring.Component):
         42: "the last column of sums is not written",
         43: "a matmul is done when its last row leaves the array",
         44: "a lost row is not told",
+        **{44 + n: text for n, text in RoundBits.FAULTS.items()},
     }
 
     def __init__(self, cfg: Config, plant: ValueLike = 0):
@@ -61,7 +67,12 @@ class Drain(wiring.Component):
         m.submodules.walker = walker = PatternWalker(cfg, plant=self.plant)
         connect(m, flipped(self.command), waiting.i)
 
+        m.submodules.bits = bits = RoundBits(passed_on(self.plant, 45, 46, 47))
         accumulate = Signal()
+        rounding = Signal(2)
+        seed = Signal(BITS)
+        sequence = Signal(SEQUENCE_BITS)
+        element = Signal(16)  # of the matmul
         columns = Signal(cfg.tensor.cols)
         following = waiting.o.payload
         m.d.comb += [
@@ -70,10 +81,16 @@ class Drain(wiring.Component):
             waiting.o.ready.eq(walker.command.ready),
             walker.step.eq(self.sums.valid),
         ]
+        with m.If(self.sums.valid):
+            m.d.sync += element.eq(element + 1)
         with m.If(walker.command.valid & walker.command.ready):
             count = (following.pattern.partition_count - planted(self.plant, 42))[:8]
             m.d.sync += [
                 accumulate.eq(following.accumulate & ~planted(self.plant, 41)),
+                rounding.eq(following.rounding),
+                seed.eq(following.seed),
+                sequence.eq(following.sequence),
+                element.eq(0),
                 columns.eq(partition_mask(following.pattern.partition_start, count, cfg.tensor.cols)),
             ]
         m.d.comb += [
@@ -82,7 +99,11 @@ class Drain(wiring.Component):
             self.psum.accumulate.eq(accumulate),
             self.psum.partitions.eq(columns),
             self.psum.data.eq(self.sums.data),
+            self.psum.rounding.eq(rounding),
+            self.psum.random.eq(bits.word),
         ]
+        with m.If(rounding == Rounding.STOCHASTIC):  # what is not used costs a simulation nothing
+            m.d.comb += [bits.seed.eq(seed), bits.ticket.eq(sequence), bits.element.eq(element)]
         committing = Signal(PSUM_ADD_CYCLES)
         failing = Signal(PSUM_ADD_CYCLES)
         lost = Signal()  # of the matmul whose rows come now

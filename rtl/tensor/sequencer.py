@@ -105,6 +105,9 @@ class Sequencer(wiring.Component):
                 target.payload.eq(operand(word, "dst")),
                 drain.payload.pattern.eq(operand(word, "dst")),
                 drain.payload.accumulate.eq(word.accumulate),
+                drain.payload.rounding.eq(word.rounding),
+                drain.payload.seed.eq(word.imm2),
+                drain.payload.sequence.eq(self.command.payload.sequence),
             ]
             self._order(m, g, accept & (member[g] | (planted(self.plant, 53) & is_matmul)), is_matmul)
         m.d.comb += [

@@ -7,6 +7,7 @@ from rtl.numeric.activation_unit import ActivationUnit
 from rtl.numeric.add import Fp32Add
 from rtl.numeric.add_lanes import Fp32AddLanes
 from rtl.numeric.alu import Alu
+from rtl.numeric.bf16_round import Bf16Round
 from rtl.numeric.code_mac import Bf16Mac, Fp16Mac
 from rtl.numeric.exp import Exp
 from rtl.numeric.halves import Halves
@@ -14,6 +15,7 @@ from rtl.numeric.mac import Mac
 from rtl.numeric.mul import Fp32Product
 from rtl.numeric.partial_sums import PartialSums
 from rtl.numeric.reciprocal import Reciprocal
+from rtl.numeric.round_bits import RoundBits
 from rtl.numeric.sum import Fp32Sum
 from rtl.numeric.unpack import Unpack
 from verif.launch import SEEDS, faults_of, must_notice, must_pass
@@ -32,6 +34,8 @@ RECIPROCAL = "verif.benches.numeric.bench_reciprocal"
 SUM = "verif.benches.numeric.bench_sum"
 MAC = "verif.benches.numeric.bench_mac"
 HALVES = "verif.benches.numeric.bench_halves"
+BF16_ROUND = "verif.benches.numeric.bench_bf16_round"
+ROUND_BITS = "verif.benches.numeric.bench_round_bits"
 UNPACK = "verif.benches.numeric.bench_unpack"
 
 
@@ -87,6 +91,25 @@ def test_halves_of_fp32() -> None:
 @pytest.mark.parametrize("fault", faults_of(Halves))
 def test_halves_fault_is_noticed(fault: int) -> None:
     must_notice("halves", HALVES, fault)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_rounding_of_sums_to_bf16(seed: int) -> None:
+    must_pass("bf16_round", BF16_ROUND, seed)
+
+
+@pytest.mark.parametrize("fault", faults_of(Bf16Round))
+def test_bf16_round_fault_is_noticed(fault: int) -> None:
+    must_notice("bf16_round", BF16_ROUND, fault)
+
+
+def test_random_bits_of_sums() -> None:
+    must_pass("round_bits", ROUND_BITS, 1)
+
+
+@pytest.mark.parametrize("fault", faults_of(RoundBits))
+def test_round_bits_fault_is_noticed(fault: int) -> None:
+    must_notice("round_bits", ROUND_BITS, fault)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -17,6 +17,7 @@ from rtl.contract.timing import PSUM_ADD_CYCLES
 from verif.agents.bench import Bench
 from verif.agents.stall import never
 from verif.golden.memory import Memory
+from verif.golden.rounding import to_bf16
 
 __all__ = ["MemoryPorts", "add_fp32"]
 
@@ -50,7 +51,7 @@ class MemoryPorts:
         self.on_cycle: list[Callable[[int], None]] = []
         self._reads: list[Callable[[], None]] = []
         self._writes: list[Callable[[], None]] = []
-        self._commits: deque[tuple[int, str, int, bool, np.ndarray, np.ndarray]] = deque()
+        self._commits: deque[tuple[int, str, int, bool, np.ndarray, np.ndarray, int, int]] = deque()
 
     def start(self) -> None:
         """Serve from now on; call after all ports were added."""
@@ -194,8 +195,8 @@ class MemoryPorts:
 
     def add_psum_accumulate(self, name: str) -> None:
         """A PsumAccumulateSignature of the DUT."""
-        valid, element, accumulate, partitions, data, lost = self._signals(
-            name, "valid", "element", "accumulate", "partitions", "data", "lost"
+        valid, element, accumulate, partitions, data, lost, rounding, random = self._signals(
+            name, "valid", "element", "accumulate", "partitions", "data", "lost", "rounding", "random"
         )
         lost.value = 0
         self.rows[name] = 0
@@ -204,9 +205,10 @@ class MemoryPorts:
 
         def serve() -> None:
             if self._commits and self._commits[0][0] == self.cycle:
-                _, of, at, add, lanes, sums = self._commits.popleft()
+                _, of, at, add, lanes, sums, mode, word = self._commits.popleft()
                 old = np.ascontiguousarray(self.psum.bytes[:, at : at + 4]).view("<u4")[:, 0]
-                new = np.where(lanes, add_fp32(old, sums) if add else sums, old).astype("<u4")
+                total = to_bf16((add_fp32(old, sums) if add else sums)[:, None], mode, [word])[:, 0]
+                new = np.where(lanes, total, old).astype("<u4")
                 self.psum.bytes[:, at : at + 4] = new[:, None].view(np.uint8)
                 self.committed.append(self.cycle)
                 self.rows[of] += 1
@@ -218,6 +220,8 @@ class MemoryPorts:
             mask = int(partitions.value)
             lanes = np.array([mask >> p & 1 for p in range(count)], dtype=bool)
             sums = np.frombuffer(int(data.value).to_bytes(4 * count, "little"), "<u4").copy()
-            self._commits.append((self.cycle + PSUM_ADD_CYCLES, name, at, accumulate.value == 1, lanes, sums))
+            mode, word = int(rounding.value), int(random.value)
+            due = self.cycle + PSUM_ADD_CYCLES
+            self._commits.append((due, name, at, accumulate.value == 1, lanes, sums, mode, word))
 
         self._writes.append(serve)

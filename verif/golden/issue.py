@@ -19,7 +19,7 @@ _CHAIN = ("op0", "op1", "reverse0", "reverse1")
 _SUMS = ("reduce", "store")
 _HEADER_OF: dict[int, tuple[str, ...]] = {
     Opcode.LOAD_STATIONARY: ("kind", "tile"),
-    Opcode.MULTIPLY_MOVING: ("accumulate", "kind", "tile"),
+    Opcode.MULTIPLY_MOVING: ("accumulate", "kind", "tile", "rounding"),
     Opcode.TENSOR_TENSOR: ("op0", "reverse0"),
     Opcode.TENSOR_SCALAR: (*_CHAIN, "column0", "column1"),
     Opcode.SCALAR_TENSOR_TENSOR: (*_CHAIN, "column0"),
@@ -34,7 +34,7 @@ _HEADER_OF: dict[int, tuple[str, ...]] = {
 }
 _HEADER = (
     *("accumulate", "op0", "op1", "reverse0", "reverse1", "column0", "column1", "reduce", "store", "axes", "negate"),
-    *("flags", "kind", "tile", "header_reserved", "header_pad"),
+    *("flags", "kind", "tile", "rounding", "header_reserved", "header_pad"),
 )
 _PATTERN_FIELDS = ("offset", "partition_start", "partition_count", "space", "dtype", "reserved") + tuple(
     f"{kind}{i}" for i in range(4) for kind in ("step", "count")
@@ -43,6 +43,7 @@ _REDUCING = (1, 4, 5, 6, 7)
 _ACTIVATION_PAIRS = ((3, 1), (3, 2), (3, 0), (1, 0), (2, 0), (0, 0))
 _SLOPED = (4, 5)
 _LOAD_REDUCE = 3
+_STOCHASTIC = 2
 
 
 def check(
@@ -127,7 +128,7 @@ def _reserved(f: Fields, cfg: Config) -> bool:
     zero += [f"{n}_{x}" for n in ("src0", "src1", "dst") if n not in operands for x in _PATTERN_FIELDS]
     if opcode == Opcode.EXP and f["reduce"] != _LOAD_REDUCE:
         zero.append("column1")
-    if 1 << f["tile"] > cfg.tensor.groups:
+    if 1 << f["tile"] > cfg.tensor.groups or f["rounding"] > _STOCHASTIC:
         return True
     return any(f[name] for name in zero) or not all(_immediate(f, i, cfg) for i in range(3))
 
@@ -138,7 +139,9 @@ def _immediate(f: Fields, number: int, cfg: Config) -> bool:
     if opcode == Opcode.DMA_TRIGGER:
         return number < 2 or value == 0
     if opcode in (Opcode.LOAD_STATIONARY, Opcode.MULTIPLY_MOVING):
-        return value == 0 or (number < 2 and f["src0_dtype"] == 7)
+        if number == 2:
+            return value == 0 or (f["rounding"] == _STOCHASTIC and value < 2**32)
+        return value == 0 or f["src0_dtype"] == 7
     if opcode == Opcode.LOAD_TABLE:
         return value == 0 if number else value % 2**16 == 0 and value < 2**32
     if opcode == Opcode.QUANTIZE_MX:

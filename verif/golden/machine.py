@@ -211,7 +211,7 @@ class GoldenMachine:
         if cause:
             self._halt(line, cause, address)
             return
-        f = line.next_instruction()
+        f = {**line.next_instruction(), "sequence": line.issued % 2**16}
         signal = (f["update_semaphore"], Update(f["update"]), f["update_value"])
         if f["opcode"] == Opcode.LOAD_TABLE:
             self.loaded = f["imm0"]

@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from rtl.contract.isa import Opcode
+from rtl.contract.isa import Opcode, Queue
 from verif.golden import numeric
 from verif.golden.array_kinds import KindsState, operand_columns
 from verif.golden.groups import scaled
 from verif.golden.memory import Memory
 from verif.golden.operands import Fields, pattern_of
+from verif.golden.rounding import row_words, to_bf16
 
 __all__ = ["TensorInstructions"]
 
@@ -29,8 +30,10 @@ class TensorInstructions:
         return self.array.matmul(columns, source.partition_start, 1 << f["tile"])[: f["dst_partition_count"]]
 
     def write(self, f: Fields, stored: Any) -> None:
-        """Put sums into PSUM, or add them."""
+        """Put sums into PSUM, or add them; "sequence" is the place of the instruction in its queue."""
         if f["opcode"] == Opcode.LOAD_STATIONARY:
             return
         target = pattern_of(f, "dst")
-        self._psum.write(target, numeric.fp32_add(self._psum.read(target), stored) if f["accumulate"] else stored)
+        sums = numeric.fp32_add(self._psum.read(target), stored) if f["accumulate"] else stored
+        words = row_words(f["imm2"], Queue.TENSOR, f["sequence"], sums.shape[1])
+        self._psum.write(target, to_bf16(sums, f["rounding"], words))

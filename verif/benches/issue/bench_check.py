@@ -5,7 +5,7 @@ from typing import Any
 import cocotb
 
 from rtl.contract.formats import by_code
-from rtl.contract.isa import REDUCTIONS, Cause, Function, Opcode, Queue, block
+from rtl.contract.isa import REDUCTIONS, Cause, Function, Opcode, Queue, Rounding, block
 from rtl.contract.kinds import Kind
 from verif.agents.bench import Bench, manifest
 from verif.agents.stall import bursty, never
@@ -39,6 +39,7 @@ def _coverage() -> Coverage:
         bins += [f"{Kind(k).name} {by_code(d).name}" for k in range(8) for d in formats_of(k, cfg)]
         bins += ["other kind", "other E4M3", "kinds by row", "kinds by column"]
         bins += [f"tile {tile}" for tile in range(cfg.tensor.groups.bit_length())] + ["no such tile"]
+        bins += [f"rounding {way.name}" for way in Rounding]
         bins += ["operand beyond its tile"] if cfg.tensor.groups > 1 else []
     return Coverage(f"check_{queue.name.lower()}", bins)
 
@@ -77,6 +78,7 @@ class CheckBench(Bench):
             if opcode in (Opcode.LOAD_STATIONARY, Opcode.MULTIPLY_MOVING):
                 COVERAGE.hit(f"{Kind(fields.get('kind', 0)).name} {by_code(fields['src0_dtype']).name}")
                 COVERAGE.hit(f"tile {fields.get('tile', 0)}")
+                COVERAGE.hit(f"rounding {Rounding(fields.get('rounding', 0)).name}")
             if "src0_step0" in fields:
                 used = [fields[f"src0_step{i}"] for i in range(4) if fields[f"src0_count{i}"] > 1]
                 COVERAGE.when(any(s < 0 for s in used), "downwards")
@@ -130,7 +132,8 @@ async def refuses_what_breaks_one_rule(dut: Any) -> None:
     await bench.start()
     for name, last, width in (
         ("op0", 0, 6), ("reduce", 0, 2), ("flags", 0, 1),
-        ("kind", 0, 3), ("tile", 0, 2), ("header_reserved", 0, 11), ("header_pad", 0, 64), ("imm2", 0, 64),
+        ("kind", 0, 3), ("tile", 0, 2), ("rounding", 0, 2), ("header_reserved", 0, 9),
+        ("header_pad", 0, 64), ("imm2", 0, 64),
     ):  # fmt: skip
         assert bench.add({"opcode": 0, name: last}) == Cause.NONE
         for bit in (0, width - 1):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from rtl.contract.config import Config
-from rtl.contract.isa import INSTRUCTION, Opcode, Queue
+from rtl.contract.isa import INSTRUCTION, Opcode, Queue, Rounding
 from rtl.contract.memmap import Space
 from verif.benches.issue.elementwise import SCALAR_OPCODES, VECTOR_OPCODES, elementwise
 from verif.benches.issue.shapes import Fields, dims_of, pattern
@@ -81,6 +81,9 @@ def _matmul(rng: np.random.Generator, cfg: Config, opcode: int) -> Fields:
         f |= {f"src1_{k}": v for k, v in scales.items()}
     if opcode == Opcode.MULTIPLY_MOVING:
         f["accumulate"] = int(rng.integers(2))
+        f["rounding"] = int(rng.integers(3))
+        if f["rounding"] == Rounding.STOCHASTIC:
+            f["imm2"] = int(rng.integers(1 << 32))
         dst = pattern(rng, cfg, Space.PSUM, 0, int(rng.integers(1, cfg.tensor.cols + 1)), dims_of(rng, elements), True)
         dst["partition_start"] = 0
         f |= {f"dst_{k}": v for k, v in dst.items()}
@@ -94,7 +97,7 @@ def spoiled(
     f = legal(rng, cfg, queue, loaded=loaded, weights=weights)
     for _ in range(int(rng.integers(1, 3))):
         operands = [n for n in ("src0", "src1", "dst") if f"{n}_count3" in f and f"{n}_offset" in f]
-        kind = int(rng.integers(17 if "kind" in f else 15))
+        kind = int(rng.integers(18 if "kind" in f else 15))
         name = operands[int(rng.integers(len(operands)))] if operands else ""
         if kind == 0:
             f["opcode"] = int(rng.choice([0, 1, 2, 15, 16, 17, 18, 31, *range(32, 53), 64, 65, 66, 255]))
@@ -120,6 +123,8 @@ def spoiled(
             f["kind"] = int(rng.integers(8))
         elif kind == 16:
             f["tile"] = int(rng.integers(4))
+        elif kind == 17:
+            f["rounding"] = int(rng.integers(4))
         elif kind == 3:
             f[f"{name}_dtype"] = int(rng.choice(_SPOIL_DTYPES))
         elif kind == 4:

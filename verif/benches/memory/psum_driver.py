@@ -7,10 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtl.contract.formats import CANONICAL_NAN_FP32
+from rtl.contract.isa import Rounding
 from rtl.contract.timing import PSUM_ADD_CYCLES
 from verif.agents.bench import Bench
 from verif.benches.memory.psum_writes import Row, Store, added, canonical, contents, random_row, random_store
 from verif.checks.coverage import Coverage
+from verif.golden.rounding import to_bf16
 
 __all__ = ["COVERAGE", "OF_GROUPS", "PsumBench", "started"]
 
@@ -46,6 +48,8 @@ COVERAGE = Coverage(
         "sum is subnormal",
         "sum overflows",
         "-0 overwrites",
+        "a sum is rounded to the nearest BF16",
+        "a sum is rounded to BF16 at random",
     ],
 )
 
@@ -69,7 +73,7 @@ class PsumBench(Bench):
         self.elements = self.rows * cfg.psum.banks
         self.memory = contents(self.lanes, self.elements)
         self.groups = cfg.tensor.groups
-        members = ("valid", "element", "accumulate", "partitions", "data", "lost")
+        members = ("valid", "element", "accumulate", "partitions", "data", "lost", "rounding", "random")
         self.sums = [{n: getattr(dut, f"accumulate{g}__{n}") for n in members} for g in range(self.groups)]
         self.reads = [
             {n: getattr(dut, f"read_{port}__{n}") for n in ("valid", "ready", "word", "data", "data_valid")}
@@ -110,6 +114,8 @@ class PsumBench(Bench):
                 port["element"].value = row.element
                 port["accumulate"].value = row.accumulate
                 port["partitions"].value = row.partitions
+                port["rounding"].value = row.rounding
+                port["random"].value = row.random
                 port["data"].value = int.from_bytes(row.data.tobytes(), "little")
         for n, port in enumerate(self.reads):
             if self.asked[n] is None:
@@ -257,14 +263,20 @@ class PsumBench(Bench):
         COVERAGE.when(row.accumulate and row.element in self.committed, "element added again as soon as allowed")
         if not row.accumulate:
             COVERAGE.when((row.data == 0x8000_0000).any(), "-0 overwrites")
-            return canonical(row.data)
+            return self.rounded(row, canonical(row.data))
         total = added(old, row.data)
         size = total & 0x7FFF_FFFF
         finite = (old & 0x7F80_0000 != 0x7F80_0000) & (row.data & 0x7F80_0000 != 0x7F80_0000)
         COVERAGE.when((total == CANONICAL_NAN_FP32).any(), "sum is NaN")
         COVERAGE.when(((size > 0) & (size < 0x0080_0000)).any(), "sum is subnormal")
         COVERAGE.when(((size == 0x7F80_0000) & finite).any(), "sum overflows")
-        return total
+        return self.rounded(row, total)
+
+    def rounded(self, row: Row, total: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """The sum as the row asks for it."""
+        COVERAGE.when(row.rounding == Rounding.NEAREST, "a sum is rounded to the nearest BF16")
+        COVERAGE.when(row.rounding == Rounding.STOCHASTIC, "a sum is rounded to BF16 at random")
+        return to_bf16(total[:, None], row.rounding, [row.random])[:, 0]
 
     def commit(self, row: Row, total: NDArray[np.uint32]) -> None:
         """The row reaches the memory."""

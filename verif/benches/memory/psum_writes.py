@@ -19,6 +19,8 @@ class Row:
     accumulate: bool
     partitions: int
     data: NDArray[np.uint32]  # (P,)
+    rounding: int = 0
+    random: int = 0
 
 
 @dataclass
@@ -105,4 +107,6 @@ def random_row(rng: np.random.Generator, lanes: int, elements: list[int], accumu
         accumulate=bool(rng.random() < accumulate),
         partitions=every if rng.random() < 0.7 else int(rng.integers(every, endpoint=True)),
         data=random_data(rng, lanes),
+        rounding=int(rng.choice([0, 0, 1, 2])),
+        random=int(rng.integers(1 << 32)),
     )

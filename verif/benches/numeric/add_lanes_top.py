@@ -19,6 +19,8 @@ class AddLanesTop(wiring.Component):
     valid: In(1)
     a: In(32 * LANES)
     b: In(32 * LANES)
+    rounding: In(2)
+    random: In(32)
     out: Out(32 * LANES)
     compared: Out(32)
     mismatches: Out(32)
@@ -33,6 +35,7 @@ class AddLanesTop(wiring.Component):
         m.submodules.native = native = Fp32AddLanes(LANES, "native", self.plant)
         for form in (structural, native):
             m.d.comb += [form.valid.eq(self.valid), form.a.eq(self.a), form.b.eq(self.b)]
+            m.d.comb += [form.rounding.eq(self.rounding), form.random.eq(self.random)]
         due: Signal | object = self.valid
         for stage in range(Fp32AddLanes.LATENCY):
             late = Signal(name=f"due{stage}")

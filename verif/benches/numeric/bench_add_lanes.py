@@ -13,8 +13,9 @@ from verif.benches.numeric.add_lanes_top import LANES
 from verif.checks.coverage import Coverage
 from verif.checks.outcomes import OUTCOMES, note_outcomes
 from verif.golden.numeric import fp32_add
+from verif.golden.rounding import to_bf16
 
-coverage = Coverage("add_lanes", [*OUTCOMES, "bubble", "full rate"])
+coverage = Coverage("add_lanes", [*OUTCOMES, "bubble", "full rate", "to nearest", "at random"])
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
@@ -36,13 +37,21 @@ async def forms_agree_and_are_right(dut: Any) -> None:
         b = companions(rng, a)
         if i % 64 == 0:
             a[0] = b[0] = 1 << 31  # the only way to -0
+        mode = i // 7 % 3
+        if mode == 1 and i % 2:  # a tie
+            a, b = a & np.uint32(0xFFFF0000) | np.uint32(0x8000), np.zeros_like(b)
+        word = int(rng.integers(1 << 32))
         streak = streak + 1 if valid else 0
         coverage.when(not valid, "bubble")
         coverage.when(streak > 4, "full rate")
         dut.valid.value = int(valid)
+        coverage.when(valid and mode == 1, "to nearest")
+        coverage.when(valid and mode == 2, "at random")
+        dut.rounding.value = mode
+        dut.random.value = word
         dut.a.value = int.from_bytes(a.astype("<u4").tobytes(), "little")
         dut.b.value = int.from_bytes(b.astype("<u4").tobytes(), "little")
-        due.append(fp32_add(a, b) if valid else None)
+        due.append(to_bf16(fp32_add(a, b)[:, None], mode, [word])[:, 0] if valid else None)
         await edge
         want = due[i - Fp32AddLanes.LATENCY] if i >= Fp32AddLanes.LATENCY else None
         if want is not None:

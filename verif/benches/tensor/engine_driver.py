@@ -9,7 +9,7 @@ import numpy as np
 from cocotb.triggers import RisingEdge
 
 from rtl.contract.formats import by_code
-from rtl.contract.isa import INSTRUCTION, AccessPattern, Opcode
+from rtl.contract.isa import INSTRUCTION, AccessPattern, Opcode, Queue, Rounding
 from rtl.contract.kinds import Kind
 from rtl.contract.memmap import Space
 from rtl.contract.timing import MATMUL_MIN_CYCLES, STALLS, Engine, array_latency
@@ -22,6 +22,7 @@ from verif.checks.coverage import Coverage
 from verif.golden.array_kinds import KindsState, operand_columns
 from verif.golden.groups import WeightKinds, formats_of
 from verif.golden.memory import Memory
+from verif.golden.rounding import row_words, to_bf16
 
 __all__ = ["COVERAGE", "GROUPS", "OF_TILES", "EngineBench", "Step", "gemm_steps"]
 
@@ -29,6 +30,7 @@ STATES = ("busy", "", *STALLS[Engine.TENSOR])
 COVERAGE = Coverage(
     "tensor.engine",
     [f"{Kind(k).name} {by_code(d).name}" for k in range(8) for d in formats_of(k, manifest().config)]
+    + [f"result {way.name}" for way in Rounding]
     + ["accumulate", "overwrite", "one column", "as many columns as allowed", "matmul without a load"]
     + ["two loads in a row", "some rows only", "some columns only", "moving refused", "stationary refused"]
     + ["load hidden", "load exposed", "fill", "drain", "starved by SBUF", "matmul shorter than the minimum"],
@@ -56,10 +58,13 @@ class Step:
     kind: int = Kind.ONE
     scales: AccessPattern | None = None
     table: int = 0
+    rounding: int = 0
+    seed: int = 0
 
     def word(self, sequence: int) -> int:
         """As the port has it."""
         fields = {"accumulate": int(self.accumulate), "kind": self.kind, "tile": self.tile}
+        fields |= {"rounding": self.rounding, "imm2": self.seed}
         fields |= {"imm0": self.table & (1 << 64) - 1, "imm1": self.table >> 64}
         return command_word(self.opcode, sequence, src0=self.src, src1=self.scales, dst=self.dst, fields=fields)
 
@@ -211,6 +216,9 @@ class EngineBench:
                 )
             last[exit_] = dst.offset + 4 * sum(s * (c - 1) for s, c in dst.dims)
             dst = replace(dst, offset=dst.offset + room * exit_)
+            rounding = int(rng.choice([0, 0, 0, 1, 2]))
+            seed = int(rng.integers(1 << 32)) if rounding == Rounding.STOCHASTIC else 0
+            step = replace(step, rounding=rounding, seed=seed)
             steps.append(replace(step, dst=dst, accumulate=bool(rng.random() < 0.6)))
         return steps
 
@@ -250,6 +258,7 @@ class EngineBench:
                 loaded = True
             else:
                 COVERAGE.hit("accumulate" if s.accumulate else "overwrite")
+                COVERAGE.hit(f"result {Rounding(s.rounding).name}")
                 COVERAGE.when(s.dst.partition_count < cfg.tensor.cols, "some columns only")
                 COVERAGE.when(s.src.elements == 1, "one column")
                 COVERAGE.when(s.src.elements == cfg.tensor.moving_max, "as many columns as allowed")
@@ -285,7 +294,7 @@ def golden_psum(cfg: Any, sbuf: Memory, psum: Memory, program: list[Step]) -> Me
     result = Memory(cfg.partitions, cfg.psum.partition_bytes)
     result.bytes[:] = psum.bytes
     state = KindsState(cfg.tensor.rows, cfg.tensor.cols, GROUPS)
-    for s in program:
+    for n, s in enumerate(program):
         columns = operand_columns(sbuf, s.src, s.kind, s.scales, s.table)
         if s.dst is None:
             state.load(columns, s.src.partition_start, 1 << s.tile)
@@ -293,6 +302,7 @@ def golden_psum(cfg: Any, sbuf: Memory, psum: Memory, program: list[Step]) -> Me
         sums = state.matmul(columns, s.src.partition_start, 1 << s.tile)[: s.dst.partition_count]
         if s.accumulate:
             sums = add_fp32(result.read(s.dst), sums)
+        sums = to_bf16(sums, s.rounding, row_words(s.seed, Queue.TENSOR, n % 2**16, sums.shape[1]))
         result.write(s.dst, sums.astype("<u4"))
     return result
 

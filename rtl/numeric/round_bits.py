@@ -1,0 +1,62 @@
+"""Random bits for stochastic rounding, as a function of where a result belongs and of nothing else."""
+
+from amaranth.hdl import Cat, Const, Module, Signal, Value, ValueLike
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.plant import planted
+from rtl.contract.isa import Queue
+
+__all__ = ["BITS", "RoundBits", "of_lane"]
+
+BITS = 32
+
+
+def _mixed(x: Value) -> Value:
+    """A step of the hash: x += x << 10; x ^= x >> 6."""
+    x = (x + (x << 10))[:BITS]
+    return x ^ (x >> 6)
+
+
+def of_lane(word: Value, lane: int) -> Value:
+    """The 16 random bits of partition `lane` of a row whose word is `word`."""
+    x = _mixed((word + lane)[:BITS])
+    x = (x + (x << 3))[:BITS]
+    x = x ^ (x >> 11)
+    return (x + (x << 15))[16:BITS]
+
+
+class RoundBits(wiring.Component):
+    """`word` of the elements `element` of all partitions: hash of seed, queue and ticket, element. Combinational.
+
+    Bob Jenkins' one-at-a-time hash (Dr. Dobb's Journal, September 1997) on words instead of bytes: h = seed; of
+    (queue << 16 | ticket), then of element: h += it, h += h << 10, h ^= h >> 6. `of_lane` goes on with the partition
+    and ends the hash.
+    """
+
+    FAULTS = {
+        1: "the seed is not used",
+        2: "the ticket is not used",
+        3: "every element has the bits of the first",
+    }
+
+    seed: In(BITS)
+    ticket: In(16)
+    element: In(16)
+    word: Out(BITS)
+
+    def __init__(self, plant: ValueLike = 0):
+        self.plant = plant
+        super().__init__()
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        first = Signal(BITS)
+        place = Cat(self.ticket & ~planted(self.plant, 2).replicate(16), Const(Queue.TENSOR, 16))
+        seed = self.seed & ~planted(self.plant, 1).replicate(BITS)
+        element = self.element & ~planted(self.plant, 3).replicate(16)
+        m.d.comb += [
+            first.eq(_mixed((seed + place)[:BITS])),
+            self.word.eq(_mixed((first + element)[:BITS])),
+        ]
+        return m
