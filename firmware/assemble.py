@@ -23,6 +23,7 @@ _PLAIN = (
     "negate",
     "kind",
     "tile",
+    "sparsity",
 )
 _PLAIN += ("imm0", "imm1", "imm2")
 

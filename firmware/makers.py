@@ -12,6 +12,7 @@ from firmware.kernels.dma_copy import dma_copy
 from firmware.kernels.feed_forward import feed_forward
 from firmware.kernels.gemm import gemm
 from firmware.kernels.gemm_formats import GEMM_FORMATS
+from firmware.kernels.gemm_sparse import sparse_gemm
 from firmware.kernels.minilm import LONG_TEXT, minilm_projection
 from firmware.kernels.minilm_model import minilm, text_encoder_layer
 from firmware.kernels.moe import moe
@@ -65,7 +66,10 @@ def make_gemm(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
     rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
     a = rng.standard_normal((m, k), np.float32)
     b = rng.standard_normal((k, n), np.float32)
-    return gemm(cfg, a, b, dtype=params["dtype"], out=params["out"], resident=params["resident"])
+    settings = {name: params[name] for name in ("dtype", "out", "resident")}
+    if params["sparsity"] is not None:
+        return sparse_gemm(cfg, a, b, sparsity=params["sparsity"], **settings)
+    return gemm(cfg, a, b, **settings)
 
 
 def make_dma(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
