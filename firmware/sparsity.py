@@ -106,7 +106,7 @@ def _check_tags(tags: np.ndarray, pattern: Sparsity) -> None:
     """KernelError unless the tags [rows, columns] of each group ascend below its size."""
     if len(tags) % pattern.kept:
         raise KernelError(
-            f"{len(tags)} rows of tags are no multiple of {pattern.kept}, which sparsity {pattern.name} keeps of a group"
+            f"{len(tags)} rows of tags are no multiple of {pattern.kept}, as many as sparsity {pattern.name} keeps"
         )
     buses = tags.reshape(-1, pattern.kept, tags.shape[1]).astype(np.int64)
     for wrong, what in (
