@@ -65,7 +65,7 @@ def random_tags(rng: np.random.Generator, patterns: Sequence[Sparsity], rows: in
 
     Now and then anything, for the array does not care. Four aligned rows have the pattern of their first one.
     """
-    if not patterns or rng.random() < 0.1:
+    if rng.random() < 0.1:
         return rng.integers(0, 16, rows).astype(np.uint8)
     tags = np.zeros(rows, np.uint8)
     quadrant = np.arange(rows) // 4 * 4 // (rows // len(patterns))

@@ -74,7 +74,7 @@ def note_dots(coverage: Coverage, beat: Beat, source: BeatSource) -> None:
             continue
         fmt = FORMATS[beat.dtypes[q]]
         count = 2 if beat.kinds[q] == Kind.PAIR else 4
-        elements = (beat.codes[rows][used, None] >> np.arange(0, 8 * count, 8)) & 0x7F
+        elements = (beat.codes[rows][used, None] >> np.arange(0, 8 * count, 8, dtype=np.uint64)) & np.uint64(0x7F)
         top = ((1 << fmt.exponent) - 1) << fmt.mantissa
         infinite = (elements == top) & fmt.infinities
         nan = elements > top if fmt.infinities else elements == 0x7F

@@ -204,6 +204,9 @@ class BeatSource:
             quadrant_codes(rng, self.share, kind, dtype, flavour) for kind, dtype in zip(kinds, dtypes, strict=True)
         ]
         codes, scales = (np.concatenate(part) for part in zip(*parts, strict=True))
+        tags = (codes & 15).astype(np.uint8)  # rubbish, of other kinds
+        if Kind.SPARSE in kinds:
+            tags = random_tags(rng, patterns, self.rows)
         return Beat(
             valid=valid,
             kinds=tuple(kinds),
@@ -216,7 +219,7 @@ class BeatSource:
             tickets=tuple(tickets),
             swap=swap,
             shift=shift,
-            tags=random_tags(rng, patterns if Kind.SPARSE in kinds else [], self.rows),
+            tags=tags,
             patterns=tuple(patterns),
         )
 
