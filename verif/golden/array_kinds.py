@@ -188,7 +188,7 @@ class KindsState:
         if moving.kind == Kind.SPARSE:
             # A number of a row outside the operand has no meaning; only a row without weights can ask for one.
             beside = row - row % BUS_ROWS - (row - i)
-            of_rows = np.clip(beside + slots // 4, 0, len(moving.values) - 1)
+            of_rows = np.clip(beside + slots.astype(np.int64) // 4, 0, len(moving.values) - 1)
             numbers = moving.values[of_rows, :, slots % 4]
             return (values[:, :1] * numbers + acc).astype(np.float32)
         if moving.kind in (Kind.ONE, Kind.HIGH, Kind.LOW):
