@@ -24,6 +24,7 @@ _PLAIN = (
     "kind",
     "tile",
     "rounding",
+    "sparsity",
 )
 _PLAIN += ("imm0", "imm1", "imm2")
 

@@ -12,6 +12,7 @@ from firmware.kernels.dma_copy import dma_copy
 from firmware.kernels.feed_forward import feed_forward
 from firmware.kernels.gemm import gemm
 from firmware.kernels.gemm_formats import GEMM_FORMATS
+from firmware.kernels.gemm_sparse import sparse_gemm
 from firmware.kernels.minilm import LONG_TEXT, minilm_projection
 from firmware.kernels.minilm_model import minilm, text_encoder_layer
 from firmware.kernels.moe import moe
@@ -66,8 +67,11 @@ def make_gemm(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
     rng = np.random.default_rng(seed)
     a = rng.standard_normal((m, k), np.float32)
     b = rng.standard_normal((k, n), np.float32)
-    options = {name: params[name] for name in ("dtype", "out", "resident", "rounding")}
-    return gemm(cfg, a, b, **options, rounding_seed=seed % 2**32)
+    settings = {name: params[name] for name in ("dtype", "out", "resident", "rounding")}
+    settings["rounding_seed"] = seed % 2**32
+    if params["sparsity"] is not None:
+        return sparse_gemm(cfg, a, b, sparsity=params["sparsity"], **settings)
+    return gemm(cfg, a, b, **settings)
 
 
 def make_dma(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:

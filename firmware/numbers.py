@@ -1,7 +1,8 @@
 """Values to bit patterns and back, for the dtypes that programs use; NumPy only.
 
 Bits are unsigned arrays as wide as an element: uint32 for fp32, uint16 for bf16, uint8 for e4m3fn and so on. A packed
-format like e4m3fn_x4 is four such elements side by side, the first one lowest: what a row of the array takes at once.
+format like e4m3fn_x4 or bf16_x4 is four such elements side by side, the first one lowest: what a row of the array
+takes at once.
 """
 
 from functools import cache
@@ -9,13 +10,14 @@ from functools import cache
 import numpy as np
 
 from rtl.contract.formats import FORMATS
+from rtl.contract.sparsity import SPARSE_FORMATS
 
 __all__ = ["bits_dtype", "decode", "element_bytes", "encode", "split_format"]
 
 _FORMATS = tuple(name for name, f in FORMATS.items() if f.bits >= 8)
 _PACKED = {
     f"{base}_x{n}": (base, n)
-    for n, bases in ((2, ("e4m3fn", "e4m3", "e5m2")), (4, ("e4m3fn", "e5m2", "e2m1")))
+    for n, bases in ((2, ("e4m3fn", "e4m3", "e5m2", *SPARSE_FORMATS)), (4, ("e4m3fn", "e5m2", "e2m1", *SPARSE_FORMATS)))
     for base in bases
 }
 

@@ -86,6 +86,7 @@ class Instruction:
     kind: Kind = Kind.ONE
     tile: int = 0
     rounding: int = 0
+    sparsity: int = 0
     imm0: int = 0
     imm1: int = 0
     imm2: int = 0

@@ -23,6 +23,7 @@ from firmware.makers import (
     settle_attention,
 )
 from firmware.workload import Param, Workload
+from rtl.contract.sparsity import PATTERNS
 
 __all__ = ["WORKLOADS", "Param", "Workload", "find_workload"]
 
@@ -51,6 +52,12 @@ WORKLOADS: dict[str, Workload] = {
                 "n": _size(128, "columns of B and C"),
                 "dtype": Param(type=str, default="bf16", doc="format of A and B", choices=tuple(GEMM_FORMATS)),
                 "out": Param(type=str, default="fp32", doc="format of C", choices=("fp32", "bf16", "fp16")),
+                "sparsity": Param(
+                    type=str,
+                    default=None,
+                    doc="numbers of A that are kept of each group along K; none if not given",
+                    choices=tuple(PATTERNS),
+                ),
                 "resident": _RESIDENT,
                 "rounding": Param(type=str, default="fp32", doc="of sums written to PSUM", choices=tuple(ROUNDINGS)),
                 "seed": _SEED,

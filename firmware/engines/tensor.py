@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any
 from firmware.engines.base import Engine, access, caller, need
 from firmware.engines.row_tiles import RowTile, RowTiles
 from firmware.engines.scales import Scales, take_scales
+from firmware.engines.sparse import check_moving, check_stationary, take_tags
 from firmware.hazards import Access
 from firmware.numbers import split_format
+from firmware.sparsity import find_pattern
 from firmware.views import TileView
 from rtl.contract.formats import FORMATS
 from rtl.contract.isa import Opcode, Queue, Rounding
 from rtl.contract.kinds import ELEMENTS, FP4_CODES, SCALE_FORMATS, SCALE_ROWS, Kind, kinds_of
 from rtl.contract.memmap import Space
+from rtl.contract.sparsity import SPARSE_FORMATS, Sparsity
 
 if TYPE_CHECKING:
     from firmware.kernel import Kernel
@@ -29,6 +32,7 @@ class _Operand:
     kind: Kind
     fields: dict[str, Any]
     accesses: tuple[Access, ...]
+    pattern: Sparsity | None = None  # of a sparse stationary one
 
     @property
     def halved(self) -> bool:
@@ -57,8 +61,10 @@ class TensorEngine(Engine):
     The format of the operands says what a row takes at once (rtl.contract.kinds): one number; two FP8 numbers
     (_x2, double rate); four of an MX block (_x4) with `scales`, a view of E8M0 or E4M3FN bytes on the partitions of
     the operand from its block of Q on, of which `slot` is used; FP32 numbers, which are multiplied in four passes.
-    `fp4`: E4M3FN codes that stand for the sixteen E2M1 codes. `tiles`: the rows of the array are 1, 2 or 4 tiles; the
-    instruction works on the one that its operand lies in, beside those of other tiles.
+    `fp4`: E4M3FN codes that stand for the sixteen E2M1 codes. With `sparsity`, a pattern such as "4:16", a load takes
+    kept numbers and their `tags`, uint16 on the same partitions, four columns an element; the moving operand then has
+    as many numbers side by side as the pattern's ratio, bf16_x2 or bf16_x4. `tiles`: the rows of the array are 1, 2
+    or 4 tiles; the instruction works on the one that its operand lies in, beside those of other tiles.
     """
 
     queue = Queue.TENSOR
@@ -74,11 +80,22 @@ class TensorEngine(Engine):
         *,
         slot: int = 0,
         fp4: Sequence[int] = FP4_CODES,
+        tags: TileView | None = None,
+        sparsity: str | None = None,
         tiles: int = 1,
     ) -> None:
         """Load a stationary operand [K partitions, M columns] of SBUF, for the matmuls that follow."""
         cols = self._k.cfg.tensor.cols
-        operand = self._operand(view, "stationary operand", scales, slot, fp4)
+        if sparsity is None:
+            need(tags is None, f"stationary operand {view.tile.name} has tags and no sparsity, such as '4:16'")
+            operand = self._operand(view, "stationary operand", scales, slot, fp4)
+            need(
+                operand.kind != Kind.SPARSE,
+                f"stationary operand {view.tile.name} is {view.dtype}; such numbers only move, beside sparse weights",
+            )
+        else:
+            need(scales is None, f"stationary operand {view.tile.name} has sparsity {sparsity}, which has no scales")
+            operand = self._sparse(view, tags, find_pattern(sparsity))
         need(
             view.elements <= cols,
             f"stationary operand {view.tile.name} has {view.elements} columns, more than tensor.cols ({cols})",
@@ -122,6 +139,8 @@ class TensorEngine(Engine):
             f"the stationary one on {stationary.partitions} from {stationary.start}; they must be the same",
         )
         self._together(loaded, operand)
+        if loaded.pattern is not None:
+            operand.fields["sparsity"] = loaded.pattern.code
         need(
             psum.tile.space == Space.PSUM and psum.start == 0 and psum.partitions == stationary.elements,
             f"a matmul with {stationary.elements} stationary columns writes to {stationary.elements} PSUM "
@@ -160,6 +179,9 @@ class TensorEngine(Engine):
 
     def _together(self, stationary: _Operand, moving: _Operand) -> None:
         """What the two sides must have in common."""
+        if stationary.pattern is not None:
+            check_moving(moving.view, stationary.view, stationary.pattern)
+            return
         names = f"{stationary.view.tile.name} is {stationary.view.dtype}, {moving.view.tile.name} {moving.view.dtype}"
         need(
             stationary.kind == moving.kind,
@@ -173,7 +195,9 @@ class TensorEngine(Engine):
 
     def _kind(self, view: TileView, what: str, scales: TileView | None) -> Kind:
         base, count = split_format(view.dtype)
-        if base == "fp32":
+        if base in SPARSE_FORMATS and count > 1:
+            kind = Kind.SPARSE
+        elif base == "fp32":
             kind = Kind.HIGH
         elif count == ELEMENTS[Kind.QUAD]:
             kind = Kind.QUAD_E4M3 if scales is not None and scales.dtype == "e4m3fn" else Kind.QUAD
@@ -181,13 +205,24 @@ class TensorEngine(Engine):
             kind = Kind.PAIR if count == ELEMENTS[Kind.PAIR] else Kind.ONE
         kinds = kinds_of(self._k.cfg.tensor)
         name = f"{what} {view.tile.name} is {view.dtype}"
-        setting = "tensor.nvfp4" if kind == Kind.QUAD_E4M3 and Kind.QUAD in kinds else "tensor.mx"
+        setting = "tensor.sparsity" if kind == Kind.SPARSE else "tensor.mx"
+        setting = "tensor.nvfp4" if kind == Kind.QUAD_E4M3 and Kind.QUAD in kinds else setting
         need(kind in kinds, f"{name}, with {setting} off there is no kind {kind.name.lower()}")
         need(
             base in kinds[kind],
             f"{name}; the array takes fp32, tf32, bf16, fp16, e4m3fn, e4m3, e5m2, and packed _x2 and _x4 formats",
         )
         return kind
+
+    def _sparse(self, view: TileView, tags: TileView | None, pattern: Sparsity) -> _Operand:
+        """A stationary operand of kept numbers."""
+        check_stationary(view, pattern)
+        operand = self._operand(view, "stationary operand", None, 0, FP4_CODES)
+        name = f"stationary operand {view.tile.name} has sparsity {pattern.name}"
+        need(Kind.SPARSE in kinds_of(self._k.cfg.tensor), f"{name}, with tensor.sparsity off there is no kind sparse")
+        source, accesses = take_tags(self._k, view, tags, pattern)
+        fields = operand.fields | {"src1": source, "sparsity": pattern.code}
+        return _Operand(view, Kind.SPARSE, fields, (*operand.accesses, *accesses), pattern)
 
     def _operand(self, view: TileView, what: str, scales: TileView | None, slot: int, fp4: Sequence[int]) -> _Operand:
         k, cfg = self._k, self._k.cfg.tensor

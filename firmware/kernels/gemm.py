@@ -18,7 +18,7 @@ from firmware.packing import Packed
 from firmware.program import Program
 from rtl.contract.config import Config
 
-__all__ = ["gemm", "product_metrics"]
+__all__ = ["gemm", "product_metrics", "rounding_of_sums"]
 
 
 def product_metrics(actual: np.ndarray, reference: np.ndarray) -> dict[str, float | None]:
@@ -38,6 +38,14 @@ def _at_least_one(**sizes: int) -> None:
     for name, size in sizes.items():
         if size < 1:
             raise KernelError(f"{name} must be at least 1, not {size}")
+
+
+def rounding_of_sums(rounding: str, seed: int, notes: list[str]) -> dict[str, Any]:
+    """Arguments of k.tensor.matmul for a way of ROUNDINGS; adds to the notes if there is anything to say."""
+    if rounding == "fp32":
+        return {}
+    notes.append(f"sums are rounded to BF16 ({rounding}) whenever they are written to PSUM")
+    return {"rounding": rounding, "seed": seed if rounding == "stochastic" else 0}
 
 
 def _tensors(kernel: Kernel, name: str, operand: Packed) -> tuple[HbmView, list[HbmView]]:
@@ -80,9 +88,7 @@ def gemm(
     if fmt.elements > 1:
         notes.append(f"the host packs {fmt.elements} successive k of A ({fmt.a}) and of B ({fmt.b}) in one element")
     more: dict[str, Any] = {"resident": resident, "factor": a_packed.factor * b_packed.factor}
-    if rounding != "fp32":
-        more["rounding"] = {"rounding": rounding, "seed": rounding_seed if rounding == "stochastic" else 0}
-        notes.append(f"sums are rounded to BF16 ({rounding}) whenever they are written to PSUM")
+    more["rounding"] = rounding_of_sums(rounding, rounding_seed, notes)
     if fmt.scales:
         more["scales"] = (b_scales, a_scales) if swapped else (a_scales, b_scales)
         notes.append(f"the host quantises blocks of {fmt.block} k; scales are {fmt.scales}")

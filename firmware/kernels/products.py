@@ -25,14 +25,15 @@ from firmware.kernels.tiling import (
 )
 from firmware.numbers import element_bytes
 from firmware.program import Completion
-from rtl.contract.kinds import SCALE_FORMATS, SCALE_ROWS, scale_slots
+from rtl.contract.kinds import SCALE_FORMATS, SCALE_ROWS, TAG_COLUMNS, scale_slots, tag_elements
 
-__all__ = ["products"]
+__all__ = ["Sparse", "products"]
 
 OUT_SLOTS = 8  # result tiles on their way from PSUM to HBM, at most
 LAST_TILES = 3  # the last tile of the result is cut in so many
 OUT_SHARE = 8  # they take at most this part of a partition, but two are needed
 SLOT_BYTES = 16  # slots are multiples of it
+TAGS = "uint16"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,14 @@ def _sequence(tiles: list[_Tile], depth: int, together: bool) -> list[tuple[int,
 
 
 @dataclass(frozen=True, slots=True)
+class Sparse:
+    """What makes stationary operands sparse: the name of the pattern, and the tags of each, [K, S / 4]."""
+
+    pattern: str
+    tags: Sequence[HbmView]
+
+
+@dataclass(frozen=True, slots=True)
 class _Load:
     """A load under way: the result tile that needs it first, when it is complete, its bytes."""
 
@@ -100,6 +109,7 @@ class _Products:
         scales: tuple[Sequence[HbmView], Sequence[HbmView]] | None,
         factor: float,
         rounding: dict[str, Any],
+        sparse: Sparse | None,
     ):
         cfg = k.cfg
         self.k = k
@@ -107,6 +117,7 @@ class _Products:
         self.scales = {"s": scales[0], "v": scales[1]} if scales else {}
         self.factor = factor
         self.rounding = rounding
+        self.sparse = sparse
         self.results = results
         self.resident = resident
         dtypes = {side: views[0].dtype for side, views in self.views.items()}
@@ -121,8 +132,10 @@ class _Products:
         self._results_memory(width, len(s_spans) * len(v_spans))
 
         def slot_bytes(side: str, columns: int) -> int:
-            sizes = [element_bytes(dtypes[side]), *([element_bytes(self.scale_dtype)] if scales else [])]
-            return sum(-(-columns * size // SLOT_BYTES) * SLOT_BYTES for size in sizes)
+            sizes = [columns * element_bytes(dtypes[side])]
+            sizes += [columns * element_bytes(self.scale_dtype)] if scales else []
+            sizes += [tag_elements(columns) * element_bytes(TAGS)] if sparse and side == "s" else []
+            return sum(-(-size // SLOT_BYTES) * SLOT_BYTES for size in sizes)
 
         room = k.sbuf_free() // SLOT_BYTES * SLOT_BYTES
         depth = len(self.k_tiles)
@@ -146,8 +159,9 @@ class _Products:
         plan = make_plan(groups, v_spans, depth, (s_bytes, v_bytes), room)
         self.tiles = _tiles(plan, groups, cfg.tensor.cols)
         self.sequence = _sequence(self.tiles, depth, together=not resident and len(self.sums) > 2)
+        of_tags = (TAGS, tag_elements(s_columns)) if sparse else (self.scale_dtype, 0)
         self.slots = {
-            "s": Slots(k, "stationary", plan.stationary_slots, s_columns, dtypes["s"], self.scale_dtype),
+            "s": Slots(k, "stationary", plan.stationary_slots, s_columns, dtypes["s"], *of_tags),
             "v": Slots(k, "moving", plan.moving_slots, width, dtypes["v"], self.scale_dtype),
         }
         self.uses: dict[Chunk, list[int]] = {}
@@ -196,6 +210,9 @@ class _Products:
             if self.kind is not None:
                 done = self.load_scales(chunk, begin, end)
                 bytes_moved += rows // SCALE_ROWS[self.kind] * (end - begin)
+            if self.sparse and chunk.side == "s":
+                done = self.load_tags(chunk, self.sparse)
+                bytes_moved += rows * tag_elements(chunk.size) * element_bytes(TAGS)
             self.loads.append(_Load(self.sequence[step][0], done, bytes_moved))
         return True
 
@@ -215,6 +232,14 @@ class _Products:
         assert done is not None
         return done
 
+    def load_tags(self, chunk: Chunk, sparse: Sparse) -> Completion:
+        """The tags of a stationary chunk on their way; chunks begin with an element of theirs."""
+        slots = self.slots[chunk.side]
+        at, rows = self.k_tiles[chunk.k]
+        first, count = chunk.start // TAG_COLUMNS, tag_elements(chunk.size)
+        source = sparse.tags[chunk.source][at : at + rows, first : first + count]
+        return self.k.dma(slots.scale_tiles[slots.where[chunk]][:rows, :count], source)
+
     def operand(self, chunk: Chunk, columns: Span) -> TileView:
         """`columns` of a chunk that is in SBUF."""
         slots = self.slots[chunk.side]
@@ -222,11 +247,15 @@ class _Products:
         return slots.tiles[slots.where[chunk]][: self.k_tiles[chunk.k][1], first : first + columns.size]
 
     def of_scales(self, chunk: Chunk, columns: Span) -> dict[str, Any]:
-        """The scales of those columns, as arguments of k.tensor.load and matmul."""
-        if self.kind is None:
-            return {}
+        """The scales or tags of those columns, as arguments of k.tensor.load and matmul."""
         slots = self.slots[chunk.side]
         first = columns.start - chunk.start
+        if self.sparse and chunk.side == "s":
+            rows, at = self.k_tiles[chunk.k][1], first // TAG_COLUMNS
+            tags = slots.scale_tiles[slots.where[chunk]][:rows, at : at + tag_elements(columns.size)]
+            return {"tags": tags, "sparsity": self.sparse.pattern}
+        if self.kind is None:
+            return {}
         tile = slots.scale_tiles[slots.where[chunk]]
         return {"scales": tile[:, first : first + columns.size], "slot": self.scale_slot[chunk.side]}
 
@@ -296,14 +325,16 @@ def products(
     scales: tuple[Sequence[HbmView], Sequence[HbmView]] | None = None,
     factor: float = 1.0,
     rounding: Mapping[str, Any] | None = None,
+    sparse: Sparse | None = None,
 ) -> int:
     """results[s, v] = factor * stationary[s]^T moving[v] for all pairs, from [K, S] and [K, V] to [S, V].
 
     With packed formats K counts groups, what a row takes at once. `scales`: those of both sides, [MX blocks, S] and
-    [MX blocks, V], for _x4 formats. `rounding`: arguments of k.tensor.matmul that round each K tile's sum in PSUM.
+    [MX blocks, V], for _x4 formats. `sparse`: the stationary operands are kept numbers, K counts rows of them.
+    `rounding`: arguments of k.tensor.matmul that round each K tile's sum in PSUM.
     Returns the bytes that both sides take of an SBUF partition.
     Errors: KernelError, among others if `resident` and the operands do not fit in SBUF.
     """
-    job = _Products(k, stationary, moving, results, resident, scales, factor, dict(rounding or {}))
+    job = _Products(k, stationary, moving, results, resident, scales, factor, dict(rounding or {}), sparse)
     job.emit()
     return job.operand_bytes

@@ -15,16 +15,19 @@ NEVER = 1 << 62  # the step of a use that does not come
 class Slots:
     """Slots of one side. What leaves is the chunk that is needed last (or no more), oldest use first.
 
-    `scales`: format of the scales that each slot holds too, in `scale_tiles`, if any.
+    `scales`: format of the scales or tags that each slot holds too, in `scale_tiles`, if any, and `of_scales` how many
+    columns of them, if not as many.
     """
 
-    def __init__(self, k: Kernel, name: str, count: int, columns: int, dtype: str, scales: str = ""):
+    def __init__(
+        self, k: Kernel, name: str, count: int, columns: int, dtype: str, scales: str = "", of_scales: int = 0
+    ):
         rows = k.cfg.tensor.rows
         self.tiles: list[Tile] = [
             k.sbuf(f"{name}{i}", partitions=rows, columns=columns, dtype=dtype) for i in range(count)
         ]
         self.scale_tiles: list[Tile] = [
-            k.sbuf(f"{name}_scales{i}", partitions=rows, columns=columns, dtype=scales)
+            k.sbuf(f"{name}_scales{i}", partitions=rows, columns=of_scales or columns, dtype=scales)
             for i in range(count if scales else 0)
         ]
         self.where: dict[Chunk, int] = {}

@@ -12,6 +12,7 @@
 #include "native_float.h"
 #include "native_kernels.h"
 #include "native_planes.h"
+#include "native_sparse_kernels.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -48,10 +49,14 @@ enum Fault {
     SHIFT_ALONE,
     SHIFT_UNNOTICED,
     CANONICAL_RAW,
+    SLOT_IGNORED,
+    SLOTS_STAY,
+    ALWAYS_RATIO_4,
+    WRONG_FOUR,
 };
 
-// How the sums of a batch are made: of operands, or one of DotMode.
-enum Way { OPERANDS, DOTS };
+// How the sums of a batch are made: of operands, of elements by a DotMode, or of the numbers of sparse beats.
+enum Way { OPERANDS, DOTS, SPARSES };
 
 // A row on its way to the port of a row group: sums, or raw bits.
 struct Leaving {
@@ -78,6 +83,7 @@ struct Exit {
     // Beats with the same weights and rows, summed in the same way.
     alignas(64) float x[BATCH][WIDTH];
     alignas(64) Halves elements[BATCH][WIDTH];
+    alignas(64) Fours numbers[BATCH];
     Way way;
     DotMode mode;
     uint32_t mask[4];
@@ -87,6 +93,7 @@ struct Exit {
     void reset() {
         sums.head = sums.tail = raw.head = raw.tail = computed = 0;
         memset(x, 0, sizeof x);
+        memset(numbers, 0, sizeof numbers);
         memset(mask, 0, sizeof mask);
         way = OPERANDS;
         mode = PLAIN;
@@ -94,17 +101,22 @@ struct Exit {
     }
 };
 
-// A beat as it came through the port: a bit a quadrant, a byte a quadrant, a bit a row, and so on.
+// A beat as it came through the port: a bit or a byte a quadrant (10 bits of mode), a bit a row, and so on.
 struct Beat {
-    uint32_t valid, modes, head, tail, tickets;
+    uint32_t valid;
+    uint64_t modes;
+    uint32_t head, tail, tickets;
     const uint32_t* active;
     const uint32_t* data;
     const uint32_t* scale;
+    const uint32_t* tags;  // of a stationary beat
 
-    uint32_t mode(int q) const { return modes >> 8 * q & 0xff; }
+    uint32_t mode(int q) const { return modes >> 10 * q & 0x3ff; }
+    int pattern(int q) const { return static_cast<int>(mode(q) >> 7); }
     uint32_t ticket(int q) const { return tickets >> 8 * q & 0xff; }
     uint64_t code(int r) const { return data[2 * r] | static_cast<uint64_t>(data[2 * r + 1]) << 32; }
     uint32_t beside(int r) const { return scale[r / 4] >> 8 * (r % 4) & 0xff; }
+    uint32_t tag(int r) const { return tags[r / 8] >> 4 * (r % 8) & 15; }
 };
 
 struct Array {
@@ -113,6 +125,7 @@ struct Array {
     Fault fault = NONE;
     Kernels kernels;
     DotKernels dot_kernels;
+    SparseKernels sparse_kernels;
     int patience = 0;  // batches still to do with the steady kernel
     Planes planes;
     bool loaded[QUADRANTS];
@@ -127,6 +140,7 @@ struct Array {
           share(r / QUADRANTS),
           kernels(choose_kernels(getenv("PLEXUS_NATIVE_PATH"))),
           dot_kernels(choose_dot_kernels(kernels)),
+          sparse_kernels(choose_sparse_kernels(kernels)),
           exits(g) {
         // Who asks for instructions is told which they are: a host without them gets less.
         if (getenv("PLEXUS_NATIVE_PATH")) fprintf(stderr, "plexus_native_array uses %s\n", kernels.name);
@@ -163,14 +177,19 @@ struct Array {
                 dot_rounded_twice(planes.element, exit.elements, exit.order, exit.count, batch, cols, y);
             else
                 dot_kernels.of[exit.mode](planes.element, exit.elements, exit.order, exit.count, batch, cols, y);
-        } else if (fault == UNFUSED) {
+        } else if (fault == UNFUSED && exit.way == OPERANDS) {
             kernel_unfused(planes.operand, exit.x, exit.order, exit.count, batch, cols, y);
-        } else if (patience && fault != FLUSH) {
-            patience--;
-            kernels.steady(planes.operand, exit.x, exit.order, exit.count, batch, cols, y);
         } else {
-            kernels.fast(planes.operand, exit.x, exit.order, exit.count, batch, cols, y);
-            if (state.met_subnormal()) patience = 15;
+            const bool steady = patience && fault != FLUSH;
+            if (exit.way == SPARSES)
+                (steady ? sparse_kernels.steady : sparse_kernels.fast)(planes.operand, planes.slot, exit.numbers,
+                                                                       exit.order, exit.count, batch, cols, y);
+            else
+                (steady ? kernels.steady : kernels.fast)(planes.operand, exit.x, exit.order, exit.count, batch, cols, y);
+            if (steady)
+                patience--;
+            else if (state.met_subnormal())
+                patience = 15;
         }
         for (int b = 0; b < batch; b++) memcpy(exit.sums.at(exit.computed + b).data, y[b], sizeof(float) * cols);
         exit.computed = exit.sums.tail;
@@ -184,7 +203,7 @@ struct Array {
                 for (Exit& exit : exits) flush(exit);
             for (int r = q * share; r < (q + 1) * share; r++) {
                 if (fault == SWAP_ACTIVE_ONLY && !(active[r / 32] >> (r % 32) & 1)) continue;
-                planes.take(r, cols);
+                planes.take(r, cols, fault == SLOTS_STAY);
             }
             loaded[q] = false;
         }
@@ -220,6 +239,8 @@ struct Array {
         }
         if (is_dot(kind_of(beat.mode(bottom))))
             put_elements(exit, beat);
+        else if (kind_of(beat.mode(bottom)) == SPARSE)
+            put_numbers(exit, beat, first, bottom);
         else
             put_operands(exit, beat, first, bottom);
         Leaving& sums = exit.sums.at(exit.sums.tail);
@@ -246,6 +267,25 @@ struct Array {
             else
                 for (int r = begin; r < end; r++) x[r] = decode_operand(beat.code(r), kind, dtype);
         }
+    }
+
+    // All rows of the quadrants, active or not.
+    void put_numbers(Exit& exit, const Beat& beat, int first, int bottom) {
+        if (exit.way != SPARSES) flush(exit);
+        exit.way = SPARSES;
+        float* x = exit.numbers[exit.sums.tail - exit.computed][0];
+        uint16_t codes[WIDTH * FOUR];
+        memcpy(codes, beat.data, sizeof(uint16_t) * rows * FOUR);
+        for (int q = first; q <= bottom; q++) {
+            const uint32_t dtype = dtype_of(beat.mode(q));
+            const int begin = q * share * FOUR, end = begin + share * FOUR;
+            if (dtype == FP16_CODE)
+                for (int i = begin; i < end; i++) x[i] = decode_fp16(codes[i]);
+            else
+                for (int i = begin; i < end; i++) x[i] = decode_bf16(codes[i]);
+        }
+        if (fault == WRONG_FOUR)
+            for (int i = 0; i < rows * FOUR; i += 2 * NUMBERS) std::swap_ranges(x + i, x + i + NUMBERS, x + i + NUMBERS);
     }
 
     void put_elements(Exit& exit, const Beat& beat) {
@@ -293,8 +333,15 @@ struct Array {
             const bool scaled = plain != Planes::about_of(mode, 0xff);
             for (int r = q * share; r < (q + 1) * share; r++)
                 if (mask[r / 32] >> (r % 32) & 1)
-                    planes.push(r, beat.data[2 * r], scaled ? Planes::about_of(mode, beat.beside(r)) : plain);
+                    planes.push(r, beat.data[2 * r], scaled ? Planes::about_of(mode, beside(beat, q, r)) : plain);
         }
+    }
+
+    // What stands beside the code of row r: its scale, or its slot.
+    uint32_t beside(const Beat& beat, int q, int r) const {
+        if (kind_of(beat.mode(q)) != SPARSE) return beat.beside(r);
+        if (fault == SLOT_IGNORED) return 0;
+        return slot_of(r, beat.tag(r), fault == ALWAYS_RATIO_4 ? 0 : beat.pattern(q));
     }
 
     // Row groups `shifting` move their shadow weights one row south; from below, so that a row that goes from one
@@ -355,13 +402,13 @@ void plexus_array_plant(void* handle, int fault) {
     static_cast<Array*>(handle)->fault = static_cast<plexus::Fault>(fault);
 }
 
-// A moving beat: `valid`, `swap`, `head` and `tail` a bit a quadrant, `mode` and `ticket` a byte a quadrant,
+// A moving beat: `valid`, `swap`, `head` and `tail` a bit a quadrant, `mode` 10 bits and `ticket` a byte a quadrant,
 // `active` a bit a row, `data` 64 bits a row, `scale` a byte a row.
-void plexus_array_moving(void* handle, int valid, int mode, int swap, int head, int tail, int ticket,
+void plexus_array_moving(void* handle, int valid, long long mode, int swap, int head, int tail, int ticket,
                          const uint32_t* active, const uint32_t* data, const uint32_t* scale) {
     Array& a = *static_cast<Array*>(handle);
-    const Beat beat{static_cast<uint32_t>(valid), static_cast<uint32_t>(mode),   static_cast<uint32_t>(head),
-                    static_cast<uint32_t>(tail),  static_cast<uint32_t>(ticket), active, data, scale};
+    const Beat beat{static_cast<uint32_t>(valid), static_cast<uint64_t>(mode),   static_cast<uint32_t>(head),
+                    static_cast<uint32_t>(tail),  static_cast<uint32_t>(ticket), active, data, scale, nullptr};
     if (a.fault == plexus::LATE_SWAP) {
         const uint32_t earlier = a.late_swap;
         a.late_swap = static_cast<uint32_t>(swap & valid);
@@ -379,12 +426,13 @@ void plexus_array_moving(void* handle, int valid, int mode, int swap, int head, 
     }
 }
 
-// A stationary beat: as a moving one; a row group shifts if its first quadrant says so.
-void plexus_array_stationary(void* handle, int valid, int mode, int shift, int head, int tail, int ticket,
-                             const uint32_t* active, const uint32_t* data, const uint32_t* scale) {
+// A stationary beat: as a moving one, `tags` 4 bits a row; a row group shifts if its first quadrant says so.
+void plexus_array_stationary(void* handle, int valid, long long mode, int shift, int head, int tail, int ticket,
+                             const uint32_t* active, const uint32_t* data, const uint32_t* scale,
+                             const uint32_t* tags) {
     Array& a = *static_cast<Array*>(handle);
-    const Beat beat{static_cast<uint32_t>(valid), static_cast<uint32_t>(mode),   static_cast<uint32_t>(head),
-                    static_cast<uint32_t>(tail),  static_cast<uint32_t>(ticket), active, data, scale};
+    const Beat beat{static_cast<uint32_t>(valid), static_cast<uint64_t>(mode),   static_cast<uint32_t>(head),
+                    static_cast<uint32_t>(tail),  static_cast<uint32_t>(ticket), active, data, scale, tags};
     uint32_t shifting = 0;
     for (int group = 0; group < a.groups; group++)
         shifting |= (static_cast<uint32_t>(valid & shift) >> group * (QUADRANTS / a.groups) & 1) << group;

@@ -13,7 +13,7 @@ namespace plexus {
 // rtl.contract.formats; every other dtype code of an operand means BF16, of an element E4M3FN.
 enum Dtype { FP16_CODE = 2, TF32_CODE = 3, E4M3FN_CODE = 4, E4M3_CODE = 5, E5M2_CODE = 6 };
 
-// Bits 6:4 of a mode; rtl/contract/kinds.py.
+// Bits 6:4 of a mode; rtl/contract/kinds.py. Bits 9:7: a pattern of sparsity.
 enum Kind { ONE, PAIR, QUAD, QUAD_E4M3, HIGH, LOW, SPARSE, RAW };
 
 constexpr int ELEMENTS = 4;
@@ -86,6 +86,20 @@ struct Eights {
 inline const Eights& eights() {
     static const Eights table;
     return table;
+}
+
+// rtl/contract/sparsity.py, by code.
+struct Pattern {
+    int kept, ratio;
+};
+constexpr Pattern PATTERNS[8] = {{4, 4}, {4, 3}, {4, 2}, {2, 4}, {2, 2}, {1, 4}, {1, 2}, {4, 4}};
+
+// Which of the sixteen numbers of its aligned four rows a sparse weight meets. A tag beyond its bus goes on in the rows
+// after it, and from the last of the four to the first.
+inline uint32_t slot_of(int row, uint32_t tag, int pattern) {
+    const Pattern& p = PATTERNS[pattern];
+    const int number = static_cast<int>(tag), bus = row - row % p.kept;
+    return static_cast<uint32_t>((bus + number / p.ratio) % 4 * 4 + number % p.ratio);
 }
 
 inline float decode_operand(uint64_t data, Kind kind, uint32_t dtype) {

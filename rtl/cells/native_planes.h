@@ -12,11 +12,11 @@ namespace plexus {
 struct Planes {
     alignas(64) float operand[WIDTH][WIDTH];
     alignas(64) double element[WIDTH][ELEMENTS][WIDTH];
-    uint8_t tag[WIDTH][WIDTH];  // of sparse weights
-    bool five[WIDTH];           // an element of the row is E5M2
-    bool special[WIDTH];        // an element of the row is not finite
+    uint8_t slot[WIDTH][WIDTH];  // number that a sparse weight meets, of those of its four rows
+    bool five[WIDTH];            // an element of the row is E5M2
+    bool special[WIDTH];         // an element of the row is not finite
 
-    // A weight's code, and what it is: its mode in bits 7:0, its scale or tag above.
+    // A weight's code, and what it is: its mode in bits 6:0, its scale or slot above.
     static constexpr uint16_t BLANK = 0xffff;  // +0 of every kind, as after reset
     // A stationary beat shifts a row by one: the row's window moves down by one instead. The odd
     // length keeps the windows of different rows out of the same cache sets.
@@ -31,7 +31,7 @@ struct Planes {
     void reset() {
         memset(operand, 0, sizeof operand);
         memset(element, 0, sizeof element);
-        memset(tag, 0, sizeof tag);
+        memset(slot, 0, sizeof slot);
         memset(five, 0, sizeof five);
         memset(special, 0, sizeof special);
         for (int r = 0; r < WIDTH; r++) {
@@ -48,7 +48,7 @@ struct Planes {
         window[p] = ROOM - WIDTH;
     }
 
-    // What `about` says of a code: `beside` is its scale or tag.
+    // What `about` says of a code: `beside` is its scale or slot.
     static uint16_t about_of(uint32_t mode, uint32_t beside) {
         const Kind kind = kind_of(mode);
         const bool scaled = kind == QUAD || kind == QUAD_E4M3 || kind == SPARSE;
@@ -72,8 +72,8 @@ struct Planes {
         if (mixed[p]) about[p][at] = what;
     }
 
-    // The shadow weights of a row become its working weights.
-    void take(int row, int cols) {
+    // The shadow weights of a row become its working weights; with `keep_slots` (a planted fault) without their slots.
+    void take(int row, int cols, bool keep_slots) {
         const int p = place[row];
         const uint32_t* codes = data[p] + window[p];
         uint16_t* what = about[p] + window[p];
@@ -100,7 +100,7 @@ struct Planes {
             if (what[c] == BLANK) {
                 operand[row][c] = 0;
                 for (int i = 0; i < ELEMENTS; i++) element[row][i][c] = 0;
-                tag[row][c] = 0;
+                slot[row][c] = 0;
             } else if (is_dot(k)) {
                 double out[ELEMENTS];
                 decode_elements(codes[c], decode_scale(what[c] >> 8, k), k, dtype_of(mode), out);
@@ -111,7 +111,7 @@ struct Planes {
                 }
             } else if (k != RAW) {
                 operand[row][c] = decode_operand(codes[c], k, dtype_of(mode));
-                tag[row][c] = static_cast<uint8_t>(what[c] >> 8 & 15);
+                if (!keep_slots) slot[row][c] = static_cast<uint8_t>(k == SPARSE ? what[c] >> 8 : 0);
             }
         }
         five[row] = fives;

@@ -13,7 +13,7 @@ module plexus_native_array #(
     input rst,
     input [7:0] plant,  // planted fault, 0 in the product
     input [3:0] stationary_valid,
-    input [31:0] stationary_mode,
+    input [39:0] stationary_mode,
     input [3:0] stationary_shift,
     input [3:0] stationary_head,
     input [3:0] stationary_tail,
@@ -21,8 +21,9 @@ module plexus_native_array #(
     input [ROWS-1:0] stationary_active,
     input [64*ROWS-1:0] stationary_data,
     input [8*ROWS-1:0] stationary_scale,
+    input [4*ROWS-1:0] stationary_tags,
     input [3:0] moving_valid,
-    input [31:0] moving_mode,
+    input [39:0] moving_mode,
     input [3:0] moving_swap,
     input [3:0] moving_head,
     input [3:0] moving_tail,
@@ -50,11 +51,12 @@ module plexus_native_array #(
   import "DPI-C" function void plexus_array_reset(input chandle array);
   import "DPI-C" function void plexus_array_plant(input chandle array, input int fault);
   import "DPI-C" function void plexus_array_moving(
-      input chandle array, input int valid, input int mode, input int swap, input int head, input int tail,
+      input chandle array, input int valid, input longint mode, input int swap, input int head, input int tail,
       input int ticket, input bit [127:0] active, input bit [8191:0] data, input bit [1023:0] scale);
   import "DPI-C" function void plexus_array_stationary(
-      input chandle array, input int valid, input int mode, input int shift, input int head, input int tail,
-      input int ticket, input bit [127:0] active, input bit [8191:0] data, input bit [1023:0] scale);
+      input chandle array, input int valid, input longint mode, input int shift, input int head, input int tail,
+      input int ticket, input bit [127:0] active, input bit [8191:0] data, input bit [1023:0] scale,
+      input bit [511:0] tags);
   // bit g: sums leave at row group g, to be fetched; bit 4 + g: raw bits do; bit 8: more are on their way.
   import "DPI-C" function int plexus_array_step(input chandle array);
   // The row of the lowest 1 among such flags; the result is its ticket.
@@ -88,13 +90,14 @@ module plexus_native_array #(
       if (plant != 0) plexus_array_plant(array, int'(plant));
       // A moving beat comes before the stationary one of the same cycle: its swap takes the shadow before it.
       if (moving_valid != 0)
-        plexus_array_moving(array, int'(moving_valid), moving_mode, int'(moving_swap), int'(moving_head),
+        plexus_array_moving(array, int'(moving_valid), longint'(moving_mode), int'(moving_swap), int'(moving_head),
                             int'(moving_tail), moving_ticket, 128'(moving_active), 8192'(moving_data),
                             1024'(moving_scale));
       if (stationary_valid != 0)
-        plexus_array_stationary(array, int'(stationary_valid), stationary_mode, int'(stationary_shift),
+        plexus_array_stationary(array, int'(stationary_valid), longint'(stationary_mode), int'(stationary_shift),
                                 int'(stationary_head), int'(stationary_tail), stationary_ticket,
-                                128'(stationary_active), 8192'(stationary_data), 1024'(stationary_scale));
+                                128'(stationary_active), 8192'(stationary_data), 1024'(stationary_scale),
+                                512'(stationary_tags));
       if (filled || moving_valid != 0 || stationary_valid != 0) begin
         flags = plexus_array_step(array);
         // One call in a loop, not a call a port: each has a vector of its own, which is cleared in every cycle.

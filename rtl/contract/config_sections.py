@@ -51,6 +51,7 @@ class TensorConfig:
     moving_max: int = 512  # columns of one MULTIPLY_MOVING
     mx: bool = True  # sums of two and of four products: FP8 at double rate, MX
     nvfp4: bool = False  # E4M3FN scales, blocks of 16
+    sparsity: bool = True  # structured sparsity: 4:16 to 1:2
     row_groups: int = 4  # parts of the rows that may run different matmuls, at most; see `groups`
 
     def __post_init__(self) -> None:

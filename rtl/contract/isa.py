@@ -231,6 +231,7 @@ class Cause(IntEnum):
     BAD_OPERATOR = 13  # an operator, reduction, function or mask that the opcode or the formats do not take
     NOT_LOADED = 14  # a function that the table loaded last does not hold
     BANK_CONFLICT = 15  # sums of two row tiles come to one PSUM bank
+    TAGS = 16  # tags of a stationary operand do not ascend within a bus, or are not below the group
 
 
 PATTERN = Word(
@@ -286,8 +287,9 @@ INSTRUCTION = Word(
         Field("update_semaphore", 12),
         Field("kind", 3, "Kind: what a row of the array takes in a beat"),
         Field("tile", 2, "rows of the array are 1, 2 or 4 tiles (0, 1, 2); the one that src0 lies in"),
+        Field("sparsity", 3, "kind SPARSE: Sparsity.code, else 0"),
         Field("rounding", 2, "MULTIPLY_MOVING: Rounding"),
-        Field("header_reserved", 9),
+        Field("header_reserved", 6),
         Field("update_value", 32, signed=True),
         Field("header_pad", 64),
         *_prefixed("src0", PATTERN),

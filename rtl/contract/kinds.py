@@ -9,6 +9,7 @@ from enum import IntEnum
 from rtl.contract.config_sections import TensorConfig
 from rtl.contract.formats import FORMATS
 from rtl.contract.isa import block
+from rtl.contract.sparsity import SPARSE_FORMATS, Sparsity
 
 __all__ = [
     "DOTS",
@@ -17,10 +18,13 @@ __all__ = [
     "Kind",
     "SCALE_FORMATS",
     "SCALE_ROWS",
+    "TAG_COLUMNS",
     "group_bytes",
     "kinds_of",
+    "moving_bytes",
     "scale_partition",
     "scale_slots",
+    "tag_elements",
 ]
 
 
@@ -33,15 +37,15 @@ class Kind(IntEnum):
     QUAD_E4M3 = 3  # the same with E4M3FN scales (NVFP4), only with tensor.nvfp4
     HIGH = 4  # an FP32 number rounded to 12 significant bits
     LOW = 5  # what that rounding leaves of it
-    SPARSE = 6  # reserved
+    SPARSE = 6  # a kept number and its tag, which chooses one of up to 16 moving numbers; fused multiply-add
     RAW = 7  # reserved
 
 
 DOTS = (Kind.PAIR, Kind.QUAD, Kind.QUAD_E4M3)
 """Kinds of dot products; the others but RAW are numbers."""
 
-ELEMENTS = {Kind.ONE: 1, Kind.PAIR: 2, Kind.QUAD: 4, Kind.QUAD_E4M3: 4, Kind.HIGH: 1, Kind.LOW: 1}
-"""Numbers that a row takes in a beat."""
+ELEMENTS = {Kind.ONE: 1, Kind.PAIR: 2, Kind.QUAD: 4, Kind.QUAD_E4M3: 4, Kind.HIGH: 1, Kind.LOW: 1, Kind.SPARSE: 1}
+"""Numbers that a row takes in a beat; of a moving SPARSE operand Sparsity.ratio."""
 
 _FORMATS: dict[Kind, tuple[str, ...]] = {
     Kind.ONE: ("bf16", "fp16", "tf32", "e4m3fn", "e4m3", "e5m2"),
@@ -50,6 +54,7 @@ _FORMATS: dict[Kind, tuple[str, ...]] = {
     Kind.QUAD_E4M3: ("e4m3fn", "e2m1"),
     Kind.HIGH: ("fp32",),
     Kind.LOW: ("fp32",),
+    Kind.SPARSE: SPARSE_FORMATS,
 }
 
 SCALE_FORMATS = {Kind.QUAD: "e8m0", Kind.QUAD_E4M3: "e4m3fn"}
@@ -58,6 +63,9 @@ SCALE_FORMATS = {Kind.QUAD: "e8m0", Kind.QUAD_E4M3: "e4m3fn"}
 SCALE_ROWS = {Kind.QUAD: 8, Kind.QUAD_E4M3: 4}
 """Rows that share a scale: a block is so many rows of four elements."""
 
+TAG_COLUMNS = 4
+"""Columns whose tags share an element of 16 bits, the first one's lowest."""
+
 FP4_CODES = (0x00, 0x30, 0x38, 0x3C, 0x40, 0x44, 0x48, 0x4C, 0x80, 0xB0, 0xB8, 0xBC, 0xC0, 0xC4, 0xC8, 0xCC)
 """E4M3FN codes of the sixteen E2M1 numbers: the map that an instruction usually carries in imm0 and imm1."""
 
@@ -65,12 +73,23 @@ FP4_CODES = (0x00, 0x30, 0x38, 0x3C, 0x40, 0x44, 0x48, 0x4C, 0x80, 0xB0, 0xB8, 0
 def kinds_of(tensor: TensorConfig) -> dict[Kind, tuple[str, ...]]:
     """Kinds that the array of this configuration has, and the formats that each takes."""
     has = {Kind.PAIR: tensor.mx, Kind.QUAD: tensor.mx, Kind.QUAD_E4M3: tensor.mx and tensor.nvfp4}
+    has[Kind.SPARSE] = tensor.sparsity
     return {kind: formats for kind, formats in _FORMATS.items() if has.get(kind, True)}
 
 
 def group_bytes(kind: Kind, dtype: str) -> int:
-    """Bytes of what a row takes in a beat."""
+    """Bytes of what a row takes in a beat; of a stationary operand if the kind is SPARSE."""
     return ELEMENTS[kind] * FORMATS[dtype].bits // 8
+
+
+def moving_bytes(pattern: Sparsity) -> int:
+    """Bytes of what a row of a moving SPARSE operand takes in a beat; of three numbers the fourth place is empty."""
+    return 4 if pattern.ratio == 2 else 8
+
+
+def tag_elements(columns: int) -> int:
+    """Elements of the tags of so many columns; the last one may be used in part."""
+    return -(-columns // TAG_COLUMNS)
 
 
 def scale_slots(kind: Kind) -> int:

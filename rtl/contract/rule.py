@@ -44,8 +44,9 @@ class OperandRule:
     are the first partition and their number, `eights`: of 8. `from_zero`: from partition 0. `ascending`: no element
     twice, each dimension steps over the whole one inside it. `row`: neighbours, in one dimension. `aligned`: the offset
     is a multiple of the bytes of so many elements. `fours`: an element of the pattern is four of the format. `kinds`:
-    formats and bytes of an element go by the instruction's kind (rtl.contract.kinds); MX blocks of partitions are
-    whole. `scales`: those of src0, 0 with a kind that has none.
+    formats and bytes of an element go by the instruction's kind (rtl.contract.kinds); MX blocks and buses of partitions
+    are whole. `moves`: it is the moving side. `scales`: those of src0, 0 with a kind that has none; `tags`: with kind
+    SPARSE it is the tags of src0, on its partitions.
     """
 
     field: str
@@ -62,7 +63,9 @@ class OperandRule:
     from_zero: bool = False
     ascending: bool = False
     kinds: bool = False
+    moves: bool = False
     scales: bool = False
+    tags: bool = False
 
     def end(self, cfg: Config) -> int:
         """First partition that the operand must not touch."""

@@ -39,6 +39,8 @@ _CHAIN = ("op0", "op1", "reverse0", "reverse1")
 _MOVING = {Space.SBUF: ("bf16", "fp16", "tf32", "fp32", "e4m3fn", "e4m3", "e5m2", "e2m1")}
 _STATIONARY = OperandRule(field="src0", dtypes=_MOVING, partitions="rows", most="cols", kinds=True)
 _SCALES = OperandRule(field="src1", dtypes={Space.SBUF: ("e8m0", "e4m3fn")}, most="cols", scales=True)
+_BESIDE = replace(_SCALES, dtypes={Space.SBUF: ("e8m0", "e4m3fn", "uint16")}, tags=True)
+_OF_ARRAY = ("kind", "tile", "sparsity")
 _SUMS = OperandRule(
     field="dst", dtypes={Space.PSUM: ("fp32",)}, partitions="cols", most="moving", from_zero=True, ascending=True
 )
@@ -76,10 +78,10 @@ _POSITIONS = OperandRule(field="dst", dtypes={Space.SBUF: ("uint16", "uint32")},
 RULES: dict[Opcode, OpcodeRule] = {
     Opcode.NOP: OpcodeRule(),
     Opcode.DMA_TRIGGER: OpcodeRule(immediates=("imm0", "imm1")),
-    Opcode.LOAD_STATIONARY: OpcodeRule(operands=(_STATIONARY, _SCALES), fields=("kind", "tile"), immediates=("map",)),
+    Opcode.LOAD_STATIONARY: OpcodeRule(operands=(_STATIONARY, _BESIDE), fields=_OF_ARRAY, immediates=("map",)),
     Opcode.MULTIPLY_MOVING: OpcodeRule(
-        operands=(replace(_STATIONARY, most="moving"), replace(_SCALES, most="moving"), _SUMS),
-        fields=("accumulate", "kind", "tile", "rounding"),
+        operands=(replace(_STATIONARY, most="moving", moves=True), replace(_SCALES, most="moving"), _SUMS),
+        fields=("accumulate", *_OF_ARRAY, "rounding"),
         immediates=("map", "seed"),
         equal=("src0",),
     ),

@@ -35,7 +35,7 @@ class Check(wiring.Component):
     FAULTS = {
         **HeaderCheck.FAULTS,
         7: "a program finds the table of the one before",
-        **{10 + n: text for n, text in OperandsCheck.FAULTS.items()},
+        **{(10 if n < 20 else 21) + n: text for n, text in OperandsCheck.FAULTS.items()},
         **{30 + n: text for n, text in WeightsCheck.FAULTS.items()},
     }
 
@@ -64,7 +64,7 @@ class Check(wiring.Component):
         m.submodules.header = header = HeaderCheck(self.cfg, self.rules, passed_on(self.plant, *range(1, 10)))
         operands: OperandsCheck | None = None
         if any(rule.operands for rule in self.rules.values()):
-            operands = OperandsCheck(self.cfg, self.rules, passed_on(self.plant, *range(11, 30)))
+            operands = OperandsCheck(self.cfg, self.rules, passed_on(self.plant, *range(11, 30), 41, 42))
             m.submodules.operands = operands
             m.d.comb += [operands.word.eq(word), operands.step.eq(step)]
 

@@ -28,9 +28,10 @@ from rtl.contract.isa import (
     Wait,
     block,
 )
-from rtl.contract.kinds import SCALE_FORMATS
+from rtl.contract.kinds import SCALE_FORMATS, Kind
 from rtl.contract.memmap import Space
 from rtl.contract.rule import IMMEDIATES, OpcodeRule, immediate_bits
+from rtl.contract.sparsity import PATTERNS
 from rtl.issue.table import row_of
 
 __all__ = ["OPERANDS", "HeaderCheck"]
@@ -40,7 +41,7 @@ _IMMEDIATES = ("imm0", "imm1", "imm2")
 _HEADER = (
     "accumulate",
     *("op0", "op1", "reverse0", "reverse1", "column0", "column1", "reduce", "store", "axes", "negate", "flags"),
-    *("kind", "tile", "rounding", "header_reserved", "header_pad"),
+    *("kind", "tile", "sparsity", "rounding", "header_reserved", "header_pad"),
 )
 _SLOPED = (Function.PRELU, Function.LEAKY_RELU)
 _MASK_BITS = 6
@@ -69,7 +70,8 @@ class HeaderCheck(wiring.Component):
         5: "functions need no table",
         6: "a shuffle may take any partition",
         8: "row tiles need no row groups",
-        9: "a seed needs no random rounding",
+        9: "a pattern of sparsity goes with any kind",
+        10: "a seed needs no random rounding",
     }
 
     def __init__(self, cfg: Config, rules: Mapping[Opcode, OpcodeRule], plant: ValueLike = 0):
@@ -106,6 +108,7 @@ class HeaderCheck(wiring.Component):
             "map": int("map" in rule.immediates),
             "seed": int("seed" in rule.immediates),
             "scales": int(any(operand.scales for operand in rule.operands)),
+            "tags": int(any(operand.tags for operand in rule.operands)),
         }
 
     def _reserved(self, word: data.View, row: data.View) -> Value:
@@ -121,13 +124,17 @@ class HeaderCheck(wiring.Component):
         parts.append(row.sums & ~word.store & word.imm2[:24].any())
         loading = word.reduce == Reduce.LOAD_REDUCE
         parts.append(row.only_loads & ~loading & (word.column1 | word.imm1[:32].any()))
-        # Scales and the map of E2M1 numbers are there if something takes them.
+        # Scales, tags and the map of E2M1 numbers are there if something takes them.
         src1 = INSTRUCTION.offset("src1_offset")
         scaled = Cat(*(word.kind == kind for kind in SCALE_FORMATS)).any()
+        sparse = word.kind == Kind.SPARSE
+        scaled |= row.tags & sparse
         parts.append(row.scales & ~scaled & Value.cast(word)[src1 : src1 + PATTERN.width].any())
         parts.append(row.map & (word.src0_dtype != FORMATS["e2m1"].code) & Cat(word.imm0, word.imm1).any())
         parts.append(word.rounding > max(Rounding))
-        parts.append(row.seed & (word.rounding != Rounding.STOCHASTIC) & word.imm2.any() & ~planted(self.plant, 9))
+        parts.append(row.seed & (word.rounding != Rounding.STOCHASTIC) & word.imm2.any() & ~planted(self.plant, 10))
+        known = sparse & (word.sparsity <= max(p.code for p in PATTERNS.values()))
+        parts.append(word.sparsity.any() & ~known & ~planted(self.plant, 9))
         parts.append((word.tile > exact_log2(self.cfg.tensor.groups)) & ~planted(self.plant, 8))
         function, reduction = self._function(word)
         sloped = Cat(*(function == one for one in _SLOPED)).any()

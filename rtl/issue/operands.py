@@ -13,6 +13,7 @@ from rtl.base.plant import passed_on, planted
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
 from rtl.contract.isa import Cause, Opcode
+from rtl.contract.kinds import TAG_COLUMNS, Kind
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space
 from rtl.contract.rule import IMMEDIATES, OpcodeRule
 from rtl.issue.header import OPERANDS
@@ -22,6 +23,7 @@ from rtl.issue.table import row_of
 __all__ = ["OperandsCheck"]
 
 _FP32_BYTES = 4
+_PATTERN_FAULTS = 13  # faults of PatternCheck that have the same number here
 _INTEGER_SIZES = (1, 2, 4)
 
 Finding = tuple[Value, Value, Value]
@@ -43,12 +45,13 @@ class OperandsCheck(wiring.Component):
     """
 
     FAULTS = {
-        **PatternCheck.FAULTS,
+        **{n: text for n, text in PatternCheck.FAULTS.items() if n <= _PATTERN_FAULTS},
         14: "the shapes of source and destination may differ",
         15: "bits are moved between different formats",
         16: "a column need not be in SBUF's range",
         17: "scales need not be in SBUF's range",
         18: "scales of the array may be fewer than their elements",
+        **{n + 5: text for n, text in PatternCheck.FAULTS.items() if n > _PATTERN_FAULTS},
     }
 
     def __init__(self, cfg: Config, rules: Mapping[Opcode, OpcodeRule], plant: ValueLike = 0):
@@ -155,15 +158,19 @@ class OperandsCheck(wiring.Component):
             if not rules:
                 continue
             group = name == "src0" and any(rule.reduces for rule in self.rules.values())
-            check = PatternCheck(self.cfg, rules, group=group, plant=passed_on(self.plant, *range(1, 14)))
+            check = PatternCheck(
+                self.cfg, rules, group=group, plant=passed_on(self.plant, *range(1, 14), *range(19, 22))
+            )
             m.submodules[f"check_{name}"] = checks[name] = check
             m.d.comb += [
                 check.opcode.eq(word.opcode),
                 check.step.eq(self.step),
                 check.axes.eq(word.axes),
                 check.kind.eq(word.kind),
+                check.sparsity.eq(word.sparsity),
                 check.tile.eq(word.tile),
                 check.beside.eq(word.src0_partition_start),
+                check.beside_count.eq(word.src0_partition_count),
                 check.pattern.eq(operand(word, name)),
             ]
             places[name] = self._first_byte(m, name)
@@ -173,7 +180,9 @@ class OperandsCheck(wiring.Component):
         if any("scales" in rule.immediates for rule in self.rules.values()):
             findings.append(self._scales(m, row, checks["dst"].elements))
         if any(operand.scales for rule in self.rules.values() for operand in rule.operands):
-            different = checks["src1"].present & (checks["src0"].elements != checks["src1"].elements)
+            elements = checks["src0"].elements
+            wanted = Mux(word.kind == Kind.SPARSE, elements + (TAG_COLUMNS - 1) >> 2, elements)
+            different = checks["src1"].present & (checks["src1"].elements != wanted)
             findings.append((different & ~planted(self.plant, 18), Const(Cause.BAD_PATTERN), places["src1"]))
         if "dst" in checks:
             findings += self._together(row, checks, places["dst"])

@@ -12,9 +12,10 @@ from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
 from rtl.contract.isa import DIMENSIONS, MX_ROWS, Cause, Opcode, block
-from rtl.contract.kinds import SCALE_FORMATS, SCALE_ROWS, group_bytes, kinds_of
+from rtl.contract.kinds import SCALE_FORMATS, SCALE_ROWS, Kind, group_bytes, kinds_of, moving_bytes
 from rtl.contract.memmap import Space
 from rtl.contract.rule import ELEMENTS_MAX, OperandRule
+from rtl.contract.sparsity import PATTERNS, Sparsity
 from rtl.issue.table import row_of
 
 __all__ = ["ELEMENT_BITS", "PatternCheck"]
@@ -35,8 +36,9 @@ class PatternCheck(wiring.Component):
     `step` is 4. `pattern` and `opcode` hold meanwhile.
 
     `rules` says what each opcode may ask of this operand; the table is rtl.contract.rules. `present`: the opcode has
-    it. `kind`, `tile` and `beside`: the instruction's kind and row tile and the first partition of src0, where a rule
-    asks for them. `groups`: the product of the counts of dimensions beyond `axes`, if the check is to `group`, else 0.
+    it. `kind`, `sparsity`, `tile`, `beside` and `beside_count`: the instruction's kind, pattern of sparsity and row
+    tile, and the first partition of src0 and their number, where a rule asks for them. `groups`: the product of the
+    counts of dimensions beyond `axes`, if the check is to `group`, else 0.
     """
 
     FAULTS = {
@@ -53,6 +55,9 @@ class PatternCheck(wiring.Component):
         11: "scales may lie in another block of partitions than their elements",
         12: "scales of every kind are E8M0",
         13: "an operand may reach beyond its row tile",
+        14: "a bus of sparse rows may be cut",
+        15: "the moving numbers of a sparse row take as much room as one",
+        16: "tags may lie on other partitions than their elements",
     }
 
     def __init__(self, cfg: Config, rules: Mapping[Opcode, OperandRule], *, group: bool = False, plant: ValueLike = 0):
@@ -62,6 +67,7 @@ class PatternCheck(wiring.Component):
         self.plant = plant
         self.kinds = any(rule.kinds for rule in rules.values())
         self.scales = any(rule.scales for rule in rules.values())
+        self.sparse = cfg.tensor.sparsity and (self.kinds or self.scales)
         super().__init__(
             {
                 "opcode": In(8),
@@ -69,8 +75,10 @@ class PatternCheck(wiring.Component):
                 "step": In(3),
                 "axes": In(2),
                 "kind": In(3),
+                "sparsity": In(3),
                 "tile": In(2),
                 "beside": In(8),
+                "beside_count": In(8),
                 "present": Out(1),
                 "elements": Out(ELEMENT_BITS),
                 "groups": Out(ELEMENT_BITS),
@@ -97,6 +105,8 @@ class PatternCheck(wiring.Component):
             "row": int(rule.row),
             "aligned_log2": rule.aligned.bit_length() - 1,
             "fours": int(rule.fours),
+            "moves": int(rule.moves),
+            "tags": int(rule.tags),
         }
 
     def _partitions(self, row: data.View) -> Value:
@@ -114,6 +124,10 @@ class PatternCheck(wiring.Component):
         legal &= ((start + count) <= row.end) & ~(row.from_zero & start.any()) & ~(row.blocks & cut) & ~eighths
         for kind, rows in SCALE_ROWS.items() if self.kinds else ():
             legal &= (self.kind != kind) | ~((start | count) & (rows - 1)).any()
+        if self.kinds and self.sparse:
+            for bus in (2, 4):
+                cut = ((start | count) & (bus - 1)).any() & ~planted(self.plant, 14)
+                legal &= ~(self._is_pattern(tuple(p for p in PATTERNS.values() if p.kept == bus)) & cut)
         if self.kinds:
             rows = self.cfg.tensor.rows
             for tile in range(1, exact_log2(self.cfg.tensor.groups) + 1):
@@ -130,9 +144,15 @@ class PatternCheck(wiring.Component):
             each = size // rows
             slot = ~(start & (each - 1)).any() & (self.pattern.partition_count == each)
             legal &= (self.kind != kind) | slot
-        return legal
+        alike = (start == self.beside) & (self.pattern.partition_count == self.beside_count)
+        return Mux(self.kind == Kind.SPARSE, alike | planted(self.plant, 16), legal) if self.sparse else legal
 
-    def _size(self, m: Module) -> Value:
+    def _is_pattern(self, patterns: tuple[Sparsity, ...]) -> Value:
+        """Whether the operand is sparse, of one of the patterns."""
+        codes = sum(1 << p.code for p in patterns)
+        return (self.kind == Kind.SPARSE) & (Const(codes, 8) >> self.sparsity)[0]
+
+    def _size(self, m: Module, row: data.View) -> Value:
         """Logarithm of an element's bytes."""
         size = Signal(2)
         with m.Switch(self.pattern.dtype):
@@ -146,6 +166,11 @@ class PatternCheck(wiring.Component):
                     packed = (self.kind == kind) & (self.pattern.dtype == FORMATS[name].code)
                     with m.If(packed & ~planted(self.plant, 10)):
                         m.d.comb += size.eq(logarithm)
+        if self.kinds and self.sparse:
+            for width in (4, 8):
+                of_row = self._is_pattern(tuple(p for p in PATTERNS.values() if moving_bytes(p) == width))
+                with m.If(row.moves & of_row & ~planted(self.plant, 15)):
+                    m.d.comb += size.eq(width.bit_length() - 1)
         return size
 
     def _format(self) -> Value:
@@ -154,11 +179,24 @@ class PatternCheck(wiring.Component):
             takes = [(k, _codes(formats)) for k, formats in kinds_of(self.cfg.tensor).items()]
         elif self.scales:
             takes = [(k, _codes((name,))) for k, name in SCALE_FORMATS.items()]
+            takes += [(Kind.SPARSE, _codes(("uint16",)))] if self.sparse else []
         else:
             return Const(1, 1)
         anyway = planted(self.plant, 12) & self.scales & (self.pattern.dtype == FORMATS["e8m0"].code)
         known = [(self.kind == kind) & (Const(codes, 16) >> self.pattern.dtype)[0] for kind, codes in takes]
         return Cat(*known).any() | anyway
+
+    def _is_there(self, row: data.View) -> Value:
+        """Whether the kind of the instruction has the operand."""
+        if not self.scales:
+            return Const(1, 1)
+        tagged = row.tags & (self.kind == Kind.SPARSE)
+        return Cat(*(self.kind == kind for kind in SCALE_FORMATS), tagged).any()
+
+    def _bytes(self, elements: Value, size_log2: Value) -> Value:
+        """Bytes of so many elements."""
+        words = Mux(size_log2[0], elements << 3, elements << 2) if self.kinds and self.sparse else elements << 2
+        return Mux(size_log2[1], words, Mux(size_log2[0], elements << 1, elements))
 
     def _number(self, elements: Value, row: data.View) -> Value:
         """Whether the opcode takes so many elements."""
@@ -214,7 +252,7 @@ class PatternCheck(wiring.Component):
             with m.If(self.step < DIMENSIONS):
                 m.d.sync += self.groups.eq(Mux(outer > ELEMENTS_MAX, ELEMENTS_MAX + 1, outer))
 
-        size_log2 = self._size(m)
+        size_log2 = self._size(m, row)
         space_ok = Signal()
         dtype_ok = Signal()
         aligned = Signal()
@@ -225,15 +263,13 @@ class PatternCheck(wiring.Component):
         inside = [(pattern.space == space) & row[name].any() for space, name in _SPACES.items()]
         taken = [(row[name] >> pattern.dtype)[0] for name in _SPACES.values()]
         m.d.comb += [
-            self.present.eq(row.present & (Cat(*(self.kind == k for k in SCALE_FORMATS)).any() if self.scales else 1)),
+            self.present.eq(row.present & self._is_there(row)),
             space_ok.eq(inside[0] | inside[1]),
             dtype_ok.eq(((inside[0] & taken[0]) | (inside[1] & taken[1])) & self._format()),
             apart_log2.eq(size_log2 + Mux(planted(self.plant, 8), 0, row.aligned_log2)),
             aligned.eq(~(pattern.offset[:3] & ((1 << apart_log2) - 1)).any()),
-            lowest.eq(pattern.offset + Mux(size_log2[1], low << 2, Mux(size_log2[0], low << 1, low))),
-            highest.eq(
-                pattern.offset + Mux(size_log2[1], (high << 2) + 4, Mux(size_log2[0], (high << 1) + 2, high + 1))
-            ),
+            lowest.eq(pattern.offset + self._bytes(low, size_log2)),
+            highest.eq(pattern.offset + self._bytes(high + 1, size_log2)),
             room.eq(
                 Mux(
                     pattern.space == Space.PSUM,

@@ -1,6 +1,6 @@
 """Which kind of weights each row of the array holds, as the instructions so far say."""
 
-from amaranth.hdl import Const, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -14,6 +14,7 @@ from rtl.contract.kinds import Kind
 __all__ = ["WeightsCheck"]
 
 _KIND_BITS = 3
+_PATTERN_BITS = 3
 _LEGACY, _FN = FORMATS["e4m3"].code, FORMATS["e4m3fn"].code
 
 
@@ -21,9 +22,9 @@ class WeightsCheck(wiring.Component):
     """`wrong`: a row or column that the MULTIPLY_MOVING `word` uses holds weights of another kind, or the other E4M3.
 
     `loads`: the LOAD_STATIONARY `word`, of `columns` columns, has been let through. Of each row: the kind loaded
-    last (the two halves of FP32 are one), and how many columns of it lie side by side from column 0 on: a load moves
-    what was there east. Where nothing was loaded are zeros of every kind. `start` forgets all. Numbers are kept
-    in planes with a bit for each row, so that Verilator works on words.
+    last (the two halves of FP32 are one, each pattern of sparsity is one), and how many columns of it lie side by side
+    from column 0 on: a load moves what was there east. Where nothing was loaded are zeros of every kind. `start`
+    forgets all. Numbers are kept in planes with a bit for each row, so that Verilator works on words.
     Timing: `wrong` is combinational; a load counts from the next cycle on.
     """
 
@@ -33,12 +34,14 @@ class WeightsCheck(wiring.Component):
         3: "a load counts for all rows",
         4: "a load of few columns counts for all columns",
         5: "columns of two loads of a kind are not added",
+        6: "weights may be of another pattern of sparsity",
     }
 
     def __init__(self, cfg: Config, plant: ValueLike = 0):
         self.cfg = cfg
         self.plant = plant
         self.bits = cfg.tensor.cols.bit_length()
+        self.kind_bits = _KIND_BITS + (_PATTERN_BITS if cfg.tensor.sparsity else 0)
         super().__init__(
             {
                 "word": In(INSTRUCTION_LAYOUT),
@@ -77,16 +80,16 @@ class WeightsCheck(wiring.Component):
         rows = self.cfg.tensor.rows
         word = self.word
         held = Signal(rows)  # something was loaded
-        planes = [Signal(rows, name=f"kind{i}") for i in range(_KIND_BITS)]
+        planes = [Signal(rows, name=f"kind{i}") for i in range(self.kind_bits)]
         columns = [Signal(rows, name=f"columns{i}") for i in range(self.bits)]
         legacy = Signal(rows)
         fn = Signal(rows)
 
         every = self._every
-        kind = Signal(_KIND_BITS)
+        kind = Signal(self.kind_bits)
         used = Signal(rows)
         m.d.comb += [
-            kind.eq(Mux(word.kind == Kind.LOW, Kind.HIGH, word.kind)),
+            kind.eq(Cat(Mux(word.kind == Kind.LOW, Kind.HIGH, word.kind)[:_KIND_BITS], word.sparsity)),
             used.eq(partition_mask(word.src0_partition_start, word.src0_partition_count, rows)),
         ]
         is_legacy = word.src0_dtype == _LEGACY
@@ -94,6 +97,8 @@ class WeightsCheck(wiring.Component):
         other: Value = planes[0] ^ every(kind[0])
         for i in range(1, _KIND_BITS):
             other = other | (planes[i] ^ every(kind[i]))
+        for i in range(_KIND_BITS, self.kind_bits):
+            other = other | ((planes[i] ^ every(kind[i])) & ~every(planted(self.plant, 6)))
         mixed = (legacy & every(is_fn)) | (fn & every(is_legacy))
         differs = Signal(rows)  # from the weights that the row holds
         m.d.comb += differs.eq(

@@ -79,6 +79,8 @@ class TensorEngine(wiring.Component):
                 drain.sums.eq(array.sums[g]),
                 sequencer.load_sent[g].eq(loader.sent),
                 sequencer.load_ended[g].eq(loader.ended),
+                sequencer.load_failed[g].eq(loader.failed),
+                loader.failed_above.eq(loaders[-1].failed if loaders else 0),
                 sequencer.swapped[g].eq(streamer.swapped),
                 sequencer.matmul_done[g].eq(drain.done),
                 sequencer.matmul_failed[g].eq(drain.failed),

@@ -1,6 +1,6 @@
-"""From an operand in SBUF to a column of the array a cycle: its elements, and the scales of their blocks."""
+"""From an operand in SBUF to a column of the array a cycle: its elements, the scales of their blocks, their tags."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -11,11 +11,14 @@ from rtl.base.pattern import partition_mask
 from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
-from rtl.contract.isa import block
-from rtl.contract.kinds import SCALE_ROWS, group_bytes, kinds_of
+from rtl.contract.isa import DIMENSIONS, block
+from rtl.contract.kinds import SCALE_ROWS, Kind, group_bytes, kinds_of, moving_bytes
+from rtl.contract.sparsity import PATTERNS, TAG_BITS
 from rtl.tensor.fp4_map import Fp4Map
+from rtl.tensor.ports import MODE_BITS
 from rtl.tensor.read_ahead import ReadAhead
 from rtl.tensor.scale_feed import ScaleFeed
+from rtl.tensor.tag_feed import PHASE_BITS, TagFeed, last_phase
 
 __all__ = ["COMMANDS", "ORDER_BITS", "Feed", "feed_command", "reach"]
 
@@ -31,8 +34,9 @@ def feed_command() -> data.StructLayout:
     return data.StructLayout(
         {
             "pattern": PATTERN_LAYOUT,
-            "scales": PATTERN_LAYOUT,
+            "scales": PATTERN_LAYOUT,  # or tags
             "kind": 3,
+            "sparsity": 3,
             "map": _MAP_BITS,  # E4M3FN codes of E2M1 numbers
             "sequence": 8,
             "tile": 2,  # of how many rows: 0 all, 1 half, 2 a quarter
@@ -56,21 +60,23 @@ class Feed(wiring.Component):
     """Turns a command into elements of the rows of a row group, one a cycle, in the order of the pattern or `reverse`.
 
     `valid`: the element at `data` (the group's row r at bits 64r, those of its format lowest, rubbish above) may be
-    sent, with `mode` (ports.MODE_BITS) and, with a kind that has scales, that of row r in bits 8r of `scale`; `take`
-    sends it.
+    sent, with `mode` (ports.MODE_BITS) and, with a kind that has scales, that of row r in bits 8r of `scale`, with one
+    that has tags, that in bits 4r of `tags`; `take` sends it. `failed`: tags of the command, up to this element, are
+    wrong. Only a feed in reverse, of a stationary operand, has tags.
     `holds`: there is a command that has not sent its last element; `started`: `first`, `awaits` and what else
     describes its beats are known. `refused`: SBUF refused a read in this cycle.
-    Timing: an element is there 5 cycles after its command, one more with scales, and later if `reverse`
+    Timing: an element is there 5 cycles after its command, one more with scales or tags, and later if `reverse`
     (LastElement); then one a cycle, across commands too, as far as the port gives a word of 8 bytes of each partition
-    a cycle: words of scales go first. Up to four words of either are read ahead, so a refusal costs a bubble only
-    when none is left. A group without a row of the operand reads nothing and sends rubbish at the same pace.
+    a cycle: words of scales and tags go first. Up to four words of each are read ahead, so a refusal costs a bubble
+    only when none is left. A group without a row of the operand reads nothing and sends rubbish at the same pace.
     """
 
     FAULTS = {
         **ReadAhead.FAULTS,
         12: "the row mask of the next command is used",
-        13: "elements do not wait for their scales",
+        13: "elements do not wait for their scales and tags",
         **ScaleFeed.FAULTS,
+        **TagFeed.FAULTS,
         **Fp4Map.FAULTS,
     }
 
@@ -88,10 +94,12 @@ class Feed(wiring.Component):
                 "take": In(1),
                 "first": Out(1),
                 "last": Out(1),
+                "failed": Out(1),
                 "data": Out(64 * rows),
                 "scale": Out(8 * rows),
+                "tags": Out(TAG_BITS * rows),
                 "active": Out(rows),
-                "mode": Out(7),
+                "mode": Out(MODE_BITS),
                 "ticket": Out(8),
                 "tile": Out(2),
                 "swap": Out(1),
@@ -110,6 +118,10 @@ class Feed(wiring.Component):
                 for name in formats:
                     with m.Case(FORMATS[name].code | kind << 4):
                         m.d.comb += size.eq(group_bytes(kind, name).bit_length() - 1)
+        if self.cfg.tensor.sparsity and not self.reverse:
+            narrow = sum(1 << p.code for p in PATTERNS.values() if moving_bytes(p) == 4)
+            with m.If(waiting.kind == Kind.SPARSE):
+                m.d.comb += size.eq(Mux((Const(narrow, 8) >> waiting.sparsity)[0], 2, 3))
         return size
 
     def elaborate(self, platform: object) -> Module:
@@ -120,7 +132,8 @@ class Feed(wiring.Component):
         mx = cfg.tensor.mx
         e2m1, e4m3fn = FORMATS["e2m1"].code, FORMATS["e4m3fn"].code
         about = data.StructLayout(
-            {"active": rows, "mode": 7, "scaled": 1, "mapped": 1, "map": _MAP_BITS if mx else 0}
+            {"active": rows, "mode": MODE_BITS, "scaled": 1, "tagged": 1, "phase": PHASE_BITS}
+            | {"mapped": 1, "map": _MAP_BITS if mx else 0}
             | {"sequence": 8, "tile": 2, "swap": 1, "awaits": ORDER_BITS}
         )
         m.submodules.elements = elements = ReadAhead(cfg, rows, reverse=self.reverse, plant=self.plant)
@@ -139,7 +152,6 @@ class Feed(wiring.Component):
         mine = [partition_mask(start, count, cfg.tensor.rows)[first + r] for r in range(rows)]
         of_quadrant = [[mine[r] for r in range(rows) if (first + r) // size == q] for q in range(QUADRANTS)]
         m.d.comb += [
-            prepared.eq(elements.prepared & elements.ready),
             into_walker.eq(is_waiting & prepared & commands.i.ready),
             self.command.ready.eq(~is_waiting),
             quadrants.eq(Cat(Cat(*of_quadrant[q]).any() for q in range(QUADRANTS))),
@@ -149,7 +161,7 @@ class Feed(wiring.Component):
             elements.prepare.eq(is_waiting),
             elements.start.eq(into_walker),
             entry.active.eq(Cat(*mine)),
-            entry.mode.eq(Cat(waiting.pattern.dtype, waiting.kind)),
+            entry.mode.eq(Cat(waiting.pattern.dtype, waiting.kind, waiting.sparsity)),
             entry.sequence.eq(waiting.sequence),
             entry.tile.eq(waiting.tile),
             entry.swap.eq(waiting.swap),
@@ -170,31 +182,51 @@ class Feed(wiring.Component):
         with m.Elif(into_walker):
             m.d.sync += is_waiting.eq(0)
 
-        # reads
+        # what goes with the elements of some kinds: the feed, whether the command that comes and the beat have it
+        head = commands.o.payload
+        beside: list[tuple[ScaleFeed | TagFeed, Value, Value]] = []
+        if mx:
+            m.submodules.scales = scales = ScaleFeed(cfg, self.group, reverse=self.reverse, plant=self.plant)
+            beside.append((scales, entry.scaled, head.scaled))
+        if cfg.tensor.sparsity and self.reverse:
+            m.submodules.tags = tags = TagFeed(cfg, rows, plant=self.plant)
+            beside.append((tags, entry.tagged, head.tagged))
+        m.d.comb += prepared.eq(
+            elements.prepared & elements.ready & Cat((one.prepared & one.ready) | ~has for one, has, _ in beside).all()
+        )
+
+        # reads: the first that asks
+        readers = [*(one for one, _, _ in beside), elements]
         granted = Signal()
         asks = Signal(QUADRANTS)
-        wants = Signal()
-        arrived = Signal()
-        m.d.sync += arrived.eq(granted)
+        turn = Signal(len(readers))
+        arrived = Signal(len(readers))
+        m.d.sync += arrived.eq(Mux(granted, turn, 0))
         m.d.comb += [
-            wants.eq(elements.ask),
-            asks.eq(elements.asks),
-            self.sbuf.valid.eq(wants & asks.any()),
+            self.sbuf.valid.eq(asks.any()),
             self.sbuf.quadrants.eq(asks),
-            granted.eq(wants & (self.sbuf.ready | ~asks.any())),
-            elements.granted.eq(granted),
-            elements.arrived.eq(arrived),
+            granted.eq(turn.any() & (self.sbuf.ready | ~asks.any())),
             elements.data.eq(self.sbuf.data[64 * first : 64 * (first + rows)]),
             self.refused.eq(self.sbuf.valid & ~self.sbuf.ready),
         ]
-        m.d.comb += [self.sbuf.word[q].eq(elements.word) for q in range(QUADRANTS)]
+        for n, reader in reversed(list(enumerate(readers))):
+            with m.If(reader.ask):
+                m.d.comb += [turn.eq(1 << n), asks.eq(reader.asks)]
+                m.d.comb += [self.sbuf.word[q].eq(reader.word) for q in range(QUADRANTS)]
+            m.d.comb += [reader.granted.eq(granted & turn[n]), reader.arrived.eq(arrived[n])]
+        for one, has, _ in beside:
+            m.d.comb += [
+                one.pattern.eq(waiting.scales),
+                one.prepare.eq(is_waiting & has),
+                one.start.eq(into_walker & has),
+            ]
 
         # beats
-        head = commands.o.payload
         began = Signal()
         sent = self.take & self.valid
+        late = Cat(one.valid | ~has for one, _, has in beside).all() | planted(self.plant, 13)
         m.d.comb += [
-            self.valid.eq(elements.valid),
+            self.valid.eq(elements.valid & late),
             elements.take.eq(sent),
             self.last.eq(elements.last),
             self.first.eq(~began),
@@ -219,33 +251,32 @@ class Feed(wiring.Component):
                     m.d.comb += plain.eq(elements.words[8 * k :])
         m.d.comb += self.data.eq(plain)
         if mx:
-            m.submodules.scales = scales = ScaleFeed(cfg, self.group, reverse=self.reverse, plant=self.plant)
-            scaled = entry.scaled
             m.d.comb += [
-                scales.pattern.eq(waiting.scales),
                 scales.kind.eq(waiting.kind),
                 scales.active.eq(entry.active),
-                scales.prepare.eq(is_waiting & scaled),
-                scales.start.eq(into_walker & scaled),
-                prepared.eq(elements.prepared & elements.ready & ((scales.prepared & scales.ready) | ~scaled)),
+                scales.data.eq(self.sbuf.data),
                 scales.take.eq(sent & head.scaled),
                 self.scale.eq(scales.scale),
-                self.valid.eq(elements.valid & (scales.valid | ~head.scaled | planted(self.plant, 13))),
             ]
-            of_scales = Signal()  # the word that arrives
-            with m.If(scales.ask):
-                m.d.comb += [wants.eq(1), asks.eq(scales.asks)]
-                m.d.comb += [self.sbuf.word[q].eq(scales.word) for q in range(QUADRANTS)]
-            m.d.comb += [
-                scales.granted.eq(granted & scales.ask),
-                elements.granted.eq(granted & ~scales.ask),
-                scales.arrived.eq(arrived & of_scales),
-                elements.arrived.eq(arrived & ~of_scales),
-                scales.data.eq(self.sbuf.data),
-            ]
-            m.d.sync += of_scales.eq(scales.ask)
             m.submodules.fp4 = fp4 = Fp4Map(rows, plant=self.plant)
             m.d.comb += [fp4.enable.eq(head.mapped), fp4.map.eq(head.map), fp4.codes.eq(plain)]
             with m.If(head.mapped):
                 m.d.comb += self.data.eq(fp4.out)
+        if cfg.tensor.sparsity and self.reverse:
+            failed = Signal()  # an element of the command before this one
+            m.d.comb += [
+                entry.tagged.eq(waiting.kind == Kind.SPARSE),
+                entry.phase.eq(last_phase([waiting.pattern[f"count{i}"] for i in range(DIMENSIONS)])),
+                tags.quadrants.eq(quadrants),
+                tags.data.eq(elements.data),
+                tags.take.eq(sent & head.tagged),
+                tags.first.eq(~began),
+                tags.phase.eq(head.phase),
+                tags.sparsity.eq(head.mode[7:]),
+                tags.active.eq(head.active),
+                self.tags.eq(tags.tags),
+                self.failed.eq(head.tagged & (failed | tags.wrong)),
+            ]
+            with m.If(sent):
+                m.d.sync += failed.eq(self.failed & ~self.last)
         return m

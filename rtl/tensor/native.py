@@ -45,6 +45,10 @@ class NativeArray(wiring.Component):
         22: "a shift brings nothing from the row group above",
         23: "a swap after a shift alone is forgotten",
         24: "a NaN that is transposed becomes canonical",
+        25: "a slot is ignored",
+        26: "a swap does not bring the slots",
+        27: "every pattern is taken for 4:16",
+        28: "sparse weights meet the numbers of the next four rows",
     }
 
     def __init__(self, cfg: Config, plant: ValueLike = 0):
@@ -75,6 +79,7 @@ class NativeArray(wiring.Component):
             i_stationary_active=Cat(beat.active for beat in stationary),
             i_stationary_data=Cat(beat.data for beat in stationary),
             i_stationary_scale=Cat(beat.scale for beat in stationary),
+            i_stationary_tags=Cat(beat.tags for beat in stationary),
             i_moving_valid=Cat(beat.valid for beat in moving),
             i_moving_mode=Cat(beat.mode for beat in moving),
             i_moving_swap=Cat(beat.swap for beat in moving),

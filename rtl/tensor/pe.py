@@ -7,14 +7,23 @@ from amaranth.lib.wiring import In, Out
 from rtl.base.plant import passed_on, planted
 from rtl.contract.config import Config
 from rtl.numeric.pe_mac import PeMac
-from rtl.numeric.pe_operand import pe_operand
-from rtl.tensor.lanes import RAW_BITS, RAW_WORD, moving_lane, weight_bits, weight_lane
+from rtl.tensor.lanes import (
+    NUMBERS,
+    RAW_BITS,
+    RAW_WORD,
+    moving_lane,
+    slot_of,
+    used_bits,
+    weight_bits,
+    weight_lane,
+)
 
 __all__ = ["PE"]
 
 
 class PE(wiring.Component):
-    """south = RN32(west * weight + north), or north where the beat is not used; dot products as PeMac.
+    """south = RN32(west * weight + north), or north where the beat is not used; dot products as PeMac. Of a sparse
+    beat's numbers it is the one in the slot that came with the weight.
 
     Timing: `west` and `north` of cycle t give `east` in cycle t + 1 and `south` in t + 2. A weight that
     arrives in cycle t becomes the shadow weight from t + 1 on; the shadow weight it replaces goes east in
@@ -32,6 +41,8 @@ class PE(wiring.Component):
         6: "a shift takes the working weight too",
         7: "a weight that shifts out was raw, whatever it was",
         8: "the weight that enters shifts out, not the one before",
+        9: "a slot is ignored",
+        10: "the slot is that of the shadow weight",
     }
 
     def __init__(self, cfg: Config, plant: ValueLike = 0):
@@ -55,11 +66,10 @@ class PE(wiring.Component):
         m = Module()
         tensor = self.cfg.tensor
         m.submodules.mac = mac = PeMac(passed_on(self.plant, 0, 0, 0, 0, 0, 5), mx=tensor.mx, nvfp4=tensor.nvfp4)
-        size = len(Value.cast(Signal(pe_operand(tensor.mx))))
         shadow = Signal(weight_bits(tensor))
         raw = Signal()
-        working = Signal(size)
-        chosen = Signal(size)
+        working = Signal(used_bits(tensor))
+        chosen = Signal(used_bits(tensor))
         moving = Signal(moving_lane(tensor))
         leaving = Signal(weight_bits(tensor), reset_less=True)
         leaving_raw = Signal(reset_less=True)
@@ -86,6 +96,9 @@ class PE(wiring.Component):
             m.d.comb += mac.dot.eq(self.west.dot)
         if tensor.nvfp4:
             m.d.comb += mac.scale_e4m3.eq(self.west.scale_e4m3)
+        if tensor.sparsity:
+            slot = Mux(planted(self.plant, 10), slot_of(shadow), slot_of(chosen))
+            self._choose(m, mac, Mux(planted(self.plant, 9), 0, slot))
         m.d.sync += [
             moving.eq(self.west),
             working.eq(chosen),
@@ -113,3 +126,11 @@ class PE(wiring.Component):
         with m.If(shifts):
             m.d.sync += sinking.eq(Cat(leaving[:RAW_BITS], leaving_raw))
         return m
+
+    def _choose(self, m: Module, mac: PeMac, slot: Value) -> None:
+        """The number of a sparse beat that meets the weight."""
+        with m.If(self.west.sparse):
+            with m.Switch(slot):
+                for n in range(NUMBERS):
+                    with m.Case(n):
+                        m.d.comb += mac.a.operand.eq(self.west.numbers[n])

@@ -10,10 +10,11 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.base.memory_port import QUADRANTS
 from rtl.contract.config import Config
+from rtl.contract.sparsity import TAG_BITS
 
 __all__ = ["MODE_BITS", "ArraySignature", "moving_beat", "row_groups", "stationary_beat", "sum_row"]
 
-MODE_BITS = 8  # bits 3:0 dtype code of this operand; 6:4 contract.kinds.Kind; 7 is 0
+MODE_BITS = 10  # bits 3:0 dtype code of this operand; 6:4 contract.kinds.Kind; 9:7 Sparsity.code, 0 unless SPARSE
 TICKET_BITS = 8
 
 
@@ -27,9 +28,10 @@ def stationary_beat(cfg: Config) -> data.StructLayout:
 
     With `shift` in a row group's first quadrant the beat carries nothing: the group's shadow weights move one row
     south instead, all of them, and what was in its last row leaves at `transposed` if its last quadrant has `tail`.
+    `tags`, of kind SPARSE: which number of its bus a row's weight meets (rtl.contract.sparsity), row r at bits 4r.
     """
     return data.StructLayout(
-        _rows(cfg)  # active: rows that take the weight; the others keep theirs
+        _rows(cfg, {"tags": TAG_BITS})  # active: rows that take the weight; the others keep theirs
         | {
             "valid": 1,
             "mode": MODE_BITS,
@@ -42,9 +44,10 @@ def stationary_beat(cfg: Config) -> data.StructLayout:
 
 
 def moving_beat(cfg: Config) -> data.StructLayout:
-    """One quadrant of one column of the moving operand."""
+    """One quadrant of one column of the moving operand. Of kind SPARSE a row has four numbers, number e at bits 16e of
+    its data, and each of the aligned four rows in which it stands meets the sixteen of all four, active or not."""
     return data.StructLayout(
-        _rows(cfg)  # active: rows outside pass the partial sum through unchanged
+        _rows(cfg, {})  # active: rows outside pass the partial sum through unchanged
         | {
             "valid": 1,
             "mode": MODE_BITS,
@@ -56,12 +59,13 @@ def moving_beat(cfg: Config) -> data.StructLayout:
     )
 
 
-def _rows(cfg: Config) -> dict[str, int]:
+def _rows(cfg: Config, more: dict[str, int]) -> dict[str, int]:
     """What a beat has for each row. First, where it is aligned: a simulator copies words, not bits."""
     rows = cfg.tensor.rows // QUADRANTS
     return {
         "data": 64 * rows,  # row r at bits 64r, its code lowest
         "scale": 8 * rows,  # of the code's block
+        **{name: bits * rows for name, bits in more.items()},
         "active": rows,
     }
 

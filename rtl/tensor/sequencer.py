@@ -28,8 +28,9 @@ class Sequencer(wiring.Component):
     loads accepted so far, and a load awaits the number of swapping streams accepted before it. Bits of `load_sent`
     and `swapped` count towards the group's `loads` and `swaps`, which its feeds compare; all counts wrap.
     `done` pulses once a command in program order: a load with `load_ended`, a matmul with `matmul_done` of the last
-    group of its tile. `cause` is then BANK_CONFLICT for a matmul that failed, or that came to a bank of PSUM while one
-    of another last group had not retired there: nothing orders their sums. `pending`: a command has not retired.
+    group of its tile. `cause` is then TAGS for a load that ended with `load_failed`, and BANK_CONFLICT for a matmul
+    that failed, or that came to a bank of PSUM while one of another last group had not retired there: nothing orders
+    their sums. `pending`: a command has not retired.
     """
 
     FAULTS = {
@@ -40,6 +41,8 @@ class Sequencer(wiring.Component):
         55: "what has ended in any group retires the oldest command",
         56: "a load waits for the swaps of group 0",
         57: "a failed matmul ends like others",
+        64: "a load with wrong tags ends like others",
+        65: "the load before one with wrong tags fails",
         **{57 + n: text for n, text in BankWatch.FAULTS.items()},
     }
 
@@ -56,6 +59,7 @@ class Sequencer(wiring.Component):
                 **{f"drain{g}": Out(stream.Signature(DRAIN_COMMAND)) for g in range(groups)},
                 "load_sent": In(groups),
                 "load_ended": In(groups),
+                "load_failed": In(groups),
                 "swapped": In(groups),
                 "matmul_done": In(groups),
                 "matmul_failed": In(groups),
@@ -141,6 +145,7 @@ class Sequencer(wiring.Component):
                 target.payload.pattern.eq(operand(word, "src0")),
                 target.payload.scales.eq(operand(word, "src1")),
                 target.payload.kind.eq(word.kind),
+                target.payload.sparsity.eq(word.sparsity),
                 target.payload.map.eq(Cat(word.imm0, word.imm1)),
                 target.payload.sequence.eq(self.command.payload.sequence),
                 target.payload.tile.eq(word.tile),
@@ -163,12 +168,14 @@ class Sequencer(wiring.Component):
         loads: list[Value] = []
         matmuls: list[Value] = []
         failed: list[Value] = []
+        wrong: list[Value] = []
         retire = Signal()
         for g in range(self.groups):
             mine = retire & (oldest.exit == g)
             ended = Signal(range(depth + 2), name=f"loads_ended{g}")  # and not reported
             done = Signal(range(depth + 2), name=f"matmuls_done{g}")
             bad = Signal(name=f"failed{g}")  # the one after those done; later ones do not count
+            tags = self._failed_load(m, g, ended, mine & ~oldest.is_matmul)
             good = self.matmul_done[g] & ~self.matmul_failed[g] & ~bad
             m.d.sync += [
                 ended.eq(ended + self.load_ended[g] - (mine & ~oldest.is_matmul)),
@@ -178,6 +185,7 @@ class Sequencer(wiring.Component):
             loads.append(ended != 0)
             matmuls.append((done != 0) | bad)
             failed.append(bad & (done == 0))
+            wrong.append(tags)
         anyone = planted(self.plant, 55)
         ready = Mux(oldest.is_matmul, Array(matmuls)[oldest.exit], Array(loads)[oldest.exit])
         other = Cat(*matmuls, *loads).any()
@@ -186,6 +194,10 @@ class Sequencer(wiring.Component):
             retire.eq(order.o.valid & Mux(anyone, other, ready)),
             self.done.eq(retire),
             self.cause.eq(Mux(clash & ~planted(self.plant, 57), Const(Cause.BANK_CONFLICT, 8), 0)),
+        ]
+        with m.If(~oldest.is_matmul & Array(wrong)[oldest.exit] & ~planted(self.plant, 64)):
+            m.d.comb += self.cause.eq(Cause.TAGS)
+        m.d.comb += [
             order.o.ready.eq(retire),
             self.pending.eq(order.level != 0),
             watch.leave.eq(retire & oldest.is_matmul),
@@ -194,3 +206,17 @@ class Sequencer(wiring.Component):
         ]
         with m.If(planted(self.plant, 51)):
             m.d.comb += self.done.eq(self.load_ended.any() | self.matmul_done.any())
+
+    def _failed_load(self, m: Module, g: int, ended: Signal, retires: Value) -> Value:
+        """Whether the oldest load of a last row group, with `ended` of them not reported, has failed.
+
+        Of those only the first that failed is kept: the queue halts there.
+        """
+        held = Signal(name=f"load_failed{g}")
+        before = Signal.like(ended, name=f"loads_before{g}")  # that are not reported
+        with m.If(~held):
+            fails = self.load_ended[g] & self.load_failed[g]
+            m.d.sync += [held.eq(fails), before.eq(ended - retires - (planted(self.plant, 65) & (ended != 0)))]
+        with m.Elif(retires):
+            m.d.sync += [held.eq(before != 0), before.eq(before - 1)]
+        return held & (before == 0)

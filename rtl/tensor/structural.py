@@ -11,13 +11,13 @@ from rtl.base.placed import Placed
 from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.kinds import Kind
+from rtl.contract.sparsity import SLOTS, TAG_BITS
 from rtl.contract.timing import PE_ROW_CYCLES, array_latency
 from rtl.tensor.deskew import Deskew
-from rtl.tensor.edge import Edge
-from rtl.tensor.lanes import RAW_BITS, RAW_WORD, moving_lane, weight_lane
+from rtl.tensor.edge import Edge, code_bits
+from rtl.tensor.lanes import RAW_BITS, RAW_WORD
 from rtl.tensor.ports import ArraySignature
 from rtl.tensor.tile import TILE, Tile
-from rtl.tensor.unpack_lane import CODE_BITS
 
 __all__ = ["StructuralArray"]
 
@@ -45,6 +45,8 @@ class StructuralArray(wiring.Component):
         10: "the sums of row groups 0 and 1 are exchanged",
         11: "a weight that was not raw leaves as what it became",
         12: "a shift goes on from one row group to the next at a head",
+        13: "every pattern is taken for 4:16",
+        14: "the numbers of a sparse beat go to the other four rows of their tile",
     }
 
     def __init__(self, cfg: Config, plant: ValueLike = 0):
@@ -150,16 +152,16 @@ class StructuralArray(wiring.Component):
         everyone = planted(self.plant, 3)
         anyway = planted(self.plant, 6)
         tensor = self.cfg.tensor
-        tags: list[Value] = []
+        flags: list[Value] = []
         for beat, at in rows:
             kind = beat.mode[4:7]
-            tag = [beat.valid & (beat.active[at] | everyone), (beat.valid | anyway) & beat.swap]
+            flag = [beat.valid & (beat.active[at] | everyone), (beat.valid | anyway) & beat.swap]
             if tensor.mx:
-                tag.append((kind == Kind.PAIR) | (kind == Kind.QUAD) | (kind == Kind.QUAD_E4M3))
+                flag.append((kind == Kind.PAIR) | (kind == Kind.QUAD) | (kind == Kind.QUAD_E4M3))
             if tensor.nvfp4:
-                tag.append(kind == Kind.QUAD_E4M3)
-            tags.append(Cat(*tag))
-        lanes = self._edge(m, "x", i, rows, tags)
+                flag.append(kind == Kind.QUAD_E4M3)
+            flags.append(Cat(*flag))
+        lanes = self._edge(m, True, i, rows, flags)
         if i == tensor.rows // TILE - 1:
             lanes = self._late(m, lanes, 1)
         return lanes
@@ -169,7 +171,7 @@ class StructuralArray(wiring.Component):
         rows = self._rows_of(self.stationary, i)
         everyone = planted(self.plant, 4)
         shifts = self._shifts(i * TILE * self.cfg.tensor.groups // self.cfg.tensor.rows)
-        tags = [
+        flags = [
             Cat(
                 beat.mode[4:7] == Kind.RAW,
                 beat.valid & (beat.active[at] | everyone) & ~shifts,
@@ -177,21 +179,30 @@ class StructuralArray(wiring.Component):
             )
             for beat, at in rows
         ]
-        return self._edge(m, "w", i, rows, tags)
+        return self._edge(m, False, i, rows, flags)
 
-    def _edge(self, m: Module, port: str, i: int, rows: list[tuple[Value, int]], tags: list[Value]) -> Value:
+    def _edge(self, m: Module, moving: bool, i: int, rows: list[tuple[Value, int]], flags: list[Value]) -> Value:
         """Common delay of the group, then its Edge. At `tiny` a group spans quadrants."""
         tensor = self.cfg.tensor
-        size = len(tags[0])
-        bits = (moving_lane(tensor) if port == "x" else weight_lane(tensor)).size - size
-        codes = [beat.data.word_select(2 * at, CODE_BITS) for beat, at in rows]
+        port = "x" if moving else "w"
+        size = code_bits(tensor, moving)
+        codes = [beat.data[64 * at : 64 * at + size] for beat, at in rows]
         scales = [beat.scale.word_select(at, 8) for beat, at in rows]
         modes = [beat.mode for beat, _ in rows]
-        edge = Placed(f"plexus_edge_{port}", lambda: Edge(tensor, bits, size), hier_block=self._edges_apart)
+        edge = Placed(f"plexus_edge_{port}", lambda: Edge(tensor, moving, len(flags[0])), hier_block=self._edges_apart)
         m.submodules[f"edge_{port}{i}"] = edge
-        late = delayed(m, Cat(*codes, *scales, *modes, *tags), PE_ROW_CYCLES * TILE * i, f"{port}{i}")
+        if moving:
+            turned = [planted(self.plant, 14) & (mode[4:7] == Kind.SPARSE) for mode in modes]
+            codes = [Mux(turned[k], codes[k ^ SLOTS], codes[k]) for k in range(TILE)]
+        else:
+            modes = [Mux(planted(self.plant, 13), mode[:7], mode) for mode in modes]
+        inputs = {"codes": codes, "scales": scales, "modes": modes, "flags": flags}
+        if tensor.sparsity and not moving:
+            inputs["tags"] = [beat.tags.word_select(at, TAG_BITS) for beat, at in rows]
+        late = delayed(m, Cat(*inputs.values()), PE_ROW_CYCLES * TILE * i, f"{port}{i}")
         start = 0
-        for target in (edge.codes, edge.scales, edge.modes, edge.tags):
+        for name in inputs:
+            target = getattr(edge, name)
             m.d.comb += target.eq(late[start : start + len(target)])
             start += len(target)
         return edge.lanes

@@ -12,12 +12,12 @@ from rtl.numeric.operand import OPERAND
 from rtl.numeric.pe_operand import pe_operand
 from rtl.numeric.unpack import Unpack
 from rtl.numeric.unpack_element import UnpackElement
-from rtl.tensor.lanes import weight_bits
+from rtl.tensor.lanes import OPERAND_BITS, SLOT_BITS, weight_bits
 
 __all__ = ["CODE_BITS", "UnpackLane"]
 
 CODE_BITS = 32
-"""Bits of a row that any kind uses."""
+"""Bits of a row that any kind but SPARSE uses."""
 
 ONE_SCALE = 127  # 2^0 as E8M0
 
@@ -25,7 +25,7 @@ ONE_SCALE = 127  # 2^0 as E8M0
 class UnpackLane(wiring.Component):
     """32 bits of a row, its scale and its mode to pe_operand, or with RAW the same 32 bits. Combinational.
 
-    `lane` has weight_bits bits, pe_operand lowest; what a kind leaves is 0.
+    `lane` has weight_bits bits, pe_operand lowest; what a kind leaves is 0. With SPARSE `slot` is above the operand.
     """
 
     def __init__(self, tensor: TensorConfig):
@@ -36,6 +36,7 @@ class UnpackLane(wiring.Component):
                 "dtype": In(4),
                 "kind": In(3),
                 "scale": In(8),
+                "slot": In(SLOT_BITS),
                 "lane": Out(weight_bits(tensor)),
             }
         )
@@ -69,6 +70,9 @@ class UnpackLane(wiring.Component):
                 for k in range(2):
                     m.d.comb += Value.cast(out.elements[k]).eq(elements[k])
                 m.d.comb += out.scale.eq(ONE_SCALE)
+        if self.tensor.sparsity:
+            with m.If(self.kind == Kind.SPARSE):
+                m.d.comb += self.lane[OPERAND_BITS : OPERAND_BITS + SLOT_BITS].eq(self.slot)
         with m.If(self.kind == Kind.RAW):
             m.d.comb += self.lane.eq(self.bits)
         return m

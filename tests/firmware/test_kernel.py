@@ -75,7 +75,8 @@ def test_tensor_errors():
     )
     refuse(
         "tensor x: dtype must be one of fp32, bf16, fp16, tf32, e4m3fn, e4m3, e5m2, e8m0, int8, int16, int32, uint8, "
-        "uint16, uint32, e4m3fn_x2, e4m3_x2, e5m2_x2, e4m3fn_x4, e5m2_x4, e2m1_x4, not 'int4'",
+        "uint16, uint32, e4m3fn_x2, e4m3_x2, e5m2_x2, bf16_x2, fp16_x2, e4m3fn_x4, e5m2_x4, e2m1_x4, bf16_x4, fp16_x4, "
+        "not 'int4'",
         lambda k: k.hbm("x", (2, 2), "int4"),
     )
 

@@ -27,6 +27,7 @@ SIZES = {
     "8x8": named("tiny"),
     "8x8 without MX": load("tiny", ["tensor.mx=false"]),
     "16x8": load("small", ["tensor.rows=16", "tensor.cols=8"]),
+    "16x8 without sparsity": load("small", ["tensor.rows=16", "tensor.cols=8", "tensor.sparsity=false"]),
     "32x32": named("small"),
 }
 

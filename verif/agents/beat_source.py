@@ -7,21 +7,21 @@ from numpy.typing import NDArray
 
 from rtl.contract.config import Config
 from rtl.contract.kinds import DOTS, Kind
-from verif.agents.beats import QUADRANTS, Beat
-from verif.agents.values import random_codes
+from rtl.contract.sparsity import PATTERNS, SPARSE_FORMATS, TAG_BITS, Sparsity
+from verif.agents.beat_codes import quadrant_codes, random_tags
+from verif.agents.beats import DENSE, QUADRANTS, Beat
 
 __all__ = ["BeatSource", "Profile"]
 
 MASK = NDArray[np.bool_]
 Pair = tuple[Beat | None, Beat | None]
 
-BLANK, NUMBER, DOT, DOT_E4M3, RAW = range(5)
+BLANK, NUMBER, DOT, DOT_E4M3, RAW, SPARSE = range(6)
 """Classes of weights. A blank is as after reset and may be used as any."""
 
 _CLASS = {k: NUMBER for k in Kind} | {Kind.PAIR: DOT, Kind.QUAD: DOT, Kind.QUAD_E4M3: DOT_E4M3, Kind.RAW: RAW}
-_FAR = np.array([0x78, 0x48, 0x01, 0x00], np.uint32)
-"""E5M2 codes of 2^15, 2^3, 2^-16 and 0. Such rows meet in 2^30 + 2^6 + 2^-32: as far apart as products get, and just
-beyond a tie of FP32."""
+_CLASS |= {Kind.SPARSE: SPARSE}
+_PATTERNS = tuple(PATTERNS.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +63,8 @@ class BeatSource:
         self.shadow = np.zeros((self.rows, self.cols), np.uint8)  # classes
         self.working = np.zeros((self.rows, self.cols), np.uint8)
         self.formats = np.zeros((2, self.rows, self.cols), "U6")  # of the shadow and the working elements
+        self.sparse = np.zeros((2, self.rows, self.cols), np.int16)  # the same: 1 + tag + 16 code of a sparse weight
+        self.patterns = [DENSE] * QUADRANTS  # that quadrants load with
         self.loading = [self._some(profile.kinds)] * QUADRANTS  # kind by quadrant
         self.burst = [self.cols] * QUADRANTS  # beats to come before the kind may change
         self.shifts = [0] * QUADRANTS
@@ -98,38 +100,10 @@ class BeatSource:
         starts = [*(np.flatnonzero(self.cuts) * QUADRANTS // self.groups).tolist(), QUADRANTS]
         return [slice(a, b) for a, b in zip(starts, starts[1:])] if self.cuts.any() else [slice(0, QUADRANTS)]
 
-    def _codes(self, kind: Kind, dtype: str, flavour: str) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
-        """Codes and scales of the rows of a quadrant; rubbish in what a kind leaves out."""
-        rng = self.rng
-        rubbish = rng.integers(0, 1 << 32, self.share, dtype=np.uint64).astype(np.uint32)
-        scales = rng.integers(0, 256, self.share).astype(np.uint8)
-        if kind in DOTS:
-            elements = random_codes(rng, (self.share, 4), dtype, flavour)
-            if flavour == "narrow" and dtype == "e5m2":
-                signs = rng.integers(0, 2, (self.share, 4)).astype(np.uint32) << np.uint32(7)
-                elements = np.where(rng.random((self.share, 1)) < 0.8, _FAR | signs, elements)
-            codes = (elements << np.arange(0, 32, 8, dtype=np.uint32)).sum(axis=1).astype(np.uint32)
-            if kind == Kind.QUAD:
-                spread = 70 if flavour == "subnormal" else 5
-                middle = 127 - 60 if flavour == "subnormal" else 127
-                near = rng.integers(middle - spread, middle + spread, self.share)
-                wild = (rng.random(self.share) < 0.02) & (flavour in ("special", "bits"))
-                scales = np.where(wild, 255, near).astype(np.uint8)
-                if rng.random() < 0.03:
-                    scales[rng.integers(self.share)] = 255
-            elif kind == Kind.QUAD_E4M3 and flavour not in ("special", "bits"):
-                scales = random_codes(rng, (self.share,), "e4m3fn", "normal").astype(np.uint8)
-            return (codes & 0xFFFF | rubbish & 0xFFFF0000 if kind == Kind.PAIR else codes).astype(np.uint32), scales
-        if kind == Kind.RAW:
-            return random_codes(rng, (self.share,), "fp32", "special"), scales
-        name = "fp32" if kind in (Kind.HIGH, Kind.LOW) or dtype == "tf32" else dtype
-        codes = random_codes(rng, (self.share,), name, flavour)
-        size = {"bf16": 16, "fp16": 16, "fp32": 32}.get(name, 8)
-        kept = np.uint32((1 << size) - 1)
-        return codes & kept | rubbish & ~kept, scales
-
     def _dtype(self, kind: Kind) -> str:
         names = self.profile.elements if kind in DOTS else self.profile.numbers
+        if kind == Kind.SPARSE:
+            names = tuple(n for n in names if n in SPARSE_FORMATS)
         if kind == Kind.QUAD_E4M3:
             names = tuple(n for n in names if n != "e5m2")
         return names[int(self.rng.integers(len(names)))]
@@ -154,10 +128,20 @@ class BeatSource:
             kind = self._some(tuple(k for k in profile.kinds if _CLASS[k] == NUMBER))
         return kind, False
 
+    def _pattern(self, span: slice, moving: bool) -> Sparsity:
+        """A pattern for a beat of a row tile: mostly that of the beats before. The moving side's does not count."""
+        rng = self.rng
+        some = _PATTERNS[int(rng.integers(len(_PATTERNS)))]
+        if moving or rng.random() < 0.05:
+            return some
+        if rng.random() < 2 / self.cols:
+            self.patterns[span.start] = some
+        return self.patterns[span.start]
+
     def _use(self, span: slice, swap: bool) -> tuple[Kind, MASK] | None:
         """A kind for a moving beat of a row tile, and the rows [rows] that can be used with it."""
         classes = (self.shadow if swap else self.working)[span.start * self.share : span.stop * self.share]
-        usable = {c: ((classes == c) | (classes == BLANK)).all(axis=1) for c in (NUMBER, DOT, DOT_E4M3)}
+        usable = {c: ((classes == c) | (classes == BLANK)).all(axis=1) for c in (NUMBER, DOT, DOT_E4M3, SPARSE)}
         known = [k for k in self.profile.kinds if k != Kind.RAW]
         if not known:
             return None
@@ -174,6 +158,7 @@ class BeatSource:
         ragged = rng.random() < profile.ragged
         valid, swap, head, tail, shift = (np.zeros(QUADRANTS, np.bool_) for _ in range(5))
         kinds, dtypes, tickets = [Kind.ONE] * QUADRANTS, ["bf16"] * QUADRANTS, [0] * QUADRANTS
+        patterns = [DENSE] * QUADRANTS
         active = self._active(port)
         for span in spans:
             if rng.random() >= rate:
@@ -195,6 +180,8 @@ class BeatSource:
             valid[span] = True
             kinds[span] = [kind] * count
             dtypes[span] = [self._dtype(kind)] * count
+            if kind == Kind.SPARSE:
+                patterns[span] = [self._pattern(span, moving)] * count
             self.ticket = (self.ticket + 1) & 0xFF
             tickets[span] = [self.ticket] * count
             head[span.start] = tail[span.stop - 1] = True
@@ -213,9 +200,28 @@ class BeatSource:
             head, tail = rng.random(QUADRANTS) < 0.5, rng.random(QUADRANTS) < 0.7
             tickets = rng.integers(0, 256, QUADRANTS).tolist()
         flavour = profile.flavours[int(rng.integers(len(profile.flavours)))]
-        parts = [self._codes(kind, dtype, flavour) for kind, dtype in zip(kinds, dtypes, strict=True)]
+        parts = [
+            quadrant_codes(rng, self.share, kind, dtype, flavour) for kind, dtype in zip(kinds, dtypes, strict=True)
+        ]
         codes, scales = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return Beat(valid, tuple(kinds), tuple(dtypes), active, codes, scales, head, tail, tuple(tickets), swap, shift)
+        tags = (codes & 15).astype(np.uint8)  # rubbish, of other kinds
+        if Kind.SPARSE in kinds:
+            tags = random_tags(rng, patterns, self.rows)
+        return Beat(
+            valid=valid,
+            kinds=tuple(kinds),
+            dtypes=tuple(dtypes),
+            active=active,
+            codes=codes,
+            scales=scales,
+            head=head,
+            tail=tail,
+            tickets=tuple(tickets),
+            swap=swap,
+            shift=shift,
+            tags=tags,
+            patterns=tuple(patterns),
+        )
 
     def _note(self, moving: Beat | None, stationary: Beat | None) -> None:
         """Keep the classes of the weights."""
@@ -223,12 +229,15 @@ class BeatSource:
             rows = np.repeat(moving.swap & moving.valid, self.share)
             self.working[rows] = self.shadow[rows]
             self.formats[1][rows] = self.formats[0][rows]
+            self.sparse[1][rows] = self.sparse[0][rows]
         if stationary is None:
             return
         rows = stationary.loading(self.groups)
         kinds = np.repeat(np.array([_CLASS[k] for k in stationary.kinds], np.uint8), self.share)
         dtypes = np.repeat(np.array(stationary.dtypes), self.share)
-        for plane, new in ((self.shadow, kinds), (self.formats[0], dtypes)):
+        marks = np.repeat([1 + (p.code << TAG_BITS) for p in stationary.patterns], self.share) + stationary.tags
+        marks = np.where(kinds == SPARSE, marks, 0)
+        for plane, new in ((self.shadow, kinds), (self.formats[0], dtypes), (self.sparse[0], marks)):
             plane[rows, 1:] = plane[rows, :-1]
             plane[rows, 0] = new[rows]
         shifting = stationary.shifting(self.groups)
@@ -237,7 +246,7 @@ class BeatSource:
         for group in reversed(np.flatnonzero(shifting).tolist()):
             above = group > 0 and shifting[group - 1] and not stationary.head[group * each]
             first, end = group * size, (group + 1) * size
-            for plane, nothing in ((self.shadow, BLANK), (self.formats[0], "")):
+            for plane, nothing in ((self.shadow, BLANK), (self.formats[0], ""), (self.sparse[0], 0)):
                 plane[first + 1 : end] = plane[first : end - 1].copy()
                 plane[first] = plane[first - 1] if above else nothing
             rows = self.shadow[first:end]

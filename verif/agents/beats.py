@@ -8,13 +8,18 @@ from numpy.typing import NDArray
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
 from rtl.contract.kinds import DOTS, Kind
+from rtl.contract.sparsity import PATTERNS, Sparsity
 from rtl.tensor.ports import moving_beat, stationary_beat
+from verif.golden.numeric import decode
 from verif.golden.tensor import TensorState
-from verif.golden.tensor_cells import Cells, cells_of
+from verif.golden.tensor_cells import Cells, cells_of, sparse_cells, sparse_rows
 
-__all__ = ["QUADRANTS", "Beat", "BeatPacker", "Row", "expected_rows"]
+__all__ = ["DENSE", "QUADRANTS", "Beat", "BeatPacker", "Row", "expected_rows"]
 
 QUADRANTS = 4
+NUMBERS = tuple(kind for kind in Kind if kind not in (*DOTS, Kind.SPARSE))
+DENSE = PATTERNS["4:16"]
+"""Pattern code of what is not sparse."""
 
 
 @dataclass(slots=True)
@@ -25,24 +30,35 @@ class Beat:
     kinds: tuple[Kind, ...]  # of each quadrant
     dtypes: tuple[str, ...]  # of each quadrant
     active: NDArray[np.bool_]  # [rows]
-    codes: NDArray[np.uint32]  # [rows]
+    codes: NDArray[np.uint64]  # [rows]
     scales: NDArray[np.uint8]  # [rows]
     head: NDArray[np.bool_]  # [4]
     tail: NDArray[np.bool_]  # [4]
     tickets: tuple[int, ...]  # of each quadrant
     swap: NDArray[np.bool_]  # [4]; moving only
     shift: NDArray[np.bool_]  # [4]; stationary only
+    tags: NDArray[np.uint8]  # [rows]; stationary only
+    patterns: tuple[Sparsity, ...]  # of each quadrant, if it is SPARSE
 
-    def cells(self) -> Cells:
+    def cells(self, moving: bool) -> Cells:
         """What the rows hold, [rows]."""
         share = len(self.codes) // QUADRANTS
         parts = [slice(q * share, (q + 1) * share) for q in range(QUADRANTS)]
         return np.concatenate(
             [
-                cells_of(self.codes[rows], self.scales[rows], kind, dtype)
-                for rows, kind, dtype in zip(parts, self.kinds, self.dtypes, strict=True)
+                self._sparse(moving, rows, dtype, pattern)
+                if kind == Kind.SPARSE
+                else cells_of(self.codes[rows].astype(np.uint32), self.scales[rows], kind, dtype)
+                for rows, kind, dtype, pattern in zip(parts, self.kinds, self.dtypes, self.patterns, strict=True)
             ]
         )
+
+    def _sparse(self, moving: bool, rows: slice, dtype: str, pattern: Sparsity) -> Cells:
+        """Sparse rows of a quadrant: four numbers each, or a weight and its tag."""
+        codes = (self.codes[rows, None] >> np.arange(0, 64, 16, dtype=np.uint64)).astype(np.uint16)
+        if moving:
+            return sparse_rows(decode(codes, dtype))
+        return sparse_cells(decode(codes[:, 0], dtype), self.tags[rows], pattern, rows.start)
 
     def rows(self) -> NDArray[np.bool_]:
         """Rows that take part, [rows]."""
@@ -77,8 +93,13 @@ class BeatPacker:
                 "data": beat.codes[rows].astype("<u8"),
                 "scale": beat.scales[rows],
             }
+            if not moving:
+                tags = np.unpackbits(beat.tags[rows, None], axis=1, count=4, bitorder="little")
+                vectors["tags"] = np.packbits(tags, bitorder="little")
             word = int(beat.valid[q]) << at["valid"] | beat.tickets[q] << at["ticket"]
-            word |= (FORMATS[beat.dtypes[q]].code | beat.kinds[q] << 4) << at["mode"]
+            mode = FORMATS[beat.dtypes[q]].code | beat.kinds[q] << 4
+            mode |= beat.patterns[q].code << 7 if beat.kinds[q] == Kind.SPARSE else 0
+            word |= mode << at["mode"]
             word |= int(beat.head[q]) << at["head"] | int(beat.tail[q]) << at["tail"]
             word |= int(beat.swap[q]) << at["swap"] if moving else int(beat.shift[q]) << at["shift"]
             for name, vector in vectors.items():
@@ -115,7 +136,7 @@ def expected_rows(state: TensorState, beats: list[tuple[Beat | None, Beat | None
     waiting: list[tuple[Row, Cells, NDArray[np.bool_]]] = []
 
     def settle() -> None:
-        for way in ((Kind.PAIR, Kind.QUAD), (Kind.QUAD_E4M3,), tuple(k for k in Kind if k not in DOTS)):
+        for way in ((Kind.PAIR, Kind.QUAD), (Kind.QUAD_E4M3,), (Kind.SPARSE,), NUMBERS):
             some = [w for w in waiting if w[0].kind in way]
             if some:
                 x = np.stack([cells for _, cells, _ in some], axis=1)
@@ -142,11 +163,11 @@ def expected_rows(state: TensorState, beats: list[tuple[Beat | None, Beat | None
                     rows[:start] = False
                     rows[(bottom + 1) * share :] = False
                     row = Row(i, group, False, moving.tickets[bottom], np.zeros(0, np.uint32), moving.kinds[bottom])
-                    waiting.append((row, moving.cells(), rows))
+                    waiting.append((row, moving.cells(True), rows))
         if stationary is not None:
             shifting = stationary.shifting(state.groups)
             if stationary.valid.any():
-                state.push(stationary.cells(), stationary.loading(state.groups))
+                state.push(stationary.cells(False), stationary.loading(state.groups))
             leaving = state.shift(shifting, stationary.head[::each])
             for group in np.flatnonzero(shifting).tolist():
                 bottom = (group + 1) * each - 1

@@ -9,8 +9,9 @@ from rtl.base.dispatch import COMMAND, SEQUENCE_BITS
 from rtl.contract import formats
 from rtl.contract.config import Config
 from rtl.contract.isa import INSTRUCTION, AccessPattern, Opcode, start_partition_rule
+from rtl.contract.kinds import Kind
 from rtl.contract.memmap import Space
-from verif.golden.groups import bytes_of, scale_format_of, scale_rows_of, scaled
+from verif.golden.groups import bytes_of, kept_of, moving_bytes_of, scale_format_of, scale_rows_of, scaled
 
 __all__ = ["command_word", "contiguous", "random_columns", "random_partitions", "random_pattern"]
 
@@ -47,13 +48,16 @@ def random_pattern(
     elements: int,
     partition_bytes: int,
     ascending: bool = False,
+    size: int = 0,
 ) -> AccessPattern:
     """`elements` elements somewhere in the partition.
 
-    ascending: no element twice and addresses that only grow, as a matmul's destination needs them.
+    ascending: no element twice and addresses that only grow, as a matmul's destination needs them. size: bytes of an
+    element, if not those of its format.
     """
     fmt = formats.FORMATS[dtype]
-    room = partition_bytes // fmt.bytes
+    size = size or fmt.bytes
+    room = partition_bytes // size
     for _ in range(1000):
         dims: list[tuple[int, int]] = []
         span = 1  # elements that the finer dimensions reach over
@@ -75,25 +79,34 @@ def random_pattern(
                 dtype=fmt.code,
                 partition_start=partitions[0],
                 partition_count=partitions[1],
-                offset=at * fmt.bytes,
+                offset=at * size,
                 dims=tuple(dims),
             )
     raise ValueError(f"no pattern of {elements} {dtype} elements found in {partition_bytes} bytes")
 
 
 def random_columns(
-    rng: np.random.Generator, cfg: Config, kind: int, dtype: int, columns: int
+    rng: np.random.Generator, cfg: Config, kind: int, dtype: int, columns: int, sparsity: int = 0, moving: bool = False
 ) -> tuple[AccessPattern, AccessPattern | None]:
-    """An operand of the array of this kind and format, and its scales if it has any."""
-    each = scale_rows_of(kind)
+    """An operand of the array of this kind and format, and its scales or tags if it has any.
+
+    Of a sparse one: its pattern's code, and whether it is the moving side.
+    """
+    sparse = kind == Kind.SPARSE
+    each = kept_of(sparsity) if sparse else scale_rows_of(kind)
     start, count = 1, 0
     while start % each or count % each or not count:
         start, count = random_partitions(rng, cfg.partitions, cfg.tensor.rows)
     lying = random_pattern(
         rng, space=Space.SBUF, dtype=_CARRIER[bytes_of(kind, dtype)], partitions=(start, count), elements=columns,
-        partition_bytes=cfg.sbuf.partition_bytes,
+        partition_bytes=cfg.sbuf.partition_bytes, size=moving_bytes_of(sparsity) if sparse and moving else 0,
     )  # fmt: skip
     scales = None
+    if sparse and not moving:
+        scales = random_pattern(
+            rng, space=Space.SBUF, dtype="uint16", partitions=(start, count), elements=-(-columns // 4),
+            partition_bytes=cfg.sbuf.partition_bytes,
+        )  # fmt: skip
     if scaled(kind):
         block = min(32, cfg.partitions)
         slot = int(rng.integers(each // 2))

@@ -19,8 +19,9 @@ from verif.golden.conversion import from_fp32, to_fp32
 from verif.golden.groups import bytes_of, scale_rows_of, scaled
 from verif.golden.memory import Memory
 from verif.golden.numeric import U32, canonical
+from verif.golden.sparsity import BUS_ROWS, moving_numbers, slots_of
 
-__all__ = ["Columns", "KindsState", "halves", "operand_columns", "scale_codes"]
+__all__ = ["Columns", "KindsState", "halves", "operand_columns", "scale_codes", "sparse_columns"]
 
 F64 = NDArray[np.float64]
 U8 = NDArray[np.uint8]
@@ -52,7 +53,10 @@ def halves(x: NDArray[np.float32]) -> tuple[F64, F64]:
 
 @dataclass(frozen=True)
 class Columns:
-    """An operand: `values` [K, N, 4] and `scales` [K, N] as numbers, and the codes of both, of one kind and format."""
+    """An operand: `values` [K, N, 4] and `scales` [K, N] as numbers, and the codes of both, of one kind and format.
+
+    `slots` [K, N] of a sparse stationary operand: which of the 16 numbers of the aligned four rows a weight meets.
+    """
 
     kind: int
     fmt: str
@@ -60,6 +64,7 @@ class Columns:
     scales: F64
     codes: U8
     scale_codes: U8
+    slots: U8 | None = None
 
 
 def _single(raw: NDArray[np.unsignedinteger], kind: int, fmt: str) -> F64:
@@ -110,6 +115,18 @@ def scale_codes(sbuf: Memory, pattern: AccessPattern, scales: AccessPattern, kin
     return every[rows // block * block + slot + rows % block // shared]
 
 
+def sparse_columns(sbuf: Memory, pattern: AccessPattern, sparsity: int, tags: U8 | None = None) -> Columns:
+    """A sparse operand: the stationary one if it has `tags` [K, N], else the moving one."""
+    fmt = by_code(pattern.dtype).name
+    numbers = moving_numbers(sbuf, pattern, sparsity) if tags is None else sbuf.read(pattern)[..., None]
+    values = np.zeros((*numbers.shape[:2], _ELEMENTS))
+    values[..., : numbers.shape[2]] = _single(numbers, Kind.SPARSE, fmt)
+    shape = numbers.shape[:2]
+    slots = None if tags is None else slots_of(tags, pattern.partition_start, sparsity)
+    unit = np.full(shape, _UNIT, np.uint8)
+    return Columns(Kind.SPARSE, fmt, values, np.ones(shape), np.zeros((*shape, _ELEMENTS), np.uint8), unit, slots)
+
+
 class KindsState:
     """Shadow and working weights of `rows` x `cols` PEs with what a row takes in a beat; +0 at first.
 
@@ -125,6 +142,7 @@ class KindsState:
                 np.zeros((rows, cols, _ELEMENTS), np.uint8),
                 np.zeros((rows, cols), np.uint8),
                 np.full((rows, cols), FORMATS["e4m3fn"].code, np.uint8),
+                np.zeros((rows, cols), np.uint8),
             )
             for name in ("shadow", "working")
         }
@@ -141,7 +159,8 @@ class KindsState:
         count, width = columns.scales.shape
         rows = slice(partition_start, partition_start + count)
         fmt = np.uint8(FORMATS[columns.fmt].code)
-        parts = (columns.values, columns.scales, columns.codes, columns.scale_codes, fmt)
+        slots = np.uint8(0) if columns.slots is None else columns.slots
+        parts = (columns.values, columns.scales, columns.codes, columns.scale_codes, fmt, slots)
         for plane, part in zip(self._planes["shadow"], parts, strict=True):
             plane[rows, width:] = plane[rows, : self.cols - width].copy()
             plane[rows, :width] = part
@@ -165,7 +184,13 @@ class KindsState:
 
     def _row(self, moving: Columns, i: int, row: int, acc: NDArray[np.float32]) -> NDArray[np.float32]:
         """The chain's step of one row."""
-        values, scales, _, _, formats = (plane[row] for plane in self._planes["working"])
+        values, scales, _, _, formats, slots = (plane[row] for plane in self._planes["working"])
+        if moving.kind == Kind.SPARSE:
+            # A number of a row outside the operand has no meaning; only a row without weights can ask for one.
+            beside = row - row % BUS_ROWS - (row - i)
+            of_rows = np.clip(beside + slots.astype(np.int64) // 4, 0, len(moving.values) - 1)
+            numbers = moving.values[of_rows, :, slots % 4]
+            return (values[:, :1] * numbers + acc).astype(np.float32)
         if moving.kind in (Kind.ONE, Kind.HIGH, Kind.LOW):
             return (np.multiply.outer(values[:, 0], moving.values[i, :, 0]) + acc).astype(np.float32)
         exact = values @ moving.values[i].T + 0.0  # a zero is +0
@@ -178,7 +203,7 @@ class KindsState:
 
     def _integers(self, moving: Columns, i: int, row: int, here: NDArray[np.bool_]) -> NDArray[np.float32]:
         """The dot products of columns `here`, all of one format, in integers."""
-        _, _, codes, scale_codes, formats = (plane[row][here] for plane in self._planes["working"])
+        _, _, codes, scale_codes, formats, _ = (plane[row][here] for plane in self._planes["working"])
         width, count = len(codes), moving.scales.shape[1]
         dot = mx.dot_product(
             np.repeat(codes, count, axis=0),

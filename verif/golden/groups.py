@@ -10,10 +10,27 @@ import numpy as np
 from rtl.contract.config import Config
 from rtl.contract.kinds import Kind
 
-__all__ = ["WeightKinds", "bytes_of", "formats_of", "scale_format_of", "scale_rows_of", "scaled"]
+__all__ = ["WeightKinds", "bytes_of", "formats_of", "kept_of", "moving_bytes_of", "ratio_of", "scale_format_of"]
+__all__ += ["scale_rows_of", "scaled"]
 
 _EIGHTS, _FP4 = (4, 5, 6), 7  # dtype codes: E4M3FN, E4M3, E5M2; E2M1
+_BUSES = ((4, 4), (4, 3), (4, 2), (2, 4), (2, 2), (1, 4), (1, 2))  # by code of sparsity: rows, numbers a row
 _SCALES = {Kind.QUAD: (8, 8), Kind.QUAD_E4M3: (4, 4)}  # format of scales, rows of a block
+
+
+def kept_of(sparsity: int) -> int:
+    """Rows of a bus of a pattern of sparsity: the numbers that a group keeps."""
+    return _BUSES[sparsity][0]
+
+
+def ratio_of(sparsity: int) -> int:
+    """Moving numbers that a row brings."""
+    return _BUSES[sparsity][1]
+
+
+def moving_bytes_of(sparsity: int) -> int:
+    """Bytes of what a row of a moving sparse operand takes in a beat."""
+    return 4 if _BUSES[sparsity][1] == 2 else 8
 
 
 def scaled(kind: int) -> bool:
@@ -37,6 +54,8 @@ def formats_of(kind: int, cfg: Config) -> tuple[int, ...]:
         return (1, 2, 3, *_EIGHTS)
     if kind in (Kind.HIGH, Kind.LOW):
         return (0,)
+    if kind == Kind.SPARSE:
+        return (1, 2) if cfg.tensor.sparsity else ()
     if not cfg.tensor.mx or (kind == Kind.QUAD_E4M3 and not cfg.tensor.nvfp4):
         return ()
     if kind == Kind.PAIR:
@@ -47,7 +66,7 @@ def formats_of(kind: int, cfg: Config) -> tuple[int, ...]:
 
 
 def bytes_of(kind: int, dtype: int) -> int:
-    """Bytes of what a row takes in a beat."""
+    """Bytes of what a row takes in a beat; of a stationary operand with kind SPARSE."""
     if kind in _SCALES:
         return 2 if dtype == _FP4 else 4
     if kind == Kind.PAIR:
@@ -70,10 +89,8 @@ class WeightKinds:
 
     @staticmethod
     def _of(f: Mapping[str, int]) -> tuple[int, int]:
-        return int(Kind.HIGH if f["kind"] == Kind.LOW else f["kind"]), f["src0_dtype"] if f["src0_dtype"] in (
-            4,
-            5,
-        ) else 0
+        kind = Kind.HIGH if f["kind"] == Kind.LOW else f["kind"]
+        return int(kind) + 8 * f.get("sparsity", 0), f["src0_dtype"] if f["src0_dtype"] in (4, 5) else 0
 
     def load(self, f: Mapping[str, int]) -> None:
         """A LOAD_STATIONARY issues: what was there moves east."""

@@ -18,8 +18,8 @@ Fields = Mapping[str, int]
 _CHAIN = ("op0", "op1", "reverse0", "reverse1")
 _SUMS = ("reduce", "store")
 _HEADER_OF: dict[int, tuple[str, ...]] = {
-    Opcode.LOAD_STATIONARY: ("kind", "tile"),
-    Opcode.MULTIPLY_MOVING: ("accumulate", "kind", "tile", "rounding"),
+    Opcode.LOAD_STATIONARY: ("kind", "tile", "sparsity"),
+    Opcode.MULTIPLY_MOVING: ("accumulate", "kind", "tile", "sparsity", "rounding"),
     Opcode.TENSOR_TENSOR: ("op0", "reverse0"),
     Opcode.TENSOR_SCALAR: (*_CHAIN, "column0", "column1"),
     Opcode.SCALAR_TENSOR_TENSOR: (*_CHAIN, "column0"),
@@ -34,7 +34,7 @@ _HEADER_OF: dict[int, tuple[str, ...]] = {
 }
 _HEADER = (
     *("accumulate", "op0", "op1", "reverse0", "reverse1", "column0", "column1", "reduce", "store", "axes", "negate"),
-    *("flags", "kind", "tile", "rounding", "header_reserved", "header_pad"),
+    *("flags", "kind", "tile", "sparsity", "rounding", "header_reserved", "header_pad"),
 )
 _PATTERN_FIELDS = ("offset", "partition_start", "partition_count", "space", "dtype", "reserved") + tuple(
     f"{kind}{i}" for i in range(4) for kind in ("step", "count")
@@ -44,6 +44,7 @@ _ACTIVATION_PAIRS = ((3, 1), (3, 2), (3, 0), (1, 0), (2, 0), (0, 0))
 _SLOPED = (4, 5)
 _LOAD_REDUCE = 3
 _STOCHASTIC = 2
+_SPARSE = 6
 
 
 def check(
@@ -95,7 +96,8 @@ def check(
     cause, where = scales(f, cfg)
     if cause:
         return cause, where
-    if "src1" in _operands(f) and opcode < 32 and elements(f, "src1") != elements(f, "src0"):
+    each = 4 if f["kind"] == _SPARSE else 1  # tags of four columns are an element
+    if "src1" in _operands(f) and opcode < 32 and elements(f, "src1") != -(-elements(f, "src0") // each):
         return Cause.BAD_PATTERN, first_byte(f, "src1")
     cause = together(f)
     if cause:
@@ -106,9 +108,10 @@ def check(
 
 
 def _operands(f: Fields) -> tuple[str, ...]:
-    """Operands of an instruction: those of its opcode, scales of the array only where its kind has any."""
+    """Operands of an instruction: those of its opcode, scales and tags of the array only where its kind has any."""
     names = OPERANDS.get(f["opcode"], ())
-    return tuple(n for n in names if n != "src1" or f["opcode"] >= 32 or scaled(f["kind"]))
+    beside = scaled(f["kind"]) or (f["kind"] == _SPARSE and f["opcode"] == Opcode.LOAD_STATIONARY)
+    return tuple(n for n in names if n != "src1" or f["opcode"] >= 32 or beside)
 
 
 def _here(opcode: Opcode, queue: int) -> bool:
@@ -129,6 +132,8 @@ def _reserved(f: Fields, cfg: Config) -> bool:
     if opcode == Opcode.EXP and f["reduce"] != _LOAD_REDUCE:
         zero.append("column1")
     if 1 << f["tile"] > cfg.tensor.groups or f["rounding"] > _STOCHASTIC:
+        return True
+    if f["sparsity"] > (6 if f["kind"] == _SPARSE else 0):
         return True
     return any(f[name] for name in zero) or not all(_immediate(f, i, cfg) for i in range(3))
 

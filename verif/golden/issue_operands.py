@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from rtl.contract.config import Config
 from rtl.contract.isa import Cause, Opcode
 from rtl.contract.memmap import Space
-from verif.golden.groups import bytes_of, formats_of, scale_format_of, scale_rows_of
+from verif.golden.groups import bytes_of, formats_of, kept_of, moving_bytes_of, scale_format_of, scale_rows_of
 
 __all__ = ["OPERANDS", "columns", "elements", "first_byte", "operand", "scales", "together"]
 
@@ -26,6 +26,7 @@ OPERANDS: dict[int, tuple[str, ...]] = {
 """Operands of each opcode that has any."""
 _BYTES = {0: 4, 1: 2, 2: 2, 3: 4, 4: 1, 5: 1, 6: 1, 9: 1, 10: 2, 11: 4, 12: 1, 13: 2, 14: 4, 8: 1}  # by dtype code
 _TF32 = 3
+_SPARSE = 6
 _READABLE = tuple(code for code in _BYTES if code not in (_TF32, 8))
 _INTEGERS = (9, 10, 11, 12, 13, 14)
 _ELEMENTS = 131072
@@ -73,7 +74,7 @@ def _formats(name: str, opcode: int, kind: int, cfg: Config) -> dict[int, tuple[
     sbuf, psum = int(Space.SBUF), int(Space.PSUM)
     if opcode < 32:
         if name == "src1":
-            return {sbuf: (scale_format_of(kind),)}
+            return {sbuf: (13,) if kind == _SPARSE else (scale_format_of(kind),)}
         return {psum: (0,)} if name == "dst" else {sbuf: formats_of(kind, cfg)}
     if opcode == Opcode.LOAD_TABLE:
         return {sbuf: (14,)}
@@ -90,7 +91,9 @@ def _formats(name: str, opcode: int, kind: int, cfg: Config) -> dict[int, tuple[
 
 
 def _scales_lie_well(f: Fields, cfg: Config) -> bool:
-    """Whether src1 names a slot of the block of partitions in which src0 begins."""
+    """Whether src1 names a slot of the block of partitions in which src0 begins, or, of tags, those of src0."""
+    if f["kind"] == _SPARSE:
+        return all(f[f"src1_partition_{end}"] == f[f"src0_partition_{end}"] for end in ("start", "count"))
     size, rows = min(32, cfg.partitions), scale_rows_of(f["kind"])
     slot, odd = divmod(f["src1_partition_start"] - f["src0_partition_start"] // size * size, size // rows)
     return odd == 0 and 0 <= slot < rows // 2 and f["src1_partition_count"] == size // rows
@@ -130,10 +133,14 @@ def operand(f: Fields, name: str, cfg: Config) -> Cause:
         return Cause.BAD_PARTITION
     elif array and (start % scale_rows_of(f["kind"]) or count % scale_rows_of(f["kind"])):
         return Cause.BAD_PARTITION
+    elif array and f["kind"] == _SPARSE and (start % kept_of(f["sparsity"]) or count % kept_of(f["sparsity"])):
+        return Cause.BAD_PARTITION
     block = min(32, cfg.partitions)
     if opcode in _BLOCKS and (start % block or count % block):
         return Cause.BAD_PARTITION
     size = together_bytes = bytes_of(f["kind"], dtype) if array and name == "src0" else _BYTES.get(dtype, 0)
+    if array and name == "src0" and f["kind"] == _SPARSE and opcode == Opcode.MULTIPLY_MOVING:
+        size = together_bytes = moving_bytes_of(f["sparsity"])
     if opcode == _MX:
         if start % 8 or count % 8:
             return Cause.BAD_PARTITION

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rtl.contract.isa import INSTRUCTION, INSTRUCTION_BYTES, Update
+from rtl.contract.isa import INSTRUCTION, INSTRUCTION_BYTES, Cause, Update
 
 __all__ = ["Item", "Line", "words"]
 
@@ -21,6 +21,7 @@ class Item:
     signal: tuple[int, Update, int] | None
     state: int = 0  # 0 issued, 1 read, 2 committed
     value: Any = None
+    cause: Cause = Cause.NONE  # it fails when it completes
 
 
 @dataclass(slots=True)

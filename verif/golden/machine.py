@@ -163,6 +163,7 @@ class GoldenMachine:
     def _advance(self, item: Item) -> None:
         if item.state == 0:
             item.value = item.read()
+            item.cause = item.value if isinstance(item.value, Cause) else Cause.NONE
         else:
             item.commit(item.value)
             item.value = None
@@ -170,6 +171,13 @@ class GoldenMachine:
 
     def _complete(self, line: Line) -> None:
         item = line.flight.pop(0)
+        if item.cause:
+            # What is behind it leaves no trace, its own fault neither.
+            line.flight.clear()
+            line.halted = True
+            self.faults = [fault for fault in self.faults if fault.queue != line.name]
+            self.faults.append(Fault(queue=line.name, sequence=line.done, cause=item.cause, address=0))
+            return
         line.done += 1
         if item.signal is not None:
             self.update(*item.signal)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rtl.contract.kinds import DOTS, Kind
 from verif.golden.numeric import F32, U32, canonical
-from verif.golden.tensor_cells import CELL, Cells, dot_chain, number_cells
+from verif.golden.tensor_cells import CELL, Cells, dot_chain, number_cells, sparse_chain
 
 __all__ = ["TensorState", "chain"]
 
@@ -49,12 +49,14 @@ def _cells(values: F32 | Cells) -> Cells:
     return values if values.dtype == CELL else number_cells(values)  # type: ignore[return-value, arg-type]
 
 
-def _chain(weights: Cells, moving: F32 | Cells, active: MASK, kind: Kind) -> U32:
-    """`chain` or dot_chain, as the kind of the moving beats says."""
+def _chain(weights: Cells, moving: F32 | Cells, active: MASK, kind: Kind, first: int = 0) -> U32:
+    """What the kind of the moving beats says: `chain`, dot_chain or sparse_chain. `first`: row of the first weights."""
     cells = _cells(moving)
+    mask = np.broadcast_to(np.asarray(active, dtype=np.bool_).reshape(len(weights), -1), cells.shape)
     if kind in DOTS:
-        mask = np.broadcast_to(np.asarray(active, dtype=np.bool_).reshape(len(weights), -1), cells.shape)
         return dot_chain(weights, cells, mask, kind)
+    if kind == Kind.SPARSE:
+        return sparse_chain(weights, cells, mask, first)
     return chain(weights["value"], cells["value"], active)
 
 
@@ -137,4 +139,4 @@ class TensorState:
         swapping[groups] = self._loaded[groups]
         self.swap(np.repeat(swapping, self.rows // self.groups))
         self._loaded[groups] = False
-        return _chain(self.working[rows], moving, np.ones(moving.shape, dtype=np.bool_), kind)
+        return _chain(self.working[rows], moving, np.ones(moving.shape, dtype=np.bool_), kind, partition_start)

@@ -5,10 +5,11 @@ from numpy.typing import NDArray
 
 from rtl.contract.formats import by_code
 from rtl.contract.kinds import DOTS, Kind
+from rtl.contract.sparsity import Sparsity
 from verif.golden.mx import mx_dot
-from verif.golden.numeric import F32, U32, decode, fp32_halves
+from verif.golden.numeric import F32, U32, canonical, decode, fp32_halves
 
-__all__ = ["CELL", "Cells", "cells_of", "dot_chain", "number_cells"]
+__all__ = ["CELL", "Cells", "cells_of", "dot_chain", "number_cells", "sparse_cells", "sparse_chain", "sparse_rows"]
 
 CELL = np.dtype(
     [
@@ -18,6 +19,9 @@ CELL = np.dtype(
         ("scale", np.uint8),
         ("bits", np.uint32),  # as something to be transposed
         ("raw", np.bool_),
+        ("numbers", np.float32, (4,)),  # as a row of a sparse moving beat
+        ("source", np.uint8),  # as a sparse weight: which of the aligned four rows has the number that it meets
+        ("place", np.uint8),  # and which of its numbers that is
     ]
 )
 """A weight or one row of a moving beat. All zero: +0 in every kind."""
@@ -50,6 +54,49 @@ def cells_of(codes: U32, scales: NDArray[np.uint8], kind: Kind, dtype: str) -> C
     else:
         cells["value"] = decode(codes, dtype)
     return cells
+
+
+def sparse_cells(values: F32, tags: NDArray[np.uint8], pattern: Sparsity, first: int = 0) -> Cells:
+    """Cells of sparse weights [K] or [K, M] that stand in the rows from `first` on; tags in the same shape.
+
+    Row r's bus begins at row kept * floor(r / kept), and its number `tag` is the (tag mod ratio)-th of the row that
+    lies floor(tag / ratio) below; beyond the aligned four rows it is counted from their top again.
+    """
+    cells = number_cells(values)
+    rows = (first + np.arange(len(cells))).reshape(-1, *[1] * (cells.ndim - 1))
+    below = tags.astype(np.int64) // pattern.ratio
+    cells["source"] = (rows - rows % pattern.kept + below) % 4
+    cells["place"] = tags % pattern.ratio
+    return cells
+
+
+def sparse_rows(numbers: F32) -> Cells:
+    """Cells of the rows of sparse moving beats: numbers [..., ratio], ratio 2 to 4."""
+    cells = np.zeros(numbers.shape[:-1], CELL)
+    cells["numbers"][..., : numbers.shape[-1]] = numbers
+    return cells
+
+
+def sparse_chain(weights: Cells, moving: Cells, active: MASK, first: int = 0) -> U32:
+    """Column sums of sparse beats: weights [K, M], moving [K, N] of the rows from `first` on, to codes [M, N].
+
+    As `chain`, and each weight meets one of the sixteen numbers of its aligned four rows; rows that are not there
+    have zeros. `active` [K, N]: rows outside leave the sum as it is, but still have numbers for the others.
+    """
+    rows, columns = weights.shape
+    count = moving.shape[1]
+    numbers = np.zeros((rows + 8, count, 4), np.float64)
+    with np.errstate(invalid="ignore"):  # NaNs are cast too
+        numbers[4 : rows + 4] = moving["numbers"]
+        w = weights["value"].astype(np.float64)
+    acc = np.zeros((columns, count), np.float32)
+    for row in range(rows):
+        top = row - (first + row) % 4
+        x = numbers[4 + top + weights["source"][row].astype(np.int64), :, weights["place"][row]]
+        with np.errstate(all="ignore"):
+            exact = (w[row][:, None] * x + acc).astype(np.float32)
+        np.copyto(acc, exact, where=active[row][None, :])
+    return canonical(acc)
 
 
 def _code(dtype: str) -> int:

@@ -2,13 +2,15 @@
 
 from typing import Any
 
-from rtl.contract.isa import Opcode, Queue
+from rtl.contract.isa import Cause, Opcode, Queue
+from rtl.contract.kinds import Kind
 from verif.golden import numeric
-from verif.golden.array_kinds import KindsState, operand_columns
+from verif.golden.array_kinds import KindsState, operand_columns, sparse_columns
 from verif.golden.groups import scaled
 from verif.golden.memory import Memory
 from verif.golden.operands import Fields, pattern_of
 from verif.golden.rounding import row_words, to_bf16
+from verif.golden.sparsity import tags_of, tags_stand
 
 __all__ = ["TensorInstructions"]
 
@@ -21,13 +23,26 @@ class TensorInstructions:
         self._sbuf, self._psum = sbuf, psum
 
     def read(self, f: Fields) -> Any:
-        """Load weights, or the sums of the moving columns."""
+        """Load weights, or the sums of the moving columns; of a load that fails, the cause."""
         source = pattern_of(f, "src0")
+        if f["kind"] == Kind.SPARSE:
+            return self._read_sparse(f)
         scales = pattern_of(f, "src1") if scaled(f["kind"]) else None
         columns = operand_columns(self._sbuf, source, f["kind"], scales, f["imm0"] | f["imm1"] << 64)
         if f["opcode"] == Opcode.LOAD_STATIONARY:
             return self.array.load(columns, source.partition_start, 1 << f["tile"])
         return self.array.matmul(columns, source.partition_start, 1 << f["tile"])[: f["dst_partition_count"]]
+
+    def _read_sparse(self, f: Fields) -> Any:
+        """The same for operands of kind SPARSE."""
+        source, sparsity, tiles = pattern_of(f, "src0"), f["sparsity"], 1 << f["tile"]
+        if f["opcode"] == Opcode.MULTIPLY_MOVING:
+            columns = sparse_columns(self._sbuf, source, sparsity)
+            return self.array.matmul(columns, source.partition_start, tiles)[: f["dst_partition_count"]]
+        tags = tags_of(self._sbuf, pattern_of(f, "src1"), source.elements)
+        if not tags_stand(tags, sparsity):
+            return Cause.TAGS
+        return self.array.load(sparse_columns(self._sbuf, source, sparsity, tags), source.partition_start, tiles)
 
     def write(self, f: Fields, stored: Any) -> None:
         """Put sums into PSUM, or add them; "sequence" is the place of the instruction in its queue."""

@@ -7,12 +7,13 @@ import cocotb
 from rtl.contract.formats import by_code
 from rtl.contract.isa import REDUCTIONS, Cause, Function, Opcode, Queue, Rounding, block
 from rtl.contract.kinds import Kind
+from rtl.contract.sparsity import PATTERNS
 from verif.agents.bench import Bench, manifest
 from verif.agents.stall import bursty, never
 from verif.agents.stream import StreamSink, StreamSource
 from verif.benches.issue.words import Fields, legal, opcodes_of, pack, spoiled
 from verif.checks.coverage import Coverage
-from verif.golden.groups import WeightKinds, formats_of
+from verif.golden.groups import WeightKinds, formats_of, kept_of
 from verif.golden.issue import check
 
 _OF_OPERANDS = ("ILLEGAL_DTYPE", "BAD_SPACE", "BAD_PARTITION", "BAD_PATTERN", "MISALIGNED", "OUT_OF_RANGE")
@@ -41,6 +42,8 @@ def _coverage() -> Coverage:
         bins += [f"tile {tile}" for tile in range(cfg.tensor.groups.bit_length())] + ["no such tile"]
         bins += [f"rounding {way.name}" for way in Rounding]
         bins += ["operand beyond its tile"] if cfg.tensor.groups > 1 else []
+        bins += [f"{side} of {name}" for name in PATTERNS for side in ("load", "matmul")] if cfg.tensor.sparsity else []
+        bins += ["other pattern", "bus cut", "pattern without sparsity"] if cfg.tensor.sparsity else []
     return Coverage(f"check_{queue.name.lower()}", bins)
 
 
@@ -79,6 +82,9 @@ class CheckBench(Bench):
                 COVERAGE.hit(f"{Kind(fields.get('kind', 0)).name} {by_code(fields['src0_dtype']).name}")
                 COVERAGE.hit(f"tile {fields.get('tile', 0)}")
                 COVERAGE.hit(f"rounding {Rounding(fields.get('rounding', 0)).name}")
+                if fields.get("kind", 0) == Kind.SPARSE:
+                    name = next(p.name for p in PATTERNS.values() if p.code == fields["sparsity"])
+                    COVERAGE.hit(f"{'load' if opcode == Opcode.LOAD_STATIONARY else 'matmul'} of {name}")
             if "src0_step0" in fields:
                 used = [fields[f"src0_step{i}"] for i in range(4) if fields[f"src0_count{i}"] > 1]
                 COVERAGE.when(any(s < 0 for s in used), "downwards")
@@ -132,8 +138,8 @@ async def refuses_what_breaks_one_rule(dut: Any) -> None:
     await bench.start()
     for name, last, width in (
         ("op0", 0, 6), ("reduce", 0, 2), ("flags", 0, 1),
-        ("kind", 0, 3), ("tile", 0, 2), ("rounding", 0, 2), ("header_reserved", 0, 9),
-        ("header_pad", 0, 64), ("imm2", 0, 64),
+        ("kind", 0, 3), ("tile", 0, 2), ("sparsity", 0, 3), ("rounding", 0, 2),
+        ("header_reserved", 0, 6), ("header_pad", 0, 64), ("imm2", 0, 64),
     ):  # fmt: skip
         assert bench.add({"opcode": 0, name: last}) == Cause.NONE
         for bit in (0, width - 1):
@@ -189,7 +195,8 @@ def _wrong_operands(base: Fields, name: str) -> list[Fields]:
     changes += [{f"{name}_partition_start": base[f"{name}_partition_start"] + 8}]  # a block of partitions further
     changes += [{f"{name}_dtype": code} for code in (0, 3, 7, 14)]
     changes += [{f"{name}_partition_start": base[f"{name}_partition_start"] + blocks} for blocks in (8, 32)]
-    changes += [{"kind": kind} for kind in range(8)] if base["opcode"] in (16, 17) else []
+    if base["opcode"] in (16, 17):
+        changes += [{"kind": kind} for kind in range(8)] + [{"sparsity": code} for code in range(8)]
     return [*changes, {f"{name}_reserved": 1}]
 
 
@@ -217,6 +224,7 @@ def _plain(opcode: int, kind: int, dtype: int, start: int, count: int) -> Fields
     patterns |= (
         {"src1": (1, 8, start // 32 * 32, block(manifest().config.partitions) // 8)} if kind == Kind.QUAD else {}
     )
+    patterns |= {"src1": (1, 13, start, count)} if kind == Kind.SPARSE and opcode == 16 else {}
     for name, values in patterns.items():
         f |= {f"{name}_{k}": v for k, v in zip(_PLACE, values, strict=True)} | {f"{name}_count{i}": 1 for i in range(4)}
     return f
@@ -271,6 +279,45 @@ async def weights_and_moving_operands_are_of_one_kind(dut: Any) -> None:
     dut.start.value = 0
     bench.weights = WeightKinds(bench.cfg.tensor.rows, bench.cfg.tensor.cols)
     assert bench.add(_plain(17, Kind.PAIR, e4m3, 0, whole)) == Cause.NONE
+    await bench.finish()
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def patterns_of_sparsity_have_whole_buses_and_stay_apart(dut: Any) -> None:
+    """Every pattern: buses of its rows, room of its moving numbers, as many tags as columns, weights of its own."""
+    bench = CheckBench(dut)
+    await bench.start()
+    if bench.queue != Queue.TENSOR or not bench.cfg.tensor.sparsity:
+        return
+    rows, room, bf16 = bench.cfg.tensor.rows, bench.cfg.sbuf.partition_bytes, 1
+    for p in PATTERNS.values():
+        code = {"sparsity": p.code}
+        load, multiply = (_plain(opcode, Kind.SPARSE, bf16, 0, rows) | code for opcode in (16, 17))
+        for columns in (1, 3, 4, 5, 8):
+            for elements in range(1, 4):
+                enough = elements == -(-columns // 4)
+                more = {"src0_count0": columns, "src1_count0": elements, "src1_step0": 1}
+                assert (bench.add(load | more) == Cause.NONE) == enough
+        assert bench.add(load) == Cause.NONE
+        assert bench.add(multiply) == Cause.NONE
+        assert bench.add(load | {"src1_partition_count": rows - p.kept}) == Cause.BAD_PARTITION
+        for count in range(1, 5):
+            cause = bench.add(multiply | {"src0_partition_count": count})
+            assert (cause == Cause.NONE) == (count % kept_of(p.code) == 0)
+            COVERAGE.when(cause == Cause.BAD_PARTITION, "bus cut")
+        bytes_ = 4 if p.ratio == 2 else 8
+        for at in (2, 4, 8, room - 8, room - 4, room - 2):
+            cause = bench.add(multiply | {"src0_offset": at})
+            expected = Cause.MISALIGNED if at % bytes_ else Cause.OUT_OF_RANGE if at + bytes_ > room else Cause.NONE
+            assert cause == expected
+        for other in PATTERNS.values():
+            cause = bench.add(multiply | {"sparsity": other.code})
+            assert cause == (Cause.NONE if other is p else Cause.ILLEGAL_DTYPE)
+            COVERAGE.when(other is not p, "other pattern")
+        for kind in (Kind.ONE, Kind.HIGH):
+            cause = bench.add(_plain(16, kind, 0 if kind == Kind.HIGH else bf16, 0, rows) | code)
+            assert cause == (Cause.ILLEGAL_OPCODE if p.code else Cause.NONE)
+            COVERAGE.when(cause == Cause.ILLEGAL_OPCODE, "pattern without sparsity")
     await bench.finish()
 
 

@@ -4,10 +4,20 @@ import numpy as np
 
 from rtl.contract.config import Config
 from rtl.contract.isa import INSTRUCTION, Opcode, Queue, Rounding
+from rtl.contract.kinds import Kind
 from rtl.contract.memmap import Space
 from verif.benches.issue.elementwise import SCALAR_OPCODES, VECTOR_OPCODES, elementwise
 from verif.benches.issue.shapes import Fields, dims_of, pattern
-from verif.golden.groups import WeightKinds, bytes_of, formats_of, scale_format_of, scale_rows_of, scaled
+from verif.golden.groups import (
+    WeightKinds,
+    bytes_of,
+    formats_of,
+    kept_of,
+    moving_bytes_of,
+    scale_format_of,
+    scale_rows_of,
+    scaled,
+)
 
 __all__ = ["Fields", "legal", "opcodes_of", "pack", "spoiled"]
 
@@ -63,14 +73,16 @@ def _matmul(rng: np.random.Generator, cfg: Config, opcode: int) -> Fields:
     elements = limit if rng.random() < 0.2 else int(rng.integers(1, limit + 1))
     kind = int(rng.choice([k for k in range(8) if formats_of(k, cfg)]))
     dtype = int(rng.choice(formats_of(kind, cfg)))
-    each = scale_rows_of(kind)
+    sparse = kind == Kind.SPARSE
+    sparsity = int(rng.integers(7)) if sparse else 0
+    each = kept_of(sparsity) if sparse else scale_rows_of(kind)
     tile = int(rng.integers(cfg.tensor.groups.bit_length()))
     parts = each * int(rng.integers(1, (cfg.tensor.rows >> tile) // each + 1))
-    size = bytes_of(kind, dtype)
+    size = moving_bytes_of(sparsity) if sparse and opcode == Opcode.MULTIPLY_MOVING else bytes_of(kind, dtype)
     src = pattern(rng, cfg, Space.SBUF, dtype, parts, dims_of(rng, elements), False, size=size)
     if src["partition_start"] + parts > cfg.tensor.rows or src["partition_start"] % each:
         src["partition_start"] = 0
-    f = {"kind": kind, "tile": tile} | {f"src0_{k}": v for k, v in src.items()}
+    f = {"kind": kind, "tile": tile, "sparsity": sparsity} | {f"src0_{k}": v for k, v in src.items()}
     if dtype == 7:
         f |= {f"imm{i}": int(rng.integers(1 << 63)) for i in (0, 1)}
     if scaled(kind):
@@ -79,6 +91,10 @@ def _matmul(rng: np.random.Generator, cfg: Config, opcode: int) -> Fields:
         slot = int(rng.integers(each // 2)) * (block // each)
         scales |= {"partition_start": src["partition_start"] // block * block + slot, "partition_count": block // each}
         f |= {f"src1_{k}": v for k, v in scales.items()}
+    if sparse and opcode == Opcode.LOAD_STATIONARY:
+        tags = pattern(rng, cfg, Space.SBUF, 13, parts, dims_of(rng, -(-elements // 4)), False)
+        tags["partition_start"] = src["partition_start"]
+        f |= {f"src1_{k}": v for k, v in tags.items()}
     if opcode == Opcode.MULTIPLY_MOVING:
         f["accumulate"] = int(rng.integers(2))
         f["rounding"] = int(rng.integers(3))
@@ -97,7 +113,7 @@ def spoiled(
     f = legal(rng, cfg, queue, loaded=loaded, weights=weights)
     for _ in range(int(rng.integers(1, 3))):
         operands = [n for n in ("src0", "src1", "dst") if f"{n}_count3" in f and f"{n}_offset" in f]
-        kind = int(rng.integers(18 if "kind" in f else 15))
+        kind = int(rng.integers(19 if "kind" in f else 15))
         name = operands[int(rng.integers(len(operands)))] if operands else ""
         if kind == 0:
             f["opcode"] = int(rng.choice([0, 1, 2, 15, 16, 17, 18, 31, *range(32, 53), 64, 65, 66, 255]))
@@ -125,6 +141,8 @@ def spoiled(
             f["tile"] = int(rng.integers(4))
         elif kind == 17:
             f["rounding"] = int(rng.integers(4))
+        elif kind == 18:
+            f["sparsity"] = int(rng.integers(8))
         elif kind == 3:
             f[f"{name}_dtype"] = int(rng.choice(_SPOIL_DTYPES))
         elif kind == 4:

@@ -10,7 +10,7 @@ from rtl.base.memory_port import QUADRANTS
 from rtl.contract.kinds import Kind
 from rtl.contract.timing import array_latency
 from rtl.tensor.ports import sum_row
-from verif.agents.beat_coverage import KIND_NAMES, note_tiles, tile_bins
+from verif.agents.beat_coverage import KIND_NAMES, note_sparse, note_tiles, sparse_bins, tile_bins
 from verif.agents.beat_source import BeatSource, Profile
 from verif.agents.beats import Beat, BeatPacker, expected_rows
 from verif.agents.bench import Bench, manifest
@@ -24,7 +24,9 @@ coverage = Coverage("array", [*COMMON, "load during stream", "partial moving", "
 TENSOR = manifest().config.tensor
 NUMBERS = (Kind.ONE, Kind.HIGH, Kind.LOW)
 DOTS = ((Kind.PAIR, Kind.QUAD) if TENSOR.mx else ()) + ((Kind.QUAD_E4M3,) if TENSOR.nvfp4 else ())
-TILES = Coverage("array.tiles", tile_bins((*NUMBERS, *DOTS)))
+SPARSE = (Kind.SPARSE,) if TENSOR.sparsity else ()
+TILES = Coverage("array.tiles", tile_bins((*NUMBERS, *DOTS, *SPARSE)))
+PATTERNS = Coverage("array.sparse", sparse_bins(TENSOR.groups) if SPARSE else [])
 # Without E8M0 scales the smallest product is 2^-36; E4M3FN scales and elements have no infinity.
 OUT_OF_REACH = {(Kind.PAIR, "subnormal"), (Kind.QUAD_E4M3, "subnormal"), (Kind.QUAD_E4M3, "infinite")}
 REACHED = [(kind, outcome) for kind in DOTS for outcome in COMMON if (kind, outcome) not in OUT_OF_REACH]
@@ -96,13 +98,16 @@ class ArrayBench(Bench):
     def beats(self, profile: Profile, count: int) -> list[Cycle]:
         """Random beats."""
         source = BeatSource(self.cfg, self.rng, profile)
-        beats = [source.next() for _ in range(count)]
-        for moving, stationary in beats:
+        beats: list[Cycle] = []
+        for _ in range(count):
+            moving, stationary = source.next()
+            beats.append((moving, stationary))
             coverage.when(moving and stationary, "load during stream")
             coverage.when(moving and not moving.active.all(), "partial moving")
             coverage.when(moving is None and stationary is None, "bubble")
             if moving is not None:
                 note_tiles(TILES, moving, self.cfg.tensor.groups)
+                note_sparse(PATTERNS, moving, source)
         return beats
 
     async def begin(self) -> None:
@@ -156,7 +161,7 @@ async def runs_row_tiles_side_by_side(dut: Any) -> None:
     bench = ArrayBench(dut)
     await bench.begin()
     small = bench.cfg.tensor.rows <= 32
-    kinds = (*NUMBERS, *DOTS)
+    kinds = (*NUMBERS, *DOTS, *SPARSE)
     for _ in range(4 if small else 1):
         profile = Profile(flavours=("normal", "narrow"), kinds=kinds, partial=0.3, swap=0.2, tiles=0.02, stationary=0.9)
         await bench.reset(1)
@@ -188,6 +193,25 @@ async def sums_dot_products(dut: Any) -> None:
             await bench.reset(1)
             bench.state = TensorState(bench.cfg.tensor.rows, cols, bench.cfg.tensor.groups)
             await bench.run(bench.beats(profile, 2 * cols + (150 if bench.cfg.tensor.rows <= 32 else 30)))
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms", skip=not SPARSE)
+async def sums_sparse_products(dut: Any) -> None:
+    """Weights with tags of every pattern, in whole arrays and row tiles; every row as the golden says."""
+    bench = ArrayBench(dut)
+    await bench.begin()
+    tensor = bench.cfg.tensor
+    small = tensor.rows <= 32
+    for flavours in (("normal", "narrow"), ("special", "normal", "normal", "normal"), ("subnormal",)):
+        for tiles in (0.0, 0.03):
+            profile = Profile(
+                kinds=SPARSE, flavours=flavours, partial=0.3, swap=0.2, stationary=0.95, tiles=tiles, ragged=0.05
+            )
+            await bench.reset(1)
+            bench.state = TensorState(tensor.rows, tensor.cols, tensor.groups)
+            await bench.run(bench.beats(profile, 2 * tensor.cols + (450 if small else 60)))
+    if small:
+        PATTERNS.require_all()
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")

@@ -1,16 +1,20 @@
 """Tensor engine: programs of loads and matmuls against the golden array, its pace, and what it reports."""
 
+from dataclasses import replace
 from itertools import cycle
 from typing import Any
 
 import cocotb
 import numpy as np
 
-from rtl.contract.isa import Opcode
+from rtl.contract.isa import Cause, Opcode
+from rtl.contract.kinds import Kind
 from rtl.contract.memmap import Space
+from rtl.contract.sparsity import PATTERNS
 from rtl.contract.timing import MATMUL_MIN_CYCLES, array_latency
 from verif.agents.patterns import contiguous
 from verif.agents.stall import STYLES
+from verif.agents.tags import random_tags
 from verif.benches.tensor.engine_driver import COVERAGE, EngineBench, Step, gemm_steps
 
 
@@ -80,6 +84,51 @@ async def a_refused_read_now_and_then_costs_no_bubble(dut: Any) -> None:
     gaps = bench.beats[-1] - bench.beats[0] + 1 - len(bench.beats)
     assert gaps == 0, f"{gaps} cycles without a beat"
     assert bench.ports.refusals["sbuf_moving0"] > 0
+
+
+@cocotb.test()
+@cocotb.parametrize(style=["never", "half"])
+async def every_pattern_of_sparsity(dut: Any, style: str) -> None:
+    """Loads of all patterns in turn, each with a matmul on its rows."""
+    bench = EngineBench(dut, style)
+    await bench.start()
+    cfg = bench.cfg
+    steps: list[Step] = []
+    for pattern in [*PATTERNS.values(), *PATTERNS.values()] if cfg.tensor.sparsity else ():
+        place = contiguous(space=Space.SBUF, dtype="bf16", partitions=(0, 4), elements=1)
+        like = Step(Opcode.LOAD_STATIONARY, place, kind=Kind.SPARSE, sparsity=pattern.code)
+        load = bench.source(Opcode.LOAD_STATIONARY, cfg.tensor.cols, like)
+        multiply = bench.source(Opcode.MULTIPLY_MOVING, int(bench.rng.integers(1, 40)), load)
+        steps += [load, replace(bench.target(multiply, cfg.psum.partition_bytes), accumulate=bool(steps))]
+    await bench.run(steps)
+    bench.cover()
+
+
+@cocotb.test()
+async def a_load_with_wrong_tags_fails(dut: Any) -> None:
+    """It retires with the cause, and no load before it does, however many have ended; pairs of rows share a bus."""
+    bench = EngineBench(dut)
+    await bench.start()
+    cfg = bench.cfg
+    if not cfg.tensor.sparsity:
+        return
+    pattern = PATTERNS["2:4"]
+    rows, columns = (0, cfg.tensor.rows), cfg.tensor.cols
+    source = contiguous(space=Space.SBUF, dtype="bf16", partitions=rows, elements=columns)
+    right, wrong = (
+        contiguous(space=Space.SBUF, dtype="uint16", partitions=rows, elements=-(-columns // 4), offset=at)
+        for at in (1024, 1088)
+    )
+    tags = random_tags(bench.rng, pattern.code, rows[1], columns, wrong=0)
+    bench.sbuf.write(right, tags)
+    tags[1::2, 0] = tags[0::2, 0]
+    bench.sbuf.write(wrong, tags)
+    load = Step(Opcode.LOAD_STATIONARY, source, kind=Kind.SPARSE, scales=right, sparsity=pattern.code)
+    moving = contiguous(space=Space.SBUF, dtype="uint32", partitions=rows, elements=cfg.tensor.moving_max, offset=2048)
+    sums = contiguous(space=Space.PSUM, dtype="fp32", partitions=(0, columns), elements=cfg.tensor.moving_max)
+    multiply = Step(Opcode.MULTIPLY_MOVING, replace(moving, dtype=1), sums, kind=Kind.SPARSE, sparsity=pattern.code)
+    bad = replace(load, scales=wrong)
+    await bench.run([load, multiply, load, bad, load], {3: Cause.TAGS})
 
 
 @cocotb.test()

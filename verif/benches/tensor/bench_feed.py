@@ -11,16 +11,19 @@ from rtl.contract.formats import FORMATS, by_code
 from rtl.contract.isa import PATTERN, AccessPattern
 from rtl.contract.kinds import Kind
 from rtl.contract.memmap import Space
+from rtl.contract.sparsity import PATTERNS
 from rtl.tensor.feed import feed_command
 from verif.agents.bench import Bench, manifest
 from verif.agents.memory_port import MemoryPorts
 from verif.agents.patterns import contiguous, random_columns
 from verif.agents.stall import STYLES, never, styled
 from verif.agents.stream import StreamSource
+from verif.agents.tags import random_tags
 from verif.checks.coverage import Coverage
 from verif.golden.array_kinds import scale_codes
-from verif.golden.groups import bytes_of, formats_of, scale_format_of, scale_rows_of, scaled
+from verif.golden.groups import bytes_of, formats_of, moving_bytes_of, scale_format_of, scale_rows_of, scaled
 from verif.golden.memory import Memory
+from verif.golden.sparsity import moving_numbers, tags_of, tags_stand
 
 _CARRIER = {1: "uint8", 2: "uint16", 4: "uint32"}
 _LAYOUT = feed_command()
@@ -32,6 +35,9 @@ def _coverage() -> Coverage:
     bins = [f"{Kind(k).name} {by_code(d).name}" for k, d in kinds]
     bins += [f"{Kind(k).name} slot {s}" for k in range(8) if scaled(k) for s in range(scale_rows_of(k) // 2)]
     bins += [f"element at byte {b}" for b in range(8)] + [f"scale at byte {b}" for b in range(8)]
+    bins += [f"{name}" for name in PATTERNS] if run.config.tensor.sparsity else []
+    if run.config.tensor.sparsity and run.options.get("reverse"):
+        bins += ["tags stand", "tags fail", "tags fail in an earlier column", *(f"{n} columns more" for n in range(4))]
     bins += ["read refused", "beat held back", "operand from the middle", "kind changes", "swap"]
     return Coverage("tensor.feed_reverse" if run.options.get("reverse") else "tensor.feed", bins)
 
@@ -41,7 +47,7 @@ COVERAGE = _coverage()
 
 @dataclass(frozen=True)
 class Operand:
-    """A command: elements, scales if its kind has any, the map of FP4."""
+    """A command: elements, scales or tags if its kind has any, the map of FP4."""
 
     kind: int
     elements: AccessPattern
@@ -50,6 +56,7 @@ class Operand:
     sequence: int
     swap: int
     awaits: int
+    sparsity: int = 0
 
     def word(self) -> int:
         """As the port has it."""
@@ -57,6 +64,7 @@ class Operand:
             "pattern": PATTERN.pack(self.elements.fields()),
             "scales": PATTERN.pack(self.scales.fields()) if self.scales else 0,
             "kind": self.kind,
+            "sparsity": self.sparsity,
             "map": self.table,
             "sequence": self.sequence,
             "swap": self.swap,
@@ -88,8 +96,15 @@ class FeedBench(Bench):
         kinds = [k for k in range(8) if formats_of(k, cfg)]
         kind = int(rng.choice(kinds)) if kind is None else kind
         dtype = int(rng.choice(formats_of(kind, cfg)))
-        elements, scales = random_columns(rng, cfg, kind, dtype, int(rng.integers(1, 40)))
-        if scales is not None:
+        sparsity = int(rng.integers(7)) if kind == Kind.SPARSE else 0
+        columns = int(rng.integers(1, 40))
+        elements, scales = random_columns(rng, cfg, kind, dtype, columns, sparsity, not self.reverse)
+        if kind == Kind.SPARSE:
+            COVERAGE.hit(next(p.name for p in PATTERNS.values() if p.code == sparsity))
+            if scales is not None and rng.random() < 0.8:
+                COVERAGE.hit(f"{columns % 4} columns more")
+                self.memory.write(scales, random_tags(rng, sparsity, elements.partition_count, columns))
+        elif scales is not None:
             slot = scales.partition_start % min(32, cfg.partitions) // scales.partition_count
             COVERAGE.hit(f"{Kind(kind).name} slot {slot}")
         COVERAGE.hit(f"{Kind(kind).name} {by_code(dtype).name}")
@@ -97,10 +112,12 @@ class FeedBench(Bench):
         table = int.from_bytes(rng.bytes(16), "little") if dtype == FORMATS["e2m1"].code else 0
         swap, awaits, sequence = int(rng.integers(2)), int(rng.integers(8)), int(rng.integers(256))
         COVERAGE.when(swap, "swap")
-        return Operand(kind, elements, scales, table, sequence, swap, awaits)
+        return Operand(kind, elements, scales, table, sequence, swap, awaits, sparsity)
 
     def expected(self, x: Operand) -> list[tuple[int, ...]]:
-        """Beats of an operand: mode, active, data and scale of active rows, first, last, what else it knows."""
+        """Beats of an operand: mode, active, data, scales or tags of active rows, first, last, what else it knows."""
+        if x.kind == Kind.SPARSE:
+            return self.expected_sparse(x)
         size = bytes_of(x.kind, x.elements.dtype)
         raw = self.memory.read(replace(x.elements, dtype=FORMATS[_CARRIER[size]].code)).astype(np.uint64)
         dtype = x.elements.dtype
@@ -118,7 +135,38 @@ class FeedBench(Bench):
             data = sum(int(v) << 64 * (start + i) for i, v in enumerate(raw[:, column]))
             scale = sum(int(v) << 8 * (start + i) for i, v in enumerate(scales[:, column]))
             ends = int(n == 0), int(n == len(order) - 1)
-            beats.append((dtype | x.kind << 4, active, size, data, scale, *ends, x.sequence, x.swap, x.awaits))
+            beats.append((dtype | x.kind << 4, active, size, data, scale, *ends, x.sequence, x.swap, x.awaits, 0))
+        return beats
+
+    def expected_sparse(self, x: Operand) -> list[tuple[int, ...]]:
+        """The same of a sparse operand: numbers of a moving one side by side, tags of a stationary one."""
+        start, count = x.elements.partition_start, x.elements.partition_count
+        columns = x.elements.elements
+        if x.scales is None:
+            numbers, size = moving_numbers(self.memory, x.elements, x.sparsity), moving_bytes_of(x.sparsity)
+            size = 6 if x.sparsity == PATTERNS["4:12"].code else size
+            tags = np.zeros((count, columns), np.uint8)
+        else:
+            numbers, size = self.memory.read(x.elements)[..., None], 2
+            tags = tags_of(self.memory, x.scales, columns)
+        lanes = np.ascontiguousarray(numbers).view(f"<u{2 * numbers.shape[2]}")[..., 0]
+        beats = []
+        failed = False
+        order = range(columns)
+        for n, column in enumerate(reversed(order) if self.reverse else order):
+            if x.scales is not None:
+                stands = tags_stand(tags[:, column : column + 1], x.sparsity)
+                COVERAGE.when(failed and stands, "tags fail in an earlier column")
+                failed |= not stands
+            data = sum(int(v) << 64 * (start + i) for i, v in enumerate(lanes[:, column]))
+            tag = sum(int(v) << 4 * (start + i) for i, v in enumerate(tags[:, column]))
+            mode = x.elements.dtype | x.kind << 4 | x.sparsity << 7
+            ends = int(n == 0), int(n == columns - 1)
+            beats.append(
+                (mode, (1 << count) - 1 << start, size, data, tag, *ends, x.sequence, x.swap, x.awaits, int(failed))
+            )
+        if x.scales is not None:
+            COVERAGE.hit("tags fail" if failed else "tags stand")
         return beats
 
     async def run(self, operands: list[Operand]) -> None:
@@ -146,28 +194,31 @@ class FeedBench(Bench):
             COVERAGE.when(x.kind != y.kind, "kind changes")
         for x in operands:
             for pattern, what in ((x.elements, "element"), (x.scales, "scale")):
-                if pattern is not None:
+                if pattern is not None and (what == "element" or x.kind != Kind.SPARSE):
                     COVERAGE.hit(f"{what} at byte {pattern.offset % 8}")
 
     def check(self, x: Operand, beat: tuple[int, ...]) -> None:
         """Compare the beat at the port."""
         mode, active, size, data, scale, *rest = beat
         dut = self.dut
-        names = ("first", "last", "ticket", "swap", "awaits")
+        names = ("first", "last", "ticket", "swap", "awaits", "failed")
         got = [int(getattr(dut, name).value) for name in names]
         number = len(self.beats)
         assert int(dut.mode.value) == mode, f"beat {number}: mode {int(dut.mode.value):#x}, not {mode:#x}"
         assert int(dut.active.value) == active, f"beat {number}: active {int(dut.active.value):#x}, not {active:#x}"
         assert got == rest, f"beat {number}: {dict(zip(names, got, strict=True))}, not {rest}"
-        lanes, each = int(dut.data.value), int(dut.scale.value)
+        sparse = x.kind == Kind.SPARSE
+        bits_beside = 4 if sparse else 8
+        lanes, each = int(dut.data.value), int((dut.tags if sparse else dut.scale).value)
         for row in range(self.cfg.tensor.rows):
             if active >> row & 1:
                 bits = (1 << 8 * size) - 1
                 have, want = lanes >> 64 * row & bits, data >> 64 * row & bits
                 assert have == want, f"beat {number} of {x} row {row}: {have:#x}, not {want:#x}"
                 if x.scales is not None:
-                    have, want = each >> 8 * row & 0xFF, scale >> 8 * row & 0xFF
-                    assert have == want, f"beat {number} of {x} row {row}: scale {have:#x}, not {want:#x}"
+                    bits = (1 << bits_beside) - 1
+                    have, want = each >> bits_beside * row & bits, scale >> bits_beside * row & bits
+                    assert have == want, f"beat {number} of {x} row {row}: scale or tag {have:#x}, not {want:#x}"
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
@@ -180,23 +231,26 @@ async def operands_of_every_kind(dut: Any, style: str) -> None:
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
-@cocotb.parametrize(kind=[Kind.PAIR, Kind.QUAD, Kind.HIGH])
+@cocotb.parametrize(kind=[Kind.PAIR, Kind.QUAD, Kind.HIGH, Kind.SPARSE])
 async def a_beat_a_cycle(dut: Any, kind: int) -> None:
-    """Contiguous operands one after the other: no gap, and no word read twice."""
+    """Contiguous operands one after the other: no gap, and no word read twice. Sparse ones are 4:16."""
     bench = FeedBench(dut)
     bench.taking = never()
     await bench.start()
     bench.ports.start()
     columns, count = 64, 4
     dtype = formats_of(kind, bench.cfg)[0]
-    size = bytes_of(kind, dtype)
+    sparse = kind == Kind.SPARSE
+    size = 8 if sparse and not bench.reverse else bytes_of(kind, dtype)
     whole = (0, bench.cfg.partitions)
     operands = []
     for n in range(count):
-        name = _CARRIER[size]
         at = size * columns * n
-        x = contiguous(space=Space.SBUF, dtype=name, partitions=whole, elements=columns, offset=at)
+        x = contiguous(space=Space.SBUF, dtype="uint8", partitions=whole, elements=columns, offset=at)
         scales = None
+        if sparse and bench.reverse:
+            at = 4096 + columns // 2 * n
+            scales = contiguous(space=Space.SBUF, dtype="uint16", partitions=whole, elements=columns // 4, offset=at)
         if scaled(kind):
             place = 0, min(32, bench.cfg.partitions) // scale_rows_of(kind)
             of = by_code(scale_format_of(kind)).name
@@ -211,6 +265,7 @@ async def a_beat_a_cycle(dut: Any, kind: int) -> None:
         assert gaps == 0, f"{gaps} cycles without a beat"
     assert last[-1] - last[0] + 1 == columns, "gaps within an operand"
     words = count * columns * size // 8 + (count * columns // 8 if scaled(kind) else 0)
+    words += count * columns // 16 if sparse and bench.reverse else 0
     assert bench.ports.grants["sbuf"] == words, f"{bench.ports.grants['sbuf']} words read, not {words}"
 
 

@@ -1,14 +1,20 @@
 """Row tiles in the tensor engine: groups that work together and apart, their pace, and sums that come to one bank."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import cocotb
 
-from rtl.contract.isa import Cause
+from rtl.contract.isa import Cause, Opcode
+from rtl.contract.kinds import Kind
+from rtl.contract.memmap import Space
+from rtl.contract.sparsity import PATTERNS
 from rtl.contract.timing import array_latency
+from verif.agents.patterns import contiguous
 from verif.agents.stall import STYLES
-from verif.benches.tensor.engine_driver import GROUPS, OF_TILES, EngineBench, gemm_steps
+from verif.agents.tags import random_tags
+from verif.benches.tensor.engine_driver import GROUPS, OF_TILES, EngineBench, Step, gemm_steps
 
 QUARTERS = GROUPS.bit_length() - 1
 """The finest tiles: a row group each."""
@@ -54,6 +60,40 @@ async def rows_that_psum_loses_are_told(dut: Any) -> None:
     bench.ports.on_cycle.append(lose)
     await bench.run(gemm_steps(bench.cfg, 3, 8), {5: Cause.BANK_CONFLICT})
     OF_TILES.hit("lost row")
+
+
+@cocotb.test()
+async def wrong_tags_of_any_row_group_are_told(dut: Any) -> None:
+    """Loads of the whole array and its tiles, a wrong tag in one row group at a time: only loads of its tile fail."""
+    bench = EngineBench(dut)
+    await bench.start()
+    cfg = bench.cfg
+    pattern = PATTERNS["4:8"]
+    rows, columns = cfg.tensor.rows, cfg.tensor.cols
+    steps: list[Step] = []
+    causes: dict[int, int] = {}
+    for tile in range(QUARTERS + 1):
+        for wrong in (-1, *range(GROUPS)):
+            for at in range(1 << tile):
+                size = rows >> tile
+                place, offset = (at * size, size), 16 * (wrong + 1)
+                tags = random_tags(bench.rng, pattern.code, size, columns, wrong=0)
+                bad_row = wrong * (rows // GROUPS) - place[0]
+                if wrong >= 0 and 0 <= bad_row < size:
+                    tags[bad_row + 1, 0] = tags[bad_row, 0]
+                    causes[len(steps)] = Cause.TAGS
+                of_tags = contiguous(
+                    space=Space.SBUF, dtype="uint16", partitions=place, elements=-(-columns // 4), offset=offset
+                )
+                of_tags = replace(of_tags, offset=offset + 128 * tile)
+                bench.sbuf.write(of_tags, tags)
+                source = contiguous(space=Space.SBUF, dtype="bf16", partitions=place, elements=columns, offset=1024)
+                load = Step(
+                    Opcode.LOAD_STATIONARY, source, tile=tile, kind=Kind.SPARSE, scales=of_tags, sparsity=pattern.code
+                )
+                steps.append(load)
+    await bench.run(steps, causes)
+    OF_TILES.hit("wrong tags")
 
 
 @cocotb.test()

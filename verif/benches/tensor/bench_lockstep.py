@@ -8,7 +8,7 @@ from cocotb.triggers import RisingEdge
 from rtl.base.memory_port import QUADRANTS
 from rtl.contract.kinds import Kind
 from rtl.contract.timing import array_latency
-from verif.agents.beat_coverage import dot_bins, note_dots, note_tiles, tile_bins
+from verif.agents.beat_coverage import dot_bins, note_dots, note_sparse, note_tiles, sparse_bins, tile_bins
 from verif.agents.beat_source import BeatSource, Profile
 from verif.agents.beats import BeatPacker
 from verif.agents.bench import Bench, manifest
@@ -17,6 +17,7 @@ from verif.checks.coverage import Coverage
 TENSOR = manifest().config.tensor
 NUMBERS = (Kind.ONE, Kind.HIGH, Kind.LOW)
 DOTS = ((Kind.PAIR, Kind.QUAD) if TENSOR.mx else ()) + ((Kind.QUAD_E4M3,) if TENSOR.nvfp4 else ())
+SPARSE = (Kind.SPARSE,) if TENSOR.sparsity else ()
 FORMATS = ("bf16", "fp16", "tf32", "e4m3fn", "e4m3", "e5m2")
 ELEMENTS = ("e4m3fn", "e5m2")
 LEGACY = ("e4m3", "e5m2")
@@ -28,8 +29,9 @@ coverage = Coverage(
         "partial stationary", "no active row", "quadrants differ", "dtypes differ", "reset in flight", *FORMATS,
     ],
 )  # fmt: skip
-TILES = Coverage("lockstep.tiles", tile_bins((*NUMBERS, *DOTS)))
+TILES = Coverage("lockstep.tiles", tile_bins((*NUMBERS, *DOTS, *SPARSE)))
 PAIRS = Coverage("lockstep.dots", sorted({*dot_bins(ELEMENTS), *dot_bins(LEGACY)}) if DOTS else [])
+PATTERNS = Coverage("lockstep.sparse", sparse_bins(TENSOR.groups) if SPARSE else [])
 SHIFTS = Coverage(
     "lockstep.transposes", ["shift", "shift during stream", "shift from group to group", "swap after a shift"]
 )
@@ -109,6 +111,7 @@ class LockstepBench(Bench):
             note_tiles(TILES, moving, groups)
             if DOTS:
                 note_dots(PAIRS, moving, source)
+            note_sparse(PATTERNS, moving, source)
         coverage.when(stationary is not None and not stationary.active.all(), "partial stationary")
         if stationary is not None:
             self.shifted = bool(shifting.any())
@@ -155,12 +158,26 @@ async def agree_on_dot_products(dut: Any) -> None:
     PAIRS.require_all()
 
 
+@cocotb.test(timeout_time=2, timeout_unit="ms", skip=not SPARSE)
+async def agree_on_sparse_products(dut: Any) -> None:
+    """Every pattern, tags in order and not, in whole arrays and row tiles; ordinary, special, subnormal."""
+    bench = LockstepBench(dut)
+    await bench.begin()
+    for flavours in (("narrow", "normal"), ("special", "normal", "normal", "bits"), ("subnormal",)):
+        for tiles in (0.0, 0.03):
+            profile = Profile(
+                kinds=SPARSE, flavours=flavours, partial=0.5, swap=0.2, stationary=0.9, tiles=tiles, ragged=0.1
+            )
+            await bench.run(profile, 1200)
+    PATTERNS.require_all()
+
+
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def agree_on_transposes(dut: Any) -> None:
     """Raw bits that shift south beside matmuls, in whole and in row tiles."""
     bench = LockstepBench(dut)
     await bench.begin()
-    kinds = (Kind.RAW, Kind.ONE, Kind.RAW, *DOTS)
+    kinds = (Kind.RAW, Kind.ONE, Kind.RAW, *DOTS, *SPARSE)
     for tiles in (0.0, 0.02):
         await bench.run(Profile(kinds=kinds, moving=0.95, stationary=0.9, swap=0.3, tiles=tiles), 2500)
     SHIFTS.require_all()
@@ -173,7 +190,8 @@ async def agree_on_row_tiles(dut: Any) -> None:
     await bench.begin()
     flavours = ("normal", "narrow", "special")
     await bench.run(
-        Profile(flavours=flavours, kinds=(*NUMBERS, *DOTS), partial=0.4, swap=0.2, tiles=0.02, stationary=0.9), 6000
+        Profile(flavours=flavours, kinds=(*NUMBERS, *DOTS, *SPARSE), partial=0.4, swap=0.2, tiles=0.02, stationary=0.9),
+        6000,
     )
     await bench.run(Profile(flavours=flavours, partial=0.4, swap=0.1, tiles=0.05, stray=0.5), 2000)
     if bench.cfg.tensor.groups == QUADRANTS:
@@ -185,7 +203,7 @@ async def agree_under_stalls_and_resets(dut: Any) -> None:
     """Mostly bubbles, quadrants on their own, resets in flight, swaps at any time."""
     bench = LockstepBench(dut)
     await bench.begin()
-    for kinds in ((Kind.ONE,), (Kind.QUAD,) if DOTS else NUMBERS):
+    for kinds in ((Kind.ONE,), (Kind.QUAD,) if DOTS else NUMBERS, SPARSE or NUMBERS):
         profile = Profile(
             flavours=("normal", "narrow", "special"),
             kinds=kinds,

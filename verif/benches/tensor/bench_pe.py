@@ -7,6 +7,7 @@ import cocotb
 import numpy as np
 from cocotb.triggers import RisingEdge
 
+from rtl.tensor.lanes import NUMBERS
 from verif.agents.array_lanes import ArrayLanes
 from verif.agents.bench import Bench
 from verif.agents.elements import element_words
@@ -21,7 +22,9 @@ coverage = Coverage(
     [
         "load", "load in the cycle of a swap", "swap", "swap of an unused beat", "unused beat", "load after load",
         "bubble", "dot product", "shift", "shift after load", "load after shift", "shift in the cycle of a swap",
-        "raw weight shifts out", "number shifts out",
+        "raw weight shifts out", "number shifts out", "sparse", "sparse, weight swapped in",
+        "slot of the shadow differs",
+        *(f"slot {slot}" for slot in range(NUMBERS)),
     ],
 )  # fmt: skip
 
@@ -35,6 +38,8 @@ class Weight:
     value: np.float32 = np.float32(0)
     codes: tuple[int, ...] = (0, 0, 0, 0)
     scale: int = 0
+    slot: int = 0
+    values: tuple[np.float32, ...] = ()  # of a sparse beat
 
 
 class Model:
@@ -55,7 +60,8 @@ class Model:
         if dot:
             one, other = np.array([x.codes], np.uint8), np.array([w.codes], np.uint8)
             return int(mx_dot(one, other, [x.scale], [w.scale], acc, "e5m2", "e5m2")[0])
-        return int(canonical(fused(np.array([x.value]), np.array([w.value]), acc.view(np.float32)))[0])
+        value = x.values[w.slot] if x.values else x.value
+        return int(canonical(fused(np.array([value]), np.array([w.value]), acc.view(np.float32)))[0])
 
 
 class Source:
@@ -78,6 +84,17 @@ class Source:
         words = [int(word) for word in element_words(codes, "e5m2")]
         return Weight(bits=self.lanes.elements(words, scale), codes=tuple(codes.tolist()), scale=scale)
 
+    def sparse_weight(self, flavour: str) -> Weight:
+        """A number and the slot of what it meets."""
+        number = self.number(flavour)
+        slot = int(self.rng.integers(NUMBERS))
+        return Weight(bits=self.lanes.sparse_weight(number.bits, slot), value=number.value, slot=slot)
+
+    def numbers(self, flavour: str) -> Weight:
+        """The sixteen numbers of a sparse beat."""
+        some = [self.number(flavour) for _ in range(NUMBERS)]
+        return Weight(bits=self.lanes.numbers([n.bits for n in some]), values=tuple(n.value for n in some))
+
     def raw(self) -> Weight:
         """Any 32 bits."""
         return Weight(bits=int(self.rng.integers(1 << 32)), raw=True)
@@ -85,7 +102,7 @@ class Source:
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def computes_and_passes_on(dut: Any) -> None:
-    """Every output in every cycle, for every flavour of numbers; numbers and dot products in turn."""
+    """Every output in every cycle, for every flavour of numbers; numbers, dot products and sparse beats in turn."""
     bench = Bench(dut)
     rng = bench.rng
     lanes = ArrayLanes(bench.cfg.tensor)
@@ -93,11 +110,13 @@ async def computes_and_passes_on(dut: Any) -> None:
     idle(dut)
     await bench.start()
     edge = RisingEdge(bench.clk)
-    for dots in (False, True, False) if bench.cfg.tensor.mx else (False,):
+    tensor = bench.cfg.tensor
+    others = [name for name, there in (("dots", tensor.mx), ("sparse", tensor.sparsity)) if there]
+    for what in ("numbers", *others, "numbers"):
         idle(dut)
         await bench.reset(1)
-        await run(dut, source, lanes, edge, dots)
-    if bench.cfg.tensor.mx:
+        await run(dut, source, lanes, edge, what)
+    if tensor.mx and tensor.sparsity:
         coverage.require_all()
 
 
@@ -107,8 +126,9 @@ def idle(dut: Any) -> None:
         getattr(dut, name).value = 0
 
 
-async def run(dut: Any, source: Source, lanes: ArrayLanes, edge: RisingEdge, dots: bool) -> None:
+async def run(dut: Any, source: Source, lanes: ArrayLanes, edge: RisingEdge, kind: str) -> None:
     """Random cycles with weights of one class, and raw ones that are never used."""
+    dots, sparse = kind == "dots", kind == "sparse"
     rng = source.rng
     model = Model()
     sums: list[int] = []
@@ -118,22 +138,26 @@ async def run(dut: Any, source: Source, lanes: ArrayLanes, edge: RisingEdge, dot
     before = ""
     for i in range(2500):
         flavour = FLAVOURS[i // 100 % len(FLAVOURS)]
-        make = source.quad if dots else source.number
-        x = make(flavour)
+        make = source.quad if dots else source.sparse_weight if sparse else source.number
+        x = source.numbers(flavour) if sparse else make(flavour)
         use = bool(rng.random() < 0.8)
         swap = bool(rng.random() < 0.2) and not model.shadow.raw
         what = str(rng.choice(["load", "shift", "nothing"], p=[0.3, 0.2, 0.5]))
         north = int(canonical(random_codes(rng, (1,), "fp32", flavour).view(np.float32))[0])
-        lane = lanes.moving(x.bits, use, swap, dots)
+        lane = lanes.moving(x.bits, use, swap, dots, sparse)
         # what comes from above fits into 32 bits: raw, or a number
-        sunk = source.raw() if rng.random() < 0.5 or dots else source.number(flavour)
+        sunk = source.raw() if rng.random() < 0.5 or dots else make(flavour)
         dut.west.value = lane
         dut.north.value = north
         dut.north_raw.value = sunk.bits | int(sunk.raw) << 32
+        old = model.shadow
         sums.append(model.step(x, dots, use, swap, north))
+        if sparse and use:
+            coverage.hit(f"slot {model.working.slot}")
+            coverage.when(swap, "sparse, weight swapped in")
+            coverage.when(old.slot != model.working.slot and not old.raw, "slot of the shadow differs")
         easts.append(lane)
         token, raw = 0, None
-        old = model.shadow
         if what == "load":
             model.shadow = source.raw() if rng.random() < 0.3 else make(flavour)
             token = lanes.weight(old.bits, old.raw)
@@ -147,6 +171,7 @@ async def run(dut: Any, source: Source, lanes: ArrayLanes, edge: RisingEdge, dot
             dut.west_weight.value = int(rng.integers(1 << 32))
         tokens.append(token)
         raws.append(raw)
+        coverage.when(sparse, "sparse")
         note(what, before, use, swap, dots)
         before = what
         await edge

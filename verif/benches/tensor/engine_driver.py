@@ -12,17 +12,20 @@ from rtl.contract.formats import by_code
 from rtl.contract.isa import INSTRUCTION, AccessPattern, Opcode, Queue, Rounding
 from rtl.contract.kinds import Kind
 from rtl.contract.memmap import Space
+from rtl.contract.sparsity import PATTERNS
 from rtl.contract.timing import MATMUL_MIN_CYCLES, STALLS, Engine, array_latency
 from verif.agents.bench import Bench, manifest
 from verif.agents.memory_port import MemoryPorts, add_fp32
 from verif.agents.patterns import command_word, contiguous, random_columns, random_pattern
 from verif.agents.stall import styled
 from verif.agents.stream import StreamSource
+from verif.agents.tags import random_tags
 from verif.checks.coverage import Coverage
-from verif.golden.array_kinds import KindsState, operand_columns
+from verif.golden.array_kinds import Columns, KindsState, operand_columns, sparse_columns
 from verif.golden.groups import WeightKinds, formats_of
 from verif.golden.memory import Memory
 from verif.golden.rounding import row_words, to_bf16
+from verif.golden.sparsity import tags_of, tags_stand
 
 __all__ = ["COVERAGE", "GROUPS", "OF_TILES", "EngineBench", "Step", "gemm_steps"]
 
@@ -31,6 +34,7 @@ COVERAGE = Coverage(
     "tensor.engine",
     [f"{Kind(k).name} {by_code(d).name}" for k in range(8) for d in formats_of(k, manifest().config)]
     + [f"result {way.name}" for way in Rounding]
+    + [f"sparsity {name}" for name in PATTERNS if manifest().config.tensor.sparsity]
     + ["accumulate", "overwrite", "one column", "as many columns as allowed", "matmul without a load"]
     + ["two loads in a row", "some rows only", "some columns only", "moving refused", "stationary refused"]
     + ["load hidden", "load exposed", "fill", "drain", "starved by SBUF", "matmul shorter than the minimum"],
@@ -41,7 +45,7 @@ OF_TILES = Coverage(
     [f"tile {at} of {1 << k}" for k in range(GROUPS.bit_length()) for at in range(1 << k)]
     + ["sums of two tiles in one cycle", "sums of all groups in one cycle", "tiles of two sizes in a row"]
     + ["whole array after a load of one tile", "one tile after a load of the whole array", "a group without a row"]
-    + ["lost row", "bank of another tile", "bank of another tile after its end"],
+    + ["wrong tags", "lost row", "bank of another tile", "bank of another tile after its end"],
 )
 """Bins of an array with row groups."""
 
@@ -60,17 +64,35 @@ class Step:
     table: int = 0
     rounding: int = 0
     seed: int = 0
+    sparsity: int = 0
 
     def word(self, sequence: int) -> int:
         """As the port has it."""
         fields = {"accumulate": int(self.accumulate), "kind": self.kind, "tile": self.tile}
         fields |= {"rounding": self.rounding, "imm2": self.seed}
+        fields["sparsity"] = self.sparsity
         fields |= {"imm0": self.table & (1 << 64) - 1, "imm1": self.table >> 64}
         return command_word(self.opcode, sequence, src0=self.src, src1=self.scales, dst=self.dst, fields=fields)
 
     def fields(self) -> dict[str, int]:
         """Of the instruction word."""
         return INSTRUCTION.unpack(self.word(0))
+
+    def columns(self, sbuf: Memory) -> Columns:
+        """The operand as the golden array takes it."""
+        if self.kind != Kind.SPARSE:
+            return operand_columns(sbuf, self.src, self.kind, self.scales, self.table)
+        tags = tags_of(sbuf, self.scales, self.src.elements) if self.scales else None
+        return sparse_columns(sbuf, self.src, self.sparsity, tags)
+
+    def rows(self) -> range:
+        """Rows of the operand."""
+        return range(self.src.partition_start, self.src.partition_start + self.src.partition_count)
+
+    def meets_numbers(self, held: set[int]) -> bool:
+        """Whether all numbers that weights meet are of the operand: a row without weights meets the first one of its
+        aligned four rows."""
+        return self.kind != Kind.SPARSE or self.src.partition_start % 4 == 0 or held >= set(self.rows())
 
     def place(self, rows: int) -> int:
         """Which of the tiles."""
@@ -97,6 +119,7 @@ class EngineBench:
         self.beats: list[int] = []  # cycles
         self.sums: list[int] = []
         self.dones: list[int] = []
+        self.tags: list[tuple[AccessPattern, int, int]] = []  # columns, pattern
         self.causes: dict[int, int] = {}  # of instructions that failed
         self.states: dict[str, int] = {}
         self.fill_memories()
@@ -190,6 +213,7 @@ class EngineBench:
         rng, cfg = self.rng, self.cfg
         weights = WeightKinds(cfg.tensor.rows, cfg.tensor.cols)
         steps: list[Step] = []
+        held: set[int] = set()  # rows that something was loaded into
         last = [0] * GROUPS  # column that the matmul before of a group ended with: the next may not start beside it
         room = cfg.psum.partition_bytes // GROUPS
         for _ in range(length):
@@ -197,15 +221,19 @@ class EngineBench:
                 columns = cfg.tensor.cols if rng.random() < 0.3 else int(rng.integers(1, cfg.tensor.cols + 1))
                 steps.append(self.source(Opcode.LOAD_STATIONARY, columns))
                 weights.load(steps[-1].fields())
+                held |= set(steps[-1].rows())
                 continue
             kind = rng.random()
             most = cfg.tensor.moving_max
             columns = 1 if kind < 0.1 else most if kind < 0.25 else int(rng.integers(1, most + 1))
             if kind > 0.7:
                 columns = int(rng.integers(1, 3 * MATMUL_MIN_CYCLES))
-            step = self.target(self.source(Opcode.MULTIPLY_MOVING, columns), room)
-            while not weights.agree(step.fields()):
-                step = self.target(self.source(Opcode.MULTIPLY_MOVING, columns), room)
+            # Half of them take up what was loaded before, or kinds with many patterns would hardly ever meet.
+            before = steps[-1] if steps and steps[-1].dst is None and rng.random() < 0.5 else None
+            step = self.target(self.source(Opcode.MULTIPLY_MOVING, columns, before), room)
+            while not weights.agree(step.fields()) or not step.meets_numbers(held):
+                before = before if rng.random() < 0.9 else None
+                step = self.target(self.source(Opcode.MULTIPLY_MOVING, columns, before), room)
             dst = step.dst
             assert dst is not None
             exit_ = step.exit(cfg.tensor.rows)
@@ -231,18 +259,38 @@ class EngineBench:
         )  # fmt: skip
         return replace(step, dst=dst)
 
-    def source(self, opcode: Opcode, columns: int) -> Step:
-        """An instruction with a random operand, plain numbers half of the time; a matmul lacks its destination."""
+    def source(self, opcode: Opcode, columns: int, like: Step | None = None) -> Step:
+        """An instruction with a random operand, plain numbers half of the time; a matmul lacks its destination. `like`:
+        of the kind, on the rows and in the tile of this one."""
         rng, rows = self.rng, self.cfg.tensor.rows
         kinds = [k for k in range(8) if formats_of(k, self.cfg)]
-        kind = int(Kind.ONE if rng.random() < 0.25 else rng.choice(kinds))
+        kind = int(Kind.ONE if rng.random() < 0.25 else rng.choice(kinds)) if like is None else like.kind
         dtype = int(rng.choice(formats_of(kind, self.cfg)))
-        tile = int(rng.integers(GROUPS.bit_length()))
-        src, scales = random_columns(rng, self.cfg, kind, dtype, columns)
-        while src.partition_count > rows >> tile:
-            src, scales = random_columns(rng, self.cfg, kind, dtype, columns)
+        tile = int(rng.integers(GROUPS.bit_length())) if like is None else like.tile
+        sparsity = int(rng.integers(len(PATTERNS))) if kind == Kind.SPARSE else 0
+        sparsity = sparsity if like is None else like.sparsity
+        how = kind, dtype, columns, sparsity, opcode == Opcode.MULTIPLY_MOVING
+        src, scales = random_columns(rng, self.cfg, *how)
+        while src.partition_count > rows >> tile or not self.tagged(kind, sparsity, scales, columns):
+            src, scales = random_columns(rng, self.cfg, *how)
+        if like is not None and scales is None:
+            place = like.src.partition_start, like.src.partition_count
+            src = replace(src, partition_start=place[0], partition_count=place[1])
         table = int.from_bytes(rng.bytes(16), "little") if by_code(dtype).name == "e2m1" else 0
-        return Step(opcode, src, kind=kind, scales=scales, table=table, tile=tile)
+        return Step(opcode, src, kind=kind, scales=scales, table=table, tile=tile, sparsity=sparsity)
+
+    def tagged(self, kind: int, sparsity: int, tags: AccessPattern | None, columns: int) -> bool:
+        """Put right tags of a sparse operand into SBUF, unless they would spoil those that are there."""
+        if kind != Kind.SPARSE or tags is None:
+            return True
+        before = self.sbuf.bytes.copy()
+        self.sbuf.write(tags, random_tags(self.rng, sparsity, tags.partition_count, columns, wrong=0))
+        every = [*self.tags, (tags, columns, sparsity)]
+        if all(tags_stand(tags_of(self.sbuf, where, n), code) for where, n, code in every):
+            self.tags = every
+            return True
+        self.sbuf.bytes[:] = before
+        return False
 
     def cover(self) -> None:
         """Bins of the program that ran."""
@@ -253,6 +301,8 @@ class EngineBench:
             self._cover_tile(s, before)
             COVERAGE.hit(f"{Kind(s.kind).name} {by_code(s.src.dtype).name}")
             COVERAGE.when(s.src.partition_count < cfg.tensor.rows, "some rows only")
+            if s.kind == Kind.SPARSE and s.dst is not None:
+                COVERAGE.hit(f"sparsity {next(p.name for p in PATTERNS.values() if p.code == s.sparsity)}")
             if s.dst is None:
                 COVERAGE.when(before is not None and before.dst is None, "two loads in a row")
                 loaded = True
@@ -295,7 +345,7 @@ def golden_psum(cfg: Any, sbuf: Memory, psum: Memory, program: list[Step]) -> Me
     result.bytes[:] = psum.bytes
     state = KindsState(cfg.tensor.rows, cfg.tensor.cols, GROUPS)
     for n, s in enumerate(program):
-        columns = operand_columns(sbuf, s.src, s.kind, s.scales, s.table)
+        columns = s.columns(sbuf)
         if s.dst is None:
             state.load(columns, s.src.partition_start, 1 << s.tile)
             continue

@@ -1,0 +1,77 @@
+"""What stands in the rows of random beats of the systolic array: codes of every kind, scales, tags."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtl.contract.kinds import DOTS, Kind
+from rtl.contract.sparsity import Sparsity
+from verif.agents.values import random_codes
+
+__all__ = ["quadrant_codes", "random_tags"]
+
+_FAR = np.array([0x78, 0x48, 0x01, 0x00], np.uint32)
+"""E5M2 codes of 2^15, 2^3, 2^-16 and 0. Such rows meet in 2^30 + 2^6 + 2^-32: as far apart as products get, and just
+beyond a tie of FP32."""
+
+
+def quadrant_codes(
+    rng: np.random.Generator, share: int, kind: Kind, dtype: str, flavour: str
+) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
+    """Codes and scales of the `share` rows of a quadrant; rubbish in what a kind leaves out."""
+    if kind == Kind.SPARSE:
+        numbers = random_codes(rng, (share, 4), dtype, flavour).astype(np.uint64)
+        codes = np.bitwise_or.reduce(numbers << np.arange(0, 64, 16, dtype=np.uint64), axis=1)
+        return codes, rng.integers(0, 256, share).astype(np.uint8)
+    codes, scales = _dense_codes(rng, share, kind, dtype, flavour)
+    return codes.astype(np.uint64), scales
+
+
+def _dense_codes(
+    rng: np.random.Generator, share: int, kind: Kind, dtype: str, flavour: str
+) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+    """The same of kinds that take 32 bits."""
+    rubbish = rng.integers(0, 1 << 32, share, dtype=np.uint64).astype(np.uint32)
+    scales = rng.integers(0, 256, share).astype(np.uint8)
+    if kind in DOTS:
+        elements = random_codes(rng, (share, 4), dtype, flavour)
+        if flavour == "narrow" and dtype == "e5m2":
+            signs = rng.integers(0, 2, (share, 4)).astype(np.uint32) << np.uint32(7)
+            elements = np.where(rng.random((share, 1)) < 0.8, _FAR | signs, elements)
+        codes = (elements << np.arange(0, 32, 8, dtype=np.uint32)).sum(axis=1).astype(np.uint32)
+        if kind == Kind.QUAD:
+            spread = 70 if flavour == "subnormal" else 5
+            middle = 127 - 60 if flavour == "subnormal" else 127
+            near = rng.integers(middle - spread, middle + spread, share)
+            wild = (rng.random(share) < 0.02) & (flavour in ("special", "bits"))
+            scales = np.where(wild, 255, near).astype(np.uint8)
+            if rng.random() < 0.03:
+                scales[rng.integers(share)] = 255
+        elif kind == Kind.QUAD_E4M3 and flavour not in ("special", "bits"):
+            scales = random_codes(rng, (share,), "e4m3fn", "normal").astype(np.uint8)
+        return (codes & 0xFFFF | rubbish & 0xFFFF0000 if kind == Kind.PAIR else codes).astype(np.uint32), scales
+    if kind == Kind.RAW:
+        return random_codes(rng, (share,), "fp32", "special"), scales
+    name = "fp32" if kind in (Kind.HIGH, Kind.LOW) or dtype == "tf32" else dtype
+    codes = random_codes(rng, (share,), name, flavour)
+    size = {"bf16": 16, "fp16": 16, "fp32": 32}.get(name, 8)
+    kept = np.uint32((1 << size) - 1)
+    return codes & kept | rubbish & ~kept, scales
+
+
+def random_tags(rng: np.random.Generator, patterns: Sequence[Sparsity], rows: int) -> NDArray[np.uint8]:
+    """Tags of all rows, [rows], for a pattern a quadrant: they ascend in each bus of a pattern.
+
+    Now and then anything, for the array does not care. Four aligned rows have the pattern of their first one.
+    """
+    if rng.random() < 0.1:
+        return rng.integers(0, 16, rows).astype(np.uint8)
+    tags = np.zeros(rows, np.uint8)
+    quadrant = np.arange(rows) // 4 * 4 // (rows // len(patterns))
+    for pattern in set(patterns):
+        order = rng.permuted(np.tile(np.arange(pattern.group), (rows // pattern.kept, 1)), axis=1)
+        ascending = np.sort(order[:, : pattern.kept], axis=1).ravel()
+        here = np.array([p is pattern for p in patterns])[quadrant]
+        tags[here] = ascending[here]
+    return tags
