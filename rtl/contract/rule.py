@@ -44,7 +44,7 @@ class OperandRule:
     twice, each dimension steps over the whole one inside it. `row`: neighbours, in one dimension. `aligned`: the offset
     is a multiple of the bytes of so many elements. `fours`: an element of the pattern is four of the format. `kinds`:
     formats and bytes of an element go by the instruction's kind (rtl.contract.kinds); MX blocks of partitions are
-    whole. `scales`: those of src0, 0 with a kind that has none.
+    whole. `raw`: the kind is RAW, else any other. `scales`: those of src0, 0 with a kind that has none.
     """
 
     field: str
@@ -61,6 +61,7 @@ class OperandRule:
     from_zero: bool = False
     ascending: bool = False
     kinds: bool = False
+    raw: bool = False
     scales: bool = False
 
     def end(self, cfg: Config) -> int:
@@ -98,6 +99,7 @@ class OpcodeRule:
     same_format: bool = False  # of src0 and dst
     reduces: bool = False  # dst has an element for each group of src0
     quarter: bool = False  # dst has an element for four of src0
+    turned: bool = False  # dst has an element for each partition of src0, a partition for each element
 
     @property
     def header(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from rtl.base.dma_port import CAUSE_BITS
 from rtl.base.layouts import INSTRUCTION_LAYOUT
 from rtl.base.plant import passed_on, planted
 from rtl.contract.config import Config
-from rtl.contract.isa import OPCODE_QUEUE, Cause, Function, Opcode, Queue
+from rtl.contract.isa import OPCODE_QUEUE, Function, Opcode, Queue
 from rtl.contract.rule import OpcodeRule
 from rtl.contract.rules import RULES
 from rtl.issue.header import HeaderCheck
@@ -64,7 +64,7 @@ class Check(wiring.Component):
         m.submodules.header = header = HeaderCheck(self.cfg, self.rules, passed_on(self.plant, *range(1, 10)))
         operands: OperandsCheck | None = None
         if any(rule.operands for rule in self.rules.values()):
-            operands = OperandsCheck(self.cfg, self.rules, passed_on(self.plant, *range(11, 30)))
+            operands = OperandsCheck(self.cfg, self.rules, passed_on(self.plant, *range(11, 31)))
             m.submodules.operands = operands
             m.d.comb += [operands.word.eq(word), operands.step.eq(step)]
 
@@ -96,11 +96,10 @@ class Check(wiring.Component):
                 weights.word.eq(word),
                 weights.start.eq(self.start),
                 weights.columns.eq(operands.columns),
-                weights.loads.eq(done & self.o.ready & (cause == 0) & (word.opcode == Opcode.LOAD_STATIONARY)),
+                weights.passes.eq(done & self.o.ready & (cause == 0)),
             ]
-            multiplies = word.opcode == Opcode.MULTIPLY_MOVING
-            with m.If(~done & self.i.valid & (step == _LAST_STEP) & (operands.cause == 0) & multiplies & weights.wrong):
-                m.d.sync += [cause.eq(Cause.ILLEGAL_DTYPE), address.eq(operands.first_byte)]
+            with m.If(~done & self.i.valid & (step == _LAST_STEP) & (operands.cause == 0) & (weights.cause != 0)):
+                m.d.sync += [cause.eq(weights.cause), address.eq(operands.first_byte)]
         if Opcode.LOAD_TABLE in self.rules:
             loaded = Signal(max(Function) + 1)
             m.d.comb += header.loaded.eq(loaded)

@@ -12,7 +12,7 @@ from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
 from rtl.contract.isa import DIMENSIONS, MX_ROWS, Cause, Opcode, block
-from rtl.contract.kinds import SCALE_FORMATS, SCALE_ROWS, group_bytes, kinds_of
+from rtl.contract.kinds import SCALE_FORMATS, SCALE_ROWS, Kind, group_bytes, kinds_of
 from rtl.contract.memmap import Space
 from rtl.contract.rule import ELEMENTS_MAX, OperandRule
 from rtl.issue.table import row_of
@@ -53,6 +53,7 @@ class PatternCheck(wiring.Component):
         11: "scales may lie in another block of partitions than their elements",
         12: "scales of every kind are E8M0",
         13: "an operand may reach beyond its row tile",
+        14: "raw bits may be multiplied, and numbers moved",
     }
 
     def __init__(self, cfg: Config, rules: Mapping[Opcode, OperandRule], *, group: bool = False, plant: ValueLike = 0):
@@ -97,6 +98,7 @@ class PatternCheck(wiring.Component):
             "row": int(rule.row),
             "aligned_log2": rule.aligned.bit_length() - 1,
             "fours": int(rule.fours),
+            "raw": int(rule.raw),
         }
 
     def _partitions(self, row: data.View) -> Value:
@@ -148,8 +150,8 @@ class PatternCheck(wiring.Component):
                         m.d.comb += size.eq(logarithm)
         return size
 
-    def _format(self) -> Value:
-        """Whether the kind of the instruction goes with the format."""
+    def _format(self, row: data.View) -> Value:
+        """Whether the kind of the instruction goes with the format, and with the opcode."""
         if self.kinds:
             takes = [(k, _codes(formats)) for k, formats in kinds_of(self.cfg.tensor).items()]
         elif self.scales:
@@ -158,7 +160,8 @@ class PatternCheck(wiring.Component):
             return Const(1, 1)
         anyway = planted(self.plant, 12) & self.scales & (self.pattern.dtype == FORMATS["e8m0"].code)
         known = [(self.kind == kind) & (Const(codes, 16) >> self.pattern.dtype)[0] for kind, codes in takes]
-        return Cat(*known).any() | anyway
+        raw = (self.kind == Kind.RAW) == row.raw if self.kinds else Const(1, 1)
+        return (Cat(*known).any() & (raw | planted(self.plant, 14))) | anyway
 
     def _number(self, elements: Value, row: data.View) -> Value:
         """Whether the opcode takes so many elements."""
@@ -227,7 +230,7 @@ class PatternCheck(wiring.Component):
         m.d.comb += [
             self.present.eq(row.present & (Cat(*(self.kind == k for k in SCALE_FORMATS)).any() if self.scales else 1)),
             space_ok.eq(inside[0] | inside[1]),
-            dtype_ok.eq(((inside[0] & taken[0]) | (inside[1] & taken[1])) & self._format()),
+            dtype_ok.eq(((inside[0] & taken[0]) | (inside[1] & taken[1])) & self._format(row)),
             apart_log2.eq(size_log2 + Mux(planted(self.plant, 8), 0, row.aligned_log2)),
             aligned.eq(~(pattern.offset[:3] & ((1 << apart_log2) - 1)).any()),
             lowest.eq(pattern.offset + Mux(size_log2[1], low << 2, Mux(size_log2[0], low << 1, low))),

@@ -2,14 +2,24 @@
 
 from typing import Any
 
-from rtl.contract.isa import Opcode
+import numpy as np
+from numpy.typing import NDArray
+
+from rtl.contract.isa import AccessPattern, Opcode
 from verif.golden import numeric
 from verif.golden.array_kinds import KindsState, operand_columns
 from verif.golden.groups import scaled
 from verif.golden.memory import Memory
 from verif.golden.operands import Fields, pattern_of
 
-__all__ = ["TensorInstructions"]
+__all__ = ["TensorInstructions", "turned"]
+
+
+def turned(sbuf: Memory, source: AccessPattern) -> NDArray[np.uint32]:
+    """A TENSOR_TRANSPOSE of [K, M]: 32-bit words [M, K], last row of the source first; 16 bits are the upper half."""
+    bits = sbuf.read(source)
+    words = bits.astype(np.uint32) << np.uint32(32 - 8 * bits.itemsize)
+    return np.ascontiguousarray(words[::-1].T)
 
 
 class TensorInstructions:
@@ -20,8 +30,11 @@ class TensorInstructions:
         self._sbuf, self._psum = sbuf, psum
 
     def read(self, f: Fields) -> Any:
-        """Load weights, or the sums of the moving columns."""
+        """Load weights, or the sums of the moving columns, or a transpose."""
         source = pattern_of(f, "src0")
+        if f["opcode"] == Opcode.TENSOR_TRANSPOSE:
+            self.array.clear(source.partition_start, 1 << f["tile"])
+            return turned(self._sbuf, source)
         scales = pattern_of(f, "src1") if scaled(f["kind"]) else None
         columns = operand_columns(self._sbuf, source, f["kind"], scales, f["imm0"] | f["imm1"] << 64)
         if f["opcode"] == Opcode.LOAD_STATIONARY:
@@ -29,7 +42,7 @@ class TensorInstructions:
         return self.array.matmul(columns, source.partition_start, 1 << f["tile"])[: f["dst_partition_count"]]
 
     def write(self, f: Fields, stored: Any) -> None:
-        """Put sums into PSUM, or add them."""
+        """Put sums or a transpose into PSUM, or add them."""
         if f["opcode"] == Opcode.LOAD_STATIONARY:
             return
         target = pattern_of(f, "dst")

@@ -19,7 +19,7 @@ from verif.agents.stall import STYLES, never, styled
 from verif.agents.stream import StreamSource
 from verif.checks.coverage import Coverage
 from verif.golden.array_kinds import scale_codes
-from verif.golden.groups import bytes_of, formats_of, scale_format_of, scale_rows_of, scaled
+from verif.golden.groups import beat_formats_of, bytes_of, formats_of, scale_format_of, scale_rows_of, scaled
 from verif.golden.memory import Memory
 
 _CARRIER = {1: "uint8", 2: "uint16", 4: "uint32"}
@@ -28,7 +28,7 @@ _LAYOUT = feed_command()
 
 def _coverage() -> Coverage:
     run = manifest()
-    kinds = [(k, d) for k in range(8) for d in formats_of(k, run.config)]
+    kinds = [(k, d) for k in range(8) for d in beat_formats_of(k, run.config)]
     bins = [f"{Kind(k).name} {by_code(d).name}" for k, d in kinds]
     bins += [f"{Kind(k).name} slot {s}" for k in range(8) if scaled(k) for s in range(scale_rows_of(k) // 2)]
     bins += [f"element at byte {b}" for b in range(8)] + [f"scale at byte {b}" for b in range(8)]
@@ -85,9 +85,9 @@ class FeedBench(Bench):
     def operand(self, kind: int | None = None) -> Operand:
         """A random legal one."""
         rng, cfg = self.rng, self.cfg
-        kinds = [k for k in range(8) if formats_of(k, cfg)]
+        kinds = [k for k in range(8) if beat_formats_of(k, cfg)]
         kind = int(rng.choice(kinds)) if kind is None else kind
-        dtype = int(rng.choice(formats_of(kind, cfg)))
+        dtype = int(rng.choice(beat_formats_of(kind, cfg)))
         elements, scales = random_columns(rng, cfg, kind, dtype, int(rng.integers(1, 40)))
         if scales is not None:
             slot = scales.partition_start % min(32, cfg.partitions) // scales.partition_count
@@ -118,7 +118,8 @@ class FeedBench(Bench):
             data = sum(int(v) << 64 * (start + i) for i, v in enumerate(raw[:, column]))
             scale = sum(int(v) << 8 * (start + i) for i, v in enumerate(scales[:, column]))
             ends = int(n == 0), int(n == len(order) - 1)
-            beats.append((dtype | x.kind << 4, active, size, data, scale, *ends, x.sequence, x.swap, x.awaits))
+            known = x.sequence, x.swap, x.awaits, start, count
+            beats.append((dtype | x.kind << 4, active, size, data, scale, *ends, *known))
         return beats
 
     async def run(self, operands: list[Operand]) -> None:
@@ -153,7 +154,7 @@ class FeedBench(Bench):
         """Compare the beat at the port."""
         mode, active, size, data, scale, *rest = beat
         dut = self.dut
-        names = ("first", "last", "ticket", "swap", "awaits")
+        names = ("first", "last", "ticket", "swap", "awaits", "start", "count")
         got = [int(getattr(dut, name).value) for name in names]
         number = len(self.beats)
         assert int(dut.mode.value) == mode, f"beat {number}: mode {int(dut.mode.value):#x}, not {mode:#x}"

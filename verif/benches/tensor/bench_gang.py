@@ -1,17 +1,35 @@
 """Row tiles in the tensor engine: groups that work together and apart, their pace, and sums that come to one bank."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import cocotb
 
-from rtl.contract.isa import Cause
+from rtl.contract.isa import Cause, Opcode
+from rtl.contract.kinds import Kind
+from rtl.contract.memmap import Space
 from rtl.contract.timing import array_latency
+from verif.agents.patterns import contiguous
 from verif.agents.stall import STYLES
-from verif.benches.tensor.engine_driver import GROUPS, OF_TILES, EngineBench, gemm_steps
+from verif.benches.tensor.engine_driver import GROUPS, OF_TILES, EngineBench, Step, gemm_steps
 
 QUARTERS = GROUPS.bit_length() - 1
 """The finest tiles: a row group each."""
+
+
+def _turn(cfg: Any, at: int, bank: int) -> Step:
+    """A transpose of the quarter `at` to a bank of PSUM, going up."""
+    rows = cfg.tensor.rows // GROUPS
+    src = contiguous(space=Space.SBUF, dtype="bf16", partitions=(at * rows, rows), elements=cfg.tensor.cols)
+    dst = contiguous(
+        space=Space.PSUM,
+        dtype="fp32",
+        partitions=(0, cfg.tensor.cols),
+        elements=rows,
+        offset=bank * cfg.psum.bank_bytes,
+    )
+    return Step(Opcode.TENSOR_TRANSPOSE, src, dst, tile=QUARTERS, kind=Kind.RAW)
 
 
 @cocotb.test()
@@ -67,6 +85,46 @@ async def tiles_that_run_together_write_different_banks(dut: Any) -> None:
     meets = gemm_steps(cfg, 1, 4, tile=QUARTERS, at=1, offset=2 * bank + 64)
     await bench.run(first + apart + meets, {5: Cause.BANK_CONFLICT})
     OF_TILES.hit("bank of another tile")
+
+
+@cocotb.test()
+async def tiles_transpose_side_by_side(dut: Any) -> None:
+    """A transpose of each tile, all at once, takes the time of one."""
+    bench = EngineBench(dut)
+    await bench.start()
+    cfg = bench.cfg
+    steps = [_turn(cfg, g, g) for g in range(GROUPS)]
+    await bench.run(steps * 3)
+    each = cfg.tensor.cols + cfg.tensor.rows // GROUPS
+    span = bench.turned[-1] - bench.turned[0] + 1
+    lead = array_latency(cfg.tensor) - array_latency(cfg.tensor, 0)
+    assert span <= 3 * each + lead + GROUPS, f"{span} cycles for 3 transposes of each tile"
+
+
+@cocotb.test()
+@cocotb.parametrize(down=[False, True])
+async def a_transpose_and_sums_in_one_bank_fail(dut: Any, down: bool) -> None:
+    """Whichever comes second, also where the destination goes down from one bank to the one before."""
+    bench = EngineBench(dut)
+    await bench.start()
+    cfg, bank = bench.cfg, bench.cfg.psum.bank_bytes
+    sums = gemm_steps(cfg, 1, 16, tile=QUARTERS, offset=bank)
+    turn = _turn(cfg, 0, 2)
+    assert turn.dst is not None
+    dst = replace(turn.dst, offset=2 * bank + 8, dims=((-1, turn.dst.elements),)) if down else turn.dst
+    turn = replace(turn, dst=dst if down else replace(dst, offset=bank + 128))
+    await bench.run([*sums, turn], {2: Cause.BANK_CONFLICT})
+    OF_TILES.hit("transpose to a bank of sums")
+
+
+@cocotb.test()
+async def sums_that_come_to_a_bank_of_a_transpose_fail(dut: Any) -> None:
+    bench = EngineBench(dut)
+    await bench.start()
+    cfg, bank = bench.cfg, bench.cfg.psum.bank_bytes
+    sums = gemm_steps(cfg, 1, 16, tile=QUARTERS, offset=bank + 128)
+    await bench.run([_turn(cfg, 0, 1), *sums], {2: Cause.BANK_CONFLICT})
+    OF_TILES.hit("sums to a bank of a transpose")
 
 
 def _until(bench: EngineBench, sent: int, ended: int) -> Iterator[bool]:

@@ -20,18 +20,24 @@ from verif.agents.stall import styled
 from verif.agents.stream import StreamSource
 from verif.checks.coverage import Coverage
 from verif.golden.array_kinds import KindsState, operand_columns
-from verif.golden.groups import WeightKinds, formats_of
+from verif.golden.groups import RAW_FORMATS, WeightKinds, formats_of
 from verif.golden.memory import Memory
+from verif.golden.tensor_instructions import turned
 
 __all__ = ["COVERAGE", "GROUPS", "OF_TILES", "EngineBench", "Step", "gemm_steps"]
 
+_NAN = "transpose of a NaN with a payload"
 STATES = ("busy", "", *STALLS[Engine.TENSOR])
 COVERAGE = Coverage(
     "tensor.engine",
     [f"{Kind(k).name} {by_code(d).name}" for k in range(8) for d in formats_of(k, manifest().config)]
     + ["accumulate", "overwrite", "one column", "as many columns as allowed", "matmul without a load"]
     + ["two loads in a row", "some rows only", "some columns only", "moving refused", "stationary refused"]
-    + ["load hidden", "load exposed", "fill", "drain", "starved by SBUF", "matmul shorter than the minimum"],
+    + ["load hidden", "load exposed", "fill", "drain", "starved by SBUF", "matmul shorter than the minimum"]
+    + [f"transpose {by_code(d).name}" for d in RAW_FORMATS]
+    + ["transpose of some rows", "transpose of some columns", "transpose of a NaN with a payload"]
+    + ["transpose that goes up", "transpose that goes down", "rows of a transpose beside sums", "transpose twice"]
+    + ["matmul without a load after a transpose", "load after a transpose", "transpose hidden"],
 )
 GROUPS = manifest().config.tensor.groups
 OF_TILES = Coverage(
@@ -39,7 +45,9 @@ OF_TILES = Coverage(
     [f"tile {at} of {1 << k}" for k in range(GROUPS.bit_length()) for at in range(1 << k)]
     + ["sums of two tiles in one cycle", "sums of all groups in one cycle", "tiles of two sizes in a row"]
     + ["whole array after a load of one tile", "one tile after a load of the whole array", "a group without a row"]
-    + ["lost row", "bank of another tile", "bank of another tile after its end"],
+    + ["lost row", "bank of another tile", "bank of another tile after its end"]
+    + [f"transpose in tile {at} of {1 << k}" for k in range(GROUPS.bit_length()) for at in range(1 << k)]
+    + ["transposes of two tiles in one cycle", "transpose to a bank of sums", "sums to a bank of a transpose"],
 )
 """Bins of an array with row groups."""
 
@@ -57,6 +65,11 @@ class Step:
     scales: AccessPattern | None = None
     table: int = 0
 
+    @property
+    def turns(self) -> bool:
+        """Whether it is a transpose."""
+        return self.opcode == Opcode.TENSOR_TRANSPOSE
+
     def word(self, sequence: int) -> int:
         """As the port has it."""
         fields = {"accumulate": int(self.accumulate), "kind": self.kind, "tile": self.tile}
@@ -72,7 +85,7 @@ class Step:
         return self.src.partition_start // (rows >> self.tile)
 
     def exit(self, rows: int) -> int:
-        """Row group at which the sums leave."""
+        """Row group at which the sums, or the rows of a transpose, leave."""
         return (self.place(rows) + 1) * (GROUPS >> self.tile) - 1
 
 
@@ -91,6 +104,7 @@ class EngineBench:
         self.program: list[Step] = []
         self.beats: list[int] = []  # cycles
         self.sums: list[int] = []
+        self.turned: list[int] = []  # rows of transposes
         self.dones: list[int] = []
         self.causes: dict[int, int] = {}  # of instructions that failed
         self.states: dict[str, int] = {}
@@ -103,6 +117,8 @@ class EngineBench:
         numbers = np.ldexp(self.rng.uniform(-1, 1, shape), exponents)
         codes = numbers.astype(ml_dtypes.bfloat16).view(np.uint16)
         codes = np.where(self.rng.random(shape) < 0.002, self.rng.integers(0, 1 << 16, shape), codes)
+        last = codes[:, -(codes.shape[1] // 8) :]  # NaN of all formats, with payloads
+        last[:] = self.rng.integers(1, 1 << 7, last.shape) | self.rng.choice([0x7F80, 0xFF80, 0x7C00], last.shape)
         self.sbuf.bytes[:] = np.ascontiguousarray(codes.astype("<u2")).view(np.uint8)
         sums = self.rng.normal(size=(self.cfg.partitions, self.cfg.psum.partition_bytes // 4))
         self.psum.bytes[:] = np.ascontiguousarray(sums.astype("<f4")).view(np.uint8)
@@ -116,8 +132,10 @@ class EngineBench:
             self.ports.add_sbuf_read(f"sbuf_moving{g}", self.moving() if self.moving else stalls[1 + 2 * g])
             self.ports.add_sbuf_read(f"sbuf_stationary{g}", stalls[2 + 2 * g])
             self.ports.add_psum_accumulate(f"psum{g}")
+            self.ports.add_psum_transpose(f"transposed{g}")
         dut = self.bench.dut
         self._sums = [getattr(dut, f"psum{g}__valid") for g in range(GROUPS)]
+        self._turned = [getattr(dut, f"transposed{g}__valid") for g in range(GROUPS)]
         self._watched = (
             dut.first_beat,
             dut.last_sum,
@@ -132,6 +150,10 @@ class EngineBench:
 
     def _watch(self, now: int) -> None:
         beat, last, done, holds, state, draining = (int(s.value) for s in self._watched)
+        rows = sum(int(s.value) for s in self._turned)
+        self.turned += [now] * rows
+        COVERAGE.when(rows and last, "rows of a transpose beside sums")
+        OF_TILES.when(rows > 1, "transposes of two tiles in one cycle")
         if beat:
             self.beats.append(now)
         if last:
@@ -151,11 +173,11 @@ class EngineBench:
         self.dones.append(now)
         if cause := int(self.bench.dut.queue__cause.value):
             self.causes[number] = cause
-        rows = [0] * GROUPS
+        rows = [0] * (2 * GROUPS)
         for s in self.program[: number + 1]:
             if s.dst is not None:
-                rows[s.exit(self.cfg.tensor.rows)] += s.dst.elements
-        there = [self.ports.rows[f"psum{g}"] for g in range(GROUPS)]
+                rows[s.exit(self.cfg.tensor.rows) + GROUPS * s.turns] += s.dst.elements
+        there = [self.ports.rows[f"{way}{g}"] for way in ("psum", "transposed") for g in range(GROUPS)]
         assert all(a >= b for a, b in zip(there, rows, strict=True)), (
             f"instruction {number} is done with {there} of {rows} rows in PSUM"
         )
@@ -174,24 +196,30 @@ class EngineBench:
         await self.bench.cycles(array_latency(self.cfg.tensor) + 8)
         assert len(self.dones) == len(program), "an instruction was done twice"
         assert self.causes == (causes or {}), f"{self.causes} failed"
-        assert len(self.sums) == sum(s.dst.elements for s in program if s.dst is not None)
+        for leaving, turns in ((self.sums, False), (self.turned, True)):
+            assert len(leaving) == sum(s.dst.elements for s in program if s.dst is not None and s.turns == turns)
         wrong = np.argwhere(self.psum.bytes != golden.bytes)
         assert wrong.size == 0, (
             f"PSUM partition {wrong[0][0]} byte {wrong[0][1]} differs ({len(wrong)} bytes in all) after {program}"
         )
 
     def random_program(self, length: int) -> list[Step]:
-        """Legal instructions of all shapes, kinds and tiles; each row group's sums have banks of their own."""
+        """Legal instructions of all shapes, kinds and tiles; sums and transposes of each row group have own banks."""
         rng, cfg = self.rng, self.cfg
-        weights = WeightKinds(cfg.tensor.rows, cfg.tensor.cols)
+        weights = WeightKinds(cfg.tensor.rows, cfg.tensor.cols, GROUPS)
         steps: list[Step] = []
         last = [0] * GROUPS  # column that the matmul before of a group ended with: the next may not start beside it
-        room = cfg.psum.partition_bytes // GROUPS
+        room = cfg.psum.partition_bytes // GROUPS - cfg.psum.bank_bytes
         for _ in range(length):
+            turning = self.transpose()
+            if rng.random() < 0.25 and weights.taken(turning.fields()):
+                steps.append(turning)
+                weights.issue(turning.fields())
+                continue
             if rng.random() < 0.45:
                 columns = cfg.tensor.cols if rng.random() < 0.3 else int(rng.integers(1, cfg.tensor.cols + 1))
                 steps.append(self.source(Opcode.LOAD_STATIONARY, columns))
-                weights.load(steps[-1].fields())
+                weights.issue(steps[-1].fields())
                 continue
             kind = rng.random()
             most = cfg.tensor.moving_max
@@ -201,6 +229,7 @@ class EngineBench:
             step = self.target(self.source(Opcode.MULTIPLY_MOVING, columns), room)
             while not weights.agree(step.fields()):
                 step = self.target(self.source(Opcode.MULTIPLY_MOVING, columns), room)
+            weights.issue(step.fields())
             dst = step.dst
             assert dst is not None
             exit_ = step.exit(cfg.tensor.rows)
@@ -213,6 +242,18 @@ class EngineBench:
             dst = replace(dst, offset=dst.offset + room * exit_)
             steps.append(replace(step, dst=dst, accumulate=bool(rng.random() < 0.6)))
         return steps
+
+    def transpose(self) -> Step:
+        """A transpose to the banks behind all sums, where each row group has one."""
+        rng, cfg = self.rng, self.cfg
+        columns = cfg.tensor.cols if rng.random() < 0.3 else int(rng.integers(1, cfg.tensor.cols + 1))
+        step = self.source(Opcode.TENSOR_TRANSPOSE, columns)
+        dst = random_pattern(
+            rng, space=Space.PSUM, dtype="fp32", partitions=(0, columns), elements=step.src.partition_count,
+            partition_bytes=cfg.psum.bank_bytes,
+        )  # fmt: skip
+        bank = cfg.psum.banks - GROUPS + step.exit(cfg.tensor.rows)
+        return replace(step, dst=replace(dst, offset=dst.offset + bank * cfg.psum.bank_bytes))
 
     def target(self, step: Step, room: int) -> Step:
         """The same matmul with a random destination in the first bytes of PSUM."""
@@ -228,7 +269,9 @@ class EngineBench:
         rng, rows = self.rng, self.cfg.tensor.rows
         kinds = [k for k in range(8) if formats_of(k, self.cfg)]
         kind = int(Kind.ONE if rng.random() < 0.25 else rng.choice(kinds))
-        dtype = int(rng.choice(formats_of(kind, self.cfg)))
+        if opcode == Opcode.TENSOR_TRANSPOSE:
+            kind = int(Kind.RAW)
+        dtype = int(rng.choice(RAW_FORMATS if kind == Kind.RAW else formats_of(kind, self.cfg)))
         tile = int(rng.integers(GROUPS.bit_length()))
         src, scales = random_columns(rng, self.cfg, kind, dtype, columns)
         while src.partition_count > rows >> tile:
@@ -243,6 +286,14 @@ class EngineBench:
         before: Step | None = None
         for s in self.program:
             self._cover_tile(s, before)
+            if s.turns:
+                self._cover_transpose(s, before)
+                before = s
+                continue
+            COVERAGE.when(before is not None and before.turns and s.dst is None, "load after a transpose")
+            COVERAGE.when(
+                before is not None and before.turns and s.dst is not None, "matmul without a load after a transpose"
+            )
             COVERAGE.hit(f"{Kind(s.kind).name} {by_code(s.src.dtype).name}")
             COVERAGE.when(s.src.partition_count < cfg.tensor.rows, "some rows only")
             if s.dst is None:
@@ -267,10 +318,23 @@ class EngineBench:
         ):
             COVERAGE.when(self.states.get(state), name)
 
+    def _cover_transpose(self, s: Step, before: Step | None) -> None:
+        """Bins of a transpose and the instruction before it."""
+        assert s.dst is not None
+        COVERAGE.hit(f"transpose {by_code(s.src.dtype).name}")
+        COVERAGE.when(s.src.partition_count < self.cfg.tensor.rows, "transpose of some rows")
+        COVERAGE.when(s.src.elements < self.cfg.tensor.cols, "transpose of some columns")
+        words = turned(self.sbuf, s.src)
+        COVERAGE.when(((words & 0x7FC0_0000 == 0x7F80_0000) & (words & 0x3F_FFFF != 0)).any(), _NAN)
+        steps = [step for step, count in s.dst.dims if count > 1]
+        COVERAGE.when(any(step > 0 for step in steps), "transpose that goes up")
+        COVERAGE.when(any(step < 0 for step in steps), "transpose that goes down")
+        COVERAGE.when(before is not None and before.turns, "transpose twice")
+
     def _cover_tile(self, s: Step, before: Step | None) -> None:
         """Bins of an instruction and the one before it."""
         rows = self.cfg.tensor.rows
-        OF_TILES.hit(f"tile {s.place(rows)} of {1 << s.tile}")
+        OF_TILES.hit(f"{'transpose in ' * s.turns}tile {s.place(rows)} of {1 << s.tile}")
         OF_TILES.when(s.src.partition_count <= (rows >> s.tile) - rows // GROUPS, "a group without a row")
         if before is None or before.tile == s.tile:
             return
@@ -286,6 +350,10 @@ def golden_psum(cfg: Any, sbuf: Memory, psum: Memory, program: list[Step]) -> Me
     result.bytes[:] = psum.bytes
     state = KindsState(cfg.tensor.rows, cfg.tensor.cols, GROUPS)
     for s in program:
+        if s.turns and s.dst is not None:
+            state.clear(s.src.partition_start, 1 << s.tile)
+            result.write(s.dst, turned(sbuf, s.src))
+            continue
         columns = operand_columns(sbuf, s.src, s.kind, s.scales, s.table)
         if s.dst is None:
             state.load(columns, s.src.partition_start, 1 << s.tile)
