@@ -55,9 +55,7 @@ class Opcode(IntEnum):
     DMA_TRIGGER = 1  # imm0: ring, imm1: number of descriptors released to it
     LOAD_STATIONARY = 16  # tensor: src0 = [K partitions, M columns] in SBUF
     MULTIPLY_MOVING = 17  # tensor: src0 = [K partitions, N columns] in SBUF, dst = [M, N] in PSUM
-    TENSOR_TRANSPOSE = (
-        18  # tensor: src0 = [K partitions, M columns] in SBUF, dst = [M, K] in PSUM, bits, last row first
-    )
+    TENSOR_TRANSPOSE = 18  # tensor: src0 = [K partitions, M columns] in SBUF, dst = [M, K] in PSUM, last row first
     TENSOR_COPY = 32  # vector: dst = src0, converted
     TENSOR_TENSOR = 33  # dst = src0 op0 src1
     TENSOR_SCALAR = 34  # dst = (src0 op0 a) op1 b

@@ -18,18 +18,12 @@ QUARTERS = GROUPS.bit_length() - 1
 """The finest tiles: a row group each."""
 
 
-def _turn(cfg: Any, at: int, bank: int) -> Step:
-    """A transpose of the quarter `at` to a bank of PSUM, going up."""
-    rows = cfg.tensor.rows // GROUPS
+def _turn(cfg: Any, at: int, bank: int, tile: int = QUARTERS) -> Step:
+    """A transpose of tile `at` to a bank of PSUM, going up."""
+    rows, offset = cfg.tensor.rows >> tile, bank * cfg.psum.bank_bytes
     src = contiguous(space=Space.SBUF, dtype="bf16", partitions=(at * rows, rows), elements=cfg.tensor.cols)
-    dst = contiguous(
-        space=Space.PSUM,
-        dtype="fp32",
-        partitions=(0, cfg.tensor.cols),
-        elements=rows,
-        offset=bank * cfg.psum.bank_bytes,
-    )
-    return Step(Opcode.TENSOR_TRANSPOSE, src, dst, tile=QUARTERS, kind=Kind.RAW)
+    dst = contiguous(space=Space.PSUM, dtype="fp32", partitions=(0, cfg.tensor.cols), elements=rows, offset=offset)
+    return Step(Opcode.TENSOR_TRANSPOSE, src, dst, tile=tile, kind=Kind.RAW)
 
 
 @cocotb.test()
@@ -88,17 +82,34 @@ async def tiles_that_run_together_write_different_banks(dut: Any) -> None:
 
 
 @cocotb.test()
-async def tiles_transpose_side_by_side(dut: Any) -> None:
+@cocotb.parametrize(tile=range(GROUPS.bit_length()))
+async def tiles_transpose_side_by_side(dut: Any, tile: int) -> None:
     """A transpose of each tile, all at once, takes the time of one."""
     bench = EngineBench(dut)
     await bench.start()
     cfg = bench.cfg
-    steps = [_turn(cfg, g, g) for g in range(GROUPS)]
+    steps = [_turn(cfg, g, g, tile) for g in range(1 << tile)]
     await bench.run(steps * 3)
-    each = cfg.tensor.cols + cfg.tensor.rows // GROUPS
+    bench.cover()
+    each = cfg.tensor.cols + (cfg.tensor.rows >> tile)
     span = bench.turned[-1] - bench.turned[0] + 1
-    lead = array_latency(cfg.tensor) - array_latency(cfg.tensor, 0)
+    lead = array_latency(cfg.tensor) - array_latency(cfg.tensor, (GROUPS >> tile) - 1)
     assert span <= 3 * each + lead + GROUPS, f"{span} cycles for 3 transposes of each tile"
+
+
+@cocotb.test()
+async def a_transpose_leaves_nothing_for_the_tile_below(dut: Any) -> None:
+    """Behind transposes of all tiles at once, rows into which nothing is loaded give nothing to a product."""
+    bench = EngineBench(dut)
+    await bench.start()
+    cfg = bench.cfg
+    each = cfg.tensor.rows // GROUPS
+    products: list[Step] = []
+    for g in range(GROUPS):
+        load, matmul = gemm_steps(cfg, 1, 16, tile=QUARTERS, at=g, offset=g * cfg.psum.bank_bytes)
+        products += [replace(load, src=replace(load.src, partition_count=each // 2)), matmul]
+    turns = [_turn(cfg, g, cfg.psum.banks - GROUPS + g) for g in range(GROUPS)]
+    await bench.run([*turns, *products])
 
 
 @cocotb.test()
