@@ -35,7 +35,6 @@ class Loader(wiring.Component):
         71: "rows outside the operand of a transpose leave too",
         72: "a transpose shifts once too little",
         73: "16 bits of a transpose stay in the lower half",
-        74: "a transpose has no head",
     }
 
     def __init__(self, cfg: Config, group: int = 0, plant: ValueLike = 0):
@@ -104,7 +103,7 @@ class Loader(wiring.Component):
                 beat.active.eq(feed.active[q * rows : (q + 1) * rows]),
                 beat.ticket.eq(self.ticket),
                 beat.shift.eq(turning),
-                beat.head.eq(turning & is_first(self.cfg, self.tile, self.group) & (not q) & ~planted(self.plant, 74)),
+                beat.head.eq(turning & is_first(self.cfg, self.tile, self.group) & (not q)),
                 beat.tail.eq(turning & leaves if q == len(self.beats) - 1 else 0),
                 beat.data.eq(words[64 * q * rows : 64 * (q + 1) * rows]),
             ]
