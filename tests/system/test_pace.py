@@ -44,10 +44,10 @@ def test_softmax_stays_near_its_bound(dtype: str, tmp_path: Path) -> None:
 
 
 def test_transposes_beside_matmuls_cost_nothing() -> None:
-    """A stream as long as the beats of its load and its transpose."""
-    without, beside, same = transpose_cost(TINY, 2 * TINY.tensor.cols + TINY.tensor.rows, 24)
+    """Streams of 64 columns: shorter ones wait for instructions at this size."""
+    without, beside, same = transpose_cost(TINY, TINY.tensor.moving_max, 24)
     assert same
-    assert without >= 0.98 * beside, f"{without} cycles without, {beside} with transposes"
+    assert beside == without, f"{without} cycles without, {beside} with transposes"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ from rtl.contract.memmap import Space
 from rtl.contract.timing import MATMUL_MIN_CYCLES, array_latency
 from verif.agents.patterns import contiguous
 from verif.agents.stall import STYLES
-from verif.benches.tensor.engine_driver import COVERAGE, EngineBench, Step, gemm_steps
+from verif.benches.tensor.engine_driver import COVERAGE, EngineBench
+from verif.benches.tensor.engine_steps import Step, gemm_steps
 
 
 @cocotb.test()

@@ -12,7 +12,8 @@ from rtl.contract.memmap import Space
 from rtl.contract.timing import array_latency
 from verif.agents.patterns import contiguous
 from verif.agents.stall import STYLES
-from verif.benches.tensor.engine_driver import GROUPS, OF_TILES, EngineBench, Step, gemm_steps
+from verif.benches.tensor.engine_driver import OF_TILES, EngineBench
+from verif.benches.tensor.engine_steps import GROUPS, Step, gemm_steps
 
 QUARTERS = GROUPS.bit_length() - 1
 """The finest tiles: a row group each."""
