@@ -20,7 +20,7 @@ from firmware.kernels.normalise import normalise
 from firmware.kernels.softmax import softmax
 from firmware.kernels.text_attention import text_attention
 from firmware.kernels.transpose import transpose
-from firmware.numbers import element_bytes
+from firmware.numbers import bits_dtype, element_bytes, encode
 from firmware.program import Program
 from rtl.contract.config import Config
 
@@ -159,4 +159,12 @@ def make_transpose(cfg: Config, params: Mapping[str, Any], seed: int) -> Program
     rows, columns = params["rows"], params["columns"]
     _held("transpose", rows * columns, rows=rows, columns=columns)
     rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
-    return transpose(cfg, rng.standard_normal((rows, columns), np.float32), engine=params["engine"])
+    dtype, engine = params["dtype"], params["engine"]
+    if engine == "identity":  # no NaN, no infinity
+        bits = encode(rng.standard_normal((rows, columns), np.float32), "bf16")
+    else:
+        width = bits_dtype(dtype)
+        exponent = {"fp32": 0x7F80_0000, "bf16": 0x7F80, "fp16": 0x7C00}[dtype]
+        bits = rng.integers(0, 1 << 8 * width.itemsize, (rows, columns), width)
+        bits |= np.where(rng.random(bits.shape) < 0.25, width.type(exponent), width.type(0))  # NaN, with payloads
+    return transpose(cfg, bits, dtype=dtype, engine=engine)

@@ -1,7 +1,7 @@
 """Views of tensors in HBM and of tiles in SBUF and PSUM: what a kernel slices and hands to engines."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from firmware.numbers import element_bytes
 from firmware.program import HbmTensor
@@ -127,6 +127,13 @@ class Tile:
     def __getitem__(self, index: Index | tuple[Index, ...]) -> "TileView":
         """A view: the first index picks partitions (step 1), the second columns."""
         return self.view()[index]
+
+    def reinterpret(self, dtype: str) -> "Tile":
+        """The same bytes as elements of another format. KernelError if they do not come out even."""
+        size = self.columns * element_bytes(self.dtype)
+        if size % element_bytes(dtype):
+            raise KernelError(f"{self.name} has {size} bytes of each partition, no whole number of {dtype} elements")
+        return replace(self, dtype=dtype, columns=size // element_bytes(dtype))
 
     def view(self) -> "TileView":
         """All of it."""

@@ -7,7 +7,7 @@ from firmware.kernels.feed_forward import ACTIVATIONS
 from firmware.kernels.gemm_formats import GEMM_FORMATS
 from firmware.kernels.minilm import DEFAULT_TEXT
 from firmware.kernels.moe import EXPERTS_MAX, MODES, MOE_FORMATS, ROUTES
-from firmware.kernels.transpose import ENGINES
+from firmware.kernels.transpose import ENGINES, TRANSPOSED_FORMATS
 from firmware.makers import (
     make_attention,
     make_dma,
@@ -155,10 +155,11 @@ WORKLOADS: dict[str, Workload] = {
         ),
         Workload(
             name="transpose",
-            doc="y = x^T of random normal values, by the array or by the vector engine",
+            doc="y = x^T of random bits, by the array, by the vector engine, or of numbers by a product",
             params={
                 "rows": _size(128, "rows of x"),
                 "columns": _size(128, "columns of x"),
+                "dtype": Param(type=str, default="bf16", doc="format of x", choices=TRANSPOSED_FORMATS),
                 "engine": Param(type=str, default="tensor", doc="what transposes", choices=ENGINES),
                 "seed": _SEED,
             },

@@ -105,6 +105,7 @@ class Core(wiring.Component):
             connect(m, getattr(tensor, f"sbuf_{name}"), getattr(sbuf, f"read_{name}"))
         for g in groups:
             connect(m, getattr(tensor, f"psum{g}"), getattr(psum, f"accumulate{g}"))
+            connect(m, getattr(tensor, f"transposed{g}"), getattr(psum, f"transposed{g}"))
         connect(m, vector.sbuf_read, sbuf.read_vector)
         connect(m, vector.sbuf_write, sbuf.write_vector)
         connect(m, vector.psum_read, psum.read_vector)

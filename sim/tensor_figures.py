@@ -3,6 +3,7 @@
 from typing import Any
 
 from sim.figures import Bench
+from sim.transpose_figures import transpose_figures
 
 __all__ = ["tensor_figures"]
 
@@ -63,6 +64,7 @@ def _tiles(bench: Bench) -> None:
 
 
 def tensor_figures(bench: Bench) -> None:
-    """Formats against BF16, and row tiles against one after another."""
+    """Transposes beside matmuls, formats against BF16, and row tiles against one after another."""
+    transpose_figures(bench)
     _formats(bench)
     _tiles(bench)

@@ -1,4 +1,4 @@
-"""Row tiles of the array: what each row group holds, and which matmuls may write a bank of PSUM."""
+"""Row tiles of the array: what each row group holds, and which matmuls and transposes may write a bank of PSUM."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -40,7 +40,9 @@ class RowTile:
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
-    """The last matmul of a tile that wrote a bank: its item in the tensor queue."""
+    """The last matmul or transpose (`what`) of a tile that wrote a bank: its item in the tensor queue."""
+
+    what: str
 
     tile: RowTile
     count: int
@@ -53,7 +55,8 @@ class RowTiles(Generic[OperandT]):
     def __init__(self, k: "Kernel"):
         self._k = k
         self._held: list[tuple[RowTile, OperandT] | None] = [None] * k.cfg.tensor.groups
-        self._writers: dict[int, dict[int, _Writer]] = {}  # bank, row group at which sums leave
+        self._waits: list[str] = [""] * k.cfg.tensor.groups  # name of the operand that a load left for a matmul
+        self._writers: dict[int, dict[int, _Writer]] = {}  # bank, exit: the row group for sums, then for transposes
         self._columns = [0] * k.cfg.tensor.groups
 
     def of(self, view: TileView, what: str, tiles: int) -> RowTile:
@@ -82,6 +85,20 @@ class RowTiles(Generic[OperandT]):
         for g in tile.groups:
             self._held[g] = held
 
+    def waits(self, tile: RowTile, name: str) -> None:
+        """A LOAD_STATIONARY of `name` is sent to a tile."""
+        for g in tile.groups:
+            self._waits[g] = name
+
+    def free(self, tile: RowTile, name: str) -> None:
+        """KernelError if a transpose of `name` on a tile would overwrite weights that no matmul has taken."""
+        waiting = next((self._waits[g] for g in tile.groups if self._waits[g]), "")
+        need(
+            not waiting,
+            f"a transpose of {name} on {tile} would overwrite the stationary operand {waiting}, which no matmul has "
+            f"used yet; it belongs before the load or behind the matmul",
+        )
+
     def held(self, tile: RowTile, name: str) -> OperandT:
         """What was loaded into this tile last."""
         found = self._held[tile.last]
@@ -100,10 +117,23 @@ class RowTiles(Generic[OperandT]):
         before = max(self._columns)
         for g in tile.groups:
             self._columns[g] += psum.elements
+            self._waits[g] = ""
         self._k.columns_sent(max(self._columns) - before)
-        writer = _Writer(tile, self._k.items(Queue.TENSOR), psum.tile.name)
+        self._writes(tile, psum, turns=False)
+
+    def turned(self, tile: RowTile, psum: TileView) -> None:
+        """The kernel's last instruction is a transpose of a tile."""
+        self._writes(tile, psum, turns=True)
+
+    def _exit(self, tile: RowTile, turns: bool) -> int:
+        """Where rows of a tile leave the array."""
+        return tile.last + (self._k.cfg.tensor.groups if turns else 0)
+
+    def _writes(self, tile: RowTile, psum: TileView, turns: bool) -> None:
+        what = "transpose" if turns else "matmul"
+        writer = _Writer(what, tile, self._k.items(Queue.TENSOR), psum.tile.name)
         for bank in self._banks(psum):
-            self._writers.setdefault(bank, {})[tile.last] = writer
+            self._writers.setdefault(bank, {})[self._exit(tile, turns)] = writer
 
     def _banks(self, psum: TileView) -> range:
         """Banks from that of the first element to that of the last."""
@@ -111,10 +141,10 @@ class RowTiles(Generic[OperandT]):
         end = psum.offset + _BYTES * sum(step * (count - 1) for step, count in psum.dims)
         return range(psum.offset // size, end // size + 1)
 
-    def needs(self, tile: RowTile, psum: TileView, accesses: tuple[Access, ...]) -> Known:
-        """What must be complete before a matmul, matmuls before it included.
+    def needs(self, tile: RowTile, psum: TileView, accesses: tuple[Access, ...], turns: bool = False) -> Known:
+        """What must be complete before a matmul, or a transpose, of a tile; others before it included.
 
-        Sums of different row groups leave in no order, so a bank belongs to one until its matmuls are complete.
+        Rows of different exits leave in no order, so a bank belongs to one until what it writes is complete.
         Tiles that could run together are told to take different banks.
         """
         k = self._k
@@ -122,11 +152,12 @@ class RowTiles(Generic[OperandT]):
         needs = k.needs(Queue.TENSOR, accesses)
         for bank in self._banks(psum):
             for exit_, other in self._writers.get(bank, {}).items():
-                if exit_ == tile.last or k.follows(Queue.TENSOR, needs, queue, other.count):
+                if exit_ == self._exit(tile, turns) or k.follows(Queue.TENSOR, needs, queue, other.count):
                     continue
                 need(
                     bool(set(other.tile.groups) & set(tile.groups)),
-                    f"a matmul on {tile} writes {psum.tile.name} in PSUM bank {bank}, where one on {other.tile} may "
+                    f"a {'transpose' if turns else 'matmul'} on {tile} writes {psum.tile.name} in PSUM bank {bank}, "
+                    f"where {'one' if (other.what == 'transpose') == turns else 'a ' + other.what} on {other.tile} may "
                     f"still be writing {other.name}; tiles that run together write different banks",
                 )
                 needs[queue] = max(needs.get(queue, 0), other.count)

@@ -1,7 +1,7 @@
 """k.tensor: the systolic array."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from firmware.engines.base import Engine, access, caller, need
@@ -107,6 +107,7 @@ class TensorEngine(Engine):
 
     def _load(self, operand: _Operand, kind: Kind, tile: RowTile) -> None:
         fields: dict[str, Any] = operand.fields | {"kind": kind, "tile": tile.code}
+        self._tiles.waits(tile, operand.view.tile.name)
         self._k.issue(Queue.TENSOR, Opcode.LOAD_STATIONARY, accesses=operand.accesses, source=caller(), **fields)
 
     def matmul(
@@ -176,6 +177,42 @@ class TensorEngine(Engine):
                 k.issue(Queue.TENSOR, Opcode.MULTIPLY_MOVING, accesses=accesses, needs=needs, source=caller(), **fields)
                 self._tiles.sent(tile, psum)
                 accumulate = True
+
+    def transpose(self, view: TileView, psum: TileView, *, tiles: int = 1) -> None:
+        """psum[M, K] = view[K, M]^T, the bits of fp32, bf16 or fp16; 16 bits become the upper half of an FP32.
+
+        It goes through the array beside matmuls, and leaves the operand that was loaded last to those behind it.
+        """
+        k, cfg = self._k, self._k.cfg.tensor
+        name, what = view.tile.name, "operand"
+        need(view.tile.space == Space.SBUF, f"{what} {name} of a transpose lies in PSUM; the array reads from SBUF")
+        formats = kinds_of(cfg)[Kind.RAW]
+        need(view.dtype in formats, f"{what} {name} is {view.dtype}; the array transposes {', '.join(formats)}")
+        need(
+            view.start + view.partitions <= cfg.rows and view.elements <= cfg.cols,
+            f"{what} {name} has {view.elements} columns and ends at partition {view.start + view.partitions - 1}; the "
+            f"array transposes at most {cfg.rows} rows by {cfg.cols} columns",
+        )
+        need(
+            psum.tile.space == Space.PSUM and psum.start == 0 and psum.shape[0] == view.elements,
+            f"a transpose of {view.elements} columns writes to {view.elements} PSUM partitions from 0, not to "
+            f"{psum.partitions} {psum.tile.space.name} partitions from {psum.start}",
+        )
+        need(
+            psum.elements == view.partitions,
+            f"a transpose of {view.partitions} partitions writes {view.partitions} elements, not {psum.elements}",
+        )
+        tile = self._tiles.of(view, what, tiles)
+        self._tiles.free(tile, name)
+        accesses = (access(view, False), access(psum, True))
+        ascending = k.pattern(psum, "result")
+        last = sum(step * (count - 1) for step, count in ascending.dims) * FORMATS["fp32"].bytes
+        dims = tuple((-step, count) for step, count in ascending.dims)  # the last row leaves the array first
+        fields: dict[str, Any] = {"kind": Kind.RAW, "tile": tile.code, "src0": k.pattern(view, what)}
+        fields["dst"] = replace(ascending, offset=ascending.offset + last, dims=dims)
+        needs = self._tiles.needs(tile, psum, accesses, turns=True)
+        k.issue(Queue.TENSOR, Opcode.TENSOR_TRANSPOSE, accesses=accesses, needs=needs, source=caller(), **fields)
+        self._tiles.turned(tile, psum)
 
     def _together(self, stationary: _Operand, moving: _Operand) -> None:
         """What the two sides must have in common."""

@@ -21,6 +21,7 @@ from rtl.contract.config import Config
 __all__ = [
     "PsumAccumulateSignature",
     "PsumReadSignature",
+    "PsumTransposeSignature",
     "PsumWriteSignature",
     "QUADRANTS",
     "SbufMoverSignature",
@@ -168,5 +169,22 @@ class PsumAccumulateSignature(wiring.Signature):
                 "rounding": Out(2),
                 "random": Out(32),
                 "lost": In(1),
+            }
+        )
+
+
+class PsumTransposeSignature(wiring.Signature):
+    """Write a row of bits as they are, an element of every partition. Never refused: it goes before engines' writes.
+
+    It has committed at the end of the cycle with `valid`. No sum commits in its bank in that cycle.
+    """
+
+    def __init__(self, cfg: Config):
+        super().__init__(
+            {
+                "valid": Out(1),
+                "element": Out(psum_element_bits(cfg)),
+                "partitions": Out(cfg.partitions),
+                "data": Out(32 * cfg.partitions),
             }
         )

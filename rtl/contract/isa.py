@@ -55,6 +55,7 @@ class Opcode(IntEnum):
     DMA_TRIGGER = 1  # imm0: ring, imm1: number of descriptors released to it
     LOAD_STATIONARY = 16  # tensor: src0 = [K partitions, M columns] in SBUF
     MULTIPLY_MOVING = 17  # tensor: src0 = [K partitions, N columns] in SBUF, dst = [M, N] in PSUM
+    TENSOR_TRANSPOSE = 18  # tensor: src0 = [K partitions, M columns] in SBUF, dst = [M, K] in PSUM, last row first
     TENSOR_COPY = 32  # vector: dst = src0, converted
     TENSOR_TENSOR = 33  # dst = src0 op0 src1
     TENSOR_SCALAR = 34  # dst = (src0 op0 a) op1 b
@@ -82,6 +83,7 @@ class Opcode(IntEnum):
 OPCODE_QUEUE: dict[Opcode, Queue] = {
     Opcode.LOAD_STATIONARY: Queue.TENSOR,
     Opcode.MULTIPLY_MOVING: Queue.TENSOR,
+    Opcode.TENSOR_TRANSPOSE: Queue.TENSOR,
     **{opcode: Queue.VECTOR for opcode in Opcode if 32 <= opcode < 64},
     **{opcode: Queue.SCALAR for opcode in Opcode if 64 <= opcode < 96},
 }
@@ -230,8 +232,9 @@ class Cause(IntEnum):
     BAD_SEMAPHORE = 12  # a semaphore index or address that does not exist
     BAD_OPERATOR = 13  # an operator, reduction, function or mask that the opcode or the formats do not take
     NOT_LOADED = 14  # a function that the table loaded last does not hold
-    BANK_CONFLICT = 15  # sums of two row tiles come to one PSUM bank
+    BANK_CONFLICT = 15  # sums of two row tiles, or sums and a transpose, come to one PSUM bank
     TAGS = 16  # tags of a stationary operand do not ascend within a bus, or are not below the group
+    LOAD_PENDING = 17  # a transpose would overwrite weights that no matmul has taken
 
 
 PATTERN = Word(

@@ -38,13 +38,13 @@ class Kind(IntEnum):
     HIGH = 4  # an FP32 number rounded to 12 significant bits
     LOW = 5  # what that rounding leaves of it
     SPARSE = 6  # a kept number and its tag, which chooses one of up to 16 moving numbers; fused multiply-add
-    RAW = 7  # reserved
+    RAW = 7  # bits, which TENSOR_TRANSPOSE moves: 16 bits are the upper half of 32
 
 
 DOTS = (Kind.PAIR, Kind.QUAD, Kind.QUAD_E4M3)
 """Kinds of dot products; the others but RAW are numbers."""
 
-ELEMENTS = {Kind.ONE: 1, Kind.PAIR: 2, Kind.QUAD: 4, Kind.QUAD_E4M3: 4, Kind.HIGH: 1, Kind.LOW: 1, Kind.SPARSE: 1}
+ELEMENTS = {kind: 1 for kind in Kind} | {Kind.PAIR: 2, Kind.QUAD: 4, Kind.QUAD_E4M3: 4}
 """Numbers that a row takes in a beat; of a moving SPARSE operand Sparsity.ratio."""
 
 _FORMATS: dict[Kind, tuple[str, ...]] = {
@@ -55,6 +55,7 @@ _FORMATS: dict[Kind, tuple[str, ...]] = {
     Kind.HIGH: ("fp32",),
     Kind.LOW: ("fp32",),
     Kind.SPARSE: SPARSE_FORMATS,
+    Kind.RAW: ("fp32", "bf16", "fp16"),
 }
 
 SCALE_FORMATS = {Kind.QUAD: "e8m0", Kind.QUAD_E4M3: "e4m3fn"}

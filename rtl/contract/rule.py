@@ -45,8 +45,8 @@ class OperandRule:
     twice, each dimension steps over the whole one inside it. `row`: neighbours, in one dimension. `aligned`: the offset
     is a multiple of the bytes of so many elements. `fours`: an element of the pattern is four of the format. `kinds`:
     formats and bytes of an element go by the instruction's kind (rtl.contract.kinds); MX blocks and buses of partitions
-    are whole. `moves`: it is the moving side. `scales`: those of src0, 0 with a kind that has none; `tags`: with kind
-    SPARSE it is the tags of src0, on its partitions.
+    are whole. `raw`: the kind is RAW, else any other. `moves`: it is the moving side. `scales`: those of src0, 0
+    with a kind that has none; `tags`: with kind SPARSE it is the tags of src0, on its partitions.
     """
 
     field: str
@@ -64,6 +64,7 @@ class OperandRule:
     ascending: bool = False
     kinds: bool = False
     moves: bool = False
+    raw: bool = False
     scales: bool = False
     tags: bool = False
 
@@ -102,6 +103,7 @@ class OpcodeRule:
     same_format: bool = False  # of src0 and dst
     reduces: bool = False  # dst has an element for each group of src0
     quarter: bool = False  # dst has an element for four of src0
+    turned: bool = False  # dst has an element for each partition of src0, a partition for each element
 
     @property
     def header(self) -> tuple[str, ...]:

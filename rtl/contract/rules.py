@@ -85,6 +85,14 @@ RULES: dict[Opcode, OpcodeRule] = {
         immediates=("map", "seed"),
         equal=("src0",),
     ),
+    Opcode.TENSOR_TRANSPOSE: OpcodeRule(
+        operands=(
+            replace(_STATIONARY, raw=True),
+            OperandRule(field="dst", dtypes=_SUMS.dtypes, partitions="cols", from_zero=True),
+        ),
+        fields=("kind", "tile"),
+        turned=True,
+    ),
     Opcode.TENSOR_COPY: _elementwise(_X),
     Opcode.TENSOR_TENSOR: replace(_elementwise(_X, _Y), fields=("op0", "reverse0"), op0=_EITHER),
     Opcode.TENSOR_SCALAR: replace(_elementwise(_X), fields=_CHAIN, op0=_EITHER, op1=_EITHER, columns=("a", "b")),

@@ -8,7 +8,7 @@ from rtl.base.dma_port import CAUSE_BITS
 from rtl.base.layouts import INSTRUCTION_LAYOUT
 from rtl.base.plant import passed_on, planted
 from rtl.contract.config import Config
-from rtl.contract.isa import OPCODE_QUEUE, Cause, Function, Opcode, Queue
+from rtl.contract.isa import OPCODE_QUEUE, Function, Opcode, Queue
 from rtl.contract.rule import OpcodeRule
 from rtl.contract.rules import RULES
 from rtl.issue.header import HeaderCheck
@@ -61,10 +61,10 @@ class Check(wiring.Component):
         cause = Signal(CAUSE_BITS)
         address = Signal(64)
         word = self.i.payload
-        m.submodules.header = header = HeaderCheck(self.cfg, self.rules, passed_on(self.plant, *range(1, 10)))
+        m.submodules.header = header = HeaderCheck(self.cfg, self.rules, passed_on(self.plant, *range(1, 11)))
         operands: OperandsCheck | None = None
         if any(rule.operands for rule in self.rules.values()):
-            operands = OperandsCheck(self.cfg, self.rules, passed_on(self.plant, *range(11, 30), 41, 42))
+            operands = OperandsCheck(self.cfg, self.rules, passed_on(self.plant, *range(11, 30), 41, 42, 43, 44))
             m.submodules.operands = operands
             m.d.comb += [operands.word.eq(word), operands.step.eq(step)]
 
@@ -91,16 +91,15 @@ class Check(wiring.Component):
                 with m.If(step == _LAST_STEP):
                     m.d.sync += [cause.eq(operands.cause), address.eq(operands.address), done.eq(1)]
         if operands and Opcode.LOAD_STATIONARY in self.rules:
-            m.submodules.weights = weights = WeightsCheck(self.cfg, passed_on(self.plant, *range(31, 40)))
+            m.submodules.weights = weights = WeightsCheck(self.cfg, passed_on(self.plant, *range(31, 41)))
             m.d.comb += [
                 weights.word.eq(word),
                 weights.start.eq(self.start),
                 weights.columns.eq(operands.columns),
-                weights.loads.eq(done & self.o.ready & (cause == 0) & (word.opcode == Opcode.LOAD_STATIONARY)),
+                weights.passes.eq(done & self.o.ready & (cause == 0)),
             ]
-            multiplies = word.opcode == Opcode.MULTIPLY_MOVING
-            with m.If(~done & self.i.valid & (step == _LAST_STEP) & (operands.cause == 0) & multiplies & weights.wrong):
-                m.d.sync += [cause.eq(Cause.ILLEGAL_DTYPE), address.eq(operands.first_byte)]
+            with m.If(~done & self.i.valid & (step == _LAST_STEP) & (operands.cause == 0) & (weights.cause != 0)):
+                m.d.sync += [cause.eq(weights.cause), address.eq(operands.first_byte)]
         if Opcode.LOAD_TABLE in self.rules:
             loaded = Signal(max(Function) + 1)
             m.d.comb += header.loaded.eq(loaded)

@@ -58,6 +58,7 @@ class PatternCheck(wiring.Component):
         14: "a bus of sparse rows may be cut",
         15: "the moving numbers of a sparse row take as much room as one",
         16: "tags may lie on other partitions than their elements",
+        17: "raw bits may be multiplied, and numbers moved",
     }
 
     def __init__(self, cfg: Config, rules: Mapping[Opcode, OperandRule], *, group: bool = False, plant: ValueLike = 0):
@@ -107,6 +108,7 @@ class PatternCheck(wiring.Component):
             "fours": int(rule.fours),
             "moves": int(rule.moves),
             "tags": int(rule.tags),
+            "raw": int(rule.raw),
         }
 
     def _partitions(self, row: data.View) -> Value:
@@ -173,8 +175,8 @@ class PatternCheck(wiring.Component):
                     m.d.comb += size.eq(width.bit_length() - 1)
         return size
 
-    def _format(self) -> Value:
-        """Whether the kind of the instruction goes with the format."""
+    def _format(self, row: data.View) -> Value:
+        """Whether the kind of the instruction goes with the format, and with the opcode."""
         if self.kinds:
             takes = [(k, _codes(formats)) for k, formats in kinds_of(self.cfg.tensor).items()]
         elif self.scales:
@@ -184,7 +186,8 @@ class PatternCheck(wiring.Component):
             return Const(1, 1)
         anyway = planted(self.plant, 12) & self.scales & (self.pattern.dtype == FORMATS["e8m0"].code)
         known = [(self.kind == kind) & (Const(codes, 16) >> self.pattern.dtype)[0] for kind, codes in takes]
-        return Cat(*known).any() | anyway
+        raw = (self.kind == Kind.RAW) == row.raw if self.kinds else Const(1, 1)
+        return (Cat(*known).any() & (raw | planted(self.plant, 17))) | anyway
 
     def _is_there(self, row: data.View) -> Value:
         """Whether the kind of the instruction has the operand."""
@@ -265,7 +268,7 @@ class PatternCheck(wiring.Component):
         m.d.comb += [
             self.present.eq(row.present & self._is_there(row)),
             space_ok.eq(inside[0] | inside[1]),
-            dtype_ok.eq(((inside[0] & taken[0]) | (inside[1] & taken[1])) & self._format()),
+            dtype_ok.eq(((inside[0] & taken[0]) | (inside[1] & taken[1])) & self._format(row)),
             apart_log2.eq(size_log2 + Mux(planted(self.plant, 8), 0, row.aligned_log2)),
             aligned.eq(~(pattern.offset[:3] & ((1 << apart_log2) - 1)).any()),
             lowest.eq(pattern.offset + self._bytes(low, size_log2)),

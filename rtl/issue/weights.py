@@ -3,12 +3,15 @@
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
+from rtl.base.dma_port import CAUSE_BITS
 from rtl.base.layouts import INSTRUCTION_LAYOUT
 from rtl.base.pattern import partition_mask
 from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
+from rtl.contract.isa import Cause, Opcode
 from rtl.contract.kinds import Kind
 
 __all__ = ["WeightsCheck"]
@@ -19,13 +22,15 @@ _LEGACY, _FN = FORMATS["e4m3"].code, FORMATS["e4m3fn"].code
 
 
 class WeightsCheck(wiring.Component):
-    """`wrong`: a row or column that the MULTIPLY_MOVING `word` uses holds weights of another kind, or the other E4M3.
+    """`cause` is ILLEGAL_DTYPE if a row or column that the MULTIPLY_MOVING `word` uses holds weights of another kind
+    or the other E4M3; LOAD_PENDING if the TENSOR_TRANSPOSE `word` would overwrite weights that no matmul has taken.
 
-    `loads`: the LOAD_STATIONARY `word`, of `columns` columns, has been let through. Of each row: the kind loaded
-    last (the two halves of FP32 are one, each pattern of sparsity is one), and how many columns of it lie side by side
-    from column 0 on: a load moves what was there east. Where nothing was loaded are zeros of every kind. `start`
+    `passes`: `word`, with `columns` columns in src0, has been let through. Of each row: the kind loaded last (the two
+    halves of FP32 are one, each pattern of sparsity is one), and how many columns of it lie side by side from
+    column 0 on: a load moves what was there east. Where nothing was loaded are zeros of every kind; so are they
+    where a transpose went, for the next load: matmuls before that still use the weights taken earlier. `start`
     forgets all. Numbers are kept in planes with a bit for each row, so that Verilator works on words.
-    Timing: `wrong` is combinational; a load counts from the next cycle on.
+    Timing: `cause` is combinational; a word counts from the next cycle on.
     """
 
     FAULTS = {
@@ -35,6 +40,10 @@ class WeightsCheck(wiring.Component):
         4: "a load of few columns counts for all columns",
         5: "columns of two loads of a kind are not added",
         6: "weights may be of another pattern of sparsity",
+        7: "a transpose may overwrite weights that no matmul has taken",
+        8: "a load finds what was there before a transpose",
+        9: "a matmul takes the weights of all row tiles",
+        10: "a transpose leaves nothing in other row tiles",
     }
 
     def __init__(self, cfg: Config, plant: ValueLike = 0):
@@ -46,9 +55,9 @@ class WeightsCheck(wiring.Component):
             {
                 "word": In(INSTRUCTION_LAYOUT),
                 "start": In(1),
-                "loads": In(1),
+                "passes": In(1),
                 "columns": In(self.bits),
-                "wrong": Out(1),
+                "cause": Out(CAUSE_BITS),
             }
         )
 
@@ -56,6 +65,18 @@ class WeightsCheck(wiring.Component):
         """The bit for all rows; a multiplexer is short in Verilog, 128 copies are not."""
         rows = self.cfg.tensor.rows
         return Mux(bit, Const((1 << rows) - 1, rows), Const(0, rows))
+
+    def _tile(self) -> Value:
+        """Row groups of the tile that src0 lies in, a bit each: those whose number agrees in its upper bits."""
+        tensor = self.cfg.tensor
+        rank = exact_log2(tensor.groups)
+        if not rank:
+            return Const(1, 1)
+        at = self.word.src0_partition_start[exact_log2(tensor.rows) - rank : exact_log2(tensor.rows)]
+        return Cat(
+            Cat((self.word.tile < k) | (at[rank - k] == g >> (rank - k) & 1) for k in range(1, rank + 1)).all()
+            for g in range(tensor.groups)
+        )
 
     def _sum(self, m: Module, planes: list[Signal], addend: Value) -> list[Value]:
         """Columns of each row and `addend` more, at most all of them, of which the highest plane tells."""
@@ -84,8 +105,19 @@ class WeightsCheck(wiring.Component):
         columns = [Signal(rows, name=f"columns{i}") for i in range(self.bits)]
         legacy = Signal(rows)
         fn = Signal(rows)
+        groups = self.cfg.tensor.groups
+        pending = Signal(groups)  # loaded, and not taken by a matmul
+        blank = Signal(groups)  # a load finds zeros
+        tile = Signal(groups)
+        found = Signal(rows)  # rows in which something was loaded, as `word` finds them
 
         every = self._every
+        loads, turns = word.opcode == Opcode.LOAD_STATIONARY, word.opcode == Opcode.TENSOR_TRANSPOSE
+        cleared = Cat(bit.replicate(rows // groups) for bit in blank & tile)
+        m.d.comb += [
+            tile.eq(self._tile()),
+            found.eq(held & ~(cleared & every(loads))),
+        ]
         kind = Signal(self.kind_bits)
         used = Signal(rows)
         m.d.comb += [
@@ -102,25 +134,37 @@ class WeightsCheck(wiring.Component):
         mixed = (legacy & every(is_fn)) | (fn & every(is_legacy))
         differs = Signal(rows)  # from the weights that the row holds
         m.d.comb += differs.eq(
-            held & ((other & ~every(planted(self.plant, 1))) | (mixed & ~every(planted(self.plant, 2))))
+            found & ((other & ~every(planted(self.plant, 1))) | (mixed & ~every(planted(self.plant, 2))))
         )
         few: Value = Const(0, rows)
         for plane, bit in zip(columns, word.dst_partition_count[: self.bits], strict=True):
             few = (~plane & every(bit)) | (~(plane ^ every(bit)) & few)
-        m.d.comb += self.wrong.eq(((differs | (held & few)) & used).any())
+        wrong = (word.opcode == Opcode.MULTIPLY_MOVING) & ((differs | (held & few)) & used).any()
+        early = turns & (pending & tile).any() & ~planted(self.plant, 7)
+        m.d.comb += self.cause.eq(Mux(wrong, Cause.ILLEGAL_DTYPE, Mux(early, Cause.LOAD_PENDING, Cause.NONE)))
+        with m.If(self.passes):
+            with m.If(loads):
+                m.d.sync += [pending.eq(pending | tile), blank.eq(blank & ~tile)]
+            with m.Elif(turns):
+                spread = planted(self.plant, 10).replicate(groups)
+                m.d.sync += blank.eq(Mux(planted(self.plant, 8), blank, blank | tile | spread))
+            with m.Elif(word.opcode == Opcode.MULTIPLY_MOVING):
+                m.d.sync += pending.eq(pending & ~(tile | planted(self.plant, 9).replicate(groups)))
+        with m.If(self.start):
+            m.d.sync += [pending.eq(0), blank.eq(0)]
 
         taken = Signal(rows)
         m.d.comb += taken.eq(used | every(planted(self.plant, 3)))
         with m.If(self.start):
             m.d.sync += held.eq(0)
-        with m.Elif(self.loads):
-            fresh = differs | ~held
+        with m.Elif(self.passes & loads):
+            fresh = differs | ~found
             number = Mux(planted(self.plant, 4), self.cfg.tensor.cols, self.columns)
             more = self._sum(m, columns, Mux(planted(self.plant, 5), 0, self.columns))
-            m.d.sync += held.eq(held | taken)
+            m.d.sync += held.eq(found | taken)
             for i, plane in enumerate(columns):
                 full = every(Const(self.cfg.tensor.cols >> i & 1, 1))
-                new = (~held & full) | (held & differs & every(number[i])) | (held & ~differs & more[i])
+                new = (~found & full) | (found & differs & every(number[i])) | (found & ~differs & more[i])
                 m.d.sync += plane.eq((plane & ~taken) | (taken & new))
             for plane, bit in zip(planes, kind, strict=True):
                 m.d.sync += plane.eq((plane & ~taken) | (taken & every(bit)))

@@ -1,14 +1,17 @@
 """PSUM: banks of FP32 rows that add on write, and words that engines read and write."""
 
+from typing import Any
+
 from amaranth.hdl import Cat, DomainRenamer, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from rtl.base.memory_port import PsumAccumulateSignature, PsumReadSignature, PsumWriteSignature
+from rtl.base.memory_port import PsumAccumulateSignature, PsumReadSignature, PsumTransposeSignature, PsumWriteSignature
 from rtl.base.plant import planted
 from rtl.base.ram import Ram
 from rtl.contract.config import Config
+from rtl.contract.formats import CANONICAL_NAN_FP32
 from rtl.contract.timing import PSUM_ADD_CYCLES
 from rtl.memory.psum_adder import MINUS_ZERO, PsumAdder
 
@@ -23,7 +26,8 @@ class Psum(wiring.Component):
     A bank does one read and one write a cycle. Writers of sums are never refused: an add takes the read port of
     its bank in the cycle it comes, a sum the write port of its bank in the cycle in which it commits; engines that
     want it wait. Of rows that come to one bank in one cycle only that of the lowest group is taken; the
-    others are `lost`. `refused` has a bit for each port, valid and not ready;
+    others are `lost`. Rows of a transpose at `transposed{g}` take the write port of their bank too, which no sum wants
+    in that cycle, and are not changed. `refused` has a bit for each port, valid and not ready;
     `refused_names` lists them. The adders of group g run in the clock domain `add_domains[g]`, which must have an
     edge at the end of every cycle with bit g of `adding`. `form` is that of the adders (numeric.add_lanes). Reset:
     the contents stay. The even and the odd elements of a bank are a RAM each, so that adding touches only one of them.
@@ -44,7 +48,10 @@ class Psum(wiring.Component):
         12: "every group adds to the row that group 0 has read",
         13: "the adders' clock stops before a sum has left them",
         14: "an engine's write does not wait for the sum of the last group",
-        15: "sums are not rounded to BF16",
+        15: "an engine's write does not wait for a transpose",
+        16: "a transpose is written to all partitions",
+        17: "a NaN of a transpose loses its payload",
+        18: "sums are not rounded to BF16",
     }
 
     def __init__(
@@ -65,6 +72,7 @@ class Psum(wiring.Component):
         super().__init__(
             {
                 **{f"accumulate{g}": In(PsumAccumulateSignature(cfg)) for g in range(self.groups)},
+                **{f"transposed{g}": In(PsumTransposeSignature(cfg)) for g in range(self.groups)},
                 **{f"read_{name}": In(PsumReadSignature(cfg)) for name in ports},
                 **{f"write_{name}": In(PsumWriteSignature(cfg)) for name in ports},
                 "refused": Out(len(self.refused_names)),
@@ -203,6 +211,14 @@ class Psum(wiring.Component):
                         at = 64 * p + 32 * n
                         m.d.comb += port.data[at : at + 32].eq(half[32 * p : 32 * p + 32])
 
+    def _raw(self, m: Module, port: Any) -> Value:
+        """The words of a transpose; planted: with canonical NaN."""
+        if isinstance(self.plant, int):
+            return port.data
+        words = [port.data[32 * p : 32 * p + 32] for p in range(self.cfg.partitions)]
+        nan = [(w[23:31].all() & w[:23].any()) & planted(self.plant, 17) for w in words]
+        return Cat(Mux(bad, CANONICAL_NAN_FP32, w) for bad, w in zip(nan, words, strict=True))
+
     def _write(self, m: Module, rams: list[list[Ram]], adders: list[PsumAdder]) -> None:
         row_bits = self._row_bits
         partitions = self.cfg.partitions
@@ -213,6 +229,11 @@ class Psum(wiring.Component):
                 open_anyway |= planted(self.plant, 14)
             with m.If(adder.write_valid & ~open_anyway):
                 m.d.comb += closed.bit_select(self._bank(adder.write_element), 1).eq(1)
+        turned = [getattr(self, f"transposed{g}") for g in range(self.groups)]
+        raw = [self._raw(m, port) for port in turned]
+        for port in turned:
+            with m.If(port.valid & ~planted(self.plant, 15)):
+                m.d.comb += closed.bit_select(self._bank(port.element), 1).eq(1)
         self._grant(m, "write", closed)
         parts: dict[str, list[Signal]] = {}
         for name in self.ports:
@@ -234,6 +255,14 @@ class Psum(wiring.Component):
                             ram.write_address.eq(adder.write_element[1:]),
                             ram.write_mask.eq(adder.write_partitions),
                             ram.write_data.eq(adder.write_data),
+                        ]
+                for port, words in zip(turned, raw, strict=True):
+                    with m.If(port.valid & (self._bank(port.element) == b) & (port.element[0] == half)):
+                        m.d.comb += [
+                            ram.write_en.eq(1),
+                            ram.write_address.eq(port.element[1:]),
+                            ram.write_mask.eq(port.partitions | planted(self.plant, 16).replicate(partitions)),
+                            ram.write_data.eq(words),
                         ]
                 for name in self.ports:
                     port = getattr(self, f"write_{name}")

@@ -84,7 +84,7 @@ class PsumAdder(wiring.Component):
         random = Signal(32)
         with m.If(self.valid):
             m.d.sync += [
-                rounding.eq(Mux(planted(self.plant, 15), 0, self.rounding)),
+                rounding.eq(Mux(planted(self.plant, 18), 0, self.rounding)),
                 random.eq(self.random),
             ]
             m.d.sync += [new.eq(self.data), add.eq(self.accumulate & ~planted(self.plant, 1))]

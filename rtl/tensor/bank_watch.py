@@ -1,4 +1,4 @@
-"""Which banks of PSUM matmuls that have not retired write, by the row group at which their sums leave."""
+"""Which banks of PSUM matmuls and transposes that have not retired write, by where their rows leave the array."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, ValueLike
 from amaranth.lib import wiring
@@ -15,16 +15,17 @@ __all__ = ["BankWatch"]
 
 
 class BankWatch(wiring.Component):
-    """`banks` of the destination `pattern`, all from its first to its last element, and whether they `clash`: a matmul
-    that has entered and not left with another `exit` writes one of them. Combinational; `enter` and `leave` count.
+    """`banks` of the destination `pattern`, all from its lowest to its highest element, and whether they `clash`: an
+    instruction that has entered and not left with another `exit` writes one. Combinational; `enter` and `leave` count.
 
-    Sums of one exit leave in the order of the program; those of two have no order, and a bank takes one row a cycle.
-    The steps of a destination ascend (rtl.contract.rules), so its last element is the highest.
+    Exits are those of the row groups for sums, then those for transposes. Rows of one exit leave in the order of the
+    program; those of two have no order, and a bank takes one row a cycle.
     """
 
     FAULTS = {
         1: "banks behind that of the first element are not watched",
         2: "a bank is free when the first of its matmuls has retired",
+        3: "of a pattern that goes down the banks behind its first element are watched",
     }
 
     def __init__(self, cfg: Config, depth: int, plant: ValueLike = 0):
@@ -33,7 +34,7 @@ class BankWatch(wiring.Component):
         self.plant = plant
         banks = cfg.psum.banks
         self.layout = {"banks": banks}
-        exits = range(max(2, cfg.tensor.groups))
+        exits = range(2 * cfg.tensor.groups)
         super().__init__(
             {
                 "pattern": In(PATTERN_LAYOUT),
@@ -54,21 +55,23 @@ class BankWatch(wiring.Component):
         in_bank = ceil_log2(cfg.psum.bank_bytes // 4)
         first = Signal(bits)
         last = Signal(bits)
-        m.d.comb += first.eq(self.pattern.offset[2:])
-        if cfg.tensor.groups == 1:  # one exit: no clash, so no multipliers either
-            return m
         spans = [
             (self.pattern[f"step{k}"].as_unsigned()[:bits] * (self.pattern[f"count{k}"] - 1)[:bits])[:bits]
             for k in range(DIMENSIONS)
         ]
-        m.d.comb += last.eq(first + sum(spans))
+        downward = [self.pattern[f"step{k}"][-1] & ~planted(self.plant, 3) for k in range(DIMENSIONS)]
+        offset = self.pattern.offset[2:]
+        m.d.comb += [
+            first.eq(offset + sum(Mux(down, span, 0) for span, down in zip(spans, downward, strict=True))),
+            last.eq(offset + sum(Mux(down, 0, span) for span, down in zip(spans, downward, strict=True))),
+        ]
         low, high = first[in_bank:], last[in_bank:]
         m.d.comb += [
             self.banks[b].eq((low <= b) & (Mux(planted(self.plant, 1), low, high) >= b)) for b in range(cfg.psum.banks)
         ]
         clashes = []
         for b in range(cfg.psum.banks):
-            for e in range(cfg.tensor.groups):
+            for e in range(2 * cfg.tensor.groups):
                 used = Signal(range(self.depth + 2), name=f"used{b}_{e}")
                 more = self.enter & self.banks[b] & (self.exit == e)
                 less = self.leave & self.leave_banks[b] & (self.leave_exit == e)

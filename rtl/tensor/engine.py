@@ -5,7 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.base.dispatch import EngineSignature
-from rtl.base.memory_port import PsumAccumulateSignature, SbufReadSignature
+from rtl.base.memory_port import PsumAccumulateSignature, PsumTransposeSignature, SbufReadSignature
 from rtl.base.pattern import PatternWalker
 from rtl.contract.config import Config
 from rtl.contract.timing import STALLS, Engine
@@ -15,14 +15,16 @@ from rtl.tensor.gang import Gang
 from rtl.tensor.loader import Loader
 from rtl.tensor.sequencer import Sequencer
 from rtl.tensor.streamer import Streamer
+from rtl.tensor.transpose_drain import TransposeDrain
 
 __all__ = ["TensorEngine"]
 
 
 class TensorEngine(wiring.Component):
-    """LOAD_STATIONARY and MULTIPLY_MOVING on row tiles of the array of `form`, "structural" or "native".
+    """Loads, matmuls and transposes on row tiles of the array of `form`, "structural" or "native".
 
-    Row group g reads at `sbuf_moving{g}` and `sbuf_stationary{g}`, its sums leave at `psum{g}`.
+    Row group g reads at `sbuf_moving{g}` and `sbuf_stationary{g}`, its sums leave at `psum{g}`,
+    transposes at `transposed{g}`.
     `first_beat` is 1 in each cycle in which a moving beat enters the array, `last_sum` when sums leave.
     Its clock may stand still while no command is offered and status neither holds nor drains.
     docs/tensor-engine.md has the timing.
@@ -33,6 +35,7 @@ class TensorEngine(wiring.Component):
         **Loader.FAULTS,
         **Streamer.FAULTS,
         **Drain.FAULTS,
+        **TransposeDrain.FAULTS,
         **Sequencer.FAULTS,
         **Gang.FAULTS,
     }
@@ -48,6 +51,7 @@ class TensorEngine(wiring.Component):
                 **{f"sbuf_moving{g}": Out(SbufReadSignature(cfg)) for g in groups},
                 **{f"sbuf_stationary{g}": Out(SbufReadSignature(cfg)) for g in groups},
                 **{f"psum{g}": Out(PsumAccumulateSignature(cfg)) for g in groups},
+                **{f"transposed{g}": Out(PsumTransposeSignature(cfg)) for g in groups},
                 "first_beat": Out(1),
                 "last_sum": Out(1),
             }
@@ -61,13 +65,16 @@ class TensorEngine(wiring.Component):
         connect(m, flipped(self.queue.command), sequencer.command)
         loaders: list[Loader] = []
         streamers: list[Streamer] = []
-        drains: list[Drain] = []
+        drains: list[Drain | TransposeDrain] = []
         stationary: list[Value] = []
         moving: list[Value] = []
         for g in range(cfg.tensor.groups):
             m.submodules[f"loader{g}"] = loader = Loader(cfg, g, plant=self.plant)
             m.submodules[f"streamer{g}"] = streamer = Streamer(cfg, g, plant=self.plant)
             m.submodules[f"drain{g}"] = drain = Drain(cfg, plant=self.plant)
+            m.submodules[f"transpose_drain{g}"] = turns = TransposeDrain(cfg, plant=self.plant)
+            connect(m, getattr(sequencer, f"turn{g}"), turns.command)
+            connect(m, turns.psum, flipped(getattr(self, f"transposed{g}")))
             connect(m, getattr(sequencer, f"load{g}"), loader.command)
             connect(m, getattr(sequencer, f"stream{g}"), streamer.command)
             connect(m, getattr(sequencer, f"target{g}"), streamer.target)
@@ -84,13 +91,15 @@ class TensorEngine(wiring.Component):
                 sequencer.swapped[g].eq(streamer.swapped),
                 sequencer.matmul_done[g].eq(drain.done),
                 sequencer.matmul_failed[g].eq(drain.failed),
+                turns.rows.eq(array.transposed[g]),
+                sequencer.turn_done[g].eq(turns.done),
                 loader.swaps.eq(sequencer.swaps[g]),
                 loader.swapping.eq(streamer.swapped),
                 streamer.loads.eq(sequencer.loads[g]),
             ]
             loaders.append(loader)
             streamers.append(streamer)
-            drains.append(drain)
+            drains += [drain, turns]
             stationary += loader.beats
             moving += streamer.beats
         m.d.comb += [a.eq(b) for a, b in zip(array.stationary, stationary, strict=True)]

@@ -104,6 +104,8 @@ class Feed(wiring.Component):
                 "tile": Out(2),
                 "swap": Out(1),
                 "awaits": Out(ORDER_BITS),
+                "start": Out(8),  # partitions of the operand
+                "count": Out(8),
                 "holds": Out(1),
                 "started": Out(1),
                 "refused": Out(1),
@@ -134,7 +136,7 @@ class Feed(wiring.Component):
         about = data.StructLayout(
             {"active": rows, "mode": MODE_BITS, "scaled": 1, "tagged": 1, "phase": PHASE_BITS}
             | {"mapped": 1, "map": _MAP_BITS if mx else 0}
-            | {"sequence": 8, "tile": 2, "swap": 1, "awaits": ORDER_BITS}
+            | {"sequence": 8, "tile": 2, "swap": 1, "awaits": ORDER_BITS, "start": 8, "count": 8}
         )
         m.submodules.elements = elements = ReadAhead(cfg, rows, reverse=self.reverse, plant=self.plant)
         m.submodules.commands = commands = Fifo(about, COMMANDS)
@@ -166,6 +168,8 @@ class Feed(wiring.Component):
             entry.tile.eq(waiting.tile),
             entry.swap.eq(waiting.swap),
             entry.awaits.eq(waiting.awaits),
+            entry.start.eq(start),
+            entry.count.eq(count),
             commands.i.payload.eq(entry),
             commands.i.valid.eq(into_walker),
         ]
@@ -237,6 +241,8 @@ class Feed(wiring.Component):
             self.tile.eq(head.tile),
             self.swap.eq(head.swap),
             self.awaits.eq(head.awaits),
+            self.start.eq(head.start),
+            self.count.eq(head.count),
             self.started.eq(commands.o.valid),
             self.holds.eq(is_waiting | commands.o.valid),
         ]

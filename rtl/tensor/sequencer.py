@@ -22,15 +22,17 @@ __all__ = ["Sequencer"]
 
 class Sequencer(wiring.Component):
     """Hands LOAD_STATIONARY to `load{g}` and MULTIPLY_MOVING to `stream{g}` of every row group g of its tile, the
-    latter also to `target{g}` and `drain{g}` of the tile's last group, all in one cycle and in order.
+    latter also to `target{g}` and `drain{g}` of the tile's last group, all in one cycle and in order. TENSOR_TRANSPOSE
+    goes the way of a load, and to `turn{g}` of the last group.
 
     A stream swaps in the groups that a load reached since the stream before it; there it then awaits the number of
     loads accepted so far, and a load awaits the number of swapping streams accepted before it. Bits of `load_sent`
     and `swapped` count towards the group's `loads` and `swaps`, which its feeds compare; all counts wrap.
-    `done` pulses once a command in program order: a load with `load_ended`, a matmul with `matmul_done` of the last
-    group of its tile. `cause` is then TAGS for a load that ended with `load_failed`, and BANK_CONFLICT for a matmul
-    that failed, or that came to a bank of PSUM while one of another last group had not retired there: nothing orders
-    their sums. `pending`: a command has not retired.
+    `done` pulses once a command in program order: a load with `load_ended`, a matmul with `matmul_done`, a transpose
+    with `turn_done` of the last group of its tile. `cause` is then TAGS for a load that
+    ended with `load_failed`, BANK_CONFLICT for a matmul that failed, or for
+    either that came to a bank of PSUM while one of another exit had not retired there (BankWatch): nothing orders
+    what they write. `pending`: a command has not retired.
     """
 
     FAULTS = {
@@ -44,6 +46,9 @@ class Sequencer(wiring.Component):
         64: "a load with wrong tags ends like others",
         65: "the load before one with wrong tags fails",
         **{57 + n: text for n, text in BankWatch.FAULTS.items()},
+        74: "a matmul swaps after a transpose",
+        75: "a transpose has the exit of sums",
+        76: "a transpose ends as a load does",
     }
 
     def __init__(self, cfg: Config, plant: ValueLike = 0):
@@ -57,12 +62,14 @@ class Sequencer(wiring.Component):
                 **{f"stream{g}": Out(stream.Signature(feed_command())) for g in range(groups)},
                 **{f"target{g}": Out(stream.Signature(PATTERN_LAYOUT)) for g in range(groups)},
                 **{f"drain{g}": Out(stream.Signature(DRAIN_COMMAND)) for g in range(groups)},
+                **{f"turn{g}": Out(stream.Signature(PATTERN_LAYOUT)) for g in range(groups)},
                 "load_sent": In(groups),
                 "load_ended": In(groups),
                 "load_failed": In(groups),
                 "swapped": In(groups),
                 "matmul_done": In(groups),
                 "matmul_failed": In(groups),
+                "turn_done": In(groups),
                 "loads": Out(ORDER_BITS).array(groups),
                 "swaps": Out(ORDER_BITS).array(groups),
                 "done": Out(1),
@@ -76,14 +83,16 @@ class Sequencer(wiring.Component):
         cfg = self.cfg
         groups = range(self.groups)
         depth = 2 * matmuls_in_flight(cfg)
-        m.submodules.watch = watch = BankWatch(cfg, depth, passed_on(self.plant, 58, 59))
-        entry = data.StructLayout({"is_matmul": 1, "exit": range(max(2, self.groups)), "clash": 1, **watch.layout})
+        m.submodules.watch = watch = BankWatch(cfg, depth, passed_on(self.plant, 58, 59, 60))
+        exits = range(max(2, self.groups))
+        entry = data.StructLayout({"is_matmul": 1, "turns": 1, "exit": exits, "clash": 1, **watch.layout})
         m.submodules.order = order = RamFifo(entry, depth)
         word = self.command.payload.word
         is_matmul = Signal()
+        turns = Signal()
         accept = Signal()
         member = Signal(self.groups)  # row groups of the tile
-        exit_ = Signal(range(max(2, self.groups)))  # the last of them
+        exit_ = Signal(exits)  # the last of them
 
         rank = exact_log2(self.groups)
         start = word.src0_partition_start[: exact_log2(cfg.tensor.rows)]
@@ -97,15 +106,19 @@ class Sequencer(wiring.Component):
 
         ready: list[Value] = [order.i.ready]
         for g in groups:
-            load, stream_, target, drain = (getattr(self, f"{n}{g}") for n in ("load", "stream", "target", "drain"))
+            names = ("load", "stream", "target", "drain", "turn")
+            load, stream_, target, drain, turn = (getattr(self, f"{n}{g}") for n in names)
             leaves = member[g] & (exit_ == g)
             ready.append(~member[g] | Mux(is_matmul, stream_.ready, load.ready))
             ready.append(~(leaves & is_matmul) | (target.ready & drain.ready))
+            ready.append(~(leaves & turns) | turn.ready)
             m.d.comb += [
                 load.valid.eq(accept & ~is_matmul & member[g]),
                 stream_.valid.eq(accept & is_matmul & member[g]),
                 target.valid.eq(accept & is_matmul & (exit_ == g)),
                 drain.valid.eq(accept & is_matmul & (exit_ == g)),
+                turn.valid.eq(accept & turns & (exit_ == g)),
+                turn.payload.eq(operand(word, "dst")),
                 target.payload.eq(operand(word, "dst")),
                 drain.payload.pattern.eq(operand(word, "dst")),
                 drain.payload.accumulate.eq(word.accumulate),
@@ -113,24 +126,30 @@ class Sequencer(wiring.Component):
                 drain.payload.seed.eq(word.imm2),
                 drain.payload.sequence.eq(self.command.payload.sequence),
             ]
-            self._order(m, g, accept & (member[g] | (planted(self.plant, 53) & is_matmul)), is_matmul)
+            self._order(m, g, accept & (member[g] | (planted(self.plant, 53) & is_matmul)), is_matmul, turns)
         m.d.comb += [
             is_matmul.eq(word.opcode == Opcode.MULTIPLY_MOVING),
+            turns.eq(word.opcode == Opcode.TENSOR_TRANSPOSE),
             self.command.ready.eq(Cat(*ready).all()),
             accept.eq(self.command.valid & self.command.ready),
             watch.pattern.eq(operand(word, "dst")),
-            watch.exit.eq(exit_),
-            watch.enter.eq(accept & is_matmul),
+            watch.exit.eq(self._way_out(exit_, turns)),
+            watch.enter.eq(accept & (is_matmul | turns)),
             order.i.valid.eq(accept),
             order.i.payload.is_matmul.eq(is_matmul),
+            order.i.payload.turns.eq(turns),
             order.i.payload.exit.eq(exit_),
-            order.i.payload.clash.eq(watch.clash & is_matmul),
+            order.i.payload.clash.eq(watch.clash & (is_matmul | turns)),
             order.i.payload.banks.eq(watch.banks),
         ]
         self._retire(m, order, watch)
         return m
 
-    def _order(self, m: Module, g: int, accept: Value, is_matmul: Value) -> None:
+    def _way_out(self, exit_: Value, turns: Value) -> Value:
+        """The exit of a transpose is another than that of sums."""
+        return exit_ + Mux(turns & ~planted(self.plant, 75), self.groups, 0)
+
+    def _order(self, m: Module, g: int, accept: Value, is_matmul: Value, turns: Value) -> None:
         """What commands of one row group wait for."""
         word = self.command.payload.word
         loads_accepted = Signal(ORDER_BITS, name=f"loads_accepted{g}")
@@ -155,7 +174,9 @@ class Sequencer(wiring.Component):
         with m.If(accept & is_matmul):
             m.d.sync += [loaded.eq(0), swaps_accepted.eq(swaps_accepted + loaded)]
         with m.If(accept & ~is_matmul):
-            m.d.sync += [loaded.eq(~(loaded & planted(self.plant, 52))), loads_accepted.eq(loads_accepted + 1)]
+            m.d.sync += loads_accepted.eq(loads_accepted + 1)
+            with m.If(~turns | planted(self.plant, 74)):  # a transpose leaves no weights behind
+                m.d.sync += loaded.eq(~(loaded & planted(self.plant, 52)))
         m.d.sync += [
             self.loads[g].eq(self.loads[g] + self.load_sent[g]),
             self.swaps[g].eq(self.swaps[g] + self.swapped[g]),
@@ -169,16 +190,19 @@ class Sequencer(wiring.Component):
         matmuls: list[Value] = []
         failed: list[Value] = []
         wrong: list[Value] = []
+        turned: list[Value] = []
         retire = Signal()
         for g in range(self.groups):
             mine = retire & (oldest.exit == g)
             ended = Signal(range(depth + 2), name=f"loads_ended{g}")  # and not reported
             done = Signal(range(depth + 2), name=f"matmuls_done{g}")
+            turns = Signal(range(depth + 2), name=f"transposes_done{g}")
             bad = Signal(name=f"failed{g}")  # the one after those done; later ones do not count
-            tags = self._failed_load(m, g, ended, mine & ~oldest.is_matmul)
+            tags = self._failed_load(m, g, ended, mine & ~oldest.is_matmul & ~oldest.turns)
             good = self.matmul_done[g] & ~self.matmul_failed[g] & ~bad
             m.d.sync += [
-                ended.eq(ended + self.load_ended[g] - (mine & ~oldest.is_matmul)),
+                ended.eq(ended + self.load_ended[g] - (mine & ~oldest.is_matmul & ~oldest.turns)),
+                turns.eq(turns + self.turn_done[g] - (mine & oldest.turns & (turns != 0))),
                 done.eq(done + good - (mine & oldest.is_matmul & (done != 0))),
                 bad.eq(bad | (self.matmul_done[g] & self.matmul_failed[g])),
             ]
@@ -186,22 +210,24 @@ class Sequencer(wiring.Component):
             matmuls.append((done != 0) | bad)
             failed.append(bad & (done == 0))
             wrong.append(tags)
+            turned.append((turns != 0) | planted(self.plant, 76))
         anyone = planted(self.plant, 55)
-        ready = Mux(oldest.is_matmul, Array(matmuls)[oldest.exit], Array(loads)[oldest.exit])
-        other = Cat(*matmuls, *loads).any()
-        clash = oldest.is_matmul & (oldest.clash | Array(failed)[oldest.exit])
+        behind = Mux(oldest.turns, Array(turned)[oldest.exit], Array(loads)[oldest.exit])
+        ready = Mux(oldest.is_matmul, Array(matmuls)[oldest.exit], behind)
+        other = Cat(*matmuls, *loads, *turned).any()
+        clash = oldest.clash | (oldest.is_matmul & Array(failed)[oldest.exit])
         m.d.comb += [
             retire.eq(order.o.valid & Mux(anyone, other, ready)),
             self.done.eq(retire),
             self.cause.eq(Mux(clash & ~planted(self.plant, 57), Const(Cause.BANK_CONFLICT, 8), 0)),
         ]
-        with m.If(~oldest.is_matmul & Array(wrong)[oldest.exit] & ~planted(self.plant, 64)):
+        with m.If(~oldest.is_matmul & ~oldest.turns & Array(wrong)[oldest.exit] & ~planted(self.plant, 64)):
             m.d.comb += self.cause.eq(Cause.TAGS)
         m.d.comb += [
             order.o.ready.eq(retire),
             self.pending.eq(order.level != 0),
-            watch.leave.eq(retire & oldest.is_matmul),
-            watch.leave_exit.eq(oldest.exit),
+            watch.leave.eq(retire & (oldest.is_matmul | oldest.turns)),
+            watch.leave_exit.eq(self._way_out(oldest.exit, oldest.turns)),
             watch.leave_banks.eq(oldest.banks),
         ]
         with m.If(planted(self.plant, 51)):

@@ -11,6 +11,7 @@ from firmware.image import build_image
 from firmware.kernel import KernelError
 from firmware.kernels import minilm, minilm_reference
 from firmware.kernels.minilm_model import encoder_layer
+from firmware.kernels.transpose import ENGINES, TRANSPOSED_FORMATS
 from firmware.program import Program
 from firmware.workloads import WORKLOADS, find_workload
 from rtl.contract.config import load, named
@@ -54,7 +55,7 @@ def run(program: Program, seed: int | None = None) -> RunResult:
         ("dma", "rows=0", "rows must be at least 1, not 0"),
         ("attention", "causal=maybe", "causal must be true or false, not 'maybe'"),
         ("layernorm", "dtype=int8", "dtype must be one of bf16, fp32, fp16, not 'int8'"),
-        ("transpose", "engine=dma", "engine must be one of tensor, vector, not 'dma'"),
+        ("transpose", "engine=dma", "engine must be one of tensor, vector, identity, not 'dma'"),
         ("ffn", "activation=tanh", "activation must be one of gelu, gelu_tanh, silu, relu, not 'tanh'"),
         ("ffn", "hidden=0", "hidden must be at least 1, not 0"),
         ("layernorm", "columns=0", "columns must be at least 1, not 0"),
@@ -263,16 +264,19 @@ def test_norms(config: str, rows: int | None, columns: int, dtype: str, rms: boo
     assert found["max_abs_error"] < NORM_LIMITS[dtype] and found["cosine"] > 0.99999
 
 
-@pytest.mark.parametrize("engine", ["tensor", "vector"])
+@pytest.mark.parametrize(
+    ("engine", "dtype"),
+    [("identity", "bf16"), *((engine, dtype) for engine in ("tensor", "vector") for dtype in TRANSPOSED_FORMATS)],
+)
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (8, 8), (13, 5), (33, 70), (16, 64), (7, 24)])
-def test_transposes(rows: int, columns: int, engine: str):
+def test_transposes(rows: int, columns: int, engine: str, dtype: str):
     workload = WORKLOADS["transpose"]
-    program = workload.build(TINY, {"rows": rows, "columns": columns, "engine": engine}, seed=rows)
+    program = workload.build(TINY, {"rows": rows, "columns": columns, "engine": engine, "dtype": dtype}, seed=rows)
     assert workload.metrics(program, run(program, seed=1).outputs) == {"wrong_elements": 0}
 
 
 def test_the_default_transpose_at_full():
-    for engine in ("tensor", "vector"):
+    for engine in ENGINES:
         program = WORKLOADS["transpose"].build(named("full"), {"rows": 200, "columns": 300, "engine": engine}, seed=1)
         assert program.metrics(run(program).outputs) == {"wrong_elements": 0}
 

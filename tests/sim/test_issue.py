@@ -2,7 +2,7 @@
 
 import pytest
 
-from rtl.contract.config import load
+from rtl.contract.config import Config, load
 from rtl.issue.check import Check
 from rtl.issue.fetch import Fetch
 from rtl.issue.issue import Issue
@@ -13,6 +13,7 @@ from verif.launch import SEEDS, faults_of, must_notice, must_pass
 pytestmark = pytest.mark.sim
 
 CHECK = "verif.benches.issue.bench_check"
+WEIGHTS = "verif.benches.issue.bench_weights"
 FETCH = "verif.benches.issue.bench_fetch"
 SEMAPHORES = "verif.benches.issue.bench_semaphores"
 QUEUE = "verif.benches.issue.bench_queue"
@@ -30,8 +31,9 @@ CHECKED_BY = {4: VECTOR, 5: SCALAR, 6: VECTOR, 7: SCALAR, 14: VECTOR, 15: VECTOR
 CHECKED_BY |= dict.fromkeys((16, 17, 18, 19, 27), VECTOR)  # MX operands
 """Queues that have what a fault of the check is about, where the tensor queue has not."""
 
-TILES = (23,)
-"""Faults that only a configuration with row tiles shows."""
+TILES = (23, 39, 40)
+OF_WEIGHTS = (*range(31, 36), *range(37, 41))
+"""Faults that only a configuration with row tiles shows; faults of what weights may be found by whom."""
 
 NOTICED_BY = {
     41: "faults_of_rings_are_seen",
@@ -51,10 +53,15 @@ def test_check_with_row_tiles() -> None:
     must_pass("check", CHECK, 1, TILED, options=TENSOR)
 
 
+@pytest.mark.parametrize("cfg", [EVERY_KIND, TILED], ids=["one group", "row tiles"])
+def test_weights(cfg: Config) -> None:
+    must_pass("check", WEIGHTS, 1, cfg, options=TENSOR)
+
+
 @pytest.mark.parametrize("fault", faults_of(Check))
 def test_check_fault_is_noticed(fault: int) -> None:
     cfg = TILED if fault in TILES else EVERY_KIND
-    must_notice("check", CHECK, fault, cfg, options=CHECKED_BY.get(fault, TENSOR))
+    must_notice("check", WEIGHTS if fault in OF_WEIGHTS else CHECK, fault, cfg, options=CHECKED_BY.get(fault, TENSOR))
 
 
 @pytest.mark.parametrize("seed", SEEDS)

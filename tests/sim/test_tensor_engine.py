@@ -16,7 +16,7 @@ NATIVE = {"form": "native"}
 SMALL = ["tensor.cols=8", "tensor.moving_max=64", "psum.bank_bytes=256", "sbuf.partition_bytes=8192"]
 GROUPS = load("small", SMALL)
 """Four row groups in the smallest array that has them."""
-OF_TILES = (44, *range(53, 64))
+OF_TILES = (44, *range(53, 64), 75)
 """Faults that only row tiles show."""
 FEED = "verif.benches.tensor.bench_feed"
 EVERY_KIND = load("tiny", ["tensor.nvfp4=true"])

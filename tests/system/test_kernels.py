@@ -105,10 +105,12 @@ def test_attention_of_a_text():
     check(find_workload("attention").build(TINY, {"text": "Nine small words make up one short plain sentence."}))
 
 
-@pytest.mark.parametrize("engine", ["tensor", "vector"])
+@pytest.mark.parametrize(
+    ("engine", "dtype"), [("tensor", "fp32"), ("tensor", "bf16"), ("tensor", "fp16"), ("vector", "bf16")]
+)
 @pytest.mark.parametrize(("rows", "columns"), [(8, 8), (33, 70), (13, 5)])
-def test_transposes(rows: int, columns: int, engine: str):
-    params: dict[str, Any] = {"rows": rows, "columns": columns, "engine": engine}
+def test_transposes(rows: int, columns: int, engine: str, dtype: str):
+    params: dict[str, Any] = {"rows": rows, "columns": columns, "engine": engine, "dtype": dtype}
     check(find_workload("transpose").build(TINY, params, seed=6))
 
 

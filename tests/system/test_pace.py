@@ -10,6 +10,7 @@ from rtl.contract.config import named
 from sim.engine_figures import exp_rate, softmax_window
 from sim.figures import Row
 from sim.run import Run, passed, run_workload
+from sim.transpose_figures import transpose_cost
 
 TINY = named("tiny")
 
@@ -40,6 +41,13 @@ def test_softmax_stays_near_its_bound(dtype: str, tmp_path: Path) -> None:
     window, bound = softmax_window(TINY, params, report)
     assert bound == {"bf16": 576, "fp32": 1344}[dtype]
     assert window <= 1.25 * bound
+
+
+def test_transposes_beside_matmuls_cost_nothing() -> None:
+    """Streams of 64 columns: shorter ones wait for instructions at this size."""
+    without, beside, same = transpose_cost(TINY, TINY.tensor.moving_max, 24)
+    assert same
+    assert beside == without, f"{without} cycles without, {beside} with transposes"
 
 
 @pytest.mark.parametrize(

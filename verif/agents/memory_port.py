@@ -193,6 +193,24 @@ class MemoryPorts:
 
         self._writes.append(serve)
 
+    def add_psum_transpose(self, name: str) -> None:
+        """A PsumTransposeSignature of the DUT: a row of bits, written in its cycle."""
+        valid, element, partitions, data = self._signals(name, "valid", "element", "partitions", "data")
+        self.rows[name] = 0
+        count = self.cfg.partitions
+
+        def serve() -> None:
+            if valid.value != 1:
+                return
+            self.grants[name] += 1
+            self.rows[name] += 1
+            at, mask = 4 * int(element.value), int(partitions.value)
+            lanes = np.array([mask >> p & 1 for p in range(count)], dtype=bool)
+            words = np.frombuffer(int(data.value).to_bytes(4 * count, "little"), np.uint8).reshape(count, 4)
+            self.psum.bytes[lanes, at : at + 4] = words[lanes]
+
+        self._writes.append(serve)
+
     def add_psum_accumulate(self, name: str) -> None:
         """A PsumAccumulateSignature of the DUT."""
         valid, element, accumulate, partitions, data, lost, rounding, random = self._signals(

@@ -108,6 +108,13 @@ class Maker:
             target = self.pattern(sums, 0, columns, elements, ascending=True)
             k.tensor.matmul(moving, target, accumulate=bool(self.rng.integers(2)))
 
+    def turn(self) -> None:
+        """A transpose of any rows and columns, to any place of PSUM."""
+        start, count = self.partitions(min(self.cfg.tensor.rows, self.width))
+        columns = self.upto(min(self.cfg.tensor.cols, self.width))
+        source = self.pattern(self.pick(*DTYPES), start, count, columns)
+        self.k.tensor.transpose(source, self.pattern(self.sums[int(self.rng.integers(2))], 0, columns, count))
+
     def convert(self) -> None:
         """A copy between two tiles, out of PSUM half of the time."""
         elements = self.upto(self.width)
@@ -169,7 +176,7 @@ def random_kernel(cfg: Config, seed: int, statements: int = 40, elements: bool =
     `elements`: half of them are of the vector and scalar engines, of all kinds.
     """
     maker = Maker(cfg, seed)
-    kinds = [maker.multiply, maker.convert, maker.move, maker.move]
+    kinds = [maker.multiply, maker.turn, maker.convert, maker.move, maker.move]
     if elements:
         kinds += [RandomElements(maker).statement] * 4
     maker.begin()

@@ -166,6 +166,14 @@ class KindsState:
             plane[rows, :width] = part
         self._loaded[self._groups(partition_start, tiles)] = True
 
+    def clear(self, partition_start: int, tiles: int = 1) -> None:
+        """TENSOR_TRANSPOSE: what passes through a tile's shadow weights leaves them +0."""
+        mine = self._groups(partition_start, tiles)
+        each = self.rows // self.groups
+        blank = KindsState(self.rows, self.cols)
+        for plane, zeros in zip(self._planes["shadow"], blank._planes["shadow"], strict=True):
+            plane[mine.start * each : mine.stop * each] = zeros[mine.start * each : mine.stop * each]
+
     def matmul(self, moving: Columns, partition_start: int, tiles: int = 1) -> U32:
         """MULTIPLY_MOVING on rows from `partition_start`, FP32 codes [cols, N]. Groups of its tile that a load reached
         since their last swap swap first."""

@@ -20,6 +20,7 @@ _SUMS = ("reduce", "store")
 _HEADER_OF: dict[int, tuple[str, ...]] = {
     Opcode.LOAD_STATIONARY: ("kind", "tile", "sparsity"),
     Opcode.MULTIPLY_MOVING: ("accumulate", "kind", "tile", "sparsity", "rounding"),
+    Opcode.TENSOR_TRANSPOSE: ("kind", "tile"),
     Opcode.TENSOR_TENSOR: ("op0", "reverse0"),
     Opcode.TENSOR_SCALAR: (*_CHAIN, "column0", "column1"),
     Opcode.SCALAR_TENSOR_TENSOR: (*_CHAIN, "column0"),
@@ -104,6 +105,8 @@ def check(
         return cause, first_byte(f, "dst")
     if opcode == Opcode.MULTIPLY_MOVING and weights is not None and not weights.agree(f):
         return Cause.ILLEGAL_DTYPE, first_byte(f, "src0")
+    if opcode == Opcode.TENSOR_TRANSPOSE and weights is not None and not weights.taken(f):
+        return Cause.LOAD_PENDING, first_byte(f, "src0")
     return Cause.NONE, 0
 
 

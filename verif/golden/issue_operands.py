@@ -7,8 +7,17 @@ from collections.abc import Mapping, Sequence
 
 from rtl.contract.config import Config
 from rtl.contract.isa import Cause, Opcode
+from rtl.contract.kinds import Kind
 from rtl.contract.memmap import Space
-from verif.golden.groups import bytes_of, formats_of, kept_of, moving_bytes_of, scale_format_of, scale_rows_of
+from verif.golden.groups import (
+    RAW_FORMATS,
+    bytes_of,
+    formats_of,
+    kept_of,
+    moving_bytes_of,
+    scale_format_of,
+    scale_rows_of,
+)
 
 __all__ = ["OPERANDS", "columns", "elements", "first_byte", "operand", "scales", "together"]
 
@@ -18,6 +27,7 @@ _TWO_SOURCES = (33, 35, 37, 38, 39, 46, 47)
 OPERANDS: dict[int, tuple[str, ...]] = {
     Opcode.LOAD_STATIONARY: ("src0", "src1"),
     Opcode.MULTIPLY_MOVING: ("src0", "src1", "dst"),
+    Opcode.TENSOR_TRANSPOSE: ("src0", "dst"),
     **{opcode: ("src0", "src1", "dst") if opcode in _TWO_SOURCES else ("src0", "dst") for opcode in range(32, 52)},
     Opcode.MEMSET: ("dst",),
     Opcode.ACTIVATION: ("src0", "dst"),
@@ -75,7 +85,11 @@ def _formats(name: str, opcode: int, kind: int, cfg: Config) -> dict[int, tuple[
     if opcode < 32:
         if name == "src1":
             return {sbuf: (13,) if kind == _SPARSE else (scale_format_of(kind),)}
-        return {psum: (0,)} if name == "dst" else {sbuf: formats_of(kind, cfg)}
+        if name == "dst":
+            return {psum: (0,)}
+        if opcode == Opcode.TENSOR_TRANSPOSE:
+            return {sbuf: RAW_FORMATS if kind == Kind.RAW else ()}
+        return {sbuf: formats_of(kind, cfg)}
     if opcode == Opcode.LOAD_TABLE:
         return {sbuf: (14,)}
     if opcode == _MX:
@@ -102,6 +116,7 @@ def _scales_lie_well(f: Fields, cfg: Config) -> bool:
 def _number(name: str, opcode: int, n: int, cfg: Config) -> bool:
     """Whether an operand may have n elements on each partition."""
     most = {16: cfg.tensor.cols, 17: cfg.tensor.moving_max}.get(opcode, _ELEMENTS)
+    most = cfg.tensor.cols if (opcode, name) == (Opcode.TENSOR_TRANSPOSE, "src0") else most
     least, most = _COUNTS.get((opcode, name), (1, most))
     multiple = {Opcode.TRANSPOSE: min(32, cfg.partitions), Opcode.LOAD_TABLE: 2}.get(Opcode(opcode), 1)
     if opcode == _MX and name == "src0":
@@ -121,7 +136,7 @@ def operand(f: Fields, name: str, cfg: Config) -> Cause:
         return Cause.BAD_SPACE
     if dtype not in allowed[space]:
         return Cause.ILLEGAL_DTYPE
-    sums = opcode == Opcode.MULTIPLY_MOVING and name == "dst"
+    sums = opcode < 32 and name == "dst"
     array = opcode < 32 and not sums
     end = cfg.tensor.cols if sums else cfg.tensor.rows if opcode < 32 else cfg.partitions
     if array and name == "src1":
@@ -152,7 +167,7 @@ def operand(f: Fields, name: str, cfg: Config) -> Cause:
         return Cause.BAD_PATTERN
     if not _number(name, opcode, _elements(dims), cfg):
         return Cause.BAD_PATTERN
-    if sums:
+    if sums and opcode == Opcode.MULTIPLY_MOVING:
         inner = 1
         for step, n in dims:
             if n > 1:
@@ -203,6 +218,9 @@ def together(f: Fields) -> Cause:
     if opcode in _BLOCKS and len(set(formats)) != 1:
         return Cause.ILLEGAL_DTYPE
     want = _elements(_dims(f, "dst"))
+    if opcode == Opcode.TENSOR_TRANSPOSE:
+        shape = f["src0_partition_count"], _elements(_dims(f, "src0"))
+        return Cause.NONE if shape == (want, f["dst_partition_count"]) else Cause.BAD_PATTERN
     for name in sources:
         dims = _dims(f, name)
         if opcode == Opcode.TENSOR_REDUCE:

@@ -75,7 +75,7 @@ class GoldenMachine:
             Queue.VECTOR: VectorInstructions(Operands(self.sbuf, self.psum), cfg.partitions),
             Queue.SCALAR: ScalarInstructions(Operands(self.sbuf, self.psum), cfg.scalar.table_rows),
         }
-        self.weights = WeightKinds(cfg.tensor.rows, cfg.tensor.cols)
+        self.weights = WeightKinds(cfg.tensor.rows, cfg.tensor.cols, cfg.tensor.groups)
         self.loaded = 0  # functions of the table that the scalar queue loaded last, a bit each
         self.semaphores = [0] * cfg.issue.semaphores
         self.faults: list[Fault] = []
@@ -223,8 +223,8 @@ class GoldenMachine:
         signal = (f["update_semaphore"], Update(f["update"]), f["update_value"])
         if f["opcode"] == Opcode.LOAD_TABLE:
             self.loaded = f["imm0"]
-        if f["opcode"] == Opcode.LOAD_STATIONARY:
-            self.weights.load(f)
+        if queue == Queue.TENSOR:
+            self.weights.issue(f)
         read, commit = self._action(f, queue)
         line.flight.append(Item(read, commit, signal if f["update"] else None))
         line.issued += 1

@@ -2,7 +2,10 @@
 
 from typing import Any
 
-from rtl.contract.isa import Cause, Opcode, Queue
+import numpy as np
+from numpy.typing import NDArray
+
+from rtl.contract.isa import AccessPattern, Cause, Opcode, Queue
 from rtl.contract.kinds import Kind
 from verif.golden import numeric
 from verif.golden.array_kinds import KindsState, operand_columns, sparse_columns
@@ -12,7 +15,14 @@ from verif.golden.operands import Fields, pattern_of
 from verif.golden.rounding import row_words, to_bf16
 from verif.golden.sparsity import tags_of, tags_stand
 
-__all__ = ["TensorInstructions"]
+__all__ = ["TensorInstructions", "turned"]
+
+
+def turned(sbuf: Memory, source: AccessPattern) -> NDArray[np.uint32]:
+    """A TENSOR_TRANSPOSE of [K, M]: 32-bit words [M, K], last row of the source first; 16 bits are the upper half."""
+    bits = sbuf.read(source)
+    words = bits.astype(np.uint32) << np.uint32(32 - 8 * bits.itemsize)
+    return np.ascontiguousarray(words[::-1].T)
 
 
 class TensorInstructions:
@@ -23,10 +33,13 @@ class TensorInstructions:
         self._sbuf, self._psum = sbuf, psum
 
     def read(self, f: Fields) -> Any:
-        """Load weights, or the sums of the moving columns; of a load that fails, the cause."""
+        """Load weights, or the sums of the moving columns, or a transpose; of a load that fails, the cause."""
         source = pattern_of(f, "src0")
         if f["kind"] == Kind.SPARSE:
             return self._read_sparse(f)
+        if f["opcode"] == Opcode.TENSOR_TRANSPOSE:
+            self.array.clear(source.partition_start, 1 << f["tile"])
+            return turned(self._sbuf, source)
         scales = pattern_of(f, "src1") if scaled(f["kind"]) else None
         columns = operand_columns(self._sbuf, source, f["kind"], scales, f["imm0"] | f["imm1"] << 64)
         if f["opcode"] == Opcode.LOAD_STATIONARY:
@@ -45,7 +58,7 @@ class TensorInstructions:
         return self.array.load(sparse_columns(self._sbuf, source, sparsity, tags), source.partition_start, tiles)
 
     def write(self, f: Fields, stored: Any) -> None:
-        """Put sums into PSUM, or add them; "sequence" is the place of the instruction in its queue."""
+        """Put sums or a transpose into PSUM, or add them; "sequence" is the place of the instruction in its queue."""
         if f["opcode"] == Opcode.LOAD_STATIONARY:
             return
         target = pattern_of(f, "dst")

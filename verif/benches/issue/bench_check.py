@@ -4,118 +4,17 @@ from typing import Any
 
 import cocotb
 
-from rtl.contract.formats import by_code
-from rtl.contract.isa import REDUCTIONS, Cause, Function, Opcode, Queue, Rounding, block
+from rtl.contract.isa import REDUCTIONS, Cause, Function, Opcode, Queue
 from rtl.contract.kinds import Kind
 from rtl.contract.sparsity import PATTERNS
-from verif.agents.bench import Bench, manifest
+from verif.agents.bench import manifest
 from verif.agents.stall import bursty, never
-from verif.agents.stream import StreamSink, StreamSource
-from verif.benches.issue.words import Fields, legal, opcodes_of, pack, spoiled
-from verif.checks.coverage import Coverage
-from verif.golden.groups import WeightKinds, formats_of, kept_of
-from verif.golden.issue import check
+from verif.benches.issue.check_driver import ARRAY, COVERAGE, CheckBench, plain
+from verif.benches.issue.words import Fields, legal, opcodes_of, spoiled
+from verif.golden.groups import kept_of
 
-_OF_OPERANDS = ("ILLEGAL_DTYPE", "BAD_SPACE", "BAD_PARTITION", "BAD_PATTERN", "MISALIGNED", "OUT_OF_RANGE")
-_WITH_OPERATORS = (33, 34, 35, 36, 37, 40, 49, 50, 64)
-_WORD_BITS = 1024
 _ALL_TABLES = sum(1 << f for f in Function if f >= 16)
-_PLACE = ("space", "dtype", "partition_start", "partition_count")
 _BASES = 5  # legal words of an opcode that are then spoiled
-
-
-def _coverage() -> Coverage:
-    queue = Queue(manifest().options["queue"])
-    bins = ["NOP_BAD_SEMAPHORE", "NOP_ILLEGAL_OPCODE", "DMA_TRIGGER_BAD_RING", "no_such_opcode"]
-    bins += [f"{Opcode(o).name}_NONE" for o in (0, 1, *opcodes_of(queue))]
-    for opcode in opcodes_of(queue):
-        causes = ["ILLEGAL_OPCODE", "BAD_SEMAPHORE", *_OF_OPERANDS]
-        causes += ["BAD_OPERATOR"] if opcode in _WITH_OPERATORS else []
-        causes += ["NOT_LOADED"] if opcode == Opcode.ACTIVATION else []
-        bins += [f"{Opcode(opcode).name}_{cause}" for cause in causes]
-    if opcodes_of(queue):
-        bins += ["downwards", "broadcast", "several_dimensions"]
-    if queue == Queue.TENSOR:
-        cfg = manifest().config
-        bins += [f"{Kind(k).name} {by_code(d).name}" for k in range(8) for d in formats_of(k, cfg)]
-        bins += ["other kind", "other E4M3", "kinds by row", "kinds by column"]
-        bins += [f"tile {tile}" for tile in range(cfg.tensor.groups.bit_length())] + ["no such tile"]
-        bins += [f"rounding {way.name}" for way in Rounding]
-        bins += ["operand beyond its tile"] if cfg.tensor.groups > 1 else []
-        bins += [f"{side} of {name}" for name in PATTERNS for side in ("load", "matmul")] if cfg.tensor.sparsity else []
-        bins += ["other pattern", "bus cut", "pattern without sparsity"] if cfg.tensor.sparsity else []
-    return Coverage(f"check_{queue.name.lower()}", bins)
-
-
-COVERAGE = _coverage()
-
-
-class CheckBench(Bench):
-    """Words in, (word, cause, address) out, compared in order."""
-
-    def __init__(self, dut: Any):
-        super().__init__(dut)
-        self.queue = int(self.options["queue"])
-        self.source = StreamSource(self, "i")
-        self.sink = StreamSink(self, "o")
-        self.expected: list[tuple[int, int, int]] = []
-        self.sink.on_taken = self.compare
-        self.loaded = 0  # functions of the table that the last word leaves
-        self.weights = WeightKinds(self.cfg.tensor.rows, self.cfg.tensor.cols)  # what the loads so far leave
-        dut.start.value = 0
-
-    def add(self, fields: Fields) -> Cause:
-        """One more word to check."""
-        word = pack(fields)
-        cause, address = check(word, self.cfg, self.queue, loaded=self.loaded, weights=self.weights)
-        self.expected.append((word, int(cause), address))
-        self.source.send([word])
-        opcode = fields["opcode"] & 0xFF
-        name = f"{Opcode(opcode).name}_{cause.name}" if opcode in list(Opcode) else "no_such_opcode"
-        COVERAGE.when(name in COVERAGE.hits, name)
-        if cause == Cause.NONE:
-            if opcode == Opcode.LOAD_TABLE:
-                self.loaded = fields["imm0"]
-            if opcode == Opcode.LOAD_STATIONARY:
-                self.weights.load(fields)
-            if opcode in (Opcode.LOAD_STATIONARY, Opcode.MULTIPLY_MOVING):
-                COVERAGE.hit(f"{Kind(fields.get('kind', 0)).name} {by_code(fields['src0_dtype']).name}")
-                COVERAGE.hit(f"tile {fields.get('tile', 0)}")
-                COVERAGE.hit(f"rounding {Rounding(fields.get('rounding', 0)).name}")
-                if fields.get("kind", 0) == Kind.SPARSE:
-                    name = next(p.name for p in PATTERNS.values() if p.code == fields["sparsity"])
-                    COVERAGE.hit(f"{'load' if opcode == Opcode.LOAD_STATIONARY else 'matmul'} of {name}")
-            if "src0_step0" in fields:
-                used = [fields[f"src0_step{i}"] for i in range(4) if fields[f"src0_count{i}"] > 1]
-                COVERAGE.when(any(s < 0 for s in used), "downwards")
-                COVERAGE.when(0 in used, "broadcast")
-                COVERAGE.when(len(used) > 1, "several_dimensions")
-        return cause
-
-    def compare(self, payload: int) -> None:
-        """The next result."""
-        word, cause, address = self.expected[len(self.sink.taken) - 1]
-        got = payload >> _WORD_BITS
-        assert payload & ((1 << _WORD_BITS) - 1) == word, "the word changed on its way"
-        assert (got & 0xFF, got >> 8) == (cause, address), (
-            f"word {word:#x}: cause {Cause(got & 0xFF).name} at {got >> 8:#x}, not {Cause(cause).name} at {address:#x}"
-        )
-
-    def legal(self, opcode: int | None = None) -> Fields:
-        """A legal word; of `opcode`, with loads before it until there is one."""
-        while True:
-            fields = legal(self.rng, self.cfg, self.queue, opcode, self.loaded, self.weights)
-            if opcode is None or fields["opcode"] == opcode:
-                return fields
-            assert self.add(fields) == Cause.NONE
-
-    async def finish(self) -> None:
-        """Wait for all results."""
-        for _ in range(40 * len(self.expected) + 100):
-            if len(self.sink.taken) == len(self.expected):
-                return
-            await self.edge
-        raise AssertionError(f"{len(self.sink.taken)} of {len(self.expected)} words came through")
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
@@ -195,7 +94,7 @@ def _wrong_operands(base: Fields, name: str) -> list[Fields]:
     changes += [{f"{name}_partition_start": base[f"{name}_partition_start"] + 8}]  # a block of partitions further
     changes += [{f"{name}_dtype": code} for code in (0, 3, 7, 14)]
     changes += [{f"{name}_partition_start": base[f"{name}_partition_start"] + blocks} for blocks in (8, 32)]
-    if base["opcode"] in (16, 17):
+    if base["opcode"] in ARRAY:
         changes += [{"kind": kind} for kind in range(8)] + [{"sparsity": code} for code in range(8)]
     return [*changes, {f"{name}_reserved": 1}]
 
@@ -217,71 +116,6 @@ async def refuses_what_is_next_to_a_legal_word(dut: Any) -> None:
     await bench.finish()
 
 
-def _plain(opcode: int, kind: int, dtype: int, start: int, count: int) -> Fields:
-    """An instruction of the tensor queue with one column from byte 0."""
-    f: Fields = {"opcode": opcode, "kind": kind}
-    patterns = {"src0": (1, dtype, start, count)} | ({"dst": (2, 0, 0, 1)} if opcode == 17 else {})
-    patterns |= (
-        {"src1": (1, 8, start // 32 * 32, block(manifest().config.partitions) // 8)} if kind == Kind.QUAD else {}
-    )
-    patterns |= {"src1": (1, 13, start, count)} if kind == Kind.SPARSE and opcode == 16 else {}
-    for name, values in patterns.items():
-        f |= {f"{name}_{k}": v for k, v in zip(_PLACE, values, strict=True)} | {f"{name}_count{i}": 1 for i in range(4)}
-    return f
-
-
-@cocotb.test(timeout_time=1, timeout_unit="ms")
-async def weights_and_moving_operands_are_of_one_kind(dut: Any) -> None:
-    """Row by row; rows that nothing was loaded into go with all, and a start forgets the kinds."""
-    bench = CheckBench(dut)
-    await bench.start()
-    if bench.queue != Queue.TENSOR:
-        return
-    whole, quarter = bench.cfg.partitions, bench.cfg.partitions // 4
-    e4m3fn, e4m3, e5m2, bf16 = 4, 5, 6, 1
-    assert bench.add(_plain(17, Kind.PAIR, e4m3, 0, whole)) == Cause.NONE  # nothing is loaded
-    assert bench.add(_plain(16, Kind.PAIR, e4m3fn, 0, whole)) == Cause.NONE
-    assert bench.add(_plain(17, Kind.PAIR, e5m2, 0, whole)) == Cause.NONE
-    assert bench.add(_plain(17, Kind.PAIR, e4m3, 0, whole)) == Cause.ILLEGAL_DTYPE
-    COVERAGE.hit("other E4M3")
-    assert bench.add(_plain(17, Kind.ONE, e4m3fn, 0, whole)) == Cause.ILLEGAL_DTYPE
-    assert bench.add(_plain(17, Kind.QUAD, e4m3fn, 0, whole)) == Cause.ILLEGAL_DTYPE
-    COVERAGE.hit("other kind")
-    assert bench.add(_plain(16, Kind.ONE, bf16, quarter, quarter)) == Cause.NONE
-    assert bench.add(_plain(16, Kind.PAIR, e4m3, 2 * quarter, quarter)) == Cause.NONE
-    for start, kind, dtype, expected in (
-        (0, Kind.PAIR, e4m3fn, Cause.NONE),
-        (0, Kind.ONE, bf16, Cause.ILLEGAL_DTYPE),
-        (quarter, Kind.ONE, bf16, Cause.NONE),
-        (quarter, Kind.PAIR, e4m3fn, Cause.ILLEGAL_DTYPE),
-        (2 * quarter, Kind.PAIR, e4m3, Cause.NONE),
-        (2 * quarter, Kind.PAIR, e4m3fn, Cause.ILLEGAL_DTYPE),
-        (3 * quarter, Kind.PAIR, e4m3fn, Cause.NONE),
-    ):
-        assert bench.add(_plain(17, kind, dtype, start, quarter)) == expected
-    COVERAGE.hit("kinds by row")
-    every = {"dst_partition_count": bench.cfg.tensor.cols}
-    assert bench.add(_plain(17, Kind.PAIR, e4m3fn, 0, quarter) | every) == Cause.NONE  # zeros beside one column
-    assert bench.add(_plain(16, Kind.HIGH, 0, 0, whole)) == Cause.NONE
-    two = {"dst_partition_count": 2}
-    assert bench.add(_plain(17, Kind.LOW, 0, 0, whole) | two) == Cause.ILLEGAL_DTYPE  # column 1 holds what was there
-    assert bench.add(_plain(16, Kind.LOW, 0, 0, whole)) == Cause.NONE
-    assert bench.add(_plain(17, Kind.LOW, 0, 0, whole) | two) == Cause.NONE
-    three = {"dst_partition_count": 3}
-    assert bench.add(_plain(17, Kind.LOW, 0, 0, whole) | three) == Cause.ILLEGAL_DTYPE
-    COVERAGE.hit("kinds by column")
-    assert bench.add(_plain(16, Kind.HIGH, 0, 0, whole) | {"src0_count0": bench.cfg.tensor.cols}) == Cause.NONE
-    assert bench.add(_plain(17, Kind.LOW, 0, 0, whole) | every) == Cause.NONE
-    assert bench.add(_plain(17, Kind.LOW, 0, 0, whole)) == Cause.NONE
-    await bench.finish()
-    dut.start.value = 1
-    await bench.edge
-    dut.start.value = 0
-    bench.weights = WeightKinds(bench.cfg.tensor.rows, bench.cfg.tensor.cols)
-    assert bench.add(_plain(17, Kind.PAIR, e4m3, 0, whole)) == Cause.NONE
-    await bench.finish()
-
-
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def patterns_of_sparsity_have_whole_buses_and_stay_apart(dut: Any) -> None:
     """Every pattern: buses of its rows, room of its moving numbers, as many tags as columns, weights of its own."""
@@ -292,7 +126,7 @@ async def patterns_of_sparsity_have_whole_buses_and_stay_apart(dut: Any) -> None
     rows, room, bf16 = bench.cfg.tensor.rows, bench.cfg.sbuf.partition_bytes, 1
     for p in PATTERNS.values():
         code = {"sparsity": p.code}
-        load, multiply = (_plain(opcode, Kind.SPARSE, bf16, 0, rows) | code for opcode in (16, 17))
+        load, multiply = (plain(opcode, Kind.SPARSE, bf16, 0, rows) | code for opcode in (16, 17))
         for columns in (1, 3, 4, 5, 8):
             for elements in range(1, 4):
                 enough = elements == -(-columns // 4)
@@ -315,7 +149,7 @@ async def patterns_of_sparsity_have_whole_buses_and_stay_apart(dut: Any) -> None
             assert cause == (Cause.NONE if other is p else Cause.ILLEGAL_DTYPE)
             COVERAGE.when(other is not p, "other pattern")
         for kind in (Kind.ONE, Kind.HIGH):
-            cause = bench.add(_plain(16, kind, 0 if kind == Kind.HIGH else bf16, 0, rows) | code)
+            cause = bench.add(plain(16, kind, 0 if kind == Kind.HIGH else bf16, 0, rows) | code)
             assert cause == (Cause.ILLEGAL_OPCODE if p.code else Cause.NONE)
             COVERAGE.when(cause == Cause.ILLEGAL_OPCODE, "pattern without sparsity")
     await bench.finish()
@@ -332,7 +166,7 @@ async def operands_lie_in_a_row_tile(dut: Any) -> None:
     for tile in range(4):
         for start in range(0, rows, rows // 4):
             for count in {1, rows >> 2, (rows >> 2) + 1, rows >> 1, (rows >> 1) + 1, rows}:
-                fields = _plain(16, Kind.ONE, 1, start, count) | {"tile": tile}
+                fields = plain(16, Kind.ONE, 1, start, count) | {"tile": tile}
                 cause = bench.add(fields)
                 if 1 << tile > groups:
                     assert cause == Cause.ILLEGAL_OPCODE

@@ -8,7 +8,7 @@ import cocotb
 from cocotb.triggers import FallingEdge
 
 from rtl.base.dma_port import RELEASE, SEMAPHORE_UPDATE
-from rtl.contract.isa import INSTRUCTION, Cause, Opcode, Queue, Update, Wait
+from rtl.contract.isa import INSTRUCTION, Cause, Queue, Update, Wait
 from rtl.issue.queue import QUEUE_STATUS, has_engine
 from verif.agents.bench import Bench, manifest
 from verif.agents.stall import STYLES, never, styled
@@ -60,7 +60,9 @@ class QueueBench(Bench):
         self.has_engine = has_engine(self.queue)
         self.source = StreamSource(self, "words")
         self.program: list[Expected] = []
-        self.weights = WeightKinds(self.cfg.tensor.rows, self.cfg.tensor.cols)  # that the program so far leaves
+        self.weights = WeightKinds(
+            self.cfg.tensor.rows, self.cfg.tensor.cols, self.cfg.tensor.groups
+        )  # that the program so far leaves
         self.semaphores = [0] * _SEMAPHORES
         self.update_stall = never()
         self.engine_stall = never()
@@ -88,7 +90,7 @@ class QueueBench(Bench):
         """Instructions with waits and updates; each goes wrong with probability `faults`."""
         rng = self.rng
         if not self.program:
-            self.weights = WeightKinds(self.cfg.tensor.rows, self.cfg.tensor.cols)
+            self.weights = WeightKinds(self.cfg.tensor.rows, self.cfg.tensor.cols, self.cfg.tensor.groups)
         for _ in range(length):
             f = legal(rng, self.cfg, self.queue, weights=self.weights)
             for n in range(2):
@@ -108,8 +110,8 @@ class QueueBench(Bench):
             word = pack(f)
             f = INSTRUCTION.unpack(word)
             cause, address = check(word, self.cfg, self.queue, weights=self.weights)
-            if cause == 0 and f["opcode"] == Opcode.LOAD_STATIONARY:
-                self.weights.load(f)
+            if cause == 0:
+                self.weights.issue(f)
             refused = cause == 0 and f["opcode"] == 1 and rng.random() < 3 * faults
             if refused:
                 cause = Cause.BAD_RING

@@ -67,7 +67,7 @@ def random_program(rng: np.random.Generator, cfg: Config, length: int) -> Progra
     next_set = _FIRST_SET
     decks: list[list[int]] = [[] for _ in Queue]  # every opcode of a queue comes, then again
     loaded = 0
-    weights = WeightKinds(cfg.tensor.rows, cfg.tensor.cols)
+    weights = WeightKinds(cfg.tensor.rows, cfg.tensor.cols, cfg.tensor.groups)
 
     def signal(node: Node, counter: int) -> None:
         nonlocal next_set
@@ -89,8 +89,7 @@ def random_program(rng: np.random.Generator, cfg: Config, length: int) -> Progra
         if not decks[queue]:
             decks[queue] = [int(o) for o in rng.permutation([0, 1, *opcodes_of(queue)])]
         fields = legal(rng, cfg, queue, decks[queue].pop(), loaded, weights)
-        if fields["opcode"] == Opcode.LOAD_STATIONARY:
-            weights.load(fields)
+        weights.issue(fields)
         if fields["opcode"] == Opcode.LOAD_TABLE:
             loaded = fields["imm0"]
         node = Node(queue, len(queues[queue]), fields)

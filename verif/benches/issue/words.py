@@ -9,6 +9,7 @@ from rtl.contract.memmap import Space
 from verif.benches.issue.elementwise import SCALAR_OPCODES, VECTOR_OPCODES, elementwise
 from verif.benches.issue.shapes import Fields, dims_of, pattern
 from verif.golden.groups import (
+    RAW_FORMATS,
     WeightKinds,
     bytes_of,
     formats_of,
@@ -21,7 +22,7 @@ from verif.golden.groups import (
 
 __all__ = ["Fields", "legal", "opcodes_of", "pack", "spoiled"]
 
-_OPCODES = {Queue.TENSOR: (16, 17), Queue.VECTOR: VECTOR_OPCODES, Queue.SCALAR: SCALAR_OPCODES}
+_OPCODES = {Queue.TENSOR: (16, 17, 18), Queue.VECTOR: VECTOR_OPCODES, Queue.SCALAR: SCALAR_OPCODES}
 _SPOIL_DTYPES = (0, 1, 2, 3, 4, 5, 7, 8, 9, 15)
 _TRIES = 300
 
@@ -50,7 +51,8 @@ def legal(
     weights: WeightKinds | None = None,
 ) -> Fields:
     """Fields of an instruction that the queue executes; `loaded`: functions of its table, a bit each. `weights`:
-    what its loads left; if no MULTIPLY_MOVING is found that goes with them, it is a LOAD_STATIONARY."""
+    what its loads left; if no MULTIPLY_MOVING is found that goes with them, it is a LOAD_STATIONARY, and while a load
+    waits for a matmul it is one of these instead of a TENSOR_TRANSPOSE."""
     if opcode is None:
         opcode = int(rng.choice([0, 1, *(opcodes_of(queue) or (0,)) * 3]))
     f: Fields = {"opcode": opcode}
@@ -62,17 +64,22 @@ def legal(
         return f | elementwise(rng, cfg, opcode, loaded)
     for _ in range(_TRIES):
         made = f | _matmul(rng, cfg, opcode)
-        if opcode == Opcode.LOAD_STATIONARY or weights is None or weights.agree(made):
+        if opcode == Opcode.LOAD_STATIONARY or weights is None:
             return made
+        if weights.taken(made) if opcode == Opcode.TENSOR_TRANSPOSE else weights.agree(made):
+            return made
+    if opcode == Opcode.TENSOR_TRANSPOSE:
+        return legal(rng, cfg, queue, Opcode.MULTIPLY_MOVING, loaded, weights)
     return legal(rng, cfg, queue, Opcode.LOAD_STATIONARY)
 
 
 def _matmul(rng: np.random.Generator, cfg: Config, opcode: int) -> Fields:
     """Fields of an instruction of the tensor engine."""
-    limit = {16: cfg.tensor.cols, 17: cfg.tensor.moving_max}[opcode]
+    limit = {16: cfg.tensor.cols, 17: cfg.tensor.moving_max, 18: cfg.tensor.cols}[opcode]
     elements = limit if rng.random() < 0.2 else int(rng.integers(1, limit + 1))
     kind = int(rng.choice([k for k in range(8) if formats_of(k, cfg)]))
-    dtype = int(rng.choice(formats_of(kind, cfg)))
+    kind = int(Kind.RAW) if opcode == Opcode.TENSOR_TRANSPOSE else kind
+    dtype = int(rng.choice(RAW_FORMATS if kind == Kind.RAW else formats_of(kind, cfg)))
     sparse = kind == Kind.SPARSE
     sparsity = int(rng.integers(7)) if sparse else 0
     each = kept_of(sparsity) if sparse else scale_rows_of(kind)
@@ -95,6 +102,9 @@ def _matmul(rng: np.random.Generator, cfg: Config, opcode: int) -> Fields:
         tags = pattern(rng, cfg, Space.SBUF, 13, parts, dims_of(rng, -(-elements // 4)), False)
         tags["partition_start"] = src["partition_start"]
         f |= {f"src1_{k}": v for k, v in tags.items()}
+    if opcode == Opcode.TENSOR_TRANSPOSE:
+        dst = pattern(rng, cfg, Space.PSUM, 0, elements, dims_of(rng, parts), False) | {"partition_start": 0}
+        f |= {f"dst_{k}": v for k, v in dst.items()}
     if opcode == Opcode.MULTIPLY_MOVING:
         f["accumulate"] = int(rng.integers(2))
         f["rounding"] = int(rng.integers(3))

@@ -6,7 +6,8 @@ Sums are checked against NumPy's FP32 addition, which rounds once, to nearest ev
 import cocotb
 
 from rtl.contract.timing import PSUM_ADD_CYCLES
-from verif.benches.memory.psum_driver import COVERAGE, OF_GROUPS, started
+from verif.benches.memory.psum_coverage import COVERAGE, OF_GROUPS
+from verif.benches.memory.psum_driver import started
 from verif.benches.memory.psum_writes import Row, random_data
 
 

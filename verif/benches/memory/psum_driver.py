@@ -10,56 +10,15 @@ from rtl.contract.formats import CANONICAL_NAN_FP32
 from rtl.contract.isa import Rounding
 from rtl.contract.timing import PSUM_ADD_CYCLES
 from verif.agents.bench import Bench
+from verif.benches.memory.psum_coverage import COVERAGE, OF_GROUPS
+from verif.benches.memory.psum_transposes import Transposes
 from verif.benches.memory.psum_writes import Row, Store, added, canonical, contents, random_row, random_store
-from verif.checks.coverage import Coverage
 from verif.golden.rounding import to_bf16
 
-__all__ = ["COVERAGE", "OF_GROUPS", "PsumBench", "started"]
+__all__ = ["PsumBench", "started"]
 
 
 PORTS = ("vector", "scalar")
-
-COVERAGE = Coverage(
-    "psum",
-    [
-        "row added",
-        "row overwritten",
-        "row with partitions masked",
-        "a row every cycle",
-        "read granted beside an overwrite of its bank",
-        "read granted beside a sum being written to its bank",
-        "vector refused by the writer",
-        "scalar refused by the writer",
-        "scalar refused by vector",
-        "both read different banks",
-        "vector write refused by a sum",
-        "scalar write refused by a sum",
-        "scalar write refused by vector",
-        "both write different banks",
-        "an engine writes one element of a word",
-        "an engine writes both",
-        "an engine writes some partitions",
-        "an engine overwrites an add's old row in its cycle",
-        "an engine writes beside the commit of a sum",
-        "read in the cycle of the write gives the old row",
-        "read one cycle later gives the new row",
-        "element added again as soon as allowed",
-        "sum is NaN",
-        "sum is subnormal",
-        "sum overflows",
-        "-0 overwrites",
-        "a sum is rounded to the nearest BF16",
-        "a sum is rounded to BF16 at random",
-    ],
-)
-
-OF_GROUPS = Coverage(
-    "psum.groups",
-    ["rows of all groups in one cycle", "a row lost", "rows of three groups in one bank", "an add lost to an overwrite"]
-    + ["two sums commit in one cycle", "an engine reads beside adds of two groups"]
-    + ["an engine writes beside two commits", "a lone row of each group"],
-)
-"""Bins of a PSUM with more than one writer."""
 
 
 class PsumBench(Bench):
@@ -75,6 +34,7 @@ class PsumBench(Bench):
         self.groups = cfg.tensor.groups
         members = ("valid", "element", "accumulate", "partitions", "data", "lost", "rounding", "random")
         self.sums = [{n: getattr(dut, f"accumulate{g}__{n}") for n in members} for g in range(self.groups)]
+        self.transposes = Transposes(dut, self.rng, self.lanes, self.rows)
         self.reads = [
             {n: getattr(dut, f"read_{port}__{n}") for n in ("valid", "ready", "word", "data", "data_valid")}
             for port in PORTS
@@ -117,6 +77,8 @@ class PsumBench(Bench):
                 port["rounding"].value = row.rounding
                 port["random"].value = row.random
                 port["data"].value = int.from_bytes(row.data.tobytes(), "little")
+        committing = {self.bank(row.element) for row, _ in self.flying[-1].values()}
+        self.transposes.drive(self.words, committing)
         for n, port in enumerate(self.reads):
             if self.asked[n] is None:
                 self.asked[n] = choose(n)
@@ -170,6 +132,8 @@ class PsumBench(Bench):
             during = any(word == e // 2 for e in leaving)
             after = any(word == e // 2 for e in self.committed)
             COVERAGE.when(during, "read in the cycle of the write gives the old row")
+            turned = any(word == r.element // 2 for r in self.transposes.rows)
+            COVERAGE.when(turned, "read in the cycle of a transpose gives the old row")
             COVERAGE.when(after, "read one cycle later gives the new row")
             self.asked[n] = None
         COVERAGE.when(len(served) == 2, "both read different banks")
@@ -184,6 +148,8 @@ class PsumBench(Bench):
         self.committed.clear()
         for row, total in done.values():
             self.commit(row, total)
+        for row in self.transposes.rows:
+            self.commit(row, row.data)
         for n, store in enumerate(self.stores):
             if store is not None and ready[n]:
                 self.store(store)
@@ -221,7 +187,10 @@ class PsumBench(Bench):
         """Which engines' writes are due in the cycle that has just ended; `leaving`: elements that commit."""
         sum_banks = {self.bank(element) for element in leaving}
         OF_GROUPS.when(len(leaving) > 1, "two sums commit in one cycle")
-        taken = set(sum_banks)
+        turned = self.transposes.banks()
+        taken = sum_banks | turned
+        adds = {self.bank(row.element) for row in self.rows_now if row is not None and row.accumulate}
+        COVERAGE.when(turned & adds, "transpose in a bank that an add reads")
         due: list[bool] = []
         for n, store in enumerate(self.stores):
             if store is None:
@@ -241,8 +210,8 @@ class PsumBench(Bench):
                 COVERAGE.when(store.partitions != (1 << self.lanes) - 1, "an engine writes some partitions")
             else:
                 self.refused_writes[n] += 1
-                by_sum = bank in sum_banks
-                COVERAGE.hit(f"{PORTS[n]} write refused by a sum" if by_sum else "scalar write refused by vector")
+                by_row = "a transpose" if bank in turned else "a sum" if bank in sum_banks else ""
+                COVERAGE.hit(f"{PORTS[n]} write refused by {by_row}" if by_row else "scalar write refused by vector")
         COVERAGE.when(all(due), "both write different banks")
         return due
 
@@ -301,13 +270,14 @@ class PsumBench(Bench):
         accumulate: float,
         elements: NDArray[np.integer] | Sequence[NDArray[np.integer]],
         store: float = 0.0,
+        turn: float = 0.3,
     ) -> None:
         """Random traffic on `elements`, of all groups or of each one, and their words; the probabilities are per cycle
-        and free port."""
+        and free port, `turn` that of rows of transposes."""
         rng = self.rng
         each = [elements] * self.groups if isinstance(elements, np.ndarray) else list(elements)
         self.words = np.unique(np.concatenate(each) // 2)
-        self.storing = store
+        self.storing, self.transposes.often = store, turn
 
         def choose(n: int) -> int | None:
             return int(rng.choice(self.words)) if rng.random() < read else None
@@ -317,7 +287,7 @@ class PsumBench(Bench):
             if not any(rows):
                 self.streak = 0
             await self.step(rows, choose)
-        self.storing = 0.0
+        self.storing = self.transposes.often = 0.0
         for _ in range(PSUM_ADD_CYCLES + 40):
             self.streak = 0
             await self.step([], lambda n: None)

@@ -15,7 +15,8 @@ from rtl.contract.timing import MATMUL_MIN_CYCLES, array_latency
 from verif.agents.patterns import contiguous
 from verif.agents.stall import STYLES
 from verif.agents.tags import random_tags
-from verif.benches.tensor.engine_driver import COVERAGE, EngineBench, Step, gemm_steps
+from verif.benches.tensor.engine_driver import COVERAGE, EngineBench
+from verif.benches.tensor.engine_steps import Step, gemm_steps
 
 
 @cocotb.test()
@@ -55,6 +56,47 @@ async def a_load_hides_behind_a_stream_of_its_length(dut: Any) -> None:
     await bench.run(gemm_steps(cfg, tiles, cfg.tensor.cols))
     gaps = bench.beats[-1] - bench.beats[0] + 1 - len(bench.beats)
     assert gaps == 0, f"{gaps} cycles without a beat in {tiles} streams"
+
+
+def turn_step(cfg: Any, bank: int, at: int) -> Step:
+    """A transpose of the whole array, FP32 words from byte `at`, to a bank; rows ascend there."""
+    src = contiguous(
+        space=Space.SBUF, dtype="fp32", partitions=(0, cfg.tensor.rows), elements=cfg.tensor.cols, offset=at
+    )
+    rows = cfg.tensor.rows
+    dst = contiguous(space=Space.PSUM, dtype="fp32", partitions=(0, cfg.tensor.cols), elements=rows, step=-1)
+    dst = replace(dst, offset=bank * cfg.psum.bank_bytes + 4 * (rows - 1))
+    return Step(Opcode.TENSOR_TRANSPOSE, src, dst, kind=Kind.RAW)
+
+
+@cocotb.test()
+@cocotb.parametrize(spare=[0, -1])
+async def a_transpose_hides_behind_a_stream(dut: Any, spare: int) -> None:
+    """Beside a load and a transpose a stream as long as the beats of both runs on without a gap."""
+    bench = EngineBench(dut)
+    await bench.start()
+    cfg = bench.cfg
+    shadow = 2 * cfg.tensor.cols + cfg.tensor.rows
+    columns, count = shadow + spare, 10
+    steps = gemm_steps(cfg, count, columns)
+    program = [step for n, s in enumerate(steps) for step in ([s, turn_step(cfg, 3, 64 * n)] if n % 2 else [s])]
+    await bench.run(program)
+    gaps = bench.beats[-1] - bench.beats[0] + 1 - len(bench.beats)
+    assert gaps == -spare * (count - 1), f"{gaps} cycles without a beat in {count} streams of {columns}"
+    assert bench.turned[0] - bench.beats[0] >= array_latency(cfg.tensor)
+    COVERAGE.when(spare == 0, "transpose hidden")
+
+
+@cocotb.test()
+async def transposes_follow_each_other_without_a_gap(dut: Any) -> None:
+    bench = EngineBench(dut)
+    await bench.start()
+    cfg = bench.cfg
+    count = 6
+    await bench.run([turn_step(cfg, n % 2, 64 * n) for n in range(count)])
+    each = cfg.tensor.cols + cfg.tensor.rows
+    first = bench.turned[:: cfg.tensor.rows]
+    assert all(b - a == each for a, b in zip(first, first[1:], strict=False)), f"rows of a transpose begin at {first}"
 
 
 @cocotb.test()

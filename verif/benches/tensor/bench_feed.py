@@ -21,7 +21,15 @@ from verif.agents.stream import StreamSource
 from verif.agents.tags import random_tags
 from verif.checks.coverage import Coverage
 from verif.golden.array_kinds import scale_codes
-from verif.golden.groups import bytes_of, formats_of, moving_bytes_of, scale_format_of, scale_rows_of, scaled
+from verif.golden.groups import (
+    beat_formats_of,
+    bytes_of,
+    formats_of,
+    moving_bytes_of,
+    scale_format_of,
+    scale_rows_of,
+    scaled,
+)
 from verif.golden.memory import Memory
 from verif.golden.sparsity import moving_numbers, tags_of, tags_stand
 
@@ -31,7 +39,7 @@ _LAYOUT = feed_command()
 
 def _coverage() -> Coverage:
     run = manifest()
-    kinds = [(k, d) for k in range(8) for d in formats_of(k, run.config)]
+    kinds = [(k, d) for k in range(8) for d in beat_formats_of(k, run.config)]
     bins = [f"{Kind(k).name} {by_code(d).name}" for k, d in kinds]
     bins += [f"{Kind(k).name} slot {s}" for k in range(8) if scaled(k) for s in range(scale_rows_of(k) // 2)]
     bins += [f"element at byte {b}" for b in range(8)] + [f"scale at byte {b}" for b in range(8)]
@@ -93,9 +101,9 @@ class FeedBench(Bench):
     def operand(self, kind: int | None = None) -> Operand:
         """A random legal one."""
         rng, cfg = self.rng, self.cfg
-        kinds = [k for k in range(8) if formats_of(k, cfg)]
+        kinds = [k for k in range(8) if beat_formats_of(k, cfg)]
         kind = int(rng.choice(kinds)) if kind is None else kind
-        dtype = int(rng.choice(formats_of(kind, cfg)))
+        dtype = int(rng.choice(beat_formats_of(kind, cfg)))
         sparsity = int(rng.integers(7)) if kind == Kind.SPARSE else 0
         columns = int(rng.integers(1, 40))
         elements, scales = random_columns(rng, cfg, kind, dtype, columns, sparsity, not self.reverse)
@@ -135,7 +143,8 @@ class FeedBench(Bench):
             data = sum(int(v) << 64 * (start + i) for i, v in enumerate(raw[:, column]))
             scale = sum(int(v) << 8 * (start + i) for i, v in enumerate(scales[:, column]))
             ends = int(n == 0), int(n == len(order) - 1)
-            beats.append((dtype | x.kind << 4, active, size, data, scale, *ends, x.sequence, x.swap, x.awaits, 0))
+            known = x.sequence, x.swap, x.awaits, 0, start, count
+            beats.append((dtype | x.kind << 4, active, size, data, scale, *ends, *known))
         return beats
 
     def expected_sparse(self, x: Operand) -> list[tuple[int, ...]]:
@@ -162,9 +171,8 @@ class FeedBench(Bench):
             tag = sum(int(v) << 4 * (start + i) for i, v in enumerate(tags[:, column]))
             mode = x.elements.dtype | x.kind << 4 | x.sparsity << 7
             ends = int(n == 0), int(n == columns - 1)
-            beats.append(
-                (mode, (1 << count) - 1 << start, size, data, tag, *ends, x.sequence, x.swap, x.awaits, int(failed))
-            )
+            known = x.sequence, x.swap, x.awaits, int(failed), start, count
+            beats.append((mode, (1 << count) - 1 << start, size, data, tag, *ends, *known))
         if x.scales is not None:
             COVERAGE.hit("tags fail" if failed else "tags stand")
         return beats
@@ -201,7 +209,7 @@ class FeedBench(Bench):
         """Compare the beat at the port."""
         mode, active, size, data, scale, *rest = beat
         dut = self.dut
-        names = ("first", "last", "ticket", "swap", "awaits", "failed")
+        names = ("first", "last", "ticket", "swap", "awaits", "failed", "start", "count")
         got = [int(getattr(dut, name).value) for name in names]
         number = len(self.beats)
         assert int(dut.mode.value) == mode, f"beat {number}: mode {int(dut.mode.value):#x}, not {mode:#x}"

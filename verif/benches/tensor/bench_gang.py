@@ -14,10 +14,19 @@ from rtl.contract.timing import array_latency
 from verif.agents.patterns import contiguous
 from verif.agents.stall import STYLES
 from verif.agents.tags import random_tags
-from verif.benches.tensor.engine_driver import GROUPS, OF_TILES, EngineBench, Step, gemm_steps
+from verif.benches.tensor.engine_driver import OF_TILES, EngineBench
+from verif.benches.tensor.engine_steps import GROUPS, Step, gemm_steps
 
 QUARTERS = GROUPS.bit_length() - 1
 """The finest tiles: a row group each."""
+
+
+def _turn(cfg: Any, at: int, bank: int, tile: int = QUARTERS) -> Step:
+    """A transpose of tile `at` to a bank of PSUM, going up."""
+    rows, offset = cfg.tensor.rows >> tile, bank * cfg.psum.bank_bytes
+    src = contiguous(space=Space.SBUF, dtype="bf16", partitions=(at * rows, rows), elements=cfg.tensor.cols)
+    dst = contiguous(space=Space.PSUM, dtype="fp32", partitions=(0, cfg.tensor.cols), elements=rows, offset=offset)
+    return Step(Opcode.TENSOR_TRANSPOSE, src, dst, tile=tile, kind=Kind.RAW)
 
 
 @cocotb.test()
@@ -107,6 +116,63 @@ async def tiles_that_run_together_write_different_banks(dut: Any) -> None:
     meets = gemm_steps(cfg, 1, 4, tile=QUARTERS, at=1, offset=2 * bank + 64)
     await bench.run(first + apart + meets, {5: Cause.BANK_CONFLICT})
     OF_TILES.hit("bank of another tile")
+
+
+@cocotb.test()
+@cocotb.parametrize(tile=range(GROUPS.bit_length()))
+async def tiles_transpose_side_by_side(dut: Any, tile: int) -> None:
+    """A transpose of each tile, all at once, takes the time of one."""
+    bench = EngineBench(dut)
+    await bench.start()
+    cfg = bench.cfg
+    steps = [_turn(cfg, g, g, tile) for g in range(1 << tile)]
+    await bench.run(steps * 3)
+    bench.cover()
+    each = cfg.tensor.cols + (cfg.tensor.rows >> tile)
+    span = bench.turned[-1] - bench.turned[0] + 1
+    lead = array_latency(cfg.tensor) - array_latency(cfg.tensor, (GROUPS >> tile) - 1)
+    assert span <= 3 * each + lead + GROUPS, f"{span} cycles for 3 transposes of each tile"
+
+
+@cocotb.test()
+async def a_transpose_leaves_nothing_for_the_tile_below(dut: Any) -> None:
+    """Behind transposes of all tiles at once, rows into which nothing is loaded give nothing to a product."""
+    bench = EngineBench(dut)
+    await bench.start()
+    cfg = bench.cfg
+    each = cfg.tensor.rows // GROUPS
+    products: list[Step] = []
+    for g in range(GROUPS):
+        load, matmul = gemm_steps(cfg, 1, 16, tile=QUARTERS, at=g, offset=g * cfg.psum.bank_bytes)
+        products += [replace(load, src=replace(load.src, partition_count=each // 2)), matmul]
+    turns = [_turn(cfg, g, cfg.psum.banks - GROUPS + g) for g in range(GROUPS)]
+    await bench.run([*turns, *products])
+
+
+@cocotb.test()
+@cocotb.parametrize(down=[False, True])
+async def a_transpose_and_sums_in_one_bank_fail(dut: Any, down: bool) -> None:
+    """Whichever comes second, also where the destination goes down from one bank to the one before."""
+    bench = EngineBench(dut)
+    await bench.start()
+    cfg, bank = bench.cfg, bench.cfg.psum.bank_bytes
+    sums = gemm_steps(cfg, 1, 16, tile=QUARTERS, offset=bank)
+    turn = _turn(cfg, 0, 2)
+    assert turn.dst is not None
+    dst = replace(turn.dst, offset=2 * bank + 8, dims=((-1, turn.dst.elements),)) if down else turn.dst
+    turn = replace(turn, dst=dst if down else replace(dst, offset=bank + 128))
+    await bench.run([*sums, turn], {2: Cause.BANK_CONFLICT})
+    OF_TILES.hit("transpose to a bank of sums")
+
+
+@cocotb.test()
+async def sums_that_come_to_a_bank_of_a_transpose_fail(dut: Any) -> None:
+    bench = EngineBench(dut)
+    await bench.start()
+    cfg, bank = bench.cfg, bench.cfg.psum.bank_bytes
+    sums = gemm_steps(cfg, 1, 16, tile=QUARTERS, offset=bank + 128)
+    await bench.run([_turn(cfg, 0, 1), *sums], {2: Cause.BANK_CONFLICT})
+    OF_TILES.hit("sums to a bank of a transpose")
 
 
 def _until(bench: EngineBench, sent: int, ended: int) -> Iterator[bool]:

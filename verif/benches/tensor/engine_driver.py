@@ -1,7 +1,7 @@
 """The tensor engine with memories around it, random programs for it, and what they must leave; its benches drive it."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
@@ -9,26 +9,27 @@ import numpy as np
 from cocotb.triggers import RisingEdge
 
 from rtl.contract.formats import by_code
-from rtl.contract.isa import INSTRUCTION, AccessPattern, Opcode, Queue, Rounding
+from rtl.contract.isa import AccessPattern, Opcode, Rounding
 from rtl.contract.kinds import Kind
 from rtl.contract.memmap import Space
 from rtl.contract.sparsity import PATTERNS
 from rtl.contract.timing import MATMUL_MIN_CYCLES, STALLS, Engine, array_latency
 from verif.agents.bench import Bench, manifest
-from verif.agents.memory_port import MemoryPorts, add_fp32
-from verif.agents.patterns import command_word, contiguous, random_columns, random_pattern
+from verif.agents.memory_port import MemoryPorts
+from verif.agents.patterns import contiguous, random_columns, random_pattern
 from verif.agents.stall import styled
 from verif.agents.stream import StreamSource
 from verif.agents.tags import random_tags
+from verif.benches.tensor.engine_steps import GROUPS, Step, golden_psum
 from verif.checks.coverage import Coverage
-from verif.golden.array_kinds import Columns, KindsState, operand_columns, sparse_columns
-from verif.golden.groups import WeightKinds, formats_of
+from verif.golden.groups import RAW_FORMATS, WeightKinds, formats_of
 from verif.golden.memory import Memory
-from verif.golden.rounding import row_words, to_bf16
 from verif.golden.sparsity import tags_of, tags_stand
+from verif.golden.tensor_instructions import turned
 
-__all__ = ["COVERAGE", "GROUPS", "OF_TILES", "EngineBench", "Step", "gemm_steps"]
+__all__ = ["COVERAGE", "OF_TILES", "EngineBench"]
 
+_NAN = "transpose of a NaN with a payload"
 STATES = ("busy", "", *STALLS[Engine.TENSOR])
 COVERAGE = Coverage(
     "tensor.engine",
@@ -37,70 +38,22 @@ COVERAGE = Coverage(
     + [f"sparsity {name}" for name in PATTERNS if manifest().config.tensor.sparsity]
     + ["accumulate", "overwrite", "one column", "as many columns as allowed", "matmul without a load"]
     + ["two loads in a row", "some rows only", "some columns only", "moving refused", "stationary refused"]
-    + ["load hidden", "load exposed", "fill", "drain", "starved by SBUF", "matmul shorter than the minimum"],
+    + ["load hidden", "load exposed", "fill", "drain", "starved by SBUF", "matmul shorter than the minimum"]
+    + [f"transpose {by_code(d).name}" for d in RAW_FORMATS]
+    + ["transpose of some rows", "transpose of some columns", "transpose of a NaN with a payload"]
+    + ["transpose that goes up", "transpose that goes down", "rows of a transpose beside sums", "transpose twice"]
+    + ["matmul without a load after a transpose", "load after a transpose", "transpose hidden"],
 )
-GROUPS = manifest().config.tensor.groups
 OF_TILES = Coverage(
     "tensor.tiles",
     [f"tile {at} of {1 << k}" for k in range(GROUPS.bit_length()) for at in range(1 << k)]
     + ["sums of two tiles in one cycle", "sums of all groups in one cycle", "tiles of two sizes in a row"]
     + ["whole array after a load of one tile", "one tile after a load of the whole array", "a group without a row"]
-    + ["wrong tags", "lost row", "bank of another tile", "bank of another tile after its end"],
+    + ["wrong tags", "lost row", "bank of another tile", "bank of another tile after its end"]
+    + [f"transpose in tile {at} of {1 << k}" for k in range(GROUPS.bit_length()) for at in range(1 << k)]
+    + ["transposes of two tiles in one cycle", "transpose to a bank of sums", "sums to a bank of a transpose"],
 )
 """Bins of an array with row groups."""
-
-
-@dataclass(frozen=True)
-class Step:
-    """One instruction."""
-
-    opcode: Opcode
-    src: AccessPattern
-    dst: AccessPattern | None = None
-    accumulate: bool = False
-    tile: int = 0  # logarithm of the number of row tiles
-    kind: int = Kind.ONE
-    scales: AccessPattern | None = None
-    table: int = 0
-    rounding: int = 0
-    seed: int = 0
-    sparsity: int = 0
-
-    def word(self, sequence: int) -> int:
-        """As the port has it."""
-        fields = {"accumulate": int(self.accumulate), "kind": self.kind, "tile": self.tile}
-        fields |= {"rounding": self.rounding, "imm2": self.seed}
-        fields["sparsity"] = self.sparsity
-        fields |= {"imm0": self.table & (1 << 64) - 1, "imm1": self.table >> 64}
-        return command_word(self.opcode, sequence, src0=self.src, src1=self.scales, dst=self.dst, fields=fields)
-
-    def fields(self) -> dict[str, int]:
-        """Of the instruction word."""
-        return INSTRUCTION.unpack(self.word(0))
-
-    def columns(self, sbuf: Memory) -> Columns:
-        """The operand as the golden array takes it."""
-        if self.kind != Kind.SPARSE:
-            return operand_columns(sbuf, self.src, self.kind, self.scales, self.table)
-        tags = tags_of(sbuf, self.scales, self.src.elements) if self.scales else None
-        return sparse_columns(sbuf, self.src, self.sparsity, tags)
-
-    def rows(self) -> range:
-        """Rows of the operand."""
-        return range(self.src.partition_start, self.src.partition_start + self.src.partition_count)
-
-    def meets_numbers(self, held: set[int]) -> bool:
-        """Whether all numbers that weights meet are of the operand: a row without weights meets the first one of its
-        aligned four rows."""
-        return self.kind != Kind.SPARSE or self.src.partition_start % 4 == 0 or held >= set(self.rows())
-
-    def place(self, rows: int) -> int:
-        """Which of the tiles."""
-        return self.src.partition_start // (rows >> self.tile)
-
-    def exit(self, rows: int) -> int:
-        """Row group at which the sums leave."""
-        return (self.place(rows) + 1) * (GROUPS >> self.tile) - 1
 
 
 class EngineBench:
@@ -118,6 +71,7 @@ class EngineBench:
         self.program: list[Step] = []
         self.beats: list[int] = []  # cycles
         self.sums: list[int] = []
+        self.turned: list[int] = []  # rows of transposes
         self.dones: list[int] = []
         self.tags: list[tuple[AccessPattern, int, int]] = []  # columns, pattern
         self.causes: dict[int, int] = {}  # of instructions that failed
@@ -131,6 +85,8 @@ class EngineBench:
         numbers = np.ldexp(self.rng.uniform(-1, 1, shape), exponents)
         codes = numbers.astype(ml_dtypes.bfloat16).view(np.uint16)
         codes = np.where(self.rng.random(shape) < 0.002, self.rng.integers(0, 1 << 16, shape), codes)
+        last = codes[:, -(codes.shape[1] // 8) :]  # NaN of all formats, with payloads
+        last[:] = self.rng.integers(1, 1 << 7, last.shape) | self.rng.choice([0x7F80, 0xFF80, 0x7C00], last.shape)
         self.sbuf.bytes[:] = np.ascontiguousarray(codes.astype("<u2")).view(np.uint8)
         sums = self.rng.normal(size=(self.cfg.partitions, self.cfg.psum.partition_bytes // 4))
         self.psum.bytes[:] = np.ascontiguousarray(sums.astype("<f4")).view(np.uint8)
@@ -144,8 +100,10 @@ class EngineBench:
             self.ports.add_sbuf_read(f"sbuf_moving{g}", self.moving() if self.moving else stalls[1 + 2 * g])
             self.ports.add_sbuf_read(f"sbuf_stationary{g}", stalls[2 + 2 * g])
             self.ports.add_psum_accumulate(f"psum{g}")
+            self.ports.add_psum_transpose(f"transposed{g}")
         dut = self.bench.dut
         self._sums = [getattr(dut, f"psum{g}__valid") for g in range(GROUPS)]
+        self._turned = [getattr(dut, f"transposed{g}__valid") for g in range(GROUPS)]
         self._watched = (
             dut.first_beat,
             dut.last_sum,
@@ -160,6 +118,10 @@ class EngineBench:
 
     def _watch(self, now: int) -> None:
         beat, last, done, holds, state, draining = (int(s.value) for s in self._watched)
+        rows = sum(int(s.value) for s in self._turned)
+        self.turned += [now] * rows
+        COVERAGE.when(rows and last, "rows of a transpose beside sums")
+        OF_TILES.when(rows > 1, "transposes of two tiles in one cycle")
         if beat:
             self.beats.append(now)
         if last:
@@ -179,11 +141,11 @@ class EngineBench:
         self.dones.append(now)
         if cause := int(self.bench.dut.queue__cause.value):
             self.causes[number] = cause
-        rows = [0] * GROUPS
+        rows = [0] * (2 * GROUPS)
         for s in self.program[: number + 1]:
             if s.dst is not None:
-                rows[s.exit(self.cfg.tensor.rows)] += s.dst.elements
-        there = [self.ports.rows[f"psum{g}"] for g in range(GROUPS)]
+                rows[s.exit(self.cfg.tensor.rows) + GROUPS * s.turns] += s.dst.elements
+        there = [self.ports.rows[f"{way}{g}"] for way in ("psum", "transposed") for g in range(GROUPS)]
         assert all(a >= b for a, b in zip(there, rows, strict=True)), (
             f"instruction {number} is done with {there} of {rows} rows in PSUM"
         )
@@ -202,25 +164,33 @@ class EngineBench:
         await self.bench.cycles(array_latency(self.cfg.tensor) + 8)
         assert len(self.dones) == len(program), "an instruction was done twice"
         assert self.causes == (causes or {}), f"{self.causes} failed"
-        assert len(self.sums) == sum(s.dst.elements for s in program if s.dst is not None)
+        for leaving, turns in ((self.sums, False), (self.turned, True)):
+            assert len(leaving) == sum(s.dst.elements for s in program if s.dst is not None and s.turns == turns)
         wrong = np.argwhere(self.psum.bytes != golden.bytes)
         assert wrong.size == 0, (
             f"PSUM partition {wrong[0][0]} byte {wrong[0][1]} differs ({len(wrong)} bytes in all) after {program}"
         )
 
     def random_program(self, length: int) -> list[Step]:
-        """Legal instructions of all shapes, kinds and tiles; each row group's sums have banks of their own."""
+        """Legal instructions of all shapes, kinds and tiles; sums and transposes of each row group have own banks."""
         rng, cfg = self.rng, self.cfg
-        weights = WeightKinds(cfg.tensor.rows, cfg.tensor.cols)
+        weights = WeightKinds(cfg.tensor.rows, cfg.tensor.cols, GROUPS)
         steps: list[Step] = []
         held: set[int] = set()  # rows that something was loaded into
         last = [0] * GROUPS  # column that the matmul before of a group ended with: the next may not start beside it
-        room = cfg.psum.partition_bytes // GROUPS
+        room = cfg.psum.partition_bytes // GROUPS - cfg.psum.bank_bytes
         for _ in range(length):
+            turning = self.transpose()
+            if rng.random() < 0.25 and weights.taken(turning.fields()):
+                steps.append(turning)
+                weights.issue(turning.fields())
+                size = cfg.tensor.rows >> turning.tile
+                held -= set(range(turning.place(cfg.tensor.rows) * size, (turning.place(cfg.tensor.rows) + 1) * size))
+                continue
             if rng.random() < 0.45:
                 columns = cfg.tensor.cols if rng.random() < 0.3 else int(rng.integers(1, cfg.tensor.cols + 1))
                 steps.append(self.source(Opcode.LOAD_STATIONARY, columns))
-                weights.load(steps[-1].fields())
+                weights.issue(steps[-1].fields())
                 held |= set(steps[-1].rows())
                 continue
             kind = rng.random()
@@ -234,6 +204,7 @@ class EngineBench:
             while not weights.agree(step.fields()) or not step.meets_numbers(held):
                 before = before if rng.random() < 0.9 else None
                 step = self.target(self.source(Opcode.MULTIPLY_MOVING, columns, before), room)
+            weights.issue(step.fields())
             dst = step.dst
             assert dst is not None
             exit_ = step.exit(cfg.tensor.rows)
@@ -250,6 +221,18 @@ class EngineBench:
             steps.append(replace(step, dst=dst, accumulate=bool(rng.random() < 0.6)))
         return steps
 
+    def transpose(self) -> Step:
+        """A transpose to the banks behind all sums, where each row group has one."""
+        rng, cfg = self.rng, self.cfg
+        columns = cfg.tensor.cols if rng.random() < 0.3 else int(rng.integers(1, cfg.tensor.cols + 1))
+        step = self.source(Opcode.TENSOR_TRANSPOSE, columns)
+        dst = random_pattern(
+            rng, space=Space.PSUM, dtype="fp32", partitions=(0, columns), elements=step.src.partition_count,
+            partition_bytes=cfg.psum.bank_bytes,
+        )  # fmt: skip
+        bank = cfg.psum.banks - GROUPS + step.exit(cfg.tensor.rows)
+        return replace(step, dst=replace(dst, offset=dst.offset + bank * cfg.psum.bank_bytes))
+
     def target(self, step: Step, room: int) -> Step:
         """The same matmul with a random destination in the first bytes of PSUM."""
         rng, cfg = self.rng, self.cfg
@@ -265,7 +248,9 @@ class EngineBench:
         rng, rows = self.rng, self.cfg.tensor.rows
         kinds = [k for k in range(8) if formats_of(k, self.cfg)]
         kind = int(Kind.ONE if rng.random() < 0.25 else rng.choice(kinds)) if like is None else like.kind
-        dtype = int(rng.choice(formats_of(kind, self.cfg)))
+        if opcode == Opcode.TENSOR_TRANSPOSE:
+            kind = int(Kind.RAW)
+        dtype = int(rng.choice(RAW_FORMATS if kind == Kind.RAW else formats_of(kind, self.cfg)))
         tile = int(rng.integers(GROUPS.bit_length())) if like is None else like.tile
         sparsity = int(rng.integers(len(PATTERNS))) if kind == Kind.SPARSE else 0
         sparsity = sparsity if like is None else like.sparsity
@@ -299,6 +284,14 @@ class EngineBench:
         before: Step | None = None
         for s in self.program:
             self._cover_tile(s, before)
+            if s.turns:
+                self._cover_transpose(s, before)
+                before = s
+                continue
+            COVERAGE.when(before is not None and before.turns and s.dst is None, "load after a transpose")
+            COVERAGE.when(
+                before is not None and before.turns and s.dst is not None, "matmul without a load after a transpose"
+            )
             COVERAGE.hit(f"{Kind(s.kind).name} {by_code(s.src.dtype).name}")
             COVERAGE.when(s.src.partition_count < cfg.tensor.rows, "some rows only")
             if s.kind == Kind.SPARSE and s.dst is not None:
@@ -326,10 +319,23 @@ class EngineBench:
         ):
             COVERAGE.when(self.states.get(state), name)
 
+    def _cover_transpose(self, s: Step, before: Step | None) -> None:
+        """Bins of a transpose and the instruction before it."""
+        assert s.dst is not None
+        COVERAGE.hit(f"transpose {by_code(s.src.dtype).name}")
+        COVERAGE.when(s.src.partition_count < self.cfg.tensor.rows, "transpose of some rows")
+        COVERAGE.when(s.src.elements < self.cfg.tensor.cols, "transpose of some columns")
+        words = turned(self.sbuf, s.src)
+        COVERAGE.when(((words & 0x7FC0_0000 == 0x7F80_0000) & (words & 0x3F_FFFF != 0)).any(), _NAN)
+        steps = [step for step, count in s.dst.dims if count > 1]
+        COVERAGE.when(any(step > 0 for step in steps), "transpose that goes up")
+        COVERAGE.when(any(step < 0 for step in steps), "transpose that goes down")
+        COVERAGE.when(before is not None and before.turns, "transpose twice")
+
     def _cover_tile(self, s: Step, before: Step | None) -> None:
         """Bins of an instruction and the one before it."""
         rows = self.cfg.tensor.rows
-        OF_TILES.hit(f"tile {s.place(rows)} of {1 << s.tile}")
+        OF_TILES.hit(f"{'transpose in ' * s.turns}tile {s.place(rows)} of {1 << s.tile}")
         OF_TILES.when(s.src.partition_count <= (rows >> s.tile) - rows // GROUPS, "a group without a row")
         if before is None or before.tile == s.tile:
             return
@@ -337,39 +343,3 @@ class EngineBench:
         if before.dst is None and s.dst is not None:
             OF_TILES.when(s.tile == 0, "whole array after a load of one tile")
             OF_TILES.when(before.tile == 0, "one tile after a load of the whole array")
-
-
-def golden_psum(cfg: Any, sbuf: Memory, psum: Memory, program: list[Step]) -> Memory:
-    """PSUM after the program, from the golden array."""
-    result = Memory(cfg.partitions, cfg.psum.partition_bytes)
-    result.bytes[:] = psum.bytes
-    state = KindsState(cfg.tensor.rows, cfg.tensor.cols, GROUPS)
-    for n, s in enumerate(program):
-        columns = s.columns(sbuf)
-        if s.dst is None:
-            state.load(columns, s.src.partition_start, 1 << s.tile)
-            continue
-        sums = state.matmul(columns, s.src.partition_start, 1 << s.tile)[: s.dst.partition_count]
-        if s.accumulate:
-            sums = add_fp32(result.read(s.dst), sums)
-        sums = to_bf16(sums, s.rounding, row_words(s.seed, Queue.TENSOR, n % 2**16, sums.shape[1]))
-        result.write(s.dst, sums.astype("<u4"))
-    return result
-
-
-def gemm_steps(
-    cfg: Any, count: int, columns: int, *, step: int = 1, tile: int = 0, at: int = 0, offset: int = 0
-) -> list[Step]:
-    """`count` times a load of a whole tile, that at place `at`, and a stream of `columns` to PSUM from `offset`."""
-    rows = (at * (cfg.tensor.rows >> tile), cfg.tensor.rows >> tile)
-    loads = cfg.tensor.cols
-    steps: list[Step] = []
-    for n in range(count):
-        src = contiguous(space=Space.SBUF, dtype="bf16", partitions=rows, elements=loads, offset=2 * loads * n)
-        steps.append(Step(Opcode.LOAD_STATIONARY, src, tile=tile))
-        src = contiguous(space=Space.SBUF, dtype="bf16", partitions=rows, elements=columns, step=step)
-        dst = contiguous(
-            space=Space.PSUM, dtype="fp32", partitions=(0, cfg.tensor.cols), elements=columns, offset=offset
-        )
-        steps.append(Step(Opcode.MULTIPLY_MOVING, src, dst, n > 0, tile))
-    return steps
