@@ -51,6 +51,10 @@ def test_check_with_row_tiles() -> None:
     must_pass("check", CHECK, 1, TILED, options=TENSOR)
 
 
+def test_check_without_sparsity() -> None:
+    must_pass("check", CHECK, 1, load("tiny", ["tensor.sparsity=false"]), options=TENSOR)
+
+
 @pytest.mark.parametrize("fault", faults_of(Check))
 def test_check_fault_is_noticed(fault: int) -> None:
     cfg = TILED if fault in TILES else EVERY_KIND
