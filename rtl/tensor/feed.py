@@ -195,9 +195,8 @@ class Feed(wiring.Component):
         if cfg.tensor.sparsity and self.reverse:
             m.submodules.tags = tags = TagFeed(cfg, rows, plant=self.plant)
             beside.append((tags, entry.tagged, head.tagged))
-        m.d.comb += prepared.eq(
-            elements.prepared & elements.ready & Cat((one.prepared & one.ready) | ~has for one, has, _ in beside).all()
-        )
+        ready = ((one.prepared & one.ready) | ~has for one, has, _ in beside)
+        m.d.comb += prepared.eq(Cat(elements.prepared, elements.ready, *ready).all())
 
         # reads: the first that asks
         readers = [*(one for one, _, _ in beside), elements]
@@ -228,9 +227,9 @@ class Feed(wiring.Component):
         # beats
         began = Signal()
         sent = self.take & self.valid
-        late = Cat(one.valid | ~has for one, _, has in beside).all() | planted(self.plant, 13)
+        there = (one.valid | ~has | planted(self.plant, 13) for one, _, has in beside)
         m.d.comb += [
-            self.valid.eq(elements.valid & late),
+            self.valid.eq(Cat(elements.valid, *there).all()),
             elements.take.eq(sent),
             self.last.eq(elements.last),
             self.first.eq(~began),

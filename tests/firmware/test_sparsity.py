@@ -235,6 +235,14 @@ def test_sparse_products_of_any_size(pattern: str, dtype: str) -> None:
         assert 0.7 < found["dense_cosine"] < 1
 
 
+@pytest.mark.parametrize("pattern", list(PATTERNS.values()), ids=lambda p: p.name)
+def test_a_sparse_product_takes_fewer_beats(pattern: Sparsity) -> None:
+    sizes = {"m": 8, "k": 96, "n": 8, "resident": True}
+    dense, sparse = (find_workload("gemm").build(TINY, sizes | more) for more in ({}, {"sparsity": pattern.name}))
+    assert sparse.tensor_columns * pattern.ratio == dense.tensor_columns == 96
+    assert sparse.macs * pattern.ratio == dense.macs
+
+
 def test_sparse_workloads_refuse_in_a_sentence() -> None:
     def build(cfg: Config = TINY, **params: Any) -> Callable[[], object]:
         return lambda: find_workload("gemm").build(cfg, params)

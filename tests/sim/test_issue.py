@@ -58,6 +58,10 @@ def test_weights(cfg: Config) -> None:
     must_pass("check", WEIGHTS, 1, cfg, options=TENSOR)
 
 
+def test_check_without_sparsity() -> None:
+    must_pass("check", CHECK, 1, load("tiny", ["tensor.sparsity=false"]), options=TENSOR)
+
+
 @pytest.mark.parametrize("fault", faults_of(Check))
 def test_check_fault_is_noticed(fault: int) -> None:
     cfg = TILED if fault in TILES else EVERY_KIND

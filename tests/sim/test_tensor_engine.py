@@ -30,6 +30,12 @@ def test_feed(reverse: bool, seed: int) -> None:
     must_pass("feed", FEED, seed, WIDE, options={"reverse": reverse})
 
 
+@pytest.mark.parametrize("reverse", [False, True], ids=["moving", "stationary"])
+@pytest.mark.parametrize("setting", ["tensor.mx", "tensor.sparsity"])
+def test_feed_of_less(setting: str, reverse: bool) -> None:
+    must_pass("feed", FEED, 1, load("tiny", [f"{setting}=false"]), options={"reverse": reverse})
+
+
 @pytest.mark.parametrize("fault", faults_of(Feed))
 def test_feed_fault_is_noticed(fault: int) -> None:
     must_notice("feed", FEED, fault, WIDE, options={"reverse": fault in TagFeed.FAULTS})

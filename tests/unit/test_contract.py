@@ -119,8 +119,8 @@ def test_words_refuse_what_does_not_fit() -> None:
 
 def test_codes_stay() -> None:
     assert {o.name: o.value for o in Opcode} == {
-        "NOP": 0, "DMA_TRIGGER": 1, "LOAD_STATIONARY": 16, "MULTIPLY_MOVING": 17, "TENSOR_TRANSPOSE": 18, "TENSOR_COPY": 32,
-        "TENSOR_TENSOR": 33, "TENSOR_SCALAR": 34, "SCALAR_TENSOR_TENSOR": 35, "TENSOR_REDUCE": 36, "TENSOR_SCAN": 37,
+        "NOP": 0, "DMA_TRIGGER": 1, "LOAD_STATIONARY": 16, "MULTIPLY_MOVING": 17, "TENSOR_TRANSPOSE": 18,
+        "TENSOR_COPY": 32, "TENSOR_TENSOR": 33, "TENSOR_SCALAR": 34, "SCALAR_TENSOR_TENSOR": 35, "TENSOR_REDUCE": 36, "TENSOR_SCAN": 37,
         "SELECT": 38, "COPY_PREDICATED": 39, "RANGE_SELECT": 40, "BN_STATS": 41, "BN_AGGR": 42, "RECIPROCAL": 43,
         "MEMSET": 44, "MAX8": 45, "FIND_INDEX8": 46, "MATCH_REPLACE8": 47, "TRANSPOSE": 48, "SHUFFLE": 49, "EXP": 50,
         "QUANTIZE_MX": 51,
@@ -129,7 +129,7 @@ def test_codes_stay() -> None:
     assert [c.name for c in sorted(Cause)] == [
         "NONE", "ILLEGAL_OPCODE", "ILLEGAL_DTYPE", "BAD_SPACE", "BAD_PARTITION", "BAD_PATTERN", "MISALIGNED",
         "OUT_OF_RANGE", "BAD_RING", "NO_ROUTE", "BAD_DESCRIPTOR", "BUS_ERROR", "BAD_SEMAPHORE",
-        "BAD_OPERATOR", "NOT_LOADED", "BANK_CONFLICT", "TAGS",
+        "BAD_OPERATOR", "NOT_LOADED", "BANK_CONFLICT", "TAGS", "LOAD_PENDING",
     ]  # fmt: skip
     assert [s.name for s in Space] == ["HBM", "SBUF", "PSUM", "SEMAPHORES", "GPSIMD", "CONTROL"]
     assert (Control.QUEUE, Control.RING, Control.ENGINE, Control.SEMAPHORE) == (0x1000, 0x2000, 0x4000, 0x6000)

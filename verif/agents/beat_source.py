@@ -117,6 +117,8 @@ class BeatSource:
             return Kind.RAW, True
         if self.burst[first]:
             self.burst[first] -= 1
+        elif Kind.RAW in profile.kinds and self.rng.random() < 0.02:
+            return Kind.RAW, True  # what there is, raw or not
         elif self.rng.random() < 1 / self.cols:
             kind = self._some(profile.kinds)
             if _CLASS[kind] != _CLASS[self.loading[first]] or kind == Kind.RAW:

@@ -189,10 +189,10 @@ async def sums_dot_products(dut: Any) -> None:
     cols = bench.cfg.tensor.cols
     for flavours in (("normal", "narrow"), ("special", "normal", "normal", "normal"), ("subnormal",)):
         for kind in DOTS:
-            profile = Profile(kinds=(kind,), flavours=flavours, partial=0.3, swap=0.3, stationary=0.95)
+            profile = Profile(kinds=(kind,), flavours=flavours, partial=1.0, swap=0.3, stationary=0.95)
             await bench.reset(1)
             bench.state = TensorState(bench.cfg.tensor.rows, cols, bench.cfg.tensor.groups)
-            await bench.run(bench.beats(profile, 2 * cols + (150 if bench.cfg.tensor.rows <= 32 else 30)))
+            await bench.run(bench.beats(profile, 2 * cols + (250 if bench.cfg.tensor.rows <= 32 else 30)))
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms", skip=not SPARSE)

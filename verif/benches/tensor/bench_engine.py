@@ -147,7 +147,8 @@ async def every_pattern_of_sparsity(dut: Any, style: str) -> None:
 
 
 @cocotb.test()
-async def a_load_with_wrong_tags_fails(dut: Any) -> None:
+@cocotb.parametrize(repeats=[False, True])
+async def a_load_with_wrong_tags_fails(dut: Any, repeats: bool) -> None:
     """It retires with the cause, and no load before it does, however many have ended; pairs of rows share a bus."""
     bench = EngineBench(dut)
     await bench.start()
@@ -163,7 +164,7 @@ async def a_load_with_wrong_tags_fails(dut: Any) -> None:
     )
     tags = random_tags(bench.rng, pattern.code, rows[1], columns, wrong=0)
     bench.sbuf.write(right, tags)
-    tags[1::2, 0] = tags[0::2, 0]
+    tags[1::2, 0] = tags[0::2, 0] if repeats else tags[1::2, 0] | pattern.group
     bench.sbuf.write(wrong, tags)
     load = Step(Opcode.LOAD_STATIONARY, source, kind=Kind.SPARSE, scales=right, sparsity=pattern.code)
     moving = contiguous(space=Space.SBUF, dtype="uint32", partitions=rows, elements=cfg.tensor.moving_max, offset=2048)
