@@ -24,7 +24,7 @@ from verif.benches.tensor.engine_steps import Step, gemm_steps
 async def random_programs_leave_the_golden_sums(dut: Any, style: str) -> None:
     bench = EngineBench(dut, style)
     await bench.start()
-    await bench.run(bench.random_program(60 if style == "never" else 30))
+    await bench.run(bench.random_program(80 if style == "never" else 40))
     bench.cover()
 
 

@@ -34,7 +34,7 @@ def _turn(cfg: Any, at: int, bank: int, tile: int = QUARTERS) -> Step:
 async def tiles_of_all_sizes_leave_the_golden_sums(dut: Any, style: str) -> None:
     bench = EngineBench(dut, style)
     await bench.start()
-    await bench.run(bench.random_program(60 if style == "never" else 30))
+    await bench.run(bench.random_program(80 if style == "never" else 40))
     bench.cover()
 
 

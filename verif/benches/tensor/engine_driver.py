@@ -181,7 +181,7 @@ class EngineBench:
         room = cfg.psum.partition_bytes // GROUPS - cfg.psum.bank_bytes
         for _ in range(length):
             turning = self.transpose()
-            if rng.random() < 0.25 and weights.taken(turning.fields()):
+            if rng.random() < 0.2 and weights.taken(turning.fields()):
                 steps.append(turning)
                 weights.issue(turning.fields())
                 size = cfg.tensor.rows >> turning.tile
