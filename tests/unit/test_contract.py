@@ -120,7 +120,8 @@ def test_words_refuse_what_does_not_fit() -> None:
 def test_codes_stay() -> None:
     assert {o.name: o.value for o in Opcode} == {
         "NOP": 0, "DMA_TRIGGER": 1, "LOAD_STATIONARY": 16, "MULTIPLY_MOVING": 17, "TENSOR_TRANSPOSE": 18,
-        "TENSOR_COPY": 32, "TENSOR_TENSOR": 33, "TENSOR_SCALAR": 34, "SCALAR_TENSOR_TENSOR": 35, "TENSOR_REDUCE": 36, "TENSOR_SCAN": 37,
+        "TENSOR_COPY": 32, "TENSOR_TENSOR": 33,
+        "TENSOR_SCALAR": 34, "SCALAR_TENSOR_TENSOR": 35, "TENSOR_REDUCE": 36, "TENSOR_SCAN": 37,
         "SELECT": 38, "COPY_PREDICATED": 39, "RANGE_SELECT": 40, "BN_STATS": 41, "BN_AGGR": 42, "RECIPROCAL": 43,
         "MEMSET": 44, "MAX8": 45, "FIND_INDEX8": 46, "MATCH_REPLACE8": 47, "TRANSPOSE": 48, "SHUFFLE": 49, "EXP": 50,
         "QUANTIZE_MX": 51,
