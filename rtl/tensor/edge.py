@@ -1,6 +1,6 @@
 """West edge of the array: eight rows of codes become lanes, each row two cycles later than the one above."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Shape, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -9,8 +9,9 @@ from rtl.contract.config import TensorConfig
 from rtl.contract.kinds import Kind
 from rtl.contract.sparsity import PATTERNS, SLOTS, TAG_BITS
 from rtl.contract.timing import PE_ROW_CYCLES
+from rtl.numeric.pe_operand import pe_operand
 from rtl.numeric.unpack import Unpack
-from rtl.tensor.lanes import NUMBERS, OPERAND_BITS, SLOT_BITS, moving_bits, weight_bits
+from rtl.tensor.lanes import NUMBERS, OPERAND_BITS, OTHERS, SLOT_BITS, weight_bits
 from rtl.tensor.ports import MODE_BITS
 from rtl.tensor.tile import TILE
 from rtl.tensor.unpack_lane import CODE_BITS, UnpackLane
@@ -30,14 +31,14 @@ class Edge(wiring.Component):
 
     Row k at bits k * its size in every port. Timing: row k leaves 1 + 2k cycles after it entered. Reset:
     flags are 0. With tensor.sparsity: the stationary edge turns `tags` into slots, the moving one gives each row the
-    numbers of its aligned four rows if its own beat is SPARSE, and that as one more flag.
+    numbers of its aligned four rows: the first one in the lane of a SPARSE beat, which is one more flag, and `others`.
     """
 
     def __init__(self, tensor: TensorConfig, moving: bool, flag_bits: int):
         self.tensor = tensor
         self.moving = moving
         self.flag_bits = flag_bits
-        self.lane_bits = moving_bits(tensor) if moving else weight_bits(tensor)
+        self.lane_bits = Shape.cast(pe_operand(tensor.mx)).width if moving else weight_bits(tensor)
         self.gives_numbers = moving and tensor.sparsity
         self.takes_tags = not moving and tensor.sparsity
         ports = {
@@ -49,27 +50,30 @@ class Edge(wiring.Component):
         }
         if self.takes_tags:
             ports["tags"] = In(TAG_BITS * TILE)
+        if self.gives_numbers:
+            ports["others"] = Out(OTHERS.size * TILE)
         super().__init__(ports)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         lanes: list[Value] = []
-        numbers: Value = Cat()
+        others: list[Value] = []
         for k in range(TILE):
             mode = self.modes.word_select(k, MODE_BITS)
-            own = self._unpacked(m, k, mode)
-            flags: Value = self.flags.word_select(k, self.flag_bits)
+            lane = Cat(self._unpacked(m, k, mode), self.flags.word_select(k, self.flag_bits))
             if self.gives_numbers:
-                flags = Cat(flags, mode[4:7] == Kind.SPARSE)
+                sparse = mode[4:7] == Kind.SPARSE
                 if k % SLOTS == 0:  # one line of delays for four rows
-                    numbers = self._late(m, self._numbers(m, k), PE_ROW_CYCLES * k, f"numbers{k}")
+                    first, late = self._numbers(m, k)
+                    late = self._late(m, late, PE_ROW_CYCLES * k + 1, f"others{k}", reset_less=True)
                 else:
-                    numbers = self._late(m, numbers, PE_ROW_CYCLES, f"numbers{k}")
-            lane = self._late(m, Cat(own, flags), PE_ROW_CYCLES * k, f"row{k}")
-            if self.gives_numbers:
-                lane = Cat(Mux(lane[-1], numbers, lane[: len(own)]), lane[len(own) :])
-            lanes.append(self._late(m, lane, 1, f"last{k}"))
+                    late = self._late(m, late, PE_ROW_CYCLES, f"others{k}", reset_less=True)
+                others.append(late)
+                lane = Cat(Mux(sparse, first, lane[:OPERAND_BITS]), lane[OPERAND_BITS:], sparse)
+            lanes.append(self._late(m, lane, 1 + PE_ROW_CYCLES * k, f"row{k}"))
         m.d.comb += self.lanes.eq(Cat(*lanes))
+        if self.gives_numbers:
+            m.d.comb += self.others.eq(Cat(*others))
         return m
 
     def _unpacked(self, m: Module, k: int, mode: Value) -> Value:
@@ -97,8 +101,8 @@ class Edge(wiring.Component):
                         m.d.comb += slot.eq(pattern.slot(k, tag) % NUMBERS)
         return slot
 
-    def _numbers(self, m: Module, first: int) -> Value:
-        """The numbers of the aligned four rows from `first` on, if their beats are sparse."""
+    def _numbers(self, m: Module, first: int) -> tuple[Value, Value]:
+        """The numbers of the aligned four rows from `first` on, if their beats are sparse: the first and the others."""
         numbers: list[Value] = []
         for row in range(first, first + SLOTS):
             for e in range(SLOTS):
@@ -109,12 +113,12 @@ class Edge(wiring.Component):
                     unpack.dtype.eq(self.modes.word_select(row, MODE_BITS)[:4]),
                 ]
                 numbers.append(Value.cast(unpack.operand)[:OPERAND_BITS])
-        return Cat(*numbers)
+        return numbers[0], Cat(*numbers[1:])
 
-    def _late(self, m: Module, value: Value, cycles: int, name: str) -> Value:
+    def _late(self, m: Module, value: Value, cycles: int, name: str, *, reset_less: bool = False) -> Value:
         """`value` of `cycles` cycles ago."""
         for stage in range(cycles):
-            late = Signal(len(value), name=f"{name}_stage{stage}")
+            late = Signal(len(value), name=f"{name}_stage{stage}", reset_less=reset_less)
             m.d.sync += late.eq(value)
             value = late
         return value

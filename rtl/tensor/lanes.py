@@ -11,10 +11,10 @@ from rtl.numeric.pe_operand import pe_operand
 __all__ = [
     "NUMBERS",
     "OPERAND_BITS",
+    "OTHERS",
     "RAW_BITS",
     "RAW_WORD",
     "SLOT_BITS",
-    "moving_bits",
     "moving_lane",
     "slot_of",
     "used_bits",
@@ -34,29 +34,25 @@ SLOT_BITS = (NUMBERS - 1).bit_length()
 OPERAND_BITS = Shape.cast(OPERAND).width
 
 
-def moving_bits(tensor: TensorConfig) -> int:
-    """Bits of a row's part of a moving beat: an operand of the arithmetic, or the numbers of a sparse beat."""
-    return max(Shape.cast(pe_operand(tensor.mx)).width, NUMBERS * OPERAND_BITS if tensor.sparsity else 0)
+OTHERS = data.ArrayLayout(OPERAND, NUMBERS - 1)
+"""Those numbers but the first, which comes as the operand of the lane; they have a meaning beside a sparse lane only.
+Apart from the lane, so that they need not move in other beats."""
 
 
-def moving_lane(tensor: TensorConfig) -> data.FlexibleLayout:
-    """One row's part of a moving beat, eastward one PE a cycle. `operand` and `numbers` share their bits."""
-    fields = {"operand": data.Field(pe_operand(tensor.mx), 0)}
-    if tensor.sparsity:
-        fields["numbers"] = data.Field(data.ArrayLayout(OPERAND, NUMBERS), 0)
-    flags = [
-        "use",  # multiply and add; otherwise the partial sum passes unchanged
-        "swap",  # take the shadow weight first, used or not
-    ]
+def moving_lane(tensor: TensorConfig) -> data.StructLayout:
+    """One row's part of a moving beat, eastward one PE a cycle."""
+    fields: dict[str, object] = {
+        "operand": pe_operand(tensor.mx),
+        "use": 1,  # multiply and add; otherwise the partial sum passes unchanged
+        "swap": 1,  # take the shadow weight first, used or not
+    }
     if tensor.mx:
-        flags.append("dot")  # four products, not one
+        fields |= {"dot": 1}  # four products, not one
     if tensor.nvfp4:
-        flags.append("scale_e4m3")
+        fields |= {"scale_e4m3": 1}
     if tensor.sparsity:
-        flags.append("sparse")  # the number that the weight's slot names
-    first = moving_bits(tensor)
-    fields |= {name: data.Field(1, first + i) for i, name in enumerate(flags)}
-    return data.FlexibleLayout(first + len(flags), fields)
+        fields |= {"sparse": 1}  # the number that the weight's slot names
+    return data.StructLayout(fields)  # type: ignore[arg-type]
 
 
 def used_bits(tensor: TensorConfig) -> int:

@@ -9,6 +9,7 @@ from rtl.contract.config import Config
 from rtl.numeric.pe_mac import PeMac
 from rtl.tensor.lanes import (
     NUMBERS,
+    OTHERS,
     RAW_BITS,
     RAW_WORD,
     moving_lane,
@@ -49,18 +50,19 @@ class PE(wiring.Component):
         self.cfg = cfg
         self.plant = plant
         tensor = cfg.tensor
-        super().__init__(
-            {
-                "west": In(moving_lane(tensor)),
-                "east": Out(moving_lane(tensor)),
-                "west_weight": In(weight_lane(tensor)),
-                "east_weight": Out(weight_lane(tensor)),
-                "north": In(32),
-                "south": Out(32),
-                "north_raw": In(RAW_WORD),
-                "south_raw": Out(RAW_WORD),
-            }
-        )
+        ports = {
+            "west": In(moving_lane(tensor)),
+            "east": Out(moving_lane(tensor)),
+            "west_weight": In(weight_lane(tensor)),
+            "east_weight": Out(weight_lane(tensor)),
+            "north": In(32),
+            "south": Out(32),
+            "north_raw": In(RAW_WORD),
+            "south_raw": Out(RAW_WORD),
+        }
+        if tensor.sparsity:
+            ports |= {"west_others": In(OTHERS), "east_others": Out(OTHERS)}
+        super().__init__(ports)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -128,9 +130,12 @@ class PE(wiring.Component):
         return m
 
     def _choose(self, m: Module, mac: PeMac, slot: Value) -> None:
-        """The number of a sparse beat that meets the weight."""
+        """The number of a sparse beat that meets the weight; the numbers go east."""
+        others = Signal(OTHERS, reset_less=True)
+        m.d.comb += self.east_others.eq(others)
         with m.If(self.west.sparse):
+            m.d.sync += others.eq(self.west_others)
             with m.Switch(slot):
-                for n in range(NUMBERS):
+                for n in range(1, NUMBERS):
                     with m.Case(n):
-                        m.d.comb += mac.a.operand.eq(self.west.numbers[n])
+                        m.d.comb += mac.a.operand.eq(self.west_others[n - 1])

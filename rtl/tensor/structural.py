@@ -71,7 +71,7 @@ class StructuralArray(wiring.Component):
             if group and not within:
                 south = self._heads(m, group, south)
                 sinking = self._raw_heads(m, group, sinking)
-            lanes = self._moving_edge(m, i)
+            lanes, others = self._moving_edge(m, i)
             loads = self._stationary_edge(m, i)
             for j in range(cols // TILE):
                 tile = Placed("plexus_tile", lambda: Tile(self.cfg), hier_block=self._tiles_apart)
@@ -82,6 +82,9 @@ class StructuralArray(wiring.Component):
                     tile.north.eq(south[j]),
                     tile.north_raw.eq(sinking[j]),
                 ]
+                if self.cfg.tensor.sparsity:
+                    m.d.comb += tile.west_others.eq(others)
+                    others = tile.east_others
                 lanes = tile.east
                 loads = tile.east_weight
                 south[j] = tile.south
@@ -146,8 +149,8 @@ class StructuralArray(wiring.Component):
         share = self.cfg.tensor.rows // len(beats)
         return [(beats[r // share], r % share) for r in range(i * TILE, (i + 1) * TILE)]
 
-    def _moving_edge(self, m: Module, i: int) -> Value:
-        """Moving lanes of row group i, as they enter the first tile."""
+    def _moving_edge(self, m: Module, i: int) -> tuple[Value, Value]:
+        """Moving lanes of row group i and their other numbers, as they enter the first tile."""
         rows = self._rows_of(self.moving, i)
         everyone = planted(self.plant, 3)
         anyway = planted(self.plant, 6)
@@ -161,10 +164,11 @@ class StructuralArray(wiring.Component):
             if tensor.nvfp4:
                 flag.append(kind == Kind.QUAD_E4M3)
             flags.append(Cat(*flag))
-        lanes = self._edge(m, True, i, rows, flags)
+        edge = self._edge(m, True, i, rows, flags)
+        lanes: Value = edge.lanes
         if i == tensor.rows // TILE - 1:
             lanes = self._late(m, lanes, 1)
-        return lanes
+        return lanes, edge.others if tensor.sparsity else Cat()
 
     def _stationary_edge(self, m: Module, i: int) -> Value:
         """Stationary lanes of row group i, as they enter the first tile."""
@@ -179,9 +183,9 @@ class StructuralArray(wiring.Component):
             )
             for beat, at in rows
         ]
-        return self._edge(m, False, i, rows, flags)
+        return self._edge(m, False, i, rows, flags).lanes
 
-    def _edge(self, m: Module, moving: bool, i: int, rows: list[tuple[Value, int]], flags: list[Value]) -> Value:
+    def _edge(self, m: Module, moving: bool, i: int, rows: list[tuple[Value, int]], flags: list[Value]) -> Any:
         """Common delay of the group, then its Edge. At `tiny` a group spans quadrants."""
         tensor = self.cfg.tensor
         port = "x" if moving else "w"
@@ -205,7 +209,7 @@ class StructuralArray(wiring.Component):
             target = getattr(edge, name)
             m.d.comb += target.eq(late[start : start + len(target)])
             start += len(target)
-        return edge.lanes
+        return edge
 
     def _south_edge(self, m: Module, group: int, south: list[Value]) -> None:
         """The way out of a group's sums."""

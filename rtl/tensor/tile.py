@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from rtl.base.placed import Placed
 from rtl.base.plant import planted
 from rtl.contract.config import Config
-from rtl.tensor.lanes import RAW_WORD, moving_lane, weight_lane
+from rtl.tensor.lanes import OTHERS, RAW_WORD, moving_lane, weight_lane
 from rtl.tensor.pe import PE
 
 __all__ = ["TILE", "Tile"]
@@ -35,18 +35,19 @@ class Tile(wiring.Component):
         self.plant = plant
         self.moving_bits = moving_lane(cfg.tensor).size
         self.weight_bits = weight_lane(cfg.tensor).size
-        super().__init__(
-            {
-                "west": In(self.moving_bits * TILE),
-                "east": Out(self.moving_bits * TILE),
-                "west_weight": In(self.weight_bits * TILE),
-                "east_weight": Out(self.weight_bits * TILE),
-                "north": In(32 * TILE),
-                "south": Out(32 * TILE),
-                "north_raw": In(RAW_WORD.size * TILE),
-                "south_raw": Out(RAW_WORD.size * TILE),
-            }
-        )
+        ports = {
+            "west": In(self.moving_bits * TILE),
+            "east": Out(self.moving_bits * TILE),
+            "west_weight": In(self.weight_bits * TILE),
+            "east_weight": Out(self.weight_bits * TILE),
+            "north": In(32 * TILE),
+            "south": Out(32 * TILE),
+            "north_raw": In(RAW_WORD.size * TILE),
+            "south_raw": Out(RAW_WORD.size * TILE),
+        }
+        if cfg.tensor.sparsity:
+            ports |= {"west_others": In(OTHERS.size * TILE), "east_others": Out(OTHERS.size * TILE)}
+        super().__init__(ports)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -61,11 +62,14 @@ class Tile(wiring.Component):
         exchange = planted(self.plant, 2)
         south[0], south[1] = Mux(exchange, south[1], south[0]), Mux(exchange, south[0], south[1])
 
+        sparsity = self.cfg.tensor.sparsity
         east: list[Value] = []
+        east_others: list[Value] = []
         east_weight: list[Value] = []
         for r in range(TILE):
             lane: Value = self.west.word_select(r, self.moving_bits)
             weight: Value = weights[r]
+            others: Value = self.west_others.word_select(r, OTHERS.size) if sparsity else Cat()
             for c in range(TILE):
                 m.submodules[f"pe_{r}_{c}"] = pe = Placed("plexus_pe", lambda: PE(self.cfg))
                 m.d.comb += [
@@ -74,11 +78,15 @@ class Tile(wiring.Component):
                     pe.north.eq(south[c]),
                     Value.cast(pe.north_raw).eq(sinking[c]),
                 ]
+                if sparsity:
+                    m.d.comb += Value.cast(pe.west_others).eq(others)
+                    others = Value.cast(pe.east_others)
                 lane = Value.cast(pe.east)
                 weight = Value.cast(pe.east_weight)
                 south[c] = pe.south
                 sinking[c] = Value.cast(pe.south_raw)
             east.append(lane)
+            east_others.append(others)
             east_weight.append(weight)
         m.d.comb += [
             self.east.eq(Cat(*east)),
@@ -86,4 +94,6 @@ class Tile(wiring.Component):
             self.south.eq(Cat(*south)),
             self.south_raw.eq(Cat(*sinking)),
         ]
+        if sparsity:
+            m.d.comb += self.east_others.eq(Cat(*east_others))
         return m

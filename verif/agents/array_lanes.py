@@ -4,7 +4,7 @@ from amaranth.hdl import Shape
 
 from rtl.contract.config import TensorConfig
 from rtl.numeric.pe_operand import pe_operand
-from rtl.tensor.lanes import OPERAND_BITS, moving_bits, moving_lane, weight_bits, weight_lane
+from rtl.tensor.lanes import OPERAND_BITS, moving_lane, weight_bits, weight_lane
 
 __all__ = ["ArrayLanes"]
 
@@ -16,21 +16,20 @@ class ArrayLanes:
         self.tensor = tensor
         self.operand_bits = Shape.cast(pe_operand(tensor.mx)).width
         self.moving_bits = moving_lane(tensor).size
-        self._moving_flags = moving_bits(tensor)
         self._sparse = self.moving_bits - 1
         self.weight_bits = weight_lane(tensor).size
         self._flags = weight_bits(tensor)
 
     def moving(self, operand: int, use: bool, swap: bool, dot: bool = False, sparse: bool = False) -> int:
         """One row of a moving beat."""
-        return operand | (use | swap << 1 | dot << 2) << self._moving_flags | sparse << self._sparse
+        return operand | (use | swap << 1 | dot << 2) << self.operand_bits | sparse << self._sparse
 
     def weight(self, bits: int, raw: bool = False) -> int:
         """One weight."""
         return bits | (raw | 2) << self._flags
 
     def numbers(self, words: list[int]) -> int:
-        """Operand words of the sixteen numbers of a sparse beat."""
+        """Operand words of numbers of a sparse beat, side by side."""
         return sum(word << (OPERAND_BITS * n) for n, word in enumerate(words))
 
     def sparse_weight(self, operand: int, slot: int) -> int:

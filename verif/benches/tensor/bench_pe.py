@@ -7,7 +7,7 @@ import cocotb
 import numpy as np
 from cocotb.triggers import RisingEdge
 
-from rtl.tensor.lanes import NUMBERS
+from rtl.tensor.lanes import NUMBERS, OTHERS
 from verif.agents.array_lanes import ArrayLanes
 from verif.agents.bench import Bench
 from verif.agents.elements import element_words
@@ -40,6 +40,7 @@ class Weight:
     scale: int = 0
     slot: int = 0
     values: tuple[np.float32, ...] = ()  # of a sparse beat
+    others: int = 0  # their words but the first
 
 
 class Model:
@@ -93,7 +94,8 @@ class Source:
     def numbers(self, flavour: str) -> Weight:
         """The sixteen numbers of a sparse beat."""
         some = [self.number(flavour) for _ in range(NUMBERS)]
-        return Weight(bits=self.lanes.numbers([n.bits for n in some]), values=tuple(n.value for n in some))
+        others = self.lanes.numbers([n.bits for n in some[1:]])
+        return Weight(bits=some[0].bits, values=tuple(n.value for n in some), others=others)
 
     def raw(self) -> Weight:
         """Any 32 bits."""
@@ -122,8 +124,9 @@ async def computes_and_passes_on(dut: Any) -> None:
 
 def idle(dut: Any) -> None:
     """Nothing enters."""
-    for name in ("west", "west_weight", "north", "north_raw"):
-        getattr(dut, name).value = 0
+    for name in ("west", "west_others", "west_weight", "north", "north_raw"):
+        if hasattr(dut, name):
+            getattr(dut, name).value = 0
 
 
 async def run(dut: Any, source: Source, lanes: ArrayLanes, edge: RisingEdge, kind: str) -> None:
@@ -132,7 +135,7 @@ async def run(dut: Any, source: Source, lanes: ArrayLanes, edge: RisingEdge, kin
     rng = source.rng
     model = Model()
     sums: list[int] = []
-    easts: list[int] = []
+    easts: list[tuple[int, int | None]] = []
     tokens: list[int] = []
     raws: list[tuple[int, bool] | None] = []
     before = ""
@@ -148,6 +151,8 @@ async def run(dut: Any, source: Source, lanes: ArrayLanes, edge: RisingEdge, kin
         # what comes from above fits into 32 bits: raw, or a number
         sunk = source.raw() if rng.random() < 0.5 or dots else make(flavour)
         dut.west.value = lane
+        if lanes.tensor.sparsity:
+            dut.west_others.value = x.others if sparse else int.from_bytes(rng.bytes(OTHERS.size // 8), "little")
         dut.north.value = north
         dut.north_raw.value = sunk.bits | int(sunk.raw) << 32
         old = model.shadow
@@ -156,7 +161,7 @@ async def run(dut: Any, source: Source, lanes: ArrayLanes, edge: RisingEdge, kin
             coverage.hit(f"slot {model.working.slot}")
             coverage.when(swap, "sparse, weight swapped in")
             coverage.when(old.slot != model.working.slot and not old.raw, "slot of the shadow differs")
-        easts.append(lane)
+        easts.append((lane, x.others if sparse else None))
         token, raw = 0, None
         if what == "load":
             model.shadow = source.raw() if rng.random() < 0.3 else make(flavour)
@@ -199,7 +204,7 @@ def check(
     lanes: ArrayLanes,
     i: int,
     sums: list[int],
-    easts: list[int],
+    easts: list[tuple[int, int | None]],
     tokens: list[int],
     raws: list[tuple[int, bool] | None],
 ) -> None:
@@ -212,7 +217,9 @@ def check(
             word = int(dut.south_raw.value)
             assert word >> 32 == raw[1] and word & 0xFFFFFFFF == raw[0], f"cycle {i}: {word:#x} shifted out, not {raw}"
     if i >= 1:
-        assert int(dut.east.value) == easts[i - 1], f"cycle {i}: the lane that went east changed"
+        lane, others = easts[i - 1]
+        assert int(dut.east.value) == lane, f"cycle {i}: the lane that went east changed"
+        assert others is None or int(dut.east_others.value) == others, f"cycle {i}: numbers that went east changed"
         token, want = int(dut.east_weight.value), tokens[i - 1]
         flags = lanes.weight(0) | lanes.shift()
         assert token & flags == want & flags, f"cycle {i}: what went east was not what came"
