@@ -233,8 +233,8 @@ class Cause(IntEnum):
     BAD_OPERATOR = 13  # an operator, reduction, function or mask that the opcode or the formats do not take
     NOT_LOADED = 14  # a function that the table loaded last does not hold
     BANK_CONFLICT = 15  # sums of two row tiles, or sums and a transpose, come to one PSUM bank
-    TAGS = 16  # tags of a stationary operand do not ascend within a bus, or are not below the group
-    LOAD_PENDING = 17  # a transpose would overwrite weights that no matmul has taken
+    LOAD_PENDING = 16  # a transpose would overwrite weights that no matmul has taken
+    TAGS = 17  # tags of a stationary operand do not ascend within a bus, or are not below the group
 
 
 PATTERN = Word(
