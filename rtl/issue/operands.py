@@ -132,7 +132,7 @@ class OperandsCheck(wiring.Component):
         different = (row.equal0 & (first.elements != last.elements)) | (row.reduces & (first.groups != last.elements))
         different |= row.quarter & (first.elements != last.elements << 2)
         columns, rows = word.src0_partition_count != last.elements, word.dst_partition_count != first.elements
-        different |= row.turned & (columns | rows) & ~planted(self.plant, 19)
+        different |= row.turned & (columns | rows) & ~planted(self.plant, 23)
         different |= row.partitions0 & (word.src0_partition_count != word.dst_partition_count)
         sizes = [_integer_bytes(word[f"{name}_dtype"]) for name in ("src0", "dst")]
         mixed = ~sizes[0].any() | (sizes[0] != sizes[1])

@@ -29,10 +29,9 @@ class Sequencer(wiring.Component):
     loads accepted so far, and a load awaits the number of swapping streams accepted before it. Bits of `load_sent`
     and `swapped` count towards the group's `loads` and `swaps`, which its feeds compare; all counts wrap.
     `done` pulses once a command in program order: a load with `load_ended`, a matmul with `matmul_done`, a transpose
-    with `turn_done` of the last group of its tile. `cause` is then TAGS for a load that
-    ended with `load_failed`, BANK_CONFLICT for a matmul that failed, or for
-    either that came to a bank of PSUM while one of another exit had not retired there (BankWatch): nothing orders
-    what they write. `pending`: a command has not retired.
+    with `turn_done` of the last group of its tile. `cause` is then TAGS for a load that ended with `load_failed`,
+    BANK_CONFLICT for a matmul that failed, or for either that came to a bank of PSUM while one of another exit had not
+    retired there (BankWatch): nothing orders what they write. `pending`: a command has not retired.
     """
 
     FAULTS = {
@@ -46,9 +45,9 @@ class Sequencer(wiring.Component):
         64: "a load with wrong tags ends like others",
         65: "the load before one with wrong tags fails",
         **{57 + n: text for n, text in BankWatch.FAULTS.items()},
-        74: "a matmul swaps after a transpose",
-        75: "a transpose has the exit of sums",
-        76: "a transpose ends as a load does",
+        75: "a matmul swaps after a transpose",
+        76: "a transpose has the exit of sums",
+        77: "a transpose ends as a load does",
     }
 
     def __init__(self, cfg: Config, plant: ValueLike = 0):
@@ -147,7 +146,7 @@ class Sequencer(wiring.Component):
 
     def _way_out(self, exit_: Value, turns: Value) -> Value:
         """The exit of a transpose is another than that of sums."""
-        return exit_ + Mux(turns & ~planted(self.plant, 75), self.groups, 0)
+        return exit_ + Mux(turns & ~planted(self.plant, 76), self.groups, 0)
 
     def _order(self, m: Module, g: int, accept: Value, is_matmul: Value, turns: Value) -> None:
         """What commands of one row group wait for."""
@@ -175,7 +174,7 @@ class Sequencer(wiring.Component):
             m.d.sync += [loaded.eq(0), swaps_accepted.eq(swaps_accepted + loaded)]
         with m.If(accept & ~is_matmul):
             m.d.sync += loads_accepted.eq(loads_accepted + 1)
-            with m.If(~turns | planted(self.plant, 74)):  # a transpose leaves no weights behind
+            with m.If(~turns | planted(self.plant, 75)):  # a transpose leaves no weights behind
                 m.d.sync += loaded.eq(~(loaded & planted(self.plant, 52)))
         m.d.sync += [
             self.loads[g].eq(self.loads[g] + self.load_sent[g]),
@@ -210,7 +209,7 @@ class Sequencer(wiring.Component):
             matmuls.append((done != 0) | bad)
             failed.append(bad & (done == 0))
             wrong.append(tags)
-            turned.append((turns != 0) | planted(self.plant, 76))
+            turned.append((turns != 0) | planted(self.plant, 77))
         anyone = planted(self.plant, 55)
         behind = Mux(oldest.turns, Array(turned)[oldest.exit], Array(loads)[oldest.exit])
         ready = Mux(oldest.is_matmul, Array(matmuls)[oldest.exit], behind)

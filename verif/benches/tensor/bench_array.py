@@ -186,13 +186,17 @@ async def sums_dot_products(dut: Any) -> None:
     """Pairs and quads of E4M3 and E5M2, ordinary, far apart, special, subnormal; every row as the golden says."""
     bench = ArrayBench(dut)
     await bench.begin()
-    cols = bench.cfg.tensor.cols
+    rows, cols = bench.cfg.tensor.rows, bench.cfg.tensor.cols
     for flavours in (("normal", "narrow"), ("special", "normal", "normal", "normal"), ("subnormal",)):
         for kind in DOTS:
-            profile = Profile(kinds=(kind,), flavours=flavours, partial=1.0, swap=0.3, stationary=0.95)
+            profile = Profile(kinds=(kind,), flavours=flavours, partial=0.3, swap=0.3, stationary=0.95)
             await bench.reset(1)
-            bench.state = TensorState(bench.cfg.tensor.rows, cols, bench.cfg.tensor.groups)
-            await bench.run(bench.beats(profile, 2 * cols + (250 if bench.cfg.tensor.rows <= 32 else 30)))
+            bench.state = TensorState(rows, cols, bench.cfg.tensor.groups)
+            beats = bench.beats(profile, 2 * cols + (150 if rows <= 32 else 30))
+            for moving, _ in beats[::3]:
+                if moving is not None:  # a lone product, or infinities and subnormals drown in the others
+                    moving.active &= np.arange(rows) == bench.rng.integers(rows)
+            await bench.run(beats)
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms", skip=not SPARSE)

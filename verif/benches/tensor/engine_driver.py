@@ -176,7 +176,7 @@ class EngineBench:
         rng, cfg = self.rng, self.cfg
         weights = WeightKinds(cfg.tensor.rows, cfg.tensor.cols, GROUPS)
         steps: list[Step] = []
-        held: set[int] = set()  # rows that something was loaded into
+        held: dict[int, int] = {}  # columns of each row that were loaded
         last = [0] * GROUPS  # column that the matmul before of a group ended with: the next may not start beside it
         room = cfg.psum.partition_bytes // GROUPS - cfg.psum.bank_bytes
         for _ in range(length):
@@ -184,14 +184,14 @@ class EngineBench:
             if rng.random() < 0.2 and weights.taken(turning.fields()):
                 steps.append(turning)
                 weights.issue(turning.fields())
-                size = cfg.tensor.rows >> turning.tile
-                held -= set(range(turning.place(cfg.tensor.rows) * size, (turning.place(cfg.tensor.rows) + 1) * size))
+                tiles = 1 << turning.tile
+                held = {r: n for r, n in held.items() if r * tiles // cfg.tensor.rows != turning.place(cfg.tensor.rows)}
                 continue
             if rng.random() < 0.45:
                 columns = cfg.tensor.cols if rng.random() < 0.3 else int(rng.integers(1, cfg.tensor.cols + 1))
                 steps.append(self.source(Opcode.LOAD_STATIONARY, columns))
                 weights.issue(steps[-1].fields())
-                held |= set(steps[-1].rows())
+                held |= {row: held.get(row, 0) + columns for row in steps[-1].rows()}
                 continue
             kind = rng.random()
             most = cfg.tensor.moving_max
