@@ -192,7 +192,7 @@ async def sums_dot_products(dut: Any) -> None:
             profile = Profile(kinds=(kind,), flavours=flavours, partial=0.3, swap=0.3, stationary=0.95)
             await bench.reset(1)
             bench.state = TensorState(bench.cfg.tensor.rows, cols, bench.cfg.tensor.groups)
-            await bench.run(bench.beats(profile, 2 * cols + (150 if bench.cfg.tensor.rows <= 32 else 30)))
+            await bench.run(bench.beats(profile, 2 * cols + (600 if bench.cfg.tensor.rows <= 32 else 30)))
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms", skip=not SPARSE)
@@ -222,5 +222,15 @@ async def transposes_beside_matmuls(dut: Any) -> None:
     profile = Profile(kinds=(Kind.RAW, Kind.ONE, Kind.RAW), moving=1, stationary=0.95, swap=0.3, tiles=0.01)
     count = 3 * (bench.cfg.tensor.rows + bench.cfg.tensor.cols)
     await bench.run(bench.beats(profile, max(count, 800)))
+
+    # weights that were not raw leave as nothing, every one
+    source = BeatSource(
+        bench.cfg, bench.rng, Profile(kinds=(Kind.ONE, *SPARSE), moving=0, stationary=1, partial=0, pause=0)
+    )
+    numbers = [source.next() for _ in range(bench.cfg.tensor.cols + bench.cfg.tensor.rows)]
+    for _, stationary in numbers[bench.cfg.tensor.cols :]:
+        assert stationary is not None
+        stationary.shift[:] = True
+    await bench.run(numbers)
     if bench.cfg.tensor.rows <= 32:
         RESULTS.require_all()
