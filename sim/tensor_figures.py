@@ -48,6 +48,14 @@ def _formats(bench: Bench) -> None:
                 )
 
 
+def _sparse(bench: Bench) -> None:
+    base = bench.run("gemm", _LONG)
+    for sparsity, target in (("4:8", ">= 1.9"), ("4:16", ">= 3.7"), ("2:4", ""), ("1:4", "")):
+        report = bench.run("gemm", _LONG | {"sparsity": sparsity})
+        what = f"gemm 512 x 4096 x 512, full, operands resident: tensor window of dense bf16 / {sparsity}"
+        _against(bench, f"sparse-{sparsity}", what, target, base, report)
+
+
 def _tiles(bench: Bench) -> None:
     for d in (128, 512, 1024, 4096):
         for dtype in ("bf16", "mxfp8"):
@@ -67,4 +75,5 @@ def tensor_figures(bench: Bench) -> None:
     """Transposes beside matmuls, formats against BF16, and row tiles against one after another."""
     transpose_figures(bench)
     _formats(bench)
+    _sparse(bench)
     _tiles(bench)

@@ -15,11 +15,13 @@ enum Rounding { FP32, NEAREST, STOCHASTIC };
 // The end of the hash of rtl/numeric/round_bits.py: 16 random bits of a lane.
 uint32_t random_bits(uint32_t word, uint32_t lane) {
     uint32_t h = word + lane;
-    h += h << 10;
-    h ^= h >> 6;
-    h += h << 3;
-    h ^= h >> 11;
-    h += h << 15;
+    for (int round = 0; round < 2; round++) {
+        h += h << 10;
+        h ^= h >> 6;
+        h += h << 3;
+        h ^= h >> 11;
+        h += h << 15;
+    }
     return h >> 16;
 }
 

@@ -20,10 +20,13 @@ def _mixed(x: Value) -> Value:
 
 def of_lane(word: Value, lane: int) -> Value:
     """The 16 random bits of partition `lane` of a row whose word is `word`."""
-    x = _mixed((word + lane)[:BITS])
-    x = (x + (x << 3))[:BITS]
-    x = x ^ (x >> 11)
-    return (x + (x << 15))[16:BITS]
+    x: Value = (word + lane)[:BITS]
+    for _ in range(2):  # once leaves neighbouring partitions alike (correlation 0.24)
+        x = _mixed(x)
+        x = (x + (x << 3))[:BITS]
+        x = x ^ (x >> 11)
+        x = (x + (x << 15))[:BITS]
+    return x[16:]
 
 
 class RoundBits(wiring.Component):
@@ -31,7 +34,7 @@ class RoundBits(wiring.Component):
 
     Bob Jenkins' one-at-a-time hash (Dr. Dobb's Journal, September 1997) on words instead of bytes: h = seed; of
     (queue << 16 | ticket), then of element: h += it, h += h << 10, h ^= h >> 6. `of_lane` goes on with the partition
-    and ends the hash.
+    and ends the hash, twice.
     """
 
     FAULTS = {

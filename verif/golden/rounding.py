@@ -25,11 +25,12 @@ def row_words(seed: int, queue: int, sequence: int, elements: int) -> list[int]:
 def lane_bits(words: list[int], lanes: int) -> NDArray[np.uint64]:
     """16 random bits of every lane and element, [lanes, elements]."""
     h = (np.arange(lanes, dtype=np.uint64)[:, None] + np.array(words, dtype=np.uint64)) % 2**32
-    h = h * 1025 % 2**32
-    h ^= h // 64
-    h = h * 9 % 2**32
-    h ^= h // 2048
-    h = h * 32769 % 2**32
+    for _ in range(2):
+        h = h * 1025 % 2**32
+        h ^= h // 64
+        h = h * 9 % 2**32
+        h ^= h // 2048
+        h = h * 32769 % 2**32
     return h // 2**16
 
 
