@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from firmware.program import Descriptor, Instruction, Place
-from rtl.contract.isa import DESCRIPTOR, INSTRUCTION, AccessPattern, Update, Wait
+from rtl.contract.access_pattern import AccessPattern
+from rtl.contract.isa import DESCRIPTOR, INSTRUCTION, Update, Wait
 from rtl.contract.memmap import Space, address
 
 __all__ = ["descriptor_word", "instruction_word"]

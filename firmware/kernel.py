@@ -27,9 +27,10 @@ from firmware.numbers import bits_dtype, element_bytes, split_format
 from firmware.program import Completion, HbmTensor, Instruction, Program, Semaphore, SemaphoreWait
 from firmware.rings import FENCE, Rings
 from firmware.views import HbmView, KernelError, MemoryFullError, Tile, TileView
+from rtl.contract.access_pattern import DIMENSIONS, AccessPattern, start_partition_rule
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
-from rtl.contract.isa import DIMENSIONS, AccessPattern, Opcode, Queue, start_partition_rule
+from rtl.contract.isa import Opcode, Queue
 from rtl.contract.memmap import Space, core_id, core_place
 
 __all__ = ["HbmView", "Kernel", "KernelError", "Tile", "TileView"]

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from rtl.contract import rates
+from rtl.contract.access_pattern import AccessPattern
 from rtl.contract.config import Config
-from rtl.contract.isa import AccessPattern, AluOp, Opcode, Queue, Reduce
+from rtl.contract.isa import AluOp, Opcode, Queue, Reduce
 from rtl.contract.kinds import Kind
 from rtl.contract.memmap import Space
 

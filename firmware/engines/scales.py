@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 from firmware.engines.base import access, need
 from firmware.hazards import Access
 from firmware.views import KernelError, TileView
-from rtl.contract.isa import AccessPattern, block
+from rtl.contract.access_pattern import AccessPattern
+from rtl.contract.isa import block
 from rtl.contract.kinds import SCALE_FORMATS, SCALE_ROWS, Kind, scale_partition, scale_slots
 from rtl.contract.memmap import Space
 

@@ -7,10 +7,10 @@ from firmware.hazards import Access
 from firmware.numbers import split_format
 from firmware.sparsity import moving_format
 from firmware.views import KernelError, TileView
-from rtl.contract.isa import AccessPattern
+from rtl.contract.access_pattern import AccessPattern
 from rtl.contract.kinds import TAG_COLUMNS, tag_elements
 from rtl.contract.memmap import Space
-from rtl.contract.sparsity import SPARSE_FORMATS, Sparsity
+from rtl.contract.sparsity import BUS_ROWS, SPARSE_FORMATS, Sparsity
 
 if TYPE_CHECKING:
     from firmware.kernel import Kernel
@@ -19,10 +19,11 @@ __all__ = ["check_moving", "check_stationary", "take_tags"]
 
 
 def _whole_buses(view: TileView, what: str, pattern: Sparsity) -> None:
+    rows = f"{what} {view.tile.name} takes {view.partitions} partitions from {view.start}"
+    need(view.start % BUS_ROWS == 0, f"{rows}; sparse rows begin at a multiple of {BUS_ROWS}")
     need(
-        view.start % pattern.kept == 0 and view.partitions % pattern.kept == 0,
-        f"{what} {view.tile.name} takes {view.partitions} partitions from {view.start}; with sparsity {pattern.name} "
-        f"{pattern.kept} rows share a bus, which cannot be cut",
+        view.partitions % pattern.kept == 0,
+        f"{rows}; with sparsity {pattern.name} {pattern.kept} rows share a bus, which cannot be cut",
     )
 
 

@@ -7,9 +7,10 @@ from amaranth.utils import ceil_log2
 
 from rtl.base.layouts import INSTRUCTION_LAYOUT, PATTERN_LAYOUT
 from rtl.base.plant import planted
+from rtl.contract.access_pattern import DIMENSIONS, PATTERN
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
-from rtl.contract.isa import DIMENSIONS, INSTRUCTION, PATTERN
+from rtl.contract.isa import INSTRUCTION
 
 __all__ = ["LastElement", "PatternWalker", "operand", "partition_mask", "size_log2"]
 

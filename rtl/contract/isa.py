@@ -1,41 +1,37 @@
-"""Queues, opcodes, instruction words, access patterns, faults and DMA descriptors.
+"""Queues, opcodes, instruction words, faults and DMA descriptors.
 
 An instruction is 128 bytes in HBM: a header, three access patterns (src0, src1, dst) and immediates.
 Its ticket is (queue, sequence number in the queue); the hardware counts, the word does not hold it.
 A descriptor is 128 bytes too. docs/isa.md tells every field; the tests pin literal words.
 """
 
-from dataclasses import dataclass
 from enum import IntEnum
 
+from rtl.contract.access_pattern import PATTERN
 from rtl.contract.words import Field, Word
 
 __all__ = [
     "DESCRIPTOR",
-    "DIMENSIONS",
     "INSTRUCTION",
     "INSTRUCTION_BYTES",
     "MX_ROWS",
-    "PATTERN",
     "REDUCTIONS",
     "SHUFFLE_KEEP",
-    "AccessPattern",
     "AluOp",
     "Cause",
     "Function",
     "Opcode",
     "Queue",
     "Reduce",
+    "Rounding",
     "ScaleRule",
     "Update",
     "Wait",
     "block",
     "mx_scale_partition",
-    "start_partition_rule",
 ]
 
 INSTRUCTION_BYTES = 128
-DIMENSIONS = 4
 
 
 class Queue(IntEnum):
@@ -221,7 +217,7 @@ class Cause(IntEnum):
     ILLEGAL_OPCODE = 1  # no such opcode, or not in this queue, or a reserved field is set
     ILLEGAL_DTYPE = 2  # the engine does not take this dtype
     BAD_SPACE = 3  # the engine cannot reach this memory
-    BAD_PARTITION = 4  # start partition or count breaks the rule of start_partition_rule
+    BAD_PARTITION = 4  # start partition or count breaks access_pattern.start_partition_rule
     BAD_PATTERN = 5  # a count of 0, more elements than allowed, shapes differ, matmul writes twice
     MISALIGNED = 6  # offset is not a multiple of the element size
     OUT_OF_RANGE = 7  # an operand leaves its memory
@@ -235,28 +231,6 @@ class Cause(IntEnum):
     BANK_CONFLICT = 15  # sums of two row tiles, or sums and a transpose, come to one PSUM bank
     LOAD_PENDING = 16  # a transpose would overwrite weights that no matmul has taken
     TAGS = 17  # tags of a stationary operand do not ascend within a bus, or are not below the group
-
-
-PATTERN = Word(
-    "access_pattern",
-    192,
-    (
-        Field("offset", 24, "byte in the partition of the first element"),
-        Field("partition_start", 8),
-        Field("partition_count", 8, "1 to P"),
-        Field("space", 4, "memmap.Space: SBUF or PSUM"),
-        Field("dtype", 4, "formats.Format.code"),
-        Field("step0", 16, "elements between neighbours, innermost", signed=True),
-        Field("count0", 16),
-        Field("step1", 16, signed=True),
-        Field("count1", 16),
-        Field("step2", 16, signed=True),
-        Field("count2", 16),
-        Field("step3", 16, "outermost", signed=True),
-        Field("count3", 16),
-        Field("reserved", 16),
-    ),
-)
 
 
 def _prefixed(prefix: str, word: Word) -> tuple[Field, ...]:
@@ -339,59 +313,3 @@ DESCRIPTOR = Word(
         Field("signal_value", 32, signed=True),
     ),
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccessPattern:
-    """Which elements of SBUF or PSUM an instruction touches.
-
-    All active partitions share the free pattern: up to four (step, count) pairs in elements,
-    innermost first, from byte `offset`. Rules: docs/isa.md.
-    """
-
-    space: int
-    dtype: int
-    partition_start: int
-    partition_count: int
-    offset: int
-    dims: tuple[tuple[int, int], ...]
-
-    def fields(self) -> dict[str, int]:
-        """The fields of PATTERN. ValueError if there are more than four dimensions."""
-        if not 1 <= len(self.dims) <= DIMENSIONS:
-            raise ValueError(f"an access pattern has 1 to {DIMENSIONS} dimensions, not {len(self.dims)}")
-        values = {
-            "space": self.space,
-            "dtype": self.dtype,
-            "partition_start": self.partition_start,
-            "partition_count": self.partition_count,
-            "offset": self.offset,
-        }
-        padded = self.dims + ((0, 1),) * (DIMENSIONS - len(self.dims))
-        for i, (step, count) in enumerate(padded):
-            values[f"step{i}"] = step
-            values[f"count{i}"] = count
-        return values
-
-    @property
-    def elements(self) -> int:
-        """Elements per partition."""
-        n = 1
-        for _, count in self.dims:
-            n *= count
-        return n
-
-
-def start_partition_rule(start: int, count: int, partitions: int) -> bool:
-    """Whether `count` partitions may start at `start` of `partitions`.
-
-    More than half: at 0. More than a quarter: at 0 or the half. Else at any quarter.
-    Source: Trainium architecture guide, partition access rules (there for 128).
-    """
-    if not 1 <= count <= partitions:
-        return False
-    if count > partitions // 2:
-        return start == 0
-    if count > partitions // 4:
-        return start in (0, partitions // 2)
-    return start in (0, partitions // 4, partitions // 2, 3 * (partitions // 4))

@@ -6,9 +6,10 @@ written a cycle is 8 bytes a lane each way). docs/numerics.md: results do not de
 
 from fractions import Fraction
 
+from rtl.contract.access_pattern import AccessPattern
 from rtl.contract.config import Config
 from rtl.contract.formats import by_code
-from rtl.contract.isa import AccessPattern, Opcode
+from rtl.contract.isa import Opcode
 from rtl.contract.memmap import Space
 
 __all__ = ["MIN_CYCLES", "cycles", "elements", "table_cycles", "width"]

@@ -7,11 +7,15 @@ Source of the patterns: Neuron ISA documentation (sparse matmul), draft of its s
 
 from dataclasses import dataclass
 
-__all__ = ["PATTERNS", "SLOTS", "SPARSE_FORMATS", "TAG_BITS", "Sparsity"]
+__all__ = ["BUS_ROWS", "PATTERNS", "SLOTS", "SPARSE_FORMATS", "TAG_BITS", "Sparsity"]
 
 TAG_BITS = 4
 SLOTS = 4
 """Moving numbers that a row brings at most."""
+
+BUS_ROWS = 4
+"""Rows of the longest bus. Every sparse operand begins at a multiple, whatever its pattern: so a row into which nothing
+was loaded, which listens to the first of its four rows, hears a number of the operand."""
 
 SPARSE_FORMATS = ("bf16", "fp16")
 
@@ -36,7 +40,7 @@ class Sparsity:
 
     def slot(self, row: int, tag: int) -> int:
         """Where number `tag` of the bus of `row` is among the 16 of the four rows that it stands in."""
-        first = row % SLOTS // self.kept * self.kept
+        first = row % BUS_ROWS // self.kept * self.kept
         return SLOTS * (first + tag // self.ratio) + tag % self.ratio
 
 

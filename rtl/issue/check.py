@@ -64,7 +64,7 @@ class Check(wiring.Component):
         m.submodules.header = header = HeaderCheck(self.cfg, self.rules, passed_on(self.plant, *range(1, 11)))
         operands: OperandsCheck | None = None
         if any(rule.operands for rule in self.rules.values()):
-            operands = OperandsCheck(self.cfg, self.rules, passed_on(self.plant, *range(11, 30), 41, 42, 43, 44))
+            operands = OperandsCheck(self.cfg, self.rules, passed_on(self.plant, *range(11, 30), *range(41, 46)))
             m.submodules.operands = operands
             m.d.comb += [operands.word.eq(word), operands.step.eq(step)]
 

@@ -10,12 +10,12 @@ from amaranth.utils import exact_log2
 from rtl.base.dma_port import CAUSE_BITS
 from rtl.base.layouts import INSTRUCTION_LAYOUT
 from rtl.base.plant import planted
+from rtl.contract.access_pattern import PATTERN
 from rtl.contract.activation_tables import FIRST_TABLE_FUNCTION
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
 from rtl.contract.isa import (
     INSTRUCTION,
-    PATTERN,
     REDUCTIONS,
     SHUFFLE_KEEP,
     AluOp,

@@ -52,7 +52,7 @@ class OperandsCheck(wiring.Component):
         17: "scales need not be in SBUF's range",
         18: "scales of the array may be fewer than their elements",
         **{n + 5: text for n, text in PatternCheck.FAULTS.items() if n > _PATTERN_FAULTS},
-        23: "a transpose may have another shape than its source",
+        24: "a transpose may have another shape than its source",
     }
 
     def __init__(self, cfg: Config, rules: Mapping[Opcode, OpcodeRule], plant: ValueLike = 0):
@@ -132,7 +132,7 @@ class OperandsCheck(wiring.Component):
         different = (row.equal0 & (first.elements != last.elements)) | (row.reduces & (first.groups != last.elements))
         different |= row.quarter & (first.elements != last.elements << 2)
         columns, rows = word.src0_partition_count != last.elements, word.dst_partition_count != first.elements
-        different |= row.turned & (columns | rows) & ~planted(self.plant, 23)
+        different |= row.turned & (columns | rows) & ~planted(self.plant, 24)
         different |= row.partitions0 & (word.src0_partition_count != word.dst_partition_count)
         sizes = [_integer_bytes(word[f"{name}_dtype"]) for name in ("src0", "dst")]
         mixed = ~sizes[0].any() | (sizes[0] != sizes[1])
@@ -163,7 +163,7 @@ class OperandsCheck(wiring.Component):
                 continue
             group = name == "src0" and any(rule.reduces for rule in self.rules.values())
             check = PatternCheck(
-                self.cfg, rules, group=group, plant=passed_on(self.plant, *range(1, 14), *range(19, 23))
+                self.cfg, rules, group=group, plant=passed_on(self.plant, *range(1, 14), *range(19, 24))
             )
             m.submodules[f"check_{name}"] = checks[name] = check
             m.d.comb += [

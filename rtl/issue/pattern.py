@@ -9,9 +9,10 @@ from amaranth.utils import exact_log2
 
 from rtl.base.layouts import PATTERN_LAYOUT
 from rtl.base.plant import planted
+from rtl.contract.access_pattern import DIMENSIONS
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
-from rtl.contract.isa import DIMENSIONS, MX_ROWS, Cause, Opcode, block
+from rtl.contract.isa import MX_ROWS, Cause, Opcode, block
 from rtl.contract.kinds import SCALE_FORMATS, SCALE_ROWS, Kind, group_bytes, kinds_of, moving_bytes
 from rtl.contract.memmap import Space
 from rtl.contract.rule import ELEMENTS_MAX, OperandRule
@@ -59,6 +60,7 @@ class PatternCheck(wiring.Component):
         15: "the moving numbers of a sparse row take as much room as one",
         16: "tags may lie on other partitions than their elements",
         17: "raw bits may be multiplied, and numbers moved",
+        18: "sparse rows may begin at any bus",
     }
 
     def __init__(self, cfg: Config, rules: Mapping[Opcode, OperandRule], *, group: bool = False, plant: ValueLike = 0):
@@ -112,7 +114,7 @@ class PatternCheck(wiring.Component):
         }
 
     def _partitions(self, row: data.View) -> Value:
-        """Whether the partitions may start there and lie inside the limit: isa.start_partition_rule."""
+        """Whether the partitions may start there and lie inside the limit: access_pattern.start_partition_rule."""
         total = self.cfg.partitions
         start = self.pattern.partition_start
         count = self.pattern.partition_count
@@ -127,8 +129,9 @@ class PatternCheck(wiring.Component):
         for kind, rows in SCALE_ROWS.items() if self.kinds else ():
             legal &= (self.kind != kind) | ~((start | count) & (rows - 1)).any()
         if self.kinds and self.sparse:
+            legal &= (self.kind != Kind.SPARSE) | ~start[:2].any() | planted(self.plant, 18)
             for bus in (2, 4):
-                cut = ((start | count) & (bus - 1)).any() & ~planted(self.plant, 14)
+                cut = (count & (bus - 1)).any() & ~planted(self.plant, 14)
                 legal &= ~(self._is_pattern(tuple(p for p in PATTERNS.values() if p.kept == bus)) & cut)
         if self.kinds:
             rows = self.cfg.tensor.rows

@@ -8,8 +8,8 @@ from amaranth.utils import ceil_log2
 from rtl.base.layouts import PATTERN_LAYOUT
 from rtl.base.memory_port import psum_element_bits
 from rtl.base.plant import planted
+from rtl.contract.access_pattern import DIMENSIONS
 from rtl.contract.config import Config
-from rtl.contract.isa import DIMENSIONS
 
 __all__ = ["BankWatch"]
 

@@ -43,7 +43,7 @@ class Drain(wiring.Component):
         42: "the last column of sums is not written",
         43: "a matmul is done when its last row leaves the array",
         44: "a lost row is not told",
-        **{44 + n: text for n, text in RoundBits.FAULTS.items()},
+        **{77 + n: text for n, text in RoundBits.FAULTS.items()},
     }
 
     def __init__(self, cfg: Config, plant: ValueLike = 0):
@@ -67,7 +67,7 @@ class Drain(wiring.Component):
         m.submodules.walker = walker = PatternWalker(cfg, plant=self.plant)
         connect(m, flipped(self.command), waiting.i)
 
-        m.submodules.bits = bits = RoundBits(passed_on(self.plant, 45, 46, 47))
+        m.submodules.bits = bits = RoundBits(passed_on(self.plant, 78, 79, 80))
         accumulate = Signal()
         rounding = Signal(2)
         seed = Signal(BITS)

@@ -9,9 +9,10 @@ from rtl.base.layouts import PATTERN_LAYOUT
 from rtl.base.memory_port import QUADRANTS, SbufReadSignature
 from rtl.base.pattern import partition_mask
 from rtl.base.plant import planted
+from rtl.contract.access_pattern import DIMENSIONS
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
-from rtl.contract.isa import DIMENSIONS, block
+from rtl.contract.isa import block
 from rtl.contract.kinds import SCALE_ROWS, Kind, group_bytes, kinds_of, moving_bytes
 from rtl.contract.sparsity import PATTERNS, TAG_BITS
 from rtl.tensor.fp4_map import Fp4Map

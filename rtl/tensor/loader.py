@@ -33,7 +33,7 @@ class Loader(wiring.Component):
 
     FAULTS = {
         **Feed.FAULTS,
-        21: "a load does not wait for the stream that needs the weights before it",
+        24: "a load does not wait for the stream that needs the weights before it",
         63: "wrong tags of a row group north of the last one are not told",
         71: "rows outside the operand of a transpose leave too",
         72: "a transpose shifts once too little",
@@ -77,7 +77,7 @@ class Loader(wiring.Component):
         leaves = Signal()
         m.d.comb += [
             taken.eq(self.swaps + self.swapping),
-            self.willing.eq(turning | (feed.valid & ((taken == feed.awaits) | planted(self.plant, 21)))),
+            self.willing.eq(turning | (feed.valid & ((taken == feed.awaits) | planted(self.plant, 24)))),
             self.ticket.eq(Mux(turning, turned.ticket, feed.ticket)),
             self.tile.eq(Mux(turning, turned.tile, feed.tile)),
             feed.take.eq(self.go & ~turning),

@@ -7,9 +7,10 @@ from amaranth.lib.wiring import In, Out
 from rtl.base.layouts import INSTRUCTION_LAYOUT
 from rtl.base.memory_port import QUADRANTS
 from rtl.base.pattern import operand, size_log2
+from rtl.contract.access_pattern import DIMENSIONS
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
-from rtl.contract.isa import DIMENSIONS, Opcode
+from rtl.contract.isa import Opcode
 from rtl.contract.memmap import Space
 
 __all__ = ["PLAN", "Plan", "SPECIAL"]

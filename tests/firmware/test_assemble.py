@@ -4,7 +4,8 @@ import pytest
 
 from firmware.assemble import descriptor_word, instruction_word
 from firmware.program import Descriptor, Instruction, Place, SemaphoreWait
-from rtl.contract.isa import AccessPattern, AluOp, Opcode, Reduce
+from rtl.contract.access_pattern import AccessPattern
+from rtl.contract.isa import AluOp, Opcode, Reduce
 from rtl.contract.memmap import Space
 
 

@@ -146,6 +146,7 @@ def test_operands_that_do_not_go_together_are_refused() -> None:
     job("tags t have 3 elements a partition; 8 columns need 2, 4 columns in each", lambda k: loaded(k, tags=3))
     job("tags t are on 4 partitions from 4, w on 4 from 0; they must be the same", elsewhere)
     job("w is tf32; with sparsity it must be bf16 or fp16", lambda k: loaded(k, stationary="tf32"))
+    job("takes 2 partitions from 2; sparse rows begin at a multiple of 4", lambda k: loaded(k, "2:4", slice(2, 4)))
     job("takes 2 partitions from 0; with sparsity 4:8 4 rows share a bus", lambda k: loaded(k, "4:8", slice(2)))
     job("4:16, so 4 numbers lie side by side: bf16_x4 or fp16_x4", lambda k: multiplied(k, moving="bf16_x2"))
     job("1:2, so 2 numbers lie side by side: bf16_x2 or fp16_x2", lambda k: multiplied(k, pattern="1:2"))

@@ -8,19 +8,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from rtl.contract.access_pattern import PATTERN, AccessPattern, start_partition_rule
 from rtl.contract.config import NAMED, ConfigError, load, named
 from rtl.contract.formats import FORMATS, by_code
-from rtl.contract.isa import (
-    DESCRIPTOR,
-    INSTRUCTION,
-    PATTERN,
-    AccessPattern,
-    Cause,
-    Opcode,
-    Update,
-    Wait,
-    start_partition_rule,
-)
+from rtl.contract.isa import DESCRIPTOR, INSTRUCTION, Cause, Opcode, Update, Wait
 from rtl.contract.memmap import ADDRESS, Control, Space, address
 from rtl.contract.rules import RULES
 from rtl.contract.timing import STALLS, Engine, array_latency

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rtl.contract.access_pattern import AccessPattern
 from rtl.contract.activation_tables import image, load_words, table
 from rtl.contract.formats import FORMATS
-from rtl.contract.isa import REDUCTIONS, AccessPattern, AluOp, Function, Reduce
+from rtl.contract.isa import REDUCTIONS, AluOp, Function, Reduce
 from rtl.contract.memmap import Space
 from verif.golden import vector
 from verif.golden.activation import TableMemory, through_table

@@ -5,8 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from rtl.contract.access_pattern import AccessPattern
 from rtl.contract.formats import FORMATS
-from rtl.contract.isa import AccessPattern
 from rtl.contract.kinds import FP4_CODES, Kind
 from rtl.contract.memmap import Space
 from verif.golden import mx

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rtl.contract.access_pattern import AccessPattern
 from rtl.contract.formats import FORMATS
-from rtl.contract.isa import AccessPattern
 from rtl.contract.memmap import Space
 from verif.golden.memory import Memory, offsets
 

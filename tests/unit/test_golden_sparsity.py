@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from rtl.contract.access_pattern import AccessPattern
 from rtl.contract.formats import FORMATS
-from rtl.contract.isa import AccessPattern
 from rtl.contract.memmap import Space
 from rtl.contract.sparsity import PATTERNS, Sparsity
 from verif.golden.array_kinds import KindsState, sparse_columns

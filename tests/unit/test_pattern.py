@@ -9,8 +9,8 @@ from amaranth.lib.wiring import In
 from amaranth.sim import Simulator
 
 from rtl.base.pattern import LastElement, PatternWalker
+from rtl.contract.access_pattern import PATTERN, AccessPattern
 from rtl.contract.config import named
-from rtl.contract.isa import PATTERN, AccessPattern
 from verif.golden.memory import offsets
 
 CFG = named("small")

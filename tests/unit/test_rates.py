@@ -4,9 +4,10 @@ from fractions import Fraction
 
 import pytest
 
+from rtl.contract.access_pattern import AccessPattern
 from rtl.contract.config import named
 from rtl.contract.formats import FORMATS
-from rtl.contract.isa import AccessPattern, Opcode
+from rtl.contract.isa import Opcode
 from rtl.contract.memmap import Space
 from rtl.contract.rates import cycles, table_cycles, width
 

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from firmware.program import Descriptor, Instruction, Place, Program
+from rtl.contract.access_pattern import AccessPattern
 from rtl.contract.config import Config, load, named
 from rtl.contract.formats import FORMATS
-from rtl.contract.isa import AccessPattern, Opcode, Queue
+from rtl.contract.isa import Opcode, Queue
 from rtl.contract.memmap import Space
 from rtl.contract.timing import STALLS, Engine
 from sim.bounding import bounding, bounds

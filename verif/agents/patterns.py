@@ -7,8 +7,9 @@ import numpy as np
 
 from rtl.base.dispatch import COMMAND, SEQUENCE_BITS
 from rtl.contract import formats
+from rtl.contract.access_pattern import AccessPattern, start_partition_rule
 from rtl.contract.config import Config
-from rtl.contract.isa import INSTRUCTION, AccessPattern, Opcode, start_partition_rule
+from rtl.contract.isa import INSTRUCTION, Opcode
 from rtl.contract.kinds import Kind
 from rtl.contract.memmap import Space
 from verif.golden.groups import bytes_of, kept_of, moving_bytes_of, scale_format_of, scale_rows_of, scaled
@@ -95,7 +96,7 @@ def random_columns(
     sparse = kind == Kind.SPARSE
     each = kept_of(sparsity) if sparse else scale_rows_of(kind)
     start, count = 1, 0
-    while start % each or count % each or not count:
+    while start % (4 if sparse else each) or count % each or not count:
         start, count = random_partitions(rng, cfg.partitions, cfg.tensor.rows)
     lying = random_pattern(
         rng, space=Space.SBUF, dtype=_CARRIER[bytes_of(kind, dtype)], partitions=(start, count), elements=columns,

@@ -8,9 +8,10 @@ import numpy as np
 from firmware.kernel import HbmView, Kernel, Tile, TileView
 from firmware.numbers import bits_dtype
 from firmware.program import Program
+from rtl.contract.access_pattern import start_partition_rule
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
-from rtl.contract.isa import Queue, start_partition_rule
+from rtl.contract.isa import Queue
 from verif.checks.random_elements import RandomElements
 
 __all__ = ["Maker", "random_kernel"]

@@ -11,8 +11,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from rtl.contract.access_pattern import AccessPattern
 from rtl.contract.formats import FORMATS, by_code
-from rtl.contract.isa import AccessPattern
 from rtl.contract.kinds import Kind
 from verif.golden import mx
 from verif.golden.conversion import from_fp32, to_fp32

@@ -37,6 +37,7 @@ OPERANDS: dict[int, tuple[str, ...]] = {
 _BYTES = {0: 4, 1: 2, 2: 2, 3: 4, 4: 1, 5: 1, 6: 1, 9: 1, 10: 2, 11: 4, 12: 1, 13: 2, 14: 4, 8: 1}  # by dtype code
 _TF32 = 3
 _SPARSE = 6
+_ALIGNED = 4  # rows that a sparse operand begins at a multiple of
 _READABLE = tuple(code for code in _BYTES if code not in (_TF32, 8))
 _INTEGERS = (9, 10, 11, 12, 13, 14)
 _ELEMENTS = 131072
@@ -148,7 +149,7 @@ def operand(f: Fields, name: str, cfg: Config) -> Cause:
         return Cause.BAD_PARTITION
     elif array and (start % scale_rows_of(f["kind"]) or count % scale_rows_of(f["kind"])):
         return Cause.BAD_PARTITION
-    elif array and f["kind"] == _SPARSE and (start % kept_of(f["sparsity"]) or count % kept_of(f["sparsity"])):
+    elif array and f["kind"] == _SPARSE and (start % _ALIGNED or count % kept_of(f["sparsity"])):
         return Cause.BAD_PARTITION
     block = min(32, cfg.partitions)
     if opcode in _BLOCKS and (start % block or count % block):

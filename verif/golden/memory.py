@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtl.contract import formats
-from rtl.contract.isa import AccessPattern
+from rtl.contract.access_pattern import AccessPattern
 
 __all__ = ["Memory", "element_dtype", "offsets"]
 

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtl.contract import formats
-from rtl.contract.isa import AccessPattern, AluOp, Reduce
+from rtl.contract.access_pattern import AccessPattern
+from rtl.contract.isa import AluOp, Reduce
 from rtl.contract.memmap import Space
 from verif.golden.memory import Memory
 from verif.golden.vector import Bits, accumulate, enter, leave

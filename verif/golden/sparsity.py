@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from rtl.contract.access_pattern import AccessPattern
 from rtl.contract.formats import FORMATS
-from rtl.contract.isa import AccessPattern
 from verif.golden.groups import kept_of, moving_bytes_of, ratio_of
 from verif.golden.memory import Memory
 

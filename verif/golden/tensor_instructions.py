@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rtl.contract.isa import AccessPattern, Cause, Opcode, Queue
+from rtl.contract.access_pattern import AccessPattern
+from rtl.contract.isa import Cause, Opcode, Queue
 from rtl.contract.kinds import Kind
 from verif.golden import numeric
 from verif.golden.array_kinds import KindsState, operand_columns, sparse_columns

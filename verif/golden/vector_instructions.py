@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from rtl.contract.access_pattern import AccessPattern
 from rtl.contract.formats import FORMATS
-from rtl.contract.isa import MX_ROWS, SHUFFLE_KEEP, AccessPattern, AluOp, Opcode, Reduce, block, mx_scale_partition
+from rtl.contract.isa import MX_ROWS, SHUFFLE_KEEP, AluOp, Opcode, Reduce, block, mx_scale_partition
 from rtl.contract.memmap import Space
 from verif.golden import quantize, special, vector
 from verif.golden.alu import reduce

@@ -139,6 +139,11 @@ async def patterns_of_sparsity_have_whole_buses_and_stay_apart(dut: Any) -> None
             cause = bench.add(multiply | {"src0_partition_count": count})
             assert (cause == Cause.NONE) == (count % kept_of(p.code) == 0)
             COVERAGE.when(cause == Cause.BAD_PARTITION, "bus cut")
+        for quarter in range(4):
+            start = quarter * (bench.cfg.partitions // 4)
+            cause = bench.add(multiply | {"src0_partition_start": start, "src0_partition_count": p.kept})
+            assert (cause == Cause.NONE) == (start % 4 == 0 and start + p.kept <= rows)
+            COVERAGE.when(start % 4 > 0, "sparse rows not aligned")
         bytes_ = 4 if p.ratio == 2 else 8
         for at in (2, 4, 8, room - 8, room - 4, room - 2):
             cause = bench.add(multiply | {"src0_offset": at})

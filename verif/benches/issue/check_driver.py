@@ -40,6 +40,7 @@ def _coverage() -> Coverage:
         bins += [f"rounding {way.name}" for way in Rounding]
         bins += [f"{side} of {name}" for name in PATTERNS for side in ("load", "matmul")] if cfg.tensor.sparsity else []
         bins += ["other pattern", "bus cut", "pattern without sparsity"] if cfg.tensor.sparsity else []
+        bins += ["sparse rows not aligned"] if cfg.tensor.sparsity and cfg.partitions // 4 % 4 else []
         bins += ["operand beyond its tile"] if cfg.tensor.groups > 1 else []
     return Coverage(f"check_{queue.name.lower()}", bins)
 

@@ -87,7 +87,7 @@ def _matmul(rng: np.random.Generator, cfg: Config, opcode: int) -> Fields:
     parts = each * int(rng.integers(1, (cfg.tensor.rows >> tile) // each + 1))
     size = moving_bytes_of(sparsity) if sparse and opcode == Opcode.MULTIPLY_MOVING else bytes_of(kind, dtype)
     src = pattern(rng, cfg, Space.SBUF, dtype, parts, dims_of(rng, elements), False, size=size)
-    if src["partition_start"] + parts > cfg.tensor.rows or src["partition_start"] % each:
+    if src["partition_start"] + parts > cfg.tensor.rows or src["partition_start"] % (4 if sparse else each):
         src["partition_start"] = 0
     f = {"kind": kind, "tile": tile, "sparsity": sparsity} | {f"src0_{k}": v for k, v in src.items()}
     if dtype == 7:

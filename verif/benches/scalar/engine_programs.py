@@ -4,19 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rtl.contract.access_pattern import AccessPattern, start_partition_rule
 from rtl.contract.activation_tables import ENTRIES, FIRST_TABLE_FUNCTION, image
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS, by_code
-from rtl.contract.isa import (
-    INSTRUCTION,
-    REDUCTIONS,
-    AccessPattern,
-    AluOp,
-    Function,
-    Opcode,
-    Reduce,
-    start_partition_rule,
-)
+from rtl.contract.isa import INSTRUCTION, REDUCTIONS, AluOp, Function, Opcode, Reduce
 from rtl.contract.memmap import Space
 from verif.agents.patterns import random_partitions, random_pattern
 from verif.golden.memory import Memory, offsets

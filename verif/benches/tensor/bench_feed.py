@@ -7,8 +7,8 @@ from typing import Any
 import cocotb
 import numpy as np
 
+from rtl.contract.access_pattern import PATTERN, AccessPattern
 from rtl.contract.formats import FORMATS, by_code
-from rtl.contract.isa import PATTERN, AccessPattern
 from rtl.contract.kinds import Kind
 from rtl.contract.memmap import Space
 from rtl.contract.sparsity import PATTERNS

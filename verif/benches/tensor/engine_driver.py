@@ -8,8 +8,9 @@ import ml_dtypes
 import numpy as np
 from cocotb.triggers import RisingEdge
 
+from rtl.contract.access_pattern import AccessPattern
 from rtl.contract.formats import by_code
-from rtl.contract.isa import AccessPattern, Opcode, Rounding
+from rtl.contract.isa import Opcode, Rounding
 from rtl.contract.kinds import Kind
 from rtl.contract.memmap import Space
 from rtl.contract.sparsity import PATTERNS

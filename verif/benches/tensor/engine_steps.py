@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rtl.contract.isa import INSTRUCTION, AccessPattern, Opcode, Queue
+from rtl.contract.access_pattern import AccessPattern
+from rtl.contract.isa import INSTRUCTION, Opcode, Queue
 from rtl.contract.kinds import Kind
 from rtl.contract.memmap import Space
 from verif.agents.bench import manifest

@@ -8,8 +8,9 @@ import cocotb
 import numpy as np
 from cocotb.triggers import RisingEdge
 
+from rtl.contract.access_pattern import AccessPattern, start_partition_rule
 from rtl.contract.formats import by_code
-from rtl.contract.isa import AccessPattern, Opcode, start_partition_rule
+from rtl.contract.isa import Opcode
 from rtl.contract.memmap import Space
 from rtl.contract.rates import width
 from rtl.contract.timing import STALLS, Engine

@@ -5,8 +5,9 @@ from typing import Any
 import cocotb
 import numpy as np
 
+from rtl.contract.access_pattern import AccessPattern, start_partition_rule
 from rtl.contract.formats import FORMATS, MX_EMAX, by_code
-from rtl.contract.isa import MX_ROWS, AccessPattern, Opcode, start_partition_rule
+from rtl.contract.isa import MX_ROWS, Opcode
 from rtl.contract.memmap import Space
 from verif.agents.bench import Bench, manifest
 from verif.agents.patterns import contiguous

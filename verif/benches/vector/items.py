@@ -5,19 +5,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from rtl.contract.access_pattern import AccessPattern, start_partition_rule
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS, by_code
-from rtl.contract.isa import (
-    INSTRUCTION,
-    REDUCTIONS,
-    SHUFFLE_KEEP,
-    AccessPattern,
-    AluOp,
-    Opcode,
-    Reduce,
-    block,
-    start_partition_rule,
-)
+from rtl.contract.isa import INSTRUCTION, REDUCTIONS, SHUFFLE_KEEP, AluOp, Opcode, Reduce, block
 from rtl.contract.memmap import Space
 from verif.agents.patterns import contiguous, random_partitions, random_pattern
 from verif.golden.memory import offsets
