@@ -39,7 +39,7 @@ class Bf16Round(wiring.Component):
         m.d.comb += self.out.eq(self.x)
         with m.If(self.mode != Rounding.FP32):
             m.d.comb += [
-                more.eq(Mux(random, of_lane(self.word, self.lane), nearest)),
+                more.eq(Mux(random, of_lane(m, self.word, self.lane), nearest)),
                 self.out.eq(Cat(Const(0, 16), rounded, self.x[31])),
             ]
             with m.If(planted(self.plant, 3)):

@@ -12,20 +12,27 @@ __all__ = ["BITS", "RoundBits", "of_lane"]
 BITS = 32
 
 
-def _mixed(x: Value) -> Value:
+def _named(m: Module, value: Value) -> Value:
+    """The value as a signal: Amaranth writes out an expression wherever it is used, here 2^8 times a lane."""
+    signal = Signal(BITS, name="mixed")
+    m.d.comb += signal.eq(value)
+    return signal
+
+
+def _mixed(m: Module, x: Value) -> Value:
     """A step of the hash: x += x << 10; x ^= x >> 6."""
-    x = (x + (x << 10))[:BITS]
-    return x ^ (x >> 6)
+    x = _named(m, x + (x << 10))
+    return _named(m, x ^ (x >> 6))
 
 
-def of_lane(word: Value, lane: int) -> Value:
+def of_lane(m: Module, word: Value, lane: int) -> Value:
     """The 16 random bits of partition `lane` of a row whose word is `word`."""
-    x: Value = (word + lane)[:BITS]
+    x = _named(m, word + lane)
     for _ in range(2):  # once leaves neighbouring partitions alike (correlation 0.24)
-        x = _mixed(x)
-        x = (x + (x << 3))[:BITS]
-        x = x ^ (x >> 11)
-        x = (x + (x << 15))[:BITS]
+        x = _mixed(m, x)
+        x = _named(m, x + (x << 3))
+        x = _named(m, x ^ (x >> 11))
+        x = _named(m, x + (x << 15))
     return x[16:]
 
 
@@ -59,7 +66,7 @@ class RoundBits(wiring.Component):
         seed = self.seed & ~planted(self.plant, 1).replicate(BITS)
         element = self.element & ~planted(self.plant, 3).replicate(16)
         m.d.comb += [
-            first.eq(_mixed((seed + place)[:BITS])),
-            self.word.eq(_mixed((first + element)[:BITS])),
+            first.eq(_mixed(m, _named(m, seed + place))),
+            self.word.eq(_mixed(m, _named(m, first + element))),
         ]
         return m
