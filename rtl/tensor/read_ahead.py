@@ -1,5 +1,7 @@
 """From an access pattern in SBUF to an element a cycle: walk it and read its words ahead."""
 
+from typing import Any
+
 from amaranth.hdl import Module, Signal, ValueLike
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
@@ -12,13 +14,42 @@ from rtl.base.pattern import LastElement, PatternWalker
 from rtl.base.plant import planted
 from rtl.contract.config import Config
 
-__all__ = ["PICK_BITS", "ReadAhead"]
+__all__ = ["PICK_BITS", "ReadAhead", "forwarded", "reading_ports"]
 
 PICK_BITS = 3
 """What of a word that arrives is kept: the owner's business, carried from the pattern to the read."""
 
 _WORDS = 4  # read ahead: three are needed to read a new word every cycle
 _ELEMENTS = 16  # walked ahead
+
+
+def reading_ports(cfg: Config, lanes: int) -> dict[str, wiring.Member]:
+    """Ports of ReadAhead with which a pattern is taken and its words come; a word has `lanes` partitions."""
+    return {
+        "pattern": In(PATTERN_LAYOUT),
+        "prepare": In(1),
+        "prepared": Out(1),
+        "ready": Out(1),
+        "start": In(1),
+        "ask": Out(1),
+        "word": Out(sbuf_word_bits(cfg)),
+        "asks": Out(QUADRANTS),
+        "granted": In(1),
+        "arrived": In(1),
+        "data": In(64 * lanes),
+        "valid": Out(1),
+        "take": In(1),
+    }
+
+
+def forwarded(owner: Any, words: "ReadAhead", *but: str) -> list[Any]:
+    """The statements that join reading ports of `owner` with those of its ReadAhead, all but some inputs."""
+    ports = reading_ports(words.cfg, 0).items()
+    inward = [name for name, port in ports if port.flow == In and name not in but]
+    outward = [name for name, port in ports if port.flow == Out]
+    return [getattr(words, n).eq(getattr(owner, n)) for n in inward] + [
+        getattr(owner, n).eq(getattr(words, n)) for n in outward
+    ]
 
 
 class ReadAhead(wiring.Component):
@@ -40,23 +71,11 @@ class ReadAhead(wiring.Component):
         self.plant = plant
         super().__init__(
             {
-                "pattern": In(PATTERN_LAYOUT),
+                **reading_ports(cfg, lanes),
                 "size": In(2),
                 "quadrants": In(QUADRANTS),
                 "pick": In(PICK_BITS),
-                "prepare": In(1),
-                "prepared": Out(1),
-                "ready": Out(1),
-                "start": In(1),
-                "ask": Out(1),
-                "word": Out(sbuf_word_bits(cfg)),
-                "asks": Out(QUADRANTS),
                 "picks": Out(PICK_BITS),
-                "granted": In(1),
-                "arrived": In(1),
-                "data": In(64 * lanes),
-                "valid": Out(1),
-                "take": In(1),
                 "last": Out(1),
                 "place": Out(3),
                 "words": Out(64 * lanes),

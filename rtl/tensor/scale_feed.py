@@ -4,13 +4,12 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.layouts import PATTERN_LAYOUT
-from rtl.base.memory_port import QUADRANTS, sbuf_word_bits
+from rtl.base.memory_port import QUADRANTS
 from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.isa import block
 from rtl.contract.kinds import SCALE_ROWS, Kind, scale_partition, scale_slots
-from rtl.tensor.read_ahead import ReadAhead
+from rtl.tensor.read_ahead import ReadAhead, forwarded, reading_ports
 
 __all__ = ["ScaleFeed"]
 
@@ -41,21 +40,9 @@ class ScaleFeed(wiring.Component):
         rows = self.rows
         super().__init__(
             {
-                "pattern": In(PATTERN_LAYOUT),
+                **reading_ports(cfg, cfg.partitions),
                 "kind": In(3),
                 "active": In(rows),
-                "prepare": In(1),
-                "prepared": Out(1),
-                "ready": Out(1),
-                "start": In(1),
-                "ask": Out(1),
-                "word": Out(sbuf_word_bits(cfg)),
-                "asks": Out(QUADRANTS),
-                "granted": In(1),
-                "arrived": In(1),
-                "data": In(64 * cfg.partitions),
-                "valid": Out(1),
-                "take": In(1),
                 "scale": Out(8 * rows),
             }
         )
@@ -88,20 +75,9 @@ class ScaleFeed(wiring.Component):
         used = [self.active.word_select(lane, self.rows_a_lane).any() for lane in range(lanes)]
         m.d.comb += [
             pick.eq(Cat(Mux(planted(self.plant, 14), 0, self._slot()), self.kind != Kind.QUAD)),
-            words.pattern.eq(self.pattern),
+            *forwarded(self, words, "data"),
             words.size.eq(0),
             words.pick.eq(pick),
-            words.prepare.eq(self.prepare),
-            words.start.eq(self.start),
-            words.granted.eq(self.granted),
-            words.arrived.eq(self.arrived),
-            words.take.eq(self.take),
-            self.prepared.eq(words.prepared),
-            self.ready.eq(words.ready),
-            self.ask.eq(words.ask),
-            self.word.eq(words.word),
-            self.asks.eq(words.asks),
-            self.valid.eq(words.valid),
         ]
         with m.Switch(pick):
             for code, partitions in places.items():

@@ -4,13 +4,12 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.layouts import PATTERN_LAYOUT
-from rtl.base.memory_port import QUADRANTS, sbuf_word_bits
+from rtl.base.memory_port import QUADRANTS
 from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.kinds import TAG_COLUMNS
 from rtl.contract.sparsity import PATTERNS, TAG_BITS
-from rtl.tensor.read_ahead import ReadAhead
+from rtl.tensor.read_ahead import ReadAhead, forwarded, reading_ports
 
 __all__ = ["PHASE_BITS", "TagFeed", "last_phase"]
 
@@ -47,20 +46,8 @@ class TagFeed(wiring.Component):
         self.plant = plant
         super().__init__(
             {
-                "pattern": In(PATTERN_LAYOUT),
+                **reading_ports(cfg, rows),
                 "quadrants": In(QUADRANTS),
-                "prepare": In(1),
-                "prepared": Out(1),
-                "ready": Out(1),
-                "start": In(1),
-                "ask": Out(1),
-                "word": Out(sbuf_word_bits(cfg)),
-                "asks": Out(QUADRANTS),
-                "granted": In(1),
-                "arrived": In(1),
-                "data": In(64 * rows),
-                "valid": Out(1),
-                "take": In(1),
                 "first": In(1),
                 "phase": In(PHASE_BITS),
                 "sparsity": In(3),
@@ -80,21 +67,10 @@ class TagFeed(wiring.Component):
         following = Signal(PHASE_BITS)
         column = Signal(PHASE_BITS)
         m.d.comb += [
-            words.pattern.eq(self.pattern),
+            *forwarded(self, words, "take"),
             words.size.eq(1),
             words.quadrants.eq(self.quadrants),
-            words.prepare.eq(self.prepare),
-            words.start.eq(self.start),
-            words.granted.eq(self.granted),
-            words.arrived.eq(self.arrived),
-            words.data.eq(self.data),
             words.take.eq(self.take & (column == 0)),
-            self.prepared.eq(words.prepared),
-            self.ready.eq(words.ready),
-            self.ask.eq(words.ask),
-            self.word.eq(words.word),
-            self.asks.eq(words.asks),
-            self.valid.eq(words.valid),
             column.eq(Mux(self.first, self.phase ^ planted(self.plant, 18).replicate(PHASE_BITS), following)),
         ]
         with m.If(self.take):
