@@ -4,145 +4,15 @@ from typing import Any
 
 import cocotb
 import numpy as np
-from cocotb.utils import get_sim_time
 
 from rtl.contract.isa import Cause
 from rtl.contract.link import PacketOpcode
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address
-from verif.agents.axi import HbmAgent
-from verif.agents.bench import Bench
-from verif.agents.dma_host import DmaHost
-from verif.agents.mover_ports import MoverPorts
-from verif.agents.packets import PacketSink, PacketSource
-from verif.agents.stall import STYLES, styled
+from verif.benches.dma.endpoint_driver import COVERAGE, OUTBOUND, EndpointBench
 from verif.benches.dma.requests import CORE, Requests
 from verif.benches.dma.transfers import FAR, transfer
-from verif.checks.coverage import Coverage
 from verif.golden.dma import check
 from verif.golden.endpoint import Packet, Peer
-
-COVERAGE = Coverage(
-    "endpoint",
-    [
-        *(f"{o.name} {s.name}" for o in list(PacketOpcode)[:4] for s in (Space.HBM, Space.SBUF)),
-        "SIGNAL",
-        "signal with its write",
-        "signal across two beats",
-        "refused write",
-        "refused read",
-        "read of what was just written",
-        "signal waits for HBM",
-        "several classes at once",
-        "another endpoint",
-        "longest packet",
-    ],
-)
-OUTBOUND = Coverage(
-    "endpoint outbound",
-    [
-        "write",
-        "read",
-        "several packets",
-        "signal there",
-        "signal here",
-        "error response",
-        "link lost",
-        "answer to another endpoint",
-        "from SBUF",
-        "from HBM",
-    ],
-)
-
-
-class EndpointBench(Bench):
-    """A DMA with a link; the memories behind it, and the same memories as the golden core leaves them."""
-
-    def __init__(self, dut: Any, *, stalls: str | None = None, commit: int | None = None):
-        super().__init__(dut)
-        self.latency = commit
-        cfg = self.cfg
-        self.hbm = self.rng.integers(0, 256, cfg.hbm.capacity_mib << 20, np.uint8)
-        self.sbuf = self.rng.integers(0, 256, (cfg.partitions, cfg.sbuf.partition_bytes), np.uint8)
-        self.style = stalls
-        self.golden = Peer(cfg, CORE, self.hbm.copy(), self.sbuf.copy())
-        self.host = DmaHost(self, self.stall)
-        self.host.on_signal = self._signalled
-        dut.core_id.value = CORE
-        self.ports = MoverPorts(self, self.sbuf, self.stall)
-        self.agent = HbmAgent(self, self.hbm, port_bytes=cfg.hbm.port_bytes, commit=self._commit, stall=self.stall())
-        self.requests_in = PacketSource(self, "request_in", self.stall(), endpoint=CORE & 0xFFF)
-        self.responses_in = PacketSource(self, "response_in", self.stall(), endpoint=CORE & 0xFFF)
-        self.request_sink = PacketSink(self, "request_out", self._request, self.stall())
-        self.response_sink = PacketSink(self, "response_out", self._response, self.stall())
-        self.expected: dict[int, tuple[int, int, Packet]] = {}
-        self.signals: dict[int, tuple[int, int, list[tuple[int, bytes]]]] = {}
-        self.far: Peer | None = None
-        self.mute: list[tuple[int, Packet]] | None = None  # answers kept back
-        dut.down.value = 0
-        self.far_checks: list[Any] = []
-
-    def stall(self) -> Any:
-        """A generator of stalls of some style."""
-        return styled(self.style or str(self.rng.choice(STYLES)), self.rng)
-
-    def _commit(self) -> int:
-        if self.latency is not None:
-            return self.latency
-        return int(self.rng.integers(1, 501)) if self.rng.random() < 0.5 else int(self.rng.integers(1, 30))
-
-    def _signalled(self, entry: tuple[int, int, int]) -> None:
-        """All writes before it, of its class, must be in memory."""
-        index, update, value = entry
-        assert value in self.signals, f"a signal that nobody sent, or twice: {entry}"
-        want_index, want_update, before = self.signals.pop(value)
-        assert (index, update) == (want_index, want_update), f"{entry}"
-        actual = Peer(self.cfg, CORE, self.hbm, self.sbuf)
-        for at, data in before:
-            got = actual.window(at, len(data)).tobytes()
-            assert got == data, f"signal {value} before its write to {at:#x} of {len(data)} bytes"
-
-    def _response(self, class_: int, endpoint: int, packet: Packet) -> None:
-        tag = packet.header["tag"]
-        assert tag in self.expected, f"an answer that nobody waits for: {packet.header}"
-        want_class, source, want = self.expected.pop(tag)
-        assert (class_, endpoint) == (want_class, source)
-        assert packet.beats() == want.beats(), f"{packet} instead of {want}"
-
-    def _request(self, class_: int, endpoint: int, packet: Packet) -> None:
-        """A request to the far core: executed at once, answered later."""
-        assert self.far is not None and endpoint == FAR & 0xFFF
-        assert packet.header["source"] == CORE & 0xFFF
-        OUTBOUND.when(packet.signal is not None, "signal there")
-        answer = self.far.execute(packet)
-        if packet.signal is not None:
-            for inspect in self.far_checks:
-                inspect(packet.signal["value"])
-        if answer is None:
-            return
-        if self.mute is None:
-            self.responses_in.send(class_, answer)
-        else:
-            self.mute.append((class_, answer))
-
-    @property
-    def now(self) -> int:
-        """Cycles of the clock so far."""
-        return int(get_sim_time("ns")) // 2
-
-    async def quiet(self) -> None:
-        """Wait until all requests have been executed; at most 100,000 cycles."""
-        await self.requests_in.stream.drained()
-        for _ in range(20_000):
-            await self.cycles(5)
-            if self.dut.active.value == 0 and not self.expected:
-                return
-        raise AssertionError(f"no end: {len(self.expected)} answers, {len(self.signals)} signals are missing")
-
-    def same(self) -> None:
-        """The memories are what the golden core left."""
-        for name, got, want in (("HBM", self.hbm, self.golden.hbm), ("SBUF", self.sbuf, self.golden.sbuf)):
-            wrong = np.argwhere(got != want)
-            assert not len(wrong), f"{name}: {len(wrong)} bytes differ, first at {wrong[0]}"
 
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")

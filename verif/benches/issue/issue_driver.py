@@ -1,0 +1,204 @@
+"""HBM, host, engines and DMA around the issue of a core, and what each queue must do with its program."""
+
+from typing import Any
+
+import cocotb
+
+from rtl.contract.isa import Cause, Opcode, Queue
+from rtl.contract.memmap import Control, QueueRegister, RingRegister
+from rtl.contract.rules import RULES
+from rtl.contract.timing import STALLS, WINDOWS, Engine
+from verif.agents.axi_read import AxiReadMemory
+from verif.agents.bench import Bench
+from verif.agents.host import Host
+from verif.benches.issue.actors import DmaActor, EngineActor
+from verif.benches.issue.programs import Node, Program
+from verif.checks.coverage import Coverage
+
+__all__ = ["COVERAGE", "IssueBench", "RING_FAULT"]
+
+COVERAGE = Coverage(
+    "issue",
+    [f"stall_{e.name.lower()}_{s}" for e in (Engine.TENSOR, Engine.VECTOR) for s in STALLS[e]]
+    + [f"retired_{o.name}" for o in RULES]
+    + ["descriptor_signal", "second_program", "empty_program", "ring_fault", "dma_fault", "trigger_beyond_ring"]
+    + ["stopped", "conflict", "endpoint"]
+    + ["window_tensor", "window_vector"],
+)
+_WORD = 128
+RING_FAULT = int(Cause.NO_ROUTE)
+
+
+class IssueBench(Bench):
+    """HBM, host, engines and DMA around issue."""
+
+    def __init__(self, dut: Any):
+        super().__init__(dut)
+        self.host = Host(self)
+        self.image: dict[int, int] = {}
+        self.memory = AxiReadMemory(self, "axi", self.cfg.hbm.port_bytes, self.read, jitter=10)
+        self.retire = [
+            {p: getattr(dut, f"retire{q}__{p}") for p in ("valid", "queue", "sequence", "cause")} for q in range(5)
+        ]
+        self.records: list[list[tuple[int, int]]] = [[] for _ in Queue]
+        self.cores = int(self.rng.integers(1 << 18))
+        self.conflicts = [0] * len(dut.refused)
+        self.program = Program([], [[] for _ in Queue], [[] for _ in range(self.cfg.dma.rings)], {})
+        self.engines: list[EngineActor] = []
+        self.dma: DmaActor | None = None
+        dut.core_id.value = self.cores
+        for name in ("refused", "tensor_moving", "tensor_sum", "hbm_read_bytes", "hbm_written_bytes"):
+            getattr(dut, name).value = 0
+        dut.endpoint.value = 0
+        dut.link_value.value = 0
+        self.play(self.program, 1)
+        self.watcher = cocotb.start_soon(self.watch())
+
+    def read(self, address: int, count: int) -> bytes:
+        """Bytes of HBM; a word that is not there is an error."""
+        word = address & -_WORD
+        return self.image[word].to_bytes(_WORD, "little")[address - word :][:count]
+
+    def play(self, program: Program, slow: int) -> None:
+        """New actors for a program; the old ones stop."""
+        for actor in (*self.engines, *([self.dma] if self.dma else [])):
+            actor.task.cancel()
+        self.program = program
+        self.engines = [
+            EngineActor(self, engine, program.queues[engine.value], slow)
+            for engine in (Engine.TENSOR, Engine.VECTOR, Engine.SCALAR)
+        ]
+        self.dma = DmaActor(self, program.rings, [program.words(5 + r) for r in range(self.cfg.dma.rings)], slow + 5)
+
+    async def watch(self) -> None:
+        """Retire records; refused ports."""
+        while True:
+            await self.edge
+            for q, port in enumerate(self.retire):
+                if port["valid"].value == 1:
+                    number, cause = int(port["sequence"].value), int(port["cause"].value)
+                    assert port["queue"].value == q and number == len(self.records[q])
+                    self.records[q].append((number, cause))
+                    if not cause:
+                        self.retired(self.program.queues[q][number])
+
+    def retired(self, node: Node) -> None:
+        """What ends must have been allowed to run."""
+        for other in node.after:
+            assert other.ended >= 0, f"instruction {node.number} of queue {node.queue} did not wait"
+        opcode = node.fields["opcode"]
+        if opcode < 16:
+            node.ended = 1
+        assert node.ended >= 0, f"instruction {node.number} of queue {node.queue} retires before its end"
+        COVERAGE.hit(f"retired_{Opcode(opcode).name}")
+
+    def place(self, program: Program) -> dict[int, tuple[int, int]]:
+        """Put the words into HBM somewhere; base and count of each client."""
+        regions = {}
+        self.image.clear()
+        at = 0
+        for client in range(5 + self.cfg.dma.rings):
+            at += _WORD * int(self.rng.integers(1, 50))
+            words = program.words(client)
+            regions[client] = at, len(words)
+            for n, word in enumerate(words):
+                self.image[at + _WORD * n] = word
+            at += _WORD * len(words)
+        return regions
+
+    async def write_regions(self, regions: dict[int, tuple[int, int]]) -> None:
+        """Program the base and count registers."""
+        for client, (base, count) in regions.items():
+            block = Control.QUEUE + client * 0x100 if client < 5 else Control.RING + (client - 5) * 0x100
+            await self.host.write(block + QueueRegister.BASE, base)
+            await self.host.write(block + QueueRegister.COUNT, count)
+            assert await self.host.read_all([block + QueueRegister.BASE, block + QueueRegister.COUNT]) == [base, count]
+
+    async def run(self, program: Program, slow: int = 12) -> dict[int, tuple[int, int]]:
+        """Load and start."""
+        self.records = [[] for _ in Queue]
+        regions = self.place(program)
+        await self.write_regions(regions)
+        self.memory.beats = 0
+        self.play(program, slow)
+        await self.host.write(Control.RUN, 1)
+        return regions
+
+    async def until(self, name: str, cycles: int = 8000) -> None:
+        """Wait for an output."""
+        await self.cycles(3)
+        for _ in range(cycles):
+            if getattr(self.dut, name).value == 1:
+                return
+            await self.edge
+        left = [len(q) - len(r) for q, r in zip(self.program.queues, self.records, strict=True)]
+        raise AssertionError(f"no {name}; instructions left in the queues: {left}")
+
+    async def quiet(self) -> None:
+        """Until no record comes for a while."""
+        last = -1
+        while sum(map(len, self.records)) != last:
+            last = sum(map(len, self.records))
+            await self.cycles(400)
+
+    async def counters(self, *, running: bool = False) -> None:
+        """The counters of every engine sum to CYCLES, and have what the engine said."""
+        if running:
+            await self.host.write(Control.RUN, 0)
+            COVERAGE.hit("stopped")
+        cycles, read, written = await self.host.read_all([Control.CYCLES, Control.HBM_READ, Control.HBM_WRITTEN])
+        assert self.dma is not None
+        for engine in Engine:
+            base = Control.ENGINE + engine * 0x100
+            values = await self.host.read_all([base + 8 * n for n in range(2 + len(STALLS[engine]))])
+            assert sum(values) == cycles, f"{engine.name}: {values} do not sum to {cycles} cycles"
+            actor = [*self.engines, None, self.dma][engine]
+            told = actor.counted if actor is not None else {}
+            names = ["busy", "idle", *STALLS[engine]]
+            for n, name in enumerate(names):
+                if name in ("idle", "semaphore", "fetch", "fault") and engine != Engine.DMA:
+                    continue
+                if name == "drain":
+                    assert isinstance(actor, EngineActor)
+                    assert values[n] >= actor.final_drain or running, "final drain was not counted"
+                elif name != "idle" and not running:
+                    assert values[n] == told.get(n, 0), f"{engine.name}: {name} {values[n]}, not {told.get(n, 0)}"
+            if engine in (Engine.TENSOR, Engine.VECTOR):
+                for n, name in enumerate(STALLS[engine]):
+                    COVERAGE.when(values[2 + n], f"stall_{engine.name.lower()}_{name}")
+        if not running:
+            assert read == self.dma.read_bytes + self.memory.beats * self.cfg.hbm.port_bytes
+            assert written == 2 * self.dma.read_bytes
+            await self.windows(cycles)
+
+    async def windows(self, cycles: int) -> None:
+        """First beat and last result of the engines are where these saw them, on one and the same clock."""
+        starts = set()
+        for actor, engine in zip(self.engines, WINDOWS, strict=True):
+            names = (f"{engine.name}_FIRST", f"{engine.name}_LAST")
+            window = await self.host.read_all([Control[name] for name in names])
+            if actor.window:
+                assert window[0] <= window[1] < cycles
+                starts |= {seen - told for seen, told in zip(actor.window, window, strict=True)}
+                if engine in (Engine.TENSOR, Engine.VECTOR):
+                    COVERAGE.hit(f"window_{engine.name.lower()}")
+            else:
+                assert window == [0, 0]
+        assert len(starts) < 2, f"cycles of first beats and last results do not fit: {starts}"
+
+    async def results(self, regions: dict[int, tuple[int, int]]) -> None:
+        """Registers of queues and rings, and every semaphore, after a run without fault."""
+        for q in Queue:
+            base = Control.QUEUE + q * 0x100
+            offsets = (QueueRegister.ISSUED, QueueRegister.RETIRED, QueueRegister.FAULT, QueueRegister.FAULT_ADDRESS)
+            count = regions[q][1]
+            assert await self.host.read_all([base + o for o in offsets]) == [count, count, 0, 0]
+            assert self.records[q] == [(n, 0) for n in range(count)]
+        for r in range(self.cfg.dma.rings):
+            base = Control.RING + r * 0x100
+            offsets = (RingRegister.RELEASED, RingRegister.COMPLETED, RingRegister.FAULT, RingRegister.FAULT_ADDRESS)
+            count = regions[5 + r][1]
+            assert await self.host.read_all([base + o for o in offsets]) == [count, count, 0, 0]
+        got = await self.host.read_all([Control.SEMAPHORE + 8 * s for s in range(self.cfg.issue.semaphores)])
+        for s, value in enumerate(got):
+            assert value == self.program.semaphores.get(s, 0), f"semaphore {s} is {value}"
