@@ -1,21 +1,23 @@
 """A row of FP32 adders that work together, in two forms."""
 
-from amaranth.hdl import Cat, ClockSignal, Instance, Module, Signal, Value, ValueLike
+from amaranth.hdl import ClockSignal, Instance, Module, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.placed import Placed, needs_source
 from rtl.numeric.add import Fp32Add
-from rtl.numeric.bf16_round import Bf16Round
+from rtl.numeric.add_row import Fp32AddRow
 
 __all__ = ["Fp32AddLanes"]
+
+_FLAT_LANES = 32
 
 
 class Fp32AddLanes(wiring.Component):
     """out = RN32(a + b) in each lane, lane i at bits 32i, then rounded as `rounding` and `random` say: the rules of
     Fp32Add and of Bf16Round.
 
-    form: structural (an Fp32Add a lane) or native (a C++ model called by DPI, for simulation only: the
+    form: structural (Fp32AddRow) or native (a C++ model called by DPI, for simulation only: the
     host adds a row faster than Verilator evaluates one adder).
     Timing: operands of cycle t give `out` in cycle t + LATENCY if `valid` was 1 in cycle t; otherwise
     `out` has no meaning. Errors: ValueError for another form or more than 128 lanes.
@@ -68,21 +70,16 @@ class Fp32AddLanes(wiring.Component):
                 o_out=self.out,
             )
             return m
-        mode: Value = self.rounding
-        word: Value = self.random
-        for stage in range(self.LATENCY):
-            next_mode, next_word = Signal(2, name=f"mode{stage}"), Signal(32, name=f"word{stage}")
-            m.d.sync += [next_mode.eq(mode), next_word.eq(word)]
-            mode, word = next_mode, next_word
-        sums = []
-        for i in range(self.lanes):
-            m.submodules[f"lane{i}"] = lane = Placed("plexus_fp32_add", Fp32Add)
-            m.d.comb += [
-                lane.a.eq(self.a.word_select(i, 32)),
-                lane.b.eq(self.b.word_select(i, 32)),
-            ]
-            m.submodules[f"round{i}"] = last = Bf16Round(i)
-            m.d.comb += [last.x.eq(lane.out), last.mode.eq(mode), last.word.eq(word)]
-            sums.append(last.out)
-        m.d.comb += self.out.eq(Cat(*sums))
+        # of four groups of 128 lanes Verilator would make 120 MB of C++: the row is compiled by itself, once
+        row = Placed(
+            f"plexus_add_row_{self.lanes}", lambda: Fp32AddRow(self.lanes), hier_block=self.lanes > _FLAT_LANES
+        )
+        m.submodules.row = row
+        m.d.comb += [
+            row.a.eq(self.a),
+            row.b.eq(self.b),
+            row.rounding.eq(self.rounding),
+            row.random.eq(self.random),
+            self.out.eq(row.out),
+        ]
         return m
