@@ -187,7 +187,8 @@ def _make(order: _Order, folder: Path, files: Mapping[str, str], step: Progress)
     step.stage("elaborate")
     activate()
     _need_unchanged(files)
-    emitted = emit(make_component(order.top, order.cfg, order.options, planted=order.planted), "top")
+    component = make_component(order.top, order.cfg, order.options, planted=order.planted)
+    emitted = emit(component, "top", fields=order.waves)
     _need_unchanged(files)
     unseen = [s.name for s in emitted.sources if str(s.relative_to(ROOT)) not in files]
     if unseen:

@@ -41,8 +41,8 @@ NATIVE_FLAGS = (
 _PORT = re.compile(r"^\s*(input|output)\s+(?:wire\s+|reg\s+)?(?:signed\s+)?(?:\[(\d+):0\]\s+)?(\w+)\s*;", re.M)
 _DISK_FULL = "No space left on device"
 
-_LARGE_TEXT_BYTES = 3_000_000
-"""Where a native model is compiled at -O1: the functions that Verilator makes of a 16-port switch (3.4 MB) take g++
+_LARGE_TEXT_BYTES = 2_000_000
+"""Where a native model is compiled at -O1: the functions that Verilator makes of a 16-port switch (3.2 MB) take g++
 three times as long at -O2, and run no faster (80 and 215 s of compilation, 15,400 and 15,600 cycles/s beside the
 same load). A bench's model is at -O1 at any size, and in one file up to here: of the 8 s of processor time that a
 unit's model took, 5 went into two precompiled headers and ten files that each read them; the benches run as fast."""

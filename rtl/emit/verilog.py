@@ -36,8 +36,8 @@ class Emitted:
         return self.text[start : self.text.index("endmodule", start)]
 
 
-def _convert(component: wiring.Component, name: str) -> str:
-    with quick_netlists():
+def _convert(component: wiring.Component, name: str, *, fields: bool) -> str:
+    with quick_netlists(fields=fields):
         text = verilog.convert(component, name=name, emit_src=False, strip_internal_attrs=True)
     return merge_registers(text)
 
@@ -54,8 +54,8 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def emit(component: wiring.Component, name: str) -> Emitted:
-    """Convert `component` and every module placed in it, each once.
+def emit(component: wiring.Component, name: str, *, fields: bool = False) -> Emitted:
+    """Convert `component` and every module placed in it, each once. `fields`: those of structures have names in waves.
 
     Needs a Yosys that Amaranth finds: sim.toolchain sets it up.
     """
@@ -68,7 +68,7 @@ def emit(component: wiring.Component, name: str) -> Emitted:
     while pending:
         module, top = pending.pop()
         with collecting() as met, _uncollected():
-            texts.append(_convert(top, module))
+            texts.append(_convert(top, module, fields=fields))
         sources |= met.sources
         hier_blocks |= met.hier_blocks
         for inner, factory in sorted(met.modules.items()):
