@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 from firmware.numbers import element_bytes
 from firmware.program import HbmTensor
@@ -171,10 +172,7 @@ class TileView:
     @property
     def elements(self) -> int:
         """Elements of a partition."""
-        n = 1
-        for _, count in self.dims:
-            n *= count
-        return n
+        return prod(count for _, count in self.dims)
 
     def __getitem__(self, index: Index | tuple[Index, ...]) -> "TileView":
         """Slices narrow partitions and free axes; an integer keeps the axis with one element."""

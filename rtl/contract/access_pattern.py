@@ -1,13 +1,13 @@
 """Access patterns: which elements of SBUF or PSUM an operand of an instruction is. docs/isa.md has the rules."""
 
 from dataclasses import dataclass
+from math import prod
 
 from rtl.contract.words import Field, Word
 
 __all__ = ["DIMENSIONS", "PATTERN", "AccessPattern", "start_partition_rule"]
 
 DIMENSIONS = 4
-
 
 PATTERN = Word(
     "access_pattern",
@@ -66,10 +66,7 @@ class AccessPattern:
     @property
     def elements(self) -> int:
         """Elements per partition."""
-        n = 1
-        for _, count in self.dims:
-            n *= count
-        return n
+        return prod(count for _, count in self.dims)
 
 
 def start_partition_rule(start: int, count: int, partitions: int) -> bool:

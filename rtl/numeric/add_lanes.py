@@ -2,11 +2,11 @@
 
 from amaranth.hdl import ClockSignal, Instance, Module, ValueLike
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In
 
 from rtl.base.placed import Placed, needs_source
 from rtl.numeric.add import Fp32Add
-from rtl.numeric.add_row import Fp32AddRow
+from rtl.numeric.add_row import Fp32AddRow, row_ports
 
 __all__ = ["Fp32AddLanes"]
 
@@ -42,16 +42,7 @@ class Fp32AddLanes(wiring.Component):
         self.lanes = lanes
         self.form = form
         self.plant = plant
-        super().__init__(
-            {
-                "valid": In(1),
-                "a": In(32 * lanes),
-                "b": In(32 * lanes),
-                "rounding": In(2),
-                "random": In(32),
-                "out": Out(32 * lanes),
-            }
-        )
+        super().__init__({"valid": In(1), **row_ports(lanes)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

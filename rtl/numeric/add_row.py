@@ -8,7 +8,18 @@ from rtl.base.placed import Placed
 from rtl.numeric.add import Fp32Add
 from rtl.numeric.bf16_round import Bf16Round
 
-__all__ = ["Fp32AddRow"]
+__all__ = ["Fp32AddRow", "row_ports"]
+
+
+def row_ports(lanes: int) -> dict[str, wiring.Member]:
+    """Ports of a row of adders, of gates or not."""
+    return {
+        "a": In(32 * lanes),
+        "b": In(32 * lanes),
+        "rounding": In(2),
+        "random": In(32),
+        "out": Out(32 * lanes),
+    }
 
 
 class Fp32AddRow(wiring.Component):
@@ -19,15 +30,7 @@ class Fp32AddRow(wiring.Component):
 
     def __init__(self, lanes: int):
         self.lanes = lanes
-        super().__init__(
-            {
-                "a": In(32 * lanes),
-                "b": In(32 * lanes),
-                "rounding": In(2),
-                "random": In(32),
-                "out": Out(32 * lanes),
-            }
-        )
+        super().__init__(row_ports(lanes))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -7,7 +7,7 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from rtl.contract.isa import Cause, Opcode
+from rtl.contract.isa import MX_ROWS, Cause, Opcode, block
 from rtl.contract.kinds import Kind
 from rtl.contract.memmap import Space
 from rtl.contract.sparsity import PATTERNS
@@ -126,6 +126,26 @@ async def a_refused_read_now_and_then_costs_no_bubble(dut: Any) -> None:
     gaps = bench.beats[-1] - bench.beats[0] + 1 - len(bench.beats)
     assert gaps == 0, f"{gaps} cycles without a beat"
     assert bench.ports.refusals["sbuf_moving0"] > 0
+
+
+@cocotb.test()
+async def elements_wait_for_scales_that_come_late(dut: Any) -> None:
+    """A word of scales for each element and half of the reads refused: elements, two in a word, are there before."""
+    bench = EngineBench(dut, "half")
+    await bench.start()
+    cfg = bench.cfg
+    size = block(cfg.partitions)
+    steps: list[Step] = []
+    for n in range(12 if cfg.tensor.mx else 0):
+        opcode, columns = ((Opcode.LOAD_STATIONARY, cfg.tensor.cols), (Opcode.MULTIPLY_MOVING, 48))[n % 2]
+        rows = (0, min(size, cfg.tensor.rows))
+        src = contiguous(space=Space.SBUF, dtype="e4m3fn", partitions=rows, elements=columns, offset=256 * n)
+        scales = contiguous(
+            space=Space.SBUF, dtype="e8m0", partitions=(0, size // MX_ROWS), elements=columns, offset=8 * n + 1, step=8
+        )
+        step = Step(opcode, src, kind=Kind.QUAD, scales=scales, accumulate=n > 1)
+        steps.append(bench.target(step, cfg.psum.partition_bytes) if n % 2 else step)
+    await bench.run(steps)
 
 
 @cocotb.test()

@@ -177,7 +177,6 @@ class EngineBench:
         rng, cfg = self.rng, self.cfg
         weights = WeightKinds(cfg.tensor.rows, cfg.tensor.cols, GROUPS)
         steps: list[Step] = []
-        held: dict[int, int] = {}  # columns of each row that were loaded
         last = [0] * GROUPS  # column that the matmul before of a group ended with: the next may not start beside it
         room = cfg.psum.partition_bytes // GROUPS - cfg.psum.bank_bytes
         for _ in range(length):
@@ -185,14 +184,11 @@ class EngineBench:
             if rng.random() < 0.2 and weights.taken(turning.fields()):
                 steps.append(turning)
                 weights.issue(turning.fields())
-                tiles = 1 << turning.tile
-                held = {r: n for r, n in held.items() if r * tiles // cfg.tensor.rows != turning.place(cfg.tensor.rows)}
                 continue
             if rng.random() < 0.45:
                 columns = cfg.tensor.cols if rng.random() < 0.3 else int(rng.integers(1, cfg.tensor.cols + 1))
                 steps.append(self.source(Opcode.LOAD_STATIONARY, columns))
                 weights.issue(steps[-1].fields())
-                held |= {row: held.get(row, 0) + columns for row in steps[-1].rows()}
                 continue
             kind = rng.random()
             most = cfg.tensor.moving_max
@@ -202,7 +198,7 @@ class EngineBench:
             # Half of them take up what was loaded before, or kinds with many patterns would hardly ever meet.
             before = steps[-1] if steps and steps[-1].dst is None and rng.random() < 0.5 else None
             step = self.target(self.source(Opcode.MULTIPLY_MOVING, columns, before), room)
-            while not weights.agree(step.fields()) or not step.meets_numbers(held):
+            while not weights.agree(step.fields()):
                 before = before if rng.random() < 0.9 else None
                 step = self.target(self.source(Opcode.MULTIPLY_MOVING, columns, before), room)
             weights.issue(step.fields())

@@ -1,6 +1,5 @@
 """Instructions for the tensor engine's benches, and what a program of them must leave in PSUM."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,13 +63,6 @@ class Step:
     def rows(self) -> range:
         """Rows of the operand."""
         return range(self.src.partition_start, self.src.partition_start + self.src.partition_count)
-
-    def meets_numbers(self, held: Mapping[int, int]) -> bool:
-        """Whether all numbers that weights meet are of the operand: where nothing was loaded a row meets the first one
-        of its aligned four rows. `held`: columns of each row that were loaded."""
-        wanted = self.dst.partition_count if self.dst else 0
-        enough = all(held.get(row, 0) >= wanted for row in self.rows())
-        return self.kind != Kind.SPARSE or self.src.partition_start % 4 == 0 or enough
 
     def place(self, rows: int) -> int:
         """Which of the tiles."""
