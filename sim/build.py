@@ -5,10 +5,8 @@ renamed when all is done, under a lock on the hash. So an interrupted build leav
 one trusts, and two processes that want the same model share it.
 """
 
-import ctypes
 import errno
 import fcntl
-import gc
 import hashlib
 import inspect
 import json
@@ -180,14 +178,6 @@ def _adopt(twin: Path, folder: Path) -> None:
             os.link(entry, folder / entry.name)
 
 
-def _give_back() -> None:
-    """Memory of a conversion to the system, before a compiler needs it: of 1.3 GB for the largest core, 1.1."""
-    gc.collect()
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # only glibc has it
-    if trim is not None:
-        trim(0)
-
-
 def _make(order: _Order, folder: Path, files: Mapping[str, str], step: Progress) -> None:
     """Everything that happens inside the temporary folder."""
     from rtl.emit.verilog import emit
@@ -207,7 +197,6 @@ def _make(order: _Order, folder: Path, files: Mapping[str, str], step: Progress)
         )
     others = sorted((f, d) for f, d in files.items() if not f.endswith(".py"))
     content = _digest([emitted.text, list(emitted.hier_blocks), others, order.how()])
-    _give_back()
     twin = _twin(folder.parent, content)
     if twin is not None:
         _adopt(twin, folder)

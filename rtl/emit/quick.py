@@ -2,9 +2,10 @@
 
 Of an adder, a shifter, a comparison every output bit depends on all inputs. Amaranth's search for combinational loops
 follows the inputs of each bit of each of them anew; here such a cell is one node. And Amaranth looks at the type of
-each net in each value that it makes, millions of them in a large switch; here it does not. For each field of each
-signal of a structure it writes a wire that only a wave viewer reads: 25,000 in a tile of 64 PEs, and Verilator makes
-room for them in each of 256 tiles.
+each net in each value that it makes, millions of them in a large switch; here it does not. It notes twice for every
+net which bit of which signal it is, 400 bytes in all, to say so if something is wrong; here that is worked out then.
+For each field of each signal of a structure it writes a wire that only a wave viewer reads: 25,000 in a tile of 64 PEs,
+and Verilator makes room for them in each of 256 tiles.
 """
 
 from collections.abc import Iterator
@@ -13,13 +14,15 @@ from itertools import chain
 from typing import Any
 
 from amaranth.back import rtlil
-from amaranth.hdl import _nir
+from amaranth.hdl import _ir, _nir
 
 __all__ = ["quick_netlists"]
 
 _BY_BIT = ("~", "&", "|", "^", "m")
 _search = _nir.Netlist.check_comb_cycles
 _new = _nir.Value.__new__
+_allocate = _nir.Netlist.alloc_late_value
+_emit = _ir.NetlistEmitter.emit_signal
 _write_fields = rtlil.ModuleEmitter.emit_signal_fields
 
 
@@ -83,11 +86,42 @@ def _value(cls: Any, nets: Any = ()) -> Any:
     return tuple.__new__(cls, (nets,) if isinstance(nets, _nir.Net) else nets)
 
 
+class _BitsOfSignals(dict[int, tuple[Any, int]]):
+    """Signal and bit of each net, told for the lowest net of each signal only. A search for any other: for errors."""
+
+    def __missing__(self, net: int) -> tuple[Any, int]:
+        first = max(known for known in self if known <= net)
+        return self[first][0], net - first
+
+
+def _alloc_late_value(netlist: Any, signal: Any) -> Any:
+    """Netlist.alloc_late_value with one note a signal."""
+    if not netlist.late_to_signal:
+        netlist.late_to_signal = _BitsOfSignals()
+    end = netlist.last_late_net
+    netlist.last_late_net = first = end - len(signal)
+    if first < end:
+        netlist.late_to_signal[first] = signal, 0
+    return _nir.Value(map(_nir.Net.from_late, range(first, end)))
+
+
+def _emit_signal(emitter: Any, signal: Any) -> Any:
+    """NetlistEmitter.emit_signal without notes of its own."""
+    netlist = emitter.netlist
+    if signal in netlist.signals:
+        return netlist.signals[signal]
+    netlist.signals[signal] = value = netlist.alloc_late_value(signal)
+    emitter.late_net_to_signal = netlist.late_to_signal
+    return value
+
+
 @contextmanager
 def quick_netlists(*, fields: bool = True) -> Iterator[None]:
     """Conversions in the body go this way; `fields`: with a wire for each field of a structure, for waves."""
     _nir.Netlist.check_comb_cycles = _check
     _nir.Value.__new__ = _value
+    _nir.Netlist.alloc_late_value = _alloc_late_value
+    _ir.NetlistEmitter.emit_signal = _emit_signal
     if not fields:
         rtlil.ModuleEmitter.emit_signal_fields = lambda self: None
     try:
@@ -95,4 +129,6 @@ def quick_netlists(*, fields: bool = True) -> Iterator[None]:
     finally:
         _nir.Netlist.check_comb_cycles = _search
         _nir.Value.__new__ = _new
+        _nir.Netlist.alloc_late_value = _allocate
+        _ir.NetlistEmitter.emit_signal = _emit
         rtlil.ModuleEmitter.emit_signal_fields = _write_fields

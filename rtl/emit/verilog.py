@@ -1,5 +1,6 @@
 """Component to Verilog: reproducible text without paths of the machine."""
 
+import ctypes
 import gc
 import os
 from collections.abc import Iterator
@@ -7,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from amaranth.back import verilog
+from amaranth.back import rtlil, verilog
 from amaranth.lib import wiring
 
 from rtl.base.placed import collecting
@@ -26,20 +27,46 @@ class Emitted:
     """Verilog of a top and all that is placed in it."""
 
     top: str
-    text: str
+    own_text: str  # the top and what only it holds
+    placed_text: str  # every module that was placed, once
     sources: tuple[Path, ...]  # files of rtl/cells, .sv and .cpp
     hier_blocks: tuple[str, ...]
 
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return f"{self.own_text}\n{self.placed_text}"
+
+    def blocks_only(self) -> str:
+        """What was placed below a top that holds each of `hier_blocks` once: enough to compile these."""
+        instances = "".join(f"  {name} {name} ();\n" for name in self.hier_blocks)
+        return f"module {self.top}();\n{instances}endmodule\n{self.placed_text}"
+
     def ports(self) -> str:
         """The text of the top module only."""
-        start = self.text.index(f"module {self.top}(")
-        return self.text[start : self.text.index("endmodule", start)]
+        start = self.own_text.index(f"module {self.top}(")
+        return self.own_text[start : self.own_text.index("endmodule", start)]
+
+
+_LARGE_BYTES = 1_000_000
+"""Of a netlist as text: above, what it was made from is worth a search for garbage."""
+
+
+def _give_back() -> None:
+    """Memory of a netlist to the system, before Yosys and compilers need it: of 3.0 GiB for the largest core, 2.9."""
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # only glibc has it
+    if trim is not None:
+        trim(0)
 
 
 def _convert(component: wiring.Component, name: str, *, fields: bool) -> str:
     with quick_netlists(fields=fields):
-        text = verilog.convert(component, name=name, emit_src=False, strip_internal_attrs=True)
-    return merge_registers(text)
+        netlist = rtlil.convert(component, name=name, emit_src=False)
+    if len(netlist) > _LARGE_BYTES:
+        _give_back()
+    # Amaranth's verilog.convert does both in one and keeps all until Yosys is done.
+    return merge_registers(verilog._convert_rtlil_text(netlist, strip_internal_attrs=True))
 
 
 @contextmanager
@@ -82,7 +109,8 @@ def emit(component: wiring.Component, name: str, *, fields: bool = False) -> Emi
                     texts.append(lanes_module(inner, repetition))
     return Emitted(
         top=name,
-        text="\n".join(texts),
+        own_text=texts[0],
+        placed_text="\n".join(texts[1:]),
         sources=tuple(sorted(CELLS / s for s in sources)),
         hier_blocks=tuple(sorted(hier_blocks)),
     )
