@@ -15,7 +15,7 @@ __all__ = ["GEMM_FORMATS", "GemmFormat", "packed_operand"]
 
 @dataclass(frozen=True, slots=True)
 class GemmFormat:
-    """Formats of A and of B, numbers that a row takes at once, the multiple that K must be of, what the array needs."""
+    """Formats of A and of B, numbers that a row takes at once, how many share a scale, what the array needs."""
 
     a: str
     b: str
@@ -36,7 +36,7 @@ GEMM_FORMATS = {
     "fp16": GemmFormat("fp16", "fp16"),
     "tf32": GemmFormat("tf32", "tf32"),
     "fp32": GemmFormat("fp32", "fp32", passes=4),
-    "fp8": GemmFormat("e4m3fn_x2", "e4m3fn_x2", 2, 2, setting="mx"),
+    "fp8": GemmFormat("e4m3fn_x2", "e4m3fn_x2", 2, setting="mx"),
     "mxfp8": GemmFormat("e4m3fn_x4", "e4m3fn_x4", 4, MX_BLOCK, "e8m0", setting="mx"),
     "mxfp4": GemmFormat("e2m1_x4", "e2m1_x4", 4, MX_BLOCK, "e8m0", setting="mx"),
     "w4a8": GemmFormat("e4m3fn_x4", "e2m1_x4", 4, MX_BLOCK, "e8m0", setting="mx"),
@@ -51,12 +51,13 @@ def packed_operand(cfg: Config, name: str, side: str, values: np.ndarray) -> Pac
     if fmt.setting and not getattr(cfg.tensor, fmt.setting):
         raise KernelError(f"dtype={name} needs --set tensor.{fmt.setting}=true, for {cfg.name} has none")
     if len(values) % fmt.block:
-        raise KernelError(f"k={len(values)} is no multiple of {fmt.block}, the elements of {name} that stay together")
+        raise KernelError(f"k={len(values)} is no multiple of {fmt.block}, the elements of {name} that share a scale")
     dtype = getattr(fmt, side)
     if fmt.scales == "e4m3fn":
         return quantise_nvfp4(values)
     if fmt.scales:
         return quantise_mx(values, dtype.split("_")[0])
     if fmt.elements > 1:
-        return Packed(dtype, pack(encode(values, dtype.split("_")[0]), dtype))
+        whole = np.pad(values, ((0, -len(values) % fmt.elements), (0, 0)))  # +0 x +0 adds nothing to an exact sum
+        return Packed(dtype, pack(encode(whole, dtype.split("_")[0]), dtype))
     return Packed(dtype, encode(values, dtype))

@@ -10,6 +10,7 @@ import pytest
 from firmware.engines.scales import scale_views
 from firmware.image import build_image
 from firmware.kernel import Kernel, KernelError, TileView
+from firmware.kernels.gemm import gemm
 from firmware.kernels.gemm_formats import GEMM_FORMATS
 from firmware.packing import Packed, pack, quantise_mx, quantise_nvfp4, unpack
 from firmware.workloads import find_workload
@@ -89,6 +90,25 @@ def test_operands_that_do_not_go_together_are_refused() -> None:
     refuse(
         "the map of E2M1 numbers of x has 8 entries", lambda k: k.tensor.load(*operand(k, "x", "e2m1_x4"), fp4=range(8))
     )
+
+
+def test_an_odd_k_of_fp8_is_that_with_zeros_behind() -> None:
+    rng = np.random.default_rng(5)
+    a, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((9, 37), (37, 11)))
+    outputs = []
+    for zeros in (0, 1):
+        program = gemm(SMALL, np.pad(a, ((0, 0), (0, zeros))), np.pad(b, ((0, zeros), (0, 0))), dtype="fp8")
+        golden = GoldenMachine(SMALL)
+        golden.load(build_image(program))
+        outputs.append(golden.run().outputs)
+        assert program.macs == 9 * (37 + zeros) * 11
+    odd, even = outputs
+    assert list(odd) == list(even)
+    for name, bits in odd.items():
+        assert np.array_equal(bits, even[name])
+    rounded = [x.astype(ml_dtypes.float8_e4m3fn).astype(np.float64) for x in (a, b)]
+    result = (odd["c"] if "c" in odd else odd["c_t"].T).view(np.float32)
+    assert np.allclose(result, rounded[0] @ rounded[1], atol=1e-5)
 
 
 def test_fp32_takes_four_passes() -> None:
