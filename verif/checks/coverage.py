@@ -31,6 +31,11 @@ class Coverage:
         if condition:
             self.hit(name)
 
+    def rule_out(self, condition: object, *names: str) -> None:
+        """These bins cannot happen in this configuration if `condition` holds: nobody counts them as hit."""
+        for name in names if condition else ():
+            assert self.hits.pop(name) == 0, f"coverage {self.name}: {name!r} cannot happen, and was hit"
+
     @property
     def missing(self) -> list[str]:
         """Bins never hit."""
