@@ -14,6 +14,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BENCHES = ROOT / "verif" / "benches"
+OTHERS = [*(ROOT / "verif" / "checks").glob("*.py"), *(ROOT / "tests").rglob("test_*.py")]
+"""Tests and checks without a cocotb bench may have a Coverage of their own."""
 PLAN = tomllib.loads((ROOT / "verif" / "plan" / "testplan.toml").read_text())
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 PLANNED = {name for row in PLAN["feature"] for name in row.get("coverage", [])}
@@ -46,7 +48,7 @@ def calls_of(node: ast.AST) -> list[ast.Call]:
 
 def made() -> list[Made]:
     found = []
-    for file in sorted(BENCHES.rglob("*.py")):
+    for file in sorted([*BENCHES.rglob("*.py"), *OTHERS]):
         body = ast.parse(file.read_text()).body
         functions = [n for n in body if isinstance(n, ast.FunctionDef)]
         makers = {f.name: f for f in functions if f.returns and ast.unparse(f.returns) == "Coverage"}
@@ -108,8 +110,8 @@ def test_a_bench_enforces_the_coverage_that_it_uses(file: Path) -> None:
     assert not laggards(file)
 
 
-def test_every_coverage_is_enforced_by_a_bench() -> None:
-    held = set()
+def test_every_coverage_is_enforced_somewhere() -> None:
+    held = {m for m in MADE if m.file in OTHERS and enforced(ast.parse(m.file.read_text()), m.variable)}
     for file in BENCHES.glob("*/bench_*.py"):
         tree = ast.parse(file.read_text())
         held |= {m for v, m in known_in(file, tree).items() if any(enforced(t, v) for t in cocotb_tests(tree))}
@@ -123,7 +125,8 @@ def test_every_coverage_is_in_the_plan() -> None:
 
 @pytest.mark.parametrize("row", [r for r in PLAN["feature"] if "coverage" in r], ids=lambda r: r["name"])
 def test_a_feature_has_the_coverage_of_its_benches(row: dict) -> None:
-    benches = [ROOT / bench for bench in row["bench"]]
+    files = [*row.get("bench", []), *(test.partition("::")[0] for test in row["tests"])]
+    benches = [ROOT / file for file in files]
     there = [m for file in benches for m in known_in(file, ast.parse(file.read_text())).values()]
     gone = [name for name in row["coverage"] if not any(re.fullmatch(n, name) for m in there for n in m.names)]
     assert not gone, f"no bench of the row has the coverage {', '.join(gone)}"
