@@ -75,8 +75,8 @@ def must_notice(
     return verdict
 
 
-CHECKS = ("verif/benches/", "verif/agents/", "verif/golden/")
-"""Where a check of a unit is written: its bench, the agents at its ports, its model."""
+CHECKS = ("verif/benches/", "verif/agents/", "verif/golden/", "verif/checks/outcomes.py")
+"""Where a check of a unit is written: its bench, the agents at its ports, its model, the comparison of elements."""
 
 
 def _accident(verdict: Verdict, hangs: bool) -> str:
