@@ -20,7 +20,8 @@ def test_runs_and_configurations_add_up_and_faults_do_not(tmp_path: Path) -> Non
     run(tmp_path, "narrow", "bench_unit-s2", 0, data=(4, 0b0111, 0b1111))
     run(tmp_path, "wide", "bench_unit-s1", 0, data=(8, 0b0001_0000, 0b1110_1111))
     run(tmp_path, "wide", "bench_unit-s1", 3, data=(8, 0b1111_1111, 0b1111_1111))
-    assert still(tmp_path) == {("bench_unit", "unit"): {"data": (8, 0b1110_1000, 0b0001_0000)}}
+    seen = {("data", 4): (0b1000, 0), ("data", 8): (0b1110_1111, 0b0001_0000)}
+    assert still(tmp_path) == {("bench_unit", "unit"): seen}
 
 
 def test_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -29,4 +30,4 @@ def test_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     assert main() == 1
     run(tmp_path, "b", "bench_unit-s1", 0, data=(8, 0b1000_0110, 0b1111_1111), go=(1, 1, 1))
     assert main() == 0
-    assert "| bench_unit | unit | 9 | data[0 3-6] | - |" in capsys.readouterr().out
+    assert "| bench_unit | unit | 2 | 9 | data[0 3-6] of 8 | - |" in capsys.readouterr().out

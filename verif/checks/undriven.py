@@ -1,7 +1,7 @@
 """Input bits that no green run moves: `PLEXUS_TOGGLES=1 make launchers`, then `python -m verif.checks.undriven`.
 
 A bit that is 0 (or 1) at every clock edge of every run hides whatever is wrong behind it. One row a bench and top,
-over all configurations and seeds that ran; planted faults do not count.
+over all seeds and configurations; an input of several widths counts once for each. Planted faults do not count.
 """
 
 import argparse
@@ -20,24 +20,21 @@ def _bench(folder: Path) -> str:
     return folder.name.removeprefix("run-").partition("-s")[0]
 
 
-def still(root: Path) -> dict[tuple[str, str], dict[str, tuple[int, int, int]]]:
-    """By (bench, top) and input: its width, the bits never 1, the bits never 0."""
-    ones: dict[tuple[str, str], dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    zeros: dict[tuple[str, str], dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    widths: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
+def still(root: Path) -> dict[tuple[str, str], dict[tuple[str, int], tuple[int, int]]]:
+    """By (bench, top) and (input, width): the bits never 1, the bits never 0."""
+    moved: dict[tuple[str, str], dict[tuple[str, int], tuple[int, int]]] = defaultdict(dict)
     for file in sorted(root.glob("*/*/run-*/toggles.json")):
         run = json.loads((file.parent / "manifest.json").read_text())
         if run["plant"]:
             continue
-        key = _bench(file.parent), run["top"]
+        inputs = moved[_bench(file.parent), run["top"]]
         for name, (width, one, zero) in json.loads(file.read_text()).items():
-            widths[key][name] = max(width, widths[key].get(name, 0))
-            ones[key][name] |= one
-            zeros[key][name] |= zero
-    found: dict[tuple[str, str], dict[str, tuple[int, int, int]]] = {}
-    for key, inputs in widths.items():
-        found[key] = {n: (w, ~ones[key][n] & (1 << w) - 1, ~zeros[key][n] & (1 << w) - 1) for n, w in inputs.items()}
-    return found
+            ones, zeros = inputs.get((name, width), (0, 0))
+            inputs[name, width] = ones | one, zeros | zero
+    return {
+        key: {(n, w): (~ones & (1 << w) - 1, ~zeros & (1 << w) - 1) for (n, w), (ones, zeros) in inputs.items()}
+        for key, inputs in moved.items()
+    }
 
 
 def _bits(mask: int) -> str:
@@ -57,11 +54,13 @@ def main() -> int:
     if not found:
         print("no run has left its toggles: run the launchers with PLEXUS_TOGGLES=1", file=sys.stderr)
         return 1
-    print("| bench | top | input bits | never 1 | never 0 |\n|---|---|---|---|---|")
+    print("| bench | top | inputs | bits | never 1 | never 0 |\n|---|---|---|---|---|---|")
     for (bench, top), inputs in sorted(found.items()):
-        bits = sum(width for width, _, _ in inputs.values())
-        never = [", ".join(f"{n}[{_bits(v[k])}]" for n, v in sorted(inputs.items()) if v[k]) or "-" for k in (1, 2)]
-        print(f"| {bench} | {top} | {bits} | {never[0]} | {never[1]} |")
+        bits = sum(width for _, width in inputs)
+        rows = [[f"{n}[{_bits(v[k])}] of {w}" for (n, w), v in sorted(inputs.items()) if v[k]] for k in (0, 1)]
+        print(
+            f"| {bench} | {top} | {len(inputs)} | {bits} | {', '.join(rows[0]) or '-'} | {', '.join(rows[1]) or '-'} |"
+        )
     return 0
 
 
