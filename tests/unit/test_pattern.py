@@ -20,6 +20,8 @@ CFG = named("small")
 SHAPES = [f"{n} dimensions" for n in range(1, 5)] + [f"elements of {size} bytes" for size in (1, 2, 4)]
 SHAPES += [f"{way} step" for way in ("no", "a forward", "a backward")]
 SHAPES += ["one element", "a dimension of one inside others", "turns back at the end of a dimension"]
+FAR = [way * step for way in (1, -1) for step in (127, 255, 510, 1021, 1364, 2047)]
+"""Steps whose bits are all 1 and 0 in turn; two of them stay within the partition."""
 FORWARDS = Coverage("pattern.walk", SHAPES)
 BACKWARDS = Coverage("pattern.backwards", SHAPES)
 
@@ -65,7 +67,8 @@ def patterns(seed: int, count: int = 40) -> list[AccessPattern]:
     found = []
     for n in range(count):
         most = (9, 9, 3, 3) if n % 8 else (1, 1, 1, 1)
-        steps = (0,) if n % 8 == 1 else range(-20, 21)
+        steps = {1: (0,), 2: FAR}.get(n % 8, range(-20, 21))
+        most = (2, 2, 1, 1) if n % 8 == 2 else most
         dims = tuple((rng.choice(steps), rng.randint(1, most[k])) for k in range(rng.randint(1, 4)))
         dtype = rng.choice([FORMATS[name].code for name in ("fp32", "bf16", "fp16", "uint8")])
         found.append(
@@ -156,6 +159,34 @@ def test_walks_backwards(seed: int) -> None:
     sim.add_testbench(walk)
     sim.run()
     BACKWARDS.require_all()
+
+
+LONG = [(0x1FFF,), (1, 0x1555), (1, 1, 0x0AAA), (1, 1, 1, 0x1333), (0xE001,)]
+
+
+@pytest.mark.parametrize("counts", LONG, ids=lambda c: f"{len(c)}-{c[-1]:x}")
+def test_every_bit_of_a_count_counts(counts: tuple[int, ...]) -> None:
+    """Engines see long operands, but no bench of theirs has one as long as a count can say."""
+    dut = PatternWalker(CFG)
+    dims = tuple((0, count) for count in counts)
+    p = AccessPattern(space=1, dtype=0, partition_start=0, partition_count=1, offset=64, dims=dims)
+
+    async def walk(ctx) -> None:
+        ctx.set(dut.step, 1)
+        ctx.set(dut.command.payload.as_value(), PATTERN.pack(p.fields()))
+        ctx.set(dut.command.valid, 1)
+        await ctx.tick()
+        ctx.set(dut.command.valid, 0)
+        length = 0
+        while ctx.get(dut.valid):
+            length += 1
+            await ctx.tick()
+        assert length == counts[-1]
+
+    sim = Simulator(dut)
+    sim.add_clock(1e-6)
+    sim.add_testbench(walk)
+    sim.run()
 
 
 @pytest.mark.parametrize("width", [1, 2])
