@@ -37,11 +37,14 @@ class BenchError(PlexusError):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One cocotb test. `message` is empty when it passed."""
+    """One cocotb test. `message` is empty when it passed; `kind` is the class of the exception that ended it and
+    `where` the file that raised it, from the root of the project."""
 
     name: str
     seconds: float
     message: str
+    kind: str = ""
+    where: str = ""
 
     @property
     def ok(self) -> bool:
@@ -51,13 +54,14 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What a run of a bench says."""
+    """What a run of a bench says. `skipped`: tests that say of themselves that they do not apply."""
 
     bench: str
     seed: int
     plant: int
     cases: tuple[Case, ...]
     folder: Path
+    skipped: tuple[str, ...] = ()
 
     @property
     def ran(self) -> int:
@@ -90,24 +94,37 @@ class Verdict:
         return self
 
 
+def _raised_in(trace: str) -> str:
+    """The file of the innermost frame of a traceback; a comparison of NumPy's belongs to who asked for it."""
+    files = [f for f in re.findall(r'^ +File "([^"]+)", line \d+', trace, re.MULTILINE) if "/numpy/" not in f]
+    innermost = Path(files[-1]) if files else Path()
+    return innermost.relative_to(ROOT).as_posix() if innermost.is_relative_to(ROOT) else innermost.as_posix()
+
+
 def verdict_of(results: Path, *, bench: str = "", seed: int = 0, plant: int = 0) -> Verdict:
     """Read a JUnit file. Errors: BenchError when nothing ran."""
     cases: list[Case] = []
+    skipped: list[str] = []
     for case in ElementTree.parse(results).iter("testcase"):
         if case.find("skipped") is not None:
+            skipped.append(case.get("name", "?"))
             continue
         bad = case.find("failure")
         if bad is None:
             bad = case.find("error")
-        message = ""
+        message = kind = where = ""
         if bad is not None:
             text = bad.get("message") or bad.text or "failed"
             kind = bad.get("type") or bad.get("error_type") or ""
             message = f"{kind}: {text}" if kind and not text.startswith(kind) else text
-        cases.append(Case(case.get("name", "?"), float(case.get("time", 0)), message))
+            where = _raised_in(bad.text or "")
+        cases.append(Case(case.get("name", "?"), float(case.get("time", 0)), message, kind, where))
     if not cases:
-        raise BenchError(f"no test ran in {bench or results.name}: a filter matched nothing, or no test is there")
-    return Verdict(bench=bench, seed=seed, plant=plant, cases=tuple(cases), folder=results.parent)
+        why = f"all {len(skipped)} are skipped" if skipped else "a filter matched nothing, or no test is there"
+        raise BenchError(f"no test ran in {bench or results.name}: {why}")
+    return Verdict(
+        bench=bench, seed=seed, plant=plant, cases=tuple(cases), folder=results.parent, skipped=tuple(skipped)
+    )
 
 
 def _tail(log: Path, lines: int = 25) -> str:

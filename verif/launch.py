@@ -57,10 +57,33 @@ def must_notice(
     seed: int = 1,
     options: Mapping[str, Any] | None = None,
     testcase: str | None = None,
+    hangs: bool = False,
 ) -> Verdict:
-    """Run the bench with planted fault `fault`; BenchError if it stays green."""
+    """Run the bench with planted fault `fault`; BenchError unless a check of the bench notices it.
+
+    hangs: the fault stops the unit, so that a test's timeout is the check.
+    """
     where = _configuration(cfg)
     verdict = run_bench(top, bench, where, seed=seed, plant=fault, planted=True, options=options, testcase=testcase)
     if verdict.ok:
         raise BenchError(f"{bench} did not notice planted fault {fault} of {top}")
+    if accident := _accident(verdict, hangs):
+        raise BenchError(
+            f"{bench} noticed planted fault {fault} of {top} by accident: {accident}\n"
+            f"{verdict.first}\nlog: {verdict.folder / 'run.log'}"
+        )
     return verdict
+
+
+CHECKS = ("verif/benches/", "verif/agents/", "verif/golden/", "verif/checks/outcomes.py")
+"""Where a check of a unit is written: its bench, the agents at its ports, its model, the comparison of elements."""
+
+
+def _accident(verdict: Verdict, hangs: bool) -> str:
+    """Why the first failure is no check of the unit; empty if it is one."""
+    case = next(c for c in verdict.cases if not c.ok)
+    if case.kind == "SimTimeoutError":
+        return "" if hangs else f"{case.name} ran into its timeout, and the launcher does not say that the fault hangs"
+    if case.kind != "AssertionError":
+        return f"{case.name} ended with {case.kind or 'an error without a class'}, which is no comparison"
+    return "" if case.where.startswith(CHECKS) else f"{case.name} failed in {case.where}, which checks no unit"

@@ -7,6 +7,8 @@ from rtl.port.begun_units import BegunUnits
 from rtl.port.status import PortStatus
 from verif.launch import SEEDS, faults_of, must_notice, must_pass
 
+pytestmark = pytest.mark.sim
+
 STATUS = "verif.benches.port.bench_status"
 BEGUN = "verif.benches.port.bench_begun_units"
 
@@ -22,9 +24,10 @@ def test_begun_units_fault_is_noticed(fault: int) -> None:
     must_notice("begun_units", BEGUN, fault, "x8")
 
 
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("link", ["x8", "x16"])
-def test_status(link: str) -> None:
-    must_pass("port_status", STATUS, 1, link)
+def test_status(link: str, seed: int) -> None:
+    must_pass("port_status", STATUS, seed, link)
 
 
 @pytest.mark.parametrize("fault", faults_of(PortStatus))

@@ -7,12 +7,36 @@ from contextlib import contextmanager
 
 import pytest
 
-from rtl.contract.link import PACKET_HEADER, PacketOpcode
+from rtl.contract.link import PACKET_HEADER, PAYLOAD_OPCODES, PacketFlag, PacketOpcode
 from rtl.port.link_layer import LinkLayer
 from sim.errors import PlexusError
 from sim.link import PortDevice
+from verif.checks.coverage import Coverage
 from verif.checks.link_placed import DELAY_FLITS, cells, placed
 from verif.checks.port_pair import SMALL, Pair, packet, restarts, saturate, traffic
+
+KINDS = [o for o in PacketOpcode if o != PacketOpcode.END]
+SIZES = ["no payload", "part of a word", "payload of one flit", "payload of several flits", "longest payload"]
+DELIVERED = Coverage(
+    "port.device",
+    [f"{o.name}{' with a signal' * s}" for o in KINDS for s in (0, 1)] + SIZES + [f"class {n}" for n in range(8)],
+)
+
+
+def note(pair: Pair) -> None:
+    """What kinds of packets have arrived at either end."""
+    for got in pair.got:
+        for (class_, _), packets in got.items():
+            DELIVERED.hit(f"class {class_}", len(packets))
+            for header in (PACKET_HEADER.unpack(int.from_bytes(p[:16], "little")) for p in packets):
+                opcode, size = PacketOpcode(header["opcode"]), header["length_bytes"]
+                DELIVERED.hit(opcode.name + " with a signal" * bool(header["flags"] & PacketFlag.SIGNAL))
+                size = size if opcode in PAYLOAD_OPCODES else 0
+                DELIVERED.when(size == 0, SIZES[0])
+                DELIVERED.when(size % 4, SIZES[1])
+                DELIVERED.when(0 < size <= 200, SIZES[2])
+                DELIVERED.when(size > 256, SIZES[3])
+                DELIVERED.when(size == 512, SIZES[4])
 
 
 @pytest.fixture
@@ -38,6 +62,8 @@ def test_packets_of_every_kind(pair: Pair) -> None:
         quiet = ("malformed", "replay", "bad_packet", "bad_unit", "unresolved", "retrained", "corrected", "down")
         assert all(status[k] == 0 for k in quiet), status
         assert status["refused"] == pair.delay  # nothing was on the wires yet
+    note(pair)
+    DELIVERED.require_all()
 
 
 @pytest.mark.parametrize("rate", [1e-2, 1e-1])

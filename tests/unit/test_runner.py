@@ -27,6 +27,7 @@ def test_verdict_counts(tmp_path: Path) -> None:
     verdict = verdict_of(results(tmp_path, "good", "bad", "broken", "skipped"), bench="x", seed=3)
     assert (verdict.ran, verdict.failed, verdict.ok) == (3, 2, False)
     assert verdict.first == "b: AssertionError: 3 is not 4"
+    assert verdict.skipped == ("d",)
     assert verdict_of(results(tmp_path, "good")).ok
 
 
@@ -38,9 +39,11 @@ def test_failed_verdict_names_seed_cases_and_log(tmp_path: Path) -> None:
     assert text.endswith("run.log")
 
 
-@pytest.mark.parametrize("cases", [(), ("skipped",)])
-def test_silence_is_not_success(tmp_path: Path, cases: tuple[str, ...]) -> None:
-    with pytest.raises(BenchError, match="no test ran in x"):
+@pytest.mark.parametrize(
+    ("cases", "why"), [((), "a filter matched nothing"), (("skipped", "skipped"), "all 2 are skipped")]
+)
+def test_silence_is_not_success(tmp_path: Path, cases: tuple[str, ...], why: str) -> None:
+    with pytest.raises(BenchError, match=f"no test ran in x: {why}"):
         verdict_of(results(tmp_path, *cases), bench="x")
 
 

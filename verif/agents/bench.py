@@ -11,6 +11,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge
 
 from sim.manifest import MANIFEST_VARIABLE, Manifest
+from verif.agents.toggles import watch
 
 __all__ = ["Bench", "manifest"]
 
@@ -44,6 +45,8 @@ class Bench:
         a rising edge."""
         if hasattr(self.dut, "plant"):
             self.dut.plant.value = self.plant
+        if self.plant == 0:
+            watch(self.dut, self.clk, self.manifest.folder)
         if self.clk is None:
             return
         Clock(self.clk, 2, "ns", impl="gpi").start()

@@ -12,15 +12,18 @@ import numpy as np
 from rtl.contract.config import named
 from rtl.contract.link import FLIT_BYTES, FLIT_INFO_BYTES
 from sim.evaluate import evaluate
+from verif.checks.coverage import Coverage
 
 __all__ = ["damaged", "main", "soak"]
 
 _BATCH = 100_000
 _LANES = (1, 2, 4, 8, 16)
+_PLACES = ("anywhere", "on the wire", *(f"on a lane of x{n}" for n in _LANES[1:]))
+COVER = Coverage("codec.soak", [f"{place}: {end}" for place in _PLACES for end in ("repaired", "refused")])
 
 
-def damaged(flits: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The flits [n, 256] with 1 to 40 wrong bytes each."""
+def damaged(flits: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """The flits [n, 256] with 1 to 40 wrong bytes each, and at which of `_PLACES` each has them."""
     count = len(flits)
     wrong = np.zeros((count, FLIT_BYTES), np.uint8)
     bytes_ = rng.integers(1, 41, count)
@@ -32,7 +35,7 @@ def damaged(flits: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         live = bytes_ > k
         at = np.where(anywhere, rng.integers(0, FLIT_BYTES, count), (first + k * step) % FLIT_BYTES)
         wrong[rows[live], at[live]] ^= rng.integers(1, 256, count, dtype=np.uint8)[live]
-    return flits ^ wrong
+    return flits ^ wrong, np.where(anywhere, 0, 1 + np.searchsorted(_LANES, step))
 
 
 def soak(count: int, seed: int) -> tuple[int, int, int]:
@@ -43,12 +46,17 @@ def soak(count: int, seed: int) -> tuple[int, int, int]:
     while total < count:
         info = rng.integers(0, 256, (min(_BATCH, count - total), FLIT_INFO_BYTES), dtype=np.uint8)
         flits = evaluate("flit_encode", {"info": info}, cfg)["flit"]
-        seen = evaluate("flit_decode", {"flit": damaged(flits, rng)}, cfg)
+        bad, places = damaged(flits, rng)
+        seen = evaluate("flit_decode", {"flit": bad}, cfg)
         good = seen["valid"].astype(bool)
         same = (seen["flit"] == flits).all(axis=1)
         total += len(info)
         right += int((good & same).sum())
         altered += int((good & ~same).sum())
+        for n, place in enumerate(_PLACES):
+            COVER.hit(f"{place}: repaired", int((good & same)[places == n].sum()))
+            COVER.hit(f"{place}: refused", int((~good)[places == n].sum()))
+    COVER.require_all()
     return total, right, altered
 
 

@@ -14,6 +14,7 @@ from verif.benches.issue.words import Fields, legal, opcodes_of, spoiled
 from verif.golden.groups import kept_of
 
 _ALL_TABLES = sum(1 << f for f in Function if f >= 16)
+_QUEUE = Queue(manifest().options["queue"])
 _BASES = 5  # legal words of an opcode that are then spoiled
 
 
@@ -116,13 +117,11 @@ async def refuses_what_is_next_to_a_legal_word(dut: Any) -> None:
     await bench.finish()
 
 
-@cocotb.test(timeout_time=1, timeout_unit="ms")
+@cocotb.test(timeout_time=1, timeout_unit="ms", skip=_QUEUE != Queue.TENSOR or not manifest().config.tensor.sparsity)
 async def patterns_of_sparsity_have_whole_buses_and_stay_apart(dut: Any) -> None:
     """Every pattern: buses of its rows, room of its moving numbers, as many tags as columns, weights of its own."""
     bench = CheckBench(dut)
     await bench.start()
-    if bench.queue != Queue.TENSOR or not bench.cfg.tensor.sparsity:
-        return
     rows, room, bf16 = bench.cfg.tensor.rows, bench.cfg.sbuf.partition_bytes, 1
     for p in PATTERNS.values():
         code = {"sparsity": p.code}
@@ -160,13 +159,11 @@ async def patterns_of_sparsity_have_whole_buses_and_stay_apart(dut: Any) -> None
     await bench.finish()
 
 
-@cocotb.test(timeout_time=1, timeout_unit="ms")
+@cocotb.test(timeout_time=1, timeout_unit="ms", skip=_QUEUE != Queue.TENSOR)
 async def operands_lie_in_a_row_tile(dut: Any) -> None:
     """All counts of rows from each quarter, in tiles that there are and in others."""
     bench = CheckBench(dut)
     await bench.start()
-    if bench.queue != Queue.TENSOR:
-        return
     rows, groups = bench.cfg.tensor.rows, bench.cfg.tensor.groups
     for tile in range(4):
         for start in range(0, rows, rows // 4):
@@ -182,13 +179,11 @@ async def operands_lie_in_a_row_tile(dut: Any) -> None:
     await bench.finish()
 
 
-@cocotb.test(timeout_time=1, timeout_unit="ms")
+@cocotb.test(timeout_time=1, timeout_unit="ms", skip=_QUEUE != Queue.SCALAR)
 async def functions_need_the_table_loaded_last(dut: Any) -> None:
     """A refused LOAD_TABLE changes nothing, a start forgets everything."""
     bench = CheckBench(dut)
     await bench.start()
-    if bench.queue != Queue.SCALAR:
-        return
     load = legal(bench.rng, bench.cfg, bench.queue, Opcode.LOAD_TABLE)
     function = legal(bench.rng, bench.cfg, bench.queue, Opcode.ACTIVATION)
     function |= {"imm0": 0, "column0": 0, "reduce": 0, "store": 0}

@@ -6,7 +6,8 @@ import cocotb
 from cocotb.triggers import FallingEdge
 
 from rtl.contract.isa import INSTRUCTION, Cause, Queue
-from rtl.issue.queue import QUEUE_STATUS
+from rtl.issue.queue import QUEUE_STATUS, has_engine
+from verif.agents.bench import manifest
 from verif.agents.stall import STYLES, styled
 from verif.benches.issue.queue_driver import COVERAGE, Expected, QueueBench
 from verif.benches.issue.words import legal, pack
@@ -52,13 +53,11 @@ async def halts_at_the_first_fault(dut: Any, program: int) -> None:
         COVERAGE.when(fault > 3, "fault_behind_running_work")
 
 
-@cocotb.test(timeout_time=1, timeout_unit="ms")
+@cocotb.test(timeout_time=1, timeout_unit="ms", skip=not has_engine(Queue(manifest().options["queue"])))
 @cocotb.parametrize(program=range(6))
 async def halts_at_what_the_engine_fails_at(dut: Any, program: int) -> None:
     """Some instructions fail in the engine; the first of them is the last record, whatever was dispatched."""
     bench = QueueBench(dut)
-    if not bench.has_engine:
-        return
     bench.random_program(30, 0.05 if program > 3 else 0)
     own = [n for n, e in enumerate(bench.program) if e.to_engine and not e.cause]
     for n in bench.rng.choice(own, min(len(own), 1 + program % 3), replace=False):

@@ -7,7 +7,7 @@ import numpy as np
 
 from rtl.contract.formats import FORMATS
 from rtl.numeric.pe_mac import PeMac
-from verif.agents.bench import Bench
+from verif.agents.bench import Bench, manifest
 from verif.agents.dot_rows import FLAVOURS, accumulators, hard_rows
 from verif.agents.elements import lane_words
 from verif.agents.operands import operand_words, random_wide_values
@@ -18,6 +18,7 @@ from verif.checks.outcomes import OUTCOMES, expect_equal, note_outcomes
 from verif.golden.mx import SCALE_FORMATS, dot_pair, dot_product, mx_dot
 from verif.golden.numeric import canonical, decode, fused
 
+MX = bool(manifest().options.get("mx", True))
 PAIRS = (("e5m2", "e5m2"), ("e4m3fn", "e5m2"), ("e2m1", "e4m3fn"), ("e4m3", "e4m3"), ("e2m1", "e2m1"))
 MODES = ("fused", "dot", "nvfp4 dot", "double rate")
 CORNERS = np.array([0.0, -0.0, 1.0, -1.5, np.inf, -np.inf, np.nan], np.float32)
@@ -102,13 +103,11 @@ def note(beats: dict[str, Any]) -> None:
             coverage.when((mine[:-1] & (beats["number"][1:] == after)).any(), f"{mode} then {second}")
 
 
-@cocotb.test(timeout_time=1, timeout_unit="ms")
+@cocotb.test(timeout_time=1, timeout_unit="ms", skip=not MX)
 async def modes_change_every_cycle(dut: Any) -> None:
     """Beats of all modes in random order."""
     bench = Bench(dut)
     await bench.start()
-    if bench.options.get("mx", True) is False:
-        return
     nvfp4 = bench.options.get("nvfp4", True)
     parts = [garnish(bench, fused_beats(bench, 2000))]
     parts += [garnish(bench, dot_beats(bench, 1800, mode)) for mode in MODES[1:] if nvfp4 or mode != "nvfp4 dot"]
@@ -124,13 +123,11 @@ async def modes_change_every_cycle(dut: Any) -> None:
         coverage.require_all()
 
 
-@cocotb.test(timeout_time=1, timeout_unit="ms")
+@cocotb.test(timeout_time=1, timeout_unit="ms", skip=MX)
 async def fused_beats_alone(dut: Any) -> None:
     """What a build without `mx` has, which has no other ports."""
     bench = Bench(dut)
     await bench.start()
-    if bench.options.get("mx", True):
-        return
     beats = fused_beats(bench, 4000)
     use = bench.rng.random(4000) < 0.9
     wanted = np.where(use, beats["out"], beats["acc"]).astype(np.uint32)

@@ -17,14 +17,16 @@ async def counts_flits_of_the_unit_under_way(dut) -> None:
         port.value = 0
     await bench.start()
     window = bench.cfg.window_flits
+    size = 2 << (window + UNIT_FLITS_MAX - 1).bit_length()  # flits that the unit remembers
     tails: list[bool] = []
-    acknowledged = unit = sent = 0
+    acknowledged = unit = 0
     for cycle in range(20_000):
+        fills = cycle % 1000 < 400  # nothing is acknowledged, so that the window fills
         full = len(tails) - acknowledged == window
         enqueue = bool(bench.rng.random() < (0.9 if cycle % 4000 < 2000 else 0.4)) and not full
         tail = unit == UNIT_FLITS_MAX - 1 or bool(bench.rng.random() < 0.3)
-        clear = bool(bench.rng.random() < 0.002)
-        moves = int(bench.rng.integers(0, len(tails) - acknowledged + 1)) if bench.rng.random() < 0.3 else 0
+        clear = bool(bench.rng.random() < (0.002 if cycle % 4000 < 1000 else 0.0002))
+        moves = 0 if fills or bench.rng.random() < 0.7 else int(bench.rng.integers(0, len(tails) - acknowledged + 1))
         acknowledged += moves
         dut.enqueue.value = int(enqueue)
         dut.tail.value = int(tail)
@@ -39,11 +41,11 @@ async def counts_flits_of_the_unit_under_way(dut) -> None:
         COVER.when(expected > 0, str(max(1, expected)))
         COVER.when(full, "full window")
         COVER.when(clear and expected > 0, "clear")
-        COVER.when(sent > 4 * window, "wraps")
+        COVER.when(len(tails) > size, "wraps")
         await RisingEdge(bench.clk)
         if clear:
             tails, acknowledged, unit = [], 0, 0
         elif enqueue:
             tails.append(tail)
-            sent += 1
             unit = 0 if tail else unit + 1
+    COVER.require_all()

@@ -44,3 +44,4 @@ async def registers_are_where_the_contract_says(dut) -> None:
         COVER.hit(known.get(address, "no register"))
         COVER.when(address == LinkRegister.CAUSE, "CAUSE")
         await RisingEdge(bench.clk)
+    COVER.require_all()

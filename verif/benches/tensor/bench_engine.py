@@ -12,11 +12,14 @@ from rtl.contract.kinds import Kind
 from rtl.contract.memmap import Space
 from rtl.contract.sparsity import PATTERNS
 from rtl.contract.timing import MATMUL_MIN_CYCLES, array_latency
+from verif.agents.bench import manifest
 from verif.agents.patterns import contiguous
 from verif.agents.stall import STYLES
 from verif.agents.tags import random_tags
 from verif.benches.tensor.engine_driver import COVERAGE, EngineBench
 from verif.benches.tensor.engine_steps import Step, gemm_steps
+
+TENSOR = manifest().config.tensor
 
 
 @cocotb.test()
@@ -128,7 +131,7 @@ async def a_refused_read_now_and_then_costs_no_bubble(dut: Any) -> None:
     assert bench.ports.refusals["sbuf_moving0"] > 0
 
 
-@cocotb.test()
+@cocotb.test(skip=not TENSOR.mx)
 async def elements_wait_for_scales_that_come_late(dut: Any) -> None:
     """A word of scales for each element and half of the reads refused: elements, two in a word, are there before."""
     bench = EngineBench(dut, "half")
@@ -136,7 +139,7 @@ async def elements_wait_for_scales_that_come_late(dut: Any) -> None:
     cfg = bench.cfg
     size = block(cfg.partitions)
     steps: list[Step] = []
-    for n in range(12 if cfg.tensor.mx else 0):
+    for n in range(12):
         opcode, columns = ((Opcode.LOAD_STATIONARY, cfg.tensor.cols), (Opcode.MULTIPLY_MOVING, 48))[n % 2]
         rows = (0, min(size, cfg.tensor.rows))
         src = contiguous(space=Space.SBUF, dtype="e4m3fn", partitions=rows, elements=columns, offset=256 * n)
@@ -148,7 +151,7 @@ async def elements_wait_for_scales_that_come_late(dut: Any) -> None:
     await bench.run(steps)
 
 
-@cocotb.test()
+@cocotb.test(skip=not TENSOR.sparsity)
 @cocotb.parametrize(style=["never", "half"])
 async def every_pattern_of_sparsity(dut: Any, style: str) -> None:
     """Loads of all patterns in turn, each with a matmul on its rows."""
@@ -156,7 +159,7 @@ async def every_pattern_of_sparsity(dut: Any, style: str) -> None:
     await bench.start()
     cfg = bench.cfg
     steps: list[Step] = []
-    for pattern in [*PATTERNS.values(), *PATTERNS.values()] if cfg.tensor.sparsity else ():
+    for pattern in [*PATTERNS.values(), *PATTERNS.values()]:
         place = contiguous(space=Space.SBUF, dtype="bf16", partitions=(0, 4), elements=1)
         like = Step(Opcode.LOAD_STATIONARY, place, kind=Kind.SPARSE, sparsity=pattern.code)
         load = bench.source(Opcode.LOAD_STATIONARY, cfg.tensor.cols, like)
@@ -166,15 +169,13 @@ async def every_pattern_of_sparsity(dut: Any, style: str) -> None:
     bench.cover()
 
 
-@cocotb.test()
+@cocotb.test(skip=not TENSOR.sparsity)
 @cocotb.parametrize(repeats=[False, True])
 async def a_load_with_wrong_tags_fails(dut: Any, repeats: bool) -> None:
     """It retires with the cause, and no load before it does, however many have ended; pairs of rows share a bus."""
     bench = EngineBench(dut)
     await bench.start()
     cfg = bench.cfg
-    if not cfg.tensor.sparsity:
-        return
     pattern = PATTERNS["2:4"]
     rows, columns = (0, cfg.tensor.rows), cfg.tensor.cols
     source = contiguous(space=Space.SBUF, dtype="bf16", partitions=rows, elements=columns)
