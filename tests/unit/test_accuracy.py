@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from rtl.contract.activation_tables import TABLE_FILE, load_words, table
-from verif.accuracy.bf16 import measure, names
-from verif.accuracy.dense import inputs, judge, measure_dense
+from verif.accuracy.bf16 import measure, names, through
+from verif.accuracy.dense import BOUNDS, TAILS, inputs, judge, measure_dense
 from verif.accuracy.report import PAGE, page, read_page
 from verif.activations.fit import fit, text
 from verif.activations.functions import FUNCTIONS, TABLED
 from verif.activations.truth import FP32, NEARLY, decided, nearly
 from verif.golden.activation import direct, pre, through_table
 
-FIT_SHA256 = "962b0563b9694c2650343c1dc145db0f2d6f78d8d8a28cb97eb5ec2a643dac33"
+FIT_SHA256 = "eef22d1e7b9c7b0dfe7032272a608d4623c7f18cc0f109ddc70a55af13612b7e"
 ROWS = 8192  # scalar.table_rows of all named configurations
 
 
@@ -27,6 +27,42 @@ def test_the_page_says_what_is_measured(name: str) -> None:
     now, worst = measure(name), judge(name, np.array([int(written[7].strip("`"), 16)], np.uint32))
     assert read_page(page([(now, worst)]))[name] == written
     assert now.monotone is not False
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_fp32_input_stays_inside_its_bound(name: str) -> None:
+    """Numbers that neither the fit nor the page has seen."""
+    now = measure_dense(name, 200_000, seed=23)
+    assert now.fp32_ulp <= BOUNDS[name]
+    assert now.tail_ulp is None or now.tail_ulp <= TAILS[name][2]
+    assert float(read_page(PAGE.read_text())[name][6]) <= BOUNDS[name]
+
+
+@pytest.mark.parametrize("name", TABLED)
+def test_subnormal_inputs(name: str) -> None:
+    """Every length of them and every BF16 one: the bound, the right sign, NaN only where there is no value."""
+    lengths = np.arange(1, 24)
+    rest = np.random.default_rng(3).integers(0, 1 << (lengths - 1), (500, 23)) | 1 << (lengths - 1)
+    small = np.unique(np.concatenate([rest.ravel(), np.arange(1, 128) << 16])).astype(np.uint32)
+    codes = np.concatenate([small, small | np.uint32(1 << 31)])
+    assert judge(name, codes).fp32_ulp <= BOUNDS[name]
+    got, truth = through(name, codes), nearly(name, codes.view(np.float32).astype(np.float64))
+    nan = np.isnan(truth)
+    assert ((got == 0x7FC00000) == nan).all()
+    assert ((got >> 31 == 1) == np.signbit(truth))[~nan].all()
+
+
+@pytest.mark.parametrize("name", TABLED)
+def test_a_result_that_underflows_keeps_the_sign_of_the_truth(name: str) -> None:
+    codes = np.concatenate([inputs(30_000, 29), (np.arange(1 << 16) << 16).astype(np.uint32)])
+    codes = codes[(codes << np.uint32(1) != 0) & (codes & 0x7FFFFFFF < 0x7F800000)]
+    got, truth = through(name, codes), nearly(name, codes.view(np.float32).astype(np.float64))
+    zero = (got << np.uint32(1) == 0) & (truth != 0)  # log(1) is +0
+    assert ((got >> 31 == 1) == np.signbit(truth))[zero].all()
+    limit = through(name, np.array([0x7F800000, 0xFF800000], np.uint32))
+    far = through(name, np.array([0x7F7FFFFF, 0xFF7FFFFF], np.uint32))
+    still = far << np.uint32(1) == 0
+    assert (limit == far)[still].all(), "a function that is 0 far out is the same 0 at infinity"
 
 
 def test_a_share_that_is_not_all_is_not_called_all() -> None:

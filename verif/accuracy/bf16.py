@@ -11,17 +11,16 @@ from numpy.typing import NDArray
 
 from rtl.contract.activation_tables import table
 from verif.activations.functions import FUNCTIONS, TABLED
-from verif.activations.truth import BF16, FP32, decided, nearly, place
+from verif.activations.truth import BF16, FP32, decided, least, nearly, places_off
 from verif.golden.activation import through_table
 from verif.golden.exp import exp
 
-__all__ = ["Accuracy", "distances", "measure", "names", "of", "through", "worst_of"]
+__all__ = ["Accuracy", "measure", "names", "of", "through", "worst_of"]
 
 mp: Any = mpmath.mp
 U32 = NDArray[np.uint32]
 F64 = NDArray[np.float64]
 
-_TOP = 2.0**128
 _CONFIRMED = 8
 """The largest distances are computed again by mpmath, with bits enough for any of them."""
 _PRECISION = 400
@@ -61,27 +60,22 @@ def _order(codes: NDArray[Any]) -> NDArray[np.int64]:
     return np.where(c & 0x8000, -(c & 0x7FFF), c)
 
 
-def distances(name: str, x: F64, got: F64) -> F64:
-    """In FP32 places of the truth; 0 where it is NaN. Infinity counts as 2^128, from where on truth is infinite."""
-    with np.errstate(all="ignore"):
-        truth = np.clip(nearly(of(name), x), -_TOP, _TOP)
-        off = np.abs(np.clip(got, -_TOP, _TOP) - truth) / place(np.where(np.abs(truth) == _TOP, _TOP / 2, truth))
-    return np.where(np.isnan(truth), 0, off)
-
-
 def worst_of(name: str, x: F64, got: F64) -> tuple[float, float]:
-    """The largest of `distances`, by mpmath, and where it is."""
-    off = distances(name, x, got)
+    """The largest of `places_off`, by mpmath, and where it is."""
+    truth = nearly(of(name), x)
+    floor = least(of(name), x)
+    off = places_off(got, truth, floor)
     found = (0.0, float(x[0]))
-    with mp.workprec(_PRECISION):
-        for i in np.argsort(-off, kind="stable")[:_CONFIRMED]:
-            y = FUNCTIONS[of(name)](mp.mpf(float(x[i])))
-            if mp.isnan(y):
-                continue
-            y = max(min(y, mp.mpf(_TOP)), -mp.mpf(_TOP))
-            last = mp.ldexp(1, min(max(int(mp.frexp(y)[1]) - 24, -149), 104))
-            one = float(abs(mp.mpf(min(max(float(got[i]), -_TOP), _TOP)) - y) / last)
-            found = max(found, (one, float(x[i])))
+    for i in np.argsort(-off, kind="stable")[:_CONFIRMED]:
+        if np.isnan(truth[i]):
+            continue
+        with mp.workprec(_PRECISION):
+            top = mp.mpf(2) ** 128
+            y = max(min(FUNCTIONS[of(name)](mp.mpf(float(x[i]))), top), -top)
+            size = max(abs(y), mp.mpf(float(floor[i])))
+            unit = mp.ldexp(1, min(max(int(mp.frexp(size)[1]) - 24, -149), 104))
+            one = float(abs(max(min(mp.mpf(float(got[i])), top), -top) - y) / unit)
+        found = max(found, (one, float(x[i])))
     return found
 
 

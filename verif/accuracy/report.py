@@ -3,11 +3,13 @@
 python -m verif.accuracy.report
 """
 
+import math
 from multiprocessing import Pool
 from pathlib import Path
 
 from verif.accuracy.bf16 import Accuracy, measure, names
-from verif.accuracy.dense import Dense, measure_dense
+from verif.accuracy.dense import BOUNDS, TAILS, Dense, measure_dense
+from verif.activations.truth import SIN_FAR, SIN_NEAR
 
 __all__ = ["PAGE", "both", "page", "read_page"]
 
@@ -27,37 +29,57 @@ engine's tables.
 * "Possible": how many an FP32 result would get right that is itself the nearest to the truth. What is missing from all
   inputs is lost by rounding twice: silu(x) of a tiny x is x/2 + x^2/4; where x/2 is the middle between two BF16
   numbers, the FP32 number nearest to the truth is that middle.
-* Distances are in last places, of BF16 after the rounding to it and of FP32 before it. {confirmed}
-  "At" is the FP32 code of the input that has the largest one.
+* Distances are in last places (ulp), of BF16 after the rounding to it and of FP32 before it; the largest are computed
+  again by mpmath. "At" is the FP32 code of the dense input that has the largest one.
+* "Bound" is what is promised for every FP32 input, subnormal ones too, and every infinity and zero gives its limit
+  ([activation.md](activation.md)). `tests/unit/test_accuracy.py` holds it on numbers that the fit never saw.
+
+Tails:
+
+* {tails}
+* sin crosses 0 at pi, the cubic that goes on beyond it at {root:.3f}, inside a segment each. There a result is judged
+  as if it were not smaller than 2^{near} (|x| <= 4) and 2^{far} (beyond): the absolute bounds are {near_off:.1e} and
+  {far_off:.1e}.
 
 ![FP32 distance by function](accuracy.svg)
 
     make accuracy
 
-| function | BF16 inputs | correct | possible | BF16 ulp | FP32 ulp | FP32 ulp, dense | at | monotone |
-|---|---|---|---|---|---|---|---|---|
+| function | BF16 inputs | correct | possible | BF16 ulp | FP32 ulp | FP32 ulp, dense | at | bound | monotone |
+|---|---|---|---|---|---|---|---|---|---|
 """
 
-_CONFIRMED = "The largest ones are computed again by mpmath."
+
+def _tail(name: str, measured: float) -> str:
+    low, high, bound = TAILS[name]
+    return f"{name} between {low:g} and {high:g}: bound {bound} ulp, measured {measured:.3f}."
 
 
 def _row(a: Accuracy, d: Dense) -> str:
     counts = " | ".join(f"{n} of {a.inputs}" for n in (a.correct, a.attainable))
     monotone = "" if a.monotone is None else "yes" if a.monotone else "no"
-    dense = f"{d.fp32_ulp:.3f} | `{d.at:08x}`"
+    dense = f"{d.fp32_ulp:.3f} | `{d.at:08x}` | {BOUNDS[a.name]}"
     return f"| {a.name} | {a.inputs} | {counts} | {a.bf16_ulp} | {a.fp32_ulp:.3f} | {dense} | {monotone} |"
 
 
 def page(rows: list[tuple[Accuracy, Dense]]) -> str:
     """The Markdown page."""
-    head = _HEAD.format(dense=min(d.inputs for _, d in rows), confirmed=_CONFIRMED)
+    head = _HEAD.format(
+        dense=min(d.inputs for _, d in rows),
+        tails="\n* ".join(_tail(d.name, d.tail_ulp) for _, d in rows if d.tail_ulp is not None),
+        root=math.pi + math.sqrt(6),
+        near=int(math.log2(SIN_NEAR)),
+        far=int(math.log2(SIN_FAR)),
+        near_off=BOUNDS["sin"] * SIN_NEAR * 2.0**-23,
+        far_off=BOUNDS["sin"] * SIN_FAR * 2.0**-23,
+    )
     return head + "\n".join(_row(a, d) for a, d in rows) + "\n"
 
 
 def read_page(text: str) -> dict[str, list[str]]:
     """Of a page, by function: the cells of its row."""
     rows = ([c.strip() for c in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("| "))
-    return {cells[0]: cells for cells in rows if len(cells) == 9 and cells[1].isdigit()}
+    return {cells[0]: cells for cells in rows if len(cells) == 10 and cells[1].isdigit()}
 
 
 def both(name: str) -> tuple[Accuracy, Dense]:

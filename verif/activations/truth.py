@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from verif.activations.functions import FUNCTIONS
 
-__all__ = ["BF16", "FP32", "NEARLY", "decided", "nearly", "place"]
+__all__ = ["BF16", "FP32", "NEARLY", "SIN_FAR", "SIN_NEAR", "decided", "least", "nearly", "place", "places_off"]
 
 mp: Any = mpmath.mp
 F64 = NDArray[np.float64]
@@ -26,6 +26,8 @@ FP32 = (24, -149)
 
 NEARLY = 2.0**-40
 """Of `nearly`, relative to the truth; a test holds it to a quarter of this."""
+SIN_NEAR, SIN_FAR = 2.0**-10, 2.0**-4
+_TOP = 2.0**128
 _GUARD = 40  # bits that mpmath's functions and the differences in them may lose
 _MOST = 1 << 14  # bits; no input of FP32 needs a twentieth
 
@@ -81,6 +83,23 @@ def nearly(name: str, x: F64) -> F64:
         return _NEAR[name](np.asarray(x, np.float64))
 
 
+def least(name: str, x: F64) -> F64:
+    """Sizes below which a result is judged as if it were of that size: where sin(x), or the cubic beyond pi, crosses 0
+    inside a segment. 0 elsewhere."""
+    x = np.abs(x)
+    return np.where(x > 4, SIN_FAR, np.where(x > 3, SIN_NEAR, 0)) if name == "sin" else np.zeros(x.shape)
+
+
+def places_off(got: F64, truth: F64, floor: F64) -> F64:
+    """Distances in FP32 places of the truth, or of `floor` where that is larger; 0 where the truth is NaN. Infinity
+    counts as 2^128, from where on the truth is infinite."""
+    with np.errstate(all="ignore"):
+        truth = np.clip(truth, -_TOP, _TOP)
+        unit = place(np.clip(np.maximum(np.abs(truth), floor), None, _TOP / 2))
+        off = np.abs(np.clip(got, -_TOP, _TOP) - truth) / unit
+    return np.where(np.isnan(truth), 0, off)
+
+
 def place(y: F64, form: tuple[int, int] = FP32) -> F64:
     """The last place of a format at y."""
     bits, least = form
@@ -91,7 +110,7 @@ def _rounded(y: F64, form: tuple[int, int]) -> F64:
     """To nearest even, infinite from 2^128 on, zeros with their sign."""
     unit = place(y, form)
     value = np.rint(y / unit) * unit
-    return np.where(np.abs(value) >= 2.0**128, np.copysign(np.inf, y), np.copysign(value, y))
+    return np.where(np.abs(value) >= _TOP, np.copysign(np.inf, y), np.copysign(value, y))
 
 
 def _exactly(y: Any, form: tuple[int, int]) -> float:
