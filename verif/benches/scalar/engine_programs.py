@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rtl.contract.access_pattern import AccessPattern, start_partition_rule
-from rtl.contract.activation_tables import ENTRIES, FIRST_TABLE_FUNCTION, INDEX_BITS_MAX, image
+from rtl.contract.activation_tables import ENTRIES, FIRST_TABLE_FUNCTION, image
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS, by_code
 from rtl.contract.isa import INSTRUCTION, REDUCTIONS, AluOp, Function, Opcode, Reduce
@@ -67,16 +67,16 @@ class Programs:
     def _random_image(self, partitions: int, rows: int = 40) -> list[list[int]]:
         rng = self.rng
         first = 1 << 20 | (Function.SIGMOID - FIRST_TABLE_FUNCTION) * ENTRIES
-        base = int(rng.integers(0, self._cfg.scalar.table_rows - (1 << INDEX_BITS_MAX) - rows))
+        base = int(rng.integers(0, self._cfg.scalar.table_rows - 256 - rows))
         pairs = []
         for i in range(ENTRIES):
-            bits = int(rng.integers(0, INDEX_BITS_MAX + 1))
+            bits = int(rng.integers(0, 9))
             mode = int(rng.choice(8, p=[0.3] + [0.1] * 7)) << 29
             row = base + int(rng.integers(0, max(1, rows - (1 << bits)))) if 1 << bits < rows else base
             pairs.append(
                 (first + i, row | bits << 16 | int(rng.choice([0, 1, 511, 488, 40, 300, 382, 378])) << 20 | mode)
             )
-        cubics = (rng.standard_normal(((1 << INDEX_BITS_MAX) + rows, 4)) * 2).astype(np.float32).view(np.uint32)
+        cubics = (rng.standard_normal((256 + rows, 4)) * 2).astype(np.float32).view(np.uint32)
         cubics[rng.random(cubics.shape) < 0.02] = 0x7F800000
         pairs += [(4 * (base + r) + c, int(w)) for r, row in enumerate(cubics) for c, w in enumerate(row)]
         pairs = [pairs[i] for i in rng.permutation(len(pairs))]
