@@ -1,11 +1,16 @@
 """Tables of the activation functions: what they mean, their words, their file.
 
 A number is looked up by function, sign and exponent field in the *directory*: an entry names the first row of
-its binade, how many leading mantissa bits choose among the rows (k, 0 to 8), and a power of two for the result.
-A *row* is a cubic in t, the rest of the mantissa as a fraction in [0, 1): FP32 codes c0 to c3. The entry of
-exponent field 255 has two rows: for infinity, and for zero, which is asked before the entry of field 0.
+its binade, how many leading mantissa bits choose among the rows (k, 0 to 9), a power of two for the result, and a
+mode. A *row* is a cubic in t, the rest of the mantissa as a fraction in [0, 1): FP32 codes c0 to c3. Mode BACK: t is
+measured back from the end of the segment, in [-1, 0), so that a zero there is met exactly. Modes 2 to 7: numbers
+beyond mode/8 of the binade count as that number, so that rows end where the function has become 0 or infinite.
+The entry of exponent field 255 has two rows: for infinity, and for zero, which is asked before the entry of field 0.
 Binades whose cubics differ by a power of two only share rows. Source of the idea: semantics of the scalar
 engine of Trainium, piecewise cubics in loadable sets (NKI documentation, activation).
+
+Functions with a POSITIVE domain (log, sqrt, rsqrt) give NaN below zero without a look-up. The entries of sign 1 serve
+their subnormal numbers: x * 2^RAISED, which is normal, is looked up there.
 """
 
 from collections.abc import Sequence
@@ -16,9 +21,13 @@ from pathlib import Path
 from rtl.contract.isa import Function
 
 __all__ = [
+    "BACK",
     "ENTRIES",
     "FIRST_TABLE_FUNCTION",
     "INDEX_BITS_MAX",
+    "MODE_BITS",
+    "POSITIVE",
+    "RAISED",
     "ROW_BITS",
     "ROW_WORDS",
     "SCALE_BITS",
@@ -38,21 +47,30 @@ ENTRIES = 512
 ROW_WORDS = 4
 ROW_BITS = 16
 """Bits of a row number; a configuration says how many rows there are (scalar.table_rows)."""
-INDEX_BITS_MAX = 8
-SCALE_BITS = 10
+INDEX_BITS_MAX = 9
+SCALE_BITS = 9
+MODE_BITS = 3
+BACK = 1
+"""The mode in which t is measured from the end of the segment; 0 is none, others are eighths of the binade."""
+POSITIVE = (Function.LOG, Function.SQRT, Function.RSQRT)
+"""They have values for positive numbers only."""
+RAISED = 24
+"""Binades by which a subnormal number is raised to be looked up in the tables of POSITIVE."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One binade: its first row, leading mantissa bits that choose among 2^bits rows, power of two of the result."""
+    """One binade: its first row, leading mantissa bits that choose among 2^bits rows, power of two of the result,
+    and mode: 0, BACK, or the eighth of the binade beyond which all numbers count as one."""
 
     row: int
     bits: int
     scale: int
+    mode: int = 0
 
     def word(self, base: int = 0) -> int:
-        """Bits 15:0 row (from `base`), 19:16 bits, 29:20 scale in two's complement."""
-        return (self.row + base) | self.bits << 16 | (self.scale & ((1 << SCALE_BITS) - 1)) << 20
+        """Bits 15:0 row (from `base`), 19:16 bits, 28:20 scale in two's complement, 31:29 mode."""
+        return (self.row + base) | self.bits << 16 | (self.scale & ((1 << SCALE_BITS) - 1)) << 20 | self.mode << 29
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +79,7 @@ class FunctionTable:
 
     entries: tuple[Entry, ...]
     rows: tuple[tuple[int, int, int, int], ...]
+    positive: bool = False  # one of POSITIVE
 
 
 @cache
@@ -74,16 +93,17 @@ def _tables() -> dict[str, FunctionTable]:
         if name:
             if len(entries) != ENTRIES:
                 raise ValueError(f"{TABLE_FILE.name}: {name} has {len(entries)} entries; it must have {ENTRIES}")
-            found[name] = FunctionTable(tuple(entries), tuple(rows))
+            positive = Function[name.upper()] in POSITIVE
+            found[name] = FunctionTable(tuple(entries), tuple(rows), positive)
 
     for line in TABLE_FILE.read_text().splitlines():
         kind, *words = line.split()
         if kind == "function":
             close()
             name, entries, rows = words[0], [], []
-        elif kind == "e":  # entries alike but for the scale, which moves by a step: row bits scale step count
-            row, bits, scale, step, count = map(int, words)
-            entries += [Entry(row, bits, scale + step * i) for i in range(count)]
+        elif kind == "e":  # entries alike but for the scale, which moves by a step
+            row, bits, mode, scale, step, count = map(int, words)
+            entries += [Entry(row, bits, scale + step * i, mode) for i in range(count)]
         elif kind == "r":
             c0, c1, c2, c3 = (int(w, 16) for w in words)
             rows.append((c0, c1, c2, c3))

@@ -5,7 +5,16 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import planted
-from rtl.contract.activation_tables import FIRST_TABLE_FUNCTION, ROW_BITS, ROW_WORDS
+from rtl.contract.activation_tables import (
+    BACK,
+    FIRST_TABLE_FUNCTION,
+    INDEX_BITS_MAX,
+    POSITIVE,
+    RAISED,
+    ROW_BITS,
+    ROW_WORDS,
+    SCALE_BITS,
+)
 from rtl.contract.formats import CANONICAL_NAN_FP32
 from rtl.contract.isa import Function
 from rtl.numeric.activation_table import ENTRY, FUNCTION_BITS
@@ -23,7 +32,8 @@ class ActivationLane(wiring.Component):
     """out = func(x), FP32 codes; func is of isa.Function. `slope` is that of prelu and leaky_relu.
 
     With a table: ((c3 t + c2) t + c1) t + c0, each operation rounded, times the power of two of the entry,
-    rounded once more if the result is subnormal. NaN gives the canonical NaN.
+    rounded once more if the result is subnormal. NaN gives the canonical NaN, as negative numbers do where the
+    function has none. A subnormal x of log, sqrt, rsqrt is looked up as x * 2^RAISED, under sign 1.
     Timing: one number a cycle; inputs of cycle t give `out` in cycle t + LATENCY. `entry` and `row` are what the
     table gives for the addresses of the cycle before. docs/activation.md.
     """
@@ -37,6 +47,11 @@ class ActivationLane(wiring.Component):
         5: "zero is looked up like a subnormal number",
         6: "relu lets negative numbers through",
         7: "NaN is looked up like infinity",
+        8: "subnormal numbers of log, sqrt and rsqrt are raised by a binade too many",
+        9: "t is never measured back",
+        10: "the top bit of the index is left out",
+        11: "numbers beyond the last row of a binade are looked up behind it",
+        12: "log, sqrt and rsqrt of negative numbers are looked up",
     }
 
     def __init__(self, plant: ValueLike = 0):
@@ -59,34 +74,54 @@ class ActivationLane(wiring.Component):
         # cycle 0: the entry
         special = self._special(self.x)
         zero_plain = planted(self.plant, 5) & ~self.x[:31].any()
-        field = Mux(special & ~zero_plain, 0xFF, self.x[23:31])
-        m.d.comb += self.entry_address.eq(Cat(field[:8], self.x[31], self.func[:FUNCTION_BITS]))
+        positive = self._positive(self.func)
+        raised = Signal()
+        zeros = Signal(5)
+        m.d.comb += raised.eq(positive & ~self.x[31] & ~self.x[23:31].any() & self.x[:23].any())
+        with m.Switch(self.x[:23]):
+            for n in range(23):
+                with m.Case("0" * n + "1" + "-" * (22 - n)):
+                    m.d.comb += zeros.eq(n)
+        up = Mux(raised, RAISED - zeros + planted(self.plant, 8), self.x[23:31])
+        field = Mux(special & ~zero_plain, 0xFF, up)
+        m.d.comb += self.entry_address.eq(Cat(field[:8], self.x[31] | raised, self.func[:FUNCTION_BITS]))
+        mantissa = Signal(23, reset_less=True)
+        m.d.sync += mantissa.eq(Mux(raised, self.x[:23] << (zeros + 1)[:5], self.x[:23]))
         x = self._delay(m, self.x, 1, "x")
         function = self._delay(m, self.func, 1, "function")
         slope = self._delay(m, self.slope, 1, "slope")
 
         # cycle 1: the row, and t as a fraction
-        bits = self.entry.bits
-        mantissa = Signal(31)
-        index = Signal(8)
+        mode = self.entry.mode
+        beyond = (mode > BACK) & (mantissa[-len(mode) :] >= mode) & ~planted(self.plant, 11)
+        back = (mode == BACK) & ~planted(self.plant, 9)
+        shifted = Signal(23 + INDEX_BITS_MAX)
+        index = Signal(INDEX_BITS_MAX)
         is_special = Signal()
+        within = Signal(23)
         m.d.comb += [
             is_special.eq(self._special(x)),
-            mantissa.eq(x[:23] << bits),
-            index.eq((mantissa[23:] ^ planted(self.plant, 1))[:8]),
+            within.eq(Mux(beyond, Cat(Const(0, 23 - len(mode)), mode), mantissa)),
+            shifted.eq(within << self.entry.bits),
+            index.eq((shifted[23:] ^ planted(self.plant, 1)) & ~(planted(self.plant, 10) << (INDEX_BITS_MAX - 1))),
             self.row_address.eq(self.entry.row + Mux(is_special, ~x[:31].any(), index)),
         ]
-        rest = Signal(23, reset_less=True)
-        scale = Signal(signed(10), reset_less=True)
-        kept = Mux(planted(self.plant, 2), x[:23], mantissa[:23])
-        m.d.sync += [rest.eq(Mux(is_special, 0, kept)), scale.eq(self.entry.scale)]
+        rest = Signal(24, reset_less=True)
+        behind = Signal(reset_less=True)
+        scale = Signal(signed(SCALE_BITS), reset_less=True)
+        kept = Mux(planted(self.plant, 2), mantissa, shifted[:23])
+        m.d.sync += [
+            rest.eq(Mux(is_special, 0, Mux(back, (1 << 23) - kept, kept))),
+            behind.eq(back & ~is_special),
+            scale.eq(self.entry.scale),
+        ]
         x = self._delay(m, x, 1, "x_2")
         function = self._delay(m, function, 1, "function_2")
         slope = self._delay(m, slope, 1, "slope_2")
 
         # cycle 2: t as a number; what needs no table
         t = Signal(32, reset_less=True)
-        m.d.sync += t.eq(self._fraction(m, rest))
+        m.d.sync += t.eq(Cat(self._fraction(m, rest), behind))
         m.submodules.direct_product = product = Fp32Product()
         m.d.comb += [product.a.eq(x), product.b.eq(Mux(function == Function.SQUARE, x, slope))]
         direct = Signal(33, reset_less=True)
@@ -130,22 +165,28 @@ class ActivationLane(wiring.Component):
             value = later
         return value
 
+    @staticmethod
+    def _positive(function: Value) -> Value:
+        """Of a function with values for positive numbers only."""
+        return Cat(*(function == f for f in POSITIVE)).any()
+
     def _fraction(self, m: Module, rest: Value) -> Value:
-        """rest / 2^23 as FP32, exact."""
+        """rest / 2^23 as FP32 without its sign, exact; rest is at most 2^23."""
         zeros = Signal(5)
         shifted = Signal(23)
         with m.Switch(rest):
-            for n in range(23):
-                with m.Case("0" * n + "1" + "-" * (22 - n)):
+            for n in range(24):
+                with m.Case("0" * n + "1" + "-" * (23 - n)):
                     m.d.comb += zeros.eq(n)
-        m.d.comb += shifted.eq(rest << (zeros + 1)[:5])
-        return Mux(rest.any(), Cat(shifted, (126 - zeros)[:8], Const(0, 1)), 0)
+        m.d.comb += shifted.eq(rest << zeros)
+        return Mux(rest.any(), Cat(shifted, (127 - zeros)[:8]), 0)[:31]
 
     def _direct(self, m: Module, x: Value, function: Value, product: Value) -> Value:
-        """The result of a function without a table, bit 32 set; of any function for NaN."""
+        """The result of a function without a table, bit 32 set; of any function where it is NaN."""
         result = Signal(32)
         negative = x[31] & ~planted(self.plant, 6)
-        nan = x[23:31].all() & x[:23].any()
+        none = self._positive(function) & x[31] & x[:31].any() & ~planted(self.plant, 12)
+        nan = (x[23:31].all() & x[:23].any() & ~planted(self.plant, 7)) | none
         m.d.comb += result.eq(x)
         with m.Switch(function):
             with m.Case(Function.ABS):
@@ -161,9 +202,9 @@ class ActivationLane(wiring.Component):
             with m.Case(Function.SIGN):
                 with m.If(x[:31].any()):
                     m.d.comb += result.eq(Cat(Const(ONE, 31), x[31]))
-        with m.If(nan & ~planted(self.plant, 7)):
+        with m.If(nan):
             m.d.comb += result.eq(CANONICAL_NAN_FP32)
-        return Cat(result, (function < FIRST_TABLE_FUNCTION) | (nan & ~planted(self.plant, 7)))
+        return Cat(result, (function < FIRST_TABLE_FUNCTION) | nan)
 
     def _scaled(self, m: Module, y: Value, scale: Value) -> Value:
         """y * 2^scale, rounded to nearest even where it is subnormal."""

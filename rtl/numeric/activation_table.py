@@ -6,14 +6,14 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from rtl.base.ram import Ram
-from rtl.contract.activation_tables import ENTRIES, ROW_BITS, ROW_WORDS, SCALE_BITS
+from rtl.contract.activation_tables import ENTRIES, MODE_BITS, ROW_BITS, ROW_WORDS, SCALE_BITS
 
 __all__ = ["ENTRY", "FUNCTION_BITS", "LOAD", "ActivationTable"]
 
 FUNCTION_BITS = 4  # functions that need a table
 _ENTRY_BITS = FUNCTION_BITS + ceil_log2(ENTRIES)
 
-ENTRY = data.StructLayout({"row": ROW_BITS, "bits": 4, "scale": SCALE_BITS, "unused": 2})
+ENTRY = data.StructLayout({"row": ROW_BITS, "bits": 4, "scale": SCALE_BITS, "mode": MODE_BITS})
 """A word of the directory: rtl.contract.activation_tables.Entry."""
 
 LOAD = data.StructLayout({"address": 21, "word": 32})

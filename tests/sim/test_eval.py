@@ -11,6 +11,7 @@ from rtl.contract.config import named
 from rtl.contract.isa import REDUCTIONS, AluOp, Function
 from sim.errors import PlexusError
 from sim.evaluate import evaluate, read_arrays, write_arrays
+from verif.accuracy.dense import inputs
 from verif.agents.flits import DAMAGE, damaged
 from verif.golden.activation import direct, pre, through_table
 from verif.golden.alu import reduce
@@ -124,9 +125,9 @@ def test_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("func", [f.name.lower() for f in Function])
 def test_activation_is_the_golden_function(func: str) -> None:
-    """Every BF16 number and random FP32 codes, with the defaults of scale, bias and slope."""
+    """Every BF16 number, random FP32 codes and some of every binade, with the defaults of scale, bias and slope."""
     wild = np.random.default_rng(5).integers(0, 1 << 32, 50_000, dtype=np.uint32)
-    x = np.concatenate([CODES.astype(np.uint32) << np.uint32(16), wild])
+    x = np.concatenate([CODES.astype(np.uint32) << np.uint32(16), wild, inputs(30_000, 5)])
     slope = np.array([0x3E800000 if func == "prelu" else 0x3C23D70A], np.uint32)
     out = evaluate("activation", {"x": x, "func": np.array(func)}, TINY)["out"]
     tabled = Function[func.upper()] >= FIRST_TABLE_FUNCTION

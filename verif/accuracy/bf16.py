@@ -1,6 +1,5 @@
-"""Accuracy of exp and of the activation functions on every BF16 number, against mpmath."""
+"""Accuracy of exp and of the activation functions on every BF16 number."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -8,27 +7,33 @@ from typing import Any
 import ml_dtypes
 import mpmath
 import numpy as np
+from numpy.typing import NDArray
 
 from rtl.contract.activation_tables import table
-from verif.activations.functions import FUNCTIONS, RANGES, TABLED
+from verif.activations.functions import FUNCTIONS, TABLED
+from verif.activations.truth import BF16, FP32, decided, least, nearly, places_off
 from verif.golden.activation import through_table
 from verif.golden.exp import exp
 
-__all__ = ["Accuracy", "measure", "names"]
+__all__ = ["Accuracy", "measure", "names", "of", "through", "worst_of"]
 
 mp: Any = mpmath.mp
+U32 = NDArray[np.uint32]
+F64 = NDArray[np.float64]
 
-PRECISION = 80
+_CONFIRMED = 8
+"""The largest distances are computed again by mpmath, with bits enough for any of them."""
+_PRECISION = 400
 
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """Of a function over BF16 inputs in its range. ulps are places of the result."""
+    """Of a function over every BF16 input where it has a value. ulps are places of the result."""
 
     name: str
-    range: str
     inputs: int
     correct: int  # results that are the correctly rounded BF16 number
+    attainable: int  # how many an FP32 result that is the nearest to the truth would give
     bf16_ulp: int  # largest distance from it
     fp32_ulp: float  # largest distance of the FP32 result from the truth
     monotone: bool | None  # None where the function is not
@@ -39,32 +44,39 @@ def names() -> tuple[str, ...]:
     return ("exp unit", *TABLED)
 
 
-def _rounded(y: Any, bits: int, least: int) -> Any:
-    """The nearest number of `bits` significant bits that is a multiple of 2^least."""
-    exponent = max(int(mp.frexp(y)[1]) - bits, least)
-    return mp.ldexp(mp.nint(mp.ldexp(y, -exponent)), exponent)
+def of(name: str) -> str:
+    """The function that one of `names` computes."""
+    return "exp" if name == "exp unit" else name
 
 
-def _bf16(y: Any) -> float:
-    if mp.isnan(y):
-        return float("nan")
-    value = _rounded(y, 8, -133) if y else y
-    return float(mp.sign(value)) * float("inf") if abs(value) >= mp.mpf(2) ** 128 else float(value)
+def through(name: str, codes: U32) -> U32:
+    """What the hardware makes of FP32 codes, by the golden model."""
+    return exp(codes, np.zeros(1, np.uint32)) if name == "exp unit" else through_table(codes, table(name))
 
 
-def _place(y: Any) -> Any:
-    """The last place of FP32 at y."""
-    return mp.ldexp(1, max(int(mp.frexp(y)[1]) - 24, -149)) if y else mp.ldexp(1, -149)
-
-
-def _order(codes: np.ndarray) -> np.ndarray:
+def _order(codes: NDArray[Any]) -> NDArray[np.int64]:
     """Whole numbers that count BF16 numbers from zero."""
     c = codes.astype(np.int64)
     return np.where(c & 0x8000, -(c & 0x7FFF), c)
 
 
-def _text(low: float, high: float) -> str:
-    return "all" if (low, high) == (0.0, float("inf")) else f"size {low:.4g} to {high:.4g}"
+def worst_of(name: str, x: F64, got: F64) -> tuple[float, float]:
+    """The largest of `places_off`, by mpmath, and where it is."""
+    truth = nearly(of(name), x)
+    floor = least(of(name), x)
+    off = places_off(got, truth, floor)
+    found = (0.0, float(x[0]))
+    for i in np.argsort(-off, kind="stable")[:_CONFIRMED]:
+        if np.isnan(truth[i]):
+            continue
+        with mp.workprec(_PRECISION):
+            top = mp.mpf(2) ** 128
+            y = max(min(FUNCTIONS[of(name)](mp.mpf(float(x[i]))), top), -top)
+            size = max(abs(y), mp.mpf(float(floor[i])))
+            unit = mp.ldexp(1, min(max(int(mp.frexp(size)[1]) - 24, -149), 104))
+            one = float(abs(max(min(mp.mpf(float(got[i])), top), -top) - y) / unit)
+        found = max(found, (one, float(x[i])))
+    return found
 
 
 @cache
@@ -72,32 +84,25 @@ def measure(name: str) -> Accuracy:
     """Push every BF16 number through the golden model, which the hardware equals bit for bit."""
     codes = np.arange(1 << 16, dtype=np.uint32) << np.uint32(16)
     values = codes.view(np.float32)
-    low, high = RANGES.get(name, (0.0, float("inf")))
-    chosen = np.isfinite(values) & (values != 0) & (np.abs(values) >= low) & (np.abs(values) <= high)
-    x = values[chosen]
-    truth: Callable[[Any], Any] = FUNCTIONS["exp" if name == "exp unit" else name]
-    zero = np.zeros(1, np.uint32)
-    got = exp(codes[chosen], zero) if name == "exp unit" else through_table(codes[chosen], table(name))
-    with mp.workprec(PRECISION), np.errstate(all="ignore"):
-        exact = [truth(mp.mpf(float(v))) for v in x]
-        want = np.array([_bf16(y) for y in exact]).astype(np.float32).astype(ml_dtypes.bfloat16)
+    chosen = np.isfinite(values) & (values != 0)
+    x = values[chosen].astype(np.float64)
+    got = through(name, codes[chosen])
+    with np.errstate(all="ignore"):
+        want = decided(of(name), x, BF16).astype(np.float32).astype(ml_dtypes.bfloat16)
+        best = decided(of(name), x, FP32).astype(np.float32).astype(ml_dtypes.bfloat16)
         rounded = got.view(np.float32).astype(ml_dtypes.bfloat16)
-        number = ~np.isnan(want.astype(np.float32))
-        assert (np.isnan(rounded.astype(np.float32)) == ~number).all(), f"{name}: a NaN where there is a number"
-        distance = np.abs(_order(rounded.view(np.uint16)) - _order(want.view(np.uint16)))[number]
-        worst = max(
-            (abs(mp.mpf(float(g)) - y) / _place(y) for g, y, n in zip(got.view(np.float32), exact, number, strict=True)
-             if n and np.isfinite(g) and abs(y) < mp.mpf(2) ** 128),
-            default=mp.mpf(0),
-        )  # fmt: skip
+    number = ~np.isnan(want.astype(np.float32))
+    assert (np.isnan(rounded.astype(np.float32)) == ~number).all(), f"{name}: NaN and number do not agree"
+    target = _order(want.view(np.uint16))
+    distance = np.abs(_order(rounded.view(np.uint16)) - target)[number]
     rising = rounded.astype(np.float32)[np.argsort(x, kind="stable")]
-    monotone = bool((rising[1:] >= rising[:-1]).all()) if name in ("exp unit", "exp") else None
+    monotone = bool((rising[1:] >= rising[:-1]).all()) if of(name) == "exp" else None
     return Accuracy(
         name=name,
-        range=_text(low, high),
         inputs=int(number.sum()),
         correct=int((distance == 0).sum()),
+        attainable=int((_order(best.view(np.uint16)) == target)[number].sum()),
         bf16_ulp=int(distance.max()),
-        fp32_ulp=round(float(worst), 3),
+        fp32_ulp=round(worst_of(name, x, got.view(np.float32).astype(np.float64))[0], 3),
         monotone=monotone,
     )

@@ -1,6 +1,7 @@
 """The activation functions as mpmath computes them: what the tables are fitted to, what they are judged by.
 
-Each takes an exact real number and gives a real number of `mpmath.mp.prec` bits.
+Each takes an exact real number, not 0, and gives a real number of `mpmath.mp.prec` bits. What they approach 0 from
+keeps its sign: the negative side of gelu is negative however far it is followed.
 """
 
 from collections.abc import Callable
@@ -8,13 +9,18 @@ from typing import Any
 
 import mpmath
 
-__all__ = ["DIRECT", "FUNCTIONS", "LIMITS", "RANGES", "TABLED"]
+__all__ = ["DIRECT", "FUNCTIONS", "LIMITS", "TABLED"]
 
 mp: Any = mpmath.mp
 
 Real = Any
 FAR = 300
 """Beyond it, every function here has become its asymptote in FP32."""
+
+
+def _below() -> Real:
+    """Less than nothing, by less than any format shows."""
+    return -mp.ldexp(1, -1000)
 
 
 def _exp(x: Real) -> Real:
@@ -31,18 +37,18 @@ def _sigmoid(x: Real) -> Real:
 
 def _gelu(x: Real) -> Real:
     if abs(x) > FAR:
-        return x if x > 0 else mp.mpf(0)
+        return x if x > 0 else _below()
     return x * mp.erfc(-x / mp.sqrt(2)) / 2
 
 
 def _gelu_tanh(x: Real) -> Real:
     if abs(x) > FAR:
-        return x if x > 0 else mp.mpf(0)
+        return x if x > 0 else _below()
     return x * _sigmoid(2 * mp.sqrt(2 / mp.pi) * (x + mp.mpf("0.044715") * x**3))
 
 
 def _silu(x: Real) -> Real:
-    return mp.mpf(0) if x < -FAR else x * _sigmoid(x)
+    return _below() if x < -FAR else x * _sigmoid(x)
 
 
 def _selu(x: Real) -> Real:
@@ -55,7 +61,7 @@ def _softplus(x: Real) -> Real:
 
 
 def _mish(x: Real) -> Real:
-    return mp.mpf(0) if x < -FAR else x * _tanh(_softplus(x))
+    return _below() if x < -FAR else x * _tanh(_softplus(x))
 
 
 def _erf(x: Real) -> Real:
@@ -99,16 +105,6 @@ FUNCTIONS: dict[str, Callable[[Real], Real]] = {
 TABLED = tuple(FUNCTIONS)
 DIRECT = ("copy", "abs", "square", "relu", "prelu", "leaky_relu", "sign")
 """Functions that need no table."""
-
-RANGES: dict[str, tuple[float, float]] = {
-    "log": (2.0**-64, 2.0**64),
-    "sqrt": (2.0**-116, 2.0**118),
-    "rsqrt": (2.0**-87, 2.0**97),
-    "reciprocal": (2.0**-42, 2.0**42),  # of the size, with both signs
-    "sin": (0.0, 3.14159265),
-    "arctan": (0.0, 1.57079632),
-}
-"""Documented range of the size of x, where there is one (NKI documentation, activation functions)."""
 
 _HALF_PI = 1.5707963267948966
 _SELU_LOW = -1.0507009873554805 * 1.6732632423543772

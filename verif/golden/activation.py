@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from rtl.contract.activation_tables import ENTRIES, FIRST_TABLE_FUNCTION, ROW_WORDS, FunctionTable
+from rtl.contract.activation_tables import BACK, ENTRIES, FIRST_TABLE_FUNCTION, POSITIVE, ROW_WORDS, FunctionTable
 from verif.golden.numeric import canonical
 
-__all__ = ["TableMemory", "direct", "pre", "through_table"]
+__all__ = ["TableMemory", "cubic", "direct", "pre", "through_table"]
 
 U32 = NDArray[np.uint32]
 F32 = NDArray[np.float32]
@@ -45,32 +45,49 @@ def direct(x: U32, name: str, slope: U32) -> U32:
         return canonical(np.where(nan, np.float32(np.nan), out).astype(np.float32))
 
 
-def _evaluate(x: U32, row0: I64, bits: I64, scale: I64, rows: F32) -> U32:
-    """Functions by directory (512 entries each as arrays) and rows [n, 4]; NaN gives NaN. Shape: any."""
+def cubic(rows: F32, t: F32, scale: I64) -> F32:
+    """((c3 t + c2) t + c1) t + c0, each operation rounded, times 2^scale; rows: [..., 4]."""
+    with np.errstate(all="ignore"):
+        y: F32 = rows[..., 3]
+        for i in (2, 1, 0):
+            y = (y * t).astype(np.float32) + rows[..., i]
+        return np.ldexp(y, scale).astype(np.float32)
+
+
+def _raised(codes: I64) -> tuple[I64, I64, I64]:
+    """Sign, field and mantissa under which a function of positive numbers looks up x: of subnormal ones x * 2^24."""
+    sign, field, mantissa = codes >> 31, codes >> 23 & 0xFF, codes & 0x7FFFFF
+    small = (sign == 0) & (field == 0) & (mantissa != 0)
+    length = np.frexp(mantissa.astype(np.float64))[1].astype(np.int64)  # 1 to 23
+    moved = mantissa << (24 - length) & 0x7FFFFF
+    return np.where(small, 1, sign), np.where(small, length + 1, field), np.where(small, moved, mantissa)
+
+
+def _evaluate(x: U32, directory: I64, rows: F32, positive: bool) -> U32:
+    """A function by the words of its directory and rows [n, 4]; NaN gives NaN. Shape: any."""
     codes = np.ascontiguousarray(x, np.uint32).astype(np.int64)
     sign, field, mantissa = codes >> 31, codes >> 23 & 0xFF, codes & 0x7FFFFF
     zero = codes & 0x7FFFFFFF == 0
-    entry = sign * (ENTRIES // 2) + np.where(zero, 255, field)
-    rest_bits = 23 - bits[entry]
     special = zero | (field == 255)
-    row = row0[entry] + np.where(special, zero, mantissa >> rest_bits)
+    nan = np.isnan(x.view(np.float32)) | (positive & (sign == 1) & ~zero)
+    if positive:
+        sign, field, mantissa = _raised(codes)
+    entry = directory[sign * (ENTRIES // 2) + np.where(zero, 255, field)]
+    row0, bits, mode = entry & 0xFFFF, entry >> 16 & 15, entry >> 29 & 7
+    scale = (entry >> 20 & 511) - (entry >> 19 & 512)
+    mantissa = np.where(mode > BACK, np.minimum(mantissa, mode << 20), mantissa)
+    rest_bits = 23 - bits
+    row = row0 + np.where(special, zero, mantissa >> rest_bits)
     t = np.where(special, 0, mantissa & ((1 << rest_bits) - 1)).astype(np.float32)
-    t = np.ldexp(t, -rest_bits).astype(np.float32)
-    c = rows[row % len(rows)]
-    with np.errstate(all="ignore"):
-        y: F32 = c[..., 3]
-        for i in (2, 1, 0):
-            y = (y * t).astype(np.float32) + c[..., i]
-        y = np.ldexp(y, scale[entry]).astype(np.float32)
-        return canonical(np.where(np.isnan(x.view(np.float32)), np.float32(np.nan), y).astype(np.float32))
+    t = np.ldexp(t, -rest_bits).astype(np.float32) - np.where(~special & (mode == BACK), np.float32(1), np.float32(0))
+    y = cubic(rows[row % len(rows)], t, scale)
+    return canonical(np.where(nan, np.float32(np.nan), y).astype(np.float32))
 
 
 def through_table(x: U32, table: FunctionTable) -> U32:
-    """((c3 t + c2) t + c1) t + c0, times the power of two of the entry; NaN gives NaN."""
-    row0 = np.array([e.row for e in table.entries])
-    bits = np.array([e.bits for e in table.entries])
-    scale = np.array([e.scale for e in table.entries])
-    return _evaluate(x, row0, bits, scale, np.array(table.rows, dtype=np.uint32).view(np.float32))
+    """A function by its table; NaN gives NaN."""
+    words = np.array([e.word() for e in table.entries], np.int64)
+    return _evaluate(x, words, np.array(table.rows, dtype=np.uint32).view(np.float32), table.positive)
 
 
 class TableMemory:
@@ -95,5 +112,4 @@ class TableMemory:
         """The function with this code (of isa.Function, from 16) of FP32 codes, shape: any."""
         first = (code - FIRST_TABLE_FUNCTION) * ENTRIES
         words = self._directory[first : first + ENTRIES].astype(np.int64)
-        scale = (words >> 20 & 1023) - (words >> 19 & 1024)
-        return _evaluate(x, words & 0xFFFF, words >> 16 & 15, scale, self._rows.view(np.float32))
+        return _evaluate(x, words, self._rows.view(np.float32), code in POSITIVE)

@@ -1,4 +1,5 @@
-"""Functions of the scalar engine against the golden model: a table loaded by its port, specials, every binade."""
+"""Functions of the scalar engine against the golden model: tables loaded by their port, specials, every binade of both
+signs, subnormal numbers of every length, numbers from every segment."""
 
 from typing import Any
 
@@ -6,7 +7,7 @@ import cocotb
 import numpy as np
 from cocotb.triggers import RisingEdge
 
-from rtl.contract.activation_tables import FIRST_TABLE_FUNCTION, load_words, table
+from rtl.contract.activation_tables import BACK, FIRST_TABLE_FUNCTION, INDEX_BITS_MAX, POSITIVE, load_words, table
 from rtl.contract.formats import FORMATS
 from rtl.contract.isa import Function
 from rtl.numeric.activation_unit import ActivationUnit
@@ -17,13 +18,14 @@ from verif.checks.coverage import Coverage
 from verif.checks.outcomes import expect_equal
 from verif.golden.activation import direct, pre, through_table
 
-LOADED = (Function.TANH, Function.LOG, Function.RSQRT, Function.ARCTAN, Function.RECIPROCAL)
+LOADED = (Function.GELU, Function.TANH, Function.LOG, Function.RSQRT, Function.ARCTAN, Function.RECIPROCAL)
 DIRECT = tuple(f for f in Function if f < FIRST_TABLE_FUNCTION)
 ONE = 0x3F800000
 coverage = Coverage(
     "activation_unit",
     [f.name for f in (*LOADED, *DIRECT)]
-    + ["subnormal result", "infinity", "nan", "scale and bias", "bias of zero keeps -0"],
+    + ["subnormal result", "infinity", "nan", "scale and bias", "bias of zero keeps -0", "raised subnormal"]
+    + ["none below zero", "t measured back", "index of all bits", "beyond the last row"],
 )
 
 
@@ -39,6 +41,23 @@ async def load(bench: Bench) -> None:
     dut.load_valid.value = 0
 
 
+def cover(func: Function, x: Any) -> None:
+    """What only some entries, or only functions of positive numbers, have."""
+    field, finite = x >> 23 & 255, x >> 23 & 255 < 255
+    if func in POSITIVE:
+        coverage.when(((x > 0) & (x < 1 << 23)).any(), "raised subnormal")
+        coverage.when(((x > 1 << 31) & finite).any(), "none below zero")
+    entries = table(func.name.lower()).entries
+    mode = np.array([e.mode for e in entries])[(x >> 31) * 256 + field]
+    bits = np.array([e.bits for e in entries])[(x >> 31) * 256 + field]
+    top = bits == INDEX_BITS_MAX
+    coverage.when((finite & (mode == BACK)).any(), "t measured back")
+    coverage.when((finite & top & (x >> 22 & 1 == 1)).any(), "index of all bits")
+    coverage.when(
+        (finite & (mode > BACK) & (x >> 20 & 7 >= mode) & (x << 12 & 0xFFFFFFFF != 0)).any(), "beyond the last row"
+    )
+
+
 async def check(bench: Bench, func: Function, x: Any, scale: Any = ONE, bias: Any = 0, slope: Any = 0) -> None:
     """Push and compare."""
     given = {"x": x, "scale": scale, "bias": bias, "slope": slope, "func": int(func)}
@@ -50,6 +69,8 @@ async def check(bench: Bench, func: Function, x: Any, scale: Any = ONE, bias: An
     seen = await push(bench, inputs, "out", ActivationUnit.LATENCY)
     size = wanted & np.uint32(0x7FFFFFFF)
     coverage.hit(func.name)
+    if func not in DIRECT:
+        cover(func, argument.astype(np.int64))
     coverage.when(((size > 0) & (size < 1 << 23)).any(), "subnormal result")
     coverage.when((size == 0x7F800000).any(), "infinity")
     coverage.when((size > 0x7F800000).any(), "nan")
@@ -58,7 +79,7 @@ async def check(bench: Bench, func: Function, x: Any, scale: Any = ONE, bias: An
     expect_equal(seen, wanted, inputs)
 
 
-@cocotb.test(timeout_time=2, timeout_unit="ms")
+@cocotb.test(timeout_time=4, timeout_unit="ms")
 async def functions(dut: Any) -> None:
     """Specials, every exponent of both signs, random bits, and random scale and bias."""
     bench = Bench(dut)
@@ -67,15 +88,23 @@ async def functions(dut: Any) -> None:
     rng = bench.rng
     binades = (np.arange(512, dtype=np.uint32) << np.uint32(23)) | rng.integers(0, 1 << 23, 512).astype(np.uint32)
     corners = special_codes(FORMATS["fp32"]).astype(np.uint32)
+    lengths = np.concatenate([1 << np.arange(23), (2 << np.arange(23)) - 1, rng.integers(0, 1 << np.arange(1, 24))])
+    small = np.concatenate([lengths, lengths | 1 << 31]).astype(np.uint32)
+    hot = np.arange(0x3E00, 0x4300, dtype=np.uint32) << np.uint32(16) | rng.integers(0, 1 << 16, 0x500).astype(
+        np.uint32
+    )
+    hot = hot | rng.integers(0, 2, hot.size).astype(np.uint32) << np.uint32(31)
     for func in (*LOADED, *DIRECT):
-        await check(bench, func, np.concatenate([corners, binades]), slope=0x3E800000)
+        await check(bench, func, np.concatenate([corners, binades, small]), slope=0x3E800000)
+        if func in LOADED:
+            await check(bench, func, hot)
         near = rng.uniform(-8, 8, 300).astype(np.float32).view(np.uint32)
         scale, bias, slope = (random_codes(rng, (300,), "fp32", "narrow").astype(np.uint32) for _ in range(3))
         await check(bench, func, near, scale, bias, slope)
     coverage.require_all()
 
 
-@cocotb.test(timeout_time=1, timeout_unit="ms")
+@cocotb.test(timeout_time=2, timeout_unit="ms")
 async def functions_change_every_cycle(dut: Any) -> None:
     """One number each of random functions, back to back."""
     bench = Bench(dut)

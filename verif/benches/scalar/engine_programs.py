@@ -71,8 +71,11 @@ class Programs:
         pairs = []
         for i in range(ENTRIES):
             bits = int(rng.integers(0, 9))
+            mode = int(rng.choice(8, p=[0.3] + [0.1] * 7)) << 29
             row = base + int(rng.integers(0, max(1, rows - (1 << bits)))) if 1 << bits < rows else base
-            pairs.append((first + i, row | bits << 16 | int(rng.choice([0, 1, 1023, 1000, 40, 600, 894, 890])) << 20))
+            pairs.append(
+                (first + i, row | bits << 16 | int(rng.choice([0, 1, 511, 488, 40, 300, 382, 378])) << 20 | mode)
+            )
         cubics = (rng.standard_normal((256 + rows, 4)) * 2).astype(np.float32).view(np.uint32)
         cubics[rng.random(cubics.shape) < 0.02] = 0x7F800000
         pairs += [(4 * (base + r) + c, int(w)) for r, row in enumerate(cubics) for c, w in enumerate(row)]
