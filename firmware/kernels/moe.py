@@ -136,10 +136,11 @@ def moe(
             found["routes_agree"] = float(same.all(axis=1).mean())
         return found
 
-    fmt = GEMM_FORMATS[dtype]
     macs = sum(len(at) for at in routes.tokens) * weights.shape[1] * weights.shape[2]
-    macs += scored * tokens * gate.size
+    scores = scored * tokens * gate.size
+    # Experts take several numbers a row, scores always one.
+    cycles = macs / GEMM_FORMATS[dtype].rate + scores
     host = "no address comes from data on this machine: the host routes tokens by the same scores, gathers the columns "
     host += "of x for each expert and adds up the results of a token's experts"
     notes = [host, f"mode={mode}: {MODES[mode]}"]
-    return k.program(macs=macs, pe_macs=fmt.rate, notes=notes, metrics=metrics)
+    return k.program(macs=macs + scores, pe_macs=(macs + scores) / cycles, notes=notes, metrics=metrics)

@@ -1,6 +1,7 @@
 """Errors against the product of operands that nobody rounded, computed here from the values that a seed draws."""
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import ml_dtypes
@@ -107,3 +108,14 @@ def test_mixtures_of_experts(dtype: str) -> None:
     assert found["cosine"] > 1 - 1e-10
     low, high = COSINES[dtype]
     assert low < found["cosine_unrounded"] < high
+
+
+@pytest.mark.parametrize(("dtype", "rate"), [("bf16", 1), ("fp8", 2), ("mxfp8", 4), ("fp32", Fraction(1, 4))])
+def test_a_mixture_counts_scores_as_one_number_a_row(dtype: str, rate: Fraction) -> None:
+    """Cycles of the array's bound: those of the experts in their format, and those of the scores in BF16."""
+    params = {"experts": 3, "tokens": 17, "d": 32, "f": 9, "top_k": 2, "dtype": dtype, "mode": "whole"}
+    for scored in (False, True):
+        program = find_workload("moe").build(CONFIG, params | {"scored": scored})
+        experts, scores = 17 * 2 * 32 * 9, scored * 17 * 32 * 3
+        assert program.macs == experts + scores
+        assert program.macs / program.pe_macs == experts / Fraction(rate) + scores
