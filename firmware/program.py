@@ -144,7 +144,7 @@ class Program:
     notes: list[str] = field(default_factory=list)
     metrics: Callable[[dict[str, np.ndarray]], dict[str, Any]] = _nothing
     macs: int = 0  # useful multiply-adds
-    pe_macs: Fraction = Fraction(1)  # that a processing element does in a cycle, in the program's kind
+    pe_macs: Fraction = Fraction(1)  # that a processing element does in a cycle, in the program's kinds
     tensor_columns: int = 0  # moving beats: a bound on the tensor engine's cycles
     sbuf_bytes: int = 0  # allocated bytes of a partition
     psum_bytes: int = 0

@@ -1,7 +1,7 @@
 """Workload `attention` on random queries, keys and values: softmax(Q K^T / sqrt(head)) V for each head.
 
-Q^T, K^T [heads, head, seq] and V [heads, seq, head] lie in HBM as BF16. The scalar engine scales Q, a tile at a time,
-and divides the results. With `causal` a query sees the keys up to its own place.
+Q^T, K^T [heads, head, seq] and V [heads, seq, head] lie in HBM as BF16 and enter the array as they are: scores are
+scaled in FP32, behind it. The scalar engine divides the results. With `causal` a query sees the keys up to its own.
 """
 
 import math
@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from firmware.kernel import ALLOCATION_BYTES, HbmView, Kernel, KernelError, Tile, TileView
+from firmware.kernel import ALLOCATION_BYTES, HbmView, Kernel, KernelError, Tile
 from firmware.kernels.attention_blocks import identity_bits
-from firmware.kernels.attention_core import FIRST_TILES, Attention, Head
+from firmware.kernels.attention_core import FIRST_TILES, Attention, Head, Result
 from firmware.kernels.gemm import product_metrics
 from firmware.kernels.spans import Span, cut_spans, spans
 from firmware.numbers import decode, encode
@@ -57,7 +57,7 @@ class _Operands:
         wide = -(-self.seq * 2 // ALLOCATION_BYTES) * ALLOCATION_BYTES
         each = 2 * len(self.parts) * wide + -(-len(self.keys) * self.dims * 2 // ALLOCATION_BYTES) * ALLOCATION_BYTES
         least, most = engine.heads_at_once(self.heads)
-        room = (k.sbuf_free() - ALLOCATION_BYTES) // each
+        room = (k.sbuf_free() - ALLOCATION_BYTES - engine.scaled_bytes) // each
         self.sets = [self._set(i) for i in range(max(least, min(most, room)))]
 
     def _set(self, number: int) -> dict[str, list[Tile]]:
@@ -98,20 +98,10 @@ class _Operands:
             rest = slice(whole * self.size, self.seq)
             self.k.dma(values[: self.seq % self.size, whole * self.dims :], v[head, rest, :])
         return Head(
-            lambda q: self._scaled(tiles["q"], q, first=head == 0 and q.start == 0),
+            [t[:, :] for t in tiles["q"]],
             [t[:, :] for t in tiles["k"]],
             [values[: s.size, i * self.dims : (i + 1) * self.dims] for i, s in enumerate(self.keys)],
         )
-
-    def _scaled(self, tiles: list[Tile], q: Span, *, first: bool) -> list[TileView]:
-        """Q^T of some queries divided by sqrt(dims), in place. The vector engine is faster, and free at the start."""
-        found = [tile[:, q.start : q.stop] for tile in tiles]
-        for view in found:
-            if first:
-                self.k.vector.tensor_scalar(view, view, "multiply", 1 / math.sqrt(self.dims))
-            else:
-                self.k.scalar.activation(view, view, "copy", scale=1 / math.sqrt(self.dims))
-        return found
 
 
 def attention(cfg: Config, q: np.ndarray, k: np.ndarray, v: np.ndarray, *, causal: bool = False) -> Program:
@@ -130,12 +120,13 @@ def attention(cfg: Config, q: np.ndarray, k: np.ndarray, v: np.ndarray, *, causa
     stages = [kernel.sbuf(f"stage{i}", partitions=engine.size, columns=dims, dtype="fp32") for i in range(STAGES)]
     stored = 0
 
-    def store(head: int, queries: Span, out: TileView, inverse: TileView) -> None:
+    def store(result: Result) -> None:
         nonlocal stored
-        stage = stages[stored % STAGES][: queries.size, :]
+        rows = result.queries
+        stage = stages[stored % STAGES][: rows.size, :]
         stored += 1
-        kernel.scalar.activation(stage, out, "copy", scale=inverse)
-        kernel.dma(context[head, queries.start : queries.stop, :], stage)
+        engine.divide(stage, result)
+        kernel.dma(context[result.head, rows.start : rows.stop, :], stage)
 
     engine.run(heads, _Operands(kernel, engine, q_view, k_view, v_view).load, store)
 

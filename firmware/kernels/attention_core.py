@@ -1,43 +1,59 @@
 """Flash-style attention of many heads: tiles of queries against blocks of keys, with running maximum and sum.
 
-For each block: scores on the array, maximum and exponentials on the vector engine, the transpose of the
-probabilities on the array, its way out of PSUM on the scalar engine, the product with the values on the array.
-Blocks follow each other in a pipeline in which no engine waits for what another one does in the same step: behind the
-exponentials of block b come the scores of b + 2, the transposes of b and the product of b - 1; the output of b - 3 is
-rescaled between maximum and exponentials of b. The vector engine bounds; what it need not do (copies, the division by
-the sum) is the scalar engine's. The first block is scored in pieces and the exponentials of the last one come in
-pieces, so that the other engines start early and have little left at the end.
+For each block: scores on the array; the scalar engine divides them by sqrt(dims) in FP32 on their way out of PSUM and
+takes their maximum; exponentials on the vector engine, the transpose of the probabilities on the array, its way out of
+PSUM on the vector engine, the product with the values on the array.
+Blocks follow each other in a pipeline in which no engine waits for what another one does in the same step: beside the
+exponentials of block b the scalar engine scales b + 1, and the array makes the transposes of b - 1, the scores of b + 2
+and the product of b - 2; the output of b - 3 is rescaled behind the exponentials. The first block is scored and scaled
+in pieces and the exponentials of the last one come in pieces, so that the other engines start early and have little
+left at the end.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from firmware.kernel import HbmView, Kernel, KernelError, Tile, TileView
+from firmware.kernel import ALLOCATION_BYTES, HbmView, Kernel, KernelError, Tile, TileView
 from firmware.kernels.attention_blocks import Block, blocks, key_block, turned_columns
 from firmware.kernels.spans import Span, cut_spans, spans
 
-__all__ = ["FIRST_TILES", "Attention", "Head"]
+__all__ = ["FIRST_TILES", "Attention", "Head", "Result"]
 
 AHEAD = 2  # blocks that scores run ahead
 PREPARED = 3  # blocks that operands are asked for ahead
+WEIGHED = 2  # blocks that products with the values lag behind the exponentials
 BEHIND = 3  # blocks that the output lags behind the exponentials
 RING = 4  # blocks whose columns of statistics are kept
 SUMS = 4  # blocks whose products with the values have a place, if there is room
 FIRST_TILES = (1, 2)  # tiles of keys behind which the first block is cut
 LAST_PIECES = 4  # pieces of the last block's exponentials
+SPARE_BYTES = 1024  # of an SBUF partition that scaled scores leave to others
 MINUS_INFINITY = float("-inf")
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Operands of a head in SBUF: Q^T (scaled) of some queries and K^T as tiles of the head axis [dims, tokens], V as
-    tiles of keys [keys, dims]. Q^T is asked for once a tile of queries, some blocks before it is used."""
+    """Operands of a head in SBUF: Q^T and K^T as tiles of the head axis [dims, tokens], V as tiles of keys
+    [keys, dims]."""
 
-    queries: Callable[[Span], Sequence[TileView]]
+    q_t: Sequence[TileView]
     k_t: Sequence[TileView]
     v: Sequence[TileView]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A tile of finished queries: `context` [q, dims] is FP32, in PSUM if the keys are one block, and still to be
+    multiplied by `inverse` [q, 1]. `last`: nothing comes behind it."""
+
+    head: int
+    queries: Span
+    context: TileView
+    inverse: TileView
+    last: bool
 
 
 class Attention:
@@ -52,6 +68,7 @@ class Attention:
         self.k = k
         self.dims = dims
         self.tokens = tokens
+        self.scale = 1 / math.sqrt(dims)
         self.causal = causal
         self.size = size = min(cfg.tensor.rows, cfg.tensor.cols)
         if dims > cfg.tensor.moving_max:
@@ -81,19 +98,18 @@ class Attention:
         self.columns = {
             name: sbuf(name, 1, "fp32", RING) for name in ("top", "maximum", "shrink", "before", "total", "inverse")
         }
-        self.tops = sbuf("tops", len(FIRST_TILES) + 1, "fp32", 1)[0]
         self.identity = sbuf("identity", size, "bf16", 1)[0]
+        self._scaled: list[Tile] = []
         self._source: HbmView | None = identity
         self._turns = 0
         if causal:
-            self.masked = sbuf("masked", self.block, "fp32", 1)[0]
             self.rows = sbuf("row", 1, "fp32", 1)[0]
             numbers = np.arange(size, dtype=np.float32).view(np.uint32)[:, None]
             k.dma(self.rows[:, :], k.hbm("row_numbers", (size, 1), "fp32", numbers)[:, :])
 
     def heads_at_once(self, heads: int) -> tuple[int, int]:
         """Heads whose operands are in use at a time: at least, and so that loads do not wait for their places."""
-        apart = -(-(PREPARED + 1) // len(self._blocks(1)))
+        apart = -(-(PREPARED + WEIGHED) // len(self._blocks(1)))
         return min(heads, 1 + apart), min(heads, 2 + apart)
 
     def load_identity(self) -> None:
@@ -102,52 +118,58 @@ class Attention:
             self.k.dma(self.identity[:, :], self._source[:, :])
             self._source = None
 
-    def run(
-        self, heads: int, load: Callable[[int], Head], store: Callable[[int, Span, TileView, TileView], None]
-    ) -> None:
-        """load(head): the operands of a head; heads_at_once says how many are in use.
-        store(head, queries, context [q, dims] FP32 without division, inverse [q, 1] FP32): takes a result; in PSUM if
-        the keys are one block."""
+    @property
+    def scaled_bytes(self) -> int:
+        """Bytes of an SBUF partition that `run` takes for scaled scores if they are free; else these stay in PSUM, and
+        the array waits more often."""
+        return 2 * -(-self.block * 4 // ALLOCATION_BYTES) * ALLOCATION_BYTES + SPARE_BYTES
+
+    def divide(self, target: TileView, result: Result) -> None:
+        """target = a finished result. The last one is waited for, and the vector engine is faster."""
+        if result.last:
+            self.k.vector.tensor_scalar(target, result.context, "multiply", result.inverse)
+        else:
+            self.k.scalar.activation(target, result.context, "copy", scale=result.inverse)
+
+    def run(self, heads: int, load: Callable[[int], Head], store: Callable[[Result], None]) -> None:
+        """load(head): the operands of a head; heads_at_once says how many are in use. store: takes a result."""
+        if not self._scaled and self.k.sbuf_free() >= self.scaled_bytes:
+            self._scaled = [
+                self.k.sbuf(f"scaled{i}", partitions=self.size, columns=self.block, dtype="fp32") for i in range(2)
+            ]
         ordered = self._blocks(heads)
         ready: dict[int, Head] = {}
-        queries: dict[int, Sequence[TileView]] = {}
+
+        def at(number: int) -> list[Block]:
+            """The block of that number, if there is one."""
+            return ordered[number : number + 1] if number >= 0 else []
 
         def prepare(b: Block) -> None:
             if b.head not in ready:
                 ready[b.head] = load(b.head)
-            if b.first:
-                queries[b.tile] = ready[b.head].queries(b.q)
-
-        def score(b: Block) -> None:
-            self._score(b, queries[b.tile], ready[b.head])
 
         for b in ordered[:PREPARED]:
             prepare(b)
         self.load_identity()
         for b in ordered[:AHEAD]:
-            score(b)
-        for b in ordered:
-            source = self._maximum(b)
-            if b.number >= BEHIND:
-                self._collect(ordered[b.number - BEHIND], store)
-            self._exponentials(b, source, last=b is ordered[-1])
-            if b.number + AHEAD < len(ordered):
-                score(ordered[b.number + AHEAD])
-            if b.number + PREPARED < len(ordered):
-                prepare(ordered[b.number + PREPARED])
-            before = ordered[b.number - 1] if b.number else None
-            parts = self._tiles(before) if before else []
-            # The last transposes come late, and part of the product is ready before them.
-            early = len(parts) // 2 if b is ordered[-1] else 0
-            if before:
-                self._weigh(before, ready[before.head], parts[:early])
-            self._turn(b, last=b is ordered[-1])
-            if before:
-                self._weigh(before, ready[before.head], parts[early:])
-        for b in ordered[-BEHIND:]:
-            if b is ordered[-2:][0]:  # as late as the places of its sums allow
-                self._weigh(ordered[-1], ready[ordered[-1].head], self._tiles(ordered[-1]))
-            self._collect(b, store)
+            self._score(b, ready[b.head])
+        self._scale(ordered[0])
+        count = len(ordered)
+        for number in range(count + BEHIND):
+            for b in at(number):
+                self._exponentials(b, last=number == count - 1)
+            for b in at(number - BEHIND):
+                self._collect(b, store, last=b.number == count - 1)
+            for b in at(number + 1):
+                self._scale(b)
+            for b in at(number - 1):
+                self._turn(b, late=number >= count - 1)
+            for b in at(number + AHEAD):
+                self._score(b, ready[b.head])
+            for b in at(number - WEIGHED):
+                self._weigh(b, ready[b.head])
+            for b in at(number + PREPARED):
+                prepare(b)
 
     def _blocks(self, heads: int) -> list[Block]:
         return blocks(heads, self.tokens, self.size, self.block, causal=self.causal)
@@ -162,52 +184,48 @@ class Attention:
 
     def _pieces(self, b: Block) -> list[Span]:
         """The first block in pieces, all others whole."""
-        at = [] if b.number or b.masked else [n * self.size for n in FIRST_TILES]
-        return cut_spans(b.keys.size, at)
+        return cut_spans(b.keys.size, [] if b.number else [n * self.size for n in FIRST_TILES])
 
-    def _score(self, b: Block, queries: Sequence[TileView], head: Head) -> None:
-        """Q K^T of a block, to PSUM."""
+    def _score(self, b: Block, head: Head) -> None:
+        """Q K^T of a block, to PSUM. Keys that a query does not see get the least number there is."""
         target, most = self.scores[b.number % 2][: b.q.size, :], self.k.cfg.tensor.moving_max
         moving = [Span(p.start + s.start, s.size) for p in self._pieces(b) for s in spans(p.size, most)]
-        for i, (q_t, k_t) in enumerate(zip(queries, head.k_t, strict=True)):
-            self.k.tensor.load(q_t)
+        for i, (q_t, k_t) in enumerate(zip(head.q_t, head.k_t, strict=True)):
+            self.k.tensor.load(q_t[:, b.q.start : b.q.stop])
             for part in moving:
                 keys = k_t[:, b.keys.start + part.start : b.keys.start + part.stop]
                 self.k.tensor.matmul(keys, target[:, part.start : part.stop], accumulate=i > 0)
 
-    def _maximum(self, b: Block) -> TileView:
-        """Running maximum. Returns the scores, masked."""
-        vector = self.k.vector
-        source = self.scores[b.number % 2][: b.q.size, : b.keys.size]
+        if b.masked:
+            # Of the last tile of keys the query in row r sees those up to number r.
+            hidden = target[:, b.q.start - b.keys.start : b.keys.size]
+            self.k.vector.range_select(hidden, hidden, "le", self.rows[: b.q.size, :], "ge", MINUS_INFINITY)
+
+    def _place_of_scaled(self, b: Block) -> TileView:
+        return (self._scaled or self.scores)[b.number % 2][: b.q.size, : b.keys.size]
+
+    def _scale(self, b: Block) -> None:
+        """Scores divided by sqrt(dims) in FP32, and the maximum of the quotients."""
+        source, target = self.scores[b.number % 2][: b.q.size, :], self._place_of_scaled(b)
         top = self._column("maximum" if b.first else "top", b)
         pieces = self._pieces(b)
-        if b.masked:
-            # Key i of the block is kept for the query in row r if i + keys.start <= r + q.start.
-            kept = self.masked[: b.q.size, : b.keys.size]
-            vector.range_select(
-                kept, source, "le", self.rows[: b.q.size, :], "ge", MINUS_INFINITY,
-                start=float(b.keys.start - b.q.start), reduce="reset_reduce", store=top,
+        for i, piece in enumerate(pieces):
+            place = slice(piece.start, piece.stop)
+            self.k.scalar.activation(
+                target[:, place], source[:, place], "copy", scale=self.scale, reduce_op="max",
+                reduce="reduce" if i else "reset_reduce", store=top if i == len(pieces) - 1 else None,
             )  # fmt: skip
-            source = kept
-        elif len(pieces) > 1:
-            tops = self.tops[: b.q.size, : len(pieces)]
-            for i, part in enumerate(pieces):
-                vector.reduce(tops[:, i : i + 1], source[:, part.start : part.stop], "max")
-            vector.reduce(top, tops, "max")
-        else:
-            vector.reduce(top, source, "max")
-        if not b.first:
-            vector.tensor_tensor(self._column("maximum", b), self._column("maximum", b, 1), "max", top)
-        return source
 
-    def _exponentials(self, b: Block, source: TileView, *, last: bool) -> None:
-        """Exponentials in BF16, running sum, and its inverse for the last block of a tile."""
+    def _exponentials(self, b: Block, *, last: bool) -> None:
+        """Running maximum, exponentials in BF16, running sum, and its inverse for the last block of a tile."""
         vector = self.k.vector
+        source = self._place_of_scaled(b)
         target = self.probabilities[b.number % 2][: b.q.size, : b.keys.size]
         maximum, total = self._column("maximum", b), self._column("total", b)
         before = None
         if not b.first:
             shrink, before = self._column("shrink", b), self._column("before", b)
+            vector.tensor_tensor(maximum, self._column("maximum", b, 1), "max", self._column("top", b))
             vector.exp(shrink, self._column("maximum", b, 1), maximum)
             vector.tensor_tensor(before, self._column("total", b, 1), "multiply", shrink)
         tiles = -(-b.keys.size // self.size)
@@ -222,17 +240,16 @@ class Attention:
         if b.last:
             vector.reciprocal(self._column("inverse", b), total)
 
-    def _turn(self, b: Block, *, last: bool) -> None:
-        """The probabilities transposed, tile by tile, and out of PSUM by the scalar engine. At the very end the vector
-        engine has nothing else to do and takes every other tile."""
+    def _turn(self, b: Block, *, late: bool) -> None:
+        """The probabilities transposed, tile by tile, and out of PSUM by the vector engine. At the very end, `late`,
+        the scalar engine has nothing else to do and takes every other tile."""
         source, weights = (x[b.number % 2] for x in (self.probabilities, self.weights))
-        tiles = self._tiles(b)
-        for i, (_, keys) in enumerate(tiles):
+        for i, (_, keys) in enumerate(self._tiles(b)):
             place = slice(i * self.size, i * self.size + b.q.size)
             turned = self._place()[: keys.size, : b.q.size]
             self.k.tensor.load(source[: b.q.size, keys.start : keys.stop])
             self.k.tensor.matmul(self.identity[: b.q.size, : b.q.size], turned)
-            engine = self.k.vector if last and i % 2 else self.k.scalar
+            engine = self.k.scalar if late and i % 2 else self.k.vector
             engine.copy(weights[: keys.size, place], turned)
 
     def _place(self) -> TileView:
@@ -245,15 +262,14 @@ class Attention:
     def _sums(self, b: Block) -> TileView:
         return self.slots[b.number % len(self.slots)][: b.q.size, :]
 
-    def _weigh(self, b: Block, head: Head, tiles: Sequence[tuple[int, Span]]) -> None:
-        """Probabilities times values of some tiles of keys, to PSUM."""
+    def _weigh(self, b: Block, head: Head) -> None:
+        """Probabilities times values, to PSUM."""
         weights, sums = self.weights[b.number % 2], self._sums(b)
-        for number, keys in tiles:
-            place = slice(keys.start, keys.start + b.q.size)
-            self.k.tensor.load(weights[: keys.size, place])
-            self.k.tensor.matmul(head.v[number][: keys.size, :], sums, accumulate=keys.start > 0)
+        for i, (number, keys) in enumerate(self._tiles(b)):
+            self.k.tensor.load(weights[: keys.size, keys.start : keys.start + b.q.size])
+            self.k.tensor.matmul(head.v[number][: keys.size, :], sums, accumulate=i > 0)
 
-    def _collect(self, b: Block, store: Callable[[int, Span, TileView, TileView], None]) -> None:
+    def _collect(self, b: Block, store: Callable[[Result], None], *, last: bool) -> None:
         """Add a block's part to the output of its tile; hand on a finished tile."""
         sums = self._sums(b)
         out = sums if b.first and b.last else self.out[b.tile % 2][: b.q.size, :]
@@ -262,4 +278,4 @@ class Attention:
         elif not b.first:
             self.k.vector.scalar_tensor_tensor(out, out, "multiply", self._column("shrink", b), "add", sums)
         if b.last:
-            store(b.head, b.q, out, self._column("inverse", b))
+            store(Result(b.head, b.q, out, self._column("inverse", b), last))

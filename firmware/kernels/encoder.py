@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from firmware.kernel import HbmView, Kernel, KernelError, Tile, TileView
+from firmware.kernels.attention_core import Result
 from firmware.kernels.linear import Operand
 from firmware.kernels.normalise import NormScratch, layer_norm
 from firmware.kernels.self_attention import SelfAttention, load_column
@@ -108,10 +109,10 @@ class Encoder:
         self._to_array()
         self.attention.project(weights, self._operand(self.x_t), self.row(weights["value_bias"]))
 
-        def store(head: int, queries: Span, out: TileView, inverse: TileView) -> None:
-            columns = slice(head * dims, (head + 1) * dims)
-            target = self.context[queries.start // self.size][: queries.size, columns]
-            self.k.scalar.activation(target, out, "copy", scale=inverse)
+        def store(result: Result) -> None:
+            columns = slice(result.head * dims, (result.head + 1) * dims)
+            target = self.context[result.queries.start // self.size][: result.queries.size, columns]
+            self.attention.attention.divide(target, result)
 
         self.attention.run(store)
 

@@ -18,7 +18,7 @@ from firmware.packing import Packed
 from firmware.program import Program
 from rtl.contract.config import Config
 
-__all__ = ["gemm", "product_metrics", "rounding_of_sums"]
+__all__ = ["gemm", "product_metrics", "rounding_of_sums", "unrounded_metrics"]
 
 
 def product_metrics(actual: np.ndarray, reference: np.ndarray) -> dict[str, float | None]:
@@ -32,6 +32,11 @@ def product_metrics(actual: np.ndarray, reference: np.ndarray) -> dict[str, floa
             "cosine": float(a @ b) / norm if norm else 1.0,
         }
     return {name: value if math.isfinite(value) else None for name, value in found.items()}
+
+
+def unrounded_metrics(actual: np.ndarray, reference: np.ndarray) -> dict[str, float | None]:
+    """The same against a reference of operands as they were before they were rounded, names with `_unrounded`."""
+    return {f"{name}_unrounded": value for name, value in product_metrics(actual, reference).items()}
 
 
 def _at_least_one(**sizes: int) -> None:
@@ -104,9 +109,10 @@ def gemm(
         notes.append(f"all operands are in SBUF ({operands} bytes of each partition) before the array starts")
 
     def metrics(outputs: dict[str, np.ndarray]) -> dict[str, Any]:
-        """The result against the float64 product of the rounded operands."""
+        """The result against float64 products: of the rounded operands, and of those that came."""
         actual = decode(outputs["c_t"].T if swapped else outputs["c"], out)
         exact = a_packed.values().T @ b_packed.values()
-        return product_metrics(actual, exact)
+        given = a.astype(np.float64) @ b.astype(np.float64)
+        return product_metrics(actual, exact) | unrounded_metrics(actual, given)
 
     return kernel.program(macs=m * n * depth, pe_macs=fmt.rate, notes=notes, metrics=metrics)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from firmware.kernel import Kernel, KernelError
-from firmware.kernels.gemm import product_metrics, rounding_of_sums
+from firmware.kernels.gemm import product_metrics, rounding_of_sums, unrounded_metrics
 from firmware.kernels.products import Sparse, products
 from firmware.numbers import decode, encode
 from firmware.program import Program
@@ -44,6 +44,7 @@ def sparse_gemm(
     dense, moving = (decode(encode(x, dtype), dtype) for x in (a.T, b))
     numbers, tags = pack(prune(dense, pattern), pattern)
     rounded = unpack(numbers, tags, pattern)
+    kept = rounded.T == dense.T  # also what was 0 before
     kernel = Kernel(cfg, "gemm")
     a_view = kernel.hbm("a_kept", numbers.shape, dtype, encode(numbers, dtype))
     tags_view = kernel.hbm("a_tags", tags.shape, "uint16", tags)
@@ -65,11 +66,13 @@ def sparse_gemm(
         notes.append(f"all operands are in SBUF ({operands} bytes of each partition) before the array starts")
 
     def metrics(outputs: dict[str, np.ndarray]) -> dict[str, Any]:
-        """The result against float64 of the pruned operands, and against that of those before pruning."""
+        """The result against float64 products: of pruned and of dense A, rounded and as it came."""
         actual = decode(outputs["c"], out)
-        wide = moving.astype(np.float64)
+        wide, given = moving.astype(np.float64), b.astype(np.float64)
         found: dict[str, Any] = product_metrics(actual, rounded.T.astype(np.float64) @ wide)
+        found |= unrounded_metrics(actual, np.where(kept, a, 0).astype(np.float64) @ given)
         against_dense = product_metrics(actual, dense.T.astype(np.float64) @ wide)
+        against_dense |= unrounded_metrics(actual, a.astype(np.float64) @ given)
         squares = [float(np.sum(x.astype(np.float64) ** 2)) for x in (rounded, dense)]
         found |= {f"dense_{name}": value for name, value in against_dense.items()}
         return found | {

@@ -13,7 +13,7 @@ import numpy as np
 
 from firmware.kernel import Kernel, KernelError
 from firmware.kernels.expert_products import MODES, Expert, expert_products
-from firmware.kernels.gemm import product_metrics
+from firmware.kernels.gemm import product_metrics, unrounded_metrics
 from firmware.kernels.gemm_formats import GEMM_FORMATS, packed_operand
 from firmware.kernels.spans import spans
 from firmware.numbers import decode, encode
@@ -120,13 +120,15 @@ def moe(
     expert_products(k, work, mode)
 
     def metrics(outputs: dict[str, np.ndarray]) -> dict[str, Any]:
-        """Against float64 of the rounded operands; whether the machine chose the same experts."""
-        y, exact = (np.zeros((tokens, weights.shape[2])) for _ in range(2))
+        """Against float64 of the rounded operands and of those that came, experts and their shares the same; whether
+        the machine chose the same experts."""
+        y, exact, given = (np.zeros((tokens, weights.shape[2])) for _ in range(3))
         for one in work:
-            at = routes.tokens[one.number]
+            at, share = routes.tokens[one.number], one.gates[:, None]
             y[at] += decode(outputs[f"y{one.number}"], "fp32").T
-            exact[at] += one.gates[:, None] * (one.moving.values().T @ one.stationary.values())
-        found: dict[str, Any] = product_metrics(y, exact)
+            exact[at] += share * (one.moving.values().T @ one.stationary.values())
+            given[at] += share * (x[at].astype(np.float64) @ weights[one.number].astype(np.float64))
+        found: dict[str, Any] = product_metrics(y, exact) | unrounded_metrics(y, given)
         found["tokens_by_expert"] = [len(at) for at in routes.tokens]
         if scored:
             best = np.argsort(-routes.scores, axis=1, kind="stable")[:, :top_k]
@@ -134,10 +136,11 @@ def moe(
             found["routes_agree"] = float(same.all(axis=1).mean())
         return found
 
-    fmt = GEMM_FORMATS[dtype]
     macs = sum(len(at) for at in routes.tokens) * weights.shape[1] * weights.shape[2]
-    macs += scored * tokens * gate.size
+    scores = scored * tokens * gate.size
+    # Experts take several numbers a row, scores always one.
+    cycles = macs / GEMM_FORMATS[dtype].rate + scores
     host = "no address comes from data on this machine: the host routes tokens by the same scores, gathers the columns "
     host += "of x for each expert and adds up the results of a token's experts"
     notes = [host, f"mode={mode}: {MODES[mode]}"]
-    return k.program(macs=macs, pe_macs=fmt.rate, notes=notes, metrics=metrics)
+    return k.program(macs=macs + scores, pe_macs=(macs + scores) / cycles, notes=notes, metrics=metrics)

@@ -4,14 +4,13 @@ Q^T and K^T lie with features on partitions, so that their biases are columns, w
 leave PSUM; V lies with tokens on partitions, and its bias is a row, which the vector engine adds.
 """
 
-import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from firmware.kernel import HbmView, Kernel, Tile, TileView
 from firmware.kernels.attention import identity
-from firmware.kernels.attention_core import Attention, Head
+from firmware.kernels.attention_core import Attention, Head, Result
 from firmware.kernels.linear import Linear, Operand, psum_tiles
 from firmware.kernels.spans import Span, spans
 from firmware.numbers import encode
@@ -20,9 +19,6 @@ __all__ = ["COLUMN_BIASES", "SelfAttention", "weight_tensors"]
 
 COLUMN_BIASES = ("query_bias", "key_bias", "up_bias")
 """Biases of what lies with features on partitions."""
-
-StoreHead = Callable[[int, Span, TileView, TileView], None]
-"""As `store` of Attention.run."""
 
 
 def weight_tensors(k: Kernel, prefix: str, values: Mapping[str, np.ndarray]) -> dict[str, HbmView]:
@@ -78,26 +74,20 @@ class SelfAttention:
         }
 
     def project(self, weights: Mapping[str, HbmView], x: Operand, value_bias: TileView) -> None:
-        """Q^T divided by sqrt(dims), K^T and V. x: [K tile, tokens]; value_bias: a row on every partition."""
+        """Q^T, K^T and V. x: [K tile, tokens]; value_bias: a row on every partition."""
         k = self.k
-        root = 1 / math.sqrt(self.dims)
         for name, tile in self.biases.items():
             load_column(k, tile, weights[f"{name}_bias"], self.features)
-        query_bias = self.biases["query"]
-        for i, cut in enumerate(self.features):
-            column = query_bias[: cut.size, i : i + 1]
-            k.vector.tensor_scalar(column, column, "multiply", root)
-        for name, targets, scale in (("query", self.q_t, root), ("key", self.k_t, 1.0)):
+        for name, targets in (("query", self.q_t), ("key", self.k_t)):
             bias = self.biases[name]
 
             def turned(
-                features: Span, part: Span, sums: TileView,
-                targets: list[Tile] = targets, bias: Tile = bias, scale: float = scale,
-            ) -> None:  # fmt: skip
+                features: Span, part: Span, sums: TileView, targets: list[Tile] = targets, bias: Tile = bias
+            ) -> None:
                 number = features.start // self.size
                 out = targets[number][: features.size, part.start : part.stop]
                 column = bias[: features.size, number : number + 1]
-                k.scalar.activation(out, sums, "copy", scale=scale, bias=column)
+                k.scalar.activation(out, sums, "copy", bias=column)
 
             self.linear.by_features(weights[name], x, self.tokens, turned)
 
@@ -108,7 +98,7 @@ class SelfAttention:
 
         self.linear.by_tokens(weights["value"], x, self.tokens, straight)
 
-    def run(self, store: StoreHead) -> None:
+    def run(self, store: Callable[[Result], None]) -> None:
         """Softmax and products of all heads."""
         self.attention.run(self.heads, self._head, store)
 
@@ -123,7 +113,7 @@ class SelfAttention:
             parts.append((tile, low, high))
             at += high - low
         return Head(
-            lambda q: [self.q_t[t][a:b, q.start : q.stop] for t, a, b in parts],
+            [self.q_t[t][a:b, :] for t, a, b in parts],
             [self.k_t[t][a:b, :] for t, a, b in parts],
             [v[:, columns] for v in self.v],
         )

@@ -10,6 +10,7 @@ import numpy as np
 
 from firmware.kernel import HbmView, Kernel, KernelError, TileView
 from firmware.kernels.attention import STAGES, attention_macs
+from firmware.kernels.attention_core import Result
 from firmware.kernels.gemm import product_metrics
 from firmware.kernels.linear import Operand
 from firmware.kernels.minilm import embed, model_tensors, text_tokens
@@ -74,12 +75,13 @@ def text_attention(cfg: Config, *, text: str, heads: int = 1) -> Program:
     attention.project(weights, x_operand, value_bias[:, :])
     stored = 0
 
-    def store(head: int, queries: Span, out: TileView, inverse: TileView) -> None:
+    def store(result: Result) -> None:
         nonlocal stored
-        stage = stages[stored % STAGES][: queries.size, :]
+        rows = result.queries
+        stage = stages[stored % STAGES][: rows.size, :]
         stored += 1
-        k.scalar.activation(stage, out, "copy", scale=inverse)
-        k.dma(context[queries.start : queries.stop, head * DIMS : (head + 1) * DIMS], stage)
+        attention.attention.divide(stage, result)
+        k.dma(context[rows.start : rows.stop, result.head * DIMS : (result.head + 1) * DIMS], stage)
 
     attention.run(store)
 

@@ -253,3 +253,36 @@ def test_sparse_workloads_refuse_in_a_sentence() -> None:
     refuse("sparsity=1:2 takes dtype bf16 or fp16, not mxfp8", build(dtype="mxfp8", sparsity="1:2"))
     off = load("tiny", ["tensor.sparsity=false"])
     refuse("sparsity=1:2 needs --set tensor.sparsity=true", build(off, sparsity="1:2"))
+
+
+def _chains(weights: np.ndarray, x: np.ndarray, pattern: Sparsity, rows: int) -> np.ndarray:
+    """C [M, N] of pruned weights [K, M]: a chain from +0 over the kept k of every `rows` x N / M of K, in ascending k,
+    and an FP32 addition between two of them."""
+    numbers = np.float64(x)
+    total = np.zeros((weights.shape[1], x.shape[1]), np.float32)
+    for first in range(0, len(weights), rows * pattern.ratio):
+        chain = np.zeros_like(total)
+        for column in range(len(chain)):
+            for k in range(first, min(first + rows * pattern.ratio, len(weights))):
+                if weights[k, column]:
+                    chain[column] = np.float64(weights[k, column]) * numbers[k] + chain[column]
+        total = total + chain if first else chain
+    return total
+
+
+@pytest.mark.parametrize("config", ["tiny", "small"])
+@pytest.mark.parametrize("name", ["4:8", "4:16"])
+def test_a_chain_is_as_long_as_a_k_tile(name: str, config: str) -> None:
+    """P rows of kept numbers, so 2 P (4:8) or 4 P (4:16) logical k; then PSUM adds. One chain over all K differs."""
+    cfg, p = named(config), PATTERNS[name]
+    m, n, depth = 6, 9, 3 * p.ratio * cfg.partitions - p.group
+    program = find_workload("gemm").build(cfg, {"m": m, "k": depth, "n": n, "sparsity": name, "dtype": "fp16"}, 11)
+    machine = GoldenMachine(cfg)
+    machine.load(build_image(program))
+    got = decode(machine.run().outputs["c"], "fp32")
+    rng = np.random.default_rng(11)
+    a, b = rng.standard_normal((m, depth), np.float32), rng.standard_normal((depth, n), np.float32)
+    a, b = (decode(encode(v, "fp16"), "fp16") for v in (a, b))  # few sums of products of BF16 are rounded at all
+    weights = prune(np.ascontiguousarray(a.T), p)
+    assert np.array_equal(got, _chains(weights, b, p, cfg.partitions))
+    assert not np.array_equal(got, _chains(weights, b, p, depth))
