@@ -81,14 +81,17 @@ class Workload:
     settle: Callable[[dict[str, Any]], dict[str, Any]] = _as_they_are
 
     def parse(self, settings: Iterable[str]) -> dict[str, Any]:
-        """All parameters from texts `name=value`; the last one of a name counts. KernelError."""
+        """All parameters from texts `name=value`, each name once. KernelError."""
         given: dict[str, Any] = {}
         for text in settings:
             name, equals, value = text.partition("=")
             name = name.strip()
             if not equals or not name:
                 raise KernelError(f"a parameter is written name=value, not {text!r}")
-            given[name] = self._known(name).parse(name, value.strip())
+            value = self._known(name).parse(name, value.strip())
+            if name in given:
+                raise KernelError(f"{name} is given twice, as {given[name]} and as {value}; give it once")
+            given[name] = value
         return self.complete(given)
 
     def complete(self, given: Mapping[str, Any]) -> dict[str, Any]:
