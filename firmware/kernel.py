@@ -85,7 +85,7 @@ class Kernel:
             len(shape) >= 1 and all(n >= 1 for n in shape),
             f"tensor {name} has shape {shape}; every axis must have at least 1 element",
         )
-        kind = _format(name, dtype)
+        kind = _format(f"tensor {name}", dtype)
         if data is not None:
             need(
                 data.shape == shape and data.dtype == kind,
@@ -204,7 +204,7 @@ class Kernel:
     ) -> Tile:
         self._name(name)
         total = self.cfg.partitions
-        _format(name, dtype)
+        _format(f"tile {name}", dtype)
         need(columns >= 1, f"tile {name} must have at least 1 column, not {columns}")
         need(
             align >= 1 and align & (align - 1) == 0,

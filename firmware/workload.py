@@ -39,9 +39,11 @@ class Param:
             return words[text.lower()]
         if self.type is int:
             try:
-                value = int(text, 0)
+                value = int(text, 0) if text.isascii() else None
             except ValueError:
-                raise KernelError(f"{name} must be a whole number, not {text!r}") from None
+                value = None
+            if value is None:
+                raise KernelError(f"{name} must be a whole number, not {text!r}")
         if self.type is float:
             try:
                 value = float(text)

@@ -70,7 +70,7 @@ def parsed(text: str) -> dict[str, Any]:
         raise ConfigError(f"a setting is written section.key=value, not {text!r}")
     parts = key.strip().split(".")
     try:
-        change: Any = int(value.strip().replace("_", ""), 0)
+        change: Any = int(value.strip().replace("_", ""), 0) if value.isascii() else value
     except ValueError:
         change = value.strip()
     for part in reversed(parts):

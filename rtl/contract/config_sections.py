@@ -34,7 +34,7 @@ class TensorConfig:
         512,
         unit="columns",
         of_two=True,
-        also="FP32 columns of a PSUM partition",
+        also="at most the FP32 columns of a PSUM partition",
     )
     mx: bool = flag("sums of two and of four products: FP8 at double rate, MX", True)
     nvfp4: bool = flag("E4M3FN scales, blocks of 16", False, also="needs tensor.mx")
