@@ -14,10 +14,12 @@ what an item elsewhere touched before waits for that count. docs/kernels.md tell
 """
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
+from firmware.arguments import checked
 from firmware.engines.base import access, caller, need
 from firmware.engines.scalar import ScalarEngine
 from firmware.engines.tensor import TensorEngine
@@ -38,6 +40,15 @@ __all__ = ["HbmView", "Kernel", "KernelError", "Tile", "TileView"]
 ALLOCATION_BYTES = 16  # what a DMA mover moves at once
 
 
+def _format(name: str, dtype: str) -> np.dtype:
+    """What holds an element. KernelError, with the tensor's or tile's name, if there is no such format."""
+    try:
+        return bits_dtype(dtype)
+    except ValueError as error:
+        raise KernelError(f"{name}: {error}") from None
+
+
+@checked
 class Kernel:
     """Builds a Program for `cfg`, for the core at `core`: (rack, server, chip, core). Errors: KernelError, one
     sentence."""
@@ -74,19 +85,16 @@ class Kernel:
             len(shape) >= 1 and all(n >= 1 for n in shape),
             f"tensor {name} has shape {shape}; every axis must have at least 1 element",
         )
-        try:
-            kind = bits_dtype(dtype)
-        except ValueError as error:
-            raise KernelError(f"tensor {name}: {error}") from None
+        kind = _format(f"tensor {name}", dtype)
         if data is not None:
             need(
                 data.shape == shape and data.dtype == kind,
                 f"tensor {name} needs {kind.name} bits of shape {shape}, not {data.dtype.name} of {data.shape}",
             )
-        size = int(np.prod(shape)) * element_bytes(dtype)
+        size = prod(shape) * element_bytes(dtype)
         tensor = HbmTensor(name=name, shape=shape, dtype=dtype, bytes=size, data=data, core=self.core)
         self.add_tensor(tensor)
-        strides = tuple(int(np.prod(shape[i + 1 :])) for i in range(len(shape)))
+        strides = tuple(prod(shape[i + 1 :]) for i in range(len(shape)))
         return HbmView(tensor, 0, shape, strides, tuple((0, n) for n in shape))
 
     def sbuf(
@@ -175,6 +183,7 @@ class Kernel:
         program.sbuf_bytes = self._used[Space.SBUF]
         program.psum_bytes = self._used[Space.PSUM]
         for key, value in fields.items():
+            need(hasattr(program, key), f"a program has no field {key!r} to set")
             setattr(program, key, value)
         return program
 
@@ -195,7 +204,12 @@ class Kernel:
     ) -> Tile:
         self._name(name)
         total = self.cfg.partitions
+        _format(f"tile {name}", dtype)
         need(columns >= 1, f"tile {name} must have at least 1 column, not {columns}")
+        need(
+            align >= 1 and align & (align - 1) == 0,
+            f"tile {name} is aligned to {align} bytes; that must be a power of two, at least 1",
+        )
         need(
             partitions >= 1 and start >= 0 and start + partitions <= total,
             f"tile {name} takes partitions {start} to {start + partitions - 1}; there are {total} from 0",

@@ -92,6 +92,7 @@ class Instruction:
     imm1: int = 0
     imm2: int = 0
     source: str = ""  # where the kernel says so: file:line
+    part: str = ""  # what the report calls its beats, if it is not what its opcode is for
 
 
 @dataclass(frozen=True, slots=True)

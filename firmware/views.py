@@ -1,8 +1,10 @@
 """Views of tensors in HBM and of tiles in SBUF and PSUM: what a kernel slices and hands to engines."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from operator import index as index_of
+from typing import Any
 
 from firmware.numbers import element_bytes
 from firmware.program import HbmTensor
@@ -27,14 +29,45 @@ class MemoryFullError(KernelError):
 def _range(index: Index, size: int, what: str) -> tuple[int, int, int]:
     """(first, count, step) of an index. Negative indices and steps are refused: they hide mistakes."""
     if isinstance(index, slice):
-        start = 0 if index.start is None else int(index.start)
-        stop = size if index.stop is None else int(index.stop)
-        step = 1 if index.step is None else int(index.step)
+        start = 0 if index.start is None else _whole(index.start, what)
+        stop = size if index.stop is None else _whole(index.stop, what)
+        step = 1 if index.step is None else _whole(index.step, what)
     else:
-        start, stop, step = int(index), int(index) + 1, 1
+        start, stop, step = _whole(index, what), _whole(index, what) + 1, 1
     if step < 1 or not 0 <= start < stop <= size:
         raise KernelError(f"{what} has {size} elements along this axis; the index {start}:{stop}:{step} is not inside")
     return start, -(-(stop - start) // step), step
+
+
+def _whole(index: Any, what: str) -> int:
+    """A number in an index, a NumPy one too. KernelError for anything else."""
+    try:
+        return index_of(index)
+    except TypeError:
+        raise KernelError(f"{what} is indexed with {index!r}; an index is a whole number or a range of them") from None
+
+
+def _order(axes: Any, count: int, what: str) -> tuple[int, ...]:
+    """An order of `count` axes. KernelError if it is none."""
+    if not isinstance(axes, Iterable) or sorted(axes, key=repr) != sorted(range(count), key=repr):
+        raise KernelError(f"{what} has {count} axes to put in order; {axes!r} is no order of them")
+    return tuple(axes)
+
+
+def _cut(axis: Any, sizes: Sequence[int], inner: Any, what: str) -> None:
+    """KernelError unless `inner` divides the axis."""
+    axis, inner = _whole(axis, what), _whole(inner, what)
+    if not 0 <= axis < len(sizes):
+        raise KernelError(f"{what} has {len(sizes)} axes here, from 0; there is no axis {axis} to split")
+    if inner < 1 or sizes[axis] % inner:
+        raise KernelError(f"{what} has {sizes[axis]} elements along axis {axis}, no multiple of {inner}")
+
+
+def _times(count: Any, what: str) -> int:
+    """How often to repeat. KernelError below 1."""
+    if _whole(count, what) < 1:
+        raise KernelError(f"{what} is repeated {count} times; it must be at least once")
+    return _whole(count, what)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +114,8 @@ class HbmView:
 
     def split(self, axis: int, inner: int) -> "HbmView":
         """Cut an axis in (size / inner, inner). KernelError if `inner` does not divide it."""
+        _cut(axis, self.shape, inner, self.tensor.name)
         size = self.shape[axis]
-        if inner < 1 or size % inner:
-            raise KernelError(f"{self.tensor.name} has {size} elements along axis {axis}, no multiple of {inner}")
         shape = (*self.shape[:axis], size // inner, inner, *self.shape[axis + 1 :])
         step = self.strides[axis]
         strides = (*self.strides[:axis], step * inner, step, *self.strides[axis + 1 :])
@@ -91,8 +123,7 @@ class HbmView:
 
     def permute(self, axes: Sequence[int]) -> "HbmView":
         """The same elements with the axes in another order."""
-        if sorted(axes) != list(range(len(self.shape))):
-            raise KernelError(f"{self.tensor.name} has {len(self.shape)} axes here; {tuple(axes)} is no order of them")
+        axes = _order(axes, len(self.shape), self.tensor.name)
         return HbmView(
             self.tensor,
             self.offset,
@@ -104,6 +135,7 @@ class HbmView:
 
     def repeat(self, count: int) -> "HbmView":
         """A new first axis of `count` that reads the same elements each time (a source only)."""
+        count = _times(count, self.tensor.name)
         return HbmView(self.tensor, self.offset, (count, *self.shape), (0, *self.strides), self.box, False)
 
     def axes_bytes(self) -> list[tuple[int, int]]:
@@ -131,6 +163,10 @@ class Tile:
 
     def reinterpret(self, dtype: str) -> "Tile":
         """The same bytes as elements of another format. KernelError if they do not come out even."""
+        try:
+            element_bytes(dtype)
+        except ValueError as error:
+            raise KernelError(f"{self.name} is read anew: {error}") from None
         size = self.columns * element_bytes(self.dtype)
         if size % element_bytes(dtype):
             raise KernelError(f"{self.name} has {size} bytes of each partition, no whole number of {dtype} elements")
@@ -192,20 +228,20 @@ class TileView:
 
     def split(self, axis: int, inner: int) -> "TileView":
         """Cut free axis `axis` (from 0) in (count / inner, inner). KernelError unless `inner` divides it."""
+        _cut(axis, [count for _, count in self.dims], inner, self.tile.name)
         step, count = self.dims[axis]
-        if inner < 1 or count % inner:
-            raise KernelError(f"{self.tile.name} has {count} elements along free axis {axis}, no multiple of {inner}")
         dims = (*self.dims[:axis], (step * inner, count // inner), (step, inner), *self.dims[axis + 1 :])
         return TileView(self.tile, self.start, self.partitions, self.offset, dims)
 
     def repeat(self, count: int) -> "TileView":
         """A new first free axis of `count` that reads the same elements each time (a source only)."""
-        return TileView(self.tile, self.start, self.partitions, self.offset, ((0, count), *self.dims))
+        return TileView(
+            self.tile, self.start, self.partitions, self.offset, ((0, _times(count, self.tile.name)), *self.dims)
+        )
 
     def permute(self, axes: Sequence[int]) -> "TileView":
         """The same elements with the free axes (from 0) in another order."""
-        if sorted(axes) != list(range(len(self.dims))):
-            raise KernelError(f"{self.tile.name} has {len(self.dims)} free axes; {tuple(axes)} is no order of them")
+        axes = _order(axes, len(self.dims), self.tile.name)
         dims = tuple(self.dims[a] for a in axes)
         return TileView(self.tile, self.start, self.partitions, self.offset, dims)
 

@@ -39,9 +39,11 @@ class Param:
             return words[text.lower()]
         if self.type is int:
             try:
-                value = int(text, 0)
+                value = int(text, 0) if text.isascii() else None
             except ValueError:
-                raise KernelError(f"{name} must be a whole number, not {text!r}") from None
+                value = None
+            if value is None:
+                raise KernelError(f"{name} must be a whole number, not {text!r}")
         if self.type is float:
             try:
                 value = float(text)
@@ -81,14 +83,17 @@ class Workload:
     settle: Callable[[dict[str, Any]], dict[str, Any]] = _as_they_are
 
     def parse(self, settings: Iterable[str]) -> dict[str, Any]:
-        """All parameters from texts `name=value`; the last one of a name counts. KernelError."""
+        """All parameters from texts `name=value`, each name once. KernelError."""
         given: dict[str, Any] = {}
         for text in settings:
             name, equals, value = text.partition("=")
             name = name.strip()
             if not equals or not name:
                 raise KernelError(f"a parameter is written name=value, not {text!r}")
-            given[name] = self._known(name).parse(name, value.strip())
+            value = self._known(name).parse(name, value.strip())
+            if name in given:
+                raise KernelError(f"{name} is given twice, as {given[name]} and as {value}; give it once")
+            given[name] = value
         return self.complete(given)
 
     def complete(self, given: Mapping[str, Any]) -> dict[str, Any]:

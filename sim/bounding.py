@@ -15,17 +15,17 @@ BOUNDING_SHARE = 0.5  # below this nothing bounds the run but waiting for each o
 _COMPUTE = ("tensor", "vector", "scalar", "gpsimd")
 
 
-def bounds(cfg: Config, program: Program, hbm_bytes: int) -> dict[str, int]:
+def bounds(cfg: Config, program: Program, hbm_bytes: int, one_way: int = 0) -> dict[str, int]:
     """Fewest cycles that each part of the machine needs for this work, by name, rounded up.
 
     compute: every PE does as many useful multiply-adds each cycle as its kind of elements allows. hbm: bytes at full
-    bandwidth. vector_port, scalar_port: elements over the rate of their instruction. dma_port: 16 bytes a mover a
-    cycle.
+    bandwidth, or those of one direction, `one_way`, over the ports, if that is more. vector_port, scalar_port: elements
+    over the rate of their instruction. dma_port: 16 bytes a mover a cycle.
     """
     moved = sum(d.bytes for ring in program.rings for d in ring)
     exact = {
         "compute": program.macs / (cfg.tensor.rows * cfg.tensor.cols * program.pe_macs),
-        "hbm": Fraction(hbm_bytes, cfg.hbm.bytes_per_cycle),
+        "hbm": max(Fraction(hbm_bytes, cfg.hbm.bytes_per_cycle), Fraction(one_way, cfg.hbm.ports * cfg.hbm.port_bytes)),
         "vector_port": program.vector_cycles * Fraction(cfg.tensor.clock_mhz, cfg.vector.clock_mhz),
         "scalar_port": program.scalar_cycles * Fraction(cfg.tensor.clock_mhz, cfg.scalar.clock_mhz),
         "dma_port": Fraction(moved, MOVER_BYTES * cfg.dma.engines),

@@ -35,6 +35,28 @@ SetOption = Annotated[
 ]
 
 
+def _path(text: str) -> Path:
+    """A path that a user has written; an empty one would be the working folder."""
+    if not text.strip():
+        raise typer.BadParameter("the path is empty")
+    if "\0" in text:
+        raise typer.BadParameter("a path has no NUL character")
+    return Path(text)
+
+
+def _form(top: str, array: str | None, default: str) -> dict[str, str]:
+    """The form that a top is made in, where it has one. Errors: PlexusError."""
+    from sim.tops import top as find_top
+
+    if array not in (None, "native", "structural"):
+        raise PlexusError(f"the array is native or structural, not {array!r}")
+    if "form" in find_top(top).options:
+        return {"form": array or default}
+    if array is not None:
+        raise PlexusError(f"top {top} has one form only, so it takes no --array")
+    return {}
+
+
 @app.callback(invoke_without_command=True)
 def _without_command(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
@@ -58,9 +80,16 @@ def run(
     set_: SetOption = None,
     array: Annotated[str, typer.Option(help="native or structural.")] = "native",
     seed: Annotated[int, typer.Option(min=0, help="For everything random.")] = 0,
-    waves: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a VCD; needs its own build.")] = None,
+    waves: Annotated[
+        Path | None, typer.Option(metavar="FILE", parser=_path, help="Write a VCD; needs its own build.")
+    ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="For report.json; default build/runs/WORKLOAD-CONFIG.")
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            parser=_path,
+            help="For report.json; default build/runs/WORKLOAD-CONFIG, and a hash if anything was changed.",
+        ),
     ] = None,
 ) -> None:
     """Run a workload on the RTL, check every bit against the golden machine, report where cycles went.
@@ -79,7 +108,8 @@ def run(
 
     cfg = _config(config, set_)
     params = find_workload(workload).parse(param or ())
-    asked = Run(workload=workload, params=params, cfg=cfg, array=array, seed=seed, waves=waves, out=out)
+    file = config if config.endswith(".toml") else None
+    asked = Run(workload=workload, params=params, cfg=cfg, array=array, seed=seed, waves=waves, out=out, file=file)
     report = run_workload(asked, Console(stderr=True))
     console = Console()
     show(report, console)
@@ -129,8 +159,10 @@ def _run_switch(
 @app.command(name="eval")
 def evaluate_arrays(
     unit: Annotated[str, typer.Argument(metavar="UNIT", help="One of `plexus list units`.")],
-    in_: Annotated[Path, typer.Option("--in", metavar="IN.npz", help="Arrays by name: `plexus list UNIT`.")],
-    out: Annotated[Path, typer.Option("--out", metavar="OUT.npz", help="Where results go.")],
+    in_: Annotated[
+        Path, typer.Option("--in", metavar="IN.npz", parser=_path, help="Arrays by name: `plexus list UNIT`.")
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="OUT.npz", parser=_path, help="Where results go.")],
     config: ConfigOption = "small",
     set_: SetOption = None,
 ) -> None:
@@ -155,7 +187,7 @@ def build(
     top: Annotated[str, typer.Argument(metavar="TOP", help="A top; the whole core by default.")] = "core",
     config: ConfigOption = "small",
     set_: SetOption = None,
-    array: Annotated[str, typer.Option(help="native or structural, for the core.")] = "native",
+    array: Annotated[str | None, typer.Option(help="native or structural, of tops that have both.")] = None,
     waves: Annotated[bool, typer.Option("--waves", help="With waves built in.")] = False,
 ) -> None:
     """Build the model of a top without running it."""
@@ -163,21 +195,21 @@ def build(
     if top == "core":
         from sim.verilated import build_core
 
-        built = build_core(cfg, array=array, waves=waves)
+        built = build_core(cfg, array=array or "native", waves=waves)
     else:
         from sim.build import build as build_top
 
-        built = build_top(top, cfg, waves=waves)
+        built = build_top(top, cfg, options=_form(top, array, "structural") if array else {}, waves=waves)
     print(f"{'already built' if built.cached else 'built'}: {_shown(built.folder)}")
 
 
 @app.command()
 def emit(
     top: Annotated[str, typer.Argument(metavar="TOP", help="A top, as in `plexus list tops`.")],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.v")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.v", parser=_path)],
     config: ConfigOption = "small",
     set_: SetOption = None,
-    array: Annotated[str, typer.Option(help="native or structural, for the core.")] = "structural",
+    array: Annotated[str | None, typer.Option(help="native or structural, of tops that have both.")] = None,
 ) -> None:
     """Write the Verilog of a top."""
     from rtl.emit.verilog import emit as convert
@@ -187,7 +219,9 @@ def emit(
 
     cfg = _config(config, set_)
     activate()
-    options = {"form": array} if top == "core" else {}
+    options = _form(top, array, "structural")
+    if output.is_dir():
+        raise PlexusError(f"{output} is a folder, and Verilog goes into a file")
     emitted = convert(make_component(find_top(top), cfg, options), top)
     try:
         output.write_text(emitted.text)
@@ -202,10 +236,12 @@ def emit(
 def list_names(
     what: Annotated[
         str | None,
-        typer.Argument(metavar="[workloads|configs|units|tops|NAME]", help="NAME: of a workload or a unit."),
+        typer.Argument(
+            metavar="[workloads|configs|units|tops|NAME]", help="NAME: of a workload, a unit or a configuration."
+        ),
     ] = None,
 ) -> None:
-    """What there is, one line each; of a workload its parameters, of a unit its arrays."""
+    """What there is, one line each; of a workload its parameters, of a unit its arrays, of a configuration fields."""
     from sim.listing import details, names_by_kind
 
     if what is not None and (detailed := details(what)):
@@ -218,7 +254,8 @@ def list_names(
     names = names_by_kind()
     if what is not None and what not in names:
         raise PlexusError(
-            f"there is no list of {what!r}; there are {', '.join(names)}, and those of a workload or unit by its name"
+            f"there is no list of {what!r}; there are {', '.join(names)}, "
+            "and those of a workload, unit or configuration by its name"
         )
     for kind in [what] if what else names:
         indent = "" if what else "  "

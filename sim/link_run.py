@@ -17,7 +17,8 @@ from sim.build import build
 from sim.errors import PlexusError
 from sim.native.ports import PAIR_SOURCES, LinkCounts, NativeLink, Wires
 from sim.report_json import write_report
-from sim.toolchain import build_root, tool_versions
+from sim.toolchain import tool_versions
+from sim.variant import changes, default_folder
 
 __all__ = ["LINK_DOC", "LINK_PARAMS", "LinkRun", "parse_link", "run_link"]
 
@@ -50,12 +51,16 @@ _SLICE = 4_096
 def parse_link(settings: Sequence[str]) -> dict[str, Any]:
     """All parameters from texts `name=value`. Errors: KernelError, one sentence."""
     values = {name: p.default for name, p in LINK_PARAMS.items()}
+    given: dict[str, str] = {}
     for text in settings:
         name, equals, value = text.partition("=")
         if not equals:
             raise KernelError(f"a parameter is written name=value, not {text!r}")
         if name not in LINK_PARAMS:
             raise KernelError(f"link has no parameter {name!r}; it has {', '.join(LINK_PARAMS)}")
+        if name in given:
+            raise KernelError(f"{name} is given twice, by {given[name]!r} and by {text!r}; give it once")
+        given[name] = text
         values[name] = LINK_PARAMS[name].parse(name, value)
     _weights(values["weights"])
     if f"x{values['lanes']}" not in LINKS:
@@ -91,7 +96,8 @@ class LinkRun:
     @property
     def folder(self) -> Path:
         """Where report.json goes."""
-        return self.out or build_root() / "runs" / f"link-{self.cfg.name}"
+        settings, plain = dict(self.params) | {"run_seed": self.seed}, parse_link(()) | {"run_seed": 0}
+        return self.out or default_folder("link", LINKS[self.cfg.name], settings, plain)
 
 
 def _bring_up(link: NativeLink, flit_cycles: int) -> None:
@@ -204,6 +210,7 @@ def _report(
         "params": dict(run.params),
         "config": cfg.name,
         "config_hash": cfg.hash,
+        "config_changes": changes(cfg)[1],
         "link": cfg.as_dict(),
         "codec": run.params["codec"],
         "seed": seed,

@@ -7,6 +7,7 @@ from firmware.workload import Param
 from firmware.workloads import WORKLOADS
 from rtl.contract.config import NAMED, Config
 from rtl.contract.switch_config import SWITCHES, SwitchConfig
+from sim.config_listing import config_lines, find_config
 from sim.link_run import LINK_DOC, LINK_PARAMS
 from sim.switch_params import SWITCH_DOC, SWITCH_PARAMS
 from sim.tops import TOPS
@@ -85,7 +86,8 @@ def _about_switch(cfg: SwitchConfig) -> str:
 
 
 def details(name: str) -> tuple[str, list[tuple[str, str]]] | None:
-    """Of a workload its parameters, of a unit its arrays: a title and (name, meaning); None if it is neither."""
+    """Of a workload its parameters, of a unit its arrays, of a configuration its fields: a title and (name, meaning);
+    None if it is neither."""
     if name in WORKLOADS:
         return f"{name}: {WORKLOADS[name].doc}", _param_lines(WORKLOADS[name].params)
     if name == "link":
@@ -94,4 +96,6 @@ def details(name: str) -> tuple[str, list[tuple[str, str]]] | None:
         return f"switch: {SWITCH_DOC}", _param_lines(SWITCH_PARAMS)
     if name in UNITS:
         return f"{name}: {UNITS[name].doc}", _unit_lines(UNITS[name])
+    if found := find_config(name):
+        return f"{name}: configuration of a {found[0]}", config_lines(found[1])
     return None

@@ -8,10 +8,11 @@ from rtl.contract import rates
 from rtl.contract.config import Config
 from rtl.contract.isa import Opcode, Queue
 from rtl.contract.memmap import Space
-from sim.bounding import Bounding
+from sim.bounding import Bounding, bounds
+from sim.relief_settings import NEAR
 from sim.result import RunResult
 
-__all__ = ["relief"]
+__all__ = ["heaviest", "relief"]
 
 FULL_BEATS = 0.75  # useful part of the tensor engine's beats, below which their shape is to blame
 STALLED = 0.05  # share of a stall that is worth a word
@@ -51,7 +52,16 @@ def _tensor(cfg: Config, program: Program, result: RunResult, bound: Bounding) -
         )
     if bound.stall_share >= STALLED:
         return _WAITS[bound.stall]
-    return "a higher {tensor.clock_mhz} or an array beyond {tensor.rows}, {tensor.cols} would help: its beats are full"
+    return (
+        "an array beyond {tensor.rows}, {tensor.cols} would help, for its beats are full; a higher {tensor.clock_mhz} "
+        "makes cycles shorter, not fewer"
+    )
+
+
+def heaviest(program: Program) -> Opcode | None:
+    """The vector engine's opcode with most cycles."""
+    most = _heaviest(program, Queue.VECTOR)
+    return most[0] if most else None
 
 
 def _heaviest(program: Program, queue: Queue) -> tuple[Opcode, Fraction, bool] | None:
@@ -115,12 +125,27 @@ def _dma(cfg: Config, program: Program, result: RunResult, bound: Bounding) -> s
         if 2 * fetched > total:
             share = 100 * fetched / total
             return f"fewer, longer instructions would relieve it: {share:.0f} % of the bytes are instructions"
-        return "a higher {hbm.bytes_per_cycle}, operands that stay in SBUF, or narrower formats would relieve it"
+        movers = ", with more movers, {dma.engines}," if _both(cfg, program, result) else ","
+        return (
+            f"a higher {{hbm.bytes_per_cycle}}{movers} operands that stay in SBUF, or narrower formats would relieve it"
+        )
     if rows and moved / rows < SHORT_ROW_BYTES:
         return f"longer rows would relieve it: they have {moved / rows:.0f} bytes on average"
     if bound.stall_share >= STALLED:
         return _WAITS[bound.stall]
-    return "more movers, {dma.engines}, or a higher {dma.buffer_bytes} would relieve it"
+    if _both(cfg, program, result):
+        return (
+            "more movers, {dma.engines}, with a higher {hbm.bytes_per_cycle} would relieve it: HBM is as near its limit"
+        )
+    return "more movers, {dma.engines}, would relieve it"
+
+
+def _both(cfg: Config, program: Program, result: RunResult) -> bool:
+    """Whether HBM and the movers are so near each other's bound that one alone does not help."""
+    ways = result.hbm_bytes_read, result.hbm_bytes_written
+    limits = bounds(cfg, program, sum(ways), max(ways))
+    low, high = sorted((limits["hbm"], limits["dma_port"]))
+    return low > NEAR * high
 
 
 _OF = {"tensor": _tensor, "vector": _vector, "scalar": _scalar, "dma": _dma, "hbm": _dma}

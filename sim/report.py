@@ -7,6 +7,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from sim.variant import described
+
 __all__ = ["render", "show"]
 
 BAR_CELLS = 20
@@ -51,7 +53,8 @@ def _stalls(engine: Mapping[str, Any], cycles: int) -> Text:
 
 
 def _verdict(report: Mapping[str, Any]) -> Text:
-    what = f"{report['workload']} on {report['config']}, {report['array']} array"
+    config = described(*(report[f"config{key}"] for key in ("", "_base", "_changes", "_file")))
+    what = f"{report['workload']} on {config}, {report['array']} array"
     if report["faults"]:
         text = Text(f"FAULT  {what}", "bold red")
         for f in report["faults"]:
@@ -124,7 +127,19 @@ def _relief(report: Mapping[str, Any]) -> str:
     if report["bounding_stall"]:
         stall = report["bounding_stall"].replace("_", " ")
         text += f", stalled most for {stall}, {_percent(report['bounding_stall_share'], 1)}"
-    return f"{text}. {report['relief']}"
+    settings = " ".join(f"--set {setting}" for setting in report["relief_set"])
+    last = f"As with {settings}." if settings else "Nothing in the configuration relieves this."
+    return f"{text}. {report['relief']} {last}"
+
+
+def _parts(engine: Mapping[str, Any], cycles: int) -> str:
+    """Opcodes that took a twentieth of the cycles or more, of busy and of waiting for a unit."""
+    told: list[str] = []
+    for state, parts in engine["parts"].items():
+        words = [f"{n.replace('_', ' ')} {_percent(c, cycles)}" for n, c in parts.items() if 20 * c > cycles]
+        if words:
+            told.append(f"{'busy with' if state == 'busy' else 'waits for a unit in'} {', '.join(words)}")
+    return "; ".join(told)
 
 
 def _facts(report: Mapping[str, Any]) -> Table:
@@ -165,6 +180,9 @@ def _facts(report: Mapping[str, Any]) -> Table:
     ]
     if conflicts:
         table.add_row("conflicts", f"refused cycles: {', '.join(conflicts)}")
+    for name, engine in report["engines"].items():
+        if parts := _parts(engine, cycles):
+            table.add_row(name, parts)
     table.add_row("relief", _relief(report))
     for name, value in report["metrics"].items():
         table.add_row(name.replace("_", " "), _value(value))

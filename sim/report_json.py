@@ -12,14 +12,16 @@ from typing import Any
 
 from firmware.program import Program
 from rtl.contract.config import Config
-from rtl.contract.isa import Queue
+from rtl.contract.isa import Opcode, Queue
 from rtl.contract.timing import PORTS_OF, Engine
 from sim.bounding import bounding, bounds
 from sim.compare import Comparison
 from sim.errors import PlexusError
-from sim.relief import relief
+from sim.relief import heaviest, relief
+from sim.relief_settings import relief_settings
 from sim.result import ENDS, Fault, RunResult
 from sim.toolchain import tool_versions
+from sim.variant import changes
 
 __all__ = ["ReportError", "Subject", "make_report", "write_report"]
 
@@ -35,6 +37,32 @@ def _check_sums(result: RunResult) -> None:
                 f"the counters of {name} sum to {engine.total}, but the run took {result.cycles} cycles: "
                 "the core's accounting is broken"
             )
+
+
+def _parts(name: str, result: RunResult, program: Program) -> dict[str, dict[str, int]]:
+    """Busy and `unit` of an engine by opcode, longest first. Errors: ReportError if they do not sum to the whole."""
+    engine = result.engines[name]
+    if name == "tensor":
+        return {"busy": _beats(engine.busy, result, program)}
+    found: dict[str, dict[str, int]] = {}
+    for state, parts in engine.parts.items():
+        whole = engine.busy if state == "busy" else engine.stall[state]
+        if sum(parts.values()) != whole:
+            raise ReportError(f"the parts of {state} of {name} sum to {sum(parts.values())}, not to {whole} cycles")
+        found[state] = dict(sorted(parts.items(), key=lambda part: -part[1]))
+    return found
+
+
+def _beats(busy: int, result: RunResult, program: Program) -> dict[str, int]:
+    """The tensor engine is busy with MULTIPLY_MOVING alone. A beat of one is a cycle, so that what its kernel calls it
+    (Instruction.part) divides them, unless row tiles at work beside each other or an early end say otherwise."""
+    found: dict[str, int] = {}
+    for i in program.queues.get(Queue.TENSOR, []):
+        if i.opcode == Opcode.MULTIPLY_MOVING and i.dst is not None:
+            found[i.part or "multiply_moving"] = found.get(i.part or "multiply_moving", 0) + i.dst.elements
+    if result.end != "done" or sum(found.values()) != busy:
+        found = {"multiply_moving": busy} if busy else {}
+    return dict(sorted(found.items(), key=lambda part: -part[1]))
 
 
 def _ratio(part: float, whole: float | Fraction) -> float:
@@ -85,6 +113,7 @@ class Subject:
     array: str
     seed: int
     program: Program
+    file: str | None = None  # that the configuration was read from
 
 
 def make_report(
@@ -97,14 +126,19 @@ def make_report(
     peak = cfg.tensor.rows * cfg.tensor.cols * program.pe_macs
     window = result.window_cycles("tensor")
     hbm_bytes = result.hbm_bytes_read + result.hbm_bytes_written
-    limits = bounds(cfg, program, hbm_bytes)
+    limits = bounds(cfg, program, hbm_bytes, max(result.hbm_bytes_read, result.hbm_bytes_written))
     by = max(limits, key=lambda name: limits[name])
     bound = bounding(result, limits)
+    base, changed = changes(cfg)
     return {
         "workload": subject.workload,
         "params": dict(subject.params),
         "config": cfg.name,
         "config_hash": cfg.hash,
+        "config_file": subject.file,
+        "config_base": base,
+        "config_changes": changed,
+        "config_resolved": cfg.as_dict(),
         "array": subject.array,
         "seed": subject.seed,
         "tool_versions": tool_versions(),
@@ -125,13 +159,14 @@ def make_report(
         "tensor_window_cycles": window,
         "tensor_window_utilization": _ratio(program.macs, peak * window),
         **_windows(result),
-        "engines": {name: _engine(name, result) for name in result.engines},
+        "engines": {name: _engine(name, result) | {"parts": _parts(name, result, program)} for name in result.engines},
         "bounding_engine": bound.engine,
         "bounding_share": bound.share,
         "busiest_engine": bound.busiest,
         "bounding_stall": bound.stall,
         "bounding_stall_share": bound.stall_share,
         "relief": relief(cfg, program, result, bound),
+        "relief_set": relief_settings(cfg, program, result, bound, heaviest(program)),
         "bound_cycles": limits[by],
         "bound_by": by,
         "bounds": limits,

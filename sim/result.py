@@ -35,11 +35,15 @@ class Fault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineCycles:
-    """Where the cycles of an engine went; all of it together is the length of the run."""
+    """Where the cycles of an engine went; all of it together is the length of the run.
+
+    `parts`: of states of timing.PARTS the cycles by opcode, in lower case; they sum to the state's.
+    """
 
     busy: int
     idle: int
     stall: Mapping[str, int]
+    parts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @property
     def total(self) -> int:

@@ -22,7 +22,7 @@ from sim.device import find_device
 from sim.errors import PlexusError
 from sim.report_json import Subject, make_report, write_report
 from sim.result import RunResult
-from sim.toolchain import build_root
+from sim.variant import default_folder
 from sim.verilated import VerilatedDevice, build_core
 
 __all__ = ["Run", "passed", "run_workload"]
@@ -39,11 +39,16 @@ class Run:
     seed: int = 0
     waves: Path | None = None
     out: Path | None = None
+    file: str | None = None  # that the configuration was read from
 
     @property
     def folder(self) -> Path:
-        """Where report.json goes."""
-        return self.out or build_root() / "runs" / f"{self.workload}-{self.cfg.name}"
+        """Where report.json goes: a variant has a folder of its own."""
+        if self.out:
+            return self.out
+        defaults = find_workload(self.workload).complete({}) | {"run_seed": 0, "array": "native"}
+        settings = dict(self.params) | {"run_seed": self.seed, "array": self.array}
+        return default_folder(self.workload, self.cfg, settings, defaults)
 
 
 class _Rate(ProgressColumn):
@@ -141,7 +146,13 @@ def run_workload(run: Run, console: Console) -> dict[str, Any]:
         comparison = _compared(run.cfg, image, result)
     metrics = program.metrics(dict(result.outputs)) if result.end == "done" and not comparison.why else {}
     subject = Subject(
-        workload=run.workload, params=run.params, cfg=run.cfg, array=run.array, seed=run.seed, program=program
+        workload=run.workload,
+        params=run.params,
+        cfg=run.cfg,
+        file=run.file,
+        array=run.array,
+        seed=run.seed,
+        program=program,
     )
     report = make_report(subject, result, comparison, metrics)
     report["total_seconds"] = round(time.monotonic() - begin, 3)

@@ -13,7 +13,7 @@ from rtl.contract.link_config import LINKS
 from rtl.contract.switch_config import MATCHINGS, SWITCHES, SwitchConfig
 from sim.errors import PlexusError
 from sim.native.switch import CLASS_INPUTS, TRAFFIC, SwitchTraffic
-from sim.toolchain import build_root
+from sim.variant import default_folder
 
 __all__ = ["SWITCH_DOC", "SWITCH_PARAMS", "SwitchRun", "parse_switch", "read_routes"]
 
@@ -57,12 +57,16 @@ SWITCH_PARAMS: dict[str, Param] = {
 def parse_switch(settings: Sequence[str]) -> dict[str, Any]:
     """All parameters from texts `name=value`. Errors: KernelError, one sentence."""
     values = {name: p.default for name, p in SWITCH_PARAMS.items()}
+    given: dict[str, str] = {}
     for text in settings:
         name, equals, value = text.partition("=")
         if not equals:
             raise KernelError(f"a parameter is written name=value, not {text!r}")
         if name not in SWITCH_PARAMS:
             raise KernelError(f"switch has no parameter {name!r}; it has {', '.join(SWITCH_PARAMS)}")
+        if name in given:
+            raise KernelError(f"{name} is given twice, by {given[name]!r} and by {text!r}; give it once")
+        given[name] = text
         values[name] = SWITCH_PARAMS[name].parse(name, value)
     if values["load"] == 0:
         raise KernelError("load must be above 0: a switch without traffic has nothing to measure")
@@ -187,4 +191,5 @@ class SwitchRun:
     @property
     def folder(self) -> Path:
         """Where report.json goes."""
-        return self.out or build_root() / "runs" / f"switch-{self.cfg.name}"
+        settings, plain = dict(self.params) | {"run_seed": self.seed}, parse_switch(()) | {"run_seed": 0}
+        return self.out or default_folder("switch", SWITCHES[self.cfg.name], settings, plain)

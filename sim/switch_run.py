@@ -25,6 +25,7 @@ from sim.report_json import write_report
 from sim.switch_measures import latencies, rates, verdict
 from sim.switch_params import SwitchRun
 from sim.toolchain import tool_versions
+from sim.variant import changes
 
 __all__ = ["run_switch"]
 
@@ -160,6 +161,7 @@ def run_switch(run: SwitchRun, console: Console) -> dict[str, Any]:
         "params": dict(p),
         "config": cfg.name,
         "config_hash": cfg.hash,
+        "config_changes": changes(cfg)[1],
         "switch": cfg.as_dict(),
         "codec": p["codec"],
         "seed": traffic.seed,

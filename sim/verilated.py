@@ -9,9 +9,9 @@ import numpy as np
 
 from firmware.image import Image, Region
 from rtl.contract.config import Config
-from rtl.contract.isa import Cause, Queue
+from rtl.contract.isa import OPCODE_QUEUE, Cause, Queue
 from rtl.contract.memmap import Control, EngineRegister, QueueRegister, RingRegister, Space
-from rtl.contract.timing import CONFLICT_PORTS, STALLS, WINDOWS, Engine
+from rtl.contract.timing import CONFLICT_PORTS, PARTED, PARTS, STALLS, WINDOWS, Engine
 from sim.build import Built, build
 from sim.errors import PlexusError
 from sim.native.library import DRIVER_SOURCES, NativeCore, Reason, whole_sequence
@@ -28,6 +28,7 @@ _ENDS = {
     Reason.FATAL: "fatal",
 }
 _ITEM_STRIDE = 0x100
+_PARTS_STRIDE = 0x200
 QUIET_CYCLES = 50_000
 """So long without a transfer on AXI, a retired instruction or a busy engine: a program is stuck. On top
 of what one access of HBM and the slowest engine's pipeline may take."""
@@ -148,7 +149,20 @@ class VerilatedDevice:
             busy=read(at + EngineRegister.BUSY),
             idle=read(at + EngineRegister.IDLE),
             stall={cause: read(at + EngineRegister.STALL + 8 * i) for i, cause in enumerate(STALLS[engine])},
+            parts=self._parts(engine),
         )
+
+    def _parts(self, engine: Engine) -> dict[str, dict[str, int]]:
+        """Parts of busy and of `unit` by opcode, those that are not 0."""
+        if engine not in PARTED:
+            return {}
+        parts: dict[str, dict[str, int]] = {}
+        for n, state in enumerate(PARTS):
+            block = Control.PART + engine * _PARTS_STRIDE + n * _ITEM_STRIDE
+            mine = (o for o, queue in OPCODE_QUEUE.items() if queue.name == engine.name)
+            counts = {o.name.lower(): self.core.host_read(block + 8 * (o % 32)) for o in mine}
+            parts[state] = {name: count for name, count in counts.items() if count}
+        return parts
 
     def _window(self, engine: Engine) -> tuple[int, int]:
         first, last = (self.core.host_read(Control[f"{engine.name}_{end}"]) for end in ("FIRST", "LAST"))

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from firmware.arguments import checked
 from firmware.hazards import Access
 from firmware.program import Semaphore
 from firmware.views import HbmView, KernelError, TileView
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["Engine", "access", "caller", "name_of", "need"]
 
 _FIRMWARE = Path(__file__).resolve().parents[1]
-_LANGUAGE = {str(_FIRMWARE / name) for name in ("kernel.py", "views.py", "hazards.py", "copies.py", "rings.py")}
+_LANGUAGE = {
+    str(_FIRMWARE / name) for name in ("arguments.py", "kernel.py", "views.py", "hazards.py", "copies.py", "rings.py")
+}
 _ENGINES = str(_FIRMWARE / "engines")
 
 
@@ -60,6 +63,7 @@ def access(view: TileView | HbmView, writes: bool) -> Access:
     return Access(f"{what} of core {core_place(view.core)}", view.box, writes, view.core)  # tiles never overlap
 
 
+@checked
 class Engine:
     """An engine's queue."""
 

@@ -93,7 +93,7 @@ class ElementwiseEngine(Engine):
         try:
             with np.errstate(over="ignore"):
                 return int(np.float32(value).view(np.uint32))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise KernelError(f"{what} needs a number or a column of SBUF, not {value!r}") from None
 
     def _column(self, view: TileView, beside: TileView, what: str) -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from firmware.arguments import checked
 from firmware.engines.base import access, caller, need
 from firmware.engines.elementwise import ElementwiseEngine, meet
 from firmware.hazards import Access
@@ -19,6 +20,7 @@ _SLOTS = 4
 _WHAT = "quantize_mx"
 
 
+@checked
 class QuantizingEngine(ElementwiseEngine):
     """An engine with QUANTIZE_MX."""
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from firmware.arguments import checked
 from firmware.engines.base import need
 from firmware.engines.elementwise import ElementwiseEngine, Scalar, operator
 from firmware.views import HbmView, KernelError, Tile, TileView
@@ -31,6 +32,7 @@ def _function(name: str | Function) -> Function:
     return Function[text.upper()]
 
 
+@checked
 class ScalarEngine(ElementwiseEngine):
     """The scalar engine: `k.scalar`."""
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from firmware.arguments import checked
 from firmware.engines.base import Engine, access, caller, need
 from firmware.engines.row_tiles import RowTile, RowTiles
 from firmware.engines.scales import Scales, take_scales
@@ -55,6 +56,7 @@ def _rounding(name: str, seed: int) -> dict[str, int]:
     return {"rounding": ROUNDINGS[name], "imm2": seed}
 
 
+@checked
 class TensorEngine(Engine):
     """The systolic array: `k.tensor`.
 
@@ -122,11 +124,13 @@ class TensorEngine(Engine):
         tiles: int = 1,
         rounding: str = "fp32",
         seed: int = 0,
+        part: str = "",
     ) -> None:
         """psum[M, N] = (or += with `accumulate`) stationary[K, M]^T moving[K, N].
 
         `rounding` of what is written: "fp32" none, "bf16" to the nearest BF16, "stochastic" to BF16 at random, a
-        function of `seed` and of where the result belongs. PSUM holds it as FP32.
+        function of `seed` and of where the result belongs. PSUM holds it as FP32. `part`: what the report calls its
+        beats, such as "transpose" where one operand is the identity.
         """
         k, cfg = self._k, self._k.cfg.tensor
         way = _rounding(rounding, seed)
@@ -174,7 +178,8 @@ class TensorEngine(Engine):
                 if kind == of_weights == halves[-1]:  # the last pass of FP32 operands
                     fields |= way
                 needs = self._tiles.needs(tile, psum, accesses)
-                k.issue(Queue.TENSOR, Opcode.MULTIPLY_MOVING, accesses=accesses, needs=needs, source=caller(), **fields)
+                fields |= {"part": part, "source": caller()}
+                k.issue(Queue.TENSOR, Opcode.MULTIPLY_MOVING, accesses=accesses, needs=needs, **fields)
                 self._tiles.sent(tile, psum)
                 accumulate = True
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from firmware.arguments import checked
 from firmware.engines.base import need
 from firmware.engines.elementwise import Scalar, is_bit_operator, operator
 from firmware.engines.quantize import QuantizingEngine
@@ -21,6 +22,7 @@ _BN_ELEMENTS_MAX = 512
 _MAX8_ELEMENTS = (8, 16384)
 
 
+@checked
 class VectorEngine(QuantizingEngine):
     """The vector engine: `k.vector`. `a` and `b` are numbers or FP32 columns of SBUF."""
 

@@ -248,7 +248,7 @@ class Attention:
             place = slice(i * self.size, i * self.size + b.q.size)
             turned = self._place()[: keys.size, : b.q.size]
             self.k.tensor.load(source[: b.q.size, keys.start : keys.stop])
-            self.k.tensor.matmul(self.identity[: b.q.size, : b.q.size], turned)
+            self.k.tensor.matmul(self.identity[: b.q.size, : b.q.size], turned, part="transpose")
             engine = self.k.scalar if late and i % 2 else self.k.vector
             engine.copy(weights[: keys.size, place], turned)
 

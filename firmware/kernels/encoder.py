@@ -166,7 +166,8 @@ class Encoder:
             for i, cut in enumerate(group):
                 out = turned[number % 2][: cut.size, i * self.size : i * self.size + tokens.size]
                 k.tensor.load(source[:, cut.start : cut.stop])
-                k.tensor.matmul(self.attention.attention.identity[: tokens.size, : tokens.size], out)
+                one = self.attention.attention.identity[: tokens.size, : tokens.size]
+                k.tensor.matmul(one, out, part="transpose")
                 where = self.x_t[cut.start // self.size][: cut.size, tokens.start : tokens.stop]
                 k.scalar.copy(where, out)
 

@@ -85,7 +85,7 @@ def _by_identity(k: Kernel, source: HbmView, target: HbmView) -> None:
             sums, out = (tiles[count % SETS][: c.size, : r.size] for tiles in (turned, made))
             count += 1
             k.tensor.load(held[:, c.start : c.stop])
-            k.tensor.matmul(one[: r.size, : r.size], sums)
+            k.tensor.matmul(one[: r.size, : r.size], sums, part="transpose")
             k.scalar.copy(out, sums)
             k.dma(target[c.start : c.stop, r.start : r.stop], out)
 

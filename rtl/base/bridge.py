@@ -5,7 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.base.clock_gate import ClockGate
-from rtl.base.dispatch import EngineSignature
+from rtl.base.dispatch import OPCODE_BITS, EngineSignature
 from rtl.base.memory_port import PsumReadSignature, PsumWriteSignature, SbufReadSignature, SbufWriteSignature
 from rtl.base.plant import planted
 from rtl.contract.config import Config
@@ -111,11 +111,13 @@ class Bridge(wiring.Component):
         holds = Signal()
         state = Signal(4)
         draining = Signal()
+        opcode = Signal(OPCODE_BITS)
         with m.If(self.tick):
             m.d.sync += [
                 holds.eq(engine.status.holds),
                 state.eq(engine.status.state),
                 draining.eq(engine.status.draining),
+                opcode.eq(engine.status.opcode),
             ]
         m.d.comb += [
             engine.command.valid.eq(self.queue.command.valid),
@@ -124,6 +126,7 @@ class Bridge(wiring.Component):
             self.queue.done.eq(engine.done & (self.tick | planted(self.plant, 63))),
             self.queue.status.holds.eq(holds & self.active),
             self.queue.status.state.eq(state),
+            self.queue.status.opcode.eq(opcode),
             self.queue.status.draining.eq(draining & self.active),
         ]
         return m

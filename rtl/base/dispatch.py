@@ -5,9 +5,17 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.base.layouts import INSTRUCTION_LAYOUT
 
-__all__ = ["COMMAND", "SEQUENCE_BITS", "EngineSignature", "EngineStatusSignature", "RetireSignature"]
+__all__ = [
+    "COMMAND",
+    "OPCODE_BITS",
+    "SEQUENCE_BITS",
+    "EngineSignature",
+    "EngineStatusSignature",
+    "RetireSignature",
+]
 
 SEQUENCE_BITS = 16
+OPCODE_BITS = 8
 
 COMMAND = data.StructLayout({"word": INSTRUCTION_LAYOUT, "sequence": SEQUENCE_BITS})
 """A checked instruction whose semaphores hold, and the second half of its ticket."""
@@ -18,11 +26,12 @@ class EngineStatusSignature(wiring.Signature):
 
     `holds`: it has an instruction that has not sent its last beat; `state` is then 0 (busy: a beat
     moved) or 2 + the position of a stall cause in timing.STALLS. `draining`: only results are on
-    their way. Neither: idle, or whatever the queue says.
+    their way. Neither: idle, or whatever the queue says. `opcode`: while it is busy or waits for a unit, of the
+    instruction that is; only engines of timing.PARTED say it, the others leave 0.
     """
 
     def __init__(self):
-        super().__init__({"holds": Out(1), "state": Out(4), "draining": Out(1)})
+        super().__init__({"holds": Out(1), "state": Out(4), "draining": Out(1), "opcode": Out(OPCODE_BITS)})
 
 
 class EngineSignature(wiring.Signature):

@@ -21,6 +21,7 @@ __all__ = [
     "ENDPOINT_STATUS",
     "RELEASE",
     "RING_BITS",
+    "ROW_BYTES_BITS",
     "SEMAPHORE_INDEX_BITS",
     "SEMAPHORE_UPDATE",
     "RingStatusSignature",
@@ -29,6 +30,7 @@ __all__ = [
 CAUSE_BITS = 8  # isa.Cause
 RING_BITS = 4
 COUNT_BITS = 32
+ROW_BYTES_BITS = 19  # a row has 1 to 2^18 bytes; what the DMA moves in HBM in a cycle is that of one row
 SEMAPHORE_INDEX_BITS = 8
 
 RELEASE = data.StructLayout({"ring": RING_BITS, "count": COUNT_BITS})

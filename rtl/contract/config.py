@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rtl.contract.config_changes import changed, merge, parsed
+from rtl.contract.config_fields import check, number
 from rtl.contract.config_sections import (
     ConfigError,
     DmaConfig,
@@ -26,7 +27,6 @@ from rtl.contract.config_sections import (
     TensorConfig,
     VectorConfig,
     need,
-    power_of_two,
 )
 
 __all__ = [
@@ -51,7 +51,7 @@ class Config:
     """Everything an architect would vary about one core."""
 
     name: str
-    partitions: int
+    partitions: int = number("partitions of SBUF and PSUM, lanes of the engines", 8, 128, of_two=True)
     tensor: TensorConfig
     sbuf: SbufConfig
     psum: PsumConfig = field(default_factory=PsumConfig)
@@ -67,7 +67,7 @@ class Config:
             re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}", self.name) is not None,
             f"name must be 1 to 64 of A to Z, a to z, 0 to 9, _ - and ., with no dot in front, not {self.name!r}",
         )
-        power_of_two("partitions", self.partitions, 8, 128)
+        check("", self)
         for side in ("rows", "cols"):
             size = getattr(self.tensor, side)
             need(
@@ -188,6 +188,12 @@ def load(source: str, overrides: Iterable[str] = ()) -> Config:
         changes, where = table, source
     else:
         config = named(source)
+    given: dict[str, str] = {}
     for text in overrides:
-        merge(changes, parsed(text))
+        change = parsed(text)
+        key = text.partition("=")[0].strip()
+        if key in given:
+            raise ConfigError(f"{key} is set twice, by {given[key]!r} and by {text!r}; give it once")
+        given[key] = text
+        merge(changes, change)
     return changed(config, changes, where)

@@ -6,7 +6,7 @@ from typing import Any, TypeVar, cast
 
 from rtl.contract.config_sections import ConfigError
 
-__all__ = ["changed", "merge", "parsed"]
+__all__ = ["changed", "difference", "merge", "parsed"]
 
 ConfigT = TypeVar("ConfigT")
 
@@ -40,6 +40,18 @@ def changed(config: ConfigT, changes: Mapping[str, Any], where: str) -> ConfigT:
     return dataclasses.replace(config, **new)  # type: ignore[type-var]
 
 
+def difference(config: Any, base: Any, prefix: str = "") -> dict[str, Any]:
+    """Fields of `config` that are not as in `base`, by `section.key`; names of configurations do not count."""
+    found: dict[str, Any] = {}
+    for name in _keys(type(config)):
+        new, old = getattr(config, name), getattr(base, name)
+        if dataclasses.is_dataclass(new):
+            found |= difference(new, old, f"{prefix}{name}.")
+        elif name != "name" and new != old:
+            found[f"{prefix}{name}"] = new
+    return found
+
+
 def _typed(name: str, value: Any, current: Any) -> Any:
     if isinstance(current, bool):
         known: dict[int | str, bool] = {True: True, False: False, "true": True, "false": False}
@@ -54,11 +66,11 @@ def _typed(name: str, value: Any, current: Any) -> Any:
 def parsed(text: str) -> dict[str, Any]:
     """The change that `section.key=value` asks for."""
     key, equals, value = text.partition("=")
-    if not equals or not key.strip():
+    if not equals or not all(part.strip() for part in key.split(".")):
         raise ConfigError(f"a setting is written section.key=value, not {text!r}")
     parts = key.strip().split(".")
     try:
-        change: Any = int(value.strip().replace("_", ""), 0)
+        change: Any = int(value.strip().replace("_", ""), 0) if value.isascii() else value
     except ValueError:
         change = value.strip()
     for part in reversed(parts):

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from rtl.contract.config_fields import ConfigError, check, flag, need, number
+
 __all__ = [
     "ConfigError",
     "DmaConfig",
@@ -13,53 +15,36 @@ __all__ = [
     "TensorConfig",
     "VectorConfig",
     "need",
-    "power_of_two",
-    "within",
 ]
 
-
-class ConfigError(ValueError):
-    """A configuration that makes no sense; the text is one sentence with the value and the rule."""
-
-
-def need(ok: bool, sentence: str) -> None:
-    """ConfigError with this sentence unless `ok`."""
-    if not ok:
-        raise ConfigError(sentence)
-
-
-def power_of_two(name: str, value: int, low: int, high: int) -> None:
-    """ConfigError unless the value of `name` is a power of two in this range."""
-    need(
-        value & (value - 1) == 0 and low <= value <= high,
-        f"{name} must be a power of two from {low} to {high}, not {value}",
-    )
-
-
-def within(name: str, value: int, low: int, high: int) -> None:
-    """ConfigError unless the value of `name` is in this range."""
-    need(low <= value <= high, f"{name} must be from {low} to {high}, not {value}")
+_MHZ = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TensorConfig:
     """The systolic array: `rows` along K, `cols` along M; a root clock cycle is its cycle."""
 
-    rows: int
-    cols: int
-    clock_mhz: int = 2400
-    moving_max: int = 512  # columns of one MULTIPLY_MOVING
-    mx: bool = True  # sums of two and of four products: FP8 at double rate, MX
-    nvfp4: bool = False  # E4M3FN scales, blocks of 16
-    sparsity: bool = True  # structured sparsity: 4:16 to 1:2
-    row_groups: int = 4  # parts of the rows that may run different matmuls, at most; see `groups`
+    rows: int = number("PEs along K, the contraction axis", 8, 128, unit="PEs", of_two=True, also="at most partitions")
+    cols: int = number("PEs along M, the output axis", 8, 128, unit="PEs", of_two=True, also="at most partitions")
+    clock_mhz: int = number("root clock, in whose cycles a run is measured", 1, _MHZ, 2400, unit="MHz")
+    moving_max: int = number(
+        "columns of one MULTIPLY_MOVING",
+        8,
+        4096,
+        512,
+        unit="columns",
+        of_two=True,
+        also="at most the FP32 columns of a PSUM partition",
+    )
+    mx: bool = flag("sums of two and of four products: FP8 at double rate, MX", True)
+    nvfp4: bool = flag("E4M3FN scales, blocks of 16", False, also="needs tensor.mx")
+    sparsity: bool = flag("structured sparsity: 4:16 to 1:2", True)
+    row_groups: int = number(
+        "parts of the rows that may run different matmuls, at most; each has at least 8 rows", 1, 4, 4, of_two=True
+    )
 
     def __post_init__(self) -> None:
-        power_of_two("tensor.rows", self.rows, 8, 128)
-        power_of_two("tensor.cols", self.cols, 8, 128)
-        power_of_two("tensor.row_groups", self.row_groups, 1, 4)
-        within("tensor.clock_mhz", self.clock_mhz, 1, 10_000)
-        power_of_two("tensor.moving_max", self.moving_max, 8, 4096)
+        check("tensor", self)
         need(self.mx or not self.nvfp4, "tensor.nvfp4 needs tensor.mx")
 
     @property
@@ -72,36 +57,35 @@ class TensorConfig:
 class VectorConfig:
     """The vector engine; its clock is a rational part of the tensor clock."""
 
-    clock_mhz: int = 1200
-    exp_rate: int = 4  # results a lane a vector cycle
+    clock_mhz: int = number("clock of the vector engine", 1, _MHZ, 1200, unit="MHz", also="at most tensor.clock_mhz")
+    exp_rate: int = number("results of exp a lane a vector cycle", 1, 4, 4, unit="elements a cycle", of_two=True)
 
     def __post_init__(self) -> None:
-        within("vector.clock_mhz", self.clock_mhz, 1, 10_000)
-        power_of_two("vector.exp_rate", self.exp_rate, 1, 4)
+        check("vector", self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScalarConfig:
     """The scalar engine: one element a lane a scalar cycle; rows of the table of functions."""
 
-    clock_mhz: int = 1200
-    table_rows: int = 8192
+    clock_mhz: int = number("clock of the scalar engine", 1, _MHZ, 1200, unit="MHz", also="at most tensor.clock_mhz")
+    table_rows: int = number("rows of the table of functions", 1024, 65536, 8192, unit="rows", of_two=True)
 
     def __post_init__(self) -> None:
-        within("scalar.clock_mhz", self.clock_mhz, 1, 10_000)
-        power_of_two("scalar.table_rows", self.table_rows, 1024, 65536)
+        check("scalar", self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SbufConfig:
     """SBUF: bytes of a partition, and banks; neighbouring 8-byte words lie in neighbouring banks."""
 
-    partition_bytes: int
-    banks: int = 4
+    partition_bytes: int = number(
+        "size of an SBUF partition", 1024, 1 << 18, unit="bytes", also="a multiple of 8 * sbuf.banks"
+    )
+    banks: int = number("banks of SBUF; neighbouring 8-byte words lie in neighbouring ones", 2, 16, 4, of_two=True)
 
     def __post_init__(self) -> None:
-        power_of_two("sbuf.banks", self.banks, 2, 16)
-        within("sbuf.partition_bytes", self.partition_bytes, 1024, 1 << 18)
+        check("sbuf", self)
         need(
             self.partition_bytes % (8 * self.banks) == 0,
             f"sbuf.partition_bytes must be a multiple of 8 * sbuf.banks ({8 * self.banks}), not {self.partition_bytes}",
@@ -112,12 +96,11 @@ class SbufConfig:
 class PsumConfig:
     """PSUM: banks of `bank_bytes` a partition; a bank does one read and one write a cycle."""
 
-    banks: int = 8
-    bank_bytes: int = 2048
+    banks: int = number("banks of PSUM; each does one read and one write a cycle", 2, 16, 8, of_two=True)
+    bank_bytes: int = number("size of a PSUM bank on a partition", 64, 16384, 2048, unit="bytes", of_two=True)
 
     def __post_init__(self) -> None:
-        power_of_two("psum.banks", self.banks, 2, 16)
-        power_of_two("psum.bank_bytes", self.bank_bytes, 64, 16384)
+        check("psum", self)
 
     @property
     def partition_bytes(self) -> int:
@@ -129,16 +112,22 @@ class PsumConfig:
 class DmaConfig:
     """DMA: movers that work at once, each on its own partitions, 16 bytes a cycle each."""
 
-    engines: int
-    rings: int = 4
-    buffer_bytes: int = 8192  # read data a mover may have in flight
-    burst_bytes: int = 1024  # longest AXI burst
+    engines: int = number(
+        "movers that work at once, 16 bytes a cycle each",
+        1,
+        16,
+        unit="movers",
+        of_two=True,
+        also="at least 4 and hbm.ports, at most half of partitions",
+    )
+    rings: int = number("rings of descriptors", 1, 16, 4, unit="rings")
+    buffer_bytes: int = number("read data that a mover may have in flight", 512, 65536, 8192, unit="bytes", of_two=True)
+    burst_bytes: int = number(
+        "longest AXI burst", 128, 4096, 1024, unit="bytes", of_two=True, also="at most half of dma.buffer_bytes"
+    )
 
     def __post_init__(self) -> None:
-        power_of_two("dma.engines", self.engines, 1, 16)
-        within("dma.rings", self.rings, 1, 16)
-        power_of_two("dma.buffer_bytes", self.buffer_bytes, 512, 65536)
-        power_of_two("dma.burst_bytes", self.burst_bytes, 128, 4096)
+        check("dma", self)
         need(
             self.burst_bytes * 2 <= self.buffer_bytes,
             f"dma.burst_bytes must be at most half of dma.buffer_bytes ({self.buffer_bytes // 2}), "
@@ -150,27 +139,34 @@ class DmaConfig:
 class HbmConfig:
     """HBM behind AXI4: ports of `port_bytes`, bandwidth over all ports and both directions, latency."""
 
-    ports: int
-    port_bytes: int
-    bytes_per_cycle: int
-    latency_ns: int
-    capacity_mib: int = 1024
+    ports: int = number("AXI4 ports to HBM", 1, 4, unit="ports", of_two=True, also="at most dma.engines")
+    port_bytes: int = number("width of a port", 16, 128, unit="bytes", of_two=True)
+    bytes_per_cycle: int = number(
+        "bandwidth of HBM over all ports and both directions, a tensor cycle",
+        1,
+        1024,
+        unit="bytes a cycle",
+        also="at most 2 * hbm.ports * hbm.port_bytes",
+        at_run=True,
+    )
+    latency_ns: int = number("from a read's address to its first data", 1, 10_000, unit="ns", at_run=True)
+    capacity_mib: int = number("size of HBM", 1, 65536, 1024, unit="MiB")
 
     def __post_init__(self) -> None:
-        power_of_two("hbm.ports", self.ports, 1, 4)
-        power_of_two("hbm.port_bytes", self.port_bytes, 16, 128)
-        within("hbm.bytes_per_cycle", self.bytes_per_cycle, 1, 2 * self.ports * self.port_bytes)
-        within("hbm.latency_ns", self.latency_ns, 1, 10_000)
-        within("hbm.capacity_mib", self.capacity_mib, 1, 65536)
+        check("hbm", self)
+        most = 2 * self.ports * self.port_bytes
+        need(
+            self.bytes_per_cycle <= most,
+            f"hbm.bytes_per_cycle must be from 1 to {most}, not {self.bytes_per_cycle}",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IssueConfig:
     """Instruction queues: instructions (and descriptors of a ring) fetched ahead, semaphores."""
 
-    queue_depth: int = 16
-    semaphores: int = 256
+    queue_depth: int = number("instructions that a queue fetches ahead", 2, 64, 16, unit="instructions", of_two=True)
+    semaphores: int = number("semaphores of the core", 16, 256, 256, unit="semaphores", of_two=True)
 
     def __post_init__(self) -> None:
-        power_of_two("issue.queue_depth", self.queue_depth, 2, 64)
-        power_of_two("issue.semaphores", self.semaphores, 16, 256)
+        check("issue", self)

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from rtl.contract.config_sections import need, within
+from rtl.contract.config_fields import check, choice, need, number, numbers
 from rtl.contract.link import CLASSES, DEDICATED_FLITS, FLIT_BYTES, SEQUENCE_MODULUS
 
 __all__ = ["LINKS", "LinkConfig"]
@@ -20,38 +20,33 @@ class LinkConfig:
     """Everything an architect would vary about one link; both ends have the same."""
 
     name: str = "x8"
-    clock_mhz: int = 1000
-    lanes: int = 8
-    spare_lanes: int = 2
-    window_flits: int = 128  # also the depth of the retry buffer
-    sequence_numbers: int = SEQUENCE_MODULUS
-    classes: int = 8  # a class has the virtual channel of its number
-    weights: tuple[int, ...] = (1,) * CLASSES  # flits a round, by class
-    strict_class: int = -1  # served before the others; -1 none
-    strict_cap: int = 16  # flits of 64 that the strict class may take while others wait
-    shared_flits: int = 32  # a kind
-    send_beats: int = 64  # 64-byte beats that wait in each (class, kind) of the sender
-    weak_corrections: int = 64  # FEC corrections in a marker interval that make a lane weak
+    clock_mhz: int = number("link clock; no hardware depends on it", 1, 10_000, 1000, unit="MHz", at_run=True)
+    lanes: int = choice("lanes at full width, 8 bytes a cycle each", _WIDTHS, 8, unit="lanes")
+    spare_lanes: int = number("lanes beside them that take the place of dead ones", 0, 2, 2, unit="lanes")
+    window_flits: int = number(
+        "flits on their way without an acknowledgement; also the depth of the retry buffer",
+        1,
+        SEQUENCE_MODULUS // 2 - 1,
+        128,
+        unit="flits",
+        also="less than half of link.sequence_numbers",
+    )
+    sequence_numbers: int = number("sequence numbers of flits", 8, SEQUENCE_MODULUS, SEQUENCE_MODULUS, of_two=True)
+    classes: int = number("traffic classes; a class has the virtual channel of its number", 1, CLASSES, 8)
+    weights: tuple[int, ...] = numbers("flits a round, by class", CLASSES, 1, 64, (1,) * CLASSES)
+    strict_class: int = number(
+        "class that is served before the others; -1 none", -1, CLASSES - 1, -1, also="less than link.classes"
+    )
+    strict_cap: int = number("flits of 64 that the strict class may take while others wait", 1, 64, 16, unit="flits")
+    shared_flits: int = number("flits of a kind that all classes of a receiver share", 0, 1024, 32, unit="flits")
+    send_beats: int = number("64-byte beats that wait in each (class, kind) of the sender", 16, 1024, 64, unit="beats")
+    weak_corrections: int = number("FEC corrections in a marker interval that make a lane weak", 1, 4095, 64)
 
     def __post_init__(self) -> None:
-        need(self.lanes in _WIDTHS, f"link.lanes must be 1, 2, 4, 8 or 16, not {self.lanes}")
-        within("link.spare_lanes", self.spare_lanes, 0, 2)
-        within("link.clock_mhz", self.clock_mhz, 1, 10_000)
-        need(
-            self.sequence_numbers & (self.sequence_numbers - 1) == 0 and 8 <= self.sequence_numbers <= SEQUENCE_MODULUS,
-            f"link.sequence_numbers must be a power of two from 8 to {SEQUENCE_MODULUS}, not {self.sequence_numbers}",
-        )
-        within("link.window_flits", self.window_flits, 1, self.sequence_numbers // 2 - 1)
-        within("link.classes", self.classes, 1, CLASSES)
-        need(
-            len(self.weights) == CLASSES and all(1 <= w <= 64 for w in self.weights),
-            f"link.weights must be {CLASSES} numbers from 1 to 64, not {', '.join(map(str, self.weights))}",
-        )
-        within("link.strict_class", self.strict_class, -1, self.classes - 1)
-        within("link.strict_cap", self.strict_cap, 1, 64)
-        within("link.shared_flits", self.shared_flits, 0, 1024)
-        within("link.send_beats", self.send_beats, 16, 1024)
-        within("link.weak_corrections", self.weak_corrections, 1, 4095)
+        check("link", self)
+        for name, most in (("window_flits", self.sequence_numbers // 2 - 1), ("strict_class", self.classes - 1)):
+            low, value = 1 if name == "window_flits" else -1, getattr(self, name)
+            need(value <= most, f"link.{name} must be from {low} to {most}, not {value}")
 
     @property
     def beat_bytes(self) -> int:

@@ -104,7 +104,8 @@ class Control(IntEnum):
     CONFLICT = 0x5000  # + port * 8: cycles in which the SBUF or PSUM port was refused
     SEMAPHORE = 0x6000  # + index * 8: value, read only here
     LINK = 0x7000  # + port * 0x100 + LinkRegister
-    END = 0x8000
+    PART = 0x8000  # + engine * 0x200 + state * 0x100 + (opcode % 32) * 8: part of BUSY (0) or of `unit` (1)
+    END = 0x9000
 
 
 class QueueRegister(IntEnum):

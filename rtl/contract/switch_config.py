@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rtl.contract.config import Config
-from rtl.contract.config_sections import need, within
+from rtl.contract.config_fields import check, choice, flag, need, number
 from rtl.contract.link import UNIT_FLITS_MAX
 from rtl.contract.link_config import LINKS, LinkConfig
 
@@ -33,23 +33,18 @@ class SwitchConfig:
     """
 
     name: str = "sw16"
-    ports: int = 16
+    ports: int = number(
+        "ports", 4, 72, 16, unit="ports", also="at most what Amaranth's 65,534 input bits of a top allow"
+    )
     link: LinkConfig = field(default_factory=lambda: _port("x8"))
-    matching: str = "merged"
-    keep_slots: int = 16  # flit times that a match may be kept while others wait
-    length_cap_flits: int = 31  # where the length of a queue stops to count
-    islip_iterations: int = 2
-    bypass: bool = True  # a flit that meets nobody does not wait for the scheduler
+    matching: str = choice("how inputs and outputs are matched", MATCHINGS, "merged")
+    keep_slots: int = number("flit times that a match may be kept while others wait", 1, 255, 16, unit="flit times")
+    length_cap_flits: int = number("where the length of a queue stops to count", 1, 127, 31, unit="flits")
+    islip_iterations: int = number("rounds of islip matching in a flit time", 1, 8, 2, unit="rounds")
+    bypass: bool = flag("a flit that meets nobody does not wait for the scheduler", True)
 
     def __post_init__(self) -> None:
-        within("switch.ports", self.ports, 4, 72)
-        need(
-            self.matching in MATCHINGS,
-            f"switch.matching must be {', '.join(MATCHINGS[:-1])} or {MATCHINGS[-1]}, not {self.matching!r}",
-        )
-        within("switch.keep_slots", self.keep_slots, 1, 255)
-        within("switch.length_cap_flits", self.length_cap_flits, 1, 127)
-        within("switch.islip_iterations", self.islip_iterations, 1, 8)
+        check("switch", self)
         most = (TOP_INPUT_BITS_MAX - _COMMON_INPUT_BITS) // self.port_input_bits
         need(
             self.ports <= most,

@@ -11,6 +11,8 @@ __all__ = [
     "CONFLICT_PORTS",
     "Engine",
     "MATMUL_MIN_CYCLES",
+    "PARTED",
+    "PARTS",
     "PE_ROW_CYCLES",
     "PSUM_ADD_CYCLES",
     "SBUF_READ_CYCLES",
@@ -84,6 +86,12 @@ STALLS: dict[Engine, tuple[str, ...]] = {
     ),
 }
 
+PARTED = (Engine.VECTOR, Engine.SCALAR)
+"""Engines whose counters have parts by opcode, at memmap.Control.PART. The tensor engine is busy with MULTIPLY_MOVING
+only."""
+
+PARTS = ("busy", "unit")
+"""States that have them."""
 
 CONFLICT_PORTS = (
     "sbuf_moving",

@@ -102,7 +102,7 @@ class Answers(wiring.Component):
             out.class_.eq(whom.class_),
             out.header.opcode.eq(Mux(error, PacketOpcode.ERROR_RESPONSE, PacketOpcode.READ_RESPONSE)),
             out.header.length_bytes.eq(Mux(error, 0, whom.length)),
-            out.header.source.eq(self.core_id),
+            out.header.source.eq(self.core_id[:ENDPOINT_BITS]),
             out.header.tag.eq(whom.tag),
             out.header.address.eq(whom.address),
         ]

@@ -72,7 +72,7 @@ class AwayReads(wiring.Component):
             packet.class_.eq(piece.class_),
             packet.endpoint.eq(piece.remote >> CoreId.LSB),
             packet.header.opcode.eq(PacketOpcode.READ),
-            packet.header.length_bytes.eq(piece.bytes),
+            packet.header.length_bytes.eq(piece.bytes[: len(packet.header.length_bytes)]),
             packet.header.tag.eq(Cat(tags.place, self.round)),
             packet.header.address.eq(piece.remote),
             keep.en.eq(tags.take),

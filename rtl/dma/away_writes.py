@@ -91,7 +91,7 @@ class AwayWrites(wiring.Component):
             look.addr.eq(gathered.slot),
             spoilt.eq(failed | gathered.read_error),
             signals.eq(kept.signals & Mux(planted(self.plant, 1), kept.first, kept.last)),
-            packet.slot.eq(gathered.slot),
+            packet.slot.eq(gathered.slot[: len(packet.slot)]),
             packet.holds.eq(1),
             packet.class_.eq(kept.class_),
             packet.endpoint.eq(kept.remote >> CoreId.LSB),

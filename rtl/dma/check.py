@@ -5,6 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.dma_port import ROW_BYTES_BITS
 from rtl.base.layouts import ADDRESS_LAYOUT, DESCRIPTOR_LAYOUT, layout
 from rtl.base.plant import planted
 from rtl.contract.config import Config
@@ -14,7 +15,7 @@ from rtl.contract.memmap import CoreId, Space
 from rtl.dma.descriptor_rules import DescriptorRules
 from rtl.dma.extent import Extent
 from rtl.dma.intake import candidate_layout
-from rtl.dma.layouts import ROW_BYTES_BITS, job_layout, outcome_layout, slot_bits
+from rtl.dma.layouts import job_layout, outcome_layout, slot_bits
 
 __all__ = ["Check"]
 

@@ -3,12 +3,13 @@
 from amaranth.hdl import Const, Mux, Value
 from amaranth.lib.data import View
 
+from rtl.base.dma_port import ROW_BYTES_BITS
 from rtl.base.layouts import ADDRESS_LAYOUT
 from rtl.contract.config import Config
 from rtl.contract.isa import Update
 from rtl.contract.memmap import CoreId, Space
 from rtl.dma.extent import Extent
-from rtl.dma.layouts import PARTITION_SHIFT, ROW_BYTES_BITS
+from rtl.dma.layouts import PARTITION_SHIFT
 
 __all__ = ["DescriptorRules"]
 

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.base.axi import LINK_ID, AxiSignature
 from rtl.base.dispatch import EngineStatusSignature
-from rtl.base.dma_port import RELEASE, SEMAPHORE_UPDATE, RingStatusSignature
+from rtl.base.dma_port import RELEASE, ROW_BYTES_BITS, SEMAPHORE_UPDATE, RingStatusSignature
 from rtl.base.layouts import DESCRIPTOR_LAYOUT
 from rtl.base.memory_port import SbufMoverSignature
 from rtl.base.placed import Placed
@@ -17,7 +17,6 @@ from rtl.dma.complete import Complete
 from rtl.dma.crossbar import Crossbar
 from rtl.dma.intake import Intake
 from rtl.dma.join_link import join_link
-from rtl.dma.layouts import ROW_BYTES_BITS
 from rtl.dma.link import LINK_COUNTS, LINK_PORTS, Link
 from rtl.dma.mover import Mover
 from rtl.dma.port import Port, movers_of

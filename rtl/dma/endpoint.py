@@ -4,7 +4,7 @@ from amaranth.hdl import Module, Mux, Signal, ValueLike
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from rtl.base.dma_port import SEMAPHORE_UPDATE
+from rtl.base.dma_port import SEMAPHORE_INDEX_BITS, SEMAPHORE_UPDATE
 from rtl.base.plant import passed_on
 from rtl.contract.config import Config
 from rtl.contract.link import PacketOpcode
@@ -100,12 +100,12 @@ class Endpoint(wiring.Component):
             local.from_sbuf.eq(1),
             local.to_sbuf.eq(admit.to_sbuf),
             local.source.eq(staging(cfg, 0, packet.slot)),
-            local.destination.eq(header.address),
+            local.destination.eq(header.address[: len(local.destination)]),
             local.bytes.eq(header.length_bytes),
             self.gather.payload.slot.eq(place | SLOTS_EACH),
             self.gather.payload.from_sbuf.eq(admit.to_sbuf),
             self.gather.payload.to_sbuf.eq(1),
-            self.gather.payload.source.eq(header.address),
+            self.gather.payload.source.eq(header.address[: len(self.gather.payload.source)]),
             self.gather.payload.destination.eq(staging(cfg, 1, place)),
             self.gather.payload.bytes.eq(header.length_bytes),
         ]
@@ -118,11 +118,11 @@ class Endpoint(wiring.Component):
             pending.slot.eq(packet.slot),
             pending.class_.eq(packet.class_),
             pending.commit.eq(self.wrote.valid),
-            pending.commit_slot.eq(self.wrote.payload.slot),
+            pending.commit_slot.eq(self.wrote.payload.slot[: len(pending.commit_slot)]),
             pending.commit_error.eq(self.wrote.payload.write_error),
             pending.signal_class.eq(packet.class_),
-            pending.signal.payload.index.eq(packet.signal.index),
-            pending.signal.payload.update.eq(packet.signal.update),
+            pending.signal.payload.index.eq(packet.signal.index[:SEMAPHORE_INDEX_BITS]),
+            pending.signal.payload.update.eq(packet.signal.update[: len(pending.signal.payload.update)]),
             pending.signal.payload.value.eq(packet.signal.value),
             self.failed.eq(pending.dropped),
             admit.core_id.eq(self.core_id),

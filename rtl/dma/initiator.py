@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.base.plant import passed_on
 from rtl.contract.config import Config
+from rtl.contract.link import ENDPOINT_BITS
 from rtl.contract.memmap import CoreId
 from rtl.dma.away_reads import AwayReads
 from rtl.dma.away_writes import AwayWrites
@@ -108,5 +109,5 @@ class Initiator(wiring.Component):
                 first.ready.eq(mine.ready),
                 second.ready.eq(mine.ready & ~first.valid),
             ]
-        m.d.comb += self.send.payload.header.source.eq(self.core_id)
+        m.d.comb += self.send.payload.header.source.eq(self.core_id[:ENDPOINT_BITS])
         return m

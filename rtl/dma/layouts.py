@@ -6,13 +6,13 @@ from amaranth.lib import data
 from amaranth.utils import ceil_log2
 
 from rtl.base.axi import ADDRESS_BITS
+from rtl.base.dma_port import ROW_BYTES_BITS
 from rtl.contract.config import Config
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES
 
 __all__ = [
     "PARTITION_SHIFT",
     "Place",
-    "ROW_BYTES_BITS",
     "SLOTS",
     "address_bits",
     "ar_burst",
@@ -30,9 +30,6 @@ __all__ = [
 
 SLOTS = 4
 """Descriptors of one ring that may be under way at a time."""
-
-ROW_BYTES_BITS = 19
-"""A row has 1 to 2^18 bytes."""
 
 
 class Place(IntEnum):

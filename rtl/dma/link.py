@@ -9,7 +9,7 @@ from rtl.base.memory_port import SbufMoverSignature
 from rtl.base.packet import PACKET_BEAT
 from rtl.base.plant import passed_on
 from rtl.contract.config import Config
-from rtl.contract.link import PacketOpcode
+from rtl.contract.link import ENDPOINT_BITS, PacketOpcode
 from rtl.contract.memmap import CoreId
 from rtl.dma.endpoint import Endpoint
 from rtl.dma.initiator import Initiator
@@ -116,8 +116,8 @@ class Link(wiring.Component):
             responses.round.eq(initiator.round),
             self.issued.eq(initiator.issued),
             self.last.eq(initiator.last),
-            requests.endpoint.eq(self.core_id),
-            responses.endpoint.eq(self.core_id),
+            requests.endpoint.eq(self.core_id[:ENDPOINT_BITS]),
+            responses.endpoint.eq(self.core_id[:ENDPOINT_BITS]),
             status.refused.eq(endpoint.refused),
             status.foreign.eq(endpoint.foreign + responses.foreign),
             status.address.eq(requests.o.payload.header.address),

@@ -5,10 +5,11 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from rtl.base.dma_port import ROW_BYTES_BITS
 from rtl.base.plant import planted
 from rtl.base.ram import Ram
 from rtl.contract.config import Config
-from rtl.dma.layouts import ROW_BYTES_BITS, ar_burst, row_layout
+from rtl.dma.layouts import ar_burst, row_layout
 
 __all__ = ["Reader"]
 

@@ -5,9 +5,10 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from rtl.base.dma_port import ROW_BYTES_BITS
 from rtl.base.plant import planted
 from rtl.contract.config import Config
-from rtl.dma.layouts import PARTITION_SHIFT, ROW_BYTES_BITS, job_layout, lane_bits, row_layout, slot_bits
+from rtl.dma.layouts import PARTITION_SHIFT, job_layout, lane_bits, row_layout, slot_bits
 from rtl.dma.packets import remote_row
 
 __all__ = ["RowGenerator"]

@@ -32,10 +32,10 @@ class SbufSplit(wiring.Component):
         for e, group in enumerate(groups):
             m.d.comb += [
                 group.read_valid.eq(whole.read_valid & (reads == e)),
-                group.read_lane.eq(whole.read_lane),
+                group.read_lane.eq(whole.read_lane[: len(group.read_lane)]),
                 group.read_pair.eq(whole.read_pair),
                 group.write_valid.eq(whole.write_valid & (writes == e)),
-                group.write_lane.eq(whole.write_lane),
+                group.write_lane.eq(whole.write_lane[: len(group.write_lane)]),
                 group.write_pair.eq(whole.write_pair),
                 group.write_data.eq(whole.write_data),
                 group.write_bytes.eq(whole.write_bytes),

@@ -95,7 +95,7 @@ class Check(wiring.Component):
             m.d.comb += [
                 weights.word.eq(word),
                 weights.start.eq(self.start),
-                weights.columns.eq(operands.columns),
+                weights.columns.eq(operands.columns[: len(weights.columns)]),
                 weights.passes.eq(done & self.o.ready & (cause == 0)),
             ]
             with m.If(~done & self.i.valid & (step == _LAST_STEP) & (operands.cause == 0) & (weights.cause != 0)):

@@ -13,6 +13,7 @@ from rtl.contract.isa import Queue
 from rtl.contract.memmap import CoreId, EndpointRegister, EngineRegister, QueueRegister, RingRegister
 from rtl.contract.timing import STALLS, WINDOWS, Engine
 from rtl.issue.counters import COUNTER_BITS, STALL, counter_index
+from rtl.issue.parts import PART_INDEX
 from rtl.issue.queue import QUEUE_STATUS
 from rtl.issue.release import RING_COUNTS
 from rtl.issue.run import CLIENT_BITS
@@ -33,6 +34,7 @@ class Control(wiring.Component):
     `client` with `base` and `count` looks into the regions that rtl.issue.run keeps. CONFLICT counts
     the cycles in which a port of `refused` was high. `endpoint` is shown as it is; it is 0 without a link.
     `link_value`: the register of the port at `link_address` (LINK), in the same cycle; 0 without a link.
+    `part_value`: the counter of `part` (PART), in the same cycle.
     """
 
     FAULTS = {
@@ -80,6 +82,8 @@ class Control(wiring.Component):
                 "endpoint": In(ENDPOINT_STATUS),
                 "link_address": Out(8),
                 "link_value": In(64),
+                "part": Out(PART_INDEX),
+                "part_value": In(COUNTER_BITS),
                 "index": Out(SEMAPHORE_INDEX_BITS),
                 "value": In(32),
             }
@@ -168,7 +172,7 @@ class Control(wiring.Component):
             self.write_data.eq(self.host_wdata),
             self.run.eq(write & (address == top.RUN) & self.host_wdata[0]),
             self.freeze.eq(write & (address == top.RUN) & ~self.host_wdata[0]),
-            self.index.eq(address[3:]),
+            self.index.eq(address[3:][:SEMAPHORE_INDEX_BITS]),
         ]
         with m.If(in_rings):
             m.d.comb += self.client.eq(slot + len(Queue))
@@ -180,8 +184,8 @@ class Control(wiring.Component):
 
         # Reads: one register for each block, then one for the choice between blocks.
         chosen = Signal(4)
-        semaphore, port = Signal(64), Signal(64)
-        m.d.comb += self.link_address.eq(address)
+        semaphore, port, part = Signal(64), Signal(64), Signal(64)
+        m.d.comb += [self.link_address.eq(address[:8]), self.part.eq(address[3:12])]
         with m.If(self.host_valid):
             m.d.sync += chosen.eq(block)
             with m.If((address >= top.SEMAPHORE) & (address[3:12] < self.cfg.issue.semaphores) & (address[:3] == 0)):
@@ -192,8 +196,13 @@ class Control(wiring.Component):
                 m.d.sync += port.eq(self.link_value)
             with m.Else():
                 m.d.sync += port.eq(0)
+            m.d.sync += part.eq(Mux(address[:3] == 0, self.part_value, 0))
         second = Signal(64)
-        firsts: dict[int, Signal] = {top.SEMAPHORE // _BLOCK: semaphore, top.LINK // _BLOCK: port}
+        firsts: dict[int, Signal] = {
+            top.SEMAPHORE // _BLOCK: semaphore,
+            top.LINK // _BLOCK: port,
+            top.PART // _BLOCK: part,
+        }
         for number, registers in self._blocks(conflicts).items():
             firsts[number] = first = Signal(64, name=f"block_{number}")
             with m.If(self.host_valid & (block == number)):

@@ -98,7 +98,7 @@ class Dispatch(wiring.Component):
             go.eq(cleared & push.ready & ~self.halt & (~faulty | planted(self.plant, 4))),
             self.command.valid.eq(to_engine),
             self.command.payload.word.eq(word),
-            self.command.payload.sequence.eq(self.issued),
+            self.command.payload.sequence.eq(self.issued[:SEQUENCE_BITS]),
             self.release.valid.eq(to_ring & ~faulty),
             self.release.payload.ring.eq(word.imm0),
             self.release.payload.count.eq(word.imm1),
@@ -123,7 +123,7 @@ class Dispatch(wiring.Component):
             push.payload.update.eq(word.update),
             push.payload.semaphore.eq(word.update_semaphore),
             push.payload.value.eq(word.update_value),
-            push.payload.sequence.eq(self.issued),
+            push.payload.sequence.eq(self.issued[:SEQUENCE_BITS]),
         ]
         with m.If(starved):
             m.d.comb += push.payload.cause.eq(self.fetch_cause)

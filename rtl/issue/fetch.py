@@ -95,8 +95,8 @@ class Fetch(wiring.Component):
         for c, client in enumerate(clients):
             m.d.comb += [
                 client.load.eq(self.load & (self.load_client == c)),
-                client.base.eq(self.load_base),
-                client.count.eq(self.load_count),
+                client.base.eq(self.load_base[: len(client.base)]),
+                client.count.eq(self.load_count[: len(client.count)]),
                 client.refuse.eq(refuse),
                 self.status[c].cause.eq(client.cause),
                 self.status[c].sequence.eq(client.sequence),

@@ -6,19 +6,20 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.base.axi import AxiReadSignature
 from rtl.base.dispatch import EngineSignature, EngineStatusSignature, RetireSignature
-from rtl.base.dma_port import ENDPOINT_STATUS, RELEASE, SEMAPHORE_UPDATE, RingStatusSignature
+from rtl.base.dma_port import ENDPOINT_STATUS, RELEASE, ROW_BYTES_BITS, SEMAPHORE_UPDATE, RingStatusSignature
 from rtl.base.layouts import DESCRIPTOR_LAYOUT
 from rtl.base.plant import passed_on
 from rtl.contract.config import Config
 from rtl.contract.isa import Queue
 from rtl.contract.memmap import CoreId
-from rtl.contract.timing import WINDOWS, Engine
+from rtl.contract.timing import PARTED, WINDOWS, Engine
 from rtl.issue.control import Control
 from rtl.issue.counters import BUSY, Counters
 from rtl.issue.fetch import Fetch
+from rtl.issue.parts import Parts
 from rtl.issue.queue import IssueQueue, has_engine
 from rtl.issue.release import Release
-from rtl.issue.run import HBM_BYTES_BITS, Run
+from rtl.issue.run import Run
 from rtl.issue.semaphores import Semaphores
 
 __all__ = ["Issue"]
@@ -40,7 +41,7 @@ class Issue(wiring.Component):
 
     FAULTS = {
         first + number: text
-        for first, part in ((20, Release), (30, Counters), (40, Run), (50, Control))
+        for first, part in ((20, Release), (30, Counters), (40, Run), (50, Control), (60, Parts))
         for number, text in part.FAULTS.items()
     }
 
@@ -60,8 +61,8 @@ class Issue(wiring.Component):
                 "dma_status": In(EngineStatusSignature()),
                 "tensor_moving": In(1),
                 "tensor_sum": In(1),
-                "hbm_read_bytes": In(HBM_BYTES_BITS),
-                "hbm_written_bytes": In(HBM_BYTES_BITS),
+                "hbm_read_bytes": In(ROW_BYTES_BITS),
+                "hbm_written_bytes": In(ROW_BYTES_BITS),
                 "refused": In(ports),
                 "endpoint": In(ENDPOINT_STATUS),
                 "link_address": Out(8),
@@ -91,6 +92,7 @@ class Issue(wiring.Component):
         m.submodules.semaphores = semaphores = Semaphores(cfg, 2 * len(Queue) + 1, len(Queue) + 1)
         m.submodules.releases = releases = Release(cfg, passed_on(self.plant, *range(21, 30)))
         m.submodules.counters = counters = Counters(cfg, passed_on(self.plant, *range(31, 40)))
+        m.submodules.parts = parts = Parts(cfg, passed_on(self.plant, *range(61, 70)))
         m.submodules.run = run = Run(cfg, passed_on(self.plant, *range(41, 50)))
         m.submodules.control = control = Control(cfg, self.ports, passed_on(self.plant, *range(51, 60)))
 
@@ -103,16 +105,20 @@ class Issue(wiring.Component):
             self.done.eq(run.done),
             self.fault.eq(run.fault),
             fetch.load.eq(run.load),
-            fetch.load_client.eq(run.load_client),
+            fetch.load_client.eq(run.load_client[: len(fetch.load_client)]),
             fetch.load_base.eq(run.load_base),
             fetch.load_count.eq(run.load_count),
             semaphores.clear.eq(run.start),
             releases.start.eq(run.start),
             releases.load.eq(run.load & (run.load_client >= len(Queue))),
             releases.load_ring.eq(run.load_client - len(Queue)),
-            releases.load_count.eq(run.load_count),
+            releases.load_count.eq(run.load_count[: len(releases.load_count)]),
             counters.clear.eq(run.start),
             counters.running.eq(run.running),
+            parts.clear.eq(run.start),
+            parts.running.eq(run.running),
+            parts.index.eq(control.part),
+            control.part_value.eq(parts.value),
             control.clear.eq(run.start),
         ]
         for q, queue in zip(Queue, queues, strict=True):
@@ -147,6 +153,8 @@ class Issue(wiring.Component):
                 engine = getattr(self, q.name.lower())
                 connect(m, queue.engine, flipped(engine))
                 connect(m, flipped(engine.status), counters.status[_ENGINE_OF[q]])
+                if _ENGINE_OF[q] in PARTED:
+                    connect(m, flipped(engine.status), parts.status[PARTED.index(_ENGINE_OF[q])])
         connect(m, flipped(self.dma_status), counters.status[Engine.DMA])
 
         for r in rings:

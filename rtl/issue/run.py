@@ -5,7 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.dma_port import COUNT_BITS
+from rtl.base.dma_port import COUNT_BITS, ROW_BYTES_BITS
 from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.isa import Queue
@@ -13,10 +13,9 @@ from rtl.contract.timing import WINDOWS
 from rtl.issue.counters import COUNTER_BITS
 from rtl.issue.fetch import fetch_clients
 
-__all__ = ["CLIENT_BITS", "HBM_BYTES_BITS", "Run"]
+__all__ = ["CLIENT_BITS", "Run"]
 
 CLIENT_BITS = 5
-HBM_BYTES_BITS = 12  # bytes that all HBM ports move in a cycle
 
 
 class Run(wiring.Component):
@@ -34,6 +33,7 @@ class Run(wiring.Component):
         2: "a fault is forgotten",
         3: "a window begins with its last beat",
         4: "a window ends with its first result",
+        5: "bytes of HBM are counted in 12 bits",
     }
 
     def __init__(self, cfg: Config, plant: ValueLike = 0):
@@ -62,8 +62,8 @@ class Run(wiring.Component):
                 "cycles": In(COUNTER_BITS),
                 "begins": In(len(WINDOWS)),
                 "ends": In(len(WINDOWS)),
-                "hbm_read_bytes": In(HBM_BYTES_BITS),
-                "hbm_written_bytes": In(HBM_BYTES_BITS),
+                "hbm_read_bytes": In(ROW_BYTES_BITS + 1),  # a row of the DMA and a beat of fetch
+                "hbm_written_bytes": In(ROW_BYTES_BITS),
                 "running": Out(1),
                 "done": Out(1),
                 "fault": Out(1),
@@ -135,10 +135,9 @@ class Run(wiring.Component):
             m.d.sync += [self.done.eq(1), active.eq(0)]
 
         with m.If(self.running):
-            m.d.sync += [
-                self.hbm_read.eq(self.hbm_read + self.hbm_read_bytes),
-                self.hbm_written.eq(self.hbm_written + self.hbm_written_bytes),
-            ]
+            few = planted(self.plant, 5)
+            for total, moved in ((self.hbm_read, self.hbm_read_bytes), (self.hbm_written, self.hbm_written_bytes)):
+                m.d.sync += total.eq(total + Mux(few, moved[:12], moved))
         self._windows(m)
         return m
 

@@ -252,7 +252,7 @@ class Psum(wiring.Component):
                     with m.If(adder.write_valid & here):
                         m.d.comb += [
                             ram.write_en.eq(1),
-                            ram.write_address.eq(adder.write_element[1:]),
+                            ram.write_address.eq(adder.write_element[1:][: len(ram.write_address)]),
                             ram.write_mask.eq(adder.write_partitions),
                             ram.write_data.eq(adder.write_data),
                         ]
@@ -260,7 +260,7 @@ class Psum(wiring.Component):
                     with m.If(port.valid & (self._bank(port.element) == b) & (port.element[0] == half)):
                         m.d.comb += [
                             ram.write_en.eq(1),
-                            ram.write_address.eq(port.element[1:]),
+                            ram.write_address.eq(port.element[1:][: len(ram.write_address)]),
                             ram.write_mask.eq(port.partitions | planted(self.plant, 16).replicate(partitions)),
                             ram.write_data.eq(words),
                         ]
@@ -270,7 +270,7 @@ class Psum(wiring.Component):
                     with m.If(here & (port.bytes[4 * half] | planted(self.plant, 7))):
                         m.d.comb += [
                             ram.write_en.eq(1),
-                            ram.write_address.eq(port.word),
+                            ram.write_address.eq(port.word[: len(ram.write_address)]),
                             ram.write_mask.eq(port.partitions | planted(self.plant, 8).replicate(partitions)),
                             ram.write_data.eq(parts[name][half]),
                         ]

@@ -130,7 +130,7 @@ class LinkLayer(wiring.Component):
             rules.rx_valid.eq(verdict),
             rules.rx_good.eq(decoder.o_good),
             rules.rx_dlp.eq(decoder.o_dlp),
-            rules.rx_head.eq(decoder.o.data),
+            rules.rx_head.eq(decoder.o.data[: len(rules.rx_head)]),
             receive.valid.eq(decoder.o_valid & Mux(decoder.o.first, rules.deliver, kept)),
             receive.beat.eq(decoder.o),
             receive.clear.eq(rules.clear),

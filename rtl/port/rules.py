@@ -115,8 +115,8 @@ class LinkRules(wiring.Component):
                 getattr(self, n).eq(getattr(states, n))
                 for n in ("state", "up", "align", "session", "partner", "mismatch", "clear")
             ),
-            self.unresolved.eq(Mux(states.clear, sender.left, 0)),
-            self.in_flight.eq(sender.in_flight),
+            self.unresolved.eq(Mux(states.clear, sender.left[: len(self.unresolved)], 0)),
+            self.in_flight.eq(sender.in_flight[: len(self.in_flight)]),
         ]
         told = {
             LinkCause.REFUSED: self.rx_valid & ~self.rx_good,

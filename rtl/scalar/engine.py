@@ -69,6 +69,7 @@ class ScalarPipeline(wiring.Component):
             self.queue.done.eq(writer.done | loader.done),
             self.queue.status.holds.eq(reader.holds),
             self.queue.status.state.eq(reader.state),
+            self.queue.status.opcode.eq(reader.opcode),
             self.queue.status.draining.eq(writer.busy),
         ]
         return m

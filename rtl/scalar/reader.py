@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.dispatch import COMMAND
+from rtl.base.dispatch import COMMAND, OPCODE_BITS
 from rtl.base.memory_port import QUADRANTS, PsumReadSignature, SbufReadSignature, psum_word_bits, sbuf_word_bits
 from rtl.base.pattern import PatternWalker, operand, partition_mask
 from rtl.base.plant import planted
@@ -40,6 +40,7 @@ class Reader(wiring.Component):
         74: "elements follow a reduction before it is through",
         75: "columns are not awaited",
         76: "words of a table are read before there is room",
+        77: "the counters take the load of a table for an activation",
     }
 
     def __init__(self, cfg: Config, plant: ValueLike = 0):
@@ -62,6 +63,7 @@ class Reader(wiring.Component):
                 "holds": Out(1),
                 "busy": Out(1),
                 "state": Out(4),
+                "opcode": Out(OPCODE_BITS),  # of the instruction that it reads for
             }
         )
 
@@ -147,7 +149,11 @@ class Reader(wiring.Component):
             m.d.sync += ending.eq(ending - 1)
 
         state = {name: 2 + _STALLS.index(name) for name in ("sbuf", "psum", "fill", "unit")}
-        m.d.comb += [self.holds.eq(self.busy | accept), self.state.eq(state["fill"])]
+        m.d.comb += [
+            self.holds.eq(self.busy | accept),
+            self.state.eq(state["fill"]),
+            self.opcode.eq(Mux(loading & ~planted(self.plant, 77), Opcode.LOAD_TABLE, Opcode.ACTIVATION)),
+        ]
         with m.If(walker.step):
             m.d.comb += self.state.eq(0)
         with m.Elif(walker.valid & column):
@@ -198,7 +204,7 @@ class Reader(wiring.Component):
             self.writer.valid.eq(accept & ~loads),
             self.writer.payload.pattern.eq(target),
             self.writer.payload.store.eq(word.store),
-            self.writer.payload.at.eq(word.imm2),
+            self.writer.payload.at.eq(word.imm2[: len(self.writer.payload.at)]),
             self.load.eq(accept & loads),
             self.load_partitions.eq(source.partition_count),
         ]

@@ -50,15 +50,15 @@ class Tables(wiring.Component):
             directory.read_address.eq(self.entry_address),
             self.entry.eq(directory.read_data),
             directory.write_en.eq(self.load_valid & to_directory),
-            directory.write_address.eq(address),
+            directory.write_address.eq(address[: len(directory.write_address)]),
             directory.write_mask.eq(1),
             directory.write_data.eq(self.load.word),
             rows.read_en.eq(self.read_row),
             self.row.eq(rows.read_data),
             rows.write_en.eq(self.load_valid & ~to_directory),
-            rows.write_address.eq(address[2:]),
+            rows.write_address.eq(address[2:][: len(rows.write_address)]),
             rows.write_mask.eq(1 << address[:2]),
             rows.write_data.eq(Cat(*([self.load.word] * ROW_WORDS))),
         ]
-        m.d.comb += [rows.read_address[p].eq(self.row_address[p]) for p in range(lanes)]
+        m.d.comb += [rows.read_address[p].eq(self.row_address[p][: len(rows.read_address[p])]) for p in range(lanes)]
         return m

@@ -160,7 +160,7 @@ class Switch(wiring.Component):
                 port.i_refuse.eq(self.i_refuse[k]),
                 self.state[k].eq(port.state),
                 port.partition.eq(registers.partition[k]),
-                port.address.eq(self.address),
+                port.address.eq(self.address[: len(port.address)]),
                 registers.values[k].eq(port.value),
             ]
         m.d.comb += [

@@ -122,7 +122,7 @@ class Sequencer(wiring.Component):
                 drain.payload.pattern.eq(operand(word, "dst")),
                 drain.payload.accumulate.eq(word.accumulate),
                 drain.payload.rounding.eq(word.rounding),
-                drain.payload.seed.eq(word.imm2),
+                drain.payload.seed.eq(word.imm2[: len(drain.payload.seed)]),
                 drain.payload.sequence.eq(self.command.payload.sequence),
             ]
             self._order(m, g, accept & (member[g] | (planted(self.plant, 53) & is_matmul)), is_matmul, turns)
@@ -165,7 +165,7 @@ class Sequencer(wiring.Component):
                 target.payload.kind.eq(word.kind),
                 target.payload.sparsity.eq(word.sparsity),
                 target.payload.map.eq(Cat(word.imm0, word.imm1)),
-                target.payload.sequence.eq(self.command.payload.sequence),
+                target.payload.sequence.eq(self.command.payload.sequence[: len(target.payload.sequence)]),
                 target.payload.tile.eq(word.tile),
                 target.payload.awaits.eq(count),
             ]

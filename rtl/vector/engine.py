@@ -85,6 +85,7 @@ class VectorPipeline(wiring.Component):
             self.queue.done.eq(writer.done),
             self.queue.status.holds.eq(reader.holds),
             self.queue.status.state.eq(reader.state),
+            self.queue.status.opcode.eq(reader.opcode),
             self.queue.status.draining.eq(writer.busy | scales.busy | lanes.working),
         ]
         return m

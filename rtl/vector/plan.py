@@ -99,8 +99,8 @@ class Plan(wiring.Component):
         of_bits = Cat(Value.cast(word.op0)[5], Value.cast(word.op1)[5]).any()
         m.d.comb += [
             *(plan[name].eq(word[name]) for name in names),
-            plan.a.eq(word.imm0),
-            plan.b.eq(word.imm1),
+            plan.a.eq(word.imm0[: len(plan.a)]),
+            plan.b.eq(word.imm1[: len(plan.b)]),
             plan.start.eq(word.imm1[32:]),
             plan.column_a.eq(word.column0),
             plan.column_b.eq(word.column1),

@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.dispatch import COMMAND
+from rtl.base.dispatch import COMMAND, OPCODE_BITS
 from rtl.base.element_writer import WRITE
 from rtl.base.layouts import PATTERN_LAYOUT
 from rtl.base.memory_port import QUADRANTS, PsumReadSignature, SbufReadSignature, psum_word_bits, sbuf_word_bits
@@ -67,6 +67,7 @@ class Reader(wiring.Component):
         73: "the second source is read first",
         74: "groups do not wait for the sums before them",
         75: "every column of MX elements takes a place among the results",
+        77: "the counters are told the opcode of the instruction behind",
     }
 
     def __init__(self, cfg: Config, plant: ValueLike = 0):
@@ -93,6 +94,7 @@ class Reader(wiring.Component):
                 "holds": Out(1),
                 "busy": Out(1),
                 "state": Out(4),
+                "opcode": Out(OPCODE_BITS),  # of the instruction that it reads for
             }
         )
 
@@ -200,6 +202,7 @@ class Reader(wiring.Component):
             self.busy.eq(first.valid),
             self.holds.eq(first.valid | accept),
             self.state.eq(Mux(granted, 0, why)),
+            self.opcode.eq(Mux(planted(self.plant, 77), self.command.payload.word.opcode, plan.opcode)),
         ]
         return m
 

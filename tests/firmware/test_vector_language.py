@@ -368,7 +368,7 @@ REFUSED: list[tuple[str, Callable[[Any, dict[str, Any]], object]]] = [
     ("tensor_scalar with add needs an operand a", lambda v, t: v.tensor_scalar(t["x"], t["x"], "add")),
     ("tensor_scalar with abs takes no operand a", lambda v, t: v.tensor_scalar(t["x"], t["x"], "abs", 1.0)),
     ("with relu has nothing to reverse", lambda v, t: v.tensor_scalar(t["x"], t["x"], "relu", reverse0=True)),
-    ("needs a number or a column of SBUF, not 'one'", lambda v, t: v.tensor_scalar(t["x"], t["x"], "add", "one")),
+    ("a must be a number or a view of a tile", lambda v, t: v.tensor_scalar(t["x"], t["x"], "add", "one")),
     ("must be one fp32 column of SBUF; x has 64 of fp32", lambda v, t: v.tensor_scalar(t["h"], t["h"], "add", t["x"])),
     (
         "must be one fp32 column of SBUF; s has 1 of fp32 in PSUM",

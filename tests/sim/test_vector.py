@@ -18,7 +18,7 @@ WIDE = load("tiny", ["partitions=64", "sbuf.partition_bytes=2048"])
 """Several blocks of MX elements, two groups of their scales."""
 SEVERAL_BLOCKS = (243,)
 """Faults that show only there."""
-OF_INSTRUCTIONS = (73, 74, 82, 94, *(n for n in Lanes.FAULTS if n > 100 and n not in OF_QUANTIZE))
+OF_INSTRUCTIONS = (73, 74, 77, 82, 94, *(n for n in Lanes.FAULTS if n > 100 and n not in OF_QUANTIZE))
 """Faults that copies cannot show."""
 
 

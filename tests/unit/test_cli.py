@@ -51,6 +51,23 @@ def sentence(capsys: pytest.CaptureFixture[str], arguments: list[str], code: int
         (["build", "cor"], ["no top 'cor'", "fp32_add"]),
         (["list", "engines"], ["engines", "workloads, configs, units"]),
         (["emit", "fp32_add", "-o", "/nonexistent/x.v"], ["/nonexistent/x.v", "cannot be written"]),
+        (["emit", "fp32_add", "-o", ""], ["the path is empty"]),
+        (["emit", "fp32_add", "-o", "/"], ["/ is a folder"]),
+        (["emit", "fp32_add", "--array", "native", "-o", "x.v"], ["fp32_add has one form only"]),
+        (["emit", "array", "--array", "Native", "-o", "x.v"], ["native or structural", "'Native'"]),
+        (["build", "fp32_add", "--array", "native"], ["fp32_add has one form only"]),
+        (["run", "gemm", "--out", ""], ["--out", "the path is empty"]),
+        (["run", "gemm", "--waves", " "], ["--waves", "the path is empty"]),
+        (["eval", "exp", "--in", "", "--out", "x.npz"], ["--in", "the path is empty"]),
+        (["run", "gemm", "-p", "m=3", "-p", "m=4"], ["m is given twice, as 3 and as 4"]),
+        (["run", "link", "-p", "lanes=2", "-p", "lanes=4"], ["lanes is given twice", "'lanes=4'"]),
+        (["run", "switch", "-p", "ports=4", "-p", "ports=5"], ["ports is given twice", "'ports=5'"]),
+        (["run", "gemm", "--set", "dma.rings=1", "--set", "dma.rings=2"], ["dma.rings is set twice"]),
+        (["run", "gemm", "--set", "dma.=3"], ["section.key=value", "'dma.=3'"]),
+        (["run", "gemm", "--set", "dma.engines=1e1"], ["whole number", "'1e1'"]),
+        (["run", "gemm", "--set", "dma.engines.x=1"], ["whole number", "{'x': 1}"]),
+        (["run", "gemm", "-p", "m=nan"], ["whole number", "'nan'"]),
+        (["run", "gemm", "-p", "m=\uff13"], ["whole number"]),
     ],
 )
 def test_wrong_input_gets_one_sentence(
@@ -82,6 +99,16 @@ def test_toml_that_is_no_text_gets_one_sentence(capsys: pytest.CaptureFixture[st
     path.write_bytes(b'base = "small"\nname = "\xff\xfe"\n')
     text = sentence(capsys, ["run", "gemm", "--config", str(path)])
     assert str(path) in text and "cannot be read" in text
+
+
+def test_a_configuration_has_its_fields(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "small"]) == 0
+    text = capsys.readouterr().out
+    assert "dma.engines=4" in text and "a power of two from 1 to 16" in text
+    (latency,) = [line for line in text.splitlines() if "hbm.latency_ns=100" in line]
+    assert latency.endswith("; ns; builds nothing)")
+    assert main(["list", "x8"]) == 0 and "weights=1:1:1:1:1:1:1:1" in capsys.readouterr().out
+    assert main(["list", "sw4"]) == 0 and "link.lanes=8" in capsys.readouterr().out
 
 
 def test_no_command_shows_help(capsys: pytest.CaptureFixture[str]) -> None:

@@ -192,7 +192,7 @@ def test_formats_have_codes_in_order() -> None:
         ("dma.engines=32", "dma.engines must be a power of two from 1 to 16, not 32"),
         ("dma.burst_bytes=4096 ", ""),
         ("dma.buffer_bytes=1024", r"dma.burst_bytes must be at most half of dma.buffer_bytes \(512\), not 1024"),
-        ("hbm.bytes_per_cycle=0", "hbm.bytes_per_cycle must be from 1 to 128, not 0"),
+        ("hbm.bytes_per_cycle=0", "hbm.bytes_per_cycle must be from 1 to 1024, not 0"),
         ("vector.clock_mhz=2500", r"vector.clock_mhz must be at most tensor.clock_mhz \(2400\), not 2500"),
         ("issue.queue_depth=3", "issue.queue_depth must be a power of two from 2 to 64, not 3"),
         ("issue.semaphores=512", "issue.semaphores must be a power of two from 16 to 256, not 512"),

@@ -15,7 +15,8 @@ from rtl.contract.memmap import Space
 from rtl.contract.timing import STALLS, Engine
 from sim.bounding import bounding, bounds
 from sim.native.library import RETIRED
-from sim.relief import relief
+from sim.relief import heaviest, relief
+from sim.relief_settings import relief_settings
 from sim.result import EngineCycles, RunResult
 
 CFG = named("small")
@@ -206,3 +207,48 @@ def test_instruction_fetch_alone_does_not_make_the_dma_the_busiest() -> None:
     result = run({"vector": 200, "dma": 40})
     bound = bounding(result, bounds(CFG, Program(name="", config=CFG), 64 * 300))
     assert (bound.engine, bound.busiest, bound.share) == ("latency", "vector", 0.2)
+
+
+def settings(result: RunResult, program: Program | None = None, *, cfg: Config = CFG) -> list[str]:
+    """What the report tells to set."""
+    program = program or Program(name="made up", config=cfg)
+    ways = result.hbm_bytes_read, result.hbm_bytes_written
+    bound = bounding(result, bounds(cfg, program, sum(ways), max(ways)))
+    return relief_settings(cfg, program, result, bound, heaviest(program))
+
+
+def moves(busy: int, read: int, written: int = 0, cfg: Config = CFG) -> tuple[RunResult, Program]:
+    """A run of copies: rows of 4 KiB."""
+    program = dataclasses.replace(rows(4096, (read + written) // 4096), config=cfg)
+    return dataclasses.replace(run({"dma": busy}), hbm_bytes_read=read, hbm_bytes_written=written), program
+
+
+def test_movers_and_hbm_that_are_as_near_their_limits_are_moved_together() -> None:
+    """4 movers of 16 bytes a cycle behind HBM of 64: neither alone helps; nor do ports of 64 bytes, one way."""
+    one_way, both_ways = moves(960, 61_440), moves(960, 32_768, 28_672)
+    assert settings(*one_way) == ["hbm.port_bytes=128", "hbm.bytes_per_cycle=128", "dma.engines=8"]
+    assert settings(*both_ways) == ["hbm.bytes_per_cycle=128", "dma.engines=8"]
+    text = said(one_way[0], one_way[1], hbm=61_440)[1]
+    assert "dma.engines (now 4)" in text and "hbm.bytes_per_cycle (now 64)" in text
+
+
+def test_no_more_movers_than_half_of_the_partitions() -> None:
+    tiny = load("tiny", ["hbm.bytes_per_cycle=64"])
+    assert settings(*moves(960, 32_768, 28_672, tiny), cfg=tiny) == []
+
+
+def test_settings_by_what_bounds() -> None:
+    full = Program(name="", config=CFG, macs=32 * 32 * 990)
+    assert settings(run({"tensor": 990}), full) == []  # the array is as large as its partitions allow
+    wide = load("small", ["partitions=64"])
+    assert settings(run({"tensor": 990}), full, cfg=wide) == ["tensor.rows=64", "tensor.cols=64"]
+    assert settings(run({"vector": 800})) == ["vector.clock_mhz=2400"]
+    assert settings(run({"vector": 800}), cfg=load("small", ["vector.clock_mhz=2400"])) == []
+    slow = load("small", ["vector.exp_rate=1"])
+    exp = vector(Opcode.EXP, pattern("bf16"), pattern("bf16"), slow)
+    assert settings(run({"vector": 800}), exp, cfg=slow) == ["vector.exp_rate=2"]
+    assert settings(run({"scalar": 800})) == ["scalar.clock_mhz=2400"]
+    assert settings(run({"vector": 200}, {"vector": {"fetch": 300}})) == ["issue.queue_depth=32"]
+    assert settings(run({"vector": 200}, {"vector": {"semaphore": 300}})) == []
+    waits = run({"vector": 200}, {"vector": {"semaphore": 300}, "dma": {"hbm_latency": 200}})
+    assert settings(waits) == ["hbm.latency_ns=50"]

@@ -12,8 +12,8 @@ from rich.console import Console
 
 from firmware.kernels.gemm import gemm
 from firmware.program import Program
-from rtl.contract.config import named
-from rtl.contract.isa import Cause
+from rtl.contract.config import load, named
+from rtl.contract.isa import Cause, Opcode, Queue
 from rtl.contract.timing import CONFLICT_PORTS, PORTS_OF, STALLS, Engine
 from sim.bounding import bounds
 from sim.compare import Comparison, compare
@@ -30,7 +30,8 @@ PROMISED = (
     "macs tensor_utilization tensor_window_cycles tensor_window_utilization engines bound_cycles bound_by "
     "hbm_bytes_read hbm_bytes_written hbm_utilization metrics conflicts faults nanoseconds "
     "vector_window_cycles vector_window_utilization scalar_window_cycles scalar_window_utilization "
-    "bounding_engine bounding_share busiest_engine bounding_stall bounding_stall_share relief"
+    "bounding_engine bounding_share busiest_engine bounding_stall bounding_stall_share relief relief_set "
+    "config_base config_changes config_file config_resolved"
 ).split()
 
 
@@ -123,6 +124,54 @@ def test_broken_sum_is_refused(program: Program) -> None:
     wrong = {**good.engines, "dma": dataclasses.replace(good.engines["dma"], busy=301)}
     with pytest.raises(ReportError, match="counters of dma sum to 1001, but the run took 1000"):
         report(program, result(engines=wrong))
+
+
+def test_the_variant_is_in_the_report_and_in_its_title(program: Program) -> None:
+    cfg = load("small", ["dma.engines=8", "hbm.latency_ns=50"])
+    run = result()
+    subject = Subject(workload="gemm", params={}, cfg=cfg, array="native", seed=0, program=program, file="mine.toml")
+    values = make_report(subject, run, compare(run.outputs, run.outputs), {})
+    assert values["config_changes"] == {"dma.engines": 8, "hbm.latency_ns": 50}
+    assert (values["config_base"], values["config_file"]) == ("small", "mine.toml")
+    assert values["config_resolved"]["dma"]["engines"] == 8 and values["config_resolved"] == cfg.as_dict()
+    title = " ".join(shown(values).split())
+    assert "gemm on mine.toml, small with dma.engines=8, hbm.latency_ns=50, native array" in title
+    plain = report(program)
+    assert plain["config_changes"] == {} and shown(plain).startswith("MATCH  gemm on small, native array")
+
+
+def with_parts(busy: dict[str, int], unit: dict[str, int]) -> RunResult:
+    good = result()
+    vector = dataclasses.replace(good.engines["vector"], parts={"busy": busy, "unit": unit})
+    return result(engines={**good.engines, "vector": vector})
+
+
+def test_parts_of_busy_and_unit(program: Program) -> None:
+    values = report(program, with_parts({"tensor_copy": 40, "exp": 260}, {"reciprocal": 10}))
+    assert list(values["engines"]["vector"]["parts"]["busy"].items()) == [("exp", 260), ("tensor_copy", 40)]
+    assert values["engines"]["vector"]["parts"]["unit"] == {"reciprocal": 10}
+    text = shown(values)
+    assert "busy with exp 26.0 %" in text and "tensor copy" not in text  # 4 % of the cycles
+
+
+@pytest.mark.parametrize(("busy", "unit"), [({"exp": 299}, {"exp": 10}), ({"exp": 300}, {"exp": 11})])
+def test_parts_that_do_not_sum_are_refused(program: Program, busy: dict[str, int], unit: dict[str, int]) -> None:
+    with pytest.raises(ReportError, match="of vector sum to"):
+        report(program, with_parts(busy, unit))
+
+
+def test_beats_of_the_array_by_what_the_kernel_calls_them(program: Program) -> None:
+    tensor = [i for i in program.queues[Queue.TENSOR] if i.opcode == Opcode.MULTIPLY_MOVING]
+    beats = sum(i.dst.elements for i in tensor if i.dst is not None)
+    named_ones = [dataclasses.replace(i, part="transpose") if i is tensor[0] else i for i in tensor]
+    mixed = dataclasses.replace(program, queues={**program.queues, Queue.TENSOR: named_ones})
+    first = tensor[0].dst.elements if tensor[0].dst is not None else 0
+    good = result()
+    exact = dataclasses.replace(good.engines["tensor"], busy=beats, idle=good.engines["tensor"].idle + 300 - beats)
+    parts = report(mixed, result(engines={**good.engines, "tensor": exact}))["engines"]["tensor"]["parts"]
+    assert parts == {"busy": {"multiply_moving": beats - first, "transpose": first}}
+    # beats of row tiles beside each other: nobody knows whose cycle it was
+    assert report(mixed)["engines"]["tensor"]["parts"] == {"busy": {"multiply_moving": 300}}
 
 
 def test_match_line(program: Program) -> None:

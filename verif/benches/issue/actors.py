@@ -5,8 +5,8 @@ from collections import deque
 import cocotb
 import numpy as np
 
-from rtl.base.dma_port import RELEASE
-from rtl.contract.timing import STALLS, Engine
+from rtl.base.dma_port import RELEASE, ROW_BYTES_BITS
+from rtl.contract.timing import PARTS, STALLS, Engine
 from verif.agents.bench import Bench
 from verif.benches.issue.programs import Node
 
@@ -30,7 +30,9 @@ class EngineActor:
         self.slow = slow
         self.command = {p: getattr(bench.dut, f"{name}__command__{p}") for p in ("valid", "ready", "payload")}
         self.done = getattr(bench.dut, f"{name}__done")
-        self.status = {p: getattr(bench.dut, f"{name}__status__{p}") for p in ("holds", "state", "draining")}
+        members = ("holds", "state", "draining", "opcode")
+        self.status = {p: getattr(bench.dut, f"{name}__status__{p}") for p in members}
+        self.parts: dict[tuple[str, int], int] = {}  # the same by state and opcode, of timing.PARTS
         for signal in (self.command["ready"], self.done, *self.status.values()):
             signal.value = 0
         self.counted: dict[int, int] = {}  # cycles in each state that this engine reported
@@ -69,8 +71,9 @@ class EngineActor:
             if current is None and waiting:
                 current = waiting.popleft(), self._states()
             holds, state = 0, 0
+            shown = 0
             if current is not None:
-                holds, state = 1, current[1].popleft()
+                holds, state, shown = 1, current[1].popleft(), current[0].fields["opcode"]
                 if not current[1]:
                     drains.append((current[0], self.now + 2 + int(self.rng.integers(self.slow))))
                     current = None
@@ -79,8 +82,13 @@ class EngineActor:
                 drains.popleft()
                 finished.ended = self.now
             draining = int(bool(drains) or finished is not None)
+            opcode = int(self.rng.integers(256))  # without an instruction it means nothing
             if holds:
                 self.counted[state] = self.counted.get(state, 0) + 1
+                opcode = shown or opcode
+                name = ["busy", "idle", *STALLS[self.engine]][state]
+                if name in PARTS:
+                    self.parts[name, opcode] = self.parts.get((name, opcode), 0) + 1
             elif draining and self.last_is_own and self.taken == len(self.nodes):
                 self.final_drain += 1
             if holds and state == 0 and not self.window:
@@ -90,6 +98,7 @@ class EngineActor:
             self.status["holds"].value = holds
             self.status["state"].value = state
             self.status["draining"].value = draining
+            self.status["opcode"].value = opcode
             self.done.value = int(finished is not None)
             ready = len(waiting) < 2 and self.rng.random() < 0.8
             self.command["ready"].value = int(ready)
@@ -129,8 +138,16 @@ class DmaActor:
         dut.dma_status__draining.value = 0
         self.released = [0] * len(rings)
         self.read_bytes = 0
+        self.written_bytes = 0
         self.now = 0
         self.task = cocotb.start_soon(self.run())
+
+    def _row_bytes(self) -> int:
+        """What a row may move: nothing, or 1 to 2^18 bytes, every bit of which is high at times."""
+        most = 1 << int(self.rng.integers(0, ROW_BYTES_BITS))
+        return (
+            0 if self.rng.random() < 0.5 else most if self.rng.random() < 0.2 else int(self.rng.integers(1, most + 1))
+        )
 
     async def run(self) -> None:
         """A cycle at a time."""
@@ -193,9 +210,10 @@ class DmaActor:
                 self.counted[state] = self.counted.get(state, 0) + 1
             dut.dma_status__holds.value = int(bool(busy))
             dut.dma_status__state.value = state
-            moved = int(self.rng.integers(0, 65)) if busy else 0
-            self.read_bytes += moved
-            dut.hbm_read_bytes.value = moved
-            dut.hbm_written_bytes.value = 2 * moved
+            read, written = (self._row_bytes() if busy else 0 for _ in range(2))
+            self.read_bytes += read
+            self.written_bytes += written
+            dut.hbm_read_bytes.value = read
+            dut.hbm_written_bytes.value = written
             release_ready = bool(self.rng.random() < 0.7)
             dut.release__ready.value = int(release_ready)

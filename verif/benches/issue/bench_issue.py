@@ -135,7 +135,7 @@ async def registers_keep_their_place(dut: Any) -> None:
     bench = IssueBench(dut)
     await bench.start()
     nowhere = [0x60, 0x4C, 0x4, 0x1030, 0x1500, 0x2030, 0x2000 + 0x100 * bench.cfg.dma.rings, 0x3030, 0x5800, 0x6004]
-    nowhere += [0x4500, 0x4058, 0x7000, 0x8000, 0xFFF8, 0x6000 + 8 * bench.cfg.issue.semaphores]
+    nowhere += [0x4500, 0x4058, 0x7000, 0x8000, 0x8600, 0x8204, 0x9000, 0xFFF8, 0x6000 + 8 * bench.cfg.issue.semaphores]
     for address in nowhere:
         await bench.host.write(address, (1 << 64) - 1)
     assert await bench.host.read_all(nowhere) == [0] * len(nowhere)

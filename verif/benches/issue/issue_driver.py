@@ -7,7 +7,7 @@ import cocotb
 from rtl.contract.isa import Cause, Opcode, Queue
 from rtl.contract.memmap import Control, QueueRegister, RingRegister
 from rtl.contract.rules import RULES
-from rtl.contract.timing import STALLS, WINDOWS, Engine
+from rtl.contract.timing import PARTED, PARTS, STALLS, WINDOWS, Engine
 from verif.agents.axi_read import AxiReadMemory
 from verif.agents.bench import Bench
 from verif.agents.host import Host
@@ -23,7 +23,8 @@ COVERAGE = Coverage(
     + [f"retired_{o.name}" for o in RULES]
     + ["descriptor_signal", "second_program", "empty_program", "ring_fault", "dma_fault", "trigger_beyond_ring"]
     + ["stopped", "conflict", "endpoint"]
-    + ["window_tensor", "window_vector"],
+    + ["window_tensor", "window_vector", "long_rows"]
+    + [f"parts_{e.name.lower()}_{s}" for e in PARTED for s in PARTS],
 )
 _WORD = 128
 RING_FAULT = int(Cause.NO_ROUTE)
@@ -168,8 +169,24 @@ class IssueBench(Bench):
                     COVERAGE.when(values[2 + n], f"stall_{engine.name.lower()}_{name}")
         if not running:
             assert read == self.dma.read_bytes + self.memory.beats * self.cfg.hbm.port_bytes
-            assert written == 2 * self.dma.read_bytes
+            assert written == self.dma.written_bytes
+            COVERAGE.when(self.dma.read_bytes >> 18, "long_rows")
             await self.windows(cycles)
+        await self.parts(running)
+
+    async def parts(self, running: bool) -> None:
+        """Parts of busy and of unit, by opcode: they sum to their counter, and are what the engine said."""
+        for engine in PARTED:
+            for n, state in enumerate(PARTS):
+                block = Control.PART + engine * 0x200 + n * 0x100
+                values = await self.host.read_all([block + 8 * opcode for opcode in range(32)])
+                at = Control.ENGINE + engine * 0x100 + 8 * ["busy", "idle", *STALLS[engine]].index(state)
+                whole = await self.host.read(at)
+                assert sum(values) == whole, f"{engine.name}: parts of {state} are {sum(values)}, not {whole}"
+                told = {opcode % 32: v for (s, opcode), v in self.engines[engine].parts.items() if s == state}
+                got = {opcode: value for opcode, value in enumerate(values) if value}
+                assert running or got == told, f"{engine.name}: {state} by opcode is {got}, not {told}"
+                COVERAGE.when(len(got) > 1, f"parts_{engine.name.lower()}_{state}")
 
     async def windows(self, cycles: int) -> None:
         """First beat and last result of the engines are where these saw them, on one and the same clock."""

@@ -10,6 +10,7 @@ from rtl.base.dispatch import SEQUENCE_BITS
 from rtl.contract.isa import INSTRUCTION, Opcode, Reduce
 from rtl.contract.timing import STALLS, Engine
 from verif.agents.bench import Bench
+from verif.agents.current import CurrentOpcode
 from verif.agents.memory_port import MemoryPorts
 from verif.agents.stall import styled
 from verif.agents.stream import StreamSource
@@ -78,7 +79,7 @@ class EngineBench:
             dut.queue__status__draining,
         )
         self._valids = (dut.sbuf_read__valid, dut.psum_read__valid, dut.sbuf_write__valid, dut.psum_write__valid)
-        self.ports.on_cycle.append(self._watch)
+        self.ports.on_cycle += [self._watch, CurrentOpcode(dut, Engine.SCALAR).watch]
         await self.bench.start()
         self.ports.start()
 

@@ -10,7 +10,9 @@ from rtl.contract.formats import by_code
 from rtl.contract.isa import REDUCTIONS, AluOp, Opcode, Reduce
 from rtl.contract.memmap import Space
 from rtl.contract.rates import cycles, width
+from rtl.contract.timing import Engine
 from verif.agents.bench import Bench
+from verif.agents.current import CurrentOpcode
 from verif.agents.memory_port import MemoryPorts
 from verif.agents.patterns import contiguous
 from verif.agents.stall import STYLES, styled
@@ -74,7 +76,7 @@ class InstructionBench:
             if int(dut.queue__done.value):
                 self.dones.append(self.ticks)
 
-        self.ports.on_cycle.append(watch)
+        self.ports.on_cycle += [watch, CurrentOpcode(dut, Engine.VECTOR).watch]
         await self.bench.start()
         self.ports.start()
 

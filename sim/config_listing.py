@@ -1,0 +1,76 @@
+"""Every field of a configuration: value, range, unit, meaning, and whether a change builds anything."""
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from rtl.contract.config import NAMED
+from rtl.contract.config_fields import Knob, built_values, knobs
+from rtl.contract.link_config import LINKS
+from rtl.contract.switch_config import SWITCHES, AnyConfig
+
+__all__ = ["KINDS", "Row", "config_lines", "find_config", "rows", "shown"]
+
+KINDS: dict[str, dict[str, AnyConfig]] = {"core": {**NAMED}, "link": {**LINKS}, "switch": {**SWITCHES}}
+"""Named configurations by what they are of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A field. `builds`: another value makes another model; else it is a parameter of the run."""
+
+    key: str
+    value: Any
+    knob: Knob
+    builds: bool
+
+
+def find_config(name: str) -> tuple[str, AnyConfig] | None:
+    """What a named configuration is of, and itself; None if there is none of that name."""
+    return next(((kind, named[name]) for kind, named in KINDS.items() if name in named), None)
+
+
+def rows(cfg: AnyConfig) -> list[Row]:
+    """All fields but names, in order. LookupError names a field that says nothing of itself."""
+    built = set(_keys(built_values(cfg)))
+    return [Row(key=key, value=value, knob=knob, builds=key in built) for key, value, knob in _fields(cfg, "")]
+
+
+def _fields(config: Any, prefix: str) -> Iterator[tuple[str, Any, Knob]]:
+    known = knobs(type(config))
+    for f in dataclasses.fields(config):
+        value = getattr(config, f.name)
+        if dataclasses.is_dataclass(value):
+            yield from _fields(value, f"{prefix}{f.name}.")
+        elif f.name != "name":
+            knob = known[f.name]
+            if knob is None:
+                raise LookupError(
+                    f"{type(config).__name__}.{f.name} says nothing of itself: make it with number() or such"
+                )
+            yield f"{prefix}{f.name}", value, knob
+
+
+def _keys(values: dict[str, Any], prefix: str = "") -> Iterator[str]:
+    for key, value in values.items():
+        if isinstance(value, dict):
+            yield from _keys(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}"
+
+
+def shown(value: Any) -> str:
+    """A value as a user would write it."""
+    if isinstance(value, tuple):
+        return ":".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def config_lines(cfg: AnyConfig) -> list[tuple[str, str]]:
+    """A line for each field: what it is and its value; then meaning, range, unit and what a change costs."""
+    lines: list[tuple[str, str]] = []
+    for row in rows(cfg):
+        about = "; ".join(filter(None, (row.knob.range, row.knob.unit, "builds" if row.builds else "builds nothing")))
+        lines.append((f"{row.key}={shown(row.value)}", f"{row.knob.meaning} ({about})"))
+    return lines
