@@ -24,7 +24,12 @@ WRONG = Row(name="wrong", what="bits", value=1, unit="", target="", match=False)
         ([SHARE], [], 1, ["share: 0.500 misses >= 0.9"]),
         ([WRONG], [], 1, ["wrong: bits differ"]),
         ([GOOD, SPEED, BUILD], [], 0, ["no failure without --strict: slow, build"]),
-        ([GOOD, SPEED, BUILD], ["--strict"], 1, ["slow: 10.0 cycles/s misses >= 50,000", "build: 900.0 s misses <= 480"]),
+        (
+            [GOOD, SPEED, BUILD],
+            ["--strict"],
+            1,
+            ["slow: 10.0 cycles/s misses >= 50,000", "build: 900.0 s misses <= 480"],
+        ),
     ],
 )
 def test_a_missed_target_fails(

@@ -27,7 +27,9 @@ def setup(folder: Path, fails: str) -> subprocess.CompletedProcess[str]:
     python.write_text(FAKE)
     python.chmod(0o755)
     environment = {"PATH": "/usr/bin:/bin", "PYTHON": str(python), "FAILS": fails, "CXX": "bash"}
-    return subprocess.run([folder / "tools" / "setup", "7"], env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [folder / "tools" / "setup", "7"], env=environment, capture_output=True, text=True, check=False
+    )
 
 
 def test_pip_is_quiet_when_all_goes_well(tmp_path: Path) -> None:
