@@ -15,7 +15,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,14 +25,16 @@ import cocotb_tools.config
 from rtl.contract.config_fields import built_values
 from rtl.contract.link_config import LinkConfig
 from rtl.contract.switch_config import AnyConfig, SwitchConfig
+from sim.build_record import SpoiltError, read_record, write_record
+from sim.children import ending_in_order
 from sim.errors import PlexusError
 from sim.progress import Progress, progress
 from sim.sources import sources_of
-from sim.toolchain import MAKE_VARIABLES, ROOT, activate, build_root, need_build_tools, tool_versions
+from sim.toolchain import FST_HEADERS, MAKE_VARIABLES, ROOT, activate, build_root, need_build_tools, tool_versions
 from sim.tops import Top, factory
 from sim.tops import top as find_top
 
-__all__ = ["Built", "build", "make_component"]
+__all__ = ["Built", "build", "has_option", "make_component"]
 
 KINDS = ("cocotb", "native")
 
@@ -60,6 +62,11 @@ def _parameters(make: Any) -> dict[str, inspect.Parameter]:
     """Of a factory. Not of a class itself: some Pythons then look at Amaranth's __new__, which takes anything."""
     known = inspect.signature(make.__init__ if inspect.isclass(make) else make).parameters
     return {name: parameter for name, parameter in known.items() if name != "self"}
+
+
+def has_option(t: Top, name: str) -> bool:
+    """Whether the component of a top takes the keyword `name`."""
+    return name in _parameters(factory(t))
 
 
 def make_component(t: Top, cfg: AnyConfig, options: Mapping[str, Any], *, planted: bool = False) -> Any:
@@ -104,7 +111,7 @@ class _Order:
     kind: str
     options: dict[str, Any]
     planted: bool
-    waves: bool
+    waves: str
     extra: tuple[Path, ...]
 
     def key(self) -> tuple[str, dict[str, str]]:
@@ -131,6 +138,7 @@ class _Order:
         return {
             "kind": self.kind,
             "waves": self.waves,
+            "fst": [p.read_text() for p in FST_HEADERS] if self.waves == "fst" else [],
             "extra": [os.path.relpath(p, ROOT) for p in self.extra],
             "compile": hashlib.sha256((ROOT / "sim" / "compile.py").read_bytes()).hexdigest(),
             "tools": tool_versions(),
@@ -169,19 +177,16 @@ def _locked(path: Path, waiting: Progress) -> Iterator[None]:
 def _twin(shelf: Path, content: str) -> Path | None:
     """A finished build of the same top from the same Verilog, made under another hash."""
     for path in sorted(shelf.glob("[0-9a-f]*/built.json")):
-        try:
-            if json.loads(path.read_text())["content"] == content:
+        with suppress(SpoiltError):
+            if read_record(path.parent)["content"] == content:
                 return path.parent
-        except (OSError, ValueError, KeyError):
-            continue
     return None
 
 
 def _adopt(twin: Path, folder: Path) -> None:
     """Copy a finished build without its runs; files are linked, not copied."""
-    for entry in twin.iterdir():
-        if entry.is_file() and entry.name != "built.json":
-            os.link(entry, folder / entry.name)
+    for name in read_record(twin)["files"]:
+        os.link(twin / name, folder / name)
 
 
 def _make(order: _Order, folder: Path, files: Mapping[str, str], step: Progress) -> None:
@@ -194,7 +199,7 @@ def _make(order: _Order, folder: Path, files: Mapping[str, str], step: Progress)
     activate()
     _need_unchanged(files)
     component = make_component(order.top, order.cfg, order.options, planted=order.planted)
-    emitted = emit(component, "top", fields=order.waves)
+    emitted = emit(component, "top", fields=bool(order.waves))
     _need_unchanged(files)
     unseen = [s.name for s in emitted.sources if str(s.relative_to(ROOT)) not in files]
     if unseen:
@@ -206,7 +211,7 @@ def _make(order: _Order, folder: Path, files: Mapping[str, str], step: Progress)
     twin = _twin(folder.parent, content)
     if twin is not None:
         _adopt(twin, folder)
-        binary = json.loads((twin / "built.json").read_text())["binary"]
+        binary = read_record(twin)["binary"]
     else:
         binary = compile_model(folder, emitted, order.kind, extra_cpp=order.extra, waves=order.waves, progress=step)
     record = {
@@ -221,7 +226,7 @@ def _make(order: _Order, folder: Path, files: Mapping[str, str], step: Progress)
         "content": content,
         "tools": tool_versions(),
     }
-    (folder / "built.json").write_text(json.dumps(record, indent=1))
+    write_record(folder, record)
 
 
 def build(
@@ -231,13 +236,13 @@ def build(
     kind: str = "cocotb",
     options: Mapping[str, Any] | None = None,
     planted: bool = False,
-    waves: bool = False,
+    waves: str = "",
     extra_cpp: Sequence[Path] = (),
 ) -> Built:
     """The model of `top` at `cfg`, built if no build of the same content is there.
 
     kind: cocotb (a program) or native (a shared library with `extra_cpp` in it). planted: the top gets
-    an 8-bit input `plant`. waves: the model can write a VCD.
+    an 8-bit input `plant`. waves: the model can write a "vcd" or an "fst".
     Errors: PlexusError in a sentence; BuildError with the end of the log, which stays in build/logs.
     """
     if kind not in KINDS:
@@ -256,16 +261,24 @@ def build(
     folder = shelf / key
 
     def done(cached: bool, seconds: dict[str, float]) -> Built:
-        binary = json.loads((folder / "built.json").read_text())["binary"]
-        path = folder / binary
+        path = folder / read_record(folder)["binary"]
         return Built(top=top, kind=kind, folder=folder, binary=path, cached=cached, seconds=seconds)
 
     if folder.is_dir():
-        return done(True, {})
+        with suppress(SpoiltError):
+            return done(True, {})
     try:
-        with progress(f"build {top} {cfg.name}") as step, _locked(shelf / f".{key}.lock", step):
+        with (
+            ending_in_order(),
+            progress(f"build {top} {cfg.name}") as step,
+            _locked(shelf / f".{key}.lock", step),
+        ):
             if folder.is_dir():
-                return done(True, {})
+                try:
+                    return done(True, {})
+                except SpoiltError as why:
+                    print(f"plexus: {why}, so {top} is built again", file=sys.stderr)
+                    folder.rename(shelf / f".{key}-{os.getpid()}-spoilt")  # removed below
             for left in shelf.glob(f".{key}-*"):  # of a build that was killed
                 shutil.rmtree(left, ignore_errors=True)
             work = shelf / f".{key}-{os.getpid()}"

@@ -4,13 +4,16 @@ import errno
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from rtl.contract.config import Config, ConfigError, load
 from sim.errors import PlexusError
+
+if TYPE_CHECKING:
+    from sim.waves import Waves
 
 __all__ = ["app", "main"]
 
@@ -44,17 +47,12 @@ def _path(text: str) -> Path:
     return Path(text)
 
 
-def _form(top: str, array: str | None, default: str) -> dict[str, str]:
-    """The form that a top is made in, where it has one. Errors: PlexusError."""
-    from sim.tops import top as find_top
-
-    if array not in (None, "native", "structural"):
-        raise PlexusError(f"the array is native or structural, not {array!r}")
-    if "form" in find_top(top).options:
-        return {"form": array or default}
-    if array is not None:
-        raise PlexusError(f"top {top} has one form only, so it takes no --array")
-    return {}
+FormOption = Annotated[
+    str | None,
+    typer.Option(
+        "--array", help="structural (RTL all the way down) or native (C++ models in it), where a top has both."
+    ),
+]
 
 
 @app.callback(invoke_without_command=True)
@@ -81,7 +79,13 @@ def run(
     array: Annotated[str, typer.Option(help="native or structural.")] = "native",
     seed: Annotated[int, typer.Option(min=0, help="For everything random.")] = 0,
     waves: Annotated[
-        Path | None, typer.Option(metavar="FILE", parser=_path, help="Write a VCD; needs its own build.")
+        Path | None,
+        typer.Option(metavar="FILE.fst", parser=_path, help="Write waves, .fst or .vcd; needs its own build."),
+    ] = None,
+    waves_from: Annotated[int | None, typer.Option(metavar="CYCLE", min=0, help="Waves of this cycle on.")] = None,
+    waves_until: Annotated[int | None, typer.Option(metavar="CYCLE", min=1, help="Waves before this cycle.")] = None,
+    waves_scope: Annotated[
+        str | None, typer.Option(metavar="SCOPE", help="Waves of this part, as in tensor or issue.fetch.")
     ] = None,
     out: Annotated[
         Path | None,
@@ -96,6 +100,7 @@ def run(
 
     As in: plexus run softmax --config full -p columns=2048 -p dtype=fp32
     """
+    window = _waves(waves, waves_from, waves_until, waves_scope)
     if workload == "link":
         _run_link(param or [], config, set_, waves, seed, out)
         return
@@ -109,13 +114,24 @@ def run(
     cfg = _config(config, set_)
     params = find_workload(workload).parse(param or ())
     file = config if config.endswith(".toml") else None
-    asked = Run(workload=workload, params=params, cfg=cfg, array=array, seed=seed, waves=waves, out=out, file=file)
+    asked = Run(workload=workload, params=params, cfg=cfg, array=array, seed=seed, waves=window, out=out, file=file)
     report = run_workload(asked, Console(stderr=True))
     console = Console()
     show(report, console)
     console.print(f"\nreport: {_shown(asked.folder / 'report.json')}", style="bright_black", highlight=False)
     if not passed(report):
         raise typer.Exit(DIFFERENT)
+
+
+def _waves(path: Path | None, first: int | None, end: int | None, scope: str | None) -> "Waves | None":
+    """The waves that options ask for."""
+    from sim.waves import Waves
+
+    if path is not None:
+        return Waves(path=path, first=first or 0, end=end, scope=scope or "")
+    if first is not None or end is not None or scope is not None:
+        raise PlexusError("--waves-from, --waves-until and --waves-scope choose what goes into the file of --waves")
+    return None
 
 
 def _run_link(
@@ -187,10 +203,14 @@ def build(
     top: Annotated[str, typer.Argument(metavar="TOP", help="A top; the whole core by default.")] = "core",
     config: ConfigOption = "small",
     set_: SetOption = None,
-    array: Annotated[str | None, typer.Option(help="native or structural, of tops that have both.")] = None,
-    waves: Annotated[bool, typer.Option("--waves", help="With waves built in.")] = False,
+    array: FormOption = None,
+    waves: Annotated[str, typer.Option(metavar="fst|vcd", help="With waves of that kind built in.")] = "",
 ) -> None:
     """Build the model of a top without running it."""
+    from sim.waves import KINDS
+
+    if waves and waves not in KINDS:
+        raise PlexusError(f"--waves is {' or '.join(KINDS)}, not {waves!r}")
     cfg = _config(config, set_)
     if top == "core":
         from sim.verilated import build_core
@@ -198,8 +218,9 @@ def build(
         built = build_core(cfg, array=array or "native", waves=waves)
     else:
         from sim.build import build as build_top
+        from sim.emitting import form_options
 
-        built = build_top(top, cfg, options=_form(top, array, "structural") if array else {}, waves=waves)
+        built = build_top(top, cfg, waves=waves, options=form_options(top, array, "native") if array else {})
     print(f"{'already built' if built.cached else 'built'}: {_shown(built.folder)}")
 
 
@@ -209,27 +230,45 @@ def emit(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.v", parser=_path)],
     config: ConfigOption = "small",
     set_: SetOption = None,
-    array: Annotated[str | None, typer.Option(help="native or structural, of tops that have both.")] = None,
+    array: FormOption = None,
 ) -> None:
-    """Write the Verilog of a top."""
-    from rtl.emit.verilog import emit as convert
-    from sim.build import make_component
-    from sim.toolchain import activate
-    from sim.tops import top as find_top
+    """Write the Verilog of a top, structural by default, and beside it a control file for Verilator's lint."""
+    from sim.emitting import emit_top
+    from sim.waivers import waiver_text
 
-    cfg = _config(config, set_)
-    activate()
-    options = _form(top, array, "structural")
     if output.is_dir():
         raise PlexusError(f"{output} is a folder, and Verilog goes into a file")
-    emitted = convert(make_component(find_top(top), cfg, options), top)
-    try:
-        output.write_text(emitted.text)
-    except OSError as error:
-        raise PlexusError(f"{output} cannot be written: {error.strerror}") from None
-    print(f"{_shown(output)}: {len(emitted.text.splitlines()):,} lines")
+    control = output.with_suffix(".vlt")
+    if control == output:
+        raise PlexusError(f"{output} is the name of the control file beside the Verilog: another suffix, as in core.v")
+    emitted = emit_top(top, _config(config, set_), form=array)
+    for path, text in ((output, emitted.text), (control, waiver_text(output.name))):
+        try:
+            path.write_text(text)
+        except OSError as error:
+            raise PlexusError(f"{path} cannot be written: {error.strerror}") from None
+    print(f"{_shown(output)}: {len(emitted.text.splitlines()):,} lines; {_shown(control)} for lint: why what is waived")
     for source in emitted.sources:
         print(f"  needs {_shown(source)}")
+
+
+@app.command()
+def lint(
+    top: Annotated[str, typer.Argument(metavar="TOP", help="A top, as in `plexus list tops`.")],
+    config: ConfigOption = "small",
+    set_: SetOption = None,
+    array: FormOption = None,
+) -> None:
+    """Let Verilator look at the Verilog that `plexus emit` writes, with all its warnings but those waived by name."""
+    from sim.emitting import emit_top
+    from sim.lint import warnings_of
+
+    found = warnings_of(emit_top(top, _config(config, set_), form=array))
+    if found:
+        print(f"plexus: Verilator has {len(found):,} warnings about {top}; the first:", file=sys.stderr)
+        print("\n".join(found[:5]), file=sys.stderr)
+        raise typer.Exit(DIFFERENT)
+    print(f"{top}: Verilator has nothing to say")
 
 
 @app.command(name="list")

@@ -10,7 +10,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import time
 from collections.abc import Iterable, Sequence
@@ -20,9 +19,10 @@ from pathlib import Path
 import cocotb_tools.config
 
 from rtl.emit.verilog import Emitted
+from sim.children import run_child
 from sim.errors import PlexusError
 from sim.progress import Progress
-from sim.toolchain import MAKE_VARIABLES, build_root, compiler, environment, tool_versions, verilator_root
+from sim.toolchain import FST_HEADERS, MAKE_VARIABLES, build_root, compiler, environment, tool_versions, verilator_root
 
 __all__ = ["BuildError", "Port", "compile_model", "compile_object", "ports_of", "read_ports"]
 
@@ -102,26 +102,7 @@ def _run(command: Sequence[str], folder: Path, log: Path, progress: Progress, wh
     with log.open("a") as out:
         out.write("$ " + " ".join(command) + "\n")
         out.flush()
-        process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env=environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        try:
-            while True:
-                try:
-                    code = process.wait(timeout=0.25)
-                    break
-                except subprocess.TimeoutExpired:
-                    progress.tick()
-        except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            raise
+        code = run_child(command, folder=folder, environment=environment(), out=out, tick=progress.tick)
     if code:
         text = log.read_text(errors="replace")
         if _DISK_FULL in text:
@@ -145,10 +126,11 @@ def compile_object(
     stat = os.stat(command[0])
     seed = "\0".join([*command, str(stat.st_size), str(stat.st_mtime_ns)]).encode()
     key = hashlib.sha256(seed + preprocessed.stdout).hexdigest()[:24]
-    kept = build_root() / "objects" / f"{source.stem}-{key}.o"
-    if not kept.exists():
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        temporary = kept.with_suffix(f".{os.getpid()}.tmp")
+    objects = build_root() / "objects"
+    kept = next((o for o in objects.glob(f"{source.stem}-{key}-*.o") if _whole(o)), None)
+    if kept is None:
+        objects.mkdir(parents=True, exist_ok=True)
+        temporary = objects / f"{source.stem}-{key}.{os.getpid()}.tmp"
         try:
             _run(
                 [*command, "-c", str(source), "-o", str(temporary)],
@@ -157,13 +139,19 @@ def compile_object(
                 progress,
                 f"compiling {source.name}",
             )
+            kept = objects / f"{source.stem}-{key}-{temporary.stat().st_size}.o"
             temporary.replace(kept)
         finally:
             temporary.unlink(missing_ok=True)
     return kept
 
 
-def _runtime(folder: Path, kind: str, waves: bool) -> Path:
+def _whole(kept: Path) -> bool:
+    """Whether an object has the size that its name ends with: one that lost some would fail in every later link."""
+    return kept.stat().st_size == int(kept.stem.rpartition("-")[2])
+
+
+def _runtime(folder: Path, kind: str, waves: str) -> Path:
     """The folder that keeps objects of Verilator's runtime for builds with these flags."""
     stat = os.stat(compiler())
     cxx = [compiler(), stat.st_size, stat.st_mtime_ns]
@@ -174,19 +162,20 @@ def _runtime(folder: Path, kind: str, waves: bool) -> Path:
 
 def _lend_runtime(kept: Path, obj: Path) -> None:
     """Put what is kept into a fresh build folder, so that make finds it done."""
-    if kept.is_dir():
-        for o in kept.glob("*.o"):
-            shutil.copy(o, obj / o.name)
+    for o in kept.glob("*-*.o"):
+        if _whole(o):
+            shutil.copy(o, obj / f"{o.stem.rpartition('-')[0]}.o")
 
 
 def _keep_runtime(kept: Path, obj: Path) -> None:
     """Keep the runtime's objects of a finished build. Only what does not see the design's header."""
     kept.mkdir(parents=True, exist_ok=True)
     for o in obj.glob("verilated*.o"):
-        if not (kept / o.name).exists():
+        lasting = kept / f"{o.stem}-{o.stat().st_size}.o"
+        if not lasting.exists() or not _whole(lasting):
             temporary = kept / f"{o.name}.{os.getpid()}"
             shutil.copy(o, temporary)
-            temporary.replace(kept / o.name)
+            temporary.replace(lasting)
 
 
 def _effort(text_bytes: int, kind: str, hier: bool) -> dict[str, str]:
@@ -217,7 +206,7 @@ def compile_model(
     kind: str,
     *,
     extra_cpp: Sequence[Path] = (),
-    waves: bool = False,
+    waves: str = "",
     progress: Progress,
 ) -> str:
     """Build `emitted` in `folder`; returns the name of the program or library in it.
@@ -253,7 +242,8 @@ def compile_model(
         "-Wno-fatal", "-Wno-lint", "-Wno-style", "--no-timing", "--timescale", "1ns/1ps",
     ]  # fmt: skip
     command += ["--hierarchical"] if hier else []
-    command += ["--trace-vcd"] if waves else []
+    command += [f"--trace-{waves}"] if waves else []
+    command += ["-CFLAGS", f"-I{FST_HEADERS[0].parent}"] if waves == "fst" else []
     if kind == "cocotb":
         libs = cocotb_tools.config.libs_dir
         share = cocotb_tools.config.share_dir
@@ -274,6 +264,7 @@ def compile_model(
     _lend_runtime(runtime, obj)
     cxx = compiler()
     variables = {**MAKE_VARIABLES, "CXX": cxx, "LINK": cxx, **_effort(len(emitted.text), kind, hier)}
+    variables |= {"LDLIBS": "-pthread"} if waves == "fst" else {}  # Verilator's makefile wants -llz4 -lz
     make = ["make", "-j2", "-C", "obj", "-f", "Vtop_hier.mk" if hier else "Vtop.mk"]
     _run([*make, *(f"{k}={v}" for k, v in variables.items())], folder, log, progress, "compiling the model")
     if not (folder / name).exists():

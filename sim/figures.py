@@ -10,7 +10,10 @@ from rtl.contract.config import named
 from sim.run import Run, passed, run_workload
 from sim.toolchain import build_root
 
-__all__ = ["Bench", "Row"]
+__all__ = ["HOST_UNITS", "Bench", "Row"]
+
+HOST_UNITS = ("s", "GiB", "MB")
+"""Units of figures that another machine changes; those of speed end with /s."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +27,11 @@ class Row:
     target: str
     peer: str = ""
     match: bool = True
+
+    @property
+    def of_host(self) -> bool:
+        """Whether the figure depends on the machine it is measured on: its time or its memory."""
+        return self.unit in HOST_UNITS or self.unit.endswith("/s")
 
     @property
     def ok(self) -> bool:

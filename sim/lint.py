@@ -10,6 +10,7 @@ import json
 import os
 import re
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,17 +18,17 @@ from pathlib import Path
 from typing import Any
 
 from rtl.contract.switch_config import AnyConfig
+from rtl.emit.verilog import Emitted
 from sim.build import make_component
 from sim.compile import BuildError
 from sim.sources import sources_of
 from sim.toolchain import activate, build_root, environment, tool_versions, verilator_root
 from sim.tops import top as find_top
+from sim.waivers import waiver_text
 
-__all__ = ["LINT_FLAGS", "Linted", "lint", "lint_text", "without_bodies"]
+__all__ = ["LINT_FLAGS", "Linted", "lint", "lint_text", "warnings_of", "without_bodies"]
 
 LINT_FLAGS = (
-    "--lint-only",
-    "--no-timing",
     "-Wno-lint",  # widths and the like: Yosys wrote the text, Amaranth has checked them
     "-Wno-style",
     "-Wno-ALWNEVER",  # a process of constants
@@ -57,32 +58,60 @@ def without_bodies(text: str, modules: Iterable[str]) -> str:
     return text
 
 
+def _words(text: str, top: str, files: Iterable[str], folder: Path, flags: Iterable[str], waived: bool) -> str:
+    """What Verilator says against the module `top`; nothing if it has nothing to say."""
+    path = folder / f"{top}.{os.getpid()}.v"
+    control = path.with_suffix(".vlt")
+    path.write_text(text)
+    control.write_text(waiver_text(path.name) if waived else "`verilator_config\n")
+    tool = str(verilator_root() / "bin" / "verilator_bin")
+    try:
+        done = subprocess.run(
+            [tool, "--lint-only", "--no-timing", *flags, "--top-module", top, str(control), *files, str(path)],
+            env=environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    finally:
+        path.unlink()
+        control.unlink()
+    return done.stderr.replace(str(path), f"{top}.v") or f"code {done.returncode}" if done.returncode else ""
+
+
 def lint_text(text: str, top: str, blocks: Iterable[str], sources: Iterable[Path], folder: Path) -> None:
     """Check the Verilog of `top` and of each block in it. Errors: BuildError with Verilator's words."""
     blocks = tuple(blocks)
     files = [str(s) for s in sources if s.suffix in (".v", ".sv")]
     for name, what in [*((block, text) for block in blocks), (top, without_bodies(text, blocks))]:
-        path = folder / f"{name}.{os.getpid()}.v"
-        path.write_text(what)
-        try:
-            done = subprocess.run(
-                [str(verilator_root() / "bin" / "verilator_bin"), *LINT_FLAGS, "--top-module", name, *files, str(path)],
-                env=environment(),
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-        finally:
-            path.unlink()
-        if done.returncode:
-            raise BuildError(f"Verilator refuses {name}:\n{done.stderr[-2000:]}")
+        words = _words(what, name, files, folder, LINT_FLAGS, False)
+        if words:
+            raise BuildError(f"Verilator refuses {name}:\n{words[-2000:]}")
 
 
-def _kept(path: Path) -> dict[str, Any] | None:
+def warnings_of(emitted: Emitted) -> list[str]:
+    """All that Verilator has against an emitted top with -Wall but what sim/waivers.py names: its words, one by one."""
+    files = [str(s) for s in emitted.sources if s.suffix in (".v", ".sv")]
+    blocks = emitted.hier_blocks
+    whole = ["-Wall", *(["-Wno-UNDRIVEN"] if blocks else [])]  # outputs of blocks whose bodies are left out
+    found: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text, flags in [
+            *((block, emitted.text, ["-Wall"]) for block in blocks),
+            (emitted.top, without_bodies(emitted.text, blocks), whole),
+        ]:
+            words = _words(text, name, files, Path(folder), flags, True)
+            found += [w.strip() for w in re.split(r"^(?=%)", words, flags=re.M) if w.strip()]
+    return [words for words in found if not words.startswith("%Error: Exiting due to")]
+
+
+def _kept(path: Path, *keys: str) -> dict[str, Any] | None:
+    """What was saved there, if it has these keys and no others; a spoiled file counts as none."""
     try:
-        return json.loads(path.read_text())
+        kept = json.loads(path.read_text())
     except (OSError, ValueError):
         return None
+    return kept if isinstance(kept, dict) and set(kept) == set(keys) else None
 
 
 def lint(top: str, cfg: AnyConfig, options: Mapping[str, Any] | None = None) -> Linted:
@@ -98,7 +127,7 @@ def lint(top: str, cfg: AnyConfig, options: Mapping[str, Any] | None = None) -> 
     folder = build_root() / "lint"
     folder.mkdir(parents=True, exist_ok=True)
     record = folder / f"{top}-{_digest(what)}.json"
-    if (kept := _kept(record)) is not None:
+    if (kept := _kept(record, "top", "megabytes", "convert_seconds", "lint_seconds")) is not None:
         return Linted(**kept, cached=True)
     activate()
     begin = time.monotonic()
@@ -106,7 +135,7 @@ def lint(top: str, cfg: AnyConfig, options: Mapping[str, Any] | None = None) -> 
     middle = time.monotonic()
     cells = [s.read_text() for s in emitted.sources if s.suffix in (".v", ".sv")]
     passed = folder / f"{top}-{_digest([emitted.text, cells, LINT_FLAGS, tool_versions()])}.passed.json"
-    same = _kept(passed)
+    same = _kept(passed, "lint_seconds")
     if same is None:
         lint_text(emitted.text, "top", emitted.hier_blocks, emitted.sources, folder)
         same = {"lint_seconds": round(time.monotonic() - middle, 1)}

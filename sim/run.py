@@ -24,20 +24,21 @@ from sim.report_json import Subject, make_report, write_report
 from sim.result import RunResult
 from sim.variant import default_folder
 from sim.verilated import VerilatedDevice, build_core
+from sim.waves import Waves
 
 __all__ = ["Run", "passed", "run_workload"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What is asked for. `waves`: where a VCD goes. `out`: folder of the report, by default under build/."""
+    """What is asked for. `waves`: of what. `out`: folder of the report, by default under build/."""
 
     workload: str
     params: Mapping[str, Any]
     cfg: Config
     array: str = "native"
     seed: int = 0
-    waves: Path | None = None
+    waves: Waves | None = None
     out: Path | None = None
     file: str | None = None  # that the configuration was read from
 
@@ -98,7 +99,7 @@ def _compared(cfg: Config, image: Image, result: RunResult) -> Comparison:
 
 
 def _simulate(run: Run, program: Program, image: Image, console: Console) -> RunResult:
-    built = build_core(run.cfg, array=run.array, waves=run.waves is not None)
+    built = build_core(run.cfg, array=run.array, waves=run.waves.kind if run.waves else "")
     guess = max(bounds(run.cfg, program, program.hbm_read_bytes + program.hbm_written_bytes).values())
     shown, watch = _bar(console, f"simulate {run.workload}", guess)
     with shown, VerilatedDevice(run.cfg, built.binary, waves=run.waves, watch=watch) as device:
@@ -125,9 +126,9 @@ def _check_places(run: Run) -> None:
     """Errors: PlexusError if the report or the waves could not be written where they shall go."""
     _writable(run.folder)
     if run.waves is not None:
-        if run.waves.is_dir():
-            raise PlexusError(f"{run.waves} is a folder, and waves go into a file")
-        _writable(run.waves.absolute().parent)
+        if run.waves.path.is_dir():
+            raise PlexusError(f"{run.waves.path} is a folder, and waves go into a file")
+        _writable(run.waves.path.absolute().parent)
 
 
 def run_workload(run: Run, console: Console) -> dict[str, Any]:

@@ -24,9 +24,11 @@ from find_libpython import find_libpython
 
 from rtl.contract.switch_config import AnyConfig
 from sim.build import build
+from sim.children import ending_in_order
 from sim.errors import PlexusError
 from sim.manifest import MANIFEST_VARIABLE, Manifest
 from sim.toolchain import ROOT, activate, build_root
+from sim.waves import waves_kind
 
 __all__ = ["BenchError", "Case", "Verdict", "run_bench", "verdict_of"]
 
@@ -147,13 +149,13 @@ def run_bench(
     """Build `top` if needed and run the cocotb module `bench` on it.
 
     planted: use the build with planted faults; implied by a `plant` other than 0. testcase: only tests
-    of that name. waves: write a VCD there. The run's folder is build/<top>/<hash>/run-<bench>-...;
+    of that name. waves: write them there, .fst or .vcd. The run's folder is build/<top>/<hash>/run-<bench>-...;
     a second run of the same waits for the first.
     Errors: BenchError when there is no verdict; a verdict with failures is returned, not raised.
     """
     activate()
     planted = planted or plant != 0
-    built = build(top, cfg, kind="cocotb", options=options, planted=planted, waves=waves is not None)
+    built = build(top, cfg, kind="cocotb", options=options, planted=planted, waves=waves_kind(waves) if waves else "")
     label = f"{bench.rpartition('.')[2]}-s{seed}-p{plant}" + (f"-{testcase}" if testcase else "")
     label = re.sub(r"[^\w.-]", "_", label)
     folder = built.folder / f"run-{label}"
@@ -207,7 +209,11 @@ def _simulate(
         "HYPOTHESIS_STORAGE_DIRECTORY": str(build_root() / "hypothesis"),
         **more,
     }
-    with _without("PYTEST_CURRENT_TEST", "MAKEFLAGS", "MAKELEVEL"), contextlib.redirect_stdout(io.StringIO()):
+    with (
+        ending_in_order(),  # the runner kills the simulator when an exception passes
+        _without("PYTEST_CURRENT_TEST", "MAKEFLAGS", "MAKELEVEL"),
+        contextlib.redirect_stdout(io.StringIO()),
+    ):
         with contextlib.suppress(SystemExit, RuntimeError):
             runner.test(
                 test_module=bench,

@@ -11,6 +11,7 @@ import json
 import os
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +43,11 @@ class _Facts:
     def __init__(self) -> None:
         self.store = build_root() / "sources.json"
         self.changed = False
-        try:
-            self.known: dict[str, Any] = json.loads(self.store.read_text())
-        except (OSError, ValueError):
-            self.known = {}
+        self.known: dict[str, Any] = {}
+        with suppress(OSError, ValueError):
+            found = json.loads(self.store.read_text())
+            if isinstance(found, dict):
+                self.known = {name: fact for name, fact in found.items() if _complete(name, fact)}
 
     def of(self, path: Path) -> dict[str, Any]:
         status = path.stat()
@@ -73,6 +75,12 @@ class _Facts:
             temporary.replace(self.store)
         except OSError:
             temporary.unlink(missing_ok=True)  # only a cache: the next call computes again
+
+
+def _complete(name: str, fact: Any) -> bool:
+    """Whether a fact has all that one has; what a spoiled file says is found out anew."""
+    keys = ("imports", "strings") if name.endswith(".py") else ("includes",)
+    return isinstance(fact, dict) and all(key in fact for key in ("stamp", "digest", *keys))
 
 
 def _python(data: bytes, name: str) -> tuple[list[str], list[str]]:

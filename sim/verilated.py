@@ -16,6 +16,7 @@ from sim.build import Built, build
 from sim.errors import PlexusError
 from sim.native.library import DRIVER_SOURCES, NativeCore, Reason, whole_sequence
 from sim.result import EngineCycles, Fault, RunResult
+from sim.waves import Waves
 
 __all__ = ["VerilatedDevice", "build_core"]
 
@@ -37,7 +38,7 @@ FAULT_QUIET_CYCLES = 2_000
 _SLOW_STEPS = 64  # cycles of its own that an engine may spend before the first and behind the last busy one
 
 
-def build_core(cfg: Config, *, array: str = "native", waves: bool = False) -> Built:
+def build_core(cfg: Config, *, array: str = "native", waves: str = "") -> Built:
     """The core's model with the native driver in it."""
     if array not in ("native", "structural"):
         raise PlexusError(f"the array is native or structural, not {array!r}")
@@ -47,6 +48,7 @@ def build_core(cfg: Config, *, array: str = "native", waves: bool = False) -> Bu
 class VerilatedDevice:
     """A core of configuration `cfg` from the library at `binary`. A context manager.
 
+    `waves`, for a model built with waves, numbers cycles as the report does: 0 is where the program starts.
     `watch`, if given, is called with the cycle a few times a second; what it raises ends the run.
     """
 
@@ -57,7 +59,7 @@ class VerilatedDevice:
         cfg: Config,
         binary: Path,
         *,
-        waves: Path | None = None,
+        waves: Waves | None = None,
         max_cycles: int = 1 << 40,
         quiet_cycles: int | None = None,
         watch: Callable[[int], None] | None = None,
@@ -69,7 +71,9 @@ class VerilatedDevice:
         self.quiet_cycles = QUIET_CYCLES + slow if quiet_cycles is None else quiet_cycles
         self.fault_quiet_cycles = FAULT_QUIET_CYCLES + slow
         self.watch = watch
-        self.core = NativeCore(binary, cfg, waves=waves)
+        self.waves = waves
+        self._scope = waves.scope_in(binary.parent) if waves else ""
+        self.core = NativeCore(binary, cfg)
 
     def __enter__(self) -> Self:
         return self
@@ -99,6 +103,8 @@ class VerilatedDevice:
         core = self.core
         core.host_write(Control.RUN, 1)
         begin = core.cycle
+        if self.waves is not None:
+            core.waves(self.waves.path, scope=self._scope, first=self.waves.first, end=self.waves.end)
         while True:
             left = max(0, self.max_cycles - (core.cycle - begin))
             reason = core.run(left, quiet_cycles=self.quiet_cycles, fault_quiet_cycles=self.fault_quiet_cycles)

@@ -11,6 +11,9 @@ module plexus_delay #(
     input [WIDTH-1:0] d,
     output [WIDTH-1:0] q
 );
+  // `at` has room for every CYCLES and is compared with a parameter of 32 bits.
+  /* verilator lint_off WIDTHTRUNC */
+  /* verilator lint_off WIDTHEXPAND */
   reg [WIDTH-1:0] ring[0:CYCLES-1];
   reg [15:0] at;
   integer i;
@@ -31,4 +34,6 @@ module plexus_delay #(
       at <= at == CYCLES - 1 ? 16'd0 : at + 16'd1;
     end
   end
+  /* verilator lint_on WIDTHEXPAND */
+  /* verilator lint_on WIDTHTRUNC */
 endmodule

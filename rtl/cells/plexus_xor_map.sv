@@ -9,12 +9,18 @@ module plexus_xor_map #(
     parameter [WIDTH*OUT-1:0] MATRIX = 0,
     parameter GATED = 0
 ) (
-    input  wire             en,
+    /* verilator lint_off UNUSEDSIGNAL */
+    input  wire             en,  // counts if GATED only
+    /* verilator lint_on UNUSEDSIGNAL */
     input  wire [WIDTH-1:0] in,
     output wire [OUT-1:0]   out
 );
 
     localparam WORDS = (WIDTH + 63) / 64;
+
+    // Rows and inputs are filled up with zeros to whole words, and parameters are conditions.
+    /* verilator lint_off WIDTHTRUNC */
+    /* verilator lint_off WIDTHEXPAND */
 
     wire [64*WORDS-1:0] whole = in;
 
@@ -55,5 +61,7 @@ module plexus_xor_map #(
             end
         end
     endgenerate
+    /* verilator lint_on WIDTHEXPAND */
+    /* verilator lint_on WIDTHTRUNC */
 
 endmodule

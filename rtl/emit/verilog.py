@@ -6,13 +6,16 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from amaranth.back import rtlil, verilog
 from amaranth.lib import wiring
 
 from rtl.base.placed import collecting
+from rtl.emit.constants import run_constants
 from rtl.emit.lanes import lanes_module
+from rtl.emit.lanes_apart import lanes_apart
 from rtl.emit.quick import quick_netlists
 from rtl.emit.registers import merge_registers
 
@@ -60,13 +63,14 @@ def _give_back() -> None:
         trim(0)
 
 
-def _convert(component: wiring.Component, name: str, *, fields: bool) -> str:
+def _convert(component: wiring.Component, name: str, *, fields: bool, loops: bool) -> str:
     with quick_netlists(fields=fields):
         netlist = rtlil.convert(component, name=name, emit_src=False)
     if len(netlist) > _LARGE_BYTES:
         _give_back()
     # Amaranth's verilog.convert does both in one and keeps all until Yosys is done.
-    return merge_registers(verilog._convert_rtlil_text(netlist, strip_internal_attrs=True))
+    text = verilog._convert_rtlil_text(netlist, strip_internal_attrs=True)
+    return run_constants(merge_registers(text), zeros=not loops)
 
 
 @contextmanager
@@ -81,12 +85,14 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def emit(component: wiring.Component, name: str, *, fields: bool = False) -> Emitted:
+def emit(component: wiring.Component, name: str, *, fields: bool = False, loops: bool = True) -> Emitted:
     """Convert `component` and every module placed in it, each once. `fields`: those of structures have names in waves.
+    `loops`: repeated lanes as a loop, for a simulator; else one by one, for other tools.
 
     Needs a Yosys that Amaranth finds: sim.toolchain sets it up.
     """
     os.environ.setdefault("AMARANTH_USE_YOSYS", "system")
+    plain = partial(_convert, fields=fields, loops=loops)
     texts: list[str] = []
     done: set[str] = set()
     sources: set[str] = set()
@@ -95,7 +101,7 @@ def emit(component: wiring.Component, name: str, *, fields: bool = False) -> Emi
     while pending:
         module, top = pending.pop()
         with collecting() as met, _uncollected():
-            texts.append(_convert(top, module, fields=fields))
+            texts.append(plain(top, module))
         sources |= met.sources
         hier_blocks |= met.hier_blocks
         for inner, factory in sorted(met.modules.items()):
@@ -106,7 +112,8 @@ def emit(component: wiring.Component, name: str, *, fields: bool = False) -> Emi
             if inner not in done:
                 done.add(inner)
                 with _uncollected():
-                    texts.append(lanes_module(inner, repetition))
+                    texts.append(lanes_module(inner, repetition) if loops else lanes_apart(inner, repetition, plain))
+                hier_blocks |= set() if loops else {f"{inner}_lane"}  # to be looked at once
     return Emitted(
         top=name,
         own_text=texts[0],

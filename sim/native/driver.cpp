@@ -195,7 +195,7 @@ public:
         cycle();
         top.host_valid = 0;
         cycle();
-        model.low();    // two cycles after the request
+        model.settle();    // two cycles after the request
         return top.host_rdata;
     }
 
@@ -261,11 +261,15 @@ using plexus::guarded;
 
 PX const char* px_error() { return plexus::error.c_str(); }
 
-PX Driver* px_create(const uint64_t* hbm, uint64_t retire_limit, const char* waves) {
-    return guarded((Driver*)nullptr, [&] {
-        auto* driver = new Driver({hbm[0], hbm[1], hbm[2], hbm[3], hbm[4]}, retire_limit);
-        if (waves && *waves) driver->model.open_waves(waves);
-        return driver;
+PX Driver* px_create(const uint64_t* hbm, uint64_t retire_limit) {
+    return guarded((Driver*)nullptr, [&] { return new Driver({hbm[0], hbm[1], hbm[2], hbm[3], hbm[4]}, retire_limit); });
+}
+
+// Waves from this cycle on, which is number 0 for `from` and `until`.
+PX int px_waves(Driver* d, const char* path, const char* scope, uint64_t from, uint64_t until) {
+    return guarded(-1, [&] {
+        d->model.open_waves(path, scope, from, until);
+        return 0;
     });
 }
 

@@ -76,7 +76,8 @@ class HbmCounters:
 
 _DRIVER: dict[str, tuple[object, list[object]]] = {
     "px_error": (c_char_p, []),
-    "px_create": (c_void_p, [POINTER(c_uint64), c_uint64, c_char_p]),
+    "px_create": (c_void_p, [POINTER(c_uint64), c_uint64]),
+    "px_waves": (c_int, [c_void_p, c_char_p, c_char_p, c_uint64, c_uint64]),
     "px_destroy": (None, [c_void_p]),
     "px_reset": (c_int, [c_void_p, c_uint64]),
     "px_load": (c_int, [c_void_p, c_uint64, c_void_p, c_uint64]),
@@ -141,10 +142,10 @@ def open_library(path: Path, functions: dict[str, tuple[object, list[object]]]) 
 class NativeCore:
     """A core's model with its HBM, in reset until `reset`. A context manager: leaving frees it.
 
-    waves: a VCD file, for a build with waves. Errors: PlexusError with the driver's sentence.
+    Errors: PlexusError with the driver's sentence.
     """
 
-    def __init__(self, library: Path, cfg: Config, *, waves: Path | None = None, retire_limit: int = 1 << 20):
+    def __init__(self, library: Path, cfg: Config, *, retire_limit: int = 1 << 20):
         self._lib = open_library(library, _DRIVER)
         numbers = (c_uint64 * 5)(
             cfg.hbm.ports,
@@ -154,8 +155,7 @@ class NativeCore:
             cfg.hbm.capacity_mib << 20,
         )
         self.cpu_seconds = 0.0  # of this thread inside `run`: what the loop costs on a busy machine too
-        path = str(waves).encode() if waves else b""
-        self._core: int | None = self._lib.px_create(numbers, retire_limit, path)
+        self._core: int | None = self._lib.px_create(numbers, retire_limit)
         if not self._core:
             raise PlexusError(self._error())
 
@@ -179,6 +179,14 @@ class NativeCore:
     def _check(self, code: int) -> None:
         if code < 0:
             raise PlexusError(self._error())
+
+    def waves(self, path: Path, *, scope: str = "", first: int = 0, end: int | None = None) -> None:
+        """Write what follows into a wave file of the kind that the model was built for; this cycle is number 0.
+
+        Only cycles from `first` on and before `end`, and only what is in `scope` ("top core tensor") and below.
+        """
+        last = (1 << 64) - 1 if end is None else end
+        self._check(self._lib.px_waves(self._core, str(path).encode(), scope.encode(), first, last))
 
     def reset(self, cycles: int = 16) -> None:
         """Hold reset; the cycle count starts behind it."""

@@ -21,6 +21,7 @@ from sim.device import find_device
 from sim.result import RunResult
 from sim.run import Run, passed, run_workload
 from sim.verilated import VerilatedDevice, build_core
+from sim.waves import Waves
 from verif.golden.machine import DeadlockError, GoldenMachine
 
 TINY = named("tiny")
@@ -193,6 +194,6 @@ def test_a_result_is_kept_if_the_golden_machine_cannot_finish(
 def test_waves(tmp_path: Path) -> None:
     path = tmp_path / "waves" / "x.vcd"
     params = find_workload("gemm").complete({"m": 8, "k": 8, "n": 8})
-    run = Run(workload="gemm", params=params, cfg=TINY, out=tmp_path, waves=path)
+    run = Run(workload="gemm", params=params, cfg=TINY, out=tmp_path, waves=Waves(path=path))
     assert passed(run_workload(run, Console(quiet=True)))
     assert path.stat().st_size > 10_000

@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ import pytest
 from rtl.contract.config import named
 from sim import build as build_module
 from sim import sources, toolchain
-from sim.build import build
+from sim.build import Built, build
 from sim.errors import PlexusError
 
 ORDER = """
@@ -23,7 +25,7 @@ import sys
 # A job that a shell put in the background ignores interrupts, and its children do: a person's does not.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from rtl.contract.config import named
-from sim.build import build
+from sim.build import Built, build
 from sim.errors import PlexusError
 try:
     b = build("fifo", named("tiny"), options={"shape": 8, "depth": int(sys.argv[1])})
@@ -67,7 +69,7 @@ def finish(process: subprocess.Popen) -> tuple[int, str, str]:
 def until_compiling(shelf: Path, process: subprocess.Popen) -> None:
     """Wait for the moment when make is at work."""
     deadline = time.monotonic() + 240
-    while not list(shelf.glob("fifo/.*/obj/Vtop.mk")):
+    while not (list(shelf.glob("fifo/.*/obj/Vtop.mk")) and at_work(shelf)):
         assert process.poll() is None, "the build ended before it could be interrupted"
         assert time.monotonic() < deadline, "the build never reached the compiler"
         time.sleep(0.02)
@@ -109,19 +111,125 @@ def test_same_verilog_under_another_configuration_is_not_compiled_again(
     assert other.binary.exists()
 
 
-@pytest.mark.parametrize(("how", "depth"), [(signal.SIGINT, 5), (signal.SIGKILL, 6), (signal.SIGTERM, 7)])
-def test_interrupted_build_leaves_nothing_that_is_trusted(shelf: Path, how: signal.Signals, depth: int) -> None:
+def at_work(shelf: Path) -> dict[int, str]:
+    """Processes whose folder lies in this build root: the tools of a build, and what they have started."""
+    found: dict[int, str] = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended meanwhile
+            if (entry / "cwd").readlink().is_relative_to(shelf):
+                found[int(entry.name)] = (entry / "cmdline").read_text().replace("\0", " ")
+    return found
+
+
+def until_alone(shelf: Path) -> None:
+    """Wait until nobody works in this build root any more."""
+    deadline = time.monotonic() + 60
+    while left := at_work(shelf):
+        assert time.monotonic() < deadline, left
+        time.sleep(0.02)
+
+
+ENDS = [(signal.SIGINT, 5), (signal.SIGKILL, 6), (signal.SIGTERM, 7), (signal.SIGHUP, 8)]
+
+
+@pytest.mark.parametrize(("how", "depth"), ENDS, ids=lambda v: getattr(v, "name", None))
+def test_interrupted_build_leaves_nothing(shelf: Path, how: signal.Signals, depth: int) -> None:
     before = finished(shelf)
     process = start(shelf, depth)
     until_compiling(shelf, process)
     process.send_signal(how)
     code, _, _ = finish(process)
-    assert code != 0
+    assert code == 1 if how == signal.SIGINT else code == -how
     assert finished(shelf) == before
+    until_alone(shelf)
+    if how != signal.SIGKILL:
+        assert not [p for p in shelf.glob("fifo/.*") if p.is_dir()], "a half-made folder is left"
     code, out, err = finish(start(shelf, depth))
     assert code == 0, err
     assert out.startswith("built ")
     assert not [p for p in shelf.glob("fifo/.*") if p.is_dir()], "a half-made folder is left"
+
+
+def spoil_json(built: Built) -> None:
+    (built.folder / "built.json").write_text('{"binary": "to')
+
+
+def spoil_by_emptying(built: Built) -> None:
+    (built.folder / "built.json").write_bytes(b"\xff")
+
+
+def spoil_kind(built: Built) -> None:
+    (built.folder / "built.json").write_text("[]")
+
+
+def spoil_key(built: Built) -> None:
+    (built.folder / "built.json").write_text('{"binary": "top", "content": ""}')
+
+
+def spoil_away(built: Built) -> None:
+    (built.folder / "built.json").unlink()
+
+
+def spoil_binary_away(built: Built) -> None:
+    built.binary.unlink()
+
+
+def spoil_binary(built: Built) -> None:
+    os.truncate(built.binary, 1000)
+
+
+def spoil_binary_by_emptying(built: Built) -> None:
+    os.truncate(built.binary, 0)
+
+
+def spoil_ports(built: Built) -> None:
+    os.truncate(built.folder / "ports.json", 5)
+
+
+SPOILS = [f for name, f in list(globals().items()) if name.startswith("spoil_")]
+
+
+@pytest.mark.parametrize("spoil", SPOILS, ids=lambda f: f.__name__)
+def test_spoilt_build_is_made_again(
+    here: Path, spoil: Callable[[Built], None], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = {"shape": 8, "depth": 3}
+    first = build("fifo", named("tiny"), options=options)
+    binary = first.binary.read_bytes()
+
+    def compiled(folder: Path, *args: object, **more: object) -> str:  # what a compiler does is known
+        for name, content in (("top", binary), ("ports.json", b"[]"), ("top.v", b"")):
+            (folder / name).write_bytes(content)
+        return "top"
+
+    monkeypatch.setattr("sim.compile.compile_model", compiled)
+    capsys.readouterr()
+    spoil(first)
+    again = build("fifo", named("tiny"), options=options)
+    assert not again.cached
+    assert again.binary.read_bytes() == binary
+    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("plexus: ")]
+    assert len(said) == 1 and said[0].endswith(", so fifo is built again"), said
+    assert build("fifo", named("tiny"), options=options).cached
+    assert not [p for p in here.glob("fifo/.*") if p.is_dir()]
+
+
+def test_spoilt_objects_are_compiled_again(here: Path) -> None:
+    build("fifo", named("tiny"), options={"shape": 8, "depth": 3})
+    runtime = sorted(here.glob("objects/runtime-*/*.o"))
+    assert runtime
+    for path in runtime:
+        os.truncate(path, 100)
+    assert build("fifo", named("tiny"), options={"shape": 8, "depth": 14}).binary.stat().st_size > 0
+    sizes = {path.name: path.stat().st_size for path in here.glob("objects/runtime-*/*.o")}
+    assert all(int(name.removesuffix(".o").rpartition("-")[2]) == size for name, size in sizes.items()), sizes
+
+
+def test_spoilt_facts_about_sources_are_found_again(here: Path) -> None:
+    fresh = sources.sources_of(["rtl.base.fifo"]).files
+    for text in ("", "[]", '{"rtl/base/fifo.py": {}}', '{"rtl/base/fifo.py": 3}'):
+        (here / "sources.json").write_text(text)
+        assert sources.sources_of(["rtl.base.fifo"]).files == fresh
 
 
 def test_two_builds_of_the_same_share(shelf: Path) -> None:

@@ -40,6 +40,13 @@ def sentence(capsys: pytest.CaptureFixture[str], arguments: list[str], code: int
         (["run", "gemm", "-p", "m"], ["name=value"]),
         (["run", "gemm", "-p", "dtype=int8"], ["dtype", "bf16, fp16"]),
         (["run", "gemm", "--array", "fast"], ["native or structural", "fast"]),
+        (["run", "gemm", "--waves", "x.png"], ["ends in .fst", ".vcd", "x.png"]),
+        (["run", "gemm", "--waves", "x.fst", "--waves-from", "9", "--waves-until", "9"], ["cycle 9"]),
+        (["run", "gemm", "--waves-scope", "tensor"], ["--waves-scope", "the file of --waves"]),
+        (["build", "fifo", "--waves", "png"], ["fst or vcd", "png"]),
+        (["build", "mac", "--array", "native"], ["top mac", "takes no --array"]),
+        (["emit", "mac", "--array", "native", "-o", "x.v"], ["top mac", "takes no --array"]),
+        (["lint", "core", "--array", "fast"], ["native or structural", "fast"]),
         (["run", "gemm", "--seed", "x"], ["--seed"]),
         (["run", "gemm", "--seed", "-1"], ["--seed", "greater than or equal to 0"]),
         (["run"], ["WORKLOAD"]),
@@ -171,7 +178,7 @@ def test_full_memory(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mon
     [
         ("--out", "file", "file is a file"),
         ("--out", "file/below", "cannot be made: Not a directory"),
-        ("--waves", "folder", "folder is a folder"),
+        ("--waves", "folder.vcd", "folder.vcd is a folder"),
         ("--waves", "file/x.vcd", "file is a file"),
         ("--waves", "file/below/x.vcd", "cannot be made: Not a directory"),
     ],
@@ -190,7 +197,7 @@ def test_places_are_checked_before_anything_is_built(
     monkeypatch.setattr(sim.run, "build_core", built)
     monkeypatch.setenv("PLEXUS_BUILD", str(tmp_path / "build"))
     (tmp_path / "file").write_text("")
-    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder.vcd").mkdir()
     assert says in sentence(capsys, ["run", "gemm", option, str(tmp_path / place)])
     assert (tmp_path / "file").read_text() == ""
 

@@ -75,7 +75,7 @@ class PairTop(wiring.Component):
         of_core = Signal(PLANT_BITS)
         m.d.comb += of_core.eq(self.plant)
         cores = [Placed("linked_core", lambda: PlantTop(self._core), hier_block=True) for _ in range(2)]
-        ports = [CorePort(link, "native", of_link) for _ in range(2)]
+        ports = [CorePort(link, self.form, of_link) for _ in range(2)]
         for n, (core, port) in enumerate(zip(cores, ports, strict=True)):
             m.submodules[f"core{n}"] = core
             m.submodules[f"port{n}"] = DomainRenamer("link")(port)
