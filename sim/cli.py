@@ -67,6 +67,7 @@ def _config(source: str, changes: list[str] | None) -> Config:
 
 @app.command()
 def run(
+    context: typer.Context,
     workload: Annotated[str, typer.Argument(metavar="WORKLOAD", help="One of `plexus list workloads`.")],
     param: Annotated[
         list[str] | None,
@@ -101,11 +102,15 @@ def run(
     As in: plexus run softmax --config full -p columns=2048 -p dtype=fp32
     """
     window = _waves(waves, waves_from, waves_until, waves_scope)
+    if workload in ("link", "switch") and _given(context, "array"):
+        raise PlexusError(
+            f"{workload} has no array: the form of its codec is a parameter, -p codec=native or structural"
+        )
     if workload == "link":
-        _run_link(param or [], config, set_, waves, seed, out)
+        _run_link(param or [], config if _given(context, "config") else None, set_, waves, seed, out)
         return
     if workload == "switch":
-        _run_switch(param or [], config, set_, waves, seed, out)
+        _run_switch(param or [], config if _given(context, "config") else "", set_, waves, seed, out)
         return
     from firmware.workloads import find_workload
     from sim.report import show
@@ -134,14 +139,20 @@ def _waves(path: Path | None, first: int | None, end: int | None, scope: str | N
     return None
 
 
+def _given(context: typer.Context, option: str) -> bool:
+    """Whether the user has written this option of the command."""
+    source = context.get_parameter_source(option)
+    return source is not None and source.name == "COMMANDLINE"
+
+
 def _run_link(
-    param: list[str], config: str, set_: list[str] | None, waves: Path | None, seed: int, out: Path | None
+    param: list[str], config: str | None, set_: list[str] | None, waves: Path | None, seed: int, out: Path | None
 ) -> None:
     """`run link`: no core takes part, so its configuration is none of the link's."""
     from sim.link_report import show_link
     from sim.link_run import LinkRun, parse_link, run_link
 
-    if config != "small" or set_ or waves is not None:
+    if config is not None or set_ or waves is not None:
         raise PlexusError("link takes parameters (-p) only: no core's configuration, --set or --waves")
     asked = LinkRun(params=parse_link(param), seed=seed, out=out)
     report = run_link(asked, Console(stderr=True))
@@ -155,15 +166,14 @@ def _run_link(
 def _run_switch(
     param: list[str], config: str, set_: list[str] | None, waves: Path | None, seed: int, out: Path | None
 ) -> None:
-    """`run switch`: its configuration is a named switch, by default the smallest that has the ports."""
+    """`run switch`: its configuration is a named switch; "": the smallest that has the ports."""
     from sim.switch_params import SwitchRun, parse_switch
     from sim.switch_report import show_switch
     from sim.switch_run import run_switch
 
     if set_ or waves is not None:
         raise PlexusError("switch takes --config and parameters (-p): no --set or --waves")
-    named = "" if config == "small" else config
-    asked = SwitchRun(params=parse_switch(param), config=named, seed=seed, out=out)
+    asked = SwitchRun(params=parse_switch(param), config=config, seed=seed, out=out)
     report = run_switch(asked, Console(stderr=True))
     console = Console()
     show_switch(report, console)

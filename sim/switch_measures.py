@@ -5,8 +5,9 @@ from typing import Any
 
 from rtl.contract.switch_config import SwitchConfig
 from sim.native.switch import SwitchCounts, SwitchTraffic
+from sim.switch_shares import entitled, jain
 
-__all__ = ["latencies", "rates", "verdict"]
+__all__ = ["fairness", "latencies", "rates", "verdict"]
 
 
 def verdict(after: SwitchCounts, told: Mapping[str, int]) -> dict[str, Any]:
@@ -56,7 +57,7 @@ def rates(cfg: SwitchConfig, traffic: SwitchTraffic, marks: Sequence[tuple[str, 
         "throughput": round(flits / (cfg.ports * slots), 6),
         "offered": round((end.offered_flits - begin.offered_flits) / (cfg.ports * slots), 6),
         "blocked": round((end.blocked_flits - begin.blocked_flits) / (cfg.ports * slots), 6),
-        "jain": _jain(sorted(sources)[-senders:]),
+        "jain": jain(sorted(sources)[-senders:]),
         "class_share": [round(n / max(1, flits), 6) for n in classes],
         "by_source": [round(n / slots, 6) for n in sources],
         "by_output": [round(n / slots, 6) for n in outputs],
@@ -64,14 +65,17 @@ def rates(cfg: SwitchConfig, traffic: SwitchTraffic, marks: Sequence[tuple[str, 
     }
 
 
+def fairness(traffic: SwitchTraffic, classes: Sequence[int], begin: SwitchCounts, end: SwitchCounts) -> dict[str, Any]:
+    """What the sources of a hot output got against what they are entitled to; classes: bits by source, 0 silent."""
+    if traffic.traffic != "hotspot":
+        return {"entitled": None, "jain_entitled": None}
+    shares = entitled(classes, traffic.weights, traffic.strict_class, traffic.strict_cap)
+    served = [n / share for n, share in zip(_more(begin.by_source, end.by_source), shares, strict=True) if share]
+    return {"entitled": [round(share, 6) for share in shares], "jain_entitled": jain(served)}
+
+
 def _more(before: Sequence[int], after: Sequence[int]) -> list[int]:
     return [a - b for b, a in zip(before, after, strict=True)]
-
-
-def _jain(shares: Sequence[int]) -> float:
-    """Jain's index: 1 if all are equal, 1/n if one has everything."""
-    squares = sum(n * n for n in shares)
-    return round(sum(shares) ** 2 / (len(shares) * squares), 6) if squares else 1.0
 
 
 def _kept(dead: int, marks: Sequence[tuple[str, SwitchCounts]]) -> float | None:

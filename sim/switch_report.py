@@ -25,6 +25,10 @@ def _verdict(report: Mapping[str, Any]) -> Text:
     return Text(word, "bold red").append(f"  {what}: {sent} delivered; {bad}", "default")
 
 
+def _of_entitled(r: Mapping[str, Any]) -> str:
+    return "" if r["jain_entitled"] is None else f"; of what sources are entitled to {r['jain_entitled']:.4f}"
+
+
 def show_switch(report: Mapping[str, Any], console: Console) -> None:
     """Print it."""
     r = report
@@ -38,7 +42,10 @@ def show_switch(report: Mapping[str, Any], console: Console) -> None:
         ("throughput", f"{r['throughput']:.4f} flits a port a flit time, {r['offered']:.4f} offered"),
         ("outputs", f"{min(outputs):.4f} to {max(outputs):.4f}"),
         ("latency", f"p50 {latency['p50']}, p99 {latency['p99']}, max {latency['max']} link cycles"),
-        ("fairness", f"Jain {r['jain']:.4f}; classes " + "  ".join(f"{s:.4f}" for s in r["class_share"])),
+        (
+            "fairness",
+            f"Jain {r['jain']:.4f}; classes " + "  ".join(f"{s:.4f}" for s in r["class_share"]) + _of_entitled(r),
+        ),
         (
             "dropped",
             f"{r['dropped']:,} units refused, {r['dropped_flits']:,} flits; {r['unsettled']:,} units unsettled",

@@ -22,7 +22,7 @@ from sim.build import build
 from sim.errors import PlexusError
 from sim.native.switch import SWITCH_SOURCES, NativeSwitch, SwitchCounts, SwitchTraffic
 from sim.report_json import write_report
-from sim.switch_measures import latencies, rates, verdict
+from sim.switch_measures import fairness, latencies, rates, verdict
 from sim.switch_params import SwitchRun
 from sim.toolchain import tool_versions
 from sim.variant import changes
@@ -152,6 +152,7 @@ def run_switch(run: SwitchRun, console: Console) -> dict[str, Any]:
         marks += _measure(switch, p["slots"] * cfg.slot_cycles, events, console)
         histograms = switch.latency()
         seconds, cycles = switch.seconds, switch.counts().cycles
+        classes = switch.classes()
         after = _drain(switch, cfg)
         told = _told(switch, cfg)
     finally:
@@ -170,6 +171,7 @@ def run_switch(run: SwitchRun, console: Console) -> dict[str, Any]:
         "cycles": after.cycles,
         "nanoseconds": round(after.cycles * 1000 / cfg.link.clock_mhz, 3),
         **rates(cfg, traffic, marks),
+        **fairness(traffic, classes, marks[0][1], marks[-1][1]),
         **latencies(cfg, *histograms, marks[-1][1].latency_max),
         "port_counters": told,
     }

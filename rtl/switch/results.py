@@ -13,8 +13,9 @@ class Results(wiring.Component):
     """Numbers of inputs and outputs from their pairs, registered at the end of a slot; what is held stays.
 
     began: by output, one-hot the input whose unit begins; source: its number; chosen_queue: by output, the queue of
-    that unit; rows_held, columns_held: with a unit under way that goes on. The other outputs are those of
-    `Scheduler`. Timing: source is combinational, the others are registers that `step` sets.
+    that unit; rows_held, columns_held: with a unit under way that goes on. idle: inputs that send nothing in the next
+    slot. The other outputs are those of `Scheduler`. Timing: source and idle are combinational, the others are
+    registers that `step` sets.
     """
 
     def __init__(self, cfg: SwitchConfig):
@@ -29,6 +30,7 @@ class Results(wiring.Component):
                 "rows_held": In(n),
                 "columns_held": In(n),
                 "source": Out(by_input),
+                "idle": Out(n),
                 "chosen_queue": In(by_queue),
                 "start": Out(n),
                 "first": Out(n),
@@ -51,6 +53,7 @@ class Results(wiring.Component):
         total: Value = Const(0, n)
         for pair in self.began:
             total = total | pair
+        m.d.comb += self.idle.eq(~(rows | self.rows_held))
         m.d.comb += [rows.eq(total), columns.eq(Cat(pair.any() for pair in self.began))]
         for b in range(bits):
             those: Value = Const(0, n)

@@ -1,11 +1,12 @@
 """Who sends to whom: the scheduler of a switch."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import passed_on, planted
 from rtl.contract.switch_config import SwitchConfig
+from rtl.switch.arrears import LONG_FLITS, Arrears
 from rtl.switch.class_choice import ClassChoice
 from rtl.switch.matching import Matching
 from rtl.switch.orders import Orders
@@ -40,6 +41,7 @@ class Scheduler(wiring.Component):
         13: "nobody is ever urgent",
         14: "what is blocked is used",
         15: "nothing is kept free for who waits",
+        **dict(enumerate(Arrears.FAULTS.values(), 16)),
     }
 
     def __init__(
@@ -97,7 +99,8 @@ class Scheduler(wiring.Component):
 
         # the class of each output, and who asks for it
         choices = self._classes(m, eligible, rows_free)
-        asks = [Signal(n, name=f"asks_{o}") for o in range(n)]
+        arrears = [Arrears(cfg, passed_on(self.plant, 16, 17, 18, 19)) for _ in range(n)]
+        asks = [arrears[o].first for o in range(n)]
         any_asks = [Signal(n, name=f"any_asks_{o}") for o in range(n)]
         waiting = [Signal(n * queues, name=f"waiting_{o}") for o in range(n)]  # its lists, by input
         for o, choice in enumerate(choices):
@@ -105,7 +108,7 @@ class Scheduler(wiring.Component):
             wanted = Signal(queues, name=f"wanted_{o}")
             m.d.comb += [
                 wanted.eq(Cat(choice.chosen[q // 2] for q in range(queues))),
-                asks[o].eq(Cat((part & wanted).any() for part in parts)),
+                arrears[o].asks.eq(Cat((part & wanted).any() for part in parts)),
                 any_asks[o].eq(Cat(part.any() for part in parts)),
                 waiting[o].eq(Cat(*parts)),
                 choice.step.eq(last),
@@ -159,7 +162,7 @@ class Scheduler(wiring.Component):
                 choices[o].urgent.eq(patience.urgent[o]),
             ]
         m.d.comb += patience.step.eq(last)
-        self._keep(m, last, asks, rows_held, began, matching)
+        self._keep(m, last, asks, rows_held, matching)
         m.submodules.results = results = Results(cfg)
         m.d.comb += [
             results.step.eq(last),
@@ -171,6 +174,16 @@ class Scheduler(wiring.Component):
                 results.began[o].eq(began[o]),
                 choice.queues.eq(waiting[o].word_select(results.source[o], queues)),
                 results.chosen_queue[o].eq(choice.queue),
+            ]
+        bits = cfg.length_cap_flits.bit_length()
+        for o, part in enumerate(arrears):
+            m.submodules[f"arrears_{o}"] = part
+            m.d.comb += [
+                part.step.eq(last),
+                part.long.eq(Cat(x.word_select(o, bits) >= min(LONG_FLITS, cfg.length_cap_flits) for x in lengths)),
+                part.served.eq(began[o] | Mux(columns_held[o], Const(1, n) << self.select[o], 0)),
+                part.idle.eq(results.idle),
+                part.free.eq(rows_free),
             ]
         for name in ("start", "first", "out_port", "queue", "valid", "select", "granted", "granted_queue"):
             m.d.comb += getattr(self, name).eq(getattr(results, name))
@@ -194,9 +207,7 @@ class Scheduler(wiring.Component):
             choices.append(choice)
         return choices
 
-    def _keep(
-        self, m: Module, last: Signal, asks: list[Signal], rows_held: Signal, began: list[Signal], matching: Matching
-    ) -> None:
+    def _keep(self, m: Module, last: Signal, asks: list[Value], rows_held: Signal, matching: Matching) -> None:
         """Which pairs of before may stand: they ask, are free, and have not stood too often in a row."""
         n = self.cfg.inputs
         if self.cfg.matching != "merged":

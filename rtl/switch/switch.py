@@ -35,6 +35,9 @@ class Switch(wiring.Component):
         2: "parity is ignored",
         3: "a unit that began without the scheduler does not block it",
         4: "parity of what is answered is ignored",
+        5: "what an output drops is not told",
+        6: "what a retry buffer held is not told",
+        7: "an output swallows its units and tells nobody",
     }
 
     def __init__(self, cfg: SwitchConfig, form: str = "native", plant: ValueLike = 0):
@@ -178,7 +181,7 @@ class Switch(wiring.Component):
 
     def _port(self) -> SwitchPort | Placed:
         """All ports are one module, unless it has a planted fault in it."""
-        make = lambda: SwitchPort(self.cfg, self.form, passed_on(self.plant, 1, 2))  # noqa: E731
+        make = lambda: SwitchPort(self.cfg, self.form, passed_on(self.plant, 1, 2, 5, 6, 7))  # noqa: E731
         if not isinstance(self.plant, int):
             return make()
         name = f"switch_port_{self.cfg.outputs}x{self.cfg.link.lanes}_{self.form}"

@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import passed_on
+from rtl.base.plant import passed_on, planted
 from rtl.contract.link import CRC_BYTES, ENDPOINT_BITS, FEC_BYTES, FLIT_HEADER_BYTES, PACKET_HEADER, LinkCause
 from rtl.contract.switch_config import SwitchConfig
 from rtl.contract.switch_registers import SwitchCause
@@ -41,6 +41,9 @@ class SwitchPort(wiring.Component):
     FAULTS = {
         1: "a unit for another partition is delivered",
         2: "parity is ignored",
+        3: "what an output drops is not told",
+        4: "what a retry buffer held is not told",
+        5: "an output swallows its units and tells nobody",
     }
 
     def __init__(self, cfg: SwitchConfig, form: str = "native", plant: ValueLike = 0):
@@ -116,7 +119,7 @@ class SwitchPort(wiring.Component):
         refused = self._input(m, rules, decoder, routes, ingress)
         self._output(m, rules, egress, buffer, encoder)
         steps: dict[LinkCause, Value] = {cause: rules.causes[cause] for cause in LinkCause}
-        steps[LinkCause.UNRESOLVED] = Mux(rules.clear, rules.unresolved, 0)
+        steps[LinkCause.UNRESOLVED] = Mux(rules.clear & ~planted(self.plant, 4), rules.unresolved, 0)
         steps[LinkCause.CORRECTED] = Mux(self.fix_valid & decoder.o_good, decoder.o_groups, 0)
         steps[LinkCause.CREDIT_OVERRUN] |= ingress.overrun
         steps[LinkCause.BAD_UNIT] = ingress.bad_unit
@@ -127,7 +130,7 @@ class SwitchPort(wiring.Component):
             registers.steps[SwitchCause.DEAD].eq(refused & routes.dead),
             registers.steps[SwitchCause.DROPPED].eq(ingress.dropped_flits),
             registers.steps[SwitchCause.ANSWERED].eq(ingress.answered),
-            registers.steps[SwitchCause.LATE].eq(egress.dropped),
+            registers.steps[SwitchCause.LATE].eq(egress.dropped & ~planted(self.plant, 3) & ~planted(self.plant, 5)),
             registers.steps[SwitchCause.PARITY].eq(buffer.bad_parity),
             registers.steps[SwitchCause.BAD_FLITS].eq(ingress.bad_flits),
             registers.refused.eq(refused),
@@ -190,7 +193,7 @@ class SwitchPort(wiring.Component):
         spoils = Signal()  # the beat in the encoder is to have wrong codes
         m.d.comb += [
             egress.granted.eq(self.granted),
-            egress.doomed.eq(self.doomed),
+            egress.doomed.eq(self.doomed | planted(self.plant, 5)),
             egress.queue.eq(self.granted_queue),
             egress.i_valid.eq(self.arrives),
             egress.i.eq(self.arrival),

@@ -124,6 +124,12 @@ public:
         ledger_.close(port_);
         if (was_up) ledger_.touch(port_);
     }
+    // Bits of the classes that it sends.
+    uint64_t classes() const {
+        uint64_t bits = 0;
+        for (unsigned c : classes_) bits |= uint64_t(labels_.sends(port_)) << c;
+        return bits;
+    }
     unsigned waiting() const { return queues_.flits + unit_.flits - index_; }
 
 private:
@@ -200,6 +206,10 @@ public:
         seconds += std::chrono::duration<double>(clock::now() - begin).count();
     }
 
+    // By port, bits of the classes that its source sends.
+    void classes(uint64_t* masks) const {
+        for (const Port& port : ports_) *masks++ = port.source->classes();
+    }
     // Every link is up at both ends; ports that are taken out do not count.
     bool up() {
         for (unsigned p = 0; p < ports_.size(); p++) {
@@ -461,6 +471,7 @@ PX void px_switch_totals(void* run, uint64_t* totals, uint64_t* ledger) {
     std::memcpy(ledger, &static_cast<Run*>(run)->ledger.counts, sizeof(LedgerCounts));
 }
 // Histograms of latency by class and by phase; `forget`: begin anew.
+PX void px_switch_classes(void* run, uint64_t* masks) { static_cast<Run*>(run)->classes(masks); }
 PX void px_switch_latency(void* run, uint64_t* by_class, uint64_t* by_phase, int forget) {
     Ledger& ledger = static_cast<Run*>(run)->ledger;
     for (const auto& bins : ledger.latency) by_class = std::copy(bins.begin(), bins.end(), by_class);

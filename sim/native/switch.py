@@ -33,6 +33,7 @@ _FUNCTIONS: dict[str, tuple[object, list[object]]] = {
     "px_switch_disable": (c_int, [c_void_p, c_uint64, c_int]),
     "px_switch_restart": (c_int, [c_void_p, c_uint64, c_int]),
     "px_switch_totals": (None, [c_void_p, POINTER(c_uint64), POINTER(c_uint64)]),
+    "px_switch_classes": (None, [c_void_p, POINTER(c_uint64)]),
     "px_switch_latency": (None, [c_void_p, POINTER(c_uint64), POINTER(c_uint64), c_int]),
 }
 
@@ -198,6 +199,12 @@ class NativeSwitch:
             by_source=tuple(lists[CLASSES : CLASSES + self.cfg.ports]),
             by_output=tuple(lists[CLASSES + PORTS_MAX :][: self.cfg.ports]),
         )
+
+    def classes(self) -> list[int]:
+        """By port, bits of the classes that its source sends; 0 if it sends nothing."""
+        masks = (c_uint64 * PORTS_MAX)()
+        self._lib.px_switch_classes(self._switch, masks)
+        return list(masks[: self.cfg.ports])
 
     def latency(self, *, forget: bool = False) -> tuple[list[list[int]], list[list[int]]]:
         """Units by latency in cycles: a histogram for each class, and one for each cycle of a flit time.

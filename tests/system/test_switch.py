@@ -61,6 +61,13 @@ def test_classes_from_other_inputs_get_their_shares_too(tmp_path: Path, inputs: 
     assert r["class_share"] == [pytest.approx(0.75, abs=0.02), pytest.approx(0.25, abs=0.02)]
 
 
+def test_inputs_of_one_class_are_not_starved(tmp_path: Path) -> None:
+    """Two sources send both classes, one the first, one the second: each is entitled to a quarter."""
+    r = run(tmp_path, "traffic=hotspot", "class_inputs=mixed", "slots=10000")
+    whole(r)
+    assert r["entitled"] == [0.25] * 4 and r["jain"] >= 0.97 and r["jain_entitled"] == r["jain"], r["by_source"]
+
+
 def test_a_dead_port_does_not_slow_the_others(tmp_path: Path) -> None:
     r = run(tmp_path, "dead_port=2", "slots=16000", "back_at=14000", "load=0.8")
     assert r["match"] and r["end"] == "unresolved"

@@ -7,8 +7,9 @@ import pytest
 
 from sim.cli import main
 from sim.native.switch import SwitchCounts, SwitchTraffic
-from sim.switch_measures import latencies, rates, verdict
+from sim.switch_measures import fairness, latencies, rates, verdict
 from sim.switch_params import SwitchRun, parse_switch
+from sim.switch_shares import entitled
 
 
 @pytest.mark.parametrize(
@@ -18,6 +19,8 @@ from sim.switch_params import SwitchRun, parse_switch
         (["-p", "ports=73"], "ports must be at most 72, not 73"),
         (["--config", "sw16", "-p", "ports=17"], "ports must be at most 16, which sw16 has, not 17"),
         (["--config", "sw17"], "there is no switch 'sw17'; there are sw4, sw16, sw20, sw40, sw72"),
+        (["--config", "small"], "there is no switch 'small'; there are sw4, sw16, sw20, sw40, sw72"),
+        (["--array", "native"], "switch has no array: the form of its codec is a parameter, -p codec=native or"),
         (["-p", "load=1.01"], "load must be at most 1, not 1.01"),
         (["-p", "load=-0.1"], "load must be at least 0, not -0.1"),
         (["-p", "load=0"], "load must be above 0: a switch without traffic has nothing to measure"),
@@ -112,6 +115,35 @@ def test_verdicts() -> None:
     assert (dead["match"], dead["lost"], dead["dropped"], dead["end"]) == (True, 0, 4, "unresolved")
     assert verdict(counts(unsettled=5), told(dead=4))["lost"] == 1
     assert not verdict(counts(misdelivered=1), told())["match"]
+
+
+@pytest.mark.parametrize(
+    ("classes", "weights", "strict", "shares"),
+    [
+        ([3, 3, 1, 2], (3, 1), -1, [0.25, 0.25, 0.25, 0.25]),
+        ([3, 3, 1, 2], (7, 1), -1, [0.875 / 3, 0.875 / 3, 0.875 / 3, 0.125]),
+        ([1, 2, 1, 0], (3, 1), -1, [0.375, 0.25, 0.375, 0]),
+        ([3, 3, 1, 2], (1, 1), 0, [0.25, 0.25, 0.25, 0.25]),
+        ([1, 2, 2], (1, 1), 0, [0.25, 0.375, 0.375]),
+        ([1, 1, 0], (1,), 0, [0.5, 0.5, 0]),
+        ([7, 6, 4], (1, 1, 6), -1, [1 / 3, 1 / 3, 1 / 3]),
+    ],
+)
+def test_what_sources_are_entitled_to(
+    classes: list[int], weights: tuple[int, ...], strict: int, shares: list[float]
+) -> None:
+    assert entitled(classes, weights, strict, strict_cap=16) == pytest.approx(shares)
+
+
+def test_served_against_entitled() -> None:
+    hot = SwitchRun(params=parse_switch(["ports=4", "traffic=hotspot", "weights=7:1"]))
+    even = counts(by_source=(700, 700, 700, 300))
+    found = fairness(hot.traffic(hot.cfg), [3, 3, 1, 2], counts(), even)
+    assert found["jain_entitled"] == pytest.approx(1, abs=1e-6) and sum(found["entitled"]) == pytest.approx(1, abs=1e-5)
+    starved = fairness(hot.traffic(hot.cfg), [3, 3, 1, 2], counts(), counts(by_source=(1_200, 1_100, 60, 40)))
+    assert starved["jain_entitled"] < 0.8
+    uniform = SwitchRun(params=parse_switch(["ports=4"]))
+    assert fairness(uniform.traffic(uniform.cfg), [1] * 4, counts(), even)["jain_entitled"] is None
 
 
 def test_rates_and_latencies() -> None:

@@ -8,9 +8,11 @@ import pytest
 
 from rtl.contract.link_config import LinkConfig
 from rtl.contract.switch_config import SwitchConfig
+from sim.switch_shares import entitled
 from verif.checks.switch_traffic import PATTERNS, jain, run, senders
 from verif.golden.switch_matching import Islip, Orders, merged, wavefront
 from verif.golden.switch_schedule import Schedule
+from verif.golden.switch_turns import Arrears
 
 WEIGHTS = (8, 4, 2, 1, 1, 1, 1, 1)
 
@@ -80,6 +82,55 @@ def test_a_permutation_loses_nothing() -> None:
 def test_senders_to_one_output_are_served_alike(count: int) -> None:
     got = run(SwitchConfig(), senders(count), seed=2, slots=10_000, warm_up=500)
     assert jain(got.flits.sum((1, 2))[:count].astype(float)) >= 0.99
+
+
+@pytest.mark.parametrize("ports", range(4, 21))
+def test_any_number_of_ports_is_fair(ports: int) -> None:
+    """Units of 4 from three senders, the others silent, and units of 1 from all, to one output."""
+    cfg = SwitchConfig(ports=ports, link=LinkConfig(classes=1))
+    for senders_, flits, slots in ((3, 4, 2000), (ports, 1, 150 * ports)):
+        got = run(cfg, senders(senders_), seed=3, unit_flits=flits, slots=slots, warm_up=100)
+        served = got.flits.sum((1, 2))[:senders_].astype(float)
+        assert jain(served) >= 0.99, f"{senders_} senders, units of {flits}: {served / slots}"
+
+
+@pytest.mark.parametrize("strict", [-1, 0], ids=["weights", "strict"])
+@pytest.mark.parametrize("weights", [(1, 1), (3, 1), (7, 1), (8, 4, 1), (1,) * 8], ids=lambda w: ":".join(map(str, w)))
+@pytest.mark.parametrize("ports", [4, 9])
+def test_inputs_of_one_class_have_what_they_are_entitled_to(ports: int, weights: tuple[int, ...], strict: int) -> None:
+    """Half of the inputs send all classes to one output, each of the others one."""
+    classes = range(len(weights))
+    cfg = SwitchConfig(
+        ports=ports,
+        link=LinkConfig(classes=len(weights), weights=weights + (1,) * (8 - len(weights)), strict_class=strict),
+    )
+    sends = [list(classes) if 2 * i < ports else [i % len(weights)] for i in range(ports)]
+    got = run(cfg, senders(ports), seed=1, classes_of=lambda i: sends[i], slots=4000, warm_up=400)
+    shares = entitled([sum(1 << c for c in mine) for mine in sends], weights, strict, cfg.link.strict_cap)
+    served = got.flits.sum((1, 2)) / 4000
+    assert jain(served / shares) >= 0.97, f"served {served}, entitled to {np.round(shares, 4)}"
+
+
+def test_arrears_by_hand() -> None:
+    """Inputs 0 and 1 wait long, 2 does not; 0 is served."""
+    arrears = Arrears(SwitchConfig(ports=4))
+    lengths = [20, 8, 7, 0, 0]
+    for _ in range(15):
+        arrears.step(lengths, 0, {0})
+    assert arrears.owed == [0, 15, 0, 0, 0] and arrears.first({0, 1, 2}, {0, 1, 2}) == {0, 1, 2}
+    arrears.step(lengths, 0, {0, 1})  # it is busy with another output: nothing missed
+    arrears.step(lengths, None, set())
+    assert arrears.owed[1] == 15
+    arrears.step(lengths, 0, {0})
+    assert arrears.first({0, 1, 2}, {0, 1, 2}) == {1}
+    assert arrears.first({0, 1, 2}, {0, 2}) == {0, 1, 2} and arrears.first({0, 2}, {0, 2}) == {0, 2}
+    arrears.step(lengths, 1, {1})
+    assert arrears.owed == [0, 15, 0, 0, 0]
+    for _ in range(40):
+        arrears.step(lengths, 0, {0})
+    assert arrears.owed[1] == 31
+    arrears.step([20, 7, 7, 0, 0], 0, {0})
+    assert arrears.owed == [0] * 5
 
 
 @pytest.mark.parametrize("unit_flits", [1, 4])

@@ -28,6 +28,7 @@ class SwitchPorts:
         self.phases = [int(bench.rng.integers(cfg.slot_cycles)) for _ in range(ports)]
         self.restart: set[int] = set()  # partners that begin again with their next flit
         self.late: set[int] = set()  # partners whose next flit begins a cycle late: another phase from then on
+        self.deaf: set[int] = set()
         self.cycle = 0
         self.began: list[list[tuple[int, bytes]]] = [[] for _ in range(ports)]  # cycle and flit, towards the switch
         self.ended: list[list[tuple[int, bytes]]] = [[] for _ in range(ports)]  # and from it
@@ -122,4 +123,5 @@ class SwitchPorts:
                 flit = self._partly[p]
                 assert len(flit) == FLIT_BYTES, f"port {p}: a flit of {len(flit)} bytes"
                 self.ended[p].append((self._since[p], flit))
-                self._heard[p] = None if self.bench.rng.random() < self.damage else judged(flit)
+                refused = p in self.deaf or self.bench.rng.random() < self.damage
+                self._heard[p] = None if refused else judged(flit)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from rtl.contract.switch_config import SwitchConfig
 from verif.golden.switch_matching import Islip, Matching, Orders, merged, wavefront
-from verif.golden.switch_turns import ClassTurns, Patience
+from verif.golden.switch_turns import Arrears, ClassTurns, Patience
 
 __all__ = ["Grant", "Schedule"]
 
@@ -27,6 +27,7 @@ class Schedule:
         self.count = cfg.inputs
         self.orders = Orders(self.count)
         self.turns = [ClassTurns(cfg) for _ in range(self.count)]
+        self.arrears = [Arrears(cfg) for _ in range(self.count)]
         self.patience = Patience(self.count)
         self.islip = Islip(self.count, cfg.islip_iterations)
         self.kept = [0] * self.count
@@ -70,6 +71,12 @@ class Schedule:
             if class_ is not None:
                 wanted |= 3 << (o * queues + 2 * class_)
         asks = [sum(1 << o for o in range(n) if e & wanted & each << o * queues) for e in eligible]
+        barred = 0
+        for o, arrears in enumerate(self.arrears):
+            asking = {i for i in range(n) if asks[i] >> o & 1}
+            for i in asking - arrears.first(asking, free_rows):
+                asks[i] ^= 1 << o
+                barred += 1
         any_asks = [sum(1 << o for o in range(n) if e & each << o * queues) for e in eligible]
 
         # strict units, then urgent pairs: they go, or their rows and columns wait for them
@@ -108,6 +115,7 @@ class Schedule:
             name
             for name, happens in (
                 ("hold", held),
+                ("barred", barred),
                 ("urgent begins", set(urgent.items()) & set(began.items())),
                 ("urgent waits", set(urgent) - set(began)),
                 ("urgent before strict", urgent and self.patience.before_strict),
@@ -139,6 +147,9 @@ class Schedule:
                 self.kept[i] = self.kept[i] + 1 if i in kept else 0
         for grant in grants.values():
             self.turns[grant.output].charge(grant.queue // 2)
+        by_output = {g.output: i for i, g in grants.items()}
+        for o, arrears in enumerate(self.arrears):
+            arrears.step([row[o] for row in lengths], by_output.get(o), grants)
         self.patience.step(any_asks, began)
         self.grants = grants
         return grants

@@ -1,11 +1,11 @@
 """Whose turn it is in a switch: classes of an output, pairs that waited too long (docs/switch-scheduler.md)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import gcd
 
 from rtl.contract.switch_config import SwitchConfig
 
-__all__ = ["ClassTurns", "Patience"]
+__all__ = ["Arrears", "ClassTurns", "Patience"]
 
 
 class ClassTurns:
@@ -113,3 +113,29 @@ class Patience:
             self.walk += self.visits == 0
             self.slots = 0
             self.unserved = set(range(self.count))
+
+
+class Arrears:
+    """Flits of one output that its inputs are behind the one that it served most, whatever their classes."""
+
+    LONG = 8  # flits that wait, from which an input is owed anything
+    BEHIND = 16
+    MOST = 31
+
+    def __init__(self, cfg: SwitchConfig):
+        self.long = min(self.LONG, cfg.length_cap_flits)
+        self.owed = [0] * cfg.inputs
+
+    def first(self, asking: set[int], free: set[int]) -> set[int]:
+        """Of inputs that ask, those that are behind, if one of them is free; else all."""
+        behind = {i for i in asking if self.owed[i] >= self.BEHIND}
+        return behind if behind & free else asking
+
+    def step(self, lengths: Sequence[int], served: int | None, sending: Iterable[int]) -> None:
+        """A slot. lengths: flits that wait, by input; served, sending: who sends here, who sends anywhere."""
+        if served is not None and self.owed[served]:
+            self.owed[served] -= 1
+        elif served is not None:
+            for i in set(range(len(self.owed))) - set(sending):
+                self.owed[i] = min(self.owed[i] + 1, self.MOST)
+        self.owed = [n if long >= self.long else 0 for n, long in zip(self.owed, lengths, strict=True)]

@@ -13,6 +13,7 @@ from verif.golden.switch_schedule import Schedule
 
 BINS = [
     "hold",
+    "barred",
     "urgent begins",
     "urgent waits",
     "second pass",

@@ -1,0 +1,220 @@
+"""What a whole switch loses when a port goes: each flit is counted, by its cause, against what was sent."""
+
+from typing import Any
+
+import cocotb
+
+from rtl.contract.link import LinkCause, LinkState, PacketOpcode
+from rtl.contract.switch_registers import SwitchCause, SwitchRegister, port_address
+from verif.agents.switch_ports import SwitchPorts
+from verif.benches.switch.switch_traffic import FLITS, Traffic, begin, unit
+from verif.checks.coverage import Coverage
+
+_EVENTS = ["to itself", "response", "dead output", "restart", "taken out", "put back", "cut by a restart"]
+_LOSSES = ["lost and told", "waited in lists", "waited at a source", "in a retry buffer"]
+COVER = Coverage("switch.losses", FLITS + _EVENTS + _LOSSES)
+
+
+async def _flits_told(traffic: Traffic) -> dict[str, int]:
+    """Flits that somebody has told of, by cause: the whole switch, and for `unresolved` its partners too."""
+    causes = (SwitchCause.DROPPED, SwitchCause.LATE, SwitchCause.BAD_FLITS)
+    told = {cause.name.lower(): sum(await traffic.told(cause)) for cause in causes}
+    here = sum(await traffic.told(LinkCause.UNRESOLVED))
+    return told | {"unresolved": here + sum(p.counts[LinkCause.UNRESOLVED] for p in traffic.ports.partners)}
+
+
+def _missing(traffic: Traffic, port: int) -> int:
+    """Flits sent to and from a port that have not come out of the switch."""
+    sent = sum(len(u) for (a, _, b), units in traffic.sent.items() if port in (a, b) for u in units)
+    others = sum(len(u) for (a, _, b), units in traffic.got.items() if a == port != b for u in units)
+    return sent - others - traffic.heard[port]
+
+
+@cocotb.test(timeout_time=4000, timeout_unit="us")
+async def a_port_is_taken_out_and_put_back(dut: Any) -> None:
+    """Units for it are dropped and counted, everything else arrives; afterwards so do units for it."""
+    bench, ports, traffic = await begin(dut, COVER)
+    count = ports.cfg.ports
+    gone = count - 1
+    others = range(gone)
+    await ports.write(port_address(gone, SwitchRegister.CONTROL), 1)
+    await ports.run(10 * ports.cfg.slot_cycles)
+    COVER.hit("taken out")
+    sent_to_it = 0
+    for n in range(60):
+        source = int(bench.rng.integers(gone))
+        if n % 3 == 0:
+            flits = traffic.send(source, gone, opcode=PacketOpcode.WRITE, at=gone)
+            sent_to_it += len(flits)
+            COVER.hit("dead output")
+        else:
+            traffic.send(source, int(bench.rng.integers(gone)))
+        await ports.run(int(bench.rng.integers(0, 12)))
+    await traffic.drain()
+    traffic.need(5, others)
+    dropped = sum(await traffic.told(SwitchCause.DROPPED))
+    assert dropped == sent_to_it, f"{dropped} flits dropped, {sent_to_it} sent to the port that is out"
+    await ports.write(port_address(gone, SwitchRegister.CONTROL), 0)
+    await ports.up()
+    COVER.hit("put back")
+    for n in range(40):
+        traffic.send(int(bench.rng.integers(count)), gone)
+        traffic.send(gone, n % count)
+    await traffic.drain()
+    traffic.need(10)
+
+
+@cocotb.test(timeout_time=4000, timeout_unit="us")
+async def a_partner_begins_again(dut: Any) -> None:
+    """What was on its way to or from it may be lost and is reported; everybody else loses nothing."""
+    bench, ports, traffic = await begin(dut, COVER, damage=0.01)
+    count = ports.cfg.ports
+    before = await _flits_told(traffic)
+    for _ in range(3):
+        again = int(bench.rng.integers(count))
+        for _ in range(20):
+            for p in range(count):
+                traffic.send(p, int(bench.rng.integers(count)))
+            await ports.run(int(bench.rng.integers(1, 10)) * ports.cfg.slot_cycles)
+        partner = ports.partners[again]
+        never_sent = len(partner.waiting)
+        partner.waiting.clear()
+        ports.restart.add(again)
+        COVER.hit("restart")
+        await ports.run(20 * ports.cfg.slot_cycles)
+        await ports.up()
+        for _ in range(60):
+            await ports.run(20 * ports.cfg.slot_cycles)
+            traffic.collect()
+        for key in set(traffic.sent) | set(traffic.got):
+            source, _, to = key
+            mine, theirs = traffic.sent[key], traffic.got[key]
+            if again in (source, to):
+                rest = iter(mine)
+                assert all(u in rest for u in theirs), f"{source} to {to}: out of order or twice"
+            else:
+                assert mine == theirs, f"{source} to {to}: {len(mine)} units sent, {len(theirs)} came"
+        after = await _flits_told(traffic)
+        new = {name: after[name] - before[name] for name in after}
+        before = after
+        missing = _missing(traffic, again)
+        sure = never_sent + sum(new.values()) - new["unresolved"]
+        assert sure <= missing <= sure + new["unresolved"], (
+            f"{missing} flits to and from port {again} did not come; {never_sent} were never sent, told: {new}"
+        )
+        COVER.when(bool(missing), "lost and told")
+        traffic.need(5, set(range(count)) - {again})
+        traffic.units[again].clear()
+        traffic.sent.clear()
+        traffic.got.clear()
+        traffic.heard = [0] * count
+    for n in range(20):
+        traffic.send(int(bench.rng.integers(count)), n % count)
+    await traffic.drain()
+    traffic.need(5)
+    assert all(p.state == LinkState.UP for p in ports.partners)
+
+
+@cocotb.test(timeout_time=1000, timeout_unit="us")
+async def a_unit_cut_by_a_restart_is_counted(dut: Any) -> None:
+    """Each of its flits that had come, at the input they came to."""
+    bench, ports, traffic = await begin(dut, COVER)
+    for source in range(ports.cfg.ports):
+        flits: list[bytes] = []
+        while len(flits) < 2:
+            flits = unit(bench.rng, source, 0, source, classes=ports.cfg.link.classes, opcode=PacketOpcode.WRITE)
+        partner = ports.partners[source]
+        for flit in flits[:-1]:
+            partner.send(flit)
+        await ports.run(20 * ports.cfg.slot_cycles)
+        ports.restart.add(source)
+        COVER.hit("cut by a restart")
+        await ports.run(20 * ports.cfg.slot_cycles)
+        await ports.up()
+        told = await ports.read(port_address(source, SwitchRegister.CAUSE) + 8 * SwitchCause.BAD_FLITS)
+        assert told == len(flits) - 1, f"port {source} counts {told} flits cut off, not {len(flits) - 1}"
+    traffic.send(0, 1)
+    await traffic.drain()
+
+
+async def _fill(traffic: Traffic, to: int, units: int) -> int:
+    """Writes from all other ports to one. Returns their flits."""
+    others = [p for p in range(traffic.ports.cfg.ports) if p != to]
+    return sum(len(traffic.send(others[n % len(others)], to, opcode=PacketOpcode.WRITE, at=to)) for n in range(units))
+
+
+async def _everybody_hears(traffic: Traffic, each: int = 3) -> None:
+    """Every port sends to every port, and all of it arrives."""
+    count = traffic.ports.cfg.ports
+    traffic.arrived = [0] * count
+    for n in range(each * count * count):
+        traffic.send(n % count, n // count % count)
+    await traffic.drain()
+    traffic.need(each * count)
+
+
+async def _until_nothing_waits(ports: SwitchPorts) -> None:
+    for _ in range(100):
+        await ports.run(20 * ports.cfg.slot_cycles)
+        if not any(partner.waiting for partner in ports.partners):
+            break
+    await ports.run(60 * ports.cfg.slot_cycles)
+
+
+@cocotb.test(timeout_time=2000, timeout_unit="us")
+async def what_waits_for_a_port_that_goes_is_counted(dut: Any) -> None:
+    """A slow reader: its output has no credits, lists and sources fill up; then the port is taken out."""
+    bench, ports, traffic = await begin(dut, COVER)
+    gone = int(bench.rng.integers(ports.cfg.ports))
+    partner = ports.partners[gone]
+    partner.stall = True
+    sent = await _fill(traffic, gone, 240)
+    await ports.run(500 * ports.cfg.slot_cycles)
+    came = len(partner.received)
+    waits = sum(len(p.waiting) for p in ports.partners)
+    assert await ports.read(port_address(gone, SwitchRegister.IN_FLIGHT)) == 0, "not everything is acknowledged"
+    assert 0 < came < sent - waits, f"{came} flits came and {waits} wait at their sources, of {sent}"
+    await ports.write(port_address(gone, SwitchRegister.CONTROL), 1)
+    await _until_nothing_waits(ports)
+    told = await _flits_told(traffic)
+    late = await traffic.told(SwitchCause.LATE)
+    assert late[gone] == told["late"] and not told["bad_flits"] and not told["unresolved"], f"{late}, {told}"
+    assert came + told["late"] + told["dropped"] == sent, f"{sent} flits sent, {came} came, told: {told}"
+    assert len(partner.received) == came, "flits came out of a port that was taken out"
+    COVER.when(told["late"] > 0, "waited in lists")
+    COVER.when(told["dropped"] > 0 and waits > 0, "waited at a source")
+    partner.received.clear()
+    partner.held.clear()
+    partner.stall = False
+    traffic.units[gone].clear()
+    await ports.write(port_address(gone, SwitchRegister.CONTROL), 0)
+    await ports.up()
+    await _everybody_hears(traffic)
+
+
+@cocotb.test(timeout_time=2000, timeout_unit="us")
+async def what_a_retry_buffer_held_is_counted(dut: Any) -> None:
+    """A partner that refuses every flit, and then begins again: nothing came, everything is told, once."""
+    bench, ports, traffic = await begin(dut, COVER)
+    gone = int(bench.rng.integers(ports.cfg.ports))
+    ports.deaf.add(gone)
+    sent = await _fill(traffic, gone, 8)
+    await ports.run(80 * ports.cfg.slot_cycles)
+    held = await ports.read(port_address(gone, SwitchRegister.IN_FLIGHT))
+    assert held == sent and not ports.partners[gone].received, f"{held} flits in the retry buffer, {sent} sent"
+    ports.deaf.clear()
+    ports.restart.add(gone)
+    await ports.run(20 * ports.cfg.slot_cycles)
+    await ports.up()
+    unresolved = await traffic.told(LinkCause.UNRESOLVED)
+    expected = [sent if p == gone else 0 for p in range(ports.cfg.ports)]
+    assert unresolved == expected, f"the ports tell of {unresolved} flits in retry buffers, not {expected}"
+    told = await _flits_told(traffic)
+    assert sum(told.values()) == sent, f"{sent} flits sent, none came, told: {told}"
+    COVER.hit("in a retry buffer")
+    await _everybody_hears(traffic)
+
+
+@cocotb.test()
+async def everything_was_seen(dut: Any) -> None:
+    COVER.require_all()
