@@ -7,9 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from rtl.contract.config_sections import need, within
-from rtl.contract.link import CLASSES, DEDICATED_FLITS, FLIT_BYTES, SEQUENCE_MODULUS
+from rtl.contract.link import CLASSES, CREDIT_MODULUS, DEDICATED_FLITS, FLIT_BYTES, SEQUENCE_MODULUS
 
-__all__ = ["LINKS", "LinkConfig"]
+__all__ = ["COVERS_WINDOW", "LINKS", "LinkConfig"]
+
+COVERS_WINDOW = -1
+"""`shared_flits` by the window: one class of one kind keeps the line up to the round trip that the window covers."""
+_CREDIT_LAG_FLITS = 16
+"""What one class and kind has beyond the window: a flit is acknowledged when it has come, its credit returns when its
+unit is whole (3 flits more), read out (4) and told (2); up to 3 are too few for the next unit; 2 flits wait."""
+_SHARED_MAX = CREDIT_MODULUS // 2 - 1
 
 _WIDTHS = (1, 2, 4, 8, 16)
 _LANE_BYTES = 8  # a lane moves 8 bytes a link cycle
@@ -29,7 +36,7 @@ class LinkConfig:
     weights: tuple[int, ...] = (1,) * CLASSES  # flits a round, by class
     strict_class: int = -1  # served before the others; -1 none
     strict_cap: int = 16  # flits of 64 that the strict class may take while others wait
-    shared_flits: int = 32  # a kind
+    shared_flits: int = COVERS_WINDOW  # places of the receive pool that all classes of a kind share
     send_beats: int = 64  # 64-byte beats that wait in each (class, kind) of the sender
     weak_corrections: int = 64  # FEC corrections in a marker interval that make a lane weak
 
@@ -49,7 +56,14 @@ class LinkConfig:
         )
         within("link.strict_class", self.strict_class, -1, self.classes - 1)
         within("link.strict_cap", self.strict_cap, 1, 64)
-        within("link.shared_flits", self.shared_flits, 0, 1024)
+        if self.shared_flits == COVERS_WINDOW:
+            shared = self.window_flits + _CREDIT_LAG_FLITS - DEDICATED_FLITS
+            object.__setattr__(self, "shared_flits", shared)
+        need(
+            0 <= self.shared_flits <= _SHARED_MAX,
+            f"link.shared_flits must be from 0 to {_SHARED_MAX}, less than half of what the 12 bits of a credit count "
+            f"tell, not {self.shared_flits}",
+        )
         within("link.send_beats", self.send_beats, 16, 1024)
         within("link.weak_corrections", self.weak_corrections, 1, 4095)
 
@@ -85,8 +99,13 @@ class LinkConfig:
 
     @property
     def pool_flits(self) -> int:
-        """Flits that a receiver can hold."""
+        """Flits that a receiver can hold: its RAM has 2,048 bits for each."""
         return self.queues * DEDICATED_FLITS + 2 * self.shared_flits
+
+    @property
+    def reach_flits(self) -> int:
+        """Flits of one class and kind that a receiver can hold."""
+        return DEDICATED_FLITS + self.shared_flits
 
     def as_dict(self) -> dict[str, Any]:
         """All fields as plain values."""
