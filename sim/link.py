@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from rtl.contract.config import NAMED, Config
+from rtl.contract.config_sections import ConfigError
 from rtl.contract.link import (
     FLIT_BYTES,
     PACKET_BYTES_MAX,
@@ -18,7 +19,8 @@ from rtl.contract.link import (
     PacketFlag,
     PacketOpcode,
 )
-from rtl.contract.link_config import LINKS, LinkConfig
+from rtl.contract.link_config import COVERS_WINDOW, LINKS, LinkConfig
+from rtl.port.codec import FORM_ERROR, FORMS
 from sim.build import build
 from sim.errors import PlexusError
 from sim.native.ports import PORT_SOURCES, NativePort
@@ -42,23 +44,47 @@ def _session(seed: int) -> int:
 def link_config(config: LinkConfig | Config | Mapping[str, Any] | str) -> LinkConfig:
     """A configuration, the name of one, or fields that differ from the one named by `name`.
 
-    Without a name, and for a core's configuration or its name, it is x8. Errors: PlexusError names what does not exist.
+    Without a name, and for a core's configuration or its name, it is x8; with another window, the receive pool covers
+    that one. Errors: PlexusError, one sentence.
     """
     if isinstance(config, LinkConfig):
         return config
     if isinstance(config, Config) or (isinstance(config, str) and config in NAMED):
         return LINKS[_DEFAULT]
+    if not isinstance(config, (str, Mapping)):
+        raise PlexusError(f"a link is a LinkConfig, the name of one or fields of one, not {config!r}")
     fields: dict[str, Any] = {"name": config} if isinstance(config, str) else dict(config)
     name = fields.pop("name", _DEFAULT)
-    if name not in LINKS:
+    if not isinstance(name, str) or name not in LINKS:
         raise PlexusError(f"there is no link {name!r}; there are {', '.join(LINKS)}")
     base = LINKS[name].as_dict()
     for key in fields:
         if key not in base:
             raise PlexusError(f"a link has no field {key!r}; it has {', '.join(base)}")
+    if "window_flits" in fields:
+        base["shared_flits"] = COVERS_WINDOW
+    for key, value in fields.items():
+        many = isinstance(base[key], (tuple, list))
+        if not (_whole(value) if not many else isinstance(value, (tuple, list)) and all(map(_whole, value))):
+            raise PlexusError(f"link.{key} must be {'whole numbers' if many else 'a whole number'}, not {value!r}")
     values: dict[str, Any] = base | fields
     values["weights"] = tuple(values["weights"])
-    return LinkConfig(**values)
+    try:
+        return LinkConfig(**values)
+    except ConfigError as error:
+        raise PlexusError(str(error)) from None
+
+
+def _whole(value: object) -> bool:
+    """An integer, and no bool."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _bytes(what: str, given: object) -> bytes:
+    """What a caller gave as bytes. PlexusError if it is something else."""
+    if not isinstance(given, (bytes, bytearray, memoryview)):
+        raise PlexusError(f"{what} is bytes, not {type(given).__name__}")
+    return bytes(given)
 
 
 def _stated_bytes(packet: bytes) -> int:
@@ -87,6 +113,10 @@ class PortDevice:
         plant: int = 0,
     ):
         self.cfg = link_config(config)
+        if form not in FORMS:
+            raise PlexusError(FORM_ERROR.format(form))
+        if not _whole(seed) or seed < 0:
+            raise PlexusError(f"the seed must be a whole number of at least 0, not {seed!r}")
         options = {"form": form}
         built = build(
             "port_device", self.cfg, kind="native", options=options, planted=plant != 0, extra_cpp=PORT_SOURCES
@@ -109,7 +139,7 @@ class PortDevice:
 
     def step(self, rx: bytes | None) -> bytes:
         """A flit time: takes 256 bytes, None for a flit that the receiver must refuse; returns the 256 bytes sent."""
-        if rx is not None and len(rx) != FLIT_BYTES:
+        if rx is not None and len(_bytes("a flit", rx)) != FLIT_BYTES:
             raise PlexusError(f"a flit has {FLIT_BYTES} bytes, not {len(rx)}")
         return self._port.step(None if rx is None else bytes(rx))
 
@@ -119,10 +149,10 @@ class PortDevice:
         Requests and responses of a class have room of their own. A packet with an unknown opcode or flag is taken,
         counted as `bad_packet` and not sent.
         """
-        if not 0 <= cls < self.cfg.classes:
-            raise PlexusError(f"the class must be from 0 to {self.cfg.classes - 1}, not {cls}")
+        if not _whole(cls) or not 0 <= cls < self.cfg.classes:
+            raise PlexusError(f"the class must be from 0 to {self.cfg.classes - 1}, not {cls!r}")
         longest = PACKET_HEADER_BYTES + PACKET_BYTES_MAX + SIGNAL_BYTES
-        if not PACKET_HEADER_BYTES <= len(packet) <= longest:
+        if not PACKET_HEADER_BYTES <= len(_bytes("a packet", packet)) <= longest:
             raise PlexusError(f"a packet has {PACKET_HEADER_BYTES} to {longest} bytes, not {len(packet)}")
         if (size := _stated_bytes(packet)) != len(packet):
             raise PlexusError(f"the packet's header states {size} bytes with it, not {len(packet)}")
@@ -136,8 +166,8 @@ class PortDevice:
         return taken
 
     def restart(self) -> None:
-        """Hot reset in the next step: DOWN, a new session; what was in the retry buffer counts as unresolved."""
-        self._port.set("restart", 1)
+        """Hot reset in the next step: DOWN, one new session; what was in the retry buffer counts as unresolved."""
+        self._port.restart()
 
     def disable(self, disabled: bool = True) -> None:
         """Hold the port in DISABLED, or let it go."""

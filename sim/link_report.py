@@ -9,6 +9,13 @@ from rich.text import Text
 
 __all__ = ["show_link"]
 
+_LIMITS = {
+    "line": "the line is the limit",
+    "width": "at full width; lanes have left",
+    "window": "the window is the limit ({window_flits} flits)",
+    "credits": "credits are the limit ({shared_flits} shared places a kind)",
+}
+
 
 def _verdict(report: Mapping[str, Any]) -> Text:
     what = f"link {report['config']}, {report['codec']} codec, seed {report['seed']}"
@@ -28,6 +35,10 @@ def _replays(r: Mapping[str, Any]) -> str:
     return told if r["replays_expected"] is None else f"{told}, {r['replays_expected']:,} replays expected"
 
 
+def _limit(r: Mapping[str, Any]) -> str:
+    return _LIMITS[r["limited_by"]].format(**r["link"])
+
+
 def show_link(report: Mapping[str, Any], console: Console) -> None:
     """Print it."""
     r = report
@@ -37,9 +48,9 @@ def show_link(report: Mapping[str, Any], console: Console) -> None:
     table = Table(box=None, show_header=False, pad_edge=False)
     rows = [
         ("time", f"{r['cycles']:,} link cycles = {r['nanoseconds']:,.0f} ns, {r['flit_times']:,} flit times"),
-        ("goodput", f"{r['goodput']:.4f}, {r['goodput_predicted']:.4f} predicted from replays and their round trip"),
+        ("goodput", f"{r['goodput']:.4f}, {r['goodput_predicted']:.4f} predicted; {_limit(r)}"),
         ("packet goodput", f"{r['packet_goodput']:.4f} payload of packets"),
-        ("refused", f"{r['refused_flits']:,} flits; {_replays(r)}"),
+        ("refused", f"{r['refused_flits']:,} flits, {r['malformed_flits']:,} malformed; {_replays(r)}"),
         ("round trip", f"{r['round_trip_flits']} flits; {r['recovery_flits']} at most without a delivery"),
         ("corrected", f"{r['corrections']:,} groups; {r['bursts']:,} bursts"),
         ("states", f"{r['retrains']} retrains, {r['downs']} downs, {r['unresolved']} flits unresolved"),

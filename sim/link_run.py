@@ -12,9 +12,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from firmware.views import KernelError
 from firmware.workload import Param
 from rtl.contract.link import CLASSES, FLIT_BYTES, FLIT_PAYLOAD_BYTES, PACKET_BYTES_MAX
-from rtl.contract.link_config import LINKS, LinkConfig
+from rtl.contract.link_config import COVERS_WINDOW, LINKS, LinkConfig
 from sim.build import build
 from sim.errors import PlexusError
+from sim.link_model import line_share, what_limits
 from sim.native.ports import PAIR_SOURCES, LinkCounts, NativeLink, Wires
 from sim.report_json import write_report
 from sim.toolchain import tool_versions
@@ -30,6 +31,9 @@ LINK_PARAMS: dict[str, Param] = {
     "burst_bytes": Param(
         type=int, default=3, doc="consecutive bytes of a lane that a burst damages", minimum=1, maximum=16
     ),
+    "burst_lanes": Param(
+        type=str, default=None, doc="lanes that bursts hit, as in 2:5; those first in use if not given"
+    ),
     "lanes": Param(type=int, default=8, doc="lanes at full width", minimum=1, maximum=16),
     "spare_lanes": Param(type=int, default=None, doc="beside them; the link's if not given", minimum=0, maximum=2),
     "packet_bytes": Param(type=int, default=256, doc="payload of a packet", minimum=0, maximum=PACKET_BYTES_MAX),
@@ -37,6 +41,12 @@ LINK_PARAMS: dict[str, Param] = {
     "responses": Param(type=bool, default=False, doc="read responses beside the writes"),
     "delay": Param(type=int, default=4, doc="flit times on the wires, one way", minimum=1, maximum=200),
     "window": Param(type=int, default=None, doc="flits; the link's if not given", minimum=1, maximum=511),
+    "shared_flits": Param(
+        type=int,
+        default=None,
+        doc="places of the receive pool for all classes of a kind; as many as cover the window if not given",
+        minimum=0,
+    ),
     "kill_lane": Param(type=int, default=None, doc="a lane of one direction that dies", minimum=0, maximum=17),
     "kill_at": Param(type=int, default=1000, doc="flit time at which it does", minimum=0, maximum=1 << 40),
     "codec": Param(type=str, default="structural", doc="form of CRC and FEC", choices=("structural", "native")),
@@ -91,7 +101,14 @@ class LinkRun:
         weights = _weights(self.params["weights"])
         window = base.window_flits if self.params["window"] is None else self.params["window"]
         spares = base.spare_lanes if self.params["spare_lanes"] is None else self.params["spare_lanes"]
-        return replace(base, window_flits=window, spare_lanes=spares, weights=weights + (1,) * (CLASSES - len(weights)))
+        shared = COVERS_WINDOW if self.params["shared_flits"] is None else self.params["shared_flits"]
+        return replace(
+            base,
+            window_flits=window,
+            spare_lanes=spares,
+            shared_flits=shared,
+            weights=weights + (1,) * (CLASSES - len(weights)),
+        )
 
     @property
     def folder(self) -> Path:
@@ -127,6 +144,15 @@ def _measure(link: NativeLink, cycles: int, console: Console) -> None:
             link.run(min(_SLICE, cycles - done), sending=True)
 
 
+def _burst_lanes(text: str | None, cfg: LinkConfig) -> int:
+    """Mask of the lanes that bursts hit, 0 if none are named. PlexusError if there is no such lane."""
+    parts = text.split(":") if text is not None else []
+    last = cfg.lanes + cfg.spare_lanes - 1
+    if not all(p.isdecimal() and int(p) <= last for p in parts):
+        raise PlexusError(f"burst_lanes must be numbers from 0 to {last} with : between them, not {text!r}")
+    return sum(1 << lane for lane in {int(p) for p in parts})
+
+
 def _killed(p: Mapping[str, Any], cfg: LinkConfig) -> dict[str, int]:
     """The lane that dies, and when, as Wires takes it. PlexusError if there is no such lane."""
     lane = p["kill_lane"]
@@ -151,6 +177,7 @@ def run_link(run: LinkRun, console: Console) -> dict[str, Any]:
         flit_error_rate=p["flit_error_rate"],
         burst_rate=p["burst_rate"],
         burst_bytes=p["burst_bytes"],
+        burst_lanes=_burst_lanes(p["burst_lanes"], cfg),
         packet_bytes=p["packet_bytes"],
         classes=len(_weights(p["weights"])),
         responses=p["responses"],
@@ -205,6 +232,14 @@ def _report(
     lost = after.lost + (after.outstanding if after.unresolved == 0 else 0)
     whole = after.duplicated == after.reordered == after.corrupted == lost == 0
     weights = _weights(run.params["weights"])
+    traffic = {
+        "delay_flits": run.params["delay"],
+        "packet_bytes": run.params["packet_bytes"],
+        "classes": len(weights),
+        "responses": run.params["responses"],
+    }
+    line = line_share(cfg, **traffic)
+    predicted = flits / (flits / line + replays * trip) if flits else 0.0
     return {
         "workload": "link",
         "params": dict(run.params),
@@ -230,11 +265,13 @@ def _report(
         "corrupted": after.corrupted,
         "unresolved": after.unresolved,
         "goodput": round(FLIT_PAYLOAD_BYTES * flits / (FLIT_BYTES * times), 6),
-        "goodput_predicted": round(FLIT_PAYLOAD_BYTES / FLIT_BYTES * flits / (flits + replays * trip), 6),
+        "goodput_predicted": round(FLIT_PAYLOAD_BYTES / FLIT_BYTES * predicted, 6),
+        "limited_by": "width" if after.width < cfg.lanes else what_limits(cfg, line, **traffic),
         "packet_goodput": round((during.payload_bytes - before.payload_bytes) / (FLIT_BYTES * times), 6),
         "payload_flits": flits,
         "damaged_flits": during.damaged - before.damaged,
         "refused_flits": during.refused - before.refused,
+        "malformed_flits": during.malformed - before.malformed,
         "replays": replays,
         "replays_expected": round(flits * rate / (1 - rate), 3) if rate < 1 else None,
         "replayed_flits": during.resent - before.resent,

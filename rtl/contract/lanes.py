@@ -22,6 +22,7 @@ __all__ = [
     "SCRAMBLER_BITS",
     "SCRAMBLER_TAPS",
     "VERSIONS",
+    "WEAK_RATIO",
     "WIDTHS",
     "scrambler_seed",
 ]
@@ -70,6 +71,8 @@ def scrambler_seed(physical: int) -> int:
 
 MISSES_DEAD, MISSES_OF = 2, 4
 """A lane is dead if so many of its last so many markers were missing or did not agree with the others."""
+WEAK_RATIO = 4
+"""Corrections single a lane out if it has so many times those of each of at least half of the lanes in use."""
 ALIGN_MARKERS = 16
 """Markers back to back that an end receives before it says `here`, and again before it leaves ALIGN."""
 QUIET_FLITS = 64

@@ -274,7 +274,7 @@ class LinkCause(IntEnum):
     """What a port counts, one 32-bit counter each; they stop at their end."""
 
     REFUSED = 0  # flits that FEC and CRC refused, or that were lost on the way
-    MALFORMED = 1  # good codes, but a field that must not be: usage 3, bit `one` 0, header zero bits, kind 3
+    MALFORMED = 1  # good codes, but what must not be: usage 3, `one` 0, zero bits, kind 3, a VC that is not its class's
     DUPLICATE = 2  # payload flits dropped because they had been accepted before
     GAP = 3  # naks sent
     REPLAY = 4  # naks obeyed

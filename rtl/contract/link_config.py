@@ -7,9 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from rtl.contract.config_fields import check, choice, need, number, numbers
-from rtl.contract.link import CLASSES, DEDICATED_FLITS, FLIT_BYTES, SEQUENCE_MODULUS
+from rtl.contract.link import CLASSES, CREDIT_MODULUS, DEDICATED_FLITS, FLIT_BYTES, SEQUENCE_MODULUS
 
-__all__ = ["LINKS", "LinkConfig"]
+__all__ = ["COVERS_WINDOW", "LINKS", "LinkConfig"]
+
+COVERS_WINDOW = -1
+"""`shared_flits` by the window: one class of one kind keeps the line up to the round trip that the window covers."""
+_CREDIT_LAG_FLITS = 16
+"""What one class and kind has beyond the window: a flit is acknowledged when it has come, its credit returns when its
+unit is whole (3 flits more), read out (4) and told (2); up to 3 are too few for the next unit; 2 flits wait."""
+_SHARED_MAX = CREDIT_MODULUS // 2 - 1
 
 _WIDTHS = (1, 2, 4, 8, 16)
 _LANE_BYTES = 8  # a lane moves 8 bytes a link cycle
@@ -38,7 +45,14 @@ class LinkConfig:
         "class that is served before the others; -1 none", -1, CLASSES - 1, -1, also="less than link.classes"
     )
     strict_cap: int = number("flits of 64 that the strict class may take while others wait", 1, 64, 16, unit="flits")
-    shared_flits: int = number("flits of a kind that all classes of a receiver share", 0, 1024, 32, unit="flits")
+    shared_flits: int = number(
+        "places of the receive pool that all classes of a kind share; -1: what one class needs to keep the line for "
+        "the window's round trip",
+        COVERS_WINDOW,
+        _SHARED_MAX,
+        COVERS_WINDOW,
+        unit="flits",
+    )
     send_beats: int = number("64-byte beats that wait in each (class, kind) of the sender", 16, 1024, 64, unit="beats")
     weak_corrections: int = number("FEC corrections in a marker interval that make a lane weak", 1, 4095, 64)
 
@@ -47,6 +61,14 @@ class LinkConfig:
         for name, most in (("window_flits", self.sequence_numbers // 2 - 1), ("strict_class", self.classes - 1)):
             low, value = 1 if name == "window_flits" else -1, getattr(self, name)
             need(value <= most, f"link.{name} must be from {low} to {most}, not {value}")
+        if self.shared_flits == COVERS_WINDOW:
+            shared = self.window_flits + _CREDIT_LAG_FLITS - DEDICATED_FLITS
+            object.__setattr__(self, "shared_flits", shared)
+        # half of what the 12 bits of a credit count tell
+        need(
+            0 <= self.shared_flits <= _SHARED_MAX,
+            f"link.shared_flits must be from 0 to {_SHARED_MAX}, not {self.shared_flits}",
+        )
 
     @property
     def beat_bytes(self) -> int:
@@ -80,8 +102,13 @@ class LinkConfig:
 
     @property
     def pool_flits(self) -> int:
-        """Flits that a receiver can hold."""
+        """Flits that a receiver can hold: its RAM has 2,048 bits for each."""
         return self.queues * DEDICATED_FLITS + 2 * self.shared_flits
+
+    @property
+    def reach_flits(self) -> int:
+        """Flits of one class and kind that a receiver can hold."""
+        return DEDICATED_FLITS + self.shared_flits
 
     def as_dict(self) -> dict[str, Any]:
         """All fields as plain values."""

@@ -23,8 +23,8 @@ class LaneReceiver(wiring.Component):
 
     align: this end is in ALIGN. aligned: it may leave: both ends receive markers, and the partner's map is the one
     that `mask` asks for. realign (level, only without align): it should go there. fix_valid, fix: bytes that the FEC
-    located, once a flit; clear: a new session, weak lanes may come back. locked, mask, partner_mask: for the own
-    LaneSender. width, version: map in use.
+    located, once a flit; fix_lost: it was refused or is behind a gap. clear: a new session, weak lanes may come back.
+    locked, mask, partner_mask: for the own LaneSender. width, version: map in use.
     Timing: a beat at `o` two cycles after its last word at `lanes`.
     """
 
@@ -35,6 +35,9 @@ class LaneReceiver(wiring.Component):
         4: "a weak lane is not noticed",
         5: "the scrambler does not start again at a marker",
         6: "a marker that is missing on all lanes counts as a word of a flit",
+        7: "a lane is weak by its corrections alone, whatever the others have",
+        8: "a lane leaves without a spare though the narrower width carries less",
+        9: "a lane stays without a spare though the narrower width carries more",
     }
 
     def __init__(self, cfg: LinkConfig, interval: int = MARKER_INTERVAL_FLITS, plant: ValueLike = 0):
@@ -52,6 +55,7 @@ class LaneReceiver(wiring.Component):
                 "aligned": Out(1),
                 "realign": Out(1),
                 "fix_valid": In(1),
+                "fix_lost": In(1),
                 "fix": In(FIX),
                 "clear": In(1),
                 "locked": Out(1),
@@ -72,7 +76,7 @@ class LaneReceiver(wiring.Component):
         m = Module()
         cfg = self.cfg
         m.submodules.lock = lock = LaneLock(cfg, passed_on(self.plant, 1, 2, 6))
-        m.submodules.health = health = LaneHealth(cfg, passed_on(self.plant, 3, 4))
+        m.submodules.health = health = LaneHealth(cfg, passed_on(self.plant, 3, 4, 7, 8, 9))
         m.submodules.words = words = LaneWords(cfg)
         m.submodules.scrambler = scrambler = Scrambler(self.physical, passed_on(self.plant, 5))
         m.submodules.wanted = wanted = LaneMap(cfg)
@@ -107,6 +111,7 @@ class LaneReceiver(wiring.Component):
 
         m.d.comb += [
             health.fix_valid.eq(self.fix_valid),
+            health.fix_lost.eq(self.fix_lost),
             health.fix.eq(self.fix),
             health.width.eq(lock.width),
             health.source.eq(lock.source),

@@ -57,6 +57,7 @@ class LinkLayer(wiring.Component):
                 "aligned": In(1),
                 "realign": In(1),
                 "fix_valid": Out(1),
+                "fix_lost": Out(1),
                 "fix": Out(data.ArrayLayout(data.StructLayout({"hit": 1, "byte": 8}), 3)),
                 "clear": Out(1),
                 "foreign": In(FOREIGN_BITS),
@@ -137,6 +138,7 @@ class LinkLayer(wiring.Component):
             rules.freed.eq(receive.freed),
             rules.freed_account.eq(receive.freed_account),
             self.fix_valid.eq(verdict),
+            self.fix_lost.eq(~decoder.o_good | rules.pending),
             self.fix.eq(decoder.o_fix),
         ]
         with m.If(verdict):

@@ -23,6 +23,8 @@ class PacketMerge(wiring.Component):
         1: "a request without room is offered",
         2: "leaves a request for a response in its middle",
         3: "a response waits for room of the requests",
+        4: "bit 237 of a request is stuck at 0",
+        5: "bit 166 of a response is stuck at 0",
     }
 
     def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
@@ -52,6 +54,9 @@ class PacketMerge(wiring.Component):
             self.request.ready.eq(self.o.valid & self.o.ready & ~kind),
             self.response.ready.eq(self.o.valid & self.o.ready & kind),
         ]
+        for fault, stuck, of in ((4, 237, ~kind), (5, 166, kind)):
+            with m.If(planted(self.plant, fault) & of):
+                m.d.comb += Value.cast(self.o.payload)[stuck].eq(0)
         with m.If(self.o.valid):
             m.d.sync += [begun.eq(~(self.o.ready & self.o.payload.last)), kept.eq(kind)]
         return m

@@ -72,6 +72,7 @@ class Port(wiring.Component):
             receiver.align.eq(link.align),
             receiver.clear.eq(link.clear),
             receiver.fix_valid.eq(link.fix_valid),
+            receiver.fix_lost.eq(link.fix_lost),
             receiver.fix.eq(link.fix),
             link.aligned.eq(receiver.aligned),
             link.realign.eq(receiver.realign),

@@ -5,7 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.layouts import layout
-from rtl.base.plant import passed_on
+from rtl.base.plant import passed_on, planted
 from rtl.contract.link import DLP, FLIT_HEADER, ControlKind, CreditKind, LinkCause, Usage
 from rtl.contract.link_config import LinkConfig
 from rtl.port.credit_receiver import CreditReceiver
@@ -30,14 +30,15 @@ def _faults() -> tuple[dict[int, str], list[tuple[int, ...]]]:
         first = len(named) + 1
         named |= {first + n: f"{part.__name__}: {what}" for n, what in enumerate(part.FAULTS.values())}
         numbers.append(tuple(range(first, first + len(part.FAULTS))))
-    return named, numbers
+    return named | {len(named) + 1: "a flit on a VC that is not its class's is accepted"}, numbers
 
 
 class LinkRules(wiring.Component):
     """Replay, credits and sessions of one end.
 
     Receive: `rx_valid` once a flit, with `rx_good`, its DLP and its first 16 bytes; `deliver` says, in the same cycle,
-    that its payload is accepted into a slot of `rx_account`. A malformed flit is dropped whole.
+    that its payload is accepted into a slot of `rx_account`. A malformed flit is dropped whole. `pending`: a gap waits
+    for its replay.
     Send: `slot` when a flit starts; what it is (`tx_payload`: slot `tx_index` of the retry buffer; else `tx_control`:
     a control flit that begins with `tx_head`; else a NOP) and its DLP hold in that cycle. `enqueue` after a payload
     flit was put into slot `put_index`, only with `room`; `spend` credits from `free`.
@@ -50,6 +51,7 @@ class LinkRules(wiring.Component):
 
     def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
         self.cfg = cfg
+        self.plant = plant
         plants = [passed_on(plant, *numbers) for numbers in _faults()[1]]
         self.sender = ReplaySender(cfg, plant=plants[0])
         self.receiver = ReplayReceiver(cfg, plant=plants[1])
@@ -65,6 +67,7 @@ class LinkRules(wiring.Component):
                 "rx_dlp": In(DLP_LAYOUT),
                 "rx_head": In(128),
                 "deliver": Out(1),
+                "pending": Out(1),
                 "rx_account": Out(range(cfg.accounts)),
                 "freed": In(1),
                 "freed_account": In(range(cfg.accounts)),
@@ -142,9 +145,11 @@ class LinkRules(wiring.Component):
         sender, receiver, spends, grants, states = self.sender, self.receiver, self.spends, self.grants, self.states
         is_payload, is_control = dlp.usage == Usage.PAYLOAD, dlp.usage == Usage.CONTROL
         bad_header, bad_control, bad, malformed, good = Signal(), Signal(), Signal(), Signal(), Signal()
+        stray = Signal()  # its credits are told by VC, its place is freed by class
         kind = control.control_kind
         m.d.comb += [
-            bad_header.eq((header.zero != 0) | (header.vc >= cfg.classes) | (header.class_ >= cfg.classes)),
+            stray.eq((header.vc != header.class_) & ~planted(self.plant, len(self.FAULTS))),
+            bad_header.eq((header.zero != 0) | stray | (header.class_ >= cfg.classes)),
             bad_control.eq((kind != ControlKind.HANDSHAKE) & (kind != ControlKind.RETRAIN)),
             bad.eq(
                 (dlp.usage == Usage.RESERVED)
@@ -177,6 +182,7 @@ class LinkRules(wiring.Component):
             grants.freed.eq(self.freed),
             grants.freed_account.eq(self.freed_account),
             self.deliver.eq(receiver.deliver),
+            self.pending.eq(receiver.pending),
             self.rx_account.eq(grants.account),
         ]
         return malformed

@@ -65,7 +65,7 @@ class RxPool(wiring.Component):
         cfg = self.cfg
         record = record_layout(cfg)
         index_bits = bits_for(cfg.pool_flits - 1)
-        m.submodules.ram = ram = Ram(8 * cfg.beat_bytes, cfg.beats << index_bits)
+        m.submodules.ram = ram = Ram(8 * cfg.beat_bytes, cfg.beats * cfg.pool_flits)
 
         # Arrival: a place for the flit, its beats into the pool
         m.submodules.places = places = RamFifo(index_bits, cfg.pool_flits)
@@ -105,7 +105,7 @@ class RxPool(wiring.Component):
                 m.d.sync += fresh.eq(fresh + 1)
 
         # Lists: the oldest unit of each queue in registers, each later one beside the first flit of the one before
-        m.submodules.lists = lists = Memory(shape=record, depth=1 << index_bits, init=[])
+        m.submodules.lists = lists = Memory(shape=record, depth=cfg.pool_flits, init=[])
         link = lists.write_port()
         heads = Array(Signal(record, name=f"head_{q}") for q in range(cfg.queues))
         youngest = Array(Signal(index_bits, name=f"youngest_{q}") for q in range(cfg.queues))

@@ -23,6 +23,7 @@ __all__ = [
     "Reason",
     "STREAM_SOURCES",
     "open_library",
+    "opened",
     "stream",
     "whole_sequence",
     "whole_sequences",
@@ -139,6 +140,13 @@ def open_library(path: Path, functions: dict[str, tuple[object, list[object]]]) 
     return library
 
 
+def opened(model: int | None, what: str) -> int:
+    """The address of a model for a call. PlexusError, one sentence, if it has been freed."""
+    if model is None:
+        raise PlexusError(f"{what} is closed")
+    return model
+
+
 class NativeCore:
     """A core's model with its HBM, in reset until `reset`. A context manager: leaving frees it.
 
@@ -167,6 +175,10 @@ class NativeCore:
     ) -> None:
         self.close()
 
+    @property
+    def _model(self) -> int:
+        return opened(self._core, "the core")
+
     def close(self) -> None:
         """Free the model and its HBM; writes the waves out."""
         if self._core:
@@ -190,29 +202,29 @@ class NativeCore:
 
     def reset(self, cycles: int = 16) -> None:
         """Hold reset; the cycle count starts behind it."""
-        self._check(self._lib.px_reset(self._core, cycles))
+        self._check(self._lib.px_reset(self._model, cycles))
 
     def load(self, offset: int, data: np.ndarray) -> None:
         """Put the bytes of `data` at `offset` of HBM. PlexusError beyond its end."""
         data = np.ascontiguousarray(data)
-        if self._lib.px_load(self._core, offset, data.ctypes.data, data.nbytes) < 0:
+        if self._lib.px_load(self._model, offset, data.ctypes.data, data.nbytes) < 0:
             raise PlexusError(f"{data.nbytes} bytes at {offset} lie beyond hbm.capacity_mib")
 
     def read(self, offset: int, count: int) -> np.ndarray:
         """`count` bytes of HBM from `offset` on, as uint8. PlexusError beyond its end."""
         data = np.empty(count, np.uint8)
-        if self._lib.px_read(self._core, offset, data.ctypes.data, count) < 0:
+        if self._lib.px_read(self._model, offset, data.ctypes.data, count) < 0:
             raise PlexusError(f"{count} bytes at {offset} lie beyond hbm.capacity_mib")
         return data
 
     def host_write(self, address: int, value: int) -> None:
         """Write a control register; takes one cycle."""
-        self._check(self._lib.px_host_write(self._core, address, value))
+        self._check(self._lib.px_host_write(self._model, address, value))
 
     def host_read(self, address: int) -> int:
         """Read a control register; takes two cycles."""
         value = c_uint64()
-        self._check(self._lib.px_host_read(self._core, address, ctypes.byref(value)))
+        self._check(self._lib.px_host_read(self._model, address, ctypes.byref(value)))
         return value.value
 
     def run(
@@ -230,7 +242,7 @@ class NativeCore:
         Returns after `milliseconds` at the latest, so that the caller can show progress and stop.
         """
         begin = time.thread_time()
-        reason = self._lib.px_run(self._core, max_cycles, quiet_cycles, fault_quiet_cycles, milliseconds)
+        reason = self._lib.px_run(self._model, max_cycles, quiet_cycles, fault_quiet_cycles, milliseconds)
         self.cpu_seconds += time.thread_time() - begin
         return Reason(reason)
 
@@ -242,45 +254,45 @@ class NativeCore:
     @property
     def cycle(self) -> int:
         """Cycles since reset."""
-        return self._lib.px_cycle(self._core)
+        return self._lib.px_cycle(self._model)
 
     @property
     def seconds(self) -> float:
         """Wall time inside `run` so far: the simulation loop alone."""
-        return self._lib.px_seconds(self._core)
+        return self._lib.px_seconds(self._model)
 
     @property
     def retired(self) -> int:
         """Instructions retired so far, those beyond the log's limit too."""
-        return self._lib.px_retired(self._core)
+        return self._lib.px_retired(self._model)
 
     def retire_log(self) -> np.ndarray:
         """Retire records (RETIRED) in the order of their cycles, up to the limit."""
         log = np.empty(self.retired, RETIRED)
-        count = self._lib.px_retire_log(self._core, log.ctypes.data, 0, len(log))
+        count = self._lib.px_retire_log(self._model, log.ctypes.data, 0, len(log))
         return whole_sequences(log[:count])
 
     def hbm_counters(self) -> HbmCounters:
         """What the HBM model counted."""
         raw = (c_uint64 * len(_COUNTERS))()
-        self._lib.px_hbm_counters(self._core, raw)
+        self._lib.px_hbm_counters(self._model, raw)
         return HbmCounters(**dict(zip(_COUNTERS, raw, strict=True)))
 
     def rams(self) -> list[str]:
         """Scopes of the RAM cells of the design, sorted."""
-        size = self._lib.px_rams(self._core, None, 0) + 1
+        size = self._lib.px_rams(self._model, None, 0) + 1
         text = ctypes.create_string_buffer(size)
-        self._lib.px_rams(self._core, text, size)
+        self._lib.px_rams(self._model, text, size)
         return sorted(text.value.decode().split())
 
     def ram(self, name: str) -> np.ndarray:
         """All rows of a RAM cell, uint32 [depth, words], lowest bits first. PlexusError if there is none."""
         width, depth = c_uint64(), c_uint64()
-        code = self._lib.px_ram_shape(self._core, name.encode(), ctypes.byref(width), ctypes.byref(depth))
+        code = self._lib.px_ram_shape(self._model, name.encode(), ctypes.byref(width), ctypes.byref(depth))
         if code < 0:
             raise PlexusError(f"the model has no RAM {name}")
         rows = np.empty((depth.value, -(-width.value // 32)), np.uint32)
-        self._lib.px_ram_read(self._core, name.encode(), 0, depth.value, rows.ctypes.data)
+        self._lib.px_ram_read(self._model, name.encode(), 0, depth.value, rows.ctypes.data)
         return rows
 
 

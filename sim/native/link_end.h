@@ -291,8 +291,8 @@ private:
         if (usage == wire::Usage_RESERVED || !wire::DLP_one.of(dlp)) return true;
         if (wire::DLP_credit_kind.of(dlp) > wire::CreditKind_RESPONSE) return true;
         if (usage == wire::Usage_PAYLOAD) {
-            return wire::FLIT_HEADER_zero.of(header) || wire::FLIT_HEADER_vc.of(header) >= n_.classes ||
-                   wire::FLIT_HEADER_class_.of(header) >= n_.classes;
+            const uint64_t cls = wire::FLIT_HEADER_class_.of(header);
+            return wire::FLIT_HEADER_zero.of(header) || wire::FLIT_HEADER_vc.of(header) != cls || cls >= n_.classes;
         }
         const uint64_t kind = wire::CONTROL_control_kind.of(word);
         return usage == wire::Usage_CONTROL && kind != wire::ControlKind_HANDSHAKE && kind != wire::ControlKind_RETRAIN;

@@ -28,12 +28,12 @@ constexpr unsigned LANE_DELAY = 2;  // cycles from tx_flit to the first word of 
 // In the order in which sim/native/ports.py gives them.
 struct Settings {
     double flit_error_rate, burst_rate;
-    uint64_t burst_bytes, lanes, physical, numbers, packet_bytes, classes, responses, delay, kill_lane, kill_time, seed;
+    uint64_t burst_bytes, lanes, physical, numbers, packet_bytes, classes, responses, delay, kill_lane, kill_time, seed, burst_lanes;
 };
 
 struct Counts {
     uint64_t cycles, sent, delivered, lost, duplicated, reordered, corrupted, payload_bytes, payload_flits, resent;
-    uint64_t damaged, bursts, refused, corrections, replays, round_trip_sum, round_trips, ack_sum, acks, outstanding, unresolved;
+    uint64_t damaged, bursts, refused, malformed, corrections, replays, round_trip_sum, round_trips, ack_sum, acks, outstanding, unresolved;
     uint64_t spurious, retrained, downs, longest_gap, width, by_class[CLASSES];
 };
 
@@ -148,6 +148,7 @@ public:
         auto sum = [&](const char* name) { return uint64_t(ends_[0].port->count(name)) + ends_[1].port->count(name); };
         counts.cycles = now_;
         counts.refused = sum("count_refused");
+        counts.malformed = sum("count_malformed");
         counts.corrections = sum("count_corrected");
         counts.replays = sum("count_replay");
         counts.unresolved = sum("count_unresolved");
@@ -197,7 +198,8 @@ private:
             counts.bursts++;
             end.burst_from = first;
             end.burst_to = first + flit_cycles_;
-            end.burst_lane = random_.below(unsigned(settings_.lanes));
+            do end.burst_lane = random_.below(unsigned(settings_.physical));
+            while (!(settings_.burst_lanes >> end.burst_lane & 1));
             end.burst_first = random_.below(flit_cycles_ * WORD - unsigned(settings_.burst_bytes) + 1);
         }
     }
@@ -320,7 +322,7 @@ PX const char* px_error() { return error.c_str(); }
 
 PX void* px_link_create(const double* rates, const uint64_t* n) {
     try {
-        return new Pair({rates[0], rates[1], n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10]});
+        return new Pair({rates[0], rates[1], n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10], n[11]});
     } catch (const std::exception& e) {
         error = e.what();
         return nullptr;

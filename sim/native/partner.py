@@ -7,7 +7,7 @@ from typing import Any
 
 from rtl.contract.link_config import LinkConfig
 from sim.errors import PlexusError
-from sim.native.library import open_library
+from sim.native.library import open_library, opened
 
 __all__ = ["PARTNER_SOURCES", "NativePartner", "PartnerCounts", "link_numbers"]
 
@@ -85,6 +85,10 @@ class NativePartner:
         if not self._pair:
             raise PlexusError(self._lib.px_error().decode())
 
+    @property
+    def _model(self) -> int:
+        return opened(self._pair, "the pair")
+
     def close(self) -> None:
         """Free the model."""
         if self._pair:
@@ -93,22 +97,22 @@ class NativePartner:
 
     def run(self, flits: int, *, sending: bool = True) -> None:
         """So many flit times."""
-        if self._lib.px_partner_run(self._pair, flits, sending) < 0:
+        if self._lib.px_partner_run(self._model, flits, sending) < 0:
             raise PlexusError(self._lib.px_error().decode())
 
     def restart(self) -> None:
         """Hot reset of the endpoint in the next flit time."""
-        self._lib.px_partner_restart(self._pair)
+        self._lib.px_partner_restart(self._model)
 
     @property
     def up(self) -> bool:
         """Both ends are UP."""
-        return bool(self._lib.px_partner_up(self._pair))
+        return bool(self._lib.px_partner_up(self._model))
 
     def counts(self) -> PartnerCounts:
         """What has happened so far."""
         raw = (c_uint64 * 23)()
-        self._lib.px_partner_counts(self._pair, raw)
+        self._lib.px_partner_counts(self._model, raw)
         pairs: list[Any] = [tuple(raw[2 * n : 2 * n + 2]) for n in range(4)]
         names = list(PartnerCounts.__dataclass_fields__)
         return PartnerCounts(**dict(zip(names, [*pairs, *raw[8:]], strict=True)))

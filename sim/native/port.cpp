@@ -26,6 +26,9 @@ public:
     void step(const uint8_t* rx, uint8_t* tx) {
         const unsigned beats = plexus::FLIT / beat_;
         for (unsigned n = 0; n < beats; n++) {
+            // A hot reset lasts one cycle, or it would end the session that it begins; in DOWN nobody would hear it.
+            top().restart = restart && top().state != DOWN;
+            if (top().restart) restart = false;
             top().rx_valid = 1;
             top().rx_first = n == 0;
             top().rx_last = n == beats - 1;
@@ -38,7 +41,10 @@ public:
         top().restart = 0;
     }
 
+    bool restart = false;  // asked for and not done
+
 private:
+    static constexpr unsigned DOWN = 0;
     unsigned beat_;
     const uint8_t* tx_;
     uint8_t* rx_;
@@ -96,7 +102,10 @@ PX int px_port_take(void* port, uint8_t* cls, uint8_t* bytes) {
     return count;
 }
 
-// Input pins of one bit or more, by name: restart, disabled, take.
+// Hot reset in the next cycle in which the port is not in DOWN.
+PX void px_port_restart(void* port) { static_cast<Port*>(port)->restart = true; }
+
+// Input pins of one bit or more, by name: disabled, take.
 PX int px_port_set(void* port, const char* name, uint64_t value) {
     try {
         *plexus::pin<CData>(static_cast<Port*>(port)->top(), name) = CData(value);

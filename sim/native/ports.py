@@ -8,7 +8,7 @@ from pathlib import Path
 from rtl.contract.link import CLASSES, FLIT_BYTES, PACKET_BYTES_MAX, PACKET_HEADER_BYTES, SIGNAL_BYTES
 from rtl.contract.link_config import LinkConfig
 from sim.errors import PlexusError
-from sim.native.library import open_library
+from sim.native.library import open_library, opened
 
 __all__ = ["PAIR_SOURCES", "PORT_SOURCES", "LinkCounts", "LinkEnd", "NativeLink", "NativePort", "Wires"]
 
@@ -28,6 +28,7 @@ _PORT: dict[str, tuple[object, list[object]]] = {
     "px_port_step": (c_int, [c_void_p, c_char_p, c_char_p]),
     "px_port_send": (c_int, [c_void_p, c_uint64, c_char_p, c_uint64]),
     "px_port_take": (c_int, [c_void_p, _BYTES, c_char_p]),
+    "px_port_restart": (None, [c_void_p]),
     "px_port_set": (c_int, [c_void_p, c_char_p, c_uint64]),
     "px_port_get": (c_int, [c_void_p, c_char_p, POINTER(c_uint64)]),
     "px_port_cycles": (c_uint64, [c_void_p]),
@@ -59,6 +60,10 @@ class NativePort:
         self._sent = ctypes.create_string_buffer(FLIT_BYTES)
         self._packet = ctypes.create_string_buffer(PACKET_HEADER_BYTES + PACKET_BYTES_MAX + SIGNAL_BYTES)
 
+    @property
+    def _model(self) -> int:
+        return opened(self._port, "the port")
+
     def close(self) -> None:
         """Free the model; writes the waves out."""
         if self._port:
@@ -71,33 +76,37 @@ class NativePort:
 
     def step(self, flit: bytes | None) -> bytes:
         """A flit time: one flit in, None for one that must be refused, and the one sent meanwhile."""
-        self._check(self._lib.px_port_step(self._port, flit, self._sent))
+        self._check(self._lib.px_port_step(self._model, flit, self._sent))
         return self._sent.raw
 
     def send(self, cls: int, packet: bytes) -> bool:
         """Hand over a packet; False if its class has no room now."""
-        return bool(self._lib.px_port_send(self._port, cls, packet, len(packet)))
+        return bool(self._lib.px_port_send(self._model, cls, packet, len(packet)))
 
     def take(self) -> tuple[int, bytes] | None:
         """The oldest packet delivered and its class."""
         cls = c_uint8()
-        count = self._lib.px_port_take(self._port, ctypes.byref(cls), self._packet)
+        count = self._lib.px_port_take(self._model, ctypes.byref(cls), self._packet)
         return None if count < 0 else (cls.value, self._packet.raw[:count])
 
+    def restart(self) -> None:
+        """Hot reset in the next cycle in which the port is not in DOWN."""
+        self._lib.px_port_restart(self._model)
+
     def set(self, pin: str, value: int) -> None:
-        """An input pin: restart, disabled or take."""
-        self._check(self._lib.px_port_set(self._port, pin.encode(), value))
+        """An input pin: disabled or take."""
+        self._check(self._lib.px_port_set(self._model, pin.encode(), value))
 
     def get(self, pin: str) -> int:
         """A pin of at most 64 bits, as it was in the last cycle."""
         value = c_uint64()
-        self._check(self._lib.px_port_get(self._port, pin.encode(), ctypes.byref(value)))
+        self._check(self._lib.px_port_get(self._model, pin.encode(), ctypes.byref(value)))
         return value.value
 
     @property
     def cycles(self) -> int:
         """Link cycles since reset."""
-        return self._lib.px_port_cycles(self._port)
+        return self._lib.px_port_cycles(self._model)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +132,7 @@ class LinkCounts:
     damaged: int
     bursts: int
     refused: int
+    malformed: int
     corrections: int
     replays: int
     round_trip_sum: int
@@ -171,6 +181,7 @@ class Wires:
     classes: int = 1
     responses: bool = False
     delay_flits: int = 4
+    burst_lanes: int = 0  # mask of the lanes that bursts hit; 0: all but the spares
     kill_lane: int = 0
     kill_cycle: int = (1 << 64) - 1
     seed: int = 0
@@ -185,7 +196,7 @@ class NativeLink:
     def __init__(self, library: Path, cfg: LinkConfig, wires: Wires, *, plant: int = 0):
         self._lib = open_library(library, _PAIR)
         rates = (c_double * 2)(wires.flit_error_rate, wires.burst_rate)
-        numbers = (c_uint64 * 11)(
+        numbers = (c_uint64 * 12)(
             wires.burst_bytes,
             cfg.lanes,
             cfg.lanes + cfg.spare_lanes,
@@ -197,12 +208,17 @@ class NativeLink:
             wires.kill_lane,
             wires.kill_cycle,
             wires.seed,
+            wires.burst_lanes or (1 << cfg.lanes) - 1,
         )
         self._link: int | None = self._lib.px_link_create(rates, numbers)
         if not self._link:
             raise PlexusError(self._lib.px_error().decode())
-        if plant and self._lib.px_link_plant(self._link, plant) < 0:
+        if plant and self._lib.px_link_plant(self._model, plant) < 0:
             raise PlexusError(self._lib.px_error().decode())
+
+    @property
+    def _model(self) -> int:
+        return opened(self._link, "the link")
 
     def close(self) -> None:
         """Free both models."""
@@ -212,42 +228,42 @@ class NativeLink:
 
     def run(self, cycles: int, *, sending: bool, milliseconds: int = 250) -> None:
         """At most so many link cycles, and about so long."""
-        if self._lib.px_link_run(self._link, cycles, sending, milliseconds) < 0:
+        if self._lib.px_link_run(self._model, cycles, sending, milliseconds) < 0:
             raise PlexusError(self._lib.px_error().decode())
 
     def count_gaps(self, on: bool) -> None:
         """From now on, whether times without a delivery count for `longest_gap`."""
-        self._lib.px_link_gaps(self._link, on)
+        self._lib.px_link_gaps(self._model, on)
 
     @property
     def up(self) -> bool:
         """Both ends are in UP."""
-        return bool(self._lib.px_link_up(self._link))
+        return bool(self._lib.px_link_up(self._model))
 
     @property
     def seconds(self) -> float:
         """Wall time inside `run` so far."""
-        return self._lib.px_link_seconds(self._link)
+        return self._lib.px_link_seconds(self._model)
 
     def end(self, end: int) -> LinkEnd:
         """Where an end is."""
         names = list(LinkEnd.__dataclass_fields__)
         raw = (c_uint64 * len(names))()
-        self._lib.px_link_end(self._link, end, raw)
+        self._lib.px_link_end(self._model, end, raw)
         return LinkEnd(**dict(zip(names, raw, strict=True)))
 
     def refuse(self, end: int, first: int, count: int = 1) -> None:
         """The partner refuses flits `first` to `first + count - 1` of this end, by number since power-up."""
-        self._lib.px_link_aim(self._link, end, first, count)
+        self._lib.px_link_aim(self._model, end, first, count)
 
     def damage_markers(self, end: int, lanes: int, times: int = 1) -> None:
         """The next markers of this end are wrong on the lanes of the mask."""
-        self._lib.px_link_mark(self._link, end, lanes, times)
+        self._lib.px_link_mark(self._model, end, lanes, times)
 
     def counts(self) -> LinkCounts:
         """What has happened so far."""
         plain = len(LinkCounts.__dataclass_fields__) - 1
         raw = (c_uint64 * (plain + CLASSES))()
-        self._lib.px_link_counts(self._link, raw)
+        self._lib.px_link_counts(self._model, raw)
         names = list(LinkCounts.__dataclass_fields__)[:plain]
         return LinkCounts(**dict(zip(names, raw[:plain], strict=True)), by_class=tuple(raw[plain:]))

@@ -8,7 +8,7 @@ from typing import Any
 from rtl.contract.link import CLASSES
 from rtl.contract.switch_config import SwitchConfig
 from sim.errors import PlexusError
-from sim.native.library import open_library
+from sim.native.library import open_library, opened
 from sim.native.partner import link_numbers
 
 __all__ = ["CLASS_INPUTS", "PORTS_MAX", "SWITCH_SOURCES", "TRAFFIC", "NativeSwitch", "SwitchCounts", "SwitchTraffic"]
@@ -143,6 +143,10 @@ class NativeSwitch:
         if not self._switch:
             raise PlexusError(self._lib.px_error().decode())
 
+    @property
+    def _model(self) -> int:
+        return opened(self._switch, "the switch")
+
     def close(self) -> None:
         """Free the model."""
         if self._switch:
@@ -155,41 +159,41 @@ class NativeSwitch:
 
     def run(self, cycles: int, *, sending: bool, milliseconds: int = 250) -> None:
         """At most so many link cycles, and about so long."""
-        self._check(self._lib.px_switch_run(self._switch, cycles, sending, milliseconds))
+        self._check(self._lib.px_switch_run(self._model, cycles, sending, milliseconds))
 
     @property
     def up(self) -> bool:
         """Every link is UP at both ends."""
-        return bool(self._lib.px_switch_up(self._switch))
+        return bool(self._lib.px_switch_up(self._model))
 
     @property
     def seconds(self) -> float:
         """Wall time inside `run` so far."""
-        return self._lib.px_switch_seconds(self._switch)
+        return self._lib.px_switch_seconds(self._model)
 
     def write(self, address: int, value: int) -> None:
         """A register of the switch."""
-        self._check(self._lib.px_switch_write(self._switch, address, value))
+        self._check(self._lib.px_switch_write(self._model, address, value))
 
     def read(self, address: int) -> int:
         """A register of the switch."""
         value = c_uint64()
-        self._check(self._lib.px_switch_read(self._switch, address, value))
+        self._check(self._lib.px_switch_read(self._model, address, value))
         return value.value
 
     def take_out(self, port: int, out: bool = True) -> None:
         """Hold a port of the switch in DISABLED, or put it back."""
-        self._check(self._lib.px_switch_disable(self._switch, port, out))
+        self._check(self._lib.px_switch_disable(self._model, port, out))
 
     def restart(self, port: int, *, endpoint: bool) -> None:
         """Hot reset of a port, or of the endpoint at it."""
-        self._check(self._lib.px_switch_restart(self._switch, port, endpoint))
+        self._check(self._lib.px_switch_restart(self._model, port, endpoint))
 
     def counts(self) -> SwitchCounts:
         """What has happened so far."""
         totals = (c_uint64 * _TOTALS)()
         ledger = (c_uint64 * (_PLAIN - _TOTALS + CLASSES + 2 * PORTS_MAX))()
-        self._lib.px_switch_totals(self._switch, totals, ledger)
+        self._lib.px_switch_totals(self._model, totals, ledger)
         names = list(SwitchCounts.__dataclass_fields__)[:_PLAIN]
         plain: dict[str, Any] = dict(zip(names, [*totals, *ledger[: _PLAIN - _TOTALS]], strict=True))
         lists = ledger[_PLAIN - _TOTALS :]
@@ -213,7 +217,7 @@ class NativeSwitch:
         """
         by_class = (c_uint64 * (CLASSES * _BINS))()
         by_phase = (c_uint64 * (_PHASES * _PHASE_BINS))()
-        self._lib.px_switch_latency(self._switch, by_class, by_phase, forget)
+        self._lib.px_switch_latency(self._model, by_class, by_phase, forget)
         return (
             [by_class[n * _BINS : (n + 1) * _BINS] for n in range(CLASSES)],
             [by_phase[n * _PHASE_BINS : (n + 1) * _PHASE_BINS] for n in range(self.cfg.slot_cycles)],

@@ -1,17 +1,15 @@
 """Launchers of the bench of the rules of a link: replay, credits, sessions."""
 
-import dataclasses
-
 import pytest
 
-from rtl.contract.link_config import LINKS
+from rtl.contract.link_config import LINKS, LinkConfig
 from rtl.port.rules import LinkRules
 from verif.launch import SEEDS, faults_of, must_notice, must_pass
 
 pytestmark = pytest.mark.sim
 
 RULES = "verif.benches.port.bench_rules"
-SMALL = dataclasses.replace(LINKS["x8"], name="small", sequence_numbers=8, window_flits=3)
+SMALL = LinkConfig(name="small", sequence_numbers=8, window_flits=3)
 """The numbers of the search."""
 
 OUTAGE, RESTART = "all_arrives_after_outages", "a_restart_loses_nothing_in_silence"

@@ -40,6 +40,68 @@ def test_every_width_is_full_whatever_the_packets(lanes: int) -> None:
             assert share >= LEAST, f"x{lanes}, {size} bytes, {classes} classes: {share:.4f} of the line's flits"
 
 
+@pytest.mark.parametrize("delay", [14, 20, 50])
+def test_one_class_keeps_the_line_as_far_as_the_window_reaches(tmp_path: Path, delay: int) -> None:
+    r = run(tmp_path, "flits=3000", f"delay={delay}", "packet_bytes=448")
+    assert r["match"] and r["goodput"] >= 0.99 * 236 / 256 and r["limited_by"] == "line"
+
+
+@pytest.mark.parametrize("weights", ["1", "1:1:1:1:1:1:1:1"])
+@pytest.mark.parametrize(
+    ("delay", "size", "shared", "limit"),
+    [
+        (1, 64, None, "line"),
+        (58, 448, None, "line"),
+        (62, 512, None, "window"),
+        (80, 64, None, "window"),
+        (120, 448, None, "window"),
+        (14, 0, 32, "credits"),
+        (14, 448, 32, "credits"),
+        (50, 512, 32, "credits"),
+        (80, 448, 32, "credits"),
+    ],
+)
+def test_goodput_is_as_predicted(
+    tmp_path: Path, delay: int, size: int, shared: int | None, limit: str, weights: str
+) -> None:
+    """Without errors, from the configuration alone: credits and window."""
+    given = [] if shared is None else [f"shared_flits={shared}"]
+    r = run(tmp_path, "flits=8000", f"delay={delay}", f"packet_bytes={size}", f"weights={weights}", *given)
+    assert r["match"] and r["replays"] == 0
+    assert r["goodput"] == pytest.approx(r["goodput_predicted"], rel=0.01)
+    if weights == "1":
+        assert r["limited_by"] == limit
+
+
+def test_lanes_that_are_equally_bad_stay(tmp_path: Path) -> None:
+    r = run(tmp_path, "flits=10000", "burst_rate=0.2")
+    assert r["match"] and r["refused_flits"] == 0 and r["corrections"] > 64 * 8 * 10
+    assert r["width"] == 8 and r["goodput"] >= 0.99 * 236 / 256
+
+
+@pytest.mark.parametrize(
+    ("lanes", "low", "high"),
+    [("3", 0.0, 0.4), ("3:6", 0.0, 0.6), ("0:1:2:3:4:5:6:7", 0.85, 1.0)],
+    ids=["one", "two", "all"],
+)
+def test_weak_lanes_are_replaced_if_they_stand_apart(tmp_path: Path, lanes: str, low: float, high: float) -> None:
+    """low, high: share of the bursts that hit flits and are corrected, before a spare takes over."""
+    r = run(tmp_path, "flits=12000", "burst_rate=0.2", f"burst_lanes={lanes}")
+    assert r["match"] and r["refused_flits"] == 0 and r["width"] == 8
+    assert low <= r["corrections"] / (3 * r["bursts"]) <= high
+    assert r["goodput"] >= 0.99 * 236 / 256
+
+
+@pytest.mark.parametrize(("length", "width"), [(3, 8), (4, 4)])
+def test_without_a_spare_a_weak_lane_leaves_only_if_half_the_width_carries_more(
+    tmp_path: Path, length: int, width: int
+) -> None:
+    """3 bytes are corrected and cost nothing; with 4 flits are refused, and replays take most of the line."""
+    r = run(tmp_path, "flits=12000", "burst_rate=0.2", "burst_lanes=3", f"burst_bytes={length}", "spare_lanes=0")
+    assert r["match"] and r["width"] == width
+    assert r["goodput"] > (0.9 if width == 8 else 0.35)  # 0.2 with all lanes
+
+
 def test_short_bursts_are_invisible_to_replay(tmp_path: Path) -> None:
     r = run(tmp_path, "flits=20000", "burst_rate=0.05", "burst_bytes=3")
     assert r["match"] and r["bursts"] > 1700 and r["corrections"] >= r["bursts"]

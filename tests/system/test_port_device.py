@@ -2,18 +2,30 @@
 
 import random
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
+import numpy as np
 import pytest
 
-from rtl.contract.link import PACKET_HEADER, PAYLOAD_OPCODES, PacketFlag, PacketOpcode
+from rtl.contract.link import (
+    DLP,
+    FLIT_HEADER,
+    FLIT_INFO_BYTES,
+    PACKET_HEADER,
+    PAYLOAD_OPCODES,
+    PacketFlag,
+    PacketOpcode,
+    Usage,
+)
 from rtl.port.link_layer import LinkLayer
 from sim.errors import PlexusError
 from sim.link import PortDevice
 from verif.checks.coverage import Coverage
 from verif.checks.link_placed import DELAY_FLITS, cells, placed
 from verif.checks.port_pair import SMALL, Pair, packet, restarts, saturate, traffic
+from verif.golden.flit import encode
 
 KINDS = [o for o in PacketOpcode if o != PacketOpcode.END]
 SIZES = ["no payload", "part of a word", "payload of one flit", "payload of several flits", "longest payload"]
@@ -214,6 +226,88 @@ def test_what_a_caller_gets_wrong_is_said_in_a_sentence(pair: Pair) -> None:
         PortDevice("x3")
     with pytest.raises(PlexusError, match="a link has no field 'lines'"):
         PortDevice({"lines": 8})
+
+
+def test_what_makes_no_device_is_said_in_a_sentence() -> None:
+    wrong: list[tuple[Any, dict[str, Any], str]] = [
+        ("x8", {"form": "foo"}, "a codec's form is structural or native, not 'foo'"),
+        (None, {}, "a link is a LinkConfig, the name of one or fields of one, not None"),
+        (3, {}, "a link is a LinkConfig"),
+        ({"name": None}, {}, "there is no link None"),
+        ({"lanes": 3}, {}, "link.lanes must be 1, 2, 4, 8 or 16, not 3"),
+        ({"lanes": "8"}, {}, "link.lanes must be a whole number, not '8'"),
+        ({"weights": 3}, {}, "link.weights must be whole numbers, not 3"),
+        ({"shared_flits": 2048}, {}, "link.shared_flits must be from 0 to 2047, less than half of what the 12 bits"),
+        ("x8", {"seed": "1"}, "the seed must be a whole number of at least 0, not '1'"),
+    ]
+    for config, options, says in wrong:
+        with pytest.raises(PlexusError, match=says):
+            PortDevice(config, **options)
+
+
+def test_a_closed_device_says_so(pair: Pair) -> None:
+    end = pair.ends[0]
+    end.close()
+    end.close()
+    good = packet(PacketOpcode.WRITE, 5, payload=64)
+    calls: list[Callable[[], object]] = [end.take, end.status, end.restart, end.disable, end.hold]
+    for call in (*calls, lambda: end.step(None), lambda: end.send(0, good)):
+        with pytest.raises(PlexusError, match="the port is closed"):
+            call()
+
+
+@pytest.mark.parametrize("time", [0, 1, 2, 3, 40, 200])
+def test_a_restart_is_one_session(pair: Pair, time: int) -> None:
+    pair.run(time)
+    end = pair.ends[0]
+    before = end.status()
+    end.restart()
+    pair.run(8)
+    after = end.status()
+    assert after["session"] == before["session"] + 1 and after["down"] == before["down"] + 1
+    pair.up()
+    assert end.status()["session"] == after["session"]
+
+
+def stray_vcs(pair: Pair) -> int:
+    """Some payload flits of end 0 come on a VC that is not their class's, and name its account: how many."""
+    turned: list[int] = []
+
+    def stray(time: int, end: int, flit: bytes) -> bytes:
+        header = FLIT_HEADER.unpack(int.from_bytes(flit[:4], "little"))
+        payload = DLP.unpack(int.from_bytes(flit[236:242], "big"))["usage"] == Usage.PAYLOAD
+        if end or not payload or not 100 <= pair.time < 140 or time % 8:
+            return flit
+        turned.append(time)
+        header |= {"vc": (header["vc"] + 3) % 8, "dedicated": 1}
+        info = FLIT_HEADER.pack(header).to_bytes(4, "little") + flit[4:FLIT_INFO_BYTES]
+        return encode(np.frombuffer(info, np.uint8)[None])[0].tobytes()
+
+    pair.up()
+    pair.time = 0
+    pair.channel = stray
+    saturate(pair, 400, 400)
+    pair.drain(600)
+    return len(turned)
+
+
+def test_a_flit_on_a_foreign_vc_is_refused_and_moves_no_credit(pair: Pair) -> None:
+    turned = stray_vcs(pair)
+    status = pair.ends[1].status()
+    assert turned > 2 and status["malformed"] == turned, (turned, status)
+    assert status["credit_overrun"] == status["down"] == status["bad_unit"] == 0
+    assert pair.whole()
+    # every credit is where it was: with requests held back, as many flits come in as class 0 can reach
+    pair.ends[1].hold(requests=True)
+    before = sum(map(len, pair.sent[0].values()))
+    saturate(pair, 400, 208)  # a packet is a flit, and a unit of one flit is taken out and waits
+    queued = pair.ends[0].cfg.send_beats // 4
+    most = sum(map(len, pair.sent[0].values())) - before
+    reach = pair.ends[0].cfg.reach_flits
+    assert reach <= most <= reach + queued + 8, (most, reach)
+    pair.ends[1].hold()
+    pair.drain(1200)
+    assert pair.whole()
 
 
 def test_malformed_packets_are_counted_and_not_sent(pair: Pair) -> None:

@@ -19,7 +19,8 @@ SMALL = dataclasses.replace(X8, name="small", sequence_numbers=8, window_flits=3
 
 
 def payload(cfg: LinkConfig, rng: np.random.Generator, who: int, number: int) -> bytes:
-    header = FLIT_HEADER.pack(vc=int(rng.integers(cfg.classes)), kind=int(rng.integers(2)))
+    class_ = int(rng.integers(cfg.classes))
+    header = FLIT_HEADER.pack(vc=class_, class_=class_, kind=int(rng.integers(2)))
     return header.to_bytes(4, "little") + number.to_bytes(4, "little") + bytes([who])
 
 

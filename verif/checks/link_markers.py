@@ -5,20 +5,19 @@ while the sender is in a chosen state. link_placed does the same for the states 
 """
 
 import argparse
-import dataclasses
 import random
 import sys
 from collections import Counter
 from collections.abc import Sequence
 
 from rtl.contract.link import MARKER_INTERVAL_FLITS
-from rtl.contract.link_config import LINKS, LinkConfig
+from rtl.contract.link_config import LinkConfig
 from sim.build import build
 from sim.native.ports import PAIR_SOURCES, LinkEnd, NativeLink, Wires
 
 __all__ = ["EVENTS", "NARROW", "STATES", "Cell", "main", "marked", "open_link"]
 
-NARROW = dataclasses.replace(LINKS["x8"], window_flits=15, sequence_numbers=32)
+NARROW = LinkConfig(window_flits=15, sequence_numbers=32)
 """A window that is full, and numbers that wrap, all the time; with spare lanes."""
 
 EVENTS = (

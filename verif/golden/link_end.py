@@ -57,7 +57,7 @@ def malformed(cfg: LinkConfig, dlp: dict[str, int], head: int) -> bool:
         return True
     if dlp["usage"] == Usage.PAYLOAD:
         header = FLIT_HEADER.unpack(head & 0xFFFFFFFF)
-        return bool(header["zero"] or header["vc"] >= cfg.classes or header["class_"] >= cfg.classes)
+        return bool(header["zero"] or header["vc"] != header["class_"] or header["class_"] >= cfg.classes)
     kinds = (ControlKind.HANDSHAKE, ControlKind.RETRAIN)
     return dlp["usage"] == Usage.CONTROL and CONTROL.unpack(head)["control_kind"] not in kinds
 

@@ -13,19 +13,21 @@ from verif.agents.stream import StreamSource
 from verif.checks.coverage import Coverage
 
 _BINS = ["response passes", "both could", "none could", "waits at its first beat", "one beat", "response waits"]
+_BINS += ["every bit was 0 and 1"]
 COVER = Coverage("port.packet_merge", _BINS)
 KINDS = ("request", "response")
 PACKETS = 400
 
 
 def _packet(rng: Any, cfg: LinkConfig, number: int, kind: int) -> list[int]:
-    """Beats that say which packet they belong to."""
+    """Beats of random bits, so that every bit is seen as 0 and as 1; the lowest say which packet and beat it is."""
     beats = int(rng.integers(1, 10)) if rng.random() < 0.7 else 1
     class_ = int(rng.integers(cfg.classes))
     fields = {"class_": class_, "endpoint": int(rng.integers(4096))}
     words = []
     for n in range(beats):
-        payload = number << 16 | n << 8 | kind
+        noise = int.from_bytes(rng.bytes(cfg.beat_bytes), "little")
+        payload = noise >> 32 << 32 | number << 16 | n << 8 | kind
         beat = packet_layout(cfg).const({"first": n == 0, "last": n == beats - 1, "data": payload, **fields})
         words.append(beat.as_bits())
     return words
@@ -85,4 +87,14 @@ async def joins_requests_and_responses(dut: Any) -> None:
         if all(len(c) == len(s) for c, s in zip(came, sent, strict=True)):
             break
     assert came == sent
+    counted = layout.as_shape().width
+    for words in sent:
+        ones, zeros = 0, 0
+        for word in words:
+            ones, zeros = ones | word, zeros | ~word
+        driven = ones & zeros & (1 << counted) - 1
+        fixed = {layout[n].offset + k for n, wide in (("class_", 3), ("data", 32)) for k in range(wide)}
+        missing = [b for b in range(counted) if not driven >> b & 1 and b not in fixed]
+        assert not missing, f"bits {missing[:8]} of a beat were not driven both ways"
+    COVER.hit("every bit was 0 and 1")
     COVER.require_all()

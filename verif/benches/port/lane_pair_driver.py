@@ -40,12 +40,10 @@ class End:
     def __init__(self, bench: "PairBench", e: int):
         self.bench, self.e = bench, e
         dut = bench.dut
-        self.s = {
-            n: getattr(dut, f"{n}_{e}")
-            for n in ("align", "aligned", "realign", "o_valid", "o", "fix_valid", "fix", "mask", "width", "clear")
-        }
+        names = "align aligned realign o_valid o fix_valid fix_lost fix mask width clear"
+        self.s = {n: getattr(dut, f"{n}_{e}") for n in names.split()}
         self.s |= {n: getattr(dut, f"i_{e}__{n}") for n in ("payload", "valid", "ready")}
-        for n in ("valid", "fix_valid", "fix", "clear"):
+        for n in ("valid", "fix_valid", "fix_lost", "fix", "clear"):
             self.s[n].value = 0
         self.s["align"].value = 1
         self.align = 1

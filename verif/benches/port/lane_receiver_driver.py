@@ -26,6 +26,11 @@ COVER = Coverage(
         "a dead lane is named",
         "a weak lane is named",
         "a weak lane comes back with a session",
+        "lanes that are equally bad stay",
+        "most flits are lost: a lane leaves without a spare",
+        "few flits are lost: a lane stays without a spare",
+        "random corrections name a lane",
+        "random corrections name none",
         "markers lost",
         "aligned",
         "called",
@@ -48,7 +53,7 @@ class ReceiverBench(Bench):
         self.words: deque[list[int]] = deque()
         self.sent: list[bytes] = []
         self.got: list[bytes] = []
-        for name in ("valid", "lanes", "align", "fix_valid", "fix", "clear"):
+        for name in ("valid", "lanes", "align", "fix_valid", "fix_lost", "fix", "clear"):
             getattr(dut, name).value = 0
 
     async def begin(self) -> None:

@@ -181,7 +181,8 @@ class Link:
         ours, theirs = self.partners
         for n, partner in enumerate(self.partners):
             while self.sending and len(partner.waiting) < 3:
-                header = FLIT_HEADER.pack(vc=int(self.rng.integers(ours.cfg.classes)), kind=int(self.rng.integers(2)))
+                class_ = int(self.rng.integers(ours.cfg.classes))
+                header = FLIT_HEADER.pack(vc=class_, class_=class_, kind=int(self.rng.integers(2)))
                 partner.send(header.to_bytes(4, "little") + self.sent[n].to_bytes(4, "little"))
                 self.sent[n] += 1
         rx = self.arriving[0]
