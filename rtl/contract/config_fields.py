@@ -2,7 +2,7 @@
 
 import dataclasses
 from dataclasses import MISSING, dataclass, field
-from typing import Any
+from typing import Any, cast
 
 __all__ = ["ConfigError", "Knob", "built_values", "check", "choice", "flag", "knobs", "need", "number", "numbers"]
 
@@ -55,9 +55,10 @@ class Knob:
             shown = repr(value) if isinstance(self.among[0], str) else value
             need(type(value) is type(self.among[0]) and value in self.among, f"{name} must be {words}, not {shown}")
         elif self.count:
-            good = isinstance(value, tuple) and len(value) == self.count
-            good = good and all(type(one) is int and self.low <= one <= self.high for one in value)
-            shown = ", ".join(map(str, value)) if isinstance(value, tuple) else repr(value)
+            members = list(cast("tuple[object, ...]", value)) if isinstance(value, tuple) else []
+            good = len(members) == self.count
+            good = good and all(type(one) is int and self.low <= one <= self.high for one in members)
+            shown = ", ".join(map(str, members)) if isinstance(value, tuple) else repr(value)
             need(good, f"{name} must be {self.count} numbers from {self.low} to {self.high}, not {shown}")
         else:
             need(type(value) is int, f"{name} must be a whole number, not {value!r}")
