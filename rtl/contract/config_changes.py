@@ -43,7 +43,7 @@ def changed(config: ConfigT, changes: Mapping[str, Any], where: str) -> ConfigT:
 def difference(config: Any, base: Any, prefix: str = "") -> dict[str, Any]:
     """Fields of `config` that are not as in `base`, by `section.key`; names of configurations do not count."""
     found: dict[str, Any] = {}
-    kind: Any = type(config)
+    kind = cast("type[object]", type(config))
     for name in _keys(kind):
         new, old = getattr(config, name), getattr(base, name)
         if dataclasses.is_dataclass(new):
