@@ -4,16 +4,14 @@ import errno
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
 from rtl.contract.config import Config, ConfigError, load
+from sim.cli_options import ConfigOption, FormOption, SetOption, given, path_of, waves_of
 from sim.errors import PlexusError
-
-if TYPE_CHECKING:
-    from sim.waves import Waves
 
 __all__ = ["app", "main"]
 
@@ -28,31 +26,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-
-ConfigOption = Annotated[
-    str,
-    typer.Option("--config", "-c", metavar="NAME|FILE.toml", help="A named configuration or a TOML file."),
-]
-SetOption = Annotated[
-    list[str] | None, typer.Option("--set", metavar="key=value", help="Change a field, as in sbuf.banks=8.")
-]
-
-
-def _path(text: str) -> Path:
-    """A path that a user has written; an empty one would be the working folder."""
-    if not text.strip():
-        raise typer.BadParameter("the path is empty")
-    if "\0" in text:
-        raise typer.BadParameter("a path has no NUL character")
-    return Path(text)
-
-
-FormOption = Annotated[
-    str | None,
-    typer.Option(
-        "--array", help="structural (RTL all the way down) or native (C++ models in it), where a top has both."
-    ),
-]
 
 
 @app.callback(invoke_without_command=True)
@@ -81,7 +54,7 @@ def run(
     seed: Annotated[int, typer.Option(min=0, help="For everything random.")] = 0,
     waves: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.fst", parser=_path, help="Write waves, .fst or .vcd; needs its own build."),
+        typer.Option(metavar="FILE.fst", parser=path_of, help="Write waves, .fst or .vcd; needs its own build."),
     ] = None,
     waves_from: Annotated[int | None, typer.Option(metavar="CYCLE", min=0, help="Waves of this cycle on.")] = None,
     waves_until: Annotated[int | None, typer.Option(metavar="CYCLE", min=1, help="Waves before this cycle.")] = None,
@@ -92,7 +65,7 @@ def run(
         Path | None,
         typer.Option(
             metavar="DIR",
-            parser=_path,
+            parser=path_of,
             help="For report.json; default build/runs/WORKLOAD-CONFIG, and a hash if anything was changed.",
         ),
     ] = None,
@@ -101,16 +74,16 @@ def run(
 
     As in: plexus run softmax --config full -p columns=2048 -p dtype=fp32
     """
-    window = _waves(waves, waves_from, waves_until, waves_scope)
-    if workload in ("link", "switch") and _given(context, "array"):
+    window = waves_of(waves, waves_from, waves_until, waves_scope)
+    if workload in ("link", "switch") and given(context, "array"):
         raise PlexusError(
             f"{workload} has no array: the form of its codec is a parameter, -p codec=native or structural"
         )
     if workload == "link":
-        _run_link(param or [], config if _given(context, "config") else None, set_, waves, seed, out)
+        _run_link(param or [], config if given(context, "config") else None, set_, waves, seed, out)
         return
     if workload == "switch":
-        _run_switch(param or [], config if _given(context, "config") else "", set_, waves, seed, out)
+        _run_switch(param or [], config if given(context, "config") else "", set_, waves, seed, out)
         return
     from firmware.workloads import find_workload
     from sim.report import show
@@ -126,23 +99,6 @@ def run(
     console.print(f"\nreport: {_shown(asked.folder / 'report.json')}", style="bright_black", highlight=False)
     if not passed(report):
         raise typer.Exit(DIFFERENT)
-
-
-def _waves(path: Path | None, first: int | None, end: int | None, scope: str | None) -> "Waves | None":
-    """The waves that options ask for."""
-    from sim.waves import Waves
-
-    if path is not None:
-        return Waves(path=path, first=first or 0, end=end, scope=scope or "")
-    if first is not None or end is not None or scope is not None:
-        raise PlexusError("--waves-from, --waves-until and --waves-scope choose what goes into the file of --waves")
-    return None
-
-
-def _given(context: typer.Context, option: str) -> bool:
-    """Whether the user has written this option of the command."""
-    source = context.get_parameter_source(option)
-    return source is not None and source.name == "COMMANDLINE"
 
 
 def _run_link(
@@ -186,9 +142,9 @@ def _run_switch(
 def evaluate_arrays(
     unit: Annotated[str, typer.Argument(metavar="UNIT", help="One of `plexus list units`.")],
     in_: Annotated[
-        Path, typer.Option("--in", metavar="IN.npz", parser=_path, help="Arrays by name: `plexus list UNIT`.")
+        Path, typer.Option("--in", metavar="IN.npz", parser=path_of, help="Arrays by name: `plexus list UNIT`.")
     ],
-    out: Annotated[Path, typer.Option("--out", metavar="OUT.npz", parser=_path, help="Where results go.")],
+    out: Annotated[Path, typer.Option("--out", metavar="OUT.npz", parser=path_of, help="Where results go.")],
     config: ConfigOption = "small",
     set_: SetOption = None,
 ) -> None:
@@ -237,7 +193,7 @@ def build(
 @app.command()
 def emit(
     top: Annotated[str, typer.Argument(metavar="TOP", help="A top, as in `plexus list tops`.")],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.v", parser=_path)],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.v", parser=path_of)],
     config: ConfigOption = "small",
     set_: SetOption = None,
     array: FormOption = None,

@@ -1,0 +1,51 @@
+"""Options that several commands of `plexus` share, and what their values mean."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sim.errors import PlexusError
+from sim.waves import Waves
+
+__all__ = ["ConfigOption", "FormOption", "SetOption", "given", "path_of", "waves_of"]
+
+ConfigOption = Annotated[
+    str,
+    typer.Option("--config", "-c", metavar="NAME|FILE.toml", help="A named configuration or a TOML file."),
+]
+SetOption = Annotated[
+    list[str] | None, typer.Option("--set", metavar="key=value", help="Change a field, as in sbuf.banks=8.")
+]
+
+
+def path_of(text: str) -> Path:
+    """A path that a user has written; an empty one would be the working folder."""
+    if not text.strip():
+        raise typer.BadParameter("the path is empty")
+    if "\0" in text:
+        raise typer.BadParameter("a path has no NUL character")
+    return Path(text)
+
+
+FormOption = Annotated[
+    str | None,
+    typer.Option(
+        "--array", help="structural (RTL all the way down) or native (C++ models in it), where a top has both."
+    ),
+]
+
+
+def waves_of(path: Path | None, first: int | None, end: int | None, scope: str | None) -> Waves | None:
+    """The waves that options ask for."""
+    if path is not None:
+        return Waves(path=path, first=first or 0, end=end, scope=scope or "")
+    if first is not None or end is not None or scope is not None:
+        raise PlexusError("--waves-from, --waves-until and --waves-scope choose what goes into the file of --waves")
+    return None
+
+
+def given(context: typer.Context, option: str) -> bool:
+    """Whether the user has written this option of the command."""
+    source = context.get_parameter_source(option)
+    return source is not None and source.name == "COMMANDLINE"
