@@ -184,7 +184,6 @@ async def what_waits_for_a_port_that_goes_is_counted(dut: Any) -> None:
     COVER.when(told["late"] > 0, "waited in lists")
     COVER.when(told["dropped"] > 0 and waits > 0, "waited at a source")
     partner.received.clear()
-    partner.held.clear()
     partner.stall = False
     traffic.units[gone].clear()
     await ports.write(port_address(gone, SwitchRegister.CONTROL), 0)
