@@ -15,6 +15,7 @@ WAIVED = {
     "CMPCONST": "a limit may be the largest number that fits, at this configuration",
     "UNSIGNED": "a limit may be 0, at this configuration",
     "CASEINCOMPLETE": "every process gives its targets a value before its first case",
+    "SYMRSVDWORD": "a port may be named like a word of C++: Verilator renames it in its own C++ alone",
     "CASEOVERLAP": "the first pattern that fits wins, as in Amaranth",
 }
 """What is not here, such as a latch, a loop, a pin left open or two drivers, fails."""

@@ -237,7 +237,7 @@ def test_what_makes_no_device_is_said_in_a_sentence() -> None:
         ({"lanes": 3}, {}, "link.lanes must be 1, 2, 4, 8 or 16, not 3"),
         ({"lanes": "8"}, {}, "link.lanes must be a whole number, not '8'"),
         ({"weights": 3}, {}, "link.weights must be whole numbers, not 3"),
-        ({"shared_flits": 2048}, {}, "link.shared_flits must be from 0 to 2047, less than half of what the 12 bits"),
+        ({"shared_flits": 2048}, {}, "link.shared_flits must be from -1 to 2047, not 2048"),
         ("x8", {"seed": "1"}, "the seed must be a whole number of at least 0, not '1'"),
     ]
     for config, options, says in wrong:

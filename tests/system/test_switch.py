@@ -18,7 +18,9 @@ BASE = ("ports=4", "weights=3:1", "warmup_slots=500", "slots=4000")
 
 
 def run(tmp_path: Path, *settings: str, seed: int = 5) -> dict[str, Any]:
-    asked = SwitchRun(params=parse_switch([*BASE, *settings]), seed=seed, out=tmp_path)
+    own = {setting.partition("=")[0] for setting in settings}
+    base = [setting for setting in BASE if setting.partition("=")[0] not in own]
+    asked = SwitchRun(params=parse_switch([*base, *settings]), seed=seed, out=tmp_path)
     return run_switch(asked, Console(quiet=True))
 
 
