@@ -243,7 +243,7 @@ def compile_model(
     ]  # fmt: skip
     command += ["--hierarchical"] if hier else []
     command += [f"--trace-{waves}"] if waves else []
-    command += ["-CFLAGS", f"-I{FST_HEADERS[0].parent}"] if waves == "fst" else []
+    command += ["-CFLAGS", f"-I{FST_HEADERS[0].parent}", "-LDFLAGS", "-L."] if waves == "fst" else []
     if kind == "cocotb":
         libs = cocotb_tools.config.libs_dir
         share = cocotb_tools.config.share_dir
@@ -264,7 +264,9 @@ def compile_model(
     _lend_runtime(runtime, obj)
     cxx = compiler()
     variables = {**MAKE_VARIABLES, "CXX": cxx, "LINK": cxx, **_effort(len(emitted.text), kind, hier)}
-    variables |= {"LDLIBS": "-pthread"} if waves == "fst" else {}  # Verilator's makefile wants -llz4 -lz
+    if waves == "fst":  # Verilator's makefile wants -llz4 -lz; all that is used of them is in the headers
+        for library in ("liblz4.a", "libz.a"):
+            (obj / library).write_text("!<arch>\n")
     make = ["make", "-j2", "-C", "obj", "-f", "Vtop_hier.mk" if hier else "Vtop.mk"]
     _run([*make, *(f"{k}={v}" for k, v in variables.items())], folder, log, progress, "compiling the model")
     if not (folder / name).exists():

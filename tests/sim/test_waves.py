@@ -99,16 +99,19 @@ def test_fst_has_the_same_window_and_is_smaller(tmp_path: Path) -> None:
 
 
 def test_scope_alone_is_in_the_file(tmp_path: Path) -> None:
-    built = model("fst")
-    scope = re.search(r"^  \\\S+ +(\w+) \($", (built.folder / "top.v").read_text(), re.M)
-    assert scope is not None
     whole, part = tmp_path / "whole.fst", tmp_path / "part.fst"
+    built = model("fst")
     record(built, Waves(path=whole))
-    record(built, Waves(path=part, scope=scope[1]))
+    record(built, Waves(path=part, scope="clock"))
     assert 0 < header(part)["names"] < header(whole)["names"]
     record(built, Waves(path=part, scope="top"))
     assert header(part)["names"] == header(whole)["names"]
-    with pytest.raises(PlexusError, match=f"there is no scope 'absent' in top; those in it: .*{scope[1]}"):
+    record(model("vcd"), Waves(path=tmp_path / "x.vcd", scope="top.clock", first=3))
+    found, _ = changes(tmp_path / "x.vcd")
+    assert {name.rpartition(".")[0] for name in found} == {"top.clock"}
+    counted = found["top.clock.now"]
+    assert [b - a for (_, a), (_, b) in zip(counted, counted[1:])] == [1] * (len(counted) - 1)
+    with pytest.raises(PlexusError, match="there is no scope 'absent' in top; those in it: clock"):
         Waves(path=part, scope="absent").scope_in(built.folder)
 
 

@@ -45,6 +45,17 @@ REGISTERS = {
 VIOLATIONS = {"none": 0, "wlast": 1, "size": 2}
 
 
+class _Clock(wiring.Component):
+    """Cycles since reset, in a module of its own: a scope for tests of waves."""
+
+    now: Out(64)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.d.sync += self.now.eq(self.now + 1)
+        return m
+
+
 class StandIn(wiring.Component):
     """Reads bursts into a hash, h' = 5 h + lowest 64 bits; writes bursts of (beat number + lane)."""
 
@@ -67,10 +78,10 @@ class StandIn(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        now = Signal(64)
+        m.submodules.clock = clock = _Clock()
+        now = clock.now
         running = Signal()
         hangs = Signal()
-        m.d.sync += now.eq(now + 1)
         with m.If(self.host_valid & self.host_write & (self.host_address == GO)):
             m.d.sync += running.eq(1)
             m.d.sync += self.fault.eq(self.host_wdata[8])
