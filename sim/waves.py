@@ -46,7 +46,7 @@ def _path(scope: str, verilog: Path) -> str:
             raise PlexusError(f"there is no scope {part!r} in {'.'.join(found)}; those in it: {listed}")
         found.append(part)
         module = known[part]
-    return " ".join(found)
+    return " ".join(["top", *found])  # the model's own name comes first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
