@@ -53,9 +53,13 @@ def test_receive_path(cfg: LinkConfig, seed: int) -> None:
     must_pass("receive_path", RECEIVE, seed, cfg)
 
 
+STUCK = (2, 5, 6)
+"""Faults of RxPool that keep places of the pool: packets stay away, and nothing else shows it."""
+
+
 @pytest.mark.parametrize("fault", faults_of(ReceivePath))
 def test_receive_path_fault_is_noticed(fault: int) -> None:
-    must_notice("receive_path", RECEIVE, fault, SMALL)
+    must_notice("receive_path", RECEIVE, fault, SMALL, hangs=fault in STUCK)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -129,6 +129,7 @@ class PairBench(Bench):
         self.ends = [End(self, e) for e in (0, 1)]
         self.broken = [[0] * self.physical for _ in (0, 1)]
         self.flip_lane = [-1, -1]
+        self.sent_marker = [-1000, -1000]  # cycle of the last one
         self.flip_next = [0, 0]  # cycle of the next wrong bit: one a flit at most, as two may meet in a FEC group
         for e in (0, 1):
             getattr(dut, f"broken_{e}").value = 0
@@ -151,8 +152,12 @@ class PairBench(Bench):
             for e, end in enumerate(self.ends):
                 end.step()
                 lane = self.flip_lane[e]
+                if int(getattr(self.dut, f"sent_marker_{e}").value):
+                    self.sent_marker[e] = self.now
                 if lane >= 0:
-                    hit = self.now >= self.flip_next[e]
+                    # A wrong marker counts as missing, and two of four make the lane dead, not weak.
+                    marker = abs(self.now - self.sent_marker[e] - self.options["delay"]) <= self.cfg.flit_cycles
+                    hit = self.now >= self.flip_next[e] and not marker
                     bit = int(self.rng.integers(64))
                     if hit:
                         flit = self.cfg.flit_cycles * self.cfg.lanes // self.narrowest()
