@@ -21,6 +21,10 @@ def test_scalar_engine_at_other_ratios(mhz: int) -> None:
     must_pass("scalar_engine", BENCH, SEEDS[0], load("tiny", [f"scalar.clock_mhz={mhz}"]))
 
 
+HAZARDS = (71, 73)
+"""Faults that only a read close behind a write shows: the whole bench, for one program may hold none."""
+
+
 @pytest.mark.parametrize("fault", faults_of(ScalarEngine))
 def test_scalar_engine_fault_is_noticed(fault: int) -> None:
-    must_notice("scalar_engine", BENCH, fault, testcase="a_program_of_everything")
+    must_notice("scalar_engine", BENCH, fault, testcase=None if fault in HAZARDS else "a_program_of_everything")
