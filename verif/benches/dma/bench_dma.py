@@ -91,6 +91,7 @@ class DmaBench(Bench):
 
     def _completed(self, ring: int) -> None:
         """The oldest of the ring ends: its window must hold the result now, and its signal be sent."""
+        assert self.pending[ring], f"a descriptor of ring {ring} has completed that was not to be done"
         d, number, hbm, sbuf = self.pending[ring].pop(0)
         place = window(self.cfg, number)
         _same(self.hbm[place.hbm.start : place.hbm.stop], hbm, f"HBM after {d}")
