@@ -87,4 +87,6 @@ def _accident(verdict: Verdict, hangs: bool) -> str:
         return "" if hangs else f"{case.name} ran into its timeout, and the launcher does not say that the fault hangs"
     if case.kind != "AssertionError":
         return f"{case.name} ended with {case.kind or 'an error without a class'}, which is no comparison"
-    return "" if any(check in case.where for check in CHECKS) else f"{case.name} failed in {case.where}, which checks no unit"
+    if any(check in case.where for check in CHECKS):
+        return ""
+    return f"{case.name} failed in {case.where}, which checks no unit"
