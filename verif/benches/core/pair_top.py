@@ -1,5 +1,7 @@
 """Two cores joined by two ports and a wire that may refuse flits."""
 
+import dataclasses
+
 from amaranth.hdl import DomainRenamer, Module, Mux, Signal, ValueLike
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
@@ -25,6 +27,9 @@ __all__ = ["WIRE_BEATS", "PairTop"]
 WIRE_BEATS = 26
 """How long a beat is on its way, in link cycles: 6 flits and a half."""
 
+_LINK = dataclasses.replace(LINKS["x8"], name="x8 of few credits", shared_flits=32)
+"""Less than the default, so that the cores wait for credits: one that is lost stops them."""
+
 _LINK_FAULTS = (2, 4, 5)
 _DMA_FAULTS = (41,)
 _PINS = {
@@ -39,7 +44,7 @@ _PINS = {
 
 
 class PairTop(wiring.Component):
-    """Cores 0 and 1, each at a port of the link x8; pins of core n begin with `core{n}_`, of its port with `port{n}_`.
+    """Cores 0 and 1, each at a port of a link x8; pins of core n begin with `core{n}_`, of its port with `port{n}_`.
 
     The ports run on the clock of the link, some edges of that of the cores. A flit whose last beat arrives at port n
     with `port{n}_refuse` is refused. `port{n}_counts`: 32 bits for each LinkCause.
@@ -65,7 +70,7 @@ class PairTop(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        link = LINKS["x8"]
+        link = _LINK
         m.submodules.ratio = ratio = ClockRatio.of_mhz(link.clock_mhz, self.cfg.tensor.clock_mhz)
         m.submodules.gate = gate = ClockGate()
         gated_domain(m, "link", gate)
