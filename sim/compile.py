@@ -38,6 +38,8 @@ NATIVE_FLAGS = (
 )
 """For all C++ of a native model, Verilator's runtime too."""
 
+_ONE_THREAD = Path(__file__).resolve().parent / "native" / "one_thread.cpp"
+
 _PORT = re.compile(r"^\s*(input|output)\s+(?:wire\s+|reg\s+)?(?:signed\s+)?(?:\[(\d+):0\]\s+)?(\w+)\s*;", re.M)
 _DISK_FULL = "No space left on device"
 
@@ -229,7 +231,7 @@ def compile_model(
     progress.stage("cells")
     cells = [
         compile_object(s, CELL_FLAGS, log, progress, [include, include / "vltstd", s.parent])
-        for s in emitted.sources
+        for s in [*emitted.sources, *([_ONE_THREAD] if kind == "cocotb" else [])]
         if s.suffix == ".cpp"
     ]
     verilog = [str(s) for s in emitted.sources if s.suffix in (".sv", ".v")]

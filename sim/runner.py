@@ -1,28 +1,20 @@
 """One run of a cocotb bench on a built model, and what came of it.
 
-The only importer of cocotb_tools.runner. It repairs three things: a run in which no test ran counts
-as a failure of the run, a failing test does not end the Python that started it, and each run has a
-folder of its own.
+A run in which no test ran counts as a failure of the run, a failing test does not end the Python that
+started it, and each run has a folder of its own.
 """
 
-import contextlib
 import fcntl
-import io
-import logging
-import os
 import re
 import shutil
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from cocotb_tools.runner import Verilator
-from find_libpython import find_libpython
-
 from rtl.contract.switch_config import AnyConfig
+from sim.bench_process import bench_process
 from sim.build import build
 from sim.children import ending_in_order
 from sim.errors import PlexusError
@@ -175,8 +167,19 @@ def run_bench(
         manifest.write(folder / "manifest.json")
         results = folder / "results.xml"
         log = folder / "run.log"
-        more = {"COCOTB_MAX_FAILURES": "1"} if plant else {}  # one is enough to notice a planted fault
-        _simulate(built.binary, bench, folder, seed, testcase, waves, more | dict(environment or {}))
+        run = {
+            MANIFEST_VARIABLE: str(folder / "manifest.json"),
+            "COCOTB_RANDOM_SEED": str(seed),
+            "COCOTB_RESULTS_FILE": str(results),
+            "HYPOTHESIS_STORAGE_DIRECTORY": str(build_root() / "hypothesis"),
+        }
+        if testcase is not None:
+            run["COCOTB_TEST_FILTER"] = rf"\.{re.escape(testcase)}$"
+        if plant:
+            run["COCOTB_MAX_FAILURES"] = "1"  # one is enough to notice a planted fault
+        arguments = ["--trace", "--trace-file", str(Path(waves).resolve())] if waves else []
+        with ending_in_order():
+            bench_process(built.binary, bench, arguments, run).run(folder, log, run | dict(environment or {}))
         if not results.exists():
             raise BenchError(f"{bench} seed {seed} on {top} ended without a verdict:\n{_tail(log)}\nlog: {log}")
         verdict = verdict_of(results, bench=bench, seed=seed, plant=plant)
@@ -185,57 +188,3 @@ def run_bench(
             kept.mkdir(parents=True, exist_ok=True)
             shutil.copy(results, kept / f"{top}-{built.key[:8]}-{label}.xml")
     return verdict
-
-
-def _simulate(
-    binary: Path,
-    bench: str,
-    folder: Path,
-    seed: int,
-    testcase: str | None,
-    waves: Path | None,
-    more: Mapping[str, str],
-) -> None:
-    """Start the simulator through cocotb's runner; whether it failed is read from its results."""
-    if find_libpython() is None:
-        raise PlexusError("cocotb needs Python's shared library and this Python has none: install libpython3-dev")
-    if str(ROOT) not in sys.path:
-        sys.path.insert(0, str(ROOT))  # the runner hands sys.path to the simulator's Python
-    runner = Verilator()
-    runner.log.setLevel(logging.CRITICAL)
-    environment = {
-        MANIFEST_VARIABLE: str(folder / "manifest.json"),
-        "COCOTB_ANSI_OUTPUT": "0",
-        "HYPOTHESIS_STORAGE_DIRECTORY": str(build_root() / "hypothesis"),
-        **more,
-    }
-    with (
-        ending_in_order(),  # the runner kills the simulator when an exception passes
-        _without("PYTEST_CURRENT_TEST", "MAKEFLAGS", "MAKELEVEL"),
-        contextlib.redirect_stdout(io.StringIO()),
-    ):
-        with contextlib.suppress(SystemExit, RuntimeError):
-            runner.test(
-                test_module=bench,
-                hdl_toplevel="top",
-                hdl_toplevel_lang="verilog",
-                build_dir=binary.parent,
-                test_dir=folder,
-                results_xml=str(folder / "results.xml"),
-                log_file=folder / "run.log",
-                seed=seed,
-                testcase=testcase,
-                waves=waves is not None,
-                test_args=["--trace-file", str(Path(waves).resolve())] if waves else [],
-                extra_env=environment,
-            )
-
-
-@contextlib.contextmanager
-def _without(*names: str) -> Iterator[None]:
-    """The process environment without these variables for a while."""
-    saved = {n: os.environ.pop(n) for n in names if n in os.environ}
-    try:
-        yield
-    finally:
-        os.environ.update(saved)

@@ -16,10 +16,15 @@ from verif.agents.toggles import watch
 __all__ = ["Bench", "manifest"]
 
 
-@cache
 def manifest() -> Manifest:
-    """What this run was started for."""
-    return Manifest.read(Path(os.environ[MANIFEST_VARIABLE]))
+    """What this run was started for. At import of a bench: configuration and options only, for the process in which it
+    is imported becomes many runs."""
+    return _read(os.environ[MANIFEST_VARIABLE])
+
+
+@cache
+def _read(path: str) -> Manifest:
+    return Manifest.read(Path(path))
 
 
 class Bench:
