@@ -43,12 +43,14 @@ _STARTED = time.time()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
-    """A finished build. `cached`: it was there already. `seconds`: of each stage, else empty."""
+    """A finished build. `content`: names the Verilog and what made a model of it. `cached`: it was there already.
+    `seconds`: of each stage, else empty."""
 
     top: str
     kind: str
     folder: Path
     binary: Path  # the program, or the shared library
+    content: str
     cached: bool
     seconds: dict[str, float]
 
@@ -261,8 +263,16 @@ def build(
     folder = shelf / key
 
     def done(cached: bool, seconds: dict[str, float]) -> Built:
-        path = folder / read_record(folder)["binary"]
-        return Built(top=top, kind=kind, folder=folder, binary=path, cached=cached, seconds=seconds)
+        record = read_record(folder)
+        return Built(
+            top=top,
+            kind=kind,
+            folder=folder,
+            binary=folder / record["binary"],
+            content=record["content"],
+            cached=cached,
+            seconds=seconds,
+        )
 
     if folder.is_dir():
         with suppress(SpoiltError):

@@ -14,8 +14,9 @@ from typing import Any
 from xml.etree import ElementTree
 
 from rtl.contract.switch_config import AnyConfig
+from sim import verdicts
 from sim.bench_process import bench_process
-from sim.build import build
+from sim.build import Built, build
 from sim.children import ending_in_order
 from sim.errors import PlexusError
 from sim.manifest import MANIFEST_VARIABLE, Manifest
@@ -146,6 +147,7 @@ def run_bench(
     Errors: BenchError when there is no verdict; a verdict with failures is returned, not raised.
     """
     activate()
+    verdicts.note_use(verdicts.BENCH)
     planted = planted or plant != 0
     built = build(top, cfg, kind="cocotb", options=options, planted=planted, waves=waves_kind(waves) if waves else "")
     label = f"{bench.rpartition('.')[2]}-s{seed}-p{plant}" + (f"-{testcase}" if testcase else "")
@@ -177,14 +179,47 @@ def run_bench(
             run["COCOTB_TEST_FILTER"] = rf"\.{re.escape(testcase)}$"
         if plant:
             run["COCOTB_MAX_FAILURES"] = "1"  # one is enough to notice a planted fault
+        key = _verdict_key(built, cfg, bench, manifest, testcase, environment)
+        kept = None if waves or verdicts.fresh() else verdicts.find(key)
+        if kept is not None:
+            verdicts.lay_out(kept, folder)
+            return _told(verdict_of(results, bench=bench, seed=seed, plant=plant), built, label)
         arguments = ["--trace", "--trace-file", str(Path(waves).resolve())] if waves else []
         with ending_in_order():
             bench_process(built.binary, bench, arguments, run).run(folder, log, run | dict(environment or {}))
         if not results.exists():
             raise BenchError(f"{bench} seed {seed} on {top} ended without a verdict:\n{_tail(log)}\nlog: {log}")
         verdict = verdict_of(results, bench=bench, seed=seed, plant=plant)
-        if plant == 0:  # planted faults must fail, so they are no news for a report
-            kept = build_root() / "results"
-            kept.mkdir(parents=True, exist_ok=True)
-            shutil.copy(results, kept / f"{top}-{built.key[:8]}-{label}.xml")
+        if verdict.ok != bool(plant):  # what surprises is run again
+            verdicts.keep(key, [results, log, *folder.glob("coverage-*.json")])
+        return _told(verdict, built, label)
+
+
+def _verdict_key(
+    built: Built,
+    cfg: AnyConfig,
+    bench: str,
+    manifest: Manifest,
+    testcase: str | None,
+    environment: Mapping[str, str] | None,
+) -> str:
+    """Names everything that the verdict of a run depends on."""
+    return verdicts.key_of(
+        {
+            "model": built.content,
+            "bench": [bench, verdicts.bench_digest(bench), testcase, dict(environment or {})],
+            "config": [cfg.as_dict(), manifest.options],
+            "run": [manifest.plant, manifest.planted, manifest.seed],
+        }
+    )
+
+
+def _told(verdict: Verdict, built: Built, label: str) -> Verdict:
+    """Put the results where reports look; planted faults must fail, so they are no news."""
+    if verdict.plant == 0:
+        kept = build_root() / "results"
+        kept.mkdir(parents=True, exist_ok=True)
+        target = kept / f"{built.top}-{built.key[:8]}-{label}.xml"
+        target.unlink(missing_ok=True)
+        shutil.copy(verdict.folder / "results.xml", target)
     return verdict

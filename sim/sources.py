@@ -1,8 +1,9 @@
 """Which files a top depends on, and a digest of them, without importing or elaborating anything.
 
 Python files are followed through their import statements; a file of rtl/cells belongs to the design
-if a followed Python file names it in a string. Digests are kept by size and time of change, so that
-asking again costs a few milliseconds.
+if a followed Python file names it in a string. Modules that a file names in a string are followed on
+request, but not those of sim/tops.py, which names everything. Digests are kept by size and time of
+change, so that asking again costs a few milliseconds.
 """
 
 import ast
@@ -21,6 +22,8 @@ from sim.toolchain import ROOT, build_root
 __all__ = ["Sources", "sources_of"]
 
 _ROOMS = ("rtl", "firmware", "sim", "verif")
+_MODULE = re.compile(rf"((?:{'|'.join(_ROOMS)})(?:\.\w+)+)(?::\w+)?")
+_TABLE = "sim/tops.py"
 _INCLUDE = re.compile(r'^\s*[#`]include\s+"([^"]+)"', re.M)
 
 
@@ -58,7 +61,7 @@ class _Facts:
             data = path.read_bytes()
             fact = {"stamp": stamp, "digest": hashlib.sha256(data).hexdigest()}
             if path.suffix == ".py":
-                fact["imports"], fact["strings"] = _python(data, key)
+                fact["imports"], fact["strings"], fact["named"] = _python(data, key)
             else:
                 fact["includes"] = _INCLUDE.findall(data.decode(errors="replace"))
             self.known[key] = fact
@@ -79,18 +82,19 @@ class _Facts:
 
 def _complete(name: str, fact: Any) -> bool:
     """Whether a fact has all that one has; what a spoiled file says is found out anew."""
-    keys = ("imports", "strings") if name.endswith(".py") else ("includes",)
+    keys = ("imports", "strings", "named") if name.endswith(".py") else ("includes",)
     return isinstance(fact, dict) and all(key in fact for key in ("stamp", "digest", *keys))
 
 
-def _python(data: bytes, name: str) -> tuple[list[str], list[str]]:
-    """Modules of ours that a file imports, and the names of source files in its strings."""
+def _python(data: bytes, name: str) -> tuple[list[str], list[str], list[str]]:
+    """Modules of ours that a file imports, and the names of source files and of modules in its strings."""
     try:
         tree = ast.parse(data)
     except SyntaxError as error:
         raise PlexusError(f"{name} line {error.lineno} is no valid Python: {error.msg}") from None
     imports: set[str] = set()
     strings: set[str] = set()
+    named: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             imports.update(alias.name for alias in node.names)
@@ -100,7 +104,9 @@ def _python(data: bytes, name: str) -> tuple[list[str], list[str]]:
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             if re.fullmatch(r"[\w/.-]+\.(sv|v|vlt|cpp|h)", node.value):
                 strings.add(node.value)
-    return sorted(n for n in imports if n.split(".")[0] in _ROOMS), sorted(strings)
+            elif found := _MODULE.fullmatch(node.value):
+                named.add(found[1])
+    return sorted(n for n in imports if n.split(".")[0] in _ROOMS), sorted(strings), sorted(named)
 
 
 def _file(module: str) -> Path | None:
@@ -111,8 +117,8 @@ def _file(module: str) -> Path | None:
     return None
 
 
-def sources_of(modules: Iterable[str], extra: Iterable[Path] = ()) -> Sources:
-    """Everything the Python `modules` and the `extra` files need, directly or not."""
+def sources_of(modules: Iterable[str], extra: Iterable[Path] = (), *, named: bool = False) -> Sources:
+    """Everything the Python `modules` and the `extra` files need, directly or not. `named`: by name in a string too."""
     facts = _Facts()
     cells = ROOT / "rtl" / "cells"
     found: dict[str, str] = {}
@@ -138,6 +144,7 @@ def sources_of(modules: Iterable[str], extra: Iterable[Path] = ()) -> Sources:
         fact = facts.of(path)
         found[key] = fact["digest"]
         names.extend(fact.get("imports", ()))
+        names.extend(fact.get("named", ()) if named and key != _TABLE else ())
         pending.extend(cells / s for s in fact.get("strings", ()) if (cells / s).is_file())
         pending.extend(path.parent / s for s in fact.get("includes", ()) if (path.parent / s).is_file())
     facts.save()

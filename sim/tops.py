@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from sim import verdicts
 from sim.errors import PlexusError
 
 __all__ = ["TOPS", "Top", "factory", "top"]
@@ -119,5 +120,6 @@ def top(name: str) -> Top:
 
 def factory(t: Top) -> Callable[..., Any]:
     """Import what `t` names."""
+    verdicts.note_use(t.name)
     module, _, attribute = t.factory.partition(":")
     return getattr(importlib.import_module(module), attribute)

@@ -17,6 +17,13 @@ from sim.toolchain import ROOT
 
 pytestmark = pytest.mark.sim
 
+
+@pytest.fixture(autouse=True)
+def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These ask for runs, not for verdicts."""
+    monkeypatch.setenv("FRESH", "1")
+
+
 BENCH = "verif.benches.base.bench_fifo"
 SHAPE = {"shape": 16, "depth": 4}
 SLOW = """

@@ -10,6 +10,13 @@ from verif.launch import must_notice
 
 pytestmark = pytest.mark.sim
 
+
+@pytest.fixture(autouse=True)
+def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These ask for runs, not for verdicts."""
+    monkeypatch.setenv("FRESH", "1")
+
+
 BENCH = "verif.benches.base.bench_fifo"
 SHAPE = {"shape": 16, "depth": 4}
 
