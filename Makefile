@@ -4,6 +4,7 @@ SHELL := /bin/bash
 
 WORKLOAD ?= attention
 CONFIG ?= small
+FRESH ?=
 SEED ?=
 SEEDS ?= 1 2 3
 JOBS ?= 2
@@ -20,6 +21,7 @@ RUN := $(BIN)/plexus run $(WORKLOAD) --config $(CONFIG) $(if $(SEED),--seed $(SE
 	$(foreach s,$(SET),--set $(s)) $(foreach p,$(PARAMS),-p $(p))
 
 export PLEXUS_SEEDS = $(SEEDS)
+export FRESH
 
 .PHONY: help setup sim test regress lint types law unit launchers system skips formal coverage accuracy soak bench explore \
 	firmware waves clean
