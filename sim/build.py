@@ -38,6 +38,9 @@ __all__ = ["Built", "build", "has_option", "make_component"]
 
 KINDS = ("cocotb", "native")
 
+_COMPILED_BY = ("compile.py", "one_file.py", "objects.py")
+"""Files of sim/ that decide what becomes of Verilog."""
+
 _STARTED = time.time()
 
 
@@ -140,7 +143,7 @@ class _Order:
             "waves": self.waves,
             "fst": [p.read_text() for p in FST_HEADERS] if self.waves == "fst" else [],
             "extra": [os.path.relpath(p, ROOT) for p in self.extra],
-            "compile": hashlib.sha256((ROOT / "sim" / "compile.py").read_bytes()).hexdigest(),
+            "compile": [hashlib.sha256((ROOT / "sim" / name).read_bytes()).hexdigest() for name in _COMPILED_BY],
             "tools": tool_versions(),
             "make": MAKE_VARIABLES,
             "cxx": os.environ.get("CXX", ""),
