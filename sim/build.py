@@ -46,7 +46,7 @@ _STARTED = time.time()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
-    """A finished build. `cached`: it was there already. `seconds`: of each stage, else empty."""
+    """A finished build. `cached`: it was there already. `seconds`, `cpu_seconds`: of each stage, else empty."""
 
     top: str
     kind: str
@@ -54,6 +54,7 @@ class Built:
     binary: Path  # the program, or the shared library
     cached: bool
     seconds: dict[str, float]
+    cpu_seconds: dict[str, float]
 
     @property
     def key(self) -> str:
@@ -263,13 +264,14 @@ def build(
     shelf = build_root() / top
     folder = shelf / key
 
-    def done(cached: bool, seconds: dict[str, float]) -> Built:
+    def done(step: Progress | None = None) -> Built:
         path = folder / read_record(folder)["binary"]
-        return Built(top=top, kind=kind, folder=folder, binary=path, cached=cached, seconds=seconds)
+        wall, cpu = (dict(step.seconds), dict(step.cpu_seconds)) if step else ({}, {})
+        return Built(top=top, kind=kind, folder=folder, binary=path, cached=step is None, seconds=wall, cpu_seconds=cpu)
 
     if folder.is_dir():
         with suppress(SpoiltError):
-            return done(True, {})
+            return done()
     try:
         with (
             ending_in_order(),
@@ -278,7 +280,7 @@ def build(
         ):
             if folder.is_dir():
                 try:
-                    return done(True, {})
+                    return done()
                 except SpoiltError as why:
                     print(f"plexus: {why}, so {top} is built again", file=sys.stderr)
                     folder.rename(shelf / f".{key}-{os.getpid()}-spoilt")  # removed below
@@ -294,7 +296,7 @@ def build(
             finally:
                 shutil.rmtree(work, ignore_errors=True)
             step.end()
-            return done(False, dict(step.seconds))
+            return done(step)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise PlexusError(

@@ -2,7 +2,7 @@
 
 Two kinds: `cocotb` is a program with cocotb's interface inside, `native` a shared library with the
 C++ files of a driver. What is the same for every design (Verilator's runtime, our C++ cells) is
-compiled once and kept under build/objects.
+compiled once and kept under build/objects (sim/objects.py).
 """
 
 import json
@@ -41,8 +41,8 @@ _PORT = re.compile(r"^\s*(input|output)\s+(?:wire\s+|reg\s+)?(?:signed\s+)?(?:\[
 _LARGE_TEXT_BYTES = 2_000_000
 """Where a native model is compiled at -O1: the functions that Verilator makes of a 16-port switch (3.2 MB) take g++
 three times as long at -O2, and run no faster (80 and 215 s of compilation, 15,400 and 15,600 cycles/s beside the
-same load). A bench's model is at -O1 at any size, and in one file up to here: of the 8 s of processor time that a
-unit's model took, 5 went into two precompiled headers and ten files that each read them; the benches run as fast."""
+same load). A bench's model is at -O1 at any size, and up to here one file that sim/one_file.py compiles: make would
+precompile two headers of the design for ten files that each read them. The benches run as fast."""
 
 
 @dataclass(frozen=True, slots=True)

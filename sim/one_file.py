@@ -17,6 +17,7 @@ __all__ = ["compile_as_one"]
 
 _SWITCH = re.compile(r"^(VM_[A-Z_]+) = (\d+)$", re.M)
 _LIST = re.compile(r"^(VM_[A-Z]+_(?:FAST|SLOW)) \+= \\\n((?:  \S+ \\\n)*)", re.M)
+_WHAT = "compiling the model"
 _OF_MAKE = ("VM_C11", "VM_PARALLEL_BUILDS")
 
 
@@ -61,6 +62,3 @@ def compile_as_one(
     objects = runtime.objects(_names(classes, ("GLOBAL",)), obj, make, log, progress)
     link = [compiler(), "model.o", *map(str, objects), *libraries, "-pthread", "-o", f"../{name}"]
     run_step(link, obj, log, progress, "linking the model")
-
-
-_WHAT = "compiling the model"
