@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -38,9 +38,12 @@ print("cached" if b.cached else "built", b.folder)
 
 
 @pytest.fixture(scope="module")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A build root of this file's own, shared by its tests so that the runtime is compiled once."""
-    return tmp_path_factory.mktemp("build")
+    root = tmp_path_factory.mktemp("build")
+    yield root
+    for header in root.glob("objects/header-*/*.gch"):
+        header.unlink()  # 75 MB that pytest would keep
 
 
 @pytest.fixture
