@@ -24,6 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rtl.contract.config import named
+from sim.build_figures import model_figures
 from sim.codec_figures import codec_figures
 from sim.engine_figures import ENGINE_GROUPS
 from sim.figures import Bench, Row
@@ -164,6 +165,11 @@ def _builds(bench: Bench) -> None:
         bench.add(name=f"build-{config}", what=f"build of {config}, cold", value=seconds, unit="s", target=target)
 
 
+def _models(bench: Bench) -> None:
+    with _fresh_cache():
+        model_figures(bench)
+
+
 def _structural(bench: Bench) -> None:
     with _fresh_cache(), _peak_memory() as peak:
         begin = time.monotonic()
@@ -221,6 +227,7 @@ GROUPS = {
     "link": link_figures,
     "switch": switch_figures,
     "builds": _builds,
+    "models": _models,
     "structural": _structural,
     "first-use": _first_use,
 }

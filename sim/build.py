@@ -38,13 +38,16 @@ __all__ = ["Built", "build", "has_option", "make_component"]
 
 KINDS = ("cocotb", "native")
 
+_COMPILED_BY = ("compile.py", "native/one_thread.cpp", "one_file.py", "objects.py")
+"""Files of sim/ that decide what becomes of Verilog."""
+
 _STARTED = time.time()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
     """A finished build. `content`: names the Verilog and what made a model of it. `cached`: it was there already.
-    `seconds`: of each stage, else empty."""
+    `seconds`, `cpu_seconds`: of each stage, else empty."""
 
     top: str
     kind: str
@@ -53,6 +56,7 @@ class Built:
     content: str
     cached: bool
     seconds: dict[str, float]
+    cpu_seconds: dict[str, float]
 
     @property
     def key(self) -> str:
@@ -142,7 +146,7 @@ class _Order:
             "waves": self.waves,
             "fst": [p.read_text() for p in FST_HEADERS] if self.waves == "fst" else [],
             "extra": [os.path.relpath(p, ROOT) for p in self.extra],
-            "compile": hashlib.sha256((ROOT / "sim" / "compile.py").read_bytes()).hexdigest(),
+            "compile": [hashlib.sha256((ROOT / "sim" / name).read_bytes()).hexdigest() for name in _COMPILED_BY],
             "tools": tool_versions(),
             "make": MAKE_VARIABLES,
             "cxx": os.environ.get("CXX", ""),
@@ -262,7 +266,7 @@ def build(
     shelf = build_root() / top
     folder = shelf / key
 
-    def done(cached: bool, seconds: dict[str, float]) -> Built:
+    def done(step: Progress | None = None) -> Built:
         record = read_record(folder)
         return Built(
             top=top,
@@ -270,13 +274,14 @@ def build(
             folder=folder,
             binary=folder / record["binary"],
             content=record["content"],
-            cached=cached,
-            seconds=seconds,
+            cached=step is None,
+            seconds=dict(step.seconds) if step else {},
+            cpu_seconds=dict(step.cpu_seconds) if step else {},
         )
 
     if folder.is_dir():
         with suppress(SpoiltError):
-            return done(True, {})
+            return done()
     try:
         with (
             ending_in_order(),
@@ -285,7 +290,7 @@ def build(
         ):
             if folder.is_dir():
                 try:
-                    return done(True, {})
+                    return done()
                 except SpoiltError as why:
                     print(f"plexus: {why}, so {top} is built again", file=sys.stderr)
                     folder.rename(shelf / f".{key}-{os.getpid()}-spoilt")  # removed below
@@ -301,7 +306,7 @@ def build(
             finally:
                 shutil.rmtree(work, ignore_errors=True)
             step.end()
-            return done(False, dict(step.seconds))
+            return done(step)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise PlexusError(

@@ -2,15 +2,12 @@
 
 Two kinds: `cocotb` is a program with cocotb's interface inside, `native` a shared library with the
 C++ files of a driver. What is the same for every design (Verilator's runtime, our C++ cells) is
-compiled once and kept under build/objects.
+compiled once and kept under build/objects (sim/objects.py).
 """
 
-import hashlib
 import json
-import os
 import re
 import shutil
-import subprocess
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,12 +16,13 @@ from pathlib import Path
 import cocotb_tools.config
 
 from rtl.emit.verilog import Emitted
-from sim.children import run_child
-from sim.errors import PlexusError
+from sim.build_step import BuildError, run_step
+from sim.objects import Runtime, compile_object
+from sim.one_file import compile_as_one
 from sim.progress import Progress
-from sim.toolchain import FST_HEADERS, MAKE_VARIABLES, build_root, compiler, environment, tool_versions, verilator_root
+from sim.toolchain import FST_HEADERS, MAKE_VARIABLES, compiler, verilator_root
 
-__all__ = ["BuildError", "Port", "compile_model", "compile_object", "ports_of", "read_ports"]
+__all__ = ["Port", "compile_model", "ports_of", "read_ports"]
 
 CELL_FLAGS = ("-O3", "-ffp-contract=off", "-std=c++17", "-fPIC")
 """For the C++ of cells: never fused or reordered behind our back, for the bits must be right."""
@@ -41,17 +39,12 @@ NATIVE_FLAGS = (
 _ONE_THREAD = Path(__file__).resolve().parent / "native" / "one_thread.cpp"
 
 _PORT = re.compile(r"^\s*(input|output)\s+(?:wire\s+|reg\s+)?(?:signed\s+)?(?:\[(\d+):0\]\s+)?(\w+)\s*;", re.M)
-_DISK_FULL = "No space left on device"
 
 _LARGE_TEXT_BYTES = 2_000_000
 """Where a native model is compiled at -O1: the functions that Verilator makes of a 16-port switch (3.2 MB) take g++
 three times as long at -O2, and run no faster (80 and 215 s of compilation, 15,400 and 15,600 cycles/s beside the
-same load). A bench's model is at -O1 at any size, and in one file up to here: of the 8 s of processor time that a
-unit's model took, 5 went into two precompiled headers and ten files that each read them; the benches run as fast."""
-
-
-class BuildError(PlexusError):
-    """A model that could not be built; the text ends with the last lines of the log."""
+same load). A bench's model is at -O1 at any size, and up to here one file that sim/one_file.py compiles: make would
+precompile two headers of the design for ten files that each read them. The benches run as fast."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,94 +92,22 @@ def _config(emitted: Emitted, ports: Iterable[Port], kind: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _run(command: Sequence[str], folder: Path, log: Path, progress: Progress, what: str) -> None:
-    """One tool, its words into `log`. It and its children end with us."""
-    with log.open("a") as out:
-        out.write("$ " + " ".join(command) + "\n")
-        out.flush()
-        code = run_child(command, folder=folder, environment=environment(), out=out, tick=progress.tick)
-    if code:
-        text = log.read_text(errors="replace")
-        if _DISK_FULL in text:
-            raise OSError(28, _DISK_FULL, str(folder))
-        errors = [line for line in text.splitlines() if "error" in line.lower()][:5]
-        tail = text.splitlines()[-12:]
-        shown = "\n".join(dict.fromkeys([*errors, *tail]))
-        raise BuildError(f"{what} failed with code {code}:\n{shown}")
-
-
-def compile_object(
-    source: Path, flags: Sequence[str], log: Path, progress: Progress, includes: Sequence[Path] = ()
-) -> Path:
-    """One C++ file to an object that is kept by content. Returns its path."""
-    command = [compiler(), *flags, *(f"-I{i}" for i in includes)]
-    preprocessed = subprocess.run(
-        [*command, "-E", "-P", str(source)], env=environment(), capture_output=True, check=False
-    )
-    if preprocessed.returncode:
-        raise BuildError(f"{source.name} failed to compile:\n{preprocessed.stderr.decode(errors='replace')}")
-    stat = os.stat(command[0])
-    seed = "\0".join([*command, str(stat.st_size), str(stat.st_mtime_ns)]).encode()
-    key = hashlib.sha256(seed + preprocessed.stdout).hexdigest()[:24]
-    objects = build_root() / "objects"
-    kept = next((o for o in objects.glob(f"{source.stem}-{key}-*.o") if _whole(o)), None)
-    if kept is None:
-        objects.mkdir(parents=True, exist_ok=True)
-        temporary = objects / f"{source.stem}-{key}.{os.getpid()}.tmp"
-        try:
-            _run(
-                [*command, "-c", str(source), "-o", str(temporary)],
-                log.parent,
-                log,
-                progress,
-                f"compiling {source.name}",
-            )
-            kept = objects / f"{source.stem}-{key}-{temporary.stat().st_size}.o"
-            temporary.replace(kept)
-        finally:
-            temporary.unlink(missing_ok=True)
-    return kept
-
-
-def _whole(kept: Path) -> bool:
-    """Whether an object has the size that its name ends with: one that lost some would fail in every later link."""
-    return kept.stat().st_size == int(kept.stem.rpartition("-")[2])
-
-
-def _runtime(folder: Path, kind: str, waves: str) -> Path:
-    """The folder that keeps objects of Verilator's runtime for builds with these flags."""
-    stat = os.stat(compiler())
-    cxx = [compiler(), stat.st_size, stat.st_mtime_ns]
-    parts = [kind, waves, *cxx, tool_versions()["verilator"], MAKE_VARIABLES, NATIVE_FLAGS]
-    key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
-    return build_root() / "objects" / f"runtime-{key}"
-
-
-def _lend_runtime(kept: Path, obj: Path) -> None:
-    """Put what is kept into a fresh build folder, so that make finds it done."""
-    for o in kept.glob("*-*.o"):
-        if _whole(o):
-            shutil.copy(o, obj / f"{o.stem.rpartition('-')[0]}.o")
-
-
-def _keep_runtime(kept: Path, obj: Path) -> None:
-    """Keep the runtime's objects of a finished build. Only what does not see the design's header."""
-    kept.mkdir(parents=True, exist_ok=True)
-    for o in obj.glob("verilated*.o"):
-        lasting = kept / f"{o.stem}-{o.stat().st_size}.o"
-        if not lasting.exists() or not _whole(lasting):
-            temporary = kept / f"{o.name}.{os.getpid()}"
-            shutil.copy(o, temporary)
-            temporary.replace(lasting)
-
-
 def _effort(text_bytes: int, kind: str, hier: bool) -> dict[str, str]:
     """Variables of make that spare the compiler work whose fruit nobody would see."""
     if hier:
         return {}
-    large = text_bytes > _LARGE_TEXT_BYTES
-    effort = {"OPT_FAST": "-O1"} if large or kind == "cocotb" else {}
-    return effort | ({"VM_PARALLEL_BUILDS": "0"} if kind == "cocotb" and not large else {})
+    return {"OPT_FAST": "-O1"} if text_bytes > _LARGE_TEXT_BYTES or kind == "cocotb" else {}
+
+
+def _verilator(hier: bool) -> list[str]:
+    """The command that is Verilator, with a stack as deep as the system allows.
+
+    Its perl script does the same in 20 times as long; the makefile of a hierarchical build starts that script.
+    """
+    tools = verilator_root() / "bin"
+    if hier:
+        return ["perl", str(tools / "verilator")]
+    return ["/bin/sh", "-c", 'ulimit -s unlimited 2>/dev/null || :; exec "$0" "$@"', str(tools / "verilator_bin")]
 
 
 def _turn_to_whole(arguments: Path, first: str) -> None:
@@ -231,50 +152,66 @@ def compile_model(
     progress.stage("cells")
     cells = [
         compile_object(s, CELL_FLAGS, log, progress, [include, include / "vltstd", s.parent])
-        for s in [*emitted.sources, *([_ONE_THREAD] if kind == "cocotb" else [])]
+        for s in emitted.sources
         if s.suffix == ".cpp"
     ]
     verilog = [str(s) for s in emitted.sources if s.suffix in (".sv", ".v")]
 
     progress.stage("verilate")
     name = "top" if kind == "cocotb" else "libtop.so"
+    programs = [cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp", _ONE_THREAD]
+    libs = cocotb_tools.config.libs_dir
+    bench = [f"-Wl,-rpath,{libs}", f"-L{libs}", "-lcocotbvpi_verilator"]
+    of_waves = [f"-I{FST_HEADERS[0].parent}"] if waves == "fst" else []
     command = [
-        "perl", str(verilator_root() / "bin" / "verilator"),
+        *_verilator(hier),
         "--cc", "--exe", "-Mdir", "obj", "--top-module", emitted.top, "--prefix", "Vtop", "-o", f"../{name}",
         "-Wno-fatal", "-Wno-lint", "-Wno-style", "--no-timing", "--timescale", "1ns/1ps",
     ]  # fmt: skip
     command += ["--hierarchical"] if hier else []
     command += [f"--trace-{waves}"] if waves else []
-    command += ["-CFLAGS", f"-I{FST_HEADERS[0].parent}", "-LDFLAGS", "-L."] if waves == "fst" else []
+    command += ["-CFLAGS", *of_waves, "-LDFLAGS", "-L."] if of_waves else []
     if kind == "cocotb":
-        libs = cocotb_tools.config.libs_dir
-        share = cocotb_tools.config.share_dir
-        command += ["--vpi", "-LDFLAGS", f"-Wl,-rpath,{libs} -L{libs} -lcocotbvpi_verilator"]
-        command += [str(share / "lib" / "verilator" / "verilator.cpp")]
+        command += ["--vpi", "-LDFLAGS", " ".join(bench), *map(str, programs)]
     else:
         command += ["-CFLAGS", " ".join([*NATIVE_FLAGS, f"-I{folder}"]), "-LDFLAGS", "-shared -Wl,-Bsymbolic"]
         command += [str(s) for s in extra_cpp]
         command += [f"-I{s.parent}" for s in extra_cpp[:1]]
     command += [*map(str, cells), "top.vlt", *verilog, first]
-    _run(command, folder, log, progress, "Verilator")
+    run_step(command, folder, log, progress, "Verilator")
     if hier:
         _turn_to_whole(folder / "obj" / "Vtop__hierMkArgs.f", first)
 
     progress.stage("compile")
-    runtime = _runtime(folder, kind, waves)
+    runtime = Runtime(kind, waves, NATIVE_FLAGS)
     obj = folder / "obj"
-    _lend_runtime(runtime, obj)
     cxx = compiler()
     variables = {**MAKE_VARIABLES, "CXX": cxx, "LINK": cxx, **_effort(len(emitted.text), kind, hier)}
-    if waves == "fst":  # Verilator's makefile wants -llz4 -lz; all that is used of them is in the headers
-        for library in ("liblz4.a", "libz.a"):
-            (obj / library).write_text("!<arch>\n")
-    make = ["make", "-j2", "-C", "obj", "-f", "Vtop_hier.mk" if hier else "Vtop.mk"]
-    _run([*make, *(f"{k}={v}" for k, v in variables.items())], folder, log, progress, "compiling the model")
+    make = ["make", "-j2", "-f", "Vtop_hier.mk" if hier else "Vtop.mk", *(f"{k}={v}" for k, v in variables.items())]
+    if kind == "cocotb" and not hier and len(emitted.text) <= _LARGE_TEXT_BYTES:
+        libraries = [*map(str, cells), *bench]
+        flags = [variables["OPT_FAST"], *of_waves]
+        compile_as_one(
+            folder,
+            name,
+            programs,
+            runtime=runtime,
+            make=make,
+            flags=flags,
+            libraries=libraries,
+            log=log,
+            progress=progress,
+        )
+    else:
+        runtime.lend(obj)
+        if waves == "fst":  # Verilator's makefile wants -llz4 -lz; all that is used of them is in the headers
+            for library in ("liblz4.a", "libz.a"):
+                (obj / library).write_text("!<arch>\n")
+        run_step(make, obj, log, progress, "compiling the model")
+        if not hier:
+            runtime.keep(obj)
     if not (folder / name).exists():
-        raise BuildError(f"make left no {name} in {folder}")
-    if not hier:
-        _keep_runtime(runtime, obj)
+        raise BuildError(f"the compiler left no {name} in {folder}")
     shutil.rmtree(obj, ignore_errors=True)
     with log.open("a") as out:
         out.write(f"done {time.strftime('%Y-%m-%d %H:%M:%S')}\n")

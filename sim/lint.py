@@ -20,7 +20,7 @@ from typing import Any
 from rtl.contract.switch_config import AnyConfig
 from rtl.emit.verilog import Emitted
 from sim.build import make_component
-from sim.compile import BuildError
+from sim.build_step import BuildError
 from sim.sources import sources_of
 from sim.toolchain import activate, build_root, environment, tool_versions, verilator_root
 from sim.tops import top as find_top

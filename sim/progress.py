@@ -1,5 +1,6 @@
 """What a long piece of work is doing: a moving line on a terminal, one line at the end elsewhere."""
 
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -12,12 +13,20 @@ __all__ = ["Progress", "progress"]
 _PATIENCE = 2.0  # seconds of silence before anything is shown
 
 
+def _cpu() -> float:
+    """Seconds of the processors that this process and its children that have ended took."""
+    return sum(os.times()[:4])
+
+
 class Progress:
-    """Stages of one piece of work. Times of finished stages are in `seconds`."""
+    """Stages of one piece of work. Times of finished stages are in `seconds`; of the processors, our children's too,
+    in `cpu_seconds`."""
 
     def __init__(self, title: str) -> None:
         self.title = title
         self.seconds: dict[str, float] = {}
+        self.cpu_seconds: dict[str, float] = {}
+        self._cpu_begin = _cpu()
         self._begin = self._stage_begin = time.monotonic()
         self._stage = ""
         self._console = Console(stderr=True)
@@ -46,10 +55,11 @@ class Progress:
         self._stage = ""
 
     def _end_stage(self) -> None:
-        now = time.monotonic()
+        now, cpu = time.monotonic(), _cpu()
         if self._stage:
             self.seconds[self._stage] = self.seconds.get(self._stage, 0.0) + now - self._stage_begin
-        self._stage_begin = now
+            self.cpu_seconds[self._stage] = self.cpu_seconds.get(self._stage, 0.0) + cpu - self._cpu_begin
+        self._stage_begin, self._cpu_begin = now, cpu
 
     def close(self, *, quiet: bool = False) -> None:
         """Work done; says how long each stage took if it was long."""

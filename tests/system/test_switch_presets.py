@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rtl.contract.switch_config import SWITCHES
-from sim.compile import BuildError
+from sim.build_step import BuildError
 from sim.lint import lint, lint_text, without_bodies
 from verif.checks.switch_presets import PRESETS
 

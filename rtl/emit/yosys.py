@@ -1,0 +1,38 @@
+"""Netlist as text (RTLIL) through the Yosys that Amaranth finds.
+
+It is asked for its version once in a process. Amaranth's own conversion to Verilog asks each time: as long again as
+a small netlist takes.
+"""
+
+import os
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+from amaranth._toolchain.yosys import find_yosys
+
+__all__ = ["run_yosys", "to_verilog"]
+
+_OURS = ("generator", "top", "src", "amaranth.hierarchy", "amaranth.decoding")
+"""Attributes of Amaranth's that no tool behind it reads."""
+
+
+@cache
+def _yosys(*place: str | None) -> Any:
+    """Found once for each `place` that the environment names."""
+    return find_yosys(lambda version: version >= (0, 40))
+
+
+def run_yosys(netlist: str, commands: Iterable[str]) -> str:
+    """What Yosys prints when it has read a netlist and runs these commands. Errors: Amaranth's YosysError."""
+    yosys = _yosys(*(os.environ.get(name) for name in ("AMARANTH_USE_YOSYS", "YOSYS", "PATH")))
+    script = "\n".join([f"read_rtlil <<rtlil\n{netlist}\nrtlil", *commands])
+    # Yosys warns of processes that it cannot always write as Verilog; Amaranth makes only such as it can.
+    return yosys.run(["-q", "-"], script, ignore_warnings=True)
+
+
+def to_verilog(netlist: str) -> str:
+    """Verilog of all modules of a netlist: what Amaranth's verilog.convert makes of it."""
+    removed = " ".join(f"-remove {name}" for name in _OURS)
+    attributes = (f"attrmap {removed}", f"attrmap -modattr {removed}")
+    return run_yosys(netlist, ("proc -nomux -norom", "memory_collect", *attributes, "write_verilog -norename"))
