@@ -94,7 +94,8 @@ def test_rights_ends_and_pins(path: Path) -> None:
         assert 0 < job["timeout-minutes"] <= 360 and "permissions" not in job, name
         assert job["runs-on"] == "ubuntu-latest" and job["env"]["CI"] == "true", name
     used = re.findall(r"uses: (\S+)(.*)", path.read_text())
-    wrong = [f"{action}{note}" for action, note in used if not re.search(r"@[0-9a-f]{40}$", action) or " # v" not in note]
+    pinned = re.compile(r"\S+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
+    wrong = [action + note for action, note in used if not pinned.fullmatch(action + note)]
     assert used and not wrong, f"an action is pinned by its commit, with its version beside it: {', '.join(wrong)}"
     checkouts = [s for job in workflow["jobs"].values() for s in job["steps"] if "checkout" in s.get("uses", "")]
     assert all(step["with"]["persist-credentials"] is False for step in checkouts)
