@@ -21,7 +21,7 @@ _TEXT = """# Figures
 
 `make bench` measures all of these and writes this page (`python -m sim.figures_page`, from `build/bench.json` by way of
 [figures.json](figures.json)): edit neither. For a section alone, its command, then `python -m sim.figures_page`. A
-figure stays until it is measured again, and one that is missing here has not been since the page is made this way.
+figure stays until it is measured again; the first ones were taken over from the README and the pages of the units.
 
 At `--config full` (128 partitions, 128 x 128 array, FP32 accumulation) if nothing else is said. Cycles, their ratios
 and shares are exact and the same everywhere: `make bench` fails if one misses its target. Those of smaller runs are
