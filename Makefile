@@ -29,9 +29,9 @@ export FRESH
 help:
 	@echo "make sim       run WORKLOAD ($(WORKLOAD)) at CONFIG ($(CONFIG)); also SET=\"key=value ...\", PARAMS, SEED, WAVES=file"
 	@echo "make test      lint, types, law, unit, cocotb and system tests (JUnit in build/)"
-	@echo "make regress   the cocotb benches with other seeds: SEEDS=\"4 5 6\"; switches of 20, 40 and 72 ports"
+	@echo "make regress   the cocotb benches with other seeds: SEEDS=\"4 5 6\"; switches of 20, 40 and 72 ports; cycles"
 	@echo "make lint      style            make types     types            make law    import and naming law"
-	@echo "make formal    proofs           make coverage  coverage table   make bench  speed and size figures"
+	@echo "make formal    proofs           make coverage  coverage table   make bench  docs/figures.md"
 	@echo "make soak      a link: 10^7 damaged flits, 1,200 refused ones in chosen states, 10^6 flits a rate"
 	@echo "make accuracy  functions against mpmath, docs/accuracy.md; 10^7 MX dot products a pair of formats"
 	@echo "make waves     make sim with a wave file in build/waves.vcd      make setup  only .venv"
@@ -81,6 +81,7 @@ regress: $(STAMP)
 	@tools/stage "launchers, seeds $(SEEDS)" $(MAKE) --no-print-directory launchers
 	@tools/stage "switches of 20, 40 and 72 ports" $(PY) -m verif.checks.switch_presets --run
 	@tools/stage "every top emitted, for Yosys and lint" $(PY) -m verif.checks.emitted
+	@tools/stage "the whole ledger of cycles" $(PY) -m verif.checks.cycles
 
 formal: $(STAMP)
 	@$(PY) -m verif.formal.run
@@ -103,6 +104,7 @@ soak: $(STAMP)
 
 bench: $(STAMP)
 	@$(PY) -m sim.bench
+	@$(PY) -m sim.figures_page
 
 explore:
 	@echo "plexus: make explore comes with the sweeps, which this version does not have" >&2; exit 2

@@ -2,13 +2,13 @@
 
     python -m sim.bench [--only NAME] [--strict]
 
-Writes build/bench.md and build/bench.json. It fails if bits differ, or if a figure that is the same on every machine
-(cycles, shares, ratios of cycles) misses its target. Figures of the machine's own speed and memory (seconds, GiB,
-cycles/s) are judged too, and said to be missed; they fail only with --strict.
+Writes build/bench.md and build/bench.json, from which `make bench` goes on to docs/figures.md (sim/figures_page.py). It
+fails if bits differ, or if a figure that is the same on every machine (cycles, shares, ratios of cycles) misses its
+target. Figures of the machine's own speed and memory (seconds, GiB, cycles/s) are judged too, and said to be missed;
+they fail only with --strict.
 """
 
 import argparse
-import json
 import os
 import subprocess
 import sys
@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -27,7 +27,7 @@ from rtl.contract.config import named
 from sim.build_figures import model_figures
 from sim.codec_figures import codec_figures
 from sim.engine_figures import ENGINE_GROUPS
-from sim.figures import Bench, Row
+from sim.figures import Bench, Row, merged, read_rows, table, write_rows
 from sim.link_figures import link_figures
 from sim.switch_figures import switch_figures
 from sim.tensor_figures import tensor_figures
@@ -233,34 +233,13 @@ GROUPS = {
 }
 
 
-def _number(row: Row) -> str:
-    digits = 0 if row.value >= 1000 else 1 if row.value >= 10 else 3
-    return f"{row.value:,.{digits}f} {row.unit}".strip()
-
-
-def _verdict(row: Row) -> str:
-    return "bits differ" if not row.match else "yes" if row.ok else "no"
-
-
-def _markdown(rows: list[Row]) -> str:
-    lines = ["| what | measured | target | reached | beside |", "|---|---|---|---|---|"]
-    lines += [f"| {r.what} | {_number(r)} | {r.target or '-'} | {_verdict(r)} | {r.peer} |" for r in rows]
-    return "\n".join(lines) + "\n"
-
-
 def _save(rows: list[Row]) -> None:
     """Write both files; rows of groups that did not run this time stay."""
     folder = build_root()
-    path = folder / "bench.json"
-    try:
-        old = [Row(**{k: v for k, v in r.items() if k != "ok"}) for r in json.loads(path.read_text())]
-    except (OSError, ValueError, TypeError):
-        old = []
-    fresh = {row.name for row in rows}
-    merged = [row for row in old if row.name not in fresh] + rows
     folder.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps([asdict(r) | {"ok": r.ok} for r in merged], indent=1) + "\n")
-    (folder / "bench.md").write_text(_markdown(merged))
+    kept = merged(read_rows(folder / "bench.json"), rows)
+    write_rows(folder / "bench.json", kept)
+    (folder / "bench.md").write_text(table(kept))
 
 
 def failures(rows: Iterable[Row], *, strict: bool) -> list[str]:
@@ -270,7 +249,7 @@ def failures(rows: Iterable[Row], *, strict: bool) -> list[str]:
         if not row.match:
             found.append(f"{row.name}: bits differ")
         elif not row.ok and (strict or not row.of_host):
-            found.append(f"{row.name}: {_number(row)} misses {row.target}")
+            found.append(f"{row.name}: {row.number} misses {row.target}")
     return found
 
 
@@ -283,15 +262,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console(stderr=True)
     bench = Bench(console)
     for name in asked.only or GROUPS:
+        before = len(bench.rows)
         GROUPS[name](bench)
+        bench.rows[before:] = [replace(row, group=name) for row in bench.rows[before:]]
         _save(bench.rows)
-    table = Table(box=None, pad_edge=False)
+    shown = Table(box=None, pad_edge=False)
     for title in ("what", "measured", "target", "reached", "beside"):
-        table.add_column(title, overflow="fold")
+        shown.add_column(title, overflow="fold")
     for row in bench.rows:
         style = "red" if not row.match else "" if row.ok else "yellow"
-        table.add_row(row.what, _number(row), row.target or "-", _verdict(row), row.peer, style=style)
-    Console().print(table)
+        shown.add_row(row.what, row.number, row.target or "-", row.verdict, row.peer, style=style)
+    Console().print(shown)
     print(f"\n{build_root() / 'bench.md'}")
     bad = failures(bench.rows, strict=asked.strict)
     for why in bad:
