@@ -10,13 +10,13 @@ import typer
 from rich.console import Console
 
 from rtl.contract.config import Config, ConfigError, load
-from sim.cli_options import ConfigOption, FormOption, SetOption, given, path_of, waves_of
+from sim.cli_bench import bench
+from sim.cli_options import DIFFERENT, ConfigOption, FormOption, SetOption, given, path_of, shown, waves_of
 from sim.errors import PlexusError
 
 __all__ = ["app", "main"]
 
 USAGE = 2
-DIFFERENT = 1
 INTERRUPTED = 130
 
 app = typer.Typer(
@@ -26,6 +26,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+app.command()(bench)
 
 
 @app.callback(invoke_without_command=True)
@@ -96,7 +99,7 @@ def run(
     report = run_workload(asked, Console(stderr=True))
     console = Console()
     show(report, console)
-    console.print(f"\nreport: {_shown(asked.folder / 'report.json')}", style="bright_black", highlight=False)
+    console.print(f"\nreport: {shown(asked.folder / 'report.json')}", style="bright_black", highlight=False)
     if not passed(report):
         raise typer.Exit(DIFFERENT)
 
@@ -114,7 +117,7 @@ def _run_link(
     report = run_link(asked, Console(stderr=True))
     console = Console()
     show_link(report, console)
-    console.print(f"\nreport: {_shown(asked.folder / 'report.json')}", style="bright_black", highlight=False)
+    console.print(f"\nreport: {shown(asked.folder / 'report.json')}", style="bright_black", highlight=False)
     if not report["match"] or report["end"] == "stuck":
         raise typer.Exit(DIFFERENT)
 
@@ -133,7 +136,7 @@ def _run_switch(
     report = run_switch(asked, Console(stderr=True))
     console = Console()
     show_switch(report, console)
-    console.print(f"\nreport: {_shown(asked.folder / 'report.json')}", style="bright_black", highlight=False)
+    console.print(f"\nreport: {shown(asked.folder / 'report.json')}", style="bright_black", highlight=False)
     if not report["match"] or report["end"] == "stuck":
         raise typer.Exit(DIFFERENT)
 
@@ -161,7 +164,7 @@ def evaluate_arrays(
     results = evaluate(unit, read_arrays(in_), cfg)
     write_arrays(out, results)
     made = ", ".join(f"{name} {array.dtype} {list(array.shape)}" for name, array in results.items())
-    print(f"{_shown(out)}: {made}")
+    print(f"{shown(out)}: {made}")
 
 
 @app.command()
@@ -187,7 +190,7 @@ def build(
         from sim.emitting import form_options
 
         built = build_top(top, cfg, waves=waves, options=form_options(top, array, "native") if array else {})
-    print(f"{'already built' if built.cached else 'built'}: {_shown(built.folder)}")
+    print(f"{'already built' if built.cached else 'built'}: {shown(built.folder)}")
 
 
 @app.command()
@@ -213,9 +216,9 @@ def emit(
             path.write_text(text)
         except OSError as error:
             raise PlexusError(f"{path} cannot be written: {error.strerror}") from None
-    print(f"{_shown(output)}: {len(emitted.text.splitlines()):,} lines; {_shown(control)} for lint: why what is waived")
+    print(f"{shown(output)}: {len(emitted.text.splitlines()):,} lines; {shown(control)} for lint: why what is waived")
     for source in emitted.sources:
-        print(f"  needs {_shown(source)}")
+        print(f"  needs {shown(source)}")
 
 
 @app.command()
@@ -269,14 +272,6 @@ def list_names(
         width = max(len(name) for name, _, _ in names[kind])
         for name, doc, usage in names[kind]:
             print(f"{indent}{name:{width}}  {doc}{f'  [{usage}]' if usage else ''}")
-
-
-def _shown(path: Path) -> str:
-    """A path relative to where the user is, if it lies below."""
-    try:
-        return str(path.resolve().relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)
 
 
 def _sentence(error: BaseException) -> str:

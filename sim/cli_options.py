@@ -8,7 +8,10 @@ import typer
 from sim.errors import PlexusError
 from sim.waves import Waves
 
-__all__ = ["ConfigOption", "FormOption", "SetOption", "given", "path_of", "waves_of"]
+__all__ = ["DIFFERENT", "ConfigOption", "FormOption", "SetOption", "given", "path_of", "shown", "waves_of"]
+
+DIFFERENT = 1
+"""Exit code of a command whose run did not come out as it must."""
 
 ConfigOption = Annotated[
     str,
@@ -49,3 +52,11 @@ def given(context: typer.Context, option: str) -> bool:
     """Whether the user has written this option of the command."""
     source = context.get_parameter_source(option)
     return source is not None and source.name == "COMMANDLINE"
+
+
+def shown(path: Path) -> str:
+    """A path relative to where the user is, if it lies below."""
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)

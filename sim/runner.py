@@ -8,7 +8,7 @@ import fcntl
 import re
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -16,14 +16,16 @@ from xml.etree import ElementTree
 from rtl.contract.switch_config import AnyConfig
 from sim import verdicts
 from sim.bench_process import bench_process
-from sim.build import Built, build
+from sim.build import Built, build, has_option
 from sim.children import ending_in_order
 from sim.errors import PlexusError
 from sim.manifest import MANIFEST_VARIABLE, Manifest
+from sim.repeat import command_line
 from sim.toolchain import ROOT, activate, build_root
+from sim.tops import top as find_top
 from sim.waves import waves_kind
 
-__all__ = ["BenchError", "Case", "Verdict", "run_bench", "verdict_of"]
+__all__ = ["BenchError", "Case", "Verdict", "run_again", "run_bench", "verdict_of"]
 
 
 class BenchError(PlexusError):
@@ -49,7 +51,8 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What a run of a bench says. `skipped`: tests that say of themselves that they do not apply."""
+    """What a run of a bench says. `skipped`: tests that say of themselves that they do not apply. `again`: the command
+    line that repeats it."""
 
     bench: str
     seed: int
@@ -57,6 +60,7 @@ class Verdict:
     cases: tuple[Case, ...]
     folder: Path
     skipped: tuple[str, ...] = ()
+    again: str = ""
 
     @property
     def ran(self) -> int:
@@ -84,7 +88,7 @@ class Verdict:
             names = ", ".join(c.name for c in self.cases if not c.ok)
             raise BenchError(
                 f"{self.bench} seed {self.seed}: {self.failed} of {self.ran} tests failed ({names})\n"
-                f"{self.first}\nlog: {self.folder / 'run.log'}"
+                f"{self.first}\nlog: {self.folder / 'run.log'}" + (f"\nagain: {self.again}" if self.again else "")
             )
         return self
 
@@ -138,12 +142,13 @@ def run_bench(
     testcase: str | None = None,
     waves: Path | None = None,
     environment: Mapping[str, str] | None = None,
+    anew: bool = False,
 ) -> Verdict:
     """Build `top` if needed and run the cocotb module `bench` on it.
 
     planted: use the build with planted faults; implied by a `plant` other than 0. testcase: only tests
-    of that name. waves: write them there, .fst or .vcd. The run's folder is build/<top>/<hash>/run-<bench>-...;
-    a second run of the same waits for the first.
+    of that name. waves: write them there, .fst or .vcd. anew: though its verdict is kept. The run's folder is
+    build/<top>/<hash>/run-<bench>-...; a second run of the same waits for the first.
     Errors: BenchError when there is no verdict; a verdict with failures is returned, not raised.
     """
     activate()
@@ -152,6 +157,7 @@ def run_bench(
     built = build(top, cfg, kind="cocotb", options=options, planted=planted, waves=waves_kind(waves) if waves else "")
     label = f"{bench.rpartition('.')[2]}-s{seed}-p{plant}" + (f"-{testcase}" if testcase else "")
     label = re.sub(r"[^\w.-]", "_", label)
+    again = command_line(top, bench, cfg, options=options or {}, seed=seed, plant=plant, testcase=testcase)
     folder = built.folder / f"run-{label}"
     with (built.folder / f".{label}.lock").open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -180,16 +186,17 @@ def run_bench(
         if plant:
             run["COCOTB_MAX_FAILURES"] = "1"  # one is enough to notice a planted fault
         key = _verdict_key(built, cfg, bench, manifest, testcase, environment)
-        kept = None if waves or verdicts.fresh() else verdicts.find(key)
+        kept = None if waves or anew or verdicts.fresh() else verdicts.find(key)
         if kept is not None:
             verdicts.lay_out(kept, folder)
-            return _told(verdict_of(results, bench=bench, seed=seed, plant=plant), built, label)
+            return _told(replace(verdict_of(results, bench=bench, seed=seed, plant=plant), again=again), built, label)
         arguments = ["--trace", "--trace-file", str(Path(waves).resolve())] if waves else []
         with ending_in_order():
             bench_process(built.binary, bench, arguments, run).run(folder, log, run | dict(environment or {}))
         if not results.exists():
-            raise BenchError(f"{bench} seed {seed} on {top} ended without a verdict:\n{_tail(log)}\nlog: {log}")
-        verdict = verdict_of(results, bench=bench, seed=seed, plant=plant)
+            told = f"{bench} seed {seed} on {top} ended without a verdict"
+            raise BenchError(f"{told}:\n{_tail(log)}\nlog: {log}\nagain: {again}")
+        verdict = replace(verdict_of(results, bench=bench, seed=seed, plant=plant), again=again)
         if verdict.ok != bool(plant):  # what surprises is run again
             verdicts.keep(key, [results, log, *folder.glob("coverage-*.json")])
         return _told(verdict, built, label)
@@ -223,3 +230,19 @@ def _told(verdict: Verdict, built: Built, label: str) -> Verdict:
         target.unlink(missing_ok=True)
         shutil.copy(verdict.folder / "results.xml", target)
     return verdict
+
+
+def run_again(
+    top: str,
+    bench: str,
+    cfg: AnyConfig,
+    options: Mapping[str, Any],
+    seed: int,
+    plant: int,
+    testcase: str | None,
+    waves: Path | None,
+) -> Verdict:
+    """What a launcher ran, on the build that has planted faults if the top has any; a kept verdict does not count."""
+    planted = has_option(find_top(top), "plant")
+    more: dict[str, Any] = {"options": options, "testcase": testcase, "waves": waves}
+    return run_bench(top, bench, cfg, seed=seed, plant=plant, planted=planted, anew=True, **more)

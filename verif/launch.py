@@ -7,6 +7,7 @@ from typing import Any
 from rtl.contract.config import named
 from rtl.contract.link_config import LINKS
 from rtl.contract.switch_config import SWITCHES, AnyConfig
+from sim.repeat import fault_named
 from sim.runner import BenchError, Verdict, run_bench
 
 __all__ = ["SEEDS", "faults_of", "must_notice", "must_pass"]
@@ -66,13 +67,17 @@ def must_notice(
     where = _configuration(cfg)
     verdict = run_bench(top, bench, where, seed=seed, plant=fault, planted=True, options=options, testcase=testcase)
     if verdict.ok:
-        raise BenchError(f"{bench} did not notice planted fault {fault} of {top}")
+        raise BenchError(f"{bench} did not notice {_fault(top, fault)}\nagain: {verdict.again}")
     if accident := _accident(verdict, hangs):
         raise BenchError(
-            f"{bench} noticed planted fault {fault} of {top} by accident: {accident}\n"
-            f"{verdict.first}\nlog: {verdict.folder / 'run.log'}"
+            f"{bench} noticed {_fault(top, fault)} by accident: {accident}\n"
+            f"{verdict.first}\nlog: {verdict.folder / 'run.log'}\nagain: {verdict.again}"
         )
     return verdict
+
+
+def _fault(top: str, fault: int) -> str:
+    return f"planted fault {fault} of {top} ({fault_named(top, fault) or 'it has no name'})"
 
 
 CHECKS = ("verif/benches/", "verif/agents/", "verif/golden/", "verif/checks/outcomes.py", "/cocotbext/axi/")

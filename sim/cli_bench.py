@@ -1,0 +1,55 @@
+"""`plexus bench`: one cocotb bench on one unit."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sim.cli_options import DIFFERENT, SetOption, path_of, shown
+
+__all__ = ["bench"]
+
+
+def bench(
+    top: Annotated[str, typer.Argument(metavar="TOP", help="A top, as in `plexus list tops`.")],
+    module: Annotated[
+        str | None, typer.Argument(metavar="[BENCH]", help="As in port.scheduler; default: that of the top's name.")
+    ] = None,
+    config: Annotated[
+        str, typer.Option("--config", "-c", metavar="NAME", help="Named, of a core, link or switch.")
+    ] = "tiny",
+    set_: SetOption = None,
+    option: Annotated[
+        list[str] | None, typer.Option(metavar="key=value", help="A keyword of the top. May be repeated.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="For everything random.")] = 1,
+    plant: Annotated[int, typer.Option(metavar="N", min=0, help="With planted fault N; 0 is none.")] = 0,
+    test: Annotated[str | None, typer.Option(metavar="NAME", help="This test of the bench only.")] = None,
+    waves: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.fst", parser=path_of, help="Write waves, .fst or .vcd; needs its own build."),
+    ] = None,
+) -> None:
+    """Run a cocotb bench on one unit, as a launcher of `make test` does.
+
+    As in: plexus bench fifo --option shape=16 --option depth=4 --seed 3 --waves fifo.fst
+    """
+    from sim.repeat import configured, fault_named, find_bench, options_from
+    from sim.runner import run_again
+
+    cfg = configured(config, set_ or ())
+    verdict = run_again(top, find_bench(top, module), cfg, options_from(option or ()), seed, plant, test, waves)
+    ran = [case for case in verdict.cases if case.kind != "RegressionTerminated"]  # a planted fault ends with the first
+    for case in ran:
+        print(f"{'pass' if case.ok else 'FAIL'}  {case.name}  {case.seconds:.1f} s")
+    if len(ran) < verdict.ran:
+        print(f"{verdict.ran - len(ran)} tests behind it did not run")
+    for name in verdict.skipped:
+        print(f"skip  {name}")
+    if plant:
+        print(f"with planted fault {plant}: {fault_named(top, plant) or 'which the top does not name'}")
+    print(f"log: {shown(verdict.folder / 'run.log')}")
+    if not verdict.ok:
+        print(f"plexus: {verdict.first}", file=sys.stderr)
+        raise typer.Exit(DIFFERENT)
