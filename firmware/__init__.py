@@ -1,0 +1,1 @@
+"""How it is programmed: kernels in a language of tiles, their programs, images of memory (docs/kernels.md)."""

@@ -6,8 +6,8 @@ import numpy as np
 
 from rtl.contract.link import FLIT_BYTES
 from rtl.contract.link_config import LinkConfig
-from rtl.port.decoder import Decoder
-from rtl.port.encoder import Encoder
+from rtl.link.codec.decoder import Decoder
+from rtl.link.codec.encoder import Encoder
 from sim.native.library import stream
 
 __all__ = ["from_words", "stream_words", "through_codec", "to_words"]

@@ -20,7 +20,7 @@ from rtl.contract.link import (
     PacketOpcode,
 )
 from rtl.contract.link_config import COVERS_WINDOW, LINKS, LinkConfig
-from rtl.port.codec import FORM_ERROR, FORMS
+from rtl.link.codec.codec import FORM_ERROR, FORMS
 from sim.build import build
 from sim.errors import PlexusError
 from sim.native.ports import PORT_SOURCES, NativePort

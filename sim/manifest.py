@@ -35,7 +35,7 @@ class Manifest:
     """A run of one bench on one build."""
 
     top: str
-    config: Any  # Config; LinkConfig for units of rtl/port, SwitchConfig for those of rtl/switch
+    config: Any  # Config; LinkConfig for units of rtl/link, SwitchConfig for those of rtl/switch
     options: dict[str, Any] = field(default_factory=dict)
     plant: int = 0
     planted: bool = False

@@ -112,7 +112,7 @@ def _benches() -> dict[str, str]:
 
 
 def _short(module: str) -> str:
-    """verif.benches.port.bench_scheduler is port.scheduler; others keep their names."""
+    """verif.benches.link.bench_scheduler is port.scheduler; others keep their names."""
     return module.removeprefix("verif.benches.").replace(".bench_", ".")
 
 

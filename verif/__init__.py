@@ -1,0 +1,1 @@
+"""Why to believe it: golden models, agents, benches, checks, proofs (docs/verification.md)."""

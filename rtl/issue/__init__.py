@@ -1,0 +1,1 @@
+"""Instructions from HBM to the engines: fetch, checks, one queue an engine, semaphores (docs/issue.md)."""

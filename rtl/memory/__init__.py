@@ -1,0 +1,1 @@
+"""SBUF and PSUM with their banks, arbiters and moves of bytes (docs/memory.md)."""

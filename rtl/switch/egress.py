@@ -7,8 +7,8 @@ from amaranth.lib.wiring import In, Out
 from rtl.base.plant import planted
 from rtl.contract.link import UNIT_FLITS_MAX
 from rtl.contract.link_config import LinkConfig
-from rtl.port.credit_sender import COUNT_BITS
-from rtl.port.framing import FLIT_HEADER_LAYOUT
+from rtl.link.framing.framing import FLIT_HEADER_LAYOUT
+from rtl.link.rules.credit_sender import COUNT_BITS
 from rtl.switch.beat import transfer_beat
 
 __all__ = ["Egress"]

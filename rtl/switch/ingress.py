@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from rtl.base.plant import passed_on, planted
 from rtl.contract.link import ENDPOINT_BITS, FLIT_HEADER_BYTES, UNIT_FLITS_MAX
 from rtl.contract.switch_config import SwitchConfig
-from rtl.port.framing import FLIT_HEADER_LAYOUT
+from rtl.link.framing.framing import FLIT_HEADER_LAYOUT
 from rtl.switch.beat import switch_beat, transfer_beat
 from rtl.switch.flit_pool import FlitPool
 from rtl.switch.open_units import OpenUnits

@@ -9,7 +9,7 @@ from amaranth.utils import bits_for
 from rtl.base.plant import passed_on, planted
 from rtl.contract.link import UNIT_FLITS_MAX
 from rtl.contract.switch_config import SwitchConfig
-from rtl.port.framing import FLIT_HEADER_LAYOUT
+from rtl.link.framing.framing import FLIT_HEADER_LAYOUT
 from rtl.switch.unit_record import open_layout, record_layout
 from rtl.switch.unit_verdict import UnitVerdict
 

@@ -9,9 +9,9 @@ from rtl.base.plant import planted
 from rtl.base.ram import Ram
 from rtl.contract.link import CONTROL, DLP, DLP_AT, DLP_BYTES, FLIT_BYTES, FLIT_HEADER_BYTES, NO_HEADER, PacketOpcode
 from rtl.contract.link_config import LinkConfig
-from rtl.port.beat import beat_layout
-from rtl.port.flit_sender import dlp_bytes
-from rtl.port.framing import FLIT_HEADER_LAYOUT
+from rtl.link.beat import beat_layout
+from rtl.link.framing.framing import FLIT_HEADER_LAYOUT
+from rtl.link.rules.flit_sender import dlp_bytes
 from rtl.switch.beat import parity_of, switch_beat
 
 __all__ = ["OutputBuffer"]

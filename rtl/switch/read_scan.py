@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 from rtl.base.plant import planted
 from rtl.contract.link import PACKET_BYTES_MAX, PACKET_HEADER_BYTES, SIGNAL_BYTES, WORD_BYTES, PacketOpcode
 from rtl.contract.link_config import LinkConfig
-from rtl.port.framing import (
+from rtl.link.framing.framing import (
     HEADER_WORDS,
     PACKET_HEADER_LAYOUT,
     WORD_BITS,

@@ -8,8 +8,8 @@ from rtl.base.layouts import layout
 from rtl.base.plant import passed_on, planted
 from rtl.contract.link import ENDPOINT_BITS, PACKET_HEADER, UNIT_FLITS_MAX, PacketOpcode
 from rtl.contract.switch_config import SwitchConfig
-from rtl.port.receive_path import ReceivePath
-from rtl.port.send_path import SendPath
+from rtl.link.framing.receive_path import ReceivePath
+from rtl.link.framing.send_path import SendPath
 from rtl.switch.beat import parity_of, transfer_beat
 from rtl.switch.ingress import Ingress
 from rtl.switch.routes import Routes

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 from rtl.base.plant import planted
 from rtl.contract.link import FLIT_PAYLOAD_BYTES, UNIT_FLITS_MAX
 from rtl.contract.link_config import LinkConfig
-from rtl.port.beat import beat_layout
+from rtl.link.beat import beat_layout
 from rtl.switch.beat import parity_of, transfer_beat
 
 __all__ = ["SoundUnits"]

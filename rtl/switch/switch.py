@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from rtl.base.placed import Placed
 from rtl.base.plant import passed_on
 from rtl.contract.switch_config import SwitchConfig
-from rtl.port.beat import beat_layout
+from rtl.link.beat import beat_layout
 from rtl.switch.bypass import Bypass
 from rtl.switch.crossbar import Crossbar
 from rtl.switch.registers import Registers

@@ -8,12 +8,12 @@ from rtl.base.plant import passed_on, planted
 from rtl.contract.link import CRC_BYTES, ENDPOINT_BITS, FEC_BYTES, FLIT_HEADER_BYTES, PACKET_HEADER, LinkCause
 from rtl.contract.switch_config import SwitchConfig
 from rtl.contract.switch_registers import SwitchCause
-from rtl.port.beat import beat_layout
-from rtl.port.codec import FIXES
-from rtl.port.decoder import Decoder
-from rtl.port.encoder import Encoder
-from rtl.port.framing import FLIT_HEADER_LAYOUT
-from rtl.port.rules import LinkRules
+from rtl.link.beat import beat_layout
+from rtl.link.codec.codec import FIXES
+from rtl.link.codec.decoder import Decoder
+from rtl.link.codec.encoder import Encoder
+from rtl.link.framing.framing import FLIT_HEADER_LAYOUT
+from rtl.link.rules.rules import LinkRules
 from rtl.switch.beat import parity_of, transfer_beat
 from rtl.switch.egress import Egress
 from rtl.switch.ingress import Ingress

@@ -1,0 +1,1 @@
+"""The vector engine: element-wise operations, reductions, transposes, quantization (docs/vector-engine.md)."""

@@ -1,4 +1,4 @@
-// A Verilated port (rtl/port/device.py) with what a host keeps beside it: packets that wait to be taken by the port, and
+// A Verilated port (rtl/link/device.py) with what a host keeps beside it: packets that wait to be taken by the port, and
 // packets it has delivered. FlitPort is one at flit granularity, LanePort (link_pair.cpp) one with lanes.
 
 #ifndef PLEXUS_PORT_MODEL_H

@@ -1,4 +1,4 @@
-"""The mirror: rtl/<area>/<unit>.py <-> verif/benches/<area>/bench_<unit>.py <-> tests/sim/test_<area>.py.
+"""The mirror: rtl/<area>/[<room>/]<unit>.py <-> verif/benches/<area>/bench_<unit>.py <-> tests/sim/test_<area>*.py.
 
 A unit that another bench covers has a row [[exception]] in verif/plan/testplan.toml with its reason.
 """
@@ -32,7 +32,8 @@ def units() -> list[Path]:
 def fault(path: Path) -> str:
     """What is wrong with a unit's place in the mirror; empty if nothing is."""
     name = str(path.relative_to(ROOT))
-    area = path.parent.name if path.parent.name != "rtl" else "core"
+    inside = path.relative_to(ROOT / "rtl").parts
+    area = inside[0] if len(inside) > 1 else "core"
     bench = ROOT / "verif" / "benches" / area / f"bench_{path.stem}.py"
     row = EXCEPTIONS.get(name)
     if row is None:
@@ -74,3 +75,12 @@ def test_modules_say_what_they_offer() -> None:
         if path.name != "__init__.py" and "__all__" not in names:
             wrong.append(str(path.relative_to(ROOT)))
     assert not wrong, f"no __all__ in {', '.join(wrong)}"
+
+
+def test_every_room_says_what_is_in_it() -> None:
+    rooms = [p for top in ("rtl", "firmware", "sim", "verif") for p in sorted((ROOT / top).rglob("__init__.py"))]
+    silent = [str(p.relative_to(ROOT)) for p in rooms if not ast.get_docstring(ast.parse(p.read_text()))]
+    assert not silent, f"no docstring in {', '.join(silent)}"
+    without = {d.parent for top in ("rtl", "firmware", "sim", "verif") for d in (ROOT / top).rglob("*.py")}
+    missing = [str(d.relative_to(ROOT)) for d in sorted(without) if not (d / "__init__.py").exists()]
+    assert not missing, f"no __init__.py in {', '.join(missing)}"

@@ -26,7 +26,7 @@ def test_a_changed_figure_is_noticed_and_renewed(tmp_path: Path, capsys: pytest.
     (entry,) = [e for e in entries() if (e.section, e.run) == ("tiny", run)]
     cycles, text = entry.figures["cycles"], LEDGER.read_text()
     row = f'"{run}" = {{ cycles = {cycles} }}\n'
-    assert row in text.partition('[small]')[0]
+    assert row in text.partition("[small]")[0]
     book = tmp_path / "cycles.toml"
     book.write_text(text.replace(row, row.replace(str(cycles), str(cycles + 10)), 1))
     asked = ["tiny", "--only", run, "--ledger", str(book)]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rtl.port.port import Port
+from rtl.link.port import Port
 from verif.checks.link_markers import EVENTS, marked, open_link
 
 NOTICED = (1, 2, 4, 7, 8)

@@ -19,7 +19,7 @@ from rtl.contract.link import (
     PacketOpcode,
     Usage,
 )
-from rtl.port.link_layer import LinkLayer
+from rtl.link.link_layer import LinkLayer
 from sim.errors import PlexusError
 from sim.link import PortDevice
 from verif.checks.coverage import Coverage

@@ -35,7 +35,7 @@ def test_a_command_line_says_the_whole_configuration(cfg: AnyConfig) -> None:
 
 @pytest.mark.parametrize("options", [{}, {"shape": 16, "depth": 4}, {"form": "structural", "reverse": True}])
 def test_options_go_and_come_back(options: dict[str, Any]) -> None:
-    bench = "verif.benches.port.bench_scheduler"
+    bench = "verif.benches.link.bench_scheduler"
     line = command_line("fifo", bench, CORE, options=options, seed=1, plant=3, testcase="a test")
     words = shlex.split(line)
     assert options_from(words_after(words, "--option")) == options

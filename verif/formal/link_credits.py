@@ -12,8 +12,8 @@ from amaranth.hdl import Array, Assert, Assume, Cover, Module, Signal
 from amaranth.lib import wiring
 
 from rtl.contract.link_config import LINKS
-from rtl.port.credit_receiver import CreditReceiver
-from rtl.port.credit_sender import CreditSender
+from rtl.link.rules.credit_receiver import CreditReceiver
+from rtl.link.rules.credit_sender import CreditSender
 from verif.formal.proof import Proof, without_reset
 
 __all__ = ["PROOFS", "CreditsProof"]

@@ -13,8 +13,8 @@ from amaranth.hdl import Array, Assert, Cat, Cover, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 
 from rtl.contract.link_config import LINKS
-from rtl.port.replay_receiver import ReplayReceiver
-from rtl.port.replay_sender import ReplaySender
+from rtl.link.rules.replay_receiver import ReplayReceiver
+from rtl.link.rules.replay_sender import ReplaySender
 from verif.formal.proof import Proof, without_reset
 
 __all__ = ["PROOFS", "ReplayProof"]

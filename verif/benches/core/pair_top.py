@@ -18,9 +18,9 @@ from rtl.contract.link_config import LINKS
 from rtl.core import Core
 from rtl.dma.dma import Dma
 from rtl.emit.plant_top import PLANT_BITS, PlantTop
-from rtl.port.beat import beat_layout
-from rtl.port.core_port import CorePort
-from rtl.port.link_layer import LinkLayer
+from rtl.link.beat import beat_layout
+from rtl.link.core_side.core_port import CorePort
+from rtl.link.link_layer import LinkLayer
 
 __all__ = ["WIRE_BEATS", "PairTop"]
 

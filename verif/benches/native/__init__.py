@@ -1,0 +1,1 @@
+"""A stand-in of the native driver, to check the driver itself."""

@@ -6,7 +6,7 @@ import cocotb
 from cocotb.triggers import RisingEdge
 
 from rtl.contract.link import FLIT_HEADER, UNIT_FLITS_MAX
-from rtl.port.credit_sender import COUNT_BITS
+from rtl.link.rules.credit_sender import COUNT_BITS
 from verif.agents.bench import Bench, manifest
 from verif.checks.coverage import Coverage
 from verif.golden.link_rules import CreditReceiver, CreditSender

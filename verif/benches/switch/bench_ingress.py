@@ -4,7 +4,7 @@ import cocotb
 
 from rtl.contract.link import PacketOpcode
 from verif.agents.bench import manifest
-from verif.benches.port.packets import make_packet
+from verif.benches.link.packets import make_packet
 from verif.benches.switch.ingress_bench import COVER, IngressBench, Pace
 from verif.benches.switch.units import FILLS, MALFORMED, malformed, random_unit, unit_of
 from verif.golden.switch_buffer import Choice

@@ -8,7 +8,7 @@ from cocotb.triggers import RisingEdge
 from rtl.contract.link import ENDPOINT_BITS, FLIT_BYTES, FLIT_PAYLOAD_BYTES, PACKET_HEADER, PACKET_HEADER_BYTES
 from rtl.contract.link import PacketOpcode as Opcode
 from verif.agents.bench import Bench, manifest
-from verif.benches.port.packets import make_packet, random_packet
+from verif.benches.link.packets import make_packet, random_packet
 from verif.benches.switch.units import SentUnit, parity_of, random_unit
 from verif.checks.coverage import Coverage
 from verif.golden.framing import Packet, Units, flits_of, grouped, header_of, unpack

@@ -13,7 +13,7 @@ from rtl.contract.link import (
     UNIT_FLITS_MAX,
     PacketOpcode,
 )
-from verif.benches.port.packets import make_packet
+from verif.benches.link.packets import make_packet
 
 __all__ = ["FILLS", "MALFORMED", "SentUnit", "malformed", "parity_of", "random_unit", "unit_of"]
 

@@ -1,0 +1,1 @@
+"""A core's packets at a port: two streams of beats by its clock (docs/endpoint.md)."""

@@ -1,0 +1,102 @@
+"""From packets to flits."""
+
+from amaranth.hdl import Array, Module, Signal, ValueLike
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.plant import passed_on, planted
+from rtl.contract.link import UNIT_FLITS_MAX
+from rtl.contract.link_config import LinkConfig
+from rtl.link.beat import beat_layout, packet_layout
+from rtl.link.framing.framer import Framer
+from rtl.link.framing.scheduler import Scheduler
+from rtl.link.framing.send_queues import SendQueues
+
+__all__ = ["CREDIT_BITS", "SendPath"]
+
+CREDIT_BITS = 13
+
+
+class SendPath(wiring.Component):
+    """SendQueues, Scheduler and Framer: packets go in as they come, flits go out as credits allow.
+
+    `free`: flits that each account may still send; it must follow `spend` in the next cycle. A unit starts only when
+    the dedicated account of its queue and the shared one of its kind have credits for all its flits; the shared one
+    is spent first. `pause`: no unit starts. The other ports are those of the parts.
+    """
+
+    FAULTS = {
+        1: "packets of different endpoints share a unit",
+        2: "a packet joins a unit that it does not fit into",
+        3: "a unit can be taken while a packet is being appended to it",
+        4: "the offset of a second packet in a flit replaces the first",
+        5: "bytes behind the end of a packet are kept",
+        6: "a packet that ends too early is good",
+        7: "takes a packet without room",
+        8: "words behind the end of the unit are sent",
+        9: "the last flit of a unit is no tail",
+        10: "no END where there is room for it",
+        11: "the header names the shared pool, the dedicated one is charged",
+        12: "a flit given up is not released",
+        13: "sends the next beat over one that was not taken",
+        14: "a unit starts with one credit",
+        15: "a packet joins the unit that the line wants next",
+        16: "a unit gets more packets than a receiver gives out in its time",
+    }
+
+    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+        self.cfg = cfg
+        self.plant = plant
+        super().__init__(
+            {
+                "packet": In(stream.Signature(packet_layout(cfg))),
+                "room": Out(cfg.queues),
+                "bad_packet": Out(1),
+                "free": In(data.ArrayLayout(CREDIT_BITS, cfg.accounts)),
+                "pause": In(1),
+                "spend": Out(1),
+                "account": Out(range(cfg.accounts)),
+                "o": Out(stream.Signature(beat_layout(cfg))),
+                "clear": In(1),
+                "cut": Out(range(UNIT_FLITS_MAX + 2)),
+                "busy": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        cfg = self.cfg
+        m.submodules.queues = queues = SendQueues(cfg, passed_on(self.plant, 1, 2, 3, 4, 5, 6, 7, 15, 16))
+        m.submodules.scheduler = scheduler = Scheduler(cfg)
+        m.submodules.framer = framer = Framer(cfg, passed_on(self.plant, 8, 9, 10, 11, 12, 13))
+        wiring.connect(m, wiring.flipped(self.packet), queues.packet)
+        wiring.connect(m, framer.o, wiring.flipped(self.o))
+        takes = Signal()
+        for q in range(cfg.queues):
+            credits = self.free[q] + self.free[cfg.queues + q % 2]
+            enough = credits >= queues.unit_flits[q]
+            m.d.comb += scheduler.eligible[q].eq(
+                queues.unit_valid[q] & (enough | (planted(self.plant, 14) & (credits != 0)))
+            )
+        m.d.comb += [
+            self.room.eq(queues.room),
+            self.bad_packet.eq(queues.bad_packet),
+            scheduler.flits.eq(queues.unit_flits),
+            takes.eq(scheduler.valid & framer.ready & ~self.pause & ~self.clear),
+            scheduler.accept.eq(takes),
+            queues.take.eq(takes),
+            queues.queue.eq(scheduler.queue),
+            framer.start.eq(takes),
+            framer.unit.eq(queues.unit),
+            queues.read.eq(framer.read),
+            queues.read_beat.eq(framer.read_beat),
+            queues.release.eq(framer.release),
+            framer.data.eq(queues.data),
+            framer.charge.eq(Array([self.free[cfg.queues] == 0, self.free[cfg.queues + 1] == 0])[framer.queue[0]]),
+            self.spend.eq(framer.spend),
+            self.account.eq(framer.account),
+            framer.clear.eq(self.clear),
+            self.cut.eq(framer.cut),
+            self.busy.eq(framer.busy),
+        ]
+        return m

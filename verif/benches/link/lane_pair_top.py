@@ -1,0 +1,111 @@
+"""Two ends of a link without codec and states: senders, receivers and wires that can be broken."""
+
+from amaranth.hdl import Cat, Module, Signal, Value, ValueLike, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.delay import delayed
+from rtl.base.plant import passed_on
+from rtl.contract.link_config import LinkConfig
+from rtl.link.beat import beat_layout, lanes_layout, physical_lanes
+from rtl.link.lanes.lane_health import FIX
+from rtl.link.lanes.lane_receiver import LaneReceiver
+from rtl.link.lanes.lane_sender import LaneSender
+
+__all__ = ["LanePairTop"]
+
+
+_SHOWN = (
+    "o_valid", "o", "aligned", "realign", "locked", "mask", "partner_mask", "weak_lanes", "dead_lanes",
+    "width", "version", "corrections", "markers", "map_changes", "missed",
+)  # fmt: skip
+
+
+class LanePairTop(wiring.Component):
+    """Ends 0 and 1. broken_<e>: by lane of the wires that leave end e: 0 whole, 1 zeros, 2 ones, 3 noise, 4 holds its
+    last word; flip_<e>: added to the words in this cycle.
+
+    delay: cycles on the wires, each way. Faults of the sender, then those of the receiver, in both ends.
+    """
+
+    FAULTS = LaneSender.FAULTS | {n: LaneReceiver.FAULTS[k] for n, k in ((4, 1), (5, 3), (6, 4), (7, 5))}
+
+    def __init__(self, cfg: LinkConfig, interval: int, delay: int, plant: ValueLike = 0):
+        self.cfg = cfg
+        self.delay = delay
+        self.plant = plant
+        self.physical = p = physical_lanes(cfg)
+        self.senders = [LaneSender(cfg, interval, passed_on(plant, 1, 2, 3)) for _ in (0, 1)]
+        self.receivers = [LaneReceiver(cfg, interval, passed_on(plant, 4, 0, 5, 6, 7)) for _ in (0, 1)]
+        members: dict[str, wiring.Member] = {}
+        for e in (0, 1):
+            members |= {
+                f"i_{e}": In(stream.Signature(beat_layout(cfg))),
+                f"broken_{e}": In(data.ArrayLayout(unsigned(3), p)),
+                f"flip_{e}": In(lanes_layout(cfg)),
+                f"align_{e}": In(1),
+                f"fix_valid_{e}": In(1),
+                f"fix_lost_{e}": In(1),
+                f"fix_{e}": In(FIX),
+                f"clear_{e}": In(1),
+                f"wire_valid_{e}": Out(1),
+                f"send_width_{e}": Out(5),
+                f"sent_marker_{e}": Out(1),
+            }
+            members |= {f"{name}_{e}": self.receivers[e].signature.members[name] for name in _SHOWN}
+        super().__init__(members)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        for e, (sender, receiver) in enumerate(zip(self.senders, self.receivers)):
+            m.submodules[f"sender_{e}"], m.submodules[f"receiver_{e}"] = sender, receiver
+            wiring.connect(m, wiring.flipped(getattr(self, f"i_{e}")), sender.i)
+            m.d.comb += [
+                sender.align.eq(getattr(self, f"align_{e}")),
+                sender.mask.eq(receiver.partner_mask),
+                sender.hear.eq(receiver.mask),
+                sender.here.eq(receiver.locked),
+                receiver.align.eq(getattr(self, f"align_{e}")),
+                receiver.fix_valid.eq(getattr(self, f"fix_valid_{e}")),
+                receiver.fix_lost.eq(getattr(self, f"fix_lost_{e}")),
+                receiver.fix.eq(getattr(self, f"fix_{e}")),
+                receiver.clear.eq(getattr(self, f"clear_{e}")),
+                getattr(self, f"wire_valid_{e}").eq(sender.valid),
+                getattr(self, f"send_width_{e}").eq(sender.width),
+                getattr(self, f"sent_marker_{e}").eq(sender.sent_marker),
+            ]
+            for name in _SHOWN:
+                m.d.comb += getattr(self, f"{name}_{e}").eq(getattr(receiver, name))
+            words = self._wires(m, e, sender)
+            late = delayed(m, Cat(sender.valid, words), self.delay, f"wires_{e}")
+            m.d.comb += [
+                self.receivers[1 - e].valid.eq(late[0]),
+                Value.cast(self.receivers[1 - e].lanes).eq(late[1:]),
+            ]
+        return m
+
+    def _wires(self, m: Module, e: int, sender: LaneSender) -> Value:
+        """The words behind the faults of the wires."""
+        found = []
+        for p in range(self.physical):
+            word = sender.lanes[p]
+            noise = Signal(64, name=f"noise_{e}_{p}", init=(0x9E3779B97F4A7C15 * (p + 1 + 32 * e)) % (1 << 64))
+            mixed = noise ^ (noise << 13)[:64]
+            mixed = mixed ^ (mixed >> 7)
+            m.d.sync += noise.eq(mixed ^ (mixed << 17)[:64])
+            held = Signal(64, name=f"held_{e}_{p}")
+            broken = getattr(self, f"broken_{e}")[p]
+            with m.If(sender.valid & (broken != 4)):
+                m.d.sync += held.eq(word)
+            out = Signal(64, name=f"wire_{e}_{p}")
+            with m.Switch(broken):
+                with m.Case(0):
+                    m.d.comb += out.eq(word)
+                with m.Case(2):
+                    m.d.comb += out.eq((1 << 64) - 1)
+                with m.Case(3):
+                    m.d.comb += out.eq(noise)
+                with m.Case(4):
+                    m.d.comb += out.eq(held)
+            found.append(out ^ getattr(self, f"flip_{e}")[p])
+        return Cat(found)
