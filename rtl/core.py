@@ -16,7 +16,7 @@ from rtl.contract.memmap import CoreId
 from rtl.contract.timing import CONFLICT_PORTS
 from rtl.dma.axi_share import AxiShare
 from rtl.dma.dma import Dma
-from rtl.dma.link import LINK_COUNTS, LINK_PORTS
+from rtl.dma.fabric.link import LINK_COUNTS, LINK_PORTS
 from rtl.issue.issue import Issue
 from rtl.memory.psum import Psum
 from rtl.memory.sbuf import Sbuf

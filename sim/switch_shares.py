@@ -6,7 +6,7 @@ from itertools import combinations
 __all__ = ["CAP_WINDOW_FLITS", "entitled", "jain"]
 
 CAP_WINDOW_FLITS = 64
-"""Flits of an output in which the strict class has its cap (rtl.switch.class_choice)."""
+"""Flits of an output in which the strict class has its cap (rtl.switch.scheduling.class_choice)."""
 
 
 def jain(shares: Sequence[float]) -> float:

@@ -151,7 +151,7 @@ class PsumAccumulateSignature(wiring.Signature):
     """Write a row of sums, or add it to what is there. Never refused: it goes before all readers.
 
     `rounding`: what is written is rounded to BF16 before, as isa.Rounding says; `random`: the row's word of random bits
-    (rtl.numeric.round_bits).
+    (rtl.numeric.fp32.round_bits).
 
     The row has committed timing.PSUM_ADD_CYCLES after the cycle with `valid`, whether it adds or not.
     No element may be written again within that time. Rows of different groups come to different banks.

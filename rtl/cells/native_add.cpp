@@ -12,7 +12,7 @@ enum Fault { NONE, RAW_NAN, FLUSH, NEIGHBOUR, TRUNCATE, ONE_LANE, AWAY, LATE_WOR
 // rtl.contract.isa.Rounding
 enum Rounding { FP32, NEAREST, STOCHASTIC };
 
-// The end of the hash of rtl/numeric/round_bits.py: 16 random bits of a lane.
+// The end of the hash of rtl/numeric/fp32/round_bits.py: 16 random bits of a lane.
 uint32_t random_bits(uint32_t word, uint32_t lane) {
     uint32_t h = word + lane;
     for (int round = 0; round < 2; round++) {

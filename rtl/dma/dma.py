@@ -12,15 +12,15 @@ from rtl.base.memory_port import SbufMoverSignature
 from rtl.base.placed import Placed
 from rtl.contract.config import Config
 from rtl.contract.memmap import CoreId
-from rtl.dma.check import Check
-from rtl.dma.complete import Complete
-from rtl.dma.crossbar import Crossbar
-from rtl.dma.intake import Intake
+from rtl.dma.fabric.link import LINK_COUNTS, LINK_PORTS, Link
 from rtl.dma.join_link import join_link
-from rtl.dma.link import LINK_COUNTS, LINK_PORTS, Link
-from rtl.dma.mover import Mover
-from rtl.dma.port import Port, movers_of
-from rtl.dma.rows import RowGenerator
+from rtl.dma.movers.crossbar import Crossbar
+from rtl.dma.movers.mover import Mover
+from rtl.dma.movers.port import Port, movers_of
+from rtl.dma.rings.check import Check
+from rtl.dma.rings.complete import Complete
+from rtl.dma.rings.intake import Intake
+from rtl.dma.rings.rows import RowGenerator
 from rtl.dma.status import Status
 
 __all__ = ["Dma"]

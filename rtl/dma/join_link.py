@@ -5,10 +5,10 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, connect, flipped
 
 from rtl.base.placed import Placed
-from rtl.dma.complete import Complete
-from rtl.dma.link import LINK_COUNTS, LINK_PORTS, Link
-from rtl.dma.mover import Mover
-from rtl.dma.rows import RowGenerator
+from rtl.dma.fabric.link import LINK_COUNTS, LINK_PORTS, Link
+from rtl.dma.movers.mover import Mover
+from rtl.dma.rings.complete import Complete
+from rtl.dma.rings.rows import RowGenerator
 from rtl.dma.sbuf_share import SbufShare
 from rtl.dma.sbuf_split import SbufSplit
 from rtl.dma.signal_share import SignalShare

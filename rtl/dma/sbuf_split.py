@@ -6,8 +6,8 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.base.memory_port import SbufMoverSignature
 from rtl.contract.config import Config
+from rtl.dma.fabric.packets import link_config
 from rtl.dma.layouts import lane_bits
-from rtl.dma.packets import link_config
 
 __all__ = ["SbufSplit"]
 

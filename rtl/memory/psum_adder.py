@@ -9,7 +9,7 @@ from rtl.base.memory_port import psum_element_bits
 from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.timing import PSUM_ADD_CYCLES
-from rtl.numeric.add_lanes import Fp32AddLanes
+from rtl.numeric.fp32.add_lanes import Fp32AddLanes
 
 __all__ = ["MINUS_ZERO", "PsumAdder"]
 

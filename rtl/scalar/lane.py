@@ -7,13 +7,13 @@ from amaranth.lib.wiring import In, Out
 from rtl.base.plant import passed_on, planted
 from rtl.contract.activation_tables import ROW_BITS, ROW_WORDS
 from rtl.contract.isa import AluOp
-from rtl.numeric.activation import ActivationLane
-from rtl.numeric.activation_table import ENTRY, FUNCTION_BITS
-from rtl.numeric.from_fp32 import FromFp32
-from rtl.numeric.mul import Fp32Product
-from rtl.numeric.partial_sums import PartialSums
-from rtl.numeric.sum import Fp32Sum
-from rtl.numeric.to_fp32 import ToFp32
+from rtl.numeric.formats.from_fp32 import FromFp32
+from rtl.numeric.formats.to_fp32 import ToFp32
+from rtl.numeric.fp32.mul import Fp32Product
+from rtl.numeric.fp32.partial_sums import PartialSums
+from rtl.numeric.fp32.sum import Fp32Sum
+from rtl.numeric.functions.activation import ActivationLane
+from rtl.numeric.functions.activation_table import ENTRY, FUNCTION_BITS
 
 __all__ = ["OPERATION", "REDUCTION", "SHARED", "Lane"]
 

@@ -11,7 +11,7 @@ from rtl.base.placed import Repeated
 from rtl.base.plant import planted
 from rtl.contract.activation_tables import FIRST_TABLE_FUNCTION
 from rtl.contract.config import Config
-from rtl.numeric.activation_table import LOAD
+from rtl.numeric.functions.activation_table import LOAD
 from rtl.scalar.lane import OPERATION, SHARED, Lane
 from rtl.scalar.reducer import REDUCED, Reducer
 from rtl.scalar.tables import Tables

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import planted
 from rtl.contract.config import Config
-from rtl.numeric.activation_table import LOAD
+from rtl.numeric.functions.activation_table import LOAD
 
 __all__ = ["Loader"]
 

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import planted
 from rtl.contract.isa import Reduce
-from rtl.numeric.partial_sums import PARTIALS, PartialSums
+from rtl.numeric.fp32.partial_sums import PARTIALS, PartialSums
 from rtl.scalar.lane import REDUCTION
 
 __all__ = ["REDUCED", "Reducer"]

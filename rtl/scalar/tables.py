@@ -8,7 +8,7 @@ from amaranth.utils import ceil_log2
 from rtl.base.lookup import Lookup
 from rtl.contract.activation_tables import ENTRIES, ROW_BITS, ROW_WORDS
 from rtl.contract.config import Config
-from rtl.numeric.activation_table import ENTRY, FUNCTION_BITS, LOAD
+from rtl.numeric.functions.activation_table import ENTRY, FUNCTION_BITS, LOAD
 
 __all__ = ["Tables"]
 

@@ -11,7 +11,7 @@ from rtl.contract.switch_config import SwitchConfig
 from rtl.link.framing.receive_path import ReceivePath
 from rtl.link.framing.send_path import SendPath
 from rtl.switch.beat import parity_of, transfer_beat
-from rtl.switch.ingress import Ingress
+from rtl.switch.input.ingress import Ingress
 from rtl.switch.routes import Routes
 from rtl.switch.row import connect_row, row_side
 from rtl.switch.sound_units import SoundUnits

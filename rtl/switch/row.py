@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.contract.switch_config import SwitchConfig
 from rtl.switch.beat import transfer_beat
-from rtl.switch.ingress import Ingress
+from rtl.switch.input.ingress import Ingress
 
 __all__ = ["connect_row", "row_side"]
 

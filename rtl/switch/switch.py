@@ -12,7 +12,7 @@ from rtl.switch.bypass import Bypass
 from rtl.switch.crossbar import Crossbar
 from rtl.switch.registers import Registers
 from rtl.switch.responder import Responder
-from rtl.switch.scheduler import Scheduler
+from rtl.switch.scheduling.scheduler import Scheduler
 from rtl.switch.switch_port import SwitchPort
 
 __all__ = ["Switch"]

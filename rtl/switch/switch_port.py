@@ -15,9 +15,9 @@ from rtl.link.codec.encoder import Encoder
 from rtl.link.framing.framing import FLIT_HEADER_LAYOUT
 from rtl.link.rules.rules import LinkRules
 from rtl.switch.beat import parity_of, transfer_beat
-from rtl.switch.egress import Egress
-from rtl.switch.ingress import Ingress
-from rtl.switch.output_buffer import OutputBuffer
+from rtl.switch.input.ingress import Ingress
+from rtl.switch.output.egress import Egress
+from rtl.switch.output.output_buffer import OutputBuffer
 from rtl.switch.port_registers import PortRegisters
 from rtl.switch.routes import Routes
 from rtl.switch.row import connect_row, row_side

@@ -9,8 +9,8 @@ from rtl.contract.config import TensorConfig
 from rtl.contract.kinds import Kind
 from rtl.contract.sparsity import PATTERNS, SLOTS, TAG_BITS
 from rtl.contract.timing import PE_ROW_CYCLES
-from rtl.numeric.pe_operand import pe_operand
-from rtl.numeric.unpack import Unpack
+from rtl.numeric.pe.pe_operand import pe_operand
+from rtl.numeric.pe.unpack import Unpack
 from rtl.tensor.lanes import NUMBERS, OPERAND_BITS, OTHERS, SLOT_BITS, weight_bits
 from rtl.tensor.ports import MODE_BITS
 from rtl.tensor.tile import TILE

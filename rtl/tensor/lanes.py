@@ -5,8 +5,8 @@ from amaranth.lib import data
 
 from rtl.contract.config import TensorConfig
 from rtl.contract.sparsity import SLOTS
-from rtl.numeric.operand import OPERAND
-from rtl.numeric.pe_operand import pe_operand
+from rtl.numeric.pe.operand import OPERAND
+from rtl.numeric.pe.pe_operand import pe_operand
 
 __all__ = [
     "NUMBERS",

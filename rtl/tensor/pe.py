@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import passed_on, planted
 from rtl.contract.config import Config
-from rtl.numeric.pe_mac import PeMac
+from rtl.numeric.pe.pe_mac import PeMac
 from rtl.tensor.lanes import (
     NUMBERS,
     OTHERS,

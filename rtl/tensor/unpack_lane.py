@@ -6,12 +6,12 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.contract.config import TensorConfig
 from rtl.contract.kinds import Kind
-from rtl.numeric.element import ELEMENT, ELEMENTS
-from rtl.numeric.halves import Halves
-from rtl.numeric.operand import OPERAND
-from rtl.numeric.pe_operand import pe_operand
-from rtl.numeric.unpack import Unpack
-from rtl.numeric.unpack_element import UnpackElement
+from rtl.numeric.pe.element import ELEMENT, ELEMENTS
+from rtl.numeric.pe.halves import Halves
+from rtl.numeric.pe.operand import OPERAND
+from rtl.numeric.pe.pe_operand import pe_operand
+from rtl.numeric.pe.unpack import Unpack
+from rtl.numeric.pe.unpack_element import UnpackElement
 from rtl.tensor.lanes import OPERAND_BITS, SLOT_BITS, weight_bits
 
 __all__ = ["CODE_BITS", "UnpackLane"]

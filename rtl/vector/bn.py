@@ -10,7 +10,7 @@ from rtl.base.placed import Repeated
 from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.isa import Opcode
-from rtl.numeric.reciprocal import Reciprocal
+from rtl.numeric.fp32.reciprocal import Reciprocal
 from rtl.vector.bn_lane import SHARED, BnLane
 from rtl.vector.bn_program import (
     INVERT_FIRST,

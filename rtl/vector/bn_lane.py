@@ -5,9 +5,9 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import planted
-from rtl.numeric.mul import Fp32Product
-from rtl.numeric.reciprocal import Reciprocal
-from rtl.numeric.sum import Fp32Sum
+from rtl.numeric.fp32.mul import Fp32Product
+from rtl.numeric.fp32.reciprocal import Reciprocal
+from rtl.numeric.fp32.sum import Fp32Sum
 from rtl.vector.bn_steps import BN_STEP, PARTS, Divide, Give, Multiply, Shift, Spread, Total
 
 __all__ = ["SHARED", "BnLane"]

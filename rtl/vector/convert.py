@@ -4,8 +4,8 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.numeric.from_fp32 import FromFp32
-from rtl.numeric.to_fp32 import ToFp32
+from rtl.numeric.formats.from_fp32 import FromFp32
+from rtl.numeric.formats.to_fp32 import ToFp32
 
 __all__ = ["Convert"]
 

@@ -7,8 +7,8 @@ from amaranth.lib.wiring import In, Out
 from rtl.base.plant import passed_on, planted
 from rtl.contract.formats import FORMATS
 from rtl.contract.isa import AluOp
-from rtl.numeric.alu import Alu
-from rtl.numeric.exp import Exp
+from rtl.numeric.fp32.alu import Alu
+from rtl.numeric.functions.exp import Exp
 
 __all__ = ["FIRST", "OPERATION", "Operators"]
 

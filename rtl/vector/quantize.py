@@ -8,7 +8,7 @@ from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
 from rtl.contract.isa import MX_ROWS, block, mx_scale_partition
-from rtl.numeric.quantize import Quantize
+from rtl.numeric.formats.quantize import Quantize
 
 __all__ = ["QuantizeMx"]
 

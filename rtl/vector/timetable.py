@@ -6,10 +6,10 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.contract.formats import FORMATS
 from rtl.contract.isa import AluOp, Opcode, Reduce
-from rtl.numeric.exp import Exp
-from rtl.numeric.partial_sums import PartialSums
-from rtl.numeric.sum import Fp32Sum
-from rtl.numeric.to_fp32 import ToFp32
+from rtl.numeric.formats.to_fp32 import ToFp32
+from rtl.numeric.fp32.partial_sums import PartialSums
+from rtl.numeric.fp32.sum import Fp32Sum
+from rtl.numeric.functions.exp import Exp
 from rtl.vector.operators import FIRST, OPERATION
 from rtl.vector.plan import PLAN
 from rtl.vector.reader import ELEMENT, ROLES

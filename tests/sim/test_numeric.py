@@ -3,21 +3,21 @@ test_numeric_mx.py."""
 
 import pytest
 
-from rtl.numeric.activation_unit import ActivationUnit
-from rtl.numeric.add import Fp32Add
-from rtl.numeric.add_lanes import Fp32AddLanes
-from rtl.numeric.alu import Alu
-from rtl.numeric.bf16_round import Bf16Round
-from rtl.numeric.code_mac import Bf16Mac, Fp16Mac
-from rtl.numeric.exp import Exp
-from rtl.numeric.halves import Halves
-from rtl.numeric.mac import Mac
-from rtl.numeric.mul import Fp32Product
-from rtl.numeric.partial_sums import PartialSums
-from rtl.numeric.reciprocal import Reciprocal
-from rtl.numeric.round_bits import RoundBits
-from rtl.numeric.sum import Fp32Sum
-from rtl.numeric.unpack import Unpack
+from rtl.numeric.fp32.add import Fp32Add
+from rtl.numeric.fp32.add_lanes import Fp32AddLanes
+from rtl.numeric.fp32.alu import Alu
+from rtl.numeric.fp32.bf16_round import Bf16Round
+from rtl.numeric.fp32.mul import Fp32Product
+from rtl.numeric.fp32.partial_sums import PartialSums
+from rtl.numeric.fp32.reciprocal import Reciprocal
+from rtl.numeric.fp32.round_bits import RoundBits
+from rtl.numeric.fp32.sum import Fp32Sum
+from rtl.numeric.functions.activation_unit import ActivationUnit
+from rtl.numeric.functions.exp import Exp
+from rtl.numeric.pe.code_mac import Bf16Mac, Fp16Mac
+from rtl.numeric.pe.halves import Halves
+from rtl.numeric.pe.mac import Mac
+from rtl.numeric.pe.unpack import Unpack
 from verif.launch import SEEDS, faults_of, must_notice, must_pass
 
 pytestmark = pytest.mark.sim

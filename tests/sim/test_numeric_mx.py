@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from rtl.contract.config import named
-from rtl.numeric.mx_dot import MxDot
-from rtl.numeric.pe_mac import PeMac
-from rtl.numeric.unpack_element import UnpackElement
+from rtl.numeric.pe.mx_dot import MxDot
+from rtl.numeric.pe.pe_mac import PeMac
+from rtl.numeric.pe.unpack_element import UnpackElement
 from sim.errors import PlexusError
 from sim.evaluate import evaluate
 from verif.checks.mx_dot import MAIN_PAIRS, OTHER_PAIRS, every_pair, random_rows

@@ -5,7 +5,7 @@ import pytest
 
 from rtl.contract.config import named
 from rtl.contract.formats import MX_BLOCK, MX_EMAX
-from rtl.numeric.quantize import Quantize
+from rtl.numeric.formats.quantize import Quantize
 from sim.errors import PlexusError
 from sim.evaluate import evaluate
 from verif.golden.quantize import RULES, quantize_mx

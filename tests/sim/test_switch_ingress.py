@@ -4,7 +4,7 @@ import pytest
 
 from rtl.contract.link_config import LINKS, LinkConfig
 from rtl.contract.switch_config import SwitchConfig
-from rtl.switch.ingress import Ingress
+from rtl.switch.input.ingress import Ingress
 from rtl.switch.routes import Routes
 from verif.launch import SEEDS, faults_of, must_notice, must_pass
 

@@ -6,8 +6,8 @@ from rtl.contract.link_config import LinkConfig
 from rtl.contract.switch_config import SwitchConfig
 from rtl.switch.bypass import Bypass
 from rtl.switch.crossbar import Crossbar
-from rtl.switch.egress import Egress
-from rtl.switch.output_buffer import OutputBuffer
+from rtl.switch.output.egress import Egress
+from rtl.switch.output.output_buffer import OutputBuffer
 from rtl.switch.port_registers import PortRegisters
 from rtl.switch.registers import Registers
 from rtl.switch.responder import Responder

@@ -4,7 +4,7 @@ import pytest
 
 from rtl.contract.link_config import LINKS, LinkConfig
 from rtl.contract.switch_config import SwitchConfig
-from rtl.switch.scheduler import Scheduler
+from rtl.switch.scheduling.scheduler import Scheduler
 from verif.launch import SEEDS, faults_of, must_notice, must_pass
 
 pytestmark = pytest.mark.sim

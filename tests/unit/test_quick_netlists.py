@@ -14,8 +14,8 @@ from amaranth.lib.wiring import In, Out
 from rtl.contract.link_config import LinkConfig
 from rtl.contract.switch_config import SwitchConfig
 from rtl.emit.quick import quick_netlists
-from rtl.switch.ingress import Ingress
-from rtl.switch.scheduler import Scheduler
+from rtl.switch.input.ingress import Ingress
+from rtl.switch.scheduling.scheduler import Scheduler
 
 SMALL = SwitchConfig(ports=4, link=LinkConfig(classes=1, shared_flits=4, window_flits=16))
 

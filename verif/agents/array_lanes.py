@@ -3,7 +3,7 @@
 from amaranth.hdl import Shape
 
 from rtl.contract.config import TensorConfig
-from rtl.numeric.pe_operand import pe_operand
+from rtl.numeric.pe.pe_operand import pe_operand
 from rtl.tensor.lanes import OPERAND_BITS, moving_lane, weight_bits, weight_lane
 
 __all__ = ["ArrayLanes"]

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtl.contract.formats import FORMATS
-from rtl.numeric.element import ELEMENT_BIAS, ELEMENT_INFINITY, ELEMENT_NAN
+from rtl.numeric.pe.element import ELEMENT_BIAS, ELEMENT_INFINITY, ELEMENT_NAN
 
 __all__ = ["element_values", "element_words", "kinds", "lane_words"]
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from rtl.numeric.operand import EXPONENT_BIAS, EXPONENT_BITS, EXPONENT_SPECIAL, INFINITY, NAN, SIGNIFICAND_BITS
+from rtl.numeric.pe.operand import EXPONENT_BIAS, EXPONENT_BITS, EXPONENT_SPECIAL, INFINITY, NAN, SIGNIFICAND_BITS
 
 __all__ = ["operand_words", "random_wide_values"]
 

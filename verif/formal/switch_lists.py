@@ -10,7 +10,7 @@ from amaranth.hdl import Array, Assert, Assume, Cat, Cover, Module, Mux, Signal,
 from amaranth.lib import wiring
 
 from rtl.contract.link import UNIT_FLITS_MAX
-from rtl.switch.unit_lists import UnitLists
+from rtl.switch.input.unit_lists import UnitLists
 from verif.formal.proof import Proof, without_reset
 
 __all__ = ["PROOFS", "ListsProof"]

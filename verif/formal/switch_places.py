@@ -9,7 +9,7 @@ from amaranth.hdl import Array, Assert, Assume, Cat, Cover, Module, Signal
 from amaranth.lib import wiring
 
 from rtl.contract.link import UNIT_FLITS_MAX
-from rtl.switch.places import Places
+from rtl.switch.input.places import Places
 from verif.formal.proof import Proof, without_reset
 
 __all__ = ["PROOFS", "PlacesProof"]

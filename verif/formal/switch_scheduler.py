@@ -11,8 +11,8 @@ from amaranth.lib import wiring
 from rtl.contract.link import UNIT_FLITS_MAX
 from rtl.contract.link_config import LinkConfig
 from rtl.contract.switch_config import SwitchConfig
-from rtl.switch.patience import Patience
-from rtl.switch.scheduler import Scheduler
+from rtl.switch.scheduling.patience import Patience
+from rtl.switch.scheduling.scheduler import Scheduler
 from verif.formal.proof import Proof, without_reset
 
 __all__ = ["PROOFS", "GrantsProof", "PatienceProof", "UrgentProof"]

@@ -14,7 +14,7 @@ from amaranth.lib import data, wiring
 from rtl.contract.link import UNIT_FLITS_MAX
 from rtl.contract.link_config import LINKS
 from rtl.contract.switch_config import SwitchConfig
-from rtl.switch.open_units import OpenUnits
+from rtl.switch.input.open_units import OpenUnits
 from verif.formal.proof import Proof, without_reset
 
 __all__ = ["PROOFS", "UnitsProof"]

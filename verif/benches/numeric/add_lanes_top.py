@@ -4,7 +4,7 @@ from amaranth.hdl import Module, Signal, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.numeric.add_lanes import Fp32AddLanes
+from rtl.numeric.fp32.add_lanes import Fp32AddLanes
 
 __all__ = ["AddLanesTop", "LANES"]
 

@@ -10,7 +10,7 @@ from cocotb.triggers import RisingEdge
 from rtl.contract.activation_tables import BACK, FIRST_TABLE_FUNCTION, INDEX_BITS_MAX, POSITIVE, load_words, table
 from rtl.contract.formats import FORMATS
 from rtl.contract.isa import Function
-from rtl.numeric.activation_unit import ActivationUnit
+from rtl.numeric.functions.activation_unit import ActivationUnit
 from verif.agents.bench import Bench
 from verif.agents.pipe import push
 from verif.agents.values import random_codes, special_codes

@@ -6,7 +6,7 @@ import cocotb
 import numpy as np
 
 from rtl.contract.formats import FORMATS
-from rtl.numeric.add import Fp32Add
+from rtl.numeric.fp32.add import Fp32Add
 from verif.agents.bench import Bench
 from verif.agents.pipe import push
 from verif.agents.values import companions, random_codes, special_codes

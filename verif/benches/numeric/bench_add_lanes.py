@@ -6,7 +6,7 @@ import cocotb
 import numpy as np
 from cocotb.triggers import RisingEdge
 
-from rtl.numeric.add_lanes import Fp32AddLanes
+from rtl.numeric.fp32.add_lanes import Fp32AddLanes
 from verif.agents.bench import Bench
 from verif.agents.values import companions, random_codes
 from verif.benches.numeric.add_lanes_top import LANES

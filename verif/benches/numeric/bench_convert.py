@@ -11,7 +11,7 @@ import numpy as np
 from cocotb.triggers import RisingEdge
 
 from rtl.contract.formats import FORMATS
-from rtl.numeric.convert import Convert
+from rtl.numeric.formats.convert import Convert
 from verif.agents.bench import Bench
 from verif.checks.coverage import Coverage
 from verif.golden.conversion import container, convert

@@ -7,7 +7,7 @@ import numpy as np
 
 from rtl.contract.exp_table import INDEX_BITS
 from rtl.contract.formats import FORMATS
-from rtl.numeric.exp import Exp
+from rtl.numeric.functions.exp import Exp
 from verif.agents.bench import Bench
 from verif.agents.pipe import push
 from verif.agents.values import companions, random_codes, special_codes

@@ -5,7 +5,7 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from rtl.numeric.mac import Mac
+from rtl.numeric.pe.mac import Mac
 from verif.agents.bench import Bench
 from verif.agents.operands import operand_words, random_wide_values
 from verif.agents.pipe import push

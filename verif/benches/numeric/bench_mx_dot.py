@@ -10,7 +10,7 @@ import cocotb
 import numpy as np
 
 from rtl.contract.formats import FORMATS
-from rtl.numeric.mx_dot import MxDot
+from rtl.numeric.pe.mx_dot import MxDot
 from verif.agents.bench import Bench
 from verif.agents.dot_rows import FLAVOURS, accumulators, corner_rows, hard_rows
 from verif.agents.elements import element_values, kinds

@@ -7,7 +7,7 @@ import numpy as np
 from cocotb.triggers import RisingEdge
 
 from rtl.contract.isa import REDUCTIONS, AluOp
-from rtl.numeric.partial_sums import PARTIALS, PartialSums
+from rtl.numeric.fp32.partial_sums import PARTIALS, PartialSums
 from verif.agents.bench import Bench, manifest
 from verif.agents.stall import styled
 from verif.agents.values import random_codes

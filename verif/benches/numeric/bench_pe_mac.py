@@ -6,7 +6,7 @@ import cocotb
 import numpy as np
 
 from rtl.contract.formats import FORMATS
-from rtl.numeric.pe_mac import PeMac
+from rtl.numeric.pe.pe_mac import PeMac
 from verif.agents.bench import Bench, manifest
 from verif.agents.dot_rows import FLAVOURS, accumulators, hard_rows
 from verif.agents.elements import lane_words

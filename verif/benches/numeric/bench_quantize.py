@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rtl.contract.formats import FORMATS, MX_BLOCK, MX_EMAX, MX_SCALE_NAN
 from rtl.contract.isa import ScaleRule
-from rtl.numeric.quantize import Quantize
+from rtl.numeric.formats.quantize import Quantize
 from verif.agents.bench import Bench
 from verif.agents.values import random_codes
 from verif.checks.coverage import Coverage

@@ -10,7 +10,7 @@ import numpy as np
 from cocotb.triggers import RisingEdge
 
 from rtl.contract.formats import FORMATS
-from rtl.numeric.reciprocal import Reciprocal
+from rtl.numeric.fp32.reciprocal import Reciprocal
 from verif.agents.bench import Bench
 from verif.agents.values import random_codes, special_codes
 from verif.checks.coverage import Coverage

@@ -5,7 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.contract.switch_config import SwitchConfig
-from rtl.switch.scheduler import Scheduler
+from rtl.switch.scheduling.scheduler import Scheduler
 
 __all__ = ["SchedulerTop"]
 

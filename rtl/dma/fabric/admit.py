@@ -1,0 +1,105 @@
+"""Whether a packet may be executed here."""
+
+from amaranth.hdl import Module, Signal, ValueLike
+from amaranth.lib import wiring
+from amaranth.lib.data import View
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.layouts import ADDRESS_LAYOUT
+from rtl.base.plant import planted
+from rtl.contract.config import Config
+from rtl.contract.isa import Update
+from rtl.contract.link import PACKET_BYTES_MAX, PacketOpcode
+from rtl.contract.memmap import CoreId, Space
+from rtl.dma.fabric.packets import RECEIVED, flagged
+from rtl.dma.layouts import PARTITION_SHIFT
+
+__all__ = ["Admit"]
+
+
+class Admit(wiring.Component):
+    """`good`: a request that this core may execute: opcode, length, alignment of an addition, endpoint, core, space,
+    range and signal are right. `foreign`: endpoint or core is another. `to_sbuf`: its memory. docs/endpoint.md has the
+    rules as a table.
+    Timing: combinational.
+    """
+
+    FAULTS = {
+        1: "a payload may leave its memory by its own length",
+        2: "a packet for another endpoint is executed",
+    }
+
+    def __init__(self, cfg: Config, plant: ValueLike = 0):
+        self.cfg = cfg
+        self.plant = plant
+        super().__init__(
+            {
+                "core_id": In(CoreId.BITS),
+                "packet": In(RECEIVED),
+                "good": Out(1),
+                "foreign": Out(1),
+                "to_sbuf": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        cfg = self.cfg
+        header = self.packet.header
+        place = View(ADDRESS_LAYOUT, header.address)
+        size = Signal(10)
+        with m.If(~planted(self.plant, 1)):
+            m.d.comb += size.eq(header.length_bytes)
+
+        here = Signal()
+        away = Signal()  # the endpoint in the flits' header is another
+        inside = Signal()
+        length = Signal()
+        signal = Signal()
+        m.d.comb += [
+            here.eq(header.address[CoreId.LSB : CoreId.LSB + CoreId.BITS] == self.core_id),
+            away.eq(self.packet.foreign & ~planted(self.plant, 2)),
+            self.foreign.eq(away | ~here),
+            self.to_sbuf.eq(place.space == Space.SBUF),
+            signal.eq(
+                ~flagged(header)
+                | (
+                    (self.packet.signal.index < cfg.issue.semaphores)
+                    & (self.packet.signal.update != Update.NONE)
+                    & (self.packet.signal.update <= max(Update))
+                    & (self.packet.signal.reserved == 0)
+                )
+            ),
+        ]
+        with m.Switch(place.space):
+            with m.Case(Space.HBM):
+                m.d.comb += inside.eq(place.offset + size <= cfg.hbm.capacity_mib << 20)
+            with m.Case(Space.SBUF):
+                m.d.comb += inside.eq(
+                    (place.offset[PARTITION_SHIFT:] < cfg.partitions)
+                    & (place.offset[:PARTITION_SHIFT] + size <= cfg.sbuf.partition_bytes)
+                )
+        whole = (header.length_bytes != 0) & (header.length_bytes <= PACKET_BYTES_MAX)
+        words = ~(header.length_bytes[:2].any() | place.offset[:2].any())
+        with m.Switch(header.opcode):
+            with m.Case(PacketOpcode.WRITE):
+                m.d.comb += length.eq(whole & inside)
+            with m.Case(PacketOpcode.READ):
+                m.d.comb += length.eq(whole & inside & ~flagged(header))
+            with m.Case(PacketOpcode.ADD):
+                m.d.comb += length.eq(whole & words & inside)
+            with m.Case(PacketOpcode.FETCH_ADD):
+                some = (header.length_bytes == 4) | (header.length_bytes == 8)
+                m.d.comb += length.eq(some & words & inside)
+            with m.Case(PacketOpcode.SIGNAL):
+                m.d.comb += length.eq((header.length_bytes == 0) & (place.space == Space.SEMAPHORES) & flagged(header))
+        m.d.comb += self.good.eq(
+            ~self.foreign
+            & (place.zero == 0)
+            & length
+            & signal
+            & self.packet.whole
+            & (header.reserved == 0)
+            & (header.flags[1:] == 0)
+        )
+        return m

@@ -1,0 +1,128 @@
+"""Pieces of rows that are written to another core."""
+
+from amaranth.hdl import Module, Mux, Signal, ValueLike
+from amaranth.lib import data, memory, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.fifo import Fifo, RamFifo
+from rtl.base.plant import planted
+from rtl.contract.config import Config
+from rtl.contract.link import PacketFlag, PacketOpcode
+from rtl.contract.memmap import CoreId
+from rtl.dma.fabric.packets import SLOT_BITS, SLOTS_EACH, TO_SEND, remote_row, staging
+from rtl.dma.fabric.places import Places
+from rtl.dma.layouts import done_layout, row_layout, slot_bits
+
+__all__ = ["AwayWrites"]
+
+
+class AwayWrites(wiring.Component):
+    """`piece`: a row of at most CHUNK_BYTES, `first` the first of its row. It is gathered into a place of the staging
+    memory of requests, sent as WRITE, and `done` when its packet has been `sent`.
+
+    The last piece of a descriptor carries its signal. If HBM failed for a piece, neither it nor those behind it
+    in the descriptor are sent, and `done` tells a read error.
+    Timing: a piece a cycle while there are places.
+    """
+
+    FAULTS = {1: "the signal goes with the first packet"}
+
+    def __init__(self, own: Config, link: Config, plant: ValueLike = 0):
+        self.own = own
+        self.link = link
+        self.plant = plant
+        super().__init__(
+            {
+                "piece": In(stream.Signature(remote_row(own))),
+                "first": In(1),
+                "gather": Out(stream.Signature(row_layout(link))),
+                "gathered": In(stream.Signature(done_layout(link))),
+                "send": Out(stream.Signature(TO_SEND)),
+                "sent": In(1),
+                "sent_slot": In(SLOT_BITS),
+                "done": Out(stream.Signature(done_layout(own))),
+                "busy": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        piece = self.piece.payload
+        m.submodules.places = places = Places()
+        place = places.place
+        note = data.StructLayout(
+            {
+                **{"slot": slot_bits(self.own), "class_": 3, "remote": 64, "bytes": 10},
+                **{"last": 1, "first": 1, "signals": 1, "signal": 64},
+            }
+        )
+        m.submodules.notes = notes = memory.Memory(shape=note, depth=SLOTS_EACH, init=[])
+        keep = notes.write_port()
+        look = notes.read_port(domain="comb")
+        look_sent = notes.read_port(domain="comb")
+        m.d.comb += [
+            self.gather.valid.eq(self.piece.valid & places.there),
+            self.gather.payload.slot.eq(place),
+            self.gather.payload.from_sbuf.eq(piece.local_sbuf),
+            self.gather.payload.to_sbuf.eq(1),
+            self.gather.payload.source.eq(piece.local),
+            self.gather.payload.destination.eq(staging(self.link, 0, place)),
+            self.gather.payload.bytes.eq(piece.bytes),
+            self.piece.ready.eq(self.gather.ready & places.there),
+            places.take.eq(self.gather.valid & self.gather.ready),
+            keep.en.eq(places.take),
+            keep.addr.eq(place),
+            keep.data.first.eq(self.first),
+        ]
+        m.d.comb += [
+            getattr(keep.data, name).eq(getattr(piece, name))
+            for name in ("slot", "class_", "remote", "bytes", "last", "signals", "signal")
+        ]
+
+        # Pieces come back in their order, because all go to one memory.
+        gathered = self.gathered.payload
+        packet = self.send.payload
+        kept = look.data
+        failed = Signal()  # HBM failed for an earlier piece of the descriptor
+        spoilt = Signal()
+        signals = Signal()
+        m.submodules.failures = failures = Fifo(slot_bits(self.own), 2)
+        m.d.comb += [
+            look.addr.eq(gathered.slot),
+            spoilt.eq(failed | gathered.read_error),
+            signals.eq(kept.signals & Mux(planted(self.plant, 1), kept.first, kept.last)),
+            packet.slot.eq(gathered.slot[: len(packet.slot)]),
+            packet.holds.eq(1),
+            packet.class_.eq(kept.class_),
+            packet.endpoint.eq(kept.remote >> CoreId.LSB),
+            packet.header.opcode.eq(PacketOpcode.WRITE),
+            packet.header.flags.eq(Mux(signals, PacketFlag.SIGNAL, 0)),
+            packet.header.length_bytes.eq(kept.bytes),
+            packet.header.address.eq(kept.remote),
+            packet.signal.eq(kept.signal),
+            self.send.valid.eq(self.gathered.valid & ~spoilt),
+            failures.i.valid.eq(self.gathered.valid & spoilt),
+            failures.i.payload.eq(kept.slot),
+            self.gathered.ready.eq(Mux(spoilt, failures.i.ready, self.send.ready)),
+        ]
+        with m.If(self.gathered.valid & self.gathered.ready):
+            m.d.sync += failed.eq(spoilt & ~kept.last)
+
+        # A place is given back when its end has been told.
+        m.submodules.departed = departed = RamFifo(SLOT_BITS, SLOTS_EACH)
+        m.d.comb += [
+            departed.i.valid.eq(self.sent),
+            departed.i.payload.eq(self.sent_slot),
+            look_sent.addr.eq(departed.o.payload),
+            self.done.valid.eq(departed.o.valid | failures.o.valid),
+            self.done.payload.read_error.eq(failures.o.valid),
+            self.done.payload.slot.eq(Mux(failures.o.valid, failures.o.payload, look_sent.data.slot)),
+            failures.o.ready.eq(self.done.ready),
+            departed.o.ready.eq(self.done.ready & ~failures.o.valid),
+            places.back.eq(
+                Mux(departed.o.valid & departed.o.ready, 1 << departed.o.payload, 0)
+                | Mux(failures.i.valid & failures.i.ready, 1 << gathered.slot[:SLOT_BITS], 0)
+            ),
+            self.busy.eq(places.used.any() | self.done.valid),
+        ]
+        return m

@@ -1,0 +1,113 @@
+"""Cuts rows with an end in another core into pieces."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, ValueLike
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from rtl.base.plant import passed_on
+from rtl.contract.config import Config
+from rtl.contract.link import ENDPOINT_BITS
+from rtl.contract.memmap import CoreId
+from rtl.dma.fabric.away_reads import AwayReads
+from rtl.dma.fabric.away_writes import AwayWrites
+from rtl.dma.fabric.packets import CHUNK_BYTES, RECEIVED, ROUND_BITS, SLOT_BITS, SLOTS_EACH, TO_SEND, remote_row
+from rtl.dma.layouts import done_layout, row_layout
+
+__all__ = ["Initiator"]
+
+
+class Initiator(wiring.Component):
+    """`own` is the core's configuration, `link` link_config. Each piece of CHUNK_BYTES is a row of its own to Complete:
+    `issued` (with `last`) and later `done`. See AwayWrites and AwayReads for the rest.
+
+    Timing: a piece a cycle while there are places.
+    """
+
+    FAULTS = {1: AwayWrites.FAULTS[1], 2: AwayReads.FAULTS[1]}
+
+    def __init__(self, own: Config, link: Config, plant: ValueLike = 0):
+        self.own = own
+        self.link = link
+        self.plant = plant
+        row = stream.Signature(row_layout(link))
+        done = stream.Signature(done_layout(link))
+        super().__init__(
+            {
+                "core_id": In(CoreId.BITS),
+                "down": In(1),
+                "row": In(stream.Signature(remote_row(own))),
+                "issued": Out(1),
+                "last": Out(1),
+                "gather": Out(row),
+                "gathered": In(done),
+                "send": Out(stream.Signature(TO_SEND)),
+                "sent": In(1),
+                "sent_slot": In(SLOT_BITS),
+                "expected": Out(SLOTS_EACH),
+                "round": Out(ROUND_BITS),
+                "began": In(1),
+                "began_slot": In(SLOT_BITS),
+                "response": In(stream.Signature(RECEIVED)),
+                "scatter": Out(row),
+                "written": In(done),
+                "done": Out(stream.Signature(done_layout(own))),
+                "busy": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.writes = writes = AwayWrites(self.own, self.link, passed_on(self.plant, 1))
+        m.submodules.reads = reads = AwayReads(self.own, self.link, passed_on(self.plant, 2))
+        connect(m, writes.gather, flipped(self.gather))
+        connect(m, flipped(self.gathered), writes.gathered)
+        connect(m, flipped(self.response), reads.response)
+        connect(m, reads.scatter, flipped(self.scatter))
+        connect(m, flipped(self.written), reads.written)
+
+        row = self.row.payload
+        offset = Signal(19)
+        left = Signal(19)
+        ends = Signal()
+        takes = Signal()
+        m.d.comb += [
+            left.eq(row.bytes - offset),
+            ends.eq(left <= CHUNK_BYTES),
+            writes.piece.valid.eq(self.row.valid & row.write),
+            reads.piece.valid.eq(self.row.valid & ~row.write),
+            writes.first.eq(offset == 0),
+            takes.eq(self.row.valid & Mux(row.write, writes.piece.ready, reads.piece.ready)),
+            self.row.ready.eq(takes & ends),
+            self.issued.eq(takes),
+            self.last.eq(ends & row.last),
+        ]
+        for piece in (writes.piece.payload, reads.piece.payload):
+            m.d.comb += [
+                piece.eq(row),
+                piece.local.eq(row.local + offset),
+                piece.remote.eq(Cat((row.remote[:40] + offset)[:40], row.remote[40:])),
+                piece.bytes.eq(Mux(ends, left, CHUNK_BYTES)),
+                piece.last.eq(self.last),
+            ]
+        with m.If(takes):
+            m.d.sync += offset.eq(Mux(ends, 0, offset + CHUNK_BYTES))
+
+        m.d.comb += [
+            writes.sent.eq(self.sent),
+            writes.sent_slot.eq(self.sent_slot),
+            reads.down.eq(self.down),
+            reads.began.eq(self.began),
+            reads.began_slot.eq(self.began_slot),
+            self.expected.eq(reads.expected),
+            self.round.eq(reads.round),
+            self.busy.eq(self.row.valid | writes.busy | reads.busy),
+        ]
+        for mine, first, second in ((self.send, writes.send, reads.send), (self.done, reads.done, writes.done)):
+            m.d.comb += [
+                mine.valid.eq(first.valid | second.valid),
+                mine.payload.eq(Mux(first.valid, first.payload, second.payload)),
+                first.ready.eq(mine.ready),
+                second.ready.eq(mine.ready & ~first.valid),
+            ]
+        m.d.comb += self.send.payload.header.source.eq(self.core_id[:ENDPOINT_BITS])
+        return m

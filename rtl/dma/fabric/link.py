@@ -1,0 +1,184 @@
+"""The link side of a DMA: packets in and out, two movers' rows. Connects its parts."""
+
+from amaranth.hdl import Module, Mux, ValueLike
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from rtl.base.dma_port import ENDPOINT_STATUS, SEMAPHORE_UPDATE
+from rtl.base.memory_port import SbufMoverSignature
+from rtl.base.packet import PACKET_BEAT
+from rtl.base.plant import passed_on
+from rtl.contract.config import Config
+from rtl.contract.link import ENDPOINT_BITS, PacketOpcode
+from rtl.contract.memmap import CoreId
+from rtl.dma.fabric.endpoint import Endpoint
+from rtl.dma.fabric.initiator import Initiator
+from rtl.dma.fabric.link_staging import LinkStaging
+from rtl.dma.fabric.link_status import LinkStatus
+from rtl.dma.fabric.packet_receiver import PacketReceiver
+from rtl.dma.fabric.packet_sender import PacketSender
+from rtl.dma.fabric.packets import SLOT_BITS, link_config, remote_row
+from rtl.dma.layouts import done_layout, row_layout
+
+__all__ = ["LINK_COUNTS", "LINK_PORTS", "Link"]
+
+LINK_PORTS = {
+    **{f"{kind}_in": In(stream.Signature(PACKET_BEAT)) for kind in ("request", "response")},
+    **{f"{kind}_out": Out(stream.Signature(PACKET_BEAT)) for kind in ("request", "response")},
+    "down": In(1),
+}
+"""What a core shows of it."""
+
+LINK_COUNTS = {name: Out(field.width) for name, field in ENDPOINT_STATUS}
+"""What the core's registers show of it."""
+
+
+class Link(wiring.Component):
+    """`request_in`, `response_in`, `request_out`, `response_out`: the fabric; a response never waits for a request.
+
+    `row`, `issued`, `last`, `done`: rows of descriptors with an end in another core (Initiator).
+    Two movers of link_config(cfg): `gather` brings bytes of this core to the staging memories of packets that
+    go out, `scatter` writes those of packets that came in. What they read from and write to SBUF is here either a
+    staging memory or, at `sbuf`, SBUF itself.
+    `down`: the link is lost; reads under way end with an error.
+    `refused`, `refused_address`, `refused_source`: requests not executed, and the first of them; see LinkStatus.
+    """
+
+    FAULTS = {
+        **{n: Endpoint.FAULTS[n] for n in (1, 2, 3, 4, 5)},
+        6: Initiator.FAULTS[1],
+        7: Initiator.FAULTS[2],
+        8: PacketSender.FAULTS[1],
+        9: LinkStaging.FAULTS[1],
+        10: Endpoint.FAULTS[6],
+    }
+
+    def __init__(self, cfg: Config, plant: ValueLike = 0):
+        self.own = cfg
+        self.cfg = link_config(cfg)
+        self.plant = plant
+        port = SbufMoverSignature(self.cfg)
+        super().__init__(
+            {
+                "start": In(1),
+                "core_id": In(CoreId.BITS),
+                **LINK_PORTS,
+                **LINK_COUNTS,
+                "row": In(stream.Signature(remote_row(cfg))),
+                "issued": Out(1),
+                "last": Out(1),
+                "done": Out(stream.Signature(done_layout(cfg))),
+                "signal": Out(stream.Signature(SEMAPHORE_UPDATE)),
+                **{f"{way}_row": Out(stream.Signature(row_layout(self.cfg))) for way in ("gather", "scatter")},
+                **{f"{way}_done": In(stream.Signature(done_layout(self.cfg))) for way in ("gather", "scatter")},
+                **{f"{way}_port": In(port) for way in ("gather", "scatter")},
+                "sbuf": Out(port),
+                "busy": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.requests = requests = PacketReceiver(by_tag=False)
+        m.submodules.responses = responses = PacketReceiver(by_tag=True)
+        m.submodules.ask = ask = PacketSender(passed_on(self.plant, 8))
+        m.submodules.answer = answer = PacketSender(passed_on(self.plant, 8))
+        m.submodules.endpoint = endpoint = Endpoint(self.cfg, passed_on(self.plant, 1, 2, 3, 4, 5, 10))
+        m.submodules.initiator = initiator = Initiator(self.own, self.cfg, passed_on(self.plant, 6, 7))
+        m.submodules.status = status = LinkStatus()
+
+        connect(m, flipped(self.request_in), requests.i)
+        connect(m, flipped(self.response_in), responses.i)
+        connect(m, ask.o, flipped(self.request_out))
+        connect(m, answer.o, flipped(self.response_out))
+        connect(m, requests.o, endpoint.request)
+        connect(m, responses.o, initiator.response)
+        connect(m, endpoint.send, answer.send)
+        connect(m, initiator.send, ask.send)
+        connect(m, endpoint.signal, flipped(self.signal))
+        connect(m, flipped(self.row), initiator.row)
+        connect(m, initiator.done, flipped(self.done))
+        m.d.comb += [
+            endpoint.start.eq(self.start),
+            endpoint.core_id.eq(self.core_id),
+            endpoint.begun.eq(requests.began),
+            endpoint.begun_slot.eq(requests.slot),
+            endpoint.sent.eq(answer.sent),
+            endpoint.sent_slot.eq(answer.slot),
+            requests.usable.eq(endpoint.free),
+            initiator.core_id.eq(self.core_id),
+            initiator.down.eq(self.down),
+            initiator.began.eq(responses.began),
+            initiator.began_slot.eq(responses.slot),
+            initiator.sent.eq(ask.sent),
+            initiator.sent_slot.eq(ask.slot),
+            responses.usable.eq(initiator.expected),
+            responses.round.eq(initiator.round),
+            self.issued.eq(initiator.issued),
+            self.last.eq(initiator.last),
+            requests.endpoint.eq(self.core_id[:ENDPOINT_BITS]),
+            responses.endpoint.eq(self.core_id[:ENDPOINT_BITS]),
+            status.refused.eq(endpoint.refused),
+            status.foreign.eq(endpoint.foreign + responses.foreign),
+            status.address.eq(requests.o.payload.header.address),
+            status.source.eq(requests.o.payload.header.source),
+            status.failed.eq(endpoint.failed),
+            status.dropped.eq(responses.dropped),
+            self.refused.eq(status.refused_count),
+            self.refused_address.eq(status.first_address),
+            self.refused_source.eq(status.first_source),
+            self.failed.eq(status.failed_count),
+            self.dropped.eq(status.dropped_count),
+            self.foreign.eq(status.foreign_count),
+            self.busy.eq(requests.busy | responses.busy | ask.busy | answer.busy | endpoint.busy | initiator.busy),
+        ]
+
+        # Rows: what belongs to a response goes first. Their ends by the kind in the slot.
+        for way, first, second, ends in (
+            ("gather", endpoint.gather, initiator.gather, (initiator.gathered, endpoint.read)),
+            ("scatter", initiator.scatter, endpoint.scatter, (endpoint.wrote, initiator.written)),
+        ):
+            row = getattr(self, f"{way}_row")
+            done = getattr(self, f"{way}_done")
+            kind = done.payload.slot[SLOT_BITS]
+            m.d.comb += [
+                row.valid.eq(first.valid | second.valid),
+                row.payload.eq(Mux(first.valid, first.payload, second.payload)),
+                first.ready.eq(row.ready),
+                second.ready.eq(row.ready & ~first.valid),
+                ends[0].valid.eq(done.valid & ~kind),
+                ends[1].valid.eq(done.valid & kind),
+                done.ready.eq(Mux(kind, ends[1].ready, ends[0].ready)),
+            ]
+            for end in ends:
+                m.d.comb += end.payload.eq(done.payload)
+        self._stage(m, endpoint, (ask, answer), (requests, responses))
+        return m
+
+    def _stage(
+        self,
+        m: Module,
+        endpoint: Endpoint,
+        senders: tuple[PacketSender, PacketSender],
+        receivers: tuple[PacketReceiver, PacketReceiver],
+    ) -> None:
+        """The staging memories, which are in senders and receivers, to the movers."""
+        m.submodules.staging = staging = LinkStaging(self.cfg, passed_on(self.plant, 9))
+        connect(m, flipped(self.gather_port), staging.gather)
+        connect(m, flipped(self.scatter_port), staging.scatter)
+        connect(m, staging.sbuf, flipped(self.sbuf))
+        header = endpoint.request.payload.header
+        m.d.comb += [
+            staging.adding.eq(endpoint.adding),
+            staging.adding_slot.eq(endpoint.adding_slot),
+            staging.wide.eq((header.opcode == PacketOpcode.FETCH_ADD) & (header.length_bytes == 8)),
+        ]
+        for kind, (sender, receiver) in enumerate(zip(senders, receivers, strict=True)):
+            m.d.comb += [
+                sender.write_en.eq(staging.write_en[kind]),
+                sender.write_unit.eq(staging.write_unit),
+                sender.write_data.eq(staging.write_data),
+                receiver.read_en.eq(staging.read_en[kind]),
+                receiver.read_unit.eq(staging.read_unit),
+                staging.read_data[kind].eq(receiver.read_data),
+            ]

@@ -1,0 +1,93 @@
+"""Sends packets: header, payload from a staging memory, signal without a gap behind it."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, ValueLike
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from rtl.base.fifo import RamFifo
+from rtl.base.packet import BEAT_BYTES, PACKET_BEAT
+from rtl.base.plant import planted
+from rtl.base.ram import Ram
+from rtl.dma.fabric.packets import SLOT_BITS, SLOTS_EACH, TO_SEND, UNIT_BITS, flagged, payload_bytes
+
+__all__ = ["PacketSender"]
+
+
+class PacketSender(wiring.Component):
+    """Packets of one kind, in the order of `send`; there is always room for one that `holds` a place.
+
+    `write_unit` (slot, 16-byte unit) stores `write_data`. `sent` pulses with `slot` when the last beat of a
+    packet that holds a place has been taken. Bytes behind the packet are 0.
+    Timing: a beat a cycle, one cycle between packets.
+    """
+
+    FAULTS = {1: "a signal that reaches into the next beat is cut"}
+
+    def __init__(self, plant: ValueLike = 0):
+        self.plant = plant
+        super().__init__(
+            {
+                "write_en": In(1),
+                "write_unit": In(SLOT_BITS + UNIT_BITS),
+                "write_data": In(128),
+                "send": In(stream.Signature(TO_SEND)),
+                "o": Out(stream.Signature(PACKET_BEAT)),
+                "sent": Out(1),
+                "slot": Out(SLOT_BITS),
+                "busy": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.queue = queue = RamFifo(TO_SEND, 2 * SLOTS_EACH)
+        m.submodules.store = store = Ram(8 * BEAT_BYTES, SLOTS_EACH << UNIT_BITS - 2, granule=128)
+        connect(m, flipped(self.send), queue.i)
+        packet = queue.o.payload
+        beat = self.o.payload
+
+        row = Signal(4)  # beats of the body that were taken
+        body = Signal()  # the header was taken
+        size = Signal(10)
+        beats = Signal(4)
+        taken = Signal()
+        m.d.comb += [
+            size.eq(payload_bytes(packet.header)),
+            beats.eq((size + Mux(flagged(packet.header), 8, 0) + (BEAT_BYTES - 1)) >> 6),
+            self.o.valid.eq(queue.o.valid),
+            beat.first.eq(~body),
+            beat.last.eq(Mux(body, row + 1 == beats, beats == 0)),
+            beat.class_.eq(packet.class_),
+            beat.endpoint.eq(packet.endpoint),
+            taken.eq(self.o.valid & self.o.ready),
+            queue.o.ready.eq(taken & beat.last),
+            self.sent.eq(taken & beat.last & packet.holds),
+            self.slot.eq(packet.slot),
+            self.busy.eq(queue.level != 0),
+            store.write_en.eq(self.write_en),
+            store.write_address.eq(self.write_unit[2:]),
+            store.write_mask.eq(1 << self.write_unit[:2]),
+            store.write_data.eq(self.write_data.replicate(4)),
+            store.read_en.eq(taken & ~beat.last),
+            store.read_address.eq(Cat(Mux(body, row + 1, 0)[: UNIT_BITS - 2], packet.slot)),
+        ]
+        with m.If(taken):
+            m.d.sync += [body.eq(~beat.last), row.eq(Mux(body & ~beat.last, row + 1, 0))]
+
+        # What of this beat is payload, and where the signal stands.
+        left = Signal(10)
+        m.d.comb += left.eq(size - (row << 6))
+        own = Cat((left > n).replicate(8) for n in range(BEAT_BYTES))
+        over = Signal()  # the payload ended in a beat before
+        m.d.comb += over.eq((row << 6) > size)
+        signal = Mux(flagged(packet.header), packet.signal.as_value(), 0)
+        shifted = Signal(8 * BEAT_BYTES + 64)
+        m.d.comb += shifted.eq(signal << (size[:6] << 3))
+        with m.If(~body):
+            m.d.comb += beat.data.eq(packet.header.as_value())
+        with m.Elif(over):
+            m.d.comb += beat.data.eq(shifted[8 * BEAT_BYTES :] & Mux(planted(self.plant, 1), 0, Const(2**64 - 1, 64)))
+        with m.Else():
+            here = Mux(row == size >> 6, shifted[: 8 * BEAT_BYTES], 0)
+            m.d.comb += beat.data.eq((store.read_data & own) | here)
+        return m

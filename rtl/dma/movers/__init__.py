@@ -1,0 +1,1 @@
+"""Rows between HBM and partitions: bursts, alignment, 16 bytes a cycle."""

@@ -1,0 +1,175 @@
+"""Mover: moves rows, 16 bytes a cycle, for its group of partitions. Connects its parts."""
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from rtl.base.fifo import Fifo, RamFifo
+from rtl.base.memory_port import SbufMoverSignature
+from rtl.contract.config import Config
+from rtl.dma.layouts import ar_burst, done_layout, fetch_layout, row_layout
+from rtl.dma.movers.aligner import Aligner
+from rtl.dma.movers.reader import Reader
+from rtl.dma.movers.remote import Remote
+from rtl.dma.movers.sequencer import Sequencer
+from rtl.dma.movers.writer import Writer
+
+__all__ = ["Mover", "ROWS_AHEAD", "ROWS_PLANNED"]
+
+ROWS_AHEAD = 16
+"""Rows that wait for their bursts: a group of 8 partitions fits twice."""
+
+ROWS_PLANNED = 32
+"""Rows whose bursts were asked for."""
+
+PLANT_BITS = 8
+
+
+class Mover(wiring.Component):
+    """Rows of any kind, in order, through one aligner; reads from HBM run ahead.
+
+    `index`: which mover this is. `row`: see RowGenerator. `sbuf`: the port of its partitions.
+    `ask`, `answer_*`: 16-byte units of other movers' partitions; `serve_*`: the same for the others, before
+    its own reads (the data are on the port in the cycle after `serve_ready`).
+    `read`, `beat_*`: bursts from HBM and their beats, never refused; `write`, `w_*`, `b_*`: bursts to HBM.
+    `done`: rows whose last write has committed: SBUF took it, or HBM answered.
+    For the counters: `moves` a step was made, `sbuf_refused`, `reading` beats are awaited, `writing` beats
+    wait to be sent, `committing` answers are awaited.
+    Timing: 16 bytes every cycle over any sequence of rows whose data are there.
+    """
+
+    FAULTS = {
+        1: "the last unit of a row is written whole",
+        2: "the window forgets the unit before",
+        3: "bursts start anywhere and are full length: they cross 4 KiB",
+        4: "a row is done when its last burst is sent",
+        5: "strobes of the beat before stay",
+    }
+
+    def __init__(self, cfg: Config):
+        self.cfg = cfg
+        port = cfg.hbm.port_bytes
+        super().__init__(
+            {
+                "plant": In(PLANT_BITS),
+                "index": In(4),
+                "row": In(stream.Signature(row_layout(cfg))),
+                "sbuf": Out(SbufMoverSignature(cfg)),
+                "ask": Out(stream.Signature(fetch_layout(cfg))),
+                "answer_valid": In(1),
+                "answer": In(128),
+                "serve_valid": In(1),
+                "serve_ready": Out(1),
+                "serve": In(fetch_layout(cfg)),
+                "read": Out(stream.Signature(ar_burst(cfg))),
+                "beat_valid": In(1),
+                "beat_data": In(8 * port),
+                "beat_error": In(1),
+                "write": Out(stream.Signature(ar_burst(cfg))),
+                "w_valid": Out(1),
+                "w_data": Out(8 * port),
+                "w_strobe": Out(port),
+                "w_take": In(1),
+                "b_valid": In(1),
+                "b_error": In(1),
+                "b_ready": Out(1),
+                "done": Out(stream.Signature(done_layout(cfg))),
+                "moves": Out(1),
+                "sbuf_refused": Out(1),
+                "reading": Out(1),
+                "writing": Out(1),
+                "committing": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        cfg = self.cfg
+        row = row_layout(cfg)
+        m.submodules.ahead = ahead = RamFifo(row, ROWS_AHEAD)
+        m.submodules.planned = planned_rows = RamFifo(row, ROWS_PLANNED)
+        m.submodules.reader = reader = Reader(cfg, Mux(self.plant == 3, 1, 0))
+        m.submodules.remote = remote = Remote(cfg)
+        m.submodules.sequencer = sequencer = Sequencer(cfg)
+        m.submodules.aligner = aligner = Aligner(cfg, Mux(self.plant < 3, self.plant, 0))
+        m.submodules.writer = writer = Writer(cfg, Mux(self.plant > 3, self.plant - 3, 0))
+
+        connect(m, flipped(self.row), ahead.i)
+        connect(m, ahead.o, reader.row)
+        connect(m, reader.planned, planned_rows.i)
+        connect(m, planned_rows.o, sequencer.row)
+        connect(m, reader.burst, flipped(self.read))
+        connect(m, remote.request, flipped(self.ask))
+        connect(m, writer.burst, flipped(self.write))
+
+        # Sources. A unit of another mover is taken with its step and used in the next cycle, like the others.
+        other = Signal(128)
+        with m.If(sequencer.other_take):
+            m.d.sync += other.eq(remote.unit.payload)
+        m.d.comb += [
+            reader.beat_valid.eq(self.beat_valid),
+            reader.beat_data.eq(self.beat_data),
+            reader.beat_error.eq(self.beat_error),
+            reader.take.eq(sequencer.beat_take),
+            remote.start.eq(sequencer.other_start),
+            remote.first.eq(sequencer.fetch),
+            remote.count.eq(sequencer.other_count),
+            remote.answer_valid.eq(self.answer_valid),
+            remote.answer.eq(self.answer),
+            remote.unit.ready.eq(sequencer.other_take),
+            sequencer.index.eq(self.index),
+            sequencer.beat_there.eq(reader.level != 0),
+            sequencer.own_ready.eq(self.sbuf.read_ready & ~self.serve_valid),
+            sequencer.other_valid.eq(remote.unit.valid),
+            sequencer.room.eq(aligner.room),
+            self.sbuf.read_valid.eq(self.serve_valid | sequencer.own_valid),
+            self.sbuf.read_lane.eq(Mux(self.serve_valid, self.serve.lane, sequencer.fetch.lane)),
+            self.sbuf.read_pair.eq(Mux(self.serve_valid, self.serve.pair, sequencer.fetch.pair)),
+            self.serve_ready.eq(self.sbuf.read_ready),
+            aligner.step_valid.eq(sequencer.step_valid),
+            aligner.step.eq(sequencer.step),
+            aligner.beat.eq(reader.data),
+            aligner.beat_error.eq(reader.error),
+            aligner.own.eq(self.sbuf.read_data),
+            aligner.other.eq(other),
+        ]
+
+        # Destinations. A row to SBUF is done when its last unit is taken.
+        m.submodules.stored = stored = Fifo(done_layout(cfg), 2)
+        unit = aligner.unit
+        writes = Signal()
+        m.d.comb += [
+            writes.eq(unit.valid & unit.payload.to_sbuf & stored.i.ready),
+            self.sbuf.write_valid.eq(writes),
+            self.sbuf.write_lane.eq(unit.payload.to[14:]),
+            self.sbuf.write_pair.eq(unit.payload.to),
+            self.sbuf.write_data.eq(unit.payload.data),
+            self.sbuf.write_bytes.eq(unit.payload.bytes),
+            writer.unit.valid.eq(unit.valid & ~unit.payload.to_sbuf),
+            writer.unit.payload.eq(unit.payload),
+            unit.ready.eq(Mux(unit.payload.to_sbuf, self.sbuf.write_ready & stored.i.ready, writer.unit.ready)),
+            stored.i.valid.eq(writes & self.sbuf.write_ready & unit.payload.last),
+            stored.i.payload.slot.eq(unit.payload.slot),
+            stored.i.payload.read_error.eq(unit.payload.read_error),
+            self.w_valid.eq(writer.w_valid),
+            self.w_data.eq(writer.w_data),
+            self.w_strobe.eq(writer.w_strobe),
+            writer.w_take.eq(self.w_take),
+            writer.b_valid.eq(self.b_valid),
+            writer.b_error.eq(self.b_error),
+            self.b_ready.eq(writer.b_ready),
+        ]
+        m.d.comb += [
+            self.done.valid.eq(stored.o.valid | writer.done.valid),
+            self.done.payload.eq(Mux(stored.o.valid, stored.o.payload, writer.done.payload)),
+            stored.o.ready.eq(self.done.ready),
+            writer.done.ready.eq(self.done.ready & ~stored.o.valid),
+        ]
+        m.d.comb += [
+            self.moves.eq(sequencer.moves),
+            self.sbuf_refused.eq((self.sbuf.read_valid & ~self.sbuf.read_ready) | (writes & ~self.sbuf.write_ready)),
+            self.reading.eq(reader.outstanding),
+            self.writing.eq(writer.buffered),
+            self.committing.eq(writer.unanswered),
+        ]
+        return m

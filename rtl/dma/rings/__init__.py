@@ -1,0 +1,1 @@
+"""Descriptors: intake by ring, their rules, rows, completion in order."""

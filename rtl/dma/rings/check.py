@@ -1,0 +1,178 @@
+"""Check of a whole descriptor before its first byte moves."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
+from amaranth.lib import stream, wiring
+from amaranth.lib.data import View
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.dma_port import ROW_BYTES_BITS
+from rtl.base.layouts import ADDRESS_LAYOUT, DESCRIPTOR_LAYOUT, layout
+from rtl.base.plant import planted
+from rtl.contract.config import Config
+from rtl.contract.isa import Cause, Update
+from rtl.contract.link import SIGNAL
+from rtl.contract.memmap import CoreId, Space
+from rtl.dma.layouts import job_layout, outcome_layout, slot_bits
+from rtl.dma.rings.descriptor_rules import DescriptorRules
+from rtl.dma.rings.extent import Extent
+from rtl.dma.rings.intake import candidate_layout
+
+__all__ = ["Check"]
+
+_SIDES = ("source", "destination")
+
+
+class Check(wiring.Component):
+    """One descriptor at a time: form, core and space of both ends, reach of both ends, signal.
+
+    The first rule broken gives the cause, in that order (verif/golden/dma.py says the same). A good
+    descriptor leaves at `job`; `report` pulses when it does, or when one is refused (`refused`), with `slot`
+    and `outcome`.
+    Timing: about 8 cycles and one for every further four bits of the counts.
+    """
+
+    FAULTS = {
+        1: "the last row may leave its memory by its own length",
+        2: "the signal's address is not checked",
+    }
+
+    def __init__(self, cfg: Config, plant: ValueLike = 0, *, link: bool = False):
+        self.cfg = cfg
+        self.plant = plant
+        self.link = link
+        super().__init__(
+            {
+                "core_id": In(CoreId.BITS),
+                "candidate": In(stream.Signature(candidate_layout(cfg))),
+                "job": Out(stream.Signature(job_layout(cfg, link=link))),
+                "report": Out(1),
+                "refused": Out(1),
+                "slot": Out(slot_bits(cfg)),
+                "outcome": Out(outcome_layout()),
+                "busy": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        cfg = self.cfg
+        word = Signal(DESCRIPTOR_LAYOUT)
+        slot = Signal(slot_bits(cfg))
+        reach: dict[str, Extent] = {}
+        for side in _SIDES:
+            m.submodules[f"{side}_extent"] = reach[side] = Extent()
+        cause = Signal(8)
+        address = Signal(64)
+        fits = Signal(2)
+        dimension = Signal(2)
+        begin = Signal()  # both extents take `dimension`
+
+        spaces = {side: View(ADDRESS_LAYOUT, getattr(word, side)).space for side in _SIDES}
+        rules = DescriptorRules(cfg, word, self.core_id, link=self.link)
+        length = Signal(ROW_BYTES_BITS)
+        m.d.comb += length.eq(Mux(planted(self.plant, 1), 0, word.row_bytes))
+
+        for side in _SIDES:
+            m.d.comb += reach[side].start.eq(begin)
+            with m.Switch(dimension):
+                for n in range(3):
+                    with m.Case(n):
+                        m.d.comb += [
+                            reach[side].count.eq(getattr(word, f"count{n}")),
+                            reach[side].step.eq(getattr(word, f"{side}_step{n}")),
+                        ]
+
+        def refuse(why: Cause, at: Value | int) -> None:
+            m.d.sync += [cause.eq(why), address.eq(at)]
+
+        with m.FSM() as fsm:
+            with m.State("IDLE"):
+                m.d.comb += self.candidate.ready.eq(1)
+                with m.If(self.candidate.valid):
+                    m.d.sync += [
+                        word.eq(self.candidate.payload.word),
+                        slot.eq(self.candidate.payload.slot),
+                        dimension.eq(0),
+                        cause.eq(Cause.NONE),
+                        address.eq(self.candidate.payload.word.source),
+                    ]
+                    m.d.comb += [reach[side].clear.eq(1) for side in _SIDES]
+                    m.next = "FORM"
+            with m.State("FORM"):
+                m.d.comb += begin.eq(1)
+                m.d.sync += dimension.eq(1)
+                m.next = "REACH"
+                with m.If(rules.malformed()):
+                    refuse(Cause.BAD_DESCRIPTOR, 0)
+                    m.next = "END"
+                for side in _SIDES:
+                    at = getattr(word, side)
+                    with m.Elif(rules.unreachable(side)):
+                        refuse(Cause.NO_ROUTE, at)
+                        m.next = "END"
+                    with m.Elif((spaces[side] != Space.HBM) & (spaces[side] != Space.SBUF)):
+                        refuse(Cause.BAD_SPACE, at)
+                        m.next = "END"
+            with m.State("REACH"):
+                with m.If(~reach["source"].busy & ~reach["destination"].busy):
+                    with m.If(dimension == 3):
+                        m.d.sync += fits.eq(Cat(rules.fits(side, reach[side], length) for side in _SIDES))
+                        m.next = "JUDGE"
+                    with m.Else():
+                        m.d.comb += begin.eq(1)
+                        m.d.sync += dimension.eq(dimension + 1)
+            with m.State("JUDGE"):
+                m.next = "END"
+                with m.If(~fits[0]):
+                    refuse(Cause.OUT_OF_RANGE, word.source)
+                with m.Elif(~fits[1]):
+                    refuse(Cause.OUT_OF_RANGE, word.destination)
+                with m.Elif((word.signal_update != Update.NONE) & ~planted(self.plant, 2)):
+                    with m.If(rules.signal_unreachable()):
+                        refuse(Cause.NO_ROUTE, word.signal_address)
+                    with m.Elif(rules.no_semaphore()):
+                        refuse(Cause.BAD_SEMAPHORE, word.signal_address)
+            with m.State("END"):
+                m.d.comb += [
+                    self.refused.eq(cause != Cause.NONE),
+                    self.job.valid.eq(cause == Cause.NONE),
+                    self.report.eq(self.refused | self.job.ready),
+                ]
+                with m.If(self.report):
+                    m.next = "IDLE"
+            m.d.comb += self.busy.eq(~fsm.ongoing("IDLE"))
+
+        job = self.job.payload
+        m.d.comb += [
+            job.slot.eq(slot),
+            job.from_sbuf.eq(spaces["source"] == Space.SBUF),
+            job.to_sbuf.eq(spaces["destination"] == Space.SBUF),
+            job.source.eq(word.source),
+            job.destination.eq(word.destination),
+            job.bytes.eq(word.row_bytes),
+            *(job.count[n].eq(getattr(word, f"count{n}")) for n in range(3)),
+            *(job.source_step[n].eq(getattr(word, f"source_step{n}")) for n in range(3)),
+            *(job.destination_step[n].eq(getattr(word, f"destination_step{n}")) for n in range(3)),
+            self.slot.eq(slot),
+            self.outcome.cause.eq(cause),
+            self.outcome.address.eq(address),
+            self.outcome.destination.eq(word.destination),
+            self.outcome.signal_index.eq(word.signal_address >> 2),
+            self.outcome.signal_update.eq(word.signal_update),
+            self.outcome.signal_value.eq(word.signal_value),
+        ]
+        if self.link:
+            signals = rules.foreign(word.signal_address) & (word.signal_update != Update.NONE)
+            signal = View(layout(SIGNAL), job.signal)
+            m.d.comb += [
+                job.away.eq(Cat(rules.foreign(word.destination), rules.foreign(word.source))),
+                job.far.eq(Mux(job.away[0], word.destination, word.source)[40:]),
+                job.class_.eq(word.class_),
+                job.signals.eq(signals),
+                signal.value.eq(word.signal_value),
+                signal.index.eq(word.signal_address >> 2),
+                signal.update.eq(word.signal_update),
+            ]
+            with m.If(signals):  # the last packet brings it
+                m.d.comb += self.outcome.signal_update.eq(Update.NONE)
+        return m

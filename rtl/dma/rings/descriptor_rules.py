@@ -1,0 +1,89 @@
+"""The rules of a descriptor as values of its word: form, reachable cores, ranges, signal (docs/dma.md)."""
+
+from amaranth.hdl import Const, Mux, Value
+from amaranth.lib.data import View
+
+from rtl.base.dma_port import ROW_BYTES_BITS
+from rtl.base.layouts import ADDRESS_LAYOUT
+from rtl.contract.config import Config
+from rtl.contract.isa import Update
+from rtl.contract.memmap import CoreId, Space
+from rtl.dma.layouts import PARTITION_SHIFT
+from rtl.dma.rings.extent import Extent
+
+__all__ = ["DescriptorRules"]
+
+_CORE = slice(CoreId.LSB, CoreId.LSB + CoreId.BITS)
+
+
+class DescriptorRules:
+    """Each rule is 1 where `word` breaks it, but `fits`. `side`: "source" or "destination"."""
+
+    def __init__(self, cfg: Config, word: View, core_id: Value, *, link: bool):
+        self.cfg = cfg
+        self.word = word
+        self.core_id = core_id
+        self.link = link
+
+    def malformed(self) -> Value:
+        """The descriptor breaks a rule of its own fields."""
+        word = self.word
+        rows = word.row_bytes
+        return (
+            (rows == 0)
+            | (rows > 1 << ROW_BYTES_BITS - 1)
+            | (word.count0 == 0)
+            | (word.count1 == 0)
+            | (word.count2 == 0)
+            | (word.reserved0 != 0)
+            | (word.reserved1 != 0)
+            | (word.signal_update > max(Update))
+            | self._reserved(word.source)
+            | self._reserved(word.destination)
+            | self._reserved(word.signal_address)
+        )
+
+    @staticmethod
+    def _reserved(address: Value) -> Value:
+        return View(ADDRESS_LAYOUT, address).zero.any()
+
+    def foreign(self, address: Value) -> Value:
+        """An address of another core."""
+        return address[_CORE] != self.core_id
+
+    def unreachable(self, side: str) -> Value:
+        """This end is in another core, and there is no link, or the other end is too."""
+        away = self.foreign(getattr(self.word, side))
+        if not self.link:
+            return away
+        return away & self.foreign(self.word.source) if side == "destination" else Const(0, 1)
+
+    def signal_unreachable(self) -> Value:
+        """The signal is neither here nor, with a link, in the core that the data go to."""
+        away = self.foreign(self.word.signal_address)
+        if not self.link:
+            return away
+        return away & (self.word.signal_address[_CORE] != self.word.destination[_CORE])
+
+    def no_semaphore(self) -> Value:
+        """The signal's address is none of a semaphore."""
+        at = View(ADDRESS_LAYOUT, self.word.signal_address)
+        return (at.space != Space.SEMAPHORES) | at.offset[:2].any() | (at.offset[2:] >= self.cfg.issue.semaphores)
+
+    def fits(self, side: str, reach: Extent, length: Value) -> Value:
+        """Every row of this side, `length` bytes long, lies in its memory."""
+        cfg = self.cfg
+        place = View(ADDRESS_LAYOUT, getattr(self.word, side))
+        partition = place.offset[PARTITION_SHIFT:]
+        byte = place.offset[:PARTITION_SHIFT]
+        end = place.offset + (reach.up_high << PARTITION_SHIFT) + reach.up_low + length
+        hbm = (end <= cfg.hbm.capacity_mib << 20) & (
+            (reach.down_high << PARTITION_SHIFT) + reach.down_low <= place.offset
+        )
+        sbuf = (
+            (partition + reach.up_high < cfg.partitions)
+            & (reach.down_high <= partition)
+            & (byte + reach.up_low + length <= cfg.sbuf.partition_bytes)
+            & (reach.down_low <= byte)
+        )
+        return ~reach.over & Mux(place.space == Space.HBM, hbm, sbuf)

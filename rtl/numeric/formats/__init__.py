@@ -1,0 +1,1 @@
+"""Number formats: conversions any to any, MX quantization."""

@@ -1,0 +1,136 @@
+"""The operators of the vector engine on two values: FP32 arithmetic, comparisons, logic, bits of integers."""
+
+from amaranth.hdl import Module, Mux, Signal, ValueLike
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.plant import passed_on, planted
+from rtl.contract.formats import CANONICAL_NAN_FP32
+from rtl.contract.isa import AluOp
+from rtl.numeric.fp32.compare import Fp32Compare
+from rtl.numeric.fp32.mul import Fp32Product
+from rtl.numeric.fp32.sum import Fp32Sum
+
+__all__ = ["Alu"]
+
+INFINITY = 0x7F800000
+ONE = 0x3F800000
+
+
+class Alu(wiring.Component):
+    """out = x op y, or y op x with `reverse`; `op` is an isa.AluOp, x and y are FP32 codes.
+
+    One rounding; the canonical NaN from all but BYPASS and the bit operators, which take 32 raw bits. Operators of
+    one operand take the first: with `reverse` that is y. A code that is no operator passes the first operand.
+    Timing: one result a cycle; inputs of a cycle with `enable` give `out` in the next (LATENCY = 1), which stays
+    until the next `enable`. The register is not reset.
+    """
+
+    LATENCY = 1
+    FAULTS = {
+        1: "a NaN loses against a number",
+        2: "the larger of two zeros is the first",
+        3: "negative numbers are compared by their magnitudes",
+        4: "zeros of different signs differ",
+        5: "`reverse` is ignored",
+        6: "`enable` is ignored",
+        7: "a difference is a sum",
+        8: "a square is a product",
+        9: "NE is false for NaN",
+        10: "GE and LE are true for NaN",
+        11: "-0 counts as true in logic",
+        12: "relu keeps -0",
+        13: "abs keeps a NaN's payload",
+        14: "shifts are not by y mod 32",
+        15: "a shift to the right copies the sign",
+    }
+
+    x: In(32)
+    y: In(32)
+    op: In(6)
+    reverse: In(1)
+    enable: In(1)
+    out: Out(32)
+
+    def __init__(self, plant: ValueLike = 0):
+        self.plant = plant
+        super().__init__()
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        chosen = self.plant
+        m.submodules.sum = sums = Fp32Sum()
+        m.submodules.product = product = Fp32Product()
+        m.submodules.compare = compare = Fp32Compare(passed_on(chosen, 1, 2, 3, 4))
+
+        a = Signal(32)  # first operand
+        b = Signal(32)
+        turned = self.reverse & ~planted(chosen, 5)
+        m.d.comb += [a.eq(Mux(turned, self.y, self.x)), b.eq(Mux(turned, self.x, self.y))]
+        relu = self.op == AluOp.RELU
+        square = (self.op == AluOp.SQUARE) & ~planted(chosen, 8)
+        m.d.comb += [
+            sums.a.eq(a),
+            sums.b.eq(b),
+            sums.subtract.eq((self.op == AluOp.SUBTRACT) & ~planted(chosen, 7)),
+            product.a.eq(a),
+            product.b.eq(Mux(square, a, b)),
+            compare.a.eq(a),
+            compare.b.eq(Mux(relu, planted(chosen, 12) << 31, b)),
+            compare.absolute.eq((self.op == AluOp.ABSMAX) | (self.op == AluOp.ABSMIN)),
+            compare.smaller.eq((self.op == AluOp.MIN) | (self.op == AluOp.ABSMIN)),
+        ]
+        result = Signal(32)
+        true = Signal()  # of comparisons and logic
+        a_true = a[:31].any() | (planted(chosen, 11) & a[31])
+        b_true = b[:31].any()
+        less, equal, unordered = compare.less, compare.equal, compare.unordered
+        nan_true = unordered & planted(chosen, 10)
+        by = Signal(6)
+        m.d.comb += [by.eq(Mux(planted(chosen, 14), b[:6], b[:5])), result.eq(a)]
+        with m.Switch(self.op):
+            with m.Case(AluOp.ADD, AluOp.SUBTRACT):
+                m.d.comb += result.eq(sums.out)
+            with m.Case(AluOp.MULTIPLY, AluOp.SQUARE):
+                m.d.comb += result.eq(product.out)
+            with m.Case(AluOp.MAX, AluOp.MIN, AluOp.ABSMAX, AluOp.ABSMIN, AluOp.RELU):
+                m.d.comb += result.eq(compare.out)
+            with m.Case(AluOp.EQ):
+                m.d.comb += true.eq(equal)
+            with m.Case(AluOp.NE):
+                m.d.comb += true.eq(~equal & ~(planted(chosen, 9) & unordered))
+            with m.Case(AluOp.GT):
+                m.d.comb += true.eq(~less & ~equal & ~unordered)
+            with m.Case(AluOp.GE):
+                m.d.comb += true.eq(~less & (~unordered | nan_true))
+            with m.Case(AluOp.LT):
+                m.d.comb += true.eq(less)
+            with m.Case(AluOp.LE):
+                m.d.comb += true.eq(less | equal | nan_true)
+            with m.Case(AluOp.AND):
+                m.d.comb += true.eq(a_true & b_true)
+            with m.Case(AluOp.OR):
+                m.d.comb += true.eq(a_true | b_true)
+            with m.Case(AluOp.XOR):
+                m.d.comb += true.eq(a_true ^ b_true)
+            with m.Case(AluOp.ABS):
+                nan = (a[:31] > INFINITY) & ~planted(chosen, 13)
+                m.d.comb += result.eq(Mux(nan, CANONICAL_NAN_FP32, a[:31]))
+            with m.Case(AluOp.BIT_AND):
+                m.d.comb += result.eq(a & b)
+            with m.Case(AluOp.BIT_OR):
+                m.d.comb += result.eq(a | b)
+            with m.Case(AluOp.BIT_XOR):
+                m.d.comb += result.eq(a ^ b)
+            with m.Case(AluOp.BIT_NOT):
+                m.d.comb += result.eq(~a)
+            with m.Case(AluOp.SHIFT_LEFT):
+                m.d.comb += result.eq(a << by)
+            with m.Case(AluOp.SHIFT_RIGHT):
+                m.d.comb += result.eq(Mux(planted(chosen, 15), a.as_signed() >> by, a >> by))
+        held = Signal(32, reset_less=True)
+        logic = (self.op >= AluOp.EQ) & (self.op <= AluOp.XOR)
+        with m.If(self.enable | planted(chosen, 6)):
+            m.d.sync += held.eq(Mux(logic, Mux(true, ONE, 0), result))
+        m.d.comb += self.out.eq(held)
+        return m

@@ -1,0 +1,76 @@
+"""Second half of every FP32 addition: normalise, round to nearest even, pack."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, ValueLike
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.plant import planted
+from rtl.contract.formats import CANONICAL_NAN_FP32
+from rtl.numeric.fp32.align import GUARD_BITS, SUM
+
+__all__ = ["NormaliseRound"]
+
+WIDTH = 25 + GUARD_BITS
+INFINITY_BITS = 0x7F800000 >> 23
+
+
+class NormaliseRound(wiring.Component):
+    """SUM to an FP32 code: one rounding to nearest even, gradual underflow, canonical NaN. Combinational."""
+
+    FAULTS = {
+        1: "ties are rounded up, not to even",
+        2: "a subnormal result becomes zero",
+        3: "a NaN keeps its sign",
+    }
+
+    sum: In(SUM)
+    out: Out(32)
+
+    def __init__(self, plant: ValueLike = 0):
+        self.plant = plant
+        super().__init__()
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        # Count leading zeros while shifting them out, in steps of 16, 8, 4, 2, 1.
+        zeros = Signal(5)
+        x = self.sum.magnitude
+        for i, step in ((4, 16), (3, 8), (2, 4), (1, 2), (0, 1)):
+            empty = Signal(name=f"empty{step}")
+            after = Signal(WIDTH, name=f"after{step}")
+            m.d.comb += empty.eq(~x[WIDTH - step :].any())
+            m.d.comb += after.eq(Mux(empty, Cat(Const(0, step), x[: WIDTH - step]), x))
+            m.d.comb += zeros[i].eq(empty)
+            x = after
+
+        # The exponent may not fall below that of the subnormals: shift by at most `exponent`.
+        normal = Signal()
+        shifted = Signal(WIDTH)
+        exponent = Signal(9)
+        m.d.comb += normal.eq(x[-1] & (zeros <= self.sum.exponent))
+        with m.If(normal):
+            m.d.comb += [shifted.eq(x), exponent.eq(self.sum.exponent - zeros)]
+        with m.Elif(~planted(self.plant, 2)):
+            m.d.comb += shifted.eq(self.sum.magnitude << self.sum.exponent[:5])
+
+        # The hidden 1 and a carry out of rounding both add 1 to the exponent by themselves. To nearest: add
+        # half a last place; to even: one less of the bits below if the last place is 0.
+        below = WIDTH - 24
+        packed = Signal(9 + WIDTH - 1)
+        rounded = Signal(9 + WIDTH - 1)
+        infinite = Signal()
+        even = (1 << (below - 1)) - 1
+        m.d.comb += [
+            packed.eq(Cat(Const(0, WIDTH - 1), exponent) + shifted),
+            rounded.eq(packed + (even + (packed[below] | planted(self.plant, 1)))),
+            infinite.eq(self.sum.special | (rounded[WIDTH - 1 :] >= INFINITY_BITS)),
+        ]
+        with m.If(infinite):
+            with m.If(self.sum.nan):
+                sign = planted(self.plant, 3) & self.sum.sign
+                m.d.comb += self.out.eq(CANONICAL_NAN_FP32 | sign << 31)
+            with m.Else():
+                m.d.comb += self.out.eq(Cat(Const(INFINITY_BITS << 23, 31), self.sum.sign))
+        with m.Else():
+            m.d.comb += self.out.eq(Cat(rounded[below : below + 31], self.sum.sign))
+        return m

@@ -1,0 +1,1 @@
+"""Functions of the scalar engine: tables of cubics, exp."""

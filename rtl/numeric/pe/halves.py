@@ -1,0 +1,106 @@
+"""An FP32 number as the sum of two operands of a processing element."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.plant import planted
+from rtl.numeric.pe.operand import EXPONENT_BIAS, EXPONENT_SPECIAL, INFINITY, NAN, OPERAND, SIGNIFICAND_BITS
+
+__all__ = ["Halves"]
+
+
+class Halves(wiring.Component):
+    """`operand` = x rounded to 12 significant bits, nearest even, or with `low` x less that. Combinational, exact.
+
+    x + 0 = high + low. What would round to 2^128 is infinite. `low` is +0 if the high half is not finite, or is x.
+    Subnormals are normalised first: their 12 bits begin at their first 1. Source: semantics of FP32 matmuls in
+    docs/numerics.md.
+    """
+
+    FAULTS = {
+        1: "ties are rounded away, not to even",
+        2: "a subnormal keeps its place, not 12 bits from its first 1",
+        3: "the rest of a number that was rounded up keeps its sign",
+        4: "what rounds to 2^128 is finite",
+        5: "the rest beside an infinity is infinite",
+    }
+
+    bits: In(32)
+    low: In(1)
+    operand: Out(OPERAND)
+
+    def __init__(self, plant: ValueLike = 0):
+        self.plant = plant
+        super().__init__()
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        half = SIGNIFICAND_BITS
+        field = self.bits[23:31]
+        normal = field.any()
+        x, zeros = self._normalised(m, Cat(self.bits[:23], normal), "whole")
+        exponent = Signal(9)  # OPERAND's, of the first 1; of the high half before it may round up
+        m.d.comb += exponent.eq(Mux(normal, field, 1) + (EXPONENT_BIAS - 127) - zeros)
+        if not isinstance(self.plant, int):
+            fixed = planted(self.plant, 2) & ~normal
+            x = Mux(fixed, Cat(self.bits[:23], Const(0, 1)), x)
+
+        up = Signal()
+        rest = Signal(half)  # what the high half lacks, in units of x's last place
+        rounded = Signal(half + 1)
+        m.d.comb += [
+            up.eq((x[:half] > 1 << (half - 1)) | ((x[:half] == 1 << (half - 1)) & (x[half] | planted(self.plant, 1)))),
+            rounded.eq(x[half:] + up),
+            rest.eq(Mux(up, -x[:half], x[:half])),
+        ]
+        endless = Signal()
+        carried = Signal()
+        overflow = Signal()
+        m.d.comb += [
+            endless.eq(field.all()),
+            carried.eq(rounded[half]),
+            overflow.eq(carried & (exponent == EXPONENT_BIAS + 127) & ~planted(self.plant, 4)),
+        ]
+        remainder, less = self._normalised(m, rest, "rest")
+        with m.If(endless | overflow):
+            with m.If(~self.low | planted(self.plant, 5)):
+                nan = endless & self.bits[:23].any()
+                m.d.comb += [
+                    self.operand.exponent.eq(EXPONENT_SPECIAL),
+                    self.operand.significand.eq(Mux(nan, NAN, INFINITY)),
+                    self.operand.sign.eq(self.bits[31]),
+                ]
+        with m.Elif(self.low):
+            with m.If(rest.any()):
+                m.d.comb += [
+                    self.operand.significand.eq(remainder),
+                    self.operand.exponent.eq(exponent - half - less),
+                    self.operand.sign.eq(self.bits[31] ^ (up & ~planted(self.plant, 3))),
+                ]
+        with m.Else():
+            m.d.comb += self.operand.sign.eq(self.bits[31])
+            with m.If(rounded.any()):
+                m.d.comb += [
+                    self.operand.significand.eq(Mux(carried, 1 << (half - 1), rounded[:half])),
+                    self.operand.exponent.eq(exponent + carried),
+                ]
+        return m
+
+    def _normalised(self, m: Module, x: Value, name: str) -> tuple[Value, Value]:
+        """x shifted until its first 1 is at the top, and how far; zero stays zero."""
+        width = len(x)
+        zeros = Signal(5, name=f"{name}_zeros")
+        for i in reversed(range(5)):
+            step = 1 << i
+            if step >= width:
+                continue
+            empty = Signal(name=f"{name}_empty{step}")
+            after = Signal(width, name=f"{name}_after{step}")
+            m.d.comb += [
+                empty.eq(~x[width - step :].any()),
+                after.eq(Mux(empty, x << step, x)),
+                zeros[i].eq(empty),
+            ]
+            x = after
+        return x, zeros

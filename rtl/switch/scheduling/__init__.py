@@ -1,0 +1,1 @@
+"""Who sends to whom: matching, turns, classes, patience (docs/switch-scheduler.md)."""
