@@ -1,8 +1,8 @@
 """All states that a proof's unit can be in, one step after the other, as sets in BDDs (`reach` of ABC).
 
 Step n holds every state that some inputs lead to within n cycles, so it says what a bounded check to depth n says; it
-ends when no state is new. What limits it is the size of the BDDs and the number of cycles, never seconds: a busy machine
-takes longer and answers the same. Bounded checks by SAT do not get far here: they go through the same states once a path.
+ends when no state is new. The size of the BDDs and the number of cycles limit it, seconds never: a busy machine takes
+longer and answers the same. Bounded checks by SAT do not get far here: they go through the same states once a path.
 """
 
 import re
