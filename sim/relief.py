@@ -9,7 +9,7 @@ from rtl.contract.config import Config
 from rtl.contract.isa import Opcode, Queue
 from rtl.contract.memmap import Space
 from sim.bounding import Bounding, bounds
-from sim.relief_settings import NEAR
+from sim.relief_settings import CLEARLY, NEAR
 from sim.result import RunResult
 
 __all__ = ["heaviest", "relief"]
@@ -125,9 +125,11 @@ def _dma(cfg: Config, program: Program, result: RunResult, bound: Bounding) -> s
         if 2 * fetched > total:
             share = 100 * fetched / total
             return f"fewer, longer instructions would relieve it: {share:.0f} % of the bytes are instructions"
+        ports = " through wider ports, {hbm.port_bytes}" if _ports_are_near(cfg, result) else ""
         movers = ", with more movers, {dma.engines}," if _both(cfg, program, result) else ","
         return (
-            f"a higher {{hbm.bytes_per_cycle}}{movers} operands that stay in SBUF, or narrower formats would relieve it"
+            f"a higher {{hbm.bytes_per_cycle}}{ports}{movers} operands that stay in SBUF, or narrower formats would "
+            "relieve it"
         )
     if rows and moved / rows < SHORT_ROW_BYTES:
         return f"longer rows would relieve it: they have {moved / rows:.0f} bytes on average"
@@ -146,6 +148,12 @@ def _both(cfg: Config, program: Program, result: RunResult) -> bool:
     limits = bounds(cfg, program, sum(ways), max(ways))
     low, high = sorted((limits["hbm"], limits["dma_port"]))
     return low > NEAR * high
+
+
+def _ports_are_near(cfg: Config, result: RunResult) -> bool:
+    """Whether what goes one way fills the ports to HBM nearly as much as all of it fills HBM."""
+    ways = result.hbm_bytes_read, result.hbm_bytes_written
+    return max(ways) * cfg.hbm.bytes_per_cycle > CLEARLY * sum(ways) * cfg.hbm.ports * cfg.hbm.port_bytes
 
 
 _OF = {"tensor": _tensor, "vector": _vector, "scalar": _scalar, "dma": _dma, "hbm": _dma}

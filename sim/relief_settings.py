@@ -10,10 +10,12 @@ from rtl.contract.isa import Opcode
 from sim.bounding import MOVER_BYTES, Bounding, bounds
 from sim.result import RunResult
 
-__all__ = ["NEAR", "relief_settings"]
+__all__ = ["CLEARLY", "NEAR", "relief_settings"]
 
 NEAR = 0.9
 """A bound of movement that is so near the larger one takes its place when only that one is moved."""
+CLEARLY = 0.75
+"""What is advised brings the bound of movement below this share of what it is: less may not show in the cycles."""
 _STALLED = 0.05
 _DOUBLED = {"fetch": "issue.queue_depth", "sbuf": "sbuf.banks", "psum": "psum.banks"}
 _MOST_ENGINES = 16
@@ -75,14 +77,16 @@ def _movement(cfg: Config, program: Program, result: RunResult) -> dict[str, int
     found: dict[str, int] = {}
     now = cfg
     ways = result.hbm_bytes_read, result.hbm_bytes_written
-    before = _ways(bounds(cfg, program, sum(ways), max(ways)))
-    while max((limits := _ways(bounds(now, program, sum(ways), max(ways)))).values()) > NEAR * max(before.values()):
+    most = before = max(_ways(bounds(now, program, sum(ways), max(ways))).values())
+    while most > CLEARLY * before:
+        limits = _ways(bounds(now, program, sum(ways), max(ways)))
         step = _wider_hbm(now, *ways) if limits["hbm"] >= limits["dma_port"] else _more_movers(now)
         texts = [f"{key}={value}" for key, value in (found | step).items()]
         if not step or not _allowed(cfg, texts):
-            return {}
+            return found if most <= NEAR * before else {}
         found |= step
         now = _with(cfg, texts)
+        most = max(_ways(bounds(now, program, sum(ways), max(ways))).values())
     return found
 
 

@@ -232,6 +232,13 @@ def test_movers_and_hbm_that_are_as_near_their_limits_are_moved_together() -> No
     assert "dma.engines (now 4)" in text and "hbm.bytes_per_cycle (now 64)" in text
 
 
+def test_what_goes_mostly_one_way_needs_wider_ports_too() -> None:
+    """Bandwidth and movers alone would lower the bound by a tenth, and the run by a thirtieth."""
+    result, program = moves(960, 53_248, 8_192)
+    assert settings(result, program) == ["hbm.bytes_per_cycle=128", "dma.engines=8", "hbm.port_bytes=128"]
+    assert "through wider ports, hbm.port_bytes (now 64)" in said(result, program, hbm=61_440)[1]
+
+
 def test_no_more_movers_than_half_of_the_partitions() -> None:
     tiny = load("tiny", ["hbm.bytes_per_cycle=64"])
     assert settings(*moves(960, 32_768, 28_672, tiny), cfg=tiny) == []

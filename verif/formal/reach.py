@@ -1,7 +1,8 @@
 """All states that a proof's unit can be in, one step after the other, as sets in BDDs (`reach` of ABC).
 
 Step n holds every state that some inputs lead to within n cycles, so it says what a bounded check to depth n says; it
-ends when no state is new. Bounded checks by SAT do not get far here: they go through the same states once a path.
+ends when no state is new. The size of the BDDs and the number of cycles limit it, seconds never: a busy machine takes
+longer and answers the same. Bounded checks by SAT do not get far here: they go through the same states once a path.
 """
 
 import re
@@ -12,7 +13,7 @@ from pathlib import Path
 
 __all__ = ["Reached", "reach"]
 
-_COMMANDS = "read_aiger {model}; fold; strash; reach -v -B 100000000 -F 1000 -T {seconds}"
+_COMMANDS = "read_aiger {model}; fold; strash; reach -v -B 100000000 -F 1000 -T 0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +29,9 @@ class Reached:
     text: str
 
 
-def reach(model: Path, seconds: int = 500) -> Reached:
+def reach(model: Path) -> Reached:
     """Go through all states of an AIGER model."""
-    command = ["yosys-abc", "-c", _COMMANDS.format(model=model.name, seconds=seconds)]
+    command = ["yosys-abc", "-c", _COMMANDS.format(model=model.name)]
     started = time.monotonic()
     done = subprocess.run(
         command, cwd=model.parent, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
