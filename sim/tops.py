@@ -91,9 +91,7 @@ TOPS: dict[str, Top] = {
         Top("switch_bypass", "rtl.switch.bypass:Bypass", "units that begin without the switch's scheduler"),
         Top("switch_crossbar", "rtl.switch.crossbar:Crossbar", "which output of a switch listens to which input"),
         Top("switch_egress", "rtl.switch.output.egress:Egress", "credits of a switch's output"),
-        Top(
-            "switch_output_buffer", "rtl.switch.output.output_buffer:OutputBuffer", "retry buffer of an output"
-        ),
+        Top("switch_output_buffer", "rtl.switch.output.output_buffer:OutputBuffer", "retry buffer of an output"),
         Top("switch_port_registers", "rtl.switch.port_registers:PortRegisters", "counters of a port", ("count_bits",)),
         Top("switch_registers", "rtl.switch.registers:Registers", "partitions, routes of a switch", ("count_bits",)),
         Top("framing", "verif.benches.link.framing_top:FramingTop", "packets to flits to packets"),

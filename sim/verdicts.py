@@ -39,11 +39,11 @@ def _shelf() -> Path:
 
 @cache
 def _surroundings() -> dict[str, str]:
-    """What every verdict depends on: tools, packages, files of the rooms that are not Python."""
+    """What every verdict depends on: tools, packages, files of the rooms that are not Python, but for plans."""
     hashed = hashlib.sha256()
     locks = sorted(ROOT.glob("requirements*.lock"))
     data = (p for room in _ROOMS for p in sorted((ROOT / room).rglob("*")) if p.is_file())
-    for path in [*locks, *(p for p in data if p.suffix not in (".py", ".pyc"))]:
+    for path in [*locks, *(p for p in data if p.suffix not in (".py", ".pyc") and "plan" not in p.parts)]:
         hashed.update(f"{path.relative_to(ROOT)} {path.stat().st_size}\n".encode())
         hashed.update(path.read_bytes())
     return {**tool_versions(), "files": hashed.hexdigest(), "root": str(ROOT)}  # tracebacks name the place
