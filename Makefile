@@ -60,7 +60,7 @@ law: $(STAMP)
 
 unit: $(STAMP)
 	@mkdir -p build
-	@$(PYTEST) $(PARALLEL) tests/unit tests/firmware --junitxml build/junit-unit.xml
+	@$(PYTEST) -n $(JOBS) --dist worksteal tests/unit tests/firmware --junitxml build/junit-unit.xml
 
 launchers: $(STAMP)
 	@mkdir -p build
