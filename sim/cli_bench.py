@@ -14,7 +14,7 @@ __all__ = ["bench"]
 def bench(
     top: Annotated[str, typer.Argument(metavar="TOP", help="A top, as in `plexus list tops`.")],
     module: Annotated[
-        str | None, typer.Argument(metavar="[BENCH]", help="As in port.scheduler; default: that of the top's name.")
+        str | None, typer.Argument(metavar="[BENCH]", help="As in link.scheduler; default: that of the top's name.")
     ] = None,
     config: Annotated[
         str, typer.Option("--config", "-c", metavar="NAME", help="Named, of a core, link or switch.")

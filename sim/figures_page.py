@@ -110,6 +110,12 @@ The model of the whole core with the native array, nothing in the cache ([buildi
 
 @builds
 
+## Models of benches
+
+A unit with its planted faults, everything that is kept being there ([building](building.md)).
+
+@models
+
 ## The structural array
 
 RTL down to the last adder ([array](tensor-array.md)).

@@ -105,14 +105,14 @@ def options_from(texts: Iterable[str]) -> dict[str, Any]:
 
 
 def _benches() -> dict[str, str]:
-    """Modules of all benches by room and name, as in port.scheduler."""
+    """Modules of all benches by room and name, as in link.scheduler."""
     files = sorted((ROOT / "verif" / "benches").glob("*/bench_*.py"))
     modules = (".".join(f.relative_to(ROOT).with_suffix("").parts) for f in files)
     return {_short(module): module for module in modules}
 
 
 def _short(module: str) -> str:
-    """verif.benches.link.bench_scheduler is port.scheduler; others keep their names."""
+    """verif.benches.link.bench_scheduler is link.scheduler; others keep their names."""
     return module.removeprefix("verif.benches.").replace(".bench_", ".")
 
 

@@ -45,7 +45,7 @@ def test_options_go_and_come_back(options: dict[str, Any]) -> None:
 
 def test_names_of_benches() -> None:
     assert find_bench("fifo", None) == find_bench("ram_fifo", "fifo") == "verif.benches.base.bench_fifo"
-    with pytest.raises(PlexusError, match=r"^scheduler is the name of 2 benches: port.scheduler, switch.scheduler$"):
+    with pytest.raises(PlexusError, match=r"^scheduler is the name of 2 benches: link.scheduler, switch.scheduler$"):
         find_bench("scheduler", None)
     with pytest.raises(PlexusError, match="^there is no bench 'fifi'; there are .*base.fifo"):
         find_bench("fifo", "fifi")
