@@ -6,8 +6,8 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.base.axi import AxiSignature
 from rtl.base.clock_gate import ClockGate, gated_domain
-from rtl.base.clock_ratio import ClockRatio
 from rtl.base.dispatch import RetireSignature
+from rtl.base.engine_clock import clock_engine
 from rtl.base.packet import FOREIGN_BITS
 from rtl.base.wake import Wake
 from rtl.contract.config import Config
@@ -24,7 +24,6 @@ from rtl.scalar.engine import ScalarEngine
 from rtl.tensor.engine import TensorEngine
 from rtl.tensor.feed import reach
 from rtl.vector.engine import VectorEngine
-from rtl.vector.lanes import DOMAINS
 
 __all__ = ["Core"]
 
@@ -81,22 +80,14 @@ class Core(wiring.Component):
         dma = Dma(cfg, self.plant, link=self.link)
         m.submodules.dma = DomainRenamer("dma")(dma)
 
-        m.submodules.vector_ratio = ratio = ClockRatio.of_mhz(cfg.vector.clock_mhz, cfg.tensor.clock_mhz)
         status = issue.tensor.status
         tensor_active = issue.tensor.command.valid | status.holds | status.draining
         self._gate(m, "tensor", self._wake(m, "tensor", tensor_active))
         for g, name in enumerate(adders):
             self._gate(m, name, psum.adding[g])
         self._gate(m, "dma", self._wake(m, "dma", dma.active))
-        vector_tick = ratio.tick & (issue.vector.command.valid | vector.active)
-        self._gate(m, "vector", vector_tick)
-        for n, name in enumerate(DOMAINS):
-            self._gate(m, name, vector_tick & vector.clocks[n])
-        m.d.comb += vector.tick.eq(vector_tick)
-        m.submodules.scalar_ratio = scalar_ratio = ClockRatio.of_mhz(cfg.scalar.clock_mhz, cfg.tensor.clock_mhz)
-        scalar_tick = scalar_ratio.tick & (issue.scalar.command.valid | scalar.active)
-        self._gate(m, "scalar", scalar_tick)
-        m.d.comb += scalar.tick.eq(scalar_tick)
+        for name, engine in (("vector", vector), ("scalar", scalar)):
+            clock_engine(m, engine, getattr(issue, name).command.valid, f"{name}_")
 
         connect(m, issue.tensor, tensor.queue)
         connect(m, issue.vector, vector.queue)
@@ -106,14 +97,10 @@ class Core(wiring.Component):
         for g in groups:
             connect(m, getattr(tensor, f"psum{g}"), getattr(psum, f"accumulate{g}"))
             connect(m, getattr(tensor, f"transposed{g}"), getattr(psum, f"transposed{g}"))
-        connect(m, vector.sbuf_read, sbuf.read_vector)
-        connect(m, vector.sbuf_write, sbuf.write_vector)
-        connect(m, vector.psum_read, psum.read_vector)
-        connect(m, vector.psum_write, psum.write_vector)
-        connect(m, scalar.sbuf_read, sbuf.read_scalar)
-        connect(m, scalar.sbuf_write, sbuf.write_scalar)
-        connect(m, scalar.psum_read, psum.read_scalar)
-        connect(m, scalar.psum_write, psum.write_scalar)
+        for name, engine in (("vector", vector), ("scalar", scalar)):
+            for memory, way in ((sbuf, "sbuf"), (psum, "psum")):
+                connect(m, getattr(engine, f"{way}_read"), getattr(memory, f"read_{name}"))
+                connect(m, getattr(engine, f"{way}_write"), getattr(memory, f"write_{name}"))
         for e in range(cfg.dma.engines):
             connect(m, getattr(dma, f"mover{e}"), getattr(sbuf, f"mover{e}"))
 

@@ -1,12 +1,10 @@
 """The scalar engine: connects reader, lanes and writer, and bridges them to the root clock."""
 
-from amaranth.hdl import DomainRenamer, Module, ValueLike
+from amaranth.hdl import Module, ValueLike
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.lib.wiring import Out, connect, flipped
 
-from rtl.base.bridge import Bridge
-from rtl.base.dispatch import EngineSignature
-from rtl.base.memory_port import PsumReadSignature, PsumWriteSignature, SbufReadSignature, SbufWriteSignature
+from rtl.base.engine_frame import EngineFrame, engine_ports
 from rtl.contract.config import Config
 from rtl.scalar.lanes import Lanes
 from rtl.scalar.loader import Loader
@@ -16,24 +14,13 @@ from rtl.scalar.writer import Writer
 __all__ = ["ScalarEngine", "ScalarPipeline"]
 
 
-def _ports(cfg: Config) -> dict[str, wiring.Member]:
-    return {
-        "queue": In(EngineSignature()),
-        "sbuf_read": Out(SbufReadSignature(cfg)),
-        "sbuf_write": Out(SbufWriteSignature(cfg)),
-        "psum_read": Out(PsumReadSignature(cfg)),
-        "psum_write": Out(PsumWriteSignature(cfg)),
-        "active": Out(1),
-    }
-
-
 class ScalarPipeline(wiring.Component):
     """Everything that runs on the engine's own clock, which is its "sync"."""
 
     def __init__(self, cfg: Config, plant: ValueLike = 0):
         self.cfg = cfg
         self.plant = plant
-        super().__init__(_ports(cfg))
+        super().__init__({**engine_ports(cfg), "active": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -75,16 +62,11 @@ class ScalarPipeline(wiring.Component):
         return m
 
 
-class ScalarEngine(wiring.Component):
-    """ACTIVATION and LOAD_TABLE: one element a lane a scalar cycle. Ports in "sync", the root clock, work in "scalar".
-
-    `tick` is 1 in the root cycles that end with an edge of "scalar"; `active` says that there is work, so
-    that the clock may stand still while neither it nor `queue.command.valid` is 1.
-    docs/scalar-engine.md has the timing.
-    """
+class ScalarEngine(EngineFrame):
+    """ACTIVATION and LOAD_TABLE: one element a lane a scalar cycle. docs/scalar-engine.md has the timing."""
 
     FAULTS = {
-        **Bridge.FAULTS,
+        **EngineFrame.FAULTS,
         **Reader.FAULTS,
         **Loader.FAULTS,
         **Lanes.FAULTS,
@@ -92,25 +74,5 @@ class ScalarEngine(wiring.Component):
     }
 
     def __init__(self, cfg: Config, plant: ValueLike = 0):
-        self.cfg = cfg
-        self.plant = plant
-        super().__init__({**_ports(cfg), "tick": In(1)})
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        cfg = self.cfg
-        adjacent = 2 * cfg.scalar.clock_mhz > cfg.tensor.clock_mhz
-        m.submodules.bridge = bridge = Bridge(cfg, adjacent=adjacent, plant=self.plant)
-        pipeline = ScalarPipeline(cfg, plant=self.plant)
-        m.submodules.pipeline = DomainRenamer("scalar")(pipeline)
-        connect(m, flipped(self.queue), bridge.queue)
-        connect(m, bridge.inner_queue, pipeline.queue)
-        for name in ("sbuf_read", "sbuf_write", "psum_read", "psum_write"):
-            connect(m, getattr(bridge, name), flipped(getattr(self, name)))
-            connect(m, getattr(pipeline, name), getattr(bridge, f"inner_{name}"))
-        m.d.comb += [
-            bridge.tick.eq(self.tick),
-            bridge.active.eq(pipeline.active),
-            self.active.eq(pipeline.active),
-        ]
-        return m
+        pipeline = ScalarPipeline(cfg, plant=plant)
+        super().__init__(cfg, pipeline, domain="scalar", clock_mhz=cfg.scalar.clock_mhz, plant=plant)

@@ -1,13 +1,11 @@
 """The vector engine: connects reader, lanes and writer, and bridges them to the root clock."""
 
-from amaranth.hdl import DomainRenamer, Module, Mux, Value, ValueLike
+from amaranth.hdl import Module, Mux, Value, ValueLike
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.lib.wiring import Out, connect, flipped
 
-from rtl.base.bridge import Bridge
-from rtl.base.dispatch import EngineSignature
 from rtl.base.element_writer import ElementWriter
-from rtl.base.memory_port import PsumReadSignature, PsumWriteSignature, SbufReadSignature, SbufWriteSignature
+from rtl.base.engine_frame import EngineFrame, engine_ports
 from rtl.base.pattern import PatternWalker
 from rtl.base.plant import planted
 from rtl.contract.config import Config
@@ -23,17 +21,7 @@ class VectorPipeline(wiring.Component):
     def __init__(self, cfg: Config, plant: ValueLike = 0):
         self.cfg = cfg
         self.plant = plant
-        super().__init__(
-            {
-                "queue": In(EngineSignature()),
-                "sbuf_read": Out(SbufReadSignature(cfg)),
-                "sbuf_write": Out(SbufWriteSignature(cfg)),
-                "psum_read": Out(PsumReadSignature(cfg)),
-                "psum_write": Out(PsumWriteSignature(cfg)),
-                "active": Out(1),
-                "clocks": Out(len(DOMAINS)),
-            }
-        )
+        super().__init__({**engine_ports(cfg), "active": Out(1), "clocks": Out(len(DOMAINS))})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -91,18 +79,15 @@ class VectorPipeline(wiring.Component):
         return m
 
 
-class VectorEngine(wiring.Component):
-    """All instructions of the vector queue. Ports in the root domain "sync", work in "vector".
+class VectorEngine(EngineFrame):
+    """All instructions of the vector queue. `clocks`: which of lanes.DOMAINS need the edges of "vector" too.
 
-    `clocks`: which of lanes.DOMAINS need the edges of "vector" too.
-    `tick` is 1 in the root cycles that end with an edge of "vector"; `active` says that there is work, so
-    that the clock may stand still while neither it nor `queue.command.valid` is 1.
     docs/vector-engine.md has the timing.
     """
 
     FAULTS = {
         **PatternWalker.FAULTS,
-        **Bridge.FAULTS,
+        **EngineFrame.FAULTS,
         **Reader.FAULTS,
         **Lanes.FAULTS,
         **ElementWriter.FAULTS,
@@ -110,42 +95,6 @@ class VectorEngine(wiring.Component):
     }
 
     def __init__(self, cfg: Config, plant: ValueLike = 0):
-        self.cfg = cfg
-        self.plant = plant
-        super().__init__(
-            {
-                "queue": In(EngineSignature()),
-                "sbuf_read": Out(SbufReadSignature(cfg)),
-                "sbuf_write": Out(SbufWriteSignature(cfg)),
-                "psum_read": Out(PsumReadSignature(cfg)),
-                "psum_write": Out(PsumWriteSignature(cfg)),
-                "tick": In(1),
-                "active": Out(1),
-                "clocks": Out(len(DOMAINS)),
-            }
-        )
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        cfg = self.cfg
-        adjacent = 2 * cfg.vector.clock_mhz > cfg.tensor.clock_mhz
-        m.submodules.bridge = bridge = Bridge(cfg, adjacent=adjacent, plant=self.plant)
-        pipeline = VectorPipeline(cfg, plant=self.plant)
-        m.submodules.pipeline = DomainRenamer("vector")(pipeline)
-        connect(m, flipped(self.queue), bridge.queue)
-        connect(m, bridge.sbuf_read, flipped(self.sbuf_read))
-        connect(m, bridge.sbuf_write, flipped(self.sbuf_write))
-        connect(m, bridge.psum_read, flipped(self.psum_read))
-        connect(m, bridge.psum_write, flipped(self.psum_write))
-        connect(m, bridge.inner_queue, pipeline.queue)
-        connect(m, pipeline.sbuf_read, bridge.inner_sbuf_read)
-        connect(m, pipeline.sbuf_write, bridge.inner_sbuf_write)
-        connect(m, pipeline.psum_read, bridge.inner_psum_read)
-        connect(m, pipeline.psum_write, bridge.inner_psum_write)
-        m.d.comb += [
-            bridge.tick.eq(self.tick),
-            bridge.active.eq(pipeline.active),
-            self.active.eq(pipeline.active),
-            self.clocks.eq(pipeline.clocks),
-        ]
-        return m
+        pipeline = VectorPipeline(cfg, plant=plant)
+        mhz = cfg.vector.clock_mhz
+        super().__init__(cfg, pipeline, domain="vector", clock_mhz=mhz, part_domains=DOMAINS, plant=plant)

@@ -15,8 +15,12 @@ EXCEPTIONS = {unit: row for row in PLAN["exception"] for unit in row["units"]}
 BENCHES = sorted((ROOT / "verif" / "benches").glob("*/bench_*.py"))
 
 
+FRAMES = ("Component", "EngineFrame", "ClockedEngine")
+"""What a component may inherit from."""
+
+
 def is_component(node: ast.stmt) -> bool:
-    return isinstance(node, ast.ClassDef) and any("Component" in ast.unparse(base) for base in node.bases)
+    return isinstance(node, ast.ClassDef) and any(f in ast.unparse(base) for base in node.bases for f in FRAMES)
 
 
 def units() -> list[Path]:
