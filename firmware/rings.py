@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from firmware.builder import Builder
 from firmware.copies import place, rows
 from firmware.engines.base import access, caller, name_of, need
 from firmware.hazards import Access, Hazards, Known
@@ -13,9 +13,6 @@ from firmware.program import Completion, Descriptor, HbmTensor, Place, Semaphore
 from firmware.views import HbmView, TileView
 from rtl.contract.isa import Opcode, Queue
 from rtl.contract.memmap import Space, core_place
-
-if TYPE_CHECKING:
-    from firmware.kernel import Kernel
 
 __all__ = ["Rings"]
 
@@ -28,7 +25,7 @@ FENCE_BYTES = 4
 class Rings:
     """The rings of a kernel. Errors: KernelError, one sentence."""
 
-    def __init__(self, kernel: "Kernel", hazards: Hazards, known: dict[Queue, Known]):
+    def __init__(self, kernel: Builder, hazards: Hazards, known: dict[Queue, Known]):
         self._k = kernel
         self._hazards = hazards
         self._known = known

@@ -4,17 +4,14 @@ import sys
 from functools import cache
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
 
 from firmware.arguments import checked
+from firmware.builder import Builder
 from firmware.hazards import Access
 from firmware.program import Semaphore
 from firmware.views import HbmView, KernelError, TileView
 from rtl.contract.isa import Opcode, Queue
 from rtl.contract.memmap import core_place
-
-if TYPE_CHECKING:
-    from firmware.kernel import Kernel
 
 __all__ = ["Engine", "access", "caller", "name_of", "need"]
 
@@ -69,7 +66,7 @@ class Engine:
 
     queue: Queue
 
-    def __init__(self, kernel: "Kernel"):
+    def __init__(self, kernel: Builder):
         self._k = kernel
 
     def nop(self) -> None:

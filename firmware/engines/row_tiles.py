@@ -1,15 +1,13 @@
 """Row tiles of the array: what each row group holds, and which matmuls and transposes may write a bank of PSUM."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
+from firmware.builder import Builder
 from firmware.engines.base import need
 from firmware.hazards import Access, Known
 from firmware.views import KernelError, TileView
 from rtl.contract.isa import Queue
-
-if TYPE_CHECKING:
-    from firmware.kernel import Kernel
 
 __all__ = ["RowTile", "RowTiles"]
 
@@ -52,7 +50,7 @@ class _Writer:
 class RowTiles(Generic[OperandT]):
     """Of one kernel: `OperandT` is what the tensor engine keeps of a stationary operand."""
 
-    def __init__(self, k: "Kernel"):
+    def __init__(self, k: Builder):
         self._k = k
         self._held: list[tuple[RowTile, OperandT] | None] = [None] * k.cfg.tensor.groups
         self._waits: list[str] = [""] * k.cfg.tensor.groups  # name of the operand that a load left for a matmul

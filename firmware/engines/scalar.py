@@ -1,20 +1,18 @@
 """k.scalar: functions of scaled elements, from loadable tables. Destination first."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from firmware.arguments import checked
+from firmware.builder import Builder
 from firmware.engines.base import need
 from firmware.engines.elementwise import ElementwiseEngine, Scalar, operator
 from firmware.views import HbmView, KernelError, Tile, TileView
 from rtl.contract.activation_tables import FIRST_TABLE_FUNCTION, image
 from rtl.contract.isa import REDUCTIONS, AluOp, Function, Opcode, Queue
 from rtl.contract.rules import PAIRS
-
-if TYPE_CHECKING:
-    from firmware.kernel import Kernel
 
 __all__ = ["ScalarEngine"]
 
@@ -38,7 +36,7 @@ class ScalarEngine(ElementwiseEngine):
 
     queue = Queue.SCALAR
 
-    def __init__(self, kernel: "Kernel"):
+    def __init__(self, kernel: Builder):
         super().__init__(kernel)
         self._loaded: tuple[Function, ...] = ()
         self._images: dict[tuple[Function, ...], HbmView] = {}

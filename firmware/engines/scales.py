@@ -1,8 +1,8 @@
 """Scales of MX operands: which partitions they take, and the pattern that names them."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from firmware.builder import Builder
 from firmware.engines.base import access, need
 from firmware.hazards import Access
 from firmware.views import KernelError, TileView
@@ -10,9 +10,6 @@ from rtl.contract.access_pattern import AccessPattern
 from rtl.contract.isa import block
 from rtl.contract.kinds import SCALE_FORMATS, SCALE_ROWS, Kind, scale_partition, scale_slots
 from rtl.contract.memmap import Space
-
-if TYPE_CHECKING:
-    from firmware.kernel import Kernel
 
 __all__ = ["Scales", "scale_views", "take_scales"]
 
@@ -39,7 +36,7 @@ def scale_views(tile: TileView, kind: Kind, partitions: int, slot: int, start: i
     return views
 
 
-def take_scales(k: "Kernel", view: TileView, kind: Kind, scales: TileView | None, slot: int, what: str) -> Scales:
+def take_scales(k: Builder, view: TileView, kind: Kind, scales: TileView | None, slot: int, what: str) -> Scales:
     """What an instruction says of the scales of operand `view`. Errors: KernelError, one sentence."""
     partitions = k.cfg.partitions
     size, rows = block(partitions), SCALE_ROWS[kind]

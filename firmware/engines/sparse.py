@@ -1,7 +1,6 @@
 """Sparse operands in the kernel language: their pattern, their tags, the rows of a bus."""
 
-from typing import TYPE_CHECKING
-
+from firmware.builder import Builder
 from firmware.engines.base import access, need
 from firmware.hazards import Access
 from firmware.numbers import split_format
@@ -11,9 +10,6 @@ from rtl.contract.access_pattern import AccessPattern
 from rtl.contract.kinds import TAG_COLUMNS, tag_elements
 from rtl.contract.memmap import Space
 from rtl.contract.sparsity import BUS_ROWS, SPARSE_FORMATS, Sparsity
-
-if TYPE_CHECKING:
-    from firmware.kernel import Kernel
 
 __all__ = ["check_moving", "check_stationary", "take_tags"]
 
@@ -49,7 +45,7 @@ def check_moving(moving: TileView, stationary: TileView, pattern: Sparsity) -> N
 
 
 def take_tags(
-    k: "Kernel", view: TileView, tags: TileView | None, pattern: Sparsity
+    k: Builder, view: TileView, tags: TileView | None, pattern: Sparsity
 ) -> tuple[AccessPattern, tuple[Access, ...]]:
     """src1 of a load of sparse operand `view`, and what it reads. Errors: KernelError, one sentence."""
     if tags is None:

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from firmware.arguments import checked
+from firmware.builder import Builder
 from firmware.engines.base import Engine, access, caller, need
 from firmware.engines.row_tiles import RowTile, RowTiles
 from firmware.engines.scales import Scales, take_scales
@@ -18,9 +19,6 @@ from rtl.contract.isa import Opcode, Queue, Rounding
 from rtl.contract.kinds import ELEMENTS, FP4_CODES, SCALE_FORMATS, SCALE_ROWS, Kind, kinds_of
 from rtl.contract.memmap import Space
 from rtl.contract.sparsity import SPARSE_FORMATS, Sparsity
-
-if TYPE_CHECKING:
-    from firmware.kernel import Kernel
 
 __all__ = ["ROUNDINGS", "TensorEngine"]
 
@@ -71,7 +69,7 @@ class TensorEngine(Engine):
 
     queue = Queue.TENSOR
 
-    def __init__(self, kernel: "Kernel"):
+    def __init__(self, kernel: Builder):
         super().__init__(kernel)
         self._tiles: RowTiles[_Operand] = RowTiles(kernel)
 

@@ -1,15 +1,13 @@
 """Random statements of the vector and scalar engines for random kernels: operators, formats, columns, accumulators."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from firmware.views import TileView
 from rtl.contract.isa import REDUCTIONS, AluOp, block
-
-if TYPE_CHECKING:
-    from verif.checks.random_kernel import Maker
+from verif.checks.random_maker import Maker
 
 __all__ = ["FORMATS", "RandomElements"]
 
@@ -28,7 +26,7 @@ COLUMNS = 8
 class RandomElements:
     """Statements on tiles of its own and on PSUM; `statement` adds one to three."""
 
-    def __init__(self, maker: "Maker"):
+    def __init__(self, maker: Maker):
         self.maker = maker
         self.rng = maker.rng
         self.vector, self.scalar = maker.k.vector, maker.k.scalar
