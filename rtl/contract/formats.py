@@ -52,6 +52,7 @@ FORMATS: dict[str, Format] = {
 }
 
 CANONICAL_NAN_FP32 = 0x7FC00000
+INFINITY_FP32 = 0x7F800000
 
 MX_BLOCK = 32
 """Elements that share an E8M0 scale (OCP MX 1.0, table 1)."""

@@ -9,7 +9,6 @@ from rtl.contract.formats import FORMATS, Format
 
 __all__ = ["FromFp32"]
 
-INFINITY = 0x7F800000
 _NAN = {"e4m3fn": 0x7F, "e2m1": 0x8, "e8m0": 0xFF}
 _NOTHING = 40  # a shift that leaves nothing of 32 bits, not even a half
 _FLOATS = ("bf16", "fp16", "tf32", "e4m3fn", "e4m3", "e5m2", "e2m1")

@@ -5,11 +5,10 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import planted
-from rtl.contract.formats import CANONICAL_NAN_FP32, FORMATS
+from rtl.contract.formats import CANONICAL_NAN_FP32, FORMATS, INFINITY_FP32
 
 __all__ = ["ToFp32"]
 
-INFINITY = 0x7F800000
 _SMALL = ("fp16", "e4m3fn", "e4m3", "e5m2", "e2m1")  # floats with fewer exponents than FP32
 _INTEGERS = ("int8", "int16", "int32", "uint8", "uint16", "uint32")
 
@@ -91,7 +90,7 @@ class ToFp32(wiring.Component):
 
         number = Signal(32)
         m.d.comb += number.eq(Cat(self._normalise(m, magnitude, scale), sign))
-        direct_nan = (self.src != FORMATS["fp32"].code) & (direct[:31] > INFINITY) & ~planted(self.plant, 3)
+        direct_nan = (self.src != FORMATS["fp32"].code) & (direct[:31] > INFINITY_FP32) & ~planted(self.plant, 3)
         with m.If(self.raw):
             m.d.comb += self.out.eq(self._extended(m))
         with m.Elif((passes & direct_nan) | nan):
@@ -99,7 +98,7 @@ class ToFp32(wiring.Component):
         with m.Elif(passes):
             m.d.comb += self.out.eq(direct)
         with m.Elif(special):
-            m.d.comb += self.out.eq(INFINITY | sign << 31)
+            m.d.comb += self.out.eq(INFINITY_FP32 | sign << 31)
         with m.Else():
             m.d.comb += self.out.eq(number)
         return m

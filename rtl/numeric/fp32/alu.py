@@ -5,7 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import passed_on, planted
-from rtl.contract.formats import CANONICAL_NAN_FP32
+from rtl.contract.formats import CANONICAL_NAN_FP32, INFINITY_FP32
 from rtl.contract.isa import AluOp
 from rtl.numeric.fp32.compare import Fp32Compare
 from rtl.numeric.fp32.mul import Fp32Product
@@ -13,7 +13,6 @@ from rtl.numeric.fp32.sum import Fp32Sum
 
 __all__ = ["Alu"]
 
-INFINITY = 0x7F800000
 ONE = 0x3F800000
 
 
@@ -114,7 +113,7 @@ class Alu(wiring.Component):
             with m.Case(AluOp.XOR):
                 m.d.comb += true.eq(a_true ^ b_true)
             with m.Case(AluOp.ABS):
-                nan = (a[:31] > INFINITY) & ~planted(chosen, 13)
+                nan = (a[:31] > INFINITY_FP32) & ~planted(chosen, 13)
                 m.d.comb += result.eq(Mux(nan, CANONICAL_NAN_FP32, a[:31]))
             with m.Case(AluOp.BIT_AND):
                 m.d.comb += result.eq(a & b)

@@ -5,11 +5,9 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import planted
-from rtl.contract.formats import CANONICAL_NAN_FP32
+from rtl.contract.formats import CANONICAL_NAN_FP32, INFINITY_FP32
 
 __all__ = ["Fp32Compare"]
-
-INFINITY = 0x7F800000
 
 
 def _key(x: Value) -> Value:
@@ -57,7 +55,7 @@ class Fp32Compare(wiring.Component):
             b.eq(Cat(self.b[:31], self.b[31] & keep)),
             below.eq((_key(a) < _key(b)) ^ by_size),
             zeros.eq(~(a | b)[:31].any()),
-            self.unordered.eq((a[:31] > INFINITY) | (b[:31] > INFINITY)),
+            self.unordered.eq((a[:31] > INFINITY_FP32) | (b[:31] > INFINITY_FP32)),
             self.less.eq(below & ~(zeros & ~planted(self.plant, 4)) & ~self.unordered),
             self.equal.eq(((a == b) | (zeros & ~planted(self.plant, 4))) & ~self.unordered),
         ]

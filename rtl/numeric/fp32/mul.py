@@ -5,11 +5,10 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import planted
-from rtl.contract.formats import CANONICAL_NAN_FP32
+from rtl.contract.formats import CANONICAL_NAN_FP32, INFINITY_FP32
 
 __all__ = ["Fp32Product"]
 
-INFINITY = 0x7F800000
 _WIDTH = 48
 
 
@@ -93,8 +92,8 @@ class Fp32Product(wiring.Component):
         ]
         with m.If(nan):
             m.d.comb += self.out.eq(CANONICAL_NAN_FP32)
-        with m.Elif(special | ((code >= INFINITY) & x[-1])):
-            m.d.comb += self.out.eq(Cat(Const(INFINITY, 31), sign))
+        with m.Elif(special | ((code >= INFINITY_FP32) & x[-1])):
+            m.d.comb += self.out.eq(Cat(Const(INFINITY_FP32, 31), sign))
         with m.Elif(x[-1]):
             m.d.comb += self.out.eq(Cat(code[:31], sign))
         with m.Else():

@@ -5,11 +5,10 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import planted
-from rtl.contract.formats import CANONICAL_NAN_FP32
+from rtl.contract.formats import CANONICAL_NAN_FP32, INFINITY_FP32
 
 __all__ = ["Reciprocal"]
 
-INFINITY = 0x7F800000
 _BITS_A_CYCLE = 4
 _CYCLES = 7
 _QUOTIENT = _BITS_A_CYCLE * _CYCLES  # bits: 24, a half, and what a subnormal result shifts out
@@ -77,13 +76,13 @@ class Reciprocal(wiring.Component):
                 exponent.eq(253 - Mux(field.any(), field, 1) + zeros),
                 sign.eq(self.x[31]),
                 special.eq(field.all() | nothing),
-                limit.eq(Mux(nothing, INFINITY, 0) | self.x[31] << 31),
+                limit.eq(Mux(nothing, INFINITY_FP32, 0) | self.x[31] << 31),
                 left.eq(_CYCLES),
             ]
             with m.If(field.all() & self.x[:23].any()):
                 m.d.sync += limit.eq(CANONICAL_NAN_FP32)
             with m.If(nothing & planted(self.plant, 4)):
-                m.d.sync += limit.eq(INFINITY)
+                m.d.sync += limit.eq(INFINITY_FP32)
         with m.Elif(self.busy):
             digits, remainder = self._digits(m, rest, divisor)
             m.d.sync += [
@@ -106,7 +105,7 @@ class Reciprocal(wiring.Component):
             code.eq((Mux(small, 0, exponent - 1) << 23) + kept[1:] + (kept[0] & ~planted(self.plant, 1))),
         ]
         with m.If(~special):
-            m.d.comb += self.out.eq(Cat(Mux(code >= INFINITY, Const(INFINITY, 31), code[:31]), sign))
+            m.d.comb += self.out.eq(Cat(Mux(code >= INFINITY_FP32, Const(INFINITY_FP32, 31), code[:31]), sign))
         return m
 
     def _digits(self, m: Module, rest: Value, divisor: Value) -> tuple[Value, Value]:

@@ -5,13 +5,13 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import planted
-from rtl.contract.formats import CANONICAL_NAN_FP32
+from rtl.contract.formats import CANONICAL_NAN_FP32, INFINITY_FP32
 from rtl.numeric.fp32.align import GUARD_BITS, SUM
 
 __all__ = ["NormaliseRound"]
 
 WIDTH = 25 + GUARD_BITS
-INFINITY_BITS = 0x7F800000 >> 23
+INFINITY_BITS = INFINITY_FP32 >> 23
 
 
 class NormaliseRound(wiring.Component):

@@ -15,7 +15,7 @@ from rtl.contract.activation_tables import (
     ROW_WORDS,
     SCALE_BITS,
 )
-from rtl.contract.formats import CANONICAL_NAN_FP32
+from rtl.contract.formats import CANONICAL_NAN_FP32, INFINITY_FP32
 from rtl.contract.isa import Function
 from rtl.numeric.fp32.mul import Fp32Product
 from rtl.numeric.fp32.sum import Fp32Sum
@@ -23,7 +23,6 @@ from rtl.numeric.functions.activation_table import ENTRY, FUNCTION_BITS
 
 __all__ = ["ActivationLane"]
 
-INFINITY = 0x7F800000
 ONE = 0x3F800000
 _STEPS = 3  # multiplications and additions of a cubic
 
@@ -237,8 +236,8 @@ class ActivationLane(wiring.Component):
             m.d.comb += result.eq(y[:31])
         with m.Elif(~significand.any() | (small & planted(self.plant, 4))):
             m.d.comb += result.eq(0)
-        with m.Elif(code >= INFINITY):
-            m.d.comb += result.eq(INFINITY)
+        with m.Elif(code >= INFINITY_FP32):
+            m.d.comb += result.eq(INFINITY_FP32)
         with m.Else():
             m.d.comb += result.eq(code[:31])
         return Cat(result, y[31])

@@ -19,13 +19,12 @@ from rtl.contract.exp_table import (
     T_BITS,
     TABLE,
 )
-from rtl.contract.formats import CANONICAL_NAN_FP32
+from rtl.contract.formats import CANONICAL_NAN_FP32, INFINITY_FP32
 from rtl.numeric.fp32.sum import Fp32Sum
 
 __all__ = ["Exp"]
 
 LARGE_FIELD = 134  # exponent field of 128: beyond it exp is 0 or infinity
-INFINITY = 0x7F800000
 _SPECIAL = data.StructLayout({"large": 1, "nan": 1, "minus": 1})
 _WHOLE_BITS = 9  # of floor(d * log2(e)), with sign: |d| is below 128
 _DROPPED = POWER_BITS - 23  # bits of a power below the last place of a normal result
@@ -148,14 +147,14 @@ class Exp(wiring.Component):
         half = shifted[_DROPPED - 1]
         up = half & (shifted[: _DROPPED - 1].any() | lost | kept[0]) & ~planted(self.plant, 3)
         m.d.comb += code.eq((base << 23) + kept + up)
-        overflow = (special.large & ~planted(self.plant, 5)) | (whole >= 128) | (code >= INFINITY)
+        overflow = (special.large & ~planted(self.plant, 5)) | (whole >= 128) | (code >= INFINITY_FP32)
         result = Signal(32)
         with m.If(special.nan):
             m.d.comb += result.eq(CANONICAL_NAN_FP32)
         with m.Elif(special.minus & special.large):
             m.d.comb += result.eq(0)
         with m.Elif(overflow & ~special.minus):
-            m.d.comb += result.eq(INFINITY)
+            m.d.comb += result.eq(INFINITY_FP32)
         with m.Else():
             m.d.comb += result.eq(code)
         return result
