@@ -101,7 +101,7 @@ struct Exit {
     }
 };
 
-// A beat as it came through the port: a bit or a byte a quadrant (10 bits of mode), a bit a row, and so on.
+// A beat as it came through the port: one bit or byte per quadrant (10 bits of mode), one bit per row, and so on.
 struct Beat {
     uint32_t valid;
     uint64_t modes;
@@ -402,8 +402,8 @@ void plexus_array_plant(void* handle, int fault) {
     static_cast<Array*>(handle)->fault = static_cast<plexus::Fault>(fault);
 }
 
-// A moving beat: `valid`, `swap`, `head` and `tail` a bit a quadrant, `mode` 10 bits and `ticket` a byte a quadrant,
-// `active` a bit a row, `data` 64 bits a row, `scale` a byte a row.
+// A moving beat: `valid`, `swap`, `head` and `tail` one bit per quadrant, `mode` 10 bits and `ticket` one byte per quadrant,
+// `active` one bit per row, `data` 64 bits per row, `scale` one byte per row.
 void plexus_array_moving(void* handle, int valid, long long mode, int swap, int head, int tail, int ticket,
                          const uint32_t* active, const uint32_t* data, const uint32_t* scale) {
     Array& a = *static_cast<Array*>(handle);

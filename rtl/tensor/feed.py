@@ -60,7 +60,7 @@ def reach(cfg: Config, group: int) -> int:
 class Feed(wiring.Component):
     """Turns a command into elements of the rows of a row group, one a cycle, in the order of the pattern or `reverse`.
 
-    `valid`: the element at `data` (the group's row r at bits 64r, those of its format lowest, rubbish above) may be
+    `valid`: the element at `data` (the group's row r at bits 64r, those of its format lowest, don't care above) may be
     sent, with `mode` (ports.MODE_BITS) and, with a kind that has scales, that of row r in bits 8r of `scale`, with one
     that has tags, that in bits 4r of `tags`; `take` sends it. `failed`: tags of the command, up to this element, are
     wrong. Only a feed in reverse, of a stationary operand, has tags.
@@ -69,7 +69,7 @@ class Feed(wiring.Component):
     Timing: an element is there 5 cycles after its command, one more with scales or tags, and later if `reverse`
     (LastElement); then one a cycle, across commands too, as far as the port gives a word of 8 bytes of each partition
     a cycle: words of scales and tags go first. Up to four words of each are read ahead, so a refusal costs a bubble
-    only when none is left. A group without a row of the operand reads nothing and sends rubbish at the same pace.
+    only when none is left. A group without a row of the operand reads nothing, and sends don't-care bits as fast.
     """
 
     FAULTS = {

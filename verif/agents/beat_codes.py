@@ -19,7 +19,7 @@ beyond a tie of FP32."""
 def quadrant_codes(
     rng: np.random.Generator, share: int, kind: Kind, dtype: str, flavour: str
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
-    """Codes and scales of the `share` rows of a quadrant; rubbish in what a kind leaves out."""
+    """Codes and scales of the `share` rows of a quadrant; random bits in what a kind leaves out."""
     if kind == Kind.SPARSE:
         numbers = random_codes(rng, (share, 4), dtype, flavour).astype(np.uint64)
         codes = np.bitwise_or.reduce(numbers << np.arange(0, 64, 16, dtype=np.uint64), axis=1)
@@ -32,7 +32,7 @@ def _dense_codes(
     rng: np.random.Generator, share: int, kind: Kind, dtype: str, flavour: str
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
     """The same of kinds that take 32 bits."""
-    rubbish = rng.integers(0, 1 << 32, share, dtype=np.uint64).astype(np.uint32)
+    dont_care = rng.integers(0, 1 << 32, share, dtype=np.uint64).astype(np.uint32)
     scales = rng.integers(0, 256, share).astype(np.uint8)
     if kind in DOTS:
         elements = random_codes(rng, (share, 4), dtype, flavour)
@@ -50,14 +50,14 @@ def _dense_codes(
                 scales[rng.integers(share)] = 255
         elif kind == Kind.QUAD_E4M3 and flavour not in ("special", "bits"):
             scales = random_codes(rng, (share,), "e4m3fn", "normal").astype(np.uint8)
-        return (codes & 0xFFFF | rubbish & 0xFFFF0000 if kind == Kind.PAIR else codes).astype(np.uint32), scales
+        return (codes & 0xFFFF | dont_care & 0xFFFF0000 if kind == Kind.PAIR else codes).astype(np.uint32), scales
     if kind == Kind.RAW:
         return random_codes(rng, (share,), "fp32", "special"), scales
     name = "fp32" if kind in (Kind.HIGH, Kind.LOW) or dtype == "tf32" else dtype
     codes = random_codes(rng, (share,), name, flavour)
     size = {"bf16": 16, "fp16": 16, "fp32": 32}.get(name, 8)
     kept = np.uint32((1 << size) - 1)
-    return codes & kept | rubbish & ~kept, scales
+    return codes & kept | dont_care & ~kept, scales
 
 
 def random_tags(rng: np.random.Generator, patterns: Sequence[Sparsity], rows: int) -> NDArray[np.uint8]:

@@ -206,7 +206,7 @@ class BeatSource:
             quadrant_codes(rng, self.share, kind, dtype, flavour) for kind, dtype in zip(kinds, dtypes, strict=True)
         ]
         codes, scales = (np.concatenate(part) for part in zip(*parts, strict=True))
-        tags = (codes & 15).astype(np.uint8)  # rubbish, of other kinds
+        tags = (codes & 15).astype(np.uint8)  # don't care for other kinds
         if Kind.SPARSE in kinds:
             tags = random_tags(rng, patterns, self.rows)
         return Beat(

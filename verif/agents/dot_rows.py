@@ -19,7 +19,7 @@ FLAVOURS = ("bits", "cancel", "tie", "wide", "subnormal", "overflow", "special",
 """bits: uniform codes. cancel: products of opposite signs, often to exactly zero. tie: a large product, half of its
 last place, and little or nothing below. wide: the same on top of the largest two products. subnormal, overflow: scales
 put the sum at that end of FP32. special: many infinities, NaN, zeros, ends of scales. narrow: few exponents. twice:
-subnormal results that rounding to 24 bits first would make ties. The bits above an E2M1 code are rubbish."""
+subnormal results that rounding to 24 bits first would make ties. The bits above an E2M1 code are don't care."""
 
 SPECIALS = {
     "e4m3fn": (0x00, 0x80, 0x7F, 0xFF, 0x7E, 0xFE, 0x78, 0x01, 0x81),

@@ -1,4 +1,4 @@
-"""SBUF and PSUM as an engine sees them: answers one cycle later, refuses at random, shows rubbish between.
+"""SBUF and PSUM as an engine sees them: answers one cycle later, refuses at random, shows random bits between.
 
 All ports of a bench are served in one place and in one order: reads, then writes, as the memories
 promise (a read accepted in the cycle of a write sees the old bytes).

@@ -14,7 +14,7 @@ __all__ = ["Deframer"]
 
 
 class Deframer(wiring.Component):
-    """An Unpacker for each kind, so that responses never wait for requests. `bad_packet`: strobes, a bit a kind."""
+    """An Unpacker for each kind, so that responses never wait for requests. `bad_packet`: strobes, one bit per kind."""
 
     FAULTS = Unpacker.FAULTS
 

@@ -21,7 +21,7 @@ __all__ = ["Matching"]
 class Matching(wiring.Component):
     """Matches the inputs `rows` and the outputs `columns`.
 
-    wants, wants_any: by diagonal, a bit a place (`Wavefront`): who asks an output for the class that it serves, for
+    wants, wants_any: by diagonal, one bit per place (`Wavefront`): who asks an output for the class that it serves, for
     any class; asks: the former by output, a bit an input. old: by input, its pair of before (out_port) may stand;
     owned, select: the same by output. lengths: by input and output, flits that wait.
     match: by output, one-hot its input; kept: inputs whose pair of before stands.

@@ -104,7 +104,7 @@ class Merge(wiring.Component):
 
 
 def _sum(values: list[Value]) -> Value:
-    """A balanced tree, so that widths grow by a bit a level."""
+    """A balanced tree, so that widths grow by one bit per level."""
     while len(values) > 1:
         values = [a + b for a, b in zip(values[::2], values[1::2])] + values[len(values) // 2 * 2 :]
     return values[0]

@@ -26,7 +26,7 @@ class Patience(wiring.Component):
     that nobody always comes after the same neighbour. Timing: registers; `step` ends a slot.
     """
 
-    FAULTS = {1: "nobody is ever urgent"}
+    FAULTS = {1: "a starved pair never becomes urgent"}
 
     def __init__(self, count: int, *, visit: int = VISIT_SLOTS, strict: int = STRICT_SLOTS, plant: ValueLike = 0):
         self.count = count

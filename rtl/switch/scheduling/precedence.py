@@ -17,7 +17,7 @@ __all__ = ["Precedence"]
 class Precedence(wiring.Component):
     """Begins the units that go first, and keeps their inputs and outputs free until they can.
 
-    wants: by diagonal, a bit a place, as `Wavefront` has it; strict: outputs that serve the strict class; urgent,
+    wants: by diagonal, one bit per place, as `Wavefront` has it; strict: outputs that serve the strict class; urgent,
     pair, before_strict: of `Patience`; rows_free, columns_free: without a unit under way.
     Strict units are matched whether their input and output are free or not; urgent pairs come next, or first if
     before_strict. begins: by output, one-hot the input of a pair whose both ends are free. rows, columns: what is

@@ -38,7 +38,7 @@ class Scheduler(wiring.Component):
         **dict(enumerate(Matching.FAULTS.values(), 6)),
         11: "a unit holds its input and output for ever",
         12: "a match is kept for ever",
-        13: "nobody is ever urgent",
+        13: "a starved pair never becomes urgent",
         14: "what is blocked is used",
         15: "nothing is kept free for who waits",
         **dict(enumerate(Arrears.FAULTS.values(), 16)),

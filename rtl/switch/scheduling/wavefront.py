@@ -10,7 +10,7 @@ __all__ = ["Wavefront", "diagonals"]
 
 
 def diagonals(columns: Sequence[Value]) -> list[Value]:
-    """Requests by output (a bit a place each) as `Wavefront` wants them: by diagonal, a bit a place."""
+    """Requests by output (one bit per place each) as `Wavefront` wants them: by diagonal, one bit per place."""
     n = len(columns)
     return [Cat(columns[(place + diagonal) % n][place] for place in range(n)) for diagonal in range(n)]
 
@@ -18,7 +18,7 @@ def diagonals(columns: Sequence[Value]) -> list[Value]:
 class Wavefront(wiring.Component):
     """Matches free places and free outputs that ask for each other.
 
-    asks: by diagonal d a bit a place p, set if p asks for output (p + d) mod count. The pairs of a diagonal have
+    asks: by diagonal d one bit per place p, set if p asks for output (p + d) mod count. The pairs of a diagonal have
     no place and no output in common, so each diagonal grants all that is still free, from diagonal 0 on.
     found: places that got an output; index: its number, bit by bit, as vectors over the places; columns_left:
     outputs still free. Timing: combinational, 3 gates a diagonal, no loop.

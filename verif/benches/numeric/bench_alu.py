@@ -53,7 +53,7 @@ async def check(bench: Bench, op: Any, x: Any, y: Any, reverse: Any, stalls: str
     given = {"op": op.astype(np.uint32), "x": x, "y": y, "reverse": reverse.astype(np.uint32)}
     columns = [v.tolist() for v in given.values()]
     handles = [getattr(dut, name) for name in given]
-    rubbish = random_codes(bench.rng, (x.size,), "fp32", "bits").tolist()
+    dont_care = random_codes(bench.rng, (x.size,), "fp32", "bits").tolist()
     held_back = styled(stalls, bench.rng)
     seen: list[int] = []
     of: list[int] = []  # the element whose result it is
@@ -62,7 +62,7 @@ async def check(bench: Bench, op: Any, x: Any, y: Any, reverse: Any, stalls: str
         idle = last + 1 == x.size or next(held_back)
         dut.enable.value = int(not idle)
         if idle:
-            dut.x.value = dut.y.value = rubbish[last]
+            dut.x.value = dut.y.value = dont_care[last]
         else:
             for handle, column in zip(handles, columns, strict=True):
                 handle.value = column[last + 1]

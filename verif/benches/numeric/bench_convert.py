@@ -138,7 +138,7 @@ async def formats_may_change_every_cycle(dut: Any) -> None:
         if rng.random() < 0.1:
             code |= 0x7C00 if src == "fp16" else 0x7F807F80  # infinity, NaN or near
             code &= ~0x7F if rng.random() < 0.5 else -1
-        items.append((code, FORMATS[src].code, FORMATS[dst].code, saturate))  # bits above the element are rubbish
+        items.append((code, FORMATS[src].code, FORMATS[dst].code, saturate))  # bits above the element are don't care
         wanted.append(int(convert([code & ((1 << FORMATS[src].bits) - 1)], src, dst, bool(saturate))[0]))
     got = await push(bench, items)
     wrong = [n for n in range(len(items)) if got[n] != wanted[n]]

@@ -45,7 +45,7 @@ RESULTS = {"e8m0": OUTCOMES, "e4m3fn": ("zero", "normal", "nan")}
 coverage = Coverage(
     "mx_dot",
     [f"{a} x {b}, {s}: {c}" for a, b, s in NAMES for c in (*RESULTS[s], *classes(a, b, s))]
-    + ["sum beyond 64 bits", "bits beyond 64 decide", "rubbish above E2M1", "formats change each cycle", *OUTCOMES],
+    + ["sum beyond 64 bits", "bits beyond 64 decide", "don't care above E2M1", "formats change each cycle", *OUTCOMES],
 )
 
 
@@ -93,7 +93,7 @@ def note(rows: dict[str, Any], fmt_a: str, fmt_b: str, scale_fmt: str) -> None:
     coverage.when(beyond.any(), "sum beyond 64 bits")
     last = finite & (np.abs(exact) == 2.0**-32).any(axis=1)
     coverage.when((beyond & last).any(), "bits beyond 64 decide")
-    coverage.when(fmt_a == "e2m1" and (rows["a"] > 15).any(), "rubbish above E2M1")
+    coverage.when(fmt_a == "e2m1" and (rows["a"] > 15).any(), "don't care above E2M1")
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")

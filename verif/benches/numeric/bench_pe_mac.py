@@ -35,7 +35,7 @@ fused_only = Coverage("pe_mac without mx", [*OUTCOMES, "unused"])
 
 
 def fused_beats(bench: Bench, count: int) -> dict[str, Any]:
-    """Operands of all widths and formats, with rubbish where a dot product has its other bits."""
+    """Operands of all widths and formats, with don't-care bits where a dot product has its others."""
     rng = bench.rng
     with np.errstate(all="ignore"):
         sides = []
@@ -83,8 +83,8 @@ def garnish(bench: Bench, beats: dict[str, Any]) -> dict[str, Any]:
     beats["out"] = np.where(use, beats["out"], beats["acc"])
     if mode == "fused":
         for side in ("a", "b"):
-            rubbish = bench.rng.integers(0, 1 << 26, count, dtype=np.uint64) << np.uint64(22)
-            beats[side] = beats[side].astype(np.uint64) | rubbish
+            dont_care = bench.rng.integers(0, 1 << 26, count, dtype=np.uint64) << np.uint64(22)
+            beats[side] = beats[side].astype(np.uint64) | dont_care
     return beats
 
 

@@ -21,8 +21,8 @@ async def check(dut: Any, fmt: str, codes: NDArray[np.uint32], unused: int) -> N
     wanted = operand_words(decode(codes, fmt)).tolist()
     dut.dtype.value = FORMATS[fmt].code
     settle = Timer(1, "ns")
-    rubbish = (bench.rng.integers(0, 1 << 32, len(codes)) >> unused << unused).tolist()
-    for code, above, want in zip(codes.tolist(), rubbish, wanted, strict=True):
+    dont_care = (bench.rng.integers(0, 1 << 32, len(codes)) >> unused << unused).tolist()
+    for code, above, want in zip(codes.tolist(), dont_care, wanted, strict=True):
         dut.bits.value = code | above
         await settle
         seen = int(dut.operand.value)

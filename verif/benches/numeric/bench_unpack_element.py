@@ -1,4 +1,4 @@
-"""Every code of every element format to its element, with rubbish above the bits of E2M1."""
+"""Every code of every element format to its element, with don't-care bits above those of E2M1."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ KINDS = ("zero", "subnormal", "normal", "infinity", "nan")
 NONE = ("e4m3fn infinity", "e2m1 infinity", "e2m1 nan")  # not in these formats
 coverage = Coverage(
     "unpack_element",
-    [f"{n} {k}" for n in NAMES for k in KINDS if f"{n} {k}" not in NONE] + ["rubbish above E2M1"],
+    [f"{n} {k}" for n in NAMES for k in KINDS if f"{n} {k}" not in NONE] + ["don't care above E2M1"],
 )
 
 
@@ -46,5 +46,5 @@ async def unpacks_every_code(dut: Any) -> None:
                 f"{name} {code:#04x}: is {seen:#05x}, should be {wanted[name][code]:#05x}"
             )
             coverage.hit(kind_of(seen, name))
-            coverage.when(name == "e2m1" and code > 15, "rubbish above E2M1")
+            coverage.when(name == "e2m1" and code > 15, "don't care above E2M1")
     coverage.require_all()
