@@ -44,6 +44,14 @@ class Dispatch(wiring.Component):
 
     def __init__(self, plant: ValueLike = 0):
         self.plant = plant
+        # seen by proofs too
+        self.current = Signal(CHECKED)
+        self.full = Signal()
+        self.cleared = Signal()  # its conditions have held
+        # what the instruction is, decided when it enters
+        self.local = Signal()
+        self.trigger = Signal()
+        self.faulty = Signal()
         super().__init__(
             {
                 "start": In(1),
@@ -75,16 +83,10 @@ class Dispatch(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        self.current = current = Signal(CHECKED)
-        full = Signal()
-        cleared = Signal()  # its conditions have held
+        current, full, cleared = self.current, self.full, self.cleared
+        local, trigger, faulty = self.local, self.trigger, self.faulty
         incoming = self.i.payload.word
         word = current.word
-
-        # What the instruction is, decided when it enters.
-        local = Signal()
-        trigger = Signal()
-        faulty = Signal()
 
         go = Signal()
         done = Signal()  # it leaves in this cycle

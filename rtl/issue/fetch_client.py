@@ -34,6 +34,13 @@ class FetchClient(wiring.Component):
         self.beats = beats
         self.plant = plant
         slot_bits = ceil_log2(depth)
+        # seen by proofs too
+        self.left = Signal(COUNT_BITS)  # words to ask for
+        self.room = Signal(range(depth + 1), init=depth)  # slots neither asked for nor filled
+        self.stored = Signal(range(depth + 1))
+        self.broken = Signal(CAUSE_BITS)
+        self.reading = Signal()  # read_data is ours in this cycle
+        self.full = Signal()
         super().__init__(
             {
                 "load": In(1),
@@ -61,14 +68,10 @@ class FetchClient(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        left = Signal(COUNT_BITS)  # words to ask for
-        room = Signal(range(self.depth + 1), init=self.depth)  # slots neither asked for nor filled
-        stored = Signal(range(self.depth + 1))
+        left, room, stored, broken = self.left, self.room, self.stored, self.broken
+        reading, full = self.reading, self.full
         expected = Signal(ADDRESS_BITS)  # address of the word that arrives next
         arrived = Signal(SEQUENCE_BITS)  # and its number
-        broken = Signal(CAUSE_BITS)
-        reading = Signal()  # read_data is ours in this cycle
-        full = Signal()
         data = Signal(1024)
 
         taken = self.word.valid & self.word.ready

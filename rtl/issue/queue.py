@@ -52,6 +52,9 @@ class IssueQueue(wiring.Component):
         self.cfg = cfg
         self.queue = Queue(queue)
         self.plant = plant
+        # seen by proofs too
+        self.dispatch = Dispatch(passed_on(plant, *range(1, 10)))
+        self.retire = Retire(self.queue, passed_on(plant, *range(11, 20)))
         engine = {"engine": Out(EngineSignature())} if has_engine(self.queue) else {}
         super().__init__(
             {
@@ -74,8 +77,8 @@ class IssueQueue(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.check = check = Check(self.cfg, self.queue)
-        m.submodules.dispatch = dispatch = Dispatch(passed_on(self.plant, *range(1, 10)))
-        m.submodules.retire = retire = Retire(self.queue, passed_on(self.plant, *range(11, 20)))
+        m.submodules.dispatch = dispatch = self.dispatch
+        m.submodules.retire = retire = self.retire
 
         connect(m, check.o, dispatch.i)
         connect(m, dispatch.outstanding, retire.i)

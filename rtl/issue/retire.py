@@ -35,6 +35,11 @@ class Retire(wiring.Component):
     def __init__(self, queue: int, plant: ValueLike = 0):
         self.queue = Queue(queue)
         self.plant = plant
+        # seen by proofs too
+        self.fifo = Fifo(OUTSTANDING, OUTSTANDING_MAX)
+        self.ended = Signal(range(OUTSTANDING_MAX + 1))  # done by the engine, not retired
+        self.over = Signal()  # what failed has retired
+        self.first_failure = Signal(CAUSE_BITS)
         super().__init__(
             {
                 "start": In(1),
@@ -53,17 +58,15 @@ class Retire(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.fifo = fifo = Fifo(OUTSTANDING, OUTSTANDING_MAX)
+        m.submodules.fifo = fifo = self.fifo
         wiring.connect(m, wiring.flipped(self.i), fifo.i)
-        ended = Signal(range(OUTSTANDING_MAX + 1))  # done by the engine, not retired
+        ended, over = self.ended, self.over
         broken = Signal()  # what the engine does after `ended` has failed
-        failure = Signal(CAUSE_BITS)
         fails = self.done & (self.failure != 0) & ~broken & ~planted(self.plant, 4)
         done = self.done & ~fails & ~broken
         head = fifo.o.payload
         faulty = Signal()
         failing = Signal()  # the head is what failed
-        over = Signal()
         ready = Signal()  # the head has committed
         updates = Signal()
         pop = Signal()
@@ -85,13 +88,13 @@ class Retire(wiring.Component):
             self.retired.valid.eq(pop),
             self.retired.queue.eq(self.queue),
             self.retired.sequence.eq(head.sequence),
-            self.retired.cause.eq(Mux(failing, failure, head.cause)),
+            self.retired.cause.eq(Mux(failing, self.first_failure, head.cause)),
             self.empty.eq(~fifo.o.valid),
         ]
         kept = done & ~(planted(self.plant, 2) & fifo.o.valid & ~pop)
         used = pop & by_engine & ~failing
         with m.If(fails):
-            m.d.sync += [broken.eq(1), failure.eq(self.failure)]
+            m.d.sync += [broken.eq(1), self.first_failure.eq(self.failure)]
         with m.If(pop & failing & ~planted(self.plant, 5)):
             m.d.sync += over.eq(1)
         with m.If(kept & ~used):

@@ -35,6 +35,8 @@ class BankWatch(wiring.Component):
         banks = cfg.psum.banks
         self.layout = {"banks": banks}
         exits = range(2 * cfg.tensor.groups)
+        # instructions by bank and exit; seen by proofs too
+        self.used = [[Signal(range(depth + 2), name=f"used{b}_{e}") for e in exits] for b in range(banks)]
         super().__init__(
             {
                 "pattern": In(PATTERN_LAYOUT),
@@ -72,7 +74,7 @@ class BankWatch(wiring.Component):
         clashes = []
         for b in range(cfg.psum.banks):
             for e in range(2 * cfg.tensor.groups):
-                used = Signal(range(self.depth + 2), name=f"used{b}_{e}")
+                used = self.used[b][e]
                 more = self.enter & self.banks[b] & (self.exit == e)
                 less = self.leave & self.leave_banks[b] & (self.leave_exit == e)
                 m.d.sync += used.eq(used + more - less)

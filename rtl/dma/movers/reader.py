@@ -33,6 +33,10 @@ class Reader(wiring.Component):
         self.plant = plant
         self.depth = cfg.dma.buffer_bytes // cfg.hbm.port_bytes
         row = stream.Signature(row_layout(cfg))
+        # seen by proofs too
+        self.address = Signal(row_layout(cfg)["source"].shape)
+        self.left = Signal(ROW_BYTES_BITS)
+        self.free = Signal(range(self.depth + 1), init=self.depth)  # beats that are neither there nor asked for
         super().__init__(
             {
                 "row": In(row),
@@ -57,12 +61,10 @@ class Reader(wiring.Component):
         window = ceil_log2(cfg.dma.burst_bytes)
 
         # Rows: one is held while its bursts are asked for, and passed on when it is taken.
-        address = Signal.like(self.row.payload.source)
-        left = Signal(ROW_BYTES_BITS)
+        address, left, free = self.address, self.left, self.free
         room = Signal(ROW_BYTES_BITS)  # bytes to the end of the window of burst_bytes
         size = Signal(ROW_BYTES_BITS)
         beats = Signal(9)
-        free = Signal(range(depth + 1), init=depth)  # beats that are neither there nor asked for
         taken = Signal()
         asks = Signal()
         last = Signal()

@@ -32,6 +32,13 @@ class Writer(wiring.Component):
         self.cfg = cfg
         self.plant = plant
         self.depth = 4 * cfg.dma.burst_bytes // cfg.hbm.port_bytes
+        # seen by proofs too
+        end = data.StructLayout({"last": 1, "slot": slot_bits(cfg), "read_error": 1})
+        self.bursts = Fifo(data.StructLayout({"burst": ar_burst(cfg), "end": end}), _BURSTS)
+        self.sent = RamFifo(end, _OUTSTANDING)
+        self.dones = Fifo(done_layout(cfg), 2)
+        self.first = Signal(ar_burst(cfg)["beat"].shape)
+        self.opening = Signal(init=1)  # the next unit opens a burst
         super().__init__(
             {
                 "unit": In(stream.Signature(unit_layout(cfg))),
@@ -57,17 +64,15 @@ class Writer(wiring.Component):
         per_beat = ceil_log2(port // 16)
         window = ceil_log2(cfg.dma.burst_bytes // 16)
         unit = self.unit.payload
-        end = data.StructLayout({"last": 1, "slot": slot_bits(cfg), "read_error": 1})
-        m.submodules.bursts = bursts = Fifo(data.StructLayout({"burst": ar_burst(cfg), "end": end}), _BURSTS)
-        m.submodules.sent = sent = RamFifo(end, _OUTSTANDING)
+        m.submodules.bursts = bursts = self.bursts
+        m.submodules.sent = sent = self.sent
         m.submodules.buffer = buffer = Ram(9 * port, depth)
 
         # One beat is packed in registers and goes to the buffer in the cycle after its last unit.
         beat = Signal(8 * port)
         strobe = Signal(port)
         fresh = Signal(init=1)  # the next unit opens a beat
-        opening = Signal(init=1)  # the next unit opens a burst
-        first = Signal.like(bursts.i.payload.burst.beat)
+        opening, first = self.opening, self.first
         start = Signal.like(first)
         here = unit.to >> per_beat
         full = Signal()
@@ -138,7 +143,7 @@ class Writer(wiring.Component):
             sent.i.valid.eq(leaves),
             sent.i.payload.eq(offer.payload.end),
         ]
-        m.submodules.dones = dones = Fifo(done_layout(cfg), 2)
+        m.submodules.dones = dones = self.dones
         wiring.connect(m, dones.o, wiring.flipped(self.done))
         failed = Signal()
         answered = Signal()

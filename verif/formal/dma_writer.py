@@ -1,0 +1,92 @@
+"""Writer: its bursts keep the 4 KiB rule, what it offers stays, and a row is done after HBM's last answer for it.
+
+Units of a row come in ascending order, as an Aligner gives them. The RAMs are left out: nothing is said of data and
+strobes, nor of whose row an answer ends.
+"""
+
+from amaranth.asserts import AnySeq
+from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal
+from amaranth.lib import wiring
+
+from rtl.dma.movers.writer import Writer
+from verif.formal.axi_port import SMALLEST
+from verif.formal.axi_rules import in_4_kib
+from verif.formal.free import FollowedRam, StandIn, fifo_sound
+from verif.formal.proof import Proof, without_reset
+from verif.formal.stream_rules import surround
+
+__all__ = ["PROOFS", "WriterProof"]
+
+
+class WriterProof(wiring.Component):
+    """Answers come to bursts that have left. A unit is a beat here (the port has 16 bytes)."""
+
+    def __init__(self, fault: int):
+        self.fault = fault
+        super().__init__({})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        cfg = SMALLEST
+        writer = Writer(cfg, plant=self.fault)
+        row = Signal(8)
+        m.submodules.writer = StandIn(writer, Ram=lambda *shape: FollowedRam(*shape, followed=row))
+        without_reset(m)
+        due = Signal(8)  # bursts that have left and have no answer
+        answers, takes = Signal(), Signal()
+        m.d.comb += [answers.eq(AnySeq(1) & (due != 0)), takes.eq(AnySeq(1) & writer.w_valid)]
+        rules = surround(m, writer, b_valid=answers, w_take=takes)
+        unit, burst, done = writer.unit, writer.burst, writer.done
+        enters = unit.valid & unit.ready
+        leaves = burst.valid & burst.ready
+        answered = answers & writer.b_ready
+        m.d.sync += due.eq(due + leaves - answered)
+
+        inside = Signal()
+        last_to = Signal.like(unit.payload.to)
+        m.d.comb += Assume(~inside | (unit.payload.to == last_to + 1))
+        m.d.comb += Assume(~inside | (unit.payload.to != 0))  # a row does not wrap
+        with m.If(enters):
+            m.d.sync += [inside.eq(~unit.payload.last), last_to.eq(unit.payload.to)]
+
+        most = cfg.dma.burst_bytes // cfg.hbm.port_bytes
+        entries = [writer.burst.payload, *(entry.burst for entry in writer.bursts.entries)]
+        for entry in entries:
+            m.d.comb += [
+                Assert(in_4_kib(entry.beat << 4, entry.length, cfg.hbm.port_bytes)),
+                Assert(entry.length < most),
+            ]
+        # a row is done at most once for each answer, never before one
+        owed = Signal(8)  # answers that ended no row yet, or whose row has not been told
+        m.d.sync += owed.eq(Mux(answered, Mux(owed == 255, 255, owed + 1), owed) - (done.valid & done.ready))
+        m.d.comb += [
+            Assert(~done.valid | (owed != 0)),
+            Assert(writer.unanswered == (due != 0)),
+            Assert(writer.sent.level == due),
+            Assert(due <= 33),
+            Assert(writer.opening | inside),
+            # for the induction
+            Assert(fifo_sound(writer.bursts) & fifo_sound(writer.dones)),
+            Assert(writer.dones.level <= owed),
+            Assert(
+                writer.opening
+                | ((writer.first <= last_to) & (writer.first[3:] == last_to[3:]) & (last_to[:3] != most - 1))
+            ),
+            Cover(leaves & (burst.payload.length == most - 1) & rules["burst"].waits),
+            Cover(rules["done"].waits & done.ready & (due == 2)),
+            Cover(leaves & (due == 2) & (burst.payload.length == 0)),
+        ]
+        return m
+
+
+PROOFS = (
+    Proof(
+        name="dma_writer",
+        make=WriterProof,
+        depth=3,
+        cover_depth=14,
+        fault_depth=8,
+        faults={1: Writer.FAULTS[1]},
+        sources=("plexus_ram.sv",),
+    ),
+)
