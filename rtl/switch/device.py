@@ -51,7 +51,7 @@ class SwitchDevice(wiring.Component):
         bits = 8 * cfg.link.beat_bytes
         m.submodules.switch = switch = Switch(cfg, self.form, plant=self.plant)
         beat = Signal()  # the wire takes one
-        cycle = Signal(range(cfg.link.beat_cycles))
+        cycle = Signal(range(max(2, cfg.link.beat_cycles)))  # one of no bits is no Verilog that lint takes
         m.d.sync += cycle.eq(Mux(beat, 0, cycle + 1))
         m.d.comb += [
             beat.eq(cycle == cfg.link.beat_cycles - 1),
