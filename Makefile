@@ -99,12 +99,12 @@ soak: $(STAMP)
 	@$(PY) -m verif.checks.codec_soak
 	@$(PY) -m verif.checks.link_placed
 	@$(PY) -m verif.checks.link_markers
-	@$(PY) -m sim.link_figures
-	@$(PY) -m sim.switch_figures --soak
+	@$(PY) -m sim.figures.link
+	@$(PY) -m sim.figures.switch --soak
 
 bench: $(STAMP)
 	@$(PY) -m sim.bench
-	@$(PY) -m sim.figures_page
+	@$(PY) -m sim.figures.page
 
 explore:
 	@echo "plexus: make explore comes with the sweeps, which this version does not have" >&2; exit 2

@@ -2,7 +2,7 @@
 
     python -m sim.bench [--only NAME] [--strict]
 
-Writes build/bench.md and build/bench.json, from which `make bench` goes on to docs/figures.md (sim/figures_page.py). It
+Writes build/bench.md and build/bench.json, from which `make bench` goes on to docs/figures.md (sim/figures/page.py). It
 fails if bits differ, or if a figure that is the same on every machine (cycles, shares, ratios of cycles) misses its
 target. Figures of the machine's own speed and memory (seconds, GiB, cycles/s) are judged too, and said to be missed;
 they fail only with --strict.
@@ -24,15 +24,15 @@ from rich.console import Console
 from rich.table import Table
 
 from rtl.contract.config import named
-from sim.build_figures import model_figures
-from sim.codec_figures import codec_figures
-from sim.engine_figures import ENGINE_GROUPS
-from sim.figures import Bench, Row, merged, read_rows, table, write_rows
-from sim.link_figures import link_figures
-from sim.switch_figures import switch_figures
-from sim.tensor_figures import tensor_figures
+from sim.figures.builds import model_figures
+from sim.figures.codec import codec_figures
+from sim.figures.engines import ENGINE_GROUPS
+from sim.figures.link import link_figures
+from sim.figures.rows import Bench, Row, merged, read_rows, table, write_rows
+from sim.figures.switch import switch_figures
+from sim.figures.tensor import tensor_figures
+from sim.systems.core.verilated import build_core
 from sim.toolchain import ROOT, build_root
-from sim.verilated import build_core
 
 __all__ = ["main"]
 

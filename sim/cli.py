@@ -89,8 +89,8 @@ def run(
         _run_switch(param or [], config if given(context, "config") else "", set_, waves, seed, out)
         return
     from firmware.workloads import find_workload
-    from sim.report import show
-    from sim.run import Run, passed, run_workload
+    from sim.report.terminal import show
+    from sim.systems.core.run import Run, passed, run_workload
 
     cfg = _config(config, set_)
     params = find_workload(workload).parse(param or ())
@@ -108,8 +108,8 @@ def _run_link(
     param: list[str], config: str | None, set_: list[str] | None, waves: Path | None, seed: int, out: Path | None
 ) -> None:
     """`run link`: no core takes part, so its configuration is none of the link's."""
-    from sim.link_report import show_link
-    from sim.link_run import LinkRun, parse_link, run_link
+    from sim.systems.link.report import show_link
+    from sim.systems.link.run import LinkRun, parse_link, run_link
 
     if config is not None or set_ or waves is not None:
         raise PlexusError("link takes parameters (-p) only: no core's configuration, --set or --waves")
@@ -126,9 +126,9 @@ def _run_switch(
     param: list[str], config: str, set_: list[str] | None, waves: Path | None, seed: int, out: Path | None
 ) -> None:
     """`run switch`: its configuration is a named switch; "": the smallest that has the ports."""
-    from sim.switch_params import SwitchRun, parse_switch
-    from sim.switch_report import show_switch
-    from sim.switch_run import run_switch
+    from sim.systems.switch.params import SwitchRun, parse_switch
+    from sim.systems.switch.report import show_switch
+    from sim.systems.switch.run import run_switch
 
     if set_ or waves is not None:
         raise PlexusError("switch takes --config and parameters (-p): no --set or --waves")
@@ -156,8 +156,8 @@ def evaluate_arrays(
 
     As in: plexus eval exp --in in.npz --out out.npz, with arrays x and m of FP32 codes (uint32) in in.npz.
     """
-    from sim.evaluate import evaluate, read_arrays, write_arrays
-    from sim.units import find_unit
+    from sim.run.evaluate import evaluate, read_arrays, write_arrays
+    from sim.run.units import find_unit
 
     find_unit(unit)
     cfg = _config(config, set_)
@@ -176,18 +176,18 @@ def build(
     waves: Annotated[str, typer.Option(metavar="fst|vcd", help="With waves of that kind built in.")] = "",
 ) -> None:
     """Build the model of a top without running it."""
-    from sim.waves import KINDS
+    from sim.run.waves import KINDS
 
     if waves and waves not in KINDS:
         raise PlexusError(f"--waves is {' or '.join(KINDS)}, not {waves!r}")
     cfg = _config(config, set_)
     if top == "core":
-        from sim.verilated import build_core
+        from sim.systems.core.verilated import build_core
 
         built = build_core(cfg, array=array or "native", waves=waves)
     else:
-        from sim.build import build as build_top
-        from sim.emitting import form_options
+        from sim.build.emitting import form_options
+        from sim.build.model import build as build_top
 
         built = build_top(top, cfg, waves=waves, options=form_options(top, array, "native") if array else {})
     print(f"{'already built' if built.cached else 'built'}: {shown(built.folder)}")
@@ -202,8 +202,8 @@ def emit(
     array: FormOption = None,
 ) -> None:
     """Write the Verilog of a top, structural by default, and beside it a control file for Verilator's lint."""
-    from sim.emitting import emit_top
-    from sim.waivers import waiver_text
+    from sim.build.emitting import emit_top
+    from sim.build.waivers import waiver_text
 
     if output.is_dir():
         raise PlexusError(f"{output} is a folder, and Verilog goes into a file")
@@ -229,8 +229,8 @@ def lint(
     array: FormOption = None,
 ) -> None:
     """Let Verilator look at the Verilog that `plexus emit` writes, with all its warnings but those waived by name."""
-    from sim.emitting import emit_top
-    from sim.lint import warnings_of
+    from sim.build.emitting import emit_top
+    from sim.build.lint import warnings_of
 
     found = warnings_of(emit_top(top, _config(config, set_), form=array))
     if found:

@@ -35,8 +35,8 @@ def bench(
 
     As in: plexus bench fifo --option shape=16 --option depth=4 --seed 3 --waves fifo.fst
     """
-    from sim.repeat import configured, fault_named, find_bench, options_from
-    from sim.runner import run_again
+    from sim.run.repeat import configured, fault_named, find_bench, options_from
+    from sim.run.runner import run_again
 
     cfg = configured(config, set_ or ())
     verdict = run_again(top, find_bench(top, module), cfg, options_from(option or ()), seed, plant, test, waves)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from sim.errors import PlexusError
-from sim.waves import Waves
+from sim.run.waves import Waves
 
 __all__ = ["DIFFERENT", "ConfigOption", "FormOption", "SetOption", "given", "path_of", "shown", "waves_of"]
 

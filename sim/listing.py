@@ -7,11 +7,11 @@ from firmware.workload import Param
 from firmware.workloads import WORKLOADS
 from rtl.contract.config import NAMED, Config
 from rtl.contract.switch_config import SWITCHES, SwitchConfig
+from sim.build.tops import TOPS
 from sim.config_listing import config_lines, find_config
-from sim.link_run import LINK_DOC, LINK_PARAMS
-from sim.switch_params import SWITCH_DOC, SWITCH_PARAMS
-from sim.tops import TOPS
-from sim.units import UNITS, Unit
+from sim.run.units import UNITS, Unit
+from sim.systems.link.run import LINK_DOC, LINK_PARAMS
+from sim.systems.switch.params import SWITCH_DOC, SWITCH_PARAMS
 
 __all__ = ["details", "names_by_kind"]
 

@@ -1,7 +1,7 @@
 """A test that passed with the same sources is not run again; --fresh, FRESH=1 and CI=true run all.
 
 What a test depends on: its file and all that it imports or names, the tops that it (or a program it starts) has used,
-the tools. Runs of benches inside a test are kept one by one (sim/runner.py), so tests with benches always run.
+the tools. Runs of benches inside a test are kept one by one (sim/run/runner.py), so tests with benches always run.
 """
 
 import ast
@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from sim import verdicts
-from sim.sources import sources_of
+from sim.build.sources import sources_of
+from sim.build.tops import TOPS
+from sim.run import verdicts
 from sim.toolchain import ROOT, build_root
-from sim.tops import TOPS
 
 _BESIDE = ("Makefile", "pyproject.toml", ".ci/run", *(f"tools/{p.name}" for p in (ROOT / "tools").iterdir()))
 _PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md")))

@@ -7,8 +7,8 @@ from typing import Any
 from rtl.contract.config import named
 from rtl.contract.link_config import LINKS
 from rtl.contract.switch_config import SWITCHES, AnyConfig
-from sim.repeat import fault_named
-from sim.runner import BenchError, Verdict, run_bench
+from sim.run.repeat import fault_named
+from sim.run.runner import BenchError, Verdict, run_bench
 
 __all__ = ["SEEDS", "faults_of", "must_notice", "must_pass"]
 

@@ -1,4 +1,4 @@
-// For the models of benches, which fork (sim/bench_inside.py): a fork has no thread but the one that forked, and
+// For the models of benches, which fork (sim/run/bench_inside.py): a fork has no thread but the one that forked, and
 // Verilator's pool of threads, which it makes for every model and these never use, waits for its own at the end.
 #include "verilated.h"
 

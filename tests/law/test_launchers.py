@@ -15,7 +15,7 @@ import pytest
 
 import verif.launch
 from rtl.contract.switch_config import AnyConfig
-from sim.runner import Case, Verdict
+from sim.run.runner import Case, Verdict
 
 ROOT = Path(__file__).resolve().parents[2]
 LAUNCHERS = sorted(

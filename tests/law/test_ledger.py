@@ -6,9 +6,9 @@ import pytest
 
 from firmware.workloads import WORKLOADS, find_workload
 from rtl.contract.config import NAMED
-from sim.link_run import parse_link
 from sim.listing import names_by_kind
-from sim.switch_params import parse_switch
+from sim.systems.link.run import parse_link
+from sim.systems.switch.params import parse_switch
 from verif.checks.cycles import FABRIC, LEDGER, Entry, entries, exceptions, renewed
 
 CONFIGS = ("tiny", "small")

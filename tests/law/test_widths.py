@@ -11,7 +11,7 @@ from rtl.contract.config import named
 from rtl.contract.link_config import LINKS
 from rtl.contract.switch_config import SWITCHES, AnyConfig
 from sim.build import make_component
-from sim.tops import top
+from sim.build.tops import top
 from verif.checks.widths import silent_narrowings
 
 TOPS: dict[str, tuple[str, AnyConfig, dict[str, Any]]] = {

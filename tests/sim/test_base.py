@@ -7,7 +7,7 @@ import pytest
 
 from rtl.base.fifo import Fifo, RamFifo
 from rtl.emit.verilog import emit
-from sim.compile import compile_model
+from sim.build.compile import compile_model
 from sim.progress import progress
 from sim.toolchain import ROOT, activate
 from verif.benches.base.gate_top import GateTop

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from rtl.contract.config import named
-from sim import bench_process
 from sim.build import build
-from sim.runner import BenchError, run_bench
+from sim.run import bench_process
+from sim.run.runner import BenchError, run_bench
 from sim.toolchain import ROOT
 
 pytestmark = pytest.mark.sim
@@ -40,7 +40,7 @@ async def never_ends(dut):
 STARTS = """
 import sys
 from rtl.contract.config import named
-from sim.runner import run_bench
+from sim.run.runner import run_bench
 
 run_bench("fifo", "slow_bench", named("tiny"), planted=True, options={"shape": 16, "depth": 4})
 """

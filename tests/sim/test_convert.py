@@ -6,7 +6,7 @@ import pytest
 from rtl.contract.config import named
 from rtl.contract.formats import FORMATS
 from rtl.numeric.formats.convert import Convert
-from sim.evaluate import evaluate
+from sim.run.evaluate import evaluate
 from verif.golden.conversion import container, convert
 from verif.launch import SEEDS, faults_of, must_notice, must_pass
 

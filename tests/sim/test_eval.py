@@ -10,7 +10,7 @@ from rtl.contract.activation_tables import FIRST_TABLE_FUNCTION, table
 from rtl.contract.config import named
 from rtl.contract.isa import REDUCTIONS, AluOp, Function
 from sim.errors import PlexusError
-from sim.evaluate import evaluate, read_arrays, write_arrays
+from sim.run.evaluate import evaluate, read_arrays, write_arrays
 from verif.accuracy.dense import inputs
 from verif.agents.flits import DAMAGE, damaged
 from verif.golden.activation import direct, pre, through_table

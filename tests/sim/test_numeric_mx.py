@@ -8,7 +8,7 @@ from rtl.numeric.pe.mx_dot import MxDot
 from rtl.numeric.pe.pe_mac import PeMac
 from rtl.numeric.pe.unpack_element import UnpackElement
 from sim.errors import PlexusError
-from sim.evaluate import evaluate
+from sim.run.evaluate import evaluate
 from verif.checks.mx_dot import MAIN_PAIRS, OTHER_PAIRS, every_pair, random_rows
 from verif.golden.mx import mx_dot
 from verif.launch import SEEDS, faults_of, must_notice, must_pass

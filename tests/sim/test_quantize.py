@@ -7,7 +7,7 @@ from rtl.contract.config import named
 from rtl.contract.formats import MX_BLOCK, MX_EMAX
 from rtl.numeric.formats.quantize import Quantize
 from sim.errors import PlexusError
-from sim.evaluate import evaluate
+from sim.run.evaluate import evaluate
 from verif.golden.quantize import RULES, quantize_mx
 from verif.launch import SEEDS, faults_of, must_notice, must_pass
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rtl.contract.config import named
-from sim.runner import BenchError, run_bench
+from sim.run.runner import BenchError, run_bench
 from verif.launch import must_notice
 
 pytestmark = pytest.mark.sim

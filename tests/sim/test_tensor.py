@@ -10,7 +10,7 @@ from rtl.tensor.native import NativeArray
 from rtl.tensor.pe import PE
 from rtl.tensor.structural import StructuralArray
 from rtl.tensor.tile import Tile
-from sim.runner import run_bench
+from sim.run.runner import run_bench
 from verif.launch import SEEDS, faults_of, must_notice, must_pass
 
 pytestmark = pytest.mark.sim

@@ -10,7 +10,7 @@ from rtl.contract.config import named
 from sim.build import Built, build
 from sim.errors import PlexusError
 from sim.native.library import DRIVER_SOURCES, NativeCore
-from sim.waves import Waves
+from sim.run.waves import Waves
 from verif.benches.native.standin import GO, REGISTERS
 
 pytestmark = pytest.mark.sim

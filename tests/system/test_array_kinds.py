@@ -15,8 +15,8 @@ from firmware.workloads import find_workload
 from rtl.contract.config import named
 from rtl.contract.isa import Cause
 from rtl.contract.sparsity import PATTERNS
-from sim.bounding import bounds
-from sim.verilated import VerilatedDevice, build_core
+from sim.report.bounding import bounds
+from sim.systems.core.verilated import VerilatedDevice, build_core
 from verif.golden.machine import GoldenMachine
 
 pytestmark = pytest.mark.sim

@@ -13,7 +13,7 @@ from firmware.workloads import WORKLOADS, find_workload
 from rtl.contract.config import named
 from rtl.contract.isa import DESCRIPTOR
 from rtl.contract.memmap import ADDRESS, Space
-from sim.verilated import VerilatedDevice, build_core
+from sim.systems.core.verilated import VerilatedDevice, build_core
 from verif.checks.random_layer import random_layer
 
 pytestmark = pytest.mark.sim

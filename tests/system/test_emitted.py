@@ -7,10 +7,10 @@ import pytest
 
 from rtl.contract.config import named
 from rtl.emit.constants import run_constants
+from sim.build.emitting import emit_top
+from sim.build.tops import TOPS
 from sim.cli import main
-from sim.emitting import emit_top
 from sim.errors import PlexusError
-from sim.tops import TOPS
 from verif.checks.emitted import COMPARED, QUICK, check, faults_of
 
 TINY = named("tiny")
@@ -73,7 +73,7 @@ def test_verbs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_lint_says_what_it_found(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("sim.lint.warnings_of", lambda emitted: ["%Warning-LATCH: x"] * 7)
+    monkeypatch.setattr("sim.build.lint.warnings_of", lambda emitted: ["%Warning-LATCH: x"] * 7)
     assert main(["lint", "clock_gate", "--config", "tiny"]) == 1
     err = capsys.readouterr().err
     assert err.startswith("plexus: Verilator has 7 warnings about clock_gate; the first:\n%Warning-LATCH")

@@ -11,7 +11,7 @@ from firmware.kernels.minilm_model import encoder_layer
 from firmware.program import Program
 from firmware.workloads import find_workload
 from rtl.contract.config import Config, named
-from sim.verilated import VerilatedDevice, build_core
+from sim.systems.core.verilated import VerilatedDevice, build_core
 from verif.checks.random_kernel import random_kernel
 from verif.checks.random_layer import random_layer
 from verif.checks.random_quantize import random_quantize

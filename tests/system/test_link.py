@@ -8,7 +8,7 @@ from rich.console import Console
 
 from firmware.views import KernelError
 from sim.errors import PlexusError
-from sim.link_run import LinkRun, parse_link, run_link
+from sim.systems.link.run import LinkRun, parse_link, run_link
 from verif.checks.link_goodput import LEAST, WIDTHS, goodput
 
 

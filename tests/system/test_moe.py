@@ -6,7 +6,7 @@ import pytest
 from firmware.image import build_image
 from firmware.workloads import find_workload
 from rtl.contract.config import load
-from sim.verilated import VerilatedDevice, build_core
+from sim.systems.core.verilated import VerilatedDevice, build_core
 from verif.golden.machine import GoldenMachine
 
 pytestmark = pytest.mark.sim

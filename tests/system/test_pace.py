@@ -7,10 +7,10 @@ from rich.console import Console
 
 from firmware.workloads import find_workload
 from rtl.contract.config import named
-from sim.engine_figures import exp_rate, softmax_window
-from sim.figures import Row
-from sim.run import Run, passed, run_workload
-from sim.transpose_figures import transpose_cost
+from sim.figures.engines import exp_rate, softmax_window
+from sim.figures.rows import Row
+from sim.figures.transpose import transpose_cost
+from sim.systems.core.run import Run, passed, run_workload
 
 TINY = named("tiny")
 

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from rtl.contract.config import Config, load
-from sim.run import Run, run_workload
+from sim.systems.core.run import Run, run_workload
 
 pytestmark = pytest.mark.sim
 

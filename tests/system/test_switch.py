@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 
 from sim.cli import main
-from sim.switch_params import SwitchRun, parse_switch
-from sim.switch_run import run_switch
+from sim.systems.switch.params import SwitchRun, parse_switch
+from sim.systems.switch.run import run_switch
 
 pytestmark = pytest.mark.sim
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from rtl.contract.switch_config import SWITCHES
-from sim.build_step import BuildError
-from sim.lint import lint, lint_text, without_bodies
+from sim.build.lint import lint, lint_text, without_bodies
+from sim.build.step import BuildError
 from verif.checks.switch_presets import PRESETS
 
 BLOCK = """module block(a, y);

@@ -7,9 +7,9 @@ from firmware.image import build_image
 from firmware.program import Program
 from firmware.workloads import find_workload
 from rtl.contract.config import Config, load, named
-from sim.device import find_device
-from sim.result import RunResult
-from sim.verilated import VerilatedDevice, build_core
+from sim.run.device import find_device
+from sim.run.result import RunResult
+from sim.systems.core.verilated import VerilatedDevice, build_core
 
 TINY = named("tiny")
 ODD = load(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sim import bench
-from sim.figures import Bench, Row
+from sim.figures.rows import Bench, Row
 
 CYCLES = Row(name="stall", what="cycles / bound", value=1.3, unit="x", target="<= 1.2")
 SHARE = Row(name="share", what="utilization", value=0.5, unit="", target=">= 0.9")

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from rtl.contract.config import named
-from sim import build as build_module
-from sim import sources, toolchain
-from sim.build import Built, build
+from sim import toolchain
+from sim.build import Built, build, sources
+from sim.build import model as build_module
 from sim.errors import PlexusError
 
 ORDER = """
@@ -109,7 +109,7 @@ def test_same_verilog_under_another_configuration_is_not_compiled_again(
     def refuse(*args: object, **more: object) -> None:
         raise AssertionError("the same Verilog was compiled twice")
 
-    monkeypatch.setattr("sim.compile.compile_model", refuse)
+    monkeypatch.setattr("sim.build.compile.compile_model", refuse)
     other = build("fifo", named("small"), options=options)
     assert not other.cached
     assert other.binary.exists()
@@ -206,7 +206,7 @@ def test_spoilt_build_is_made_again(
             (folder / name).write_bytes(content)
         return "top"
 
-    monkeypatch.setattr("sim.compile.compile_model", compiled)
+    monkeypatch.setattr("sim.build.compile.compile_model", compiled)
     capsys.readouterr()
     spoil(first)
     again = build("fifo", named("tiny"), options=options)
@@ -275,7 +275,7 @@ def test_full_disk_met_by_us_is_one_sentence(here: Path, monkeypatch: pytest.Mon
     def full(*args: object, **more: object) -> str:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("sim.compile.compile_model", full)
+    monkeypatch.setattr("sim.build.compile.compile_model", full)
     before = finished(here)
     with pytest.raises(PlexusError, match="^the disk is full: building fifo needs room under "):
         build("fifo", named("tiny"), options={"shape": 8, "depth": 12})

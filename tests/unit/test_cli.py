@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import sim.report
-import sim.run
+import sim.report.terminal
+import sim.systems.core.run
 from sim.cli import main
 
 
@@ -153,7 +153,7 @@ def test_interrupt(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monke
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sim.run, "run_workload", interrupted)
+    monkeypatch.setattr(sim.systems.core.run, "run_workload", interrupted)
     assert "interrupted" in sentence(capsys, ["run", "gemm"], 130)
 
 
@@ -161,7 +161,7 @@ def test_full_disk(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monke
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", "somewhere")
 
-    monkeypatch.setattr(sim.run, "run_workload", full)
+    monkeypatch.setattr(sim.systems.core.run, "run_workload", full)
     assert "disk is full" in sentence(capsys, ["run", "gemm"])
 
 
@@ -169,7 +169,7 @@ def test_full_memory(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mon
     def full(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(sim.run, "run_workload", full)
+    monkeypatch.setattr(sim.systems.core.run, "run_workload", full)
     assert "more memory than there is" in sentence(capsys, ["run", "gemm"])
 
 
@@ -194,7 +194,7 @@ def test_places_are_checked_before_anything_is_built(
     def built(*_: object, **__: object) -> None:
         raise AssertionError("something was built")
 
-    monkeypatch.setattr(sim.run, "build_core", built)
+    monkeypatch.setattr(sim.systems.core.run, "build_core", built)
     monkeypatch.setenv("PLEXUS_BUILD", str(tmp_path / "build"))
     (tmp_path / "file").write_text("")
     (tmp_path / "folder.vcd").mkdir()
@@ -206,7 +206,7 @@ def test_folder_without_permission(capsys: pytest.CaptureFixture[str], monkeypat
     def refused(*_: object, **__: object) -> None:
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr(sim.run.tempfile, "TemporaryFile", refused)
+    monkeypatch.setattr(sim.systems.core.run.tempfile, "TemporaryFile", refused)
     assert "nothing can be written" in sentence(capsys, ["run", "gemm", "--out", str(tmp_path)])
 
 
@@ -223,6 +223,6 @@ def test_exit_code_says_whether_bits_match(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, good: bool, code: int
 ) -> None:
     report = {"match": good, "end": "done", "faults": []}
-    monkeypatch.setattr(sim.report, "show", lambda *_: None)
-    monkeypatch.setattr(sim.run, "run_workload", lambda *_: report)
+    monkeypatch.setattr(sim.report.terminal, "show", lambda *_: None)
+    monkeypatch.setattr(sim.systems.core.run, "run_workload", lambda *_: report)
     assert main(["run", "gemm", "--out", str(tmp_path)]) == code

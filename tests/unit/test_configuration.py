@@ -13,10 +13,10 @@ from rtl.contract.config_sections import HbmConfig
 from rtl.contract.link_config import LinkConfig
 from rtl.contract.switch_config import SwitchConfig
 from rtl.core import Core
-from sim.build import _Order
+from sim.build.model import _Order
+from sim.build.tops import top
 from sim.config_listing import KINDS, config_lines, rows
 from sim.config_page import PAGE, page
-from sim.tops import top
 
 EVERY = [(name, cfg) for named_ones in KINDS.values() for name, cfg in named_ones.items()]
 

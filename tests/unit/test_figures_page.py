@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from sim import bench
-from sim.figures import Bench, Row, read_rows, write_rows
-from sim.figures_page import KEPT, PAGE, SECTIONS, main, page, taken_over
+from sim.figures.page import KEPT, PAGE, SECTIONS, main, page, taken_over
+from sim.figures.rows import Bench, Row, read_rows, write_rows
 
 OLD = Row(name="speed", what="simulation speed", value=50_000, unit="cycles/s", target="", group="speed")
 STAYS = Row(name="dma-read", what="dma, read", value=0.958, unit="", target=">= 0.90", group="dma")
@@ -15,7 +15,7 @@ NEW = Row(name="dma-write", what="dma, write", value=0.8, unit="", target=">= 0.
 
 
 def test_the_page_is_made_from_the_figures_beside_it() -> None:
-    assert PAGE.read_text() == page(read_rows(KEPT)), "python -m sim.figures_page writes it"
+    assert PAGE.read_text() == page(read_rows(KEPT)), "python -m sim.figures.page writes it"
 
 
 def test_every_group_has_a_section() -> None:

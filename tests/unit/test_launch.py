@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import verif.launch
-from sim.runner import BenchError, verdict_of
+from sim.run.runner import BenchError, verdict_of
 from sim.toolchain import ROOT
 from verif.launch import must_notice
 

@@ -8,7 +8,7 @@ from rtl.contract.config_sections import ConfigError
 from rtl.contract.link import CREDIT_MODULUS, DEDICATED_FLITS, CreditKind
 from rtl.contract.link_config import COVERS_WINDOW, LINKS, LinkConfig
 from sim.link import link_config
-from sim.link_model import line_share
+from sim.systems.link.model import line_share
 from verif.golden.link_rules import CreditReceiver, CreditSender
 
 

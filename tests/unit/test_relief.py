@@ -13,11 +13,11 @@ from rtl.contract.formats import FORMATS
 from rtl.contract.isa import Opcode, Queue
 from rtl.contract.memmap import Space
 from rtl.contract.timing import STALLS, Engine
-from sim.bounding import bounding, bounds
 from sim.native.library import RETIRED
-from sim.relief import heaviest, relief
-from sim.relief_settings import relief_settings
-from sim.result import EngineCycles, RunResult
+from sim.report.bounding import bounding, bounds
+from sim.report.relief import heaviest, relief
+from sim.report.relief_settings import relief_settings
+from sim.run.result import EngineCycles, RunResult
 
 CFG = named("small")
 CYCLES = 1000

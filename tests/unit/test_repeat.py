@@ -11,7 +11,7 @@ from rtl.contract.link_config import LINKS
 from rtl.contract.switch_config import SWITCHES, AnyConfig
 from sim.cli import main
 from sim.errors import PlexusError
-from sim.repeat import command_line, configured, fault_named, find_bench, options_from
+from sim.run.repeat import command_line, configured, fault_named, find_bench, options_from
 
 LINK = dataclasses.replace(LINKS["x8"], weights=(2, 1, 1, 1, 1, 1, 1, 1), window_flits=32, shared_flits=40)
 SWITCH = dataclasses.replace(SWITCHES["sw16"], link=LINK)

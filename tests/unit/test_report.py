@@ -15,14 +15,14 @@ from firmware.program import Program
 from rtl.contract.config import load, named
 from rtl.contract.isa import Cause, Opcode, Queue
 from rtl.contract.timing import CONFLICT_PORTS, PORTS_OF, STALLS, Engine
-from sim.bounding import bounds
-from sim.compare import Comparison, compare
 from sim.errors import PlexusError
 from sim.native.library import RETIRED
-from sim.report import show
-from sim.report_json import ReportError, Subject, make_report, write_report
-from sim.result import EngineCycles, Fault, RunResult
-from sim.run import passed
+from sim.report.bounding import bounds
+from sim.report.report_json import ReportError, Subject, make_report, write_report
+from sim.report.terminal import show
+from sim.run.compare import Comparison, compare
+from sim.run.result import EngineCycles, Fault, RunResult
+from sim.systems.core.run import passed
 
 CFG = named("small")
 PROMISED = (

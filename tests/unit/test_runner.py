@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from rtl.contract.config import NAMED
-from sim.manifest import Manifest, config_from
-from sim.runner import BenchError, verdict_of
+from sim.run.manifest import Manifest, config_from
+from sim.run.runner import BenchError, verdict_of
 
 CASES = {
     "good": '<testcase name="a" time="1.5"/>',

@@ -7,9 +7,9 @@ import pytest
 
 from sim.cli import main
 from sim.native.switch import SwitchCounts, SwitchTraffic
-from sim.switch_measures import fairness, latencies, rates, verdict
-from sim.switch_params import SwitchRun, parse_switch
-from sim.switch_shares import entitled
+from sim.systems.switch.measures import fairness, latencies, rates, verdict
+from sim.systems.switch.params import SwitchRun, parse_switch
+from sim.systems.switch.shares import entitled
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from rtl.contract.link_config import LinkConfig
 from rtl.contract.switch_config import SwitchConfig
-from sim.switch_shares import entitled
+from sim.systems.switch.shares import entitled
 from verif.checks.switch_traffic import PATTERNS, jain, run, senders
 from verif.golden.switch_matching import Islip, Orders, merged, wavefront
 from verif.golden.switch_schedule import Schedule

@@ -8,10 +8,10 @@ import pytest
 from firmware.workloads import find_workload
 from rtl.contract.config import load
 from rtl.contract.link_config import LINKS
-from sim.link_run import LinkRun, parse_link
-from sim.run import Run
-from sim.switch_params import SwitchRun, parse_switch
-from sim.variant import changes, described
+from sim.run.variant import changes, described
+from sim.systems.core.run import Run
+from sim.systems.link.run import LinkRun, parse_link
+from sim.systems.switch.params import SwitchRun, parse_switch
 
 
 def folder(*settings: str, params: tuple[str, ...] = (), seed: int = 0, array: str = "native") -> Path:

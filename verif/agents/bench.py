@@ -10,7 +10,7 @@ import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge
 
-from sim.manifest import MANIFEST_VARIABLE, Manifest
+from sim.run.manifest import MANIFEST_VARIABLE, Manifest
 from verif.agents.toggles import watch
 
 __all__ = ["Bench", "manifest"]

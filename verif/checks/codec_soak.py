@@ -11,7 +11,7 @@ import numpy as np
 
 from rtl.contract.config import named
 from rtl.contract.link import FLIT_BYTES, FLIT_INFO_BYTES
-from sim.evaluate import evaluate
+from sim.run.evaluate import evaluate
 from verif.checks.coverage import Coverage
 
 __all__ = ["damaged", "main", "soak"]

@@ -5,7 +5,7 @@ import os
 import re
 from collections.abc import Iterable
 
-from sim.manifest import MANIFEST_VARIABLE
+from sim.run.manifest import MANIFEST_VARIABLE
 from verif.agents.bench import manifest
 
 __all__ = ["Coverage"]

@@ -3,7 +3,7 @@
     python -m verif.checks.emitted [TOP ...]     all tops, at `tiny`, if none is named
 
 Yosys must find every module (so nothing is a C++ model), one driver for each bit, no loop; Verilator must have nothing
-to say but what sim/waivers.py names. `make test` looks at QUICK, `make regress` at all.
+to say but what sim/build/waivers.py names. `make test` looks at QUICK, `make regress` at all.
 """
 
 import argparse
@@ -16,11 +16,11 @@ from typing import Any
 from rtl.contract.config import named
 from rtl.contract.isa import Queue
 from rtl.emit.verilog import Emitted
-from sim.emitting import emit_top
+from sim.build.emitting import emit_top
+from sim.build.lint import warnings_of
+from sim.build.tops import TOPS
 from sim.errors import PlexusError
-from sim.lint import warnings_of
 from sim.toolchain import ROOT, environment
-from sim.tops import TOPS
 
 __all__ = ["COMPARED", "QUICK", "check", "faults_of"]
 

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from rtl.contract.link import CLASSES, FLIT_BYTES, FLIT_PAYLOAD_BYTES
 from rtl.contract.link_config import LINKS
-from sim.link_run import LinkRun, parse_link, run_link
+from sim.systems.link.run import LinkRun, parse_link, run_link
 from sim.toolchain import build_root
 
 __all__ = ["LEAST", "SIZES", "WIDTHS", "goodput", "main"]

@@ -13,7 +13,7 @@ from itertools import product
 import numpy as np
 
 from rtl.contract.config import named
-from sim.evaluate import evaluate
+from sim.run.evaluate import evaluate
 from verif.agents.dot_rows import FLAVOURS, accumulators, hard_rows
 from verif.golden.mx import ELEMENT_FORMATS, dot_product, mixes, mx_dot
 

@@ -10,9 +10,9 @@ import sys
 from rich.console import Console
 
 from rtl.contract.switch_config import SWITCHES
-from sim.lint import lint
-from sim.switch_params import SwitchRun, parse_switch
-from sim.switch_run import run_switch
+from sim.build.lint import lint
+from sim.systems.switch.params import SwitchRun, parse_switch
+from sim.systems.switch.run import run_switch
 from sim.toolchain import build_root
 
 __all__ = ["PRESETS", "clean"]

@@ -13,9 +13,9 @@ import numpy as np
 from rtl.contract.switch_config import SWITCHES
 from rtl.emit.verilog import emit
 from sim.build import build, make_component
+from sim.build.tops import top
 from sim.native.library import STREAM_SOURCES, stream
 from sim.toolchain import activate, build_root
-from sim.tops import top
 
 __all__ = ["emitted", "speed"]
 

@@ -10,7 +10,7 @@ import sys
 
 from rtl.contract.link import MARKER_INTERVAL_FLITS
 from rtl.contract.link_config import LINKS
-from sim.runner import run_bench
+from sim.run.runner import run_bench
 
 __all__ = ["CASES", "measure"]
 

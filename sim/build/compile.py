@@ -1,0 +1,218 @@
+"""Verilog to a running model: Verilator, then the C++ compiler, all inside one folder.
+
+Two kinds: `cocotb` is a program with cocotb's interface inside, `native` a shared library with the
+C++ files of a driver. What is the same for every design (Verilator's runtime, our C++ cells) is
+compiled once and kept under build/objects (sim/build/objects.py).
+"""
+
+import json
+import re
+import shutil
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import cocotb_tools.config
+
+from rtl.emit.verilog import Emitted
+from sim.build.objects import Runtime, compile_object
+from sim.build.one_file import compile_as_one
+from sim.build.step import BuildError, run_step
+from sim.progress import Progress
+from sim.toolchain import FST_HEADERS, MAKE_VARIABLES, compiler, verilator_root
+
+__all__ = ["Port", "compile_model", "ports_of", "read_ports"]
+
+CELL_FLAGS = ("-O3", "-ffp-contract=off", "-std=c++17", "-fPIC")
+"""For the C++ of cells: never fused or reordered behind our back, for the bits must be right."""
+
+NATIVE_FLAGS = (
+    "-fPIC",
+    "-fno-gnu-unique",  # two models in one process share nothing
+    "-DVL_USER_FATAL",  # the driver turns a failure in the model into an exception
+    "-DVL_USER_STOP",
+    "-DVL_USER_FINISH",
+)
+"""For all C++ of a native model, Verilator's runtime too."""
+
+_ONE_THREAD = Path(__file__).resolve().parents[1] / "native" / "one_thread.cpp"
+
+_PORT = re.compile(r"^\s*(input|output)\s+(?:wire\s+|reg\s+)?(?:signed\s+)?(?:\[(\d+):0\]\s+)?(\w+)\s*;", re.M)
+
+_LARGE_TEXT_BYTES = 2_000_000
+"""Where a native model is compiled at -O1: the functions that Verilator makes of a 16-port switch (3.2 MB) take g++
+three times as long at -O2, and run no faster (80 and 215 s of compilation, 15,400 and 15,600 cycles/s beside the
+same load). A bench's model is at -O1 at any size, and up to here one file that one_file.py compiles: make would
+precompile two headers of the design for ten files that each read them. The benches run as fast."""
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A port of the top module; `direction` is input or output."""
+
+    name: str
+    direction: str
+    width: int
+
+
+def ports_of(emitted: Emitted) -> list[Port]:
+    """The ports of the top module, in the order of the text."""
+    return [Port(name, way, int(high or 0) + 1) for way, high, name in _PORT.findall(emitted.ports())]
+
+
+def read_ports(path: Path) -> list[Port]:
+    """What compile_model left in ports.json."""
+    return [Port(*entry) for entry in json.loads(path.read_text())]
+
+
+def _cpp_name(name: str) -> str:
+    """The name Verilator gives the member of the model class."""
+    return name.replace("__", "___05F")
+
+
+def _header(ports: Iterable[Port]) -> str:
+    """For a driver: one macro that lists every port as X(name, C++ name, direction, width)."""
+    lines = ["#pragma once", "#define PLEXUS_INPUT 0", "#define PLEXUS_OUTPUT 1"]
+    lines += [f"#define PLEXUS_HAS_{p.name} {p.width}" for p in ports]
+    lines.append("#define PLEXUS_PORTS(X) \\")
+    lines += [f"  X({p.name}, {_cpp_name(p.name)}, PLEXUS_{p.direction.upper()}, {p.width}) \\" for p in ports]
+    return "\n".join(lines) + "\n\n"
+
+
+def _config(emitted: Emitted, ports: Iterable[Port], kind: str) -> str:
+    """Verilator's control file: what cocotb may see, and what is compiled by itself.
+
+    Only the ports are public: making all signals public costs 40 % of a core's speed.
+    """
+    lines = ["`verilator_config"]
+    if kind == "cocotb":
+        lines += [f'public_flat_rw -module "{emitted.top}" -var "{p.name}"' for p in ports]
+    lines += [f'hier_block -module "{name}"' for name in emitted.hier_blocks]
+    return "\n".join(lines) + "\n"
+
+
+def _effort(text_bytes: int, kind: str, hier: bool) -> dict[str, str]:
+    """Variables of make that spare the compiler work whose fruit nobody would see."""
+    if hier:
+        return {}
+    return {"OPT_FAST": "-O1"} if text_bytes > _LARGE_TEXT_BYTES or kind == "cocotb" else {}
+
+
+def _verilator(hier: bool) -> list[str]:
+    """The command that is Verilator, with a stack as deep as the system allows.
+
+    Its perl script does the same in 20 times as long; the makefile of a hierarchical build starts that script.
+    """
+    tools = verilator_root() / "bin"
+    if hier:
+        return ["perl", str(tools / "verilator")]
+    return ["/bin/sh", "-c", 'ulimit -s unlimited 2>/dev/null || :; exec "$0" "$@"', str(tools / "verilator_bin")]
+
+
+def _turn_to_whole(arguments: Path, first: str) -> None:
+    """Let make, which finds `arguments` newer than what came of them, compile top.v above the blocks made from `first`.
+
+    Shown the whole at once, Verilator looks up every name below each placement of a block before it knows that it will
+    compile them apart: 4.8 GiB and 94 s for the structural core at `full`, whose 16,384 PEs are 256 tiles.
+    """
+    before = arguments.read_text()
+    after = before.replace(f"\n{first}\n", "\ntop.v\n")
+    if after == before:
+        raise BuildError(f"{arguments.name} of this Verilator does not name {first} in a line of its own")
+    arguments.write_text(after)
+
+
+def compile_model(
+    folder: Path,
+    emitted: Emitted,
+    kind: str,
+    *,
+    extra_cpp: Sequence[Path] = (),
+    waves: str = "",
+    progress: Progress,
+) -> str:
+    """Build `emitted` in `folder`; returns the name of the program or library in it.
+
+    Leaves top.v, blocks.v if there are any, top.vlt, ports.json, ports.h, build.log. `extra_cpp` (native kind) may
+    include "Vtop.h" and "ports.h" and whatever lies beside them.
+    """
+    log = folder / "build.log"
+    ports = ports_of(emitted)
+    hier = bool(emitted.hier_blocks)
+    first = "blocks.v" if hier else "top.v"
+    (folder / "top.v").write_text(emitted.text)
+    if hier:
+        (folder / first).write_text(emitted.blocks_only())
+    (folder / "top.vlt").write_text(_config(emitted, ports, kind))
+    (folder / "ports.json").write_text(json.dumps([[p.name, p.direction, p.width] for p in ports]))
+    (folder / "ports.h").write_text(_header(ports))
+
+    include = verilator_root() / "include"
+    progress.stage("cells")
+    cells = [
+        compile_object(s, CELL_FLAGS, log, progress, [include, include / "vltstd", s.parent])
+        for s in emitted.sources
+        if s.suffix == ".cpp"
+    ]
+    verilog = [str(s) for s in emitted.sources if s.suffix in (".sv", ".v")]
+
+    progress.stage("verilate")
+    name = "top" if kind == "cocotb" else "libtop.so"
+    programs = [cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp", _ONE_THREAD]
+    libs = cocotb_tools.config.libs_dir
+    bench = [f"-Wl,-rpath,{libs}", f"-L{libs}", "-lcocotbvpi_verilator"]
+    of_waves = [f"-I{FST_HEADERS[0].parent}"] if waves == "fst" else []
+    command = [
+        *_verilator(hier),
+        "--cc", "--exe", "-Mdir", "obj", "--top-module", emitted.top, "--prefix", "Vtop", "-o", f"../{name}",
+        "-Wno-fatal", "-Wno-lint", "-Wno-style", "--no-timing", "--timescale", "1ns/1ps",
+    ]  # fmt: skip
+    command += ["--hierarchical"] if hier else []
+    command += [f"--trace-{waves}"] if waves else []
+    command += ["-CFLAGS", *of_waves, "-LDFLAGS", "-L."] if of_waves else []
+    if kind == "cocotb":
+        command += ["--vpi", "-LDFLAGS", " ".join(bench), *map(str, programs)]
+    else:
+        command += ["-CFLAGS", " ".join([*NATIVE_FLAGS, f"-I{folder}"]), "-LDFLAGS", "-shared -Wl,-Bsymbolic"]
+        command += [str(s) for s in extra_cpp]
+        command += [f"-I{s.parent}" for s in extra_cpp[:1]]
+    command += [*map(str, cells), "top.vlt", *verilog, first]
+    run_step(command, folder, log, progress, "Verilator")
+    if hier:
+        _turn_to_whole(folder / "obj" / "Vtop__hierMkArgs.f", first)
+
+    progress.stage("compile")
+    runtime = Runtime(kind, waves, NATIVE_FLAGS)
+    obj = folder / "obj"
+    cxx = compiler()
+    variables = {**MAKE_VARIABLES, "CXX": cxx, "LINK": cxx, **_effort(len(emitted.text), kind, hier)}
+    make = ["make", "-j2", "-f", "Vtop_hier.mk" if hier else "Vtop.mk", *(f"{k}={v}" for k, v in variables.items())]
+    if kind == "cocotb" and not hier and len(emitted.text) <= _LARGE_TEXT_BYTES:
+        libraries = [*map(str, cells), *bench]
+        flags = [variables["OPT_FAST"], *of_waves]
+        compile_as_one(
+            folder,
+            name,
+            programs,
+            runtime=runtime,
+            make=make,
+            flags=flags,
+            libraries=libraries,
+            log=log,
+            progress=progress,
+        )
+    else:
+        runtime.lend(obj)
+        if waves == "fst":  # Verilator's makefile wants -llz4 -lz; all that is used of them is in the headers
+            for library in ("liblz4.a", "libz.a"):
+                (obj / library).write_text("!<arch>\n")
+        run_step(make, obj, log, progress, "compiling the model")
+        if not hier:
+            runtime.keep(obj)
+    if not (folder / name).exists():
+        raise BuildError(f"the compiler left no {name} in {folder}")
+    shutil.rmtree(obj, ignore_errors=True)
+    with log.open("a") as out:
+        out.write(f"done {time.strftime('%Y-%m-%d %H:%M:%S')}\n")
+    return name

@@ -1,0 +1,134 @@
+"""One run of a bench as a command line, and back: `plexus bench TOP BENCH ...` repeats what a launcher ran."""
+
+import dataclasses
+import json
+import shlex
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rtl.contract.config import NAMED, ConfigError
+from rtl.contract.link_config import LINKS
+from rtl.contract.switch_config import SWITCHES, AnyConfig
+from sim.build.tops import factory
+from sim.build.tops import top as find_top
+from sim.errors import PlexusError
+from sim.run.variant import changes
+from sim.toolchain import ROOT
+
+__all__ = ["command_line", "configured", "fault_named", "find_bench", "options_from"]
+
+_ALL: dict[str, AnyConfig] = {**NAMED, **LINKS, **SWITCHES}
+
+
+def command_line(
+    top: str,
+    bench: str,
+    cfg: AnyConfig,
+    *,
+    options: Mapping[str, Any],
+    seed: int,
+    plant: int,
+    testcase: str | None,
+) -> str:
+    """What a shell takes to run this again."""
+    base, changed = changes(cfg)
+    words = ["plexus", "bench", top, _short(bench), "--config", base]
+    for key, value in changed.items():
+        words += ["--set", f"{key}={':'.join(map(str, value)) if isinstance(value, tuple) else value}"]
+    for key, value in options.items():
+        words += ["--option", f"{key}={json.dumps(value)}"]
+    words += ["--seed", str(seed)]
+    words += ["--plant", str(plant)] if plant else []
+    words += ["--test", testcase] if testcase else []
+    return shlex.join(words)
+
+
+def configured(name: str, settings: Iterable[str]) -> AnyConfig:
+    """A named configuration of a core, a link or a switch with `key=value` changes, keys as in `plexus list NAME`.
+
+    Errors: ConfigError, one sentence.
+    """
+    if name not in _ALL:
+        raise ConfigError(f"there is no configuration {name!r}; there are {', '.join(_ALL)}")
+    nested: dict[str, Any] = {}
+    for text in settings:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise ConfigError(f"a setting is written key=value, not {text!r}")
+        section = nested
+        *sections, last = key.strip().split(".")
+        for part in sections:
+            section = section.setdefault(part, {})
+        section[last] = value.strip()
+    return _with(_ALL[name], nested, "")
+
+
+def _with(cfg: Any, new: Mapping[str, Any], prefix: str) -> Any:
+    """`cfg` with all changes at once, for one alone may break a rule."""
+    names = [f.name for f in dataclasses.fields(cfg)]
+    values: dict[str, Any] = {}
+    for name, value in new.items():
+        if name not in names:
+            raise ConfigError(f"{prefix}{name} is no field; fields are {', '.join(prefix + n for n in names)}")
+        current = getattr(cfg, name)
+        if dataclasses.is_dataclass(current) != isinstance(value, dict):
+            raise ConfigError(f"{prefix}{name} is {'no ' if isinstance(value, dict) else 'a '}section of fields")
+        inner = isinstance(value, dict)
+        values[name] = _with(current, value, f"{prefix}{name}.") if inner else _typed(prefix + name, value, current)
+    return dataclasses.replace(cfg, **values)
+
+
+def _typed(name: str, value: str, current: Any) -> Any:
+    try:
+        if isinstance(current, bool):
+            return {"true": True, "false": False}[value.lower()]
+        if isinstance(current, tuple):
+            return tuple(int(part) for part in value.split(":"))
+        return type(current)(value)
+    except (KeyError, ValueError):
+        kind = {bool: "true or false", tuple: "whole numbers with : between", int: "a whole number"}[type(current)]
+        raise ConfigError(f"{name} must be {kind}, not {value!r}") from None
+
+
+def options_from(texts: Iterable[str]) -> dict[str, Any]:
+    """Options of a top from `key=value`; a value is JSON, or else a text."""
+    options: dict[str, Any] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise PlexusError(f"an option is written key=value, not {text!r}")
+        try:
+            options[key] = json.loads(value)
+        except ValueError:
+            options[key] = value
+    return options
+
+
+def _benches() -> dict[str, str]:
+    """Modules of all benches by room and name, as in link.scheduler."""
+    files = sorted((ROOT / "verif" / "benches").glob("*/bench_*.py"))
+    modules = (".".join(f.relative_to(ROOT).with_suffix("").parts) for f in files)
+    return {_short(module): module for module in modules}
+
+
+def _short(module: str) -> str:
+    """verif.benches.link.bench_scheduler is link.scheduler; others keep their names."""
+    return module.removeprefix("verif.benches.").replace(".bench_", ".")
+
+
+def find_bench(top: str, bench: str | None) -> str:
+    """The module of a bench: of this name, its room only where two share it, or without one of the name of the top."""
+    known = _benches()
+    wanted = bench or top
+    found = [name for name in known if wanted in (name, name.partition(".")[2], known[name])]
+    if len(found) == 1:
+        return known[found[0]]
+    if found:
+        raise PlexusError(f"{wanted} is the name of {len(found)} benches: {', '.join(found)}")
+    why = f"there is no bench {bench!r}" if bench else f"no bench is called {top}, so name the one for it"
+    raise PlexusError(f"{why}; there are {', '.join(known)}")
+
+
+def fault_named(top: str, plant: int) -> str:
+    """What planted fault `plant` of a top does wrong; empty if nobody says."""
+    return getattr(factory(find_top(top)), "FAULTS", {}).get(plant, "")

@@ -1,0 +1,166 @@
+"""A workload on the RTL beside the golden machine: build, run, compare, report."""
+
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from firmware.image import Image, build_image
+from firmware.program import Program
+from firmware.workloads import find_workload
+from rtl.contract.config import Config
+from sim.errors import PlexusError
+from sim.report.bounding import bounds
+from sim.report.report_json import Subject, make_report, write_report
+from sim.run.compare import Comparison, compare
+from sim.run.device import find_device
+from sim.run.result import RunResult
+from sim.run.variant import default_folder
+from sim.run.waves import Waves
+from sim.systems.core.verilated import VerilatedDevice, build_core
+
+__all__ = ["Run", "passed", "run_workload"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What is asked for. `waves`: of what. `out`: folder of the report, by default under build/."""
+
+    workload: str
+    params: Mapping[str, Any]
+    cfg: Config
+    array: str = "native"
+    seed: int = 0
+    waves: Waves | None = None
+    out: Path | None = None
+    file: str | None = None  # that the configuration was read from
+
+    @property
+    def folder(self) -> Path:
+        """Where report.json goes: a variant has a folder of its own."""
+        if self.out:
+            return self.out
+        defaults = find_workload(self.workload).complete({}) | {"run_seed": 0, "array": "native"}
+        settings = dict(self.params) | {"run_seed": self.seed, "array": self.array}
+        return default_folder(self.workload, self.cfg, settings, defaults)
+
+
+class _Rate(ProgressColumn):
+    """Cycles a second."""
+
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed:,.0f} cycles/s" if task.speed else "")
+
+
+def _bar(console: Console, title: str, expected: int) -> tuple[AbstractContextManager[Any], Callable[[int], None]]:
+    """A progress bar over cycles, where somebody can see it; `expected` is a bound, so it may grow."""
+    if not console.is_terminal:
+        return nullcontext(), lambda cycle: None
+    bar = Progress(
+        TextColumn(title),
+        BarColumn(),
+        TextColumn("{task.completed:,.0f} cycles"),
+        _Rate(),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+    )
+    task = bar.add_task(title, total=max(1, expected))
+
+    def watch(cycle: int) -> None:
+        bar.update(task, completed=cycle, total=max(expected, cycle))
+
+    return bar, watch
+
+
+def _compared(cfg: Config, image: Image, result: RunResult) -> Comparison:
+    """The result beside the golden machine's. Whatever that one meets, the result is not lost."""
+    golden = find_device("golden")(cfg)
+    golden.load(image)
+    try:
+        expected = golden.run()
+    except RuntimeError as error:
+        why = f"the golden machine cannot finish this program: {error}"
+        return Comparison(match=False, elements=0, why=why)
+    if expected.faults:
+        f = expected.faults[0]
+        why = f"the golden machine faults: {f.queue}, item {f.sequence}: {f.cause.name.lower()}"
+        return Comparison(match=False, elements=0, why=why)
+    if result.end != "done":
+        return Comparison(match=False, elements=0, why="the golden machine finishes this program")
+    return compare(result.outputs, expected.outputs)
+
+
+def _simulate(run: Run, program: Program, image: Image, console: Console) -> RunResult:
+    built = build_core(run.cfg, array=run.array, waves=run.waves.kind if run.waves else "")
+    guess = max(bounds(run.cfg, program, program.hbm_read_bytes + program.hbm_written_bytes).values())
+    shown, watch = _bar(console, f"simulate {run.workload}", guess)
+    with shown, VerilatedDevice(run.cfg, built.binary, waves=run.waves, watch=watch) as device:
+        device.load(image)
+        return device.run()
+
+
+def _writable(folder: Path) -> None:
+    """Make a folder and try whether a file can be put there, before anything takes long."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise PlexusError(f"{folder} is a file, and a folder of that name is needed") from None
+    except OSError as error:
+        raise PlexusError(f"the folder {folder} cannot be made: {error.strerror}") from None
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise PlexusError(f"nothing can be written in the folder {folder}: {error.strerror}") from None
+
+
+def _check_places(run: Run) -> None:
+    """Errors: PlexusError if the report or the waves could not be written where they shall go."""
+    _writable(run.folder)
+    if run.waves is not None:
+        if run.waves.path.is_dir():
+            raise PlexusError(f"{run.waves.path} is a folder, and waves go into a file")
+        _writable(run.waves.path.absolute().parent)
+
+
+def run_workload(run: Run, console: Console) -> dict[str, Any]:
+    """Everything that `plexus run` does but printing. Returns the report, which is on disk too.
+
+    `console` shows progress. Errors: PlexusError, ConfigError, KernelError, ImageError in a sentence.
+    """
+    workload = find_workload(run.workload)
+    _check_places(run)
+    begin = time.monotonic()
+    with console.status("build the program"):
+        program = workload.build(run.cfg, run.params, run.seed)
+        image = build_image(program)
+    result = _simulate(run, program, image, console)
+    with console.status("golden machine"):
+        comparison = _compared(run.cfg, image, result)
+    metrics = program.metrics(dict(result.outputs)) if result.end == "done" and not comparison.why else {}
+    subject = Subject(
+        workload=run.workload,
+        params=run.params,
+        cfg=run.cfg,
+        file=run.file,
+        array=run.array,
+        seed=run.seed,
+        program=program,
+    )
+    report = make_report(subject, result, comparison, metrics)
+    report["total_seconds"] = round(time.monotonic() - begin, 3)
+    write_report(report, run.folder)
+    return report
+
+
+def passed(report: Mapping[str, Any]) -> bool:
+    """Whether the run ended by itself, without a fault, with every bit right."""
+    return report["match"] and report["end"] == "done" and not report["faults"]
