@@ -8,6 +8,7 @@ from rtl.base.plant import planted
 from rtl.numeric.fp32.mul import Fp32Product
 from rtl.numeric.fp32.reciprocal import Reciprocal
 from rtl.numeric.fp32.sum import Fp32Sum
+from rtl.numeric.fp32.view import Fp32
 from rtl.vector.bn_steps import BN_STEP, PARTS, Divide, Give, Multiply, Shift, Spread, Total
 
 __all__ = ["SHARED", "BnLane"]
@@ -127,7 +128,7 @@ class BnLane(wiring.Component):
         }
         empty = Signal()
         result = Signal(32)
-        m.d.comb += [empty.eq(~totals[1][:31].any() & ~planted(self.plant, 221)), result.eq(multiplier.out)]
+        m.d.comb += [empty.eq(Fp32(totals[1]).is_zero & ~planted(self.plant, 221)), result.eq(multiplier.out)]
         with m.Switch(step.multiply):
             for which, (a, b) in factors.items():
                 with m.Case(which):
@@ -137,7 +138,7 @@ class BnLane(wiring.Component):
                         m.d.comb += result.eq(Mux(empty, 0, multiplier.out))
                     m.d.sync += target.eq(result)
 
-        below = spreads[step.to][31] & ~planted(self.plant, 222)  # its NaN is positive
+        below = Fp32(spreads[step.to]).sign & ~planted(self.plant, 222)  # its NaN is positive
         gives = {
             Give.COUNT: self.count,
             Give.APART: apart,

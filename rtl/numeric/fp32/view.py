@@ -55,20 +55,21 @@ class Fp32(data.Struct):
         return self.is_special & self.fraction.any()
 
 
-def normalise(m: Module, value: Value | ValueCastable, name: str = "normalise") -> tuple[Value, Value]:
+def normalise(m: Module, value: Value | ValueCastable, name: str = "") -> tuple[Value, Value]:
     """`value` moved up until its first 1 is the top bit, and by how many bits: its leading zeros.
 
     Counts while it shifts, in steps of powers of two. A zero stays zero, its count is all ones (of width - 1's bits).
-    `name` of its signals: one for each use in a module.
+    `name`: before those of its signals, one for each use in a module.
     """
     x = Value.cast(value)
     width = len(x)
     bits = (width - 1).bit_length()
-    zeros = Signal(bits, name=f"{name}_zeros")
+    prefix = f"{name}_" if name else ""
+    zeros = Signal(bits, name=f"{prefix}zeros")
     for i in reversed(range(bits)):
         step = 1 << i
-        empty = Signal(name=f"{name}_empty{step}")
-        after = Signal(width, name=f"{name}_after{step}")
+        empty = Signal(name=f"{prefix}empty{step}")
+        after = Signal(width, name=f"{prefix}after{step}")
         m.d.comb += [
             empty.eq(~x[width - step :].any()),
             after.eq(Mux(empty, Cat(Const(0, step), x[: width - step]), x)),

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 from rtl.contract.config import Config
 from rtl.numeric.fp32.mul import Fp32Product
 from rtl.numeric.fp32.sum import Fp32Sum
+from rtl.numeric.fp32.view import Fp32
 from rtl.numeric.functions.activation import ActivationLane
 from rtl.numeric.functions.activation_table import LOAD, ActivationTable
 
@@ -68,6 +69,6 @@ class ActivationUnit(wiring.Component):
         bias = Signal(32)
         m.d.sync += [multiplied.eq(product.out), bias.eq(self.bias)]
         m.d.comb += [total.a.eq(multiplied), total.b.eq(bias)]
-        m.d.sync += lane.x.eq(Mux(bias[:31].any(), total.out, multiplied))
+        m.d.sync += lane.x.eq(Mux(Fp32(bias).is_zero, multiplied, total.out))
         m.d.comb += [lane.func.eq(later[0]), lane.slope.eq(later[1]), self.out.eq(lane.out)]
         return m

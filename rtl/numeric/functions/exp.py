@@ -21,6 +21,7 @@ from rtl.contract.exp_table import (
 )
 from rtl.contract.formats import CANONICAL_NAN_FP32, INFINITY_FP32
 from rtl.numeric.fp32.sum import Fp32Sum
+from rtl.numeric.fp32.view import Fp32
 
 __all__ = ["Exp"]
 
@@ -85,7 +86,8 @@ class Exp(wiring.Component):
 
     def _scale(self, m: Module, d: Value, special: data.View, whole: Value, fraction: Value) -> None:
         """t = d * log2(e), towards zero in units of 2^-T_BITS, as its floor and the rest."""
-        field = d[23:31]
+        difference = Fp32(d)
+        field = difference.exponent
         product = Signal(24 + LOG2E_BITS + 1)
         shift = Signal(6)
         size = Signal(_WHOLE_BITS - 1 + T_BITS)
@@ -94,17 +96,17 @@ class Exp(wiring.Component):
         places = 150 + LOG2E_BITS - T_BITS
         tiny = field < places - 63
         m.d.comb += [
-            product.eq(Cat(d[:23], Const(1, 1)) * LOG2E),
+            product.eq(Cat(difference.fraction, Const(1, 1)) * LOG2E),
             shift.eq(places - field),
             size.eq(Mux(tiny, 0, product >> shift)),
-            t.eq(Mux(d[31] & ~planted(self.plant, 2), -size, size)),
+            t.eq(Mux(difference.sign & ~planted(self.plant, 2), -size, size)),
         ]
         m.d.sync += [
             whole.eq(t[T_BITS:]),
             fraction.eq(t[:T_BITS]),
             special.large.eq(field >= LARGE_FIELD),
-            special.nan.eq(field.all() & d[:23].any()),
-            special.minus.eq(d[31]),
+            special.nan.eq(difference.is_nan),
+            special.minus.eq(difference.sign),
         ]
 
     def _power(self, m: Module, fraction: Value) -> Value:
