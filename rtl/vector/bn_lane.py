@@ -5,9 +5,9 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import planted
-from rtl.numeric.fp32.mul import Fp32Product
+from rtl.numeric.fp32.add_comb import Fp32AddComb
+from rtl.numeric.fp32.multiply_comb import Fp32MultiplyComb
 from rtl.numeric.fp32.reciprocal import Reciprocal
-from rtl.numeric.fp32.sum import Fp32Sum
 from rtl.numeric.fp32.view import Fp32
 from rtl.vector.bn_steps import BN_STEP, PARTS, Divide, Give, Multiply, Shift, Spread, Total
 
@@ -59,7 +59,7 @@ class BnLane(wiring.Component):
         with m.If(step.settle):
             m.d.sync += totals[0].eq(totals[1])
 
-        m.submodules.shifter = shifter = Fp32Sum()
+        m.submodules.shifter = shifter = Fp32AddComb()
         m.d.comb += [shifter.a.eq(origin), shifter.b.eq(product)]
         with m.Switch(step.shift):
             with m.Case(Shift.FIRST, Shift.APART):
@@ -78,7 +78,7 @@ class BnLane(wiring.Component):
         with m.If(step.shift == Shift.FIRST):
             m.d.sync += origin.eq(self.x)
 
-        m.submodules.adder = adder = Fp32Sum()
+        m.submodules.adder = adder = Fp32AddComb()
         m.d.comb += [adder.a.eq(totals[step.to]), adder.b.eq(apart)]
         with m.Switch(step.total):
             with m.Case(Total.JOIN):
@@ -90,7 +90,7 @@ class BnLane(wiring.Component):
         with m.If(step.total == Total.COUNT):
             m.d.sync += totals[1].eq(adder.out)
 
-        m.submodules.spreader = spreader = Fp32Sum()
+        m.submodules.spreader = spreader = Fp32AddComb()
         place = Signal(3)
         m.d.comb += [place.eq(step.to), spreader.a.eq(spreads[place]), spreader.b.eq(product)]
         with m.Switch(step.spread):
@@ -115,7 +115,7 @@ class BnLane(wiring.Component):
             with m.Case(Divide.CAME):
                 m.d.comb += divider.x.eq(came[0])
 
-        m.submodules.multiplier = multiplier = Fp32Product()
+        m.submodules.multiplier = multiplier = Fp32MultiplyComb()
         factors = {
             Multiply.SQUARE: (apart, apart),
             Multiply.MEAN: (totals[step.to], divider.out),

@@ -7,9 +7,9 @@ from amaranth.lib.wiring import In, Out
 from rtl.base.plant import passed_on, planted
 from rtl.contract.formats import CANONICAL_NAN_FP32
 from rtl.contract.isa import AluOp
+from rtl.numeric.fp32.add_comb import Fp32AddComb
 from rtl.numeric.fp32.compare import Fp32Compare
-from rtl.numeric.fp32.mul import Fp32Product
-from rtl.numeric.fp32.sum import Fp32Sum
+from rtl.numeric.fp32.multiply_comb import Fp32MultiplyComb
 from rtl.numeric.fp32.view import ONE, Fp32
 
 __all__ = ["Alu"]
@@ -57,8 +57,8 @@ class Alu(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         chosen = self.plant
-        m.submodules.sum = sums = Fp32Sum()
-        m.submodules.product = product = Fp32Product()
+        m.submodules.sum = sums = Fp32AddComb()
+        m.submodules.product = product = Fp32MultiplyComb()
         m.submodules.compare = compare = Fp32Compare(passed_on(chosen, 1, 2, 3, 4))
 
         a = Signal(32)  # first operand

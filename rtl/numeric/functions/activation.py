@@ -17,8 +17,8 @@ from rtl.contract.activation_tables import (
 )
 from rtl.contract.formats import CANONICAL_NAN_FP32, INFINITY_FP32
 from rtl.contract.isa import Function
-from rtl.numeric.fp32.mul import Fp32Product
-from rtl.numeric.fp32.sum import Fp32Sum
+from rtl.numeric.fp32.add_comb import Fp32AddComb
+from rtl.numeric.fp32.multiply_comb import Fp32MultiplyComb
 from rtl.numeric.fp32.view import BIAS, ONE, Fp32, normalise
 from rtl.numeric.functions.activation_table import ENTRY, FUNCTION_BITS
 
@@ -118,7 +118,7 @@ class ActivationLane(wiring.Component):
         # cycle 2: t as a number; what needs no table
         t = Signal(32, reset_less=True)
         m.d.sync += t.eq(Cat(self._fraction(m, rest), behind))
-        m.submodules.direct_product = product = Fp32Product()
+        m.submodules.direct_product = product = Fp32MultiplyComb()
         m.d.comb += [product.a.eq(x), product.b.eq(Mux(function == Function.SQUARE, x, slope))]
         direct = Signal(33, reset_less=True)
         m.d.sync += direct.eq(self._direct(m, x, function, product.out))
@@ -128,8 +128,8 @@ class ActivationLane(wiring.Component):
         m.d.sync += [c.eq(self.row.word_select(i, 32)) for i, c in enumerate(coefficients)]
         y: Value = coefficients[3]
         for step in range(_STEPS):
-            m.submodules[f"product{step}"] = times = Fp32Product()
-            m.submodules[f"sum{step}"] = plus = Fp32Sum()
+            m.submodules[f"product{step}"] = times = Fp32MultiplyComb()
+            m.submodules[f"sum{step}"] = plus = Fp32AddComb()
             multiplied = Signal(32, name=f"multiplied{step}", reset_less=True)
             added = Signal(32, name=f"added{step}", reset_less=True)
             c = self._delay(m, coefficients[2 - step], 2 * step + 1, f"c{2 - step}")

@@ -20,7 +20,7 @@ from rtl.contract.exp_table import (
     TABLE,
 )
 from rtl.contract.formats import CANONICAL_NAN_FP32, INFINITY_FP32
-from rtl.numeric.fp32.sum import Fp32Sum
+from rtl.numeric.fp32.add_comb import Fp32AddComb
 from rtl.numeric.fp32.view import Fp32
 
 __all__ = ["Exp"]
@@ -60,7 +60,7 @@ class Exp(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.difference = difference = Fp32Sum()
+        m.submodules.difference = difference = Fp32AddComb()
         d = Signal(32, reset_less=True)
         m.d.comb += [
             difference.a.eq(self.x),

@@ -1,4 +1,4 @@
-"""FP32 adder."""
+"""FP32 addition with a register in the middle and one behind."""
 
 from amaranth.hdl import Cat, Module, Signal, ValueLike
 from amaranth.lib import wiring
@@ -9,10 +9,10 @@ from rtl.numeric.fp32.align import ADDEND, EXCESS, SUM, AlignAdd
 from rtl.numeric.fp32.round import NormaliseRound
 from rtl.numeric.fp32.view import Fp32
 
-__all__ = ["Fp32Add"]
+__all__ = ["Fp32AddPipelined"]
 
 
-class Fp32Add(wiring.Component):
+class Fp32AddPipelined(wiring.Component):
     """out = RN32(a + b) of FP32 codes, gradual underflow, canonical NaN.
 
     Timing: one sum a cycle; operands of cycle t give the sum in cycle t + LATENCY. The cycle between

@@ -8,12 +8,12 @@ from rtl.base.plant import planted
 from rtl.contract.formats import CANONICAL_NAN_FP32, INFINITY_FP32
 from rtl.numeric.fp32.view import Fp32, normalise
 
-__all__ = ["Fp32Product"]
+__all__ = ["Fp32MultiplyComb"]
 
 _WIDTH = 48
 
 
-class Fp32Product(wiring.Component):
+class Fp32MultiplyComb(wiring.Component):
     """out = RN32(a * b); FP32 codes, gradual underflow, canonical NaN (0 times infinity too). Combinational."""
 
     FAULTS = {

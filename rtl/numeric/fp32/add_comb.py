@@ -9,10 +9,10 @@ from rtl.numeric.fp32.align import ADDEND, EXCESS, AlignAdd
 from rtl.numeric.fp32.round import NormaliseRound
 from rtl.numeric.fp32.view import Fp32
 
-__all__ = ["Fp32Sum"]
+__all__ = ["Fp32AddComb"]
 
 
-class Fp32Sum(wiring.Component):
+class Fp32AddComb(wiring.Component):
     """out = RN32(a + b), or RN32(a - b) with `subtract`; FP32 codes, gradual underflow, canonical NaN.
 
     Combinational: engines that run at half the array's clock do an addition a cycle.
