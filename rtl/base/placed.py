@@ -15,6 +15,8 @@ from amaranth.hdl import ClockSignal, Const, Instance, Module, ResetSignal, Shap
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.amaranth_internals import counts_as_used
+
 __all__ = ["Collected", "Placed", "Repeated", "Repetition", "collecting", "needs_source"]
 
 
@@ -84,7 +86,7 @@ class Placed(wiring.Component):
         self.clocked = clocked
         self._prototype = factory()
         super().__init__(self._prototype.signature)
-        self._prototype._MustUse__used = True  # it only lends its signature
+        counts_as_used(self._prototype)  # it only lends its signature
 
     def elaborate(self, platform: object) -> Module:
         collected = _collected.get()
@@ -127,7 +129,7 @@ class Repeated(wiring.Component):
         self.module_name = name
         self.repetition = Repetition(factory, count, frozenset(shared), domains)
         lane = factory()
-        lane._MustUse__used = True  # it only lends its signature
+        counts_as_used(lane)  # it only lends its signature
         ports: dict[str, wiring.Member] = {f"enable_{domain}": In(1) for domain in domains}
         for port, member in lane.signature.members.items():
             flow = In if member.flow == In else Out

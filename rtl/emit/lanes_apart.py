@@ -11,6 +11,7 @@ from amaranth.hdl import DomainRenamer, EnableInserter, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, connect, flipped
 
+from rtl.base.amaranth_internals import counts_as_used
 from rtl.base.placed import Repetition
 
 __all__ = ["lanes_apart"]
@@ -23,7 +24,7 @@ class _Lane(wiring.Component):
 
     def __init__(self, repetition: Repetition):
         self._lane = repetition.factory()
-        self._lane._MustUse__used = True
+        counts_as_used(self._lane)
         self._domains = repetition.domains
         enables = {f"enable_{domain}": In(1) for domain in self._domains}
         super().__init__({**enables, **dict(self._lane.signature.members)})

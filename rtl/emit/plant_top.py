@@ -6,6 +6,8 @@ from amaranth.hdl import Const, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
+from rtl.base.amaranth_internals import counts_as_used
+
 __all__ = ["PLANT_BITS", "PlantTop"]
 
 PLANT_BITS = 8
@@ -17,7 +19,7 @@ class PlantTop(wiring.Component):
     def __init__(self, make: Callable[[Value], wiring.Component]):
         self._chosen = Signal(PLANT_BITS, name="plant_chosen")
         self._unit = make(self._chosen)
-        self._unit._MustUse__used = True  # the top is what must be used
+        counts_as_used(self._unit)  # the top is what must be used
         super().__init__({**dict(self._unit.signature.members), "plant": In(PLANT_BITS)})
 
     def elaborate(self, platform: object) -> Module:

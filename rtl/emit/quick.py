@@ -8,29 +8,32 @@ For each field of each signal of a structure it writes a wire that only a wave v
 and Verilator makes room for them in each of 256 tiles.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
-from amaranth.back import rtlil
-from amaranth.hdl import _ir, _nir
+from rtl.base.amaranth_internals import (
+    AsyncReadPort,
+    Matches,
+    Net,
+    NetValue,
+    Operator,
+    PartCell,
+    original,
+    replaced,
+)
 
 __all__ = ["quick_netlists"]
 
 _BY_BIT = ("~", "&", "|", "^", "m")
-_search = _nir.Netlist.check_comb_cycles
-_new = _nir.Value.__new__
-_allocate = _nir.Netlist.alloc_late_value
-_emit = _ir.NetlistEmitter.emit_signal
-_write_fields = rtlil.ModuleEmitter.emit_signal_fields
 
 
 def _is_one_node(cell: Any) -> bool:
     """Do all bits of the cell's output depend on the same inputs?"""
-    if isinstance(cell, _nir.Operator):
+    if isinstance(cell, Operator):
         return cell.operator not in _BY_BIT
-    return isinstance(cell, _nir.Part | _nir.Matches | _nir.AsyncReadPort)
+    return isinstance(cell, PartCell | Matches | AsyncReadPort)
 
 
 def _has_loop(netlist: Any) -> bool:
@@ -77,13 +80,13 @@ def _has_loop(netlist: Any) -> bool:
 def _check(netlist: Any) -> None:
     """If there is a loop, Amaranth finds it again and says where it is."""
     if _has_loop(netlist):
-        _search(netlist)
+        original("Netlist.check_comb_cycles")(netlist)
         raise AssertionError("a combinational loop that Amaranth does not find")
 
 
 def _value(cls: Any, nets: Any = ()) -> Any:
     """Value.__new__ without a look at each net."""
-    return tuple.__new__(cls, (nets,) if isinstance(nets, _nir.Net) else nets)
+    return tuple.__new__(cls, (nets,) if isinstance(nets, Net) else nets)
 
 
 class _BitsOfSignals(dict[int, tuple[Any, int]]):
@@ -102,7 +105,7 @@ def _alloc_late_value(netlist: Any, signal: Any) -> Any:
     netlist.last_late_net = first = end - len(signal)
     if first < end:
         netlist.late_to_signal[first] = signal, 0
-    return _nir.Value(map(_nir.Net.from_late, range(first, end)))
+    return NetValue(map(Net.from_late, range(first, end)))
 
 
 def _emit_signal(emitter: Any, signal: Any) -> Any:
@@ -118,17 +121,13 @@ def _emit_signal(emitter: Any, signal: Any) -> Any:
 @contextmanager
 def quick_netlists(*, fields: bool = True) -> Iterator[None]:
     """Conversions in the body go this way; `fields`: with a wire for each field of a structure, for waves."""
-    _nir.Netlist.check_comb_cycles = _check
-    _nir.Value.__new__ = _value
-    _nir.Netlist.alloc_late_value = _alloc_late_value
-    _ir.NetlistEmitter.emit_signal = _emit_signal
+    functions: dict[str, Callable[..., Any]] = {
+        "Netlist.check_comb_cycles": _check,
+        "Value.__new__": _value,
+        "Netlist.alloc_late_value": _alloc_late_value,
+        "NetlistEmitter.emit_signal": _emit_signal,
+    }
     if not fields:
-        rtlil.ModuleEmitter.emit_signal_fields = lambda self: None
-    try:
+        functions["ModuleEmitter.emit_signal_fields"] = lambda self: None
+    with replaced(functions):
         yield
-    finally:
-        _nir.Netlist.check_comb_cycles = _search
-        _nir.Value.__new__ = _new
-        _nir.Netlist.alloc_late_value = _allocate
-        _ir.NetlistEmitter.emit_signal = _emit
-        rtlil.ModuleEmitter.emit_signal_fields = _write_fields

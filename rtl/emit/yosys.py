@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-from amaranth._toolchain.yosys import find_yosys
+from rtl.base.amaranth_internals import find_yosys
 
 __all__ = ["run_yosys", "to_verilog"]
 

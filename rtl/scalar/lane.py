@@ -9,9 +9,9 @@ from rtl.contract.activation_tables import ROW_BITS, ROW_WORDS
 from rtl.contract.isa import AluOp
 from rtl.numeric.formats.from_fp32 import FromFp32
 from rtl.numeric.formats.to_fp32 import ToFp32
-from rtl.numeric.fp32.mul import Fp32Product
+from rtl.numeric.fp32.add_comb import Fp32AddComb
+from rtl.numeric.fp32.multiply_comb import Fp32MultiplyComb
 from rtl.numeric.fp32.partial_sums import PartialSums
-from rtl.numeric.fp32.sum import Fp32Sum
 from rtl.numeric.functions.activation import ActivationLane
 from rtl.numeric.functions.activation_table import ENTRY, FUNCTION_BITS
 
@@ -107,9 +107,9 @@ class Lane(wiring.Component):
         m.d.comb += [enter.x.eq(self.x), enter.src.eq(self.src)]
         m.d.sync += entered.eq(enter.out)
 
-        m.submodules.product = product = Fp32Product()
-        m.submodules.sum0 = sum0 = Fp32Sum()
-        m.submodules.sum1 = sum1 = Fp32Sum()
+        m.submodules.product = product = Fp32MultiplyComb()
+        m.submodules.sum0 = sum0 = Fp32AddComb()
+        m.submodules.sum1 = sum1 = Fp32AddComb()
         scaled = Signal(32, reset_less=True)
         biased = Signal(32, reset_less=True)
         turned = self.first.reverse & ~planted(chosen, 31)
@@ -161,8 +161,8 @@ class Lane(wiring.Component):
         running: Value,
         column: Value,
         reverse: Value,
-        total: Fp32Sum,
-        product: Fp32Product | None = None,
+        total: Fp32AddComb,
+        product: Fp32MultiplyComb | None = None,
     ) -> Value:
         """The result of an operation; the units it uses are submodules already."""
         name = "second" if product is None else "first"

@@ -4,6 +4,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.credit import Credit
 from rtl.base.dispatch import COMMAND, OPCODE_BITS
 from rtl.base.memory_port import QUADRANTS, PsumReadSignature, SbufReadSignature, psum_word_bits, sbuf_word_bits
 from rtl.base.pattern import PatternWalker, operand, partition_mask
@@ -105,7 +106,7 @@ class Reader(wiring.Component):
             m.d.sync += wrote_psum.eq(0)
 
         # a column, or an element; the last one of a stored reduction takes two places
-        places = Signal(range(RESULTS + 1), init=RESULTS)
+        m.submodules.places = places = Credit(RESULTS, most=2)
         odd = Signal()
         column = Signal()
         fits = Signal()
@@ -115,7 +116,7 @@ class Reader(wiring.Component):
         stores = job.store & walker.last
         m.d.comb += [
             column.eq(wanted.any() & ~planted(self.plant, 75)),
-            fits.eq(Mux(loading, ~(odd | walker.last) | self.room | planted(self.plant, 76), places > stores)),
+            fits.eq(Mux(loading, ~(odd | walker.last) | self.room | planted(self.plant, 76), places.count > stores)),
             ask.eq(walker.valid & (column | fits)),
             address.eq(Mux(column, Mux(wanted[0], job.first.constant, job.second.constant), walker.address)),
             self.sbuf.valid.eq(ask & (column | ~job.psum)),
@@ -127,8 +128,8 @@ class Reader(wiring.Component):
         ]
         m.d.comb += [self.sbuf.word[q].eq(address[3:][: sbuf_word_bits(cfg)]) for q in range(QUADRANTS)]
         takes = walker.step & ~loading
+        m.d.comb += [places.take.eq(Mux(takes, 1 + stores, 0)), places.give.eq(self.written)]
         m.d.sync += [
-            places.eq(places - Mux(takes, 1 + stores, 0) + self.written),
             self.element.job.eq(job),
             self.element.job.psum.eq(job.psum & ~column),
             self.element.place.eq(Mux(planted(self.plant, 72), walker.next_address[:3], address[:3])),

@@ -7,6 +7,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.credit import Credit
 from rtl.base.fifo import Fifo
 from rtl.base.layouts import PATTERN_LAYOUT
 from rtl.base.memory_port import QUADRANTS, sbuf_word_bits
@@ -134,7 +135,7 @@ class ReadAhead(wiring.Component):
             m.d.sync += fresh.eq(leaves)
 
         # reads: as many as there are places for words
-        places = Signal(range(_WORDS + 1), init=_WORDS)
+        m.submodules.places = places = Credit(_WORDS)
         arrived = Signal(range(_WORDS + 1))
         w_at = Signal(range(_WORDS))
         r_at = Signal(range(_WORDS))
@@ -143,7 +144,9 @@ class ReadAhead(wiring.Component):
         w_port = words.write_port()
         r_port = words.read_port(domain="comb")
         m.d.comb += [
-            self.ask.eq(requests.o.valid & (places != 0)),
+            places.take.eq(self.granted),
+            places.give.eq(leave),
+            self.ask.eq(requests.o.valid & (places.count != 0)),
             self.word.eq(requests.o.payload.word),
             self.asks.eq(requests.o.payload.quadrants),
             self.picks.eq(requests.o.payload.pick),
@@ -154,10 +157,7 @@ class ReadAhead(wiring.Component):
             r_port.addr.eq(r_at),
             self.words.eq(r_port.data),
         ]
-        m.d.sync += [
-            places.eq(places - self.granted + leave),
-            arrived.eq(arrived + self.arrived - leave),
-        ]
+        m.d.sync += arrived.eq(arrived + self.arrived - leave)
         with m.If(self.arrived):
             m.d.sync += w_at.eq(w_at + 1)
         with m.If(leave & ~(planted(self.plant, 11) & (elements.o.payload.place[1:] == 3))):

@@ -11,6 +11,7 @@ from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.isa import Opcode
 from rtl.numeric.fp32.reciprocal import Reciprocal
+from rtl.numeric.fp32.view import BIAS
 from rtl.vector.bn_lane import SHARED, BnLane
 from rtl.vector.bn_program import (
     INVERT_FIRST,
@@ -33,7 +34,7 @@ def _fp32(integer: Value) -> Value:
     """FP32 code of 0 to 511."""
     code: Value = Const(0, 32)
     for bit in range(9):
-        code = Mux(integer[bit], Const((127 + bit) << 23, 32) | (integer << (23 - bit))[:23], code)
+        code = Mux(integer[bit], Const((BIAS + bit) << 23, 32) | (integer << (23 - bit))[:23], code)
     return code
 
 

@@ -5,9 +5,10 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import planted
-from rtl.numeric.fp32.mul import Fp32Product
+from rtl.numeric.fp32.add_comb import Fp32AddComb
+from rtl.numeric.fp32.multiply_comb import Fp32MultiplyComb
 from rtl.numeric.fp32.reciprocal import Reciprocal
-from rtl.numeric.fp32.sum import Fp32Sum
+from rtl.numeric.fp32.view import Fp32
 from rtl.vector.bn_steps import BN_STEP, PARTS, Divide, Give, Multiply, Shift, Spread, Total
 
 __all__ = ["SHARED", "BnLane"]
@@ -58,7 +59,7 @@ class BnLane(wiring.Component):
         with m.If(step.settle):
             m.d.sync += totals[0].eq(totals[1])
 
-        m.submodules.shifter = shifter = Fp32Sum()
+        m.submodules.shifter = shifter = Fp32AddComb()
         m.d.comb += [shifter.a.eq(origin), shifter.b.eq(product)]
         with m.Switch(step.shift):
             with m.Case(Shift.FIRST, Shift.APART):
@@ -77,7 +78,7 @@ class BnLane(wiring.Component):
         with m.If(step.shift == Shift.FIRST):
             m.d.sync += origin.eq(self.x)
 
-        m.submodules.adder = adder = Fp32Sum()
+        m.submodules.adder = adder = Fp32AddComb()
         m.d.comb += [adder.a.eq(totals[step.to]), adder.b.eq(apart)]
         with m.Switch(step.total):
             with m.Case(Total.JOIN):
@@ -89,7 +90,7 @@ class BnLane(wiring.Component):
         with m.If(step.total == Total.COUNT):
             m.d.sync += totals[1].eq(adder.out)
 
-        m.submodules.spreader = spreader = Fp32Sum()
+        m.submodules.spreader = spreader = Fp32AddComb()
         place = Signal(3)
         m.d.comb += [place.eq(step.to), spreader.a.eq(spreads[place]), spreader.b.eq(product)]
         with m.Switch(step.spread):
@@ -114,7 +115,7 @@ class BnLane(wiring.Component):
             with m.Case(Divide.CAME):
                 m.d.comb += divider.x.eq(came[0])
 
-        m.submodules.multiplier = multiplier = Fp32Product()
+        m.submodules.multiplier = multiplier = Fp32MultiplyComb()
         factors = {
             Multiply.SQUARE: (apart, apart),
             Multiply.MEAN: (totals[step.to], divider.out),
@@ -127,7 +128,7 @@ class BnLane(wiring.Component):
         }
         empty = Signal()
         result = Signal(32)
-        m.d.comb += [empty.eq(~totals[1][:31].any() & ~planted(self.plant, 221)), result.eq(multiplier.out)]
+        m.d.comb += [empty.eq(Fp32(totals[1]).is_zero & ~planted(self.plant, 221)), result.eq(multiplier.out)]
         with m.Switch(step.multiply):
             for which, (a, b) in factors.items():
                 with m.Case(which):
@@ -137,7 +138,7 @@ class BnLane(wiring.Component):
                         m.d.comb += result.eq(Mux(empty, 0, multiplier.out))
                     m.d.sync += target.eq(result)
 
-        below = spreads[step.to][31] & ~planted(self.plant, 222)  # its NaN is positive
+        below = Fp32(spreads[step.to]).sign & ~planted(self.plant, 222)  # its NaN is positive
         gives = {
             Give.COUNT: self.count,
             Give.APART: apart,

@@ -8,6 +8,7 @@ from rtl.base.plant import passed_on, planted
 from rtl.contract.formats import FORMATS
 from rtl.contract.isa import AluOp
 from rtl.numeric.fp32.alu import Alu
+from rtl.numeric.fp32.view import Fp32
 from rtl.numeric.functions.exp import Exp
 
 __all__ = ["FIRST", "OPERATION", "Operators"]
@@ -108,7 +109,7 @@ class Operators(wiring.Component):
         m.d.comb += [
             x.eq(Mux(o.kept, kept, self.value)),
             y.eq(Mux(o.both, self.other, self.value)),
-            true.eq(Mux(planted(self.plant, 7), y[31], y[:31].any())),
+            true.eq(Mux(planted(self.plant, 7), Fp32(y).sign, ~Fp32(y).is_zero)),
             first.x.eq(x),
             first.y.eq(Mux(o.pairs, y, a)),
             first.op.eq(o.op0),

@@ -4,6 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.credit import Credit
 from rtl.base.dispatch import COMMAND, OPCODE_BITS
 from rtl.base.element_writer import WRITE
 from rtl.base.layouts import PATTERN_LAYOUT
@@ -114,7 +115,7 @@ class Reader(wiring.Component):
         starts = Signal()
         odd = Signal()  # QUANTIZE_MX: the second column of a pair, which are one result
         waits = Signal()
-        places = Signal(range(RESULTS + 1), init=RESULTS)
+        m.submodules.places = places = Credit(RESULTS, most=2)
         with m.If(accept):
             m.d.sync += [
                 columns.eq(Cat(decode.plan.column_a, decode.plan.column_b)),
@@ -135,7 +136,7 @@ class Reader(wiring.Component):
         address = Signal(first.bits)
         now = Signal(ELEMENT)
         reduces = plan.opcode == Opcode.TENSOR_REDUCE
-        free = Mux(plan.special, self.room, places != 0)
+        free = Mux(plan.special, self.room, places.count != 0)
         second_column = odd | planted(self.plant, 75)
         m.d.comb += [
             which.eq(~column & (values | (pairs & (later ^ planted(self.plant, 73))))),
@@ -169,10 +170,11 @@ class Reader(wiring.Component):
             first.step.eq(granted & main & (~pairs | later)),
             second.step.eq(granted & ~column & (values | plan.both | (pairs & later))),
         ]
-        m.d.sync += [
-            places.eq(places - (granted & gives) - (accept & decode.plan.store) + (self.written & ~plan.special)),
-            self.element.valid.eq(granted),
+        m.d.comb += [
+            places.take.eq((granted & gives) + (accept & decode.plan.store)),
+            places.give.eq(self.written & ~plan.special),
         ]
+        m.d.sync += self.element.valid.eq(granted)
         with m.If(granted):
             m.d.sync += [
                 *(self.element[name].eq(now[name]) for name, _ in ELEMENT if name not in ("valid", "place")),
@@ -195,7 +197,7 @@ class Reader(wiring.Component):
             return 2 + _STALLS.index(name)
 
         # no place: the destination does not take results
-        refused = Mux(Mux(places != 0, now.psum, plan.to_psum), stall("psum"), stall("sbuf"))
+        refused = Mux(Mux(places.count != 0, now.psum, plan.to_psum), stall("psum"), stall("sbuf"))
         unit = ~column & (waits | (plan.special & ~self.room))
         why = Mux(first.valid, Mux(unit, stall("unit"), refused), stall("fill"))
         m.d.comb += [

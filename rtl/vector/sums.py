@@ -5,9 +5,9 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import planted
-from rtl.contract.formats import INFINITY_FP32
 from rtl.contract.isa import Reduce
 from rtl.numeric.fp32.partial_sums import PartialSums
+from rtl.numeric.fp32.view import Fp32
 
 __all__ = ["RESULT_FROM", "SUMMING", "Sums"]
 
@@ -79,7 +79,7 @@ class Sums(wiring.Component):
         with m.If(s.keep & self.mine):
             alone = (s.reduce == Reduce.RESET_REDUCE) | planted(self.plant, 3)
             m.d.sync += accumulator.eq(Mux(alone, sums.out, self.folded))
-        nan = (sums.out[:31] > INFINITY_FP32) | ~s.negate
+        nan = Fp32(sums.out).is_nan | ~s.negate
         with m.Switch(self.result):
             with m.Case(RESULT_FROM["sums"]):
                 m.d.comb += self.out.eq(sums.out ^ Mux(nan, 0, 1 << 31))

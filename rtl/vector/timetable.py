@@ -7,8 +7,8 @@ from amaranth.lib.wiring import In, Out
 from rtl.contract.formats import FORMATS
 from rtl.contract.isa import AluOp, Opcode, Reduce
 from rtl.numeric.formats.to_fp32 import ToFp32
+from rtl.numeric.fp32.add_comb import Fp32AddComb
 from rtl.numeric.fp32.partial_sums import PartialSums
-from rtl.numeric.fp32.sum import Fp32Sum
 from rtl.numeric.functions.exp import Exp
 from rtl.vector.operators import FIRST, OPERATION
 from rtl.vector.plan import PLAN
@@ -192,7 +192,7 @@ class Timetable(wiring.Component):
         """RANGE_SELECT: the element's number plus start."""
         number = Signal(18)
         m.submodules.code = code = ToFp32()
-        m.submodules.index = index = Fp32Sum()
+        m.submodules.index = index = Fp32AddComb()
         with m.If(self.begins):
             m.d.sync += number.eq(0)
         with m.Elif(counts):

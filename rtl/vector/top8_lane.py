@@ -5,7 +5,8 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import planted
-from rtl.contract.formats import CANONICAL_NAN_FP32, INFINITY_FP32
+from rtl.contract.formats import CANONICAL_NAN_FP32
+from rtl.numeric.fp32.view import Fp32
 
 __all__ = ["SHARED", "VALUES", "Top8Lane"]
 
@@ -65,7 +66,7 @@ class Top8Lane(wiring.Component):
         nan = Signal()
         key = Signal(32)
         beats = Signal(VALUES)
-        m.d.comb += [nan.eq(self.x[:31] > INFINITY_FP32), beats.eq(Cat(key > v for v in values))]
+        m.d.comb += [nan.eq(Fp32(self.x).is_nan), beats.eq(Cat(key > v for v in values))]
         number = Mux(nan & ~planted(plant, 206), Const(CANONICAL_NAN_FP32, 32), self.x)
         m.d.comb += key.eq(Mux(planted(plant, 205) & self.x[31], ~_turned(number) ^ 1 << 31, _turned(number)))
         kept_once = planted(plant, 207) & Cat(key == v for v in values).any()

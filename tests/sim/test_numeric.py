@@ -3,15 +3,15 @@ test_numeric_mx.py."""
 
 import pytest
 
-from rtl.numeric.fp32.add import Fp32Add
+from rtl.numeric.fp32.add_comb import Fp32AddComb
 from rtl.numeric.fp32.add_lanes import Fp32AddLanes
+from rtl.numeric.fp32.add_pipelined import Fp32AddPipelined
 from rtl.numeric.fp32.alu import Alu
 from rtl.numeric.fp32.bf16_round import Bf16Round
-from rtl.numeric.fp32.mul import Fp32Product
+from rtl.numeric.fp32.multiply_comb import Fp32MultiplyComb
 from rtl.numeric.fp32.partial_sums import PartialSums
 from rtl.numeric.fp32.reciprocal import Reciprocal
 from rtl.numeric.fp32.round_bits import RoundBits
-from rtl.numeric.fp32.sum import Fp32Sum
 from rtl.numeric.functions.activation_unit import ActivationUnit
 from rtl.numeric.functions.exp import Exp
 from rtl.numeric.pe.code_mac import Bf16Mac, Fp16Mac
@@ -23,15 +23,15 @@ from verif.launch import SEEDS, faults_of, must_notice, must_pass
 pytestmark = pytest.mark.sim
 
 ACTIVATION = "verif.benches.numeric.bench_activation_unit"
-ADD = "verif.benches.numeric.bench_add"
+ADD = "verif.benches.numeric.bench_add_pipelined"
 ALU = "verif.benches.numeric.bench_alu"
 ADD_LANES = "verif.benches.numeric.bench_add_lanes"
 CODE_MAC = "verif.benches.numeric.bench_code_mac"
 EXP = "verif.benches.numeric.bench_exp"
-MUL = "verif.benches.numeric.bench_mul"
+MUL = "verif.benches.numeric.bench_multiply_comb"
 PARTIAL_SUMS = "verif.benches.numeric.bench_partial_sums"
 RECIPROCAL = "verif.benches.numeric.bench_reciprocal"
-SUM = "verif.benches.numeric.bench_sum"
+SUM = "verif.benches.numeric.bench_add_comb"
 MAC = "verif.benches.numeric.bench_mac"
 HALVES = "verif.benches.numeric.bench_halves"
 BF16_ROUND = "verif.benches.numeric.bench_bf16_round"
@@ -44,7 +44,7 @@ def test_fp32_add(seed: int) -> None:
     must_pass("fp32_add", ADD, seed)
 
 
-@pytest.mark.parametrize("fault", faults_of(Fp32Add))
+@pytest.mark.parametrize("fault", faults_of(Fp32AddPipelined))
 def test_fp32_add_fault_is_noticed(fault: int) -> None:
     must_notice("fp32_add", ADD, fault)
 
@@ -137,7 +137,7 @@ def test_fp32_sum(seed: int) -> None:
     must_pass("fp32_sum", SUM, seed)
 
 
-@pytest.mark.parametrize("fault", faults_of(Fp32Sum))
+@pytest.mark.parametrize("fault", faults_of(Fp32AddComb))
 def test_fp32_sum_fault_is_noticed(fault: int) -> None:
     must_notice("fp32_sum", SUM, fault)
 
@@ -147,7 +147,7 @@ def test_fp32_product(seed: int) -> None:
     must_pass("fp32_product", MUL, seed)
 
 
-@pytest.mark.parametrize("fault", faults_of(Fp32Product))
+@pytest.mark.parametrize("fault", faults_of(Fp32MultiplyComb))
 def test_fp32_product_fault_is_noticed(fault: int) -> None:
     must_notice("fp32_product", MUL, fault)
 

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
-from amaranth._toolchain.yosys import YosysError, find_yosys
 from amaranth.back import rtlil
 from amaranth.hdl import Cat, DomainRenamer, EnableInserter, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.amaranth_internals import YosysError, find_yosys
 from rtl.base.placed import Repetition
 from rtl.emit.lanes import lanes_module
 from sim.toolchain import activate

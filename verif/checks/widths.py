@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from amaranth.hdl import Fragment, Value
-from amaranth.hdl._ast import ArrayProxy, Assign, Const, Part, Signal, Slice, Switch, SwitchValue
+from amaranth.hdl import Const, Fragment, Signal, Value
 from amaranth.lib.wiring import Component
+
+from rtl.base.amaranth_internals import ArrayProxy, Assign, Part, Slice, Switch, SwitchValue
 
 __all__ = ["silent_narrowings"]
 

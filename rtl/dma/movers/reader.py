@@ -5,6 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from rtl.base.credit import Credit
 from rtl.base.dma_port import ROW_BYTES_BITS
 from rtl.base.plant import planted
 from rtl.base.ram import Ram
@@ -36,7 +37,7 @@ class Reader(wiring.Component):
         # seen by proofs too
         self.address = Signal(row_layout(cfg)["source"].shape)
         self.left = Signal(ROW_BYTES_BITS)
-        self.free = Signal(range(self.depth + 1), init=self.depth)  # beats that are neither there nor asked for
+        self.free = Signal(range(self.depth + 1))  # beats that are neither there nor asked for
         super().__init__(
             {
                 "row": In(row),
@@ -62,6 +63,7 @@ class Reader(wiring.Component):
 
         # Rows: one is held while its bursts are asked for, and passed on when it is taken.
         address, left, free = self.address, self.left, self.free
+        m.submodules.credit = credit = Credit(depth, cfg.dma.burst_bytes // cfg.hbm.port_bytes)
         room = Signal(ROW_BYTES_BITS)  # bytes to the end of the window of burst_bytes
         size = Signal(ROW_BYTES_BITS)
         beats = Signal(9)
@@ -86,7 +88,7 @@ class Reader(wiring.Component):
             m.d.sync += [address.eq(self.row.payload.source), left.eq(self.row.payload.bytes)]
         with m.Elif(asks):
             m.d.sync += [address.eq(address + size), left.eq(left - size)]
-        m.d.sync += free.eq(free - Mux(asks, beats, 0) + self.take)
+        m.d.comb += [credit.take.eq(Mux(asks, beats, 0)), credit.give.eq(self.take), free.eq(credit.count)]
 
         m.submodules.buffer = buffer = Ram(8 * cfg.hbm.port_bytes, depth)
         write = Signal(range(depth))

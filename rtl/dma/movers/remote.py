@@ -4,6 +4,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.credit import Credit
 from rtl.base.fifo import Fifo
 from rtl.contract.config import Config
 from rtl.dma.layouts import fetch_layout
@@ -40,12 +41,14 @@ class Remote(wiring.Component):
         wiring.connect(m, units.o, wiring.flipped(self.unit))
         at = Signal(fetch_layout(self.cfg))
         left = Signal(16)
-        free = Signal(range(_DEPTH + 1), init=_DEPTH)
+        m.submodules.free = free = Credit(_DEPTH)
         asks = Signal()
         m.d.comb += [
-            self.request.valid.eq((left != 0) & (free != 0)),
+            self.request.valid.eq((left != 0) & (free.count != 0)),
             self.request.payload.eq(at),
             asks.eq(self.request.valid & self.request.ready),
+            free.take.eq(asks),
+            free.give.eq(self.unit.valid & self.unit.ready),
             units.i.valid.eq(self.answer_valid),
             units.i.payload.eq(self.answer),
         ]
@@ -53,5 +56,4 @@ class Remote(wiring.Component):
             m.d.sync += [at.eq(self.first), left.eq(self.count)]
         with m.Elif(asks):
             m.d.sync += [at.pair.eq(at.pair + 1), left.eq(left - 1)]
-        m.d.sync += free.eq(free - asks + (self.unit.valid & self.unit.ready))
         return m

@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import planted
 from rtl.contract.formats import FORMATS, Format
+from rtl.numeric.fp32.view import BIAS, Fp32
 
 __all__ = ["FromFp32"]
 
@@ -56,14 +57,14 @@ class FromFp32(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        field = self.x[23:31]
+        x = Fp32(self.x)
         infinite = Signal()
         nan = Signal()
         exponent = Signal(8)  # of subnormals too
         m.d.comb += [
-            infinite.eq(field.all() & ~self.x[:23].any()),
-            nan.eq(field.all() & self.x[:23].any()),
-            exponent.eq(Mux(field.any(), field, 1)),
+            infinite.eq(x.is_infinity),
+            nan.eq(x.is_nan),
+            exponent.eq(x.scale),
         ]
 
         # All formats share the shifter: the significand, 8 bits up, goes right by `shift`.
@@ -92,7 +93,7 @@ class FromFp32(wiring.Component):
         shifted = Signal(33)
         rounded = Signal(33)
         m.d.comb += [
-            wide.eq(Cat(Const(0, 9), self.x[:23], field.any())),
+            wide.eq(Cat(Const(0, 9), x.significand)),
             shifted.eq(wide >> shift),  # bit 0 is the half
         ]
         lost = Signal()
@@ -133,7 +134,7 @@ class FromFp32(wiring.Component):
                     ]
                     with m.If((base == 0) & ~rounded[fmt.mantissa] & planted(self.plant, 2)):
                         m.d.comb += low.eq(0)
-                    code = Cat(low[: fmt.mantissa + fmt.exponent], self.x[31])
+                    code = Cat(low[: fmt.mantissa + fmt.exponent], Fp32(self.x).sign)
                     with m.If(nan & ~((name == "bf16") & planted(self.plant, 3))):
                         code_or_nan: Value = Const(_nan(fmt), fmt.mantissa + fmt.exponent + 1)
                         m.d.comb += result.eq(code_or_nan << (13 if name == "tf32" else 0))
@@ -149,12 +150,12 @@ class FromFp32(wiring.Component):
 
     def _to_integer(self, m: Module, fmt: Format, size: Value) -> Value:
         """`size` and the sign of x, clamped. From 2^32 on the exponent says it."""
-        minus = self.x[31]
+        minus = Fp32(self.x).sign
         high = (1 << (fmt.bits - fmt.signed)) - 1
         low = (1 << (fmt.bits - 1)) if fmt.signed else 0
         most = Signal(32, name=f"most_{fmt.name}")
         size_out = Signal(32, name=f"size_{fmt.name}")
-        beyond = self.x[23:31] >= 127 + 32
+        beyond = Fp32(self.x).exponent >= BIAS + 32
         wraps = minus & planted(self.plant, 6)
         m.d.comb += [
             most.eq(Mux(minus, low, high)),
@@ -165,7 +166,8 @@ class FromFp32(wiring.Component):
     def _to_e8m0(self, m: Module) -> Value:
         """The nearest power of two, of two equally near ones the larger; above 2^-127 at least 2^-126."""
         near = Signal(9)
-        field = self.x[23:31]
-        m.d.comb += near.eq(Mux(field.any(), field + self.x[22], self.x[22] & self.x[:22].any()))
-        no_power = self.x[31] | ~self.x[:31].any() | (field.all() & self.x[:23].any())
+        x = Fp32(self.x)
+        half, rest = x.fraction[22], x.fraction[:22]
+        m.d.comb += near.eq(Mux(x.is_normal_or_special, x.exponent + half, half & rest.any()))
+        no_power = x.sign | x.is_zero | x.is_nan
         return Mux(no_power, 0xFF, Mux((near >= 255) & self.saturate, 254, Mux(near >= 255, 255, near[:8])))

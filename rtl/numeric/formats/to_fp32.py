@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import planted
 from rtl.contract.formats import CANONICAL_NAN_FP32, FORMATS, INFINITY_FP32
+from rtl.numeric.fp32.view import Fp32, normalise
 
 __all__ = ["ToFp32"]
 
@@ -89,8 +90,8 @@ class ToFp32(wiring.Component):
                 m.d.comb += [passes.eq(1), direct.eq(x)]
 
         number = Signal(32)
-        m.d.comb += number.eq(Cat(self._normalise(m, magnitude, scale), sign))
-        direct_nan = (self.src != FORMATS["fp32"].code) & (direct[:31] > INFINITY_FP32) & ~planted(self.plant, 3)
+        m.d.comb += number.eq(Cat(self._rounded(m, magnitude, scale), sign))
+        direct_nan = (self.src != FORMATS["fp32"].code) & Fp32(direct).is_nan & ~planted(self.plant, 3)
         with m.If(self.raw):
             m.d.comb += self.out.eq(self._extended(m))
         with m.Elif((passes & direct_nan) | nan):
@@ -103,17 +104,9 @@ class ToFp32(wiring.Component):
             m.d.comb += self.out.eq(number)
         return m
 
-    def _normalise(self, m: Module, magnitude: Value, scale: Value) -> Value:
+    def _rounded(self, m: Module, magnitude: Value, scale: Value) -> Value:
         """The FP32 code without sign, rounded to nearest even. All values here are normal in FP32, or zero."""
-        zeros = Signal(5)
-        x = magnitude
-        for i, step in ((4, 16), (3, 8), (2, 4), (1, 2), (0, 1)):
-            empty = Signal(name=f"empty{step}")
-            after = Signal(32, name=f"after{step}")
-            m.d.comb += empty.eq(~x[32 - step :].any())
-            m.d.comb += after.eq(Mux(empty, Cat(Const(0, step), x[: 32 - step]), x))
-            m.d.comb += zeros[i].eq(empty)
-            x = after
+        x, zeros = normalise(m, magnitude)
         up = x[7] & (x[:7].any() | x[8]) & ~planted(self.plant, 1)
         code = Signal(32)
         m.d.comb += code.eq(((scale - zeros - 1) << 23) + x[8:] + up)  # the hidden bit adds one

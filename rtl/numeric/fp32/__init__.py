@@ -1,4 +1,4 @@
 """FP32 arithmetic: sums, products, comparisons, reductions, rounding to BF16.
 
-Names that look alike: `add.py` is the adder with registers, `sum.py` the one without.
+`view.py` says what a code means. `_pipelined` has registers inside, `_comb` has none.
 """

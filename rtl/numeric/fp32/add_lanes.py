@@ -5,7 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
 from rtl.base.placed import Placed, needs_source
-from rtl.numeric.fp32.add import Fp32Add
+from rtl.numeric.fp32.add_pipelined import Fp32AddPipelined
 from rtl.numeric.fp32.add_row import Fp32AddRow, row_ports
 
 __all__ = ["Fp32AddLanes"]
@@ -15,7 +15,7 @@ _FLAT_LANES = 32
 
 class Fp32AddLanes(wiring.Component):
     """out = RN32(a + b) in each lane, lane i at bits 32i, then rounded as `rounding` and `random` say: the rules of
-    Fp32Add and of Bf16Round.
+    Fp32AddPipelined and of Bf16Round.
 
     form: structural (Fp32AddRow) or native (a C++ model called by DPI, for simulation only: the
     host adds a row faster than Verilator evaluates one adder).
@@ -23,7 +23,7 @@ class Fp32AddLanes(wiring.Component):
     `out` has no meaning. Errors: ValueError for another form or more than 128 lanes.
     """
 
-    LATENCY = Fp32Add.LATENCY
+    LATENCY = Fp32AddPipelined.LATENCY
     FAULTS = {
         1: "a NaN keeps its sign and payload",
         2: "subnormal numbers are flushed to zero",

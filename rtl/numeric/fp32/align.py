@@ -5,6 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import planted
+from rtl.numeric.fp32.view import Fp32
 
 __all__ = ["ADDEND", "EXCESS", "GUARD_BITS", "SUM", "AlignAdd"]
 
@@ -61,14 +62,14 @@ class AlignAdd(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         width = 24 + GUARD_BITS
-        field = self.acc[23:31]
+        acc = Fp32(self.acc)
         normal = Signal()
         acc_exponent = Signal(10)
         acc_significand = Signal(24)
         m.d.comb += [
-            normal.eq(field.any()),
-            acc_exponent.eq(field + (EXCESS + ~normal)),
-            acc_significand.eq(Cat(self.acc[:23], normal)),
+            normal.eq(acc.is_normal_or_special),
+            acc_exponent.eq(acc.exponent + (EXCESS + ~normal)),
+            acc_significand.eq(Cat(acc.fraction, normal)),
         ]
 
         # The addend with the smaller exponent is shifted right.
@@ -108,7 +109,7 @@ class AlignAdd(wiring.Component):
         total = Signal(width + 2)
         negative = Signal()
         m.d.comb += [
-            subtract.eq(self.addend.sign ^ self.acc[31]),
+            subtract.eq(self.addend.sign ^ acc.sign),
             total.eq(Mux(subtract, larger - aligned, larger + aligned)),
             negative.eq(total[-1]),  # only a difference sets it
             self.sum.magnitude.eq(Mux(negative, -total, total)),
@@ -117,18 +118,16 @@ class AlignAdd(wiring.Component):
 
         cancelled = Signal()
         special = Signal()
-        acc_nan = field.all() & self.acc[:23].any()
-        acc_infinity = field.all() & ~self.acc[:23].any()
         m.d.comb += [
             cancelled.eq(subtract & ~total.any() & ~planted(self.plant, 2)),
-            special.eq(self.addend.infinity | self.addend.nan | field.all()),
+            special.eq(self.addend.infinity | self.addend.nan | acc.is_special),
             self.sum.special.eq(special),
         ]
         with m.If(special):
-            clash = self.addend.infinity & acc_infinity & subtract
+            clash = self.addend.infinity & acc.is_infinity & subtract
             m.d.comb += [
-                self.sum.nan.eq(self.addend.nan | acc_nan | clash),
-                self.sum.sign.eq(Mux(self.addend.infinity, self.addend.sign, self.acc[31])),
+                self.sum.nan.eq(self.addend.nan | acc.is_nan | clash),
+                self.sum.sign.eq(Mux(self.addend.infinity, self.addend.sign, acc.sign)),
             ]
         with m.Else():
             # A difference has the sign of the addend, unless the other one turned out larger.

@@ -5,15 +5,14 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import passed_on, planted
-from rtl.contract.formats import CANONICAL_NAN_FP32, INFINITY_FP32
+from rtl.contract.formats import CANONICAL_NAN_FP32
 from rtl.contract.isa import AluOp
+from rtl.numeric.fp32.add_comb import Fp32AddComb
 from rtl.numeric.fp32.compare import Fp32Compare
-from rtl.numeric.fp32.mul import Fp32Product
-from rtl.numeric.fp32.sum import Fp32Sum
+from rtl.numeric.fp32.multiply_comb import Fp32MultiplyComb
+from rtl.numeric.fp32.view import ONE, Fp32
 
 __all__ = ["Alu"]
-
-ONE = 0x3F800000
 
 
 class Alu(wiring.Component):
@@ -58,8 +57,8 @@ class Alu(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         chosen = self.plant
-        m.submodules.sum = sums = Fp32Sum()
-        m.submodules.product = product = Fp32Product()
+        m.submodules.sum = sums = Fp32AddComb()
+        m.submodules.product = product = Fp32MultiplyComb()
         m.submodules.compare = compare = Fp32Compare(passed_on(chosen, 1, 2, 3, 4))
 
         a = Signal(32)  # first operand
@@ -81,8 +80,8 @@ class Alu(wiring.Component):
         ]
         result = Signal(32)
         true = Signal()  # of comparisons and logic
-        a_true = a[:31].any() | (planted(chosen, 11) & a[31])
-        b_true = b[:31].any()
+        a_true = ~Fp32(a).is_zero | (planted(chosen, 11) & Fp32(a).sign)
+        b_true = ~Fp32(b).is_zero
         less, equal, unordered = compare.less, compare.equal, compare.unordered
         nan_true = unordered & planted(chosen, 10)
         by = Signal(6)
@@ -113,8 +112,8 @@ class Alu(wiring.Component):
             with m.Case(AluOp.XOR):
                 m.d.comb += true.eq(a_true ^ b_true)
             with m.Case(AluOp.ABS):
-                nan = (a[:31] > INFINITY_FP32) & ~planted(chosen, 13)
-                m.d.comb += result.eq(Mux(nan, CANONICAL_NAN_FP32, a[:31]))
+                nan = Fp32(a).is_nan & ~planted(chosen, 13)
+                m.d.comb += result.eq(Mux(nan, CANONICAL_NAN_FP32, Fp32(a).magnitude))
             with m.Case(AluOp.BIT_AND):
                 m.d.comb += result.eq(a & b)
             with m.Case(AluOp.BIT_OR):

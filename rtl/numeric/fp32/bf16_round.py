@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 from rtl.base.plant import planted
 from rtl.contract.isa import Rounding
 from rtl.numeric.fp32.round_bits import BITS, of_lane
+from rtl.numeric.fp32.view import Fp32
 
 __all__ = ["Bf16Round"]
 
@@ -35,12 +36,12 @@ class Bf16Round(wiring.Component):
         more = Signal(16)
         random = (self.mode == Rounding.STOCHASTIC) & ~planted(self.plant, 2)
         nearest: Value = 0x7FFF + (self.x[16] | planted(self.plant, 1))
-        rounded = (self.x[:31] + more)[16:31]
+        rounded = (Fp32(self.x).magnitude + more)[16:31]
         m.d.comb += self.out.eq(self.x)
         with m.If(self.mode != Rounding.FP32):
             m.d.comb += [
                 more.eq(Mux(random, of_lane(m, self.word, self.lane), nearest)),
-                self.out.eq(Cat(Const(0, 16), rounded, self.x[31])),
+                self.out.eq(Cat(Const(0, 16), rounded, Fp32(self.x).sign)),
             ]
             with m.If(planted(self.plant, 3)):
                 m.d.comb += self.out[:16].eq(self.x[:16])

@@ -5,14 +5,15 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import planted
-from rtl.contract.formats import CANONICAL_NAN_FP32, INFINITY_FP32
+from rtl.contract.formats import CANONICAL_NAN_FP32
+from rtl.numeric.fp32.view import Fp32
 
 __all__ = ["Fp32Compare"]
 
 
-def _key(x: Value) -> Value:
+def _key(x: Fp32) -> Value:
     """A signed integer in the order of the numbers, -0 just below +0."""
-    return Cat(x[:31] ^ x[31].replicate(31), x[31]).as_signed()
+    return Cat(x.magnitude ^ x.sign.replicate(31), x.sign).as_signed()
 
 
 class Fp32Compare(wiring.Component):
@@ -53,9 +54,9 @@ class Fp32Compare(wiring.Component):
         m.d.comb += [
             a.eq(Cat(self.a[:31], self.a[31] & keep)),
             b.eq(Cat(self.b[:31], self.b[31] & keep)),
-            below.eq((_key(a) < _key(b)) ^ by_size),
-            zeros.eq(~(a | b)[:31].any()),
-            self.unordered.eq((a[:31] > INFINITY_FP32) | (b[:31] > INFINITY_FP32)),
+            below.eq((_key(Fp32(a)) < _key(Fp32(b))) ^ by_size),
+            zeros.eq(Fp32(a | b).is_zero),
+            self.unordered.eq(Fp32(a).is_nan | Fp32(b).is_nan),
             self.less.eq(below & ~(zeros & ~planted(self.plant, 4)) & ~self.unordered),
             self.equal.eq(((a == b) | (zeros & ~planted(self.plant, 4))) & ~self.unordered),
         ]

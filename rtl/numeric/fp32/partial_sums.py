@@ -6,8 +6,8 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import passed_on, planted
 from rtl.contract.isa import AluOp
+from rtl.numeric.fp32.add_comb import Fp32AddComb
 from rtl.numeric.fp32.compare import Fp32Compare
-from rtl.numeric.fp32.sum import Fp32Sum
 
 __all__ = ["PARTIALS", "PartialSums"]
 
@@ -136,7 +136,7 @@ class PartialSums(wiring.Component):
 
     def _join(self, m: Module, slot: int, left: Value, right: Value) -> Value:
         """left op right."""
-        add = Fp32Sum()
+        add = Fp32AddComb()
         compare = Fp32Compare(passed_on(self.plant, 5, 6))
         m.submodules[f"add{slot}"] = add
         m.submodules[f"compare{slot}"] = compare

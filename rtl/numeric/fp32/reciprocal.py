@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import planted
 from rtl.contract.formats import CANONICAL_NAN_FP32, INFINITY_FP32
+from rtl.numeric.fp32.view import Fp32, normalise
 
 __all__ = ["Reciprocal"]
 
@@ -47,15 +48,9 @@ class Reciprocal(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        field = self.x[23:31]
-        nothing = ~self.x[:31].any() | (planted(self.plant, 2) & ~field.any())
-        zeros = Signal(5)
-        significand = Signal(24)
-        m.d.comb += significand.eq(Cat(self.x[:23], field.any()))
-        with m.Switch(significand):
-            for n in range(24):
-                with m.Case("0" * n + "1" + "-" * (23 - n)):
-                    m.d.comb += zeros.eq(n)
+        x = Fp32(self.x)
+        nothing = x.is_zero | (planted(self.plant, 2) & ~x.is_normal_or_special)
+        significand, zeros = normalise(m, x.significand)
 
         # x = divisor * 2^(e - 150), its leading 1 at bit 23; a quotient of leading 1 at bit 26 has the field 253 - e.
         divisor = Signal(24, reset_less=True)
@@ -71,15 +66,15 @@ class Reciprocal(wiring.Component):
         m.d.sync += done.eq(left == 1)
         with m.If(self.start & (~self.busy | planted(self.plant, 6))):
             m.d.sync += [
-                divisor.eq(significand << zeros),
+                divisor.eq(significand),
                 rest.eq(1 << 22),
-                exponent.eq(253 - Mux(field.any(), field, 1) + zeros),
-                sign.eq(self.x[31]),
-                special.eq(field.all() | nothing),
-                limit.eq(Mux(nothing, INFINITY_FP32, 0) | self.x[31] << 31),
+                exponent.eq(253 - x.scale + zeros),
+                sign.eq(x.sign),
+                special.eq(x.is_special | nothing),
+                limit.eq(Mux(nothing, INFINITY_FP32, 0) | x.sign << 31),
                 left.eq(_CYCLES),
             ]
-            with m.If(field.all() & self.x[:23].any()):
+            with m.If(x.is_nan):
                 m.d.sync += limit.eq(CANONICAL_NAN_FP32)
             with m.If(nothing & planted(self.plant, 4)):
                 m.d.sync += limit.eq(INFINITY_FP32)

@@ -1,12 +1,13 @@
 """Second half of every FP32 addition: normalise, round to nearest even, pack."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Cat, Const, Module, Signal, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import planted
 from rtl.contract.formats import CANONICAL_NAN_FP32, INFINITY_FP32
 from rtl.numeric.fp32.align import GUARD_BITS, SUM
+from rtl.numeric.fp32.view import normalise
 
 __all__ = ["NormaliseRound"]
 
@@ -32,16 +33,7 @@ class NormaliseRound(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        # Count leading zeros while shifting them out, in steps of 16, 8, 4, 2, 1.
-        zeros = Signal(5)
-        x = self.sum.magnitude
-        for i, step in ((4, 16), (3, 8), (2, 4), (1, 2), (0, 1)):
-            empty = Signal(name=f"empty{step}")
-            after = Signal(WIDTH, name=f"after{step}")
-            m.d.comb += empty.eq(~x[WIDTH - step :].any())
-            m.d.comb += after.eq(Mux(empty, Cat(Const(0, step), x[: WIDTH - step]), x))
-            m.d.comb += zeros[i].eq(empty)
-            x = after
+        x, zeros = normalise(m, self.sum.magnitude)
 
         # The exponent may not fall below that of the subnormals: shift by at most `exponent`.
         normal = Signal()

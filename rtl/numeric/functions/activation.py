@@ -17,13 +17,13 @@ from rtl.contract.activation_tables import (
 )
 from rtl.contract.formats import CANONICAL_NAN_FP32, INFINITY_FP32
 from rtl.contract.isa import Function
-from rtl.numeric.fp32.mul import Fp32Product
-from rtl.numeric.fp32.sum import Fp32Sum
+from rtl.numeric.fp32.add_comb import Fp32AddComb
+from rtl.numeric.fp32.multiply_comb import Fp32MultiplyComb
+from rtl.numeric.fp32.view import BIAS, ONE, Fp32, normalise
 from rtl.numeric.functions.activation_table import ENTRY, FUNCTION_BITS
 
 __all__ = ["ActivationLane"]
 
-ONE = 0x3F800000
 _STEPS = 3  # multiplications and additions of a cubic
 
 
@@ -71,21 +71,18 @@ class ActivationLane(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         # cycle 0: the entry
+        now = Fp32(self.x)
         special = self._special(self.x)
-        zero_plain = planted(self.plant, 5) & ~self.x[:31].any()
+        zero_plain = planted(self.plant, 5) & now.is_zero
         positive = self._positive(self.func)
         raised = Signal()
-        zeros = Signal(5)
-        m.d.comb += raised.eq(positive & ~self.x[31] & ~self.x[23:31].any() & self.x[:23].any())
-        with m.Switch(self.x[:23]):
-            for n in range(23):
-                with m.Case("0" * n + "1" + "-" * (22 - n)):
-                    m.d.comb += zeros.eq(n)
-        up = Mux(raised, RAISED - zeros + planted(self.plant, 8), self.x[23:31])
+        m.d.comb += raised.eq(positive & ~now.sign & ~now.is_normal_or_special & now.fraction.any())
+        first, zeros = normalise(m, now.fraction, "fraction")
+        up = Mux(raised, RAISED - zeros + planted(self.plant, 8), now.exponent)
         field = Mux(special & ~zero_plain, 0xFF, up)
-        m.d.comb += self.entry_address.eq(Cat(field[:8], self.x[31] | raised, self.func[:FUNCTION_BITS]))
+        m.d.comb += self.entry_address.eq(Cat(field[:8], now.sign | raised, self.func[:FUNCTION_BITS]))
         mantissa = Signal(23, reset_less=True)
-        m.d.sync += mantissa.eq(Mux(raised, self.x[:23] << (zeros + 1)[:5], self.x[:23]))
+        m.d.sync += mantissa.eq(Mux(raised, first << 1, now.fraction))
         x = self._delay(m, self.x, 1, "x")
         function = self._delay(m, self.func, 1, "function")
         slope = self._delay(m, self.slope, 1, "slope")
@@ -103,7 +100,7 @@ class ActivationLane(wiring.Component):
             within.eq(Mux(beyond, Cat(Const(0, 23 - len(mode)), mode), mantissa)),
             shifted.eq(within << self.entry.bits),
             index.eq((shifted[23:] ^ planted(self.plant, 1)) & ~(planted(self.plant, 10) << (INDEX_BITS_MAX - 1))),
-            self.row_address.eq(self.entry.row + Mux(is_special, ~x[:31].any(), index)),
+            self.row_address.eq(self.entry.row + Mux(is_special, Fp32(x).is_zero, index)),
         ]
         rest = Signal(24, reset_less=True)
         behind = Signal(reset_less=True)
@@ -121,7 +118,7 @@ class ActivationLane(wiring.Component):
         # cycle 2: t as a number; what needs no table
         t = Signal(32, reset_less=True)
         m.d.sync += t.eq(Cat(self._fraction(m, rest), behind))
-        m.submodules.direct_product = product = Fp32Product()
+        m.submodules.direct_product = product = Fp32MultiplyComb()
         m.d.comb += [product.a.eq(x), product.b.eq(Mux(function == Function.SQUARE, x, slope))]
         direct = Signal(33, reset_less=True)
         m.d.sync += direct.eq(self._direct(m, x, function, product.out))
@@ -131,8 +128,8 @@ class ActivationLane(wiring.Component):
         m.d.sync += [c.eq(self.row.word_select(i, 32)) for i, c in enumerate(coefficients)]
         y: Value = coefficients[3]
         for step in range(_STEPS):
-            m.submodules[f"product{step}"] = times = Fp32Product()
-            m.submodules[f"sum{step}"] = plus = Fp32Sum()
+            m.submodules[f"product{step}"] = times = Fp32MultiplyComb()
+            m.submodules[f"sum{step}"] = plus = Fp32AddComb()
             multiplied = Signal(32, name=f"multiplied{step}", reset_less=True)
             added = Signal(32, name=f"added{step}", reset_less=True)
             c = self._delay(m, coefficients[2 - step], 2 * step + 1, f"c{2 - step}")
@@ -154,7 +151,7 @@ class ActivationLane(wiring.Component):
 
     @staticmethod
     def _special(x: Value) -> Value:
-        return ~x[:31].any() | x[23:31].all()
+        return Fp32(x).is_zero | Fp32(x).is_special
 
     @staticmethod
     def _delay(m: Module, value: Value, cycles: int, name: str) -> Value:
@@ -171,73 +168,62 @@ class ActivationLane(wiring.Component):
 
     def _fraction(self, m: Module, rest: Value) -> Value:
         """rest / 2^23 as FP32 without its sign, exact; rest is at most 2^23."""
-        zeros = Signal(5)
-        shifted = Signal(23)
-        with m.Switch(rest):
-            for n in range(24):
-                with m.Case("0" * n + "1" + "-" * (23 - n)):
-                    m.d.comb += zeros.eq(n)
-        m.d.comb += shifted.eq(rest << zeros)
-        return Mux(rest.any(), Cat(shifted, (127 - zeros)[:8]), 0)[:31]
+        significand, zeros = normalise(m, rest, "rest")
+        return Mux(rest.any(), Cat(significand[:23], (BIAS - zeros)[:8]), 0)[:31]
 
     def _direct(self, m: Module, x: Value, function: Value, product: Value) -> Value:
         """The result of a function without a table, bit 32 set; of any function where it is NaN."""
         result = Signal(32)
-        negative = x[31] & ~planted(self.plant, 6)
-        none = self._positive(function) & x[31] & x[:31].any() & ~planted(self.plant, 12)
-        nan = (x[23:31].all() & x[:23].any() & ~planted(self.plant, 7)) | none
+        number = Fp32(x)
+        negative = number.sign & ~planted(self.plant, 6)
+        none = self._positive(function) & number.sign & ~number.is_zero & ~planted(self.plant, 12)
+        nan = (number.is_nan & ~planted(self.plant, 7)) | none
         m.d.comb += result.eq(x)
         with m.Switch(function):
             with m.Case(Function.ABS):
-                m.d.comb += result.eq(x[:31])
+                m.d.comb += result.eq(number.magnitude)
             with m.Case(Function.SQUARE):
                 m.d.comb += result.eq(product)
             with m.Case(Function.RELU):
                 with m.If(negative):
                     m.d.comb += result.eq(0)
             with m.Case(Function.PRELU, Function.LEAKY_RELU):
-                with m.If(x[31] | ~x[:31].any()):
+                with m.If(number.sign | number.is_zero):
                     m.d.comb += result.eq(product)
             with m.Case(Function.SIGN):
-                with m.If(x[:31].any()):
-                    m.d.comb += result.eq(Cat(Const(ONE, 31), x[31]))
+                with m.If(~number.is_zero):
+                    m.d.comb += result.eq(Cat(Const(ONE, 31), number.sign))
         with m.If(nan):
             m.d.comb += result.eq(CANONICAL_NAN_FP32)
         return Cat(result, (function < FIRST_TABLE_FUNCTION) | nan)
 
     def _scaled(self, m: Module, y: Value, scale: Value) -> Value:
         """y * 2^scale, rounded to nearest even where it is subnormal."""
-        field = y[23:31]
-        zeros = Signal(5)
-        significand = Signal(24)
-        m.d.comb += significand.eq(Cat(y[:23], field.any()))
-        with m.Switch(significand):
-            for n in range(24):
-                with m.Case("0" * n + "1" + "-" * (23 - n)):
-                    m.d.comb += zeros.eq(n)
+        unscaled = Fp32(y)
+        significand, zeros = normalise(m, unscaled.significand, "unscaled")
         exponent = Signal(signed(12))
         small = Signal()
         shift = Signal(5)
         wide = Signal(48)
         code = Signal(33)
         m.d.comb += [
-            exponent.eq(Mux(field.any(), field, 1) - zeros + scale),
+            exponent.eq(unscaled.scale - zeros + scale),
             small.eq(exponent < 1),
         ]
         with m.If(small):
             m.d.comb += shift.eq(Mux(exponent < -23, 25, 1 - exponent))
-        m.d.comb += wide.eq(Cat(Const(0, 24), (significand << zeros)[:24]) >> shift)
+        m.d.comb += wide.eq(Cat(Const(0, 24), significand) >> shift)
         kept = wide[24:]
-        lost = (shift == 25) & significand.any()
+        lost = (shift == 25) & ~unscaled.is_zero
         up = wide[23] & (wide[:23].any() | lost | kept[0])
         m.d.comb += code.eq((Mux(small, 0, exponent - 1) << 23) + kept + up)
         result = Signal(31)
-        with m.If(field.all()):
-            m.d.comb += result.eq(y[:31])
-        with m.Elif(~significand.any() | (small & planted(self.plant, 4))):
+        with m.If(unscaled.is_special):
+            m.d.comb += result.eq(unscaled.magnitude)
+        with m.Elif(unscaled.is_zero | (small & planted(self.plant, 4))):
             m.d.comb += result.eq(0)
         with m.Elif(code >= INFINITY_FP32):
             m.d.comb += result.eq(INFINITY_FP32)
         with m.Else():
             m.d.comb += result.eq(code[:31])
-        return Cat(result, y[31])
+        return Cat(result, unscaled.sign)

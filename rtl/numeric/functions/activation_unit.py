@@ -5,8 +5,9 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.contract.config import Config
-from rtl.numeric.fp32.mul import Fp32Product
-from rtl.numeric.fp32.sum import Fp32Sum
+from rtl.numeric.fp32.add_comb import Fp32AddComb
+from rtl.numeric.fp32.multiply_comb import Fp32MultiplyComb
+from rtl.numeric.fp32.view import Fp32
 from rtl.numeric.functions.activation import ActivationLane
 from rtl.numeric.functions.activation_table import LOAD, ActivationTable
 
@@ -44,8 +45,8 @@ class ActivationUnit(wiring.Component):
         m = Module()
         m.submodules.table = table = ActivationTable(self.cfg.scalar.table_rows)
         m.submodules.lane = lane = ActivationLane(self.plant)
-        m.submodules.product = product = Fp32Product()
-        m.submodules.sum = total = Fp32Sum()
+        m.submodules.product = product = Fp32MultiplyComb()
+        m.submodules.sum = total = Fp32AddComb()
         load = Signal(LOAD)
         m.d.comb += [
             load.address.eq(self.load_address),
@@ -68,6 +69,6 @@ class ActivationUnit(wiring.Component):
         bias = Signal(32)
         m.d.sync += [multiplied.eq(product.out), bias.eq(self.bias)]
         m.d.comb += [total.a.eq(multiplied), total.b.eq(bias)]
-        m.d.sync += lane.x.eq(Mux(bias[:31].any(), total.out, multiplied))
+        m.d.sync += lane.x.eq(Mux(Fp32(bias).is_zero, multiplied, total.out))
         m.d.comb += [lane.func.eq(later[0]), lane.slope.eq(later[1]), self.out.eq(lane.out)]
         return m

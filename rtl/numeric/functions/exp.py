@@ -20,7 +20,8 @@ from rtl.contract.exp_table import (
     TABLE,
 )
 from rtl.contract.formats import CANONICAL_NAN_FP32, INFINITY_FP32
-from rtl.numeric.fp32.sum import Fp32Sum
+from rtl.numeric.fp32.add_comb import Fp32AddComb
+from rtl.numeric.fp32.view import Fp32
 
 __all__ = ["Exp"]
 
@@ -59,7 +60,7 @@ class Exp(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.difference = difference = Fp32Sum()
+        m.submodules.difference = difference = Fp32AddComb()
         d = Signal(32, reset_less=True)
         m.d.comb += [
             difference.a.eq(self.x),
@@ -85,7 +86,8 @@ class Exp(wiring.Component):
 
     def _scale(self, m: Module, d: Value, special: data.View, whole: Value, fraction: Value) -> None:
         """t = d * log2(e), towards zero in units of 2^-T_BITS, as its floor and the rest."""
-        field = d[23:31]
+        difference = Fp32(d)
+        field = difference.exponent
         product = Signal(24 + LOG2E_BITS + 1)
         shift = Signal(6)
         size = Signal(_WHOLE_BITS - 1 + T_BITS)
@@ -94,17 +96,17 @@ class Exp(wiring.Component):
         places = 150 + LOG2E_BITS - T_BITS
         tiny = field < places - 63
         m.d.comb += [
-            product.eq(Cat(d[:23], Const(1, 1)) * LOG2E),
+            product.eq(Cat(difference.fraction, Const(1, 1)) * LOG2E),
             shift.eq(places - field),
             size.eq(Mux(tiny, 0, product >> shift)),
-            t.eq(Mux(d[31] & ~planted(self.plant, 2), -size, size)),
+            t.eq(Mux(difference.sign & ~planted(self.plant, 2), -size, size)),
         ]
         m.d.sync += [
             whole.eq(t[T_BITS:]),
             fraction.eq(t[:T_BITS]),
             special.large.eq(field >= LARGE_FIELD),
-            special.nan.eq(field.all() & d[:23].any()),
-            special.minus.eq(d[31]),
+            special.nan.eq(difference.is_nan),
+            special.minus.eq(difference.sign),
         ]
 
     def _power(self, m: Module, fraction: Value) -> Value:

@@ -1,4 +1,4 @@
 """Arithmetic of processing elements: operands of every format, fused multiply-add, MX dot products.
 
-Names that look alike: `product.py` is exact, `fp32/mul.py` rounds to FP32.
+`exact_product.py` rounds nothing, for a fused addition; `fp32/multiply_comb.py` rounds to FP32.
 """

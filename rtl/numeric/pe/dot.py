@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 from rtl.base.plant import passed_on, planted
 from rtl.contract.formats import FORMATS
 from rtl.numeric.fp32.align import ADDEND, EXCESS
+from rtl.numeric.fp32.view import normalise
 from rtl.numeric.pe.block_scale import BlockScale
 from rtl.numeric.pe.element import ELEMENT, ELEMENT_INFINITY, ELEMENT_NAN, ELEMENTS
 
@@ -96,15 +97,7 @@ class Dot(wiring.Component):
             sticky.eq(beyond & rest[:spare].any() & ~planted(self.plant, 4)),
             window.eq(Mux(beyond, Cat(rest[spare:], magnitude), Cat(rest, magnitude[:HIGH_BITS]))),
         ]
-        zeros = Signal(6)
-        x: Value = window
-        for i, step in ((5, 32), (4, 16), (3, 8), (2, 4), (1, 2), (0, 1)):
-            empty = Signal(name=f"empty{step}")
-            after = Signal(64, name=f"after{step}")
-            m.d.comb += empty.eq(~x[64 - step :].any())
-            m.d.comb += after.eq(Mux(empty, Cat(Const(0, step), x[: 64 - step]), x))
-            m.d.comb += zeros[i].eq(empty)
-            x = after
+        x, zeros = normalise(m, window)
 
         field = Signal(signed(12))  # exponent field of the FP32 result; below 1 it is subnormal
         m.d.comb += field.eq(scale.exponent + TOP_FIELD + Mux(beyond, spare, 0) - zeros)

@@ -1,10 +1,11 @@
 """An FP32 number as the sum of two operands of a processing element."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import planted
+from rtl.numeric.fp32.view import Fp32, normalise
 from rtl.numeric.pe.operand import EXPONENT_BIAS, EXPONENT_SPECIAL, INFINITY, NAN, OPERAND, SIGNIFICAND_BITS
 
 __all__ = ["Halves"]
@@ -37,14 +38,14 @@ class Halves(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         half = SIGNIFICAND_BITS
-        field = self.bits[23:31]
-        normal = field.any()
-        x, zeros = self._normalised(m, Cat(self.bits[:23], normal), "whole")
+        code = Fp32(self.bits)
+        normal = code.is_normal_or_special
+        x, zeros = normalise(m, code.significand, "whole")
         exponent = Signal(9)  # OPERAND's, of the first 1; of the high half before it may round up
-        m.d.comb += exponent.eq(Mux(normal, field, 1) + (EXPONENT_BIAS - 127) - zeros)
+        m.d.comb += exponent.eq(code.scale + (EXPONENT_BIAS - 127) - zeros)
         if not isinstance(self.plant, int):
             fixed = planted(self.plant, 2) & ~normal
-            x = Mux(fixed, Cat(self.bits[:23], Const(0, 1)), x)
+            x = Mux(fixed, Cat(code.fraction, Const(0, 1)), x)
 
         up = Signal()
         rest = Signal(half)  # what the high half lacks, in units of x's last place
@@ -58,49 +59,31 @@ class Halves(wiring.Component):
         carried = Signal()
         overflow = Signal()
         m.d.comb += [
-            endless.eq(field.all()),
+            endless.eq(code.is_special),
             carried.eq(rounded[half]),
             overflow.eq(carried & (exponent == EXPONENT_BIAS + 127) & ~planted(self.plant, 4)),
         ]
-        remainder, less = self._normalised(m, rest, "rest")
+        remainder, less = normalise(m, rest, "rest")
         with m.If(endless | overflow):
             with m.If(~self.low | planted(self.plant, 5)):
-                nan = endless & self.bits[:23].any()
+                nan = endless & code.fraction.any()
                 m.d.comb += [
                     self.operand.exponent.eq(EXPONENT_SPECIAL),
                     self.operand.significand.eq(Mux(nan, NAN, INFINITY)),
-                    self.operand.sign.eq(self.bits[31]),
+                    self.operand.sign.eq(code.sign),
                 ]
         with m.Elif(self.low):
             with m.If(rest.any()):
                 m.d.comb += [
                     self.operand.significand.eq(remainder),
                     self.operand.exponent.eq(exponent - half - less),
-                    self.operand.sign.eq(self.bits[31] ^ (up & ~planted(self.plant, 3))),
+                    self.operand.sign.eq(code.sign ^ (up & ~planted(self.plant, 3))),
                 ]
         with m.Else():
-            m.d.comb += self.operand.sign.eq(self.bits[31])
+            m.d.comb += self.operand.sign.eq(code.sign)
             with m.If(rounded.any()):
                 m.d.comb += [
                     self.operand.significand.eq(Mux(carried, 1 << (half - 1), rounded[:half])),
                     self.operand.exponent.eq(exponent + carried),
                 ]
         return m
-
-    def _normalised(self, m: Module, x: Value, name: str) -> tuple[Value, Value]:
-        """x shifted until its first 1 is at the top, and how far; zero stays zero."""
-        width = len(x)
-        zeros = Signal(5, name=f"{name}_zeros")
-        for i in reversed(range(5)):
-            step = 1 << i
-            if step >= width:
-                continue
-            empty = Signal(name=f"{name}_empty{step}")
-            after = Signal(width, name=f"{name}_after{step}")
-            m.d.comb += [
-                empty.eq(~x[width - step :].any()),
-                after.eq(Mux(empty, x << step, x)),
-                zeros[i].eq(empty),
-            ]
-            x = after
-        return x, zeros

@@ -6,8 +6,8 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import passed_on
 from rtl.numeric.pe.accumulate import Accumulate
+from rtl.numeric.pe.exact_product import ExactProduct
 from rtl.numeric.pe.operand import OPERAND
-from rtl.numeric.pe.product import Product
 
 __all__ = ["Mac"]
 
@@ -42,7 +42,7 @@ class Mac(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.product = product = Product(passed_on(self.plant, 5))
+        m.submodules.product = product = ExactProduct(passed_on(self.plant, 5))
         m.submodules.accumulate = accumulate = Accumulate(passed_on(self.plant, 1, 2, 3, 4, 6))
         m.d.comb += [
             product.a.eq(self.a),

@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import planted
 from rtl.contract.formats import FORMATS
+from rtl.numeric.fp32.view import Fp32, normalise
 from rtl.numeric.pe.operand import EXPONENT_BIAS, EXPONENT_SPECIAL, INFINITY, NAN, OPERAND
 
 __all__ = ["Unpack"]
@@ -68,12 +69,13 @@ class Unpack(wiring.Component):
                 with m.Case(FORMATS[name].code):
                     take(name)
             with m.Case(_TF32.code):
+                whole = Fp32(self.bits)
                 endless = Signal()
                 rounded = Signal(31)
                 half_place = (1 << (_DROPPED - 1)) - 1 + self.bits[_DROPPED]
                 m.d.comb += [
-                    endless.eq(self.bits[23:31].all()),
-                    rounded.eq(self.bits[:31] + Mux(endless | planted(self.plant, 4), 0, half_place)),
+                    endless.eq(whole.is_special),
+                    rounded.eq(whole.magnitude + Mux(endless | planted(self.plant, 4), 0, half_place)),
                     field.eq(rounded[23:]),
                     # below a NaN's fraction: that there was something in the bits that go
                     fraction.eq(
@@ -81,25 +83,13 @@ class Unpack(wiring.Component):
                     ),
                     offset.eq(EXPONENT_BIAS - _TF32.bias),
                     special.eq(rounded[23:].all()),
-                    sign.eq(self.bits[31]),
+                    sign.eq(whole.sign),
                 ]
             with m.Default():
                 take("bf16")
 
-        # Subnormal: shift the first 1 into the hidden place, in steps of 8, 4, 2, 1.
-        shifted = Signal(FRACTION_BITS + 1)
-        zeros = Signal(4)
-        x = Cat(fraction, Const(0, 1))
-        steps = []
-        for i, step in ((3, 8), (2, 4), (1, 2), (0, 1)):
-            empty = Signal(name=f"empty{step}")
-            after = Signal(FRACTION_BITS + 1, name=f"after{step}")
-            m.d.comb += empty.eq(~x[FRACTION_BITS + 1 - step :].any())
-            m.d.comb += after.eq(Mux(empty, x << step, x))
-            steps.append((i, empty))
-            x = after
-        m.d.comb += shifted.eq(x)
-        m.d.comb += [zeros[i].eq(empty) for i, empty in steps]
+        # Subnormal: shift the first 1 into the hidden place.
+        shifted, zeros = normalise(m, Cat(fraction, Const(0, 1)))
 
         with m.If(special):
             m.d.comb += self.operand.exponent.eq(EXPONENT_SPECIAL)

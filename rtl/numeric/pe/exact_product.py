@@ -8,10 +8,10 @@ from rtl.base.plant import planted
 from rtl.numeric.fp32.align import ADDEND, EXCESS
 from rtl.numeric.pe.operand import EXPONENT_BIAS, EXPONENT_SPECIAL, OPERAND
 
-__all__ = ["Product"]
+__all__ = ["ExactProduct"]
 
 
-class Product(wiring.Component):
+class ExactProduct(wiring.Component):
     """product = a * b, exact: 24 bits and their exponent. Infinity times zero is NaN. Combinational."""
 
     FAULTS = {1: "infinity times zero is infinity"}

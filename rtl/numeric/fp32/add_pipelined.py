@@ -1,4 +1,4 @@
-"""FP32 adder."""
+"""FP32 addition with a register in the middle and one behind."""
 
 from amaranth.hdl import Cat, Module, Signal, ValueLike
 from amaranth.lib import wiring
@@ -7,11 +7,12 @@ from amaranth.lib.wiring import In, Out
 from rtl.base.plant import passed_on, planted
 from rtl.numeric.fp32.align import ADDEND, EXCESS, SUM, AlignAdd
 from rtl.numeric.fp32.round import NormaliseRound
+from rtl.numeric.fp32.view import Fp32
 
-__all__ = ["Fp32Add"]
+__all__ = ["Fp32AddPipelined"]
 
 
-class Fp32Add(wiring.Component):
+class Fp32AddPipelined(wiring.Component):
     """out = RN32(a + b) of FP32 codes, gradual underflow, canonical NaN.
 
     Timing: one sum a cycle; operands of cycle t give the sum in cycle t + LATENCY. The cycle between
@@ -42,13 +43,13 @@ class Fp32Add(wiring.Component):
         m.submodules.round = last = NormaliseRound(passed_on(chosen, 3, 4))
 
         first = Signal(ADDEND)
-        field = self.a[23:31]
+        a = Fp32(self.a)
         m.d.comb += [
-            first.sign.eq(self.a[31]),
-            first.exponent.eq(field + (EXCESS + ~field.any())),
-            first.significand.eq(Cat(self.a[:23], field.any() | planted(chosen, 5))),
-            first.infinity.eq(field.all() & ~self.a[:23].any()),
-            first.nan.eq(field.all() & self.a[:23].any()),
+            first.sign.eq(a.sign),
+            first.exponent.eq(a.exponent + (EXCESS + ~a.is_normal_or_special)),
+            first.significand.eq(Cat(a.fraction, a.is_normal_or_special | planted(chosen, 5))),
+            first.infinity.eq(a.is_infinity),
+            first.nan.eq(a.is_nan),
             align.addend.eq(first),
             align.acc.eq(self.b),
         ]

@@ -6,13 +6,14 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.base.plant import planted
 from rtl.contract.formats import CANONICAL_NAN_FP32, INFINITY_FP32
+from rtl.numeric.fp32.view import Fp32, normalise
 
-__all__ = ["Fp32Product"]
+__all__ = ["Fp32MultiplyComb"]
 
 _WIDTH = 48
 
 
-class Fp32Product(wiring.Component):
+class Fp32MultiplyComb(wiring.Component):
     """out = RN32(a * b); FP32 codes, gradual underflow, canonical NaN (0 times infinity too). Combinational."""
 
     FAULTS = {
@@ -39,16 +40,15 @@ class Fp32Product(wiring.Component):
         zero = Signal()
         nan = Signal()
         factors = []
-        for x in (self.a, self.b):
-            field = x[23:31]
-            kept = field.any() | ~planted(self.plant, 3)
+        for x in (Fp32(self.a), Fp32(self.b)):
+            kept = x.is_normal_or_special | ~planted(self.plant, 3)
             factors.append(
                 {
-                    "field": Mux(field.any(), field, 1),
-                    "significand": Mux(kept, Cat(x[:23], field.any()), 0),
-                    "zero": ~x[:31].any(),
-                    "special": field.all(),
-                    "nan": field.all() & x[:23].any(),
+                    "field": x.scale,
+                    "significand": Mux(kept, x.significand, 0),
+                    "zero": x.is_zero,
+                    "special": x.is_special,
+                    "nan": x.is_nan,
                 }
             )
         a, b = factors
@@ -59,15 +59,7 @@ class Fp32Product(wiring.Component):
             zero.eq(a["zero"] | b["zero"]),
             nan.eq(a["nan"] | b["nan"] | (special & zero & ~planted(self.plant, 4))),
         ]
-        zeros = Signal(6)
-        x = product
-        for i, step in ((5, 32), (4, 16), (3, 8), (2, 4), (1, 2), (0, 1)):
-            empty = Signal(name=f"empty{step}")
-            after = Signal(_WIDTH, name=f"after{step}")
-            m.d.comb += empty.eq(~x[_WIDTH - step :].any())
-            m.d.comb += after.eq(Mux(empty, Cat(Const(0, step), x[: _WIDTH - step]), x))
-            m.d.comb += zeros[i].eq(empty)
-            x = after
+        x, zeros = normalise(m, product)
         small = Signal()
         shift = Signal(5)
         shifted = Signal(_WIDTH)

@@ -6,7 +6,7 @@ import cocotb
 import numpy as np
 
 from rtl.contract.formats import FORMATS
-from rtl.numeric.fp32.add import Fp32Add
+from rtl.numeric.fp32.add_pipelined import Fp32AddPipelined
 from verif.agents.bench import Bench
 from verif.agents.pipe import push
 from verif.agents.values import companions, random_codes, special_codes
@@ -21,7 +21,7 @@ async def check(bench: Bench, a: Any, b: Any) -> None:
     """Push and compare."""
     inputs = {"a": a.astype(np.uint32), "b": b.astype(np.uint32)}
     wanted = fp32_add(inputs["a"], inputs["b"])
-    seen = await push(bench, inputs, "out", Fp32Add.LATENCY)
+    seen = await push(bench, inputs, "out", Fp32AddPipelined.LATENCY)
     note_outcomes(coverage, wanted)
     fields = [(inputs[n] >> np.uint32(23)).astype(np.int64) & 255 for n in ("a", "b")]
     coverage.when(((fields[0] == 0) & (fields[1] == 0)).any(), "both subnormal")

@@ -7,11 +7,12 @@ from amaranth.lib.wiring import In, Out
 from rtl.base.plant import passed_on
 from rtl.numeric.fp32.align import ADDEND, EXCESS, AlignAdd
 from rtl.numeric.fp32.round import NormaliseRound
+from rtl.numeric.fp32.view import Fp32
 
-__all__ = ["Fp32Sum"]
+__all__ = ["Fp32AddComb"]
 
 
-class Fp32Sum(wiring.Component):
+class Fp32AddComb(wiring.Component):
     """out = RN32(a + b), or RN32(a - b) with `subtract`; FP32 codes, gradual underflow, canonical NaN.
 
     Combinational: engines that run at half the array's clock do an addition a cycle.
@@ -37,16 +38,16 @@ class Fp32Sum(wiring.Component):
         m = Module()
         m.submodules.align = align = AlignAdd(passed_on(self.plant, 1, 2))
         m.submodules.round = last = NormaliseRound(passed_on(self.plant, 3, 4))
-        field = self.a[23:31]
+        a, b = Fp32(self.a), Fp32(self.b)
         first = Signal(ADDEND)
         m.d.comb += [
-            first.sign.eq(self.a[31]),
-            first.exponent.eq(field + (EXCESS + ~field.any())),
-            first.significand.eq(Cat(self.a[:23], field.any())),
-            first.infinity.eq(field.all() & ~self.a[:23].any()),
-            first.nan.eq(field.all() & self.a[:23].any()),
+            first.sign.eq(a.sign),
+            first.exponent.eq(a.exponent + (EXCESS + ~a.is_normal_or_special)),
+            first.significand.eq(a.significand),
+            first.infinity.eq(a.is_infinity),
+            first.nan.eq(a.is_nan),
             align.addend.eq(first),
-            align.acc.eq(Cat(self.b[:31], self.b[31] ^ self.subtract)),
+            align.acc.eq(Cat(b.magnitude, b.sign ^ self.subtract)),
             last.sum.eq(align.sum),
             self.out.eq(last.out),
         ]
