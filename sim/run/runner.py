@@ -242,7 +242,7 @@ def run_again(
     testcase: str | None,
     waves: Path | None,
 ) -> Verdict:
-    """What a launcher ran, on the build that has planted faults if the top has any; a kept verdict does not count."""
+    """What `make test` ran, on the build that has planted faults if the top has any; a kept verdict does not count."""
     planted = has_option(find_top(top), "plant")
     more: dict[str, Any] = {"options": options, "testcase": testcase, "waves": waves}
     return run_bench(top, bench, cfg, seed=seed, plant=plant, planted=planted, anew=True, **more)

@@ -47,7 +47,7 @@ def test_a_comparison_of_the_bench_is_a_notice(run: Any, end: str) -> None:
     [
         ("coverage", "t failed in verif/checks/coverage.py, which checks no unit"),
         ("mistake", "t ended with KeyError, which is no comparison"),
-        ("timeout", "t ran into its timeout, and the launcher does not say that the fault hangs"),
+        ("timeout", "t ran into its timeout, and RUNS does not say that the fault hangs"),
     ],
 )
 def test_an_accident_is_none(run: Any, end: str, says: str) -> None:

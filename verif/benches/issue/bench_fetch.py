@@ -4,13 +4,19 @@ from typing import Any
 
 import cocotb
 
+from rtl.contract.config import load
 from rtl.contract.isa import Cause
 from rtl.issue.fetch import FETCH_STATUS, fetch_clients
 from verif.agents.axi_read import AxiReadMemory
 from verif.agents.bench import Bench
 from verif.agents.stall import STYLES, never, randomly, styled
 from verif.agents.stream import StreamSink
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
+
+_DEEP_AND_WIDE = load("tiny", ["issue.queue_depth=16", "hbm.port_bytes=128"])
+
+RUNS = (Run("fetch", faults=EVERY), Run("fetch", config=_DEEP_AND_WIDE, seeds=(1,)))
 
 COVERAGE = Coverage(
     "fetch",

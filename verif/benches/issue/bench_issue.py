@@ -9,8 +9,17 @@ from rtl.contract.isa import Cause
 from rtl.contract.memmap import Control, EndpointRegister, QueueRegister, RingRegister
 from rtl.contract.timing import STALLS, Engine
 from verif.agents.stall import randomly
+from verif.bench import REST, Run, noticed_by
 from verif.benches.issue.issue_driver import COVERAGE, RING_FAULT, IssueBench
 from verif.benches.issue.programs import Node, Program, random_program
+
+_FAULTS = (
+    *noticed_by("faults_of_rings_are_seen", "done does not wait for the DMA", "a fault is forgotten"),
+    *noticed_by("an_empty_program_is_done_at_once", "a read comes a cycle late"),
+)
+"""Faults that make every test time out: one test is enough to notice."""
+
+RUNS = (Run("issue", faults=(*_FAULTS, REST)),)
 
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")

@@ -9,9 +9,14 @@ from rtl.contract.isa import INSTRUCTION, Cause, Queue
 from rtl.issue.queue import QUEUE_STATUS, has_engine
 from verif.agents.bench import manifest
 from verif.agents.stall import STYLES, styled
+from verif.bench import EVERY, Run
 from verif.benches.issue.queue_driver import COVERAGE, Expected, QueueBench
 from verif.benches.issue.words import legal, pack
 from verif.golden.issue import check
+
+_TENSOR, _SYNC = {"queue": 0}, {"queue": 4}
+
+RUNS = (Run("issue_queue", options=_TENSOR, faults=EVERY), Run("issue_queue", options=_SYNC))
 
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")

@@ -10,7 +10,14 @@ from rtl.contract.link import CRC_ORDER
 from verif.agents.bench import Bench
 from verif.agents.flits import DAMAGE, beats_of, random_flits
 from verif.agents.stall import STYLES, styled
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
+
+RUNS = (
+    Run("codec_lockstep", config="x8", faults=EVERY),
+    Run("codec_lockstep", config="x16", planted=False, seeds=(1,)),
+    Run("codec_lockstep", config="x8", options={"order": "low_first"}, planted=False, seeds=(1,)),
+)
 
 coverage = Coverage(
     "codec lockstep",

@@ -11,8 +11,15 @@ from rtl.link.codec.decoder import Decoder
 from verif.agents.bench import Bench
 from verif.agents.flits import DAMAGE, beats_of, random_flits
 from verif.agents.stall import STYLES, styled
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
 from verif.golden.flit import Decoded, decode
+
+RUNS = (
+    Run("flit_decoder", config="x8", faults=EVERY),
+    Run("flit_decoder", config="x16", planted=False, seeds=(1,)),
+    Run("flit_decoder", config="x8", options={"order": "low_first"}, planted=False, seeds=(1,)),
+)
 
 coverage = Coverage(
     "decoder",

@@ -10,10 +10,30 @@ from typing import Any
 import cocotb
 
 from rtl.contract.link import CONTROL, DLP, FLIT_HEADER, SEQUENCE_MODULUS, LinkCause, LinkState, Usage
+from rtl.contract.link_config import LinkConfig
 from verif.agents.bench import manifest
+from verif.bench import EVERY, Run, noticed_by
 from verif.benches.link.rules_driver import COVERAGE, Link, RulesBench
 from verif.checks.link_search import Search
 from verif.golden.link_end import Flit, Inputs, LinkEnd, Outputs
+
+_SEARCHED = LinkConfig(name="small", sequence_numbers=8, window_flits=3)
+"""The numbers of the search."""
+_SEEN_END_TO_END = (
+    *noticed_by(
+        "all_arrives_after_outages",
+        "ReplaySender: the window is one flit too wide",
+        "ReplayReceiver: the epoch is ignored: every gap is a nak",
+        "CreditReceiver: a credit is not returned",
+    ),
+    *noticed_by("a_restart_loses_nothing_in_silence", "LinkStates: the session of the partner is not compared"),
+)
+"""Faults that a link must show in what it delivers or counts, without a look at the Python rules."""
+
+RUNS = (
+    Run("link_rules", config="x8", faults=EVERY),
+    Run("link_rules", config=_SEARCHED, faults=_SEEN_END_TO_END),
+)
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")

@@ -4,10 +4,17 @@ import cocotb
 from cocotb.triggers import RisingEdge
 
 from rtl.contract.link import PacketOpcode
+from rtl.contract.link_config import LinkConfig
 from verif.agents.bench import manifest
+from verif.bench import EVERY, Run
 from verif.benches.link.packets import OPCODES, beats_of, make_packet, random_packet
 from verif.benches.link.send_path_driver import COVER, SendBench
 from verif.golden.framing import flits_of, grouped, header_of
+
+_SMALL = LinkConfig(classes=2, shared_flits=8, weights=(3, 1, 1, 1, 1, 1, 1, 1))
+_WIDE = LinkConfig(lanes=16, classes=2, shared_flits=8, send_beats=48, weights=(3, 1, 1, 1, 1, 1, 1, 1))
+
+RUNS = (Run("send_path", config=_SMALL, faults=EVERY), Run("send_path", config=_WIDE))
 
 
 @cocotb.test(timeout_time=60, timeout_unit="us")

@@ -5,10 +5,21 @@ Sums are checked against NumPy's FP32 addition, which rounds once, to nearest ev
 
 import cocotb
 
+from rtl.contract.config import load
 from rtl.contract.timing import PSUM_ADD_CYCLES
+from verif.bench import EVERY, Run
 from verif.benches.memory.psum_coverage import COVERAGE, OF_GROUPS
 from verif.benches.memory.psum_driver import started
 from verif.benches.memory.psum_writes import Row, random_data
+
+_SETTINGS = ["tensor.cols=8", "tensor.moving_max=64", "psum.banks=4", "psum.bank_bytes=256"]
+_GROUPS = load("small", _SETTINGS)
+"""Four row groups in a small PSUM."""
+
+RUNS = (
+    Run("psum", config=_GROUPS, options={"form": "native"}, faults=EVERY),
+    Run("psum", options={"form": "structural"}, seeds=(1,)),
+)
 
 
 @cocotb.test(timeout_time=100, timeout_unit="us")

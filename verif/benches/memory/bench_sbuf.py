@@ -3,7 +3,10 @@
 import cocotb
 
 from rtl.base.memory_port import QUADRANTS
+from verif.bench import EVERY, Run, noticed_by
 from verif.benches.memory.sbuf_driver import COVERAGE, READS, WRITES, Request, started
+
+RUNS = (Run("sbuf", faults=noticed_by("movers_wait_no_longer_than_promised", EVERY)),)
 
 
 @cocotb.test(timeout_time=200, timeout_unit="us")

@@ -14,9 +14,12 @@ from rtl.numeric.functions.activation_unit import ActivationUnit
 from verif.agents.bench import Bench
 from verif.agents.pipe import push
 from verif.agents.values import random_codes, special_codes
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
 from verif.checks.outcomes import expect_equal
 from verif.golden.activation import direct, pre, through_table
+
+RUNS = (Run("activation", faults=EVERY),)
 
 LOADED = (Function.GELU, Function.TANH, Function.LOG, Function.RSQRT, Function.ARCTAN, Function.RECIPROCAL)
 DIRECT = tuple(f for f in Function if f < FIRST_TABLE_FUNCTION)

@@ -9,9 +9,12 @@ from cocotb.triggers import ReadOnly, Timer
 from rtl.contract.formats import FORMATS
 from verif.agents.bench import Bench
 from verif.agents.values import companions, random_codes, special_codes
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
 from verif.checks.outcomes import OUTCOMES, expect_equal, note_outcomes
 from verif.golden.numeric import fp32_add
+
+RUNS = (Run("fp32_sum", faults=EVERY),)
 
 coverage = Coverage("fp32_sum", [*OUTCOMES, "subtracts", "full cancellation"])
 

@@ -9,11 +9,14 @@ from cocotb.triggers import RisingEdge
 from rtl.numeric.fp32.add_lanes import Fp32AddLanes
 from verif.agents.bench import Bench
 from verif.agents.values import companions, random_codes
+from verif.bench import EVERY, Run
 from verif.benches.numeric.add_lanes_top import LANES
 from verif.checks.coverage import Coverage
 from verif.checks.outcomes import OUTCOMES, note_outcomes
 from verif.golden.numeric import fp32_add
 from verif.golden.rounding import to_bf16
+
+RUNS = (Run("add_lanes", faults=EVERY),)
 
 coverage = Coverage("add_lanes", [*OUTCOMES, "bubble", "full rate", "to nearest", "at random"])
 

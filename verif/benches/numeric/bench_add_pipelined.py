@@ -10,9 +10,12 @@ from rtl.numeric.fp32.add_pipelined import Fp32AddPipelined
 from verif.agents.bench import Bench
 from verif.agents.pipe import push
 from verif.agents.values import companions, random_codes, special_codes
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
 from verif.checks.outcomes import OUTCOMES, expect_equal, note_outcomes
 from verif.golden.numeric import fp32_add
+
+RUNS = (Run("fp32_add", faults=EVERY),)
 
 coverage = Coverage("fp32_add", [*OUTCOMES, "both subnormal", "full cancellation", "far apart"])
 

@@ -13,9 +13,12 @@ from rtl.contract.isa import AluOp
 from verif.agents.bench import Bench
 from verif.agents.stall import styled
 from verif.agents.values import companions, random_codes
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
 from verif.checks.outcomes import OUTCOMES, expect_equal, note_outcomes
 from verif.golden.alu import alu
+
+RUNS = (Run("alu", faults=EVERY),)
 
 coverage = Coverage(
     "alu",

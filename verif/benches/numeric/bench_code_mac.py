@@ -10,9 +10,12 @@ from rtl.numeric.pe.code_mac import Bf16Mac
 from verif.agents.bench import Bench
 from verif.agents.pipe import push
 from verif.agents.values import companions, random_codes, special_codes
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
 from verif.checks.outcomes import OUTCOMES, expect_equal, note_outcomes
 from verif.golden.numeric import bf16_mac, decode, fp16_mac
+
+RUNS = (Run("bf16_mac", faults=EVERY), Run("fp16_mac", faults=EVERY))
 
 coverage = Coverage("code_mac", OUTCOMES)
 

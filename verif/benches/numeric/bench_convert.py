@@ -13,8 +13,11 @@ from cocotb.triggers import RisingEdge
 from rtl.contract.formats import FORMATS
 from rtl.numeric.formats.convert import Convert
 from verif.agents.bench import Bench
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
 from verif.golden.conversion import container, convert
+
+RUNS = (Run("convert", faults=EVERY),)
 
 NAMES = tuple(FORMATS)
 IEEE = ("fp32", "bf16", "fp16", "e5m2", "e4m3")

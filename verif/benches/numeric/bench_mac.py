@@ -10,9 +10,12 @@ from verif.agents.bench import Bench
 from verif.agents.operands import operand_words, random_wide_values
 from verif.agents.pipe import push
 from verif.agents.values import companions, random_codes
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
 from verif.checks.outcomes import OUTCOMES, expect_equal, note_outcomes
 from verif.golden.numeric import canonical, decode, fused
+
+RUNS = (Run("mac", faults=EVERY),)
 
 coverage = Coverage("mac", [*OUTCOMES, "unused", "product below FP32", "product above FP32", "tie"])
 

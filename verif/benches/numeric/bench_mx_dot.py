@@ -15,9 +15,12 @@ from verif.agents.bench import Bench
 from verif.agents.dot_rows import FLAVOURS, accumulators, corner_rows, hard_rows
 from verif.agents.elements import element_values, kinds
 from verif.agents.pipe import push
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
 from verif.checks.outcomes import OUTCOMES, expect_equal, note_outcomes
 from verif.golden.mx import ELEMENT_FORMATS, SCALE_FORMATS, dot_product, mixes, mx_dot
+
+RUNS = (Run("mx_dot", faults=EVERY),)
 
 PAIRS = [pair for pair in product(ELEMENT_FORMATS, repeat=2) if mixes(*pair)]
 ROWS = 30  # of a flavour, a pair of formats, and a format of scales

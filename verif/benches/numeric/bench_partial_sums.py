@@ -11,8 +11,14 @@ from rtl.numeric.fp32.partial_sums import PARTIALS, PartialSums
 from verif.agents.bench import Bench, manifest
 from verif.agents.stall import styled
 from verif.agents.values import random_codes
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
 from verif.golden.alu import reduce
+
+RUNS = (
+    Run("partial_sums", options={"slots": 1}),
+    Run("partial_sums", options={"slots": 4}, faults=EVERY),
+)
 
 SLOTS = int(manifest().options["slots"])
 coverage = Coverage(

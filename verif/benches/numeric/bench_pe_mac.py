@@ -13,10 +13,17 @@ from verif.agents.elements import lane_words
 from verif.agents.operands import operand_words, random_wide_values
 from verif.agents.pipe import push
 from verif.agents.values import companions, random_codes
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
 from verif.checks.outcomes import OUTCOMES, expect_equal, note_outcomes
 from verif.golden.mx import SCALE_FORMATS, dot_pair, dot_product, mx_dot
 from verif.golden.numeric import canonical, decode, fused
+
+RUNS = (
+    Run("pe_mac", faults=EVERY),
+    Run("pe_mac", options={"mx": False}, seeds=(1,)),
+    Run("pe_mac", options={"nvfp4": False}, seeds=(1,)),
+)
 
 MX = bool(manifest().options.get("mx", True))
 PAIRS = (("e5m2", "e5m2"), ("e4m3fn", "e5m2"), ("e2m1", "e4m3fn"), ("e4m3", "e4m3"), ("e2m1", "e2m1"))

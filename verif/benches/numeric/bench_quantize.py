@@ -15,8 +15,11 @@ from rtl.contract.isa import ScaleRule
 from rtl.numeric.formats.quantize import Quantize
 from verif.agents.bench import Bench
 from verif.agents.values import random_codes
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
 from verif.golden.quantize import RULES, quantize_mx
+
+RUNS = (Run("quantize", options={"blocks": 1}), Run("quantize", options={"blocks": 2}, faults=EVERY))
 
 STYLES = ("bits", "special", "normal", "subnormal", "narrow", "zeros", "one", "last", "least")
 EVENTS = (

@@ -5,14 +5,27 @@ from typing import Any
 import cocotb
 import numpy as np
 
+from rtl.contract.config import load
 from rtl.contract.isa import AluOp, Function, Opcode, Reduce
 from rtl.contract.memmap import Space
 from verif.agents.patterns import contiguous
 from verif.agents.stall import STYLES
+from verif.bench import REST, SEEDS, Fault, Run
 from verif.benches.scalar.engine_coverage import COVERAGE
 from verif.benches.scalar.engine_driver import GAP, TURNAROUND, EngineBench
 from verif.benches.scalar.engine_programs import Fields, instruction
 from verif.golden.operands import pattern_of
+
+_HAZARDS = (
+    "a read of SBUF does not wait for the writes before it",
+    "a read of PSUM does not wait for the writes before it",
+)
+"""Only a read close behind a write shows them: the whole bench, for one program may hold none."""
+
+RUNS = (
+    Run("scalar_engine", faults=(*_HAZARDS, Fault(REST, by="a_program_of_everything"))),  # at half the clock
+    *(Run("scalar_engine", config=load("tiny", [f"scalar.clock_mhz={mhz}"]), seeds=SEEDS[:1]) for mhz in (960, 1800)),
+)
 
 
 @cocotb.test()

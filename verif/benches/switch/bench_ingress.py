@@ -3,11 +3,29 @@
 import cocotb
 
 from rtl.contract.link import PacketOpcode
+from rtl.contract.link_config import LINKS, LinkConfig
+from rtl.contract.switch_config import SwitchConfig
 from verif.agents.bench import manifest
+from verif.bench import EVERY, Run
 from verif.benches.link.packets import make_packet
 from verif.benches.switch.ingress_bench import COVER, IngressBench, Pace
 from verif.benches.switch.units import FILLS, MALFORMED, malformed, random_unit, unit_of
 from verif.golden.switch_buffer import Choice
+
+
+def _small(lanes: int) -> SwitchConfig:
+    """Few queues and places, so that all of them fill."""
+    link = LinkConfig(lanes=lanes, classes=2, shared_flits=8)
+    return SwitchConfig(name=f"small_x{lanes}", ports=4, link=link, length_cap_flits=7)
+
+
+RUNS = (
+    Run("switch_ingress", config=_small(8), faults=EVERY),
+    Run("switch_ingress", config=_small(4)),
+    Run("switch_ingress", config=_small(16)),
+    Run("switch_ingress", config=SwitchConfig()),
+    Run("switch_ingress", config=SwitchConfig(name="x4", link=LINKS["x4"])),
+)
 
 _PACES = {
     "even": Pace(),

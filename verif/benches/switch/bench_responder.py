@@ -7,11 +7,21 @@ from cocotb.triggers import RisingEdge
 
 from rtl.contract.link import ENDPOINT_BITS, FLIT_BYTES, FLIT_PAYLOAD_BYTES, PACKET_HEADER, PACKET_HEADER_BYTES
 from rtl.contract.link import PacketOpcode as Opcode
+from rtl.contract.link_config import LinkConfig
+from rtl.contract.switch_config import SwitchConfig
 from verif.agents.bench import Bench, manifest
+from verif.bench import EVERY, Run
 from verif.benches.link.packets import make_packet, random_packet
 from verif.benches.switch.units import SentUnit, parity_of, random_unit
 from verif.checks.coverage import Coverage
 from verif.golden.framing import Packet, Units, flits_of, grouped, header_of, unpack
+
+_TIGHT, _TIGHT_WIDE = (LinkConfig(classes=2, shared_flits=8, lanes=lanes) for lanes in (8, 16))
+
+RUNS = (
+    Run("switch_responder", config=SwitchConfig(ports=4, link=_TIGHT), faults=EVERY, slow=True),
+    Run("switch_responder", config=SwitchConfig(ports=4, link=_TIGHT_WIDE), slow=True),
+)
 
 ASKING = (Opcode.READ, Opcode.FETCH_ADD)
 COVER = Coverage(

@@ -7,9 +7,26 @@ import numpy as np
 from cocotb.triggers import RisingEdge
 
 from rtl.contract.link import UNIT_FLITS_MAX
+from rtl.contract.link_config import LINKS, LinkConfig
+from rtl.contract.switch_config import SwitchConfig
 from verif.agents.bench import Bench, manifest
+from verif.bench import REST, Run
 from verif.checks.coverage import Coverage
 from verif.golden.switch_schedule import Schedule
+
+_WEIGHTS = (3, 1, 2, 8, 1, 1, 5, 1)
+_STRICT_LINK = LinkConfig(weights=_WEIGHTS, strict_class=2, strict_cap=16)
+_MERGED = SwitchConfig(ports=4, link=_STRICT_LINK, keep_slots=4)
+_WAVEFRONT = SwitchConfig(ports=5, matching="wavefront", link=LINKS["x16"])
+_ISLIP = SwitchConfig(ports=6, matching="islip", link=LinkConfig(weights=_WEIGHTS, classes=4))
+_SIXTEEN = SwitchConfig(ports=16, link=LinkConfig(weights=_WEIGHTS))
+
+RUNS = (
+    Run("switch_scheduler", config=_MERGED, faults=REST),
+    Run("switch_scheduler", config=_WAVEFRONT),
+    Run("switch_scheduler", config=_ISLIP, faults=("pointers of iSLIP never move",)),
+    Run("switch_scheduler", config=_SIXTEEN),
+)
 
 BINS = [
     "hold",

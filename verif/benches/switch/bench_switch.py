@@ -6,6 +6,8 @@ from typing import Any
 import cocotb
 
 from rtl.contract.link import LinkCause, PacketOpcode
+from rtl.contract.link_config import LinkConfig
+from rtl.contract.switch_config import SwitchConfig
 from rtl.contract.switch_registers import (
     ResponderRegister,
     SwitchCause,
@@ -14,9 +16,14 @@ from rtl.contract.switch_registers import (
     port_address,
     route_address,
 )
+from verif.bench import REST, Run
 from verif.benches.switch.switch_traffic import FLITS, bare, begin
 from verif.checks.coverage import Coverage
 from verif.golden.framing import unpack
+
+_FOUR = SwitchConfig(name="four", ports=4, link=LinkConfig(classes=2, shared_flits=28))
+
+RUNS = (Run("switch", config=_FOUR, faults=REST),)
 
 _EVENTS = ["to itself", "response", "refused flit", "hole", "partition", "read answered"]
 _MORE = ["parity", "idle", "parity of a refused read"]

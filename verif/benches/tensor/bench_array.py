@@ -7,6 +7,7 @@ import numpy as np
 from cocotb.triggers import RisingEdge
 
 from rtl.base.memory_port import QUADRANTS
+from rtl.contract.config import load
 from rtl.contract.kinds import Kind
 from rtl.contract.timing import array_latency
 from rtl.tensor.ports import sum_row
@@ -14,9 +15,15 @@ from verif.agents.beat_coverage import KIND_NAMES, note_sparse, note_tiles, spar
 from verif.agents.beat_source import BeatSource, Profile
 from verif.agents.beats import Beat, BeatPacker, expected_rows
 from verif.agents.bench import Bench, manifest
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
 from verif.checks.outcomes import OUTCOMES, note_outcomes, outcomes_of
 from verif.golden.tensor import TensorState
+
+_TILED = load("small", ["tensor.cols=8", "tensor.nvfp4=true"])
+"""Four row groups in the smallest array that has them, and every kind of beat."""
+
+RUNS = (Run("array", config=_TILED, faults=EVERY, slow=True), Run("array", seeds=(1,)))
 
 # A chain starts from +0, so that only an underflow in its last row can give -0: too rare in a large array.
 COMMON = [kind for kind in OUTCOMES if kind != "negative zero"]

@@ -7,6 +7,7 @@ from typing import Any
 import cocotb
 import numpy as np
 
+from rtl.contract.config import load
 from rtl.contract.isa import MX_ROWS, Cause, Opcode, block
 from rtl.contract.kinds import Kind
 from rtl.contract.memmap import Space
@@ -16,8 +17,20 @@ from verif.agents.bench import manifest
 from verif.agents.patterns import contiguous
 from verif.agents.stall import STYLES
 from verif.agents.tags import random_tags
+from verif.bench import REST, Run
 from verif.benches.tensor.engine_driver import COVERAGE, EngineBench
 from verif.benches.tensor.engine_steps import Step, gemm_steps
+
+_SETTINGS = ["tensor.cols=8", "tensor.moving_max=64", "psum.bank_bytes=256", "sbuf.partition_bytes=8192"]
+_GROUPS = load("small", _SETTINGS)
+"""Four row groups in the smallest array that has them."""
+_NATIVE = {"form": "native"}
+_EVERY_KIND = load("tiny", ["tensor.nvfp4=true"])
+
+RUNS = (
+    Run("tensor_engine", config=_EVERY_KIND, options=_NATIVE, faults=REST),
+    Run("tensor_engine", config=_GROUPS, options=_NATIVE, seeds=(1,)),
+)
 
 TENSOR = manifest().config.tensor
 

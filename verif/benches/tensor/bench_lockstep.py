@@ -6,13 +6,30 @@ import cocotb
 from cocotb.triggers import RisingEdge
 
 from rtl.base.memory_port import QUADRANTS
+from rtl.contract.config import load
 from rtl.contract.kinds import Kind
 from rtl.contract.timing import array_latency
 from verif.agents.beat_coverage import dot_bins, note_dots, note_sparse, note_tiles, sparse_bins, tile_bins
 from verif.agents.beat_source import BeatSource, Profile
 from verif.agents.beats import BeatPacker
 from verif.agents.bench import Bench, manifest
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
+
+_TILED = load("small", ["tensor.cols=8", "tensor.nvfp4=true"])
+"""Four row groups in the smallest array that has them, and every kind of beat."""
+_SIZES = (
+    "tiny",
+    load("tiny", ["tensor.mx=false"]),
+    load("small", ["tensor.rows=16", "tensor.cols=8"]),
+    load("small", ["tensor.rows=16", "tensor.cols=8", "tensor.sparsity=false"]),
+    "small",
+)
+
+RUNS = (
+    Run("array_lockstep", config=_TILED, faults=EVERY, slow=True),
+    *(Run("array_lockstep", config=size, planted=False, seeds=(1,)) for size in _SIZES),
+)
 
 TENSOR = manifest().config.tensor
 NUMBERS = (Kind.ONE, Kind.HIGH, Kind.LOW)

@@ -13,9 +13,12 @@ from verif.agents.bench import Bench
 from verif.agents.elements import element_words
 from verif.agents.operands import operand_words
 from verif.agents.values import FLAVOURS, random_codes
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
 from verif.golden.mx import mx_dot
 from verif.golden.numeric import canonical, decode, fused
+
+RUNS = (Run("pe", faults=EVERY),)
 
 coverage = Coverage(
     "pe",

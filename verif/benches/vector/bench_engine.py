@@ -9,6 +9,7 @@ import numpy as np
 from cocotb.triggers import RisingEdge
 
 from rtl.contract.access_pattern import AccessPattern, start_partition_rule
+from rtl.contract.config import load
 from rtl.contract.formats import by_code
 from rtl.contract.isa import Opcode
 from rtl.contract.memmap import Space
@@ -19,9 +20,18 @@ from verif.agents.memory_port import MemoryPorts
 from verif.agents.patterns import command_word, contiguous, random_partitions, random_pattern
 from verif.agents.stall import STYLES, styled
 from verif.agents.stream import StreamSource
+from verif.bench import REST, SEEDS, Run
 from verif.checks.coverage import Coverage
 from verif.golden.memory import Memory, offsets
 from verif.golden.vector import tensor_copy
+
+_RATIOS = tuple(load("tiny", [f"vector.clock_mhz={mhz}"]) for mhz in (960, 1800))
+"""Other than half the clock."""
+
+RUNS = (
+    Run("vector_engine", faults=REST),
+    *(Run("vector_engine", config=ratio, seeds=SEEDS[:1]) for ratio in _RATIOS),
+)
 
 FLOATS = ("fp32", "bf16", "fp16")
 STATES = ("busy", "", *STALLS[Engine.VECTOR])

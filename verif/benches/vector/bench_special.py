@@ -20,9 +20,18 @@ from rtl.vector.special import SPECIAL
 from verif.agents.bench import Bench, manifest
 from verif.agents.stall import STYLES, styled
 from verif.agents.values import random_codes, special_codes
+from verif.bench import EVERY, SEEDS, Run
 from verif.checks.coverage import Coverage
 from verif.golden import special as golden
 from verif.golden.reciprocal import reciprocal
+
+_TWO_BLOCKS = {"results": 4, "size": 4}
+"""Blocks of four partitions, so that the smallest configuration has two of them; a writer that is soon full."""
+
+RUNS = (
+    Run("special_units", options=_TWO_BLOCKS, faults=EVERY),
+    Run("special_units", options={"results": 16}, seeds=SEEDS[:1]),
+)
 
 U32 = NDArray[np.uint32]
 CORNERS = special_codes(FORMATS["fp32"]).astype(np.uint32)
