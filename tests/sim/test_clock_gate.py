@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rtl.emit.verilog import emit
-from sim.compile import compile_model
+from sim.build.compile import compile_model
 from sim.progress import progress
 from sim.toolchain import ROOT, activate
 from verif.bench import SEEDS
