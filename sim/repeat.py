@@ -11,11 +11,9 @@ from rtl.contract.link_config import LINKS
 from rtl.contract.switch_config import SWITCHES, AnyConfig
 from sim.errors import PlexusError
 from sim.toolchain import ROOT
-from sim.tops import factory
-from sim.tops import top as find_top
 from sim.variant import changes
 
-__all__ = ["command_line", "configured", "fault_named", "find_bench", "options_from"]
+__all__ = ["command_line", "configured", "find_bench", "options_from"]
 
 _ALL: dict[str, AnyConfig] = {**NAMED, **LINKS, **SWITCHES}
 
@@ -27,7 +25,7 @@ def command_line(
     *,
     options: Mapping[str, Any],
     seed: int,
-    plant: int,
+    plant: str,
     testcase: str | None,
 ) -> str:
     """What a shell takes to run this again."""
@@ -38,7 +36,7 @@ def command_line(
     for key, value in options.items():
         words += ["--option", f"{key}={json.dumps(value)}"]
     words += ["--seed", str(seed)]
-    words += ["--plant", str(plant)] if plant else []
+    words += ["--plant", plant] if plant else []
     words += ["--test", testcase] if testcase else []
     return shlex.join(words)
 
@@ -127,8 +125,3 @@ def find_bench(top: str, bench: str | None) -> str:
         raise PlexusError(f"{wanted} is the name of {len(found)} benches: {', '.join(found)}")
     why = f"there is no bench {bench!r}" if bench else f"no bench is called {top}, so name the one for it"
     raise PlexusError(f"{why}; there are {', '.join(known)}")
-
-
-def fault_named(top: str, plant: int) -> str:
-    """What planted fault `plant` of a top does wrong; empty if nobody says."""
-    return getattr(factory(find_top(top)), "FAULTS", {}).get(plant, "")

@@ -1,10 +1,10 @@
 """FP32 adder."""
 
-from amaranth.hdl import Cat, Module, Signal, ValueLike
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import passed_on, planted
+from rtl.base.fault import fault
 from rtl.numeric.fp32.align import ADDEND, EXCESS, SUM, AlignAdd
 from rtl.numeric.fp32.round import NormaliseRound
 
@@ -19,34 +19,25 @@ class Fp32Add(wiring.Component):
     """
 
     LATENCY = 2
-    FAULTS = {
-        1: "bits shifted out by alignment are forgotten",
-        2: "a difference of zero has a sign",
-        3: "ties are rounded up, not to even",
-        4: "a subnormal sum becomes zero",
-        5: "a subnormal `a` is read with a hidden 1",
-    }
 
     a: In(32)
     b: In(32)
     out: Out(32)
 
-    def __init__(self, plant: ValueLike = 0):
-        self.plant = plant
+    def __init__(self):
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        chosen = self.plant
-        m.submodules.align = align = AlignAdd(passed_on(chosen, 1, 2))
-        m.submodules.round = last = NormaliseRound(passed_on(chosen, 3, 4))
+        m.submodules.align = align = AlignAdd()
+        m.submodules.round = last = NormaliseRound()
 
         first = Signal(ADDEND)
         field = self.a[23:31]
         m.d.comb += [
             first.sign.eq(self.a[31]),
             first.exponent.eq(field + (EXCESS + ~field.any())),
-            first.significand.eq(Cat(self.a[:23], field.any() | planted(chosen, 5))),
+            first.significand.eq(Cat(self.a[:23], field.any() | fault("a subnormal `a` is read with a hidden 1"))),
             first.infinity.eq(field.all() & ~self.a[:23].any()),
             first.nan.eq(field.all() & self.a[:23].any()),
             align.addend.eq(first),

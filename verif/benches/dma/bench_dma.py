@@ -262,7 +262,7 @@ async def refuses_what_the_golden_model_refuses(dut: Any) -> None:
         _same(bench.sbuf, sbuf, "SBUF after a fault")
         await bench.host.restart()
         assert bench.host.fault(ring)[0] == Cause.NONE
-    if bench.plant == 0:
+    if not bench.plant:
         assert len(seen) == 5, f"all five causes of a refusal must be seen, not only {seen}"
 
 

@@ -218,5 +218,5 @@ async def moves_16_bytes_a_cycle(dut: Any) -> None:
             rates[f"{way} {space.name}"] = count * 448 / (bench.now - begin)
     for what, rate in rates.items():
         dut._log.warning("%s: %.1f bytes a cycle", what, rate)
-        if bench.plant == 0:
+        if not bench.plant:
             assert rate > (8 if "read" in what else 12), f"{what}: {rate:.1f} bytes a cycle"

@@ -91,7 +91,7 @@ async def converts_codes_of_every_format(dut: Any) -> None:
         ends = np.array([0, 1, (1 << bits) - 1, 1 << (bits - 1), (1 << (bits - 1)) - 1, 1 << (bits - 2)])
         codes = np.concatenate([ends, bench.rng.integers(0, 1 << bits, 150)]) if bits > 8 else np.arange(1 << bits)
         for dst in NAMES:
-            await check(bench, codes if dst in IEEE or bits > 8 else codes[:: 1 + bench.plant % 2], src, dst)
+            await check(bench, codes if dst in IEEE or bits > 8 else codes[:: 1 + bool(bench.plant)], src, dst)
 
 
 @cocotb.test()
