@@ -12,10 +12,23 @@ from contextvars import ContextVar
 
 from amaranth.hdl import Const, Signal, Value
 
-__all__ = ["Faults", "current_faults", "fault", "fault_number", "planting", "plants_faults", "with_fault"]
+__all__ = [
+    "Faults",
+    "UnknownFaultError",
+    "current_faults",
+    "fault",
+    "fault_number",
+    "planting",
+    "plants_faults",
+    "with_fault",
+]
 
 NUMBER_BITS = 8
 """Of the faults of a model in C++."""
+
+
+class UnknownFaultError(ValueError):
+    """No unit of a design asked for a fault of this name."""
 
 
 class Faults:
@@ -89,7 +102,7 @@ def planting() -> Iterator[Faults]:
 def with_fault(name: str) -> Iterator[None]:
     """What the body elaborates does always what this fault says; the product if the name is empty.
 
-    Errors: ValueError if no unit has the fault.
+    Errors: UnknownFaultError if no unit has the fault.
     """
     asked: set[str] = set()
 
@@ -103,4 +116,4 @@ def with_fault(name: str) -> Iterator[None]:
     finally:
         _asked.reset(token)
     if name and name not in asked:
-        raise ValueError(f"no unit has the fault {name!r}; there are: {'; '.join(sorted(asked)) or 'none'}")
+        raise UnknownFaultError(f"no unit has the fault {name!r}; there are: {'; '.join(sorted(asked)) or 'none'}")

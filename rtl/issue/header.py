@@ -182,7 +182,7 @@ class HeaderCheck(wiring.Component):
         m.d.comb += illegal.eq(
             ~row.known | ((self._reserved(word, row) | kinds) & ~fault("reserved fields are not looked at"))
         )
-        no_ring = (word.imm0 >= self.cfg.dma.rings) & ~fault("any ring exists")
+        no_ring = (word.imm0 >= self.cfg.dma.rings) & ~fault("any ring of a DMA exists")
         bad_ring = no_ring | (word.imm1 == 0) | (word.imm1[32:] != 0)
         function = self._function(word)[0]
         tabled = row.function & (function >= FIRST_TABLE_FUNCTION) & ~(self.loaded >> function)[0]
