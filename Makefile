@@ -17,6 +17,7 @@ PY := $(BIN)/python
 STAMP := .venv/.ok-$(shell cat requirements.lock requirements-models.lock | cksum | cut -d' ' -f1)
 PYTEST := $(PY) -m pytest -q
 PARALLEL := -n $(JOBS) --dist loadfile
+BY_MODEL := -n $(JOBS) --dist loadgroup --no-loadscope-reorder
 RUN := $(BIN)/plexus run $(WORKLOAD) --config $(CONFIG) $(if $(SEED),--seed $(SEED)) \
 	$(foreach s,$(SET),--set $(s)) $(foreach p,$(PARAMS),-p $(p))
 
@@ -64,7 +65,7 @@ unit: $(STAMP)
 
 launchers: $(STAMP)
 	@mkdir -p build
-	@$(PYTEST) $(PARALLEL) tests/sim --junitxml build/junit-sim.xml
+	@$(PYTEST) $(BY_MODEL) tests/sim --junitxml build/junit-sim.xml
 
 system: $(STAMP)
 	@mkdir -p build

@@ -13,7 +13,15 @@ from sim.errors import PlexusError
 from sim.toolchain import ROOT
 from sim.variant import changes
 
-__all__ = ["command_line", "configured", "find_bench", "options_from"]
+__all__ = [
+    "bench_modules",
+    "command_line",
+    "configured",
+    "find_bench",
+    "options_from",
+    "settings_of",
+    "short_name",
+]
 
 _ALL: dict[str, AnyConfig] = {**NAMED, **LINKS, **SWITCHES}
 
@@ -29,16 +37,23 @@ def command_line(
     testcase: str | None,
 ) -> str:
     """What a shell takes to run this again."""
-    base, changed = changes(cfg)
-    words = ["plexus", "bench", top, _short(bench), "--config", base]
-    for key, value in changed.items():
-        words += ["--set", f"{key}={':'.join(map(str, value)) if isinstance(value, tuple) else value}"]
+    base, settings = settings_of(cfg)
+    words = ["plexus", "bench", top, short_name(bench), "--config", base]
+    for setting in settings:
+        words += ["--set", setting]
     for key, value in options.items():
         words += ["--option", f"{key}={json.dumps(value)}"]
     words += ["--seed", str(seed)]
     words += ["--plant", plant] if plant else []
     words += ["--test", testcase] if testcase else []
     return shlex.join(words)
+
+
+def settings_of(cfg: AnyConfig) -> tuple[str, list[str]]:
+    """The named configuration that `cfg` goes out from, and `key=value` for what is not as there."""
+    base, changed = changes(cfg)
+    texts = {k: ":".join(map(str, v)) if isinstance(v, tuple) else str(v) for k, v in changed.items()}
+    return base, [f"{key}={text}" for key, text in texts.items()]
 
 
 def configured(name: str, settings: Iterable[str]) -> AnyConfig:
@@ -102,21 +117,21 @@ def options_from(texts: Iterable[str]) -> dict[str, Any]:
     return options
 
 
-def _benches() -> dict[str, str]:
+def bench_modules() -> dict[str, str]:
     """Modules of all benches by room and name, as in link.scheduler."""
     files = sorted((ROOT / "verif" / "benches").glob("*/bench_*.py"))
     modules = (".".join(f.relative_to(ROOT).with_suffix("").parts) for f in files)
-    return {_short(module): module for module in modules}
+    return {short_name(module): module for module in modules}
 
 
-def _short(module: str) -> str:
+def short_name(module: str) -> str:
     """verif.benches.link.bench_scheduler is link.scheduler; others keep their names."""
     return module.removeprefix("verif.benches.").replace(".bench_", ".")
 
 
 def find_bench(top: str, bench: str | None) -> str:
     """The module of a bench: of this name, its room only where two share it, or without one of the name of the top."""
-    known = _benches()
+    known = bench_modules()
     wanted = bench or top
     found = [name for name in known if wanted in (name, name.partition(".")[2], known[name])]
     if len(found) == 1:

@@ -60,8 +60,13 @@ def _top(name: str) -> str:
     return sources_of([TOPS[name].factory.partition(":")[0]]).digest if name in TOPS else "gone"
 
 
+def _plain(nodeid: str) -> str:
+    """Without the group that pytest-xdist hangs on it."""
+    return nodeid.rpartition("@")[0] if nodeid.rfind("@") > nodeid.rfind("]") else nodeid
+
+
 def _record(item: pytest.Item) -> Path:
-    what = {"test": item.nodeid, "sources": _sources(item.path), "seeds": os.environ.get("PLEXUS_SEEDS", "")}
+    what = {"test": _plain(item.nodeid), "sources": _sources(item.path), "seeds": os.environ.get("PLEXUS_SEEDS", "")}
     return _SHELF / f"{verdicts.key_of(what)}.json"
 
 
@@ -122,6 +127,13 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[Any]:
     if not item.path.is_relative_to(_LAW):
         _keep(item)
     return result
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Tests have their own names in reports, however they are distributed."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:  # a worker's name of a test must be that of its collection
+        report.nodeid = _plain(report.nodeid)
 
 
 def pytest_sessionfinish() -> None:

@@ -1,6 +1,5 @@
-"""For the launchers in tests/sim: run a bench that must pass, or one that must notice a planted fault."""
+"""For the tests in tests/sim: run a bench that must pass, or one that must notice a planted fault."""
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,20 +8,11 @@ from rtl.contract.link_config import LINKS
 from rtl.contract.switch_config import SWITCHES, AnyConfig
 from sim.runner import BenchError, Verdict, run_bench
 
-__all__ = ["SEEDS", "faults_of", "must_notice", "must_pass"]
-
-SEEDS = tuple(int(s) for s in os.environ.get("PLEXUS_SEEDS", "1 2 3").split())
-"""Seeds of every random bench; PLEXUS_SEEDS chooses others."""
+__all__ = ["configuration", "must_notice", "must_pass"]
 
 
-def faults_of(component: type) -> list[int]:
-    """Numbers of the planted faults of a unit; AssertionError if it has none."""
-    faults = list(getattr(component, "FAULTS", {}))
-    assert faults, f"{component.__name__} has no planted faults"
-    return faults
-
-
-def _configuration(cfg: AnyConfig | str) -> AnyConfig:
+def configuration(cfg: AnyConfig | str) -> AnyConfig:
+    """A configuration of a core, a link or a switch, or the one of that name."""
     if not isinstance(cfg, str):
         return cfg
     others: dict[str, AnyConfig] = {**LINKS, **SWITCHES}
@@ -43,7 +33,7 @@ def must_pass(
 
     planted: on the build that has the planted faults in it (inactive), so that there is only one.
     """
-    where = _configuration(cfg)
+    where = configuration(cfg)
     verdict = run_bench(top, bench, where, seed=seed, planted=planted, options=options, testcase=testcase)
     return verdict.require()
 
@@ -63,7 +53,7 @@ def must_notice(
 
     hangs: the fault stops the unit, so that a test's timeout is the check.
     """
-    where = _configuration(cfg)
+    where = configuration(cfg)
     verdict = run_bench(top, bench, where, seed=seed, plant=fault, planted=True, options=options, testcase=testcase)
     if verdict.ok:
         raise BenchError(f"{bench} did not notice a planted fault of {top} ({fault})\nagain: {verdict.again}")
@@ -84,7 +74,7 @@ def _accident(verdict: Verdict, hangs: bool) -> str:
     """Why the first failure is no check of the unit; empty if it is one."""
     case = next(c for c in verdict.cases if not c.ok)
     if case.kind == "SimTimeoutError":
-        return "" if hangs else f"{case.name} ran into its timeout, and the launcher does not say that the fault hangs"
+        return "" if hangs else f"{case.name} ran into its timeout, and RUNS does not say that the fault hangs"
     if case.kind != "AssertionError":
         return f"{case.name} ended with {case.kind or 'an error without a class'}, which is no comparison"
     if any(check in case.where for check in CHECKS):

@@ -1,79 +1,49 @@
-"""Names of planted faults: written where the fault is made, in words that mean this place only."""
+"""Names of planted faults: written where the fault is made, in words that mean this unit only; each is noticed."""
 
-import ast
-import re
-from collections.abc import Iterator
-from pathlib import Path
+from collections import defaultdict
 
-ROOT = Path(__file__).resolve().parents[2]
-SOURCES = sorted(
-    path
-    for path in (*(ROOT / "rtl").rglob("*.py"), *(ROOT / "verif" / "benches").rglob("*_top.py"))
-    if path.parent != ROOT / "rtl" / "base" or path.name not in ("fault.py", "placed.py")  # which pass names on
-)
+from sim.faults import VARIABLE, exists, written_faults
+from verif.collect import declarations, items
+from verif.formal.run import discover
+
+WRITTEN = written_faults()
+NAMES = {written.name: written for written in WRITTEN if written.name is not None}
 LEAST_LETTERS = 20
-ANY = "{}"
-
-
-def told(name: ast.expr) -> str | None:
-    """A text, with {} for what an f-string fills in; None for what is not written out."""
-    if isinstance(name, ast.Constant) and isinstance(name.value, str):
-        return name.value
-    if isinstance(name, ast.JoinedStr):
-        return "".join(str(part.value) if isinstance(part, ast.Constant) else ANY for part in name.values)
-    return None
-
-
-def names_in(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
-    """Where (a class, or the module) and what: each `fault(name)` and each name of a model in C++."""
-    for part in tree.body:
-        for node in ast.walk(part):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "fault":
-                yield getattr(part, "name", ""), node.args[0]
-            elif isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "NATIVE_FAULTS":
-                assert isinstance(node.value, ast.Dict)
-                for key in node.value.keys:
-                    assert key is not None
-                    yield "NATIVE_FAULTS", key
-
-
-PLACES: dict[str, set[str]] = {}
-NOT_WRITTEN: list[str] = []
-for source in SOURCES:
-    where = source.relative_to(ROOT).as_posix()
-    for unit, what in names_in(ast.parse(source.read_text())):
-        text = told(what)
-        if text is None:
-            NOT_WRITTEN.append(f"{where}:{what.lineno}: {ast.unparse(what)}")
-        else:
-            PLACES.setdefault(text, set()).add(f"{where}, {unit}")
-
-
-def patterns() -> list[re.Pattern[str]]:
-    """What a name may be, from all sources."""
-    return [re.compile(re.escape(name).replace(re.escape(ANY), r".+")) for name in PLACES]
 
 
 def test_every_name_is_written_out() -> None:
-    """So that a search finds the place; an f-string where the name of a port is what varies."""
-    assert not NOT_WRITTEN, "\n".join(NOT_WRITTEN)
-    assert len(PLACES) > 500
+    """So that a search finds the place; an f-string where instances differ."""
+    wrong = [f"{written.file}:{written.line}" for written in WRITTEN if written.name is None]
+    assert not wrong, f"a name of a fault is a text or an f-string, not what stands in {', '.join(wrong)}"
+    assert len(NAMES) > 500
 
 
 def test_a_name_means_one_unit() -> None:
     """A bench that plants it then knows what fails."""
-    wrong = [f"{name}: {'; '.join(sorted(places))}" for name, places in PLACES.items() if len(places) > 1]
+    places = defaultdict(set)
+    for written in WRITTEN:
+        places[written.name].add(f"{written.file}, {written.unit}")
+    wrong = [f"{name}: {'; '.join(sorted(where))}" for name, where in places.items() if len(where) > 1]
     assert not wrong, "\n".join(wrong)
 
 
-def test_no_name_fits_another_pattern() -> None:
-    known = patterns()
-    wrong = [name for name in PLACES if sum(bool(p.fullmatch(name)) for p in known) != 1]
+def test_no_name_fits_the_pattern_of_another() -> None:
+    patterns = [written for written in NAMES.values() if not written.fixed]
+    wrong = [name for name in NAMES for pattern in patterns if name != pattern.name and pattern.may_be(name)]
     assert not wrong, "\n".join(wrong)
 
 
-def test_a_name_is_a_fragment_of_a_sentence() -> None:
-    short = [name for name in PLACES if len(name.replace(ANY, "")) < LEAST_LETTERS]
-    assert not short, f"too short to mean one place: {'; '.join(short)}"
-    wrong = [name for name in PLACES if name != name.strip() or name.endswith(".")]
+def test_a_name_is_a_piece_of_a_sentence() -> None:
+    short = [name for name in NAMES if len(name.replace(VARIABLE, "")) < LEAST_LETTERS]
+    assert not short, f"too short to mean one unit: {'; '.join(short)}"
+    wrong = [name for name in NAMES if name != name.strip() or name.endswith(".")]
     assert not wrong, "; ".join(wrong)
+
+
+def test_every_fault_is_noticed_by_a_bench_or_a_proof() -> None:
+    _, faulty = items(declarations())
+    noticed = {item.plant for item in faulty} | {name for proof in discover().values() for name in proof.faults}
+    missed = [w.name for w in NAMES.values() if not any(w.may_be(name) for name in noticed)]
+    assert not missed, f"nobody must notice: {'; '.join(map(str, missed))}"
+    unknown = [name for name in noticed if not exists(name)]
+    assert not unknown, f"no unit has: {'; '.join(unknown)}"

@@ -1,4 +1,4 @@
-"""verif/plan/testplan.toml: every row points at a bench and at tests that exist."""
+"""verif/plan/testplan.toml: every row points at a bench or at tests, and they exist."""
 
 import re
 import tomllib
@@ -16,11 +16,11 @@ STATUS = ("done", "partly", "planned")
 def test_feature_is_checked_by_what_it_says(row: dict) -> None:
     assert set(row) <= KEYS, f"keys of a row are {', '.join(sorted(KEYS))}"
     assert row["status"] in STATUS, f"status is one of {', '.join(STATUS)}"
-    assert row["tests"] or row["status"] == "planned", "a feature without tests is only planned"
+    assert row.get("tests") or row.get("bench") or row["status"] == "planned", "a feature without tests is only planned"
     assert row["status"] == "done" or row.get("note"), "a row that is not done says what is missing"
     for bench in row.get("bench", []):
         assert (ROOT / bench).is_file(), f"{bench} does not exist"
-    for test in row["tests"]:
+    for test in row.get("tests", []):
         file, _, function = test.partition("::")
         path = ROOT / file
         assert path.is_file(), f"{file} does not exist"

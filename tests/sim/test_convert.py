@@ -1,28 +1,14 @@
-"""Conversions: the launchers of the bench, and every code of up to 16 bits through the unit."""
+"""Conversions: every code of up to 16 bits and dense FP32 codes through the unit, to every format."""
 
 import numpy as np
 import pytest
 
 from rtl.contract.config import named
 from rtl.contract.formats import FORMATS
-from rtl.numeric.formats.convert import Convert
 from sim.evaluate import evaluate
 from verif.golden.conversion import container, convert
-from verif.launch import SEEDS, faults_of, must_notice, must_pass
 
 pytestmark = pytest.mark.sim
-
-BENCH = "verif.benches.numeric.bench_convert"
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_convert(seed: int) -> None:
-    must_pass("convert", BENCH, seed)
-
-
-@pytest.mark.parametrize("fault", faults_of(Convert))
-def test_convert_fault_is_noticed(fault: int) -> None:
-    must_notice("convert", BENCH, fault)
 
 
 def fp32_near_boundaries() -> np.ndarray:

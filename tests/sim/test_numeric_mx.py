@@ -1,58 +1,17 @@
-"""MX dot products: launchers of the benches, every pair of elements, many rows, and the door."""
+"""MX dot products: every pair of elements, many rows, and the door."""
 
 import numpy as np
 import pytest
 
 from rtl.contract.config import named
-from rtl.numeric.pe.mx_dot import MxDot
-from rtl.numeric.pe.pe_mac import PeMac
-from rtl.numeric.pe.unpack_element import UnpackElement
 from sim.errors import PlexusError
 from sim.evaluate import evaluate
 from verif.checks.mx_dot import MAIN_PAIRS, OTHER_PAIRS, every_pair, random_rows
 from verif.golden.mx import mx_dot
-from verif.launch import SEEDS, faults_of, must_notice, must_pass
 
 pytestmark = pytest.mark.sim
 
-MX_DOT = "verif.benches.numeric.bench_mx_dot"
-PE_MAC = "verif.benches.numeric.bench_pe_mac"
-UNPACK_ELEMENT = "verif.benches.numeric.bench_unpack_element"
 ROWS = 200_000
-
-
-def test_unpack_of_every_element() -> None:
-    must_pass("unpack_element", UNPACK_ELEMENT, 1)
-
-
-@pytest.mark.parametrize("fault", faults_of(UnpackElement))
-def test_unpack_element_fault_is_noticed(fault: int) -> None:
-    must_notice("unpack_element", UNPACK_ELEMENT, fault)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_mx_dot(seed: int) -> None:
-    must_pass("mx_dot", MX_DOT, seed)
-
-
-@pytest.mark.parametrize("fault", faults_of(MxDot))
-def test_mx_dot_fault_is_noticed(fault: int) -> None:
-    must_notice("mx_dot", MX_DOT, fault)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_pe_mac(seed: int) -> None:
-    must_pass("pe_mac", PE_MAC, seed)
-
-
-@pytest.mark.parametrize("options", [{"mx": False}, {"nvfp4": False}])
-def test_pe_mac_without_options(options: dict[str, bool]) -> None:
-    must_pass("pe_mac", PE_MAC, 1, options=options)
-
-
-@pytest.mark.parametrize("fault", faults_of(PeMac))
-def test_pe_mac_fault_is_noticed(fault: int) -> None:
-    must_notice("pe_mac", PE_MAC, fault)
 
 
 @pytest.mark.parametrize(("fmt_a", "fmt_b", "scale_fmt"), MAIN_PAIRS + OTHER_PAIRS)

@@ -1,33 +1,19 @@
-"""MX quantisation: the bench of the unit; through `eval` every code against every exponent of the largest number."""
+"""MX quantisation through `eval`: every code against every exponent of the largest number."""
 
 import numpy as np
 import pytest
 
 from rtl.contract.config import named
 from rtl.contract.formats import MX_BLOCK, MX_EMAX
-from rtl.numeric.formats.quantize import Quantize
 from sim.errors import PlexusError
 from sim.evaluate import evaluate
 from verif.golden.quantize import RULES, quantize_mx
-from verif.launch import SEEDS, faults_of, must_notice, must_pass
 
 pytestmark = pytest.mark.sim
 
-QUANTIZE = "verif.benches.numeric.bench_quantize"
 TINY = named("tiny")
 SPECIAL = {"bf16": 0x7F80, "fp16": 0x7C00}
 PLACES = {"bf16": 7, "fp16": 10}
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("blocks", [1, 2])
-def test_quantize(blocks: int, seed: int) -> None:
-    must_pass("quantize", QUANTIZE, seed, options={"blocks": blocks})
-
-
-@pytest.mark.parametrize("fault", faults_of(Quantize))
-def test_quantize_fault_is_noticed(fault: int) -> None:
-    must_notice("quantize", QUANTIZE, fault, options={"blocks": 2})
 
 
 def largest_numbers(src: str) -> list[int]:

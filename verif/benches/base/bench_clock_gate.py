@@ -3,7 +3,10 @@
 import cocotb
 
 from verif.agents.bench import Bench
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
+
+RUNS = (Run("clock_gate", faults=EVERY),)
 
 COVERAGE = Coverage(
     "base.clock_gate",

@@ -8,7 +8,12 @@ from cocotb.triggers import RisingEdge
 from verif.agents.bench import Bench
 from verif.agents.stall import STYLES, styled
 from verif.agents.stream import StreamSink, StreamSource
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
+
+_SHAPE = {"shape": 16, "depth": 4}
+
+RUNS = (Run("fifo", options=_SHAPE, faults=EVERY), Run("ram_fifo", options=_SHAPE, faults=EVERY))
 
 COVER = Coverage("base.fifo", ["empty", "full", "enters while another leaves", "streams without a pause"])
 

@@ -3,7 +3,16 @@
 import cocotb
 
 from verif.agents.bench import Bench
+from verif.bench import Run
 from verif.checks.coverage import Coverage
+
+_SHAPES = (
+    {"width": 128, "depth": 6, "granule": 8},
+    {"width": 96, "depth": 5, "granule": 32},
+    {"width": 37, "depth": 4},
+)
+
+RUNS = tuple(Run("ram", options=shape, planted=False) for shape in _SHAPES)
 
 COVERAGE = Coverage(
     "ram",

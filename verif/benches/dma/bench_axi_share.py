@@ -10,7 +10,10 @@ from rtl.base.axi import FETCH_ID, axi_size
 from verif.agents.axi import HbmAgent
 from verif.agents.bench import Bench
 from verif.agents.stall import randomly
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
+
+RUNS = (Run("axi_share", options={"port_bytes": 32}, faults=EVERY),)
 
 BURSTS = 150
 COVERAGE = Coverage("axi share", ["both ask at once", "a request waits", "fetch refuses a beat"])

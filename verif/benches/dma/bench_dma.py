@@ -16,9 +16,38 @@ from verif.agents.bench import Bench
 from verif.agents.dma_host import DmaHost
 from verif.agents.mover_ports import MoverPorts
 from verif.agents.stall import STYLES, styled
+from verif.bench import Run, noticed_by
 from verif.benches.dma.descriptors import HBM_BYTES, KINDS, WINDOWS, directed, long_rows, random_descriptor, window
 from verif.checks.coverage import Coverage
 from verif.golden.dma import check, copy, row_addresses, signal
+
+_FAULTS = (
+    *noticed_by(
+        "copies_every_alignment_and_length",
+        "the last unit of a row is written whole",
+        "the window forgets the unit before",
+        "a row is done when its last burst is sent",
+        "strobes of the beat before stay",
+        "a descriptor may end while its last row is under way",
+    ),
+    *noticed_by(
+        "copies_what_the_golden_model_copies",
+        "bursts start anywhere and are full length: they cross 4 KiB",
+        "a step of 0 does not broadcast",
+        "the outermost dimension of a descriptor is left out",
+    ),
+    *noticed_by(
+        "refuses_what_the_golden_model_refuses",
+        "the last row may leave its memory by its own length",
+        "the signal's address is not checked",
+        "rings of a DMA do not halt",
+    ),
+)
+
+RUNS = (
+    Run("dma", faults=_FAULTS),
+    Run("dma", options={"link": True}, seeds=(1,)),  # the same inside
+)
 
 warnings.filterwarnings("ignore", category=DeprecationWarning, module=r"cocotbext\.")
 

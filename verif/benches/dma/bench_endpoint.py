@@ -8,11 +8,33 @@ import numpy as np
 from rtl.contract.isa import Cause
 from rtl.contract.link import PacketOpcode
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address
+from verif.bench import Run, noticed_by
 from verif.benches.dma.endpoint_driver import COVERAGE, OUTBOUND, EndpointBench
 from verif.benches.dma.requests import CORE, Requests
 from verif.benches.dma.transfers import FAR, transfer
 from verif.golden.dma import check
 from verif.golden.endpoint import Packet, Peer
+
+_FAULTS = (
+    *noticed_by(
+        "executes_requests_in_order",
+        "a signal to an endpoint does not wait for the writes before it",
+        "a read of an endpoint does not wait for the writes before it",
+        "a read that is refused has no answer",
+        "the signal of a write goes out before the write",
+        "a payload may leave its memory by its own length",
+        "a fetch-add of 8 bytes loses its carry",
+        "a packet for another endpoint is executed",
+    ),
+    *noticed_by(
+        "transfers_to_and_from_another_core",
+        "the signal goes with the first packet",
+        "an error response is taken for data",
+        "a signal that reaches into the next beat is cut",
+    ),
+)
+
+RUNS = (Run("dma", options={"link": True}, faults=_FAULTS),)
 
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")

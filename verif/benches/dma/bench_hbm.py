@@ -15,8 +15,11 @@ from verif.agents.bench import Bench
 from verif.agents.dma_host import DmaHost
 from verif.agents.mover_ports import MoverPorts
 from verif.agents.stall import never
+from verif.bench import Run
 from verif.checks.coverage import Coverage
 from verif.golden.dma import check, copy
+
+RUNS = (Run("dma", faults=("a bus error of a DMA is not seen",)),)
 
 KINDS = ("load", "store", "copy", "both")
 COVERAGE = Coverage("dma with hbm", [*(f"{k} at full rate" for k in KINDS), "read error", "write error", "single rows"])

@@ -8,7 +8,10 @@ from rtl.contract.isa import Update
 from verif.agents.bench import Bench
 from verif.agents.stall import STYLES, styled
 from verif.agents.stream import StreamSource
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
+
+RUNS = (Run("semaphores", options={"readers": 3, "writers": 4}, faults=EVERY),)
 
 COVERAGE = Coverage(
     "semaphores",

@@ -4,9 +4,30 @@ from typing import Any
 
 import cocotb
 
+from rtl.contract.config import load
 from rtl.contract.isa import Cause
 from rtl.contract.kinds import Kind
+from verif.bench import Run
 from verif.benches.issue.check_driver import OF_WEIGHTS, CheckBench, plain
+
+_ONE_GROUP = load("tiny", ["tensor.nvfp4=true"])
+_TILED = load("small", ["tensor.cols=8", "tensor.nvfp4=true"])
+_TENSOR = {"queue": 0}
+_FAULTS = (
+    "weights may be of another kind",
+    "the two E4M3 may be mixed",
+    "a load counts for all rows",
+    "a load of few columns counts for all columns",
+    "columns of two loads of a kind are not added",
+    "a transpose may overwrite weights that no matmul has taken",
+    "a load finds what was there before a transpose",
+)
+_OF_TILES = ("a matmul takes the weights of all row tiles", "a transpose leaves nothing in other row tiles")
+
+RUNS = (
+    Run("check", config=_ONE_GROUP, options=_TENSOR, seeds=(1,), faults=_FAULTS),
+    Run("check", config=_TILED, options=_TENSOR, seeds=(1,), faults=_OF_TILES),
+)
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")

@@ -4,8 +4,14 @@ import cocotb
 from cocotb.triggers import ReadOnly, RisingEdge
 
 from rtl.contract.link import UNIT_FLITS_MAX
+from rtl.contract.link_config import LinkConfig
 from verif.agents.bench import Bench
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
+
+_NARROW = LinkConfig(name="narrow", window_flits=3, sequence_numbers=8)
+
+RUNS = (Run("begun_units", config="x8", faults=EVERY), Run("begun_units", config=_NARROW))
 
 COVER = Coverage("port.begun_units", ["none sent", "all acknowledged", "1", "2", "3", "full window", "clear", "wraps"])
 

@@ -10,8 +10,22 @@ from verif.agents.bench import Bench
 from verif.agents.flits import beats_of, random_info
 from verif.agents.stall import STYLES, styled
 from verif.agents.stream import StreamSink, StreamSource
+from verif.bench import REST, Fault, Run
 from verif.checks.coverage import Coverage
 from verif.golden.flit import encode
+
+_FAULTS = (
+    Fault(
+        "a beat that waits in the encoder is overwritten by the next", hangs=True
+    ),  # it is lost, and the bench waits for it
+    REST,
+)
+
+RUNS = (
+    Run("flit_encoder", config="x8", faults=_FAULTS),
+    Run("flit_encoder", config="x16", planted=False, seeds=(1,)),
+    Run("flit_encoder", config="x8", options={"order": "low_first"}, planted=False, seeds=(1,)),
+)
 
 coverage = Coverage(
     "encoder", ["waits", "bubble", "full rate", "flit cut short", "equal flits in a row", "tail of the input ignored"]

@@ -1,14 +1,38 @@
 """LaneSender against the golden reader: every flit once and in order, markers in their places, maps as asked."""
 
+from dataclasses import replace
+
 import cocotb
 
 from rtl.contract.lanes import VERSIONS
 from rtl.contract.link import FLIT_BYTES
+from rtl.contract.link_config import LINKS, LinkConfig
 from verif.agents.bench import Bench, manifest
 from verif.agents.stall import STYLES, styled
 from verif.agents.stream import StreamSource
+from verif.bench import Run
 from verif.checks.coverage import Coverage
 from verif.golden.lanes import LaneReader, lane_map
+
+
+def _link(name: str, spares: int) -> LinkConfig:
+    """A link whose lanes are called weak soon."""
+    return replace(LINKS[name], spare_lanes=spares, weak_corrections=8)
+
+
+_ENDS = {"interval": 6}
+
+_PLANTED = (
+    "the mask of the partner is not obeyed",
+    "the map changes between markers",
+    "the scrambler of the sender does not start again at a marker",
+)
+
+RUNS = (
+    Run("lane_sender", config=_link("x1", 0), options=_ENDS),
+    Run("lane_sender", config=_link("x8", 2), options=_ENDS, faults=_PLANTED),
+    Run("lane_sender", config=_link("x16", 0), options=_ENDS),
+)
 
 COVER = Coverage(
     "lane sender",

@@ -10,7 +10,15 @@ from rtl.link.beat import packet_layout
 from verif.agents.bench import Bench
 from verif.agents.stall import STYLES, styled
 from verif.agents.stream import StreamSource
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
+
+_ONE_CLASS = LinkConfig(name="one", classes=1)
+
+RUNS = (
+    Run("packet_merge", config="x8", faults=EVERY),
+    Run("packet_merge", config=_ONE_CLASS, planted=False, seeds=(1,)),
+)
 
 _BINS = ["response passes", "both could", "none could", "waits at its first beat", "one beat", "response waits"]
 _BINS += ["every bit was 0 and 1"]

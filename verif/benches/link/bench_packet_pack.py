@@ -9,9 +9,12 @@ from rtl.contract.link import PacketOpcode
 from verif.agents.bench import Bench
 from verif.agents.stall import styled
 from verif.agents.stream import StreamSink, StreamSource
+from verif.bench import EVERY, Run
 from verif.benches.link.packets import Assembler, beats_of, dma_beats_of, make_packet, random_packet
 from verif.checks.coverage import Coverage
 from verif.golden.framing import Packet
+
+RUNS = (Run("packet_pack", config="x8", faults=EVERY), Run("packet_pack", config="x16", faults=EVERY))
 
 COVER = Coverage("port.packet_pack", ["a header alone", "a rest", "no rest", "too short", "too long", "no gap"])
 

@@ -5,9 +5,16 @@ import numpy as np
 from cocotb.triggers import RisingEdge
 
 from rtl.contract.link import UNIT_FLITS_MAX
+from rtl.contract.link_config import LinkConfig
 from verif.agents.bench import Bench, manifest
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
 from verif.golden.framing import Turns
+
+_PLAIN = LinkConfig(weights=(3, 1, 3, 1, 3, 1, 3, 1))
+_STRICT = LinkConfig(weights=(3, 1, 2, 8, 1, 1, 5, 1), strict_class=2, strict_cap=16)
+
+RUNS = (Run("scheduler", config=_PLAIN), Run("scheduler", config=_STRICT, faults=EVERY))
 
 COVER = Coverage(
     "port.scheduler",

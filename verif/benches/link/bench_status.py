@@ -6,7 +6,10 @@ from cocotb.triggers import ReadOnly, RisingEdge
 from rtl.contract.link import LinkCause
 from rtl.contract.memmap import LinkRegister
 from verif.agents.bench import Bench
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
+
+RUNS = (Run("port_status", config="x8", faults=EVERY), Run("port_status", config="x16"))
 
 COVER = Coverage("port.status", [*(r.name for r in LinkRegister), "no register", *(c.name for c in LinkCause)])
 

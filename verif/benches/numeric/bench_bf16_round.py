@@ -9,8 +9,11 @@ from cocotb.triggers import Timer
 from rtl.contract.isa import Rounding
 from verif.agents.bench import Bench
 from verif.agents.values import FLAVOURS, random_codes
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
 from verif.golden.rounding import to_bf16
+
+RUNS = (Run("bf16_round", faults=EVERY),)
 
 LANE = 0  # of the unit as it is built alone; other lanes: bench_add_lanes
 

@@ -13,8 +13,24 @@ from cocotb.triggers import RisingEdge
 from rtl.contract.formats import FORMATS
 from rtl.numeric.formats.convert import Convert
 from verif.agents.bench import Bench
+from verif.bench import Run
 from verif.checks.coverage import Coverage
 from verif.golden.conversion import container, convert
+
+_PLANTED = (
+    "a conversion rounds ties up instead of to even",
+    "results of a conversion below the normal range become zero",
+    "NaN payloads survive in BF16",
+    "numbers beyond a format saturate although nobody asked for it",
+    "infinities that come in do not saturate",
+    "negative integers beyond the range wrap",
+    "32-bit integers are cut instead of rounded",
+    "subnormal numbers count as zero in a conversion",
+    "NaN payloads survive in FP32",
+    "signed integers are read as unsigned ones",
+)
+
+RUNS = (Run("convert", faults=_PLANTED),)
 
 NAMES = tuple(FORMATS)
 IEEE = ("fp32", "bf16", "fp16", "e5m2", "e4m3")

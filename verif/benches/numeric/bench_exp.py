@@ -11,9 +11,12 @@ from rtl.numeric.functions.exp import Exp
 from verif.agents.bench import Bench
 from verif.agents.pipe import push
 from verif.agents.values import companions, random_codes, special_codes
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
 from verif.checks.outcomes import expect_equal
 from verif.golden.exp import exp
+
+RUNS = (Run("exp", faults=EVERY),)
 
 coverage = Coverage(
     "exp",

@@ -9,8 +9,11 @@ from cocotb.triggers import Timer
 from verif.agents.bench import Bench
 from verif.agents.operands import operand_words
 from verif.agents.values import FLAVOURS, random_codes
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
 from verif.golden.numeric import fp32_halves
+
+RUNS = (Run("halves", seeds=(1,), faults=EVERY),)
 
 coverage = Coverage(
     "halves", ["subnormal", "tie to even", "carry", "overflow", "exact", "rounded up", "infinite", "nan", "zero"]

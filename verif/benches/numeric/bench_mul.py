@@ -9,9 +9,12 @@ from cocotb.triggers import ReadOnly, Timer
 from rtl.contract.formats import FORMATS
 from verif.agents.bench import Bench
 from verif.agents.values import random_codes, special_codes
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
 from verif.checks.outcomes import OUTCOMES, expect_equal, note_outcomes
 from verif.golden.numeric import fp32_multiply
+
+RUNS = (Run("fp32_product", faults=EVERY),)
 
 coverage = Coverage("fp32_product", [*OUTCOMES, "subnormal factor", "both subnormal", "tie"])
 

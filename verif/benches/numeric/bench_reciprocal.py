@@ -13,9 +13,12 @@ from rtl.contract.formats import FORMATS
 from rtl.numeric.fp32.reciprocal import Reciprocal
 from verif.agents.bench import Bench
 from verif.agents.values import random_codes, special_codes
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
 from verif.checks.outcomes import OUTCOMES, expect_equal, note_outcomes
 from verif.golden.reciprocal import reciprocal
+
+RUNS = (Run("reciprocal", faults=EVERY),)
 
 coverage = Coverage(
     "reciprocal",

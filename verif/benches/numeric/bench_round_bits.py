@@ -7,8 +7,11 @@ from cocotb.triggers import Timer
 
 from rtl.contract.isa import Queue
 from verif.agents.bench import Bench
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
 from verif.golden.rounding import row_words
+
+RUNS = (Run("round_bits", seeds=(1,), faults=EVERY),)
 
 coverage = Coverage("round_bits", ["seed 0", "first element", "last ticket", "carries"])
 

@@ -11,7 +11,10 @@ from rtl.contract.formats import FORMATS
 from verif.agents.bench import Bench
 from verif.agents.operands import operand_words
 from verif.agents.values import FLAVOURS, random_codes
+from verif.bench import EVERY, Run
 from verif.golden.numeric import decode
+
+RUNS = (Run("unpack", seeds=(1,), faults=EVERY),)
 
 
 async def check(dut: Any, fmt: str, codes: NDArray[np.uint32], unused: int) -> None:

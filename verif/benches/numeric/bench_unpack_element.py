@@ -9,7 +9,10 @@ from cocotb.triggers import Timer
 from rtl.contract.formats import FORMATS
 from verif.agents.bench import Bench
 from verif.agents.elements import element_words
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
+
+RUNS = (Run("unpack_element", seeds=(1,), faults=EVERY),)
 
 NAMES = ("e4m3fn", "e4m3", "e5m2", "e2m1")
 KINDS = ("zero", "subnormal", "normal", "infinity", "nan")

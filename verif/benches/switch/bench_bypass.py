@@ -7,9 +7,23 @@ import cocotb
 from cocotb.triggers import RisingEdge
 
 from rtl.contract.link import UNIT_FLITS_MAX
+from rtl.contract.link_config import LinkConfig
+from rtl.contract.switch_config import SwitchConfig
 from verif.agents.bench import Bench, manifest
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
 from verif.golden.switch_output import Bypass, Crossbar
+
+
+def _four(lanes: int) -> SwitchConfig:
+    return SwitchConfig(ports=4, link=LinkConfig(classes=2, shared_flits=12, window_flits=20, lanes=lanes))
+
+
+RUNS = (
+    Run("switch_bypass", config=_four(8), faults=EVERY),
+    Run("switch_bypass", config=_four(4)),
+    Run("switch_bypass", config=_four(16)),
+)
 
 COVER = Coverage(
     "switch.bypass",

@@ -3,9 +3,16 @@
 import cocotb
 from cocotb.triggers import RisingEdge
 
+from rtl.contract.link_config import LinkConfig
+from rtl.contract.switch_config import SwitchConfig
 from verif.agents.bench import Bench
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
 from verif.golden.switch_output import Crossbar
+
+_FOUR = SwitchConfig(ports=4, link=LinkConfig(classes=2, shared_flits=12, window_flits=20))
+
+RUNS = (Run("switch_crossbar", config=_FOUR, faults=EVERY),)
 
 COVER = Coverage(
     "switch.crossbar",

@@ -6,11 +6,24 @@ import cocotb
 from cocotb.triggers import RisingEdge
 
 from rtl.contract.link import FLIT_HEADER, UNIT_FLITS_MAX
+from rtl.contract.link_config import LinkConfig
 from rtl.link.rules.credit_sender import COUNT_BITS
 from verif.agents.bench import Bench, manifest
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
 from verif.golden.link_rules import CreditReceiver, CreditSender
 from verif.golden.switch_output import Egress
+
+_X8 = LinkConfig(classes=2, shared_flits=12, window_flits=20)
+_X4 = LinkConfig(classes=2, shared_flits=12, window_flits=20, lanes=4)
+_X16 = LinkConfig(classes=2, shared_flits=12, window_flits=20, lanes=16)
+
+RUNS = (
+    Run("switch_egress", config=_X8, faults=EVERY),
+    Run("switch_egress", config=_X4),
+    Run("switch_egress", config=_X16),
+    Run("switch_egress", config="x8", seeds=(1,)),  # a whole link
+)
 
 COVER = Coverage(
     "switch.egress",

@@ -6,11 +6,23 @@ import cocotb
 from cocotb.triggers import RisingEdge
 
 from rtl.contract.link import DLP_AT, DLP_BYTES, FLIT_BYTES, FLIT_HEADER
+from rtl.contract.link_config import LinkConfig
 from verif.agents.bench import Bench, manifest
 from verif.agents.stall import STYLES, styled
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
 from verif.golden.framing import Units, unpack
 from verif.golden.switch_output import OutputBuffer
+
+_X8 = LinkConfig(classes=2, shared_flits=12, window_flits=20)
+_X4 = LinkConfig(classes=2, shared_flits=12, window_flits=20, lanes=4)
+_X16 = LinkConfig(classes=2, shared_flits=12, window_flits=20, lanes=16)
+
+RUNS = (
+    Run("switch_output_buffer", config=_X8, faults=EVERY),
+    Run("switch_output_buffer", config=_X4),
+    Run("switch_output_buffer", config=_X16),
+)
 
 COVER = Coverage(
     "switch.output_buffer",

@@ -5,9 +5,19 @@ import numpy as np
 from cocotb.triggers import RisingEdge
 
 from rtl.contract.link import ENDPOINT_BITS, PACKET_HEADER, LinkCause
+from rtl.contract.link_config import LinkConfig
 from rtl.contract.switch_registers import SwitchCause, SwitchRegister
 from verif.agents.bench import Bench
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
+
+_LINK = LinkConfig(classes=2, shared_flits=12, window_flits=20)
+_SHORT = {"count_bits": 14}  # counters that reach their end
+
+RUNS = (
+    Run("switch_port_registers", config=_LINK, options=_SHORT, faults=EVERY),
+    Run("switch_port_registers", config=_LINK, seeds=(1,)),
+)
 
 COVER = Coverage(
     "switch.port_registers",

@@ -6,6 +6,8 @@ import cocotb
 from cocotb.triggers import RisingEdge
 
 from rtl.contract.link import ENDPOINT_BITS
+from rtl.contract.link_config import LinkConfig
+from rtl.contract.switch_config import SwitchConfig
 from rtl.contract.switch_registers import (
     ADDRESS_BITS,
     ResponderRegister,
@@ -15,7 +17,16 @@ from rtl.contract.switch_registers import (
     route_address,
 )
 from verif.agents.bench import Bench
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
+
+_FOUR = SwitchConfig(ports=4, link=LinkConfig(classes=2, shared_flits=12, window_flits=20))
+_FEW = {"count_bits": 10}  # counters that reach their end
+
+RUNS = (
+    Run("switch_registers", config=_FOUR, options=_FEW, faults=EVERY),
+    Run("switch_registers", config=_FOUR, seeds=(1,)),
+)
 
 COVER = Coverage(
     "switch.registers",

@@ -5,8 +5,16 @@ from cocotb.triggers import RisingEdge
 
 from rtl.contract.link import ENDPOINT_BITS
 from verif.agents.bench import Bench
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
 from verif.golden.switch_routes import RouteTable
+
+_READABLE = {"read_back": True}  # a table that shows its rows too
+
+RUNS = (
+    Run("switch_routes", config="sw4", options=_READABLE, faults=EVERY),
+    Run("switch_routes", config="sw20", options=_READABLE),
+)
 
 _REASONS = ("hole", "foreign", "dead")
 COVER = Coverage(

@@ -5,10 +5,19 @@ from typing import Any
 import cocotb
 
 from rtl.contract.link import LinkCause, LinkState, PacketOpcode
+from rtl.contract.link_config import LinkConfig
+from rtl.contract.switch_config import SwitchConfig
 from rtl.contract.switch_registers import SwitchCause, SwitchRegister, port_address
 from verif.agents.switch_ports import SwitchPorts
+from verif.bench import Run
 from verif.benches.switch.switch_traffic import FLITS, Traffic, begin, unit
 from verif.checks.coverage import Coverage
+
+_FOUR = SwitchConfig(name="four", ports=4, link=LinkConfig(classes=2, shared_flits=28))
+
+RUNS = (
+    Run("switch", config=_FOUR, faults=("what an output drops is not told", "what a retry buffer held is not told")),
+)
 
 _EVENTS = ["to itself", "response", "dead output", "restart", "taken out", "put back", "cut by a restart"]
 _LOSSES = ["lost and told", "waited in lists", "waited at a source", "in a retry buffer"]

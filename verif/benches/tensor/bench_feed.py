@@ -8,6 +8,7 @@ import cocotb
 import numpy as np
 
 from rtl.contract.access_pattern import PATTERN, AccessPattern
+from rtl.contract.config import load
 from rtl.contract.formats import FORMATS, by_code
 from rtl.contract.kinds import Kind
 from rtl.contract.memmap import Space
@@ -19,6 +20,7 @@ from verif.agents.patterns import contiguous, random_columns
 from verif.agents.stall import STYLES, never, styled
 from verif.agents.stream import StreamSource
 from verif.agents.tags import random_tags
+from verif.bench import SEEDS, Run
 from verif.checks.coverage import Coverage
 from verif.golden.array_kinds import scale_codes
 from verif.golden.groups import (
@@ -32,6 +34,35 @@ from verif.golden.groups import (
 )
 from verif.golden.memory import Memory
 from verif.golden.sparsity import moving_numbers, tags_of, tags_stand
+
+_WIDE = load("tiny", ["partitions=32", "tensor.rows=32", "tensor.nvfp4=true", "tensor.row_groups=1"])
+"""Blocks of 32 partitions, as in the larger configurations, and scales of both kinds; a feed of all rows."""
+_LESS = (load("tiny", ["tensor.mx=false"]), load("tiny", ["tensor.sparsity=false"]))
+_MOVING, _STATIONARY = {"reverse": False}, {"reverse": True}
+_OF_TAGS = (
+    "tags are those of the column beside it",
+    "columns of the last element are counted from its end",
+    "tags may repeat or descend",
+    "tags may lie beyond the group",
+)
+
+_PLANTED = (
+    "the word buffer does not go on after the last element of a word",
+    "the row mask of the next command is used",
+    "elements do not wait for their scales and tags",
+    "scales come from the first slot",
+    "scales are those of the element beside it",
+    "two blocks of rows exchange their scales",
+    "neighbouring entries of the map are exchanged",
+    "the four numbers of a row are reversed",
+    "negative numbers take the entries of positive ones",
+)
+
+RUNS = (
+    Run("feed", config=_WIDE, options=_MOVING, seeds=SEEDS[:2], faults=_PLANTED),
+    Run("feed", config=_WIDE, options=_STATIONARY, seeds=SEEDS[:2], faults=_OF_TAGS),
+    *(Run("feed", config=less, options=side, seeds=(1,)) for less in _LESS for side in (_MOVING, _STATIONARY)),
+)
 
 _CARRIER = {1: "uint8", 2: "uint16", 4: "uint32"}
 _LAYOUT = feed_command()

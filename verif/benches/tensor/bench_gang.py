@@ -6,6 +6,7 @@ from typing import Any
 
 import cocotb
 
+from rtl.contract.config import load
 from rtl.contract.isa import Cause, Opcode
 from rtl.contract.kinds import Kind
 from rtl.contract.memmap import Space
@@ -14,8 +15,32 @@ from rtl.contract.timing import array_latency
 from verif.agents.patterns import contiguous
 from verif.agents.stall import STYLES
 from verif.agents.tags import random_tags
+from verif.bench import Run
 from verif.benches.tensor.engine_driver import OF_TILES, EngineBench
 from verif.benches.tensor.engine_steps import GROUPS, Step, gemm_steps
+
+_SETTINGS = ["tensor.cols=8", "tensor.moving_max=64", "psum.bank_bytes=256", "sbuf.partition_bytes=8192"]
+_GROUPS = load("small", _SETTINGS)
+"""Four row groups in the smallest array that has them."""
+_NATIVE = {"form": "native"}
+_FAULTS = (
+    "a lost row of sums is not told",
+    "a stream swaps the groups of all tiles",
+    "the sums of a half or quarter leave at the last group of the array",
+    "what has ended in any group retires the oldest command",
+    "a load waits for the swaps of group 0",
+    "a failed matmul ends like others",
+    "banks behind that of the first element are not watched",
+    "a bank is free when the first of its matmuls has retired",
+    "of a pattern that goes down the banks behind its first element are watched",
+    "a group does not wait for the others of its tile",
+    "groups of a tile send what they have, of whatever command",
+    "wrong tags of a row group north of the last one are not told",
+    "a transpose has the exit of sums",
+)
+"""Only row tiles show them."""
+
+RUNS = (Run("tensor_engine", config=_GROUPS, options=_NATIVE, faults=_FAULTS),)
 
 QUARTERS = GROUPS.bit_length() - 1
 """The finest tiles: a row group each."""

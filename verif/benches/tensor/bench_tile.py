@@ -13,10 +13,13 @@ from verif.agents.array_lanes import ArrayLanes
 from verif.agents.bench import Bench, manifest
 from verif.agents.operands import operand_words
 from verif.agents.values import random_codes
+from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
 from verif.golden.numeric import F32, U32, canonical, decode, fused
 from verif.golden.tensor import TensorState
 from verif.golden.tensor_cells import number_cells
+
+RUNS = (Run("tile", faults=EVERY),)
 
 coverage = Coverage(
     "tile", ["load", "swap", "load during stream", "unused row", "sums from the north", "bubble", "shift"]

@@ -6,6 +6,7 @@ import cocotb
 import numpy as np
 from cocotb.triggers import RisingEdge
 
+from rtl.contract.config import load
 from rtl.contract.formats import by_code
 from rtl.contract.isa import REDUCTIONS, AluOp, Opcode, Reduce
 from rtl.contract.memmap import Space
@@ -17,11 +18,36 @@ from verif.agents.memory_port import MemoryPorts
 from verif.agents.patterns import contiguous
 from verif.agents.stall import STYLES, styled
 from verif.agents.stream import StreamSource
+from verif.bench import SEEDS, Run
 from verif.benches.vector.items import BITS, FORMAT_NAMES, OPCODES, Item, Items
 from verif.checks.coverage import Coverage
 from verif.golden.memory import Memory
 from verif.golden.operands import Operands
 from verif.golden.vector_instructions import VectorInstructions
+
+_RATIOS = tuple(load("tiny", [f"vector.clock_mhz={mhz}"]) for mhz in (960, 1800))
+"""Other than half the clock."""
+_FAULTS = (
+    "the second source is read first",
+    "groups do not wait for the sums before them",
+    "the counters are told the opcode of the instruction behind",
+    "a single byte is taken from the wrong place",
+    "lanes that were not chosen are written too",
+    "the second operator is left out",
+    "exp takes another element",
+    "the ALU ignores `reverse`",
+    "a difference is a sum in the ALU",
+    "a number outside its bounds stays",
+    "a predicate is the sign of its number",
+    "a scan begins anew with every element",
+    "the accumulator forgets what it held",
+)
+"""Copies cannot show them."""
+
+RUNS = (
+    Run("vector_engine", faults=_FAULTS),
+    *(Run("vector_engine", config=ratio, seeds=SEEDS[:1]) for ratio in _RATIOS),
+)
 
 COVERAGE = Coverage(
     "vector.instructions",

@@ -6,12 +6,14 @@ import cocotb
 import numpy as np
 
 from rtl.contract.access_pattern import AccessPattern, start_partition_rule
+from rtl.contract.config import load
 from rtl.contract.formats import FORMATS, MX_EMAX, by_code
 from rtl.contract.isa import MX_ROWS, Opcode
 from rtl.contract.memmap import Space
 from verif.agents.bench import Bench, manifest
 from verif.agents.patterns import contiguous
 from verif.agents.stall import STYLES
+from verif.bench import SEEDS, Run
 from verif.benches.vector.bench_instructions import InstructionBench
 from verif.benches.vector.items import OPCODES, Item
 from verif.checks.coverage import Coverage
@@ -19,6 +21,25 @@ from verif.golden.memory import Memory
 from verif.golden.operands import Operands
 from verif.golden.quantize import RULES
 from verif.golden.vector_instructions import VectorInstructions
+
+_RATIOS = tuple(load("tiny", [f"vector.clock_mhz={mhz}"]) for mhz in (960, 1800))
+"""Other than half the clock."""
+_WIDE = load("tiny", ["partitions=64", "sbuf.partition_bytes=2048"])
+"""Several blocks of MX elements, two groups of their scales."""
+_FAULTS = (
+    "every column of MX elements takes a place among the results",
+    "elements of MX blocks go before their scales",
+    "the first column of a pair is that of the pair before",
+    "scales go to the partitions of slot 0",
+    "the scales of a group come in the wrong order",
+    "E2M1 codes keep the room of a byte",
+)
+
+RUNS = (
+    Run("vector_engine", faults=_FAULTS),
+    Run("vector_engine", config=_WIDE, seeds=SEEDS[:1], faults=("blocks outside the operand have scales too",)),
+    *(Run("vector_engine", config=ratio, seeds=SEEDS[:1]) for ratio in _RATIOS),
+)
 
 SOURCES = ("bf16", "fp16")
 SLOTS = range(4)
