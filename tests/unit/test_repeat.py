@@ -41,9 +41,8 @@ def test_options_go_and_come_back(options: dict[str, Any]) -> None:
     )
     words = shlex.split(line)
     assert options_from(words_after(words, "--option")) == options
-    assert words_after(words, "--plant") == ["a beat's last byte is lost"] and words_after(words, "--test") == [
-        "a test"
-    ]
+    assert words_after(words, "--plant") == ["a beat's last byte is lost"]
+    assert words_after(words, "--test") == ["a test"]
     assert find_bench("fifo", words[3]) == bench
 
 
