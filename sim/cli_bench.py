@@ -31,7 +31,7 @@ def bench(
         typer.Option(metavar="FILE.fst", parser=path_of, help="Write waves, .fst or .vcd; needs its own build."),
     ] = None,
 ) -> None:
-    """Run a cocotb bench on one unit, as a launcher of `make test` does.
+    """Run a cocotb bench on one unit, as `make test` does.
 
     As in: plexus bench fifo --option shape=16 --option depth=4 --seed 3 --waves fifo.fst
     """

@@ -1,4 +1,4 @@
-"""One run of a bench as a command line, and back: `plexus bench TOP BENCH ...` repeats what a launcher ran."""
+"""One run of a bench as a command line, and back: `plexus bench TOP BENCH ...` repeats what `make test` ran."""
 
 import dataclasses
 import json

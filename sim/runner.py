@@ -243,6 +243,6 @@ def run_again(
     testcase: str | None,
     waves: Path | None,
 ) -> Verdict:
-    """What a launcher ran, on the build that has faults; a kept verdict does not count."""
+    """What `make test` ran, on the build that has faults; a kept verdict does not count."""
     more: dict[str, Any] = {"options": options, "testcase": testcase, "waves": waves}
     return run_bench(top, bench, cfg, seed=seed, plant=plant, planted=True, anew=True, **more)

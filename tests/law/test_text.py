@@ -69,6 +69,19 @@ def test_no_star_import() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def test_tests_that_are_named_are_there() -> None:
+    """In pages and in the sources; a name with a place for others (`test_<area>.py`) is none."""
+    named = re.compile(r"tests/\w+/test_\w+\.py")
+    gone = [
+        f"{name}: {test}"
+        for name, text in files()
+        if name.endswith((".md", ".py", ".yml")) and not name.startswith(("tests/", "CHANGELOG"))
+        for test in sorted(set(named.findall(text)))
+        if not (ROOT / test).is_file()
+    ]
+    assert not gone, "\n".join(gone)
+
+
 def test_every_module_says_what_it_is() -> None:
     wrong = [
         name

@@ -20,7 +20,7 @@ PICTURE = DOCS / "accuracy.svg"
 _HEAD = """# Accuracy of functions
 
 Every finite BF16 number but zero, and {dense:,} FP32 numbers of all binades and both signs (`verif/accuracy/dense.py`),
-go through the golden model, which the hardware equals bit for bit (`tests/sim/test_numeric.py`,
+go through the golden model, which the hardware equals bit for bit (`tests/sim/test_benches.py`,
 `tests/sim/test_eval.py`), and are held against the truth. `exp unit` is the vector engine's, all others are the scalar
 engine's tables.
 

@@ -1,6 +1,6 @@
 """What `make test` did not run: every skipped test by name, and in how many runs. `python -m verif.checks.skips`.
 
-Reads the JUnit files that pytest and the benches have left since `make test` began; launchers run a bench several
+Reads the JUnit files that pytest and the benches have left since `make test` began; a bench runs several
 times, on configurations where some of its tests do not apply.
 """
 

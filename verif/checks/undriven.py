@@ -52,7 +52,7 @@ def main() -> int:
     only = parser.parse_args().only
     found = {key: inputs for key, inputs in still(build_root()).items() if only in key[0]}
     if not found:
-        print("no run has left its toggles: run the launchers with PLEXUS_TOGGLES=1", file=sys.stderr)
+        print("no run has left its toggles: run make launchers with PLEXUS_TOGGLES=1", file=sys.stderr)
         return 1
     print("| bench | top | inputs | bits | never 1 | never 0 |\n|---|---|---|---|---|---|")
     for (bench, top), inputs in sorted(found.items()):
