@@ -1,6 +1,6 @@
 """One NeuronCore-class core: connects queues, engines, memories and DMA; computes nothing."""
 
-from amaranth.hdl import Cat, DomainRenamer, Module, Value, ValueLike
+from amaranth.hdl import Cat, DomainRenamer, Module, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -37,15 +37,13 @@ class Core(wiring.Component):
     `core_id`, its place in the address map; `done` and `fault`; `retire{q}`, outputs only. With `link` those of
     dma.link.LINK_PORTS too: packets to and from other cores, and `foreign`, the low bits of the count of those
     that were for another core; `link_value`, the register of the port at `link_address`, in the same cycle.
-    `plant`: a fault of Dma.FAULTS.
     Engines run on gated clocks of the root clock `clk`, so an idle engine costs nothing.
     """
 
-    def __init__(self, cfg: Config, form: str = "native", *, link: bool = False, plant: ValueLike = 0):
+    def __init__(self, cfg: Config, form: str = "native", *, link: bool = False):
         self.cfg = cfg
         self.form = form
         self.link = link
-        self.plant = plant
         super().__init__(
             {
                 **{f"axi{i}": Out(AxiSignature(cfg.hbm.port_bytes)) for i in range(cfg.hbm.ports)},
@@ -77,7 +75,7 @@ class Core(wiring.Component):
         m.submodules.tensor = DomainRenamer("tensor")(tensor)
         m.submodules.vector = vector = VectorEngine(cfg)
         m.submodules.scalar = scalar = ScalarEngine(cfg)
-        dma = Dma(cfg, self.plant, link=self.link)
+        dma = Dma(cfg, link=self.link)
         m.submodules.dma = DomainRenamer("dma")(dma)
 
         status = issue.tensor.status

@@ -18,29 +18,29 @@ SEEDS = tuple(int(s) for s in os.environ.get("PLEXUS_SEEDS", "1 2 3").split())
 """Seeds of every random bench; PLEXUS_SEEDS chooses others."""
 
 EVERY = "(every fault)"
-"""All planted faults of the top."""
+"""All faults that the class of the top asks for itself, none of its parts."""
 REST = "(all other faults)"
-"""All planted faults of the top that no declaration names."""
+"""Those of EVERY that no declaration names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
     """A planted fault that a run must notice.
 
-    sentence: what it does wrong, as the top's FAULTS has it (of several with the same sentence all); EVERY or REST.
+    name: what it does wrong, as the top or a part of it calls it (rtl/base/fault.py); EVERY or REST.
     by: the test of the bench that must notice it alone; None is the whole bench. hangs: it stops the unit, so that a
     test's timeout is the check.
     """
 
-    sentence: str
+    name: str
     _: KW_ONLY
     by: str | None = None
     hangs: bool = False
 
 
-def noticed_by(test: str, *sentences: str) -> tuple[Fault, ...]:
-    """Faults of these sentences, each noticed by that test of the bench alone."""
-    return tuple(Fault(sentence, by=test) for sentence in sentences)
+def noticed_by(test: str, *names: str) -> tuple[Fault, ...]:
+    """Faults of these names, each noticed by that test of the bench alone."""
+    return tuple(Fault(name, by=test) for name in names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from functools import cached_property
 from typing import Any
 
 from sim.errors import PlexusError
-from sim.run.repeat import bench_modules, faults_of, plants_of, settings_of, short_name
+from sim.run.faults import exists, own_faults
+from sim.run.repeat import bench_modules, settings_of, short_name
 from sim.toolchain import ROOT
 from verif.bench import EVERY, REST, Fault, Run
 from verif.launch import configuration
@@ -44,13 +45,12 @@ class Declared:
 
 @dataclass(frozen=True)
 class Item:
-    """A run of a bench: of `seed`, or with planted fault `plant`, which is then `fault`."""
+    """A run of a bench: of `seed`, or with the planted fault `plant`, which `fault` asks for."""
 
     declared: Declared
     seed: int = 1
-    plant: int = 0
+    plant: str = ""
     fault: Fault = Fault("")
-    name: str = ""
 
     @property
     def group(self) -> str:
@@ -58,7 +58,7 @@ class Item:
         return re.sub(r"[^\w.=:,-]+", "_", self.declared.build)
 
     def __str__(self) -> str:
-        return f"{self.declared} {self.name or f'seed {self.seed}'}"
+        return f'{self.declared} "{self.plant}"' if self.plant else f"{self.declared} seed {self.seed}"
 
 
 def declared_in(text: str) -> tuple[Run, ...]:
@@ -109,32 +109,24 @@ def items(found: Iterable[Declared]) -> tuple[list[Item], list[Item]]:
     return green, [item for one in found for item in _noticed(one, named)]
 
 
-def _named(found: Iterable[Declared]) -> Mapping[str, set[int]]:
+def _named(found: Iterable[Declared]) -> Mapping[str, set[str]]:
     """Of each top the faults that a declaration names."""
-    named: dict[str, set[int]] = defaultdict(set)
+    named: dict[str, set[str]] = defaultdict(set)
     for one in found:
-        for fault in one.run.wanted:
-            named[one.run.top] |= set(plants_of(one.run.top, fault.sentence))
+        named[one.run.top] |= {fault.name for fault in one.run.wanted}
     return named
 
 
-def _noticed(one: Declared, named: Mapping[str, set[int]]) -> Iterator[Item]:
+def _noticed(one: Declared, named: Mapping[str, set[str]]) -> Iterator[Item]:
     """The runs with a fault that a declaration asks for."""
     top = one.run.top
-    known = faults_of(top)
     for fault in one.run.wanted:
-        several = fault.sentence in (EVERY, REST)
-        plants = known if several else plants_of(top, fault.sentence)
-        for plant in plants:
-            if fault.sentence != REST or plant not in named[top]:
-                yield Item(one, plant=plant, fault=fault, name=_quoted(top, plant))
-
-
-def _quoted(top: str, plant: int) -> str:
-    """The sentence of a fault, and which of those with the same sentence."""
-    sentence = faults_of(top)[plant]
-    same = plants_of(top, sentence)
-    return f'"{sentence}"' + (f" {same.index(plant) + 1} of {len(same)}" if len(same) > 1 else "")
+        if fault.name not in (EVERY, REST):
+            yield Item(one, plant=fault.name, fault=fault)
+            continue
+        for name in own_faults(top):
+            if fault.name == EVERY or name not in named[top]:
+                yield Item(one, plant=name, fault=fault)
 
 
 def refusals(found: list[Declared]) -> Iterator[str]:
@@ -153,20 +145,19 @@ def refusals(found: list[Declared]) -> Iterator[str]:
     for name, count in runs.items():
         if count > 1:
             yield f"{name.strip()} is declared {count} times"
-    claimed: dict[str, set[int]] = defaultdict(set)
-    for item in noticed:
-        claimed[item.declared.run.top].add(item.plant)
+    claimed = {item.plant for item in noticed}
     for top in sorted({one.run.top for one in found}):
-        for plant in sorted(set(faults_of(top)) - claimed[top]):
-            yield f"no bench must notice planted fault {_quoted(top, plant)} of {top}"
+        for name in own_faults(top):
+            if name not in claimed:
+                yield f'no bench must notice planted fault "{name}" of {top}'
 
 
 def _unknown(found: Iterable[Declared]) -> Iterator[str]:
-    """Faults that a declaration names and the top does not have."""
+    """Faults that a declaration names and no unit has. Whether the top has it is known when it is built."""
     for one in found:
         for fault in one.run.wanted:
-            if fault.sentence in (EVERY, REST):
-                if not faults_of(one.run.top):
-                    yield f"{one} must notice planted faults, and {one.run.top} has none"
-            elif not plants_of(one.run.top, fault.sentence):
-                yield f"{one} must notice {fault.sentence!r}, which is no planted fault of {one.run.top}"
+            if fault.name in (EVERY, REST):
+                if not own_faults(one.run.top):
+                    yield f"{one} must notice planted faults, and {one.run.top} has none of its own"
+            elif not exists(fault.name):
+                yield f"{one} must notice {fault.name!r}, which is no planted fault of any unit"

@@ -6,7 +6,6 @@ from typing import Any
 from rtl.contract.config import named
 from rtl.contract.link_config import LINKS
 from rtl.contract.switch_config import SWITCHES, AnyConfig
-from sim.run.repeat import fault_named
 from sim.run.runner import BenchError, Verdict, run_bench
 
 __all__ = ["configuration", "must_notice", "must_pass"]
@@ -42,7 +41,7 @@ def must_pass(
 def must_notice(
     top: str,
     bench: str,
-    fault: int,
+    fault: str,
     cfg: AnyConfig | str = "tiny",
     *,
     seed: int = 1,
@@ -50,24 +49,20 @@ def must_notice(
     testcase: str | None = None,
     hangs: bool = False,
 ) -> Verdict:
-    """Run the bench with planted fault `fault`; BenchError unless a check of the bench notices it.
+    """Run the bench with the planted fault of this name; BenchError unless a check of the bench notices it.
 
     hangs: the fault stops the unit, so that a test's timeout is the check.
     """
     where = configuration(cfg)
     verdict = run_bench(top, bench, where, seed=seed, plant=fault, planted=True, options=options, testcase=testcase)
     if verdict.ok:
-        raise BenchError(f"{bench} did not notice {_fault(top, fault)}\nagain: {verdict.again}")
+        raise BenchError(f"{bench} did not notice a planted fault of {top} ({fault})\nagain: {verdict.again}")
     if accident := _accident(verdict, hangs):
         raise BenchError(
-            f"{bench} noticed {_fault(top, fault)} by accident: {accident}\n"
+            f"{bench} noticed a planted fault of {top} ({fault}) by accident: {accident}\n"
             f"{verdict.first}\nlog: {verdict.folder / 'run.log'}\nagain: {verdict.again}"
         )
     return verdict
-
-
-def _fault(top: str, fault: int) -> str:
-    return f"planted fault {fault} of {top} ({fault_named(top, fault) or 'it has no name'})"
 
 
 CHECKS = ("verif/benches/", "verif/agents/", "verif/golden/", "verif/checks/outcomes.py", "/cocotbext/axi/")

@@ -1,10 +1,10 @@
 """Who goes next: fair choice among equals, and a bounded wait for one that comes last."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 
 __all__ = ["Aged", "RoundRobin", "lowest"]
 
@@ -22,17 +22,10 @@ class RoundRobin(wiring.Component):
     A request that stays is granted after at most count - 1 accepted grants to others.
     """
 
-    FAULTS = {
-        1: "the turn never moves on",
-        2: "grants the lowest request beside the one whose turn it is",
-        3: "the turn moves on without accept",
-    }
-
-    def __init__(self, count: int, plant: ValueLike = 0):
+    def __init__(self, count: int):
         if count < 1:
             raise ValueError(f"an arbiter has at least 1 request, not {count}")
         self.count = count
-        self.plant = plant
         self.later = Signal(count)  # the requests above the one granted last; seen by proofs too
         super().__init__({"requests": In(count), "accept": In(1), "grant": Out(count)})
 
@@ -45,9 +38,13 @@ class RoundRobin(wiring.Component):
             first.eq(lowest(self.requests & later)),
             self.grant.eq(Mux(first.any(), first, lowest(self.requests))),
         ]
-        with m.If(planted(self.plant, 2)):
+        with m.If(fault("a round robin grants the lowest request beside the one whose turn it is")):
             m.d.comb += self.grant.eq(first | lowest(self.requests))
-        advance = self.grant.any() & (self.accept | planted(self.plant, 3)) & ~planted(self.plant, 1)
+        advance = (
+            self.grant.any()
+            & (self.accept | fault("the turn of a round robin moves on without accept"))
+            & ~fault("the turn of a round robin never moves on")
+        )
         with m.If(advance):
             m.d.sync += later.eq(Cat(self.grant[:n].any() for n in range(self.count)))
         return m
@@ -57,22 +54,21 @@ class Aged(wiring.Component):
     """Watches one request of low priority and says when it has waited long enough to go first.
 
     `urgent` rises after `limit` refused cycles in a row and falls with the grant or when the request
-    goes away. Who arbitrates gives an urgent request the highest priority in that cycle.
+    goes away. Who arbitrates gives an urgent request the highest priority in that cycle. `what` is it that is
+    refused, in names of faults.
     """
 
-    FAULTS = {1: "never becomes urgent"}
-
-    def __init__(self, limit: int = 8, plant: ValueLike = 0):
+    def __init__(self, limit: int = 8, what: str = "request"):
         if limit < 1:
             raise ValueError(f"an age limit is at least 1 cycle, not {limit}")
         self.limit = limit
-        self.plant = plant
+        self.what = what
         super().__init__({"request": In(1), "grant": In(1), "urgent": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         age = Signal(range(self.limit + 1))
-        m.d.comb += self.urgent.eq((age == self.limit) & ~planted(self.plant, 1))
+        m.d.comb += self.urgent.eq((age == self.limit) & ~fault(f"a {self.what} that is refused never becomes urgent"))
         with m.If(~self.request | self.grant):
             m.d.sync += age.eq(0)
         with m.Elif(~self.urgent):

@@ -1,13 +1,13 @@
 """Between the root clock and an engine that runs on some of its edges."""
 
-from amaranth.hdl import ClockDomain, ClockSignal, Module, Mux, Signal, ValueLike
+from amaranth.hdl import ClockDomain, ClockSignal, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.base.clock_gate import ClockGate
 from rtl.base.dispatch import OPCODE_BITS, EngineSignature
+from rtl.base.fault import fault
 from rtl.base.memory_port import PsumReadSignature, PsumWriteSignature, SbufReadSignature, SbufWriteSignature
-from rtl.base.plant import planted
 from rtl.contract.config import Config
 
 __all__ = ["Bridge", "ReadHold"]
@@ -20,11 +20,8 @@ class ReadHold(wiring.Component):
     engine's edges can be one root cycle apart, in the very cycle too.
     """
 
-    FAULTS = {61: "read data are not held until the engine's edge"}
-
-    def __init__(self, width: int, *, bypass: bool, plant: ValueLike = 0):
+    def __init__(self, width: int, *, bypass: bool):
         self.bypass = bypass
-        self.plant = plant
         super().__init__({"data": In(width), "data_valid": In(1), "held": Out(width)})
 
     def elaborate(self, platform: object) -> Module:
@@ -35,7 +32,7 @@ class ReadHold(wiring.Component):
         m.submodules.gate = gate = ClockGate()
         m.d.comb += [gate.enable.eq(self.data_valid), ClockSignal("taken").eq(gate.gated)]
         m.d.taken += kept.eq(self.data)
-        at_once = (self.data_valid if self.bypass else 0) | planted(self.plant, 61)
+        at_once = (self.data_valid if self.bypass else 0) | fault("read data are not held until the engine's edge")
         m.d.comb += self.held.eq(Mux(at_once, self.data, kept))
         return m
 
@@ -51,16 +48,9 @@ class Bridge(wiring.Component):
     `adjacent`: whether ticks can be in neighbouring root cycles.
     """
 
-    FAULTS = {
-        **ReadHold.FAULTS,
-        62: "requests are made between the engine's edges too",
-        63: "done lasts until the engine's next edge",
-    }
-
-    def __init__(self, cfg: Config, *, adjacent: bool, plant: ValueLike = 0):
+    def __init__(self, cfg: Config, *, adjacent: bool):
         self.cfg = cfg
         self.adjacent = adjacent
-        self.plant = plant
         super().__init__(
             {
                 "tick": In(1),
@@ -80,7 +70,7 @@ class Bridge(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        always = planted(self.plant, 62)
+        always = fault("requests are made between the engine's edges too")
         for outer, inner in (
             (self.sbuf_write, self.inner_sbuf_write),
             (self.sbuf_read, self.inner_sbuf_read),
@@ -99,7 +89,7 @@ class Bridge(wiring.Component):
             ("sbuf", self.sbuf_read, self.inner_sbuf_read),
             ("psum", self.psum_read, self.inner_psum_read),
         ):
-            hold = ReadHold(len(outer.data), bypass=self.adjacent, plant=self.plant)
+            hold = ReadHold(len(outer.data), bypass=self.adjacent)
             m.submodules[f"hold_{name}"] = hold
             m.d.comb += [
                 hold.data.eq(outer.data),
@@ -123,7 +113,7 @@ class Bridge(wiring.Component):
             engine.command.valid.eq(self.queue.command.valid),
             engine.command.payload.eq(self.queue.command.payload),
             self.queue.command.ready.eq(engine.command.ready & self.tick),
-            self.queue.done.eq(engine.done & (self.tick | planted(self.plant, 63))),
+            self.queue.done.eq(engine.done & (self.tick | fault("done lasts until the engine's next edge"))),
             self.queue.status.holds.eq(holds & self.active),
             self.queue.status.state.eq(state),
             self.queue.status.opcode.eq(opcode),

@@ -3,11 +3,11 @@
 from math import gcd
 from typing import Self
 
-from amaranth.hdl import Module, Mux, Signal, ValueLike
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 
 __all__ = ["ClockRatio"]
 
@@ -20,14 +20,11 @@ class ClockRatio(wiring.Component):
 
     tick: Out(1)
 
-    FAULTS = {1: "drops the remainder at each tick", 2: "ticks once too early in a round"}
-
-    def __init__(self, num: int, den: int, plant: ValueLike = 0):
+    def __init__(self, num: int, den: int):
         if not 1 <= num <= den:
             raise ValueError(f"a clock ratio must be above 0 and at most 1, not {num}/{den}")
         self.num = num // gcd(num, den)
         self.den = den // gcd(num, den)
-        self.plant = plant
         # counts in steps of num modulo den, ticks where it begins a new round; seen by proofs too
         self.phase = Signal(range(2 * self.den))
         super().__init__()
@@ -41,9 +38,9 @@ class ClockRatio(wiring.Component):
         m = Module()
         phase = self.phase
         m.d.comb += self.tick.eq(phase < self.num)
-        with m.If(planted(self.plant, 2)):
+        with m.If(fault("a clock ratio ticks once too early in a round")):
             m.d.comb += self.tick.eq(phase <= self.num)
         after = phase + self.num
-        wrapped = Mux(planted(self.plant, 1), 0, after - self.den)
+        wrapped = Mux(fault("a clock ratio drops the remainder at each tick"), 0, after - self.den)
         m.d.sync += phase.eq(Mux(after >= self.den, wrapped, after))
         return m

@@ -1,10 +1,10 @@
 """A counter of permission: who sends takes credits, who receives gives them back."""
 
-from amaranth.hdl import Module, ValueLike
+from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 
 __all__ = ["Credit"]
 
@@ -16,14 +16,11 @@ class Credit(wiring.Component):
     is an error of the user.
     """
 
-    FAULTS = {1: "a credit given back while one is taken is lost"}
-
-    def __init__(self, limit: int, most: int = 1, plant: ValueLike = 0):
+    def __init__(self, limit: int, most: int = 1):
         if not 1 <= most <= limit:
             raise ValueError(f"most must be from 1 to the limit of {limit} credits, not {most}")
         self.limit = limit
         self.most = most
-        self.plant = plant
         super().__init__(
             {
                 "take": In(range(most + 1)),
@@ -35,6 +32,6 @@ class Credit(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.d.sync += self.count.eq(self.count - self.take + self.give)
-        with m.If(planted(self.plant, 1) & (self.take != 0)):
+        with m.If(fault("a credit given back while one is taken is lost") & (self.take != 0)):
             m.d.sync += self.count.eq(self.count - self.take)
         return m

@@ -1,15 +1,15 @@
 """Writes results: they wait for SBUF or PSUM and are written along the access pattern of their operand."""
 
-from amaranth.hdl import Module, Mux, Signal, ValueLike
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from rtl.base.fault import fault
 from rtl.base.fifo import Fifo
 from rtl.base.layouts import PATTERN_LAYOUT
 from rtl.base.memory_port import QUADRANTS, PsumWriteSignature, SbufWriteSignature, psum_word_bits, sbuf_word_bits
 from rtl.base.pattern import PatternWalker, partition_mask, size_log2
-from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.memmap import Space
 
@@ -31,20 +31,12 @@ class ElementWriter(wiring.Component):
     Timing: a result can be written in the cycle after it came.
     """
 
-    FAULTS = {
-        91: "a 16-bit element is written over its neighbour as well",
-        92: "done does not wait for the memory to take the last element",
-        93: "partitions outside the destination are written too",
-        94: "lanes that were not chosen are written too",
-    }
-
-    def __init__(self, cfg: Config, depth: int, *, masked: bool = False, plant: ValueLike = 0):
+    def __init__(self, cfg: Config, depth: int, *, masked: bool = False):
         if depth & (depth - 1) or depth < 2:
             raise ValueError(f"depth must be a power of two from 2 up, not {depth}")
         self.cfg = cfg
         self.depth = depth
         self.masked = masked
-        self.plant = plant
         super().__init__(
             {
                 "command": In(stream.Signature(WRITE)),
@@ -65,7 +57,7 @@ class ElementWriter(wiring.Component):
         cfg = self.cfg
         wide = 64 * cfg.partitions
         m.submodules.patterns = patterns = Fifo(WRITE, _PATTERNS)
-        m.submodules.walker = walker = PatternWalker(cfg, plant=self.plant)
+        m.submodules.walker = walker = PatternWalker(cfg)
         m.submodules.results = results = Memory(shape=wide, depth=self.depth, init=[])
         connect(m, flipped(self.command), patterns.i)
         command = patterns.o.payload
@@ -85,12 +77,14 @@ class ElementWriter(wiring.Component):
         element = size_log2(m, pattern.dtype)
         with m.If(patterns.o.valid & patterns.o.ready):
             mask = partition_mask(pattern.partition_start, pattern.partition_count, cfg.partitions)
-            neighbour = planted(self.plant, 91) & (element == 1) & (command.width == 0)
+            neighbour = (
+                fault("a 16-bit element is written over its neighbour as well") & (element == 1) & (command.width == 0)
+            )
             m.d.sync += [
                 bytes_log2.eq(element + command.width + neighbour),
                 to_psum.eq(pattern.space == Space.PSUM),
                 final.eq(command.final),
-                partitions.eq(Mux(planted(self.plant, 93), ~0, mask)),
+                partitions.eq(Mux(fault("the vector engine writes partitions outside the destination too"), ~0, mask)),
                 *(quadrants[q].eq(mask[q * size : (q + 1) * size].any()) for q in range(QUADRANTS)),
             ]
 
@@ -110,7 +104,15 @@ class ElementWriter(wiring.Component):
             self.psum.valid.eq(offered & to_psum),
             self.written.eq(offered & Mux(to_psum, self.psum.ready, self.sbuf.ready)),
             walker.step.eq(self.written),
-            self.done.eq(Mux(planted(self.plant, 92), offered, self.written) & walker.last & final),
+            self.done.eq(
+                Mux(
+                    fault("the vector engine's done does not wait for the memory to take the last element"),
+                    offered,
+                    self.written,
+                )
+                & walker.last
+                & final
+            ),
             self.busy.eq(walker.valid | patterns.o.valid),
             self.psum_busy.eq((walker.valid & to_psum) | patterns.o.valid),
         ]
@@ -137,7 +139,7 @@ class ElementWriter(wiring.Component):
                 c_write.data.eq(self.chosen),
                 c_read.addr.eq(r_at),
             ]
-            everyone = planted(self.plant, 94).replicate(cfg.partitions)
+            everyone = fault("lanes that were not chosen are written too").replicate(cfg.partitions)
             lanes = partitions & (c_read.data | everyone)
         for port in (self.sbuf, self.psum):
             m.d.comb += [port.data.eq(r_port.data), port.bytes.eq(taken), port.partitions.eq(lanes)]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from amaranth.hdl import DomainRenamer, Module, ValueLike
+from amaranth.hdl import DomainRenamer, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -36,8 +36,6 @@ class EngineFrame(wiring.Component):
     `part_domains` that needs the edges of `domain` too.
     """
 
-    FAULTS = Bridge.FAULTS
-
     def __init__(
         self,
         cfg: Config,
@@ -46,14 +44,12 @@ class EngineFrame(wiring.Component):
         domain: str,
         clock_mhz: int,
         part_domains: Sequence[str] = (),
-        plant: ValueLike = 0,
     ):
         self.cfg = cfg
         self.domain = domain
         self.clock_mhz = clock_mhz
         self.part_domains = tuple(part_domains)
         self._pipeline = pipeline
-        self._plant = plant
         clocks = {"clocks": Out(len(part_domains))} if part_domains else {}
         super().__init__({**engine_ports(cfg), "tick": In(1), "active": Out(1), **clocks})
 
@@ -61,7 +57,7 @@ class EngineFrame(wiring.Component):
         m = Module()
         pipeline = self._pipeline
         adjacent = 2 * self.clock_mhz > self.cfg.tensor.clock_mhz
-        m.submodules.bridge = bridge = Bridge(self.cfg, adjacent=adjacent, plant=self._plant)
+        m.submodules.bridge = bridge = Bridge(self.cfg, adjacent=adjacent)
         m.submodules.pipeline = DomainRenamer(self.domain)(pipeline)
         connect(m, flipped(self.queue), bridge.queue)
         connect(m, bridge.inner_queue, pipeline.queue)

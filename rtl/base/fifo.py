@@ -1,10 +1,10 @@
 """Stream FIFOs: `Fifo` in registers for a few entries, `RamFifo` on a RAM for wide or deep ones."""
 
-from amaranth.hdl import Module, Mux, Shape, ShapeLike, Signal, Value, ValueLike
+from amaranth.hdl import Module, Mux, Shape, ShapeLike, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.base.ram import Ram
 
 __all__ = ["Fifo", "RamFifo"]
@@ -30,18 +30,11 @@ class Fifo(wiring.Component):
     `i.ready` and `o.valid` come from registers: both handshake paths are cut.
     """
 
-    FAULTS = {
-        1: "takes an entry when full",
-        2: "the level forgets an entry that enters while another leaves",
-        3: "reads the entry after the next one",
-    }
-
-    def __init__(self, shape: ShapeLike, depth: int, plant: ValueLike = 0):
+    def __init__(self, shape: ShapeLike, depth: int):
         if depth < 1:
             raise ValueError(f"a FIFO has at least 1 entry, not {depth}")
         self.shape = shape
         self.depth = depth
-        self.plant = plant
         # seen by proofs too
         self.entries = [Signal(shape, name=f"entry_{n}") for n in range(depth)]
         self.write = Signal(range(depth))
@@ -55,14 +48,14 @@ class Fifo(wiring.Component):
         leave = Signal()
 
         m.d.comb += [
-            self.i.ready.eq((self.level != self.depth) | planted(self.plant, 1)),
+            self.i.ready.eq((self.level != self.depth) | fault("a FIFO takes an entry when full")),
             self.o.valid.eq(self.level != 0),
             enter.eq(self.i.valid & self.i.ready),
             leave.eq(self.o.valid & self.o.ready),
         ]
         place = Signal.like(read)
         m.d.comb += place.eq(read)
-        with m.If(planted(self.plant, 3)):
+        with m.If(fault("a FIFO reads the entry after the next one")):
             m.d.comb += place.eq(_next(read, self.depth))
         with m.Switch(place):
             for n, entry in enumerate(entries):
@@ -79,7 +72,7 @@ class Fifo(wiring.Component):
             m.d.sync += read.eq(_next(read, self.depth))
         with m.If(enter & ~leave):
             m.d.sync += self.level.eq(self.level + 1)
-        with m.Elif(leave & (~enter | planted(self.plant, 2))):
+        with m.Elif(leave & (~enter | fault("the level of a FIFO forgets an entry that enters while another leaves"))):
             m.d.sync += self.level.eq(self.level - 1)
         return m
 
@@ -91,17 +84,11 @@ class RamFifo(wiring.Component):
     `i.ready` and `o.valid` come from registers; `o.ready` reaches the RAM's read enable.
     """
 
-    FAULTS = {
-        1: "takes an entry when full",
-        2: "fetches the next entry over one that has not left",
-    }
-
-    def __init__(self, shape: ShapeLike, depth: int, plant: ValueLike = 0):
+    def __init__(self, shape: ShapeLike, depth: int):
         if depth < 2:
             raise ValueError(f"a FIFO in RAM has at least 2 entries, not {depth}")
         self.shape = shape
         self.depth = depth
-        self.plant = plant
         self.write = Signal(range(depth))
         self.read = Signal(range(depth))
         super().__init__(_signature(shape, depth + 1))
@@ -116,12 +103,15 @@ class RamFifo(wiring.Component):
         fetch = Signal()
 
         m.d.comb += [
-            self.i.ready.eq((stored != self.depth) | planted(self.plant, 1)),
+            self.i.ready.eq((stored != self.depth) | fault("a FIFO in a RAM takes an entry when full")),
             self.o.valid.eq(shown),
             Value.cast(self.o.payload).eq(ram.read_data),
             self.level.eq(stored + shown),
             enter.eq(self.i.valid & self.i.ready),
-            fetch.eq((stored != 0) & (~shown | self.o.ready | planted(self.plant, 2))),
+            fetch.eq(
+                (stored != 0)
+                & (~shown | self.o.ready | fault("a FIFO in a RAM fetches the next entry over one that has not left"))
+            ),
             ram.write_en.eq(enter),
             ram.write_address.eq(write),
             ram.write_mask.eq(1),

@@ -1,12 +1,12 @@
 """Access patterns in hardware: one element address a cycle, by additions only."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from rtl.base.fault import fault
 from rtl.base.layouts import INSTRUCTION_LAYOUT, PATTERN_LAYOUT
-from rtl.base.plant import planted
 from rtl.contract.access_pattern import DIMENSIONS, PATTERN
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
@@ -54,16 +54,10 @@ class PatternWalker(wiring.Component):
     innermost unfinished dimension and the finer ones start again from there.
     """
 
-    FAULTS = {
-        1: "the second dimension's stride is forgotten",
-        2: "the last element of a pattern with more than one dimension is left out",
-    }
-
-    def __init__(self, cfg: Config, *, reverse: bool = False, sized: bool = False, plant: ValueLike = 0):
+    def __init__(self, cfg: Config, *, reverse: bool = False, sized: bool = False):
         self.bits = ceil_log2(max(cfg.sbuf.partition_bytes, cfg.psum.partition_bytes))
         self.reverse = reverse
         self.sized = sized
-        self.plant = plant
         super().__init__(
             {
                 "command": In(stream.Signature(PATTERN_LAYOUT)),
@@ -97,7 +91,14 @@ class PatternWalker(wiring.Component):
             self.command.ready.eq(~self.valid | (self.step & self.last)),
         ]
         early = Signal()  # planted: one element before the end counts as the end
-        m.d.comb += early.eq(planted(self.plant, 2) & (left[0] == 1) & done[1] & done[2] & done[3] & (most[1] != 0))
+        m.d.comb += early.eq(
+            fault("the last element of a pattern with more than one dimension is left out")
+            & (left[0] == 1)
+            & done[1]
+            & done[2]
+            & done[3]
+            & (most[1] != 0)
+        )
         with m.If(early):
             m.d.comb += self.last.eq(1)
 
@@ -109,7 +110,7 @@ class PatternWalker(wiring.Component):
             with m.If(here):
                 m.d.comb += following.eq(base[k] + stride[k])
                 if k == 1:
-                    with m.If(planted(self.plant, 1)):
+                    with m.If(fault("the stride of a pattern's second dimension is forgotten")):
                         m.d.comb += following.eq(base[k])
                 with m.If(advance):
                     m.d.sync += left[k].eq(left[k] - 1)

@@ -6,18 +6,20 @@ collects what was placed. Amaranth's own simulator cannot look inside an Instanc
 outputs as 0: test such designs in Verilator.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from amaranth.hdl import ClockSignal, Const, Instance, Module, ResetSignal, Shape, Value
+from amaranth.hdl import Cat, ClockSignal, Const, Fragment, Instance, Module, ResetSignal, Shape, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.amaranth_internals import counts_as_used
+from rtl.base.fault import current_faults, fault, planting
+from rtl.base.planted import Planted
 
-__all__ = ["Collected", "Placed", "Repeated", "Repetition", "collecting", "needs_source"]
+__all__ = ["Collected", "Placed", "Repeated", "Repetition", "collecting", "faults_in", "needs_source"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +66,30 @@ def needs_source(*names: str) -> None:
         collected.sources.update(names)
 
 
+def faults_in(make: Callable[[], wiring.Component]) -> tuple[str, ...]:
+    """Names of all faults that a component can have, sorted."""
+    with collecting(), planting() as faults:
+        Fragment.get(make(), None)
+    return faults.names
+
+
+def _faults_of_part(module: str, factory: Callable[[], wiring.Component]) -> tuple[str, ...]:
+    """Those of a module that is converted apart, in a design that has faults: searched once; else none."""
+    faults = current_faults()
+    if faults is None:
+        return ()
+    if module not in faults.parts:
+        faults.parts[module] = faults_in(factory)
+    return faults.parts[module]
+
+
 class Placed(wiring.Component):
     """The module `name`, made by `factory`, placed by Instance. Same ports as the component.
 
     Two placements of one name must mean the same hardware: the name carries the parameters that
     matter. `hier_block` makes it a unit of compilation of its own in Verilator. `clocked` is False
-    for combinational modules, which have no clk and rst.
+    for combinational modules, which have no clk and rst. `faults`: its faults can be planted, all or those of the
+    names; each is an input bit of the module, and the product has none.
     """
 
     def __init__(
@@ -79,22 +99,28 @@ class Placed(wiring.Component):
         *,
         clocked: bool = True,
         hier_block: bool = False,
+        faults: bool | Sequence[str] = False,
     ):
         self.module_name = name
         self.factory = factory
         self.hier_block = hier_block
         self.clocked = clocked
+        self.faults = faults
         self._prototype = factory()
         super().__init__(self._prototype.signature)
         counts_as_used(self._prototype)  # it only lends its signature
 
     def elaborate(self, platform: object) -> Module:
+        names = _faults_of_part(self.module_name, self.factory) if self.faults else ()
+        if not isinstance(self.faults, bool):
+            names = tuple(name for name in names if name in self.faults)
         collected = _collected.get()
         if collected is not None:
-            collected.modules.setdefault(self.module_name, self.factory)
+            factory = (lambda: Planted(self.factory(), names)) if names else self.factory
+            collected.modules.setdefault(self.module_name, factory)
             if self.hier_block:
                 collected.hier_blocks.add(self.module_name)
-        ports: dict[str, object] = {}
+        ports: dict[str, object] = {"i_faults": Cat(fault(name) for name in names)} if names else {}
         if self.clocked:
             ports["i_clk"] = ClockSignal()
             ports["i_rst"] = ResetSignal()
@@ -114,7 +140,8 @@ class Repeated(wiring.Component):
 
     A port in `shared` goes to all lanes; of every other one lane i has the bits from i times its width on. `domains`
     are clock domains of the lane, each with a port `enable_{domain}`: they run on the clock of the whole, in cycles
-    with it. A lane's outputs may depend on registers and inputs; placed components cannot be inside it.
+    with it. A lane's outputs may depend on registers and inputs; placed components cannot be inside it. Its faults can
+    be planted, in all lanes at once.
     """
 
     def __init__(
@@ -138,10 +165,17 @@ class Repeated(wiring.Component):
         super().__init__(ports)
 
     def elaborate(self, platform: object) -> Module:
+        lane = self.repetition
+        names = _faults_of_part(self.module_name, lane.factory)
+        if names:
+            make = self.repetition.factory
+            lane = replace(lane, factory=lambda: Planted(make(), names), shared=lane.shared | {"faults"})
         collected = _collected.get()
         if collected is not None:
-            collected.lanes.setdefault(self.module_name, self.repetition)
+            collected.lanes.setdefault(self.module_name, lane)
         ports: dict[str, object] = {"i_clk": ClockSignal(), "i_rst": ResetSignal()}
+        if names:
+            ports["i_faults"] = Cat(fault(name) for name in names)
         for (port,), member, value in self.signature.flatten(self):
             ports[("i_" if member.flow == In else "o_") + str(port)] = Value.cast(value)
         m = Module()

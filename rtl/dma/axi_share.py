@@ -1,11 +1,11 @@
 """Instruction fetch and DMA share the read channels of HBM port 0."""
 
-from amaranth.hdl import Module, Mux, Signal, ValueLike
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.axi import FETCH_ID, LINK_ID, AxiReadSignature, AxiSignature
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 
 __all__ = ["AxiShare"]
 
@@ -18,11 +18,8 @@ class AxiShare(wiring.Component):
     Timing: AR leaves through a register, everything else passes through.
     """
 
-    FAULTS = {1: "fetch replaces a request that waits", 2: "beats of fetch reach the DMA too"}
-
-    def __init__(self, port_bytes: int, plant: ValueLike = 0):
+    def __init__(self, port_bytes: int):
         self.port_bytes = port_bytes
-        self.plant = plant
         super().__init__(
             {
                 "fetch": In(AxiReadSignature(port_bytes)),
@@ -39,7 +36,7 @@ class AxiShare(wiring.Component):
         free = Signal()
         to_fetch = Signal()
         m.d.comb += [
-            free.eq(~axi.arvalid | axi.arready | (fetch.arvalid & planted(self.plant, 1))),
+            free.eq(~axi.arvalid | axi.arready | (fetch.arvalid & fault("a fetch replaces a request that waits"))),
             fetch.arready.eq(free),
             dma.arready.eq(free & ~fetch.arvalid),
         ]
@@ -52,7 +49,7 @@ class AxiShare(wiring.Component):
         m.d.comb += [
             to_fetch.eq((axi.rid >= FETCH_ID) & (axi.rid < LINK_ID)),
             fetch.rvalid.eq(axi.rvalid & to_fetch),
-            dma.rvalid.eq(axi.rvalid & (~to_fetch | planted(self.plant, 2))),
+            dma.rvalid.eq(axi.rvalid & (~to_fetch | fault("beats of fetch reach the DMA too"))),
             axi.rready.eq(Mux(to_fetch, fetch.rready, dma.rready)),
         ]
         for side in (fetch, dma):

@@ -1,6 +1,6 @@
 """DMA: rings of descriptors, row generator, movers, HBM ports. Connects them."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -36,21 +36,8 @@ class Dma(wiring.Component):
     `active`: the clock is needed in this cycle.
     """
 
-    FAULTS = {
-        **{n: text for n, text in enumerate(Mover.FAULTS.values(), 1)},
-        11: RowGenerator.FAULTS[1],
-        12: RowGenerator.FAULTS[2],
-        21: Check.FAULTS[1],
-        22: Check.FAULTS[2],
-        31: Complete.FAULTS[1],
-        32: Complete.FAULTS[2],
-        33: Complete.FAULTS[3],
-        **{40 + n: text for n, text in Link.FAULTS.items()},
-    }
-
-    def __init__(self, cfg: Config, plant: ValueLike = 0, *, link: bool = False):
+    def __init__(self, cfg: Config, *, link: bool = False):
         self.cfg = cfg
-        self.plant = plant
         self.link = link
         rings = range(cfg.dma.rings)
         super().__init__(
@@ -71,20 +58,14 @@ class Dma(wiring.Component):
             }
         )
 
-    def _fault(self, low: int, high: int) -> ValueLike:
-        """The planted fault's number in a part whose faults are low + 1 to high."""
-        if isinstance(self.plant, int):
-            return self.plant - low if low < self.plant <= high else 0
-        return Mux((self.plant > low) & (self.plant <= high), self.plant - low, 0)
-
     def elaborate(self, platform: object) -> Module:
         m = Module()
         cfg = self.cfg
         engines = range(cfg.dma.engines)
         m.submodules.intake = intake = Intake(cfg)
-        m.submodules.check = check = Check(cfg, self._fault(20, 30), link=self.link)
-        m.submodules.rows = rows = RowGenerator(cfg, self._fault(10, 20), link=self.link)
-        m.submodules.complete = complete = Complete(cfg, self._fault(30, 40), link=self.link)
+        m.submodules.check = check = Check(cfg, link=self.link)
+        m.submodules.rows = rows = RowGenerator(cfg, link=self.link)
+        m.submodules.complete = complete = Complete(cfg, link=self.link)
         m.submodules.crossbar = crossbar = Crossbar(cfg)
         m.submodules.state = state = Status(cfg)
 
@@ -116,14 +97,13 @@ class Dma(wiring.Component):
 
         movers: list[Placed] = []
         for e in engines:
-            mover = Placed("dma_mover", lambda: Mover(cfg))
+            mover = Placed("dma_mover", lambda: Mover(cfg), faults=True)
             m.submodules[f"mover{e}"] = mover
             movers.append(mover)
             connect(m, getattr(rows, f"row{e}"), mover.row)
             connect(m, mover.ask, getattr(crossbar, f"ask{e}"))
             connect(m, mover.done, getattr(complete, f"done{e}"))
             m.d.comb += [
-                mover.plant.eq(self._fault(0, 10)),
                 mover.index.eq(e),
                 mover.answer_valid.eq(crossbar.answer_valid[e]),
                 mover.answer.eq(crossbar.answer),
@@ -136,7 +116,7 @@ class Dma(wiring.Component):
         link_busy: Value = Const(0, 1)
         more: tuple[Placed, ...] = ()
         if self.link:
-            m.submodules.link = link = Link(cfg, self._fault(40, 50))
+            m.submodules.link = link = Link(cfg)
             link_busy = link.busy | self.request_in.valid | self.response_in.valid
             more = join_link(m, self, link, rows, complete, movers)
         else:

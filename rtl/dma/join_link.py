@@ -36,7 +36,7 @@ def join_link(
         connect(m, getattr(link, f"{way}_row"), mover.row)
         connect(m, mover.sbuf, getattr(link, f"{way}_port"))
         connect(m, mover.done, getattr(link, f"{way}_done"))
-        m.d.comb += [mover.plant.eq(0), mover.ask.ready.eq(0), mover.serve_valid.eq(0)]
+        m.d.comb += [mover.ask.ready.eq(0), mover.serve_valid.eq(0)]
     m.submodules.signals = signals = SignalShare()
     connect(m, complete.signal, signals.rings)
     connect(m, link.signal, signals.link)

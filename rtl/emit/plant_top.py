@@ -1,41 +1,30 @@
-"""A top with one more input that chooses the planted fault of the unit inside."""
+"""A top with one more input that chooses the planted fault of what is inside."""
 
-from collections.abc import Callable
-
-from amaranth.hdl import Const, Module, Signal, Value
+from amaranth.hdl import Value
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In
 
-from rtl.base.amaranth_internals import counts_as_used
+from rtl.base.planted import Planted
 
 __all__ = ["PLANT_BITS", "PlantTop"]
 
-PLANT_BITS = 8
+PLANT_BITS = 16
 
 
-class PlantTop(wiring.Component):
-    """The unit made by `make(plant)`, all its ports, and the input `plant` (0: no fault)."""
+class PlantTop(Planted):
+    """The unit, all its ports, and the input `plant`: n for fault `names[n - 1]`, 0 for none.
 
-    def __init__(self, make: Callable[[Value], wiring.Component]):
-        self._chosen = Signal(PLANT_BITS, name="plant_chosen")
-        self._unit = make(self._chosen)
-        counts_as_used(self._unit)  # the top is what must be used
-        super().__init__({**dict(self._unit.signature.members), "plant": In(PLANT_BITS)})
+    `names`, sorted, are known when it has been elaborated.
+    """
 
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        m.submodules.unit = self._unit
-        m.d.comb += self._chosen.eq(self.plant)
-        outer = self.signature.flatten(self)
-        inner = {path: value for path, _, value in self._unit.signature.flatten(self._unit)}
-        for path, member, port in outer:
-            if path == ("plant",):
-                continue
-            ours = Value.cast(port)
-            theirs = Value.cast(inner[path])
-            if member.flow == In:
-                if not isinstance(theirs, Const):
-                    m.d.comb += theirs.eq(ours)
-            elif not isinstance(ours, Const):
-                m.d.comb += ours.eq(theirs)
-        return m
+    PORT = "plant"
+
+    def __init__(self, unit: wiring.Component):
+        super().__init__(unit, ())
+
+    def port_bits(self) -> int:
+        """Width of the input."""
+        return PLANT_BITS
+
+    def chosen(self, name: str) -> Value:
+        """Whether the input plants a fault."""
+        return self.plant == self.names.index(name) + 1

@@ -16,6 +16,7 @@ from rtl.base.placed import collecting
 from rtl.emit.constants import run_constants
 from rtl.emit.lanes import lanes_module
 from rtl.emit.lanes_apart import lanes_apart
+from rtl.emit.plant_top import PlantTop
 from rtl.emit.quick import quick_netlists
 from rtl.emit.registers import merge_registers
 from rtl.emit.yosys import to_verilog
@@ -35,6 +36,7 @@ class Emitted:
     placed_text: str  # every module that was placed, once
     sources: tuple[Path, ...]  # files of rtl/cells, .sv and .cpp
     hier_blocks: tuple[str, ...]
+    faults: tuple[str, ...] = ()  # fault n - 1 is planted while the input `plant` of the top is n
 
     @property
     def text(self) -> str:
@@ -84,9 +86,12 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def emit(component: wiring.Component, name: str, *, fields: bool = False, loops: bool = True) -> Emitted:
+def emit(
+    component: wiring.Component, name: str, *, fields: bool = False, loops: bool = True, planted: bool = False
+) -> Emitted:
     """Convert `component` and every module placed in it, each once. `fields`: those of structures have names in waves.
-    `loops`: repeated lanes as a loop, for a simulator; else one by one, for other tools.
+    `loops`: repeated lanes as a loop, for a simulator; else one by one, for other tools. `planted`: with the faults of
+    its units and an input `plant` that chooses one (rtl/emit/plant_top.py).
 
     Needs a Yosys that Amaranth finds: sim.toolchain sets it up.
     """
@@ -96,7 +101,8 @@ def emit(component: wiring.Component, name: str, *, fields: bool = False, loops:
     done: set[str] = set()
     sources: set[str] = set()
     hier_blocks: set[str] = set()
-    pending = [(name, component)]
+    whole = PlantTop(component) if planted else component
+    pending = [(name, whole)]
     while pending:
         module, top = pending.pop()
         with collecting() as met, _uncollected():
@@ -119,4 +125,5 @@ def emit(component: wiring.Component, name: str, *, fields: bool = False, loops:
         placed_text="\n".join(texts[1:]),
         sources=tuple(sorted(CELLS / s for s in sources)),
         hier_blocks=tuple(sorted(hier_blocks)),
+        faults=whole.names if isinstance(whole, PlantTop) else (),
     )

@@ -1,12 +1,12 @@
 """Decides whether an instruction may run, before anything of it does."""
 
-from amaranth.hdl import Module, Signal, ValueLike
+from amaranth.hdl import Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.dma_port import CAUSE_BITS
+from rtl.base.fault import fault
 from rtl.base.layouts import INSTRUCTION_LAYOUT
-from rtl.base.plant import passed_on, planted
 from rtl.contract.config import Config
 from rtl.contract.isa import OPCODE_QUEUE, Function, Opcode, Queue
 from rtl.contract.rule import OpcodeRule
@@ -32,17 +32,9 @@ class Check(wiring.Component):
     `start` forgets which functions the table loaded last holds, and of which kind weights are.
     """
 
-    FAULTS = {
-        **HeaderCheck.FAULTS,
-        7: "a program finds the table of the one before",
-        **{(10 if n < 20 else 21) + n: text for n, text in OperandsCheck.FAULTS.items()},
-        **{30 + n: text for n, text in WeightsCheck.FAULTS.items()},
-    }
-
-    def __init__(self, cfg: Config, queue: int, plant: ValueLike = 0):
+    def __init__(self, cfg: Config, queue: int):
         self.cfg = cfg
         self.queue = Queue(queue)
-        self.plant = plant
         self.rules: dict[Opcode, OpcodeRule] = {
             opcode: rule for opcode, rule in RULES.items() if OPCODE_QUEUE.get(opcode, self.queue) == self.queue
         }
@@ -61,10 +53,10 @@ class Check(wiring.Component):
         cause = Signal(CAUSE_BITS)
         address = Signal(64)
         word = self.i.payload
-        m.submodules.header = header = HeaderCheck(self.cfg, self.rules, passed_on(self.plant, *range(1, 11)))
+        m.submodules.header = header = HeaderCheck(self.cfg, self.rules)
         operands: OperandsCheck | None = None
         if any(rule.operands for rule in self.rules.values()):
-            operands = OperandsCheck(self.cfg, self.rules, passed_on(self.plant, *range(11, 30), *range(41, 46)))
+            operands = OperandsCheck(self.cfg, self.rules)
             m.submodules.operands = operands
             m.d.comb += [operands.word.eq(word), operands.step.eq(step)]
 
@@ -91,7 +83,7 @@ class Check(wiring.Component):
                 with m.If(step == _LAST_STEP):
                     m.d.sync += [cause.eq(operands.cause), address.eq(operands.address), done.eq(1)]
         if operands and Opcode.LOAD_STATIONARY in self.rules:
-            m.submodules.weights = weights = WeightsCheck(self.cfg, passed_on(self.plant, *range(31, 41)))
+            m.submodules.weights = weights = WeightsCheck(self.cfg)
             m.d.comb += [
                 weights.word.eq(word),
                 weights.start.eq(self.start),
@@ -103,7 +95,7 @@ class Check(wiring.Component):
         if Opcode.LOAD_TABLE in self.rules:
             loaded = Signal(max(Function) + 1)
             m.d.comb += header.loaded.eq(loaded)
-            with m.If(self.start & ~planted(self.plant, 7)):
+            with m.If(self.start & ~fault("a program finds the table of the one before")):
                 m.d.sync += loaded.eq(0)
             with m.Elif(done & self.o.ready & (cause == 0) & (word.opcode == Opcode.LOAD_TABLE)):
                 m.d.sync += loaded.eq(word.imm0)

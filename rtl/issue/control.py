@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.base.dispatch import SEQUENCE_BITS
 from rtl.base.dma_port import CAUSE_BITS, ENDPOINT_STATUS, SEMAPHORE_INDEX_BITS
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract import memmap
 from rtl.contract.config import Config
 from rtl.contract.isa import Queue
@@ -37,16 +37,9 @@ class Control(wiring.Component):
     `part_value`: the counter of `part` (PART), in the same cycle.
     """
 
-    FAULTS = {
-        1: "a read comes a cycle late",
-        2: "the sequence number is not in the fault register",
-        3: "counters of the endpoint stand in each other's place",
-    }
-
-    def __init__(self, cfg: Config, ports: int, plant: ValueLike = 0):
+    def __init__(self, cfg: Config, ports: int):
         self.cfg = cfg
         self.ports = ports
-        self.plant = plant
         rings = cfg.dma.rings
         counters = counter_index(Engine.DMA, STALL + len(STALLS[Engine.DMA]))
         super().__init__(
@@ -90,7 +83,9 @@ class Control(wiring.Component):
         )
 
     def _fault(self, record: data.View) -> Value:
-        sequence = Value.cast(record.sequence) & ~planted(self.plant, 2).replicate(SEQUENCE_BITS)
+        sequence = Value.cast(record.sequence) & ~fault("the sequence number is not in the fault register").replicate(
+            SEQUENCE_BITS
+        )
         return Cat(record.cause, Const(0, 8), sequence)
 
     def _blocks(self, conflicts: list[Signal]) -> dict[int, dict[int, ValueLike]]:
@@ -131,7 +126,7 @@ class Control(wiring.Component):
                 r * 0x100 + RingRegister.FAULT_ADDRESS: self.ring_fault[r].address,
             }
         names = [r.name.lower() for r in EndpointRegister]
-        swapped = planted(self.plant, 3)
+        swapped = fault("counters of the endpoint stand in each other's place")
         endpoint: dict[int, ValueLike] = {
             r: Mux(swapped, self.endpoint[names[n - 1]], self.endpoint[names[n]])
             for n, r in enumerate(EndpointRegister)
@@ -218,6 +213,6 @@ class Control(wiring.Component):
         late = Signal(64)
         m.d.sync += late.eq(second)
         m.d.sync += self.host_rdata.eq(second)
-        with m.If(planted(self.plant, 1)):
+        with m.If(fault("a control register is read a cycle late")):
             m.d.sync += self.host_rdata.eq(late)
         return m

@@ -1,11 +1,11 @@
 """Where every cycle of every engine went."""
 
-from amaranth.hdl import Module, Signal, ValueLike
+from amaranth.hdl import Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.dispatch import EngineStatusSignature
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.config import Config
 from rtl.contract.timing import STALLS, Engine
 
@@ -32,15 +32,8 @@ class Counters(wiring.Component):
     instruction: what it says. The queue waits for a semaphore, then for fetch. The engine drains. Idle.
     """
 
-    FAULTS = {
-        1: "a draining engine counts as idle",
-        2: "an engine that holds an instruction counts while the queue waits",
-        3: "idle cycles after a busy one are not counted",
-    }
-
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config):
         self.cfg = cfg
-        self.plant = plant
         total = counter_index(Engine.DMA, STALL + len(STALLS[Engine.DMA]))
         super().__init__(
             {
@@ -63,7 +56,10 @@ class Counters(wiring.Component):
         def stall(name: str) -> int:
             return STALL + stalls.index(name)
 
-        with m.If(status.holds & ~(planted(self.plant, 2) & queue.semaphore)):
+        with m.If(
+            status.holds
+            & ~(fault("an engine that holds an instruction counts while the queue waits") & queue.semaphore)
+        ):
             m.d.comb += state.eq(status.state)
         if engine != Engine.DMA:
             with m.Elif(queue.halted):
@@ -73,7 +69,7 @@ class Counters(wiring.Component):
             with m.Elif(queue.fetch):
                 m.d.comb += state.eq(stall("fetch"))
         if "drain" in stalls:
-            with m.Elif(status.draining & ~planted(self.plant, 1)):
+            with m.Elif(status.draining & ~fault("a draining engine counts as idle")):
                 m.d.comb += state.eq(stall("drain"))
         return state
 
@@ -83,7 +79,7 @@ class Counters(wiring.Component):
             state = self._choose(m, engine)
             last = Signal.like(state, name=f"last_{engine.name.lower()}", init=0)
             m.d.sync += last.eq(state)
-            lost = planted(self.plant, 3) & (last == BUSY) & (state == IDLE)
+            lost = fault("idle cycles after a busy one are not counted") & (last == BUSY) & (state == IDLE)
             with m.If(self.running & ~lost), m.Switch(state):
                 for n in range(STALL + len(STALLS[engine])):
                     value = self.values[counter_index(engine, n)]

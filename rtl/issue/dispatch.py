@@ -1,12 +1,12 @@
 """Holds the next instruction until its semaphores allow it, then hands it to who executes it."""
 
-from amaranth.hdl import Module, Mux, Signal, Value, ValueLike, signed
+from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.dispatch import COMMAND, SEQUENCE_BITS
 from rtl.base.dma_port import CAUSE_BITS, COUNT_BITS, RELEASE, SEMAPHORE_INDEX_BITS
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.isa import Cause, Opcode, Wait
 from rtl.issue.check import CHECKED
 
@@ -35,15 +35,7 @@ class Dispatch(wiring.Component):
     Timing: 2 cycles an instruction if nothing waits.
     """
 
-    FAULTS = {
-        1: "GE compares with greater",
-        2: "only one of two conditions has to hold",
-        3: "a fault does not halt the queue",
-        4: "the faulty instruction is dispatched to the engine too",
-    }
-
-    def __init__(self, plant: ValueLike = 0):
-        self.plant = plant
+    def __init__(self):
         # seen by proofs too
         self.current = Signal(CHECKED)
         self.full = Signal()
@@ -78,7 +70,7 @@ class Dispatch(wiring.Component):
         kind = word[f"wait{number}"]
         value = self.value[number]
         limit = word[f"wait{number}_value"]
-        reached = Mux(planted(self.plant, 1), value > limit, value >= limit)
+        reached = Mux(fault("GE compares with greater"), value > limit, value >= limit)
         return Mux(kind == Wait.GE, reached, (kind == Wait.NONE) | (value == limit))
 
     def elaborate(self, platform: object) -> Module:
@@ -97,7 +89,12 @@ class Dispatch(wiring.Component):
         m.d.comb += [
             self.index[0].eq(word.wait0_semaphore),
             self.index[1].eq(word.wait1_semaphore),
-            go.eq(cleared & push.ready & ~self.halt & (~faulty | planted(self.plant, 4))),
+            go.eq(
+                cleared
+                & push.ready
+                & ~self.halt
+                & (~faulty | fault("the faulty instruction is dispatched to the engine too"))
+            ),
             self.command.valid.eq(to_engine),
             self.command.payload.word.eq(word),
             self.command.payload.sequence.eq(self.issued[:SEQUENCE_BITS]),
@@ -108,7 +105,7 @@ class Dispatch(wiring.Component):
             self.waiting.eq(full & ~cleared & ~faulty),
             self.empty.eq(~full),
         ]
-        with m.If(bad & ~planted(self.plant, 4)):
+        with m.If(bad & ~fault("the faulty instruction is dispatched to the engine too")):
             m.d.comb += done.eq(push.ready)
         with m.Elif(trigger):
             m.d.comb += done.eq(to_ring & self.release.ready)
@@ -136,16 +133,16 @@ class Dispatch(wiring.Component):
 
         holds0 = self._holds(0)
         holds1 = self._holds(1)
-        both = Mux(planted(self.plant, 2), holds0 | holds1, holds0 & holds1)
+        both = Mux(fault("only one of two conditions has to hold"), holds0 | holds1, holds0 & holds1)
         with m.If(full & both):
             m.d.sync += cleared.eq(1)
 
-        fault = (push.valid & push.ready) & (push.payload.cause != 0)
+        faulted = (push.valid & push.ready) & (push.payload.cause != 0)
         with m.If(done):
             m.d.sync += full.eq(0)
         with m.If(push.valid & push.ready & (push.payload.cause == 0)):
             m.d.sync += self.issued.eq(self.issued + 1)
-        with m.If(fault & ~planted(self.plant, 3)):
+        with m.If(faulted & ~fault("a fault does not halt the queue")):
             m.d.sync += [
                 self.halted.eq(1),
                 self.fault_address.eq(Mux(starved, self.fetch_address, current.address)),

@@ -1,6 +1,6 @@
 """Brings instructions and descriptors from HBM, ahead of who needs them."""
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
@@ -9,7 +9,7 @@ from rtl.base.arbiter import RoundRobin
 from rtl.base.axi import FETCH_ID, ID_BITS, AxiReadSignature, axi_size
 from rtl.base.dispatch import SEQUENCE_BITS
 from rtl.base.dma_port import CAUSE_BITS, COUNT_BITS
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.base.ram import Ram
 from rtl.contract.config import Config
 from rtl.contract.isa import INSTRUCTION_BYTES, Queue
@@ -40,15 +40,8 @@ class Fetch(wiring.Component):
     A region outside HBM is refused, one without words is not looked at. `idle`: no answer is due.
     """
 
-    FAULTS = {
-        **FetchClient.FAULTS,
-        3: "the HBM region is not checked",
-        4: "an answer goes to the client that asked last",
-    }
-
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config):
         self.cfg = cfg
-        self.plant = plant
         n = fetch_clients(cfg)
         if n > 2**ID_BITS - FETCH_ID:
             raise ValueError(f"{n} fetch clients do not fit in the ids from {FETCH_ID}")
@@ -72,7 +65,7 @@ class Fetch(wiring.Component):
         first = self.load_base >> ceil_log2(INSTRUCTION_BYTES)
         ragged = (self.load_base % INSTRUCTION_BYTES) != 0
         beyond = ((first + self.load_count) > words) | (self.load_count >> COUNT_BITS != 0)
-        return (self.load_count != 0) & (ragged | beyond) & ~planted(self.plant, 3)
+        return (self.load_count != 0) & (ragged | beyond) & ~fault("the HBM region is not checked")
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -82,7 +75,7 @@ class Fetch(wiring.Component):
         beats = max(1, 1024 // port_bits)
         depth = cfg.issue.queue_depth
         slot_bits = ceil_log2(depth)
-        clients = [FetchClient(depth if c < len(Queue) else min(4, depth), beats, self.plant) for c in range(n)]
+        clients = [FetchClient(depth if c < len(Queue) else min(4, depth), beats) for c in range(n)]
         for c, client in enumerate(clients):
             m.submodules[f"client_{c}"] = client
         m.submodules.ram = ram = Ram(1024, n << slot_bits, granule=port_bits)
@@ -129,7 +122,7 @@ class Fetch(wiring.Component):
         m.d.comb += [
             axi.rready.eq(1),
             self.beat.eq(axi.rvalid),
-            who.eq(Mux(planted(self.plant, 4), axi.arid - FETCH_ID, axi.rid - FETCH_ID)),
+            who.eq(Mux(fault("an answer goes to the client that asked last"), axi.arid - FETCH_ID, axi.rid - FETCH_ID)),
             ram.write_en.eq(axi.rvalid),
             ram.write_address.eq(Cat(Array([c.slot for c in clients])[who], who)),
             ram.write_mask.eq(1 << Array([c.beat for c in clients])[who]),

@@ -1,6 +1,6 @@
 """One queue's or ring's part of the fetch unit: what to ask for next, what has come, what is taken."""
 
-from amaranth.hdl import Module, Mux, Signal, ValueLike
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
@@ -8,7 +8,7 @@ from amaranth.utils import ceil_log2
 from rtl.base.axi import ADDRESS_BITS
 from rtl.base.dispatch import SEQUENCE_BITS
 from rtl.base.dma_port import CAUSE_BITS, COUNT_BITS
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.isa import INSTRUCTION_BYTES, Cause
 
 __all__ = ["FetchClient"]
@@ -24,15 +24,9 @@ class FetchClient(wiring.Component):
     `address` are those of the word (of the region if the region is refused).
     """
 
-    FAULTS = {
-        1: "asks for more words than there is room",
-        2: "an answer with an error counts as a word",
-    }
-
-    def __init__(self, depth: int, beats: int, plant: ValueLike = 0):
+    def __init__(self, depth: int, beats: int):
         self.depth = depth
         self.beats = beats
-        self.plant = plant
         slot_bits = ceil_log2(depth)
         # seen by proofs too
         self.left = Signal(COUNT_BITS)  # words to ask for
@@ -79,12 +73,14 @@ class FetchClient(wiring.Component):
         good = Signal()
         freed = Signal()
         m.d.comb += [
-            self.request.eq((left != 0) & ((room != 0) | planted(self.plant, 1)) & (broken == 0)),
+            self.request.eq(
+                (left != 0) & ((room != 0) | fault("asks for more words than there is room")) & (broken == 0)
+            ),
             self.read.eq((stored != 0) & ~reading & (~full | self.word.ready)),
             self.word.valid.eq(full),
             self.word.payload.eq(data),
             complete.eq(self.arrive & self.last),
-            good.eq(complete & ((~self.error & (broken == 0)) | planted(self.plant, 2))),
+            good.eq(complete & ((~self.error & (broken == 0)) | fault("an answer with an error counts as a word"))),
             freed.eq(self.read_granted),
         ]
         with m.If((stored == 0) & ~reading & ~full & (broken != 0)):
@@ -99,7 +95,7 @@ class FetchClient(wiring.Component):
 
         with m.If(self.arrive):
             m.d.sync += self.beat.eq(Mux(self.last, 0, self.beat + 1))
-            with m.If(self.error & (broken == 0) & ~planted(self.plant, 2)):
+            with m.If(self.error & (broken == 0) & ~fault("an answer with an error counts as a word")):
                 m.d.sync += broken.eq(Cause.BUS_ERROR)
         with m.If(good):
             m.d.sync += [

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 
-from amaranth.hdl import Cat, Const, Module, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from rtl.base.dma_port import CAUSE_BITS
+from rtl.base.fault import fault
 from rtl.base.layouts import INSTRUCTION_LAYOUT
-from rtl.base.plant import planted
 from rtl.contract.access_pattern import PATTERN
 from rtl.contract.activation_tables import FIRST_TABLE_FUNCTION
 from rtl.contract.config import Config
@@ -62,22 +62,9 @@ class HeaderCheck(wiring.Component):
     `loaded`: functions of the table that the queue loaded last, a bit each.
     """
 
-    FAULTS = {
-        1: "reserved fields are not looked at",
-        2: "every semaphore exists",
-        3: "any ring exists",
-        4: "every operator exists",
-        5: "functions need no table",
-        6: "a shuffle may take any partition",
-        8: "row tiles need no row groups",
-        9: "a pattern of sparsity goes with any kind",
-        10: "a seed needs no random rounding",
-    }
-
-    def __init__(self, cfg: Config, rules: Mapping[Opcode, OpcodeRule], plant: ValueLike = 0):
+    def __init__(self, cfg: Config, rules: Mapping[Opcode, OpcodeRule]):
         self.cfg = cfg
         self.rules = rules
-        self.plant = plant
         super().__init__(
             {
                 "word": In(INSTRUCTION_LAYOUT),
@@ -132,10 +119,15 @@ class HeaderCheck(wiring.Component):
         parts.append(row.scales & ~scaled & Value.cast(word)[src1 : src1 + PATTERN.width].any())
         parts.append(row.map & (word.src0_dtype != FORMATS["e2m1"].code) & Cat(word.imm0, word.imm1).any())
         parts.append(word.rounding > max(Rounding))
-        parts.append(row.seed & (word.rounding != Rounding.STOCHASTIC) & word.imm2.any() & ~planted(self.plant, 10))
+        parts.append(
+            row.seed
+            & (word.rounding != Rounding.STOCHASTIC)
+            & word.imm2.any()
+            & ~fault("a seed needs no random rounding")
+        )
         known = sparse & (word.sparsity <= max(p.code for p in PATTERNS.values()))
-        parts.append(word.sparsity.any() & ~known & ~planted(self.plant, 9))
-        parts.append((word.tile > exact_log2(self.cfg.tensor.groups)) & ~planted(self.plant, 8))
+        parts.append(word.sparsity.any() & ~known & ~fault("a pattern of sparsity goes with any kind"))
+        parts.append((word.tile > exact_log2(self.cfg.tensor.groups)) & ~fault("row tiles need no row groups"))
         function, reduction = self._function(word)
         sloped = Cat(*(function == one for one in _SLOPED)).any()
         parts.append(row.function & ~sloped & word.imm0[32:].any())
@@ -167,7 +159,7 @@ class HeaderCheck(wiring.Component):
         function, reduction = self._function(word)
         exists = _in(function, tuple(Function)) & (~(word.reduce != Reduce.IDLE) | _in(reduction, REDUCTIONS))
         wrong.append(row.function & ~exists)
-        wrong.append(row.mask & self._foreign(word) & ~planted(self.plant, 6))
+        wrong.append(row.mask & self._foreign(word) & ~fault("a shuffle may take any partition"))
         return Cat(*wrong).any()
 
     def _foreign(self, word: data.View) -> Value:
@@ -187,8 +179,10 @@ class HeaderCheck(wiring.Component):
         row = row_of(m, word.opcode, rows, {"header": len(_HEADER), "operands": len(OPERANDS), **widths})
         kinds = (word.wait0 > max(Wait)) | (word.wait1 > max(Wait)) | (word.update > max(Update))
         illegal = Signal()
-        m.d.comb += illegal.eq(~row.known | ((self._reserved(word, row) | kinds) & ~planted(self.plant, 1)))
-        no_ring = (word.imm0 >= self.cfg.dma.rings) & ~planted(self.plant, 3)
+        m.d.comb += illegal.eq(
+            ~row.known | ((self._reserved(word, row) | kinds) & ~fault("reserved fields are not looked at"))
+        )
+        no_ring = (word.imm0 >= self.cfg.dma.rings) & ~fault("any ring of a DMA exists")
         bad_ring = no_ring | (word.imm1 == 0) | (word.imm1[32:] != 0)
         function = self._function(word)[0]
         tabled = row.function & (function >= FIRST_TABLE_FUNCTION) & ~(self.loaded >> function)[0]
@@ -196,14 +190,14 @@ class HeaderCheck(wiring.Component):
             m.d.comb += self.cause.eq(Cause.ILLEGAL_OPCODE)
         with m.Elif((word.opcode == Opcode.DMA_TRIGGER) & bad_ring):
             m.d.comb += self.cause.eq(Cause.BAD_RING)
-        with m.Elif(self._operators(word, row) & ~planted(self.plant, 4)):
+        with m.Elif(self._operators(word, row) & ~fault("every operator exists")):
             m.d.comb += self.cause.eq(Cause.BAD_OPERATOR)
-        with m.Elif(tabled & ~planted(self.plant, 5)):
+        with m.Elif(tabled & ~fault("functions need no table")):
             m.d.comb += self.cause.eq(Cause.NOT_LOADED)
         # Later ones win: wait0 goes before wait1 before update, all before the ring.
         for kind in ("update", "wait1", "wait0"):
             index = Value.cast(word[f"{kind}_semaphore"])
-            missing = (word[kind] != 0) & (index >= self.cfg.issue.semaphores) & ~planted(self.plant, 2)
+            missing = (word[kind] != 0) & (index >= self.cfg.issue.semaphores) & ~fault("every semaphore exists")
             with m.If(~illegal & missing):
                 m.d.comb += [
                     self.cause.eq(Cause.BAD_SEMAPHORE),

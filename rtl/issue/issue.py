@@ -1,6 +1,6 @@
 """Instruction issue of a core: fetch, five queues, semaphores, ring releases, counters, registers."""
 
-from amaranth.hdl import Cat, Module, Mux, ValueLike
+from amaranth.hdl import Cat, Module, Mux
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -8,7 +8,6 @@ from rtl.base.axi import AxiReadSignature
 from rtl.base.dispatch import EngineSignature, EngineStatusSignature, RetireSignature
 from rtl.base.dma_port import ENDPOINT_STATUS, RELEASE, ROW_BYTES_BITS, SEMAPHORE_UPDATE, RingStatusSignature
 from rtl.base.layouts import DESCRIPTOR_LAYOUT
-from rtl.base.plant import passed_on
 from rtl.contract.config import Config
 from rtl.contract.isa import Queue
 from rtl.contract.memmap import CoreId
@@ -39,16 +38,9 @@ class Issue(wiring.Component):
     `tensor_moving`, `tensor_sum`: a moving beat entered, a sum left the array.
     """
 
-    FAULTS = {
-        first + number: text
-        for first, part in ((20, Release), (30, Counters), (40, Run), (50, Control), (60, Parts))
-        for number, text in part.FAULTS.items()
-    }
-
-    def __init__(self, cfg: Config, ports: int = 8, plant: ValueLike = 0):
+    def __init__(self, cfg: Config, ports: int = 8):
         self.cfg = cfg
         self.ports = ports
-        self.plant = plant
         rings = cfg.dma.rings
         super().__init__(
             {
@@ -90,11 +82,11 @@ class Issue(wiring.Component):
             m.submodules[f"queue_{q.name.lower()}"] = queue
         m.submodules.fetch = fetch = Fetch(cfg)
         m.submodules.semaphores = semaphores = Semaphores(cfg, 2 * len(Queue) + 1, len(Queue) + 1)
-        m.submodules.releases = releases = Release(cfg, passed_on(self.plant, *range(21, 30)))
-        m.submodules.counters = counters = Counters(cfg, passed_on(self.plant, *range(31, 40)))
-        m.submodules.parts = parts = Parts(cfg, passed_on(self.plant, *range(61, 70)))
-        m.submodules.run = run = Run(cfg, passed_on(self.plant, *range(41, 50)))
-        m.submodules.control = control = Control(cfg, self.ports, passed_on(self.plant, *range(51, 60)))
+        m.submodules.releases = releases = Release(cfg)
+        m.submodules.counters = counters = Counters(cfg)
+        m.submodules.parts = parts = Parts(cfg)
+        m.submodules.run = run = Run(cfg)
+        m.submodules.control = control = Control(cfg, self.ports)
 
         connect(m, fetch.axi, flipped(self.axi))
         connect(m, releases.release, flipped(self.release))

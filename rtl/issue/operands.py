@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.dma_port import CAUSE_BITS
+from rtl.base.fault import fault
 from rtl.base.layouts import INSTRUCTION_LAYOUT
 from rtl.base.pattern import operand
-from rtl.base.plant import passed_on, planted
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
 from rtl.contract.isa import Cause, Opcode
@@ -44,21 +44,9 @@ class OperandsCheck(wiring.Component):
     `first_byte`: the address of src0's; `columns`: its elements.
     """
 
-    FAULTS = {
-        **{n: text for n, text in PatternCheck.FAULTS.items() if n <= _PATTERN_FAULTS},
-        14: "the shapes of source and destination may differ",
-        15: "bits are moved between different formats",
-        16: "a column need not be in SBUF's range",
-        17: "scales need not be in SBUF's range",
-        18: "scales of the array may be fewer than their elements",
-        **{n + 5: text for n, text in PatternCheck.FAULTS.items() if n > _PATTERN_FAULTS},
-        24: "a transpose may have another shape than its source",
-    }
-
-    def __init__(self, cfg: Config, rules: Mapping[Opcode, OpcodeRule], plant: ValueLike = 0):
+    def __init__(self, cfg: Config, rules: Mapping[Opcode, OpcodeRule]):
         self.cfg = cfg
         self.rules = rules
-        self.plant = plant
         super().__init__(
             {
                 "word": In(INSTRUCTION_LAYOUT),
@@ -109,7 +97,9 @@ class OperandsCheck(wiring.Component):
             whole = Signal(40)
             m.d.comb += whole.eq(start * PARTITION_STRIDE_BYTES + at)
             misaligned = at[:2].any()
-            outside = (at + _FP32_BYTES > self.cfg.sbuf.partition_bytes) & ~planted(self.plant, 16)
+            outside = (at + _FP32_BYTES > self.cfg.sbuf.partition_bytes) & ~fault(
+                "a column need not be in SBUF's range"
+            )
             cause = Mux(misaligned, Cause.MISALIGNED, Cause.OUT_OF_RANGE)
             found.append((used & (misaligned | outside), cause, Cat(whole, Const(Space.SBUF, 24))))
         return found
@@ -119,7 +109,7 @@ class OperandsCheck(wiring.Component):
         first, width = IMMEDIATES["scales"]
         at = self.word.imm0[first : first + width]
         misaligned = at[:2].any()
-        outside = (at + columns > self.cfg.sbuf.partition_bytes) & ~planted(self.plant, 17)
+        outside = (at + columns > self.cfg.sbuf.partition_bytes) & ~fault("scales need not be in SBUF's range")
         whole = Signal(40)
         m.d.comb += whole.eq(self.word.dst_partition_start * PARTITION_STRIDE_BYTES + at)
         cause = Mux(misaligned, Cause.MISALIGNED, Cause.OUT_OF_RANGE)
@@ -132,7 +122,7 @@ class OperandsCheck(wiring.Component):
         different = (row.equal0 & (first.elements != last.elements)) | (row.reduces & (first.groups != last.elements))
         different |= row.quarter & (first.elements != last.elements << 2)
         columns, rows = word.src0_partition_count != last.elements, word.dst_partition_count != first.elements
-        different |= row.turned & (columns | rows) & ~planted(self.plant, 24)
+        different |= row.turned & (columns | rows) & ~fault("a transpose may have another shape than its source")
         different |= row.partitions0 & (word.src0_partition_count != word.dst_partition_count)
         sizes = [_integer_bytes(word[f"{name}_dtype"]) for name in ("src0", "dst")]
         mixed = ~sizes[0].any() | (sizes[0] != sizes[1])
@@ -143,11 +133,13 @@ class OperandsCheck(wiring.Component):
             mixed |= row.both & (_integer_bytes(word.src1_dtype) != sizes[0])
             crowded = row.both & (word.src0_space == Space.PSUM) & (word.src1_space == Space.PSUM)
         bits = row.operators & (word.op0[5] | word.op1[5])
-        moved = row.same_format & (word.src0_dtype != word.dst_dtype) & ~planted(self.plant, 15)
+        moved = (
+            row.same_format & (word.src0_dtype != word.dst_dtype) & ~fault("bits are moved between different formats")
+        )
         return [
             (crowded, Const(Cause.BAD_SPACE), where),
             ((bits & mixed) | moved, Const(Cause.ILLEGAL_DTYPE), where),
-            (different & ~planted(self.plant, 14), Const(Cause.BAD_PATTERN), where),
+            (different & ~fault("the shapes of source and destination may differ"), Const(Cause.BAD_PATTERN), where),
         ]
 
     def elaborate(self, platform: object) -> Module:
@@ -162,9 +154,7 @@ class OperandsCheck(wiring.Component):
             if not rules:
                 continue
             group = name == "src0" and any(rule.reduces for rule in self.rules.values())
-            check = PatternCheck(
-                self.cfg, rules, group=group, plant=passed_on(self.plant, *range(1, 14), *range(19, 24))
-            )
+            check = PatternCheck(self.cfg, rules, group=group)
             m.submodules[f"check_{name}"] = checks[name] = check
             m.d.comb += [
                 check.opcode.eq(word.opcode),
@@ -187,7 +177,13 @@ class OperandsCheck(wiring.Component):
             elements = checks["src0"].elements
             wanted = Mux(word.kind == Kind.SPARSE, elements + (TAG_COLUMNS - 1) >> 2, elements)
             different = checks["src1"].present & (checks["src1"].elements != wanted)
-            findings.append((different & ~planted(self.plant, 18), Const(Cause.BAD_PATTERN), places["src1"]))
+            findings.append(
+                (
+                    different & ~fault("scales of the array may be fewer than their elements"),
+                    Const(Cause.BAD_PATTERN),
+                    places["src1"],
+                )
+            )
         if "dst" in checks:
             findings += self._together(row, checks, places["dst"])
         if "src0" in places:

@@ -1,12 +1,12 @@
 """Busy cycles, and those that wait for a unit, by opcode: what Counters counts as one."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.dispatch import EngineStatusSignature
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.config import Config
 from rtl.contract.timing import PARTED, STALLS
 from rtl.issue.counters import BUSY, COUNTER_BITS, STALL
@@ -26,15 +26,8 @@ class Parts(wiring.Component):
     sum to its counter. They are RAMs, so `known` says which counters have gone up since `clear`; the others are 0.
     """
 
-    FAULTS = {
-        1: "cycles that wait for a unit are parts of busy",
-        2: "what the last program counted stays",
-        3: "a counter goes on from that of the opcode before",
-    }
-
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config):
         self.cfg = cfg
-        self.plant = plant
         super().__init__(
             {
                 "clear": In(1),
@@ -56,16 +49,16 @@ class Parts(wiring.Component):
             shown = memory.read_port(domain="comb")
             known = Signal(2 * _OPCODES, name=f"known_{engine.name.lower()}")
             unit = status.state == STALL + STALLS[engine].index("unit")
-            at = Cat(status.opcode[:5], unit & ~planted(self.plant, 1))
+            at = Cat(status.opcode[:5], unit & ~fault("cycles that wait for a unit are parts of busy"))
             m.d.comb += [
                 write.addr.eq(at),
                 write.en.eq(self.running & status.holds & (unit | (status.state == BUSY))),
-                old.addr.eq(at ^ planted(self.plant, 3)),
+                old.addr.eq(at ^ fault("a counter of parts goes on from that of the opcode before")),
                 write.data.eq(Mux(known.bit_select(at, 1), old.data, 0) + 1),
                 shown.addr.eq(Cat(self.index.opcode, self.index.state)),
             ]
             with m.If(self.clear):
-                m.d.sync += known.eq(Mux(planted(self.plant, 2), known, 0))
+                m.d.sync += known.eq(Mux(fault("what the last program counted stays"), known, 0))
             with m.Elif(write.en):
                 m.d.sync += known.bit_select(at, 1).eq(1)
             with m.If((self.index.engine == engine) & known.bit_select(shown.addr, 1)):

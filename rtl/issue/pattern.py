@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
+from rtl.base.fault import fault
 from rtl.base.layouts import PATTERN_LAYOUT
-from rtl.base.plant import planted
 from rtl.contract.access_pattern import DIMENSIONS
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
@@ -42,32 +42,10 @@ class PatternCheck(wiring.Component):
     counts of dimensions beyond `axes`, if the check is to `group`, else 0.
     """
 
-    FAULTS = {
-        1: "the range forgets steps that go downwards",
-        2: "a count of the outermost dimension is not part of the elements",
-        3: "partitions may start anywhere",
-        4: "elements may be no multiple of what the opcode takes",
-        5: "blocks of partitions may be cut",
-        6: "blocks of 8 partitions may be cut",
-        7: "what must be one row may have more",
-        8: "groups of elements may lie anywhere",
-        9: "four elements take as much room as one",
-        10: "elements of packed formats count as single ones",
-        11: "scales may lie in another block of partitions than their elements",
-        12: "scales of every kind are E8M0",
-        13: "an operand may reach beyond its row tile",
-        14: "a bus of sparse rows may be cut",
-        15: "the moving numbers of a sparse row take as much room as one",
-        16: "tags may lie on other partitions than their elements",
-        17: "raw bits may be multiplied, and numbers moved",
-        18: "sparse rows may begin at any bus",
-    }
-
-    def __init__(self, cfg: Config, rules: Mapping[Opcode, OperandRule], *, group: bool = False, plant: ValueLike = 0):
+    def __init__(self, cfg: Config, rules: Mapping[Opcode, OperandRule], *, group: bool = False):
         self.cfg = cfg
         self.rules = rules
         self.group = group
-        self.plant = plant
         self.kinds = any(rule.kinds for rule in rules.values())
         self.scales = any(rule.scales for rule in rules.values())
         self.sparse = cfg.tensor.sparsity and (self.kinds or self.scales)
@@ -122,35 +100,43 @@ class PatternCheck(wiring.Component):
         half = (start & (total // 2 - 1)) == 0
         legal = (start < total) & (count >= 1) & (count <= total)
         legal &= Mux(count > total // 2, start == 0, Mux(count > total // 4, half, quarter))
-        legal |= planted(self.plant, 3)
-        cut = ((start | count) & (block(total) - 1)).any() & ~planted(self.plant, 5)
-        eighths = row.eights & ((start | count) & (MX_ROWS - 1)).any() & ~planted(self.plant, 6)
+        legal |= fault("partitions may start anywhere")
+        cut = ((start | count) & (block(total) - 1)).any() & ~fault("blocks of partitions may be cut")
+        eighths = row.eights & ((start | count) & (MX_ROWS - 1)).any() & ~fault("blocks of 8 partitions may be cut")
         legal &= ((start + count) <= row.end) & ~(row.from_zero & start.any()) & ~(row.blocks & cut) & ~eighths
         for kind, rows in SCALE_ROWS.items() if self.kinds else ():
             legal &= (self.kind != kind) | ~((start | count) & (rows - 1)).any()
         if self.kinds and self.sparse:
-            legal &= (self.kind != Kind.SPARSE) | ~start[:2].any() | planted(self.plant, 18)
+            legal &= (self.kind != Kind.SPARSE) | ~start[:2].any() | fault("sparse rows may begin at any bus")
             for bus in (2, 4):
-                cut = (count & (bus - 1)).any() & ~planted(self.plant, 14)
+                cut = (count & (bus - 1)).any() & ~fault("a bus of sparse rows may be cut")
                 legal &= ~(self._is_pattern(tuple(p for p in PATTERNS.values() if p.kept == bus)) & cut)
         if self.kinds:
             rows = self.cfg.tensor.rows
             for tile in range(1, exact_log2(self.cfg.tensor.groups) + 1):
-                legal &= (self.tile != tile) | (count <= rows >> tile) | planted(self.plant, 13)
+                legal &= (
+                    (self.tile != tile) | (count <= rows >> tile) | fault("an operand may reach beyond its row tile")
+                )
         return legal
 
     def _scale_partitions(self) -> Value:
         """Whether scales lie in a slot of the first block of partitions of src0: kinds.scale_partition."""
         size = block(self.cfg.partitions)
         start = self.pattern.partition_start
-        elsewhere = ((start ^ self.beside) & ~(size - 1) & 0xFF).any() & ~planted(self.plant, 11)
+        elsewhere = ((start ^ self.beside) & ~(size - 1) & 0xFF).any() & ~fault(
+            "scales may lie in another block of partitions than their elements"
+        )
         legal = ~elsewhere & ((start & (size - 1)) < size // 2)
         for kind, rows in SCALE_ROWS.items():
             each = size // rows
             slot = ~(start & (each - 1)).any() & (self.pattern.partition_count == each)
             legal &= (self.kind != kind) | slot
         alike = (start == self.beside) & (self.pattern.partition_count == self.beside_count)
-        return Mux(self.kind == Kind.SPARSE, alike | planted(self.plant, 16), legal) if self.sparse else legal
+        return (
+            Mux(self.kind == Kind.SPARSE, alike | fault("tags may lie on other partitions than their elements"), legal)
+            if self.sparse
+            else legal
+        )
 
     def _is_pattern(self, patterns: tuple[Sparsity, ...]) -> Value:
         """Whether the operand is sparse, of one of the patterns."""
@@ -169,12 +155,12 @@ class PatternCheck(wiring.Component):
                 logarithm = group_bytes(kind, name).bit_length() - 1
                 if logarithm != {4: 2, 2: 1}.get(FORMATS[name].bytes, 0):
                     packed = (self.kind == kind) & (self.pattern.dtype == FORMATS[name].code)
-                    with m.If(packed & ~planted(self.plant, 10)):
+                    with m.If(packed & ~fault("elements of packed formats count as single ones")):
                         m.d.comb += size.eq(logarithm)
         if self.kinds and self.sparse:
             for width in (4, 8):
                 of_row = self._is_pattern(tuple(p for p in PATTERNS.values() if moving_bytes(p) == width))
-                with m.If(row.moves & of_row & ~planted(self.plant, 15)):
+                with m.If(row.moves & of_row & ~fault("the moving numbers of a sparse row take as much room as one")):
                     m.d.comb += size.eq(width.bit_length() - 1)
         return size
 
@@ -187,10 +173,10 @@ class PatternCheck(wiring.Component):
             takes += [(Kind.SPARSE, _codes(("uint16",)))] if self.sparse else []
         else:
             return Const(1, 1)
-        anyway = planted(self.plant, 12) & self.scales & (self.pattern.dtype == FORMATS["e8m0"].code)
+        anyway = fault("scales of every kind are E8M0") & self.scales & (self.pattern.dtype == FORMATS["e8m0"].code)
         known = [(self.kind == kind) & (Const(codes, 16) >> self.pattern.dtype)[0] for kind, codes in takes]
         raw = (self.kind == Kind.RAW) == row.raw if self.kinds else Const(1, 1)
-        return (Cat(*known).any() & (raw | planted(self.plant, 17))) | anyway
+        return (Cat(*known).any() & (raw | fault("raw bits may be multiplied, and numbers moved"))) | anyway
 
     def _is_there(self, row: data.View) -> Value:
         """Whether the kind of the instruction has the operand."""
@@ -212,7 +198,11 @@ class PatternCheck(wiring.Component):
         odd = (row.pairs & elements[0]) | (row.triples & ~((digits == 0) | (digits == 3) | (digits == 6)))
         odd |= row.sixteens & elements[:4].any()
         odd |= row.in_blocks & (elements & (block(self.cfg.partitions) - 1)).any()
-        return (elements >= row.least) & (elements <= row.most) & ~(odd & ~planted(self.plant, 4))
+        return (
+            (elements >= row.least)
+            & (elements <= row.most)
+            & ~(odd & ~fault("elements may be no multiple of what the opcode takes"))
+        )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -240,13 +230,18 @@ class PatternCheck(wiring.Component):
         extent = Signal(signed(33))  # from the first to the last element of this dimension
         m.d.comb += [
             first.eq(self.step == 0),
-            product.eq(elements_in * Mux(planted(self.plant, 2) & (self.step == 3), 1, count)),
+            product.eq(
+                elements_in
+                * Mux(
+                    fault("a count of the outermost dimension is not part of the elements") & (self.step == 3), 1, count
+                )
+            ),
             extent.eq(step * (count - 1).as_signed()),
         ]
         with m.If(self.step < DIMENSIONS):
             m.d.sync += [
                 elements.eq(Mux(product > ELEMENTS_MAX, ELEMENTS_MAX + 1, product)),
-                low.eq(low_in + Mux((extent < 0) & ~planted(self.plant, 1), extent, 0)),
+                low.eq(low_in + Mux((extent < 0) & ~fault("the range forgets steps that go downwards"), extent, 0)),
                 high.eq(high_in + Mux(extent < 0, 0, extent)),
                 apart.eq(Mux(count > 1, extent + step, apart_in)),
                 mixed.eq((mixed & ~first) | ((count > 1) & (step < apart_in))),
@@ -272,7 +267,7 @@ class PatternCheck(wiring.Component):
             self.present.eq(row.present & self._is_there(row)),
             space_ok.eq(inside[0] | inside[1]),
             dtype_ok.eq(((inside[0] & taken[0]) | (inside[1] & taken[1])) & self._format(row)),
-            apart_log2.eq(size_log2 + Mux(planted(self.plant, 8), 0, row.aligned_log2)),
+            apart_log2.eq(size_log2 + Mux(fault("groups of elements may lie anywhere"), 0, row.aligned_log2)),
             aligned.eq(~(pattern.offset[:3] & ((1 << apart_log2) - 1)).any()),
             lowest.eq(pattern.offset + self._bytes(low, size_log2)),
             highest.eq(pattern.offset + self._bytes(high + 1, size_log2)),
@@ -286,7 +281,7 @@ class PatternCheck(wiring.Component):
             self.elements.eq(elements),
         ]
         narrow = pattern.dtype == FORMATS["e2m1"].code
-        with m.If(row.fours & ~planted(self.plant, 9)):
+        with m.If(row.fours & ~fault("four elements take as much room as one")):
             m.d.comb += size_log2.eq(Mux(narrow, 1, 2))
         spread = Cat(pattern.step0 != 1, *(pattern[f"count{i}"] != 1 for i in range(1, DIMENSIONS))).any()
         with m.If(~space_ok):
@@ -297,7 +292,7 @@ class PatternCheck(wiring.Component):
             m.d.comb += self.cause.eq(Cause.BAD_PARTITION)
         with m.Elif(~aligned):
             m.d.comb += self.cause.eq(Cause.MISALIGNED)
-        with m.Elif(row.row & spread & ~planted(self.plant, 7)):
+        with m.Elif(row.row & spread & ~fault("what must be one row may have more")):
             m.d.comb += self.cause.eq(Cause.BAD_PATTERN)
         with m.Elif(~self._number(elements, row) | (row.ascending & mixed)):
             m.d.comb += self.cause.eq(Cause.BAD_PATTERN)

@@ -1,12 +1,11 @@
 """One in-order instruction queue: check, dispatch, retire."""
 
-from amaranth.hdl import Module, Mux, Value, ValueLike
+from amaranth.hdl import Module, Mux, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.base.dispatch import SEQUENCE_BITS, EngineSignature, RetireSignature
 from rtl.base.dma_port import CAUSE_BITS, COUNT_BITS, RELEASE, SEMAPHORE_INDEX_BITS, SEMAPHORE_UPDATE
-from rtl.base.plant import passed_on
 from rtl.contract.config import Config
 from rtl.contract.isa import OPCODE_QUEUE, Queue
 from rtl.issue.check import Check
@@ -43,18 +42,12 @@ class IssueQueue(wiring.Component):
     one. `index` and `value` look at semaphores; `update` changes them.
     """
 
-    FAULTS = {
-        **Dispatch.FAULTS,
-        **{10 + n: text for n, text in Retire.FAULTS.items()},
-    }
-
-    def __init__(self, cfg: Config, queue: int, plant: ValueLike = 0):
+    def __init__(self, cfg: Config, queue: int):
         self.cfg = cfg
         self.queue = Queue(queue)
-        self.plant = plant
         # seen by proofs too
-        self.dispatch = Dispatch(passed_on(plant, *range(1, 10)))
-        self.retire = Retire(self.queue, passed_on(plant, *range(11, 20)))
+        self.dispatch = Dispatch()
+        self.retire = Retire(self.queue)
         engine = {"engine": Out(EngineSignature())} if has_engine(self.queue) else {}
         super().__init__(
             {

@@ -1,13 +1,13 @@
 """Counts the descriptors of each DMA ring: released by DMA_TRIGGER, completed by the DMA."""
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Array, Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.base.arbiter import RoundRobin
 from rtl.base.dma_port import COUNT_BITS, RELEASE
+from rtl.base.fault import fault
 from rtl.base.fifo import Fifo
-from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.isa import Queue
 
@@ -23,14 +23,8 @@ class Release(wiring.Component):
     `refused`, and nothing is released. `settled`: all that was released has completed.
     """
 
-    FAULTS = {
-        1: "more descriptors than the ring has may be released",
-        2: "a refused trigger counts",
-    }
-
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config):
         self.cfg = cfg
-        self.plant = plant
         rings = cfg.dma.rings
         super().__init__(
             {
@@ -62,12 +56,14 @@ class Release(wiring.Component):
         m.d.comb += [
             turn.requests.eq(Cat(request.valid for request in self.request)),
             turn.accept.eq(ready),
-            enough.eq((chosen.count <= Array(left)[chosen.ring]) | planted(self.plant, 1)),
+            enough.eq(
+                (chosen.count <= Array(left)[chosen.ring]) | fault("more descriptors than the ring has may be released")
+            ),
             fifo.i.payload.eq(chosen),
             fifo.i.valid.eq(turn.grant.any() & enough),
             ready.eq(fifo.i.ready | ~enough),
             self.refused.eq(~enough),
-            taken.eq(turn.grant.any() & ready & (enough | planted(self.plant, 2))),
+            taken.eq(turn.grant.any() & ready & (enough | fault("a trigger that is refused counts"))),
         ]
         for q, request in enumerate(self.request):
             m.d.comb += request.ready.eq(turn.grant[q] & ready)

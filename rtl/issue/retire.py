@@ -1,13 +1,13 @@
 """Ends instructions in order: semaphore update after the last write, then the record."""
 
-from amaranth.hdl import Module, Mux, Signal, ValueLike
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.dispatch import SEQUENCE_BITS, RetireSignature
 from rtl.base.dma_port import CAUSE_BITS, COUNT_BITS, SEMAPHORE_UPDATE
+from rtl.base.fault import fault
 from rtl.base.fifo import Fifo
-from rtl.base.plant import planted
 from rtl.contract.isa import Queue, Update
 from rtl.issue.dispatch import OUTSTANDING
 
@@ -24,17 +24,8 @@ class Retire(wiring.Component):
     the cycle after. A fault record is the last; `cause` and `sequence` keep it until `start`.
     """
 
-    FAULTS = {
-        1: "the semaphore changes at dispatch, not at the end",
-        2: "a done that comes while an update waits is lost",
-        3: "no update for an instruction without an engine",
-        4: "a command that failed retires like others",
-        5: "instructions behind one that failed retire",
-    }
-
-    def __init__(self, queue: int, plant: ValueLike = 0):
+    def __init__(self, queue: int):
         self.queue = Queue(queue)
-        self.plant = plant
         # seen by proofs too
         self.fifo = Fifo(OUTSTANDING, OUTSTANDING_MAX)
         self.ended = Signal(range(OUTSTANDING_MAX + 1))  # done by the engine, not retired
@@ -62,7 +53,7 @@ class Retire(wiring.Component):
         wiring.connect(m, wiring.flipped(self.i), fifo.i)
         ended, over = self.ended, self.over
         broken = Signal()  # what the engine does after `ended` has failed
-        fails = self.done & (self.failure != 0) & ~broken & ~planted(self.plant, 4)
+        fails = self.done & (self.failure != 0) & ~broken & ~fault("a command that failed retires like others")
         done = self.done & ~fails & ~broken
         head = fifo.o.payload
         faulty = Signal()
@@ -77,8 +68,22 @@ class Retire(wiring.Component):
             by_engine.eq(~head.local & (head.cause == 0)),
             failing.eq(by_engine & broken & (ended == 0)),
             self.failed.eq(broken),
-            ready.eq(fifo.o.valid & ~over & (~by_engine | (ended != 0) | done | failing | planted(self.plant, 1))),
-            updates.eq((head.update != Update.NONE) & ~faulty & ~(planted(self.plant, 3) & head.local)),
+            ready.eq(
+                fifo.o.valid
+                & ~over
+                & (
+                    ~by_engine
+                    | (ended != 0)
+                    | done
+                    | failing
+                    | fault("the semaphore changes at dispatch, not at the end")
+                )
+            ),
+            updates.eq(
+                (head.update != Update.NONE)
+                & ~faulty
+                & ~(fault("no update for an instruction without an engine") & head.local)
+            ),
             self.update.valid.eq(ready & updates),
             self.update.payload.index.eq(head.semaphore),
             self.update.payload.update.eq(head.update),
@@ -91,11 +96,11 @@ class Retire(wiring.Component):
             self.retired.cause.eq(Mux(failing, self.first_failure, head.cause)),
             self.empty.eq(~fifo.o.valid),
         ]
-        kept = done & ~(planted(self.plant, 2) & fifo.o.valid & ~pop)
+        kept = done & ~(fault("a done that comes while an update waits is lost") & fifo.o.valid & ~pop)
         used = pop & by_engine & ~failing
         with m.If(fails):
             m.d.sync += [broken.eq(1), self.first_failure.eq(self.failure)]
-        with m.If(pop & failing & ~planted(self.plant, 5)):
+        with m.If(pop & failing & ~fault("instructions behind one that failed retire")):
             m.d.sync += over.eq(1)
         with m.If(kept & ~used):
             m.d.sync += ended.eq(ended + 1)

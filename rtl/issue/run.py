@@ -1,12 +1,12 @@
 """Starts a program, says when it is done or has faulted, and measures the whole of it."""
 
-from amaranth.hdl import Module, Mux, Signal, ValueLike
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.dma_port import COUNT_BITS, ROW_BYTES_BITS
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.config import Config
 from rtl.contract.isa import Queue
 from rtl.contract.timing import WINDOWS
@@ -28,17 +28,8 @@ class Run(wiring.Component):
     `first`, `last`: for each of timing.WINDOWS the cycle in which `begins` first and `ends` last was high.
     """
 
-    FAULTS = {
-        1: "done does not wait for the DMA",
-        2: "a fault is forgotten",
-        3: "a window begins with its last beat",
-        4: "a window ends with its first result",
-        5: "bytes of HBM are counted in 12 bits",
-    }
-
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config):
         self.cfg = cfg
-        self.plant = plant
         n = fetch_clients(cfg)
         super().__init__(
             {
@@ -127,15 +118,15 @@ class Run(wiring.Component):
                     )
 
         # A count beyond 32 bits faults in fetch: its queue never finishes.
-        faulted = self.faults.any() & ~planted(self.plant, 2)
-        ended = self.finished.all() & (self.quiet | planted(self.plant, 1))
+        faulted = self.faults.any() & ~fault("the fault of a queue is forgotten by the run")
+        ended = self.finished.all() & (self.quiet | fault("done does not wait for the DMA"))
         with m.If(active & faulted):
             m.d.sync += self.fault.eq(1)
         with m.Elif(active & ~self.load & ended & ~self.fault):
             m.d.sync += [self.done.eq(1), active.eq(0)]
 
         with m.If(self.running):
-            few = planted(self.plant, 5)
+            few = fault("bytes of HBM are counted in 12 bits")
             for total, moved in ((self.hbm_read, self.hbm_read_bytes), (self.hbm_written, self.hbm_written_bytes)):
                 m.d.sync += total.eq(total + Mux(few, moved[:12], moved))
         self._windows(m)
@@ -149,7 +140,7 @@ class Run(wiring.Component):
             with m.If(self.start):
                 m.d.sync += [self.first[n].eq(0), self.last[n].eq(0), begun.eq(0), ended.eq(0)]
             with m.Elif(self.running):
-                with m.If(self.begins[n] & (~begun | planted(self.plant, 3))):
+                with m.If(self.begins[n] & (~begun | fault("a window begins with its last beat"))):
                     m.d.sync += [self.first[n].eq(self.cycles), begun.eq(1)]
-                with m.If(self.ends[n] & ~(ended & planted(self.plant, 4))):
+                with m.If(self.ends[n] & ~(ended & fault("a window ends with its first result"))):
                     m.d.sync += [self.last[n].eq(self.cycles), ended.eq(1)]

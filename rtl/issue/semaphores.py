@@ -1,13 +1,13 @@
 """The semaphores of a core: counters that queues wait for and that finished work changes."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, ValueLike, signed
+from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.arbiter import RoundRobin
 from rtl.base.dma_port import SEMAPHORE_INDEX_BITS, SEMAPHORE_UPDATE
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.config import Config
 from rtl.contract.isa import Update
 
@@ -22,17 +22,10 @@ class Semaphores(wiring.Component):
     one modulo the number of semaphores: issue and DMA refuse it before.
     """
 
-    FAULTS = {
-        1: "a set adds",
-        2: "an update that has to wait for another one is lost",
-        3: "a decrement is not done",
-    }
-
-    def __init__(self, cfg: Config, readers: int, writers: int, plant: ValueLike = 0):
+    def __init__(self, cfg: Config, readers: int, writers: int):
         self.cfg = cfg
         self.readers = readers
         self.writers = writers
-        self.plant = plant
         super().__init__(
             {
                 "clear": In(1),
@@ -70,11 +63,14 @@ class Semaphores(wiring.Component):
             turn.accept.eq(1),
         ]
         for w in range(self.writers):
-            m.d.comb += self.update[w].ready.eq(turn.grant[w] | (planted(self.plant, 2) & requests[w]))
+            m.d.comb += self.update[w].ready.eq(
+                turn.grant[w]
+                | (fault("an update of a semaphore that has to wait for another one is lost") & requests[w])
+            )
             with m.If(turn.grant[w]):
                 m.d.comb += chosen.eq(self.update[w].payload)
-        set_ = (chosen.update == Update.SET) & ~planted(self.plant, 1)
-        skip = planted(self.plant, 3) & (chosen.value < 0)
+        set_ = (chosen.update == Update.SET) & ~fault("a set of a semaphore adds")
+        skip = fault("a decrement of a semaphore is not done") & (chosen.value < 0)
         m.d.comb += [
             index.eq(chosen.index),
             old_read.addr.eq(index),

@@ -1,14 +1,14 @@
 """Which kind of weights each row of the array holds, as the instructions so far say."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from rtl.base.dma_port import CAUSE_BITS
+from rtl.base.fault import fault
 from rtl.base.layouts import INSTRUCTION_LAYOUT
 from rtl.base.pattern import partition_mask
-from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
 from rtl.contract.isa import Cause, Opcode
@@ -33,22 +33,8 @@ class WeightsCheck(wiring.Component):
     Timing: `cause` is combinational; a word counts from the next cycle on.
     """
 
-    FAULTS = {
-        1: "weights may be of another kind",
-        2: "the two E4M3 may be mixed",
-        3: "a load counts for all rows",
-        4: "a load of few columns counts for all columns",
-        5: "columns of two loads of a kind are not added",
-        6: "weights may be of another pattern of sparsity",
-        7: "a transpose may overwrite weights that no matmul has taken",
-        8: "a load finds what was there before a transpose",
-        9: "a matmul takes the weights of all row tiles",
-        10: "a transpose leaves nothing in other row tiles",
-    }
-
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config):
         self.cfg = cfg
-        self.plant = plant
         self.bits = cfg.tensor.cols.bit_length()
         self.kind_bits = _KIND_BITS + (_PATTERN_BITS if cfg.tensor.sparsity else 0)
         super().__init__(
@@ -130,37 +116,47 @@ class WeightsCheck(wiring.Component):
         for i in range(1, _KIND_BITS):
             other = other | (planes[i] ^ every(kind[i]))
         for i in range(_KIND_BITS, self.kind_bits):
-            other = other | ((planes[i] ^ every(kind[i])) & ~every(planted(self.plant, 6)))
+            other = other | (
+                (planes[i] ^ every(kind[i])) & ~every(fault("weights may be of another pattern of sparsity"))
+            )
         mixed = (legacy & every(is_fn)) | (fn & every(is_legacy))
         differs = Signal(rows)  # from the weights that the row holds
         m.d.comb += differs.eq(
-            found & ((other & ~every(planted(self.plant, 1))) | (mixed & ~every(planted(self.plant, 2))))
+            found
+            & (
+                (other & ~every(fault("weights may be of another kind")))
+                | (mixed & ~every(fault("the two E4M3 may be mixed")))
+            )
         )
         few: Value = Const(0, rows)
         for plane, bit in zip(columns, word.dst_partition_count[: self.bits], strict=True):
             few = (~plane & every(bit)) | (~(plane ^ every(bit)) & few)
         wrong = (word.opcode == Opcode.MULTIPLY_MOVING) & ((differs | (held & few)) & used).any()
-        early = turns & (pending & tile).any() & ~planted(self.plant, 7)
+        early = turns & (pending & tile).any() & ~fault("a transpose may overwrite weights that no matmul has taken")
         m.d.comb += self.cause.eq(Mux(wrong, Cause.ILLEGAL_DTYPE, Mux(early, Cause.LOAD_PENDING, Cause.NONE)))
         with m.If(self.passes):
             with m.If(loads):
                 m.d.sync += [pending.eq(pending | tile), blank.eq(blank & ~tile)]
             with m.Elif(turns):
-                spread = planted(self.plant, 10).replicate(groups)
-                m.d.sync += blank.eq(Mux(planted(self.plant, 8), blank, blank | tile | spread))
+                spread = fault("a transpose leaves nothing in other row tiles").replicate(groups)
+                m.d.sync += blank.eq(
+                    Mux(fault("a load finds what was there before a transpose"), blank, blank | tile | spread)
+                )
             with m.Elif(word.opcode == Opcode.MULTIPLY_MOVING):
-                m.d.sync += pending.eq(pending & ~(tile | planted(self.plant, 9).replicate(groups)))
+                m.d.sync += pending.eq(
+                    pending & ~(tile | fault("a matmul takes the weights of all row tiles").replicate(groups))
+                )
         with m.If(self.start):
             m.d.sync += [pending.eq(0), blank.eq(0)]
 
         taken = Signal(rows)
-        m.d.comb += taken.eq(used | every(planted(self.plant, 3)))
+        m.d.comb += taken.eq(used | every(fault("a load counts for all rows")))
         with m.If(self.start):
             m.d.sync += held.eq(0)
         with m.Elif(self.passes & loads):
             fresh = differs | ~found
-            number = Mux(planted(self.plant, 4), self.cfg.tensor.cols, self.columns)
-            more = self._sum(m, columns, Mux(planted(self.plant, 5), 0, self.columns))
+            number = Mux(fault("a load of few columns counts for all columns"), self.cfg.tensor.cols, self.columns)
+            more = self._sum(m, columns, Mux(fault("columns of two loads of a kind are not added"), 0, self.columns))
             m.d.sync += held.eq(found | taken)
             for i, plane in enumerate(columns):
                 full = every(Const(self.cfg.tensor.cols >> i & 1, 1))

@@ -1,6 +1,6 @@
 """Ports with plain pins, for drivers: at flit granularity, and with lanes."""
 
-from amaranth.hdl import Module, ValueLike
+from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -19,10 +19,9 @@ class PortDevice(wiring.Component):
     `rx_refuse`, with the last beat: the decoder refuses the flit.
     """
 
-    def __init__(self, cfg: LinkConfig, form: str = "native", plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig, form: str = "native"):
         self.cfg = cfg
         self.form = form
-        self.plant = plant
         wide = 8 * cfg.beat_bytes
         beat = {"valid": 1, "first": 1, "last": 1, "data": wide}
         super().__init__(
@@ -35,7 +34,7 @@ class PortDevice(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.link = link = LinkLayer(self.cfg, self.form, plant=self.plant)
+        m.submodules.link = link = LinkLayer(self.cfg, self.form)
         connect_pins(m, self, link)
         m.d.comb += [
             link.aligned.eq(1),
@@ -56,10 +55,9 @@ class PortDevice(wiring.Component):
 class LaneDevice(wiring.Component):
     """Port: lane l is bits 64 l to 64 l + 63 of `tx` and `rx`."""
 
-    def __init__(self, cfg: LinkConfig, form: str = "native", plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig, form: str = "native"):
         self.cfg = cfg
         self.form = form
-        self.plant = plant
         lanes = physical_lanes(cfg)
         width = lanes_layout(cfg).size
         super().__init__(
@@ -79,7 +77,7 @@ class LaneDevice(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.port = port = Port(self.cfg, self.form, plant=self.plant)
+        m.submodules.port = port = Port(self.cfg, self.form)
         connect_pins(m, self, port)
         m.d.comb += [
             port.rx_valid.eq(self.rx_valid),

@@ -1,12 +1,11 @@
 """The link layer: packets in, flits out, and back; all of a port but its lanes."""
 
-from amaranth.hdl import Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.layouts import layout
 from rtl.base.packet import FOREIGN_BITS
-from rtl.base.plant import passed_on
 from rtl.contract.link import DLP, FLIT_HEADER, LinkCause
 from rtl.contract.link_config import LinkConfig
 from rtl.link.beat import beat_layout
@@ -32,20 +31,9 @@ class LinkLayer(wiring.Component):
     Timing: `o` gives a beat in every cycle in which it is ready; `i` takes one in every cycle.
     """
 
-    FAULTS = {
-        1: "the window is one flit too wide",
-        2: "a credit is not returned",
-        3: "groups 1 and 2 of the FEC are swapped",
-        4: "the epoch is ignored: every gap is a nak",
-        5: "the session of the partner is not compared",
-        6: "a flit that was accepted before is accepted again",
-    }
-    _RULES = {1: 1, 17: 2, 7: 4, 25: 5, 8: 6}  # faults of LinkRules and their numbers here
-
-    def __init__(self, cfg: LinkConfig, form: str = "native", plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig, form: str = "native"):
         self.cfg = cfg
         self.form = form
-        self.plant = plant
         super().__init__(
             {
                 **packet_side(cfg),
@@ -67,14 +55,13 @@ class LinkLayer(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         cfg = self.cfg
-        rule_plants = (self._RULES.get(n, 0) for n in LinkRules.FAULTS)
-        m.submodules.rules = rules = LinkRules(cfg, plant=passed_on(self.plant, *rule_plants))
+        m.submodules.rules = rules = LinkRules(cfg)
         m.submodules.send = send = SendPath(cfg)
         m.submodules.receive = receive = ReceivePath(cfg)
         m.submodules.sender = sender = FlitSender(cfg)
         m.submodules.begun = begun = BegunUnits(cfg)
         m.submodules.encoder = encoder = Encoder(cfg, form=self.form)
-        m.submodules.decoder = decoder = Decoder(cfg, form=self.form, plant=passed_on(self.plant, 3))
+        m.submodules.decoder = decoder = Decoder(cfg, form=self.form)
 
         m.d.comb += [
             rules.session_init.eq(self.session_init),

@@ -1,10 +1,9 @@
 """A port: packets on one side, lanes on the other."""
 
-from amaranth.hdl import Module, ValueLike
+from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import passed_on
 from rtl.contract.link_config import LinkConfig
 from rtl.link.beat import lanes_layout, physical_lanes
 from rtl.link.lanes.lane_receiver import LaneReceiver
@@ -23,15 +22,9 @@ class Port(wiring.Component):
     cycle. The other ports are those of LinkLayer, LaneSender and LaneReceiver.
     """
 
-    FAULTS = LinkLayer.FAULTS | {
-        7: "a marker that is missing on all lanes counts as a word of a flit",
-        8: "the scrambler does not start again at a marker",
-    }
-
-    def __init__(self, cfg: LinkConfig, form: str = "native", plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig, form: str = "native"):
         self.cfg = cfg
         self.form = form
-        self.plant = plant
         lanes = physical_lanes(cfg)
         super().__init__(
             {
@@ -53,9 +46,9 @@ class Port(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         cfg = self.cfg
-        m.submodules.link = link = LinkLayer(cfg, self.form, plant=self.plant)
+        m.submodules.link = link = LinkLayer(cfg, self.form)
         m.submodules.sender = sender = LaneSender(cfg)
-        m.submodules.receiver = receiver = LaneReceiver(cfg, plant=passed_on(self.plant, 0, 0, 0, 0, 8, 7))
+        m.submodules.receiver = receiver = LaneReceiver(cfg)
         m.submodules.status = status = PortStatus(cfg)
         connect_side(m, self, link, cfg)
         wiring.connect(m, link.o, sender.i)

@@ -1,10 +1,10 @@
 """The status block of a port: what memmap.LinkRegister names."""
 
-from amaranth.hdl import Cat, Module, Signal, Value, ValueLike, unsigned
+from amaranth.hdl import Cat, Module, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.link import LinkCause
 from rtl.contract.link_config import LinkConfig
 from rtl.contract.memmap import LinkRegister
@@ -21,11 +21,8 @@ class PortStatus(wiring.Component):
     Timing: `now` is combinational.
     """
 
-    FAULTS = {1: "sessions stand in the other order", 2: "counters are told of the cause before"}
-
-    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig):
         self.cfg = cfg
-        self.plant = plant
         lanes = physical_lanes(cfg)
         super().__init__(
             {
@@ -49,7 +46,7 @@ class PortStatus(wiring.Component):
         sessions = Cat(self.session, self.partner)
         swapped = Signal(32)
         m.d.comb += swapped.eq(sessions)
-        with m.If(planted(self.plant, 1)):
+        with m.If(fault("sessions stand in the other order in the status")):
             m.d.comb += swapped.eq(Cat(self.partner, self.session))
         lanes = len(self.dead_lanes)
         registers: dict[int, Value] = {
@@ -66,7 +63,7 @@ class PortStatus(wiring.Component):
             for cause in LinkCause:
                 with m.Case(LinkRegister.CAUSE + 8 * cause):
                     m.d.comb += self.now.eq(self.counts[cause])
-                    with m.If(planted(self.plant, 2)):
+                    with m.If(fault("counters are told of the cause before")):
                         m.d.comb += self.now.eq(self.counts[max(0, cause - 1)])
             with m.Default():
                 m.d.comb += self.now.eq(0)

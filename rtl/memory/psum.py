@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, DomainRenamer, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, DomainRenamer, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from rtl.base.fault import fault, plants_faults
 from rtl.base.memory_port import PsumAccumulateSignature, PsumReadSignature, PsumTransposeSignature, PsumWriteSignature
-from rtl.base.plant import planted
 from rtl.base.ram import Ram
 from rtl.contract.config import Config
 from rtl.contract.formats import CANONICAL_NAN_FP32
@@ -33,41 +33,18 @@ class Psum(wiring.Component):
     the contents stay. The even and the odd elements of a bank are a RAM each, so that adding touches only one of them.
     """
 
-    FAULTS = {
-        1: "an add overwrites",
-        2: "partitions outside the mask are written",
-        3: "a reader takes the bank that an add reads",
-        4: "the read data come from the bank of the cycle before",
-        5: "a refused reader is not reported",
-        6: "an engine's write does not wait for the sum that commits in its bank",
-        7: "an engine writes both elements of a word",
-        8: "an engine writes all partitions",
-        9: "a refused write is not reported",
-        10: "a lost row is not reported",
-        11: "of two rows in one bank both are taken",
-        12: "every group adds to the row that group 0 has read",
-        13: "the adders' clock stops before a sum has left them",
-        14: "an engine's write does not wait for the sum of the last group",
-        15: "an engine's write does not wait for a transpose",
-        16: "a transpose is written to all partitions",
-        17: "a NaN of a transpose loses its payload",
-        18: "sums are not rounded to BF16",
-    }
-
     def __init__(
         self,
         cfg: Config,
         ports: tuple[str, ...] = ("vector", "scalar"),
         add_domains: tuple[str, ...] = (),
         form: str = "structural",
-        plant: ValueLike = 0,
     ):
         self.cfg = cfg
         self.ports = ports
         self.groups = cfg.tensor.groups
         self.add_domains = add_domains or ("sync",) * self.groups
         self.form = form
-        self.plant = plant
         self.refused_names = (*(f"read_{name}" for name in ports), *(f"write_{name}" for name in ports))
         super().__init__(
             {
@@ -92,7 +69,7 @@ class Psum(wiring.Component):
         taken = self._taken(m)
         adders: list[PsumAdder] = []
         for g, writer in enumerate(self._writers):
-            adder = PsumAdder(cfg, self.form, plant=self.plant)
+            adder = PsumAdder(cfg, self.form)
             m.submodules[f"adder{g}"] = DomainRenamer(self.add_domains[g])(adder)
             adders.append(adder)
             m.d.comb += [
@@ -112,7 +89,7 @@ class Psum(wiring.Component):
             old = Signal(32 * cfg.partitions, init=minus_zero, name=f"old{g}")
             bank = adder.old_bank
             if g:
-                bank = Mux(planted(self.plant, 12), adders[0].old_bank, bank)
+                bank = Mux(fault("every group adds to the row that group 0 has read"), adders[0].old_bank, bank)
             with m.If(adder.adds):
                 with m.Switch(bank):
                     for b, (even, odd) in enumerate(rams):
@@ -133,11 +110,11 @@ class Psum(wiring.Component):
                 found[h] & (self._bank(self._writers[h].element) == self._bank(writer.element)) for h in range(g)
             ).any()
             ages = Signal(PSUM_ADD_CYCLES, name=f"ages{g}")  # rows inside the adders
-            last = Mux(planted(self.plant, 13), 0, ages[-1])
+            last = Mux(fault("the adders' clock stops before a sum has left them"), 0, ages[-1])
             m.d.sync += ages.eq(Cat(taken, ages))
             m.d.comb += [
-                taken.eq(writer.valid & (~meets | planted(self.plant, 11))),
-                writer.lost.eq(writer.valid & meets & ~planted(self.plant, 10)),
+                taken.eq(writer.valid & (~meets | fault("of two rows in one bank both are taken"))),
+                writer.lost.eq(writer.valid & meets & ~fault("a lost row of PSUM is not reported")),
                 self.adding[g].eq(taken | ages[:-1].any() | last),
             ]
             found.append(taken)
@@ -151,7 +128,7 @@ class Psum(wiring.Component):
                 continue
             port = getattr(self, name)
             bank = port.word[self._row_bits :]
-            quiet = planted(self.plant, 5 if way == "read" else 9)
+            quiet = fault(f"a refused {way} of PSUM is not reported")
             after = Signal(banks, name=f"taken_after_{name}")
             m.d.comb += [
                 port.ready.eq(~taken.bit_select(bank, 1)),
@@ -166,7 +143,7 @@ class Psum(wiring.Component):
         writers = self._writers
         adding = [took & writer.accumulate for took, writer in zip(taken, writers, strict=True)]
         closed = Signal(banks, name="taken_read")
-        with m.If(~planted(self.plant, 3)):
+        with m.If(~fault("a reader takes the bank that an add reads")):
             for add, writer in zip(adding, writers, strict=True):
                 with m.If(add):
                     m.d.comb += closed.bit_select(self._bank(writer.element), 1).eq(1)
@@ -196,7 +173,7 @@ class Psum(wiring.Component):
                 m.d.sync += of.eq(port.word[row_bits:])
             shown = Signal.like(of, name=f"shown_{name}")
             m.d.comb += shown.eq(of)
-            with m.If(planted(self.plant, 4)):
+            with m.If(fault("the read data come from the bank of the cycle before")):
                 late = Signal.like(of, name=f"late_{name}")
                 m.d.sync += late.eq(of)
                 m.d.comb += shown.eq(late)
@@ -213,10 +190,10 @@ class Psum(wiring.Component):
 
     def _raw(self, m: Module, port: Any) -> Value:
         """The words of a transpose; planted: with canonical NaN."""
-        if isinstance(self.plant, int):
+        if not plants_faults():
             return port.data
         words = [port.data[32 * p : 32 * p + 32] for p in range(self.cfg.partitions)]
-        nan = [(w[23:31].all() & w[:23].any()) & planted(self.plant, 17) for w in words]
+        nan = [(w[23:31].all() & w[:23].any()) & fault("a NaN of a transpose loses its payload") for w in words]
         return Cat(Mux(bad, CANONICAL_NAN_FP32, w) for bad, w in zip(nan, words, strict=True))
 
     def _write(self, m: Module, rams: list[list[Ram]], adders: list[PsumAdder]) -> None:
@@ -224,15 +201,15 @@ class Psum(wiring.Component):
         partitions = self.cfg.partitions
         closed = Signal(self.cfg.psum.banks, name="taken_write")
         for adder in adders:
-            open_anyway = planted(self.plant, 6)
+            open_anyway = fault("an engine's write does not wait for the sum that commits in its bank")
             if adder is adders[-1] and adder is not adders[0]:
-                open_anyway |= planted(self.plant, 14)
+                open_anyway |= fault("an engine's write does not wait for the sum of the last group")
             with m.If(adder.write_valid & ~open_anyway):
                 m.d.comb += closed.bit_select(self._bank(adder.write_element), 1).eq(1)
         turned = [getattr(self, f"transposed{g}") for g in range(self.groups)]
         raw = [self._raw(m, port) for port in turned]
         for port in turned:
-            with m.If(port.valid & ~planted(self.plant, 15)):
+            with m.If(port.valid & ~fault("an engine's write does not wait for a transpose")):
                 m.d.comb += closed.bit_select(self._bank(port.element), 1).eq(1)
         self._grant(m, "write", closed)
         parts: dict[str, list[Signal]] = {}
@@ -261,16 +238,23 @@ class Psum(wiring.Component):
                         m.d.comb += [
                             ram.write_en.eq(1),
                             ram.write_address.eq(port.element[1:][: len(ram.write_address)]),
-                            ram.write_mask.eq(port.partitions | planted(self.plant, 16).replicate(partitions)),
+                            ram.write_mask.eq(
+                                port.partitions
+                                | fault("a transpose is written to all partitions").replicate(partitions)
+                            ),
                             ram.write_data.eq(words),
                         ]
                 for name in self.ports:
                     port = getattr(self, f"write_{name}")
                     here = port.valid & port.ready & (port.word[row_bits:] == b)
-                    with m.If(here & (port.bytes[4 * half] | planted(self.plant, 7))):
+                    with m.If(
+                        here & (port.bytes[4 * half] | fault("an engine writes both elements of a word of PSUM"))
+                    ):
                         m.d.comb += [
                             ram.write_en.eq(1),
                             ram.write_address.eq(port.word[: len(ram.write_address)]),
-                            ram.write_mask.eq(port.partitions | planted(self.plant, 8).replicate(partitions)),
+                            ram.write_mask.eq(
+                                port.partitions | fault("an engine writes all partitions of PSUM").replicate(partitions)
+                            ),
                             ram.write_data.eq(parts[name][half]),
                         ]

@@ -1,12 +1,12 @@
 """The adding path in front of PSUM: one FP32 adder a partition, in the form that Fp32AddLanes is given."""
 
-from amaranth.hdl import C, Module, Mux, Signal, ValueLike
+from amaranth.hdl import C, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from rtl.base.fault import fault
 from rtl.base.memory_port import psum_element_bits
-from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.timing import PSUM_ADD_CYCLES
 from rtl.numeric.fp32.add_lanes import Fp32AddLanes
@@ -24,10 +24,9 @@ class PsumAdder(wiring.Component):
     one. `old_odd`: the old row is the
     second of its word."""
 
-    def __init__(self, cfg: Config, form: str = "structural", plant: ValueLike = 0):
+    def __init__(self, cfg: Config, form: str = "structural"):
         self.cfg = cfg
         self.form = form
-        self.plant = plant
         wide = 32 * cfg.partitions
         element = psum_element_bits(cfg)
         super().__init__(
@@ -76,7 +75,9 @@ class PsumAdder(wiring.Component):
         m.d.comb += [
             self.write_valid.eq(valid),
             self.write_element.eq(element),
-            self.write_partitions.eq(Mux(planted(self.plant, 2), C(-1, cfg.partitions), partitions)),
+            self.write_partitions.eq(
+                Mux(fault("partitions outside the mask of a sum are written"), C(-1, cfg.partitions), partitions)
+            ),
         ]
 
         new = Signal(32 * cfg.partitions, reset_less=True)
@@ -84,10 +85,10 @@ class PsumAdder(wiring.Component):
         random = Signal(32)
         with m.If(self.valid):
             m.d.sync += [
-                rounding.eq(Mux(planted(self.plant, 18), 0, self.rounding)),
+                rounding.eq(Mux(fault("sums are not rounded to BF16"), 0, self.rounding)),
                 random.eq(self.random),
             ]
-            m.d.sync += [new.eq(self.data), add.eq(self.accumulate & ~planted(self.plant, 1))]
+            m.d.sync += [new.eq(self.data), add.eq(self.accumulate & ~fault("an add overwrites its sum"))]
         m.submodules.lanes = lanes = Fp32AddLanes(cfg.partitions, self.form)
         m.d.comb += [
             lanes.valid.eq(due),

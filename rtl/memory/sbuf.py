@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 
-from amaranth.hdl import Cat, Const, Module, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.memory_port import QUADRANTS, SbufMoverSignature, SbufReadSignature, SbufWriteSignature
 from rtl.base.placed import Placed
-from rtl.base.plant import passed_on
 from rtl.contract.config import Config
 from rtl.memory.sbuf_arbiter import SbufArbiter
 from rtl.memory.sbuf_group import SbufGroup
@@ -25,30 +24,16 @@ class Sbuf(wiring.Component):
     `reach`: read ports that never ask for quadrants outside this mask. Reset: the contents stay.
     """
 
-    FAULTS = {
-        1: "a read is granted although its last quadrant is taken",
-        2: "a mover read that has waited long enough is not preferred",
-        3: "a read refused because of an aged mover is not reported",
-        4: "a write is granted although its last quadrant is taken",
-        5: "a mover write that has waited long enough is not preferred",
-        6: "a mover's byte mask is ignored",
-        7: "an engine writes partitions that its mask excludes",
-        8: "a mover reads its upper 8 bytes from the first lane",
-        9: "the first read port gets the wrong bank when a mover read too",
-    }
-
     def __init__(
         self,
         cfg: Config,
         read_ports: tuple[str, ...] = ("moving", "stationary", "vector", "scalar", "gpsimd"),
         write_ports: tuple[str, ...] = ("vector", "scalar", "gpsimd"),
-        plant: ValueLike = 0,
         reach: Mapping[str, int] | None = None,
     ):
         self.cfg = cfg
         self.read_ports = read_ports
         self.write_ports = write_ports
-        self.plant = plant
         self.reach = reach or {}
         movers = range(cfg.dma.engines)
         self.refused_names = (
@@ -75,8 +60,8 @@ class Sbuf(wiring.Component):
         writes = [getattr(self, f"write_{name}") for name in self.write_ports]
         movers = [getattr(self, f"mover{e}") for e in range(engines)]
 
-        m.submodules.read_arbiter = reader = SbufArbiter(cfg, len(reads), passed_on(self.plant, 1, 2, 3))
-        m.submodules.write_arbiter = writer = SbufArbiter(cfg, len(writes), passed_on(self.plant, 4, 5))
+        m.submodules.read_arbiter = reader = SbufArbiter(cfg, len(reads), "read")
+        m.submodules.write_arbiter = writer = SbufArbiter(cfg, len(writes), "write")
         for arbiter, ports, way in ((reader, reads, "read"), (writer, writes, "write")):
             for n, port in enumerate(ports):
                 m.d.comb += [
@@ -112,13 +97,12 @@ class Sbuf(wiring.Component):
         name = f"sbuf_group_{lanes}x{banks}x{depth}_{len(reads)}r{len(writes)}w"
         slices: list[list[Value]] = [[] for _ in reads]
         for e, mover in enumerate(movers):
-            group = Placed(name, lambda: SbufGroup(cfg, len(reads), len(writes)))
+            group = Placed(name, lambda: SbufGroup(cfg, len(reads), len(writes)), faults=True)
             m.submodules[f"group_{e}"] = group
             q = e * QUADRANTS // engines
             mine = slice(q * banks, (q + 1) * banks)
             wide = slice(64 * lanes * e, 64 * lanes * (e + 1))
             m.d.comb += [
-                group.plant.eq(passed_on(self.plant, 6, 7, 8, 9)),
                 group.read_banks.eq(self._any(reader, mine)),
                 group.read_rows.eq(Cat(reader.rows[at] for at in range(q * banks, (q + 1) * banks))),
                 group.write_rows.eq(Cat(writer.rows[at] for at in range(q * banks, (q + 1) * banks))),

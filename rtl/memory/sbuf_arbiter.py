@@ -1,13 +1,13 @@
 """Who reaches which SBUF bank in a cycle. One for the read ports, one for the write ports."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2, exact_log2
 
 from rtl.base.arbiter import Aged
+from rtl.base.fault import fault
 from rtl.base.memory_port import QUADRANTS, sbuf_word_bits
-from rtl.base.plant import passed_on, planted
 from rtl.contract.config import Config
 
 __all__ = ["MOVER_PATIENCE_CYCLES", "SbufArbiter", "row_bits"]
@@ -30,20 +30,15 @@ class SbufArbiter(wiring.Component):
     MOVER_PATIENCE_CYCLES refusals in a row its banks are closed to engines for the cycle; movers never
     meet each other, so it is served then, whatever else is asked.
 
+    `way`: read or write, what the ports ask for, in names of faults.
     Timing: combinational, but for the ages. `grant` may be 1 without `valid`.
     Arrays: [port][quadrant]; [mover]; bank bits are packed [quadrant][bank].
     """
 
-    FAULTS = {
-        1: "an engine is granted although its last quadrant is taken",
-        2: "a mover that has waited long enough is not preferred",
-        3: "an engine refused because of an aged mover is not reported",
-    }
-
-    def __init__(self, cfg: Config, ports: int, plant: ValueLike = 0):
+    def __init__(self, cfg: Config, ports: int, way: str = "request"):
         self.cfg = cfg
         self.ports = ports
-        self.plant = plant
+        self.way = way
         words = data.ArrayLayout(sbuf_word_bits(cfg), QUADRANTS)
         banks = QUADRANTS * cfg.sbuf.banks
         super().__init__(
@@ -72,7 +67,7 @@ class SbufArbiter(wiring.Component):
         needs: list[Signal] = []
         urgent: list[Signal] = []
         for e in range(movers):
-            m.submodules[f"age_{e}"] = age = Aged(MOVER_PATIENCE_CYCLES, passed_on(self.plant, 2))
+            m.submodules[f"age_{e}"] = age = Aged(MOVER_PATIENCE_CYCLES, f"mover {self.way}")
             need = Signal(banks, name=f"need_{e}")
             m.d.comb += [
                 need.eq(0b11 << (self.mover_pair[e][: bank_bits - 1] << 1)),
@@ -91,7 +86,13 @@ class SbufArbiter(wiring.Component):
 
         # engines by priority
         checked = Signal(QUADRANTS * banks)
-        m.d.comb += checked.eq(Mux(planted(self.plant, 1), (1 << (QUADRANTS - 1) * banks) - 1, -1))
+        m.d.comb += checked.eq(
+            Mux(
+                fault(f"a {self.way} is granted although its last quadrant is taken"),
+                (1 << (QUADRANTS - 1) * banks) - 1,
+                -1,
+            )
+        )
         taken = Signal(QUADRANTS * banks, name="taken_0")
         reported = [Signal(name=f"reported_{p}") for p in range(self.ports)]
         for p in range(self.ports):
@@ -106,7 +107,7 @@ class SbufArbiter(wiring.Component):
                 after.eq(taken | self.use[p]),
                 reported[p].eq(self.valid[p] & ~self.grant[p]),
             ]
-            with m.If(planted(self.plant, 3) & (want & closed).any()):
+            with m.If(fault(f"a {self.way} refused because of an aged mover is not reported") & (want & closed).any()):
                 m.d.comb += reported[p].eq(0)
             taken = after
 

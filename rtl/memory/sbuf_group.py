@@ -5,8 +5,8 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2, exact_log2
 
+from rtl.base.fault import fault
 from rtl.base.memory_port import sbuf_word_bits
-from rtl.base.plant import planted
 from rtl.base.ram import Ram
 from rtl.contract.config import Config
 from rtl.memory.sbuf_arbiter import row_bits
@@ -23,13 +23,6 @@ class SbufGroup(wiring.Component):
     `mover_read` and `mover_write` are granted requests. Nothing here is refused.
     """
 
-    FAULTS = {
-        1: "a mover's byte mask is ignored",
-        2: "an engine writes partitions that its mask excludes",
-        3: "a mover reads its upper 8 bytes from the first lane",
-        4: "an engine gets the bank of the request, not of the data, when a mover read too",
-    }
-
     def __init__(self, cfg: Config, reads: int, writes: int):
         self.cfg = cfg
         self.reads = reads
@@ -41,7 +34,6 @@ class SbufGroup(wiring.Component):
         pair = sbuf_word_bits(cfg) - 1
         super().__init__(
             {
-                "plant": In(3),
                 "read_banks": In(banks),
                 "read_rows": In(rows),
                 **{f"select{n}": In(banks) for n in range(reads)},
@@ -101,7 +93,7 @@ class SbufGroup(wiring.Component):
         m.d.sync += answer.eq(self.mover_read)
         with m.If(self.mover_read):
             m.d.sync += [lane.eq(self.mover_read_lane), pair.eq(mover_pair)]
-        with m.If(planted(self.plant, 4) & answer):
+        with m.If(fault("an engine gets the bank of the request, not of the data, when a mover read too") & answer):
             m.d.comb += self.data0.eq(rams[0].read_data)
         with m.If(answer):
             with m.Switch(Cat(lane, pair)):
@@ -112,7 +104,7 @@ class SbufGroup(wiring.Component):
                             m.d.comb += self.mover_read_data.eq(
                                 Cat(rams[2 * k].read_data[here], rams[2 * k + 1].read_data[here])
                             )
-                            with m.If(planted(self.plant, 3)):
+                            with m.If(fault("a mover reads its upper 8 bytes from the first lane")):
                                 m.d.comb += self.mover_read_data[64:].eq(rams[2 * k + 1].read_data[:64])
 
     def _write(self, m: Module, rams: list[Ram], pair_bits: int) -> None:
@@ -120,7 +112,9 @@ class SbufGroup(wiring.Component):
         for n in range(self.writes):
             mask = Signal(8 * self.lanes, name=f"mask_{n}")
             partitions = getattr(self, f"write_partitions{n}")
-            lanes = Mux(planted(self.plant, 2), ~0, partitions)[: self.lanes]
+            lanes = Mux(fault("an engine writes partitions of SBUF that its mask excludes"), ~0, partitions)[
+                : self.lanes
+            ]
             m.d.comb += mask.eq(Cat(Mux(lanes[p], getattr(self, f"write_bytes{n}"), 0) for p in range(self.lanes)))
             masks.append(mask)
 
@@ -129,7 +123,7 @@ class SbufGroup(wiring.Component):
         for half in range(2):
             mask = Signal(8 * self.lanes, name=f"mover_mask_{half}")
             given = self.mover_write_bytes[8 * half : 8 * half + 8]
-            enabled = Mux(planted(self.plant, 1), 0xFF, given)
+            enabled = Mux(fault("a mover's byte mask is ignored"), 0xFF, given)
             with m.Switch(self.mover_write_lane):
                 for p in range(self.lanes):
                     with m.Case(p):

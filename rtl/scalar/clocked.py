@@ -1,7 +1,5 @@
 """The scalar engine with its clock: the ratio of the configuration, gated by activity."""
 
-from amaranth.hdl import ValueLike
-
 from rtl.base.engine_clock import ClockedEngine
 from rtl.contract.config import Config
 from rtl.scalar.engine import ScalarEngine
@@ -12,7 +10,5 @@ __all__ = ["ClockedScalar"]
 class ClockedScalar(ClockedEngine):
     """ScalarEngine on a clock of its own: an edge at the ticks of the ratio while there is work."""
 
-    FAULTS = ScalarEngine.FAULTS
-
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
-        super().__init__(ScalarEngine(cfg, plant=plant))
+    def __init__(self, cfg: Config):
+        super().__init__(ScalarEngine(cfg))

@@ -1,6 +1,6 @@
 """The scalar engine: connects reader, lanes and writer, and bridges them to the root clock."""
 
-from amaranth.hdl import Module, ValueLike
+from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out, connect, flipped
 
@@ -17,17 +17,16 @@ __all__ = ["ScalarEngine", "ScalarPipeline"]
 class ScalarPipeline(wiring.Component):
     """Everything that runs on the engine's own clock, which is its "sync"."""
 
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config):
         self.cfg = cfg
-        self.plant = plant
         super().__init__({**engine_ports(cfg), "active": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.reader = reader = Reader(self.cfg, plant=self.plant)
-        m.submodules.loader = loader = Loader(self.cfg, plant=self.plant)
-        m.submodules.lanes = lanes = Lanes(self.cfg, plant=self.plant)
-        m.submodules.writer = writer = Writer(self.cfg, plant=self.plant)
+        m.submodules.reader = reader = Reader(self.cfg)
+        m.submodules.loader = loader = Loader(self.cfg)
+        m.submodules.lanes = lanes = Lanes(self.cfg)
+        m.submodules.writer = writer = Writer(self.cfg)
         connect(m, flipped(self.queue.command), reader.command)
         connect(m, reader.writer, writer.command)
         connect(m, reader.sbuf, flipped(self.sbuf_read))
@@ -65,14 +64,6 @@ class ScalarPipeline(wiring.Component):
 class ScalarEngine(EngineFrame):
     """ACTIVATION and LOAD_TABLE: one element a lane a scalar cycle. docs/scalar-engine.md has the timing."""
 
-    FAULTS = {
-        **EngineFrame.FAULTS,
-        **Reader.FAULTS,
-        **Loader.FAULTS,
-        **Lanes.FAULTS,
-        **Writer.FAULTS,
-    }
-
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
-        pipeline = ScalarPipeline(cfg, plant=plant)
-        super().__init__(cfg, pipeline, domain="scalar", clock_mhz=cfg.scalar.clock_mhz, plant=plant)
+    def __init__(self, cfg: Config):
+        pipeline = ScalarPipeline(cfg)
+        super().__init__(cfg, pipeline, domain="scalar", clock_mhz=cfg.scalar.clock_mhz)

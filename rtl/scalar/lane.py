@@ -1,10 +1,10 @@
 """One lane of the scalar engine: a number in, scale and bias, the function, a reduction, a number out."""
 
-from amaranth.hdl import Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import passed_on, planted
+from rtl.base.fault import fault
 from rtl.contract.activation_tables import ROW_BITS, ROW_WORDS
 from rtl.contract.isa import AluOp
 from rtl.numeric.formats.from_fp32 import FromFp32
@@ -46,31 +46,16 @@ class Lane(wiring.Component):
     Operators are MULTIPLY, ADD, SUBTRACT and BYPASS first, ADD, SUBTRACT and BYPASS second.
     Timing: inputs belong to the cycle of their stage, counted from that of `x` and `src`: `first` in stage 1,
     `second` in 2, `func` and `slope` in 3 (FUNCTION), `reduction` and `dst` in RESULT; `out` is of stage RESULT + 1.
-    `planted`: with an input that chooses among FAULTS.
     `take_a` and `take_b` keep `x` (in its cycle) as the lane's columns; `take_total` keeps `total` as accumulator.
     Reset: the accumulator is 0.
     """
 
     FUNCTION = 3
     RESULT = FUNCTION + ActivationLane.LATENCY
-    FAULTS = {
-        31: "the first operation is not reversed",
-        32: "a difference is a sum",
-        33: "the column of the second operation is that of the first",
-        34: "subnormal results become zero",
-        35: "the second coefficient is left out",
-        36: "partial results go on from the group before",
-        37: "the tree leaves out the last pair",
-        38: "ties of conversion go up instead of to even",
-        39: "integers are read without their sign",
-        40: "the accumulator is left out",
-    }
 
-    def __init__(self, planted: bool = False):
-        faults = {"plant": In(8)} if planted else {}
+    def __init__(self) -> None:
         super().__init__(
             {
-                **faults,
                 "x": In(32),
                 "src": In(4),
                 "take_a": In(1),
@@ -90,11 +75,9 @@ class Lane(wiring.Component):
                 "total": Out(32),
             }
         )
-        self.chosen: ValueLike = getattr(self, "plant", 0)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        chosen = self.chosen
         a = Signal(32, reset_less=True)
         b = Signal(32, reset_less=True)
         with m.If(self.take_a):
@@ -102,7 +85,7 @@ class Lane(wiring.Component):
         with m.If(self.take_b):
             m.d.sync += b.eq(self.x)
 
-        m.submodules.enter = enter = ToFp32(passed_on(chosen, 0, 0, 0, 39))
+        m.submodules.enter = enter = ToFp32()
         entered = Signal(32, reset_less=True)
         m.d.comb += [enter.x.eq(self.x), enter.src.eq(self.src)]
         m.d.sync += entered.eq(enter.out)
@@ -112,13 +95,22 @@ class Lane(wiring.Component):
         m.submodules.sum1 = sum1 = Fp32AddComb()
         scaled = Signal(32, reset_less=True)
         biased = Signal(32, reset_less=True)
-        turned = self.first.reverse & ~planted(chosen, 31)
+        turned = self.first.reverse & ~fault("the first operation of a scalar lane is not reversed")
         m.d.sync += [
             scaled.eq(self._stage(m, self.first, entered, a, turned, sum0, product)),
-            biased.eq(self._stage(m, self.second, scaled, Mux(planted(chosen, 33), a, b), self.second.reverse, sum1)),
+            biased.eq(
+                self._stage(
+                    m,
+                    self.second,
+                    scaled,
+                    Mux(fault("the column of the second operation is that of the first"), a, b),
+                    self.second.reverse,
+                    sum1,
+                )
+            ),
         ]
 
-        m.submodules.function = function = ActivationLane(passed_on(chosen, 0, 0, 35, 34))
+        m.submodules.function = function = ActivationLane()
         m.d.comb += [
             function.x.eq(biased),
             function.func.eq(self.func),
@@ -128,7 +120,7 @@ class Lane(wiring.Component):
             self.row_address.eq(function.row_address),
             function.row.eq(self.row),
         ]
-        m.submodules.leave = leave = FromFp32(passed_on(chosen, 38))
+        m.submodules.leave = leave = FromFp32()
         left = Signal(32, reset_less=True)
         m.d.comb += [leave.x.eq(function.out), leave.dst.eq(self.dst), self.out.eq(left)]
         m.d.sync += left.eq(leave.out)
@@ -136,10 +128,12 @@ class Lane(wiring.Component):
         accumulator = Signal(32)
         beat = self.reduction
         before = Mux(beat.from_b, Mux(beat.b_column, b, beat.b), accumulator)
-        m.submodules.partials = partials = PartialSums(1, passed_on(chosen, 0, 36, 0, 37))
+        m.submodules.partials = partials = PartialSums(1)
         m.d.comb += [
             partials.x[0].eq(function.out),
-            partials.valid.eq(beat.valid & ~(beat.earlier & planted(chosen, 40) & ~beat.from_b)),
+            partials.valid.eq(
+                beat.valid & ~(beat.earlier & fault("a scalar lane leaves out the accumulator") & ~beat.from_b)
+            ),
             partials.position.eq(beat.position),
             partials.first.eq(beat.first),
             partials.last.eq(beat.last),
@@ -176,7 +170,7 @@ class Lane(wiring.Component):
             y.eq(Mux(reverse, running, other)),
             total.a.eq(x),
             total.b.eq(y),
-            total.subtract.eq((operation.op == AluOp.SUBTRACT) & ~planted(self.chosen, 32)),
+            total.subtract.eq((operation.op == AluOp.SUBTRACT) & ~fault("a difference is a sum in a scalar lane")),
             result.eq(x),
         ]
         with m.Switch(operation.op):

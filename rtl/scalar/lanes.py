@@ -1,14 +1,14 @@
 """The lanes of the scalar engine: pick each partition's element, move it to its quadrant, and what goes with it."""
 
-from amaranth.hdl import Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.delay import delayed
+from rtl.base.fault import fault
 from rtl.base.memory_port import QUADRANTS
 from rtl.base.pattern import partition_mask
 from rtl.base.placed import Repeated
-from rtl.base.plant import planted
 from rtl.contract.activation_tables import FIRST_TABLE_FUNCTION
 from rtl.contract.config import Config
 from rtl.numeric.functions.activation_table import LOAD
@@ -51,18 +51,9 @@ class Lanes(wiring.Component):
     """
 
     LATENCY = Lane.RESULT + 1
-    FAULTS = {
-        **Lane.FAULTS,
-        **Reducer.FAULTS,
-        81: "quadrants are not rotated",
-        82: "bytes are picked from their half word",
-        83: "the accumulator of partitions outside the instruction changes",
-        84: "the function is that of the instruction behind",
-    }
 
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config):
         self.cfg = cfg
-        self.plant = plant
         width = 32 * cfg.partitions
         super().__init__(
             {
@@ -90,7 +81,7 @@ class Lanes(wiring.Component):
         func = Signal(6)
         slope = delayed(m, job.slope, Lane.FUNCTION, "slope")
         late = delayed(m, job.func, Lane.FUNCTION, "func")
-        m.d.comb += func.eq(Mux(planted(self.plant, 84), job.func, late))
+        m.d.comb += func.eq(Mux(fault("the function is that of the instruction behind"), job.func, late))
         working = delayed(m, element.valid, Lane.FUNCTION, "working")
         dst = delayed(m, job.dst, Lane.RESULT, "dst")
         reduced = Signal(REDUCED)
@@ -106,7 +97,7 @@ class Lanes(wiring.Component):
             reduced.start.eq(job.start),
             reduced.count.eq(job.count),
         ]
-        m.submodules.reducer = reducer = Reducer(self.plant)
+        m.submodules.reducer = reducer = Reducer()
         m.d.comb += [
             reducer.element.eq(delayed(m, reduced.as_value(), Lane.RESULT, "reduced")),
             self.reducing.eq(reducer.busy),
@@ -124,13 +115,9 @@ class Lanes(wiring.Component):
             tables.read_row.eq(delayed(m, uses_table, 1, "uses_row")),
         ]
         count = self.cfg.partitions
-        planted_too = not isinstance(self.plant, int)
-        name = f"plexus_scalar_lanes_{count}" + ("_planted" if planted_too else "")
-        lanes = Repeated(name, lambda: Lane(planted_too), count, shared=SHARED + ("plant",) * planted_too)
-        m.submodules.lanes = lanes
-        everyone = planted(self.plant, 83).replicate(count)
+        m.submodules.lanes = lanes = Repeated(f"plexus_scalar_lanes_{count}", Lane, count, shared=SHARED)
+        everyone = fault("the accumulator of partitions outside the instruction changes").replicate(count)
         m.d.comb += [
-            *([lanes.plant.eq(self.plant)] if planted_too else []),
             lanes.x.eq(self.raw),
             lanes.src.eq(job.src),
             lanes.take_a.eq(element.column_a),
@@ -165,12 +152,12 @@ class Lanes(wiring.Component):
         with m.Else():
             m.d.comb += [half[32 * p : 32 * p + 32].eq(word[64 * p : 64 * p + 32]) for p in lanes]
         # what comes down from the next partition lies above the element
-        with m.Switch(Mux(planted(self.plant, 82), place[:2] & 2, place[:2])):
+        with m.Switch(Mux(fault("bytes are picked from their half word"), place[:2] & 2, place[:2])):
             for at in range(4):
                 with m.Case(at):
                     m.d.comb += picked.eq(half[8 * at :])
         share = width // QUADRANTS
-        with m.Switch(Mux(planted(self.plant, 81), 0, self.element.job.turn)):
+        with m.Switch(Mux(fault("quadrants are not rotated in the scalar engine"), 0, self.element.job.turn)):
             for turn in range(QUADRANTS):
                 with m.Case(turn):
                     m.d.comb += turned.eq(picked.rotate_left(turn * share))

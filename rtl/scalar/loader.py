@@ -1,10 +1,10 @@
 """LOAD_TABLE: pairs of address and word, from all partitions at once to one after the other."""
 
-from amaranth.hdl import Module, Signal, ValueLike
+from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.config import Config
 from rtl.numeric.functions.activation_table import LOAD
 
@@ -19,11 +19,8 @@ class Loader(wiring.Component):
     `done` with the last pair of the image, whose word was marked `last`.
     """
 
-    FAULTS = {51: "the first pair of every column is left out", 52: "addresses are those of the partition above"}
-
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config):
         self.cfg = cfg
-        self.plant = plant
         super().__init__(
             {
                 "start": In(1),
@@ -63,7 +60,7 @@ class Loader(wiring.Component):
                 ]
             with m.Else():
                 m.d.sync += staged.eq(self.x)
-        first = planted(self.plant, 51) & (left == count)
+        first = fault("the first pair of every column is left out") & (left == count)
         m.d.comb += [
             self.room.eq(left <= 2),
             self.load_valid.eq((left != 0) & ~first),
@@ -71,6 +68,6 @@ class Loader(wiring.Component):
             self.load.word.eq(words),
             self.done.eq((left == 1) & ending),
         ]
-        with m.If(planted(self.plant, 52)):
+        with m.If(fault("addresses are those of the partition above")):
             m.d.comb += self.load.address.eq(addresses[32:])
         return m

@@ -1,14 +1,14 @@
 """The scalar engine's way in: takes instructions, reads their columns, then asks for an element a cycle."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.credit import Credit
 from rtl.base.dispatch import COMMAND, OPCODE_BITS
+from rtl.base.fault import fault
 from rtl.base.memory_port import QUADRANTS, PsumReadSignature, SbufReadSignature, psum_word_bits, sbuf_word_bits
 from rtl.base.pattern import PatternWalker, operand, partition_mask
-from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.isa import Opcode, Reduce
 from rtl.contract.memmap import Space
@@ -33,20 +33,8 @@ class Reader(wiring.Component):
     PSUM are: so instructions of the queue see the results of those in front.
     """
 
-    FAULTS = {
-        **PatternWalker.FAULTS,
-        71: "a read of SBUF does not wait for the writes before it",
-        72: "the element's place in the word is that of the next request",
-        73: "a read of PSUM does not wait for the writes before it",
-        74: "elements follow a reduction before it is through",
-        75: "columns are not awaited",
-        76: "words of a table are read before there is room",
-        77: "the counters take the load of a table for an activation",
-    }
-
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config):
         self.cfg = cfg
-        self.plant = plant
         super().__init__(
             {
                 "command": In(stream.Signature(COMMAND)),
@@ -71,7 +59,7 @@ class Reader(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         cfg = self.cfg
-        m.submodules.walker = walker = PatternWalker(cfg, plant=self.plant)
+        m.submodules.walker = walker = PatternWalker(cfg)
         word = self.command.payload.word
         source = operand(word, "src0")
         target = operand(word, "dst")
@@ -115,8 +103,14 @@ class Reader(wiring.Component):
         granted = Signal()
         stores = job.store & walker.last
         m.d.comb += [
-            column.eq(wanted.any() & ~planted(self.plant, 75)),
-            fits.eq(Mux(loading, ~(odd | walker.last) | self.room | planted(self.plant, 76), places.count > stores)),
+            column.eq(wanted.any() & ~fault("columns of the scalar engine are not awaited")),
+            fits.eq(
+                Mux(
+                    loading,
+                    ~(odd | walker.last) | self.room | fault("words of a table are read before there is room"),
+                    places.count > stores,
+                )
+            ),
             ask.eq(walker.valid & (column | fits)),
             address.eq(Mux(column, Mux(wanted[0], job.first.constant, job.second.constant), walker.address)),
             self.sbuf.valid.eq(ask & (column | ~job.psum)),
@@ -132,7 +126,13 @@ class Reader(wiring.Component):
         m.d.sync += [
             self.element.job.eq(job),
             self.element.job.psum.eq(job.psum & ~column),
-            self.element.place.eq(Mux(planted(self.plant, 72), walker.next_address[:3], address[:3])),
+            self.element.place.eq(
+                Mux(
+                    fault("an element's place in the word is that of the scalar engine's next request"),
+                    walker.next_address[:3],
+                    address[:3],
+                )
+            ),
             self.element.valid.eq(takes),
             self.element.table.eq(walker.step & loading),
             self.element.column_a.eq(granted & column & wanted[0]),
@@ -144,7 +144,12 @@ class Reader(wiring.Component):
             m.d.sync += wanted.eq(wanted & (wanted - 1))
         with m.If(walker.step):
             m.d.sync += [fresh.eq(walker.last), odd.eq(~odd & ~walker.last)]
-        with m.If(takes & walker.last & (job.reduce != Reduce.IDLE) & ~planted(self.plant, 74)):
+        with m.If(
+            takes
+            & walker.last
+            & (job.reduce != Reduce.IDLE)
+            & ~fault("elements follow a reduction before it is through")
+        ):
             m.d.sync += ending.eq(Mux(job.reduce == Reduce.RESET_REDUCE, Reducer.GAP[False], Reducer.GAP[True]) - 1)
         with m.Elif(ending != 0):
             m.d.sync += ending.eq(ending - 1)
@@ -153,7 +158,13 @@ class Reader(wiring.Component):
         m.d.comb += [
             self.holds.eq(self.busy | accept),
             self.state.eq(state["fill"]),
-            self.opcode.eq(Mux(loading & ~planted(self.plant, 77), Opcode.LOAD_TABLE, Opcode.ACTIVATION)),
+            self.opcode.eq(
+                Mux(
+                    loading & ~fault("the counters take the load of a table for an activation"),
+                    Opcode.LOAD_TABLE,
+                    Opcode.ACTIVATION,
+                )
+            ),
         ]
         with m.If(walker.step):
             m.d.comb += self.state.eq(0)
@@ -189,8 +200,12 @@ class Reader(wiring.Component):
         free = Signal()
         m.d.comb += [
             idle.eq(~(self.busy | self.writing) & ~(columns & self.reducing)),
-            free.eq(from_psum & ~columns & (~wrote_psum | planted(self.plant, 73))),
-            clear.eq(idle | free | planted(self.plant, 71)),
+            free.eq(
+                from_psum
+                & ~columns
+                & (~wrote_psum | fault("the scalar engine's read of PSUM does not wait for the writes before it"))
+            ),
+            clear.eq(idle | free | fault("the scalar engine's read of SBUF does not wait for the writes before it")),
             self.command.ready.eq(
                 walker.command.ready
                 & ~loading

@@ -1,10 +1,10 @@
 """When the lanes of the scalar engine reduce: beats of elements, then of the accumulator, then the result."""
 
-from amaranth.hdl import Module, Mux, Signal, ValueLike
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.isa import Reduce
 from rtl.numeric.fp32.partial_sums import PARTIALS, PartialSums
 from rtl.scalar.lane import REDUCTION
@@ -41,14 +41,8 @@ class Reducer(wiring.Component):
     """
 
     GAP = {False: _TREE - 1, True: _FOLD + _TREE - 1}
-    FAULTS = {
-        41: "every element is the first of its partial result",
-        42: "b takes the place of the accumulator",
-        43: "a new reduction goes on from the accumulator",
-    }
 
-    def __init__(self, plant: ValueLike = 0):
-        self.plant = plant
+    def __init__(self):
         super().__init__(
             {"element": In(REDUCED), "beat": Out(REDUCTION), "take": Out(1), "store": Out(1), "busy": Out(1)}
             | {"start": Out(8), "count": Out(8)}
@@ -60,7 +54,7 @@ class Reducer(wiring.Component):
         kept = Signal(REDUCED)
         step = Signal(range(_FOLD + _TREE + 1))  # cycles since the last beat
         position = Signal(range(PARTIALS))
-        reset = (kept.reduce == Reduce.RESET_REDUCE) & ~planted(self.plant, 43)
+        reset = (kept.reduce == Reduce.RESET_REDUCE) & ~fault("a new reduction goes on from the accumulator")
         counts = element.valid & (element.reduce != Reduce.IDLE)
         m.d.comb += self.busy.eq(step != 0)
         with m.If(self.take):
@@ -79,10 +73,10 @@ class Reducer(wiring.Component):
             self.count.eq(kept.count),
             self.beat.valid.eq(counts),
             self.beat.position.eq(Mux(element.first, 0, position)),
-            self.beat.first.eq(element.first | planted(self.plant, 41)),
+            self.beat.first.eq(element.first | fault("every element is the first of its partial result")),
             self.beat.last.eq(element.last),
             self.beat.op.eq(Mux(element.valid, element.op, kept.op)),
-            self.beat.from_b.eq((kept.reduce == Reduce.LOAD_REDUCE) | planted(self.plant, 42)),
+            self.beat.from_b.eq((kept.reduce == Reduce.LOAD_REDUCE) | fault("b takes the place of the accumulator")),
             self.beat.b.eq(kept.b),
             self.beat.b_column.eq(kept.b_column),
         ]

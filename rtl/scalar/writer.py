@@ -1,10 +1,11 @@
 """The scalar engine's way out: results wait for memory and are written along the destination pattern."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from rtl.base.fault import fault
 from rtl.base.fifo import Fifo
 from rtl.base.layouts import PATTERN_LAYOUT
 from rtl.base.memory_port import (
@@ -15,7 +16,6 @@ from rtl.base.memory_port import (
     sbuf_word_bits,
 )
 from rtl.base.pattern import PatternWalker, partition_mask
-from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
 from rtl.contract.memmap import Space
@@ -36,16 +36,8 @@ class Writer(wiring.Component):
     `busy`: an instruction has writes to make.
     """
 
-    FAULTS = {
-        91: "an element is written over its neighbour as well",
-        92: "done does not wait for the memory to take the last element",
-        93: "partitions outside the destination are written too",
-        94: "the accumulator goes where the last element went",
-    }
-
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config):
         self.cfg = cfg
-        self.plant = plant
         super().__init__(
             {
                 "command": In(stream.Signature(DESTINATION)),
@@ -63,7 +55,7 @@ class Writer(wiring.Component):
         m = Module()
         cfg = self.cfg
         m.submodules.patterns = patterns = Fifo(DESTINATION, _PATTERNS)
-        m.submodules.walker = walker = PatternWalker(cfg, plant=self.plant)
+        m.submodules.walker = walker = PatternWalker(cfg)
         m.submodules.results = results = Memory(shape=32 * cfg.partitions, depth=RESULTS, init=[])
         connect(m, flipped(self.command), patterns.i)
 
@@ -85,7 +77,7 @@ class Writer(wiring.Component):
         with m.If(patterns.o.valid & patterns.o.ready):
             m.d.sync += [
                 to_psum.eq(pattern.space == Space.PSUM),
-                partitions.eq(Mux(planted(self.plant, 93), ~0, mask)),
+                partitions.eq(Mux(fault("the scalar engine writes partitions outside the destination too"), ~0, mask)),
                 store.eq(patterns.o.payload.store),
                 at.eq(patterns.o.payload.at),
             ]
@@ -115,7 +107,13 @@ class Writer(wiring.Component):
             self.written.eq(asks & Mux(asks_psum, self.psum.ready, self.sbuf.ready)),
             walker.step.eq(self.written & ~storing),
             last.eq(storing | (walker.last & ~store)),
-            self.done.eq((self.written | (asks & planted(self.plant, 92))) & last),
+            self.done.eq(
+                (
+                    self.written
+                    | (asks & fault("the scalar engine's done does not wait for the memory to take the last element"))
+                )
+                & last
+            ),
             self.busy.eq(walker.valid | storing | patterns.o.valid),
         ]
         m.d.sync += stored.eq(stored + self.result_valid - self.written)
@@ -131,9 +129,9 @@ class Writer(wiring.Component):
         address = Signal.like(walker.address)
         wide = Signal(2)  # of the element
         lanes = Signal(8)
-        neighbour = planted(self.plant, 91)
+        neighbour = fault("an element is written over its neighbour as well")
         m.d.comb += [
-            address.eq(Mux(storing & ~planted(self.plant, 94), at, walker.address)),
+            address.eq(Mux(storing & ~fault("the accumulator goes where the last element went"), at, walker.address)),
             wide.eq(Mux(storing, 2, size_log2)),
         ]
         with m.Switch(wide):

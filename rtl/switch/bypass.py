@@ -1,10 +1,10 @@
 """Units that meet nobody begin in any cycle, without the scheduler."""
 
-from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.switch_config import SwitchConfig
 
 __all__ = ["Bypass"]
@@ -23,16 +23,8 @@ class Bypass(wiring.Component):
     Timing: combinational from registers and from what comes from registers.
     """
 
-    FAULTS = {
-        1: "an output that another input holds a unit for is taken",
-        2: "a unit that goes on in the next slot does not block it",
-        3: "an output listens on when its unit has ended",
-        4: "a unit begins without credits",
-    }
-
-    def __init__(self, cfg: SwitchConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: SwitchConfig):
         self.cfg = cfg
-        self.plant = plant
         n, queues = cfg.outputs, cfg.link.queues
         super().__init__(
             {
@@ -74,14 +66,17 @@ class Bypass(wiring.Component):
             m.d.comb += held[k].eq(Cat(self.lists[k][o * queues : (o + 1) * queues].any() for o in range(n)))
             with m.If(self.lone[k] & ~self.sends[k] & ~self.busy_inputs[k] & int(cfg.bypass)):
                 m.d.comb += [
-                    may.eq(self.lists[k] & (self.ready | planted(self.plant, 4).replicate(n * queues))),
+                    may.eq(
+                        self.lists[k]
+                        & (self.ready | fault("the bypass lets a unit begin without credits").replicate(n * queues))
+                    ),
                     wants[k].eq(Cat(may[o * queues : (o + 1) * queues].any() for o in range(n)) & idle),
                 ]
             before, after, more = Signal(n, name=f"one_{k}"), Signal(n, name=f"many_{k}"), one
             m.d.comb += [before.eq(one | held[k]), after.eq(two | (more & held[k]))]
             one, two = before, after
         alone = Signal(n)
-        m.d.comb += alone.eq(~two | (planted(self.plant, 1) * ((1 << n) - 1)))
+        m.d.comb += alone.eq(~two | (fault("an output that another input holds a unit for is taken") * ((1 << n) - 1)))
 
         column = [Signal(range(n), name=f"column_{k}") for k in range(cfg.inputs)]  # of units on their way
         for k in range(cfg.inputs):
@@ -109,7 +104,7 @@ class Bypass(wiring.Component):
         m.d.sync += [
             self.busy_inputs.eq(stays),
             self.busy_outputs.eq(goes_on),
-            self.mutes.eq(Mux(planted(self.plant, 3), 0, done)),
+            self.mutes.eq(Mux(fault("an output listens on when its unit has ended"), 0, done)),
         ]
         # Begun when the scheduler had looked. At x8 and x16 such a unit goes on anyway, below its time is shorter.
         late_inputs, late_outputs = Signal(cfg.inputs), Signal(n)
@@ -123,7 +118,7 @@ class Bypass(wiring.Component):
             self.blocked_outputs.eq(goes_on | late_outputs),
         ]
         m.d.sync += [begun_inputs.eq(late_inputs), begun_outputs.eq(late_outputs)]
-        with m.If(planted(self.plant, 2)):
+        with m.If(fault("a unit that goes on in the next slot does not block the bypass")):
             m.d.comb += [self.blocked_inputs.eq(0), self.blocked_outputs.eq(0)]
         return m
 

@@ -1,10 +1,10 @@
 """The crossbar: each output shows the beats of the input it listens to."""
 
-from amaranth.hdl import Array, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Array, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.switch_config import SwitchConfig
 from rtl.switch.beat import transfer_beat
 
@@ -17,14 +17,8 @@ class Crossbar(wiring.Component):
     Timing: from an input's beat to the output's is combinational.
     """
 
-    FAULTS = {
-        1: "an output that is muted listens on",
-        2: "an output listens to another input than it is told",
-    }
-
-    def __init__(self, cfg: SwitchConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: SwitchConfig):
         self.cfg = cfg
-        self.plant = plant
         n = cfg.outputs
         super().__init__(
             {
@@ -45,8 +39,11 @@ class Crossbar(wiring.Component):
             listens = Signal(name=f"listens_{n}")
             source = Signal(range(self.cfg.inputs), name=f"source_{n}")
             with m.If(self.tune[n]):
-                m.d.sync += [listens.eq(1), source.eq(Mux(planted(self.plant, 2), 0, self.source[n]))]
-            with m.Elif(self.mute[n] & ~planted(self.plant, 1)):
+                m.d.sync += [
+                    listens.eq(1),
+                    source.eq(Mux(fault("an output listens to another input than it is told"), 0, self.source[n])),
+                ]
+            with m.Elif(self.mute[n] & ~fault("an output that is muted listens on")):
                 m.d.sync += listens.eq(0)
             m.d.comb += self.o_valid[n].eq(listens & self.i_valid.bit_select(source, 1))
             with m.If(self.o_valid[n]):

@@ -1,6 +1,6 @@
 """A switch with plain pins, for drivers: flits by port, no lanes."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -20,12 +20,9 @@ class SwitchDevice(wiring.Component):
     `read_value`: registers, see Switch. At a width below x8 the wire takes a beat every `beat_cycles` cycles.
     """
 
-    FAULTS = Switch.FAULTS
-
-    def __init__(self, cfg: SwitchConfig, form: str = "native", plant: ValueLike = 0):
+    def __init__(self, cfg: SwitchConfig, form: str = "native"):
         self.cfg = cfg
         self.form = form
-        self.plant = plant
         p = cfg.ports
         wide = 8 * cfg.link.beat_bytes * p
         super().__init__(
@@ -49,7 +46,7 @@ class SwitchDevice(wiring.Component):
         cfg = self.cfg
         ports = range(cfg.ports)
         bits = 8 * cfg.link.beat_bytes
-        m.submodules.switch = switch = Switch(cfg, self.form, plant=self.plant)
+        m.submodules.switch = switch = Switch(cfg, self.form)
         beat = Signal()  # the wire takes one
         cycle = Signal(range(max(2, cfg.link.beat_cycles)))  # one of no bits is no Verilog that lint takes
         m.d.sync += cycle.eq(Mux(beat, 0, cycle + 1))

@@ -1,11 +1,11 @@
 """What a port of a switch counts, and its registers."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.fault import fault
 from rtl.base.layouts import layout
-from rtl.base.plant import planted
 from rtl.contract.link import ENDPOINT_BITS, PACKET_HEADER, LinkCause
 from rtl.contract.link_config import LinkConfig
 from rtl.contract.switch_registers import SwitchCause, SwitchRegister
@@ -24,15 +24,8 @@ class PortRegisters(wiring.Component):
     Timing: `value` follows `address` by a cycle, and shows the port as it was then.
     """
 
-    FAULTS = {
-        1: "a counter begins again at its end",
-        2: "the last unit refused is kept, not the first",
-        3: "a step of several counts as one",
-    }
-
-    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0, count_bits: int = 32):
+    def __init__(self, cfg: LinkConfig, count_bits: int = 32):
         self.link = link = cfg
-        self.plant = plant
         self.count_bits = count_bits
         super().__init__(
             {
@@ -58,7 +51,7 @@ class PortRegisters(wiring.Component):
         first_address = Signal(64)
         first_source, first_endpoint = Signal(ENDPOINT_BITS), Signal(ENDPOINT_BITS)
         kept = Signal()
-        with m.If(self.refused & (~kept | planted(self.plant, 2))):
+        with m.If(self.refused & (~kept | fault("the last unit refused is kept, not the first"))):
             m.d.sync += [
                 kept.eq(1),
                 first_address.eq(self.packet.address),
@@ -84,9 +77,11 @@ class PortRegisters(wiring.Component):
             for cause in causes:
                 count = Signal(bits, name=f"count_{cause.name.lower()}_{int(base)}")
                 after = Signal(bits + 1, name=f"after_{cause.name.lower()}_{int(base)}")
-                step = Mux(planted(self.plant, 3), steps[cause].any(), steps[cause])
+                step = Mux(fault("a step of several counts as one"), steps[cause].any(), steps[cause])
                 m.d.comb += after.eq(count + step)
-                m.d.sync += count.eq(Mux(after[bits] & ~planted(self.plant, 1), (1 << bits) - 1, after))
+                m.d.sync += count.eq(
+                    Mux(after[bits] & ~fault("a counter of a port begins again at its end"), (1 << bits) - 1, after)
+                )
                 registers[base + 8 * cause] = count
         with m.Switch(self.address):
             for address, value in registers.items():

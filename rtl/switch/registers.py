@@ -1,11 +1,11 @@
 """Registers of a switch that are not a port's: partitions, ports taken out, what the responder counts, and the way to
 all others."""
 
-from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.link import ENDPOINT_BITS, UNIT_FLITS_MAX
 from rtl.contract.switch_config import SwitchConfig
 from rtl.contract.switch_registers import ResponderRegister, SwitchRegister, SwitchSpace
@@ -24,16 +24,8 @@ class Registers(wiring.Component):
     its partition; the responder, the last of both, is in all of them. `route_write`: an endpoint's route is written.
     """
 
-    FAULTS = {
-        1: "ports that are not there are others",
-        2: "the partition of a port is not compared",
-        3: "a counter begins again at its end",
-        4: "a route is read where a port's register is",
-    }
-
-    def __init__(self, cfg: SwitchConfig, plant: ValueLike = 0, count_bits: int = 32):
+    def __init__(self, cfg: SwitchConfig, count_bits: int = 32):
         self.cfg = cfg
-        self.plant = plant
         self.count_bits = count_bits
         p = cfg.ports
         super().__init__(
@@ -67,7 +59,7 @@ class Registers(wiring.Component):
         m.d.comb += [
             is_port.eq(self.address >= SwitchSpace.PORT),
             port.eq(block),
-            exists.eq(is_port & ((block < p) | planted(self.plant, 1))),
+            exists.eq(is_port & ((block < p) | fault("ports that are not there are others"))),
         ]
         m.d.sync += [
             self.route_write.eq(self.write & ~is_port),
@@ -80,7 +72,10 @@ class Registers(wiring.Component):
                     m.d.sync += self.partition[k].eq(self.data)
                 with m.Elif(register == SwitchRegister.CONTROL):
                     m.d.sync += self.disabled[k].eq(self.data[0])
-            others = Cat((self.partition[k] == self.partition[o]) | planted(self.plant, 2) for o in range(p))
+            others = Cat(
+                (self.partition[k] == self.partition[o]) | fault("the partition of a port is not compared")
+                for o in range(p)
+            )
             m.d.comb += self.same[k].eq(Cat(others, 1))
         m.d.comb += self.same[p].eq(-1)
 
@@ -88,7 +83,7 @@ class Registers(wiring.Component):
         count = self._responder(m)
         m.d.comb += self.read_endpoint.eq(self.address >> 3)
         m.d.sync += [asked.eq(port), was_port.eq(exists), was_route.eq(~is_port), self.read_data.eq(count)]
-        with m.If(was_route | (planted(self.plant, 4) & self.read_route[7])):
+        with m.If(was_route | (fault("a route is read where a port's register is") & self.read_route[7])):
             m.d.sync += self.read_data.eq(Cat(self.read_route[:7], Const(0, 8), self.read_route[7]))
         with m.Elif(was_port):
             m.d.sync += self.read_data.eq(Array(self.values[k] for k in range(p))[asked])
@@ -108,7 +103,9 @@ class Registers(wiring.Component):
             count = Signal(self.count_bits, name=f"count_{register}")
             after = Signal(self.count_bits + 1, name=f"after_{register}")
             m.d.comb += after.eq(count + step)
-            m.d.sync += count.eq(Mux(after[self.count_bits] & ~planted(self.plant, 3), end, after))
+            m.d.sync += count.eq(
+                Mux(after[self.count_bits] & ~fault("a counter of a switch begins again at its end"), end, after)
+            )
             with m.If(self.address == SwitchSpace.RESPONDER + register):
                 m.d.sync += shown.eq(count)
         return shown

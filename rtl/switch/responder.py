@@ -1,11 +1,11 @@
 """The last row and column of a switch: it takes refused units that hold reads, and answers these with errors."""
 
-from amaranth.hdl import Array, Const, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Array, Const, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.fault import fault
 from rtl.base.layouts import layout
-from rtl.base.plant import passed_on, planted
 from rtl.contract.link import ENDPOINT_BITS, PACKET_HEADER, UNIT_FLITS_MAX, PacketOpcode
 from rtl.contract.switch_config import SwitchConfig
 from rtl.link.framing.receive_path import ReceivePath
@@ -34,25 +34,8 @@ class Responder(wiring.Component):
     Timing: `offers` comes from registers.
     """
 
-    FAULTS = {
-        1: "a FETCH_ADD is not answered",
-        2: "an answer comes from who asked",
-        3: "units of outputs that are not dead are asked for",
-        4: "what is granted to another output is taken too",
-        5: "beats of other units are taken while no unit comes",
-        6: "an answer is of the lowest class",
-        7: "a unit is offered though there is no room for it",
-        8: "dead outputs have no turn",
-        9: "parity is ignored",
-        10: "a wrong byte in a beat that is not the last is forgotten",
-        11: "a unit that is dropped goes on with the next one",
-        12: "DLP and codes have parity too",
-        13: "what is dropped keeps its room",
-    }
-
-    def __init__(self, cfg: SwitchConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: SwitchConfig):
         self.cfg = cfg
-        self.plant = plant
         n = cfg.outputs
         super().__init__(
             {
@@ -80,7 +63,7 @@ class Responder(wiring.Component):
         m = Module()
         cfg = self.cfg
         n, link = cfg.outputs, cfg.link
-        m.submodules.sound = sound = SoundUnits(link, passed_on(self.plant, 9, 10, 11, 12))
+        m.submodules.sound = sound = SoundUnits(link)
         m.submodules.receive = receive = ReceivePath(link)
         m.submodules.send = send = SendPath(link)
 
@@ -89,14 +72,20 @@ class Responder(wiring.Component):
         offered, late, busy = Signal(), Signal(), Signal()
         held = Signal(range(link.pool_flits + 1))
         own = Const(1 << (n - 1), n)
-        candidates = Mux(planted(self.plant, 8), own, self.dead | own | planted(self.plant, 3).replicate(n))
+        candidates = Mux(
+            fault("dead outputs have no turn"),
+            own,
+            self.dead | own | fault("units of outputs that are not dead are asked for").replicate(n),
+        )
         offers = Signal()  # while nobody else gives out units for the column
         here = Signal(transfer_beat(link))
         came = Signal()
         tail = Signal()
         m.d.comb += [
             here.eq(Array(self.arrivals[o] for o in range(n))[turn]),
-            came.eq((busy | planted(self.plant, 5)) & self.arrives.bit_select(turn, 1)),
+            came.eq(
+                (busy | fault("beats of other units are taken while no unit comes")) & self.arrives.bit_select(turn, 1)
+            ),
             tail.eq(came & here.last & here.tail),
             offers.eq(offered & candidates.bit_select(turn, 1)),
             self.offers.eq(Mux(offers, 1 << turn, 0)),
@@ -107,10 +96,10 @@ class Responder(wiring.Component):
             receive.valid.eq(sound.o_valid),
             receive.beat.eq(sound.o),
         ]
-        dropped = Mux(planted(self.plant, 13), 0, sound.dropped_flits)
+        dropped = Mux(fault("what is dropped keeps its room"), 0, sound.dropped_flits)
         m.d.sync += held.eq(held + (came & here.first) - receive.freed - dropped)
         after = Mux(turn == n - 1, 0, turn + 1)
-        with m.If((late | planted(self.plant, 4)) & self.granted.bit_select(turn, 1)):
+        with m.If((late | fault("what is granted to another output is taken too")) & self.granted.bit_select(turn, 1)):
             m.d.sync += [busy.eq(1), late.eq(0)]
         with m.Elif(busy):
             with m.If(tail):
@@ -123,7 +112,9 @@ class Responder(wiring.Component):
         with m.Elif(~offered & ~late):
             with m.If(~candidates.bit_select(turn, 1)):
                 m.d.sync += turn.eq(after)
-            with m.Elif((held + _RESERVE_FLITS <= link.pool_flits) | planted(self.plant, 7)):
+            with m.Elif(
+                (held + _RESERVE_FLITS <= link.pool_flits) | fault("a unit is offered though there is no room for it")
+            ):
                 m.d.sync += offered.eq(1)
 
         self._answer(m, receive, send)
@@ -142,17 +133,17 @@ class Responder(wiring.Component):
                 & asked.first
                 & (
                     (header.opcode == PacketOpcode.READ)
-                    | ((header.opcode == PacketOpcode.FETCH_ADD) & ~planted(self.plant, 1))
+                    | ((header.opcode == PacketOpcode.FETCH_ADD) & ~fault("a FETCH_ADD is not answered"))
                 )
             ),
             answer.opcode.eq(PacketOpcode.ERROR_RESPONSE),
             answer.tag.eq(header.tag),
-            answer.source.eq(Mux(planted(self.plant, 2), header.source, asked.endpoint)),
+            answer.source.eq(Mux(fault("an answer comes from who asked"), header.source, asked.endpoint)),
             answer.address.eq(header.address),
             send.packet.valid.eq(wanted & send.room.bit_select(asked.class_ << 1 | 1, 1)),
             send.packet.payload.first.eq(1),
             send.packet.payload.last.eq(1),
-            send.packet.payload.class_.eq(Mux(planted(self.plant, 6), 0, asked.class_)),
+            send.packet.payload.class_.eq(Mux(fault("an answer is of the lowest class"), 0, asked.class_)),
             send.packet.payload.endpoint.eq(header.source),
             send.packet.payload.data.eq(answer),
             receive.request.ready.eq(~wanted | (send.packet.valid & send.packet.ready)),

@@ -1,11 +1,11 @@
 """Where the units of an input go, and which are refused."""
 
-from amaranth.hdl import Module, Mux, ValueLike
+from amaranth.hdl import Module, Mux
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.link import ENDPOINT_BITS
 from rtl.contract.switch_config import SwitchConfig
 
@@ -24,17 +24,8 @@ class Routes(wiring.Component):
     With `read_back`: `read_route` is what was written of `read_endpoint`, a cycle later; 0 of a hole.
     """
 
-    FAULTS = {
-        1: "a unit for another partition is not refused",
-        2: "a hole is a route",
-        3: "an output that is not alive takes units",
-        4: "a route to an output that is not a port counts",
-        5: "a hole reads as what was written",
-    }
-
-    def __init__(self, cfg: SwitchConfig, plant: ValueLike = 0, read_back: bool = False):
+    def __init__(self, cfg: SwitchConfig, read_back: bool = False):
         self.cfg = cfg
-        self.plant = plant
         self.read_back = read_back
         reading = {"read_endpoint": In(ENDPOINT_BITS), "read_route": Out(_OUTPUT_BITS + 1)}
         super().__init__(
@@ -66,17 +57,29 @@ class Routes(wiring.Component):
             store.en.eq(self.write),
             store.addr.eq(self.write_endpoint),
             store.data.output.eq(wanted),
-            store.data.there.eq(self.write_route[_OUTPUT_BITS] & ((wanted < cfg.ports) | planted(self.plant, 4))),
+            store.data.there.eq(
+                self.write_route[_OUTPUT_BITS]
+                & ((wanted < cfg.ports) | fault("a route to an output that is not a port counts"))
+            ),
             found.addr.eq(self.endpoint),
             self.route.eq(found.data.output),
-            self.hole.eq(~found.data.there & ~planted(self.plant, 2)),
-            self.foreign.eq(~self.hole & ~self.same.bit_select(self.route, 1) & ~planted(self.plant, 1)),
-            self.dead.eq(~self.hole & ~self.foreign & ~self.alive.bit_select(self.route, 1) & ~planted(self.plant, 3)),
+            self.hole.eq(~found.data.there & ~fault("a hole in a table is a route")),
+            self.foreign.eq(
+                ~self.hole
+                & ~self.same.bit_select(self.route, 1)
+                & ~fault("a unit for another partition is not refused")
+            ),
+            self.dead.eq(
+                ~self.hole
+                & ~self.foreign
+                & ~self.alive.bit_select(self.route, 1)
+                & ~fault("an output that is not alive takes units")
+            ),
             self.refused.eq(self.hole | self.foreign | self.dead),
         ]
         if self.read_back:
             kept = table.read_port()
-            there = kept.data.there | planted(self.plant, 5)
+            there = kept.data.there | fault("a hole reads as what was written")
             m.d.comb += [
                 kept.addr.eq(self.read_endpoint),
                 self.read_route[:_OUTPUT_BITS].eq(Mux(there, kept.data.output, 0)),

@@ -1,11 +1,11 @@
 """Units wait until their tail is there, and go on if all their bytes are what they were when they came in."""
 
-from amaranth.hdl import Module, Mux, Signal, ValueLike
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.link import FLIT_PAYLOAD_BYTES, UNIT_FLITS_MAX
 from rtl.contract.link_config import LinkConfig
 from rtl.link.beat import beat_layout
@@ -24,16 +24,8 @@ class SoundUnits(wiring.Component):
     Timing: a unit's first beat is at `o` in the cycle after its last one came; a beat a cycle.
     """
 
-    FAULTS = {
-        1: "parity is ignored",
-        2: "a wrong byte in a beat that is not the last is forgotten",
-        3: "a unit that is dropped goes on with the next one",
-        4: "DLP and codes have parity too",
-    }
-
-    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig):
         self.link = cfg
-        self.plant = plant
         super().__init__(
             {
                 "valid": In(1),
@@ -63,8 +55,11 @@ class SoundUnits(wiring.Component):
         ends, drops = Signal(), Signal()
         m.d.comb += [
             wrong.eq(
-                ((parity_of(self.i.data) ^ self.i.parity) & (payload | planted(self.plant, 4).replicate(size))).any()
-                & ~planted(self.plant, 1)
+                (
+                    (parity_of(self.i.data) ^ self.i.parity)
+                    & (payload | fault("DLP and codes have parity too").replicate(size))
+                ).any()
+                & ~fault("parity of what is answered is ignored")
             ),
             self.bad_parity.eq(self.valid & self.i.last & (wrong | before)),
             ends.eq(self.valid & self.i.last & self.i.tail),
@@ -81,8 +76,12 @@ class SoundUnits(wiring.Component):
             self.o.data.eq(load.data),
         ]
         with m.If(self.valid):
-            m.d.sync += put.eq(Mux(drops & ~planted(self.plant, 3), whole, after))
-            m.d.sync += before.eq((wrong | before) & ~self.i.last & ~planted(self.plant, 2))
+            m.d.sync += put.eq(Mux(drops & ~fault("a unit that is dropped goes on with the next one"), whole, after))
+            m.d.sync += before.eq(
+                (wrong | before)
+                & ~self.i.last
+                & ~fault("a wrong byte in a beat of what is answered that is not the last is forgotten")
+            )
             with m.If(self.i.last):
                 m.d.sync += [
                     spoilt.eq((wrong | before | spoilt) & ~self.i.tail),

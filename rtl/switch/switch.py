@@ -1,11 +1,10 @@
 """The switch: ports, what decides who sends to whom, and the crossbar between them."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.placed import Placed
-from rtl.base.plant import passed_on
 from rtl.contract.switch_config import SwitchConfig
 from rtl.link.beat import beat_layout
 from rtl.switch.bypass import Bypass
@@ -30,20 +29,9 @@ class Switch(wiring.Component):
     `address` two cycles later (contract.switch_registers).
     """
 
-    FAULTS = {
-        1: "a unit for another partition is delivered",
-        2: "parity is ignored",
-        3: "a unit that began without the scheduler does not block it",
-        4: "parity of what is answered is ignored",
-        5: "what an output drops is not told",
-        6: "what a retry buffer held is not told",
-        7: "an output swallows its units and tells nobody",
-    }
-
-    def __init__(self, cfg: SwitchConfig, form: str = "native", plant: ValueLike = 0):
+    def __init__(self, cfg: SwitchConfig, form: str = "native"):
         self.cfg = cfg
         self.form = form
-        self.plant = plant
         p = cfg.ports
         beat = beat_layout(cfg.link)
         super().__init__(
@@ -72,10 +60,10 @@ class Switch(wiring.Component):
         cfg = self.cfg
         n, p, queues = cfg.outputs, cfg.ports, cfg.link.queues
         m.submodules.scheduler = scheduler = Scheduler(cfg)
-        m.submodules.bypass = bypass = Bypass(cfg, plant=passed_on(self.plant, 0, 3))
+        m.submodules.bypass = bypass = Bypass(cfg)
         m.submodules.crossbar = crossbar = Crossbar(cfg)
         m.submodules.registers = registers = Registers(cfg)
-        m.submodules.responder = responder = Responder(cfg, plant=passed_on(self.plant, *[0] * 8, 4))
+        m.submodules.responder = responder = Responder(cfg)
         ports = []
         for k in range(p):
             ports.append(self._port())
@@ -179,10 +167,8 @@ class Switch(wiring.Component):
         ]
         return m
 
-    def _port(self) -> SwitchPort | Placed:
-        """All ports are one module, unless it has a planted fault in it."""
-        make = lambda: SwitchPort(self.cfg, self.form, passed_on(self.plant, 1, 2, 5, 6, 7))  # noqa: E731
-        if not isinstance(self.plant, int):
-            return make()
+    def _port(self) -> Placed:
+        """All ports are one module."""
         name = f"switch_port_{self.cfg.outputs}x{self.cfg.link.lanes}_{self.form}"
-        return Placed(name, make, hier_block=self.cfg.outputs > _FLAT_OUTPUTS)
+        flat = self.cfg.outputs <= _FLAT_OUTPUTS
+        return Placed(name, lambda: SwitchPort(self.cfg, self.form), hier_block=not flat, faults=True)

@@ -1,10 +1,10 @@
 """One port of a switch: its link, the buffer of its input, and the retry buffer of its output."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import passed_on, planted
+from rtl.base.fault import fault
 from rtl.contract.link import CRC_BYTES, ENDPOINT_BITS, FEC_BYTES, FLIT_HEADER_BYTES, PACKET_HEADER, LinkCause
 from rtl.contract.switch_config import SwitchConfig
 from rtl.contract.switch_registers import SwitchCause
@@ -38,18 +38,9 @@ class SwitchPort(wiring.Component):
     `address`, `value`: see PortRegisters.
     """
 
-    FAULTS = {
-        1: "a unit for another partition is delivered",
-        2: "parity is ignored",
-        3: "what an output drops is not told",
-        4: "what a retry buffer held is not told",
-        5: "an output swallows its units and tells nobody",
-    }
-
-    def __init__(self, cfg: SwitchConfig, form: str = "native", plant: ValueLike = 0):
+    def __init__(self, cfg: SwitchConfig, form: str = "native"):
         self.cfg = cfg
         self.form = form
-        self.plant = plant
         link = cfg.link
         n, queues = cfg.outputs, link.queues
         super().__init__(
@@ -95,10 +86,10 @@ class SwitchPort(wiring.Component):
         m.submodules.rules = rules = LinkRules(link)
         m.submodules.decoder = decoder = Decoder(link, form=self.form)
         m.submodules.encoder = encoder = Encoder(link, form=self.form)
-        m.submodules.routes = routes = Routes(self.cfg, plant=passed_on(self.plant, 1))
+        m.submodules.routes = routes = Routes(self.cfg)
         m.submodules.ingress = ingress = Ingress(self.cfg)
         m.submodules.egress = egress = Egress(link)
-        m.submodules.buffer = buffer = OutputBuffer(link, plant=passed_on(self.plant, 2))
+        m.submodules.buffer = buffer = OutputBuffer(link)
         m.submodules.registers = registers = PortRegisters(link)
 
         # A flit time of this end, for its timers.
@@ -119,7 +110,9 @@ class SwitchPort(wiring.Component):
         refused = self._input(m, rules, decoder, routes, ingress)
         self._output(m, rules, egress, buffer, encoder)
         steps: dict[LinkCause, Value] = {cause: rules.causes[cause] for cause in LinkCause}
-        steps[LinkCause.UNRESOLVED] = Mux(rules.clear & ~planted(self.plant, 4), rules.unresolved, 0)
+        steps[LinkCause.UNRESOLVED] = Mux(
+            rules.clear & ~fault("what a retry buffer held is not told"), rules.unresolved, 0
+        )
         steps[LinkCause.CORRECTED] = Mux(self.fix_valid & decoder.o_good, decoder.o_groups, 0)
         steps[LinkCause.CREDIT_OVERRUN] |= ingress.overrun
         steps[LinkCause.BAD_UNIT] = ingress.bad_unit
@@ -130,7 +123,11 @@ class SwitchPort(wiring.Component):
             registers.steps[SwitchCause.DEAD].eq(refused & routes.dead),
             registers.steps[SwitchCause.DROPPED].eq(ingress.dropped_flits),
             registers.steps[SwitchCause.ANSWERED].eq(ingress.answered),
-            registers.steps[SwitchCause.LATE].eq(egress.dropped & ~planted(self.plant, 3) & ~planted(self.plant, 5)),
+            registers.steps[SwitchCause.LATE].eq(
+                egress.dropped
+                & ~fault("what an output drops is not told")
+                & ~fault("an output swallows its units and tells nobody")
+            ),
             registers.steps[SwitchCause.PARITY].eq(buffer.bad_parity),
             registers.steps[SwitchCause.BAD_FLITS].eq(ingress.bad_flits),
             registers.refused.eq(refused),
@@ -193,7 +190,7 @@ class SwitchPort(wiring.Component):
         spoils = Signal()  # the beat in the encoder is to have wrong codes
         m.d.comb += [
             egress.granted.eq(self.granted),
-            egress.doomed.eq(self.doomed | planted(self.plant, 5)),
+            egress.doomed.eq(self.doomed | fault("an output swallows its units and tells nobody")),
             egress.queue.eq(self.granted_queue),
             egress.i_valid.eq(self.arrives),
             egress.i.eq(self.arrival),

@@ -1,6 +1,6 @@
 """The systolic array: one port list, two forms."""
 
-from amaranth.hdl import Module, ValueLike
+from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import connect, flipped
 
@@ -18,21 +18,18 @@ FORMS = {"structural": StructuralArray, "native": NativeArray}
 class Array(wiring.Component):
     """The array in one of its FORMS, same ports, same cycles, same bits; see ArraySignature.
 
-    `plant` chooses among the FAULTS of the form. Errors: ValueError for an unknown form.
+    The forms have faults of their own. Errors: ValueError for an unknown form.
     """
 
-    FAULTS = StructuralArray.FAULTS
-
-    def __init__(self, cfg: Config, form: str = "structural", plant: ValueLike = 0):
+    def __init__(self, cfg: Config, form: str = "structural"):
         if form not in FORMS:
             raise ValueError(f"the array's form is {' or '.join(FORMS)}, not {form!r}")
         self.cfg = cfg
         self.form = form
-        self.plant = plant
         super().__init__(ArraySignature(cfg))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.form = form = FORMS[self.form](self.cfg, self.plant)
+        m.submodules.form = form = FORMS[self.form](self.cfg)
         connect(m, flipped(self), form)
         return m

@@ -1,13 +1,13 @@
 """Which banks of PSUM matmuls and transposes that have not retired write, by where their rows leave the array."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from rtl.base.fault import fault
 from rtl.base.layouts import PATTERN_LAYOUT
 from rtl.base.memory_port import psum_element_bits
-from rtl.base.plant import planted
 from rtl.contract.access_pattern import DIMENSIONS
 from rtl.contract.config import Config
 
@@ -22,16 +22,9 @@ class BankWatch(wiring.Component):
     program; those of two have no order, and a bank takes one row a cycle.
     """
 
-    FAULTS = {
-        1: "banks behind that of the first element are not watched",
-        2: "a bank is free when the first of its matmuls has retired",
-        3: "of a pattern that goes down the banks behind its first element are watched",
-    }
-
-    def __init__(self, cfg: Config, depth: int, plant: ValueLike = 0):
+    def __init__(self, cfg: Config, depth: int):
         self.cfg = cfg
         self.depth = depth
-        self.plant = plant
         banks = cfg.psum.banks
         self.layout = {"banks": banks}
         exits = range(2 * cfg.tensor.groups)
@@ -61,7 +54,11 @@ class BankWatch(wiring.Component):
             (self.pattern[f"step{k}"].as_unsigned()[:bits] * (self.pattern[f"count{k}"] - 1)[:bits])[:bits]
             for k in range(DIMENSIONS)
         ]
-        downward = [self.pattern[f"step{k}"][-1] & ~planted(self.plant, 3) for k in range(DIMENSIONS)]
+        downward = [
+            self.pattern[f"step{k}"][-1]
+            & ~fault("of a pattern that goes down the banks behind its first element are watched")
+            for k in range(DIMENSIONS)
+        ]
         offset = self.pattern.offset[2:]
         m.d.comb += [
             first.eq(offset + sum(Mux(down, span, 0) for span, down in zip(spans, downward, strict=True))),
@@ -69,7 +66,10 @@ class BankWatch(wiring.Component):
         ]
         low, high = first[in_bank:], last[in_bank:]
         m.d.comb += [
-            self.banks[b].eq((low <= b) & (Mux(planted(self.plant, 1), low, high) >= b)) for b in range(cfg.psum.banks)
+            self.banks[b].eq(
+                (low <= b) & (Mux(fault("banks behind that of the first element are not watched"), low, high) >= b)
+            )
+            for b in range(cfg.psum.banks)
         ]
         clashes = []
         for b in range(cfg.psum.banks):
@@ -78,7 +78,7 @@ class BankWatch(wiring.Component):
                 more = self.enter & self.banks[b] & (self.exit == e)
                 less = self.leave & self.leave_banks[b] & (self.leave_exit == e)
                 m.d.sync += used.eq(used + more - less)
-                with m.If(planted(self.plant, 2) & less):
+                with m.If(fault("a bank is free when the first of its matmuls has retired") & less):
                     m.d.sync += used.eq(more)
                 clashes.append(self.banks[b] & (used != 0) & (self.exit != e))
         m.d.comb += self.clash.eq(Cat(*clashes).any())

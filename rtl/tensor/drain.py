@@ -1,16 +1,16 @@
 """From sums to PSUM: which matmul a row of sums belongs to, where it goes, and when it has committed."""
 
-from amaranth.hdl import Module, Signal, ValueLike
+from amaranth.hdl import Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import ceil_log2
 
 from rtl.base.dispatch import SEQUENCE_BITS
+from rtl.base.fault import fault
 from rtl.base.fifo import RamFifo
 from rtl.base.layouts import PATTERN_LAYOUT
 from rtl.base.memory_port import PsumAccumulateSignature, psum_element_bits
 from rtl.base.pattern import PatternWalker, partition_mask
-from rtl.base.plant import passed_on, planted
 from rtl.contract.config import Config
 from rtl.contract.isa import Rounding
 from rtl.contract.timing import MATMUL_MIN_CYCLES, PSUM_ADD_CYCLES, array_latency
@@ -38,17 +38,8 @@ class Drain(wiring.Component):
     Timing: a row goes on in the cycle in which it leaves the array, and is never held up.
     """
 
-    FAULTS = {
-        41: "every matmul overwrites",
-        42: "the last column of sums is not written",
-        43: "a matmul is done when its last row leaves the array",
-        44: "a lost row is not told",
-        **{77 + n: text for n, text in RoundBits.FAULTS.items()},
-    }
-
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config):
         self.cfg = cfg
-        self.plant = plant
         super().__init__(
             {
                 "command": In(stream.Signature(DRAIN_COMMAND)),
@@ -64,10 +55,10 @@ class Drain(wiring.Component):
         m = Module()
         cfg = self.cfg
         m.submodules.waiting = waiting = RamFifo(DRAIN_COMMAND, matmuls_in_flight(cfg))
-        m.submodules.walker = walker = PatternWalker(cfg, plant=self.plant)
+        m.submodules.walker = walker = PatternWalker(cfg)
         connect(m, flipped(self.command), waiting.i)
 
-        m.submodules.bits = bits = RoundBits(passed_on(self.plant, 78, 79, 80))
+        m.submodules.bits = bits = RoundBits()
         accumulate = Signal()
         rounding = Signal(2)
         seed = Signal(BITS)
@@ -84,9 +75,9 @@ class Drain(wiring.Component):
         with m.If(self.sums.valid):
             m.d.sync += element.eq(element + 1)
         with m.If(walker.command.valid & walker.command.ready):
-            count = (following.pattern.partition_count - planted(self.plant, 42))[:8]
+            count = (following.pattern.partition_count - fault("the last column of sums is not written"))[:8]
             m.d.sync += [
-                accumulate.eq(following.accumulate & ~planted(self.plant, 41)),
+                accumulate.eq(following.accumulate & ~fault("every matmul overwrites its sums")),
                 rounding.eq(following.rounding),
                 seed.eq(following.seed),
                 sequence.eq(following.sequence),
@@ -107,7 +98,7 @@ class Drain(wiring.Component):
         committing = Signal(PSUM_ADD_CYCLES)
         failing = Signal(PSUM_ADD_CYCLES)
         lost = Signal()  # of the matmul whose rows come now
-        lost_now = lost | (self.psum.lost & ~planted(self.plant, 44))
+        lost_now = lost | (self.psum.lost & ~fault("a lost row of sums is not told"))
         m.d.sync += [
             committing.eq((committing << 1) | (self.sums.valid & walker.last)),
             failing.eq((failing << 1) | lost_now),
@@ -119,6 +110,6 @@ class Drain(wiring.Component):
             self.failed.eq(failing[-1]),
             self.busy.eq(waiting.o.valid | walker.valid | committing.any()),
         ]
-        with m.If(planted(self.plant, 43)):
+        with m.If(fault("a matmul is done when its last row leaves the array")):
             m.d.comb += self.done.eq(self.sums.valid & walker.last)
         return m

@@ -1,12 +1,11 @@
 """The tensor engine: connects sequencer, feeds, array and drains; computes nothing."""
 
-from amaranth.hdl import Cat, Module, Mux, Value, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.base.dispatch import EngineSignature
 from rtl.base.memory_port import PsumAccumulateSignature, PsumTransposeSignature, SbufReadSignature
-from rtl.base.pattern import PatternWalker
 from rtl.contract.config import Config
 from rtl.contract.timing import STALLS, Engine
 from rtl.tensor.array import Array
@@ -30,20 +29,9 @@ class TensorEngine(wiring.Component):
     docs/tensor-engine.md has the timing.
     """
 
-    FAULTS = {
-        **PatternWalker.FAULTS,
-        **Loader.FAULTS,
-        **Streamer.FAULTS,
-        **Drain.FAULTS,
-        **TransposeDrain.FAULTS,
-        **Sequencer.FAULTS,
-        **Gang.FAULTS,
-    }
-
-    def __init__(self, cfg: Config, form: str = "structural", plant: ValueLike = 0):
+    def __init__(self, cfg: Config, form: str = "structural"):
         self.cfg = cfg
         self.form = form
-        self.plant = plant
         groups = range(cfg.tensor.groups)
         super().__init__(
             {
@@ -60,7 +48,7 @@ class TensorEngine(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         cfg = self.cfg
-        m.submodules.sequencer = sequencer = Sequencer(cfg, plant=self.plant)
+        m.submodules.sequencer = sequencer = Sequencer(cfg)
         m.submodules.array = array = Array(cfg, self.form)
         connect(m, flipped(self.queue.command), sequencer.command)
         loaders: list[Loader] = []
@@ -69,10 +57,10 @@ class TensorEngine(wiring.Component):
         stationary: list[Value] = []
         moving: list[Value] = []
         for g in range(cfg.tensor.groups):
-            m.submodules[f"loader{g}"] = loader = Loader(cfg, g, plant=self.plant)
-            m.submodules[f"streamer{g}"] = streamer = Streamer(cfg, g, plant=self.plant)
-            m.submodules[f"drain{g}"] = drain = Drain(cfg, plant=self.plant)
-            m.submodules[f"transpose_drain{g}"] = turns = TransposeDrain(cfg, plant=self.plant)
+            m.submodules[f"loader{g}"] = loader = Loader(cfg, g)
+            m.submodules[f"streamer{g}"] = streamer = Streamer(cfg, g)
+            m.submodules[f"drain{g}"] = drain = Drain(cfg)
+            m.submodules[f"transpose_drain{g}"] = turns = TransposeDrain(cfg)
             connect(m, getattr(sequencer, f"turn{g}"), turns.command)
             connect(m, turns.psum, flipped(getattr(self, f"transposed{g}")))
             connect(m, getattr(sequencer, f"load{g}"), loader.command)
@@ -105,7 +93,7 @@ class TensorEngine(wiring.Component):
         m.d.comb += [a.eq(b) for a, b in zip(array.stationary, stationary, strict=True)]
         m.d.comb += [a.eq(b) for a, b in zip(array.moving, moving, strict=True)]
         for name, feeds in (("loading", loaders), ("streaming", streamers)):
-            m.submodules[name] = gang = Gang(cfg, plant=self.plant)
+            m.submodules[name] = gang = Gang(cfg)
             for g, feed in enumerate(feeds):
                 m.d.comb += [
                     gang.willing[g].eq(feed.willing),

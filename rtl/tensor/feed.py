@@ -1,14 +1,14 @@
 """From an operand in SBUF to a column of the array a cycle: its elements, the scales of their blocks, their tags."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.fault import fault
 from rtl.base.fifo import Fifo
 from rtl.base.layouts import PATTERN_LAYOUT
 from rtl.base.memory_port import QUADRANTS, SbufReadSignature
 from rtl.base.pattern import partition_mask
-from rtl.base.plant import planted
 from rtl.contract.access_pattern import DIMENSIONS
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
@@ -72,20 +72,10 @@ class Feed(wiring.Component):
     only when none is left. A group without a row of the operand reads nothing, and sends don't-care bits as fast.
     """
 
-    FAULTS = {
-        **ReadAhead.FAULTS,
-        12: "the row mask of the next command is used",
-        13: "elements do not wait for their scales and tags",
-        **ScaleFeed.FAULTS,
-        **TagFeed.FAULTS,
-        **Fp4Map.FAULTS,
-    }
-
-    def __init__(self, cfg: Config, group: int = 0, *, reverse: bool = False, plant: ValueLike = 0):
+    def __init__(self, cfg: Config, group: int = 0, *, reverse: bool = False):
         self.cfg = cfg
         self.group = group
         self.reverse = reverse
-        self.plant = plant
         rows = cfg.tensor.rows // cfg.tensor.groups
         super().__init__(
             {
@@ -139,7 +129,7 @@ class Feed(wiring.Component):
             | {"mapped": 1, "map": _MAP_BITS if mx else 0}
             | {"sequence": 8, "tile": 2, "swap": 1, "awaits": ORDER_BITS, "start": 8, "count": 8}
         )
-        m.submodules.elements = elements = ReadAhead(cfg, rows, reverse=self.reverse, plant=self.plant)
+        m.submodules.elements = elements = ReadAhead(cfg, rows, reverse=self.reverse)
         m.submodules.commands = commands = Fifo(about, COMMANDS)
 
         # one command waits here while the walkers are busy with the one before
@@ -191,10 +181,10 @@ class Feed(wiring.Component):
         head = commands.o.payload
         beside: list[tuple[ScaleFeed | TagFeed, Value, Value]] = []
         if mx:
-            m.submodules.scales = scales = ScaleFeed(cfg, self.group, reverse=self.reverse, plant=self.plant)
+            m.submodules.scales = scales = ScaleFeed(cfg, self.group, reverse=self.reverse)
             beside.append((scales, entry.scaled, head.scaled))
         if cfg.tensor.sparsity and self.reverse:
-            m.submodules.tags = tags = TagFeed(cfg, rows, plant=self.plant)
+            m.submodules.tags = tags = TagFeed(cfg, rows)
             beside.append((tags, entry.tagged, head.tagged))
         ready = ((one.prepared & one.ready) | ~has for one, has, _ in beside)
         m.d.comb += prepared.eq(Cat(elements.prepared, elements.ready, *ready).all())
@@ -228,7 +218,7 @@ class Feed(wiring.Component):
         # beats
         began = Signal()
         sent = self.take & self.valid
-        there = (one.valid | ~has | planted(self.plant, 13) for one, _, has in beside)
+        there = (one.valid | ~has | fault("elements do not wait for their scales and tags") for one, _, has in beside)
         m.d.comb += [
             self.valid.eq(Cat(elements.valid, *there).all()),
             elements.take.eq(sent),
@@ -246,7 +236,7 @@ class Feed(wiring.Component):
             self.started.eq(commands.o.valid),
             self.holds.eq(is_waiting | commands.o.valid),
         ]
-        with m.If(planted(self.plant, 12) & is_waiting):
+        with m.If(fault("the row mask of the next command is used") & is_waiting):
             m.d.comb += self.active.eq(entry.active)
         with m.If(sent):
             m.d.sync += began.eq(~self.last)
@@ -264,7 +254,7 @@ class Feed(wiring.Component):
                 scales.take.eq(sent & head.scaled),
                 self.scale.eq(scales.scale),
             ]
-            m.submodules.fp4 = fp4 = Fp4Map(rows, plant=self.plant)
+            m.submodules.fp4 = fp4 = Fp4Map(rows)
             m.d.comb += [fp4.enable.eq(head.mapped), fp4.map.eq(head.map), fp4.codes.eq(plain)]
             with m.If(head.mapped):
                 m.d.comb += self.data.eq(fp4.out)

@@ -1,10 +1,10 @@
 """The programmable map in front of the array: four E2M1 numbers of a row become four E4M3FN numbers."""
 
-from amaranth.hdl import Cat, Module, Mux, Value, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 
 __all__ = ["Fp4Map"]
 
@@ -17,27 +17,20 @@ class Fp4Map(wiring.Component):
     Entry i of the map is at bit 8i. Combinational; 0 while not `enable`, so that it costs a simulation nothing.
     """
 
-    FAULTS = {
-        21: "neighbouring entries of the map are exchanged",
-        22: "the four numbers of a row are reversed",
-        23: "negative numbers take the entries of positive ones",
-    }
-
-    def __init__(self, rows: int, plant: ValueLike = 0):
+    def __init__(self, rows: int):
         self.rows = rows
-        self.plant = plant
         super().__init__({"enable": In(1), "map": In(128), "codes": In(64 * rows), "out": Out(64 * rows)})
 
     def _entry(self, code: Value) -> Value:
         """The entry of a code. Two halves of 64 bits: a shift of more costs Verilator a call."""
         positive, negative = self.map[:64], self.map[64:]
-        place = Cat(code[0] ^ planted(self.plant, 21), code[1:3])
-        half = Mux(code[3] & ~planted(self.plant, 23), negative, positive)
+        place = Cat(code[0] ^ fault("neighbouring entries of the map are exchanged"), code[1:3])
+        half = Mux(code[3] & ~fault("negative numbers take the entries of positive ones"), negative, positive)
         return half.word_select(place, 8)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        turned = planted(self.plant, 22)
+        turned = fault("the four numbers of a row are reversed")
         with m.If(self.enable):
             for r in range(self.rows):
                 codes = [self.codes[64 * r + 4 * k : 64 * r + 4 * k + 4] for k in range(_ELEMENTS)]

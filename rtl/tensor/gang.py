@@ -1,10 +1,10 @@
 """Row groups that work on one row tile send its beats together."""
 
-from amaranth.hdl import Cat, Const, Module, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.config import Config
 
 __all__ = ["Gang", "TILE_BITS", "is_first", "is_last", "together"]
@@ -40,14 +40,8 @@ class Gang(wiring.Component):
     this `ticket` at hand. Combinational.
     """
 
-    FAULTS = {
-        61: "a group does not wait for the others of its tile",
-        62: "groups of a tile send what they have, of whatever command",
-    }
-
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config):
         self.cfg = cfg
-        self.plant = plant
         groups = cfg.tensor.groups
         super().__init__(
             {
@@ -66,8 +60,12 @@ class Gang(wiring.Component):
             for h in groups:
                 if h == g:
                     continue
-                same = (self.ticket[h] == self.ticket[g]) | planted(self.plant, 62)
-                beside = together(self.cfg, self.tile[g], g, h) & ~planted(self.plant, 61)
+                same = (self.ticket[h] == self.ticket[g]) | fault(
+                    "groups of a tile send what they have, of whatever command"
+                )
+                beside = together(self.cfg, self.tile[g], g, h) & ~fault(
+                    "a group does not wait for the others of its tile"
+                )
                 late.append(beside & ~(self.willing[h] & same))
             m.d.comb += self.go[g].eq(self.willing[g] & ~Cat(*late).any())
         return m

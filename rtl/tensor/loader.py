@@ -1,11 +1,11 @@
 """Stationary feed: columns of a LOAD_STATIONARY or TENSOR_TRANSPOSE, last one first, to the shadow plane; shifts."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from rtl.base.fault import fault
 from rtl.base.memory_port import QUADRANTS, SbufReadSignature
-from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
 from rtl.contract.kinds import Kind
@@ -31,19 +31,9 @@ class Loader(wiring.Component):
     shadow weight into use before the new one replaces it.
     """
 
-    FAULTS = {
-        **Feed.FAULTS,
-        24: "a load does not wait for the stream that needs the weights before it",
-        63: "wrong tags of a row group north of the last one are not told",
-        71: "rows outside the operand of a transpose leave too",
-        72: "a transpose shifts once too little",
-        73: "16 bits of a transpose stay in the lower half",
-    }
-
-    def __init__(self, cfg: Config, group: int = 0, plant: ValueLike = 0):
+    def __init__(self, cfg: Config, group: int = 0):
         self.cfg = cfg
         self.group = group
-        self.plant = plant
         super().__init__(
             {
                 "command": In(stream.Signature(feed_command())),
@@ -65,7 +55,7 @@ class Loader(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.feed = feed = Feed(self.cfg, self.group, reverse=True, plant=self.plant)
+        m.submodules.feed = feed = Feed(self.cfg, self.group, reverse=True)
         connect(m, flipped(self.command), feed.command)
         connect(m, feed.sbuf, flipped(self.sbuf))
         taken = Signal(ORDER_BITS)
@@ -77,7 +67,16 @@ class Loader(wiring.Component):
         leaves = Signal()
         m.d.comb += [
             taken.eq(self.swaps + self.swapping),
-            self.willing.eq(turning | (feed.valid & ((taken == feed.awaits) | planted(self.plant, 24)))),
+            self.willing.eq(
+                turning
+                | (
+                    feed.valid
+                    & (
+                        (taken == feed.awaits)
+                        | fault("a load does not wait for the stream that needs the weights before it")
+                    )
+                )
+            ),
             self.ticket.eq(Mux(turning, turned.ticket, feed.ticket)),
             self.tile.eq(Mux(turning, turned.tile, feed.tile)),
             feed.take.eq(self.go & ~turning),
@@ -85,14 +84,21 @@ class Loader(wiring.Component):
             self.ended.eq(self.sent & ~turning & is_last(self.cfg, feed.tile, self.group)),
             self.failed.eq(
                 feed.failed
-                | (self.failed_above & ~is_first(self.cfg, feed.tile, self.group) & ~planted(self.plant, 63))
+                | (
+                    self.failed_above
+                    & ~is_first(self.cfg, feed.tile, self.group)
+                    & ~fault("wrong tags of a row group north of the last one are not told")
+                )
             ),
             self.holds.eq(feed.holds | turning),
         ]
-        most = (Const(every - 1, row.shape()) >> feed.tile) - planted(self.plant, 72)
+        most = (Const(every - 1, row.shape()) >> feed.tile) - fault("a transpose shifts once too little")
         first = turned.start & (Const(every - 1, row.shape()) >> turned.tile)
         inside = (row >= first) & (row < first + turned.count)
-        m.d.comb += leaves.eq((inside | planted(self.plant, 71)) & is_last(self.cfg, self.tile, self.group))
+        m.d.comb += leaves.eq(
+            (inside | fault("rows outside the operand of a transpose leave too"))
+            & is_last(self.cfg, self.tile, self.group)
+        )
         with m.If(self.go & turning):
             m.d.sync += [row.eq(row - 1), turning.eq(row != 0)]
         with m.Elif(self.go & feed.last & raw):
@@ -101,7 +107,9 @@ class Loader(wiring.Component):
         rows = self.cfg.tensor.rows // QUADRANTS
         words = Signal.like(feed.data)
         m.d.comb += words.eq(feed.data)
-        with m.If(raw & (feed.mode[:4] != FORMATS["fp32"].code) & ~planted(self.plant, 73)):
+        with m.If(
+            raw & (feed.mode[:4] != FORMATS["fp32"].code) & ~fault("16 bits of a transpose stay in the lower half")
+        ):
             whole = range(0, len(words), 64)
             m.d.comb += words.eq(Cat(Cat(Const(0, 16), feed.data[at : at + 16], Const(0, 32)) for at in whole))
         for q, beat in enumerate(self.beats):

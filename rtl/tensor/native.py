@@ -2,15 +2,48 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, ClockSignal, Instance, Module, ResetSignal, Signal, Value, ValueLike
+from amaranth.hdl import Cat, ClockSignal, Instance, Module, ResetSignal, Signal, Value
 from amaranth.lib import wiring
 
+from rtl.base.fault import fault_number
 from rtl.base.placed import needs_source
 from rtl.contract.config import Config
 from rtl.contract.timing import PE_ROW_CYCLES
 from rtl.tensor.ports import ArraySignature
 
 __all__ = ["NativeArray"]
+
+NATIVE_FAULTS = {
+    "native array: rows are added in descending order": 1,
+    "native array: a NaN keeps its sign and payload": 2,
+    "native array: sums leave one cycle early": 3,
+    "native array: a swap takes effect one beat late": 4,
+    "native array: a swap reaches beats that entered just before it": 5,
+    "native array: rows outside `active` are multiplied too": 6,
+    "native array: a stationary beat reaches rows outside `active` too": 7,
+    "native array: subnormal numbers are flushed to zero": 8,
+    "native array: product and sum are rounded one after the other": 9,
+    "native array: a swap reaches only the active rows": 10,
+    "native array: a head is ignored": 11,
+    "native array: every row group of a beat is taken for a head": 12,
+    "native array: sums of every row group have the latency of the last one": 13,
+    "native array: the ticket is that of quadrant 0": 14,
+    "native array: a scale is ignored": 15,
+    "native array: a dot product is rounded on the way": 16,
+    "native array: E5M2 times E5M2 is summed in double precision": 17,
+    "native array: a pair is taken for four": 18,
+    "native array: the halves of an FP32 are exchanged": 19,
+    "native array: an infinity is split like a number": 20,
+    "native array: a scale of 0xff is a number": 21,
+    "native array: a shift brings nothing from the row group above": 22,
+    "native array: a swap after a shift alone is forgotten": 23,
+    "native array: a NaN that is transposed becomes canonical": 24,
+    "native array: a slot is ignored": 25,
+    "native array: a swap does not bring the slots": 26,
+    "native array: every pattern is taken for 4:16": 27,
+    "native array: sparse weights meet the numbers of the next four rows": 28,
+}
+"""Planted faults and their numbers in native_array.cpp."""
 
 
 class NativeArray(wiring.Component):
@@ -20,40 +53,8 @@ class NativeArray(wiring.Component):
     last valid ones (ArraySignature gives them no meaning).
     """
 
-    FAULTS = {
-        1: "rows are added in descending order",
-        2: "a NaN keeps its sign and payload",
-        3: "sums leave one cycle early",
-        4: "a swap takes effect one beat late",
-        5: "a swap reaches beats that entered just before it",
-        6: "rows outside `active` are multiplied too",
-        7: "a stationary beat reaches rows outside `active` too",
-        8: "subnormal numbers are flushed to zero",
-        9: "product and sum are rounded one after the other",
-        10: "a swap reaches only the active rows",
-        11: "a head is ignored",
-        12: "every row group of a beat is taken for a head",
-        13: "sums of every row group have the latency of the last one",
-        14: "the ticket is that of quadrant 0",
-        15: "a scale is ignored",
-        16: "a dot product is rounded on the way",
-        17: "E5M2 times E5M2 is summed in double precision",
-        18: "a pair is taken for four",
-        19: "the halves of an FP32 are exchanged",
-        20: "an infinity is split like a number",
-        21: "a scale of 0xff is a number",
-        22: "a shift brings nothing from the row group above",
-        23: "a swap after a shift alone is forgotten",
-        24: "a NaN that is transposed becomes canonical",
-        25: "a slot is ignored",
-        26: "a swap does not bring the slots",
-        27: "every pattern is taken for 4:16",
-        28: "sparse weights meet the numbers of the next four rows",
-    }
-
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config):
         self.cfg = cfg
-        self.plant = plant
         super().__init__(ArraySignature(cfg))
 
     def elaborate(self, platform: object) -> Module:
@@ -69,7 +70,7 @@ class NativeArray(wiring.Component):
             p_ROW_CYCLES=PE_ROW_CYCLES,
             i_clk=ClockSignal(),
             i_rst=ResetSignal(),
-            i_plant=self.plant,
+            i_plant=fault_number(NATIVE_FAULTS),
             i_stationary_valid=Cat(beat.valid for beat in stationary),
             i_stationary_mode=Cat(beat.mode for beat in stationary),
             i_stationary_shift=Cat(beat.shift for beat in stationary),

@@ -1,10 +1,10 @@
 """Processing element: a working and a shadow weight, and the arithmetic of all modes."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import passed_on, planted
+from rtl.base.fault import fault
 from rtl.contract.config import Config
 from rtl.numeric.pe.pe_mac import PeMac
 from rtl.tensor.lanes import (
@@ -33,22 +33,8 @@ class PE(wiring.Component):
     Reset: weights are +0; data on their way are not reset, their valid bits are.
     """
 
-    FAULTS = {
-        1: "swap takes effect one beat late",
-        2: "the weight that arrives goes east, not the one it replaces",
-        3: "a load goes straight into the working weight",
-        4: "swap is ignored in a beat that is not used",
-        5: "an unused beat adds its product",
-        6: "a shift takes the working weight too",
-        7: "a weight that shifts out was raw, whatever it was",
-        8: "the weight that enters shifts out, not the one before",
-        9: "a slot is ignored",
-        10: "the slot is that of the shadow weight",
-    }
-
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config):
         self.cfg = cfg
-        self.plant = plant
         tensor = cfg.tensor
         ports = {
             "west": In(moving_lane(tensor)),
@@ -67,7 +53,7 @@ class PE(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         tensor = self.cfg.tensor
-        m.submodules.mac = mac = PeMac(passed_on(self.plant, 0, 0, 0, 0, 0, 5), mx=tensor.mx, nvfp4=tensor.nvfp4)
+        m.submodules.mac = mac = PeMac(mx=tensor.mx, nvfp4=tensor.nvfp4)
         shadow = Signal(weight_bits(tensor))
         raw = Signal()
         working = Signal(used_bits(tensor))
@@ -79,11 +65,11 @@ class PE(wiring.Component):
         shifts = Signal()
         sinking = Signal(RAW_WORD, reset_less=True)
 
-        swap = self.west.swap & (self.west.use | ~planted(self.plant, 4))
+        swap = self.west.swap & (self.west.use | ~fault("a swap is ignored in a beat that is not used"))
         m.d.comb += [
             chosen.eq(Mux(swap, shadow, working)),
             mac.a.eq(self.west.operand),
-            Value.cast(mac.b).eq(Mux(planted(self.plant, 1), working, chosen)),
+            Value.cast(mac.b).eq(Mux(fault("a swap takes effect one beat late"), working, chosen)),
             mac.acc.eq(self.north),
             mac.enable.eq(self.west.use),
             self.south.eq(mac.out),
@@ -99,8 +85,8 @@ class PE(wiring.Component):
         if tensor.nvfp4:
             m.d.comb += mac.scale_e4m3.eq(self.west.scale_e4m3)
         if tensor.sparsity:
-            slot = Mux(planted(self.plant, 10), slot_of(shadow), slot_of(chosen))
-            self._choose(m, mac, Mux(planted(self.plant, 9), 0, slot))
+            slot = Mux(fault("the slot is that of the shadow weight"), slot_of(shadow), slot_of(chosen))
+            self._choose(m, mac, Mux(fault("the slot of a sparse weight is ignored"), 0, slot))
         m.d.sync += [
             moving.eq(self.west),
             working.eq(chosen),
@@ -111,19 +97,27 @@ class PE(wiring.Component):
             m.d.sync += [
                 shadow.eq(self.west_weight.bits),
                 raw.eq(self.west_weight.raw),
-                leaving.eq(Mux(planted(self.plant, 2), self.west_weight.bits, shadow)),
+                leaving.eq(
+                    Mux(
+                        fault("the weight that arrives goes east, not the one it replaces"),
+                        self.west_weight.bits,
+                        shadow,
+                    )
+                ),
                 leaving_raw.eq(raw),
             ]
-            with m.If(planted(self.plant, 3)):
+            with m.If(fault("a load goes straight into the working weight")):
                 m.d.sync += working.eq(self.west_weight.bits)
         with m.Elif(self.west_weight.shift):
             m.d.sync += [
                 shadow.eq(self.north_raw.bits),
                 raw.eq(self.north_raw.raw),
-                leaving.eq(Mux(planted(self.plant, 8), self.north_raw.bits, shadow)),
-                leaving_raw.eq(raw | planted(self.plant, 7)),
+                leaving.eq(
+                    Mux(fault("the weight that enters shifts out, not the one before"), self.north_raw.bits, shadow)
+                ),
+                leaving_raw.eq(raw | fault("a weight that shifts out was raw, whatever it was")),
             ]
-            with m.If(planted(self.plant, 6)):
+            with m.If(fault("a shift takes the working weight too")):
                 m.d.sync += working.eq(self.north_raw.bits)
         with m.If(shifts):
             m.d.sync += sinking.eq(Cat(leaving[:RAW_BITS], leaving_raw))

@@ -2,17 +2,17 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Signal, ValueLike
+from amaranth.hdl import Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.credit import Credit
+from rtl.base.fault import fault
 from rtl.base.fifo import Fifo
 from rtl.base.layouts import PATTERN_LAYOUT
 from rtl.base.memory_port import QUADRANTS, sbuf_word_bits
 from rtl.base.pattern import LastElement, PatternWalker
-from rtl.base.plant import planted
 from rtl.contract.config import Config
 
 __all__ = ["PICK_BITS", "ReadAhead", "forwarded", "reading_ports"]
@@ -64,12 +64,9 @@ class ReadAhead(wiring.Component):
     A word that holds the next element as well is not read again. Up to four words are read ahead.
     """
 
-    FAULTS = {11: "the word buffer does not go on after the last element of a word"}
-
-    def __init__(self, cfg: Config, lanes: int, *, reverse: bool = False, plant: ValueLike = 0):
+    def __init__(self, cfg: Config, lanes: int, *, reverse: bool = False):
         self.cfg = cfg
         self.reverse = reverse
-        self.plant = plant
         super().__init__(
             {
                 **reading_ports(cfg, lanes),
@@ -89,7 +86,7 @@ class ReadAhead(wiring.Component):
         word_bits = sbuf_word_bits(cfg)
         element = data.StructLayout({"place": 3, "leaves": 1, "last": 1})
         request = data.StructLayout({"word": word_bits, "quadrants": QUADRANTS, "pick": PICK_BITS})
-        m.submodules.walker = walker = PatternWalker(cfg, reverse=self.reverse, sized=True, plant=self.plant)
+        m.submodules.walker = walker = PatternWalker(cfg, reverse=self.reverse, sized=True)
         m.submodules.elements = elements = Fifo(element, _ELEMENTS)
         m.submodules.requests = requests = Fifo(request, _WORDS)
         m.submodules.words = words = Memory(shape=len(self.data), depth=_WORDS, init=[])
@@ -160,7 +157,13 @@ class ReadAhead(wiring.Component):
         m.d.sync += arrived.eq(arrived + self.arrived - leave)
         with m.If(self.arrived):
             m.d.sync += w_at.eq(w_at + 1)
-        with m.If(leave & ~(planted(self.plant, 11) & (elements.o.payload.place[1:] == 3))):
+        with m.If(
+            leave
+            & ~(
+                fault("the word buffer does not go on after the last element of a word")
+                & (elements.o.payload.place[1:] == 3)
+            )
+        ):
             m.d.sync += r_at.eq(r_at + 1)
         m.d.comb += [
             self.valid.eq(elements.o.valid & (arrived != 0)),

@@ -1,11 +1,11 @@
 """Scales of MX blocks: from a slot of SBUF's partitions to a byte for every row of the array."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.fault import fault
 from rtl.base.memory_port import QUADRANTS
-from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.isa import block
 from rtl.contract.kinds import SCALE_ROWS, Kind, scale_partition, scale_slots
@@ -23,18 +23,11 @@ class ScaleFeed(wiring.Component):
     a whole word of SBUF. `scale`: that of row r at bits 8r, while `valid`. A word holds those of 8 elements.
     """
 
-    FAULTS = {
-        14: "scales come from the first slot",
-        15: "scales are those of the element beside it",
-        16: "two blocks of rows exchange their scales",
-    }
-
-    def __init__(self, cfg: Config, group: int = 0, *, reverse: bool = False, plant: ValueLike = 0):
+    def __init__(self, cfg: Config, group: int = 0, *, reverse: bool = False):
         self.cfg = cfg
         self.rows = cfg.tensor.rows // cfg.tensor.groups
         self.first = group * self.rows
         self.reverse = reverse
-        self.plant = plant
         self.kinds = [kind for kind in SCALE_ROWS if kind == Kind.QUAD or cfg.tensor.nvfp4]
         self.rows_a_lane = min(SCALE_ROWS[kind] for kind in self.kinds)
         rows = self.rows
@@ -69,12 +62,12 @@ class ScaleFeed(wiring.Component):
         m = Module()
         share = self.cfg.partitions // QUADRANTS
         lanes = self.rows // self.rows_a_lane
-        m.submodules.words = words = ReadAhead(self.cfg, lanes, reverse=self.reverse, plant=self.plant)
+        m.submodules.words = words = ReadAhead(self.cfg, lanes, reverse=self.reverse)
         places = self._places()
         pick = Signal(_SLOT_BITS + 1)
         used = [self.active.word_select(lane, self.rows_a_lane).any() for lane in range(lanes)]
         m.d.comb += [
-            pick.eq(Cat(Mux(planted(self.plant, 14), 0, self._slot()), self.kind != Kind.QUAD)),
+            pick.eq(Cat(Mux(fault("scales come from the first slot"), 0, self._slot()), self.kind != Kind.QUAD)),
             *forwarded(self, words, "data"),
             words.size.eq(0),
             words.pick.eq(pick),
@@ -96,11 +89,11 @@ class ScaleFeed(wiring.Component):
                         m.d.comb += words.data.eq(Cat(self.data.word_select(p, 64) for p in partitions))
 
         column = Signal(3)
-        m.d.comb += column.eq(words.place ^ planted(self.plant, 15))
+        m.d.comb += column.eq(words.place ^ fault("scales are those of the element beside it"))
         with m.If(words.valid):
             scales = [words.words.word_select(lane, 64).word_select(column, 8) for lane in range(lanes)]
             other = [scales[lane ^ 1] for lane in range(lanes)] if lanes > 1 else scales
-            turned = planted(self.plant, 16)
+            turned = fault("two blocks of rows exchange their scales")
             for row in range(self.rows):
                 lane = row // self.rows_a_lane
                 m.d.comb += self.scale.word_select(row, 8).eq(Mux(turned, other[lane], scales[lane]))

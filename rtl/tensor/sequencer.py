@@ -1,15 +1,15 @@
 """The order of things in the tensor engine: who gets a command, what it waits for, when it retires."""
 
-from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from rtl.base.dispatch import COMMAND
+from rtl.base.fault import fault
 from rtl.base.fifo import RamFifo
 from rtl.base.layouts import PATTERN_LAYOUT
 from rtl.base.pattern import operand
-from rtl.base.plant import passed_on, planted
 from rtl.contract.config import Config
 from rtl.contract.isa import Cause, Opcode
 from rtl.tensor.bank_watch import BankWatch
@@ -34,25 +34,8 @@ class Sequencer(wiring.Component):
     retired there (BankWatch): nothing orders what they write. `pending`: a command has not retired.
     """
 
-    FAULTS = {
-        51: "a load retires before the matmul in front of it",
-        52: "a second load in a row takes the swap back",
-        53: "a stream swaps the groups of all tiles",
-        54: "the sums of a half or quarter leave at the last group of the array",
-        55: "what has ended in any group retires the oldest command",
-        56: "a load waits for the swaps of group 0",
-        57: "a failed matmul ends like others",
-        64: "a load with wrong tags ends like others",
-        65: "the load before one with wrong tags fails",
-        **{57 + n: text for n, text in BankWatch.FAULTS.items()},
-        75: "a matmul swaps after a transpose",
-        76: "a transpose has the exit of sums",
-        77: "a transpose ends as a load does",
-    }
-
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config):
         self.cfg = cfg
-        self.plant = plant
         self.groups = groups = cfg.tensor.groups
         super().__init__(
             {
@@ -82,7 +65,7 @@ class Sequencer(wiring.Component):
         cfg = self.cfg
         groups = range(self.groups)
         depth = 2 * matmuls_in_flight(cfg)
-        m.submodules.watch = watch = BankWatch(cfg, depth, passed_on(self.plant, 58, 59, 60))
+        m.submodules.watch = watch = BankWatch(cfg, depth)
         exits = range(max(2, self.groups))
         entry = data.StructLayout({"is_matmul": 1, "turns": 1, "exit": exits, "clash": 1, **watch.layout})
         m.submodules.order = order = RamFifo(entry, depth)
@@ -100,7 +83,7 @@ class Sequencer(wiring.Component):
             m.d.comb += member[g].eq(together(cfg, word.tile, within, g))
             with m.If(member[g] & is_last(cfg, word.tile, g)):
                 m.d.comb += exit_.eq(g)
-        with m.If(planted(self.plant, 54)):
+        with m.If(fault("the sums of a half or quarter leave at the last group of the array")):
             m.d.comb += exit_.eq(self.groups - 1)
 
         ready: list[Value] = [order.i.ready]
@@ -125,7 +108,13 @@ class Sequencer(wiring.Component):
                 drain.payload.seed.eq(word.imm2[: len(drain.payload.seed)]),
                 drain.payload.sequence.eq(self.command.payload.sequence),
             ]
-            self._order(m, g, accept & (member[g] | (planted(self.plant, 53) & is_matmul)), is_matmul, turns)
+            self._order(
+                m,
+                g,
+                accept & (member[g] | (fault("a stream swaps the groups of all tiles") & is_matmul)),
+                is_matmul,
+                turns,
+            )
         m.d.comb += [
             is_matmul.eq(word.opcode == Opcode.MULTIPLY_MOVING),
             turns.eq(word.opcode == Opcode.TENSOR_TRANSPOSE),
@@ -146,7 +135,7 @@ class Sequencer(wiring.Component):
 
     def _way_out(self, exit_: Value, turns: Value) -> Value:
         """The exit of a transpose is another than that of sums."""
-        return exit_ + Mux(turns & ~planted(self.plant, 76), self.groups, 0)
+        return exit_ + Mux(turns & ~fault("a transpose has the exit of sums"), self.groups, 0)
 
     def _order(self, m: Module, g: int, accept: Value, is_matmul: Value, turns: Value) -> None:
         """What commands of one row group wait for."""
@@ -157,7 +146,7 @@ class Sequencer(wiring.Component):
         if g == 0:
             self._swaps_of_first = swaps_accepted
         load, stream_ = getattr(self, f"load{g}"), getattr(self, f"stream{g}")
-        awaited = Mux(planted(self.plant, 56), self._swaps_of_first, swaps_accepted)
+        awaited = Mux(fault("a load waits for the swaps of group 0"), self._swaps_of_first, swaps_accepted)
         for target, count in ((load, awaited), (stream_, loads_accepted)):
             m.d.comb += [
                 target.payload.pattern.eq(operand(word, "src0")),
@@ -174,8 +163,8 @@ class Sequencer(wiring.Component):
             m.d.sync += [loaded.eq(0), swaps_accepted.eq(swaps_accepted + loaded)]
         with m.If(accept & ~is_matmul):
             m.d.sync += loads_accepted.eq(loads_accepted + 1)
-            with m.If(~turns | planted(self.plant, 75)):  # a transpose leaves no weights behind
-                m.d.sync += loaded.eq(~(loaded & planted(self.plant, 52)))
+            with m.If(~turns | fault("a matmul swaps after a transpose")):  # a transpose leaves no weights behind
+                m.d.sync += loaded.eq(~(loaded & fault("a second load in a row takes the swap back")))
         m.d.sync += [
             self.loads[g].eq(self.loads[g] + self.load_sent[g]),
             self.swaps[g].eq(self.swaps[g] + self.swapped[g]),
@@ -209,8 +198,8 @@ class Sequencer(wiring.Component):
             matmuls.append((done != 0) | bad)
             failed.append(bad & (done == 0))
             wrong.append(tags)
-            turned.append((turns != 0) | planted(self.plant, 77))
-        anyone = planted(self.plant, 55)
+            turned.append((turns != 0) | fault("a transpose ends as a load does"))
+        anyone = fault("what has ended in any group retires the oldest command")
         behind = Mux(oldest.turns, Array(turned)[oldest.exit], Array(loads)[oldest.exit])
         ready = Mux(oldest.is_matmul, Array(matmuls)[oldest.exit], behind)
         other = Cat(*matmuls, *loads, *turned).any()
@@ -218,9 +207,14 @@ class Sequencer(wiring.Component):
         m.d.comb += [
             retire.eq(order.o.valid & Mux(anyone, other, ready)),
             self.done.eq(retire),
-            self.cause.eq(Mux(clash & ~planted(self.plant, 57), Const(Cause.BANK_CONFLICT, 8), 0)),
+            self.cause.eq(Mux(clash & ~fault("a failed matmul ends like others"), Const(Cause.BANK_CONFLICT, 8), 0)),
         ]
-        with m.If(~oldest.is_matmul & ~oldest.turns & Array(wrong)[oldest.exit] & ~planted(self.plant, 64)):
+        with m.If(
+            ~oldest.is_matmul
+            & ~oldest.turns
+            & Array(wrong)[oldest.exit]
+            & ~fault("a load with wrong tags ends like others")
+        ):
             m.d.comb += self.cause.eq(Cause.TAGS)
         m.d.comb += [
             order.o.ready.eq(retire),
@@ -229,7 +223,7 @@ class Sequencer(wiring.Component):
             watch.leave_exit.eq(self._way_out(oldest.exit, oldest.turns)),
             watch.leave_banks.eq(oldest.banks),
         ]
-        with m.If(planted(self.plant, 51)):
+        with m.If(fault("a load retires before the matmul in front of it")):
             m.d.comb += self.done.eq(self.load_ended.any() | self.matmul_done.any())
 
     def _failed_load(self, m: Module, g: int, ended: Signal, retires: Value) -> Value:
@@ -241,7 +235,10 @@ class Sequencer(wiring.Component):
         before = Signal.like(ended, name=f"loads_before{g}")  # that are not reported
         with m.If(~held):
             fails = self.load_ended[g] & self.load_failed[g]
-            m.d.sync += [held.eq(fails), before.eq(ended - retires - (planted(self.plant, 65) & (ended != 0)))]
+            m.d.sync += [
+                held.eq(fails),
+                before.eq(ended - retires - (fault("the load before one with wrong tags fails") & (ended != 0))),
+            ]
         with m.Elif(retires):
             m.d.sync += [held.eq(before != 0), before.eq(before - 1)]
         return held & (before == 0)

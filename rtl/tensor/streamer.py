@@ -1,12 +1,12 @@
 """Moving feed: the columns of a MULTIPLY_MOVING, one a cycle, the first with the swap of weights."""
 
-from amaranth.hdl import Module, Mux, Signal, ValueLike
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from rtl.base.fault import fault
 from rtl.base.layouts import PATTERN_LAYOUT
 from rtl.base.memory_port import QUADRANTS, SbufReadSignature
-from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.timing import MATMUL_MIN_CYCLES, STALLS, Engine
 from rtl.tensor.feed import ORDER_BITS, Feed, feed_command
@@ -31,17 +31,9 @@ class Streamer(wiring.Component):
     the last beat of its load in the next cycle.
     """
 
-    FAULTS = {
-        **Feed.FAULTS,
-        **Guard.FAULTS,
-        31: "a stream does not wait for its load",
-        32: "the first beat carries no swap",
-    }
-
-    def __init__(self, cfg: Config, group: int = 0, plant: ValueLike = 0):
+    def __init__(self, cfg: Config, group: int = 0):
         self.cfg = cfg
         self.group = group
-        self.plant = plant
         super().__init__(
             {
                 "command": In(stream.Signature(feed_command())),
@@ -62,8 +54,8 @@ class Streamer(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.feed = feed = Feed(self.cfg, self.group, plant=self.plant)
-        m.submodules.guard = guard = Guard(self.cfg, plant=self.plant)
+        m.submodules.feed = feed = Feed(self.cfg, self.group)
+        m.submodules.guard = guard = Guard(self.cfg)
         connect(m, flipped(self.target), guard.command)
         connect(m, flipped(self.command), feed.command)
         connect(m, feed.sbuf, flipped(self.sbuf))
@@ -74,7 +66,7 @@ class Streamer(wiring.Component):
         last = is_last(self.cfg, feed.tile, self.group)
         swap = Signal()
         m.d.comb += [
-            loaded.eq(~feed.swap | (self.loads == feed.awaits) | planted(self.plant, 31)),
+            loaded.eq(~feed.swap | (self.loads == feed.awaits) | fault("a stream does not wait for its load")),
             spaced.eq(since == MATMUL_MIN_CYCLES - 1),
             self.willing.eq(feed.valid & ~(guard.blocked & last) & (~feed.first | (loaded & spaced))),
             self.ticket.eq(feed.ticket),
@@ -106,7 +98,7 @@ class Streamer(wiring.Component):
                 beat.mode.eq(feed.mode),
                 beat.scale.eq(feed.scale[8 * q * rows : 8 * (q + 1) * rows]),
                 beat.ticket.eq(feed.ticket),
-                beat.swap.eq(swap & ~planted(self.plant, 32)),
+                beat.swap.eq(swap & ~fault("the first beat carries no swap")),
                 beat.head.eq(is_first(self.cfg, feed.tile, self.group) if q == 0 else 0),
                 beat.tail.eq(last if q == len(self.beats) - 1 else 0),
                 beat.active.eq(feed.active[q * rows : (q + 1) * rows]),

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 
 from rtl.base.delay import delayed
+from rtl.base.fault import fault, plants_faults
 from rtl.base.memory_port import QUADRANTS
 from rtl.base.placed import Placed
-from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.kinds import Kind
 from rtl.contract.sparsity import SLOTS, TAG_BITS
@@ -32,26 +32,8 @@ class StructuralArray(wiring.Component):
     The operands are unpacked at the edge: tiles know nothing of formats, PEs only numbers from dot products.
     """
 
-    FAULTS = {
-        1: "the last 8 rows of moving beats are one cycle late",
-        2: "the last 8 columns of sums are one cycle late",
-        3: "rows outside `active` are multiplied too",
-        4: "a stationary beat reaches rows outside `active` too",
-        5: "the ticket is that of the following beat",
-        6: "a swap without `valid` counts",
-        7: "a head is ignored",
-        8: "a head stays in column 0",
-        9: "sums leave at their group without a tail",
-        10: "the sums of row groups 0 and 1 are exchanged",
-        11: "a weight that was not raw leaves as what it became",
-        12: "a shift goes on from one row group to the next at a head",
-        13: "every pattern is taken for 4:16",
-        14: "the numbers of a sparse beat go to the other four rows of their tile",
-    }
-
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config):
         self.cfg = cfg
-        self.plant = plant
         # Blocks that Verilator compiles by themselves: worth it from a few placements on.
         tiles = (cfg.tensor.rows // TILE, cfg.tensor.cols // TILE)
         self._tiles_apart = tiles != (1, 1)
@@ -95,24 +77,29 @@ class StructuralArray(wiring.Component):
         exchanged = leaving[1::-1] + leaving[2:]
         for group, columns in enumerate(leaving):
             other = exchanged[group]
-            if other is not columns and not isinstance(self.plant, int):
-                columns = [Mux(planted(self.plant, 10), b, a) for a, b in zip(columns, other, strict=True)]
+            if other is not columns and plants_faults():
+                columns = [
+                    Mux(fault("the sums of row groups 0 and 1 are exchanged"), b, a)
+                    for a, b in zip(columns, other, strict=True)
+                ]
             self._south_edge(m, group, columns)
         return m
 
     def _heads(self, m: Module, group: int, south: list[Value]) -> list[Value]:
         """Sums that enter the first row of `group`: those from above, +0 in a column in which a chain begins."""
         beat = self._first(self.moving, group)
-        begins = self._eastward(m, group, beat.valid & beat.head & ~planted(self.plant, 7), "head")
+        begins = self._eastward(m, group, beat.valid & beat.head & ~fault("a head of a chain is ignored"), "head")
         cols = self.cfg.tensor.cols
         heads = Signal(cols, name=f"heads{group}")
-        m.d.comb += heads.eq(Mux(planted(self.plant, 8), begins[0].replicate(cols), begins))
+        m.d.comb += heads.eq(Mux(fault("a head of a chain stays in column 0"), begins[0].replicate(cols), begins))
         return self._without(south, heads, 32)
 
     def _raw_heads(self, m: Module, group: int, sinking: list[Value]) -> list[Value]:
         """Shadow weights that enter the first row of `group` from above: 0 unless both shift in the same beat."""
         beat = self._first(self.stationary, group)
-        alone = ~self._shifts(group - 1) | (beat.head & ~planted(self.plant, 12))
+        alone = ~self._shifts(group - 1) | (
+            beat.head & ~fault("a shift goes on from one row group to the next at a head")
+        )
         return self._without(sinking, self._eastward(m, group, alone, "raw_head"), RAW_WORD.size)
 
     def _first(self, beats: Any, group: int) -> Any:
@@ -152,8 +139,8 @@ class StructuralArray(wiring.Component):
     def _moving_edge(self, m: Module, i: int) -> tuple[Value, Value]:
         """Moving lanes of row group i and their other numbers, as they enter the first tile."""
         rows = self._rows_of(self.moving, i)
-        everyone = planted(self.plant, 3)
-        anyway = planted(self.plant, 6)
+        everyone = fault("rows outside `active` are multiplied too")
+        anyway = fault("a swap without `valid` counts")
         tensor = self.cfg.tensor
         flags: list[Value] = []
         for beat, at in rows:
@@ -167,13 +154,13 @@ class StructuralArray(wiring.Component):
         edge = self._edge(m, True, i, rows, flags)
         lanes: Value = edge.lanes
         if i == tensor.rows // TILE - 1:
-            lanes = self._late(m, lanes, 1)
+            lanes = self._late(m, lanes, fault("the last 8 rows of moving beats are one cycle late"))
         return lanes, edge.others if tensor.sparsity else Cat()
 
     def _stationary_edge(self, m: Module, i: int) -> Value:
         """Stationary lanes of row group i, as they enter the first tile."""
         rows = self._rows_of(self.stationary, i)
-        everyone = planted(self.plant, 4)
+        everyone = fault("a stationary beat reaches rows outside `active` too")
         shifts = self._shifts(i * TILE * self.cfg.tensor.groups // self.cfg.tensor.rows)
         flags = [
             Cat(
@@ -196,10 +183,14 @@ class StructuralArray(wiring.Component):
         edge = Placed(f"plexus_edge_{port}", lambda: Edge(tensor, moving, len(flags[0])), hier_block=self._edges_apart)
         m.submodules[f"edge_{port}{i}"] = edge
         if moving:
-            turned = [planted(self.plant, 14) & (mode[4:7] == Kind.SPARSE) for mode in modes]
+            turned = [
+                fault("the numbers of a sparse beat go to the other four rows of their tile")
+                & (mode[4:7] == Kind.SPARSE)
+                for mode in modes
+            ]
             codes = [Mux(turned[k], codes[k ^ SLOTS], codes[k]) for k in range(TILE)]
         else:
-            modes = [Mux(planted(self.plant, 13), mode[:7], mode) for mode in modes]
+            modes = [Mux(fault("every pattern is taken for 4:16"), mode[:7], mode) for mode in modes]
         inputs = {"codes": codes, "scales": scales, "modes": modes, "flags": flags}
         if tensor.sparsity and not moving:
             inputs["tags"] = [beat.tags.word_select(at, TAG_BITS) for beat, at in rows]
@@ -213,15 +204,18 @@ class StructuralArray(wiring.Component):
 
     def _south_edge(self, m: Module, group: int, south: list[Value]) -> None:
         """The way out of a group's sums."""
-        south = [*south[:-1], self._late(m, south[-1], 2)]
+        south = [*south[:-1], self._late(m, south[-1], fault("the last 8 columns of sums are one cycle late"))]
         beat = self._last(self.moving, group)
-        leaves = beat.valid & (beat.tail | planted(self.plant, 9))
+        leaves = beat.valid & (beat.tail | fault("sums leave at their group without a tail"))
         self._exit(m, f"sums{group}", self.sums[group], group, leaves, beat.ticket, south)
 
     def _raw_edge(self, m: Module, group: int, sinking: list[Value]) -> None:
         """The way out of a group's shadow weights: their bits if they are raw."""
         words = [word.word_select(k, RAW_WORD.size) for word in sinking for k in range(TILE)]
-        bits = [Mux(word[-1] | planted(self.plant, 11), word[:RAW_BITS], 0) for word in words]
+        bits = [
+            Mux(word[-1] | fault("a weight that was not raw leaves as what it became"), word[:RAW_BITS], 0)
+            for word in words
+        ]
         columns: list[Value] = [Cat(*bits[j : j + TILE]) for j in range(0, len(bits), TILE)]
         beat = self._last(self.stationary, group)
         leaves = self._shifts(group) & beat.valid & beat.tail
@@ -242,16 +236,16 @@ class StructuralArray(wiring.Component):
         m.d.sync += now.eq(early)
         m.d.comb += [
             out.valid.eq(now[0]),
-            out.ticket.eq(Mux(planted(self.plant, 5), early[1:], now[1:])),
+            out.ticket.eq(Mux(fault("the ticket is that of the following beat"), early[1:], now[1:])),
             out.data.eq(Cat(*columns)),
         ]
 
-    def _late(self, m: Module, value: Value, fault: int) -> Value:
-        """`value`, or while `fault` is active that of one cycle ago."""
-        if isinstance(self.plant, int):
+    def _late(self, m: Module, value: Value, planted: Value) -> Value:
+        """`value`, or while `planted` that of one cycle ago."""
+        if not plants_faults():
             return value
         late = Signal(len(value))
         chosen = Signal(len(value))
         m.d.sync += late.eq(value)
-        m.d.comb += chosen.eq(Mux(planted(self.plant, fault), late, value))
+        m.d.comb += chosen.eq(Mux(planted, late, value))
         return chosen

@@ -1,11 +1,11 @@
 """Tags of a sparse stationary operand: from elements of four columns in SBUF to a tag for every row."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.fault import fault
 from rtl.base.memory_port import QUADRANTS
-from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.kinds import TAG_COLUMNS
 from rtl.contract.sparsity import PATTERNS, TAG_BITS
@@ -33,17 +33,9 @@ class TagFeed(wiring.Component):
     16 columns.
     """
 
-    FAULTS = {
-        17: "tags are those of the column beside it",
-        18: "columns of the last element are counted from its end",
-        19: "tags may repeat or descend",
-        20: "tags may lie beyond the group",
-    }
-
-    def __init__(self, cfg: Config, rows: int, plant: ValueLike = 0):
+    def __init__(self, cfg: Config, rows: int):
         self.cfg = cfg
         self.rows = rows
-        self.plant = plant
         super().__init__(
             {
                 **reading_ports(cfg, rows),
@@ -63,7 +55,7 @@ class TagFeed(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.words = words = ReadAhead(self.cfg, self.rows, reverse=True, plant=self.plant)
+        m.submodules.words = words = ReadAhead(self.cfg, self.rows, reverse=True)
         following = Signal(PHASE_BITS)
         column = Signal(PHASE_BITS)
         m.d.comb += [
@@ -71,7 +63,13 @@ class TagFeed(wiring.Component):
             words.size.eq(1),
             words.quadrants.eq(self.quadrants),
             words.take.eq(self.take & (column == 0)),
-            column.eq(Mux(self.first, self.phase ^ planted(self.plant, 18).replicate(PHASE_BITS), following)),
+            column.eq(
+                Mux(
+                    self.first,
+                    self.phase ^ fault("columns of the last element are counted from its end").replicate(PHASE_BITS),
+                    following,
+                )
+            ),
         ]
         with m.If(self.take):
             m.d.sync += following.eq(column - 1)
@@ -81,16 +79,16 @@ class TagFeed(wiring.Component):
             for pattern in PATTERNS.values():
                 with m.Case(pattern.code):
                     m.d.comb += limit.eq(pattern.group)
-        by_two = self._is(2, 4) & ~planted(self.plant, 19)
-        by_four = self._is(4) & ~planted(self.plant, 19)
+        by_two = self._is(2, 4) & ~fault("tags may repeat or descend")
+        by_four = self._is(4) & ~fault("tags may repeat or descend")
         place = Signal(TAG_BITS)
-        m.d.comb += place.eq(Cat(column ^ planted(self.plant, 17), words.place[1:]))
+        m.d.comb += place.eq(Cat(column ^ fault("tags are those of the column beside it"), words.place[1:]))
         tags = [self.tags.word_select(row, TAG_BITS) for row in range(self.rows)]
         bad = Signal(self.rows)
         with m.If(words.valid):
             for row, tag in enumerate(tags):
                 m.d.comb += tag.eq(words.words.word_select(row, 64).word_select(place, TAG_BITS))
-                beyond = (tag >= limit) & ~planted(self.plant, 20)
+                beyond = (tag >= limit) & ~fault("tags may lie beyond the group")
                 if row % 2:
                     beyond |= by_two & (tag <= tags[row - 1])
                 elif row % 4:

@@ -1,11 +1,11 @@
 """Tile of 8 x 8 processing elements: what Verilator compiles once for the whole array."""
 
-from amaranth.hdl import Cat, Module, Mux, Value, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.fault import fault
 from rtl.base.placed import Placed
-from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.tensor.lanes import OTHERS, RAW_WORD, moving_lane, weight_lane
 from rtl.tensor.pe import PE
@@ -25,14 +25,8 @@ class Tile(wiring.Component):
     after the first; lanes enter skewed accordingly.
     """
 
-    FAULTS = {
-        1: "the weights of the last two rows are exchanged on entry",
-        2: "the sums of two columns are exchanged on entry",
-    }
-
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config):
         self.cfg = cfg
-        self.plant = plant
         self.moving_bits = moving_lane(cfg.tensor).size
         self.weight_bits = weight_lane(cfg.tensor).size
         ports = {
@@ -54,12 +48,12 @@ class Tile(wiring.Component):
         weights = [self.west_weight.word_select(r, self.weight_bits) for r in range(TILE)]
         south = [self.north.word_select(c, 32) for c in range(TILE)]
         sinking = [self.north_raw.word_select(c, RAW_WORD.size) for c in range(TILE)]
-        exchange = planted(self.plant, 1)
+        exchange = fault("the weights of the last two rows are exchanged on entry")
         weights[-1], weights[-2] = (
             Mux(exchange, weights[-2], weights[-1]),
             Mux(exchange, weights[-1], weights[-2]),
         )
-        exchange = planted(self.plant, 2)
+        exchange = fault("the sums of two columns are exchanged on entry")
         south[0], south[1] = Mux(exchange, south[1], south[0]), Mux(exchange, south[0], south[1])
 
         sparsity = self.cfg.tensor.sparsity

@@ -1,14 +1,14 @@
 """From transposes to PSUM: which instruction a row that leaves the array belongs to, and where it goes."""
 
-from amaranth.hdl import Module, Signal, ValueLike
+from amaranth.hdl import Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from rtl.base.fault import fault
 from rtl.base.fifo import RamFifo
 from rtl.base.layouts import PATTERN_LAYOUT
 from rtl.base.memory_port import PsumTransposeSignature, psum_element_bits
 from rtl.base.pattern import PatternWalker, partition_mask
-from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.tensor.ports import sum_row
 
@@ -25,14 +25,8 @@ class TransposeDrain(wiring.Component):
     Timing: a row goes on in the cycle in which it leaves the array, bit for bit, and is never held up.
     """
 
-    FAULTS = {
-        45: "the last column of a transpose is not written",
-        46: "a transpose is done with its first row",
-    }
-
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config):
         self.cfg = cfg
-        self.plant = plant
         super().__init__(
             {
                 "command": In(stream.Signature(PATTERN_LAYOUT)),
@@ -47,18 +41,21 @@ class TransposeDrain(wiring.Component):
         m = Module()
         cfg = self.cfg
         m.submodules.waiting = waiting = RamFifo(PATTERN_LAYOUT, _COMMANDS)
-        m.submodules.walker = walker = PatternWalker(cfg, plant=self.plant)
+        m.submodules.walker = walker = PatternWalker(cfg)
         connect(m, flipped(self.command), waiting.i)
         connect(m, waiting.o, walker.command)
         columns = Signal(cfg.tensor.cols)
         following = waiting.o.payload
         with m.If(walker.command.valid & walker.command.ready):
-            count = (following.partition_count - planted(self.plant, 45))[:8]
+            count = (following.partition_count - fault("the last column of a transpose is not written"))[:8]
             m.d.sync += columns.eq(partition_mask(following.partition_start, count, cfg.tensor.cols))
         begun = Signal()  # planted: a row has left
         with m.If(self.rows.valid):
             m.d.sync += begun.eq(~walker.last)
-        ends = self.rows.valid & ((walker.last & ~planted(self.plant, 46)) | (~begun & planted(self.plant, 46)))
+        ends = self.rows.valid & (
+            (walker.last & ~fault("a transpose is done with its first row"))
+            | (~begun & fault("a transpose is done with its first row"))
+        )
         m.d.sync += self.done.eq(ends)
         m.d.comb += [
             walker.step.eq(self.rows.valid),

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from amaranth.hdl import Const, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.fault import fault
 from rtl.base.placed import Repeated
-from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.isa import Opcode
 from rtl.numeric.fp32.reciprocal import Reciprocal
@@ -47,19 +47,9 @@ class BatchNorm(wiring.Component):
     """
 
     ENDING = 20
-    FAULTS = {
-        **BnLane.FAULTS,
-        224: "the tree joins parts 0 and 4 first",
-        225: "odd elements are as many as even ones",
-        226: "the odd half of one element is not zero",
-        227: "the count of a merge is that of the merge before",
-        228: "results are given without a place for them",
-        229: "more is asked for than can wait",
-    }
 
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config):
         self.cfg = cfg
-        self.plant = plant
         wide = 32 * cfg.partitions
         super().__init__(
             {
@@ -89,7 +79,6 @@ class BatchNorm(wiring.Component):
             lanes.step.eq(step),
             lanes.x.eq(self.x),
             lanes.count.eq(count),
-            lanes.plant.eq(self.plant),
             self.out.eq(lanes.out),
         ]
         m.d.comb += step.clear.eq(self.start)
@@ -137,7 +126,7 @@ class BatchNorm(wiring.Component):
         m.d.sync += between.eq(step.multiply == Multiply.BETWEEN)
         with m.If(between):
             m.d.comb += step.spread.eq(Spread.BETWEEN)
-        turned = planted(self.plant, 224)
+        turned = fault("the tree joins parts 0 and 4 first")
         with m.Switch(now):
             for n, made in enumerate(STEPS[1:], 1):
                 with m.Case(n):
@@ -149,13 +138,15 @@ class BatchNorm(wiring.Component):
                         with m.If(~waiting[made.came]):
                             m.d.comb += go.eq(0)
                     if made.gives is not None:
-                        with m.If(~(self.place | planted(self.plant, 228))):
+                        with m.If(
+                            ~(self.place | fault("results of batch statistics are given without a place for them"))
+                        ):
                             m.d.comb += go.eq(0)
                         m.d.comb += [self.out_valid.eq(go), step.give.eq(Mux(blank, Give.NOTHING, made.gives))]
                     with m.If(go):
                         does = dict(made.does)
                         if "settle" in does:
-                            does["settle"] = ~planted(self.plant, 227)
+                            does["settle"] = ~fault("the count of a merge is that of the merge before")
                         if (made.half, does.get("other")) in ((0, 2), (0, 4)):
                             does["other"] = Mux(turned, 6 - does["other"], does["other"])
                         if (made.half, does.get("other")) == (4, 6):
@@ -170,7 +161,7 @@ class BatchNorm(wiring.Component):
         held = Signal(range(_TRIPLE + 2))
         stats = self.opcode == Opcode.BN_STATS
         triples = self.opcode == Opcode.BN_AGGR
-        limit = Mux(triples, _TRIPLE, 1) + planted(self.plant, 229)
+        limit = Mux(triples, _TRIPLE, 1) + fault("more is asked of batch statistics than can wait")
         m.d.comb += [
             used[0].eq(step.advance | (step.divide == Divide.CAME)),
             used[1].eq(step.shift == Shift.BETWEEN),
@@ -203,8 +194,8 @@ class BatchNorm(wiring.Component):
                     with m.Case(n):
                         m.d.comb += [odd.eq(made.odd), last_half.eq(n > STATS_LAST - 4)]
         m.d.comb += [
-            count.eq(_fp32((seen + (~odd | planted(self.plant, 225)))[1:])),
-            blank.eq(last_half & (seen == 1) & ~planted(self.plant, 226)),
+            count.eq(_fp32((seen + (~odd | fault("odd elements are as many as even ones")))[1:])),
+            blank.eq(last_half & (seen == 1) & ~fault("the odd half of one element is not zero")),
         ]
         m.d.sync += [shifted.eq(taken), squared.eq(shifted), part.eq(seen), part_behind.eq(part)]
         with m.If(taken):

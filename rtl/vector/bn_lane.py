@@ -4,7 +4,7 @@ from amaranth.hdl import Array, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.numeric.fp32.add_comb import Fp32AddComb
 from rtl.numeric.fp32.multiply_comb import Fp32MultiplyComb
 from rtl.numeric.fp32.reciprocal import Reciprocal
@@ -13,7 +13,7 @@ from rtl.vector.bn_steps import BN_STEP, PARTS, Divide, Give, Multiply, Shift, S
 
 __all__ = ["SHARED", "BnLane"]
 
-SHARED = ("step", "count", "plant")
+SHARED = ("step", "count")
 """Ports that are the same for all lanes."""
 
 
@@ -23,16 +23,9 @@ class BnLane(wiring.Component):
     `count` is an FP32 number that all lanes share. Data registers are not reset; `clear`: sums begin with +0.
     """
 
-    FAULTS = {
-        221: "the share of nothing is a NaN",
-        222: "a spread below zero stays",
-        223: "element 0 is not taken off",
-    }
-
     step: In(BN_STEP)
     x: In(32)
     count: In(32)
-    plant: In(8)
     out: Out(32)
 
     def elaborate(self, platform: object) -> Module:
@@ -66,7 +59,7 @@ class BnLane(wiring.Component):
                 taken_off = Mux(step.shift == Shift.FIRST, self.x, origin)
                 m.d.comb += [
                     shifter.a.eq(self.x),
-                    shifter.b.eq(Mux(planted(self.plant, 223), 0, taken_off)),
+                    shifter.b.eq(Mux(fault("element 0 is not taken off"), 0, taken_off)),
                     shifter.subtract.eq(1),
                 ]
             with m.Case(Shift.BETWEEN):
@@ -128,7 +121,10 @@ class BnLane(wiring.Component):
         }
         empty = Signal()
         result = Signal(32)
-        m.d.comb += [empty.eq(Fp32(totals[1]).is_zero & ~planted(self.plant, 221)), result.eq(multiplier.out)]
+        m.d.comb += [
+            empty.eq(Fp32(totals[1]).is_zero & ~fault("the share of nothing is a NaN")),
+            result.eq(multiplier.out),
+        ]
         with m.Switch(step.multiply):
             for which, (a, b) in factors.items():
                 with m.Case(which):
@@ -138,7 +134,7 @@ class BnLane(wiring.Component):
                         m.d.comb += result.eq(Mux(empty, 0, multiplier.out))
                     m.d.sync += target.eq(result)
 
-        below = Fp32(spreads[step.to]).sign & ~planted(self.plant, 222)  # its NaN is positive
+        below = Fp32(spreads[step.to]).sign & ~fault("a spread below zero stays")  # its NaN is positive
         gives = {
             Give.COUNT: self.count,
             Give.APART: apart,

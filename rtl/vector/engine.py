@@ -1,13 +1,12 @@
 """The vector engine: connects reader, lanes and writer, and bridges them to the root clock."""
 
-from amaranth.hdl import Module, Mux, Value, ValueLike
+from amaranth.hdl import Module, Mux, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out, connect, flipped
 
 from rtl.base.element_writer import ElementWriter
 from rtl.base.engine_frame import EngineFrame, engine_ports
-from rtl.base.pattern import PatternWalker
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.config import Config
 from rtl.vector.lanes import DOMAINS, Lanes
 from rtl.vector.reader import RESULTS, Reader
@@ -18,16 +17,15 @@ __all__ = ["VectorEngine", "VectorPipeline"]
 class VectorPipeline(wiring.Component):
     """Everything that runs on the engine's own clock, which is its "sync"."""
 
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config):
         self.cfg = cfg
-        self.plant = plant
         super().__init__({**engine_ports(cfg), "active": Out(1), "clocks": Out(len(DOMAINS))})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.reader = reader = Reader(self.cfg, plant=self.plant)
-        m.submodules.lanes = lanes = Lanes(self.cfg, RESULTS, plant=self.plant)
-        m.submodules.writer = writer = ElementWriter(self.cfg, RESULTS, masked=True, plant=self.plant)
+        m.submodules.reader = reader = Reader(self.cfg)
+        m.submodules.lanes = lanes = Lanes(self.cfg, RESULTS)
+        m.submodules.writer = writer = ElementWriter(self.cfg, RESULTS, masked=True)
         # of MX elements: at most 16 pairs of columns are on their way, so 8 groups of four scales
         m.submodules.scales = scales = ElementWriter(self.cfg, RESULTS // 2, masked=True)
         connect(m, flipped(self.queue.command), reader.command)
@@ -36,7 +34,7 @@ class VectorPipeline(wiring.Component):
         connect(m, reader.sbuf, flipped(self.sbuf_read))
         connect(m, reader.psum, flipped(self.psum_read))
         # scales go first: those of an instruction are written when its last element is
-        first = scales.sbuf.valid & ~planted(self.plant, 76)
+        first = scales.sbuf.valid & ~fault("elements of MX blocks go before their scales")
         for name in ("quadrants", "word", "data", "bytes", "partitions"):
             m.d.comb += Value.cast(getattr(self.sbuf_write, name)).eq(
                 Mux(first, Value.cast(getattr(scales.sbuf, name)), Value.cast(getattr(writer.sbuf, name)))
@@ -85,16 +83,7 @@ class VectorEngine(EngineFrame):
     docs/vector-engine.md has the timing.
     """
 
-    FAULTS = {
-        **PatternWalker.FAULTS,
-        **EngineFrame.FAULTS,
-        **Reader.FAULTS,
-        **Lanes.FAULTS,
-        **ElementWriter.FAULTS,
-        76: "elements go before scales",
-    }
-
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
-        pipeline = VectorPipeline(cfg, plant=plant)
+    def __init__(self, cfg: Config):
+        pipeline = VectorPipeline(cfg)
         mhz = cfg.vector.clock_mhz
-        super().__init__(cfg, pipeline, domain="vector", clock_mhz=mhz, part_domains=DOMAINS, plant=plant)
+        super().__init__(cfg, pipeline, domain="vector", clock_mhz=mhz, part_domains=DOMAINS)

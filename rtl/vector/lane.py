@@ -18,7 +18,7 @@ ENTERING = data.StructLayout({"at": 3, "src": 4, "raw": 1})
 LANE_DOMAINS = tuple(f"vector_{name}" for name in CLOCKS if name not in ("special", "quantize"))
 """Clock domains of its parts."""
 
-SHARED = ("plant", "both", "entering", "leaving", "operation", "summing", "result", "bytes_log2", "width")
+SHARED = ("both", "entering", "leaving", "operation", "summing", "result", "bytes_log2", "width")
 """Ports that are the same for all lanes."""
 
 
@@ -34,7 +34,6 @@ class Lane(wiring.Component):
         self.exp_rate = exp_rate
         super().__init__(
             {
-                "plant": In(4),
                 "word": In(64),
                 "second": In(64),
                 "both": In(1),
@@ -61,7 +60,6 @@ class Lane(wiring.Component):
         slots = [self._slot(m, j) for j in range(SLOTS)]
         convert0, operators0 = slots[0]
         m.d.comb += [
-            sums.plant.eq(self.plant),
             sums.summing.eq(self.summing),
             sums.result.eq(self.result),
             sums.mine.eq(self.mine),
@@ -89,7 +87,6 @@ class Lane(wiring.Component):
                 convert.computed.eq(leaving.computed),
                 convert.dst.eq(leaving.dst),
                 convert.raw_out.eq(leaving.raw),
-                operators.plant.eq(self.plant),
                 operators.value.eq(convert.value),
                 operators.column.eq(convert0.value),
                 operators.operation.eq(self.operation[wide]),

@@ -1,24 +1,24 @@
 """The lanes: each partition's word goes to its quadrant and to the parts of its lane; results come back as words."""
 
-from amaranth.hdl import Cat, DomainRenamer, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, DomainRenamer, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.fault import fault
 from rtl.base.memory_port import QUADRANTS
 from rtl.base.pattern import size_log2
 from rtl.base.placed import Repeated
-from rtl.base.plant import passed_on, planted
 from rtl.contract.config import Config
 from rtl.contract.isa import Opcode, block
 from rtl.contract.rule import IMMEDIATES
 from rtl.vector.lane import ENTERING, LANE_DOMAINS, SHARED, Lane
-from rtl.vector.operators import OPERATION, Operators
+from rtl.vector.operators import OPERATION
 from rtl.vector.plan import PLAN
 from rtl.vector.quantize import QuantizeMx
 from rtl.vector.reader import ELEMENT, MASK_BITS
 from rtl.vector.shuffle import MASK_BITS as ENTRY_BITS
 from rtl.vector.special import SpecialUnits
-from rtl.vector.sums import SLOTS, SUMMING, Sums
+from rtl.vector.sums import SLOTS, SUMMING
 from rtl.vector.timetable import CLOCKS, LEAVING, Timetable
 
 __all__ = ["DOMAINS", "Lanes"]
@@ -40,17 +40,9 @@ class Lanes(wiring.Component):
     Timing, in cycles from the data of an element: bits 0, a copy 3, operators 5, exp 7, a sum 7.
     """
 
-    FAULTS = {
-        81: "quadrants are not rotated",
-        82: "a single byte is taken from the wrong place",
-        **QuantizeMx.FAULTS,
-        **{100 + n: text for n, text in (Operators.FAULTS | Sums.FAULTS).items()},
-    }
-
-    def __init__(self, cfg: Config, results: int, plant: ValueLike = 0):
+    def __init__(self, cfg: Config, results: int):
         self.cfg = cfg
         self.results = results
-        self.plant = plant
         wide = 64 * cfg.partitions
         super().__init__(
             {
@@ -80,10 +72,8 @@ class Lanes(wiring.Component):
         m = Module()
         cfg, plan = self.cfg, self.plan
         m.submodules.timetable = table = Timetable()
-        m.submodules.special = special = DomainRenamer("vector_special")(
-            SpecialUnits(cfg, self.results, plant=self.plant)
-        )
-        m.submodules.quantize = quantize = DomainRenamer("vector_quantize")(QuantizeMx(cfg, plant=self.plant))
+        m.submodules.special = special = DomainRenamer("vector_special")(SpecialUnits(cfg, self.results))
+        m.submodules.quantize = quantize = DomainRenamer("vector_quantize")(QuantizeMx(cfg))
         words = self._turned(m, Mux(self.element.psum, self.psum, self.sbuf), self.element.turn, "turned")
         seconds = Signal.like(words)
         with m.If(plan.both):
@@ -116,7 +106,6 @@ class Lanes(wiring.Component):
         m.submodules.lanes = lanes
         m.d.comb += [
             *(getattr(lanes, f"enable_vector_{name}").eq(on[name]) for name in CLOCKS if name not in _BESIDE),
-            lanes.plant.eq(passed_on(self.plant, *range(101, 116))),
             lanes.word.eq(words),
             lanes.second.eq(seconds),
             lanes.both.eq(plan.both),
@@ -184,7 +173,9 @@ class Lanes(wiring.Component):
             m.d.comb += at.eq(element.place + (j << size))
             src, raw = element.src, element.raw
             if j == 0:
-                m.d.comb += at.eq(Mux(planted(self.plant, 82), element.place & 6, element.place))
+                m.d.comb += at.eq(
+                    Mux(fault("a single byte is taken from the wrong place"), element.place & 6, element.place)
+                )
             if j == 1:
                 at = Mux(plan.both, element.place1, at)
                 src = Mux(plan.both, plan.src1, src)
@@ -198,7 +189,7 @@ class Lanes(wiring.Component):
         """Partitions that move up by quadrants."""
         turned = Signal(len(self.sbuf), name=name)
         share = len(turned) // QUADRANTS
-        with m.Switch(Mux(planted(self.plant, 81), 0, turn)):
+        with m.Switch(Mux(fault("quadrants are not rotated in the vector engine"), 0, turn)):
             for quadrants in range(QUADRANTS):
                 with m.Case(quadrants):
                     m.d.comb += turned.eq(words.rotate_left(quadrants * share))

@@ -4,7 +4,7 @@ from amaranth.hdl import Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import passed_on, planted
+from rtl.base.fault import fault
 from rtl.contract.formats import FORMATS
 from rtl.contract.isa import AluOp
 from rtl.numeric.fp32.alu import Alu
@@ -55,22 +55,12 @@ class Operators(wiring.Component):
     Timing, from the cycle of `value`: `out` is the operators' result 2 cycles later, that of exp 4 later.
     """
 
-    FAULTS = {
-        1: "the second operator is left out",
-        2: "exp takes another element",
-        4: "`reverse` is ignored",
-        5: "a difference is a sum",
-        6: "a number outside its bounds stays",
-        7: "a predicate is its sign",
-        8: "a scan begins anew with every element",
-    }
     SELECTED = 3  # cycles from `value` to `chosen`, when the result has been converted
 
     def __init__(self, exp: bool):
         self.has_exp = exp
         super().__init__(
             {
-                "plant": In(4),
                 "value": In(32),
                 "other": In(32),
                 "column": In(32),
@@ -88,7 +78,7 @@ class Operators(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         o = self.operation
-        m.submodules.first = first = Alu(passed_on(self.plant, 0, 0, 0, 0, 4, 0, 5))
+        m.submodules.first = first = Alu()
         m.submodules.second = second = Alu()
         kept = Signal(32, reset_less=True)
         a = Signal(32, reset_less=True)
@@ -109,7 +99,7 @@ class Operators(wiring.Component):
         m.d.comb += [
             x.eq(Mux(o.kept, kept, self.value)),
             y.eq(Mux(o.both, self.other, self.value)),
-            true.eq(Mux(planted(self.plant, 7), Fp32(y).sign, ~Fp32(y).is_zero)),
+            true.eq(Mux(fault("a predicate is the sign of its number"), Fp32(y).sign, ~Fp32(y).is_zero)),
             first.x.eq(x),
             first.y.eq(Mux(o.pairs, y, a)),
             first.op.eq(o.op0),
@@ -117,7 +107,7 @@ class Operators(wiring.Component):
             first.enable.eq(o.go),
             second.x.eq(Mux(o.ranges, index, first.out)),
             second.y.eq(Mux(o.then, held, b)),
-            second.op.eq(Mux(planted(self.plant, 1), AluOp.BYPASS, o.op1)),
+            second.op.eq(Mux(fault("the second operator is left out"), AluOp.BYPASS, o.op1)),
             second.reverse.eq(o.reverse1),
             self.a.eq(a),
             self.b.eq(b),
@@ -130,7 +120,7 @@ class Operators(wiring.Component):
                 m.d.comb += first.x.eq(o.index)
             with m.Case(FIRST["scan"]):
                 m.d.comb += [
-                    first.x.eq(Mux(o.begins | planted(self.plant, 8), a, second.out)),
+                    first.x.eq(Mux(o.begins | fault("a scan begins anew with every element"), a, second.out)),
                     first.y.eq(x),
                 ]
             with m.Case(FIRST["selected"]):
@@ -148,7 +138,7 @@ class Operators(wiring.Component):
         m.d.comb += self.out.eq(Mux(o.ranges, self._bounded(m, first.out, second.out, x), second.out))
         if self.has_exp:
             m.submodules.exp = exp = Exp()
-            m.d.comb += [exp.x.eq(Mux(planted(self.plant, 2), kept, x)), exp.m.eq(a)]
+            m.d.comb += [exp.x.eq(Mux(fault("exp takes another element"), kept, x)), exp.m.eq(a)]
             with m.If(o.exp):
                 m.d.comb += self.out.eq(exp.out)
         return m
@@ -158,5 +148,5 @@ class Operators(wiring.Component):
         held = [Signal(32, name=f"x{n}", reset_less=True) for n in range(2)]
         inside = Signal()
         m.d.sync += [held[0].eq(x), held[1].eq(held[0]), inside.eq(above.any())]
-        both = (inside & below.any()) | planted(self.plant, 6)
+        both = (inside & below.any()) | fault("a number outside its bounds stays")
         return Mux(both, held[1], Const(_LEAST, FORMATS["fp32"].bits))

@@ -1,10 +1,10 @@
 """QUANTIZE_MX: columns of four elements in, pairs of columns of MX elements and groups of four scales out."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
 from rtl.contract.isa import MX_ROWS, block, mx_scale_partition
@@ -24,17 +24,8 @@ class QuantizeMx(wiring.Component):
     Timing: `valid` may pause; `out_valid` 2 cycles after every second column, `scales_valid` 2 after every fourth.
     """
 
-    FAULTS = {
-        241: "the first column of a pair is that of the pair before",
-        242: "scales go to the partitions of slot 0",
-        243: "blocks outside the operand have scales too",
-        244: "the scales of a group come in the wrong order",
-        245: "E2M1 codes keep the room of a byte",
-    }
-
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config):
         self.cfg = cfg
-        self.plant = plant
         wide = 64 * cfg.partitions
         super().__init__(
             {
@@ -76,10 +67,10 @@ class QuantizeMx(wiring.Component):
         kept = Signal(32 * count, reset_less=True)  # the first column of a pair
         with m.If(comes):
             m.d.sync += number.eq(number + 1)
-            with m.If(number[0] == planted(self.plant, 241)):
+            with m.If(number[0] == fault("the first column of a pair is that of the pair before")):
                 m.d.sync += kept.eq(unit.elements)
 
-        narrow = (self.dst == FORMATS["e2m1"].code) & ~planted(self.plant, 245)
+        narrow = (self.dst == FORMATS["e2m1"].code) & ~fault("E2M1 codes keep the room of a byte")
         with m.If(narrow):
             m.d.comb += self.out.eq(Cat(self._pair(kept, unit.elements, p, 4) for p in range(count)))
         with m.Else():
@@ -91,7 +82,9 @@ class QuantizeMx(wiring.Component):
             scale = unit.scale[8 * b : 8 * b + 8]
             with m.If(comes):
                 m.d.sync += earlier.eq(Cat(earlier[8:], scale))
-            groups.append(Mux(planted(self.plant, 244), Cat(scale, earlier), Cat(earlier, scale)))
+            groups.append(
+                Mux(fault("the scales of a group come in the wrong order"), Cat(scale, earlier), Cat(earlier, scale))
+            )
         self._places(m, groups)
         return m
 
@@ -107,10 +100,12 @@ class QuantizeMx(wiring.Component):
         slots = range(4)
         for b, group in enumerate(groups):
             row = MX_ROWS * b
-            active = self.partitions[row] | planted(self.plant, 243)
+            active = self.partitions[row] | fault("blocks outside the operand have scales too")
             for slot in slots:
                 lane = mx_scale_partition(row, slot, count)
-                chosen = self.slot == slot if slot else (self.slot == slot) | planted(self.plant, 242)
+                chosen = (
+                    self.slot == slot if slot else (self.slot == slot) | fault("scales go to the partitions of slot 0")
+                )
                 m.d.comb += [
                     self.scales[64 * lane : 64 * lane + 64].eq(group.replicate(2)),
                     self.scale_lanes[lane].eq(active & chosen),

@@ -1,16 +1,16 @@
 """The vector engine's way in: takes instructions, reads columns and sources, tells the lanes what they get."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.credit import Credit
 from rtl.base.dispatch import COMMAND, OPCODE_BITS
 from rtl.base.element_writer import WRITE
+from rtl.base.fault import fault
 from rtl.base.layouts import PATTERN_LAYOUT
 from rtl.base.memory_port import QUADRANTS, PsumReadSignature, SbufReadSignature, psum_word_bits, sbuf_word_bits
 from rtl.base.pattern import PatternWalker, operand, partition_mask
-from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
 from rtl.contract.isa import Opcode, block
@@ -61,19 +61,8 @@ class Reader(wiring.Component):
     A group of a reduction waits until the one before has left its unit: `release`.
     """
 
-    FAULTS = {
-        **PatternWalker.FAULTS,
-        71: "a read of SBUF does not wait for the writes before it",
-        72: "the element's place in the word is that of the next request",
-        73: "the second source is read first",
-        74: "groups do not wait for the sums before them",
-        75: "every column of MX elements takes a place among the results",
-        77: "the counters are told the opcode of the instruction behind",
-    }
-
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config):
         self.cfg = cfg
-        self.plant = plant
         super().__init__(
             {
                 "command": In(stream.Signature(COMMAND)),
@@ -102,7 +91,7 @@ class Reader(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         accept = Signal()
-        m.submodules.walker0 = first = PatternWalker(self.cfg, plant=self.plant)
+        m.submodules.walker0 = first = PatternWalker(self.cfg)
         m.submodules.walker1 = second = PatternWalker(self.cfg)
         m.submodules.decode = decode = Plan(self.cfg)
         m.d.comb += decode.word.eq(self.command.payload.word)
@@ -137,9 +126,9 @@ class Reader(wiring.Component):
         now = Signal(ELEMENT)
         reduces = plan.opcode == Opcode.TENSOR_REDUCE
         free = Mux(plan.special, self.room, places.count != 0)
-        second_column = odd | planted(self.plant, 75)
+        second_column = odd | fault("every column of MX elements takes a place among the results")
         m.d.comb += [
-            which.eq(~column & (values | (pairs & (later ^ planted(self.plant, 73))))),
+            which.eq(~column & (values | (pairs & (later ^ fault("the second source is read first"))))),
             ends.eq(first.ends.bit_select(Mux(reduces, plan.axes, 3), 1)),
             gives.eq(main & ~plan.special & (~pairs | later) & (~reduces | ends) & (~plan.quantizes | second_column)),
             address.eq(Mux(which, second.address, first.address)),
@@ -178,12 +167,18 @@ class Reader(wiring.Component):
         with m.If(granted):
             m.d.sync += [
                 *(self.element[name].eq(now[name]) for name, _ in ELEMENT if name not in ("valid", "place")),
-                self.element.place.eq(Mux(planted(self.plant, 72), first.next_address[:3], now.place)),
+                self.element.place.eq(
+                    Mux(
+                        fault("an element's place in the word is that of the vector engine's next request"),
+                        first.next_address[:3],
+                        now.place,
+                    )
+                ),
                 columns.eq(columns & (columns - 1)),
             ]
             m.d.sync += odd.eq(plan.quantizes & ~odd)
             with m.If(main):
-                held = reduces & ends & (~pairs | later) & ~planted(self.plant, 74)
+                held = reduces & ends & (~pairs | later) & ~fault("groups do not wait for the sums before them")
                 m.d.sync += [later.eq(pairs & ~later), starts.eq(ends & (~pairs | later) | (starts & pairs & ~later))]
                 m.d.sync += waits.eq(held)
             with m.If(~column & second.last):
@@ -204,7 +199,13 @@ class Reader(wiring.Component):
             self.busy.eq(first.valid),
             self.holds.eq(first.valid | accept),
             self.state.eq(Mux(granted, 0, why)),
-            self.opcode.eq(Mux(planted(self.plant, 77), self.command.payload.word.opcode, plan.opcode)),
+            self.opcode.eq(
+                Mux(
+                    fault("the counters are told the opcode of the instruction behind"),
+                    self.command.payload.word.opcode,
+                    plan.opcode,
+                )
+            ),
         ]
         return m
 
@@ -224,7 +225,7 @@ class Reader(wiring.Component):
         written = Signal(PATTERN_LAYOUT)
         idle = ~(self.busy | self.writing | self.working | self.begins)
         m.d.comb += [
-            clear.eq(follows | idle | planted(self.plant, 71)),
+            clear.eq(follows | idle | fault("the vector engine's read of SBUF does not wait for the writes before it")),
             self.command.ready.eq(first.command.ready & self.writer.ready & clear & ~storing),
             accept.eq(self.command.valid & self.command.ready),
             first.command.valid.eq(accept),

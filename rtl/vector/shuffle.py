@@ -1,10 +1,10 @@
 """SHUFFLE: every partition of a block takes the element of any partition of its block."""
 
-from amaranth.hdl import Module, Signal, ValueLike
+from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.config import Config
 from rtl.contract.isa import SHUFFLE_KEEP, block
 
@@ -21,16 +21,9 @@ class Shuffle(wiring.Component):
     Timing: a beat a cycle, `out_valid` and `done` (of the beat with `last`) one cycle later.
     """
 
-    FAULTS = {
-        212: "all blocks take from the first one",
-        213: "untouched partitions are written",
-        214: "the upper half of a block cannot be reached",
-    }
-
-    def __init__(self, cfg: Config, size: int | None = None, plant: ValueLike = 0):
+    def __init__(self, cfg: Config, size: int | None = None):
         self.cfg = cfg
         self.size = block(cfg.partitions) if size is None else size
-        self.plant = plant
         wide = 32 * cfg.partitions
         super().__init__(
             {
@@ -52,7 +45,7 @@ class Shuffle(wiring.Component):
         m.d.sync += [self.out_valid.eq(self.valid), self.done.eq(self.valid & self.last)]
         m.d.comb += self.out.eq(held)
         half = Signal(range(q))
-        m.d.comb += half.eq(~(planted(self.plant, 214) << (len(half) - 1)))
+        m.d.comb += half.eq(~(fault("the upper half of a block cannot be reached") << (len(half) - 1)))
         for p in range(self.cfg.partitions):
             j = p % q
             base = 32 * (p - j)
@@ -61,11 +54,11 @@ class Shuffle(wiring.Component):
             if base:
                 first = Signal(32 * q, name=f"block{p}")
                 m.d.comb += first.eq(here)
-                with m.If(planted(self.plant, 212)):
+                with m.If(fault("all blocks take from the first one")):
                     m.d.comb += first.eq(self.x[: 32 * q])
                 here = first
             keep = entry == SHUFFLE_KEEP
-            m.d.comb += self.touched[p].eq(~keep | planted(self.plant, 213))
+            m.d.comb += self.touched[p].eq(~keep | fault("untouched partitions are written"))
             with m.If(self.valid & ~keep):
                 m.d.sync += held[32 * p : 32 * p + 32].eq(here.word_select((entry & half)[: len(half)], 32))
         return m

@@ -1,10 +1,10 @@
 """The special units of the vector engine behind one set of ports."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.config import Config
 from rtl.contract.isa import Opcode, block
 from rtl.vector.bn import BatchNorm
@@ -28,20 +28,10 @@ class SpecialUnits(wiring.Component):
     `valid`. The domain needs edges only in cycles with `start` or `busy`.
     """
 
-    FAULTS = {
-        **Top8.FAULTS,
-        **Shuffle.FAULTS,
-        **Transpose.FAULTS,
-        **BatchNorm.FAULTS,
-        231: "more is asked for than the writer has places",
-        232: "results that the writer still has are forgotten",
-    }
-
-    def __init__(self, cfg: Config, results: int = 16, size: int | None = None, plant: ValueLike = 0):
+    def __init__(self, cfg: Config, results: int = 16, size: int | None = None):
         self.cfg = cfg
         self.results = results
         self.size = block(cfg.partitions) if size is None else size
-        self.plant = plant
         wide = 32 * cfg.partitions
         super().__init__(
             {
@@ -65,10 +55,10 @@ class SpecialUnits(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.top8 = top8 = Top8(self.cfg, plant=self.plant)
-        m.submodules.shuffle = shuffle = Shuffle(self.cfg, self.size, plant=self.plant)
-        m.submodules.transpose = transpose = Transpose(self.cfg, self.size, plant=self.plant)
-        m.submodules.batch = batch = BatchNorm(self.cfg, plant=self.plant)
+        m.submodules.top8 = top8 = Top8(self.cfg)
+        m.submodules.shuffle = shuffle = Shuffle(self.cfg, self.size)
+        m.submodules.transpose = transpose = Transpose(self.cfg, self.size)
+        m.submodules.batch = batch = BatchNorm(self.cfg)
         opcode = Signal(8)
         mask = Signal.like(self.mask)
         came = Signal()
@@ -81,7 +71,7 @@ class SpecialUnits(wiring.Component):
         with m.If(self.start):
             m.d.sync += [opcode.eq(self.opcode), mask.eq(self.mask), self.busy.eq(1)]
 
-        limit = self.results + planted(self.plant, 231)
+        limit = self.results + fault("more is asked for than the writer has places")
         owed = Signal(range(self.results + 2))  # places of the writer: results that are in it or will be
         asked = Signal(range(VALUES + 1))  # values of src1 that were asked for
         place = Signal()
@@ -90,7 +80,7 @@ class SpecialUnits(wiring.Component):
         replaces = opcode == Opcode.MATCH_REPLACE8
         source = self.granted & (~replaces | (asked == VALUES))
         m.d.comb += place.eq(owed < limit)
-        m.d.sync += owed.eq(owed + gives - (self.written | planted(self.plant, 232)))
+        m.d.sync += owed.eq(owed + gives - (self.written | fault("results that the writer still has are forgotten")))
         with m.If(self.granted & (asked != VALUES)):
             m.d.sync += asked.eq(asked + 1)
         with m.If(done):

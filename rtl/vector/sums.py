@@ -4,7 +4,7 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.isa import Reduce
 from rtl.numeric.fp32.partial_sums import PartialSums
 from rtl.numeric.fp32.view import Fp32
@@ -39,12 +39,9 @@ class Sums(wiring.Component):
     Timing: as PartialSums.
     """
 
-    FAULTS = {3: "the accumulator forgets what it held"}
-
     def __init__(self) -> None:
         super().__init__(
             {
-                "plant": In(4),
                 **{f"value{j}": In(32) for j in range(SLOTS)},
                 **{f"result{j}": In(32) for j in range(SLOTS)},
                 "b": In(32),
@@ -77,7 +74,7 @@ class Sums(wiring.Component):
             self.fold_y.eq(sums.out),
         ]
         with m.If(s.keep & self.mine):
-            alone = (s.reduce == Reduce.RESET_REDUCE) | planted(self.plant, 3)
+            alone = (s.reduce == Reduce.RESET_REDUCE) | fault("the accumulator forgets what it held")
             m.d.sync += accumulator.eq(Mux(alone, sums.out, self.folded))
         nan = Fp32(sums.out).is_nan | ~s.negate
         with m.Switch(self.result):

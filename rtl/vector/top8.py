@@ -1,11 +1,11 @@
 """MAX8, FIND_INDEX8 and MATCH_REPLACE8: what all their lanes do in a cycle, and the lanes."""
 
-from amaranth.hdl import Module, Signal, ValueLike
+from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.fault import fault
 from rtl.base.placed import Repeated
-from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.isa import Opcode
 from rtl.vector.top8_lane import SHARED, VALUES, Top8Lane
@@ -21,16 +21,8 @@ class Top8(wiring.Component):
     `gives`, for which `place` must be 1.
     """
 
-    FAULTS = {
-        **Top8Lane.FAULTS,
-        209: "the position of an element is that of its neighbour",
-        210: "what the instruction before left is still in the registers",
-        211: "results are given without a place for them",
-    }
-
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config):
         self.cfg = cfg
-        self.plant = plant
         wide = 32 * cfg.partitions
         super().__init__(
             {
@@ -61,10 +53,12 @@ class Top8(wiring.Component):
         here = self.valid & ~self.values
         m.d.comb += [
             search.eq(here & (self.opcode != Opcode.MAX8)),
-            self.gives.eq((left != 0) & (self.place | planted(self.plant, 211))),
+            self.gives.eq(
+                (left != 0) & (self.place | fault("results of the largest eight are given without a place for them"))
+            ),
             self.out_valid.eq(given | replaced),
             self.done.eq(last),
-            begin.eq(self.start & ~planted(self.plant, 210)),
+            begin.eq(self.start & ~fault("what the instruction before left is still in the registers")),
         ]
         one_by_one = self.opcode == Opcode.MATCH_REPLACE8
         m.d.sync += [
@@ -79,7 +73,7 @@ class Top8(wiring.Component):
             with m.If(self.last & ~one_by_one):
                 m.d.sync += left.eq(VALUES)
         with m.If(self.start):
-            m.d.sync += number.eq(planted(self.plant, 209))
+            m.d.sync += number.eq(fault("the position of an element is that of its neighbour"))
 
         count = self.cfg.partitions
         lanes = Repeated(f"plexus_top8_lanes_{count}", Top8Lane, count, shared=SHARED)
@@ -94,7 +88,6 @@ class Top8(wiring.Component):
             lanes.search.eq(search),
             lanes.shift.eq(self.gives),
             lanes.find.eq(self.opcode == Opcode.FIND_INDEX8),
-            lanes.plant.eq(self.plant),
             self.out.eq(lanes.out),
         ]
         return m

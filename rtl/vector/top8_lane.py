@@ -4,14 +4,14 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.formats import CANONICAL_NAN_FP32
 from rtl.numeric.fp32.view import Fp32
 
 __all__ = ["SHARED", "VALUES", "Top8Lane"]
 
 VALUES = 8
-SHARED = ("number", "clear", "insert", "load", "search", "shift", "find", "plant")
+SHARED = ("number", "clear", "insert", "load", "search", "shift", "find")
 """Ports that are the same for all lanes."""
 _ABSENT = 0xFFFFFFFF
 
@@ -32,17 +32,6 @@ class Top8Lane(wiring.Component):
     Timing: `out` one cycle later; it stays until the next search or shift. Data registers are not reset.
     """
 
-    FAULTS = {
-        201: "zeros of different signs differ in a search",
-        202: "a NaN is found",
-        203: "equal values are all found at once",
-        204: "a value is found at its last place, not at its first",
-        205: "the order of negative numbers is turned",
-        206: "a NaN keeps its sign and payload among the largest",
-        207: "equal numbers are kept once",
-        208: "an absent value was found at the place its code says",
-    }
-
     x: In(32)
     a: In(32)
     number: In(14)
@@ -52,12 +41,10 @@ class Top8Lane(wiring.Component):
     search: In(1)
     shift: In(1)
     find: In(1)
-    plant: In(8)
     out: Out(32)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        plant = self.plant
         values = [Signal(32, name=f"value{j}", reset_less=True) for j in range(VALUES)]  # `insert`: turned codes
         found = Signal(VALUES)
         held = Signal(32, reset_less=True)
@@ -67,19 +54,27 @@ class Top8Lane(wiring.Component):
         key = Signal(32)
         beats = Signal(VALUES)
         m.d.comb += [nan.eq(Fp32(self.x).is_nan), beats.eq(Cat(key > v for v in values))]
-        number = Mux(nan & ~planted(plant, 206), Const(CANONICAL_NAN_FP32, 32), self.x)
-        m.d.comb += key.eq(Mux(planted(plant, 205) & self.x[31], ~_turned(number) ^ 1 << 31, _turned(number)))
-        kept_once = planted(plant, 207) & Cat(key == v for v in values).any()
+        number = Mux(
+            nan & ~fault("a NaN keeps its sign and payload among the largest"), Const(CANONICAL_NAN_FP32, 32), self.x
+        )
+        m.d.comb += key.eq(
+            Mux(
+                fault("the order of negative numbers is turned") & self.x[31],
+                ~_turned(number) ^ 1 << 31,
+                _turned(number),
+            )
+        )
+        kept_once = fault("equal numbers are kept once") & Cat(key == v for v in values).any()
 
         same = Signal(VALUES)
         first = Signal(VALUES)
         code = Signal(32)
         m.d.comb += [
-            code.eq(Mux((self.x == 1 << 31) & ~planted(plant, 201), 0, self.x)),
-            same.eq(Cat(v == code for v in values) & ~(nan & ~planted(plant, 202)).replicate(VALUES)),
+            code.eq(Mux((self.x == 1 << 31) & ~fault("zeros of different signs differ in a search"), 0, self.x)),
+            same.eq(Cat(v == code for v in values) & ~(nan & ~fault("a NaN is found in a search")).replicate(VALUES)),
         ]
-        free = same & ~(found & ~planted(plant, 204).replicate(VALUES))
-        m.d.comb += first.eq(Mux(planted(plant, 203), free, free & -free))
+        free = same & ~(found & ~fault("a value is found at its last place, not at its first").replicate(VALUES))
+        m.d.comb += first.eq(Mux(fault("equal values are all found at once"), free, free & -free))
 
         with m.If(self.clear):
             m.d.sync += [v.eq(0) for v in values]
@@ -101,7 +96,7 @@ class Top8Lane(wiring.Component):
                     m.d.sync += places[j].eq(self.number)
         with m.If(self.shift):
             m.d.sync += [places[j].eq(places[j + 1]) for j in range(VALUES - 1)]
-            absent = Mux(planted(plant, 208), values[0], _ABSENT)
+            absent = Mux(fault("an absent value was found at the place its code says"), values[0], _ABSENT)
             largest = Mux(values[0][31], values[0][:31], ~values[0])
             m.d.sync += held.eq(Mux(self.find, Mux(found[0], places[0], absent), largest))
         return m

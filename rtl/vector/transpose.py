@@ -1,10 +1,10 @@
 """TRANSPOSE: blocks of Q partitions x Q elements, turned by way of Q RAMs a block."""
 
-from amaranth.hdl import Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.base.ram import Ram
 from rtl.contract.config import Config
 from rtl.contract.isa import block
@@ -34,18 +34,9 @@ class Transpose(wiring.Component):
     `place` permits. `done`: the last one, of the run that ended with `last`.
     """
 
-    FAULTS = {
-        215: "words are never written in the other order",
-        216: "a run is given out before its last beat has come",
-        217: "partitions are turned by one too many",
-        218: "one element more is asked for than there is room for",
-        219: "results are given without a place for them",
-    }
-
-    def __init__(self, cfg: Config, size: int | None = None, plant: ValueLike = 0):
+    def __init__(self, cfg: Config, size: int | None = None):
         self.cfg = cfg
         self.size = block(cfg.partitions) if size is None else size
-        self.plant = plant
         wide = 32 * cfg.partitions
         super().__init__(
             {
@@ -76,9 +67,13 @@ class Transpose(wiring.Component):
         filled = Signal()
         emptied = Signal()
         m.d.comb += [
-            self.room.eq(held < 2 * q + planted(self.plant, 218)),
-            filled.eq(self.valid & (beat_in == Mux(planted(self.plant, 216), 0, q - 1))),
-            self.gives.eq((full != 0) & (self.place | planted(self.plant, 219))),
+            self.room.eq(held < 2 * q + fault("one element more is asked for than there is room for")),
+            filled.eq(
+                self.valid & (beat_in == Mux(fault("a run is given out before its last beat has come"), 0, q - 1))
+            ),
+            self.gives.eq(
+                (full != 0) & (self.place | fault("results of a vector transpose are given without a place for them"))
+            ),
             emptied.eq(self.gives & (beat_out == q - 1)),
         ]
         turn = Signal(range(q))
@@ -87,7 +82,7 @@ class Transpose(wiring.Component):
             full.eq(full + filled - emptied),
             self.out_valid.eq(self.gives),
             self.done.eq(emptied & ended & (full == 1)),
-            turn.eq(beat_out + planted(self.plant, 217)),
+            turn.eq(beat_out + fault("partitions are turned by one too many")),
         ]
         with m.If(self.valid):
             m.d.sync += [beat_in.eq(beat_in + 1), run_in.eq(run_in + (beat_in == q - 1)), ended.eq(self.last)]
@@ -97,8 +92,8 @@ class Transpose(wiring.Component):
             state = (beat_in, beat_out, run_in, run_out, full, held, ended)
             m.d.sync += [signal.eq(0) for signal in state]
 
-        other_in = run_in[1] & ~planted(self.plant, 215)
-        other_out = run_out[1] & ~planted(self.plant, 215)
+        other_in = run_in[1] & ~fault("words are never written in the other order")
+        other_out = run_out[1] & ~fault("words are never written in the other order")
         for start in range(0, self.cfg.partitions, q):
             at = slice(32 * start, 32 * (start + q))
             written = _rotated(m, self.x[at], beat_in, f"in{start}_", up=True)

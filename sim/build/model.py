@@ -54,6 +54,7 @@ class Built:
     folder: Path
     binary: Path  # the program, or the shared library
     content: str
+    faults: tuple[str, ...]  # names of those that can be planted
     cached: bool
     seconds: dict[str, float]
     cpu_seconds: dict[str, float]
@@ -62,6 +63,18 @@ class Built:
     def key(self) -> str:
         """The hash that names the build."""
         return self.folder.name
+
+    def plant(self, name: str) -> int:
+        """What the input `plant` of the top is for the fault of that name; 0 for no name.
+
+        Errors: PlexusError that lists the names.
+        """
+        if not name:
+            return 0
+        if name not in self.faults:
+            there = "; ".join(self.faults) or "none"
+            raise PlexusError(f"top {self.top} has no fault {name!r} to plant; there are: {there}")
+        return self.faults.index(name) + 1
 
 
 def _parameters(make: Any) -> dict[str, inspect.Parameter]:
@@ -75,7 +88,7 @@ def has_option(t: Top, name: str) -> bool:
     return name in _parameters(factory(t))
 
 
-def make_component(t: Top, cfg: AnyConfig, options: Mapping[str, Any], *, planted: bool = False) -> Any:
+def make_component(t: Top, cfg: AnyConfig, options: Mapping[str, Any]) -> Any:
     """The component of a top; of a part of a link or a switch at its defaults if `cfg` is not one of those.
 
     Errors: PlexusError for an option it does not have.
@@ -87,25 +100,19 @@ def make_component(t: Top, cfg: AnyConfig, options: Mapping[str, Any], *, plante
             cfg = other()
     for name in options:
         if name not in known:
-            listed = ", ".join(n for n in known if n not in ("cfg", "plant")) or "none"
+            listed = ", ".join(n for n in known if n != "cfg") or "none"
             raise PlexusError(f"top {t.name} has no option {name!r}; its options are: {listed}")
     missing = [
         name
         for name, parameter in known.items()
         if parameter.default is parameter.empty
         and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
-        and name not in ("cfg", "plant", *options)
+        and name not in ("cfg", *options)
     ]
     if missing:
         raise PlexusError(f"top {t.name} needs {' and '.join(missing)}, so it is built by its bench only")
     args = [cfg] if "cfg" in known else []
-    if not planted:
-        return make(*args, **options)
-    if "plant" not in known:
-        raise PlexusError(f"top {t.name} takes no plant, so it has no planted faults")
-    from rtl.emit.plant_top import PlantTop
-
-    return PlantTop(lambda plant: make(*args, plant=plant, **options))
+    return make(*args, **options)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +129,7 @@ class _Order:
 
     def key(self) -> tuple[str, dict[str, str]]:
         """The hash that names the build, and the files it depends on with their digests."""
-        modules = [self.top.factory.partition(":")[0], "rtl.emit.verilog", "rtl.emit.plant_top"]
+        modules = [self.top.factory.partition(":")[0], "rtl.emit.verilog"]
         sources = sources_of(modules, self.extra)
         what = {
             "top": self.top.factory,
@@ -204,8 +211,8 @@ def _make(order: _Order, folder: Path, files: Mapping[str, str], step: Progress)
     step.stage("elaborate")
     activate()
     _need_unchanged(files)
-    component = make_component(order.top, order.cfg, order.options, planted=order.planted)
-    emitted = emit(component, "top", fields=bool(order.waves))
+    component = make_component(order.top, order.cfg, order.options)
+    emitted = emit(component, "top", fields=bool(order.waves), planted=order.planted)
     _need_unchanged(files)
     unseen = [s.name for s in emitted.sources if str(s.relative_to(ROOT)) not in files]
     if unseen:
@@ -227,6 +234,7 @@ def _make(order: _Order, folder: Path, files: Mapping[str, str], step: Progress)
         "config": order.cfg.as_dict(),
         "options": order.options,
         "planted": order.planted,
+        "faults": list(emitted.faults),
         "waves": order.waves,
         "binary": binary,
         "content": content,
@@ -247,8 +255,8 @@ def build(
 ) -> Built:
     """The model of `top` at `cfg`, built if no build of the same content is there.
 
-    kind: cocotb (a program) or native (a shared library with `extra_cpp` in it). planted: the top gets
-    an 8-bit input `plant`. waves: the model can write a "vcd" or an "fst".
+    kind: cocotb (a program) or native (a shared library with `extra_cpp` in it). planted: with the
+    faults of its units and an input `plant` that chooses one. waves: the model can write a "vcd" or an "fst".
     Errors: PlexusError in a sentence; BuildError with the end of the log, which stays in build/logs.
     """
     if kind not in KINDS:
@@ -274,6 +282,7 @@ def build(
             folder=folder,
             binary=folder / record["binary"],
             content=record["content"],
+            faults=tuple(record["faults"]),
             cached=step is None,
             seconds=dict(step.seconds) if step else {},
             cpu_seconds=dict(step.cpu_seconds) if step else {},

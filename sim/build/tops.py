@@ -1,8 +1,8 @@
 """What can be built: names of tops and where their components come from.
 
 A factory is a text "module:Class", resolved when it is needed, so that benches' own tops under verif/
-can be named here without importing them. It is called with `cfg` if it has such a parameter, with the
-build's options by name, and with `plant` in a planted build.
+can be named here without importing them. It is called with `cfg` if it has such a parameter and
+with the build's options by name.
 """
 
 import importlib

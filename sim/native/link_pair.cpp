@@ -374,7 +374,7 @@ PX void px_link_end(void* pair, uint64_t e, uint64_t* out) {
 // A planted fault in both ends, in a build that has them.
 PX int px_link_plant(void* pair, uint64_t fault) {
     try {
-        for (unsigned e = 0; e < 2; e++) *plexus::pin<CData>(static_cast<Pair*>(pair)->end(e).port->top(), "plant") = CData(fault);
+        for (unsigned e = 0; e < 2; e++) *plexus::pin<SData>(static_cast<Pair*>(pair)->end(e).port->top(), "plant") = SData(fault);
         return 0;
     } catch (const std::exception& e) {
         error = e.what();

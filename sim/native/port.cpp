@@ -107,13 +107,13 @@ PX void px_port_restart(void* port) { static_cast<Port*>(port)->restart = true; 
 
 // Input pins of one bit or more, by name: disabled, take.
 PX int px_port_set(void* port, const char* name, uint64_t value) {
-    try {
-        *plexus::pin<CData>(static_cast<Port*>(port)->top(), name) = CData(value);
-        return 0;
-    } catch (const std::exception& e) {
-        error = e.what();
+    const plexus::Pin pin = plexus::find_pin(static_cast<Port*>(port)->top(), name);
+    if (!pin.at || pin.width > 64) {
+        error = std::string("the port has no input of at most 64 bits that is called ") + name;
         return -1;
     }
+    std::memcpy(pin.at, &value, plexus::pin_bytes(pin.width));
+    return 0;
 }
 
 // A pin's value, as it was in the last cycle.

@@ -190,7 +190,7 @@ class Wires:
 class NativeLink:
     """Two ports with saturating traffic, joined by wires. Errors: PlexusError with the driver's sentence.
 
-    plant: a fault of Port.FAULTS in both, in a build with planted faults.
+    plant: number of a fault in both, in a build with planted faults.
     """
 
     def __init__(self, library: Path, cfg: LinkConfig, wires: Wires, *, plant: int = 0):

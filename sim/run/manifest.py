@@ -32,12 +32,14 @@ def config_from(values: dict[str, Any]) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """A run of one bench on one build."""
+    """A run of one bench on one build. `plant`: the name of the planted fault, and what the input of that name of the
+    top is for it."""
 
     top: str
     config: Any  # Config; LinkConfig for units of rtl/link, SwitchConfig for those of rtl/switch
     options: dict[str, Any] = field(default_factory=dict)
-    plant: int = 0
+    plant: str = ""
+    plant_number: int = 0
     planted: bool = False
     seed: int = 1
     folder: Path  # of the run: logs, results, coverage go there

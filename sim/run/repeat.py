@@ -9,8 +9,6 @@ from typing import Any
 from rtl.contract.config import NAMED, ConfigError
 from rtl.contract.link_config import LINKS
 from rtl.contract.switch_config import SWITCHES, AnyConfig
-from sim.build.tops import factory
-from sim.build.tops import top as find_top
 from sim.errors import PlexusError
 from sim.run.variant import changes
 from sim.toolchain import ROOT
@@ -19,11 +17,8 @@ __all__ = [
     "bench_modules",
     "command_line",
     "configured",
-    "fault_named",
-    "faults_of",
     "find_bench",
     "options_from",
-    "plants_of",
     "settings_of",
     "short_name",
 ]
@@ -38,7 +33,7 @@ def command_line(
     *,
     options: Mapping[str, Any],
     seed: int,
-    plant: int,
+    plant: str,
     testcase: str | None,
 ) -> str:
     """What a shell takes to run this again."""
@@ -49,7 +44,7 @@ def command_line(
     for key, value in options.items():
         words += ["--option", f"{key}={json.dumps(value)}"]
     words += ["--seed", str(seed)]
-    words += ["--plant", str(plant)] if plant else []
+    words += ["--plant", plant] if plant else []
     words += ["--test", testcase] if testcase else []
     return shlex.join(words)
 
@@ -145,18 +140,3 @@ def find_bench(top: str, bench: str | None) -> str:
         raise PlexusError(f"{wanted} is the name of {len(found)} benches: {', '.join(found)}")
     why = f"there is no bench {bench!r}" if bench else f"no bench is called {top}, so name the one for it"
     raise PlexusError(f"{why}; there are {', '.join(known)}")
-
-
-def faults_of(top: str) -> Mapping[int, str]:
-    """Planted faults of a top: what each number does wrong."""
-    return getattr(factory(find_top(top)), "FAULTS", {})
-
-
-def fault_named(top: str, plant: int) -> str:
-    """What planted fault `plant` of a top does wrong; empty if nobody says."""
-    return faults_of(top).get(plant, "")
-
-
-def plants_of(top: str, sentence: str) -> tuple[int, ...]:
-    """The planted faults of a top that do this wrong: several if its parts have one of the same sentence."""
-    return tuple(number for number, what in faults_of(top).items() if what == sentence)

@@ -15,8 +15,7 @@ from xml.etree import ElementTree
 
 from rtl.contract.switch_config import AnyConfig
 from sim.build.children import ending_in_order
-from sim.build.model import Built, build, has_option
-from sim.build.tops import top as find_top
+from sim.build.model import Built, build
 from sim.errors import PlexusError
 from sim.run import verdicts
 from sim.run.bench_process import bench_process
@@ -56,7 +55,7 @@ class Verdict:
 
     bench: str
     seed: int
-    plant: int
+    plant: str
     cases: tuple[Case, ...]
     folder: Path
     skipped: tuple[str, ...] = ()
@@ -100,7 +99,7 @@ def _raised_in(trace: str) -> str:
     return innermost.relative_to(ROOT).as_posix() if innermost.is_relative_to(ROOT) else innermost.as_posix()
 
 
-def verdict_of(results: Path, *, bench: str = "", seed: int = 0, plant: int = 0) -> Verdict:
+def verdict_of(results: Path, *, bench: str = "", seed: int = 0, plant: str = "") -> Verdict:
     """Read a JUnit file. Errors: BenchError when nothing ran."""
     cases: list[Case] = []
     skipped: list[str] = []
@@ -136,7 +135,7 @@ def run_bench(
     cfg: AnyConfig,
     *,
     seed: int = 1,
-    plant: int = 0,
+    plant: str = "",
     planted: bool = False,
     options: Mapping[str, Any] | None = None,
     testcase: str | None = None,
@@ -146,16 +145,17 @@ def run_bench(
 ) -> Verdict:
     """Build `top` if needed and run the cocotb module `bench` on it.
 
-    planted: use the build with planted faults; implied by a `plant` other than 0. testcase: only tests
+    plant: the name of a fault. planted: use the build that has faults; implied by `plant`. testcase: only tests
     of that name. waves: write them there, .fst or .vcd. anew: though its verdict is kept. The run's folder is
     build/<top>/<hash>/run-<bench>-...; a second run of the same waits for the first.
     Errors: BenchError when there is no verdict; a verdict with failures is returned, not raised.
     """
     activate()
     verdicts.note_use(verdicts.BENCH)
-    planted = planted or plant != 0
+    planted = planted or bool(plant)
     built = build(top, cfg, kind="cocotb", options=options, planted=planted, waves=waves_kind(waves) if waves else "")
-    label = f"{bench.rpartition('.')[2]}-s{seed}-p{plant}" + (f"-{testcase}" if testcase else "")
+    number = built.plant(plant)
+    label = f"{bench.rpartition('.')[2]}-s{seed}-p{number}" + (f"-{testcase}" if testcase else "")
     label = re.sub(r"[^\w.-]", "_", label)
     again = command_line(top, bench, cfg, options=options or {}, seed=seed, plant=plant, testcase=testcase)
     folder = built.folder / f"run-{label}"
@@ -168,6 +168,7 @@ def run_bench(
             config=cfg,
             options=dict(options or {}),
             plant=plant,
+            plant_number=number,
             planted=planted,
             seed=seed,
             folder=folder,
@@ -223,7 +224,7 @@ def _verdict_key(
 
 def _told(verdict: Verdict, built: Built, label: str) -> Verdict:
     """Put the results where reports look; planted faults must fail, so they are no news."""
-    if verdict.plant == 0:
+    if not verdict.plant:
         kept = build_root() / "results"
         kept.mkdir(parents=True, exist_ok=True)
         target = kept / f"{built.top}-{built.key[:8]}-{label}.xml"
@@ -238,11 +239,10 @@ def run_again(
     cfg: AnyConfig,
     options: Mapping[str, Any],
     seed: int,
-    plant: int,
+    plant: str,
     testcase: str | None,
     waves: Path | None,
 ) -> Verdict:
-    """What `make test` ran, on the build that has planted faults if the top has any; a kept verdict does not count."""
-    planted = has_option(find_top(top), "plant")
+    """What `make test` ran, on the build that has faults; a kept verdict does not count."""
     more: dict[str, Any] = {"options": options, "testcase": testcase, "waves": waves}
-    return run_bench(top, bench, cfg, seed=seed, plant=plant, planted=planted, anew=True, **more)
+    return run_bench(top, bench, cfg, seed=seed, plant=plant, planted=True, anew=True, **more)

@@ -6,12 +6,12 @@ tests/sim/test_benches.py refuses to start otherwise; here it is known in second
 import pytest
 
 from sim.errors import PlexusError
-from sim.run.repeat import faults_of
+from sim.run.faults import own_faults
 from verif.bench import EVERY, REST, Fault, Run, noticed_by
 from verif.collect import Declared, Item, declarations, declared_in, items
 
 SHAPE = {"shape": 16, "depth": 4}
-FAULTS = tuple(faults_of("fifo").values())
+FAULTS = own_faults("fifo")
 
 
 def collected(*runs: Run, bench: str = "verif.benches.base.bench_fifo") -> tuple[list[Item], list[Item]]:
@@ -36,14 +36,7 @@ def test_the_rest_is_what_no_declaration_names() -> None:
     named = (*noticed_by("keeps_order", FAULTS[0]), Fault(FAULTS[1], hangs=True))
     _, faulty = collected(Run("fifo", options=SHAPE, faults=(*named, REST)))
     assert [(i.fault.by, i.fault.hangs) for i in faulty] == [("keeps_order", False), (None, True), (None, False)]
-    assert sorted(item.plant for item in faulty) == sorted(faults_of("fifo"))
-
-
-def test_faults_of_parts_with_the_same_sentence_have_names_of_their_own() -> None:
-    run = Run("lane_pair", config="x8", options={"interval": 64, "delay": 100}, faults=EVERY)
-    _, faulty = collected(run, bench="verif.benches.link.bench_lane_pair")
-    assert len({str(item) for item in faulty}) == len(faulty) == len(faults_of("lane_pair"))
-    assert sum(str(item).endswith((" 1 of 2", " 2 of 2")) for item in faulty) == 2
+    assert sorted(item.plant for item in faulty) == sorted(FAULTS)
 
 
 @pytest.mark.parametrize(
@@ -55,9 +48,9 @@ def test_faults_of_parts_with_the_same_sentence_have_names_of_their_own() -> Non
             "base/fifo tiny depth=4 shape=16 must notice planted faults and is never green without them",
         ),
         ([Run("fifo", planted=False, faults=EVERY)], "unplanted has planted faults to notice on a build without them"),
-        ([Run("fifo", faults=("rust",))], "must notice 'rust', which is no planted fault of fifo"),
+        ([Run("fifo", faults=("rust",))], "must notice 'rust', which is no planted fault of any unit"),
         ([Run("fifo", faults=FAULTS[:-1])], f'no bench must notice planted fault "{FAULTS[-1]}" of fifo'),
-        ([Run("ram", faults=EVERY)], "ram tiny must notice planted faults, and ram has none"),
+        ([Run("ram", faults=EVERY)], "ram tiny must notice planted faults, and ram has none of its own"),
         ([Run("fifo", faults=EVERY), Run("fifo", seeds=(9, 9))], "base/fifo tiny seed 9 is declared 2 times"),
         ([Run("fifo", faults=(EVERY, FAULTS[0]))], f'base/fifo tiny "{FAULTS[0]}" is declared 2 times'),
         ([Run("fiffo")], "there is no top 'fiffo'"),

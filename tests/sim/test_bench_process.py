@@ -49,7 +49,7 @@ run_bench("fifo", "slow_bench", named("tiny"), planted=True, options={"shape": 1
 def test_runs_of_a_bench_share_a_process_and_no_state() -> None:
     first = run_bench("fifo", BENCH, named("tiny"), seed=1, planted=True, options=SHAPE)
     kept = dict(bench_process._kept)
-    faulty = run_bench("fifo", BENCH, named("tiny"), seed=1, plant=1, options=SHAPE)
+    faulty = run_bench("fifo", BENCH, named("tiny"), seed=1, plant="a FIFO takes an entry when full", options=SHAPE)
     again = run_bench("fifo", BENCH, named("tiny"), seed=1, planted=True, options=SHAPE)
     assert bench_process._kept == kept, "each run has started a simulator"
     assert first.ok and again.ok and not faulty.ok

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from rtl.contract.config import named
+from sim.errors import PlexusError
 from sim.run.runner import BenchError, run_bench
 from verif.launch import must_notice
 
@@ -31,9 +32,17 @@ def test_bench_that_cannot_be_imported_shows_why() -> None:
         run_bench("fifo", "verif.benches.base.bench_nothing", named("tiny"), planted=True, options=SHAPE)
 
 
-def test_fault_that_is_not_noticed_is_an_error() -> None:
-    with pytest.raises(BenchError, match="did not notice planted fault 200 of fifo"):
-        must_notice("fifo", BENCH, 200, options=SHAPE)
+def test_fault_that_is_not_noticed_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blind = "import cocotb\n\n\n@cocotb.test()\nasync def looks_at_nothing(dut):\n    pass\n"
+    (tmp_path / "blind_bench.py").write_text(blind)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(BenchError, match=r"did not notice a planted fault of fifo \(a FIFO takes an entry when full\)"):
+        must_notice("fifo", "blind_bench", "a FIFO takes an entry when full", options=SHAPE)
+
+
+def test_fault_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(PlexusError, match="^top fifo has no fault 'rust' to plant; there are: a FIFO reads the entry "):
+        run_bench("fifo", BENCH, named("tiny"), plant="rust", options=SHAPE)
 
 
 def test_run_leaves_its_evidence() -> None:

@@ -16,6 +16,8 @@ pytestmark = pytest.mark.sim
 
 BENCH = "verif.benches.base.bench_fifo"
 SHAPE = {"shape": 16, "depth": 4}
+FULL = "a FIFO takes an entry when full"
+NEXT = "a FIFO reads the entry after the next one"
 CHECKED = """
 import cocotb
 
@@ -42,7 +44,7 @@ def fifo(**more: object) -> Verdict:
 
 
 def test_a_kept_verdict_is_the_verdict(starts: list[str]) -> None:
-    for more in ({"seed": 2}, {"plant": 1}):
+    for more in ({"seed": 2}, {"plant": FULL}):
         starts.clear()
         first = fifo(**more)
         log = (first.folder / "run.log").read_text()
@@ -55,7 +57,7 @@ def test_a_kept_verdict_is_the_verdict(starts: list[str]) -> None:
 
 
 def test_another_question_is_another_run(starts: list[str]) -> None:
-    for more in ({}, {"seed": 2}, {"plant": 1}, {"plant": 2}, {"environment": {"A": "1"}}):
+    for more in ({}, {"seed": 2}, {"plant": FULL}, {"plant": NEXT}, {"environment": {"A": "1"}}):
         fifo(**more)
     assert len(starts) == 5
 
@@ -71,13 +73,13 @@ def test_nothing_kept_is_used_if_asked_so(name: str, starts: list[str], monkeypa
 def test_what_surprises_is_run_again_and_a_changed_bench_too(
     starts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def run(truth: str, plant: int) -> bool:
+    def run(truth: str, plant: str) -> bool:
         name = f"bench_of_{truth.lower()}"
         (tmp_path / f"{name}.py").write_text(CHECKED.format(truth=truth))
         return run_bench("fifo", name, named("tiny"), options=SHAPE, planted=True, plant=plant).ok
 
     monkeypatch.syspath_prepend(tmp_path)
-    for truth, plant in (("False", 0), ("True", 1)):
+    for truth, plant in (("False", ""), ("True", FULL)):
         starts.clear()
         assert [run(truth, plant), run(truth, plant)] == [truth == "True"] * 2
         assert len(starts) == 2, "a red run or an unnoticed fault was kept"

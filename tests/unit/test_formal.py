@@ -9,16 +9,16 @@ from amaranth.asserts import AnySeq
 from amaranth.hdl import Assert, Cover, Module, Signal
 from amaranth.lib import wiring
 
+from rtl.base.fault import fault
 from sim.toolchain import activate
 from verif.formal import run
 from verif.formal.proof import Proof, without_reset
 
 
 class Counter(wiring.Component):
-    """Counts to 5 and starts again; fault 1 lets it run on."""
+    """Counts to 5 and starts again; its fault lets it run on."""
 
-    def __init__(self, fault: int = 0, *, limit: int = 5, cover: int = 5):
-        self.fault = fault
+    def __init__(self, *, limit: int = 5, cover: int = 5):
         self.limit = limit
         self.cover = cover
         super().__init__({})
@@ -29,9 +29,8 @@ class Counter(wiring.Component):
         count = Signal(4)
         with m.If(AnySeq(1)):
             m.d.sync += count.eq(count + 1)
-            if not self.fault:
-                with m.If(count == 5):
-                    m.d.sync += count.eq(0)
+            with m.If((count == 5) & ~fault("the counter runs on")):
+                m.d.sync += count.eq(0)
         m.d.comb += [Assert(count <= self.limit), Cover(count == self.cover)]
         return m
 
@@ -45,28 +44,44 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def outcomes(**changes) -> dict[str, run.Outcome]:
-    proof = Proof(**{"name": "counter", "make": Counter, "depth": 3, "cover_depth": 8, "faults": {1: ""}, **changes})
+    proof = Proof(
+        **{
+            "name": "counter",
+            "make": Counter,
+            "depth": 3,
+            "cover_depth": 8,
+            "faults": ("the counter runs on",),
+            **changes,
+        }
+    )
     return {o.task: o for o in run.run_proof(proof)}
 
 
 def test_proves_and_finds_the_fault() -> None:
-    assert {task: o.ok for task, o in outcomes().items()} == {"prove": True, "cover": True, "fault 1": True}
+    assert {task: o.ok for task, o in outcomes().items()} == {
+        "prove": True,
+        "cover": True,
+        "fault: the counter runs on": True,
+    }
 
 
 def test_goes_through_all_states() -> None:
     good = outcomes(states=True)["states"]
     assert good.ok and good.detail.startswith("12 states") and good.detail.endswith(" 5 cycles")
-    bad = outcomes(states=True, make=lambda fault: Counter(fault, limit=4))["states"]
+    bad = outcomes(states=True, make=lambda: Counter(limit=4))["states"]
     assert not bad.ok
 
 
 def test_a_false_assertion_an_unreached_cover_and_a_hidden_fault_are_told() -> None:
-    bad = outcomes(make=lambda fault: Counter(0, limit=4, cover=9), depth=8)
-    assert [o.ok for o in bad.values()] == [False, False, True]  # fault 1 fails, if for another reason
+    bad = outcomes(make=lambda: Counter(limit=4, cover=9), depth=8)
+    assert [o.ok for o in bad.values()] == [False, False, True]  # the fault fails, if for another reason
     assert "FAIL, expected PASS" in bad["prove"].detail
-    hidden = outcomes(make=lambda fault: Counter(0))
-    assert not hidden["fault 1"].ok
-    assert "PASS, expected FAIL" in hidden["fault 1"].detail
+    hidden = outcomes(make=lambda: Counter(limit=15))
+    assert not hidden["fault: the counter runs on"].ok
+    assert "PASS, expected FAIL" in hidden["fault: the counter runs on"].detail
+    unknown = outcomes(faults=("the counter stands still",))["fault: the counter stands still"]
+    assert not unknown.ok
+    assert "no unit has the fault 'the counter stands still'; there are: the counter runs on" in unknown.detail
 
 
 def test_an_unknown_name_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
@@ -77,7 +92,7 @@ def test_an_unknown_name_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> 
 def test_leaves_junit_and_an_exit_code(
     own_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    proofs = {"counter": Proof(name="counter", make=lambda _: Counter(0, limit=4), depth=3, cover_depth=8)}
+    proofs = {"counter": Proof(name="counter", make=lambda: Counter(limit=4), depth=3, cover_depth=8)}
     monkeypatch.setattr(run, "discover", lambda: proofs)
     assert run.main([]) == 1
     suite = ElementTree.parse(own_folder / "formal.xml").getroot()

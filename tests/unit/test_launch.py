@@ -19,6 +19,8 @@ CASES = {
     "timeout": ("SimTimeoutError", "/usr/lib/python3/site-packages/cocotb/triggers.py"),
 }
 
+FAULT = "a FIFO takes an entry when full"
+
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
@@ -31,8 +33,8 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 {frames}{kind}: m]]></failure></testcase>"""
         file = tmp_path / "results.xml"
         file.write_text(f'<testsuites><testsuite name="all"><testcase name="s"/>{case}</testsuite></testsuites>')
-        monkeypatch.setattr(verif.launch, "run_bench", lambda *_, **__: verdict_of(file, plant=1))
-        must_notice("fifo", "bench", 1, **more)
+        monkeypatch.setattr(verif.launch, "run_bench", lambda *_, **__: verdict_of(file, plant=FAULT))
+        must_notice("fifo", "bench", FAULT, **more)
 
     return notice
 
@@ -51,9 +53,7 @@ def test_a_comparison_of_the_bench_is_a_notice(run: Any, end: str) -> None:
     ],
 )
 def test_an_accident_is_none(run: Any, end: str, says: str) -> None:
-    with pytest.raises(
-        BenchError, match=rf"bench noticed planted fault 1 of fifo \(takes an entry when full\) by accident: {says}"
-    ):
+    with pytest.raises(BenchError, match=rf"bench noticed a planted fault of fifo \({FAULT}\) by accident: {says}"):
         run(end)
 
 

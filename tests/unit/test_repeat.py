@@ -11,7 +11,7 @@ from rtl.contract.link_config import LINKS
 from rtl.contract.switch_config import SWITCHES, AnyConfig
 from sim.cli import main
 from sim.errors import PlexusError
-from sim.run.repeat import command_line, configured, fault_named, find_bench, options_from
+from sim.run.repeat import command_line, configured, find_bench, options_from
 
 LINK = dataclasses.replace(LINKS["x8"], weights=(2, 1, 1, 1, 1, 1, 1, 1), window_flits=32, shared_flits=40)
 SWITCH = dataclasses.replace(SWITCHES["sw16"], link=LINK)
@@ -25,7 +25,7 @@ def words_after(words: list[str], option: str) -> list[str]:
 @pytest.mark.parametrize("cfg", [*NAMED.values(), *LINKS.values(), *SWITCHES.values(), LINK, SWITCH, CORE])
 def test_a_command_line_says_the_whole_configuration(cfg: AnyConfig) -> None:
     words = shlex.split(
-        command_line("fifo", "verif.benches.base.bench_fifo", cfg, options={}, seed=7, plant=0, testcase=None)
+        command_line("fifo", "verif.benches.base.bench_fifo", cfg, options={}, seed=7, plant="", testcase=None)
     )
     (name,) = words_after(words, "--config")
     again = configured(name, words_after(words, "--set"))
@@ -36,10 +36,13 @@ def test_a_command_line_says_the_whole_configuration(cfg: AnyConfig) -> None:
 @pytest.mark.parametrize("options", [{}, {"shape": 16, "depth": 4}, {"form": "structural", "reverse": True}])
 def test_options_go_and_come_back(options: dict[str, Any]) -> None:
     bench = "verif.benches.link.bench_scheduler"
-    line = command_line("fifo", bench, CORE, options=options, seed=1, plant=3, testcase="a test")
+    line = command_line(
+        "fifo", bench, CORE, options=options, seed=1, plant="a beat's last byte is lost", testcase="a test"
+    )
     words = shlex.split(line)
     assert options_from(words_after(words, "--option")) == options
-    assert words_after(words, "--plant") == ["3"] and words_after(words, "--test") == ["a test"]
+    assert words_after(words, "--plant") == ["a beat's last byte is lost"]
+    assert words_after(words, "--test") == ["a test"]
     assert find_bench("fifo", words[3]) == bench
 
 
@@ -70,8 +73,3 @@ def test_wrong_settings_are_a_sentence(setting: str, why: str, capsys: pytest.Ca
     assert str(error.value).startswith(why)
     assert main(["bench", "fifo", "--set", setting]) == 2
     assert capsys.readouterr().err.startswith(f"plexus: {why}")
-
-
-def test_a_fault_has_its_sentence() -> None:
-    assert fault_named("fifo", 2) == "the level forgets an entry that enters while another leaves"
-    assert fault_named("fifo", 99) == ""

@@ -51,6 +51,15 @@ def test_silence_is_not_success(tmp_path: Path, cases: tuple[str, ...], why: str
 def test_manifest_comes_back_as_it_went(tmp_path: Path, name: str) -> None:
     cfg = NAMED[name]
     assert config_from(cfg.as_dict()) == cfg
-    sent = Manifest(top="fifo", config=cfg, options={"depth": 4}, plant=2, planted=True, seed=7, folder=tmp_path)
+    sent = Manifest(
+        top="fifo",
+        config=cfg,
+        options={"depth": 4},
+        plant="it is late",
+        plant_number=2,
+        planted=True,
+        seed=7,
+        folder=tmp_path,
+    )
     sent.write(tmp_path / "manifest.json")
     assert Manifest.read(tmp_path / "manifest.json") == sent

@@ -30,8 +30,9 @@ def _read(path: str) -> Manifest:
 class Bench:
     """One test's view of the device under test.
 
-    `cfg`, `options`, `plant`: what was built; `rng`: random numbers of this test, the same for the same
-    seed; `clk`: the handle to wait on, the only one (edges of derived clocks are seen too late).
+    `cfg`, `options`, `plant`: what was built, and the name of the fault that is planted, if one is; `rng`: random
+    numbers of this test, the same for the same seed; `clk`: the handle to wait on, the only one (edges of derived
+    clocks are seen too late).
     """
 
     def __init__(self, dut: Any):
@@ -49,8 +50,8 @@ class Bench:
         """Choose the planted fault, start the clock, reset. Set idle inputs before. Leaves right after
         a rising edge."""
         if hasattr(self.dut, "plant"):
-            self.dut.plant.value = self.plant
-        if self.plant == 0:
+            self.dut.plant.value = self.manifest.plant_number
+        if not self.plant:
             watch(self.dut, self.clk, self.manifest.folder)
         if self.clk is None:
             return

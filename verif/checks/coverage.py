@@ -54,5 +54,5 @@ class Coverage:
     def require_all(self) -> None:
         """Write, then fail if a bin was never hit. With a planted fault active it only writes."""
         self.write()
-        if MANIFEST_VARIABLE not in os.environ or manifest().plant == 0:
+        if MANIFEST_VARIABLE not in os.environ or not manifest().plant:
             assert not self.missing, f"coverage {self.name}: never hit: {', '.join(self.missing)}"

@@ -51,12 +51,12 @@ def state_of(end: LinkEnd, cfg: LinkConfig) -> str:
     return "wrap" if end.number in (0, cfg.sequence_numbers - 1) else "streaming"
 
 
-def open_link(cfg: LinkConfig = NARROW, *, plant: int = 0, planted: bool = False, seed: int = 1) -> NativeLink:
+def open_link(cfg: LinkConfig = NARROW, *, plant: str = "", planted: bool = False, seed: int = 1) -> NativeLink:
     """Two ports with requests and responses of three classes; `planted`: the build that has faults."""
-    built = build("port_lanes", cfg, kind="native", options={"form": "structural"}, planted=planted or plant != 0,
+    built = build("port_lanes", cfg, kind="native", options={"form": "structural"}, planted=planted or bool(plant),
                   extra_cpp=PAIR_SOURCES)  # fmt: skip
     wires = Wires(packet_bytes=256, classes=3, responses=True, delay_flits=1, seed=seed)
-    return NativeLink(built.binary, cfg, wires, plant=plant)
+    return NativeLink(built.binary, cfg, wires, plant=built.plant(plant))
 
 
 class _Placer:

@@ -21,14 +21,13 @@ def ones(bits: Value) -> Value:
 class RoundRobinProof(wiring.Component):
     """All laws of the arbiter, the wait of one requester chosen by the prover."""
 
-    def __init__(self, count: int, fault: int):
+    def __init__(self, count: int):
         self.count = count
-        self.fault = fault
         super().__init__({})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.arbiter = arbiter = RoundRobin(self.count, plant=self.fault)
+        m.submodules.arbiter = arbiter = RoundRobin(self.count)
         without_reset(m)
         requests, grant, later = arbiter.requests, arbiter.grant, arbiter.later
         m.d.comb += [requests.eq(AnySeq(self.count)), arbiter.accept.eq(AnySeq(1))]
@@ -84,14 +83,13 @@ class RoundRobinProof(wiring.Component):
 class AgedProof(wiring.Component):
     """A request is urgent exactly after `limit` refused cycles in a row."""
 
-    def __init__(self, limit: int, fault: int):
+    def __init__(self, limit: int):
         self.limit = limit
-        self.fault = fault
         super().__init__({})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.aged = aged = Aged(self.limit, plant=self.fault)
+        m.submodules.aged = aged = Aged(self.limit)
         without_reset(m)
         m.d.comb += [aged.request.eq(AnySeq(1)), aged.grant.eq(AnySeq(1))]
         refused = Signal(self.limit)  # the last cycles, newest at bit 0
@@ -107,18 +105,22 @@ class AgedProof(wiring.Component):
 PROOFS = (
     Proof(
         name="round_robin",
-        make=lambda fault: RoundRobinProof(5, fault),
+        make=lambda: RoundRobinProof(5),
         depth=3,
         cover_depth=12,
-        faults=RoundRobin.FAULTS,
+        faults=(
+            "the turn of a round robin never moves on",
+            "a round robin grants the lowest request beside the one whose turn it is",
+            "the turn of a round robin moves on without accept",
+        ),
         short=True,
     ),
     Proof(
         name="aged",
-        make=lambda fault: AgedProof(4, fault),
+        make=lambda: AgedProof(4),
         depth=8,
         cover_depth=10,
-        faults=Aged.FAULTS,
+        faults=("a request that is refused never becomes urgent",),
         short=True,
     ),
 )

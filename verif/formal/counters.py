@@ -19,13 +19,12 @@ class CreditProof(wiring.Component):
     LIMIT = 6
     MOST = 2
 
-    def __init__(self, fault: int):
-        self.fault = fault
+    def __init__(self):
         super().__init__({})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.credit = credit = Credit(self.LIMIT, self.MOST, plant=self.fault)
+        m.submodules.credit = credit = Credit(self.LIMIT, self.MOST)
         without_reset(m)
         out = Signal(range(self.LIMIT + self.MOST + 1))
         take = Signal.like(credit.take)
@@ -48,15 +47,14 @@ class CreditProof(wiring.Component):
 class ClockRatioProof(wiring.Component):
     """Exactly `num` ticks in the last `den` cycles, whenever one looks."""
 
-    def __init__(self, num: int, den: int, fault: int):
+    def __init__(self, num: int, den: int):
         self.num = num
         self.den = den
-        self.fault = fault
         super().__init__({})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.ratio = ratio = ClockRatio(self.num, self.den, plant=self.fault)
+        m.submodules.ratio = ratio = ClockRatio(self.num, self.den)
         without_reset(m)
         history = Signal(self.den)
         age = Signal(range(self.den + 1))
@@ -80,7 +78,7 @@ class WakeProof(wiring.Component):
 
     LINGER = 3
 
-    def __init__(self, fault: int):
+    def __init__(self):
         super().__init__({})
 
     def elaborate(self, platform: object) -> Module:
@@ -104,14 +102,17 @@ PROOFS = (
         make=CreditProof,
         depth=3,
         cover_depth=8,
-        faults=Credit.FAULTS,
+        faults=("a credit given back while one is taken is lost",),
         short=True,
     ),
     Proof(
         name="clock_ratio",
-        make=lambda fault: ClockRatioProof(2, 5, fault),
+        make=lambda: ClockRatioProof(2, 5),
         depth=8,
         cover_depth=8,
-        faults=ClockRatio.FAULTS,
+        faults=(
+            "a clock ratio drops the remainder at each tick",
+            "a clock ratio ticks once too early in a round",
+        ),
     ),
 )

@@ -21,14 +21,13 @@ __all__ = ["PROOFS", "WriterProof"]
 class WriterProof(wiring.Component):
     """Answers come to bursts that have left. A unit is a beat here (the port has 16 bytes)."""
 
-    def __init__(self, fault: int):
-        self.fault = fault
+    def __init__(self):
         super().__init__({})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         cfg = SMALLEST
-        writer = Writer(cfg, plant=self.fault)
+        writer = Writer(cfg)
         row = Signal(8)
         m.submodules.writer = StandIn(writer, Ram=lambda *shape: FollowedRam(*shape, followed=row))
         without_reset(m)
@@ -86,7 +85,7 @@ PROOFS = (
         depth=3,
         cover_depth=14,
         fault_depth=8,
-        faults={1: Writer.FAULTS[1]},
+        faults=("a row is done when its last burst is sent",),
         sources=("plexus_ram.sv",),
     ),
 )

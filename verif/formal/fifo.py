@@ -94,21 +94,28 @@ class FifoProof(wiring.Component):
 PROOFS = (
     Proof(
         name="fifo",
-        make=lambda fault: FifoProof(Fifo(WIDTH, DEPTH, plant=fault), DEPTH),
+        make=lambda: FifoProof(Fifo(WIDTH, DEPTH), DEPTH),
         depth=4,
         cover_depth=12,
         fault_depth=12,
-        faults=Fifo.FAULTS,
+        faults=(
+            "a FIFO takes an entry when full",
+            "the level of a FIFO forgets an entry that enters while another leaves",
+            "a FIFO reads the entry after the next one",
+        ),
         short=True,
     ),
     Proof(
         name="ram_fifo",
-        make=lambda fault: FifoProof(RamFifo(WIDTH, DEPTH, plant=fault), DEPTH + 1),
+        make=lambda: FifoProof(RamFifo(WIDTH, DEPTH), DEPTH + 1),
         engine="abc pdr",
         depth=1,
         cover_depth=16,
         fault_depth=16,
-        faults=RamFifo.FAULTS,
+        faults=(
+            "a FIFO in a RAM takes an entry when full",
+            "a FIFO in a RAM fetches the next entry over one that has not left",
+        ),
         sources=("plexus_ram.sv",),
     ),
 )

@@ -14,9 +14,7 @@ from rtl.base.layouts import INSTRUCTION_LAYOUT
 from rtl.contract.config import Config, named
 from rtl.contract.isa import Opcode, Queue, Update, Wait
 from rtl.issue.check import CHECKED
-from rtl.issue.dispatch import Dispatch
 from rtl.issue.queue import IssueQueue
-from rtl.issue.retire import Retire
 from verif.formal.arbiter import ones
 from verif.formal.free import StandIn, fifo_sound
 from verif.formal.proof import Proof, without_reset
@@ -52,8 +50,8 @@ class AnyCheck(wiring.Component):
 class QueueUnderProof(wiring.Component):
     """A queue, what surrounds it, and counts beside it; numbers are sequence numbers."""
 
-    def __init__(self, fault: int):
-        self.queue = IssueQueue(named("tiny"), Queue.VECTOR, plant=fault)
+    def __init__(self):
+        self.queue = IssueQueue(named("tiny"), Queue.VECTOR)
         self.pending = Signal(6)  # commands that the engine has and has not ended
         self.done = Signal()
         self.failure = Signal(8)
@@ -234,14 +232,25 @@ PROOFS = (
         depth=3,
         cover_depth=12,
         fault_depth=12,
-        faults=Dispatch.FAULTS,
+        faults=(
+            "GE compares with greater",
+            "only one of two conditions has to hold",
+            "a fault does not halt the queue",
+            "the faulty instruction is dispatched to the engine too",
+        ),
     ),
     Proof(
         name="issue_retire",
-        make=lambda fault: RetireProof(fault + 10 if fault else 0),
+        make=RetireProof,
         depth=3,
         cover_depth=16,
         fault_depth=16,
-        faults=Retire.FAULTS,
+        faults=(
+            "the semaphore changes at dispatch, not at the end",
+            "a done that comes while an update waits is lost",
+            "no update for an instruction without an engine",
+            "a command that failed retires like others",
+            "instructions behind one that failed retire",
+        ),
     ),
 )

@@ -1,7 +1,7 @@
 """What a proof is: a component full of Assert, Assume and Cover, and the faults it must find."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from amaranth.hdl import Assume, Module, ResetSignal
 from amaranth.lib import wiring
@@ -11,7 +11,7 @@ __all__ = ["Proof", "without_reset"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """Properties of one unit, held together by `make`, which takes the number of a planted fault.
+    """Properties of one unit, held together by what `make` makes.
 
     The inputs of the component are free in every cycle. Its assertions are proved for all time by
     k-induction of `depth` cycles, its covers reached within `cover_depth`; with each fault of `faults`
@@ -23,14 +23,14 @@ class Proof:
     """
 
     name: str
-    make: Callable[[int], wiring.Component]
+    make: Callable[[], wiring.Component]
     depth: int
     cover_depth: int
     fault_depth: int = 20
     engine: str = "smtbmc bitwuzla"
     states: bool = False
     short: bool = False
-    faults: Mapping[int, str] = field(default_factory=dict)
+    faults: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
 
 

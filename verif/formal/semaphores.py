@@ -23,13 +23,12 @@ class SemaphoresProof(wiring.Component):
 
     WRITERS = 3
 
-    def __init__(self, fault: int):
-        self.fault = fault
+    def __init__(self):
         super().__init__({})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.semaphores = semaphores = Semaphores(_CFG, 2, self.WRITERS, plant=self.fault)
+        m.submodules.semaphores = semaphores = Semaphores(_CFG, 2, self.WRITERS)
         without_reset(m)
         chosen = Signal(4)
         other = Signal(4)
@@ -77,6 +76,10 @@ PROOFS = (
         make=SemaphoresProof,
         depth=2,
         cover_depth=6,
-        faults=Semaphores.FAULTS,
+        faults=(
+            "a set of a semaphore adds",
+            "an update of a semaphore that has to wait for another one is lost",
+            "a decrement of a semaphore is not done",
+        ),
     ),
 )

@@ -34,20 +34,20 @@ class StreamsProof(wiring.Component):
         return m
 
 
-def _proof(name: str, unit: Callable[[int], wiring.Component], told: Mapping[int, str], *faults: int, **fixed: int):
+def _proof(name: str, unit: Callable[[], wiring.Component], fault: str, **fixed: int) -> Proof:
     return Proof(
         name=f"stream_{name}",
-        make=lambda fault: StreamsProof(unit(faults[fault - 1] if fault else 0), fixed),
+        make=lambda: StreamsProof(unit(), fixed),
         depth=3,
         cover_depth=10,
         fault_depth=10,
         short=True,
-        faults={n: told[f] for n, f in enumerate(faults, 1)},
+        faults=(fault,),
     )
 
 
 PROOFS = (
-    _proof("packet_merge", lambda fault: PacketMerge(_X16, plant=fault), PacketMerge.FAULTS, 2),
-    _proof("packet_pack", lambda fault: PacketPack(_X16, plant=fault), PacketPack.FAULTS, 2),
-    _proof("packet_split", lambda fault: PacketSplit(_X16, plant=fault), PacketSplit.FAULTS, 1),
+    _proof("packet_merge", lambda: PacketMerge(_X16), "leaves a request for a response in its middle"),
+    _proof("packet_pack", lambda: PacketPack(_X16), "the rest leaves with the class of the packet behind it"),
+    _proof("packet_split", lambda: PacketSplit(_X16), "bytes of the next beat are in the last one"),
 )

@@ -30,13 +30,12 @@ def _sum(values: list[Value]) -> Value:
 class ListsProof(wiring.Component):
     """Anything may be pushed that is not in a list, and any list popped, in every cycle."""
 
-    def __init__(self, fault: int):
-        self.fault = fault
+    def __init__(self):
         super().__init__({})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.lists = lists = UnitLists(_OUTPUTS, _QUEUES, _SLOTS, _CAP, plant=self.fault)
+        m.submodules.lists = lists = UnitLists(_OUTPUTS, _QUEUES, _SLOTS, _CAP)
         without_reset(m)
         slots = range(_SLOTS)
         inside = [Signal(name=f"inside_{s}") for s in slots]
@@ -160,6 +159,11 @@ PROOFS = (
         depth=1,
         cover_depth=8,
         fault_depth=10,
-        faults=UnitLists.FAULTS,
+        faults=(
+            "the tail of a list is not updated",
+            "a list that became empty still shows a unit",
+            "a unit that comes while the last of its list goes is linked behind that",
+            "lengths of the lists keep what left",
+        ),
     ),
 )

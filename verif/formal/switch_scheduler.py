@@ -26,9 +26,9 @@ def _cfg(matching: str, *, strict: int = -1) -> SwitchConfig:
 class _Slots(wiring.Component):
     """A scheduler with free inputs, and what it captured."""
 
-    def __init__(self, cfg: SwitchConfig, fault: int):
+    def __init__(self, cfg: SwitchConfig):
         self.cfg = cfg
-        self.scheduler = Scheduler(cfg, plant=fault, visit=1, strict=1)  # so that a short run sees the urgent
+        self.scheduler = Scheduler(cfg, visit=1, strict=1)  # so that a short run sees the urgent
         n = cfg.inputs
         self.begins = Signal()  # first cycle of a slot
         self.asked = [Signal(n * cfg.link.queues, name=f"asked_{i}") for i in range(n)]
@@ -161,14 +161,13 @@ class PatienceProof(wiring.Component):
 
     COUNT, VISIT, LATE = 4, 2, 2
 
-    def __init__(self, fault: int):
-        self.fault = fault
+    def __init__(self):
         super().__init__({})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         n = self.COUNT
-        m.submodules.patience = p = Patience(n, visit=self.VISIT, strict=self.LATE, plant=self.fault)
+        m.submodules.patience = p = Patience(n, visit=self.VISIT, strict=self.LATE)
         without_reset(m)
         i, o = Signal(range(n)), Signal(range(n))
         m.d.comb += [i.eq(AnyConst(2)), o.eq(AnyConst(2)), p.step.eq(1)]
@@ -197,25 +196,38 @@ PROOFS = (
     *(
         Proof(
             name=f"switch_grants_{matching}",
-            make=lambda fault, matching=matching: GrantsProof(_cfg(matching), fault),
+            make=lambda matching=matching: GrantsProof(_cfg(matching)),
             depth=4,
             cover_depth=12,
             fault_depth=12,
             faults=faults,
         )
         for matching, faults in (
-            ("merged", {n: Scheduler.FAULTS[n] for n in (8, 11, 14)}),
-            ("islip", {n: Scheduler.FAULTS[n] for n in (11, 14)}),
+            (
+                "merged",
+                (
+                    "the order of the inputs is not undone",
+                    "a unit holds its input and output for ever",
+                    "what is blocked is scheduled",
+                ),
+            ),
+            (
+                "islip",
+                (
+                    "a unit holds its input and output for ever",
+                    "what is blocked is scheduled",
+                ),
+            ),
         )
     ),
     *(
         Proof(
             name=name,
-            make=lambda fault, strict=strict: UrgentProof(_cfg("merged", strict=strict), fault),
+            make=lambda strict=strict: UrgentProof(_cfg("merged", strict=strict)),
             depth=4,
             cover_depth=14,
             fault_depth=18,
-            faults={15: Scheduler.FAULTS[15]},
+            faults=("nothing is kept free for who waits",),
         )
         for name, strict in (("switch_urgent", -1), ("switch_urgent_strict", 1))
     ),
@@ -225,6 +237,6 @@ PROOFS = (
         depth=2 * PatienceProof.COUNT * (PatienceProof.VISIT + PatienceProof.LATE) + 2,
         cover_depth=10,
         fault_depth=40,
-        faults=Patience.FAULTS,
+        faults=("a starved pair never becomes urgent",),
     ),
 )

@@ -1,12 +1,12 @@
 """Whether a packet may be executed here."""
 
-from amaranth.hdl import Module, Signal, ValueLike
+from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.fault import fault
 from rtl.base.layouts import ADDRESS_LAYOUT
-from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.isa import Update
 from rtl.contract.link import PACKET_BYTES_MAX, PacketOpcode
@@ -24,14 +24,8 @@ class Admit(wiring.Component):
     Timing: combinational.
     """
 
-    FAULTS = {
-        1: "a payload may leave its memory by its own length",
-        2: "a packet for another endpoint is executed",
-    }
-
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config):
         self.cfg = cfg
-        self.plant = plant
         super().__init__(
             {
                 "core_id": In(CoreId.BITS),
@@ -48,7 +42,7 @@ class Admit(wiring.Component):
         header = self.packet.header
         place = View(ADDRESS_LAYOUT, header.address)
         size = Signal(10)
-        with m.If(~planted(self.plant, 1)):
+        with m.If(~fault("a payload may leave its memory by its own length")):
             m.d.comb += size.eq(header.length_bytes)
 
         here = Signal()
@@ -58,7 +52,7 @@ class Admit(wiring.Component):
         signal = Signal()
         m.d.comb += [
             here.eq(header.address[CoreId.LSB : CoreId.LSB + CoreId.BITS] == self.core_id),
-            away.eq(self.packet.foreign & ~planted(self.plant, 2)),
+            away.eq(self.packet.foreign & ~fault("a packet for another endpoint is executed")),
             self.foreign.eq(away | ~here),
             self.to_sbuf.eq(place.space == Space.SBUF),
             signal.eq(

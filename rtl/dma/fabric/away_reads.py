@@ -1,12 +1,12 @@
 """Pieces of rows that are read from another core."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.arbiter import lowest
+from rtl.base.fault import fault
 from rtl.base.fifo import Fifo
-from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.link import PacketOpcode
 from rtl.contract.memmap import CoreId
@@ -27,12 +27,9 @@ class AwayReads(wiring.Component):
     Timing: a piece a cycle while there are tags.
     """
 
-    FAULTS = {1: "an error response is taken for data"}
-
-    def __init__(self, own: Config, link: Config, plant: ValueLike = 0):
+    def __init__(self, own: Config, link: Config):
         self.own = own
         self.link = link
-        self.plant = plant
         super().__init__(
             {
                 "down": In(1),
@@ -86,7 +83,7 @@ class AwayReads(wiring.Component):
         came = self.response.payload
         asked = look.data
         header = came.header
-        careless = planted(self.plant, 1)
+        careless = fault("an error response is taken for data")
         good = Signal()
         m.submodules.refusals = refusals = Fifo(SLOT_BITS, 2)
         m.d.comb += [

@@ -1,11 +1,11 @@
 """Pieces of rows that are written to another core."""
 
-from amaranth.hdl import Module, Mux, Signal, ValueLike
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.fault import fault
 from rtl.base.fifo import Fifo, RamFifo
-from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.link import PacketFlag, PacketOpcode
 from rtl.contract.memmap import CoreId
@@ -25,12 +25,9 @@ class AwayWrites(wiring.Component):
     Timing: a piece a cycle while there are places.
     """
 
-    FAULTS = {1: "the signal goes with the first packet"}
-
-    def __init__(self, own: Config, link: Config, plant: ValueLike = 0):
+    def __init__(self, own: Config, link: Config):
         self.own = own
         self.link = link
-        self.plant = plant
         super().__init__(
             {
                 "piece": In(stream.Signature(remote_row(own))),
@@ -90,7 +87,7 @@ class AwayWrites(wiring.Component):
         m.d.comb += [
             look.addr.eq(gathered.slot),
             spoilt.eq(failed | gathered.read_error),
-            signals.eq(kept.signals & Mux(planted(self.plant, 1), kept.first, kept.last)),
+            signals.eq(kept.signals & Mux(fault("the signal goes with the first packet"), kept.first, kept.last)),
             packet.slot.eq(gathered.slot[: len(packet.slot)]),
             packet.holds.eq(1),
             packet.class_.eq(kept.class_),

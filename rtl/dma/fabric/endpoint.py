@@ -1,11 +1,10 @@
 """Executes the requests of other cores, in their order. Connects its parts."""
 
-from amaranth.hdl import Module, Mux, Signal, ValueLike
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.base.dma_port import SEMAPHORE_INDEX_BITS, SEMAPHORE_UPDATE
-from rtl.base.plant import passed_on
 from rtl.contract.config import Config
 from rtl.contract.link import PacketOpcode
 from rtl.contract.memmap import CoreId
@@ -32,16 +31,8 @@ class Endpoint(wiring.Component):
     `failed` for a signal dropped after an error of HBM.
     """
 
-    FAULTS = {
-        1: Pending.FAULTS[1],
-        **{n + 1: text for n, text in Execute.FAULTS.items()},
-        5: Admit.FAULTS[1],
-        6: Admit.FAULTS[2],
-    }
-
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config):
         self.cfg = cfg
-        self.plant = plant
         row = stream.Signature(row_layout(cfg))
         done = stream.Signature(done_layout(cfg))
         super().__init__(
@@ -75,8 +66,8 @@ class Endpoint(wiring.Component):
         packet = self.request.payload
         header = packet.header
         opcode = header.opcode
-        m.submodules.admit = admit = Admit(cfg, passed_on(self.plant, 5, 6))
-        m.submodules.pending = pending = Pending(passed_on(self.plant, 1))
+        m.submodules.admit = admit = Admit(cfg)
+        m.submodules.pending = pending = Pending()
         connect(m, pending.o, flipped(self.signal))
 
         m.submodules.answers = answers = Answers(cfg)
@@ -137,7 +128,7 @@ class Endpoint(wiring.Component):
         )
 
         # What happens when.
-        m.submodules.execute = execute = Execute(passed_on(self.plant, 2, 3, 4))
+        m.submodules.execute = execute = Execute()
         m.d.comb += [
             execute.request.eq(self.request.valid),
             execute.good.eq(admit.good),

@@ -1,10 +1,10 @@
 """What an endpoint does with the request at its head, step by step."""
 
-from amaranth.hdl import Module, Signal, ValueLike
+from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.link import PacketOpcode
 
 __all__ = ["Execute"]
@@ -29,14 +29,7 @@ class Execute(wiring.Component):
     gives their place back unsent. Timing: a request takes at least two cycles.
     """
 
-    FAULTS = {
-        1: "a read does not wait for the writes before it",
-        2: "a read that is refused has no answer",
-        3: "the signal of a write goes out before the write",
-    }
-
-    def __init__(self, plant: ValueLike = 0):
-        self.plant = plant
+    def __init__(self):
         super().__init__(
             {"opcode": In(4), **{name: In(1) for name in _IN}, **{name: Out(1) for name in _OUT}},
         )
@@ -44,7 +37,7 @@ class Execute(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         opcode = self.opcode
-        early = planted(self.plant, 3)
+        early = fault("the signal of a write goes out before the write")
         fetches = opcode == PacketOpcode.FETCH_ADD
         failed = Signal()  # HBM, for an addition
         with m.FSM() as fsm:
@@ -80,7 +73,10 @@ class Execute(wiring.Component):
                         m.d.comb += self.ready.eq(0)
                         m.next = "WRITE"
             with m.State("READ"):
-                with m.If((~self.open_class | planted(self.plant, 1)) & self.place):
+                with m.If(
+                    (~self.open_class | fault("a read of an endpoint does not wait for the writes before it"))
+                    & self.place
+                ):
                     m.d.comb += self.gather.eq(1)
                     with m.If(self.gather_ready):
                         m.d.comb += [self.ready.eq(1), self.closes.eq(1)]
@@ -115,7 +111,7 @@ class Execute(wiring.Component):
                     with m.Else():
                         m.d.comb += self.ready.eq(1)
             with m.State("REFUSE"):
-                told = ((opcode == PacketOpcode.READ) | fetches) & ~planted(self.plant, 2)
+                told = ((opcode == PacketOpcode.READ) | fetches) & ~fault("a read that is refused has no answer")
                 m.d.comb += [self.answer.eq(told), self.error.eq(1)]
                 with m.If(~told | self.answered):
                     m.d.comb += [self.refused.eq(1), self.ready.eq(1), self.closes.eq(1)]

@@ -1,10 +1,9 @@
 """Cuts rows with an end in another core into pieces."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from rtl.base.plant import passed_on
 from rtl.contract.config import Config
 from rtl.contract.link import ENDPOINT_BITS
 from rtl.contract.memmap import CoreId
@@ -23,12 +22,9 @@ class Initiator(wiring.Component):
     Timing: a piece a cycle while there are places.
     """
 
-    FAULTS = {1: AwayWrites.FAULTS[1], 2: AwayReads.FAULTS[1]}
-
-    def __init__(self, own: Config, link: Config, plant: ValueLike = 0):
+    def __init__(self, own: Config, link: Config):
         self.own = own
         self.link = link
-        self.plant = plant
         row = stream.Signature(row_layout(link))
         done = stream.Signature(done_layout(link))
         super().__init__(
@@ -57,8 +53,8 @@ class Initiator(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.writes = writes = AwayWrites(self.own, self.link, passed_on(self.plant, 1))
-        m.submodules.reads = reads = AwayReads(self.own, self.link, passed_on(self.plant, 2))
+        m.submodules.writes = writes = AwayWrites(self.own, self.link)
+        m.submodules.reads = reads = AwayReads(self.own, self.link)
         connect(m, writes.gather, flipped(self.gather))
         connect(m, flipped(self.gathered), writes.gathered)
         connect(m, flipped(self.response), reads.response)

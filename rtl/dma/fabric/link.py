@@ -1,13 +1,12 @@
 """The link side of a DMA: packets in and out, two movers' rows. Connects its parts."""
 
-from amaranth.hdl import Module, Mux, ValueLike
+from amaranth.hdl import Module, Mux
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.base.dma_port import ENDPOINT_STATUS, SEMAPHORE_UPDATE
 from rtl.base.memory_port import SbufMoverSignature
 from rtl.base.packet import PACKET_BEAT
-from rtl.base.plant import passed_on
 from rtl.contract.config import Config
 from rtl.contract.link import ENDPOINT_BITS, PacketOpcode
 from rtl.contract.memmap import CoreId
@@ -44,19 +43,9 @@ class Link(wiring.Component):
     `refused`, `refused_address`, `refused_source`: requests not executed, and the first of them; see LinkStatus.
     """
 
-    FAULTS = {
-        **{n: Endpoint.FAULTS[n] for n in (1, 2, 3, 4, 5)},
-        6: Initiator.FAULTS[1],
-        7: Initiator.FAULTS[2],
-        8: PacketSender.FAULTS[1],
-        9: LinkStaging.FAULTS[1],
-        10: Endpoint.FAULTS[6],
-    }
-
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config):
         self.own = cfg
         self.cfg = link_config(cfg)
-        self.plant = plant
         port = SbufMoverSignature(self.cfg)
         super().__init__(
             {
@@ -81,10 +70,10 @@ class Link(wiring.Component):
         m = Module()
         m.submodules.requests = requests = PacketReceiver(by_tag=False)
         m.submodules.responses = responses = PacketReceiver(by_tag=True)
-        m.submodules.ask = ask = PacketSender(passed_on(self.plant, 8))
-        m.submodules.answer = answer = PacketSender(passed_on(self.plant, 8))
-        m.submodules.endpoint = endpoint = Endpoint(self.cfg, passed_on(self.plant, 1, 2, 3, 4, 5, 10))
-        m.submodules.initiator = initiator = Initiator(self.own, self.cfg, passed_on(self.plant, 6, 7))
+        m.submodules.ask = ask = PacketSender()
+        m.submodules.answer = answer = PacketSender()
+        m.submodules.endpoint = endpoint = Endpoint(self.cfg)
+        m.submodules.initiator = initiator = Initiator(self.own, self.cfg)
         m.submodules.status = status = LinkStatus()
 
         connect(m, flipped(self.request_in), requests.i)
@@ -163,7 +152,7 @@ class Link(wiring.Component):
         receivers: tuple[PacketReceiver, PacketReceiver],
     ) -> None:
         """The staging memories, which are in senders and receivers, to the movers."""
-        m.submodules.staging = staging = LinkStaging(self.cfg, passed_on(self.plant, 9))
+        m.submodules.staging = staging = LinkStaging(self.cfg)
         connect(m, flipped(self.gather_port), staging.gather)
         connect(m, flipped(self.scatter_port), staging.scatter)
         connect(m, staging.sbuf, flipped(self.sbuf))

@@ -1,11 +1,11 @@
 """Between the movers of a link and the staging memories of its packets, where additions are made."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.fault import fault
 from rtl.base.memory_port import SbufMoverSignature
-from rtl.base.plant import planted
 from rtl.base.ram import Ram
 from rtl.contract.config import Config
 from rtl.dma.fabric.packets import SLOT_BITS, UNIT_BITS
@@ -23,11 +23,8 @@ class LinkStaging(wiring.Component):
     4 bytes, or with `wide` the first of 8. Timing: a unit a cycle, read data in the next.
     """
 
-    FAULTS = {1: "a fetch-add of 8 bytes loses its carry"}
-
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config):
         self.cfg = cfg
-        self.plant = plant
         port = SbufMoverSignature(cfg)
         super().__init__(
             {
@@ -104,7 +101,7 @@ class LinkStaging(wiring.Component):
         m.d.comb += low.eq(request[:32] + found.read_data[:32])
         sums.append(low[:32])
         for n in range(1, 4):
-            carry = low[32] & self.wide & ~planted(self.plant, 1) if n == 1 else 0
+            carry = low[32] & self.wide & ~fault("a fetch-add of 8 bytes loses its carry") if n == 1 else 0
             sums.append((request.word_select(n, 32) + found.read_data.word_select(n, 32) + carry)[:32])
         m.d.comb += port.read_data.eq(Mux(kind, response, Mux(adds, Cat(sums), request)))
         return m

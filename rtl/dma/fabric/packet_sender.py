@@ -1,12 +1,12 @@
 """Sends packets: header, payload from a staging memory, signal without a gap behind it."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from rtl.base.fault import fault
 from rtl.base.fifo import RamFifo
 from rtl.base.packet import BEAT_BYTES, PACKET_BEAT
-from rtl.base.plant import planted
 from rtl.base.ram import Ram
 from rtl.dma.fabric.packets import SLOT_BITS, SLOTS_EACH, TO_SEND, UNIT_BITS, flagged, payload_bytes
 
@@ -21,10 +21,7 @@ class PacketSender(wiring.Component):
     Timing: a beat a cycle, one cycle between packets.
     """
 
-    FAULTS = {1: "a signal that reaches into the next beat is cut"}
-
-    def __init__(self, plant: ValueLike = 0):
-        self.plant = plant
+    def __init__(self):
         super().__init__(
             {
                 "write_en": In(1),
@@ -86,7 +83,10 @@ class PacketSender(wiring.Component):
         with m.If(~body):
             m.d.comb += beat.data.eq(packet.header.as_value())
         with m.Elif(over):
-            m.d.comb += beat.data.eq(shifted[8 * BEAT_BYTES :] & Mux(planted(self.plant, 1), 0, Const(2**64 - 1, 64)))
+            m.d.comb += beat.data.eq(
+                shifted[8 * BEAT_BYTES :]
+                & Mux(fault("a signal that reaches into the next beat is cut"), 0, Const(2**64 - 1, 64))
+            )
         with m.Else():
             here = Mux(row == size >> 6, shifted[: 8 * BEAT_BYTES], 0)
             m.d.comb += beat.data.eq((store.read_data & own) | here)

@@ -1,11 +1,11 @@
 """Order at an endpoint: which writes have not committed, and the signals that wait for them."""
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Array, Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.dma_port import SEMAPHORE_UPDATE
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.link import CLASSES
 from rtl.dma.fabric.packets import SLOT_BITS, SLOTS_EACH
 
@@ -23,10 +23,7 @@ class Pending(wiring.Component):
     Timing: a signal goes out the cycle after the last commit at the earliest.
     """
 
-    FAULTS = {1: "a signal does not wait for the writes before it"}
-
-    def __init__(self, plant: ValueLike = 0):
-        self.plant = plant
+    def __init__(self):
         super().__init__(
             {
                 "start": In(1),
@@ -73,7 +70,11 @@ class Pending(wiring.Component):
             self.signal.ready.eq(used != _DEPTH),
             enter.eq(self.signal.valid & self.signal.ready),
             dead.eq(broken.bit_select(first.class_, 1)),
-            self.o.valid.eq((used != 0) & ((first.awaited == 0) | planted(self.plant, 1)) & ~dead),
+            self.o.valid.eq(
+                (used != 0)
+                & ((first.awaited == 0) | fault("a signal to an endpoint does not wait for the writes before it"))
+                & ~dead
+            ),
             self.o.payload.eq(first.update),
             self.dropped.eq((used != 0) & (first.awaited == 0) & dead),
             leave.eq((self.o.valid & self.o.ready) | self.dropped),

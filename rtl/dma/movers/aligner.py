@@ -1,11 +1,11 @@
 """Aligner: turns units of the source until their bytes stand where the destination wants them."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.fault import fault
 from rtl.base.fifo import Fifo
-from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.dma.layouts import Place, step_layout, unit_layout
 
@@ -21,11 +21,8 @@ class Aligner(wiring.Component):
     Timing: the step and its data in one cycle, the unit at `unit` in the next; a unit a cycle.
     """
 
-    FAULTS = {1: "the last unit of a row is written whole", 2: "the window forgets the unit before"}
-
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config):
         self.cfg = cfg
-        self.plant = plant
         super().__init__(
             {
                 "step_valid": In(1),
@@ -74,7 +71,7 @@ class Aligner(wiring.Component):
 
         below = Signal(16)  # bytes that come from the unit before
         mask = Signal(16)
-        tail = Mux(planted(self.plant, 1), 15, step.tail)
+        tail = Mux(fault("the last unit of a row is written whole"), 15, step.tail)
         m.d.comb += [
             below.eq((1 << step.turn) - 1),
             mask.eq((0xFFFF << step.head) & ((2 << tail) - 1)),
@@ -89,7 +86,7 @@ class Aligner(wiring.Component):
         selector = Cat(bit.replicate(8) for bit in below)
         older = Signal(128)
         m.d.comb += [
-            older.eq(selector & ~planted(self.plant, 2).replicate(128)),
+            older.eq(selector & ~fault("the window forgets the unit before").replicate(128)),
             units.i.payload.data.eq((before & older) | (turned & ~older)),
             self.room.eq(units.level + units.i.valid < _DEPTH),
         ]

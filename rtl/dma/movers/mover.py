@@ -22,8 +22,6 @@ ROWS_AHEAD = 16
 ROWS_PLANNED = 32
 """Rows whose bursts were asked for."""
 
-PLANT_BITS = 8
-
 
 class Mover(wiring.Component):
     """Rows of any kind, in order, through one aligner; reads from HBM run ahead.
@@ -38,20 +36,11 @@ class Mover(wiring.Component):
     Timing: 16 bytes every cycle over any sequence of rows whose data are there.
     """
 
-    FAULTS = {
-        1: "the last unit of a row is written whole",
-        2: "the window forgets the unit before",
-        3: "bursts start anywhere and are full length: they cross 4 KiB",
-        4: "a row is done when its last burst is sent",
-        5: "strobes of the beat before stay",
-    }
-
     def __init__(self, cfg: Config):
         self.cfg = cfg
         port = cfg.hbm.port_bytes
         super().__init__(
             {
-                "plant": In(PLANT_BITS),
                 "index": In(4),
                 "row": In(stream.Signature(row_layout(cfg))),
                 "sbuf": Out(SbufMoverSignature(cfg)),
@@ -88,11 +77,11 @@ class Mover(wiring.Component):
         row = row_layout(cfg)
         m.submodules.ahead = ahead = RamFifo(row, ROWS_AHEAD)
         m.submodules.planned = planned_rows = RamFifo(row, ROWS_PLANNED)
-        m.submodules.reader = reader = Reader(cfg, Mux(self.plant == 3, 1, 0))
+        m.submodules.reader = reader = Reader(cfg)
         m.submodules.remote = remote = Remote(cfg)
         m.submodules.sequencer = sequencer = Sequencer(cfg)
-        m.submodules.aligner = aligner = Aligner(cfg, Mux(self.plant < 3, self.plant, 0))
-        m.submodules.writer = writer = Writer(cfg, Mux(self.plant > 3, self.plant - 3, 0))
+        m.submodules.aligner = aligner = Aligner(cfg)
+        m.submodules.writer = writer = Writer(cfg)
 
         connect(m, flipped(self.row), ahead.i)
         connect(m, ahead.o, reader.row)

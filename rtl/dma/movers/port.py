@@ -1,14 +1,14 @@
 """One AXI4 port and the movers that share it."""
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from rtl.base.arbiter import RoundRobin
 from rtl.base.axi import AxiSignature, axi_size
+from rtl.base.fault import fault
 from rtl.base.fifo import Fifo
-from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.dma.layouts import ar_burst
 
@@ -33,15 +33,8 @@ class Port(wiring.Component):
     Timing: one AR, R, AW, W and B a cycle; AR and AW leave through a register.
     """
 
-    FAULTS = {
-        1: "a request replaces one that waits",
-        2: "a burst's beats go before its address is offered",
-        3: "the beat before the last is marked as the last",
-    }
-
-    def __init__(self, cfg: Config, index: int, more: tuple[int, ...] = (), plant: ValueLike = 0):
+    def __init__(self, cfg: Config, index: int, more: tuple[int, ...] = ()):
         self.cfg = cfg
-        self.plant = plant
         self.movers = (*movers_of(cfg, index), *more)
         n = len(self.movers)
         burst = stream.Signature(ar_burst(cfg))
@@ -90,7 +83,7 @@ class Port(wiring.Component):
             getattr(self.axi, f"{channel}size").eq(axi_size(port)),
             getattr(self.axi, f"{channel}burst").eq(_INCR),
         ]
-        with m.If(planted(self.plant, 1)):
+        with m.If(fault("a request of a mover replaces one that waits")):
             m.d.comb += free.eq(admit)
         with m.If(getattr(self.axi, f"{channel}ready")):
             m.d.sync += valid.eq(0)
@@ -126,9 +119,9 @@ class Port(wiring.Component):
             self.w_take.eq(Mux(sends, 1 << mover, 0)),
             grants.o.ready.eq(sends & axi.wlast),
         ]
-        with m.If(planted(self.plant, 2)):
+        with m.If(fault("a burst's beats go before its address is offered")):
             m.d.comb += axi.wvalid.eq((self.w_valid >> mover)[0])
-        with m.If(planted(self.plant, 3)):
+        with m.If(fault("the beat before the last is marked as the last")):
             m.d.comb += axi.wlast.eq(count + 1 == grants.o.payload.length)
         with m.If(grants.o.valid):
             m.d.comb += [

@@ -1,13 +1,13 @@
 """Read side of a mover towards HBM: bursts ahead of the data's use, and the buffer they return to."""
 
-from amaranth.hdl import Module, Mux, Signal, ValueLike
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from rtl.base.credit import Credit
 from rtl.base.dma_port import ROW_BYTES_BITS
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.base.ram import Ram
 from rtl.contract.config import Config
 from rtl.dma.layouts import ar_burst, row_layout
@@ -27,11 +27,8 @@ class Reader(wiring.Component):
     Timing: a row takes a cycle and one for each burst.
     """
 
-    FAULTS = {1: "bursts start anywhere and are full length: they cross 4 KiB"}
-
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config):
         self.cfg = cfg
-        self.plant = plant
         self.depth = cfg.dma.buffer_bytes // cfg.hbm.port_bytes
         row = stream.Signature(row_layout(cfg))
         # seen by proofs too
@@ -71,7 +68,10 @@ class Reader(wiring.Component):
         asks = Signal()
         last = Signal()
         m.d.comb += [
-            room.eq(cfg.dma.burst_bytes - Mux(planted(self.plant, 1), 0, address[:window])),
+            room.eq(
+                cfg.dma.burst_bytes
+                - Mux(fault("bursts start anywhere and are full length: they cross 4 KiB"), 0, address[:window])
+            ),
             last.eq(left <= room),
             size.eq(Mux(last, left, room)),
             beats.eq((address[:within] + size + (cfg.hbm.port_bytes - 1)) >> within),

@@ -1,12 +1,12 @@
 """Write side of a mover towards HBM: packs beats, sends whole bursts, waits for their answers."""
 
-from amaranth.hdl import Cat, Const, Module, Signal, ValueLike
+from amaranth.hdl import Cat, Const, Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from rtl.base.fault import fault
 from rtl.base.fifo import Fifo, RamFifo
-from rtl.base.plant import planted
 from rtl.base.ram import Ram
 from rtl.contract.config import Config
 from rtl.dma.layouts import ar_burst, done_layout, slot_bits, unit_layout
@@ -26,11 +26,8 @@ class Writer(wiring.Component):
     Timing: a unit a cycle; a beat a cycle at `w_*`.
     """
 
-    FAULTS = {1: "a row is done when its last burst is sent", 2: "strobes of the beat before stay"}
-
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config):
         self.cfg = cfg
-        self.plant = plant
         self.depth = 4 * cfg.dma.burst_bytes // cfg.hbm.port_bytes
         # seen by proofs too
         end = data.StructLayout({"last": 1, "slot": slot_bits(cfg), "read_error": 1})
@@ -92,7 +89,7 @@ class Writer(wiring.Component):
         with m.If(opening):
             m.d.comb += start.eq(here)
         with m.If(enter):
-            with m.If(fresh & ~planted(self.plant, 2)):
+            with m.If(fresh & ~fault("strobes of the beat before stay")):
                 m.d.sync += strobe.eq(0)
             m.d.sync += [
                 beat.word_select(place, 128).eq(unit.data),
@@ -161,7 +158,7 @@ class Writer(wiring.Component):
         ]
         with m.If(answered):
             m.d.sync += failed.eq((failed | self.b_error) & ~oldest.last)
-        with m.If(planted(self.plant, 1)):
+        with m.If(fault("a row is done when its last burst is sent")):
             m.d.comb += [
                 dones.i.valid.eq(leaves & offer.payload.end.last),
                 dones.i.payload.slot.eq(offer.payload.end.slot),

@@ -1,13 +1,13 @@
 """Check of a whole descriptor before its first byte moves."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.dma_port import ROW_BYTES_BITS
+from rtl.base.fault import fault
 from rtl.base.layouts import ADDRESS_LAYOUT, DESCRIPTOR_LAYOUT, layout
-from rtl.base.plant import planted
 from rtl.contract.config import Config
 from rtl.contract.isa import Cause, Update
 from rtl.contract.link import SIGNAL
@@ -31,14 +31,8 @@ class Check(wiring.Component):
     Timing: about 8 cycles and one for every further four bits of the counts.
     """
 
-    FAULTS = {
-        1: "the last row may leave its memory by its own length",
-        2: "the signal's address is not checked",
-    }
-
-    def __init__(self, cfg: Config, plant: ValueLike = 0, *, link: bool = False):
+    def __init__(self, cfg: Config, *, link: bool = False):
         self.cfg = cfg
-        self.plant = plant
         self.link = link
         super().__init__(
             {
@@ -70,7 +64,7 @@ class Check(wiring.Component):
         spaces = {side: View(ADDRESS_LAYOUT, getattr(word, side)).space for side in _SIDES}
         rules = DescriptorRules(cfg, word, self.core_id, link=self.link)
         length = Signal(ROW_BYTES_BITS)
-        m.d.comb += length.eq(Mux(planted(self.plant, 1), 0, word.row_bytes))
+        m.d.comb += length.eq(Mux(fault("the last row may leave its memory by its own length"), 0, word.row_bytes))
 
         for side in _SIDES:
             m.d.comb += reach[side].start.eq(begin)
@@ -127,7 +121,7 @@ class Check(wiring.Component):
                     refuse(Cause.OUT_OF_RANGE, word.source)
                 with m.Elif(~fits[1]):
                     refuse(Cause.OUT_OF_RANGE, word.destination)
-                with m.Elif((word.signal_update != Update.NONE) & ~planted(self.plant, 2)):
+                with m.Elif((word.signal_update != Update.NONE) & ~fault("the signal's address is not checked")):
                     with m.If(rules.signal_unreachable()):
                         refuse(Cause.NO_ROUTE, word.signal_address)
                     with m.Elif(rules.no_semaphore()):

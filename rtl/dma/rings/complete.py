@@ -1,13 +1,13 @@
 """Completion: a descriptor ends when all its rows have committed and it is the oldest of its ring."""
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.arbiter import RoundRobin
 from rtl.base.dispatch import SEQUENCE_BITS
 from rtl.base.dma_port import SEMAPHORE_UPDATE, RingStatusSignature
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.config import Config
 from rtl.contract.isa import Cause, Update
 from rtl.dma.layouts import SLOTS, done_layout, outcome_layout, slot_bits
@@ -28,15 +28,8 @@ class Complete(wiring.Component):
     Timing: one row a cycle; a descriptor in 2 cycles or as long as `signal` is refused.
     """
 
-    FAULTS = {
-        1: "rings do not halt",
-        2: "a descriptor may end while its last row is under way",
-        3: "a bus error is not seen",
-    }
-
-    def __init__(self, cfg: Config, plant: ValueLike = 0, *, link: bool = False):
+    def __init__(self, cfg: Config, *, link: bool = False):
         self.cfg = cfg
-        self.plant = plant
         self.sources = cfg.dma.engines + link
         rings = cfg.dma.rings
         slot = slot_bits(cfg)
@@ -107,7 +100,9 @@ class Complete(wiring.Component):
             m.d.comb += [
                 leaves.eq(self.issued & (self.issued_slot == s)),
                 commits.eq(arrived & (row.slot == s)),
-                ends[s].eq(sent & ((rows == 0) | ((rows == 1) & planted(self.plant, 2)))),
+                ends[s].eq(
+                    sent & ((rows == 0) | ((rows == 1) & fault("a descriptor may end while its last row is under way")))
+                ),
             ]
             with m.If(leaves & ~commits):
                 m.d.sync += rows.eq(rows + 1)
@@ -117,7 +112,7 @@ class Complete(wiring.Component):
                 m.d.sync += [sent.eq(0), bad_read[s].eq(0), bad_write[s].eq(0)]
             with m.If((leaves & self.last) | (self.refused & self.report & (self.report_slot == s))):
                 m.d.sync += sent.eq(1)
-            with m.If(commits & ~planted(self.plant, 3)):
+            with m.If(commits & ~fault("a bus error of a DMA is not seen")):
                 m.d.sync += [
                     bad_read[s].eq(bad_read[s] | row.read_error),
                     bad_write[s].eq(bad_write[s] | row.write_error),
@@ -185,7 +180,7 @@ class Complete(wiring.Component):
             refused = self.refused & self.report & (self.report_slot // SLOTS == r)
             with m.If(self.start):
                 m.d.sync += stopped[r].eq(0)
-            with m.Elif((refused | (failed & owner[r])) & ~planted(self.plant, 1)):
+            with m.Elif((refused | (failed & owner[r])) & ~fault("rings of a DMA do not halt")):
                 m.d.sync += stopped[r].eq(1)
             with m.If(self.start):
                 m.d.sync += [sequence.eq(0), cause.eq(Cause.NONE), address.eq(0), halted[r].eq(0)]
@@ -193,7 +188,7 @@ class Complete(wiring.Component):
                 m.d.sync += [
                     cause.eq(Mux(bus, Cause.BUS_ERROR, outcome.cause)),
                     address.eq(Mux(write_failed & ~read_failed, outcome.destination, outcome.address)),
-                    halted[r].eq(~planted(self.plant, 1)),
+                    halted[r].eq(~fault("rings of a DMA do not halt")),
                 ]
             with m.Elif(status.completed):
                 m.d.sync += sequence.eq(sequence + 1)

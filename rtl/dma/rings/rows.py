@@ -1,12 +1,12 @@
 """Row generator: a checked descriptor becomes rows, one a cycle, each for the mover that serves it."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from rtl.base.dma_port import ROW_BYTES_BITS
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.config import Config
 from rtl.dma.fabric.packets import remote_row
 from rtl.dma.layouts import PARTITION_SHIFT, job_layout, lane_bits, row_layout, slot_bits
@@ -24,11 +24,8 @@ class RowGenerator(wiring.Component):
     Timing: a row a cycle, the first one in the cycle after `job` was taken; no gap between descriptors.
     """
 
-    FAULTS = {1: "a step of 0 does not broadcast", 2: "the outermost dimension is left out"}
-
-    def __init__(self, cfg: Config, plant: ValueLike = 0, *, link: bool = False):
+    def __init__(self, cfg: Config, *, link: bool = False):
         self.cfg = cfg
-        self.plant = plant
         self.link = link
         row = stream.Signature(row_layout(cfg))
         remote = {"remote": Out(stream.Signature(remote_row(cfg)))} if link else {}
@@ -59,7 +56,7 @@ class RowGenerator(wiring.Component):
                 m.d.comb += [base.eq(at[n]), step.eq(steps[n])]
         m.d.comb += following.eq(base + step)
         if side == "source":
-            with m.If(planted(self.plant, 1) & (step == 0)):
+            with m.If(fault("a step of 0 does not broadcast") & (step == 0)):
                 m.d.comb += following.eq(base + held.bytes)
         for n in range(3):
             with m.If(load):
@@ -82,7 +79,7 @@ class RowGenerator(wiring.Component):
         last = Signal()
         m.d.comb += [end.eq(left == 0) for end, left in zip(ends, index, strict=True)]
         m.d.comb += [
-            last.eq(ends[0] & ends[1] & (ends[2] | planted(self.plant, 2))),
+            last.eq(ends[0] & ends[1] & (ends[2] | fault("the outermost dimension of a descriptor is left out"))),
             advance[0].eq(step & ~ends[0]),
             advance[1].eq(step & ends[0] & ~ends[1]),
             advance[2].eq(step & ends[0] & ends[1] & ~last),

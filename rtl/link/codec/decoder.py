@@ -1,11 +1,11 @@
 """Decoder: repairs flits by their FEC, judges them by their CRC."""
 
-from amaranth.hdl import Cat, ClockSignal, Instance, Module, Mux, ResetSignal, Signal, ValueLike
+from amaranth.hdl import Cat, ClockSignal, Instance, Module, Mux, ResetSignal, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.fault import fault, fault_number
 from rtl.base.placed import needs_source
-from rtl.base.plant import passed_on, planted
 from rtl.base.ram import Ram
 from rtl.contract.link import CRC_AT, CRC_ORDER, DLP_AT, DLP_BYTES, FEC_AT, FEC_GROUPS, FLIT_BYTES
 from rtl.contract.link_config import LinkConfig
@@ -16,6 +16,20 @@ from rtl.link.codec.fec import Fec
 from rtl.link.codec.locate import Locate
 
 __all__ = ["Decoder"]
+
+NATIVE_FAULTS = {
+    "native decoder: groups 1 and 2 of the FEC are swapped": 1,
+    "native decoder: the pad of a short group is repaired": 2,
+    "native decoder: a wrong check byte cannot be repaired": 3,
+    "native decoder: the CRC is not looked at": 4,
+    "native decoder: repairs do not reach the syndromes of the CRC": 5,
+    "native decoder: a flit to be refused is judged by its codes": 6,
+    "native decoder: the DLP leaves as it came": 7,
+    "native decoder: refused flits are repaired too": 8,
+    "native decoder: groups of refused flits are counted": 9,
+    "native decoder: sums of a flit go on into the next": 10,
+}
+"""Planted faults and their numbers in native_decoder.cpp."""
 
 
 class Decoder(wiring.Component):
@@ -32,26 +46,13 @@ class Decoder(wiring.Component):
     """
 
     DELAY = 3
-    FAULTS = {
-        1: "groups 1 and 2 of the FEC are swapped",
-        2: "the pad of a short group is repaired",
-        3: "a wrong check byte cannot be repaired",
-        4: "the CRC is not looked at",
-        5: "repairs do not reach the syndromes of the CRC",
-        6: "a flit to be refused is judged by its codes",
-        7: "the DLP leaves as it came",
-        8: "refused flits are repaired too",
-        9: "groups of refused flits are counted",
-        10: "sums of a flit go on into the next",
-    }
 
-    def __init__(self, cfg: LinkConfig, form: str = "structural", plant: ValueLike = 0, order: str = CRC_ORDER):
+    def __init__(self, cfg: LinkConfig, form: str = "structural", order: str = CRC_ORDER):
         if form not in FORMS:
             raise ValueError(FORM_ERROR.format(form))
         self.cfg = cfg
         self.form = form
         self.order = order
-        self.plant = plant
         super().__init__(
             {
                 "i_valid": In(1),
@@ -82,7 +83,7 @@ class Decoder(wiring.Component):
             p_LOW_FIRST=int(self.order != "high_first"),
             i_clk=ClockSignal(),
             i_rst=ResetSignal(),
-            i_plant=self.plant,
+            i_plant=fault_number(NATIVE_FAULTS),
             i_i_valid=self.i_valid,
             i_i_first=self.i.first,
             i_i_last=self.i.last,
@@ -99,7 +100,7 @@ class Decoder(wiring.Component):
         )
 
     def _structural(self, m: Module) -> None:
-        plant, beats = self.plant, self.cfg.beats
+        beats = self.cfg.beats
         bits = 8 * self.cfg.beat_bytes
         tail = bits - 8 * (FLIT_BYTES - DLP_AT)  # of the DLP in the last beat
 
@@ -126,7 +127,7 @@ class Decoder(wiring.Component):
         for part in (crc, fec):
             m.d.comb += [
                 part.enable.eq(self.i_valid),
-                part.first.eq(self.i.first & ~planted(plant, 10)),
+                part.first.eq(self.i.first & ~fault("the decoder's sums of a flit go on into the next")),
                 part.data.eq(clean),
             ]
         if self.order != "high_first":
@@ -147,16 +148,16 @@ class Decoder(wiring.Component):
             m.d.sync += [
                 half.eq(~half),
                 ended_half.eq(half),
-                refuse.eq(self.i_refuse & ~planted(plant, 6)),
+                refuse.eq(self.i_refuse & ~fault("a flit to be refused is judged by its codes")),
                 syndromes.eq(crc.sums),
                 check.eq(fec.check ^ received[: 8 * FEC_GROUPS]),
                 parity.eq(fec.parity ^ received[8 * FEC_GROUPS :]),
                 dlp.eq(self.i.data[tail : tail + 8 * DLP_BYTES]),
             ]
-        swap = planted(plant, 1)
+        swap = fault("the decoder swaps groups 1 and 2 of the FEC")
         located: list[Locate] = []
         for group in range(FEC_GROUPS):
-            m.submodules[f"locate{group}"] = locate = Locate(group, passed_on(plant, 2, 3), self.order)
+            m.submodules[f"locate{group}"] = locate = Locate(group, self.order)
             place = (group - FEC_AT) % FEC_GROUPS
             other = ((-group) % FEC_GROUPS - FEC_AT) % FEC_GROUPS
             m.d.comb += [
@@ -178,12 +179,12 @@ class Decoder(wiring.Component):
             ]
         rest = judged_syndromes
         for locate in located:
-            rest = rest ^ Mux(planted(plant, 5), 0, locate.sums)
+            rest = rest ^ Mux(fault("repairs do not reach the syndromes of the CRC"), 0, locate.sums)
         good = Signal()
         groups = Signal(2)
         bad = Cat(locate.bad for locate in located).any()
         m.d.comb += [
-            good.eq(~judged_refuse & ~bad & ((rest == 0) | planted(plant, 4))),
+            good.eq(~judged_refuse & ~bad & ((rest == 0) | fault("the CRC of a flit is not looked at"))),
             groups.eq(sum(locate.hit for locate in located)),
         ]
         errors = [Signal(8, name=f"error{group}") for group in range(FEC_GROUPS)]
@@ -191,15 +192,17 @@ class Decoder(wiring.Component):
         with m.If(judged):
             m.d.sync += [
                 self.o_good.eq(good),
-                self.o_groups.eq(Mux(good | planted(plant, 9), groups, 0)),
-                repair.eq(good | planted(plant, 8)),
+                self.o_groups.eq(Mux(good | fault("groups of refused flits are counted"), groups, 0)),
+                repair.eq(good | fault("refused flits are repaired too")),
                 *(fix.hit.eq(locate.hit) for fix, locate in zip(self.o_fix, located)),
                 *(fix.byte.eq(locate.byte) for fix, locate in zip(self.o_fix, located)),
                 *(error.eq(locate.error) for error, locate in zip(errors, located)),
             ]
             for n in range(DLP_BYTES):
                 locate = located[(DLP_AT + n) % FEC_GROUPS]
-                wrong = good & locate.hit & (locate.byte == DLP_AT + n) & ~planted(plant, 7)
+                wrong = (
+                    good & locate.hit & (locate.byte == DLP_AT + n) & ~fault("the DLP leaves the decoder as it came")
+                )
                 fixed = judged_dlp.word_select(n, 8) ^ Mux(wrong, locate.error, 0)
                 m.d.sync += self.o_dlp.word_select(DLP_BYTES - 1 - n, 8).eq(fixed)
 

@@ -1,11 +1,11 @@
 """Encoder: puts CRC and FEC into the last bytes of each flit that passes."""
 
-from amaranth.hdl import Cat, ClockSignal, Instance, Module, ResetSignal, Signal, Value, ValueLike
+from amaranth.hdl import Cat, ClockSignal, Instance, Module, ResetSignal, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.fault import fault, fault_number
 from rtl.base.placed import needs_source
-from rtl.base.plant import planted
 from rtl.base.xor_map import XorMap
 from rtl.contract.link import CRC_AT, CRC_BYTES, CRC_ORDER, FEC_AT, FEC_GROUPS, FEC_SPAN
 from rtl.contract.link_config import LinkConfig
@@ -17,6 +17,14 @@ from rtl.link.codec.galois import FEC_FIELD, byte_columns, rows_of
 
 __all__ = ["Encoder"]
 
+NATIVE_FAULTS = {
+    "native encoder: the bytes of the CRC stand in the other order": 1,
+    "native encoder: groups 1 and 2 of the FEC are swapped": 2,
+    "native encoder: the sums of a flit go on into the next": 3,
+    "native encoder: a beat that waits is overwritten by the next": 4,
+}
+"""Planted faults and their numbers in native_encoder.cpp."""
+
 
 class Encoder(wiring.Component):
     """Flits in beats; bytes 242 to 255 are replaced, the others pass. `order`: see link.CRC_ORDER.
@@ -27,20 +35,13 @@ class Encoder(wiring.Component):
     """
 
     LATENCY = 1
-    FAULTS = {
-        1: "the bytes of the CRC stand in the other order",
-        2: "groups 1 and 2 of the FEC are swapped",
-        3: "the sums of a flit go on into the next",
-        4: "a beat that waits is overwritten by the next",
-    }
 
-    def __init__(self, cfg: LinkConfig, form: str = "structural", plant: ValueLike = 0, order: str = CRC_ORDER):
+    def __init__(self, cfg: LinkConfig, form: str = "structural", order: str = CRC_ORDER):
         if form not in FORMS:
             raise ValueError(FORM_ERROR.format(form))
         self.cfg = cfg
         self.form = form
         self.order = order
-        self.plant = plant
         beat = stream.Signature(beat_layout(cfg))
         super().__init__({"i": In(beat), "o": Out(beat)})
 
@@ -60,7 +61,7 @@ class Encoder(wiring.Component):
             p_LOW_FIRST=int(self.order != "high_first"),
             i_clk=ClockSignal(),
             i_rst=ResetSignal(),
-            i_plant=self.plant,
+            i_plant=fault_number(NATIVE_FAULTS),
             i_i_valid=self.i.valid,
             o_i_ready=self.i.ready,
             i_i_first=self.i.payload.first,
@@ -80,9 +81,11 @@ class Encoder(wiring.Component):
         taken, first = Signal(), Signal()
         clean = Signal(len(beat.data))
         m.d.comb += [
-            self.i.ready.eq(~self.o.valid | self.o.ready | planted(self.plant, 4)),
+            self.i.ready.eq(
+                ~self.o.valid | self.o.ready | fault("a beat that waits in the encoder is overwritten by the next")
+            ),
             taken.eq(self.i.valid & self.i.ready),
-            first.eq(beat.first & ~planted(self.plant, 3)),
+            first.eq(beat.first & ~fault("the encoder's sums of a flit go on into the next")),
             clean.eq(without_tail(self.cfg, beat, CRC_AT)),
         ]
         for part in (crc, fec):
@@ -90,12 +93,12 @@ class Encoder(wiring.Component):
 
         sums = Signal.like(crc.sums)
         m.d.comb += sums.eq(crc.sums)
-        with m.If(planted(self.plant, 1)):
+        with m.If(fault("the bytes of the CRC stand in the other order")):
             m.d.comb += sums.eq(Cat(crc.sums.word_select(n, 8) for n in reversed(range(CRC_BYTES))))
         check, parity = self._with_crc(m, sums, fec)
         tail = Signal(8 * (CRC_BYTES + 2 * FEC_GROUPS))
         m.d.comb += tail.eq(Cat(sums, check, parity))
-        with m.If(planted(self.plant, 2)):
+        with m.If(fault("the encoder swaps groups 1 and 2 of the FEC")):
             m.d.comb += tail.eq(Cat(sums, *(half[at : at + 8] for half in (check, parity) for at in (8, 0, 16))))
 
         with m.If(taken):

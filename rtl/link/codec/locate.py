@@ -1,10 +1,10 @@
 """Locate: which byte of a FEC group is wrong, and what its repair adds to the syndromes of the CRC."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike, unsigned
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.link import CRC_BYTES, CRC_FIRST_ROOT, CRC_ORDER, FEC_AT, FEC_GROUPS, FEC_SPAN
 from rtl.link.codec.galois import CRC_FIELD, FEC_FIELD, ORDER, crc_exponent
 
@@ -21,12 +21,9 @@ class Locate(wiring.Component):
     not in its codeword. While the syndromes stand, so do the results.
     """
 
-    FAULTS = {1: "the pad of a short group is repaired", 2: "a wrong check byte cannot be repaired"}
-
-    def __init__(self, group: int, plant: ValueLike = 0, order: str = CRC_ORDER):
+    def __init__(self, group: int, order: str = CRC_ORDER):
         self.group = group
         self.order = order
-        self.plant = plant
         super().__init__(
             {
                 "check": In(8),
@@ -71,7 +68,9 @@ class Locate(wiring.Component):
         m.d.comb += [
             away.eq(logs[0] - logs[1]),
             distance.eq(Mux(away[8], away + ORDER, away)),
-            inside.eq((distance >= Mux(planted(self.plant, 1), 1, nearest)) & (distance <= FEC_SPAN)),
+            inside.eq(
+                (distance >= Mux(fault("the pad of a short group is repaired"), 1, nearest)) & (distance <= FEC_SPAN)
+            ),
         ]
         check_at = FEC_AT + (self.group - FEC_AT) % FEC_GROUPS
         in_data = Signal()
@@ -95,10 +94,10 @@ class Locate(wiring.Component):
             ]
         with m.Elif(check != 0):
             m.d.sync += [
-                self.hit.eq(~planted(self.plant, 2)),
-                self.bad.eq(planted(self.plant, 2)),
+                self.hit.eq(~fault("a wrong check byte cannot be repaired")),
+                self.bad.eq(fault("a wrong check byte cannot be repaired")),
                 self.error.eq(check),
-                self.byte.eq(Mux(planted(self.plant, 2), 0, check_at)),
+                self.byte.eq(Mux(fault("a wrong check byte cannot be repaired"), 0, check_at)),
             ]
         with m.Elif(parity != 0):
             m.d.sync += [self.hit.eq(1), self.byte.eq(check_at + FEC_GROUPS)]

@@ -1,6 +1,6 @@
 """A core at a port: its packet streams to and from a LinkLayer, and the end of what a new session lost."""
 
-from amaranth.hdl import Module, Signal, ValueLike
+from amaranth.hdl import Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -32,9 +32,9 @@ class CorePort(wiring.Component):
     `dead_lanes`: of the lanes, for it. `down`: a session has ended that was UP. The other ports are those of LinkLayer.
     """
 
-    def __init__(self, cfg: LinkConfig, form: str = "native", plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig, form: str = "native"):
         self.cfg = cfg
-        self._link = LinkLayer(cfg, form, plant=plant)
+        self._link = LinkLayer(cfg, form)
         lanes = physical_lanes(cfg)
         kept = {name: member for name, member in self._link.signature.members.items() if name not in _INNER}
         super().__init__(

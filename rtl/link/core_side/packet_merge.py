@@ -1,10 +1,10 @@
 """Requests and responses of a core to the one packet stream of a port."""
 
-from amaranth.hdl import Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.link_config import LinkConfig
 from rtl.link.beat import packet_layout
 
@@ -19,17 +19,8 @@ class PacketMerge(wiring.Component):
     Timing: combinational; what is offered at `o` stays until its last beat is taken.
     """
 
-    FAULTS = {
-        1: "a request without room is offered",
-        2: "leaves a request for a response in its middle",
-        3: "a response waits for room of the requests",
-        4: "bit 237 of a request is stuck at 0",
-        5: "bit 166 of a response is stuck at 0",
-    }
-
-    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig):
         self.cfg = cfg
-        self.plant = plant
         beats = stream.Signature(packet_layout(cfg))
         super().__init__({"request": In(beats), "response": In(beats), "room": In(cfg.queues), "o": Out(beats)})
 
@@ -43,20 +34,22 @@ class PacketMerge(wiring.Component):
         for n, source in enumerate((self.request, self.response)):
             class_ = source.payload.class_
             known = class_ < self.cfg.classes
-            asked = n & ~planted(self.plant, 3)
+            asked = n & ~fault("a response waits for room of the requests")
             room = self.room.bit_select((class_ << 1) | asked, 1) | ~known
-            go.append(source.valid & (room | (planted(self.plant, 1) if n == 0 else 0)))
+            go.append(source.valid & (room | (fault("a request without room is offered") if n == 0 else 0)))
         m.d.comb += [
-            fresh.eq(~begun | (planted(self.plant, 2) & go[1])),
+            fresh.eq(~begun | (fault("leaves a request for a response in its middle") & go[1])),
             kind.eq(Mux(fresh, go[1], kept)),
             self.o.valid.eq(Mux(fresh, go[0] | go[1], Mux(kept, self.response.valid, self.request.valid))),
             self.o.payload.eq(Mux(kind, self.response.payload, self.request.payload)),
             self.request.ready.eq(self.o.valid & self.o.ready & ~kind),
             self.response.ready.eq(self.o.valid & self.o.ready & kind),
         ]
-        for fault, stuck, of in ((4, 237, ~kind), (5, 166, kind)):
-            with m.If(planted(self.plant, fault) & of):
-                m.d.comb += Value.cast(self.o.payload)[stuck].eq(0)
+        payload = Value.cast(self.o.payload)
+        with m.If(fault("bit 237 of a request is stuck at 0") & ~kind):
+            m.d.comb += payload[237].eq(0)
+        with m.If(fault("bit 166 of a response is stuck at 0") & kind):
+            m.d.comb += payload[166].eq(0)
         with m.If(self.o.valid):
             m.d.sync += [begun.eq(~(self.o.ready & self.o.payload.last)), kept.eq(kind)]
         return m

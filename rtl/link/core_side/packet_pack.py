@@ -1,11 +1,11 @@
 """Packets as a core's DMA gives them to packets as a port takes them."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.fault import fault
 from rtl.base.packet import BEAT_BYTES, PACKET_BEAT
-from rtl.base.plant import planted
 from rtl.contract.link import PACKET_HEADER_BYTES
 from rtl.contract.link_config import LinkConfig
 from rtl.link.beat import packet_layout
@@ -25,14 +25,8 @@ class PacketPack(wiring.Component):
     Timing: a beat a cycle at `i`; a beat leaves in the cycle in which its last bytes come, a rest the cycle after.
     """
 
-    FAULTS = {
-        1: "the rest of a packet's last beat is lost",
-        2: "the rest leaves with the class of the packet behind it",
-    }
-
-    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig):
         self.cfg = cfg
-        self.plant = plant
         super().__init__({"i": In(stream.Signature(PACKET_BEAT)), "o": Out(stream.Signature(packet_layout(cfg)))})
 
     def elaborate(self, platform: object) -> Module:
@@ -60,7 +54,9 @@ class PacketPack(wiring.Component):
             takes.eq(self.i.valid & self.i.ready),
             out.first.eq(~tail & (beat.first | ~begun)),
             out.last.eq(tail | (beat.last & ~over)),
-            out.class_.eq(Mux(tail & ~planted(self.plant, 2), class_, beat.class_)),
+            out.class_.eq(
+                Mux(tail & ~fault("the rest leaves with the class of the packet behind it"), class_, beat.class_)
+            ),
             out.endpoint.eq(Mux(tail, endpoint, beat.endpoint)),
         ]
         room = self.cfg.beat_bytes - PACKET_HEADER_BYTES  # beside the header
@@ -69,7 +65,10 @@ class PacketPack(wiring.Component):
         with m.Elif(beat.first):
             m.d.comb += over.eq((due != 0) & (due <= room))
         with m.Elif(filled):
-            m.d.comb += over.eq((due == 0) | ((due > _FITS_BYTES) & (due <= BEAT_BYTES) & ~planted(self.plant, 1)))
+            m.d.comb += over.eq(
+                (due == 0)
+                | ((due > _FITS_BYTES) & (due <= BEAT_BYTES) & ~fault("the rest of a packet's last beat is lost"))
+            )
         with m.Else():
             m.d.comb += over.eq((due == 0) | ((due > BEAT_BYTES) & (due <= room)))
         with m.If(tail):

@@ -1,11 +1,11 @@
 """Packets as a port gives them to packets as a core's DMA takes them."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.fault import fault
 from rtl.base.packet import BEAT_BYTES, PACKET_BEAT
-from rtl.base.plant import planted
 from rtl.contract.link import PACKET_HEADER_BYTES
 from rtl.contract.link_config import LinkConfig
 from rtl.link.beat import packet_layout
@@ -24,14 +24,8 @@ class PacketSplit(wiring.Component):
     combinational from `i` and registers.
     """
 
-    FAULTS = {
-        1: "bytes of the next beat are in the last one",
-        2: "a packet without a payload has no end",
-    }
-
-    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig):
         self.cfg = cfg
-        self.plant = plant
         super().__init__({"i": In(stream.Signature(packet_layout(cfg))), "o": Out(stream.Signature(PACKET_BEAT))})
 
     def elaborate(self, platform: object) -> Module:
@@ -55,12 +49,12 @@ class PacketSplit(wiring.Component):
             self.o.valid.eq(~needs | self.i.valid),
             self.i.ready.eq(needs & self.o.ready),
             out.first.eq(~inside),
-            out.last.eq(Mux(inside, left <= BEAT_BYTES, (body == 0) & ~planted(self.plant, 2))),
+            out.last.eq(Mux(inside, left <= BEAT_BYTES, (body == 0) & ~fault("a packet without a payload has no end"))),
             out.class_.eq(Mux(inside, class_, beat.class_)),
             out.endpoint.eq(Mux(inside, endpoint, beat.endpoint)),
         ]
         start = kept.word_select(half, 8 * BEAT_BYTES) if wide else kept
-        behind = Mux(needs | planted(self.plant, 1), beat.data[:low], 0)
+        behind = Mux(needs | fault("bytes of the next beat are in the last one"), beat.data[:low], 0)
         with m.If(~inside):
             m.d.comb += out.data.eq(beat.data[:low])
         with m.Elif(half if wide else 1):

@@ -1,10 +1,9 @@
 """From units to packets, requests and responses apart."""
 
-from amaranth.hdl import Cat, Module, ValueLike
+from amaranth.hdl import Cat, Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import passed_on
 from rtl.contract.link_config import LinkConfig
 from rtl.link.beat import packet_layout
 from rtl.link.framing.framing import unit_rows
@@ -16,11 +15,8 @@ __all__ = ["Deframer"]
 class Deframer(wiring.Component):
     """An Unpacker for each kind, so that responses never wait for requests. `bad_packet`: strobes, one bit per kind."""
 
-    FAULTS = Unpacker.FAULTS
-
-    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig):
         self.cfg = cfg
-        self.plant = plant
         super().__init__(
             {
                 "request_rows": In(stream.Signature(unit_rows(cfg))),
@@ -33,9 +29,8 @@ class Deframer(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        plant = passed_on(self.plant, *self.FAULTS)
-        m.submodules.requests = requests = Unpacker(self.cfg, 0, plant)
-        m.submodules.responses = responses = Unpacker(self.cfg, 1, plant)
+        m.submodules.requests = requests = Unpacker(self.cfg, 0)
+        m.submodules.responses = responses = Unpacker(self.cfg, 1)
         wiring.connect(m, wiring.flipped(self.request_rows), requests.rows)
         wiring.connect(m, wiring.flipped(self.response_rows), responses.rows)
         wiring.connect(m, requests.packet, wiring.flipped(self.request))

@@ -1,10 +1,10 @@
 """Units become flits: header, words of packets, END, zeros where DLP and codes will be."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.link import UNIT_FLITS_MAX, PacketOpcode
 from rtl.contract.link_config import LinkConfig
 from rtl.link.beat import beat_layout
@@ -30,18 +30,8 @@ class Framer(wiring.Component):
     Timing: the first beat is at `o` two cycles after `start`.
     """
 
-    FAULTS = {
-        1: "words behind the end of the unit are sent",
-        2: "the last flit of a unit is no tail",
-        3: "no END where there is room for it",
-        4: "the header names the shared pool, the dedicated one is charged",
-        5: "a flit given up is not released",
-        6: "sends the next beat over one that was not taken",
-    }
-
-    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig):
         self.cfg = cfg
-        self.plant = plant
         super().__init__(
             {
                 "ready": Out(1),
@@ -77,12 +67,12 @@ class Framer(wiring.Component):
         shown = Signal()  # a beat is at o
 
         m.d.comb += [
-            moves.eq(~shown | self.o.ready | planted(self.plant, 6)),
+            moves.eq(~shown | self.o.ready | fault("the framer sends the next beat over one that was not taken")),
             tail.eq(flit == (unit.flits - 1)[:2]),
             ends.eq((beat == cfg.beats - 1) & self.read),
             self.read.eq(active & ~gives_up & moves),
             self.read_beat.eq(beat),
-            self.release.eq(ends | (active & gives_up & ~planted(self.plant, 5))),
+            self.release.eq(ends | (active & gives_up & ~fault("a flit given up is not released"))),
             self.ready.eq(~active | (self.release & tail)),
             self.queue.eq(unit.queue),
             self.spend.eq(self.read & (beat == 0)),
@@ -115,9 +105,11 @@ class Framer(wiring.Component):
                     m.d.comb += [before.eq(FLIT_WORDS * f), header.offset.eq(unit.offsets[f])]
         m.d.comb += [
             words.eq(Mux(tail, unit.words - before, FLIT_WORDS)),
-            header.tail.eq(tail & ~planted(self.plant, 2)),
+            header.tail.eq(tail & ~fault("the last flit of a unit is no tail")),
             header.head.eq(flit == 0),
-            header.dedicated.eq(self.charge & ~planted(self.plant, 4)),
+            header.dedicated.eq(
+                self.charge & ~fault("the framer names the shared pool in a header and charges the dedicated one")
+            ),
             header.kind.eq(unit.queue[0]),
             header.vc.eq(unit.queue[1:]),
             header.class_.eq(unit.queue[1:]),
@@ -129,9 +121,11 @@ class Framer(wiring.Component):
                     for lane in range(lanes):
                         at = b * lanes + lane
                         if 1 <= at <= FLIT_WORDS:
-                            m.d.comb += keep[lane].eq((at <= words) | planted(self.plant, 1))
+                            m.d.comb += keep[lane].eq(
+                                (at <= words) | fault("words behind the end of the unit are sent")
+                            )
                         if 1 < at <= FLIT_WORDS - HEADER_WORDS + 1:
-                            m.d.comb += stop[lane].eq((at == words + 1) & ~planted(self.plant, 3))
+                            m.d.comb += stop[lane].eq((at == words + 1) & ~fault("no END where there is room for it"))
         with m.If(self.read):
             m.d.sync += [
                 header_kept.eq(header),

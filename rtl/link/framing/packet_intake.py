@@ -1,10 +1,10 @@
 """Packets from the chip, checked before they may take a place in a queue."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.link import ENDPOINT_BITS, PACKET_HEADER_BYTES
 from rtl.contract.link_config import LinkConfig
 from rtl.link.beat import packet_layout
@@ -46,14 +46,8 @@ class PacketIntake(wiring.Component):
     Timing: a beat a cycle, without a register between.
     """
 
-    FAULTS = {
-        1: "bytes behind the end of a packet are kept",
-        2: "a packet that ends too early is good",
-    }
-
-    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig):
         self.cfg = cfg
-        self.plant = plant
         super().__init__(
             {
                 "packet": In(stream.Signature(packet_layout(cfg))),
@@ -78,7 +72,7 @@ class PacketIntake(wiring.Component):
         ends = Signal()  # this beat must be the last
         fits = Signal()  # first and last are where the length says
         bytes_now = Signal(range(size + 1))
-        plain = planted(self.plant, 1)
+        plain = fault("bytes behind the end of a packet are kept")
 
         m.d.comb += [
             sound.eq(beat.first & is_sound(header) & (beat.class_ < self.cfg.classes)),
@@ -86,7 +80,10 @@ class PacketIntake(wiring.Component):
             due.eq(Mux(inside, left, PACKET_HEADER_BYTES + body)),
             ends.eq(due <= size),
             bytes_now.eq(Mux(ends, due, size)),
-            fits.eq((beat.first != inside) & ((beat.last == ends) | (beat.last & planted(self.plant, 2)))),
+            fits.eq(
+                (beat.first != inside)
+                & ((beat.last == ends) | (beat.last & fault("a packet that ends too early is good")))
+            ),
             chunk.first.eq(~inside),
             chunk.good.eq(fits),
             chunk.last.eq(ends | ~fits),

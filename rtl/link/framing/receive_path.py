@@ -1,10 +1,9 @@
 """From accepted flits to packets."""
 
-from amaranth.hdl import Module, ValueLike
+from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import passed_on
 from rtl.contract.link_config import LinkConfig
 from rtl.link.beat import beat_layout, packet_layout
 from rtl.link.framing.deframer import Deframer
@@ -12,17 +11,12 @@ from rtl.link.framing.rx_pool import RxPool
 
 __all__ = ["ReceivePath"]
 
-_POOL = len(RxPool.FAULTS)
-
 
 class ReceivePath(wiring.Component):
     """RxPool and Deframer; their ports."""
 
-    FAULTS = RxPool.FAULTS | {_POOL + n: text for n, text in Deframer.FAULTS.items()}
-
-    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig):
         self.cfg = cfg
-        self.plant = plant
         super().__init__(
             {
                 "valid": In(1),
@@ -40,10 +34,8 @@ class ReceivePath(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.pool = pool = RxPool(self.cfg, passed_on(self.plant, *RxPool.FAULTS))
-        m.submodules.deframer = deframer = Deframer(
-            self.cfg, passed_on(self.plant, *(_POOL + n for n in Deframer.FAULTS))
-        )
+        m.submodules.pool = pool = RxPool(self.cfg)
+        m.submodules.deframer = deframer = Deframer(self.cfg)
         wiring.connect(m, pool.request, deframer.request_rows)
         wiring.connect(m, pool.response, deframer.response_rows)
         wiring.connect(m, deframer.request, wiring.flipped(self.request))

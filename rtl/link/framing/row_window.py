@@ -1,11 +1,11 @@
 """The next words of a received unit, as many as a beat has, wherever they stand in its rows."""
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Array, Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.link import UNIT_FLITS_MAX
 from rtl.contract.link_config import LinkConfig
 from rtl.link.framing.framing import (
@@ -32,11 +32,8 @@ class RowWindow(wiring.Component):
     Timing: a row in and the words of a beat out a cycle; all outputs are combinational from registers and inputs.
     """
 
-    FAULTS = {1: "the gap between two flits is a lane too short"}
-
-    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig):
         self.cfg = cfg
-        self.plant = plant
         shape = rows_of(cfg)
         rows = range(shape.count * UNIT_FLITS_MAX + 1)
         super().__init__(
@@ -89,7 +86,7 @@ class RowWindow(wiring.Component):
         # Words: each lane of the row taken from where it stands, then turned so that the place comes first
         over_gap = [
             Mux(
-                planted(self.plant, 1),
+                fault("the gap between two flits is a lane too short"),
                 rows[n].data.rotate_right((GAP_LANES - 1) * WORD_BITS),
                 rows[n].data.rotate_right(GAP_LANES * WORD_BITS),
             )

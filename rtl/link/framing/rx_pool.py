@@ -1,14 +1,14 @@
 """The buffer of a receiver: one pool of flits, and lists of complete units in it, one a queue."""
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Array, Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
 
 from rtl.base.arbiter import RoundRobin
+from rtl.base.fault import fault
 from rtl.base.fifo import Fifo, RamFifo
-from rtl.base.plant import passed_on, planted
 from rtl.base.ram import Ram
 from rtl.contract.link import FLIT_HEADER_BYTES
 from rtl.contract.link_config import LinkConfig
@@ -32,20 +32,8 @@ class RxPool(wiring.Component):
     Timing: one beat a cycle in and one out; a unit's first beat is out 4 cycles after its last came in.
     """
 
-    FAULTS = {
-        1: "a head in an open unit continues it",
-        2: "a fifth flit is taken into the unit",
-        3: "an endpoint that changes in a unit is not noticed",
-        4: "clear keeps units that are not complete",
-        5: "a freed place is not used again",
-        6: "the flits of a bad unit are not freed",
-        7: "the list of a queue loses its second unit",
-        8: "every flit is freed to the shared account",
-    }
-
-    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig):
         self.cfg = cfg
-        self.plant = plant
         super().__init__(
             {
                 "valid": In(1),
@@ -76,7 +64,7 @@ class RxPool(wiring.Component):
         stored_kept = Signal()
         beat_at = Signal(range(cfg.beats))
         begins = self.valid & self.beat.first
-        m.submodules.maker = maker = UnitMaker(cfg, passed_on(self.plant, 1, 2, 3, 4))
+        m.submodules.maker = maker = UnitMaker(cfg)
         header = data.View(FLIT_HEADER_LAYOUT, self.beat.data[: 8 * FLIT_HEADER_BYTES])
         m.d.comb += [
             stored.eq(places.o.valid | (fresh != cfg.pool_flits)),
@@ -152,7 +140,7 @@ class RxPool(wiring.Component):
                 slot.eq(unit.slots[flit]),
                 read.eq(granted[kind] & ~unit.bad),
                 flit_ends.eq(granted[kind] & (unit.bad | (at == cfg.beats - 1))),
-                freed_now[kind].eq(flit_ends & ~(unit.bad & planted(self.plant, 6))),
+                freed_now[kind].eq(flit_ends & ~(unit.bad & fault("the flits of a bad unit are not freed"))),
                 ends.eq(flit_ends & (flit == (unit.flits - 1)[:2])),
                 pops.eq(classes.grant.any() & (~active | ends)),
                 classes.accept.eq(pops),
@@ -177,16 +165,19 @@ class RxPool(wiring.Component):
                 m.d.sync += [active.eq(1), unit.eq(head), queue.eq(chosen), flit.eq(0), at.eq(0)]
                 m.d.sync += heads[chosen].eq(next_in_list.data)
             with m.If(granted[kind]):
-                shared = ~slot.dedicated | planted(self.plant, 8)
+                shared = ~slot.dedicated | fault("the receive pool frees every flit to the shared account")
                 m.d.comb += [
                     ram.read_en.eq(read),
                     ram.read_address.eq(Cat(at, slot.index)),
                     places.i.payload.eq(slot.index),
                     self.freed_account.eq(Mux(shared, cfg.queues + kind, queue)),
                 ]
-        m.d.comb += [self.freed.eq(freed_now.any()), places.i.valid.eq(self.freed & ~planted(self.plant, 5))]
+        m.d.comb += [
+            self.freed.eq(freed_now.any()),
+            places.i.valid.eq(self.freed & ~fault("a freed place of the receive pool is not used again")),
+        ]
 
-        loses = (units[into] == 1) & planted(self.plant, 7)
+        loses = (units[into] == 1) & fault("the list of a queue loses its second unit")
         with m.If(maker.done):
             with m.If(alone):
                 m.d.sync += heads[into].eq(maker.record)

@@ -1,11 +1,11 @@
 """Which unit goes next: the class first, then the kind."""
 
-from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, ValueLike, signed
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.arbiter import RoundRobin
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.link import UNIT_FLITS_MAX
 from rtl.contract.link_config import LinkConfig
 
@@ -25,16 +25,8 @@ class Scheduler(wiring.Component):
     alternate. Timing: `valid` and `queue` are combinational from the inputs and registers; `accept` raises and charges.
     """
 
-    FAULTS = {
-        1: "a unit is charged as one flit",
-        2: "the strict class has no cap",
-        3: "requests go before responses, always",
-        4: "deficits are raised without a bound",
-    }
-
-    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig):
         self.cfg = cfg
-        self.plant = plant
         super().__init__(
             {
                 "eligible": In(cfg.queues),
@@ -80,7 +72,7 @@ class Scheduler(wiring.Component):
         waits = Signal()  # somebody else than the strict class
         m.d.comb += [waits.eq((asks & others).any()), chosen.eq(turn.grant)]
         if strict >= 0:
-            first = asks[strict] & ((spent < cfg.strict_cap) | ~waits | planted(self.plant, 2))
+            first = asks[strict] & ((spent < cfg.strict_cap) | ~waits | fault("the strict class of a link has no cap"))
             with m.If(first):
                 m.d.comb += chosen.eq(1 << strict)
         else:
@@ -91,17 +83,19 @@ class Scheduler(wiring.Component):
         for c in range(n):
             pair = self.eligible[2 * c : 2 * c + 2]
             kind = Signal(name=f"kind_{c}")
-            m.d.comb += kind.eq(Mux(pair.all() & ~planted(self.plant, 3), ~kind_last[c], ~pair[0]))
+            m.d.comb += kind.eq(
+                Mux(pair.all() & ~fault("requests of a link go before responses, always"), ~kind_last[c], ~pair[0])
+            )
             with m.If(chosen[c]):
                 m.d.comb += self.queue.eq(Cat(kind, Const(c, 3)))
                 with m.If(self.accept):
                     m.d.sync += kind_last[c].eq(kind)
-        m.d.comb += flits.eq(Mux(planted(self.plant, 1), 1, Array(list(self.flits))[self.queue]))
+        m.d.comb += flits.eq(Mux(fault("a unit is charged as one flit"), 1, Array(list(self.flits))[self.queue]))
 
         for c, deficit in enumerate(deficits):
             weight = cfg.weights[c]
             raised = Signal(signed(len(deficit) + 2), name=f"raised_{c}")
-            bounded = rounds[0] & (raised > weight) & ~planted(self.plant, 4)
+            bounded = rounds[0] & (raised > weight) & ~fault("deficits of a link are raised without a bound")
             m.d.comb += raised.eq(deficit + sum((Mux(rounds[k], weight, 0) for k in range(UNIT_FLITS_MAX)), start=0))
             with m.If(self.accept & waits & ~first):
                 m.d.sync += deficit.eq(Mux(bounded, weight, raised) - Mux(chosen[c], flits, 0))

@@ -1,10 +1,10 @@
 """From packets to flits."""
 
-from amaranth.hdl import Array, Module, Signal, ValueLike
+from amaranth.hdl import Array, Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import passed_on, planted
+from rtl.base.fault import fault
 from rtl.contract.link import UNIT_FLITS_MAX
 from rtl.contract.link_config import LinkConfig
 from rtl.link.beat import beat_layout, packet_layout
@@ -25,28 +25,8 @@ class SendPath(wiring.Component):
     is spent first. `pause`: no unit starts. The other ports are those of the parts.
     """
 
-    FAULTS = {
-        1: "packets of different endpoints share a unit",
-        2: "a packet joins a unit that it does not fit into",
-        3: "a unit can be taken while a packet is being appended to it",
-        4: "the offset of a second packet in a flit replaces the first",
-        5: "bytes behind the end of a packet are kept",
-        6: "a packet that ends too early is good",
-        7: "takes a packet without room",
-        8: "words behind the end of the unit are sent",
-        9: "the last flit of a unit is no tail",
-        10: "no END where there is room for it",
-        11: "the header names the shared pool, the dedicated one is charged",
-        12: "a flit given up is not released",
-        13: "sends the next beat over one that was not taken",
-        14: "a unit starts with one credit",
-        15: "a packet joins the unit that the line wants next",
-        16: "a unit gets more packets than a receiver gives out in its time",
-    }
-
-    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig):
         self.cfg = cfg
-        self.plant = plant
         super().__init__(
             {
                 "packet": In(stream.Signature(packet_layout(cfg))),
@@ -66,9 +46,9 @@ class SendPath(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         cfg = self.cfg
-        m.submodules.queues = queues = SendQueues(cfg, passed_on(self.plant, 1, 2, 3, 4, 5, 6, 7, 15, 16))
+        m.submodules.queues = queues = SendQueues(cfg)
         m.submodules.scheduler = scheduler = Scheduler(cfg)
-        m.submodules.framer = framer = Framer(cfg, passed_on(self.plant, 8, 9, 10, 11, 12, 13))
+        m.submodules.framer = framer = Framer(cfg)
         wiring.connect(m, wiring.flipped(self.packet), queues.packet)
         wiring.connect(m, framer.o, wiring.flipped(self.o))
         takes = Signal()
@@ -76,7 +56,7 @@ class SendPath(wiring.Component):
             credits = self.free[q] + self.free[cfg.queues + q % 2]
             enough = credits >= queues.unit_flits[q]
             m.d.comb += scheduler.eligible[q].eq(
-                queues.unit_valid[q] & (enough | (planted(self.plant, 14) & (credits != 0)))
+                queues.unit_valid[q] & (enough | (fault("a unit starts with one credit") & (credits != 0)))
             )
         m.d.comb += [
             self.room.eq(queues.room),

@@ -1,10 +1,10 @@
 """Queues of a sender, one for each (class, kind): packets are packed into units as they come."""
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Array, Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import passed_on, planted
+from rtl.base.fault import fault
 from rtl.contract.link import NO_HEADER, UNIT_FLITS_MAX
 from rtl.contract.link_config import LinkConfig
 from rtl.link.beat import packet_layout
@@ -29,21 +29,8 @@ class SendQueues(wiring.Component):
     Timing: a beat of packets a cycle, rarely two; a unit can be taken the cycle after its packet's last beat.
     """
 
-    FAULTS = {
-        1: "packets of different endpoints share a unit",
-        2: "a packet joins a unit that it does not fit into",
-        3: "a unit can be taken while a packet is being appended to it",
-        4: "the offset of a second packet in a flit replaces the first",
-        5: "bytes behind the end of a packet are kept",
-        6: "a packet that ends too early is good",
-        7: "takes a packet without room",
-        8: "a packet joins the unit that the line wants next",
-        9: "a unit gets more packets than a receiver gives out in its time",
-    }
-
-    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig):
         self.cfg = cfg
-        self.plant = plant
         super().__init__(
             {
                 "packet": In(stream.Signature(packet_layout(cfg))),
@@ -66,9 +53,9 @@ class SendQueues(wiring.Component):
         cfg = self.cfg
         slots = slots_of(cfg)
         place = place_layout(cfg)
-        m.submodules.intake = intake = PacketIntake(cfg, passed_on(self.plant, 5, 6))
+        m.submodules.intake = intake = PacketIntake(cfg)
         m.submodules.placing = placing = Placing(cfg)
-        m.submodules.rings = rings = UnitRings(cfg, passed_on(self.plant, 3))
+        m.submodules.rings = rings = UnitRings(cfg)
         m.submodules.store = store = SendStore(cfg)
         wiring.connect(m, wiring.flipped(self.packet), intake.packet)
         chunk = intake.chunk.payload
@@ -101,13 +88,19 @@ class SendQueues(wiring.Component):
             joins_now.eq(
                 (rings.units != 0)
                 & ~taken
-                & ((youngest.unit.endpoint == chunk.endpoint) | planted(self.plant, 1))
-                & ((words <= UNIT_WORDS) | planted(self.plant, 2))
-                & (has_time(store.used - youngest.unit.flits, chunk.words) | planted(self.plant, 8))
-                & (keeps_pace(cfg, words, beats) | planted(self.plant, 9))
+                & ((youngest.unit.endpoint == chunk.endpoint) | fault("packets of different endpoints share a unit"))
+                & ((words <= UNIT_WORDS) | fault("a packet joins a unit that it does not fit into"))
+                & (
+                    has_time(store.used - youngest.unit.flits, chunk.words)
+                    | fault("a packet joins the unit that the line wants next")
+                )
+                & (
+                    keeps_pace(cfg, words, beats)
+                    | fault("a unit gets more packets than a receiver gives out in its time")
+                )
             ),
             joins.eq(Mux(begun, joined, joins_now)),
-            admitted.eq(begun | store.room.bit_select(q, 1) | planted(self.plant, 7)),
+            admitted.eq(begun | store.room.bit_select(q, 1) | fault("takes a packet without room")),
             placing.valid.eq(intake.chunk.valid & admitted),
             placing.count.eq(chunk.count),
             placing.i.eq(chunk.data),
@@ -144,7 +137,13 @@ class SendQueues(wiring.Component):
             here = Cat(at.lane, at.row)[:6] - 1
             with m.Switch(at.flit):
                 for f in range(UNIT_FLITS_MAX):
-                    with m.Case(f), m.If((base.offsets[f] == NO_HEADER) | planted(self.plant, 4)):
+                    with (
+                        m.Case(f),
+                        m.If(
+                            (base.offsets[f] == NO_HEADER)
+                            | fault("the offset of a second packet in a flit replaces the first")
+                        ),
+                    ):
                         m.d.comb += grown.offsets[f].eq(here)
 
         # A packet's end: the unit is there, or is larger

@@ -1,11 +1,11 @@
 """Flits that arrive become units, or are found not to be one."""
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Array, Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.link import ENDPOINT_BITS, UNIT_FLITS_MAX
 from rtl.contract.link_config import LinkConfig
 from rtl.link.framing.framing import FLIT_HEADER_LAYOUT
@@ -39,16 +39,8 @@ class UnitMaker(wiring.Component):
     Timing: a flit is at least two cycles long; `done` in its first cycle may be about the unit before it.
     """
 
-    FAULTS = {
-        1: "a head in an open unit continues it",
-        2: "a fifth flit is taken into the unit",
-        3: "an endpoint that changes in a unit is not noticed",
-        4: "clear keeps units that are not complete",
-    }
-
-    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig):
         self.cfg = cfg
-        self.plant = plant
         super().__init__(
             {
                 "valid": In(1),
@@ -86,10 +78,12 @@ class UnitMaker(wiring.Component):
         ends = self.valid & self.last
         was_open = open_flits[q] != 0
         m.d.comb += q.eq(Cat(header.kind, header.class_))
-        other = (endpoint[q] != header.endpoint) & ~planted(self.plant, 3)
+        other = (endpoint[q] != header.endpoint) & ~fault(
+            "an endpoint that changes in a unit is not noticed at a link's end"
+        )
         with m.If(begins):
             m.d.sync += [q_kept.eq(q), header_kept.eq(header), slot_kept.eq(self.slot), stored_kept.eq(self.stored)]
-            with m.If(header.head & ~(was_open & planted(self.plant, 1))):
+            with m.If(header.head & ~(was_open & fault("a head in an open unit continues it at a link's end"))):
                 m.d.comb += [self.bad_unit.eq(was_open | ~self.stored), spoilt_now.eq(~self.stored)]
             with m.Elif(~was_open):
                 m.d.comb += [self.bad_unit.eq(~dropping[q]), spoilt_now.eq(1)]
@@ -97,13 +91,19 @@ class UnitMaker(wiring.Component):
                 m.d.comb += [self.bad_unit.eq(1), spoilt_now.eq(1)]
             m.d.sync += spoilt.eq(spoilt_now)
             # The flits before it that will have no tail: out with them now
-            with m.If(was_open & (header.head & ~planted(self.plant, 1) | spoilt_now)):
+            with m.If(
+                was_open & (header.head & ~fault("a head in an open unit continues it at a link's end") | spoilt_now)
+            ):
                 m.d.comb += [self.done.eq(1), self.queue.eq(q), self.record.bad.eq(1)]
                 m.d.comb += [self.record.slots.eq(slots[q]), self.record.flits.eq(open_flits[q])]
                 m.d.sync += open_flits[q].eq(0)
 
         at = open_flits[q_kept]
-        long = (at == UNIT_FLITS_MAX - 1) & ~header_kept.tail & ~planted(self.plant, 2)
+        long = (
+            (at == UNIT_FLITS_MAX - 1)
+            & ~header_kept.tail
+            & ~fault("a fifth flit is taken into the unit at a link's end")
+        )
         whole = Signal(data.ArrayLayout(slot_layout(cfg), UNIT_FLITS_MAX))
         m.d.comb += whole.eq(slots[q_kept])
         with m.Switch(at):
@@ -129,7 +129,7 @@ class UnitMaker(wiring.Component):
                     endpoint[q_kept].eq(header_kept.endpoint),
                 ]
         with m.Elif(sweeps & ~self.valid):
-            kept = planted(self.plant, 4)
+            kept = fault("a clear of a link's end keeps units that are not complete")
             stays = open_flits[swept] == 0
             m.d.comb += [
                 self.queue.eq(swept),

@@ -1,12 +1,12 @@
 """The units that wait in the queues of a sender: what is known of each, oldest first."""
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.link import UNIT_FLITS_MAX
 from rtl.contract.link_config import LinkConfig
 from rtl.link.framing.framing import unit_layout
@@ -30,11 +30,8 @@ class UnitRings(wiring.Component):
     from the next cycle to the next `take`.
     """
 
-    FAULTS = {1: "a unit can be taken while a packet is being appended to it"}
-
-    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig):
         self.cfg = cfg
-        self.plant = plant
         super().__init__(
             {
                 "queue": In(range(cfg.queues)),
@@ -105,7 +102,7 @@ class UnitRings(wiring.Component):
                 m.d.sync += head_flits[q].eq(self.record.unit.flits)
         for n in range(cfg.queues):
             enters = self.enter & ~self.joins & (q == n)
-            grows = self.grows & (q == n) & ~planted(self.plant, 1)
+            grows = self.grows & (q == n) & ~fault("a unit can be taken while a packet is being appended to it")
             m.d.sync += count[n].eq(count[n] + enters - (self.take & (asked == n)))
             m.d.comb += [
                 self.valid[n].eq((count[n] != 0) & ~(grows & (count[n] == 1))),

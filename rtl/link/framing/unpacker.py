@@ -1,11 +1,11 @@
 """Rows of received units become packets again."""
 
-from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from rtl.base.plant import passed_on, planted
+from rtl.base.fault import fault
 from rtl.contract.link import NO_HEADER, PACKET_HEADER_BYTES, UNIT_FLITS_MAX, PacketOpcode
 from rtl.contract.link_config import LinkConfig
 from rtl.link.beat import packet_layout
@@ -38,20 +38,9 @@ class Unpacker(wiring.Component):
     or has not come yet; out through a register.
     """
 
-    FAULTS = {
-        1: "an offset that is wrong is not noticed",
-        2: "a length beyond the unit is not noticed",
-        3: "an unknown opcode is a write",
-        4: "a unit of the other kind is taken",
-        5: "the next unit begins in the middle of the one dropped",
-        6: "a zero header is a packet",
-        7: "the gap between two flits is a lane too short",
-    }
-
-    def __init__(self, cfg: LinkConfig, kind: int, plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig, kind: int):
         self.cfg = cfg
         self.kind = kind
-        self.plant = plant
         super().__init__(
             {
                 "rows": In(stream.Signature(unit_rows(cfg))),
@@ -62,7 +51,7 @@ class Unpacker(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.window = window = RowWindow(self.cfg, passed_on(self.plant, 7))
+        m.submodules.window = window = RowWindow(self.cfg)
         wiring.connect(m, wiring.flipped(self.rows), window.i)
         shape = rows_of(self.cfg)
         size = self.cfg.beat_bytes
@@ -105,17 +94,19 @@ class Unpacker(wiring.Component):
         bytes_now = Signal(range(size + 1))
         last = Signal()
         in_body = bytes_left != 0
-        zero = (window.words[:128] == 0) & ~planted(self.plant, 6)
-        offset_fits = seen_now | (window.offset == window.place) | planted(self.plant, 1)
-        known = is_sound(header) | (planted(self.plant, 3) & (header.flags == 0) & (header.length_bytes <= 512))
+        zero = (window.words[:128] == 0) & ~fault("a zero header is a packet")
+        offset_fits = seen_now | (window.offset == window.place) | fault("an offset that is wrong is not noticed")
+        known = is_sound(header) | (
+            fault("an unknown opcode is a write") & (header.flags == 0) & (header.length_bytes <= 512)
+        )
         m.d.comb += [
             body.eq(body_bytes(header)),
             needs.eq(packet_words(body)),
             empty.eq((words_now < HEADER_WORDS) | (header.opcode == PacketOpcode.END) | zero),
             sound.eq(
                 known
-                & ((is_response(header) == self.kind) | planted(self.plant, 4))
-                & ((needs <= words_now) | planted(self.plant, 2))
+                & ((is_response(header) == self.kind) | fault("a unit of the other kind is taken"))
+                & ((needs <= words_now) | fault("a length beyond the unit is not noticed"))
                 & offset_fits
                 & ~wrong
             ),
@@ -123,7 +114,7 @@ class Unpacker(wiring.Component):
         ]
         decides = (window.level != 0) & ~in_body & ~skips
         complete = (words_now < HEADER_WORDS) | (window.available >= HEADER_WORDS)
-        unmarked = (seen_now | (window.offset == NO_HEADER) | planted(self.plant, 1)) & ~wrong
+        unmarked = (seen_now | (window.offset == NO_HEADER) | fault("an offset that is wrong is not noticed")) & ~wrong
         m.d.comb += [
             bytes_due.eq(Mux(in_body, bytes_left, PACKET_HEADER_BYTES + body)),
             last.eq(bytes_due <= size),
@@ -173,7 +164,12 @@ class Unpacker(wiring.Component):
         ended = Signal()
         over = Signal()
         m.d.comb += [
-            misses.eq(window.leaves & ~(seen_now | begins) & (window.offset != NO_HEADER) & ~planted(self.plant, 1)),
+            misses.eq(
+                window.leaves
+                & ~(seen_now | begins)
+                & (window.offset != NO_HEADER)
+                & ~fault("an offset that is wrong is not noticed")
+            ),
             ended.eq(window.dropped == rows_now),
             over.eq((sends | gives_up | skips) & ended & (rows_now != 0)),
             self.bad.eq(Mux(gives_up, Mux(empty, ~unmarked, 1), sends & over & (wrong | misses))),
@@ -188,6 +184,6 @@ class Unpacker(wiring.Component):
             ]
         with m.If(sends | gives_up | skips):
             m.d.sync += rows_left.eq(rows_now - window.dropped)
-        with m.If(over | (gives_up & planted(self.plant, 5))):
+        with m.If(over | (gives_up & fault("the next unit begins in the middle of the one dropped"))):
             m.d.sync += [inside.eq(0), skips.eq(0), wrong.eq(0), seen.eq(0)]
         return m

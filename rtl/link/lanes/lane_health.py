@@ -1,10 +1,10 @@
 """Health of lanes: FEC corrections and missing markers, by physical lane."""
 
-from amaranth.hdl import Module, Mux, Signal, Value, ValueLike, unsigned
+from amaranth.hdl import Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.lanes import MISSES_DEAD, MISSES_OF, WEAK_RATIO
 from rtl.contract.link import FEC_GROUPS
 from rtl.contract.link_config import LinkConfig
@@ -34,17 +34,8 @@ class LaneHealth(wiring.Component):
     Timing: registers; mask follows weak and dead in the same cycle.
     """
 
-    FAULTS = {
-        1: "a dead lane is not noticed",
-        2: "a weak lane is not noticed",
-        3: "a lane is weak by its corrections alone, whatever the others have",
-        4: "a lane leaves without a spare though the narrower width carries less",
-        5: "a lane stays without a spare though the narrower width carries more",
-    }
-
-    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig):
         self.cfg = cfg
-        self.plant = plant
         self.lanes = physical_lanes(cfg)
         super().__init__(
             {
@@ -96,9 +87,9 @@ class LaneHealth(wiring.Component):
             with m.If(self.marker):
                 miss = ~self.seen[lane]
                 m.d.sync += [recent.eq(0), missed.eq(missed << 1 | miss)]
-                with m.If(leaves[lane] & ~planted(self.plant, 2)):
+                with m.If(leaves[lane] & ~fault("a weak lane is not noticed")):
                     m.d.sync += self.weak[lane].eq(1)
-                with m.If(miss & (sum(missed) >= MISSES_DEAD - 1) & ~planted(self.plant, 1)):
+                with m.If(miss & (sum(missed) >= MISSES_DEAD - 1) & ~fault("a dead lane is not noticed")):
                     m.d.sync += self.dead[lane].eq(1)
             with m.If(self.found):
                 m.d.sync += [missed.eq(0), self.dead[lane].eq(0)]
@@ -141,9 +132,17 @@ class LaneHealth(wiring.Component):
                 left.eq(~self.weak & ~self.dead & ~(1 << worst)),
                 good.eq(sum(left[lane] for lane in lanes)),
                 low.eq(sum(used[lane] & (recents[lane] * WEAK_RATIO <= count) for lane in lanes)),
-                apart.eq((low >= in_use >> 1) | planted(self.plant, 3)),
-                spare.eq((good >= in_use) | planted(self.plant, 4)),
-                more.eq((lost << 1 > flits) & left.any() & ~planted(self.plant, 5)),
+                apart.eq(
+                    (low >= in_use >> 1) | fault("a lane is weak by its corrections alone, whatever the others have")
+                ),
+                spare.eq(
+                    (good >= in_use) | fault("a lane leaves without a spare though the narrower width carries less")
+                ),
+                more.eq(
+                    (lost << 1 > flits)
+                    & left.any()
+                    & ~fault("a lane stays without a spare though the narrower width carries more")
+                ),
             ]
             with m.If((count >= self.cfg.weak_corrections) & apart & (spare | more)):
                 m.d.comb += leaves.eq(1 << worst)

@@ -1,11 +1,11 @@
 """What the markers say: where flits begin, the map of the partner, its mask; which lanes agree."""
 
-from amaranth.hdl import Module, Mux, Signal, Value, ValueLike, unsigned
+from amaranth.hdl import Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, enum, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.arbiter import lowest
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.lanes import VERSIONS
 from rtl.contract.link_config import LinkConfig
 from rtl.link.beat import lanes_layout, physical_lanes
@@ -32,15 +32,8 @@ class LaneLock(wiring.Component):
     Timing: data, marker, seen, found and lost are combinational, the rest registers.
     """
 
-    FAULTS = {
-        1: "markers between flits do not change the map",
-        2: "the version of the map is not compared",
-        3: "a marker that is missing on all lanes counts as a word of a flit",
-    }
-
-    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig):
         self.cfg = cfg
-        self.plant = plant
         self.physical = physical_lanes(cfg)
         super().__init__(
             {
@@ -84,7 +77,11 @@ class LaneLock(wiring.Component):
         silent = Signal()  # the last marker was missing on all lanes
         m.d.comb += [
             self.found.eq(self.valid & (mode != Mode.MARKERS) & (again & more).any()),
-            due.eq((mode == Mode.FLITS) & self.expected & (ok.any() | ~planted(self.plant, 3))),
+            due.eq(
+                (mode == Mode.FLITS)
+                & self.expected
+                & (ok.any() | ~fault("a marker that is missing on all lanes counts as a word of a flit"))
+            ),
             self.marker.eq(self.valid & ((mode == Mode.MARKERS) | due | self.found)),
             self.data.eq(self.valid & (mode == Mode.FLITS) & ~due & ~self.found),
             self.lost.eq(self.marker & ~ok.any() & silent),
@@ -109,7 +106,7 @@ class LaneLock(wiring.Component):
             m.d.comb += told.eq(picked)
             for p, view in enumerate(views):
                 same_map = (view.version == told.version) & (view.width == told.width) & (view.toggle == told.toggle)
-                m.d.comb += self.seen[p].eq(ok[p] & (same_map | planted(self.plant, 2)))
+                m.d.comb += self.seen[p].eq(ok[p] & (same_map | fault("the version of the map is not compared")))
             shown = Signal(self.cfg.lanes)
             for lane, place in enumerate(new_source):
                 for p in reversed(range(lane, self.physical)):
@@ -125,7 +122,9 @@ class LaneLock(wiring.Component):
             # Back to back the map counts whatever its version: the partner may have started anew.
             in_flits = (mode == Mode.FLITS) & ~self.found
             takes = (mode != Mode.FLITS) | self.found | (told.version != self.version)
-            m.d.comb += self.changed.eq(complete & takes & ~(in_flits & planted(self.plant, 1)))
+            m.d.comb += self.changed.eq(
+                complete & takes & ~(in_flits & fault("markers between flits do not change the map"))
+            )
             m.d.sync += mode.eq(Mux(told.more, Mode.MARKERS, Mode.FLITS))
         with m.Elif(self.lost):
             m.d.sync += mode.eq(Mode.HUNT)

@@ -4,7 +4,6 @@ from amaranth.hdl import Module, Mux, Signal, Value, ValueLike, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import passed_on
 from rtl.contract.lanes import ALIGN_MARKERS, CALL_FLITS, QUIET_FLITS, VERSIONS
 from rtl.contract.link import MARKER_INTERVAL_FLITS
 from rtl.contract.link_config import LinkConfig
@@ -28,22 +27,9 @@ class LaneReceiver(wiring.Component):
     Timing: a beat at `o` two cycles after its last word at `lanes`.
     """
 
-    FAULTS = {
-        1: "markers between flits do not change the map",
-        2: "the version of the map is not compared",
-        3: "a dead lane is not noticed",
-        4: "a weak lane is not noticed",
-        5: "the scrambler does not start again at a marker",
-        6: "a marker that is missing on all lanes counts as a word of a flit",
-        7: "a lane is weak by its corrections alone, whatever the others have",
-        8: "a lane leaves without a spare though the narrower width carries less",
-        9: "a lane stays without a spare though the narrower width carries more",
-    }
-
-    def __init__(self, cfg: LinkConfig, interval: int = MARKER_INTERVAL_FLITS, plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig, interval: int = MARKER_INTERVAL_FLITS):
         self.cfg = cfg
         self.interval = interval
-        self.plant = plant
         self.physical = physical_lanes(cfg)
         super().__init__(
             {
@@ -75,10 +61,10 @@ class LaneReceiver(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         cfg = self.cfg
-        m.submodules.lock = lock = LaneLock(cfg, passed_on(self.plant, 1, 2, 6))
-        m.submodules.health = health = LaneHealth(cfg, passed_on(self.plant, 3, 4, 7, 8, 9))
+        m.submodules.lock = lock = LaneLock(cfg)
+        m.submodules.health = health = LaneHealth(cfg)
         m.submodules.words = words = LaneWords(cfg)
-        m.submodules.scrambler = scrambler = Scrambler(self.physical, passed_on(self.plant, 5))
+        m.submodules.scrambler = scrambler = Scrambler(self.physical, "receiver")
         m.submodules.wanted = wanted = LaneMap(cfg)
 
         valid = Signal()

@@ -1,10 +1,10 @@
 """Sending end of the lanes: flits to words, markers between them."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike, unsigned
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import passed_on, planted
+from rtl.base.fault import fault
 from rtl.contract.lanes import LANE_WORD_BYTES, NO_LANE, PHYSICAL_LANES_MAX, VERSIONS
 from rtl.contract.link import MARKER_INTERVAL_FLITS
 from rtl.contract.link_config import LinkConfig
@@ -25,16 +25,9 @@ class LaneSender(wiring.Component):
     Timing: a beat taken in cycle n begins at `lanes` in n + 2; beat_bytes / (8 * width) cycles a beat.
     """
 
-    FAULTS = {
-        1: "the scrambler does not start again at a marker",
-        2: "the mask of the partner is not obeyed",
-        3: "the map changes between markers",
-    }
-
-    def __init__(self, cfg: LinkConfig, interval: int = MARKER_INTERVAL_FLITS, plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig, interval: int = MARKER_INTERVAL_FLITS):
         self.cfg = cfg
         self.interval = interval
-        self.plant = plant
         self.physical = physical_lanes(cfg)
         super().__init__(
             {
@@ -56,8 +49,8 @@ class LaneSender(wiring.Component):
         cfg = self.cfg
         m.submodules.map = lane_map = LaneMap(cfg)
         m.submodules.writer = writer = MarkerWriter(cfg)
-        m.submodules.scrambler = scrambler = Scrambler(self.physical, passed_on(self.plant, 1))
-        m.d.comb += lane_map.mask.eq(Mux(planted(self.plant, 2), 0, self.mask))
+        m.submodules.scrambler = scrambler = Scrambler(self.physical, "sender")
+        m.d.comb += lane_map.mask.eq(Mux(fault("the mask of the partner is not obeyed"), 0, self.mask))
 
         # The map in use.
         everywhere = (1 << self.physical) - 1
@@ -106,7 +99,7 @@ class LaneSender(wiring.Component):
         ]
         with m.If(mark):
             m.d.sync += [due.eq(self.align), flits.eq(0), toggle.eq(~toggle)]
-        with m.If(changes & (mark | planted(self.plant, 3))):
+        with m.If(changes & (mark | fault("the map changes between markers"))):
             m.d.sync += [
                 used.eq(lane_map.of),
                 width.eq(lane_map.width),

@@ -1,10 +1,10 @@
 """Scrambler: what is added to the words of every lane."""
 
-from amaranth.hdl import Cat, Module, Signal, ValueLike, unsigned
+from amaranth.hdl import Cat, Module, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.lanes import LANE_WORD_BYTES, SCRAMBLER_BITS, SCRAMBLER_TAPS, scrambler_seed
 
 __all__ = ["Scrambler", "first_word"]
@@ -26,17 +26,16 @@ def first_word(seed: int) -> int:
 
 class Scrambler(wiring.Component):
     """`key` of each lane, for the next word; `step`: that word goes; `restart`: back to the lanes' seeds.
+    `end`: sender or receiver, whose it is, in names of faults.
 
     The register holds the last 64 bits instead of the 16-bit state: the sequence obeys
     s(t) = s(t-16) + s(t-13) + s(t-12) + s(t-11), squared twice s(t) = s(t-64) + s(t-52) + s(t-48) + s(t-44),
     so a word follows from the one before with at most two sums of four bits in a row.
     """
 
-    FAULTS = {1: "does not start again"}
-
-    def __init__(self, lanes: int, plant: ValueLike = 0):
+    def __init__(self, lanes: int, end: str):
         self.lanes = lanes
-        self.plant = plant
+        self.end = end
         super().__init__({"step": In(1), "restart": In(1), "key": Out(data.ArrayLayout(unsigned(_WORD), lanes))})
 
     def elaborate(self, platform: object) -> Module:
@@ -53,7 +52,7 @@ class Scrambler(wiring.Component):
                 lower = lower ^ word[tap : tap + known]
                 upper = upper ^ both[known + tap : _WORD + tap]
             m.d.comb += [low.eq(lower), high.eq(upper), self.key[lane].eq(word)]
-            with m.If(self.restart & ~planted(self.plant, 1)):
+            with m.If(self.restart & ~fault(f"the scrambler of the {self.end} does not start again at a marker")):
                 m.d.sync += word.eq(word.init)
             with m.Elif(self.step):
                 m.d.sync += word.eq(Cat(low, high))

@@ -1,11 +1,11 @@
 """Flits that were acknowledged, but not the unit they belong to."""
 
-from amaranth.hdl import Module, Mux, Signal, ValueLike
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.link import UNIT_FLITS_MAX
 from rtl.contract.link_config import LinkConfig
 
@@ -20,14 +20,8 @@ class BegunUnits(wiring.Component):
     `in_flight`: flits not acknowledged. Timing: combinational from registers and `in_flight`.
     """
 
-    FAULTS = {
-        1: "a unit of more than two flits begun counts as two",
-        2: "a new session knows the tails of the old one",
-    }
-
-    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig):
         self.cfg = cfg
-        self.plant = plant
         super().__init__(
             {
                 "enqueue": In(1),
@@ -58,8 +52,14 @@ class BegunUnits(wiring.Component):
         ]
         m.d.sync += known.eq(any_)
         with m.If(self.clear):
-            m.d.sync += [put.eq(0), open_.eq(0), known.eq(planted(self.plant, 2))]
+            m.d.sync += [put.eq(0), open_.eq(0), known.eq(fault("a new session knows the tails of the old one"))]
         with m.Elif(self.enqueue):
             m.d.sync += [put.eq(put + 1), open_.eq(store.data)]
-        m.d.comb += self.begun.eq(Mux(planted(self.plant, 1) & (last.data == 3), 2, Mux(any_, last.data, 0)))
+        m.d.comb += self.begun.eq(
+            Mux(
+                fault("a unit of more than two flits begun counts as two") & (last.data == 3),
+                2,
+                Mux(any_, last.data, 0),
+            )
+        )
         return m

@@ -1,11 +1,11 @@
 """Credits to grant: slots of the pool by account, and which count the next flit tells."""
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Array, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.arbiter import lowest
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.link import DEDICATED_FLITS
 from rtl.contract.link_config import LinkConfig
 from rtl.link.rules.credit_sender import COUNT_BITS
@@ -23,17 +23,8 @@ class CreditReceiver(wiring.Component):
     `slot`. One arrival and one freed slot a cycle; both are seen in a cycle of `clear`, too.
     """
 
-    FAULTS = {
-        1: "a credit is not returned",
-        2: "an arrival in the cycle of a freed slot is not counted",
-        3: "an account is told only when it has changed",
-        4: "slots held through a new session are granted again",
-        5: "there is always room",
-    }
-
-    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig):
         self.cfg = cfg
-        self.plant = plant
         self.sizes = [DEDICATED_FLITS] * cfg.queues + [cfg.shared_flits] * 2
         # seen by proofs too
         self.held = [Signal(range(size + 1), name=f"held_{n}") for n, size in enumerate(self.sizes)]
@@ -56,7 +47,7 @@ class CreditReceiver(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        cfg, plant = self.cfg, self.plant
+        cfg = self.cfg
         accounts = cfg.accounts
         changed = Signal(accounts)
         rooms = Signal(accounts)
@@ -65,13 +56,19 @@ class CreditReceiver(wiring.Component):
             leaves = self.freed & (self.freed_account == n)
             after = Signal.like(held, name=f"after_{n}")
             m.d.comb += [
-                rooms[n].eq((held != size) | planted(plant, 5)),
-                after.eq(held + (arrives & ~(planted(plant, 2) & leaves)) - leaves),
+                rooms[n].eq((held != size) | fault("there is always room in the receiver")),
+                after.eq(
+                    held
+                    + (arrives & ~(fault("an arrival in the cycle of a freed slot is not counted") & leaves))
+                    - leaves
+                ),
             ]
             m.d.sync += held.eq(after)
             with m.If(self.clear):
-                m.d.sync += count.eq(Mux(planted(plant, 4), size, size - after))
-            with m.Elif(leaves & ~planted(plant, 1)):
+                m.d.sync += count.eq(
+                    Mux(fault("slots held through a new session are granted again"), size, size - after)
+                )
+            with m.Elif(leaves & ~fault("a credit is not returned to the sender")):
                 m.d.sync += count.eq(count + 1)
         m.d.comb += self.room.eq(rooms.bit_select(self.account, 1))
 
@@ -95,7 +92,7 @@ class CreditReceiver(wiring.Component):
             with m.Else():
                 following = Mux(round_ == accounts - 1, 0, round_ + 1)
                 m.d.sync += [round_.eq(following), favour.eq(0)]
-                m.d.sync += turn.eq(Mux(planted(plant, 3), turn, following))
+                m.d.sync += turn.eq(Mux(fault("an account is told only when it has changed"), turn, following))
         with m.If(self.clear):
             m.d.sync += [changed.eq(0), turn.eq(0), round_.eq(0), favour.eq(0)]
 

@@ -1,11 +1,11 @@
 """Credits to spend: how many flits of each account the partner's pool still takes."""
 
-from amaranth.hdl import Array, Module, Mux, Signal, ValueLike, unsigned
+from amaranth.hdl import Array, Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.link import CREDIT_MODULUS, CreditKind
 from rtl.contract.link_config import LinkConfig
 
@@ -25,16 +25,8 @@ class CreditSender(wiring.Component):
     Spending what is not free is an error of the user.
     """
 
-    FAULTS = {
-        1: "an update in the cycle of a spend is lost",
-        2: "a repeated old count is believed",
-        3: "a shared count goes to the dedicated account",
-        4: "a bad count is believed",
-    }
-
-    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig):
         self.cfg = cfg
-        self.plant = plant
         self.limit = [Signal(COUNT_BITS, name=f"limit_{n}") for n in range(cfg.accounts)]
         super().__init__(
             {
@@ -53,14 +45,14 @@ class CreditSender(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        cfg, plant = self.cfg, self.plant
+        cfg = self.cfg
         queues = cfg.queues
         response = self.credit_kind == CreditKind.RESPONSE
         account = Signal(range(max(cfg.accounts, 16)))
         exists, counts, take = Signal(), Signal(), Signal()
         gained, free, total = Signal(COUNT_BITS), Signal(COUNT_BITS), Signal(COUNT_BITS)
         stale, wrong = Signal(), Signal()
-        dedicated = self.dedicated | planted(plant, 3)
+        dedicated = self.dedicated | fault("a shared count of credits goes to the dedicated account")
         m.d.comb += [
             account.eq(Mux(dedicated, (self.vc << 1) | response, queues + response)),
             exists.eq(~dedicated | (self.vc < cfg.classes)),
@@ -71,16 +63,20 @@ class CreditSender(wiring.Component):
                 - (self.spend & (self.spend_account == account))
             ),
             total.eq(free + gained),
-            stale.eq((gained >= CREDIT_MODULUS - STALE_CREDITS) & ~planted(plant, 2)),
-            wrong.eq((gained[-1] & ~planted(plant, 2)) | total[-1]),
-            take.eq(counts & exists & ~stale & (~wrong | planted(plant, 4))),
+            stale.eq(
+                (gained >= CREDIT_MODULUS - STALE_CREDITS) & ~fault("a repeated old count of credits is believed")
+            ),
+            wrong.eq((gained[-1] & ~fault("a repeated old count of credits is believed")) | total[-1]),
+            take.eq(counts & exists & ~stale & (~wrong | fault("a bad count of credits is believed"))),
             self.bad_credit.eq(
-                self.update & ((self.credit_kind == 3) | (counts & (~exists | (~stale & wrong)))) & ~planted(plant, 4)
+                self.update
+                & ((self.credit_kind == 3) | (counts & (~exists | (~stale & wrong))))
+                & ~fault("a bad count of credits is believed")
             ),
         ]
         for n in range(cfg.accounts):
             spent = self.spend & (self.spend_account == n)
-            with m.If(take & (account == n) & ~(planted(plant, 1) & spent)):
+            with m.If(take & (account == n) & ~(fault("an update in the cycle of a spend is lost") & spent)):
                 m.d.sync += [self.limit[n].eq(self.count), self.free[n].eq(total)]
             with m.Elif(spent):
                 m.d.sync += self.free[n].eq(self.free[n] - 1)

@@ -1,10 +1,10 @@
 """Nothing may wait for ever: time-outs of a link, in flit times."""
 
-from amaranth.hdl import Module, Signal, ValueLike
+from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.link import NO_PROGRESS_FLITS, RETRAINS_WITHOUT_PROGRESS
 
 __all__ = ["Progress"]
@@ -18,15 +18,8 @@ class Progress(wiring.Component):
     Timing: `stalled` and `give_up` are combinational with `tick`.
     """
 
-    FAULTS = {
-        1: "a wait of the receiver is not seen",
-        2: "never gives up",
-        3: "progress does not start the time again",
-    }
-
-    def __init__(self, flits: int = NO_PROGRESS_FLITS, plant: ValueLike = 0):
+    def __init__(self, flits: int = NO_PROGRESS_FLITS):
         self.flits = flits
-        self.plant = plant
         super().__init__(
             {
                 "clear": In(1),
@@ -43,8 +36,10 @@ class Progress(wiring.Component):
         for n in range(2):
             ticks = Signal(range(self.flits), name=f"ticks_{n}")
             tries = Signal(range(RETRAINS_WITHOUT_PROGRESS + 1), name=f"tries_{n}")
-            unseen = planted(self.plant, 1) if n else 0
-            with m.If((self.moves[n] & ~planted(self.plant, 3)) | ~self.waits[n] | unseen):
+            unseen = fault("a wait of the receiver is not seen") if n else 0
+            with m.If(
+                (self.moves[n] & ~fault("progress of a link does not start the time again")) | ~self.waits[n] | unseen
+            ):
                 m.d.sync += [ticks.eq(0), tries.eq(0)]
             with m.Elif(self.tick):
                 m.d.sync += ticks.eq(ticks + 1)
@@ -52,7 +47,7 @@ class Progress(wiring.Component):
                     m.d.sync += ticks.eq(0)
                     m.d.comb += self.stalled.eq(1)
                     with m.If(tries == RETRAINS_WITHOUT_PROGRESS):
-                        m.d.comb += self.give_up.eq(~planted(self.plant, 2))
+                        m.d.comb += self.give_up.eq(~fault("a link without progress never gives up"))
                     with m.Else():
                         m.d.sync += tries.eq(tries + 1)
             with m.If(self.clear):

@@ -1,11 +1,11 @@
 """Which payload flit fits: the receiving half of go-back-N replay."""
 
-from amaranth.hdl import Module, Signal, ValueLike
+from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.link_config import LinkConfig
 from rtl.link.rules.replay_sender import NAK_ID_BITS
 
@@ -20,17 +20,7 @@ class ReplayReceiver(wiring.Component):
     Timing: `deliver` to `spurious` are combinational with `good`, the others registers.
     """
 
-    FAULTS = {
-        1: "the epoch is ignored: every gap is a nak",
-        2: "a flit that was accepted before is accepted again",
-        3: "a NOP ahead is no gap",
-        4: "a flit ahead is accepted",
-        5: "a gap once filled stays pending",
-        6: "a flit without room is accepted",
-    }
-
-    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
-        self.plant = plant
+    def __init__(self, cfg: LinkConfig):
         bits = ceil_log2(cfg.sequence_numbers)
         self.unanswered = Signal()  # no payload flit has been heard under the newest nak id
         super().__init__(
@@ -54,18 +44,26 @@ class ReplayReceiver(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        plant = self.plant
         ahead = Signal.like(self.ack)
         payload, fits, new, answer = Signal(), Signal(), Signal(), Signal()
-        wrong = (planted(plant, 2) & ahead.all()) | (planted(plant, 4) & (ahead == 1))
+        wrong = (fault("a flit that was accepted before is accepted again") & ahead.all()) | (
+            fault("a flit ahead of the sequence is accepted") & (ahead == 1)
+        )
         m.d.comb += [
             payload.eq(self.good & self.is_payload),
             ahead.eq(self.seq - self.ack - self.is_payload),
             fits.eq(payload & ((ahead == 0) | wrong)),
-            self.deliver.eq(fits & (self.room | planted(plant, 6))),
-            self.overrun.eq(fits & ~self.room & ~planted(plant, 6)),
-            new.eq((self.epoch == self.nak_id) | planted(plant, 1)),
-            self.gap.eq(self.good & (ahead != 0) & ~ahead[-1] & ~fits & new & ~(planted(plant, 3) & ~self.is_payload)),
+            self.deliver.eq(fits & (self.room | fault("a flit without room is accepted"))),
+            self.overrun.eq(fits & ~self.room & ~fault("a flit without room is accepted")),
+            new.eq((self.epoch == self.nak_id) | fault("the epoch is ignored: every gap is a nak")),
+            self.gap.eq(
+                self.good
+                & (ahead != 0)
+                & ~ahead[-1]
+                & ~fits
+                & new
+                & ~(fault("a NOP ahead of the sequence is no gap") & ~self.is_payload)
+            ),
             self.duplicate.eq(payload & ahead[-1] & ~fits),
             answer.eq(payload & (self.epoch == self.nak_id) & self.unanswered),
             self.spurious.eq(self.duplicate & answer),
@@ -73,7 +71,10 @@ class ReplayReceiver(wiring.Component):
         with m.If(answer):
             m.d.sync += self.unanswered.eq(0)
         with m.If(self.deliver):
-            m.d.sync += [self.ack.eq(self.seq), self.pending.eq(self.pending & planted(plant, 5))]
+            m.d.sync += [
+                self.ack.eq(self.seq),
+                self.pending.eq(self.pending & fault("a gap once filled stays pending")),
+            ]
         with m.If(self.gap):
             m.d.sync += [self.nak_id.eq(self.nak_id + 1), self.pending.eq(1), self.unanswered.eq(1)]
         with m.If(self.clear):

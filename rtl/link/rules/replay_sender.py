@@ -1,11 +1,11 @@
 """Which payload flit goes next, and which ones have to be kept: the sending half of go-back-N replay."""
 
-from amaranth.hdl import Module, Mux, Signal, ValueLike
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.link import REPEAT_FLITS
 from rtl.contract.link_config import LinkConfig
 
@@ -30,18 +30,8 @@ class ReplaySender(wiring.Component):
     combinational with `heard`. A flit that starts in the cycle of `heard` is from before it.
     """
 
-    FAULTS = {
-        1: "the window is one flit too wide",
-        2: "a NOP states the highest number that was ever sent",
-        3: "an acknowledgement of what was never sent is believed",
-        4: "a nak does not send again",
-        5: "any nak id but the epoch is obeyed at once",
-        6: "an acknowledgement does not move the position past it",
-    }
-
-    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig):
         self.cfg = cfg
-        self.plant = plant
         bits = ceil_log2(cfg.sequence_numbers)
         # seen by proofs too
         self.next = Signal(bits, init=1)
@@ -73,7 +63,6 @@ class ReplaySender(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        plant = self.plant
         next_, acked, pos, fresh = self.next, self.acked, self.pos, self.fresh
         bits = len(pos)
         unsent, gained, outstanding, before = (
@@ -90,9 +79,11 @@ class ReplaySender(wiring.Component):
         m.d.comb += [
             self.in_flight.eq(next_ - 1 - acked),
             unsent.eq(next_ - fresh),
-            self.room.eq((self.in_flight < window + planted(plant, 1)) & (unsent < 2)),
+            self.room.eq((self.in_flight < window + fault("the window is one flit too wide")) & (unsent < 2)),
             self.payload.eq(self.may & (pos != next_)),
-            self.seq.eq(Mux(self.payload, pos, Mux(planted(plant, 2), fresh, pos) - 1)),
+            self.seq.eq(
+                Mux(self.payload, pos, Mux(fault("a NOP states the highest number that was ever sent"), fresh, pos) - 1)
+            ),
             self.index.eq(pos),
             self.put_index.eq(next_),
             pos_sent.eq(pos),
@@ -109,19 +100,30 @@ class ReplaySender(wiring.Component):
             gained.eq(self.ack - acked),
             outstanding.eq(fresh_sent - 1 - acked),
             before.eq(pos_sent - 1 - acked),
-            self.moved.eq(self.heard & (gained != 0) & ((gained <= outstanding) | (planted(plant, 3) & ~gained[-1]))),
+            self.moved.eq(
+                self.heard
+                & (gained != 0)
+                & (
+                    (gained <= outstanding)
+                    | (fault("an acknowledgement of what was never sent is believed") & ~gained[-1])
+                )
+            ),
             self.bad_ack.eq(self.heard & (gained > outstanding) & ~gained[-1]),
             acked_heard.eq(Mux(self.moved, self.ack, acked)),
             self.left.eq(next_ + self.enqueue - 1 - acked_heard),
             ahead.eq(self.nak_id - self.epoch),
             self.replay.eq(
-                self.heard & ((ahead == 1) | ((ahead != 0) & ((unlike == REPEAT_FLITS) | planted(plant, 5))))
+                self.heard
+                & (
+                    (ahead == 1)
+                    | ((ahead != 0) & ((unlike == REPEAT_FLITS) | fault("any nak id but the epoch is obeyed at once")))
+                )
             ),
             pos_heard.eq(pos_sent),
         ]
-        with m.If(self.replay & ~planted(plant, 4)):
+        with m.If(self.replay & ~fault("a nak does not send again")):
             m.d.comb += pos_heard.eq(acked_heard + 1)
-        with m.Elif(self.moved & (gained > before) & ~planted(plant, 6)):
+        with m.Elif(self.moved & (gained > before) & ~fault("an acknowledgement does not move the position past it")):
             m.d.comb += pos_heard.eq(self.ack + 1)
         with m.If(self.replay):
             m.d.sync += self.epoch.eq(self.nak_id)

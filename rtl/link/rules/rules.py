@@ -1,11 +1,11 @@
 """All rules of one end of a link together: what to send next, what to accept, when the link is up. No data path."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, ValueLike, unsigned
+from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.fault import fault
 from rtl.base.layouts import layout
-from rtl.base.plant import passed_on, planted
 from rtl.contract.link import DLP, FLIT_HEADER, ControlKind, CreditKind, LinkCause, Usage
 from rtl.contract.link_config import LinkConfig
 from rtl.link.rules.credit_receiver import CreditReceiver
@@ -19,18 +19,6 @@ __all__ = ["DLP_LAYOUT", "FLIT_HEADER_LAYOUT", "LinkRules"]
 
 DLP_LAYOUT = layout(DLP)
 FLIT_HEADER_LAYOUT = layout(FLIT_HEADER)
-_PARTS = (ReplaySender, ReplayReceiver, CreditSender, CreditReceiver, Progress, LinkStates)
-
-
-def _faults() -> tuple[dict[int, str], list[tuple[int, ...]]]:
-    """The faults of all parts in a row, and the numbers that each part's have there."""
-    named: dict[int, str] = {}
-    numbers: list[tuple[int, ...]] = []
-    for part in _PARTS:
-        first = len(named) + 1
-        named |= {first + n: f"{part.__name__}: {what}" for n, what in enumerate(part.FAULTS.values())}
-        numbers.append(tuple(range(first, first + len(part.FAULTS))))
-    return named | {len(named) + 1: "a flit on a VC that is not its class's is accepted"}, numbers
 
 
 class LinkRules(wiring.Component):
@@ -47,18 +35,14 @@ class LinkRules(wiring.Component):
     comes from registers and `may`.
     """
 
-    FAULTS = _faults()[0]
-
-    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig):
         self.cfg = cfg
-        self.plant = plant
-        plants = [passed_on(plant, *numbers) for numbers in _faults()[1]]
-        self.sender = ReplaySender(cfg, plant=plants[0])
-        self.receiver = ReplayReceiver(cfg, plant=plants[1])
-        self.spends = CreditSender(cfg, plant=plants[2])
-        self.grants = CreditReceiver(cfg, plant=plants[3])
-        self.progress = Progress(plant=plants[4])
-        self.states = LinkStates(cfg, plant=plants[5])
+        self.sender = ReplaySender(cfg)
+        self.receiver = ReplayReceiver(cfg)
+        self.spends = CreditSender(cfg)
+        self.grants = CreditReceiver(cfg)
+        self.progress = Progress()
+        self.states = LinkStates(cfg)
         flags = ("tick", "disabled", "restart", "realign", "aligned", "rx_valid", "rx_good", "slot", "may", "enqueue")
         super().__init__(
             {
@@ -148,7 +132,7 @@ class LinkRules(wiring.Component):
         stray = Signal()  # its credits are told by VC, its place is freed by class
         kind = control.control_kind
         m.d.comb += [
-            stray.eq((header.vc != header.class_) & ~planted(self.plant, len(self.FAULTS))),
+            stray.eq((header.vc != header.class_) & ~fault("a flit on a VC that is not its class's is accepted")),
             bad_header.eq((header.zero != 0) | stray | (header.class_ >= cfg.classes)),
             bad_control.eq((kind != ControlKind.HANDSHAKE) & (kind != ControlKind.RETRAIN)),
             bad.eq(

@@ -1,11 +1,11 @@
 """States and sessions of one end of a link."""
 
-from amaranth.hdl import Module, Mux, Signal, ValueLike
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.fault import fault
 from rtl.base.layouts import layout
-from rtl.base.plant import planted
 from rtl.contract.link import CONTROL, REFUSED_IN_A_ROW, REPEAT_FLITS, VERSION, ControlKind, LinkState
 from rtl.contract.link_config import LinkConfig
 
@@ -24,21 +24,9 @@ class LinkStates(wiring.Component):
     Timing: `listen`, `clear`, `retrained` and `down` are combinational, the others registers.
     """
 
-    FAULTS = {
-        1: "the session of the partner is not compared",
-        2: "UP without the echo of the own session",
-        3: "RETRAIN is left as soon as it is entered",
-        4: "a new session has the number of the old one",
-        5: "no ALIGN after refused flits",
-        6: "parameters are not compared",
-        7: "ALIGN ends in HANDSHAKE although the session is kept",
-        8: "UP before an old flit can have gone by",
-    }
-
-    def __init__(self, cfg: LinkConfig, guard: int = REPEAT_FLITS + 1, plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig, guard: int = REPEAT_FLITS + 1):
         self.cfg = cfg
         self.guard = guard
-        self.plant = plant
         flags = ("tick", "aligned", "realign", "stalled", "give_up", "overrun", "disabled", "restart")
         super().__init__(
             {
@@ -64,7 +52,6 @@ class LinkStates(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        plant = self.plant
         state, word = self.state, self.word
         started = Signal()
         seen, complete, ready, kept, heard = (Signal(name=n) for n in ("seen", "complete", "ready", "kept", "heard"))
@@ -82,7 +69,7 @@ class LinkStates(wiring.Component):
             foreign.eq(
                 control
                 & ((word.session != self.partner) | (retrain & (word.echo != self.session)))
-                & ~planted(plant, 1)
+                & ~fault("the session of the partner is not compared")
             ),
             self.listen.eq(linked & self.rx & self.good & ~foreign),
         ]
@@ -105,7 +92,8 @@ class LinkStates(wiring.Component):
 
         realign = Signal()
         m.d.comb += realign.eq(
-            self.realign | (self.rx & ~self.good & (refused == REFUSED_IN_A_ROW - 1) & ~planted(plant, 5))
+            self.realign
+            | (self.rx & ~self.good & (refused == REFUSED_IN_A_ROW - 1) & ~fault("no ALIGN after refused flits"))
         )
         enter_retrain = Signal()
         m.d.comb += self.retrained.eq(enter_retrain)
@@ -114,7 +102,7 @@ class LinkStates(wiring.Component):
             m.d.comb += self.clear.eq(1)
             m.d.sync += [
                 state.eq(to),
-                self.session.eq(self.session + ~planted(plant, 4)),
+                self.session.eq(self.session + ~fault("a new session has the number of the old one")),
                 *(s.eq(0) for s in (seen, complete, ready, kept, heard, since, refused, self.mismatch)),
             ]
 
@@ -134,7 +122,7 @@ class LinkStates(wiring.Component):
             new_session(LinkState.DOWN)
         with m.Elif(state == LinkState.ALIGN):
             with m.If(self.aligned):
-                m.d.comb += enter_retrain.eq(kept & ~planted(plant, 7))
+                m.d.comb += enter_retrain.eq(kept & ~fault("ALIGN ends in HANDSHAKE although the session is kept"))
                 m.d.sync += [state.eq(Mux(enter_retrain, LinkState.RETRAIN, LinkState.HANDSHAKE)), heard.eq(0)]
         with m.Elif(realign):
             m.d.sync += [state.eq(LinkState.ALIGN), refused.eq(0)]
@@ -150,7 +138,7 @@ class LinkStates(wiring.Component):
             with m.Else():
                 with m.If(control):
                     m.d.sync += heard.eq(1)
-                with m.If((control & word.heard) | (plain & heard) | planted(plant, 3)):
+                with m.If((control & word.heard) | (plain & heard) | fault("RETRAIN is left as soon as it is entered")):
                     m.d.sync += state.eq(LinkState.UP)
         return m
 
@@ -166,7 +154,7 @@ class LinkStates(wiring.Component):
         since: Signal,
     ) -> None:
         """HANDSHAKE: values after this cycle's flit decide."""
-        word, plant = self.word, self.plant
+        word = self.word
         other, mismatch, echoed = Signal(), Signal(), Signal()
         complete_now, ready_now = Signal(), Signal()
         since_now = Signal.like(since)
@@ -177,7 +165,9 @@ class LinkStates(wiring.Component):
         m.d.comb += [
             other.eq(control & (~seen | (word.session != self.partner))),
             mismatch.eq(differs),
-            echoed.eq(word.echo_valid & ((word.echo == self.session) | planted(plant, 2))),
+            echoed.eq(
+                word.echo_valid & ((word.echo == self.session) | fault("UP without the echo of the own session"))
+            ),
             since_now.eq(since),
             complete_now.eq(complete),
             ready_now.eq(ready),
@@ -188,7 +178,7 @@ class LinkStates(wiring.Component):
             m.d.comb += ready_now.eq(ready | complete)
         with m.If(control):
             m.d.comb += [
-                complete_now.eq((complete & ~other) | (echoed & (~mismatch | planted(plant, 6)))),
+                complete_now.eq((complete & ~other) | (echoed & (~mismatch | fault("parameters are not compared")))),
                 ready_now.eq((ready & ~other) | (complete_now & word.heard)),
             ]
             m.d.sync += self.mismatch.eq(mismatch)
@@ -196,5 +186,5 @@ class LinkStates(wiring.Component):
             m.d.comb += since_now.eq(0)
             m.d.sync += [seen.eq(1), self.partner.eq(word.session)]
         m.d.sync += [complete.eq(complete_now), ready.eq(ready_now), since.eq(since_now)]
-        with m.If(ready_now & ((since_now == self.guard) | planted(plant, 8))):
+        with m.If(ready_now & ((since_now == self.guard) | fault("UP before an old flit can have gone by"))):
             m.d.sync += [self.state.eq(LinkState.UP), kept.eq(1)]

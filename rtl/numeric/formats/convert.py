@@ -1,10 +1,9 @@
 """Conversion between number formats chosen at run time, any to any, by way of FP32."""
 
-from amaranth.hdl import Module, Signal, ValueLike
+from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import passed_on
 from rtl.numeric.formats.from_fp32 import FromFp32
 from rtl.numeric.formats.to_fp32 import ToFp32
 
@@ -21,25 +20,19 @@ class Convert(wiring.Component):
 
     LATENCY = 2
 
-    FAULTS = {
-        **{number: text for number, text in FromFp32.FAULTS.items()},
-        **{10 + number: text for number, text in ToFp32.FAULTS.items()},
-    }
-
     x: In(32)
     src: In(4)
     dst: In(4)
     saturate: In(1)
     out: Out(32)
 
-    def __init__(self, plant: ValueLike = 0):
-        self.plant = plant
+    def __init__(self):
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.first = first = ToFp32(passed_on(self.plant, *range(11, 20)))
-        m.submodules.last = last = FromFp32(passed_on(self.plant, *range(1, 10)))
+        m.submodules.first = first = ToFp32()
+        m.submodules.last = last = FromFp32()
         same = Signal()
         m.d.comb += [
             same.eq(self.src == self.dst),

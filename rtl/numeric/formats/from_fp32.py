@@ -1,10 +1,10 @@
 """FP32 to any number format."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.formats import FORMATS, Format
 from rtl.numeric.fp32.view import BIAS, Fp32
 
@@ -36,23 +36,13 @@ class FromFp32(wiring.Component):
     E8M0: docs/numerics.md. FP32 itself passes, but for infinities with `saturate`. With `raw` the low bits pass.
     """
 
-    FAULTS = {
-        1: "ties go up instead of to even",
-        2: "results below the normal range become zero",
-        3: "NaN payloads survive in BF16",
-        4: "numbers beyond a format saturate although nobody asked for it",
-        5: "infinities that come in do not saturate",
-        6: "negative integers beyond the range wrap",
-    }
-
     x: In(32)
     dst: In(4)
     saturate: In(1)
     raw: In(1)
     out: Out(32)
 
-    def __init__(self, plant: ValueLike = 0):
-        self.plant = plant
+    def __init__(self):
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
@@ -98,7 +88,7 @@ class FromFp32(wiring.Component):
         ]
         lost = Signal()
         m.d.comb += lost.eq((shifted << shift)[:33] != wide)
-        up = shifted[0] & (lost | shifted[1] | planted(self.plant, 1))
+        up = shifted[0] & (lost | shifted[1] | fault("a conversion rounds ties up instead of to even"))
         m.d.comb += rounded.eq(shifted[1:] + up)
 
         result = Signal(32)
@@ -115,7 +105,7 @@ class FromFp32(wiring.Component):
         return m
 
     def _formats(self, m: Module, result: Value, rounded: Value, base: Value, infinite: Value, nan: Value) -> None:
-        held = self.saturate & ~(planted(self.plant, 5) & infinite)
+        held = self.saturate & ~(fault("infinities that come in do not saturate") & infinite)
         with m.Switch(self.dst):
             with m.Case(FORMATS["fp32"].code):
                 m.d.comb += result.eq(self.x - (held & infinite))
@@ -126,16 +116,20 @@ class FromFp32(wiring.Component):
                 largest = _largest(fmt)
                 magnitude = Signal(20, name=f"magnitude_{name}")
                 low = Signal(fmt.mantissa + fmt.exponent + 1, name=f"low_{name}")
-                clamp = held | (name == "e2m1") | planted(self.plant, 4)
+                clamp = held | (name == "e2m1") | fault("numbers beyond a format saturate although nobody asked for it")
                 with m.Case(fmt.code):
                     m.d.comb += [
                         magnitude.eq((base << fmt.mantissa) + rounded[: fmt.mantissa + 2]),
                         low.eq(Mux(infinite | (magnitude > largest), Mux(clamp, largest, largest + 1), magnitude)),
                     ]
-                    with m.If((base == 0) & ~rounded[fmt.mantissa] & planted(self.plant, 2)):
+                    with m.If(
+                        (base == 0)
+                        & ~rounded[fmt.mantissa]
+                        & fault("results of a conversion below the normal range become zero")
+                    ):
                         m.d.comb += low.eq(0)
                     code = Cat(low[: fmt.mantissa + fmt.exponent], Fp32(self.x).sign)
-                    with m.If(nan & ~((name == "bf16") & planted(self.plant, 3))):
+                    with m.If(nan & ~((name == "bf16") & fault("NaN payloads survive in BF16"))):
                         code_or_nan: Value = Const(_nan(fmt), fmt.mantissa + fmt.exponent + 1)
                         m.d.comb += result.eq(code_or_nan << (13 if name == "tf32" else 0))
                     with m.Elif(nan):
@@ -156,7 +150,7 @@ class FromFp32(wiring.Component):
         most = Signal(32, name=f"most_{fmt.name}")
         size_out = Signal(32, name=f"size_{fmt.name}")
         beyond = Fp32(self.x).exponent >= BIAS + 32
-        wraps = minus & planted(self.plant, 6)
+        wraps = minus & fault("negative integers beyond the range wrap")
         m.d.comb += [
             most.eq(Mux(minus, low, high)),
             size_out.eq(Mux((beyond | (size > most)) & ~wraps, most, size)),

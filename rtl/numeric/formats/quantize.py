@@ -1,11 +1,11 @@
 """MX quantisation of one block: the scale that 32 numbers share, and the numbers divided by it."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike, signed
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.fault import fault
 from rtl.base.placed import Repeated
-from rtl.base.plant import passed_on, planted
 from rtl.contract.formats import FORMATS, MX_BLOCK, MX_EMAX, MX_SCALE_NAN
 from rtl.numeric.formats.quantize_element import FRACTION_BITS, SHARED, QuantizeElement
 
@@ -24,20 +24,8 @@ class Quantize(wiring.Component):
 
     LATENCY = 2
 
-    FAULTS = {
-        **QuantizeElement.FAULTS,
-        6: "the scale divided by is not the clamped one",
-        7: "infinities and NaNs count as large numbers",
-        8: "a block of zeros has a scale other than 0",
-        9: "the rule is always the default",
-        10: "the last number is not looked at for the largest",
-        11: "elements of a block with a NaN are not zero",
-        12: "the largest number counts as normal although it is subnormal",
-    }
-
-    def __init__(self, blocks: int = 1, plant: ValueLike = 0):
+    def __init__(self, blocks: int = 1):
         self.blocks = blocks
-        self.plant = plant
         super().__init__(
             {
                 "x": In(16 * MX_BLOCK * blocks),
@@ -52,7 +40,6 @@ class Quantize(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        plant = self.plant
         half = Signal()
         fmt = Signal.like(self.fmt)
         rule = Signal()
@@ -64,7 +51,7 @@ class Quantize(wiring.Component):
                 x.eq(self.x),
                 half.eq(self.src == FORMATS["fp16"].code),
                 fmt.eq(self.fmt),
-                rule.eq(self.rule & ~planted(plant, 9)),
+                rule.eq(self.rule & ~fault("the rule of quantisation is always the default")),
             ]
         with m.Switch(fmt):
             for name, most in MX_EMAX.items():
@@ -75,7 +62,6 @@ class Quantize(wiring.Component):
         lanes = Repeated(f"plexus_quantize_elements_{count}", QuantizeElement, count, shared=SHARED)
         m.submodules.lanes = lanes
         m.d.comb += [
-            lanes.plant.eq(passed_on(plant, *QuantizeElement.FAULTS)),
             lanes.hold.eq(self.hold),
             lanes.half.eq(half),
             lanes.dst.eq(fmt),
@@ -99,14 +85,16 @@ class Quantize(wiring.Component):
             m.d.comb += [
                 exact.eq(self._exponent(m, largest, half, b) - below),
                 clamped.eq(Mux(exact < 0, 0, exact)),
-                low.eq(Mux(planted(plant, 6), exact, clamped) + least),
-                poisoned.eq((largest >= Mux(half, 0x7C00, 0x7F80)) & ~planted(plant, 7)),
+                low.eq(Mux(fault("the scale divided by is not the clamped one"), exact, clamped) + least),
+                poisoned.eq(
+                    (largest >= Mux(half, 0x7C00, 0x7F80)) & ~fault("infinities and NaNs count as large numbers")
+                ),
                 now.eq(Mux(poisoned, MX_SCALE_NAN, clamped)),
             ]
-            with m.If(planted(plant, 8) & ~largest.any()):
+            with m.If(fault("a block of zeros has a scale other than 0") & ~largest.any()):
                 m.d.comb += now.eq(127)
             lowest += [low.as_unsigned()] * MX_BLOCK
-            special += [poisoned & ~planted(plant, 11)] * MX_BLOCK
+            special += [poisoned & ~fault("elements of a block with a NaN are not zero")] * MX_BLOCK
         m.d.comb += [lanes.lowest.eq(Cat(lowest)), lanes.special.eq(Cat(special))]
         return m
 
@@ -116,7 +104,7 @@ class Quantize(wiring.Component):
         m.d.comb += field.eq(largest[7:])
         with m.If(half):
             m.d.comb += field.eq(largest[10:] + 112)
-            with m.If(~largest[10:].any() & ~planted(self.plant, 12)):
+            with m.If(~largest[10:].any() & ~fault("the largest number counts as normal although it is subnormal")):
                 m.d.comb += field.eq(0)
                 for leading in range(FRACTION_BITS):
                     with m.If(largest[leading]):
@@ -126,7 +114,7 @@ class Quantize(wiring.Component):
     def _largest(self, m: Module, x: Value, block: int) -> Value:
         """The largest magnitude: codes of one format grow with it. A tree of comparisons."""
         level: list[Value] = [x[16 * n : 16 * n + 15] for n in range(MX_BLOCK)]
-        level[-1] = Mux(planted(self.plant, 10), 0, level[-1])
+        level[-1] = Mux(fault("the last number is not looked at for the largest"), 0, level[-1])
         while len(level) > 1:
             following: list[Value] = []
             for pair in range(len(level) // 2):

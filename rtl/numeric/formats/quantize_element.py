@@ -4,13 +4,13 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.formats import FORMATS, MX_EMAX
 
 __all__ = ["FRACTION_BITS", "SHARED", "QuantizeElement"]
 
 FRACTION_BITS = 10  # of FP16; BF16 has fewer
-SHARED = ("hold", "half", "dst", "plant")
+SHARED = ("hold", "half", "dst")
 """Ports that are the same for all elements."""
 
 _NOTHING = FRACTION_BITS + 2  # a shift that leaves less than a half of the significand
@@ -24,15 +24,6 @@ class QuantizeElement(wiring.Component):
     Timing: registered, unless `hold`; the register has no reset.
     """
 
-    FAULTS = {
-        1: "what is too large becomes the code above the largest number",
-        2: "ties go up instead of to even",
-        3: "results below the normal range become zero",
-        4: "subnormal numbers that come in are taken for normal ones",
-        5: "zeros lose their sign",
-    }
-
-    plant: In(3)
     hold: In(1)
     half: In(1)
     dst: In(4)
@@ -56,9 +47,11 @@ class QuantizeElement(wiring.Component):
         exponent = Signal(signed(10))
         m.d.comb += [significand.eq(Cat(fraction, 1)), exponent.eq(field)]
         with m.If(empty):
-            m.d.comb += significand.eq(Mux(planted(self.plant, 4), Cat(fraction, 1), 0))
+            m.d.comb += significand.eq(
+                Mux(fault("subnormal numbers that come in are taken for normal ones"), Cat(fraction, 1), 0)
+            )
             for leading in range(FRACTION_BITS):
-                with m.If(fraction[leading] & ~planted(self.plant, 4)):
+                with m.If(fraction[leading] & ~fault("subnormal numbers that come in are taken for normal ones")):
                     zeros = FRACTION_BITS - leading
                     m.d.comb += [
                         significand.eq(fraction[: leading + 1] << zeros),
@@ -92,16 +85,16 @@ class QuantizeElement(wiring.Component):
             wide.eq(Cat(Const(0, 1), significand)),
             shifted.eq(wide >> shift),
             lost.eq((shifted << shift)[: len(wide)] != wide),
-            up.eq(shifted[0] & (lost | shifted[1] | planted(self.plant, 2))),
+            up.eq(shifted[0] & (lost | shifted[1] | fault("quantisation rounds ties up instead of to even"))),
             rounded.eq(shifted[1:] + up),
         ]
-        flushed = ~normal & planted(self.plant, 3)
+        flushed = ~normal & fault("results of quantisation below the normal range become zero")
         out = Signal(8, reset_less=True)
         code = Signal(8)
         m.d.comb += self.out.eq(out)
         with m.If(~self.hold):
             m.d.sync += out.eq(Mux(self.special, 0, code))
-        sign = self.x[15] & (significand.any() | ~planted(self.plant, 5))
+        sign = self.x[15] & (significand.any() | ~fault("zeros lose their sign in quantisation"))
         with m.Switch(self.dst):
             for name in MX_EMAX:
                 fmt = FORMATS[name]
@@ -116,5 +109,7 @@ class QuantizeElement(wiring.Component):
                         code.eq(Cat(low, sign)),
                     ]
                     with m.If(magnitude > largest):
-                        m.d.comb += low.eq(largest + planted(self.plant, 1))
+                        m.d.comb += low.eq(
+                            largest + fault("what is too large to quantise becomes the code above the largest number")
+                        )
         return m

@@ -1,10 +1,10 @@
 """Any number format to FP32."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.formats import CANONICAL_NAN_FP32, FORMATS, INFINITY_FP32
 from rtl.numeric.fp32.view import Fp32, normalise
 
@@ -22,20 +22,12 @@ class ToFp32(wiring.Component):
     if they have one, and the bits of all others unchanged.
     """
 
-    FAULTS = {
-        1: "32-bit integers are cut instead of rounded",
-        2: "subnormal numbers count as zero",
-        3: "NaN payloads survive",
-        4: "signed integers are read as unsigned ones",
-    }
-
     x: In(32)
     src: In(4)
     raw: In(1)
     out: Out(32)
 
-    def __init__(self, plant: ValueLike = 0):
-        self.plant = plant
+    def __init__(self):
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
@@ -69,7 +61,13 @@ class ToFp32(wiring.Component):
                 with m.Case(fmt.code):
                     m.d.comb += [
                         sign.eq(x[fmt.mantissa + fmt.exponent]),
-                        magnitude.eq(Mux(hidden | ~planted(self.plant, 2), significand << (31 - fmt.mantissa), 0)),
+                        magnitude.eq(
+                            Mux(
+                                hidden | ~fault("subnormal numbers count as zero in a conversion"),
+                                significand << (31 - fmt.mantissa),
+                                0,
+                            )
+                        ),
                         scale.eq(Mux(hidden, field, 1) + (127 - fmt.bias)),
                         special.eq(top),
                         nan.eq(top & fraction.any()),
@@ -80,7 +78,9 @@ class ToFp32(wiring.Component):
                 fmt = FORMATS[name]
                 code = x[: fmt.bits]
                 with m.Case(fmt.code):
-                    negative = code[-1] & ~planted(self.plant, 4) if fmt.signed else Const(0, 1)
+                    negative = (
+                        code[-1] & ~fault("signed integers are read as unsigned ones") if fmt.signed else Const(0, 1)
+                    )
                     m.d.comb += [
                         sign.eq(negative),
                         magnitude.eq(Mux(negative, -code, code)[: fmt.bits]),
@@ -91,7 +91,7 @@ class ToFp32(wiring.Component):
 
         number = Signal(32)
         m.d.comb += number.eq(Cat(self._rounded(m, magnitude, scale), sign))
-        direct_nan = (self.src != FORMATS["fp32"].code) & Fp32(direct).is_nan & ~planted(self.plant, 3)
+        direct_nan = (self.src != FORMATS["fp32"].code) & Fp32(direct).is_nan & ~fault("NaN payloads survive in FP32")
         with m.If(self.raw):
             m.d.comb += self.out.eq(self._extended(m))
         with m.Elif((passes & direct_nan) | nan):
@@ -107,7 +107,7 @@ class ToFp32(wiring.Component):
     def _rounded(self, m: Module, magnitude: Value, scale: Value) -> Value:
         """The FP32 code without sign, rounded to nearest even. All values here are normal in FP32, or zero."""
         x, zeros = normalise(m, magnitude)
-        up = x[7] & (x[:7].any() | x[8]) & ~planted(self.plant, 1)
+        up = x[7] & (x[:7].any() | x[8]) & ~fault("32-bit integers are cut instead of rounded")
         code = Signal(32)
         m.d.comb += code.eq(((scale - zeros - 1) << 23) + x[8:] + up)  # the hidden bit adds one
         return Mux(x[31], code[:31], 0)

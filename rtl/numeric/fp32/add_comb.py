@@ -1,10 +1,9 @@
 """FP32 addition without a register."""
 
-from amaranth.hdl import Cat, Module, Signal, ValueLike
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import passed_on
 from rtl.numeric.fp32.align import ADDEND, EXCESS, AlignAdd
 from rtl.numeric.fp32.round import NormaliseRound
 from rtl.numeric.fp32.view import Fp32
@@ -18,26 +17,18 @@ class Fp32AddComb(wiring.Component):
     Combinational: engines that run at half the array's clock do an addition a cycle.
     """
 
-    FAULTS = {
-        1: "bits shifted out by alignment are forgotten",
-        2: "a difference of zero has a sign",
-        3: "ties are rounded up, not to even",
-        4: "a subnormal sum becomes zero",
-    }
-
     a: In(32)
     b: In(32)
     subtract: In(1)
     out: Out(32)
 
-    def __init__(self, plant: ValueLike = 0):
-        self.plant = plant
+    def __init__(self):
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.align = align = AlignAdd(passed_on(self.plant, 1, 2))
-        m.submodules.round = last = NormaliseRound(passed_on(self.plant, 3, 4))
+        m.submodules.align = align = AlignAdd()
+        m.submodules.round = last = NormaliseRound()
         a, b = Fp32(self.a), Fp32(self.b)
         first = Signal(ADDEND)
         m.d.comb += [

@@ -1,9 +1,10 @@
 """A row of FP32 adders that work together, in two forms."""
 
-from amaranth.hdl import ClockSignal, Instance, Module, ValueLike
+from amaranth.hdl import ClockSignal, Instance, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
+from rtl.base.fault import fault_number
 from rtl.base.placed import Placed, needs_source
 from rtl.numeric.fp32.add_pipelined import Fp32AddPipelined
 from rtl.numeric.fp32.add_row import Fp32AddRow, row_ports
@@ -11,6 +12,17 @@ from rtl.numeric.fp32.add_row import Fp32AddRow, row_ports
 __all__ = ["Fp32AddLanes"]
 
 _FLAT_LANES = 32
+
+NATIVE_FAULTS = {
+    "native adders: a NaN keeps its sign and payload": 1,
+    "native adders: subnormal numbers are flushed to zero": 2,
+    "native adders: lane 0 gives the last lane's sum": 3,
+    "native adders: sums are truncated": 4,
+    "native adders: lanes share their random bits": 5,
+    "native adders: ties of BF16 go away from zero": 6,
+    "native adders: random bits are those of the row before": 7,
+}
+"""Planted faults and their numbers in native_add.cpp."""
 
 
 class Fp32AddLanes(wiring.Component):
@@ -24,24 +36,14 @@ class Fp32AddLanes(wiring.Component):
     """
 
     LATENCY = Fp32AddPipelined.LATENCY
-    FAULTS = {
-        1: "a NaN keeps its sign and payload",
-        2: "subnormal numbers are flushed to zero",
-        3: "lane 0 gives the last lane's sum",
-        4: "sums are truncated",
-        5: "lanes share their random bits",
-        6: "ties of BF16 go away from zero",
-        7: "random bits are those of the row before",
-    }
 
-    def __init__(self, lanes: int, form: str = "structural", plant: ValueLike = 0):
+    def __init__(self, lanes: int, form: str = "structural"):
         if form not in ("structural", "native"):
             raise ValueError(f"adders are structural or native, not {form!r}")
         if not 1 <= lanes <= 128:
             raise ValueError(f"a row has 1 to 128 adders, not {lanes}")
         self.lanes = lanes
         self.form = form
-        self.plant = plant
         super().__init__({"valid": In(1), **row_ports(lanes)})
 
     def elaborate(self, platform: object) -> Module:
@@ -52,7 +54,7 @@ class Fp32AddLanes(wiring.Component):
                 "plexus_add_lanes",
                 p_LANES=self.lanes,
                 i_clk=ClockSignal(),
-                i_plant=self.plant,
+                i_plant=fault_number(NATIVE_FAULTS),
                 i_valid=self.valid,
                 i_a=self.a,
                 i_b=self.b,

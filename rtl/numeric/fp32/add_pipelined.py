@@ -1,10 +1,10 @@
 """FP32 addition with a register in the middle and one behind."""
 
-from amaranth.hdl import Cat, Module, Signal, ValueLike
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import passed_on, planted
+from rtl.base.fault import fault
 from rtl.numeric.fp32.align import ADDEND, EXCESS, SUM, AlignAdd
 from rtl.numeric.fp32.round import NormaliseRound
 from rtl.numeric.fp32.view import Fp32
@@ -20,34 +20,27 @@ class Fp32AddPipelined(wiring.Component):
     """
 
     LATENCY = 2
-    FAULTS = {
-        1: "bits shifted out by alignment are forgotten",
-        2: "a difference of zero has a sign",
-        3: "ties are rounded up, not to even",
-        4: "a subnormal sum becomes zero",
-        5: "a subnormal `a` is read with a hidden 1",
-    }
 
     a: In(32)
     b: In(32)
     out: Out(32)
 
-    def __init__(self, plant: ValueLike = 0):
-        self.plant = plant
+    def __init__(self):
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        chosen = self.plant
-        m.submodules.align = align = AlignAdd(passed_on(chosen, 1, 2))
-        m.submodules.round = last = NormaliseRound(passed_on(chosen, 3, 4))
+        m.submodules.align = align = AlignAdd()
+        m.submodules.round = last = NormaliseRound()
 
         first = Signal(ADDEND)
         a = Fp32(self.a)
         m.d.comb += [
             first.sign.eq(a.sign),
             first.exponent.eq(a.exponent + (EXCESS + ~a.is_normal_or_special)),
-            first.significand.eq(Cat(a.fraction, a.is_normal_or_special | planted(chosen, 5))),
+            first.significand.eq(
+                Cat(a.fraction, a.is_normal_or_special | fault("a subnormal `a` is read with a hidden 1"))
+            ),
             first.infinity.eq(a.is_infinity),
             first.nan.eq(a.is_nan),
             align.addend.eq(first),

@@ -1,10 +1,10 @@
 """First half of every FP32 addition: align the smaller addend and add, with nothing lost."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.numeric.fp32.view import Fp32
 
 __all__ = ["ADDEND", "EXCESS", "GUARD_BITS", "SUM", "AlignAdd"]
@@ -46,17 +46,11 @@ class AlignAdd(wiring.Component):
     sticky bit at 2^-4 lies below it. If it is an FP32 subnormal, nothing below 2^0 is kept anyway.
     """
 
-    FAULTS = {
-        1: "bits shifted out are forgotten",
-        2: "a difference of zero has a sign",
-    }
-
     addend: In(ADDEND)
     acc: In(32)
     sum: Out(SUM)
 
-    def __init__(self, plant: ValueLike = 0):
-        self.plant = plant
+    def __init__(self):
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
@@ -101,7 +95,7 @@ class AlignAdd(wiring.Component):
         m.d.comb += [
             shift.eq(Mux(distance >= width, width, distance)),
             kept.eq(smaller >> shift),
-            lost.eq((smaller != (kept << shift)[:width]) & ~planted(self.plant, 1)),
+            lost.eq((smaller != (kept << shift)[:width]) & ~fault("bits shifted out by alignment are forgotten")),
             aligned.eq(kept | lost),
         ]
 
@@ -119,7 +113,7 @@ class AlignAdd(wiring.Component):
         cancelled = Signal()
         special = Signal()
         m.d.comb += [
-            cancelled.eq(subtract & ~total.any() & ~planted(self.plant, 2)),
+            cancelled.eq(subtract & ~total.any() & ~fault("a difference of zero has a sign")),
             special.eq(self.addend.infinity | self.addend.nan | acc.is_special),
             self.sum.special.eq(special),
         ]

@@ -1,10 +1,10 @@
 """The operators of the vector engine on two values: FP32 arithmetic, comparisons, logic, bits of integers."""
 
-from amaranth.hdl import Module, Mux, Signal, ValueLike
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import passed_on, planted
+from rtl.base.fault import fault
 from rtl.contract.formats import CANONICAL_NAN_FP32
 from rtl.contract.isa import AluOp
 from rtl.numeric.fp32.add_comb import Fp32AddComb
@@ -25,23 +25,6 @@ class Alu(wiring.Component):
     """
 
     LATENCY = 1
-    FAULTS = {
-        1: "a NaN loses against a number",
-        2: "the larger of two zeros is the first",
-        3: "negative numbers are compared by their magnitudes",
-        4: "zeros of different signs differ",
-        5: "`reverse` is ignored",
-        6: "`enable` is ignored",
-        7: "a difference is a sum",
-        8: "a square is a product",
-        9: "NE is false for NaN",
-        10: "GE and LE are true for NaN",
-        11: "-0 counts as true in logic",
-        12: "relu keeps -0",
-        13: "abs keeps a NaN's payload",
-        14: "shifts are not by y mod 32",
-        15: "a shift to the right copies the sign",
-    }
 
     x: In(32)
     y: In(32)
@@ -50,42 +33,40 @@ class Alu(wiring.Component):
     enable: In(1)
     out: Out(32)
 
-    def __init__(self, plant: ValueLike = 0):
-        self.plant = plant
+    def __init__(self):
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        chosen = self.plant
         m.submodules.sum = sums = Fp32AddComb()
         m.submodules.product = product = Fp32MultiplyComb()
-        m.submodules.compare = compare = Fp32Compare(passed_on(chosen, 1, 2, 3, 4))
+        m.submodules.compare = compare = Fp32Compare()
 
         a = Signal(32)  # first operand
         b = Signal(32)
-        turned = self.reverse & ~planted(chosen, 5)
+        turned = self.reverse & ~fault("the ALU ignores `reverse`")
         m.d.comb += [a.eq(Mux(turned, self.y, self.x)), b.eq(Mux(turned, self.x, self.y))]
         relu = self.op == AluOp.RELU
-        square = (self.op == AluOp.SQUARE) & ~planted(chosen, 8)
+        square = (self.op == AluOp.SQUARE) & ~fault("a square is a product in the ALU")
         m.d.comb += [
             sums.a.eq(a),
             sums.b.eq(b),
-            sums.subtract.eq((self.op == AluOp.SUBTRACT) & ~planted(chosen, 7)),
+            sums.subtract.eq((self.op == AluOp.SUBTRACT) & ~fault("a difference is a sum in the ALU")),
             product.a.eq(a),
             product.b.eq(Mux(square, a, b)),
             compare.a.eq(a),
-            compare.b.eq(Mux(relu, planted(chosen, 12) << 31, b)),
+            compare.b.eq(Mux(relu, fault("relu of the ALU keeps -0") << 31, b)),
             compare.absolute.eq((self.op == AluOp.ABSMAX) | (self.op == AluOp.ABSMIN)),
             compare.smaller.eq((self.op == AluOp.MIN) | (self.op == AluOp.ABSMIN)),
         ]
         result = Signal(32)
         true = Signal()  # of comparisons and logic
-        a_true = ~Fp32(a).is_zero | (planted(chosen, 11) & Fp32(a).sign)
+        a_true = ~Fp32(a).is_zero | (fault("-0 counts as true in logic") & Fp32(a).sign)
         b_true = ~Fp32(b).is_zero
         less, equal, unordered = compare.less, compare.equal, compare.unordered
-        nan_true = unordered & planted(chosen, 10)
+        nan_true = unordered & fault("GE and LE of the ALU are true for NaN")
         by = Signal(6)
-        m.d.comb += [by.eq(Mux(planted(chosen, 14), b[:6], b[:5])), result.eq(a)]
+        m.d.comb += [by.eq(Mux(fault("shifts are not by y mod 32"), b[:6], b[:5])), result.eq(a)]
         with m.Switch(self.op):
             with m.Case(AluOp.ADD, AluOp.SUBTRACT):
                 m.d.comb += result.eq(sums.out)
@@ -96,7 +77,7 @@ class Alu(wiring.Component):
             with m.Case(AluOp.EQ):
                 m.d.comb += true.eq(equal)
             with m.Case(AluOp.NE):
-                m.d.comb += true.eq(~equal & ~(planted(chosen, 9) & unordered))
+                m.d.comb += true.eq(~equal & ~(fault("NE of the ALU is false for NaN") & unordered))
             with m.Case(AluOp.GT):
                 m.d.comb += true.eq(~less & ~equal & ~unordered)
             with m.Case(AluOp.GE):
@@ -112,7 +93,7 @@ class Alu(wiring.Component):
             with m.Case(AluOp.XOR):
                 m.d.comb += true.eq(a_true ^ b_true)
             with m.Case(AluOp.ABS):
-                nan = Fp32(a).is_nan & ~planted(chosen, 13)
+                nan = Fp32(a).is_nan & ~fault("abs of the ALU keeps a NaN's payload")
                 m.d.comb += result.eq(Mux(nan, CANONICAL_NAN_FP32, Fp32(a).magnitude))
             with m.Case(AluOp.BIT_AND):
                 m.d.comb += result.eq(a & b)
@@ -125,10 +106,10 @@ class Alu(wiring.Component):
             with m.Case(AluOp.SHIFT_LEFT):
                 m.d.comb += result.eq(a << by)
             with m.Case(AluOp.SHIFT_RIGHT):
-                m.d.comb += result.eq(Mux(planted(chosen, 15), a.as_signed() >> by, a >> by))
+                m.d.comb += result.eq(Mux(fault("a shift to the right copies the sign"), a.as_signed() >> by, a >> by))
         held = Signal(32, reset_less=True)
         logic = (self.op >= AluOp.EQ) & (self.op <= AluOp.XOR)
-        with m.If(self.enable | planted(chosen, 6)):
+        with m.If(self.enable | fault("the ALU ignores `enable`")):
             m.d.sync += held.eq(Mux(logic, Mux(true, ONE, 0), result))
         m.d.comb += self.out.eq(held)
         return m

@@ -1,10 +1,10 @@
 """FP32 sums rounded to BF16, to the nearest even or at random."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.isa import Rounding
 from rtl.numeric.fp32.round_bits import BITS, of_lane
 from rtl.numeric.fp32.view import Fp32
@@ -20,22 +20,15 @@ class Bf16Round(wiring.Component):
     Subnormals alike; what passes the largest BF16 is infinite. x is no NaN but the canonical one.
     """
 
-    FAULTS = {
-        1: "ties go up",
-        2: "a random rounding is to the nearest",
-        3: "the lower half stays",
-    }
-
-    def __init__(self, lane: int = 0, plant: ValueLike = 0):
+    def __init__(self, lane: int = 0):
         self.lane = lane
-        self.plant = plant
         super().__init__({"x": In(32), "mode": In(2), "word": In(BITS), "out": Out(32)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         more = Signal(16)
-        random = (self.mode == Rounding.STOCHASTIC) & ~planted(self.plant, 2)
-        nearest: Value = 0x7FFF + (self.x[16] | planted(self.plant, 1))
+        random = (self.mode == Rounding.STOCHASTIC) & ~fault("a random rounding to BF16 is to the nearest")
+        nearest: Value = 0x7FFF + (self.x[16] | fault("rounding to BF16 takes ties up"))
         rounded = (Fp32(self.x).magnitude + more)[16:31]
         m.d.comb += self.out.eq(self.x)
         with m.If(self.mode != Rounding.FP32):
@@ -43,6 +36,6 @@ class Bf16Round(wiring.Component):
                 more.eq(Mux(random, of_lane(m, self.word, self.lane), nearest)),
                 self.out.eq(Cat(Const(0, 16), rounded, Fp32(self.x).sign)),
             ]
-            with m.If(planted(self.plant, 3)):
+            with m.If(fault("the lower half stays in rounding to BF16")):
                 m.d.comb += self.out[:16].eq(self.x[:16])
         return m

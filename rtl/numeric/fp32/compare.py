@@ -1,10 +1,10 @@
 """Comparison, maximum and minimum of two FP32 numbers."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.formats import CANONICAL_NAN_FP32
 from rtl.numeric.fp32.view import Fp32
 
@@ -23,13 +23,6 @@ class Fp32Compare(wiring.Component):
     and are both 0 if `unordered`, which says that either is NaN.
     """
 
-    FAULTS = {
-        1: "a NaN loses against a number",
-        2: "the larger of two zeros is the first",
-        3: "negative numbers are compared by their magnitudes",
-        4: "zeros of different signs differ",
-    }
-
     a: In(32)
     b: In(32)
     absolute: In(1)
@@ -39,8 +32,7 @@ class Fp32Compare(wiring.Component):
     equal: Out(1)
     unordered: Out(1)
 
-    def __init__(self, plant: ValueLike = 0):
-        self.plant = plant
+    def __init__(self):
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
@@ -50,18 +42,18 @@ class Fp32Compare(wiring.Component):
         below = Signal()
         zeros = Signal()
         keep = ~self.absolute
-        by_size = planted(self.plant, 3) & a[31] & b[31]
+        by_size = fault("negative numbers are compared by their magnitudes") & a[31] & b[31]
         m.d.comb += [
             a.eq(Cat(self.a[:31], self.a[31] & keep)),
             b.eq(Cat(self.b[:31], self.b[31] & keep)),
             below.eq((_key(Fp32(a)) < _key(Fp32(b))) ^ by_size),
             zeros.eq(Fp32(a | b).is_zero),
             self.unordered.eq(Fp32(a).is_nan | Fp32(b).is_nan),
-            self.less.eq(below & ~(zeros & ~planted(self.plant, 4)) & ~self.unordered),
-            self.equal.eq(((a == b) | (zeros & ~planted(self.plant, 4))) & ~self.unordered),
+            self.less.eq(below & ~(zeros & ~fault("zeros of different signs differ")) & ~self.unordered),
+            self.equal.eq(((a == b) | (zeros & ~fault("zeros of different signs differ"))) & ~self.unordered),
         ]
-        first = planted(self.plant, 2) & zeros
-        nan = self.unordered & ~planted(self.plant, 1)
+        first = fault("the larger of two zeros is the first") & zeros
+        nan = self.unordered & ~fault("a NaN loses against a number")
         chosen = Mux((below ^ self.smaller) & ~first, b, a)
         m.d.comb += self.out.eq(Mux(nan, Const(CANONICAL_NAN_FP32, 32), chosen))
         return m

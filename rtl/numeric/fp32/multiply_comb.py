@@ -1,10 +1,10 @@
 """FP32 multiplication without a register."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, ValueLike, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.formats import CANONICAL_NAN_FP32, INFINITY_FP32
 from rtl.numeric.fp32.view import Fp32, normalise
 
@@ -16,19 +16,11 @@ _WIDTH = 48
 class Fp32MultiplyComb(wiring.Component):
     """out = RN32(a * b); FP32 codes, gradual underflow, canonical NaN (0 times infinity too). Combinational."""
 
-    FAULTS = {
-        1: "ties are rounded up, not to even",
-        2: "a subnormal product becomes zero",
-        3: "a subnormal factor counts as zero",
-        4: "zero times infinity is infinity",
-    }
-
     a: In(32)
     b: In(32)
     out: Out(32)
 
-    def __init__(self, plant: ValueLike = 0):
-        self.plant = plant
+    def __init__(self):
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
@@ -41,7 +33,7 @@ class Fp32MultiplyComb(wiring.Component):
         nan = Signal()
         factors = []
         for x in (Fp32(self.a), Fp32(self.b)):
-            kept = x.is_normal_or_special | ~planted(self.plant, 3)
+            kept = x.is_normal_or_special | ~fault("a subnormal factor counts as zero")
             factors.append(
                 {
                     "field": x.scale,
@@ -57,7 +49,7 @@ class Fp32MultiplyComb(wiring.Component):
             product.eq(a["significand"] * b["significand"]),
             special.eq(a["special"] | b["special"]),
             zero.eq(a["zero"] | b["zero"]),
-            nan.eq(a["nan"] | b["nan"] | (special & zero & ~planted(self.plant, 4))),
+            nan.eq(a["nan"] | b["nan"] | (special & zero & ~fault("zero times infinity is infinity in a product"))),
         ]
         x, zeros = normalise(m, product)
         small = Signal()
@@ -71,11 +63,13 @@ class Fp32MultiplyComb(wiring.Component):
         with m.If(small):
             m.d.comb += shift.eq(Mux(exponent < -25, 26, 1 - exponent))
         m.d.comb += [
-            shifted.eq(Mux(small & planted(self.plant, 2), 0, x >> shift)),
+            shifted.eq(Mux(small & fault("a subnormal product becomes zero"), 0, x >> shift)),
             lost.eq((shifted << shift)[:_WIDTH] != x),
         ]
         below = _WIDTH - 24
-        up = shifted[below - 1] & (shifted[: below - 1].any() | lost | shifted[below] | planted(self.plant, 1))
+        up = shifted[below - 1] & (
+            shifted[: below - 1].any() | lost | shifted[below] | fault("a product rounds ties up, not to even")
+        )
         code = Signal(33)
         base = Signal(9)  # the hidden bit adds one
         m.d.comb += [

@@ -1,10 +1,10 @@
 """A reduction along the free axis: eight partial results, and the tree that joins them."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import passed_on, planted
+from rtl.base.fault import fault
 from rtl.contract.isa import AluOp
 from rtl.numeric.fp32.add_comb import Fp32AddComb
 from rtl.numeric.fp32.compare import Fp32Compare
@@ -40,22 +40,11 @@ class PartialSums(wiring.Component):
 
     SLOTS = 4
     TREE = {slots: len(_schedule(slots)) for slots in (1, 2, 4)}
-    FAULTS = {
-        1: "a group of one beat is joined a cycle late",
-        2: "partial results go on from the group before",
-        3: "every element goes to the partial result of its neighbour",
-        4: "the tree leaves out the last pair",
-        5: "a NaN loses against a number",
-        6: "the larger of two zeros is the first",
-        7: "what is not valid counts",
-        8: "the smallest is sought from zero",
-    }
 
-    def __init__(self, slots: int = SLOTS, plant: ValueLike = 0):
+    def __init__(self, slots: int = SLOTS):
         if slots not in self.TREE:
             raise ValueError(f"slots must be 1, 2 or 4, not {slots}")
         self.slots = slots
-        self.plant = plant
         super().__init__(
             {
                 "x": In(data.ArrayLayout(32, slots)),
@@ -79,13 +68,18 @@ class PartialSums(wiring.Component):
         with m.Switch(self.op):
             for op, value in _IDENTITY.items():
                 with m.Case(op):
-                    m.d.comb += identity.eq(Mux(planted(self.plant, 8) & (op == AluOp.MIN), 0, value))
+                    m.d.comb += identity.eq(
+                        Mux(fault("the smallest is sought from zero") & (op == AluOp.MIN), 0, value)
+                    )
 
         # Where the partials of a group start: from the identity in its first beat.
-        begins = self.first & ~planted(self.plant, 2)
+        begins = self.first & ~fault("partial results go on from the group before")
         arriving = self.valid.any()
         place = Signal(3)
-        m.d.comb += [self.busy.eq(turn != 0), place.eq(self.position ^ planted(self.plant, 3))]
+        m.d.comb += [
+            self.busy.eq(turn != 0),
+            place.eq(self.position ^ fault("every element goes to the partial result of its neighbour")),
+        ]
         with m.If(begins & arriving):
             m.d.sync += [partial.eq(identity) for partial in partials]
 
@@ -104,7 +98,7 @@ class PartialSums(wiring.Component):
                         with m.Case(n):
                             m.d.comb += [left.eq(partials[joins[slot][0]]), right.eq(partials[joins[slot][1]])]
             result = self._join(m, slot, left, right)
-            with m.If(self.valid[slot] | (planted(self.plant, 7) & arriving)):
+            with m.If(self.valid[slot] | (fault("what is not valid counts in partial sums") & arriving)):
                 with m.Switch(place):
                     for start, target in targets.items():
                         with m.Case(start):
@@ -113,10 +107,10 @@ class PartialSums(wiring.Component):
                 for n, joins in enumerate(rounds, 1):
                     if slot < len(joins):
                         with m.Case(n):
-                            with m.If(~(planted(self.plant, 4) & (joins[slot] == (6, 7)))):
+                            with m.If(~(fault("the tree leaves out the last pair") & (joins[slot] == (6, 7)))):
                                 m.d.sync += partials[joins[slot][0]].eq(result)
 
-        late = planted(self.plant, 1) & self.first
+        late = fault("a group of one beat is joined a cycle late") & self.first
         again = Signal()
         done = Signal()
         m.d.sync += again.eq(late & arriving & self.last)
@@ -137,7 +131,7 @@ class PartialSums(wiring.Component):
     def _join(self, m: Module, slot: int, left: Value, right: Value) -> Value:
         """left op right."""
         add = Fp32AddComb()
-        compare = Fp32Compare(passed_on(self.plant, 5, 6))
+        compare = Fp32Compare()
         m.submodules[f"add{slot}"] = add
         m.submodules[f"compare{slot}"] = compare
         m.d.comb += [

@@ -1,10 +1,10 @@
 """Reciprocal of an FP32 number, correctly rounded, by long division."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.formats import CANONICAL_NAN_FP32, INFINITY_FP32
 from rtl.numeric.fp32.view import Fp32, normalise
 
@@ -26,15 +26,6 @@ class Reciprocal(wiring.Component):
     """
 
     LATENCY = _CYCLES + 1
-    FAULTS = {
-        1: "results are cut",
-        2: "a subnormal x counts as zero",
-        3: "subnormal results become zero",
-        4: "1/-0 is +infinity",
-        5: "the first digit of each cycle is taken for 0",
-        6: "a start while busy is taken",
-        7: "the result of a power of two is the number below",
-    }
 
     x: In(32)
     start: In(1)
@@ -42,14 +33,13 @@ class Reciprocal(wiring.Component):
     done: Out(1)
     out: Out(32)
 
-    def __init__(self, plant: ValueLike = 0):
-        self.plant = plant
+    def __init__(self):
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         x = Fp32(self.x)
-        nothing = x.is_zero | (planted(self.plant, 2) & ~x.is_normal_or_special)
+        nothing = x.is_zero | (fault("a subnormal x has the reciprocal of zero") & ~x.is_normal_or_special)
         significand, zeros = normalise(m, x.significand)
 
         # x = divisor * 2^(e - 150), its leading 1 at bit 23; a quotient of leading 1 at bit 26 has the field 253 - e.
@@ -64,7 +54,7 @@ class Reciprocal(wiring.Component):
         done = Signal()
         m.d.comb += [self.busy.eq(left != 0), self.done.eq(done), self.out.eq(limit)]
         m.d.sync += done.eq(left == 1)
-        with m.If(self.start & (~self.busy | planted(self.plant, 6))):
+        with m.If(self.start & (~self.busy | fault("a reciprocal is started while one is busy"))):
             m.d.sync += [
                 divisor.eq(significand),
                 rest.eq(1 << 22),
@@ -76,7 +66,7 @@ class Reciprocal(wiring.Component):
             ]
             with m.If(x.is_nan):
                 m.d.sync += limit.eq(CANONICAL_NAN_FP32)
-            with m.If(nothing & planted(self.plant, 4)):
+            with m.If(nothing & fault("the reciprocal of -0 is +infinity")):
                 m.d.sync += limit.eq(INFINITY_FP32)
         with m.Elif(self.busy):
             digits, remainder = self._digits(m, rest, divisor)
@@ -94,10 +84,14 @@ class Reciprocal(wiring.Component):
         m.d.comb += small.eq(exponent < 1)
         with m.If(small):
             m.d.comb += shift.eq((1 - exponent)[:2])
-        power = (quotient[-1] & planted(self.plant, 7)) << _SPARE
+        power = (quotient[-1] & fault("the reciprocal of a power of two is the number below")) << _SPARE
         m.d.comb += [
-            kept.eq(Mux(small & planted(self.plant, 3), 0, (quotient - power) >> (_SPARE - 1)) >> shift),
-            code.eq((Mux(small, 0, exponent - 1) << 23) + kept[1:] + (kept[0] & ~planted(self.plant, 1))),
+            kept.eq(
+                Mux(small & fault("subnormal reciprocals become zero"), 0, (quotient - power) >> (_SPARE - 1)) >> shift
+            ),
+            code.eq(
+                (Mux(small, 0, exponent - 1) << 23) + kept[1:] + (kept[0] & ~fault("results of a reciprocal are cut"))
+            ),
         ]
         with m.If(~special):
             m.d.comb += self.out.eq(Cat(Mux(code >= INFINITY_FP32, Const(INFINITY_FP32, 31), code[:31]), sign))
@@ -114,7 +108,12 @@ class Reciprocal(wiring.Component):
             m.d.comb += [
                 double.eq(rest << 1),
                 less.eq(double - divisor),
-                digit.eq(~less[-1] & ~(planted(self.plant, 5) if n == 0 else Const(0, 1))),
+                digit.eq(
+                    ~less[-1]
+                    & ~(
+                        fault("the first digit of each cycle of a reciprocal is taken for 0") if n == 0 else Const(0, 1)
+                    )
+                ),
                 after.eq(Mux(digit, less[:24], double[:24])),
             ]
             digits.insert(0, digit)

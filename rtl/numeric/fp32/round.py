@@ -1,10 +1,10 @@
 """Second half of every FP32 addition: normalise, round to nearest even, pack."""
 
-from amaranth.hdl import Cat, Const, Module, Signal, ValueLike
+from amaranth.hdl import Cat, Const, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.formats import CANONICAL_NAN_FP32, INFINITY_FP32
 from rtl.numeric.fp32.align import GUARD_BITS, SUM
 from rtl.numeric.fp32.view import normalise
@@ -18,17 +18,10 @@ INFINITY_BITS = INFINITY_FP32 >> 23
 class NormaliseRound(wiring.Component):
     """SUM to an FP32 code: one rounding to nearest even, gradual underflow, canonical NaN. Combinational."""
 
-    FAULTS = {
-        1: "ties are rounded up, not to even",
-        2: "a subnormal result becomes zero",
-        3: "a NaN keeps its sign",
-    }
-
     sum: In(SUM)
     out: Out(32)
 
-    def __init__(self, plant: ValueLike = 0):
-        self.plant = plant
+    def __init__(self):
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
@@ -42,7 +35,7 @@ class NormaliseRound(wiring.Component):
         m.d.comb += normal.eq(x[-1] & (zeros <= self.sum.exponent))
         with m.If(normal):
             m.d.comb += [shifted.eq(x), exponent.eq(self.sum.exponent - zeros)]
-        with m.Elif(~planted(self.plant, 2)):
+        with m.Elif(~fault("a subnormal sum becomes zero")):
             m.d.comb += shifted.eq(self.sum.magnitude << self.sum.exponent[:5])
 
         # The hidden 1 and a carry out of rounding both add 1 to the exponent by themselves. To nearest: add
@@ -54,12 +47,12 @@ class NormaliseRound(wiring.Component):
         even = (1 << (below - 1)) - 1
         m.d.comb += [
             packed.eq(Cat(Const(0, WIDTH - 1), exponent) + shifted),
-            rounded.eq(packed + (even + (packed[below] | planted(self.plant, 1)))),
+            rounded.eq(packed + (even + (packed[below] | fault("a sum rounds ties up, not to even")))),
             infinite.eq(self.sum.special | (rounded[WIDTH - 1 :] >= INFINITY_BITS)),
         ]
         with m.If(infinite):
             with m.If(self.sum.nan):
-                sign = planted(self.plant, 3) & self.sum.sign
+                sign = fault("a NaN of a sum keeps its sign") & self.sum.sign
                 m.d.comb += self.out.eq(CANONICAL_NAN_FP32 | sign << 31)
             with m.Else():
                 m.d.comb += self.out.eq(Cat(Const(INFINITY_BITS << 23, 31), self.sum.sign))

@@ -1,10 +1,10 @@
 """Random bits for stochastic rounding, as a function of where a result belongs and of nothing else."""
 
-from amaranth.hdl import Cat, Const, Module, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.isa import Queue
 
 __all__ = ["BITS", "RoundBits", "of_lane"]
@@ -44,27 +44,22 @@ class RoundBits(wiring.Component):
     and ends the hash, twice.
     """
 
-    FAULTS = {
-        1: "the seed is not used",
-        2: "the ticket is not used",
-        3: "every element has the bits of the first",
-    }
-
     seed: In(BITS)
     ticket: In(16)
     element: In(16)
     word: Out(BITS)
 
-    def __init__(self, plant: ValueLike = 0):
-        self.plant = plant
+    def __init__(self):
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         first = Signal(BITS)
-        place = Cat(self.ticket & ~planted(self.plant, 2).replicate(16), Const(Queue.TENSOR, 16))
-        seed = self.seed & ~planted(self.plant, 1).replicate(BITS)
-        element = self.element & ~planted(self.plant, 3).replicate(16)
+        place = Cat(
+            self.ticket & ~fault("the ticket is not used for random bits").replicate(16), Const(Queue.TENSOR, 16)
+        )
+        seed = self.seed & ~fault("the seed of random bits is not used").replicate(BITS)
+        element = self.element & ~fault("every element has the random bits of the first").replicate(16)
         m.d.comb += [
             first.eq(_mixed(m, _named(m, seed + place))),
             self.word.eq(_mixed(m, _named(m, first + element))),

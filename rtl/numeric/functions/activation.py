@@ -1,10 +1,10 @@
 """One lane of the scalar engine: function of an FP32 number, from a table of cubics or directly."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.activation_tables import (
     BACK,
     FIRST_TABLE_FUNCTION,
@@ -38,23 +38,8 @@ class ActivationLane(wiring.Component):
     """
 
     LATENCY = 10
-    FAULTS = {
-        1: "the row is that of the segment's neighbour",
-        2: "t keeps the leading bits",
-        3: "the second coefficient is left out",
-        4: "subnormal results become zero",
-        5: "zero is looked up like a subnormal number",
-        6: "relu lets negative numbers through",
-        7: "NaN is looked up like infinity",
-        8: "subnormal numbers of log, sqrt and rsqrt are raised by a binade too many",
-        9: "t is never measured back",
-        10: "the top bit of the index is left out",
-        11: "numbers beyond the last row of a binade are looked up behind it",
-        12: "log, sqrt and rsqrt of negative numbers are looked up",
-    }
 
-    def __init__(self, plant: ValueLike = 0):
-        self.plant = plant
+    def __init__(self):
         super().__init__(
             {
                 "x": In(32),
@@ -73,12 +58,16 @@ class ActivationLane(wiring.Component):
         # cycle 0: the entry
         now = Fp32(self.x)
         special = self._special(self.x)
-        zero_plain = planted(self.plant, 5) & now.is_zero
+        zero_plain = fault("zero is looked up like a subnormal number") & now.is_zero
         positive = self._positive(self.func)
         raised = Signal()
         m.d.comb += raised.eq(positive & ~now.sign & ~now.is_normal_or_special & now.fraction.any())
         first, zeros = normalise(m, now.fraction, "fraction")
-        up = Mux(raised, RAISED - zeros + planted(self.plant, 8), now.exponent)
+        up = Mux(
+            raised,
+            RAISED - zeros + fault("subnormal numbers of log, sqrt and rsqrt are raised by a binade too many"),
+            now.exponent,
+        )
         field = Mux(special & ~zero_plain, 0xFF, up)
         m.d.comb += self.entry_address.eq(Cat(field[:8], now.sign | raised, self.func[:FUNCTION_BITS]))
         mantissa = Signal(23, reset_less=True)
@@ -89,8 +78,12 @@ class ActivationLane(wiring.Component):
 
         # cycle 1: the row, and t as a fraction
         mode = self.entry.mode
-        beyond = (mode > BACK) & (mantissa[-len(mode) :] >= mode) & ~planted(self.plant, 11)
-        back = (mode == BACK) & ~planted(self.plant, 9)
+        beyond = (
+            (mode > BACK)
+            & (mantissa[-len(mode) :] >= mode)
+            & ~fault("numbers beyond the last row of a binade are looked up behind it")
+        )
+        back = (mode == BACK) & ~fault("t of an activation is never measured back")
         shifted = Signal(23 + INDEX_BITS_MAX)
         index = Signal(INDEX_BITS_MAX)
         is_special = Signal()
@@ -99,13 +92,16 @@ class ActivationLane(wiring.Component):
             is_special.eq(self._special(x)),
             within.eq(Mux(beyond, Cat(Const(0, 23 - len(mode)), mode), mantissa)),
             shifted.eq(within << self.entry.bits),
-            index.eq((shifted[23:] ^ planted(self.plant, 1)) & ~(planted(self.plant, 10) << (INDEX_BITS_MAX - 1))),
+            index.eq(
+                (shifted[23:] ^ fault("the row of an activation is that of the segment's neighbour"))
+                & ~(fault("the top bit of the index is left out") << (INDEX_BITS_MAX - 1))
+            ),
             self.row_address.eq(self.entry.row + Mux(is_special, Fp32(x).is_zero, index)),
         ]
         rest = Signal(24, reset_less=True)
         behind = Signal(reset_less=True)
         scale = Signal(signed(SCALE_BITS), reset_less=True)
-        kept = Mux(planted(self.plant, 2), mantissa, shifted[:23])
+        kept = Mux(fault("t of an activation keeps the leading bits"), mantissa, shifted[:23])
         m.d.sync += [
             rest.eq(Mux(is_special, 0, Mux(back, (1 << 23) - kept, kept))),
             behind.eq(back & ~is_special),
@@ -134,7 +130,7 @@ class ActivationLane(wiring.Component):
             added = Signal(32, name=f"added{step}", reset_less=True)
             c = self._delay(m, coefficients[2 - step], 2 * step + 1, f"c{2 - step}")
             if step == 0:
-                c = Mux(planted(self.plant, 3), 0, c)
+                c = Mux(fault("the second coefficient of an activation is left out"), 0, c)
             m.d.comb += [times.a.eq(y), times.b.eq(self._delay(m, t, 2 * step, f"t{step}"))]
             m.d.sync += multiplied.eq(times.out)
             m.d.comb += [plus.a.eq(multiplied), plus.b.eq(c)]
@@ -175,9 +171,14 @@ class ActivationLane(wiring.Component):
         """The result of a function without a table, bit 32 set; of any function where it is NaN."""
         result = Signal(32)
         number = Fp32(x)
-        negative = number.sign & ~planted(self.plant, 6)
-        none = self._positive(function) & number.sign & ~number.is_zero & ~planted(self.plant, 12)
-        nan = (number.is_nan & ~planted(self.plant, 7)) | none
+        negative = number.sign & ~fault("relu of an activation lets negative numbers through")
+        none = (
+            self._positive(function)
+            & number.sign
+            & ~number.is_zero
+            & ~fault("log, sqrt and rsqrt of negative numbers are looked up")
+        )
+        nan = (number.is_nan & ~fault("NaN is looked up like infinity")) | none
         m.d.comb += result.eq(x)
         with m.Switch(function):
             with m.Case(Function.ABS):
@@ -220,7 +221,7 @@ class ActivationLane(wiring.Component):
         result = Signal(31)
         with m.If(unscaled.is_special):
             m.d.comb += result.eq(unscaled.magnitude)
-        with m.Elif(unscaled.is_zero | (small & planted(self.plant, 4))):
+        with m.Elif(unscaled.is_zero | (small & fault("subnormal results of an activation become zero"))):
             m.d.comb += result.eq(0)
         with m.Elif(code >= INFINITY_FP32):
             m.d.comb += result.eq(INFINITY_FP32)

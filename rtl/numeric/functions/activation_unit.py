@@ -1,6 +1,6 @@
 """A lane of the scalar engine with a table of its own, for arrays: what `plexus eval activation` runs."""
 
-from amaranth.hdl import Module, Mux, Signal, ValueLike
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -22,11 +22,9 @@ class ActivationUnit(wiring.Component):
     """
 
     LATENCY = ActivationLane.LATENCY + 2
-    FAULTS = ActivationLane.FAULTS
 
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config):
         self.cfg = cfg
-        self.plant = plant
         super().__init__(
             {
                 "load_valid": In(1),
@@ -44,7 +42,7 @@ class ActivationUnit(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.table = table = ActivationTable(self.cfg.scalar.table_rows)
-        m.submodules.lane = lane = ActivationLane(self.plant)
+        m.submodules.lane = lane = ActivationLane()
         m.submodules.product = product = Fp32MultiplyComb()
         m.submodules.sum = total = Fp32AddComb()
         load = Signal(LOAD)

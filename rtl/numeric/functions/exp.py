@@ -1,11 +1,11 @@
 """The exp unit: range reduction by log2(e), a table of 2^(i/128), a parabola between its entries."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.exp_table import (
     C1,
     C1_BITS,
@@ -40,22 +40,12 @@ class Exp(wiring.Component):
     """
 
     LATENCY = 4
-    FAULTS = {
-        1: "the parabola has no bend",
-        2: "a negative fraction is not brought between 0 and 1",
-        3: "ties and all above them are rounded down",
-        4: "subnormal results become zero",
-        5: "numbers from 128 up do not overflow",
-        6: "m is added",
-        7: "the last entry of the table is the one before it",
-    }
 
     x: In(32)
     m: In(32)
     out: Out(32)
 
-    def __init__(self, plant: ValueLike = 0):
-        self.plant = plant
+    def __init__(self):
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
@@ -65,7 +55,7 @@ class Exp(wiring.Component):
         m.d.comb += [
             difference.a.eq(self.x),
             difference.b.eq(self.m),
-            difference.subtract.eq(~planted(self.plant, 6)),
+            difference.subtract.eq(~fault("exp adds m instead of subtracting it")),
         ]
         m.d.sync += d.eq(difference.out)
 
@@ -99,7 +89,9 @@ class Exp(wiring.Component):
             product.eq(Cat(difference.fraction, Const(1, 1)) * LOG2E),
             shift.eq(places - field),
             size.eq(Mux(tiny, 0, product >> shift)),
-            t.eq(Mux(difference.sign & ~planted(self.plant, 2), -size, size)),
+            t.eq(
+                Mux(difference.sign & ~fault("a negative fraction of exp is not brought between 0 and 1"), -size, size)
+            ),
         ]
         m.d.sync += [
             whole.eq(t[T_BITS:]),
@@ -120,8 +112,8 @@ class Exp(wiring.Component):
         rise = Signal(REST_BITS)  # below 2^REST_BITS: 2^(1/128) - 1 is below 1/128; a product of 64 bits is cheap
         gain = Signal(POWER_BITS - INDEX_BITS + 1)
         m.d.comb += [
-            port.addr.eq(index - (index.all() & planted(self.plant, 7))),
-            bend.eq(Mux(planted(self.plant, 1), 0, (rest * C2) >> (T_BITS + C2_BITS - C1_BITS))),
+            port.addr.eq(index - (index.all() & fault("the last entry of the table of exp is the one before it"))),
+            bend.eq(Mux(fault("the parabola of exp has no bend"), 0, (rest * C2) >> (T_BITS + C2_BITS - C1_BITS))),
             slope.eq(C1 + bend),
             rise.eq((rest * slope) >> C1_BITS),
             gain.eq((port.data * rise) >> T_BITS),
@@ -141,15 +133,19 @@ class Exp(wiring.Component):
             # 31 places leave nothing that could be rounded up
             m.d.comb += shift.eq(Mux(whole < -126 - 31, 31, -126 - whole))
         m.d.comb += [
-            shifted.eq(Mux(small & planted(self.plant, 4), 0, power >> shift)),
+            shifted.eq(Mux(small & fault("subnormal results of exp become zero"), 0, power >> shift)),
             lost.eq((power & ((Const(1, 1) << shift) - 1)).any()),
             base.eq(Mux(small, 0, whole + 126)),  # the hidden bit adds one
         ]
         kept = shifted[_DROPPED:]
         half = shifted[_DROPPED - 1]
-        up = half & (shifted[: _DROPPED - 1].any() | lost | kept[0]) & ~planted(self.plant, 3)
+        up = half & (shifted[: _DROPPED - 1].any() | lost | kept[0]) & ~fault("exp rounds down ties and all above them")
         m.d.comb += code.eq((base << 23) + kept + up)
-        overflow = (special.large & ~planted(self.plant, 5)) | (whole >= 128) | (code >= INFINITY_FP32)
+        overflow = (
+            (special.large & ~fault("numbers from 128 up do not overflow exp"))
+            | (whole >= 128)
+            | (code >= INFINITY_FP32)
+        )
         result = Signal(32)
         with m.If(special.nan):
             m.d.comb += result.eq(CANONICAL_NAN_FP32)

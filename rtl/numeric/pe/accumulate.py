@@ -1,10 +1,10 @@
 """The way of an addend into the partial sum of a processing element: a register, the addition, a register."""
 
-from amaranth.hdl import Module, Mux, Signal, ValueLike
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import passed_on, planted
+from rtl.base.fault import fault
 from rtl.numeric.fp32.align import ADDEND, AlignAdd
 from rtl.numeric.fp32.round import NormaliseRound
 
@@ -19,27 +19,19 @@ class Accumulate(wiring.Component):
     """
 
     LATENCY = 2
-    FAULTS = {
-        1: "bits shifted out by alignment are forgotten",
-        2: "a difference of zero has a sign",
-        3: "ties are rounded up, not to even",
-        4: "a subnormal result becomes zero",
-        5: "an unused element adds its product",
-    }
 
     addend: In(ADDEND)
     acc: In(32)
     enable: In(1)
     out: Out(32)
 
-    def __init__(self, plant: ValueLike = 0):
-        self.plant = plant
+    def __init__(self):
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.align = align = AlignAdd(passed_on(self.plant, 1, 2))
-        m.submodules.round = last = NormaliseRound(passed_on(self.plant, 3, 4))
+        m.submodules.align = align = AlignAdd()
+        m.submodules.round = last = NormaliseRound()
         multiplied = Signal(ADDEND, reset_less=True)
         waiting = Signal(32, reset_less=True)
         used = Signal(reset_less=True)
@@ -47,7 +39,7 @@ class Accumulate(wiring.Component):
         m.d.sync += [
             multiplied.eq(self.addend),
             waiting.eq(self.acc),
-            used.eq(self.enable | planted(self.plant, 5)),
+            used.eq(self.enable | fault("an unused element adds its product")),
         ]
         m.d.comb += [
             align.addend.eq(multiplied),

@@ -1,10 +1,9 @@
 """Fused multiply-add from and to codes, as a unit of its own for evaluation on arrays."""
 
-from amaranth.hdl import Module, ValueLike
+from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import passed_on
 from rtl.contract.formats import FORMATS
 from rtl.numeric.pe.mac import Mac
 from rtl.numeric.pe.unpack import Unpack
@@ -20,24 +19,20 @@ class _CodeMac(wiring.Component):
 
     FORMAT = "bf16"
     LATENCY = Mac.LATENCY
-    FAULTS = {n: text for n, text in Mac.FAULTS.items() if n < 6} | {
-        n + 5: text for n, text in Unpack.FAULTS.items() if n < 3
-    }
 
     a: In(16)
     b: In(16)
     acc: In(32)
     out: Out(32)
 
-    def __init__(self, plant: ValueLike = 0):
-        self.plant = plant
+    def __init__(self):
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.mac = mac = Mac(passed_on(self.plant, 1, 2, 3, 4, 5))
+        m.submodules.mac = mac = Mac()
         for name, port, operand in (("a", self.a, mac.a), ("b", self.b, mac.b)):
-            unpack = Unpack(passed_on(self.plant, 6, 7))
+            unpack = Unpack()
             m.submodules[f"unpack_{name}"] = unpack
             m.d.comb += [
                 unpack.bits.eq(port),
@@ -56,7 +51,6 @@ class Bf16Mac(_CodeMac):
     """BF16 operands. Fault 7 (FP16 subnormals) cannot show here."""
 
     FORMAT = "bf16"
-    FAULTS = {n: text for n, text in _CodeMac.FAULTS.items() if n < 7}
 
 
 class Fp16Mac(_CodeMac):

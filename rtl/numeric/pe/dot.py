@@ -1,10 +1,10 @@
 """Dot product of four pairs of elements with the scales of both blocks, rounded once to FP32."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import passed_on, planted
+from rtl.base.fault import fault
 from rtl.contract.formats import FORMATS
 from rtl.numeric.fp32.align import ADDEND, EXCESS
 from rtl.numeric.fp32.view import normalise
@@ -28,23 +28,6 @@ class Dot(wiring.Component):
     goes into one limb as a whole, bit 5 of its exponent says into which. Source: OCP MX 1.0 section 6.1.
     """
 
-    FAULTS = {
-        1: "the sum is rounded before it becomes subnormal, and once more then",
-        2: "ties are rounded up, not to even",
-        3: "bits below the guard bit are forgotten",
-        4: "bits beyond 64 are forgotten",
-        5: "the low limb borrows nothing from the high one",
-        6: "a scale of 0xff is a number",
-        7: "infinities of both signs make an infinity",
-        8: "infinity times zero is infinity",
-        9: "a sum of zero has the sign of the first product",
-        10: "a subnormal result becomes zero",
-        11: "the fourth product is left out",
-        12: "the sign of an E4M3FN scale does not count",
-        13: "a NaN as an E4M3FN scale is a number",
-        14: "a subnormal E4M3FN scale is a zero",
-    }
-
     a: In(data.ArrayLayout(ELEMENT, ELEMENTS))
     b: In(data.ArrayLayout(ELEMENT, ELEMENTS))
     scale_a: In(8)
@@ -52,15 +35,14 @@ class Dot(wiring.Component):
     scale_e4m3: In(1)
     product: Out(ADDEND)
 
-    def __init__(self, plant: ValueLike = 0, *, nvfp4: bool = False):
-        self.plant = plant
+    def __init__(self, *, nvfp4: bool = False):
         self.nvfp4 = nvfp4
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         low, high, nan, minus, plus = self._sums(m)
-        m.submodules.scale = scale = BlockScale(passed_on(self.plant, 6, 12, 13, 14), nvfp4=self.nvfp4)
+        m.submodules.scale = scale = BlockScale(nvfp4=self.nvfp4)
         m.d.comb += [scale.a.eq(self.scale_a), scale.b.eq(self.scale_b), scale.e4m3.eq(self.scale_e4m3)]
 
         # Times the significands of the scales; still exact, and a limb stays below 64 bits.
@@ -78,7 +60,7 @@ class Dot(wiring.Component):
         negative = Signal()
         magnitude = Signal(36 + extra)
         rest = Signal(LOW_BITS)
-        borrow = below.any() & ~planted(self.plant, 5)
+        borrow = below.any() & ~fault("the low limb borrows nothing from the high one")
         m.d.comb += [
             total.eq(high_sum + (low_sum >> LOW_BITS)),
             below.eq(low_sum),
@@ -94,7 +76,7 @@ class Dot(wiring.Component):
         window = Signal(64)
         m.d.comb += [
             beyond.eq(magnitude[HIGH_BITS:].any()),
-            sticky.eq(beyond & rest[:spare].any() & ~planted(self.plant, 4)),
+            sticky.eq(beyond & rest[:spare].any() & ~fault("bits beyond 64 are forgotten")),
             window.eq(Mux(beyond, Cat(rest[spare:], magnitude), Cat(rest, magnitude[:HIGH_BITS]))),
         ]
         x, zeros = normalise(m, window)
@@ -105,8 +87,8 @@ class Dot(wiring.Component):
 
         # A sum of zero is +0, an infinite one has the sign of its infinities; a scale may turn both but zero.
         infinite = minus | plus
-        clash = minus & plus & ~planted(self.plant, 7)
-        of_zero = (self.a[0].sign ^ self.b[0].sign) & planted(self.plant, 9)
+        clash = minus & plus & ~fault("infinities of both signs make an infinity")
+        of_zero = (self.a[0].sign ^ self.b[0].sign) & fault("a sum of zero has the sign of the first product")
         with m.If(infinite):
             m.d.comb += [self.product.infinity.eq(1), self.product.sign.eq(minus ^ scale.sign)]
         with m.Else():
@@ -129,7 +111,7 @@ class Dot(wiring.Component):
             sign = Signal(name=f"sign{k}")
             special = Signal(2, name=f"special{k}")
             zero = Signal(name=f"zero{k}")
-            omitted = planted(self.plant, 11) if k == ELEMENTS - 1 else Const(0, 1)
+            omitted = fault("the fourth product is left out") if k == ELEMENTS - 1 else Const(0, 1)
             m.d.comb += [
                 exponent.eq(a.exponent + b.exponent),
                 shifted.eq(Mux(omitted, 0, a.significand * b.significand) << exponent[:5]),
@@ -138,7 +120,7 @@ class Dot(wiring.Component):
                 zero.eq(~(a.significand.any() & b.significand.any())),
             ]
             is_nan = (a.exponent == ELEMENT_NAN) | (b.exponent == ELEMENT_NAN)
-            nans.append(is_nan | (special.any() & zero & ~planted(self.plant, 8)))
+            nans.append(is_nan | (special.any() & zero & ~fault("infinity times zero is infinity in a dot product")))
             for s, those in enumerate(infinities):
                 those.append(special.any() & (sign if s else ~sign))
             # The low limb drops two bits, which are 0: see rtl/numeric/pe/element.py.
@@ -161,20 +143,26 @@ class Dot(wiring.Component):
         lost = Signal()
         result = Signal(25)
         base = Signal(signed(12))
-        exact = planted(self.plant, 3)
+        exact = fault("bits below the guard bit are forgotten")
         early = Cat(Const(0, 2), (x[40:] + (x[39] & (x[:39].any() | sticky | x[40])))[:24])
         plain = Cat((x[:39].any() | sticky) & ~exact, x[39:])
         subnormal = field < 1
         m.d.comb += [
-            significand.eq(Mux(planted(self.plant, 1) & subnormal, early, plain)),
+            significand.eq(
+                Mux(
+                    fault("the sum is rounded before it becomes subnormal, and once more then") & subnormal,
+                    early,
+                    plain,
+                )
+            ),
             far.eq(Mux(field >= 1, 0, Mux(field < -25, 26, 1 - field))),
             kept.eq(significand >> far),
             lost.eq((significand != (kept << far)[:26]) & ~exact),
             base.eq(Mux(subnormal, 1, field)),
         ]
-        tie = kept[2] | planted(self.plant, 2)
+        tie = kept[2] | fault("a dot product rounds ties up, not to even")
         m.d.comb += result.eq(kept[2:] + (kept[1] & (kept[0] | lost | tie)))
-        flushed = planted(self.plant, 10) & subnormal
+        flushed = fault("a subnormal dot product becomes zero") & subnormal
         final = Signal(signed(12))
         m.d.comb += [
             final.eq(base + result[24]),

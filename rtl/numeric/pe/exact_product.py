@@ -1,10 +1,10 @@
 """Exact product of two operands of a processing element, as an addend."""
 
-from amaranth.hdl import Module, Mux, Signal, ValueLike
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.numeric.fp32.align import ADDEND, EXCESS
 from rtl.numeric.pe.operand import EXPONENT_BIAS, EXPONENT_SPECIAL, OPERAND
 
@@ -14,14 +14,11 @@ __all__ = ["ExactProduct"]
 class ExactProduct(wiring.Component):
     """product = a * b, exact: 24 bits and their exponent. Infinity times zero is NaN. Combinational."""
 
-    FAULTS = {1: "infinity times zero is infinity"}
-
     a: In(OPERAND)
     b: In(OPERAND)
     product: Out(ADDEND)
 
-    def __init__(self, plant: ValueLike = 0):
-        self.plant = plant
+    def __init__(self):
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
@@ -43,6 +40,8 @@ class ExactProduct(wiring.Component):
             self.product.exponent.eq(Mux(zero, 0, self.a.exponent + self.b.exponent)),
             self.product.sign.eq(self.a.sign ^ self.b.sign),
             self.product.infinity.eq(a_special | b_special),
-            self.product.nan.eq(a_nan | b_nan | ((a_special | b_special) & zero & ~planted(self.plant, 1))),
+            self.product.nan.eq(
+                a_nan | b_nan | ((a_special | b_special) & zero & ~fault("infinity times zero is infinity in a PE"))
+            ),
         ]
         return m

@@ -1,10 +1,10 @@
 """An FP32 number as the sum of two operands of a processing element."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault, plants_faults
 from rtl.numeric.fp32.view import Fp32, normalise
 from rtl.numeric.pe.operand import EXPONENT_BIAS, EXPONENT_SPECIAL, INFINITY, NAN, OPERAND, SIGNIFICAND_BITS
 
@@ -19,20 +19,11 @@ class Halves(wiring.Component):
     docs/numerics.md.
     """
 
-    FAULTS = {
-        1: "ties are rounded away, not to even",
-        2: "a subnormal keeps its place, not 12 bits from its first 1",
-        3: "the rest of a number that was rounded up keeps its sign",
-        4: "what rounds to 2^128 is finite",
-        5: "the rest beside an infinity is infinite",
-    }
-
     bits: In(32)
     low: In(1)
     operand: Out(OPERAND)
 
-    def __init__(self, plant: ValueLike = 0):
-        self.plant = plant
+    def __init__(self):
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
@@ -43,15 +34,18 @@ class Halves(wiring.Component):
         x, zeros = normalise(m, code.significand, "whole")
         exponent = Signal(9)  # OPERAND's, of the first 1; of the high half before it may round up
         m.d.comb += exponent.eq(code.scale + (EXPONENT_BIAS - 127) - zeros)
-        if not isinstance(self.plant, int):
-            fixed = planted(self.plant, 2) & ~normal
+        if plants_faults():
+            fixed = fault("a subnormal keeps its place, not 12 bits from its first 1") & ~normal
             x = Mux(fixed, Cat(code.fraction, Const(0, 1)), x)
 
         up = Signal()
         rest = Signal(half)  # what the high half lacks, in units of x's last place
         rounded = Signal(half + 1)
         m.d.comb += [
-            up.eq((x[:half] > 1 << (half - 1)) | ((x[:half] == 1 << (half - 1)) & (x[half] | planted(self.plant, 1)))),
+            up.eq(
+                (x[:half] > 1 << (half - 1))
+                | ((x[:half] == 1 << (half - 1)) & (x[half] | fault("ties are rounded away, not to even")))
+            ),
             rounded.eq(x[half:] + up),
             rest.eq(Mux(up, -x[:half], x[:half])),
         ]
@@ -61,11 +55,11 @@ class Halves(wiring.Component):
         m.d.comb += [
             endless.eq(code.is_special),
             carried.eq(rounded[half]),
-            overflow.eq(carried & (exponent == EXPONENT_BIAS + 127) & ~planted(self.plant, 4)),
+            overflow.eq(carried & (exponent == EXPONENT_BIAS + 127) & ~fault("what rounds to 2^128 is finite")),
         ]
         remainder, less = normalise(m, rest, "rest")
         with m.If(endless | overflow):
-            with m.If(~self.low | planted(self.plant, 5)):
+            with m.If(~self.low | fault("the rest beside an infinity is infinite")):
                 nan = endless & code.fraction.any()
                 m.d.comb += [
                     self.operand.exponent.eq(EXPONENT_SPECIAL),
@@ -77,7 +71,9 @@ class Halves(wiring.Component):
                 m.d.comb += [
                     self.operand.significand.eq(remainder),
                     self.operand.exponent.eq(exponent - half - less),
-                    self.operand.sign.eq(code.sign ^ (up & ~planted(self.plant, 3))),
+                    self.operand.sign.eq(
+                        code.sign ^ (up & ~fault("the rest of a number that was rounded up keeps its sign"))
+                    ),
                 ]
         with m.Else():
             m.d.comb += self.operand.sign.eq(code.sign)

@@ -1,10 +1,9 @@
 """Fused multiply-add: the arithmetic of a processing element."""
 
-from amaranth.hdl import Module, ValueLike
+from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import passed_on
 from rtl.numeric.pe.accumulate import Accumulate
 from rtl.numeric.pe.exact_product import ExactProduct
 from rtl.numeric.pe.operand import OPERAND
@@ -21,14 +20,6 @@ class Mac(wiring.Component):
     """
 
     LATENCY = Accumulate.LATENCY
-    FAULTS = {
-        1: "bits shifted out by alignment are forgotten",
-        2: "a difference of zero has a sign",
-        3: "ties are rounded up, not to even",
-        4: "a subnormal result becomes zero",
-        5: "infinity times zero is infinity",
-        6: "an unused element adds its product",
-    }
 
     a: In(OPERAND)
     b: In(OPERAND)
@@ -36,14 +27,13 @@ class Mac(wiring.Component):
     enable: In(1)
     out: Out(32)
 
-    def __init__(self, plant: ValueLike = 0):
-        self.plant = plant
+    def __init__(self):
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.product = product = ExactProduct(passed_on(self.plant, 5))
-        m.submodules.accumulate = accumulate = Accumulate(passed_on(self.plant, 1, 2, 3, 4, 6))
+        m.submodules.product = product = ExactProduct()
+        m.submodules.accumulate = accumulate = Accumulate()
         m.d.comb += [
             product.a.eq(self.a),
             product.b.eq(self.b),

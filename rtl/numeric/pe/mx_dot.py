@@ -1,11 +1,9 @@
 """MX dot product from and to codes, as a unit of its own for evaluation on arrays."""
 
-from amaranth.hdl import Module, ValueLike
+from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import passed_on
-from rtl.numeric.pe.dot import Dot
 from rtl.numeric.pe.element import ELEMENTS
 from rtl.numeric.pe.pe_mac import PeMac
 from rtl.numeric.pe.unpack_element import UnpackElement
@@ -22,7 +20,6 @@ class MxDot(wiring.Component):
     """
 
     LATENCY = PeMac.LATENCY
-    FAULTS = Dot.FAULTS
 
     a: In(8 * ELEMENTS)
     b: In(8 * ELEMENTS)
@@ -34,13 +31,12 @@ class MxDot(wiring.Component):
     scale_fmt: In(1)
     out: Out(32)
 
-    def __init__(self, plant: ValueLike = 0):
-        self.plant = plant
+    def __init__(self):
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.mac = mac = PeMac(passed_on(self.plant, *[0] * PeMac.DOT_FAULTS, *Dot.FAULTS))
+        m.submodules.mac = mac = PeMac()
         sides = (("a", self.a, self.fmt_a, self.sa, mac.a), ("b", self.b, self.fmt_b, self.sb, mac.b))
         for name, codes, dtype, scale, lane in sides:
             m.d.comb += lane.scale.eq(scale)

@@ -1,10 +1,10 @@
 """The arithmetic of a processing element in all its modes: fused multiply-add, or a dot product of four and an add."""
 
-from amaranth.hdl import Module, ValueLike
+from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import passed_on, planted
+from rtl.base.fault import fault
 from rtl.numeric.pe.accumulate import Accumulate
 from rtl.numeric.pe.dot import Dot
 from rtl.numeric.pe.exact_product import ExactProduct
@@ -23,21 +23,8 @@ class PeMac(wiring.Component):
     """
 
     LATENCY = Accumulate.LATENCY
-    FAULTS = {
-        1: "bits shifted out by alignment are forgotten",
-        2: "a difference of zero has a sign",
-        3: "ties are rounded up, not to even",
-        4: "a subnormal result becomes zero",
-        5: "infinity times zero is infinity",
-        6: "an unused element adds its product",
-        7: "a dot product adds the product of operands",
-        8: "scales are always E8M0",
-    }
-    DOT_FAULTS = len(FAULTS)
-    """Fault n of Dot is fault DOT_FAULTS + n here; they are planted in MxDot."""
 
-    def __init__(self, plant: ValueLike = 0, *, mx: bool = True, nvfp4: bool = True):
-        self.plant = plant
+    def __init__(self, *, mx: bool = True, nvfp4: bool = True):
         self.mx = mx
         self.nvfp4 = nvfp4
         ports = {"a": In(pe_operand(mx)), "b": In(pe_operand(mx)), "acc": In(32), "enable": In(1), "out": Out(32)}
@@ -47,8 +34,8 @@ class PeMac(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.product = product = ExactProduct(passed_on(self.plant, 5))
-        m.submodules.accumulate = accumulate = Accumulate(passed_on(self.plant, 1, 2, 3, 4, 6))
+        m.submodules.product = product = ExactProduct()
+        m.submodules.accumulate = accumulate = Accumulate()
         m.d.comb += [
             product.a.eq(self.a.operand),
             product.b.eq(self.b.operand),
@@ -58,17 +45,14 @@ class PeMac(wiring.Component):
             self.out.eq(accumulate.out),
         ]
         if self.mx:
-            first = self.DOT_FAULTS + 1
-            m.submodules.dots = dots = Dot(
-                passed_on(self.plant, *range(first, first + len(Dot.FAULTS))), nvfp4=self.nvfp4
-            )
+            m.submodules.dots = dots = Dot(nvfp4=self.nvfp4)
             m.d.comb += [
                 dots.a.eq(self.a.elements),
                 dots.b.eq(self.b.elements),
                 dots.scale_a.eq(self.a.scale),
                 dots.scale_b.eq(self.b.scale),
-                dots.scale_e4m3.eq(self.scale_e4m3 & ~planted(self.plant, 8)),
+                dots.scale_e4m3.eq(self.scale_e4m3 & ~fault("scales of a PE are always E8M0")),
             ]
-            with m.If(self.dot & ~planted(self.plant, 7)):
+            with m.If(self.dot & ~fault("a dot product adds the product of operands")):
                 m.d.comb += accumulate.addend.eq(dots.product)
         return m

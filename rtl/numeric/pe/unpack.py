@@ -1,10 +1,10 @@
 """Codes of float formats to the operand of a processing element."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.formats import FORMATS
 from rtl.numeric.fp32.view import Fp32, normalise
 from rtl.numeric.pe.operand import EXPONENT_BIAS, EXPONENT_SPECIAL, INFINITY, NAN, OPERAND
@@ -25,20 +25,11 @@ class Unpack(wiring.Component):
     format adds one row to the selection of fields in `elaborate`; the rest does not know formats.
     """
 
-    FAULTS = {
-        1: "a subnormal code is taken for zero",
-        2: "the exponent of an FP16 subnormal is one too small",
-        3: "E4M3FN has the infinities of E4M3",
-        4: "TF32 is cut off, not rounded",
-        5: "a NaN with nothing in the bits of TF32 is infinite",
-    }
-
     bits: In(32)
     dtype: In(4)
     operand: Out(OPERAND)
 
-    def __init__(self, plant: ValueLike = 0):
-        self.plant = plant
+    def __init__(self):
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
@@ -62,7 +53,9 @@ class Unpack(wiring.Component):
                 sign.eq(self.bits[top]),
             ]
             if name == "e4m3fn":
-                m.d.comb += special.eq(self.bits[:top].all() | (self.bits[3:top].all() & planted(self.plant, 3)))
+                m.d.comb += special.eq(
+                    self.bits[:top].all() | (self.bits[3:top].all() & fault("E4M3FN has the infinities of E4M3"))
+                )
 
         with m.Switch(self.dtype):
             for name in _EXACT[1:]:
@@ -75,11 +68,16 @@ class Unpack(wiring.Component):
                 half_place = (1 << (_DROPPED - 1)) - 1 + self.bits[_DROPPED]
                 m.d.comb += [
                     endless.eq(whole.is_special),
-                    rounded.eq(whole.magnitude + Mux(endless | planted(self.plant, 4), 0, half_place)),
+                    rounded.eq(whole.magnitude + Mux(endless | fault("TF32 is cut off, not rounded"), 0, half_place)),
                     field.eq(rounded[23:]),
                     # below a NaN's fraction: that there was something in the bits that go
                     fraction.eq(
-                        Cat(endless & self.bits[:_DROPPED].any() & ~planted(self.plant, 5), rounded[_DROPPED:23])
+                        Cat(
+                            endless
+                            & self.bits[:_DROPPED].any()
+                            & ~fault("a NaN with nothing in the bits of TF32 is infinite"),
+                            rounded[_DROPPED:23],
+                        )
                     ),
                     offset.eq(EXPONENT_BIAS - _TF32.bias),
                     special.eq(rounded[23:].all()),
@@ -97,8 +95,8 @@ class Unpack(wiring.Component):
         with m.Elif(field.any()):
             m.d.comb += self.operand.exponent.eq(field + offset)
             m.d.comb += self.operand.significand.eq(Cat(fraction, Const(1, 1)))
-        with m.Elif(fraction.any() & ~planted(self.plant, 1)):
-            wrong = planted(self.plant, 2) & half
+        with m.Elif(fraction.any() & ~fault("a subnormal code of an operand is taken for zero")):
+            wrong = fault("the exponent of an FP16 subnormal is one too small") & half
             m.d.comb += self.operand.exponent.eq(offset + 1 - zeros - wrong)
             m.d.comb += self.operand.significand.eq(shifted)
         m.d.comb += self.operand.sign.eq(sign)

@@ -1,10 +1,10 @@
 """Codes of the 8-bit and 4-bit float formats to elements of a dot product."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.formats import FORMATS
 from rtl.numeric.pe.element import ELEMENT, ELEMENT_BIAS, ELEMENT_INFINITY, ELEMENT_NAN
 
@@ -18,19 +18,11 @@ class UnpackElement(wiring.Component):
     Source: OCP OFP8 1.0 section 5, OCP MX 1.0 section 5.3; E4M3 is IEEE-like, with infinities.
     """
 
-    FAULTS = {
-        1: "a subnormal code is taken for zero",
-        2: "E4M3FN has the infinities and NaNs of E4M3",
-        3: "an infinity is a NaN",
-        4: "the bits above an E2M1 code count",
-    }
-
     bits: In(8)
     dtype: In(4)
     element: Out(ELEMENT)
 
-    def __init__(self, plant: ValueLike = 0):
-        self.plant = plant
+    def __init__(self):
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
@@ -53,7 +45,7 @@ class UnpackElement(wiring.Component):
                     nan.eq(x[:2].any()),
                 ]
             with m.Case(FORMATS["e2m1"].code):
-                above = planted(self.plant, 4) & x[4:].any()
+                above = fault("the bits above an E2M1 code count") & x[4:].any()
                 m.d.comb += [
                     fields.eq(x[1:3]),
                     fraction.eq(Cat(Const(0, 2), x[0])),
@@ -61,7 +53,7 @@ class UnpackElement(wiring.Component):
                     sign.eq(x[3] ^ above),
                 ]
             with m.Default():
-                ieee = (self.dtype == FORMATS["e4m3"].code) | planted(self.plant, 2)
+                ieee = (self.dtype == FORMATS["e4m3"].code) | fault("E4M3FN has the infinities and NaNs of E4M3")
                 m.d.comb += [
                     fields.eq(x[3:7]),
                     fraction.eq(x[:3]),
@@ -81,8 +73,10 @@ class UnpackElement(wiring.Component):
         with m.If(special):
             m.d.comb += [
                 self.element.significand.eq(8),
-                self.element.exponent.eq(Mux(nan | planted(self.plant, 3), ELEMENT_NAN, ELEMENT_INFINITY)),
+                self.element.exponent.eq(
+                    Mux(nan | fault("an infinity of E5M2 is a NaN"), ELEMENT_NAN, ELEMENT_INFINITY)
+                ),
             ]
-        with m.Elif(~hidden & planted(self.plant, 1)):
+        with m.Elif(~hidden & fault("a subnormal code of an element is taken for zero")):
             m.d.comb += self.element.significand.eq(0)
         return m

@@ -1,11 +1,11 @@
 """The places of an input's flits: beats go in as they come, and are read in any order of flits."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
 
-from rtl.base.plant import passed_on, planted
+from rtl.base.fault import fault
 from rtl.base.ram import Ram
 from rtl.contract.link_config import LinkConfig
 from rtl.switch.beat import switch_beat
@@ -23,11 +23,8 @@ class FlitPool(wiring.Component):
     `sent`, `drop` and what belongs to them, `freed`, `freed_account`: see Places.
     """
 
-    FAULTS = Places.FAULTS | {5: "parity is not stored"}
-
-    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig):
         self.link = cfg
-        self.plant = plant
         pool, queues = cfg.pool_flits, range(cfg.queues)
         super().__init__(
             {
@@ -57,7 +54,7 @@ class FlitPool(wiring.Component):
         m = Module()
         link, beat = self.link, self.beat
         m.submodules.ram = ram = Ram(9 * link.beat_bytes, link.beats << len(self.index))
-        m.submodules.places = places = Places(link.pool_flits, link.queues, passed_on(self.plant, 1, 2, 3, 4))
+        m.submodules.places = places = Places(link.pool_flits, link.queues)
         begins = self.valid & beat.first
         at = Signal(range(link.beats))
         index, stored = Signal.like(self.index), Signal()  # of the flit under way
@@ -69,7 +66,7 @@ class FlitPool(wiring.Component):
             ram.write_en.eq(self.valid & Mux(beat.first, places.stored, stored)),
             ram.write_mask.eq(1),
             ram.write_address.eq(Mux(beat.first, Cat(at & 0, places.index), Cat(at, index))),
-            ram.write_data.eq(Cat(beat.data ^ self.flip, Mux(planted(self.plant, 5), 0, beat.parity))),
+            ram.write_data.eq(Cat(beat.data ^ self.flip, Mux(fault("parity of a flit is not stored"), 0, beat.parity))),
             ram.read_en.eq(self.read),
             ram.read_address.eq(Cat(self.read_beat, self.read_index)),
             Cat(self.data, self.parity).eq(ram.read_data),

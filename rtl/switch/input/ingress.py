@@ -1,10 +1,10 @@
 """The buffer of one input of a switch: a pool of flits, and lists of complete units by (output, queue)."""
 
-from amaranth.hdl import Module, Mux, ValueLike
+from amaranth.hdl import Module, Mux
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import passed_on, planted
+from rtl.base.fault import fault
 from rtl.contract.link import ENDPOINT_BITS, FLIT_HEADER_BYTES, UNIT_FLITS_MAX
 from rtl.contract.switch_config import SwitchConfig
 from rtl.link.framing.framing import FLIT_HEADER_LAYOUT
@@ -37,40 +37,8 @@ class Ingress(wiring.Component):
     stored in this cycle is turned, its parity is not. Parity is only kept here.
     """
 
-    FAULTS = {
-        1: "the tail of a list is not updated",
-        2: "a list that became empty still shows a unit",
-        3: "a unit that comes while the last of its list goes is linked behind that",
-        4: "lengths keep what left",
-        5: "a head in an open unit continues it",
-        6: "a fifth flit is taken into the unit",
-        7: "an endpoint that changes in a unit is not noticed",
-        8: "clear keeps units that are not complete",
-        9: "the tail's route decides, not the head's",
-        10: "a refused unit is delivered",
-        11: "a refused unit with a read is dropped",
-        12: "a slot that was sent is not used again",
-        13: "a slot that was sent is freed twice",
-        14: "the first flit of what is dropped is not freed",
-        15: "every flit is freed to the shared account",
-        16: "more is told of a unit only when its second flit has begun",
-        17: "flits of a unit that was begun at once wait for a slot",
-        18: "the second flit of a unit is sent in the place of the third",
-        19: "a header in another than the first flit of its unit is not seen",
-        20: "a FETCH_ADD is none",
-        21: "a signal behind a payload is not skipped",
-        22: "the lanes between two flits are words",
-        23: "zeros do not end a unit",
-        24: "a read cut short by the end of its unit counts",
-        25: "parity is not stored",
-        26: "lone is told between two flits of a unit under way",
-        27: "flits of a unit that was begun at once are told to wait for slots",
-        28: "flits of a unit cut short by a head are forgotten",
-    }
-
-    def __init__(self, cfg: SwitchConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: SwitchConfig):
         self.cfg = cfg
-        self.plant = plant
         link = cfg.link
         super().__init__(
             {
@@ -111,15 +79,13 @@ class Ingress(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        cfg, plant = self.cfg, self.plant
+        cfg = self.cfg
         link = cfg.link
-        m.submodules.pool = pool = FlitPool(link, passed_on(plant, 12, 13, 14, 15, 25))
-        m.submodules.maker = maker = OpenUnits(cfg, passed_on(plant, 5, 6, 7, 8, 9, 10, 11, 28))
-        m.submodules.scan = scan = ReadScan(link, passed_on(plant, 19, 20, 21, 22, 23, 24))
-        m.submodules.lists = lists = UnitLists(
-            cfg.outputs, link.queues, link.pool_flits, cfg.length_cap_flits, passed_on(plant, 1, 2, 3, 4)
-        )
-        m.submodules.sender = sender = UnitSender(link, passed_on(plant, 16, 17, 18, 27))
+        m.submodules.pool = pool = FlitPool(link)
+        m.submodules.maker = maker = OpenUnits(cfg)
+        m.submodules.scan = scan = ReadScan(link)
+        m.submodules.lists = lists = UnitLists(cfg.outputs, link.queues, link.pool_flits, cfg.length_cap_flits)
+        m.submodules.sender = sender = UnitSender(link)
 
         # Arrival
         beat = self.beat
@@ -183,7 +149,11 @@ class Ingress(wiring.Component):
             pool.sent_slot.eq(sender.sent_slot),
             pool.sent_queue.eq(sender.sent_queue),
             *(getattr(self, name).eq(getattr(sender, name)) for name in ("more", "sending", "ends")),
-            self.lone.eq((lists.units == 1) & ~sender.sending & (~sender.under_way | planted(plant, 26))),
+            self.lone.eq(
+                (lists.units == 1)
+                & ~sender.sending
+                & (~sender.under_way | fault("lone is told between two flits of a unit under way"))
+            ),
             self.lone_port.eq(lists.alone_output),
             self.lone_queue.eq(lists.alone_queue),
             self.lone_flits.eq(lists.flits[: len(self.lone_flits)]),

@@ -1,12 +1,12 @@
 """Flits that arrive become units, or are found not to be one, with the first beat of each."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
 
-from rtl.base.plant import passed_on, planted
+from rtl.base.fault import fault
 from rtl.contract.link import UNIT_FLITS_MAX
 from rtl.contract.switch_config import SwitchConfig
 from rtl.link.framing.framing import FLIT_HEADER_LAYOUT
@@ -31,20 +31,8 @@ class OpenUnits(wiring.Component):
     `scan_head` tell which.
     """
 
-    FAULTS = {
-        1: "a head in an open unit continues it",
-        2: "a fifth flit is taken into the unit",
-        3: "an endpoint that changes in a unit is not noticed",
-        4: "clear keeps units that are not complete",
-        5: "the tail's route decides, not the head's",
-        6: "a refused unit is delivered",
-        7: "a refused unit with a read is dropped",
-        8: "flits of a unit cut short by a head are forgotten",
-    }
-
-    def __init__(self, cfg: SwitchConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: SwitchConfig):
         self.cfg = cfg
-        self.plant = plant
         link = cfg.link
         record = record_layout(link.pool_flits)
         entry = open_layout(cfg.outputs, link.pool_flits)
@@ -84,7 +72,7 @@ class OpenUnits(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        cfg, plant = self.cfg, self.plant
+        cfg = self.cfg
         queues = cfg.link.queues
         units, kept, stale = self.units, self.kept, self.stale
         judging, record_kept = self.judging, self.record_kept
@@ -106,7 +94,7 @@ class OpenUnits(wiring.Component):
         ]
 
         # What the first beat says
-        m.submodules.verdict = verdict = UnitVerdict(cfg, passed_on(plant, 1, 2, 3, 5, 6))
+        m.submodules.verdict = verdict = UnitVerdict(cfg)
         here, head, sound = verdict.here, verdict.head, verdict.sound
         m.d.comb += [
             verdict.header.eq(header),
@@ -133,7 +121,13 @@ class OpenUnits(wiring.Component):
         ]
         with m.If(begins):
             m.d.comb += [
-                self.drop.eq(Mux(head, here & ~planted(plant, 8), ~sound & (here | self.stored))),
+                self.drop.eq(
+                    Mux(
+                        head,
+                        here & ~fault("flits of a unit cut short by a head are forgotten"),
+                        ~sound & (here | self.stored),
+                    )
+                ),
                 self.bad_unit.eq(Mux(head, here | ~self.stored, ~sound & (here | ~dropping.bit_select(q, 1)))),
                 store.en.eq(sound & ~header.tail),
             ]
@@ -161,7 +155,7 @@ class OpenUnits(wiring.Component):
 
         # A refused unit is there
         with m.If(refused_judged):
-            kept_reads = self.reads & ~planted(plant, 7)
+            kept_reads = self.reads & ~fault("a refused unit with a read is dropped")
             m.d.comb += [
                 self.record.eq(record_kept),
                 self.push_output.eq(cfg.outputs - 1),
@@ -194,6 +188,6 @@ class OpenUnits(wiring.Component):
             kept_next.eq(kept & ~over | Mux(store.en, chosen, 0)),
         ]
         m.d.sync += [kept.eq(kept_next), stale.eq(stale & ~over), dropping.eq(dropping & ~chosen | spoils << q)]
-        with m.If(self.clear & ~planted(plant, 4)):
+        with m.If(self.clear & ~fault("a clear of a switch's input keeps units that are not complete")):
             m.d.sync += [stale.eq(kept_next), dropping.eq(0)]
         return m

@@ -1,12 +1,12 @@
 """Which slots of a pool are free, and what is on its way back to them."""
 
-from amaranth.hdl import Module, Mux, Signal, ValueLike
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
 
+from rtl.base.fault import fault
 from rtl.base.fifo import RamFifo
-from rtl.base.plant import planted
 from rtl.contract.link import UNIT_FLITS_MAX
 from rtl.switch.input.unit_record import record_layout, slot_layout
 
@@ -21,17 +21,9 @@ class Places(wiring.Component):
     Timing: a slot may be taken 2 cycles after it was freed; the first flit of a drop is freed 2 cycles later at best.
     """
 
-    FAULTS = {
-        1: "a slot that was sent is not used again",
-        2: "a slot that was sent is freed twice",
-        3: "the first flit of what is dropped is not freed",
-        4: "every flit is freed to the shared account",
-    }
-
-    def __init__(self, pool_flits: int, queues: int, plant: ValueLike = 0):
+    def __init__(self, pool_flits: int, queues: int):
         self.pool_flits = pool = pool_flits
         self.queues = queues
-        self.plant = plant
         # seen by proofs too
         self.places = RamFifo(bits_for(pool - 1), pool)
         dropped = data.StructLayout({"record": record_layout(pool), "queue": range(queues)})
@@ -78,15 +70,21 @@ class Places(wiring.Component):
         record = drops.o.payload.record
         again = Signal()
         m.d.comb += [
-            again.eq(planted(self.plant, 2) & ~self.sent & (sent_before.as_value() != 0)),
+            again.eq(fault("a slot that was sent is freed twice") & ~self.sent & (sent_before.as_value() != 0)),
             frees.eq(drops.o.valid & ~self.sent & ~again),
             slot.eq(Mux(self.sent, self.sent_slot, Mux(again, sent_before, record.slots[at]))),
             queue.eq(Mux(self.sent, self.sent_queue, drops.o.payload.queue)),
             drops.o.ready.eq(frees & (at == (record.flits - 1)[:2])),
-            self.freed.eq(self.sent | frees & ~((at == 0) & planted(self.plant, 3))),
-            self.freed_account.eq(Mux(slot.dedicated & ~planted(self.plant, 4), queue, queues + (queue & 1)[:1])),
+            self.freed.eq(self.sent | frees & ~((at == 0) & fault("the first flit of what is dropped is not freed"))),
+            self.freed_account.eq(
+                Mux(
+                    slot.dedicated & ~fault("an input of a switch frees every flit to the shared account"),
+                    queue,
+                    queues + (queue & 1)[:1],
+                )
+            ),
             places.i.payload.eq(slot.index),
-            places.i.valid.eq((self.freed | again) & ~(self.sent & planted(self.plant, 1))),
+            places.i.valid.eq((self.freed | again) & ~(self.sent & fault("a slot that was sent is not used again"))),
         ]
         with m.If(frees):
             m.d.sync += at.eq(Mux(drops.o.ready, 0, at + 1))

@@ -1,11 +1,11 @@
 """Is there a request in a unit that its sender waits for an answer to?"""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.link import PACKET_BYTES_MAX, PACKET_HEADER_BYTES, SIGNAL_BYTES, WORD_BYTES, PacketOpcode
 from rtl.contract.link_config import LinkConfig
 from rtl.link.framing.framing import (
@@ -35,18 +35,8 @@ class ReadScan(wiring.Component):
     Timing: `reads` is combinational from the beat, through as many steps as packets fit into one (4; 8 at 128 bytes).
     """
 
-    FAULTS = {
-        1: "a header in another than the first flit of its unit is not seen",
-        2: "a FETCH_ADD is none",
-        3: "a signal behind a payload is not skipped",
-        4: "the lanes between two flits are words",
-        5: "zeros do not end a unit",
-        6: "a read cut short by the end of its unit counts",
-    }
-
-    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig):
         self.cfg = cfg
-        self.plant = plant
         super().__init__(
             {
                 "valid": In(1),
@@ -89,7 +79,7 @@ class ReadScan(wiring.Component):
         used = Signal(lanes)  # words that are not 0
         place = Signal(range(lanes + _WORDS_MAX + 1))
         m.d.comb += [
-            start.eq(self.first & ~planted(self.plant, 4)),
+            start.eq(self.first & ~fault("the lanes between two flits are words")),
             end.eq(Mux(self.last, short, lanes)),
             used.eq(Cat(self.data.word_select(n, WORD_BITS).any() & (n < end) for n in range(lanes))),
             place.eq(before.skip + start),
@@ -107,14 +97,21 @@ class ReadScan(wiring.Component):
             m.d.comb += [
                 begins.eq((place < end) & ~ended),
                 word.eq(self.data.word_select(place[: (lanes - 1).bit_length()], WORD_BITS)),
-                empty.eq(((used >> place)[:HEADER_WORDS] == 0) & ~planted(self.plant, 5)),
+                empty.eq(((used >> place)[:HEADER_WORDS] == 0) & ~fault("zeros do not end a unit")),
             ]
             header = data.View(PACKET_HEADER_LAYOUT, Cat(word, Const(0, 8 * PACKET_HEADER_BYTES - WORD_BITS)))
             sized = data.View(
-                PACKET_HEADER_LAYOUT, Mux(planted(self.plant, 3), header.as_value() & 0xFFFF_FFEF, header.as_value())
+                PACKET_HEADER_LAYOUT,
+                Mux(
+                    fault("a signal behind a payload is not skipped"),
+                    header.as_value() & 0xFFFF_FFEF,
+                    header.as_value(),
+                ),
             )
             whole = place + HEADER_WORDS <= end
-            answered = Cat(header.opcode == o for o in _ANSWERED) & Cat(Const(1, 1), ~planted(self.plant, 2))
+            answered = Cat(header.opcode == o for o in _ANSWERED) & Cat(
+                Const(1, 1), ~fault("a FETCH_ADD is not counted as a read")
+            )
             m.d.comb += [
                 sound.eq(is_sound(header) & ~is_response(header)),
                 words.eq(packet_words(body_bytes(sized))),
@@ -122,7 +119,7 @@ class ReadScan(wiring.Component):
             # a signal a step: an expression would be written out once for each use of it
             new = {name: Signal(name=f"{name}_{n}") for name in ("ended", "read", "reads", "zeros")}
             moved = Signal.like(place, name=f"place_{n}")
-            seen = ~planted(self.plant, 1) | self.head
+            seen = ~fault("a header in another than the first flit of its unit is not seen") | self.head
             m.d.comb += [
                 new["ended"].eq(ended | begins & (~sound | empty & whole)),
                 new["reads"].eq(reads | begins & read),
@@ -137,6 +134,8 @@ class ReadScan(wiring.Component):
             after.read.eq(read),
             after.reads.eq(reads),
             after.ended.eq(ended),
-            self.reads.eq(self.valid & (reads | read & ((place <= end) | planted(self.plant, 6)))),
+            self.reads.eq(
+                self.valid & (reads | read & ((place <= end) | fault("a read cut short by the end of its unit counts")))
+            ),
         ]
         return m

@@ -1,12 +1,12 @@
 """Lists of complete units in a pool, one for each (output, queue)."""
 
-from amaranth.hdl import Module, Mux, Signal, ValueLike
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.switch.input.unit_record import record_layout
 
 __all__ = ["UnitLists"]
@@ -21,19 +21,11 @@ class UnitLists(wiring.Component):
     A unit is named by its first slot: its record and the first slot of the next unit lie there.
     """
 
-    FAULTS = {
-        1: "the tail of a list is not updated",
-        2: "a list that became empty still shows a unit",
-        3: "a unit that comes while the last of its list goes is linked behind that",
-        4: "lengths keep what left",
-    }
-
-    def __init__(self, outputs: int, queues: int, pool_flits: int, cap: int, plant: ValueLike = 0):
+    def __init__(self, outputs: int, queues: int, pool_flits: int, cap: int):
         self.outputs = outputs
         self.queues = queues
         self.pool_flits = pool_flits
         self.cap = cap
-        self.plant = plant
         index_bits = bits_for(pool_flits - 1)
         record = record_layout(pool_flits)
         # seen by proofs too
@@ -89,7 +81,9 @@ class UnitLists(wiring.Component):
             moved_head.en.eq(self.taken & ~only),
             moved_head.addr.eq(out_of),
             moved_head.data.eq(after.data),
-            self.lists.eq(self.shown & ~((self.taken & only & ~planted(self.plant, 2)) << out_of)),
+            self.lists.eq(
+                self.shown & ~((self.taken & only & ~fault("a list that became empty still shows a unit")) << out_of)
+            ),
         ]
 
         # A unit becomes the youngest of its list, or the only one
@@ -98,7 +92,13 @@ class UnitLists(wiring.Component):
         alone = Signal()
         m.d.comb += [
             into.eq(self.push_output * self.queues + self.push_queue),
-            alone.eq(~Mux(planted(self.plant, 3), self.shown, self.lists).bit_select(into, 1)),
+            alone.eq(
+                ~Mux(
+                    fault("a unit that comes while the last of its list goes is linked behind that"),
+                    self.shown,
+                    self.lists,
+                ).bit_select(into, 1)
+            ),
             old_tail.addr.eq(into),
             new_head.en.eq(self.push & alone),
             new_head.addr.eq(into),
@@ -106,7 +106,7 @@ class UnitLists(wiring.Component):
             link.en.eq(self.push & ~alone),
             link.addr.eq(old_tail.data),
             link.data.eq(first),
-            new_tail.en.eq(self.push & (alone | ~planted(self.plant, 1))),
+            new_tail.en.eq(self.push & (alone | ~fault("the tail of a list is not updated"))),
             new_tail.addr.eq(into),
             new_tail.data.eq(first),
             keep.en.eq(self.push),
@@ -124,7 +124,7 @@ class UnitLists(wiring.Component):
         m.d.comb += [
             came.eq(Mux(self.push, self.record.flits, 0)),
             went.eq(Mux(self.taken, self.popped.flits, 0)),
-            left.eq(counts - (Mux(planted(self.plant, 4), 0, went) << (self.pop_output * width))),
+            left.eq(counts - (Mux(fault("lengths of the lists keep what left"), 0, went) << (self.pop_output * width))),
         ]
         m.d.sync += [
             counts.eq(left + (came << (self.push_output * width))),

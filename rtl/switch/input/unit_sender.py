@@ -1,11 +1,11 @@
 """The read side of a pool: flits of the unit under way, one a slot, or one behind the other."""
 
-from amaranth.hdl import Module, Mux, Signal, ValueLike
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.link import UNIT_FLITS_MAX
 from rtl.contract.link_config import LinkConfig
 from rtl.switch.input.unit_record import record_layout, slot_layout
@@ -25,16 +25,8 @@ class UnitSender(wiring.Component):
     `under_way`: flits of a unit had not begun before this cycle.
     """
 
-    FAULTS = {
-        1: "more is told of a unit only when its second flit has begun",
-        2: "flits of a unit that was begun at once wait for a slot",
-        3: "the second flit of a unit is sent in the place of the third",
-        4: "flits of a unit that was begun at once are told to wait for slots",
-    }
-
-    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig):
         self.cfg = cfg
-        self.plant = plant
         pool = cfg.pool_flits
         super().__init__(
             {
@@ -76,16 +68,27 @@ class UnitSender(wiring.Component):
         m.d.comb += [
             self.pop.eq(self.slot & self.start & self.first | self.now),
             goes_on.eq(self.slot & self.start & ~self.first & open_),
-            follows.eq(fast & open_ & (beat == 0) & (self.slot | ~planted(self.plant, 2))),
+            follows.eq(
+                fast
+                & open_
+                & (beat == 0)
+                & (self.slot | ~fault("flits of a unit that was begun at once wait for a slot"))
+            ),
             begins.eq(self.taken | goes_on | follows),
             remains.eq(
                 Mux(
                     self.taken,
-                    (self.record.flits != 1) & ~planted(self.plant, 1),
+                    (self.record.flits != 1) & ~fault("more is told of a unit only when its second flit has begun"),
                     open_ & ~((goes_on | follows) & (flit + 1 == unit.flits)),
                 )
             ),
-            self.more.eq(remains & (planted(self.plant, 4) | ~Mux(self.taken, self.now, fast))),
+            self.more.eq(
+                remains
+                & (
+                    fault("flits of a unit that was begun at once are told to wait for slots")
+                    | ~Mux(self.taken, self.now, fast)
+                )
+            ),
             self.sending.eq((beat != 0) | self.slot & self.start | follows),
             self.under_way.eq(open_),
             self.ends.eq((beat == cfg.beats - 1) & tail),
@@ -99,7 +102,7 @@ class UnitSender(wiring.Component):
             self.head.eq(Mux(begins, self.taken, head)),
             self.tail.eq(Mux(begins, ~remains, tail)),
         ]
-        with m.If(planted(self.plant, 3) & ~self.taken & (flit == 2)):
+        with m.If(fault("the second flit of a unit is sent in the place of the third") & ~self.taken & (flit == 2)):
             m.d.comb += self.index.eq(unit.slots[1].index)
         with m.If(self.read):
             m.d.sync += beat.eq(beat + 1)

@@ -1,11 +1,11 @@
 """What the first beat of a flit says of the unit that is open in its queue, and of the one it belongs to."""
 
-from amaranth.hdl import Module, Mux, Signal, ValueLike
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.link import UNIT_FLITS_MAX
 from rtl.contract.switch_config import SwitchConfig
 from rtl.link.framing.framing import FLIT_HEADER_LAYOUT
@@ -23,17 +23,8 @@ class UnitVerdict(wiring.Component):
     unit. Timing: combinational.
     """
 
-    FAULTS = {
-        1: "a head in an open unit continues it",
-        2: "a fifth flit is taken into the unit",
-        3: "an endpoint that changes in a unit is not noticed",
-        4: "the tail's route decides, not the head's",
-        5: "a refused unit is delivered",
-    }
-
-    def __init__(self, cfg: SwitchConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: SwitchConfig):
         self.cfg = cfg
-        self.plant = plant
         pool = cfg.link.pool_flits
         super().__init__(
             {
@@ -56,16 +47,23 @@ class UnitVerdict(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        header, unit, plant = self.header, self.unit, self.plant
-        same = (unit.endpoint == header.endpoint) | planted(plant, 3)
+        header, unit = self.header, self.unit
+        same = (unit.endpoint == header.endpoint) | fault(
+            "an endpoint that changes in a unit is not noticed at a switch's input"
+        )
         continues, long, own_route = Signal(), Signal(), Signal()
         m.d.comb += [
-            self.head.eq(header.head & ~(self.live & planted(plant, 1))),
+            self.head.eq(header.head & ~(self.live & fault("a head in an open unit continues it at a switch's input"))),
             continues.eq(~self.head & self.live & same),
-            long.eq(continues & (unit.flits == UNIT_FLITS_MAX - 1) & ~header.tail & ~planted(plant, 2)),
+            long.eq(
+                continues
+                & (unit.flits == UNIT_FLITS_MAX - 1)
+                & ~header.tail
+                & ~fault("a fifth flit is taken into the unit at a switch's input")
+            ),
             self.sound.eq((self.head | continues) & self.stored & ~long),
-            own_route.eq(self.head | planted(plant, 4)),
-            self.is_refused.eq(Mux(own_route, self.refused, unit.refused) & ~planted(plant, 5)),
+            own_route.eq(self.head | fault("the tail's route decides, not the head's")),
+            self.is_refused.eq(Mux(own_route, self.refused, unit.refused) & ~fault("a refused unit is delivered")),
             self.output.eq(Mux(own_route, self.route, unit.output)),
         ]
 

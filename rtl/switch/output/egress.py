@@ -1,10 +1,10 @@
 """What an output takes from the crossbar: whether it may, which credits that costs, and what it drops."""
 
-from amaranth.hdl import Array, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Array, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.link import UNIT_FLITS_MAX
 from rtl.contract.link_config import LinkConfig
 from rtl.link.framing.framing import FLIT_HEADER_LAYOUT
@@ -27,18 +27,8 @@ class Egress(wiring.Component):
     `account` are combinational with `i`.
     """
 
-    FAULTS = {
-        1: "what a unit was granted and did not need is not given back",
-        2: "the header names the shared pool, the dedicated one is charged",
-        3: "flits are stored although no session is there",
-        4: "a unit begins without credits",
-        5: "flits that were granted and have not arrived are forgotten",
-        6: "a doomed unit is stored",
-    }
-
-    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig):
         self.link = link = cfg
-        self.plant = plant
         super().__init__(
             {
                 "ready": Out(link.queues),
@@ -72,16 +62,22 @@ class Egress(wiring.Component):
         arrives = Signal()
         flits = Signal(range(UNIT_FLITS_MAX))  # of the unit that arrives, before this one
         m.d.comb += [
-            due.eq(Mux(planted(self.plant, 5), 0, owed + Mux(self.granted, UNIT_FLITS_MAX, 0))),
+            due.eq(
+                Mux(
+                    fault("flits that were granted and have not arrived are forgotten"),
+                    0,
+                    owed + Mux(self.granted, UNIT_FLITS_MAX, 0),
+                )
+            ),
             arrives.eq(self.i_valid & self.i.first),
             granted_queue.eq(Mux(self.granted, self.queue, queue)),
         ]
         # A flit may come in the cycle after its grant, and the next grant with the last flit of the unit before.
-        unused = Mux(planted(self.plant, 1), 0, UNIT_FLITS_MAX - 1 - flits)
+        unused = Mux(fault("what a unit was granted and did not need is not given back"), 0, UNIT_FLITS_MAX - 1 - flits)
         m.d.sync += owed.eq(due - Mux(arrives, 1 + Mux(self.i.tail, unused, 0), 0))
         doomed = Signal()
         with m.If(self.granted):
-            m.d.sync += [queue.eq(self.queue), doomed.eq(self.doomed & ~planted(self.plant, 6))]
+            m.d.sync += [queue.eq(self.queue), doomed.eq(self.doomed & ~fault("a doomed unit is stored in the egress"))]
         with m.If(arrives):
             m.d.sync += flits.eq(Mux(self.i.tail, 0, flits + 1))
 
@@ -101,7 +97,7 @@ class Egress(wiring.Component):
                 | ((granted_queue != q) & (own >= UNIT_FLITS_MAX))
             )
             m.d.comb += [
-                self.ready[q].eq(sendable & (enough | planted(self.plant, 4))),
+                self.ready[q].eq(sendable & (enough | fault("an egress lets a unit begin without credits"))),
                 self.idle_ready[q].eq(idle & together),
             ]
 
@@ -109,7 +105,13 @@ class Egress(wiring.Component):
         kept = Signal()
         keeps = Signal()
         m.d.comb += [
-            keeps.eq(Mux(self.i.first, (self.alive & ~self.clear & ~doomed) | planted(self.plant, 3), kept)),
+            keeps.eq(
+                Mux(
+                    self.i.first,
+                    (self.alive & ~self.clear & ~doomed) | fault("flits are stored although no session is there"),
+                    kept,
+                )
+            ),
             self.o_valid.eq(self.i_valid & keeps),
             self.dropped.eq(arrives & ~keeps),
         ]
@@ -127,7 +129,9 @@ class Egress(wiring.Component):
             self.header.vc.eq(queue >> 1),
             self.header.class_.eq(queue >> 1),
             self.header.kind.eq(kind),
-            self.header.dedicated.eq(dedicated & ~planted(self.plant, 2)),
+            self.header.dedicated.eq(
+                dedicated & ~fault("an egress names the shared pool in a header and charges the dedicated one")
+            ),
             self.header.head.eq(self.i.head),
             self.header.tail.eq(self.i.tail),
         ]

@@ -1,11 +1,11 @@
 """The retry buffer of an output, and what goes on its wire: flits leave while they arrive."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.base.ram import Ram
 from rtl.contract.link import CONTROL, DLP, DLP_AT, DLP_BYTES, FLIT_BYTES, FLIT_HEADER_BYTES, NO_HEADER, PacketOpcode
 from rtl.contract.link_config import LinkConfig
@@ -33,18 +33,8 @@ class OutputBuffer(wiring.Component):
     Timing: a flit is at `o` two cycles after its first beat came, if `slot` comes in the cycle between.
     """
 
-    FAULTS = {
-        1: "parity is ignored",
-        2: "a void flit is sent again as it is",
-        3: "what comes after a void flit in its slot is void too",
-        4: "a wrong byte in a beat that is not the last is forgotten",
-        5: "the parity of the header is still that of the old one",
-        6: "a void flit is not a unit of its own",
-    }
-
-    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig):
         self.link = link = cfg
-        self.plant = plant
         self.slots = 1 << (link.window_flits - 1).bit_length()
         super().__init__(
             {
@@ -100,7 +90,8 @@ class OutputBuffer(wiring.Component):
                 changed.eq(parity_of(old ^ new)),
                 stored[:_HEADER].eq(new),
                 stored_parity[:FLIT_HEADER_BYTES].eq(
-                    self.i.parity[:FLIT_HEADER_BYTES] ^ Mux(planted(self.plant, 5), 0, changed)
+                    self.i.parity[:FLIT_HEADER_BYTES]
+                    ^ Mux(fault("the parity of the header is still that of the old one"), 0, changed)
                 ),
             ]
         with m.If(self.i_valid):
@@ -129,7 +120,7 @@ class OutputBuffer(wiring.Component):
                 index.eq(self.index),
                 nothing.eq(
                     (void.bit_select(self.index, 1) | (self.bad_parity & (self.index == index)))
-                    & ~planted(self.plant, 2)
+                    & ~fault("a void flit is sent again as it is")
                 ),
                 header.eq(recall.data),
                 header.offset.eq(NO_HEADER),
@@ -151,18 +142,22 @@ class OutputBuffer(wiring.Component):
                 & payload
                 & ~nothing
                 & ((unlike & Mux(last, (1 << (bits - _TAIL) // 8) - 1, (1 << bits // 8) - 1)) != 0)
-                & ~planted(self.plant, 1)
+                & ~fault("parity of a retry buffer is ignored")
             ),
             self.spoil.eq(last & (wrong | spoilt)),
             self.bad_parity.eq(self.o.ready & self.spoil),
         ]
-        with m.If(self.slot & ~planted(self.plant, 6)):
+        with m.If(self.slot & ~fault("a void flit is not a unit of its own")):
             m.d.sync += [header.head.eq(1), header.tail.eq(1)]
         with m.If(moves):
-            m.d.sync += spoilt.eq((wrong | spoilt) & ~last & ~planted(self.plant, 4))
+            m.d.sync += spoilt.eq(
+                (wrong | spoilt)
+                & ~last
+                & ~fault("a wrong byte in a beat of a retry buffer that is not the last is forgotten")
+            )
         with m.If(self.bad_parity):
             m.d.sync += void.eq(void | (1 << index))
-        with m.If(self.enqueue & ~planted(self.plant, 3)):
+        with m.If(self.enqueue & ~fault("what comes after a void flit in its slot is void too")):
             m.d.sync += void.bit_select(put, 1).eq(0)
 
         body = Signal(bits)

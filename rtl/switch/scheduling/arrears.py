@@ -1,10 +1,10 @@
 """Who was served less than others by an output of a switch goes first."""
 
-from amaranth.hdl import Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.switch_config import SwitchConfig
 
 __all__ = ["ARREARS_BITS", "LONG_FLITS", "Arrears"]
@@ -26,15 +26,7 @@ class Arrears(wiring.Component):
     Timing: first is combinational from asks, free and registers; `step` ends the slot.
     """
 
-    FAULTS = {
-        1: "nobody is ever behind",
-        2: "what was served is not paid",
-        3: "busy inputs are owed too",
-        4: "who waits no longer stays behind",
-    }
-
-    def __init__(self, cfg: SwitchConfig, plant: ValueLike = 0):
-        self.plant = plant
+    def __init__(self, cfg: SwitchConfig):
         n = self.count = cfg.inputs
         super().__init__(
             {
@@ -59,14 +51,16 @@ class Arrears(wiring.Component):
         pays, misses, behind = Signal(n), Signal(n), Signal(n)
         missed = (self.served & ~some).any()
         m.d.comb += [
-            pays.eq(self.served & some & ~planted(self.plant, 2).replicate(n)),
-            misses.eq(Mux(missed, self.long & (self.idle | planted(self.plant, 3).replicate(n)) & ~most, 0)),
-            behind.eq(self.asks & owed[-1] & ~planted(self.plant, 1).replicate(n)),
+            pays.eq(self.served & some & ~fault("what was served is not paid").replicate(n)),
+            misses.eq(
+                Mux(missed, self.long & (self.idle | fault("busy inputs are owed as well").replicate(n)) & ~most, 0)
+            ),
+            behind.eq(self.asks & owed[-1] & ~fault("nobody is ever behind in a schedule").replicate(n)),
             self.first.eq(Mux((behind & self.free).any(), behind, self.asks)),
         ]
         # an input pays or misses: one ripple of a carry or a borrow through the bits of all inputs
         moves: Value = pays | misses
-        stays = self.long | planted(self.plant, 4).replicate(n)
+        stays = self.long | fault("who waits no longer stays behind").replicate(n)
         for b, plane in enumerate(owed):
             moved = Signal(n, name=f"moved_{b}")
             m.d.comb += moved.eq(moves)

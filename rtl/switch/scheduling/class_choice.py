@@ -1,11 +1,11 @@
 """Which class an output of a switch serves."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.arbiter import lowest
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.switch_config import SwitchConfig
 
 __all__ = ["CAP_WINDOW", "DEBT_MAX", "ClassChoice"]
@@ -30,17 +30,8 @@ class ClassChoice(wiring.Component):
     `step` ends the slot.
     """
 
-    FAULTS = {
-        1: "all weights are 1",
-        2: "deficits are raised without a bound",
-        3: "the strict class has no cap",
-        4: "requests go before responses, always",
-        5: "flits after the first are not charged",
-    }
-
-    def __init__(self, cfg: SwitchConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: SwitchConfig):
         self.cfg = cfg.link
-        self.plant = plant
         classes = self.cfg.classes
         super().__init__(
             {
@@ -89,9 +80,9 @@ class ClassChoice(wiring.Component):
             rich.eq(Cat(d > 0 for d in raised)),
         ]
         for c in range(n):
-            weight = Mux(planted(self.plant, 1), 1, cfg.weights[c])
+            weight = Mux(fault("all weights of an output's classes are 1"), 1, cfg.weights[c])
             more = deficits[c] + weight
-            bound = (more > weight) & ~planted(self.plant, 2)
+            bound = (more > weight) & ~fault("deficits of an output are raised without a bound")
             m.d.comb += raised[c].eq(Mux(raises, Mux(bound, weight, more), deficits[c]))
 
         others = Signal(n)
@@ -118,13 +109,21 @@ class ClassChoice(wiring.Component):
             total = total | other
         m.d.comb += [
             pair.eq(total),
-            kind.eq(Mux(pair.all() & ~planted(self.plant, 4), ~(kinds & served).any(), ~pair[0])),
+            kind.eq(
+                Mux(
+                    pair.all() & ~fault("requests to an output go before responses, always"),
+                    ~(kinds & served).any(),
+                    ~pair[0],
+                )
+            ),
             self.queue.eq(
                 Cat(kind, *(Cat(served[c] for c in range(n) if c >> b & 1).any() for b in range((n - 1).bit_length())))
             ),
         ]
 
-        charged = Mux(self.begin, served, Mux(self.hold & ~planted(self.plant, 5), serving, 0)) & ~Const(strict, n)
+        charged = Mux(
+            self.begin, served, Mux(self.hold & ~fault("flits of a unit after the first are not charged"), serving, 0)
+        ) & ~Const(strict, n)
         with m.If(self.step):
             for c in range(n):
                 pays = charged[c] & (raised[c] > -DEBT_MAX)
@@ -147,7 +146,10 @@ class ClassChoice(wiring.Component):
         pays = Signal()
         spent_next = Signal.like(spent)
         m.d.comb += [
-            first.eq(self.held[strict] & ((spent < cfg.strict_cap) | ~waits | planted(self.plant, 3))),
+            first.eq(
+                self.held[strict]
+                & ((spent < cfg.strict_cap) | ~waits | fault("the strict class of an output has no cap"))
+            ),
             pays.eq(Mux(self.begin, served[strict] & waits & (first | self.urgent), self.hold & paying)),
             spent_next.eq(Mux(pays & ~spent.all(), spent + 1, spent)),
         ]

@@ -1,11 +1,11 @@
 """Rounds of request, grant and accept."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.arbiter import lowest
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 
 __all__ = ["Islip"]
 
@@ -17,12 +17,9 @@ class Islip(wiring.Component):
     only for pairs of the first round, in a cycle with `step`. Timing: combinational beside the pointers.
     """
 
-    FAULTS = {1: "pointers never move"}
-
-    def __init__(self, count: int, rounds: int, plant: ValueLike = 0):
+    def __init__(self, count: int, rounds: int):
         self.count = count
         self.rounds = rounds
-        self.plant = plant
         super().__init__(
             {
                 "step": In(1),
@@ -38,7 +35,7 @@ class Islip(wiring.Component):
         n = self.count
         grant_later = [Signal(n, name=f"grant_later_{o}") for o in range(n)]  # inputs above the one chosen last
         accept_later = [Signal(n, name=f"accept_later_{i}") for i in range(n)]
-        step = self.step & ~planted(self.plant, 1)
+        step = self.step & ~fault("pointers of iSLIP never move")
 
         def turn(requests: Value, later: Value, name: str) -> Signal:
             asking, first, chosen = (Signal(n, name=f"{name}_{what}") for what in ("asking", "first", "chosen"))

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import passed_on, planted
+from rtl.base.fault import fault
 from rtl.contract.switch_config import SwitchConfig
 from rtl.switch.scheduling.islip import Islip
 from rtl.switch.scheduling.merge import Merge
@@ -28,17 +28,8 @@ class Matching(wiring.Component):
     Timing: combinational; `step` moves iSLIP's pointers.
     """
 
-    FAULTS = {
-        1: "the lighter matching stands",
-        2: "a ring is taken for its single inputs",
-        3: "the order of the inputs is not undone",
-        4: "no second pass",
-        5: "pointers of iSLIP never move",
-    }
-
-    def __init__(self, cfg: SwitchConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: SwitchConfig):
         self.cfg = cfg
-        self.plant = plant
         n = cfg.inputs
         by_input = data.ArrayLayout(range(n), n)
         super().__init__(
@@ -70,7 +61,7 @@ class Matching(wiring.Component):
         fixed: list[Value] = [Const(0, n)] * n  # by output, what is known in the order of the inputs
 
         if self.cfg.matching == "islip":
-            m.submodules.islip = islip = Islip(n, self.cfg.islip_iterations, passed_on(self.plant, 5))
+            m.submodules.islip = islip = Islip(n, self.cfg.islip_iterations)
             got = Cat(islip.match[o].any() for o in range(n))
             m.d.comb += [
                 islip.step.eq(self.step),
@@ -99,11 +90,11 @@ class Matching(wiring.Component):
                 columns, rows = fresh.columns_left, rows & ~stands
             found.append((stands, [vector & stands for vector in fresh.index]))
         fill = self._wavefront(m, "fill", self.wants, rows, columns)
-        idle = (rows & ~fill.found) & ~planted(self.plant, 4).replicate(n)
+        idle = (rows & ~fill.found) & ~fault("a matching has no second pass").replicate(n)
         second = self._wavefront(m, "second", self.wants_any, idle, fill.columns_left)
         found += [(w.found, list(w.index)) for w in (fill, second)]
 
-        m.submodules.restore = restore = Restore(n, passed_on(self.plant, 3))
+        m.submodules.restore = restore = Restore(n)
         m.d.comb += [
             restore.exchange.eq(self.exchange),
             restore.turn.eq(self.turn),
@@ -129,8 +120,8 @@ class Matching(wiring.Component):
         """Merge the pairs of before with fresh ones; inputs and outputs whose fresh pair stands."""
         n = self.cfg.inputs
         bits = self.cfg.length_cap_flits.bit_length()
-        m.submodules.back = back = Restore(n, passed_on(self.plant, 3))
-        m.submodules.merge = merge = Merge(n, self.cfg.length_cap_flits, passed_on(self.plant, 1, 2))
+        m.submodules.back = back = Restore(n)
+        m.submodules.merge = merge = Merge(n, self.cfg.length_cap_flits)
         m.d.comb += [
             back.exchange.eq(self.exchange),
             back.turn.eq(self.turn),

@@ -1,10 +1,10 @@
 """The heavier of two matchings, component by component."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 
 __all__ = ["Merge"]
 
@@ -20,11 +20,8 @@ class Merge(wiring.Component):
     the last one of its path, or the lowest number in its ring; that names the component. Timing: combinational.
     """
 
-    FAULTS = {1: "the lighter matching stands", 2: "a ring is taken for its single inputs"}
-
-    def __init__(self, count: int, most_weight: int, plant: ValueLike = 0):
+    def __init__(self, count: int, most_weight: int):
         self.count = count
-        self.plant = plant
         super().__init__(
             {
                 "old": In(count),
@@ -80,7 +77,7 @@ class Merge(wiring.Component):
             name = Signal(range(n), name=f"name_{i}")
             one = Signal(n, name=f"member_{i}")
             weight = Signal(self.difference, name=f"weight_{i}")
-            ring = follows.bit_select(to[i], 1) & ~planted(self.plant, 2)
+            ring = follows.bit_select(to[i], 1) & ~fault("a ring is taken for its single inputs")
             m.d.comb += [
                 name.eq(Mux(ring, lowest[i], to[i])),
                 one.eq(Const(1, n) << name),
@@ -93,7 +90,7 @@ class Merge(wiring.Component):
             total = Signal(self.total, name=f"total_{c}")
             m.d.comb += [
                 total.eq(_sum([Mux(member[i][c], weighs[i], 0) for i in range(n)])),
-                lighter[c].eq((total < 0) ^ planted(self.plant, 1)),
+                lighter[c].eq((total < 0) ^ fault("the lighter matching stands")),
             ]
         for i in range(n):
             m.d.comb += [

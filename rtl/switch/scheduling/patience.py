@@ -2,11 +2,11 @@
 
 from math import gcd
 
-from amaranth.hdl import Array, Const, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Array, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 
 __all__ = ["STRICT_SLOTS", "VISIT_SLOTS", "Patience"]
 
@@ -26,13 +26,10 @@ class Patience(wiring.Component):
     that nobody always comes after the same neighbour. Timing: registers; `step` ends a slot.
     """
 
-    FAULTS = {1: "a starved pair never becomes urgent"}
-
-    def __init__(self, count: int, *, visit: int = VISIT_SLOTS, strict: int = STRICT_SLOTS, plant: ValueLike = 0):
+    def __init__(self, count: int, *, visit: int = VISIT_SLOTS, strict: int = STRICT_SLOTS):
         self.count = count
         self.visit = visit
         self.most = visit + strict
-        self.plant = plant
         self.strides = [k for k in range(1, count) if gcd(k, count) == 1]
         # seen by proofs too
         self.diagonal = Signal(range(count))
@@ -62,8 +59,8 @@ class Patience(wiring.Component):
 
         m.d.comb += [
             on_diagonal.eq(Const(1, n) << diagonal),
-            due.eq((slots >= self.visit) & ~planted(self.plant, 1)),
-            self.before_strict.eq((slots == self.most) & ~planted(self.plant, 1)),
+            due.eq((slots >= self.visit) & ~fault("a starved pair never becomes urgent")),
+            self.before_strict.eq((slots == self.most) & ~fault("a starved pair never becomes urgent")),
             slots_next.eq(Mux(slots == self.most, slots, slots + 1)),
         ]
         for o in range(n):

@@ -1,10 +1,10 @@
 """Vectors over the inputs of a switch in a random order, and back."""
 
-from amaranth.hdl import Module, Mux, Signal, ValueLike
+from amaranth.hdl import Const, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.switch.scheduling.orders import distances
 
 __all__ = ["Permute"]
@@ -17,13 +17,10 @@ class Permute(wiring.Component):
     back undoes them in the reverse order. Timing: combinational, 2 log2(count) multiplexers deep.
     """
 
-    FAULTS = {1: "nothing is permuted"}
-
-    def __init__(self, count: int, vectors: int, *, back: bool = False, plant: ValueLike = 0):
+    def __init__(self, count: int, vectors: int, *, back: bool = False):
         self.count = count
         self.vectors = vectors
         self.back = back
-        self.plant = plant
         super().__init__(
             {
                 "exchange": In(data.ArrayLayout(count, len(distances(count)))),
@@ -54,5 +51,6 @@ class Permute(wiring.Component):
                         y.eq(x ^ both ^ (both << distance)),
                     ]
                 x = y
-            m.d.comb += self.o[v].eq(Mux(planted(self.plant, 1), self.i[v], x))
+            kept = fault("the order of the inputs is not undone") if self.back else Const(0, 1)
+            m.d.comb += self.o[v].eq(Mux(kept, self.i[v], x))
         return m

@@ -1,10 +1,10 @@
 """What goes before the matching of a switch: strict units and urgent pairs."""
 
-from amaranth.hdl import Const, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import planted
+from rtl.base.fault import fault
 from rtl.contract.switch_config import SwitchConfig
 from rtl.switch.scheduling.orders import distances
 from rtl.switch.scheduling.permute import Permute
@@ -25,11 +25,8 @@ class Precedence(wiring.Component):
     Timing: combinational.
     """
 
-    FAULTS = {1: "nothing is kept free for who waits"}
-
-    def __init__(self, cfg: SwitchConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: SwitchConfig):
         self.cfg = cfg
-        self.plant = plant
         n = cfg.inputs
         super().__init__(
             {
@@ -87,7 +84,7 @@ class Precedence(wiring.Component):
         for o in range(n):
             going = going | self.begins[o]
             m.d.comb += columns_go[o].eq(self.begins[o].any())
-        careless = planted(self.plant, 1)
+        careless = fault("nothing is kept free for who waits")
         m.d.comb += [
             rows_go.eq(going),
             self.rows.eq(self.rows_free & ~Mux(careless, rows_go, strict_rows | urgent_rows)),

@@ -1,6 +1,6 @@
 """A matching of places back in the order of the inputs."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -15,11 +15,8 @@ class Restore(wiring.Component):
     input; match: by output, one-hot its input. exchange and turn are those of `Orders`. Timing: combinational.
     """
 
-    FAULTS = Permute.FAULTS
-
-    def __init__(self, count: int, plant: ValueLike = 0):
+    def __init__(self, count: int):
         self.count = count
-        self.plant = plant
         bits = (count - 1).bit_length()
         super().__init__(
             {
@@ -37,7 +34,7 @@ class Restore(wiring.Component):
         m = Module()
         n = self.count
         vectors = [self.found, *(self.index[b] for b in range((n - 1).bit_length()))]
-        m.submodules.permute = permute = Permute(n, len(vectors), back=True, plant=self.plant)
+        m.submodules.permute = permute = Permute(n, len(vectors), back=True)
         m.d.comb += [permute.exchange.eq(self.exchange), permute.turn.eq(self.turn)]
         m.d.comb += [permute.i[v].eq(vector) for v, vector in enumerate(vectors)]
         m.d.comb += self.rows.eq(permute.o[0])

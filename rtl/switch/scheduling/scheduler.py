@@ -1,10 +1,10 @@
 """Who sends to whom: the scheduler of a switch."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import passed_on, planted
+from rtl.base.fault import fault
 from rtl.contract.switch_config import SwitchConfig
 from rtl.switch.scheduling.arrears import LONG_FLITS, Arrears
 from rtl.switch.scheduling.class_choice import ClassChoice
@@ -33,24 +33,10 @@ class Scheduler(wiring.Component):
     visit, strict: those of `Patience`; other than in the product only where a short run must see them.
     """
 
-    FAULTS = {
-        **dict(enumerate(ClassChoice.FAULTS.values(), 1)),
-        **dict(enumerate(Matching.FAULTS.values(), 6)),
-        11: "a unit holds its input and output for ever",
-        12: "a match is kept for ever",
-        13: "a starved pair never becomes urgent",
-        14: "what is blocked is used",
-        15: "nothing is kept free for who waits",
-        **dict(enumerate(Arrears.FAULTS.values(), 16)),
-    }
-
-    def __init__(
-        self, cfg: SwitchConfig, plant: ValueLike = 0, *, visit: int = VISIT_SLOTS, strict: int = STRICT_SLOTS
-    ):
+    def __init__(self, cfg: SwitchConfig, *, visit: int = VISIT_SLOTS, strict: int = STRICT_SLOTS):
         self.cfg = cfg
-        self.plant = plant
         n, queues = cfg.inputs, cfg.link.queues
-        self.patience = Patience(n, visit=visit, strict=strict, plant=passed_on(plant, 13))  # seen by proofs too
+        self.patience = Patience(n, visit=visit, strict=strict)  # seen by proofs too
         by_input = data.ArrayLayout(range(n), n)
         by_queue = data.ArrayLayout(range(queues), n)
         super().__init__(
@@ -92,14 +78,14 @@ class Scheduler(wiring.Component):
 
         rows_held, rows_free, columns_held = Signal(n), Signal(n), Signal(n)
         m.d.comb += [
-            rows_held.eq(self.start & (more | planted(self.plant, 11).replicate(n))),
+            rows_held.eq(self.start & (more | fault("a unit holds its input and output for ever").replicate(n))),
             rows_free.eq(~(more | rows_held)),
             columns_held.eq(self.valid & Cat(rows_held.bit_select(self.select[o], 1) for o in range(n))),
         ]
 
         # the class of each output, and who asks for it
         choices = self._classes(m, eligible, rows_free)
-        arrears = [Arrears(cfg, passed_on(self.plant, 16, 17, 18, 19)) for _ in range(n)]
+        arrears = [Arrears(cfg) for _ in range(n)]
         asks = [arrears[o].first for o in range(n)]
         any_asks = [Signal(n, name=f"any_asks_{o}") for o in range(n)]
         waiting = [Signal(n * queues, name=f"waiting_{o}") for o in range(n)]  # its lists, by input
@@ -119,8 +105,8 @@ class Scheduler(wiring.Component):
         m.submodules.orders = orders = Orders(n)
         m.submodules.permute = permute = Permute(n, 2 * n)
         m.submodules.patience = patience = self.patience
-        m.submodules.precedence = precedence = Precedence(cfg, passed_on(self.plant, 15))
-        m.submodules.matching = matching = Matching(cfg, passed_on(self.plant, 6, 7, 8, 9, 10))
+        m.submodules.precedence = precedence = Precedence(cfg)
+        m.submodules.matching = matching = Matching(cfg)
         m.d.comb += [permute.i[v].eq(vector) for v, vector in enumerate([*asks, *any_asks])]
         m.d.comb += [
             orders.step.eq(last),
@@ -150,9 +136,9 @@ class Scheduler(wiring.Component):
         ]
         m.d.comb += [matching.asks[o].eq(asks[o]) for o in range(n)]
         began = [Signal(n, name=f"began_{o}") for o in range(n)]
-        open_rows = ~self.blocked_inputs | planted(self.plant, 14).replicate(n)
+        open_rows = ~self.blocked_inputs | fault("what is blocked is scheduled").replicate(n)
         for o in range(n):
-            is_open = ~self.blocked_outputs[o] | planted(self.plant, 14)
+            is_open = ~self.blocked_outputs[o] | fault("what is blocked is scheduled")
             m.d.comb += [
                 began[o].eq(Mux(is_open, (precedence.begins[o] | matching.match[o]) & open_rows, 0)),
                 patience.asks[o].eq(any_asks[o]),
@@ -200,7 +186,7 @@ class Scheduler(wiring.Component):
         m.d.comb += [held.eq(everything), free.eq(of_free)]
         choices = []
         for o in range(n):
-            m.submodules[f"class_{o}"] = choice = ClassChoice(self.cfg, passed_on(self.plant, 1, 2, 3, 4, 5))
+            m.submodules[f"class_{o}"] = choice = ClassChoice(self.cfg)
             for bits, port in ((held, choice.held), (free, choice.free)):
                 here = bits[o * queues : (o + 1) * queues]
                 m.d.comb += port.eq(Cat(here[2 * c : 2 * c + 2].any() for c in range(queues // 2)))
@@ -215,7 +201,7 @@ class Scheduler(wiring.Component):
         stood = [Signal(range(self.cfg.keep_slots + 1), name=f"stood_{i}") for i in range(n)]
         young = Signal(n)
         may = matching.rows & young & ~rows_held
-        m.d.comb += young.eq(Cat((s != self.cfg.keep_slots) | planted(self.plant, 12) for s in stood))
+        m.d.comb += young.eq(Cat((s != self.cfg.keep_slots) | fault("a match is kept for ever") for s in stood))
         for o in range(n):
             m.d.comb += matching.owned[o].eq(
                 self.valid[o] & matching.columns[o] & (asks[o] & may).bit_select(self.select[o], 1)

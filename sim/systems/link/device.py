@@ -101,7 +101,7 @@ class PortDevice:
 
     `seed` chooses the first session; the next device of the same seed in a process has another one, as an end that was
     powered up again. A context manager; leaving frees the model. docs/link.md tells what the flits mean.
-    `form`: of the codec; `plant`: a fault of LinkLayer.FAULTS. Errors: PlexusError, one sentence.
+    `form`: of the codec; `plant`: the name of a fault to plant. Errors: PlexusError, one sentence.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class PortDevice:
         seed: int = 0,
         *,
         form: str = "structural",
-        plant: int = 0,
+        plant: str = "",
     ):
         self.cfg = link_config(config)
         if form not in FORMS:
@@ -119,11 +119,11 @@ class PortDevice:
             raise PlexusError(f"the seed must be a whole number of at least 0, not {seed!r}")
         options = {"form": form}
         built = build(
-            "port_device", self.cfg, kind="native", options=options, planted=plant != 0, extra_cpp=PORT_SOURCES
+            "port_device", self.cfg, kind="native", options=options, planted=bool(plant), extra_cpp=PORT_SOURCES
         )
         self._port = NativePort(built.binary, session=_session(seed))
         if plant:
-            self._port.set("plant", plant)
+            self._port.set("plant", built.plant(plant))
 
     def __enter__(self) -> Self:
         return self

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from amaranth.hdl import DomainRenamer, Module, Mux, Signal, ValueLike
+from amaranth.hdl import DomainRenamer, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -11,16 +11,12 @@ from rtl.base.axi import AxiSignature
 from rtl.base.clock_gate import ClockGate, gated_domain
 from rtl.base.clock_ratio import ClockRatio
 from rtl.base.placed import Placed
-from rtl.base.plant import passed_on
 from rtl.contract.config import Config
 from rtl.contract.link import LinkCause
 from rtl.contract.link_config import LINKS
 from rtl.core import Core
-from rtl.dma.dma import Dma
-from rtl.emit.plant_top import PLANT_BITS, PlantTop
 from rtl.link.beat import beat_layout
 from rtl.link.core_side.core_port import CorePort
-from rtl.link.link_layer import LinkLayer
 
 __all__ = ["WIRE_BEATS", "PairTop"]
 
@@ -30,8 +26,7 @@ WIRE_BEATS = 26
 _LINK = dataclasses.replace(LINKS["x8"], name="x8 of few credits", shared_flits=32)
 """Less than the default, so that the cores wait for credits: one that is lost stops them."""
 
-_LINK_FAULTS = (2, 4, 5)
-_DMA_FAULTS = (41,)
+_CORE_FAULTS = ("a signal to an endpoint does not wait for the writes before it",)
 _PINS = {
     "host_valid": In(1),
     "host_write": In(1),
@@ -50,12 +45,9 @@ class PairTop(wiring.Component):
     with `port{n}_refuse` is refused. `port{n}_counts`: 32 bits for each LinkCause.
     """
 
-    FAULTS = {n: LinkLayer.FAULTS[n] for n in _LINK_FAULTS} | {n: Dma.FAULTS[n] for n in _DMA_FAULTS}
-
-    def __init__(self, cfg: Config, form: str = "native", plant: ValueLike = 0):
+    def __init__(self, cfg: Config, form: str = "native"):
         self.cfg = cfg
         self.form = form
-        self.plant = plant
         ports: dict[str, wiring.Member] = {}
         for n in range(2):
             ports |= {f"core{n}_{name}": member for name, member in _PINS.items()}
@@ -65,8 +57,8 @@ class PairTop(wiring.Component):
             ports[f"core{n}_axi0"] = Out(AxiSignature(cfg.hbm.port_bytes))
         super().__init__(ports)
 
-    def _core(self, plant: ValueLike) -> Core:
-        return Core(self.cfg, self.form, link=True, plant=plant)
+    def _core(self) -> Core:
+        return Core(self.cfg, self.form, link=True)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -76,11 +68,8 @@ class PairTop(wiring.Component):
         gated_domain(m, "link", gate)
         m.d.comb += gate.enable.eq(ratio.tick)
 
-        of_link = passed_on(self.plant, *(n if n in _LINK_FAULTS else 0 for n in LinkLayer.FAULTS))
-        of_core = Signal(PLANT_BITS)
-        m.d.comb += of_core.eq(self.plant)
-        cores = [Placed("linked_core", lambda: PlantTop(self._core), hier_block=True) for _ in range(2)]
-        ports = [CorePort(link, self.form, of_link) for _ in range(2)]
+        cores = [Placed("linked_core", self._core, hier_block=True, faults=_CORE_FAULTS) for _ in range(2)]
+        ports = [CorePort(link, self.form) for _ in range(2)]
         for n, (core, port) in enumerate(zip(cores, ports, strict=True)):
             m.submodules[f"core{n}"] = core
             m.submodules[f"port{n}"] = DomainRenamer("link")(port)
@@ -97,7 +86,6 @@ class PairTop(wiring.Component):
                 core.link_value.eq(port.link_value),
                 port.tx_width.eq(link.lanes),
                 port.rx_width.eq(link.lanes),
-                core.plant.eq(Mux(of_core >= min(_DMA_FAULTS), of_core, 0)),
                 port.tick.eq(ratio.tick),
                 port.session_init.eq(100 * (n + 1)),
                 port.aligned.eq(1),

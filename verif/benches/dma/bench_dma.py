@@ -34,13 +34,13 @@ _FAULTS = (
         "copies_what_the_golden_model_copies",
         "bursts start anywhere and are full length: they cross 4 KiB",
         "a step of 0 does not broadcast",
-        "the outermost dimension is left out",
+        "the outermost dimension of a descriptor is left out",
     ),
     *noticed_by(
         "refuses_what_the_golden_model_refuses",
         "the last row may leave its memory by its own length",
         "the signal's address is not checked",
-        "rings do not halt",
+        "rings of a DMA do not halt",
     ),
 )
 
@@ -291,7 +291,7 @@ async def refuses_what_the_golden_model_refuses(dut: Any) -> None:
         _same(bench.sbuf, sbuf, "SBUF after a fault")
         await bench.host.restart()
         assert bench.host.fault(ring)[0] == Cause.NONE
-    if bench.plant == 0:
+    if not bench.plant:
         assert len(seen) == 5, f"all five causes of a refusal must be seen, not only {seen}"
 
 

@@ -18,8 +18,8 @@ from verif.golden.endpoint import Packet, Peer
 _FAULTS = (
     *noticed_by(
         "executes_requests_in_order",
-        "a signal does not wait for the writes before it",
-        "a read does not wait for the writes before it",
+        "a signal to an endpoint does not wait for the writes before it",
+        "a read of an endpoint does not wait for the writes before it",
         "a read that is refused has no answer",
         "the signal of a write goes out before the write",
         "a payload may leave its memory by its own length",
@@ -240,5 +240,5 @@ async def moves_16_bytes_a_cycle(dut: Any) -> None:
             rates[f"{way} {space.name}"] = count * 448 / (bench.now - begin)
     for what, rate in rates.items():
         dut._log.warning("%s: %.1f bytes a cycle", what, rate)
-        if bench.plant == 0:
+        if not bench.plant:
             assert rate > (8 if "read" in what else 12), f"{what}: {rate:.1f} bytes a cycle"

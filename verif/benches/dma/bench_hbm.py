@@ -19,7 +19,7 @@ from verif.bench import Run
 from verif.checks.coverage import Coverage
 from verif.golden.dma import check, copy
 
-RUNS = (Run("dma", faults=("a bus error is not seen",)),)
+RUNS = (Run("dma", faults=("a bus error of a DMA is not seen",)),)
 
 KINDS = ("load", "store", "copy", "both")
 COVERAGE = Coverage("dma with hbm", [*(f"{k} at full rate" for k in KINDS), "read error", "write error", "single rows"])

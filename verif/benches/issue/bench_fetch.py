@@ -11,12 +11,19 @@ from verif.agents.axi_read import AxiReadMemory
 from verif.agents.bench import Bench
 from verif.agents.stall import STYLES, never, randomly, styled
 from verif.agents.stream import StreamSink
-from verif.bench import EVERY, Run
+from verif.bench import Run
 from verif.checks.coverage import Coverage
 
 _DEEP_AND_WIDE = load("tiny", ["issue.queue_depth=16", "hbm.port_bytes=128"])
 
-RUNS = (Run("fetch", faults=EVERY), Run("fetch", config=_DEEP_AND_WIDE, seeds=(1,)))
+_PLANTED = (
+    "asks for more words than there is room",
+    "an answer with an error counts as a word",
+    "the HBM region is not checked",
+    "an answer goes to the client that asked last",
+)
+
+RUNS = (Run("fetch", faults=_PLANTED), Run("fetch", config=_DEEP_AND_WIDE, seeds=(1,)))
 
 COVERAGE = Coverage(
     "fetch",

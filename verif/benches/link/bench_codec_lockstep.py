@@ -10,11 +10,28 @@ from rtl.contract.link import CRC_ORDER
 from verif.agents.bench import Bench
 from verif.agents.flits import DAMAGE, beats_of, random_flits
 from verif.agents.stall import STYLES, styled
-from verif.bench import EVERY, Run
+from verif.bench import Run
 from verif.checks.coverage import Coverage
 
+_PLANTED = (
+    "native encoder: the bytes of the CRC stand in the other order",
+    "native encoder: groups 1 and 2 of the FEC are swapped",
+    "native encoder: the sums of a flit go on into the next",
+    "native encoder: a beat that waits is overwritten by the next",
+    "native decoder: groups 1 and 2 of the FEC are swapped",
+    "native decoder: the pad of a short group is repaired",
+    "native decoder: a wrong check byte cannot be repaired",
+    "native decoder: the CRC is not looked at",
+    "native decoder: repairs do not reach the syndromes of the CRC",
+    "native decoder: a flit to be refused is judged by its codes",
+    "native decoder: the DLP leaves as it came",
+    "native decoder: refused flits are repaired too",
+    "native decoder: groups of refused flits are counted",
+    "native decoder: sums of a flit go on into the next",
+)
+
 RUNS = (
-    Run("codec_lockstep", config="x8", faults=EVERY),
+    Run("codec_lockstep", config="x8", faults=_PLANTED),
     Run("codec_lockstep", config="x16", planted=False, seeds=(1,)),
     Run("codec_lockstep", config="x8", options={"order": "low_first"}, planted=False, seeds=(1,)),
 )

@@ -11,12 +11,25 @@ from rtl.link.codec.decoder import Decoder
 from verif.agents.bench import Bench
 from verif.agents.flits import DAMAGE, beats_of, random_flits
 from verif.agents.stall import STYLES, styled
-from verif.bench import EVERY, Run
+from verif.bench import Run
 from verif.checks.coverage import Coverage
 from verif.golden.flit import Decoded, decode
 
+_PLANTED = (
+    "the decoder swaps groups 1 and 2 of the FEC",
+    "the pad of a short group is repaired",
+    "a wrong check byte cannot be repaired",
+    "the CRC of a flit is not looked at",
+    "repairs do not reach the syndromes of the CRC",
+    "a flit to be refused is judged by its codes",
+    "the DLP leaves the decoder as it came",
+    "refused flits are repaired too",
+    "groups of refused flits are counted",
+    "the decoder's sums of a flit go on into the next",
+)
+
 RUNS = (
-    Run("flit_decoder", config="x8", faults=EVERY),
+    Run("flit_decoder", config="x8", faults=_PLANTED),
     Run("flit_decoder", config="x16", planted=False, seeds=(1,)),
     Run("flit_decoder", config="x8", options={"order": "low_first"}, planted=False, seeds=(1,)),
 )

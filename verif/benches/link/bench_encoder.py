@@ -15,7 +15,9 @@ from verif.checks.coverage import Coverage
 from verif.golden.flit import encode
 
 _FAULTS = (
-    Fault("a beat that waits is overwritten by the next", hangs=True),  # it is lost, and the bench waits for it
+    Fault(
+        "a beat that waits in the encoder is overwritten by the next", hangs=True
+    ),  # it is lost, and the bench waits for it
     REST,
 )
 

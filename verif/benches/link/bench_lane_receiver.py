@@ -11,7 +11,7 @@ from rtl.contract.link import FLIT_BYTES
 from rtl.contract.link_config import LINKS, LinkConfig
 from verif.agents.bench import manifest
 from verif.agents.stall import STYLES
-from verif.bench import EVERY, Run
+from verif.bench import Run
 from verif.benches.link.lane_receiver_driver import COVER, ReceiverBench, some_mask
 from verif.golden.lane_health import LaneHealth
 from verif.golden.lanes import LaneWriter, lane_map
@@ -24,9 +24,21 @@ def _link(name: str, spares: int) -> LinkConfig:
 
 _ENDS = {"interval": 6}
 
+_PLANTED = (
+    "markers between flits do not change the map",
+    "the version of the map is not compared",
+    "a dead lane is not noticed",
+    "a weak lane is not noticed",
+    "a marker that is missing on all lanes counts as a word of a flit",
+    "a lane is weak by its corrections alone, whatever the others have",
+    "a lane leaves without a spare though the narrower width carries less",
+    "a lane stays without a spare though the narrower width carries more",
+    "the scrambler of the receiver does not start again at a marker",
+)
+
 RUNS = (
     Run("lane_receiver", config=_link("x1", 0), options=_ENDS),
-    Run("lane_receiver", config=_link("x8", 2), options=_ENDS, faults=EVERY),
+    Run("lane_receiver", config=_link("x8", 2), options=_ENDS, faults=_PLANTED),
     Run("lane_receiver", config=_link("x16", 0), options=_ENDS),
 )
 

@@ -10,7 +10,7 @@ from rtl.contract.link_config import LINKS, LinkConfig
 from verif.agents.bench import Bench, manifest
 from verif.agents.stall import STYLES, styled
 from verif.agents.stream import StreamSource
-from verif.bench import EVERY, Run
+from verif.bench import Run
 from verif.checks.coverage import Coverage
 from verif.golden.lanes import LaneReader, lane_map
 
@@ -22,9 +22,15 @@ def _link(name: str, spares: int) -> LinkConfig:
 
 _ENDS = {"interval": 6}
 
+_PLANTED = (
+    "the mask of the partner is not obeyed",
+    "the map changes between markers",
+    "the scrambler of the sender does not start again at a marker",
+)
+
 RUNS = (
     Run("lane_sender", config=_link("x1", 0), options=_ENDS),
-    Run("lane_sender", config=_link("x8", 2), options=_ENDS, faults=EVERY),
+    Run("lane_sender", config=_link("x8", 2), options=_ENDS, faults=_PLANTED),
     Run("lane_sender", config=_link("x16", 0), options=_ENDS),
 )
 

@@ -8,7 +8,7 @@ from cocotb.triggers import RisingEdge
 from rtl.contract.link import FLIT_HEADER, FLIT_HEADER_BYTES, NO_HEADER, PacketOpcode
 from rtl.contract.link_config import LinkConfig
 from verif.agents.stall import styled
-from verif.bench import REST, Fault, Run
+from verif.bench import Fault, Run
 from verif.benches.link.packets import make_packet, random_packet
 from verif.benches.link.receive_path_driver import COVER, PACKET_CHANGES, UNIT_CHANGES, ReceiveBench
 from verif.golden.framing import FLIT_WORDS, flits_of, grouped, header_of
@@ -16,14 +16,29 @@ from verif.golden.framing import FLIT_WORDS, flits_of, grouped, header_of
 _SMALL = LinkConfig(classes=2, shared_flits=8, weights=(3, 1, 1, 1, 1, 1, 1, 1))
 _WIDE = LinkConfig(lanes=16, classes=2, shared_flits=8, send_beats=48, weights=(3, 1, 1, 1, 1, 1, 1, 1))
 _STUCK = (
-    "a fifth flit is taken into the unit",
-    "a freed place is not used again",
+    "a fifth flit is taken into the unit at a link's end",
+    "a freed place of the receive pool is not used again",
     "the flits of a bad unit are not freed",
 )
 """They keep places of the pool: packets stay away, and nothing else shows it."""
 
+_PLANTED = (
+    "a head in an open unit continues it at a link's end",
+    "an endpoint that changes in a unit is not noticed at a link's end",
+    "a clear of a link's end keeps units that are not complete",
+    "the list of a queue loses its second unit",
+    "the receive pool frees every flit to the shared account",
+    "an offset that is wrong is not noticed",
+    "a length beyond the unit is not noticed",
+    "an unknown opcode is a write",
+    "a unit of the other kind is taken",
+    "the next unit begins in the middle of the one dropped",
+    "a zero header is a packet",
+    "the gap between two flits is a lane too short",
+)
+
 RUNS = (
-    Run("receive_path", config=_SMALL, faults=(*(Fault(sentence, hangs=True) for sentence in _STUCK), REST)),
+    Run("receive_path", config=_SMALL, faults=(*(Fault(sentence, hangs=True) for sentence in _STUCK), *_PLANTED)),
     Run("receive_path", config=_WIDE),
 )
 

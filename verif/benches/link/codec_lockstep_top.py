@@ -1,10 +1,9 @@
 """Both forms of encoder and decoder on the same inputs, compared in hardware on every cycle."""
 
-from amaranth.hdl import Cat, Module, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import passed_on
 from rtl.contract.link import CRC_ORDER
 from rtl.contract.link_config import LinkConfig
 from rtl.link.beat import beat_layout
@@ -23,15 +22,9 @@ class CodecLockstepTop(wiring.Component):
     valid or ready or, when valid, in anything else. The counters ignore reset; `clear` sets them to 0.
     """
 
-    FAULTS = {
-        **Encoder.FAULTS,
-        **{len(Encoder.FAULTS) + number: what for number, what in Decoder.FAULTS.items()},
-    }
-
-    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0, order: str = CRC_ORDER):
+    def __init__(self, cfg: LinkConfig, order: str = CRC_ORDER):
         self.cfg = cfg
         self.order = order
-        self.plant = plant
         super().__init__(
             {
                 "e": In(stream.Signature(beat_layout(cfg))),
@@ -48,17 +41,10 @@ class CodecLockstepTop(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        numbers = list(self.FAULTS)
-        of_encoder, of_decoder = numbers[: len(Encoder.FAULTS)], numbers[len(Encoder.FAULTS) :]
         encoders, decoders = [], []
         for form in ("structural", "native"):
-            native = form == "native"
-            m.submodules[f"encoder_{form}"] = encoder = Encoder(
-                self.cfg, form, passed_on(self.plant, *of_encoder) if native else 0, order=self.order
-            )
-            m.submodules[f"decoder_{form}"] = decoder = Decoder(
-                self.cfg, form, passed_on(self.plant, *of_decoder) if native else 0, order=self.order
-            )
+            m.submodules[f"encoder_{form}"] = encoder = Encoder(self.cfg, form, order=self.order)
+            m.submodules[f"decoder_{form}"] = decoder = Decoder(self.cfg, form, order=self.order)
             m.d.comb += [
                 encoder.i.valid.eq(self.e.valid),
                 encoder.i.payload.eq(self.e.payload),

@@ -1,10 +1,9 @@
 """A sender whose flits go to a receiver at once."""
 
-from amaranth.hdl import Module, ValueLike
+from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.plant import passed_on
 from rtl.contract.link_config import LinkConfig
 from rtl.link.framing.receive_path import ReceivePath
 from rtl.link.framing.send_path import SendPath
@@ -15,17 +14,10 @@ __all__ = ["FramingTop"]
 class FramingTop(wiring.Component):
     """SendPath and ReceivePath; `hold` stops the flits between them, `moves` and `last` tell of each beat."""
 
-    FAULTS = {
-        1: "the last flit of a unit is no tail",
-        2: "a freed place is not used again",
-        3: "the gap between two flits is a lane too short",
-        4: "a packet joins the unit that the line wants next",
-    }
-
-    def __init__(self, cfg: LinkConfig, plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig):
         self.cfg = cfg
-        self.sends = SendPath(self.cfg, passed_on(plant, *({9: 1, 15: 4}.get(n, 0) for n in SendPath.FAULTS)))
-        self.receives = ReceivePath(self.cfg, passed_on(plant, *({5: 2, 15: 3}.get(n, 0) for n in ReceivePath.FAULTS)))
+        self.sends = SendPath(self.cfg)
+        self.receives = ReceivePath(self.cfg)
         ours = dict(self.sends.signature.members)
         theirs = dict(self.receives.signature.members)
         names = ("packet", "room", "free", "pause", "spend", "account", "clear")

@@ -1,11 +1,10 @@
 """Two ends of a link without codec and states: senders, receivers and wires that can be broken."""
 
-from amaranth.hdl import Cat, Module, Signal, Value, ValueLike, unsigned
+from amaranth.hdl import Cat, Module, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.delay import delayed
-from rtl.base.plant import passed_on
 from rtl.contract.link_config import LinkConfig
 from rtl.link.beat import beat_layout, lanes_layout, physical_lanes
 from rtl.link.lanes.lane_health import FIX
@@ -28,15 +27,12 @@ class LanePairTop(wiring.Component):
     delay: cycles on the wires, each way. Faults of the sender, then those of the receiver, in both ends.
     """
 
-    FAULTS = LaneSender.FAULTS | {n: LaneReceiver.FAULTS[k] for n, k in ((4, 1), (5, 3), (6, 4), (7, 5))}
-
-    def __init__(self, cfg: LinkConfig, interval: int, delay: int, plant: ValueLike = 0):
+    def __init__(self, cfg: LinkConfig, interval: int, delay: int):
         self.cfg = cfg
         self.delay = delay
-        self.plant = plant
         self.physical = p = physical_lanes(cfg)
-        self.senders = [LaneSender(cfg, interval, passed_on(plant, 1, 2, 3)) for _ in (0, 1)]
-        self.receivers = [LaneReceiver(cfg, interval, passed_on(plant, 4, 0, 5, 6, 7)) for _ in (0, 1)]
+        self.senders = [LaneSender(cfg, interval) for _ in (0, 1)]
+        self.receivers = [LaneReceiver(cfg, interval) for _ in (0, 1)]
         members: dict[str, wiring.Member] = {}
         for e in (0, 1):
             members |= {

@@ -1,6 +1,6 @@
 """Both forms of a row of adders on the same inputs, compared in hardware on every cycle."""
 
-from amaranth.hdl import Module, Signal, ValueLike
+from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -12,9 +12,7 @@ LANES = 16
 
 
 class AddLanesTop(wiring.Component):
-    """`compared` counts rows of sums, `mismatches` those that differ. `plant` is a fault of the native form."""
-
-    FAULTS = Fp32AddLanes.FAULTS
+    """`compared` counts rows of sums, `mismatches` those that differ."""
 
     valid: In(1)
     a: In(32 * LANES)
@@ -25,14 +23,10 @@ class AddLanesTop(wiring.Component):
     compared: Out(32)
     mismatches: Out(32)
 
-    def __init__(self, plant: ValueLike = 0):
-        self.plant = plant
-        super().__init__()
-
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.structural = structural = Fp32AddLanes(LANES)
-        m.submodules.native = native = Fp32AddLanes(LANES, "native", self.plant)
+        m.submodules.native = native = Fp32AddLanes(LANES, "native")
         for form in (structural, native):
             m.d.comb += [form.valid.eq(self.valid), form.a.eq(self.a), form.b.eq(self.b)]
             m.d.comb += [form.rounding.eq(self.rounding), form.random.eq(self.random)]

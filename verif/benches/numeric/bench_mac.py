@@ -10,12 +10,21 @@ from verif.agents.bench import Bench
 from verif.agents.operands import operand_words, random_wide_values
 from verif.agents.pipe import push
 from verif.agents.values import companions, random_codes
-from verif.bench import EVERY, Run
+from verif.bench import Run
 from verif.checks.coverage import Coverage
 from verif.checks.outcomes import OUTCOMES, expect_equal, note_outcomes
 from verif.golden.numeric import canonical, decode, fused
 
-RUNS = (Run("mac", faults=EVERY),)
+_PLANTED = (
+    "bits shifted out by alignment are forgotten",
+    "a difference of zero has a sign",
+    "a sum rounds ties up, not to even",
+    "a subnormal sum becomes zero",
+    "infinity times zero is infinity in a PE",
+    "an unused element adds its product",
+)
+
+RUNS = (Run("mac", faults=_PLANTED),)
 
 coverage = Coverage("mac", [*OUTCOMES, "unused", "product below FP32", "product above FP32", "tie"])
 

@@ -11,13 +11,24 @@ from rtl.numeric.fp32.partial_sums import PARTIALS, PartialSums
 from verif.agents.bench import Bench, manifest
 from verif.agents.stall import styled
 from verif.agents.values import random_codes
-from verif.bench import EVERY, Run
+from verif.bench import Run
 from verif.checks.coverage import Coverage
 from verif.golden.alu import reduce
 
+_PLANTED = (
+    "a group of one beat is joined a cycle late",
+    "partial results go on from the group before",
+    "every element goes to the partial result of its neighbour",
+    "the tree leaves out the last pair",
+    "a NaN loses against a number",
+    "the larger of two zeros is the first",
+    "what is not valid counts in partial sums",
+    "the smallest is sought from zero",
+)
+
 RUNS = (
     Run("partial_sums", options={"slots": 1}),
-    Run("partial_sums", options={"slots": 4}, faults=EVERY),
+    Run("partial_sums", options={"slots": 4}, faults=_PLANTED),
 )
 
 SLOTS = int(manifest().options["slots"])

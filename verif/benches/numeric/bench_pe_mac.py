@@ -13,14 +13,25 @@ from verif.agents.elements import lane_words
 from verif.agents.operands import operand_words, random_wide_values
 from verif.agents.pipe import push
 from verif.agents.values import companions, random_codes
-from verif.bench import EVERY, Run
+from verif.bench import Run
 from verif.checks.coverage import Coverage
 from verif.checks.outcomes import OUTCOMES, expect_equal, note_outcomes
 from verif.golden.mx import SCALE_FORMATS, dot_pair, dot_product, mx_dot
 from verif.golden.numeric import canonical, decode, fused
 
+_PLANTED = (
+    "bits shifted out by alignment are forgotten",
+    "a difference of zero has a sign",
+    "a sum rounds ties up, not to even",
+    "a subnormal sum becomes zero",
+    "infinity times zero is infinity in a PE",
+    "an unused element adds its product",
+    "a dot product adds the product of operands",
+    "scales of a PE are always E8M0",
+)
+
 RUNS = (
-    Run("pe_mac", faults=EVERY),
+    Run("pe_mac", faults=_PLANTED),
     Run("pe_mac", options={"mx": False}, seeds=(1,)),
     Run("pe_mac", options={"nvfp4": False}, seeds=(1,)),
 )

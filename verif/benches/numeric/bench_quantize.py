@@ -15,11 +15,26 @@ from rtl.contract.isa import ScaleRule
 from rtl.numeric.formats.quantize import Quantize
 from verif.agents.bench import Bench
 from verif.agents.values import random_codes
-from verif.bench import EVERY, Run
+from verif.bench import Run
 from verif.checks.coverage import Coverage
 from verif.golden.quantize import RULES, quantize_mx
 
-RUNS = (Run("quantize", options={"blocks": 1}), Run("quantize", options={"blocks": 2}, faults=EVERY))
+_PLANTED = (
+    "the scale divided by is not the clamped one",
+    "infinities and NaNs count as large numbers",
+    "a block of zeros has a scale other than 0",
+    "the rule of quantisation is always the default",
+    "the last number is not looked at for the largest",
+    "elements of a block with a NaN are not zero",
+    "the largest number counts as normal although it is subnormal",
+    "what is too large to quantise becomes the code above the largest number",
+    "quantisation rounds ties up instead of to even",
+    "results of quantisation below the normal range become zero",
+    "subnormal numbers that come in are taken for normal ones",
+    "zeros lose their sign in quantisation",
+)
+
+RUNS = (Run("quantize", options={"blocks": 1}), Run("quantize", options={"blocks": 2}, faults=_PLANTED))
 
 STYLES = ("bits", "special", "normal", "subnormal", "narrow", "zeros", "one", "last", "least")
 EVENTS = (

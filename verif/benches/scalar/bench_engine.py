@@ -10,20 +10,56 @@ from rtl.contract.isa import AluOp, Function, Opcode, Reduce
 from rtl.contract.memmap import Space
 from verif.agents.patterns import contiguous
 from verif.agents.stall import STYLES
-from verif.bench import REST, SEEDS, Fault, Run
+from verif.bench import SEEDS, Run, noticed_by
 from verif.benches.scalar.engine_coverage import COVERAGE
 from verif.benches.scalar.engine_driver import GAP, TURNAROUND, EngineBench
 from verif.benches.scalar.engine_programs import Fields, instruction
 from verif.golden.operands import pattern_of
 
 _HAZARDS = (
-    "a read of SBUF does not wait for the writes before it",
-    "a read of PSUM does not wait for the writes before it",
+    "the scalar engine's read of SBUF does not wait for the writes before it",
+    "the scalar engine's read of PSUM does not wait for the writes before it",
 )
 """Only a read close behind a write shows them: the whole bench, for one program may hold none."""
 
+_PLANTED = (
+    "read data are not held until the engine's edge",
+    "requests are made between the engine's edges too",
+    "done lasts until the engine's next edge",
+    "the stride of a pattern's second dimension is forgotten",
+    "the last element of a pattern with more than one dimension is left out",
+    "an element's place in the word is that of the scalar engine's next request",
+    "elements follow a reduction before it is through",
+    "columns of the scalar engine are not awaited",
+    "words of a table are read before there is room",
+    "the counters take the load of a table for an activation",
+    "the first pair of every column is left out",
+    "addresses are those of the partition above",
+    "every element is the first of its partial result",
+    "b takes the place of the accumulator",
+    "a new reduction goes on from the accumulator",
+    "quadrants are not rotated in the scalar engine",
+    "bytes are picked from their half word",
+    "the accumulator of partitions outside the instruction changes",
+    "the function is that of the instruction behind",
+    "an element is written over its neighbour as well",
+    "the scalar engine's done does not wait for the memory to take the last element",
+    "the scalar engine writes partitions outside the destination too",
+    "the accumulator goes where the last element went",
+    "the first operation of a scalar lane is not reversed",
+    "a difference is a sum in a scalar lane",
+    "the column of the second operation is that of the first",
+    "a scalar lane leaves out the accumulator",
+    "subnormal results of an activation become zero",
+    "the second coefficient of an activation is left out",
+    "partial results go on from the group before",
+    "the tree leaves out the last pair",
+    "a conversion rounds ties up instead of to even",
+    "signed integers are read as unsigned ones",
+)
+
 RUNS = (
-    Run("scalar_engine", faults=(*_HAZARDS, Fault(REST, by="a_program_of_everything"))),  # at half the clock
+    Run("scalar_engine", faults=(*_HAZARDS, *noticed_by("a_program_of_everything", *_PLANTED))),  # at half the clock
     *(Run("scalar_engine", config=load("tiny", [f"scalar.clock_mhz={mhz}"]), seeds=SEEDS[:1]) for mhz in (960, 1800)),
 )
 

@@ -24,7 +24,7 @@ _GROUPS = load("small", _SETTINGS)
 """Four row groups in the smallest array that has them."""
 _NATIVE = {"form": "native"}
 _FAULTS = (
-    "a lost row is not told",
+    "a lost row of sums is not told",
     "a stream swaps the groups of all tiles",
     "the sums of a half or quarter leave at the last group of the array",
     "what has ended in any group retires the oldest command",

@@ -13,12 +13,25 @@ from verif.agents.bench import Bench
 from verif.agents.elements import element_words
 from verif.agents.operands import operand_words
 from verif.agents.values import FLAVOURS, random_codes
-from verif.bench import EVERY, Run
+from verif.bench import Run
 from verif.checks.coverage import Coverage
 from verif.golden.mx import mx_dot
 from verif.golden.numeric import canonical, decode, fused
 
-RUNS = (Run("pe", faults=EVERY),)
+_PLANTED = (
+    "a swap takes effect one beat late",
+    "the weight that arrives goes east, not the one it replaces",
+    "a load goes straight into the working weight",
+    "a swap is ignored in a beat that is not used",
+    "an unused element adds its product",
+    "a shift takes the working weight too",
+    "a weight that shifts out was raw, whatever it was",
+    "the weight that enters shifts out, not the one before",
+    "the slot of a sparse weight is ignored",
+    "the slot is that of the shadow weight",
+)
+
+RUNS = (Run("pe", faults=_PLANTED),)
 
 coverage = Coverage(
     "pe",

@@ -1,12 +1,11 @@
 """Both forms of the systolic array on the same inputs, compared in hardware on every cycle."""
 
-from amaranth.hdl import Cat, Module, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.contract.config import Config
 from rtl.tensor.array import Array
-from rtl.tensor.native import NativeArray
 from rtl.tensor.ports import moving_beat, row_groups, stationary_beat, sum_row
 
 __all__ = ["LockstepTop"]
@@ -18,15 +17,12 @@ class LockstepTop(wiring.Component):
     """Ports of the array; the rows that leave are the structural form's. `compared` counts those of either form,
     `mismatches` cycles in which the forms differ in valid or, when valid, in ticket or data, at any row group.
 
-    `plant` chooses a fault of the native form. Both counters ignore reset, so that a bench may reset
+    Both counters ignore reset, so that a bench may reset
     the arrays in the middle of a run; `clear` sets them to 0.
     """
 
-    FAULTS = NativeArray.FAULTS
-
-    def __init__(self, cfg: Config, plant: ValueLike = 0):
+    def __init__(self, cfg: Config):
         self.cfg = cfg
-        self.plant = plant
         super().__init__(
             {
                 "stationary": In(stationary_beat(cfg)).array(QUADRANTS),
@@ -42,7 +38,7 @@ class LockstepTop(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.structural = structural = Array(self.cfg, "structural")
-        m.submodules.native = native = Array(self.cfg, "native", self.plant)
+        m.submodules.native = native = Array(self.cfg, "native")
         for form in (structural, native):
             for q in range(QUADRANTS):
                 m.d.comb += [

@@ -35,10 +35,10 @@ _FAULTS = (
     "lanes that were not chosen are written too",
     "the second operator is left out",
     "exp takes another element",
-    "`reverse` is ignored",
-    "a difference is a sum",
+    "the ALU ignores `reverse`",
+    "a difference is a sum in the ALU",
     "a number outside its bounds stays",
-    "a predicate is its sign",
+    "a predicate is the sign of its number",
     "a scan begins anew with every element",
     "the accumulator forgets what it held",
 )

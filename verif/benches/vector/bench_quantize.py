@@ -28,7 +28,7 @@ _WIDE = load("tiny", ["partitions=64", "sbuf.partition_bytes=2048"])
 """Several blocks of MX elements, two groups of their scales."""
 _FAULTS = (
     "every column of MX elements takes a place among the results",
-    "elements go before scales",
+    "elements of MX blocks go before their scales",
     "the first column of a pair is that of the pair before",
     "scales go to the partitions of slot 0",
     "the scales of a group come in the wrong order",
