@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from rtl.contract.config import named
-from rtl.contract.link_config import LINKS
-from rtl.contract.switch_config import SWITCHES, AnyConfig
+from rtl.contract.switch_config import AnyConfig
 from sim.run.repeat import fault_named
 from sim.run.runner import BenchError, Verdict, run_bench
+from sim.systems.configurations import by_name
 
 __all__ = ["SEEDS", "faults_of", "must_notice", "must_pass"]
 
@@ -26,8 +26,8 @@ def faults_of(component: type) -> list[int]:
 def _configuration(cfg: AnyConfig | str) -> AnyConfig:
     if not isinstance(cfg, str):
         return cfg
-    others: dict[str, AnyConfig] = {**LINKS, **SWITCHES}
-    return others[cfg] if cfg in others else named(cfg)
+    known = by_name()
+    return known[cfg] if cfg in known else named(cfg)
 
 
 def must_pass(

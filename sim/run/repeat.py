@@ -6,18 +6,17 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rtl.contract.config import NAMED, ConfigError
-from rtl.contract.link_config import LINKS
-from rtl.contract.switch_config import SWITCHES, AnyConfig
+from rtl.contract.config import ConfigError
+from rtl.contract.switch_config import AnyConfig
 from sim.build.tops import factory
 from sim.build.tops import top as find_top
 from sim.errors import PlexusError
 from sim.run.variant import changes
+from sim.systems.configurations import by_name
 from sim.toolchain import ROOT
 
 __all__ = ["command_line", "configured", "fault_named", "find_bench", "options_from"]
 
-_ALL: dict[str, AnyConfig] = {**NAMED, **LINKS, **SWITCHES}
 
 
 def command_line(
@@ -48,8 +47,9 @@ def configured(name: str, settings: Iterable[str]) -> AnyConfig:
 
     Errors: ConfigError, one sentence.
     """
-    if name not in _ALL:
-        raise ConfigError(f"there is no configuration {name!r}; there are {', '.join(_ALL)}")
+    known = by_name()
+    if name not in known:
+        raise ConfigError(f"there is no configuration {name!r}; there are {', '.join(known)}")
     nested: dict[str, Any] = {}
     for text in settings:
         key, equals, value = text.partition("=")
@@ -60,7 +60,7 @@ def configured(name: str, settings: Iterable[str]) -> AnyConfig:
         for part in sections:
             section = section.setdefault(part, {})
         section[last] = value.strip()
-    return _with(_ALL[name], nested, "")
+    return _with(known[name], nested, "")
 
 
 def _with(cfg: Any, new: Mapping[str, Any], prefix: str) -> Any:
