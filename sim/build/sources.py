@@ -3,7 +3,8 @@
 Python files are followed through their import statements; a file of rtl/cells belongs to the design
 if a followed Python file names it in a string, and modules that fit a pattern in one, as in
 sim.systems.*.system, are followed, too. Modules that a file names in a string are followed on request, but not
-those of sim/build/tops.py, which names everything. Digests are kept by size and time of change, so that asking again costs a few milliseconds.
+those of sim/build/tops.py, which names everything. Digests are kept by size and time of change, so that asking again
+costs a few milliseconds.
 """
 
 import ast
