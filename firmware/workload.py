@@ -11,7 +11,7 @@ from firmware.program import Program
 from firmware.views import KernelError, MemoryFullError
 from rtl.contract.config import Config
 
-__all__ = ["Param", "Workload"]
+__all__ = ["Param", "Workload", "parse_params"]
 
 
 def _as_they_are(params: dict[str, Any]) -> dict[str, Any]:
@@ -69,6 +69,27 @@ class Param:
         return value
 
 
+def parse_params(settings: Iterable[str], params: Mapping[str, Param], owner: str) -> dict[str, Any]:
+    """Parameters of `owner` from texts `name=value`, each name once, without defaults. KernelError."""
+    given: dict[str, Any] = {}
+    for text in settings:
+        name, equals, value = text.partition("=")
+        name = name.strip()
+        if not equals or not name:
+            raise KernelError(f"a parameter is written name=value, not {text!r}")
+        value = _known(name, params, owner).parse(name, value.strip())
+        if name in given:
+            raise KernelError(f"{name} is given twice, as {given[name]} and as {value}; give it once")
+        given[name] = value
+    return given
+
+
+def _known(name: str, params: Mapping[str, Param], owner: str) -> Param:
+    if name not in params:
+        raise KernelError(f"{owner} has no parameter {name!r}; it has {', '.join(params) or 'none'}")
+    return params[name]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
     """A named program. `maker` takes the configuration, the parameters and the seed of the run.
@@ -84,22 +105,12 @@ class Workload:
 
     def parse(self, settings: Iterable[str]) -> dict[str, Any]:
         """All parameters from texts `name=value`, each name once. KernelError."""
-        given: dict[str, Any] = {}
-        for text in settings:
-            name, equals, value = text.partition("=")
-            name = name.strip()
-            if not equals or not name:
-                raise KernelError(f"a parameter is written name=value, not {text!r}")
-            value = self._known(name).parse(name, value.strip())
-            if name in given:
-                raise KernelError(f"{name} is given twice, as {given[name]} and as {value}; give it once")
-            given[name] = value
-        return self.complete(given)
+        return self.complete(parse_params(settings, self.params, f"workload {self.name}"))
 
     def complete(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Checked parameters with the defaults of those that are not given. KernelError."""
         for name, value in given.items():
-            self._known(name).check(name, value)
+            _known(name, self.params, f"workload {self.name}").check(name, value)
         return self.settle({name: given.get(name, param.default) for name, param in self.params.items()})
 
     def build(self, cfg: Config, params: Mapping[str, Any] | None = None, seed: int = 0) -> Program:
@@ -117,10 +128,3 @@ class Workload:
     def metrics(self, program: Program, outputs: dict[str, np.ndarray]) -> dict[str, Any]:
         """The workload's own numbers about a result."""
         return program.metrics(outputs)
-
-    def _known(self, name: str) -> Param:
-        if name not in self.params:
-            raise KernelError(
-                f"workload {self.name} has no parameter {name!r}; it has {', '.join(self.params) or 'none'}"
-            )
-        return self.params[name]

@@ -77,67 +77,27 @@ def run(
 
     As in: plexus run softmax --config full -p columns=2048 -p dtype=fp32
     """
+    from sim.systems.registry import system_of_workload
+    from sim.systems.system import Asked
+
     window = waves_of(waves, waves_from, waves_until, waves_scope)
-    if workload in ("link", "switch") and given(context, "array"):
-        raise PlexusError(
-            f"{workload} has no array: the form of its codec is a parameter, -p codec=native or structural"
-        )
-    if workload == "link":
-        _run_link(param or [], config if given(context, "config") else None, set_, waves, seed, out)
-        return
-    if workload == "switch":
-        _run_switch(param or [], config if given(context, "config") else "", set_, waves, seed, out)
-        return
-    from firmware.workloads import find_workload
-    from sim.report.terminal import show
-    from sim.systems.core.run import Run, passed, run_workload
-
-    cfg = _config(config, set_)
-    params = find_workload(workload).parse(param or ())
-    file = config if config.endswith(".toml") else None
-    asked = Run(workload=workload, params=params, cfg=cfg, array=array, seed=seed, waves=window, out=out, file=file)
-    report = run_workload(asked, Console(stderr=True))
+    system = system_of_workload(workload)
+    asked = Asked(
+        workload=workload,
+        params=param or (),
+        config=config if given(context, "config") else None,
+        settings=set_ or (),
+        array=array if given(context, "array") else None,
+        seed=seed,
+        waves=window,
+        out=out,
+    )
+    resolved = system.resolve(asked)
+    report = system.run(resolved, Console(stderr=True))
     console = Console()
-    show(report, console)
-    console.print(f"\nreport: {shown(asked.folder / 'report.json')}", style="bright_black", highlight=False)
-    if not passed(report):
-        raise typer.Exit(DIFFERENT)
-
-
-def _run_link(
-    param: list[str], config: str | None, set_: list[str] | None, waves: Path | None, seed: int, out: Path | None
-) -> None:
-    """`run link`: no core takes part, so its configuration is none of the link's."""
-    from sim.systems.link.report import show_link
-    from sim.systems.link.run import LinkRun, parse_link, run_link
-
-    if config is not None or set_ or waves is not None:
-        raise PlexusError("link takes parameters (-p) only: no core's configuration, --set or --waves")
-    asked = LinkRun(params=parse_link(param), seed=seed, out=out)
-    report = run_link(asked, Console(stderr=True))
-    console = Console()
-    show_link(report, console)
-    console.print(f"\nreport: {shown(asked.folder / 'report.json')}", style="bright_black", highlight=False)
-    if not report["match"] or report["end"] == "stuck":
-        raise typer.Exit(DIFFERENT)
-
-
-def _run_switch(
-    param: list[str], config: str, set_: list[str] | None, waves: Path | None, seed: int, out: Path | None
-) -> None:
-    """`run switch`: its configuration is a named switch; "": the smallest that has the ports."""
-    from sim.systems.switch.params import SwitchRun, parse_switch
-    from sim.systems.switch.report import show_switch
-    from sim.systems.switch.run import run_switch
-
-    if set_ or waves is not None:
-        raise PlexusError("switch takes --config and parameters (-p): no --set or --waves")
-    asked = SwitchRun(params=parse_switch(param), config=config, seed=seed, out=out)
-    report = run_switch(asked, Console(stderr=True))
-    console = Console()
-    show_switch(report, console)
-    console.print(f"\nreport: {shown(asked.folder / 'report.json')}", style="bright_black", highlight=False)
-    if not report["match"] or report["end"] == "stuck":
+    system.show(report, console)
+    console.print(f"\nreport: {shown(resolved.folder / 'report.json')}", style="bright_black", highlight=False)
+    if not system.passed(report):
         raise typer.Exit(DIFFERENT)
 
 
@@ -176,19 +136,18 @@ def build(
     waves: Annotated[str, typer.Option(metavar="fst|vcd", help="With waves of that kind built in.")] = "",
 ) -> None:
     """Build the model of a top without running it."""
+    from sim.build.emitting import form_options
+    from sim.build.model import build as build_top
     from sim.run.waves import KINDS
+    from sim.systems.registry import system_of_top
+    from sim.systems.system import BuildAsked
 
     if waves and waves not in KINDS:
         raise PlexusError(f"--waves is {' or '.join(KINDS)}, not {waves!r}")
-    cfg = _config(config, set_)
-    if top == "core":
-        from sim.systems.core.verilated import build_core
-
-        built = build_core(cfg, array=array or "native", waves=waves)
+    if system := system_of_top(top):
+        built = system.tops[top](BuildAsked(config=config, settings=set_ or (), array=array, waves=waves))
     else:
-        from sim.build.emitting import form_options
-        from sim.build.model import build as build_top
-
+        cfg = _config(config, set_)
         built = build_top(top, cfg, waves=waves, options=form_options(top, array, "native") if array else {})
     print(f"{'already built' if built.cached else 'built'}: {shown(built.folder)}")
 

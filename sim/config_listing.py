@@ -5,15 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from rtl.contract.config import NAMED
 from rtl.contract.config_fields import Knob, built_values, knobs
-from rtl.contract.link_config import LINKS
-from rtl.contract.switch_config import SWITCHES, AnyConfig
+from rtl.contract.switch_config import AnyConfig
+from sim.systems.configurations import configurations
 
-__all__ = ["KINDS", "Row", "config_lines", "find_config", "rows", "shown"]
-
-KINDS: dict[str, dict[str, AnyConfig]] = {"core": {**NAMED}, "link": {**LINKS}, "switch": {**SWITCHES}}
-"""Named configurations by what they are of."""
+__all__ = ["Row", "config_lines", "find_config", "rows", "shown"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +24,7 @@ class Row:
 
 def find_config(name: str) -> tuple[str, AnyConfig] | None:
     """What a named configuration is of, and itself; None if there is none of that name."""
-    return next(((kind, named[name]) for kind, named in KINDS.items() if name in named), None)
+    return next(((one.kind, one.named[name]) for one in configurations() if name in one.named), None)
 
 
 def rows(cfg: AnyConfig) -> list[Row]:

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from sim.config_listing import KINDS, rows, shown
+from sim.config_listing import rows, shown
+from sim.systems.configurations import configurations
 from sim.toolchain import ROOT
 
 __all__ = ["PAGE", "page"]
@@ -25,18 +26,14 @@ named with `--config`, as in `plexus run gemm --config mine.toml`:
 Links and switches have named configurations; the parameters of `plexus run link` and `plexus run switch` change some of
 their fields. A change of a field with "yes" under "builds" makes another model; of the others it changes the run alone.
 """
-_ABOUT = {
-    "core": "A core",
-    "link": "A link",
-    "switch": "A switch; `link.` are fields of its links",
-}
 
 
 def page() -> str:
     """The whole text."""
     parts = [_HEAD]
-    for kind, named in KINDS.items():
-        parts.append(f"\n## {_ABOUT[kind]}\n\n")
+    for one in configurations():
+        named = one.named
+        parts.append(f"\n## {one.title}\n\n")
         parts.append(f"| field | {' | '.join(named)} | range | unit | builds | meaning |\n")
         parts.append(f"|---|{'---|' * len(named)}---|---|---|---|\n")
         tables = [rows(cfg) for cfg in named.values()]

@@ -4,14 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from firmware.workload import Param
-from firmware.workloads import WORKLOADS
-from rtl.contract.config import NAMED, Config
-from rtl.contract.switch_config import SWITCHES, SwitchConfig
 from sim.build.tops import TOPS
 from sim.config_listing import config_lines, find_config
 from sim.run.units import UNITS, Unit
-from sim.systems.link.run import LINK_DOC, LINK_PARAMS
-from sim.systems.switch.params import SWITCH_DOC, SWITCH_PARAMS
+from sim.systems.configurations import configurations
+from sim.systems.registry import offers
 
 __all__ = ["details", "names_by_kind"]
 
@@ -20,16 +17,14 @@ def names_by_kind() -> dict[str, list[tuple[str, str, str]]]:
     """Everything that has a name: (name, what it is, how it is used)."""
     return {
         "workloads": [
-            (name, doc, " ".join(_with_default(key, p.default) for key, p in params.items()))
-            for name, doc, params in [
-                *((name, w.doc, w.params) for name, w in WORKLOADS.items()),
-                ("link", LINK_DOC, LINK_PARAMS),
-                ("switch", SWITCH_DOC, SWITCH_PARAMS),
-            ]
+            (name, offer.doc, " ".join(_with_default(key, p.default) for key, p in offer.params.items()))
+            for name, offer in offers().items()
         ],
         "configs": [
-            *((name, _about(cfg), cfg.hash) for name, cfg in NAMED.items()),
-            *((name, _about_switch(cfg), cfg.hash) for name, cfg in SWITCHES.items()),
+            (name, one.about(cfg), cfg.hash)
+            for one in configurations()
+            if one.about is not None
+            for name, cfg in one.named.items()
         ],
         "units": [(name, unit.doc, unit.usage()) for name, unit in UNITS.items()],
         "tops": [(name, t.doc, " ".join(t.options)) for name, t in sorted(TOPS.items())],
@@ -73,27 +68,11 @@ def _unit_lines(unit: Unit) -> list[tuple[str, str]]:
     return lines + [(array, f"out: {kind(array)}") for array in unit.outputs]
 
 
-def _about(cfg: Config) -> str:
-    sbuf = cfg.partitions * cfg.sbuf.partition_bytes >> 10
-    return (
-        f"{cfg.partitions} partitions, {cfg.tensor.rows} x {cfg.tensor.cols} array at "
-        f"{cfg.tensor.clock_mhz} MHz, SBUF {sbuf:,} KiB, HBM {cfg.hbm.bytes_per_cycle} bytes a cycle"
-    )
-
-
-def _about_switch(cfg: SwitchConfig) -> str:
-    return f"switch of {cfg.ports} ports x{cfg.link.lanes}, {cfg.matching} matching, {cfg.link.clock_mhz} MHz"
-
-
 def details(name: str) -> tuple[str, list[tuple[str, str]]] | None:
     """Of a workload its parameters, of a unit its arrays, of a configuration its fields: a title and (name, meaning);
     None if it is neither."""
-    if name in WORKLOADS:
-        return f"{name}: {WORKLOADS[name].doc}", _param_lines(WORKLOADS[name].params)
-    if name == "link":
-        return f"link: {LINK_DOC}", _param_lines(LINK_PARAMS)
-    if name == "switch":
-        return f"switch: {SWITCH_DOC}", _param_lines(SWITCH_PARAMS)
+    if offer := offers().get(name):
+        return f"{name}: {offer.doc}", _param_lines(offer.params)
     if name in UNITS:
         return f"{name}: {UNITS[name].doc}", _unit_lines(UNITS[name])
     if found := find_config(name):

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from rtl.contract.config import named
-from rtl.contract.link_config import LINKS
-from rtl.contract.switch_config import SWITCHES, AnyConfig
+from rtl.contract.switch_config import AnyConfig
 from sim.run.runner import BenchError, Verdict, run_bench
+from sim.systems.configurations import by_name
 
 __all__ = ["configuration", "must_notice", "must_pass"]
 
@@ -15,8 +15,8 @@ def configuration(cfg: AnyConfig | str) -> AnyConfig:
     """A configuration of a core, a link or a switch, or the one of that name."""
     if not isinstance(cfg, str):
         return cfg
-    others: dict[str, AnyConfig] = {**LINKS, **SWITCHES}
-    return others[cfg] if cfg in others else named(cfg)
+    known = by_name()
+    return known[cfg] if cfg in known else named(cfg)
 
 
 def must_pass(

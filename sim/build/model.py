@@ -23,8 +23,7 @@ from typing import Any
 import cocotb_tools.config
 
 from rtl.contract.config_fields import built_values
-from rtl.contract.link_config import LinkConfig
-from rtl.contract.switch_config import AnyConfig, SwitchConfig
+from rtl.contract.switch_config import AnyConfig
 from sim.build.children import ending_in_order
 from sim.build.record import SpoiltError, read_record, write_record
 from sim.build.sources import sources_of
@@ -32,6 +31,7 @@ from sim.build.tops import Top, factory
 from sim.build.tops import top as find_top
 from sim.errors import PlexusError
 from sim.progress import Progress, progress
+from sim.systems.configurations import kind_of_type
 from sim.toolchain import FST_HEADERS, MAKE_VARIABLES, ROOT, activate, build_root, need_build_tools, tool_versions
 
 __all__ = ["Built", "build", "has_option", "make_component"]
@@ -89,15 +89,15 @@ def has_option(t: Top, name: str) -> bool:
 
 
 def make_component(t: Top, cfg: AnyConfig, options: Mapping[str, Any]) -> Any:
-    """The component of a top; of a part of a link or a switch at its defaults if `cfg` is not one of those.
+    """The component of a top; of another system than `cfg` is of at its defaults, if there are any.
 
     Errors: PlexusError for an option it does not have.
     """
     make = factory(t)
     known = _parameters(make)
-    for other in (LinkConfig, SwitchConfig):
-        if "cfg" in known and known["cfg"].annotation is other and not isinstance(cfg, other):
-            cfg = other()
+    wanted = kind_of_type(known["cfg"].annotation) if "cfg" in known else None
+    if wanted is not None and wanted.has_default and not isinstance(cfg, wanted.type):
+        cfg = wanted.type()
     for name in options:
         if name not in known:
             listed = ", ".join(n for n in known if n != "cfg") or "none"

@@ -1,9 +1,10 @@
 """Which files a top depends on, and a digest of them, without importing or elaborating anything.
 
 Python files are followed through their import statements; a file of rtl/cells belongs to the design
-if a followed Python file names it in a string. Modules that a file names in a string are followed on
-request, but not those of sim/build/tops.py, which names everything. Digests are kept by size and time of
-change, so that asking again costs a few milliseconds.
+if a followed Python file names it in a string, and modules that fit a pattern in one, as in
+sim.systems.*.system, are followed, too. Modules that a file names in a string are followed on request, but not
+those of sim/build/tops.py, which names everything. Digests are kept by size and time of change, so that asking again
+costs a few milliseconds.
 """
 
 import ast
@@ -23,6 +24,7 @@ __all__ = ["Sources", "sources_of"]
 
 _ROOMS = ("rtl", "firmware", "sim", "verif")
 _MODULE = re.compile(rf"((?:{'|'.join(_ROOMS)})(?:\.\w+)+)(?::\w+)?")
+_PATTERN = re.compile(rf"(?:{'|'.join(_ROOMS)})(?:\.\w+)*\.\*(?:\.\w+)+")
 _TABLE = "sim/build/tops.py"
 _INCLUDE = re.compile(r'^\s*[#`]include\s+"([^"]+)"', re.M)
 
@@ -61,7 +63,7 @@ class _Facts:
             data = path.read_bytes()
             fact = {"stamp": stamp, "digest": hashlib.sha256(data).hexdigest()}
             if path.suffix == ".py":
-                fact["imports"], fact["strings"], fact["named"] = _python(data, key)
+                fact["imports"], fact["strings"], fact["named"], fact["patterns"] = _python(data, key)
             else:
                 fact["includes"] = _INCLUDE.findall(data.decode(errors="replace"))
             self.known[key] = fact
@@ -82,12 +84,12 @@ class _Facts:
 
 def _complete(name: str, fact: Any) -> bool:
     """Whether a fact has all that one has; what a spoiled file says is found out anew."""
-    keys = ("imports", "strings", "named") if name.endswith(".py") else ("includes",)
+    keys = ("imports", "strings", "named", "patterns") if name.endswith(".py") else ("includes",)
     return isinstance(fact, dict) and all(key in fact for key in ("stamp", "digest", *keys))
 
 
-def _python(data: bytes, name: str) -> tuple[list[str], list[str], list[str]]:
-    """Modules of ours that a file imports, and the names of source files and of modules in its strings."""
+def _python(data: bytes, name: str) -> tuple[list[str], list[str], list[str], list[str]]:
+    """Modules of ours that a file imports; names of source files, of modules and patterns of such in its strings."""
     try:
         tree = ast.parse(data)
     except SyntaxError as error:
@@ -95,6 +97,7 @@ def _python(data: bytes, name: str) -> tuple[list[str], list[str], list[str]]:
     imports: set[str] = set()
     strings: set[str] = set()
     named: set[str] = set()
+    patterns: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             imports.update(alias.name for alias in node.names)
@@ -106,7 +109,16 @@ def _python(data: bytes, name: str) -> tuple[list[str], list[str], list[str]]:
                 strings.add(node.value)
             elif found := _MODULE.fullmatch(node.value):
                 named.add(found[1])
-    return sorted(n for n in imports if n.split(".")[0] in _ROOMS), sorted(strings), sorted(named)
+            elif _PATTERN.fullmatch(node.value):
+                patterns.add(node.value)
+    ours = sorted(n for n in imports if n.split(".")[0] in _ROOMS)
+    return ours, sorted(strings), sorted(named), sorted(patterns)
+
+
+def _fitting(pattern: str) -> list[str]:
+    """The modules that a pattern as in sim.systems.*.system names."""
+    files = sorted(ROOT.glob(f"{pattern.replace('.', '/')}.py"))
+    return [".".join(file.relative_to(ROOT).with_suffix("").parts) for file in files]
 
 
 def _file(module: str) -> Path | None:
@@ -144,6 +156,7 @@ def sources_of(modules: Iterable[str], extra: Iterable[Path] = (), *, named: boo
         fact = facts.of(path)
         found[key] = fact["digest"]
         names.extend(fact.get("imports", ()))
+        names.extend(name for pattern in fact.get("patterns", ()) for name in _fitting(pattern))
         names.extend(fact.get("named", ()) if named and key != _TABLE else ())
         pending.extend(cells / s for s in fact.get("strings", ()) if (cells / s).is_file())
         pending.extend(path.parent / s for s in fact.get("includes", ()) if (path.parent / s).is_file())

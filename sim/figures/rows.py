@@ -10,7 +10,8 @@ from rich.console import Console
 
 from firmware.workloads import find_workload
 from rtl.contract.config import named
-from sim.systems.core.run import Run, passed, run_workload
+from sim.report.verdict import passed
+from sim.systems.core.run import Run, run_workload
 from sim.toolchain import build_root
 
 __all__ = ["HOST_UNITS", "Bench", "Row", "merged", "read_rows", "table", "write_rows"]

@@ -6,28 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rtl.contract.config import Config
-from rtl.contract.link_config import LinkConfig
-from rtl.contract.switch_config import SwitchConfig
+from sim.systems.configurations import restored
 
-__all__ = ["MANIFEST_VARIABLE", "Manifest", "config_from"]
+__all__ = ["MANIFEST_VARIABLE", "Manifest"]
 
 MANIFEST_VARIABLE = "PLEXUS_MANIFEST"
-
-
-def config_from(values: dict[str, Any]) -> Any:
-    """The Config, LinkConfig or SwitchConfig whose `as_dict()` this is."""
-    parts: dict[str, Any] = {}
-    if "ports" in values:
-        return SwitchConfig(**(values | {"link": config_from(values["link"])}))
-    if "lanes" in values:
-        parts = dict(values)
-        parts["weights"] = tuple(parts["weights"])
-        return LinkConfig(**parts)
-    for f in dataclasses.fields(Config):
-        value = values[f.name]
-        parts[f.name] = f.type(**value) if isinstance(f.type, type) and dataclasses.is_dataclass(f.type) else value
-    return Config(**parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +19,7 @@ class Manifest:
     top is for it."""
 
     top: str
-    config: Any  # Config; LinkConfig for units of rtl/link, SwitchConfig for those of rtl/switch
+    config: Any  # of the system that the unit is a part of
     options: dict[str, Any] = field(default_factory=dict)
     plant: str = ""
     plant_number: int = 0
@@ -55,6 +38,6 @@ class Manifest:
     def read(path: Path) -> "Manifest":
         """Load what `write` saved."""
         values = json.loads(path.read_text())
-        values["config"] = config_from(values["config"])
+        values["config"] = restored(values["config"])
         values["folder"] = Path(values["folder"])
         return Manifest(**values)

@@ -6,11 +6,11 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rtl.contract.config import NAMED, ConfigError
-from rtl.contract.link_config import LINKS
-from rtl.contract.switch_config import SWITCHES, AnyConfig
+from rtl.contract.config import ConfigError
+from rtl.contract.switch_config import AnyConfig
 from sim.errors import PlexusError
 from sim.run.variant import changes
+from sim.systems.configurations import by_name
 from sim.toolchain import ROOT
 
 __all__ = [
@@ -22,8 +22,6 @@ __all__ = [
     "settings_of",
     "short_name",
 ]
-
-_ALL: dict[str, AnyConfig] = {**NAMED, **LINKS, **SWITCHES}
 
 
 def command_line(
@@ -61,8 +59,9 @@ def configured(name: str, settings: Iterable[str]) -> AnyConfig:
 
     Errors: ConfigError, one sentence.
     """
-    if name not in _ALL:
-        raise ConfigError(f"there is no configuration {name!r}; there are {', '.join(_ALL)}")
+    known = by_name()
+    if name not in known:
+        raise ConfigError(f"there is no configuration {name!r}; there are {', '.join(known)}")
     nested: dict[str, Any] = {}
     for text in settings:
         key, equals, value = text.partition("=")
@@ -73,7 +72,7 @@ def configured(name: str, settings: Iterable[str]) -> AnyConfig:
         for part in sections:
             section = section.setdefault(part, {})
         section[last] = value.strip()
-    return _with(_ALL[name], nested, "")
+    return _with(known[name], nested, "")
 
 
 def _with(cfg: Any, new: Mapping[str, Any], prefix: str) -> Any:

@@ -6,16 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rtl.contract.config import NAMED
 from rtl.contract.config_changes import difference
-from rtl.contract.link_config import LINKS
-from rtl.contract.switch_config import SWITCHES, AnyConfig
+from rtl.contract.switch_config import AnyConfig
+from sim.systems.configurations import by_name
 from sim.toolchain import build_root
 
 __all__ = ["changes", "default_folder", "described", "is_named"]
 
 _SHOWN = 6
-_ALL: dict[str, AnyConfig] = {**NAMED, **LINKS, **SWITCHES}
 
 
 def changes(cfg: AnyConfig) -> tuple[str, dict[str, Any]]:
@@ -23,7 +21,7 @@ def changes(cfg: AnyConfig) -> tuple[str, dict[str, Any]]:
 
     That of its own name; without one, as for a file, the one of its kind with fewest differences.
     """
-    known = {name: base for name, base in _ALL.items() if type(base) is type(cfg)}
+    known = {name: base for name, base in by_name().items() if type(base) is type(cfg)}
     if cfg.name in known:
         return cfg.name, difference(cfg, known[cfg.name])
     found = {name: difference(cfg, base) for name, base in known.items()}
@@ -33,7 +31,7 @@ def changes(cfg: AnyConfig) -> tuple[str, dict[str, Any]]:
 
 def is_named(cfg: AnyConfig) -> bool:
     """Whether it is one of the named configurations as it is."""
-    return _ALL.get(cfg.name) == cfg
+    return by_name().get(cfg.name) == cfg
 
 
 def described(config: str, base: str, changed: Mapping[str, Any], file: str | None) -> str:

@@ -17,10 +17,11 @@ from firmware.workloads import find_workload
 from rtl.contract.config import Config, named
 from rtl.contract.isa import Cause, Queue
 from sim.cli import main
+from sim.report.verdict import passed
 from sim.run.device import find_device
 from sim.run.result import RunResult
 from sim.run.waves import Waves
-from sim.systems.core.run import Run, passed, run_workload
+from sim.systems.core.run import Run, run_workload
 from sim.systems.core.verilated import VerilatedDevice, build_core
 from verif.golden.machine import DeadlockError, GoldenMachine
 

@@ -10,7 +10,8 @@ from rtl.contract.config import named
 from sim.figures.engines import exp_rate, softmax_window
 from sim.figures.rows import Row
 from sim.figures.transpose import transpose_cost
-from sim.systems.core.run import Run, passed, run_workload
+from sim.report.verdict import passed
+from sim.systems.core.run import Run, run_workload
 
 TINY = named("tiny")
 

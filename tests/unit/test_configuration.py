@@ -15,10 +15,11 @@ from rtl.contract.switch_config import SwitchConfig
 from rtl.core import Core
 from sim.build.model import _Order
 from sim.build.tops import top
-from sim.config_listing import KINDS, config_lines, rows
+from sim.config_listing import config_lines, rows
 from sim.config_page import PAGE, page
+from sim.systems.configurations import by_name
 
-EVERY = [(name, cfg) for named_ones in KINDS.values() for name, cfg in named_ones.items()]
+EVERY = list(by_name().items())
 
 
 def sections(cls: Any) -> list[Any]:

@@ -20,9 +20,9 @@ from sim.native.library import RETIRED
 from sim.report.bounding import bounds
 from sim.report.report_json import ReportError, Subject, make_report, write_report
 from sim.report.terminal import show
+from sim.report.verdict import passed
 from sim.run.compare import Comparison, compare
 from sim.run.result import EngineCycles, Fault, RunResult
-from sim.systems.core.run import passed
 
 CFG = named("small")
 PROMISED = (

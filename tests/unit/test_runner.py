@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from rtl.contract.config import NAMED
-from sim.run.manifest import Manifest, config_from
+from sim.run.manifest import Manifest
 from sim.run.runner import BenchError, verdict_of
+from sim.systems.configurations import restored
 
 CASES = {
     "good": '<testcase name="a" time="1.5"/>',
@@ -50,7 +51,7 @@ def test_silence_is_not_success(tmp_path: Path, cases: tuple[str, ...], why: str
 @pytest.mark.parametrize("name", NAMED)
 def test_manifest_comes_back_as_it_went(tmp_path: Path, name: str) -> None:
     cfg = NAMED[name]
-    assert config_from(cfg.as_dict()) == cfg
+    assert restored(cfg.as_dict()) == cfg
     sent = Manifest(
         top="fifo",
         config=cfg,

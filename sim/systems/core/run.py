@@ -2,15 +2,12 @@
 
 import tempfile
 import time
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
-from rich.text import Text
 
 from firmware.image import Image, build_image
 from firmware.program import Program
@@ -20,13 +17,14 @@ from sim.errors import PlexusError
 from sim.report.bounding import bounds
 from sim.report.report_json import Subject, make_report, write_report
 from sim.run.compare import Comparison, compare
+from sim.run.cycles_bar import cycles_bar
 from sim.run.device import find_device
 from sim.run.result import RunResult
 from sim.run.variant import default_folder
 from sim.run.waves import Waves
 from sim.systems.core.verilated import VerilatedDevice, build_core
 
-__all__ = ["Run", "passed", "run_workload"]
+__all__ = ["Run", "run_workload"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,34 +50,6 @@ class Run:
         return default_folder(self.workload, self.cfg, settings, defaults)
 
 
-class _Rate(ProgressColumn):
-    """Cycles a second."""
-
-    def render(self, task: Task) -> Text:
-        return Text(f"{task.speed:,.0f} cycles/s" if task.speed else "")
-
-
-def _bar(console: Console, title: str, expected: int) -> tuple[AbstractContextManager[Any], Callable[[int], None]]:
-    """A progress bar over cycles, where somebody can see it; `expected` is a bound, so it may grow."""
-    if not console.is_terminal:
-        return nullcontext(), lambda cycle: None
-    bar = Progress(
-        TextColumn(title),
-        BarColumn(),
-        TextColumn("{task.completed:,.0f} cycles"),
-        _Rate(),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-    )
-    task = bar.add_task(title, total=max(1, expected))
-
-    def watch(cycle: int) -> None:
-        bar.update(task, completed=cycle, total=max(expected, cycle))
-
-    return bar, watch
-
-
 def _compared(cfg: Config, image: Image, result: RunResult) -> Comparison:
     """The result beside the golden machine's. Whatever that one meets, the result is not lost."""
     golden = find_device("golden")(cfg)
@@ -101,10 +71,10 @@ def _compared(cfg: Config, image: Image, result: RunResult) -> Comparison:
 def _simulate(run: Run, program: Program, image: Image, console: Console) -> RunResult:
     built = build_core(run.cfg, array=run.array, waves=run.waves.kind if run.waves else "")
     guess = max(bounds(run.cfg, program, program.hbm_read_bytes + program.hbm_written_bytes).values())
-    shown, watch = _bar(console, f"simulate {run.workload}", guess)
-    with shown, VerilatedDevice(run.cfg, built.binary, waves=run.waves, watch=watch) as device:
-        device.load(image)
-        return device.run()
+    with cycles_bar(console, f"simulate {run.workload}", guess) as watch:
+        with VerilatedDevice(run.cfg, built.binary, waves=run.waves, watch=watch) as device:
+            device.load(image)
+            return device.run()
 
 
 def _writable(folder: Path) -> None:
@@ -159,8 +129,3 @@ def run_workload(run: Run, console: Console) -> dict[str, Any]:
     report["total_seconds"] = round(time.monotonic() - begin, 3)
     write_report(report, run.folder)
     return report
-
-
-def passed(report: Mapping[str, Any]) -> bool:
-    """Whether the run ended by itself, without a fault, with every bit right."""
-    return report["match"] and report["end"] == "done" and not report["faults"]

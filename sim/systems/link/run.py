@@ -7,18 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from firmware.views import KernelError
-from firmware.workload import Param
+from firmware.workload import Param, parse_params
 from rtl.contract.link import CLASSES, FLIT_BYTES, FLIT_PAYLOAD_BYTES, PACKET_BYTES_MAX
 from rtl.contract.link_config import COVERS_WINDOW, LINKS, LinkConfig
 from sim.build.model import build
 from sim.errors import PlexusError
 from sim.native.ports import PAIR_SOURCES, LinkCounts, NativeLink, Wires
 from sim.report.report_json import write_report
+from sim.run.cycles_bar import cycles_bar
 from sim.run.variant import changes, default_folder
 from sim.systems.link.model import line_share, what_limits
+from sim.systems.weights import parse_weights
 from sim.toolchain import tool_versions
 
 __all__ = ["LINK_DOC", "LINK_PARAMS", "LinkRun", "parse_link", "run_link"]
@@ -60,30 +61,11 @@ _SLICE = 4_096
 
 def parse_link(settings: Sequence[str]) -> dict[str, Any]:
     """All parameters from texts `name=value`. Errors: KernelError, one sentence."""
-    values = {name: p.default for name, p in LINK_PARAMS.items()}
-    given: dict[str, str] = {}
-    for text in settings:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise KernelError(f"a parameter is written name=value, not {text!r}")
-        if name not in LINK_PARAMS:
-            raise KernelError(f"link has no parameter {name!r}; it has {', '.join(LINK_PARAMS)}")
-        if name in given:
-            raise KernelError(f"{name} is given twice, by {given[name]!r} and by {text!r}; give it once")
-        given[name] = text
-        values[name] = LINK_PARAMS[name].parse(name, value)
-    _weights(values["weights"])
+    values = {name: p.default for name, p in LINK_PARAMS.items()} | parse_params(settings, LINK_PARAMS, "link")
+    parse_weights(values["weights"])
     if f"x{values['lanes']}" not in LINKS:
         raise KernelError(f"lanes must be 1, 2, 4, 8 or 16, not {values['lanes']}")
     return values
-
-
-def _weights(text: str) -> tuple[int, ...]:
-    """Weights of the classes in use. KernelError if they are none."""
-    parts = text.replace(",", ":").split(":")
-    if not 1 <= len(parts) <= CLASSES or not all(p.strip().isdecimal() and 1 <= int(p) <= 64 for p in parts):
-        raise KernelError(f"weights must be 1 to {CLASSES} numbers from 1 to 64 with : between them, not {text!r}")
-    return tuple(int(p) for p in parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +80,7 @@ class LinkRun:
     def cfg(self) -> LinkConfig:
         """The named link of that width with the parameters' changes."""
         base = LINKS[f"x{self.params['lanes']}"]
-        weights = _weights(self.params["weights"])
+        weights = parse_weights(self.params["weights"])
         window = base.window_flits if self.params["window"] is None else self.params["window"]
         spares = base.spare_lanes if self.params["spare_lanes"] is None else self.params["spare_lanes"]
         shared = COVERS_WINDOW if self.params["shared_flits"] is None else self.params["shared_flits"]
@@ -129,18 +111,9 @@ def _bring_up(link: NativeLink, flit_cycles: int) -> None:
 def _measure(link: NativeLink, cycles: int, console: Console) -> None:
     """Saturated for so many link cycles, with progress where somebody can see it."""
     begin = link.counts().cycles
-    with Progress(
-        TextColumn("simulate link"),
-        BarColumn(),
-        TextColumn("{task.completed:,.0f} cycles"),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ) as bar:
-        task = bar.add_task("link", total=cycles)
+    with cycles_bar(console, "simulate link", cycles) as watch:
         while (done := link.counts().cycles - begin) < cycles:
-            bar.update(task, completed=done)
+            watch(done)
             link.run(min(_SLICE, cycles - done), sending=True)
 
 
@@ -179,7 +152,7 @@ def run_link(run: LinkRun, console: Console) -> dict[str, Any]:
         burst_bytes=p["burst_bytes"],
         burst_lanes=_burst_lanes(p["burst_lanes"], cfg),
         packet_bytes=p["packet_bytes"],
-        classes=len(_weights(p["weights"])),
+        classes=len(parse_weights(p["weights"])),
         responses=p["responses"],
         delay_flits=p["delay"],
         seed=seed,
@@ -231,7 +204,7 @@ def _report(
     # What was sent and not delivered is lost, unless an end has said that it does not know.
     lost = after.lost + (after.outstanding if after.unresolved == 0 else 0)
     whole = after.duplicated == after.reordered == after.corrupted == lost == 0
-    weights = _weights(run.params["weights"])
+    weights = parse_weights(run.params["weights"])
     traffic = {
         "delay_flits": run.params["delay"],
         "packet_bytes": run.params["packet_bytes"],

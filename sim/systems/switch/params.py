@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from firmware.views import KernelError
-from firmware.workload import Param
+from firmware.workload import Param, parse_params
 from rtl.contract.link import CLASSES, ENDPOINT_BITS, UNIT_FLITS_MAX
 from rtl.contract.link_config import LINKS
 from rtl.contract.switch_config import MATCHINGS, SWITCHES, SwitchConfig
 from sim.errors import PlexusError
 from sim.native.switch import CLASS_INPUTS, TRAFFIC, SwitchTraffic
 from sim.run.variant import default_folder
+from sim.systems.weights import parse_weights
 
 __all__ = ["SWITCH_DOC", "SWITCH_PARAMS", "SwitchRun", "parse_switch", "read_routes"]
 
@@ -56,21 +57,10 @@ SWITCH_PARAMS: dict[str, Param] = {
 
 def parse_switch(settings: Sequence[str]) -> dict[str, Any]:
     """All parameters from texts `name=value`. Errors: KernelError, one sentence."""
-    values = {name: p.default for name, p in SWITCH_PARAMS.items()}
-    given: dict[str, str] = {}
-    for text in settings:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise KernelError(f"a parameter is written name=value, not {text!r}")
-        if name not in SWITCH_PARAMS:
-            raise KernelError(f"switch has no parameter {name!r}; it has {', '.join(SWITCH_PARAMS)}")
-        if name in given:
-            raise KernelError(f"{name} is given twice, by {given[name]!r} and by {text!r}; give it once")
-        given[name] = text
-        values[name] = SWITCH_PARAMS[name].parse(name, value)
+    values = {name: p.default for name, p in SWITCH_PARAMS.items()} | parse_params(settings, SWITCH_PARAMS, "switch")
     if values["load"] == 0:
         raise KernelError("load must be above 0: a switch without traffic has nothing to measure")
-    weights = _weights(values["weights"])
+    weights = parse_weights(values["weights"])
     _flits(values["packet_flits"])
     if values["lanes"] is not None and f"x{values['lanes']}" not in LINKS:
         raise KernelError(f"lanes must be 1, 2, 4, 8 or 16, not {values['lanes']}")
@@ -85,13 +75,6 @@ def parse_switch(settings: Sequence[str]) -> dict[str, Any]:
     if values["dead_port"] is not None and values["restarts"]:
         raise KernelError("dead_port and restarts do not go together")
     return values
-
-
-def _weights(text: str) -> tuple[int, ...]:
-    parts = text.replace(",", ":").split(":")
-    if not 1 <= len(parts) <= CLASSES or not all(p.strip().isdecimal() and 1 <= int(p) <= 64 for p in parts):
-        raise KernelError(f"weights must be 1 to {CLASSES} numbers from 1 to 64 with : between them, not {text!r}")
-    return tuple(int(p) for p in parts)
 
 
 def _flits(text: str) -> tuple[int, int]:
@@ -157,7 +140,7 @@ class SwitchRun:
         link = base.link
         if p["lanes"] is not None:
             link = replace(LINKS[f"x{p['lanes']}"], shared_flits=link.shared_flits)
-        weights = _weights(p["weights"])
+        weights = parse_weights(p["weights"])
         link = replace(link, weights=weights + (1,) * (CLASSES - len(weights)), strict_class=p["strict_class"])
         matching = base.matching if p["matching"] is None else p["matching"]
         return replace(base, ports=ports, link=link, matching=matching)
@@ -173,7 +156,7 @@ class SwitchRun:
             traffic=p["traffic"],
             load=p["load"],
             flits=_flits(p["packet_flits"]),
-            weights=_weights(p["weights"]),
+            weights=parse_weights(p["weights"]),
             senders=p["senders"] or cfg.ports,
             routes=routes,
             partitions=tuple(port % p["partitions"] for port in range(cfg.ports)),

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from rtl.contract.link import LinkCause
 from rtl.contract.switch_config import SwitchConfig
@@ -22,6 +21,7 @@ from sim.build.model import build
 from sim.errors import PlexusError
 from sim.native.switch import SWITCH_SOURCES, NativeSwitch, SwitchCounts, SwitchTraffic
 from sim.report.report_json import write_report
+from sim.run.cycles_bar import cycles_bar
 from sim.run.variant import changes
 from sim.systems.switch.measures import fairness, latencies, rates, verdict
 from sim.systems.switch.params import SwitchRun
@@ -100,19 +100,10 @@ def _measure(
 ) -> Iterator[tuple[str, SwitchCounts]]:
     """Run for so many link cycles, with progress where somebody can see it. Yields counts behind each event."""
     begin = switch.counts().cycles
-    with Progress(
-        TextColumn("simulate switch"),
-        BarColumn(),
-        TextColumn("{task.completed:,.0f} cycles"),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ) as bar:
-        task = bar.add_task("switch", total=cycles)
+    with cycles_bar(console, "simulate switch", cycles) as watch:
         for at, kind, port in [*events, (cycles, "end", 0)]:
             while (done := switch.counts().cycles - begin) < at:
-                bar.update(task, completed=done)
+                watch(done)
                 switch.run(min(_SLICE, at - done), sending=True)
             if kind != "end":
                 _happen(switch, kind, port)

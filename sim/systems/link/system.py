@@ -1,0 +1,41 @@
+"""A link as a system: no core takes part, so its configuration is none of the link's."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+
+from sim.errors import PlexusError
+from sim.systems.link.report import show_link
+from sim.systems.link.run import LINK_DOC, LINK_PARAMS, LinkRun, parse_link, run_link
+from sim.systems.system import Asked, Offer, System
+
+__all__ = ["SYSTEM", "LinkSystem"]
+
+
+class LinkSystem(System):
+    """Two ports, and wires that damage flits between them."""
+
+    name = "link"
+
+    @property
+    def workloads(self) -> Mapping[str, Offer]:
+        return {"link": Offer(doc=LINK_DOC, params=LINK_PARAMS)}
+
+    def resolve(self, asked: Asked) -> LinkRun:
+        if asked.array is not None:
+            raise PlexusError(
+                "link has no array: the form of its codec is a parameter, -p codec=native or structural"
+            )
+        if asked.config is not None or asked.settings or asked.waves is not None:
+            raise PlexusError("link takes parameters (-p) only: no core's configuration, --set or --waves")
+        return LinkRun(params=parse_link(asked.params), seed=asked.seed, out=asked.out)
+
+    def run(self, run: LinkRun, console: Console) -> dict[str, Any]:
+        return run_link(run, console)
+
+    def show(self, report: Mapping[str, Any], console: Console) -> None:
+        show_link(report, console)
+
+
+SYSTEM = LinkSystem()

@@ -1,0 +1,43 @@
+"""A switch as a system: its configuration is a named switch, or the smallest that has the ports."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+
+from sim.errors import PlexusError
+from sim.systems.switch.params import SWITCH_DOC, SWITCH_PARAMS, SwitchRun, parse_switch
+from sim.systems.switch.report import show_switch
+from sim.systems.switch.run import run_switch
+from sim.systems.system import Asked, Offer, System
+
+__all__ = ["SYSTEM", "SwitchSystem"]
+
+
+class SwitchSystem(System):
+    """A switch with an endpoint at every port."""
+
+    name = "switch"
+
+    @property
+    def workloads(self) -> Mapping[str, Offer]:
+        return {"switch": Offer(doc=SWITCH_DOC, params=SWITCH_PARAMS)}
+
+    def resolve(self, asked: Asked) -> SwitchRun:
+        if asked.array is not None:
+            raise PlexusError(
+                "switch has no array: the form of its codec is a parameter, -p codec=native or structural"
+            )
+        if asked.settings or asked.waves is not None:
+            raise PlexusError("switch takes --config and parameters (-p): no --set or --waves")
+        params = parse_switch(asked.params)
+        return SwitchRun(params=params, config=asked.config or "", seed=asked.seed, out=asked.out)
+
+    def run(self, run: SwitchRun, console: Console) -> dict[str, Any]:
+        return run_switch(run, console)
+
+    def show(self, report: Mapping[str, Any], console: Console) -> None:
+        show_switch(report, console)
+
+
+SYSTEM = SwitchSystem()
