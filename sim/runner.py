@@ -18,6 +18,7 @@ from sim import verdicts
 from sim.bench_process import bench_process
 from sim.build import Built, build, has_option
 from sim.children import ending_in_order
+from sim.coverage import counting, pack
 from sim.errors import PlexusError
 from sim.manifest import MANIFEST_VARIABLE, Manifest
 from sim.repeat import command_line
@@ -148,13 +149,16 @@ def run_bench(
 
     planted: use the build with planted faults; implied by a `plant` other than 0. testcase: only tests
     of that name. waves: write them there, .fst or .vcd. anew: though its verdict is kept. The run's folder is
-    build/<top>/<hash>/run-<bench>-...; a second run of the same waits for the first.
+    build/<top>/<hash>/run-<bench>-...; a second run of the same waits for the first. With PLEXUS_COVERAGE=1 a run
+    without a fault is made on a model without faults that counts lines and toggles.
     Errors: BenchError when there is no verdict; a verdict with failures is returned, not raised.
     """
     activate()
     verdicts.note_use(verdicts.BENCH)
-    planted = planted or plant != 0
-    built = build(top, cfg, kind="cocotb", options=options, planted=planted, waves=waves_kind(waves) if waves else "")
+    coverage = counting() and not plant
+    planted = plant != 0 or (planted and not coverage)
+    kind = waves_kind(waves) if waves else ""
+    built = build(top, cfg, kind="cocotb", options=options, planted=planted, waves=kind, coverage=coverage)
     label = f"{bench.rpartition('.')[2]}-s{seed}-p{plant}" + (f"-{testcase}" if testcase else "")
     label = re.sub(r"[^\w.-]", "_", label)
     again = command_line(top, bench, cfg, options=options or {}, seed=seed, plant=plant, testcase=testcase)
@@ -193,6 +197,7 @@ def run_bench(
         arguments = ["--trace", "--trace-file", str(Path(waves).resolve())] if waves else []
         with ending_in_order():
             bench_process(built.binary, bench, arguments, run).run(folder, log, run | dict(environment or {}))
+        pack(folder)
         if not results.exists():
             told = f"{bench} seed {seed} on {top} ended without a verdict"
             raise BenchError(f"{told}:\n{_tail(log)}\nlog: {log}\nagain: {again}")

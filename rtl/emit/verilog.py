@@ -5,8 +5,9 @@ import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from inspect import getsourcefile
 from pathlib import Path
 
 from amaranth.back import rtlil
@@ -16,6 +17,7 @@ from rtl.base.placed import collecting
 from rtl.emit.constants import run_constants
 from rtl.emit.lanes import lanes_module
 from rtl.emit.lanes_apart import lanes_apart
+from rtl.emit.located import Place, Places, take_places
 from rtl.emit.quick import quick_netlists
 from rtl.emit.registers import merge_registers
 from rtl.emit.yosys import to_verilog
@@ -35,6 +37,7 @@ class Emitted:
     placed_text: str  # every module that was placed, once
     sources: tuple[Path, ...]  # files of rtl/cells, .sv and .cpp
     hier_blocks: tuple[str, ...]
+    places: Places = field(default_factory=dict)  # where names come from, if that was asked for
 
     @property
     def text(self) -> str:
@@ -64,12 +67,26 @@ def _give_back() -> None:
         trim(0)
 
 
-def _convert(component: wiring.Component, name: str, *, fields: bool, loops: bool) -> str:
+def _convert(
+    component: wiring.Component, name: str, *, fields: bool, loops: bool, places: Places | None = None
+) -> str:
+    """`places`: where to note the places of names."""
     with quick_netlists(fields=fields):
-        netlist = rtlil.convert(component, name=name, emit_src=False)
+        netlist = rtlil.convert(component, name=name, emit_src=places is not None)
     if len(netlist) > _LARGE_BYTES:
         _give_back()
-    return run_constants(merge_registers(to_verilog(netlist)), zeros=not loops)
+    text = to_verilog(netlist, places=places is not None)
+    if places is not None:
+        text, met = take_places(text)
+        places |= met
+    return run_constants(merge_registers(text), zeros=not loops)
+
+
+def _place_of(lane: wiring.Component) -> Place:
+    """Of a lane, which is flattened: where its class is."""
+    lane._MustUse__used = True  # it is only looked at
+    path = Path(getsourcefile(type(lane)) or "")
+    return Place(f"{path.relative_to(CELLS.parents[1]).as_posix()}:1" if path.is_relative_to(CELLS.parents[1]) else "")
 
 
 @contextmanager
@@ -84,14 +101,18 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def emit(component: wiring.Component, name: str, *, fields: bool = False, loops: bool = True) -> Emitted:
+def emit(
+    component: wiring.Component, name: str, *, fields: bool = False, loops: bool = True, located: bool = False
+) -> Emitted:
     """Convert `component` and every module placed in it, each once. `fields`: those of structures have names in waves.
-    `loops`: repeated lanes as a loop, for a simulator; else one by one, for other tools.
+    `loops`: repeated lanes as a loop, for a simulator; else one by one, for other tools. `located`: note the places of
+    names; the text is the same.
 
     Needs a Yosys that Amaranth finds: sim.toolchain sets it up.
     """
     os.environ.setdefault("AMARANTH_USE_YOSYS", "system")
-    plain = partial(_convert, fields=fields, loops=loops)
+    places: Places = {}
+    plain = partial(_convert, fields=fields, loops=loops, places=places if located else None)
     texts: list[str] = []
     done: set[str] = set()
     sources: set[str] = set()
@@ -110,6 +131,8 @@ def emit(component: wiring.Component, name: str, *, fields: bool = False, loops:
         for inner, repetition in sorted(met.lanes.items()):
             if inner not in done:
                 done.add(inner)
+                if located:
+                    places[inner] = _place_of(repetition.factory())
                 with _uncollected():
                     texts.append(lanes_module(inner, repetition) if loops else lanes_apart(inner, repetition, plain))
                 hier_blocks |= set() if loops else {f"{inner}_lane"}  # to be looked at once
@@ -119,4 +142,5 @@ def emit(component: wiring.Component, name: str, *, fields: bool = False, loops:
         placed_text="\n".join(texts[1:]),
         sources=tuple(sorted(CELLS / s for s in sources)),
         hier_blocks=tuple(sorted(hier_blocks)),
+        places=places,
     )
