@@ -37,7 +37,7 @@ def counting() -> bool:
 
 
 def uncounted(verilog: str) -> Iterator[tuple[int, int]]:
-    """First and last line of each part of emitted Verilog that nobody wrote: nothing is to be learned from its counts."""
+    """First and last line of each part of emitted Verilog that nobody wrote, whose counts would say nothing."""
     first = 0
     lines = verilog.split("\n")
     for number, line in enumerate([*lines, ""], 1):
