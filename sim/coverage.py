@@ -54,10 +54,8 @@ def write_places(places: Mapping[str, Any], folder: Path) -> None:
 
 
 def pack(folder: Path) -> None:
-    """Of a run that has ended: its counts in less room, if it left any."""
+    """Of a green run: its counts in less room. Those of a run that failed stay as they are, and do not count."""
     plain = folder / "coverage.dat"
-    if not plain.exists():
-        return
     with plain.open("rb") as data, gzip.open(folder / DATA, "wb", compresslevel=1) as packed:
         shutil.copyfileobj(data, packed)
     plain.unlink()

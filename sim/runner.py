@@ -197,11 +197,12 @@ def run_bench(
         arguments = ["--trace", "--trace-file", str(Path(waves).resolve())] if waves else []
         with ending_in_order():
             bench_process(built.binary, bench, arguments, run).run(folder, log, run | dict(environment or {}))
-        pack(folder)
         if not results.exists():
             told = f"{bench} seed {seed} on {top} ended without a verdict"
             raise BenchError(f"{told}:\n{_tail(log)}\nlog: {log}\nagain: {again}")
         verdict = replace(verdict_of(results, bench=bench, seed=seed, plant=plant), again=again)
+        if coverage and verdict.ok:
+            pack(folder)
         if verdict.ok != bool(plant):  # what surprises is run again
             verdicts.keep(key, [results, log, *folder.glob("coverage-*.json")])
         return _told(verdict, built, label)

@@ -67,9 +67,7 @@ def _give_back() -> None:
         trim(0)
 
 
-def _convert(
-    component: wiring.Component, name: str, *, fields: bool, loops: bool, places: Places | None = None
-) -> str:
+def _convert(component: wiring.Component, name: str, *, fields: bool, loops: bool, places: Places | None = None) -> str:
     """`places`: where to note the places of names."""
     with quick_netlists(fields=fields):
         netlist = rtlil.convert(component, name=name, emit_src=places is not None)

@@ -52,7 +52,7 @@ def _holes(unit: Unit) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for (at, branch, what), hits in unit.lines.items():
         if not hits:
-            path = " > ".join(branch.path[1:] if branch.path[:1] and branch.path[0].startswith("always") else branch.path)
+            path = " > ".join(part for part in branch.path if not part.startswith("always"))
             words = f"{branch.of or 'expression'}: {path + ', ' if path else ''}{what}"
             found.append((branch.place or at, f"{words} (no. {branch.nth + 1})" if branch.nth else words))
     still: dict[tuple[str, str, int], dict[bool, set[int]]] = {}
@@ -129,5 +129,5 @@ def judge(
         return wrong
     absent = set(absent)
     wrong += [f"{n}: no bench has it in its model" for n in sorted(absent) if "unmet" not in reasons.get(n, {})]
-    wrong += [f"{n}: reasons are given for a unit that is not there" for n in reasons if n not in met and n not in absent]
-    return wrong
+    gone = [name for name in reasons if name not in met and name not in absent]
+    return wrong + [f"{name}: reasons are given for a unit that is not there" for name in gone]
