@@ -27,7 +27,7 @@ class Point:
 
 
 def _point(fields: str) -> Point:
-    known = dict(field.partition("\2")[::2] for field in fields.split("\1") if field)
+    known = {name: value for name, _, value in (field.partition("\2") for field in fields.split("\1"))}
     kind, _, module = known["page"].partition("/")
     return Point(known["f"], int(known["l"]), int(known["n"]), module, kind == "v_toggle", known["o"])
 

@@ -17,7 +17,7 @@ _CONNECTED = re.compile(r"^    \.(\S+?) ?\((.*)\),?$")
 _ASSIGN = re.compile(r"^  assign (.+?) += (.*);$")
 _ALONE = re.compile(r"^    (\\?\S+? ?(?:\[[^\]]*\])?) ?= (.*);$")
 _TARGET = re.compile(r"^ +(\\?\S+?) ?(?:\[[^\]]*\])? ?<?= ")
-_HEAD = re.compile(r"^( +)(always.*|if \(.*|end else.*|casez? \(.*|[^ ]+:|function.*|for \(.*)$")
+_HEAD = re.compile(r"^( +)(always.*|if \(.*|end else.*|casez? \(.*|.*:|function.*|for \(.*)$")
 _CLOCKED = re.compile(r"^    (\S+) ?<= (\\\$\d+) ;$")
 _NET = re.compile(r"(\\\$\d+) ")
 
@@ -58,11 +58,12 @@ class Branch:
 
 @dataclass(slots=True)
 class Module:
-    """`at`: where the Python is that describes it, as in rtl/base/fifo.py:52. By line of the text: `nets`, `branches`.
+    """`at`: where the Python is that describes it, as in rtl/base/fifo.py:52. By line: `text`, `nets`, `branches`.
     `below`: instances, as (module, {port: expression}). `assigned`: (left, right) of what is always assigned."""
 
     name: str
     at: str
+    text: dict[int, str]
     nets: dict[int, Net] = field(default_factory=dict)
     branches: dict[int, Branch] = field(default_factory=dict)
     below: list[tuple[str, dict[str, str]]] = field(default_factory=list)
@@ -142,7 +143,7 @@ def _branches(lines: list[tuple[int, str]], names: Mapping[str, str]) -> Iterato
 
 def _module(name: str, lines: list[tuple[int, str]], places: Mapping[str, dict]) -> Module:
     names = places.get(name, {}).get("names", {})
-    module = Module(name, _file_of(name, places))
+    module = Module(name, _file_of(name, places), dict(lines))
     module.nets.update(_nets(lines, names))
     module.branches.update(_branches(lines, names))
     connected: dict[str, str] | None = None

@@ -78,15 +78,9 @@ class _Model:
         self.modules = list(modules_of((folder / "top.v").read_text(), places))
 
     @cached_property
-    def by_line(self) -> dict[int, tuple[Module, Net | None, Branch | None]]:
-        """What is at a line."""
-        found: dict[int, tuple[Module, Net | None, Branch | None]] = {}
-        for module in self.modules:
-            for number, branch in module.branches.items():
-                found[number] = module, None, branch
-            for number, net in module.nets.items():
-                found[number] = module, net, None
-        return found
+    def by_line(self) -> dict[int, Module]:
+        """The module that a line is in."""
+        return {number: module for module in self.modules for number in module.text}
 
     @cached_property
     def constants(self) -> set[tuple[str, str, int]]:
@@ -145,16 +139,19 @@ def add_model(units: dict[str, Unit], folder: Path, runs: Iterable[Path]) -> Non
 def _add_of_text(
     units: dict[str, Unit], model: _Model, out: dict[tuple[str, str, int], str], point: Point, hits: int
 ) -> None:
-    module, net, branch = model.by_line.get(point.line, (None, None, None))
-    if module is None or not _is_unit(module.at):
+    module = model.by_line[point.line]
+    if not _is_unit(module.at):
         return
     unit = units.setdefault(_file(module.at), Unit())
     if not point.toggle:
-        if branch is None or point.what == "block":
-            unit.leave_out("runs", (module.at, branch or point.line))
+        other = Branch("", "", (module.text[point.line].strip(),), 0)
+        branch = module.branches.get(point.line, other)
+        if point.what == "block":
+            unit.leave_out("runs", (module.at, branch))
         else:
             unit.lines[module.at, branch, point.what] += hits
         return
+    net = module.nets.get(point.line)
     parts = _TOGGLE.fullmatch(point.what)
     if net is None or parts is None:
         raise AssertionError(f"line {point.line} of {module.name} has the toggle {point.what!r} and no signal")
