@@ -117,7 +117,7 @@ def test_constants_go_through_rows_repetitions_and_ports() -> None:
     bits = constant_bits(modules_of(TEXT, {}))
     constant = {(module.lstrip("\\"), name.lstrip("\\"), bit) for module, name, bit in bits}
     assert constant == {
-        *(("top", "padded", bit) for bit in (2, 3)),
+        *(("top", name, bit) for name in ("padded", "sum") for bit in (2, 3)),
         *(("top", "twice", bit) for bit in (0, 1)),
         *(("top.low", "given", bit) for bit in (0, 1)),
         ("top.low", "shown", 0),
@@ -176,7 +176,7 @@ def test_models_and_runs_merge_and_faults_do_not(tmp_path: Path) -> None:
     low, top = sorted(rows_of(gather(tmp_path)), key=lambda row: row.unit, reverse=True)
     assert (top.unit, top.hit, top.of) == ("rtl/a.py", {"line": 2, "toggle": 1}, {"line": 2, "toggle": 2})
     assert top.holes == [("rtl/a.py:3", "sum: bits 1 never fall")]
-    assert top.left_out == {"below": 2, "clock": 1, "constant": 5, "expression": 1, "runs": 1}
+    assert top.left_out == {"below": 2, "clock": 1, "constant": 7, "expression": 1, "runs": 1}
     assert (low.unit, low.hit["toggle"], low.of) == ("rtl/b.py", 1, {"line": 0, "toggle": 1})
 
 
@@ -242,3 +242,47 @@ def test_places_are_kept_as_json() -> None:
     activate()
     places = emit(Fifo(4, 2), "top", located=True).places
     assert json.loads(json.dumps({name: asdict(place) for name, place in places.items()}))["top"]["names"]
+
+
+CODES = r"""
+module top(i, cause, kept, mixed, wide);
+  input [1:0] i;
+  wire [1:0] i;
+  output [3:0] cause;
+  reg [3:0] cause = 4'h0;
+  output [1:0] kept;
+  reg [1:0] kept = 2'h1;
+  output [1:0] mixed;
+  wire [1:0] mixed;
+  output [2:0] wide;
+  wire [2:0] wide;
+  reg [1:0] \$2 ;
+  wire \$3 ;
+  assign mixed = i[0] ? 2'h2 : 2'h3;
+  assign wide = i + 1'h1;
+  assign \$3  = & i;
+  always @(posedge clk) begin
+    if (i[0]) begin
+      cause <= 4'h2;
+    end else if (\$3 ) begin
+      cause[0] <= 1'h1;
+    end
+  end
+  always @(posedge clk)
+    kept <= \$2 ;
+  always @* begin
+    \$2  = kept;
+    if (i[1]) begin
+      \$2 [1] = \$3 ;
+    end
+    if (i[0]) begin
+      \$2  = 2'hx;
+    end
+  end
+endmodule
+"""
+
+
+def test_a_bit_that_only_ever_gets_one_constant_is_one() -> None:
+    bits = {(name, bit) for _, name, bit in constant_bits(modules_of(CODES, {})) if "$" not in name}
+    assert bits == {("cause", 2), ("cause", 3), ("kept", 0), ("mixed", 1)}

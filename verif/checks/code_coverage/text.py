@@ -15,7 +15,6 @@ _PORT_OF_LANES = re.compile(r"^  (input|output) (?:\[(\d+):0\] )?(\w+),?$")
 _INSTANCE = re.compile(r"^  (\S+) +(?:#\(.*)?(\S+) \($")
 _CONNECTED = re.compile(r"^    \.(\S+?) ?\((.*)\),?$")
 _ASSIGN = re.compile(r"^  assign (.+?) += (.*);$")
-_ALONE = re.compile(r"^    (\\?\S+? ?(?:\[[^\]]*\])?) ?= (.*);$")
 _TARGET = re.compile(r"^ +(\\?\S+?) ?(?:\[[^\]]*\])? ?<?= ")
 _HEAD = re.compile(r"^( +)(always.*|if \(.*|end else.*|casez? \(.*|.*:|function.*|for \(.*)$")
 _CLOCKED = re.compile(r"^    (\S+) ?<= (\\\$\d+) ;$")
@@ -59,7 +58,7 @@ class Branch:
 @dataclass(slots=True)
 class Module:
     """`at`: where the Python is that describes it, as in rtl/base/fifo.py:52. By line: `text`, `nets`, `branches`.
-    `below`: instances, as (module, {port: expression}). `assigned`: (left, right) of what is always assigned."""
+    `below`: instances, as (module, {port: expression})."""
 
     name: str
     at: str
@@ -67,7 +66,6 @@ class Module:
     nets: dict[int, Net] = field(default_factory=dict)
     branches: dict[int, Branch] = field(default_factory=dict)
     below: list[tuple[str, dict[str, str]]] = field(default_factory=list)
-    assigned: list[tuple[str, str]] = field(default_factory=list)
 
 
 def _file_of(name: str, places: Mapping[str, dict]) -> str:
@@ -147,7 +145,6 @@ def _module(name: str, lines: list[tuple[int, str]], places: Mapping[str, dict])
     module.nets.update(_nets(lines, names))
     module.branches.update(_branches(lines, names))
     connected: dict[str, str] | None = None
-    before = ""
     for _, line in lines:
         if match := _INSTANCE.match(line):
             connected = {}
@@ -156,9 +153,6 @@ def _module(name: str, lines: list[tuple[int, str]], places: Mapping[str, dict])
             connected[match[1]] = match[2].strip()
         elif line.startswith("  )"):
             connected = None
-        elif match := _ASSIGN.match(line) or (_ALONE.match(line) if before == "  always @*" else None):
-            module.assigned.append((match[1].strip(), match[2].strip()))
-        before = line
     return module
 
 

@@ -24,7 +24,7 @@ RULES = {
     "expression": "a net or port that an expression made, whose name nobody wrote",
     "clock": "clock and reset, which every bench moves",
     "below": "a signal that a module below has as a port of the same name, where it counts",
-    "constant": "a bit wired to a constant, through assignments, parts of names and ports",
+    "constant": "a bit that is given one constant only, through assignments, multiplexers and ports",
     "wide": "a signal of more than 256 bits, which Verilator does not count: payload of memories and flits",
     "memory": "an array of words; its ports count",
     "runs": "the head of a process, an initial value: they always run",
