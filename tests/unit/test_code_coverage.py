@@ -180,6 +180,14 @@ def test_models_and_runs_merge_and_faults_do_not(tmp_path: Path) -> None:
     assert (low.unit, low.hit["toggle"], low.of) == ("rtl/b.py", 1, {"line": 0, "toggle": 1})
 
 
+def test_frames_and_tops_of_benches_are_no_units(tmp_path: Path) -> None:
+    a_model(tmp_path, "one", some(1, 0, 3, 0))
+    for at in ("rtl/base/placed.py:145", "verif/benches/base/gate_top.py:9"):
+        places = {**PLACES_OF_TEXT, "top": {"at": at, "names": {}}}
+        (tmp_path / "unit" / "one" / PLACES).write_text(json.dumps(places))
+        assert [row.unit for row in rows_of(gather(tmp_path))] == ["rtl/b.py"]
+
+
 def test_runs_before_the_stamp_do_not_count(tmp_path: Path) -> None:
     a_model(tmp_path, "one", some(1, 1, 1, 1))
     made = next(tmp_path.rglob(DATA)).stat().st_mtime

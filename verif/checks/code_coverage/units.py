@@ -32,6 +32,7 @@ RULES = {
 """What is left out, and why that is no hole."""
 
 _WIDE_BITS = 256
+_FRAMES = "rtl/base/placed.py"
 _CLOCK = re.compile(r"(.+_)?(clk|rst)")
 _TOGGLE = re.compile(r"(.*?)((?:\[\d+\])*):([01])->[01]")
 
@@ -116,8 +117,8 @@ def _file(at: str) -> str:
 
 
 def _is_unit(at: str) -> bool:
-    """Tops of benches and models of libraries are none."""
-    return at.startswith("rtl/")
+    """Tops of benches are none, nor frames around what is placed, which only pass ports on."""
+    return at.startswith("rtl/") and _file(at) != _FRAMES
 
 
 def add_model(units: dict[str, Unit], folder: Path, runs: Iterable[Path]) -> None:
