@@ -13,6 +13,7 @@ PARAMS ?=
 WAVES ?=
 
 BIN := .venv/bin
+BUILD := $(or $(PLEXUS_BUILD),build)
 PY := $(BIN)/python
 STAMP := .venv/.ok-$(shell cat requirements.lock requirements-models.lock | cksum | cut -d' ' -f1)
 PYTEST := $(PY) -m pytest -q
@@ -32,7 +33,8 @@ help:
 	@echo "make test      lint, types, law, unit, cocotb and system tests (JUnit in build/)"
 	@echo "make regress   the cocotb benches with other seeds: SEEDS=\"4 5 6\"; switches of 20, 40 and 72 ports; cycles"
 	@echo "make lint      style            make types     types            make law    import and naming law"
-	@echo "make formal    proofs           make coverage  coverage table   make bench  docs/figures.md"
+	@echo "make formal    proofs           make bench     docs/figures.md"
+	@echo "make coverage  functional, line and toggle coverage: build/coverage/index.html; units below 90 % need a reason"
 	@echo "make soak      a link: 10^7 damaged flits, 1,200 refused ones in chosen states, 10^6 flits a rate"
 	@echo "make accuracy  functions against mpmath, docs/accuracy.md; 10^7 MX dot products a pair of formats"
 	@echo "make waves     make sim with a wave file in build/waves.vcd      make setup  only .venv"
@@ -88,9 +90,9 @@ formal: $(STAMP)
 	@$(PY) -m verif.formal.run
 
 coverage: $(STAMP)
-	@mkdir -p build && touch build/coverage-start
-	@$(MAKE) --no-print-directory launchers
-	@$(PY) -m verif.checks.merge
+	@mkdir -p $(BUILD) && touch $(BUILD)/coverage-start
+	@PLEXUS_COVERAGE=1 $(MAKE) --no-print-directory launchers
+	@$(PY) -m verif.checks.merge; functional=$$?; $(PY) -m verif.checks.code_coverage && exit $$functional
 
 accuracy: $(STAMP)
 	@$(PY) -m verif.accuracy.report

@@ -5,8 +5,9 @@ import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from inspect import getsourcefile
 from pathlib import Path
 
 from amaranth.back import rtlil
@@ -16,6 +17,7 @@ from rtl.base.placed import collecting
 from rtl.emit.constants import run_constants
 from rtl.emit.lanes import lanes_module
 from rtl.emit.lanes_apart import lanes_apart
+from rtl.emit.located import Place, Places, take_places
 from rtl.emit.plant_top import PlantTop
 from rtl.emit.quick import quick_netlists
 from rtl.emit.registers import merge_registers
@@ -37,6 +39,7 @@ class Emitted:
     sources: tuple[Path, ...]  # files of rtl/cells, .sv and .cpp
     hier_blocks: tuple[str, ...]
     faults: tuple[str, ...] = ()  # fault n - 1 is planted while the input `plant` of the top is n
+    places: Places = field(default_factory=dict)  # where names come from, if that was asked for
 
     @property
     def text(self) -> str:
@@ -66,12 +69,24 @@ def _give_back() -> None:
         trim(0)
 
 
-def _convert(component: wiring.Component, name: str, *, fields: bool, loops: bool) -> str:
+def _convert(component: wiring.Component, name: str, *, fields: bool, loops: bool, places: Places | None = None) -> str:
+    """`places`: where to note the places of names."""
     with quick_netlists(fields=fields):
-        netlist = rtlil.convert(component, name=name, emit_src=False)
+        netlist = rtlil.convert(component, name=name, emit_src=places is not None)
     if len(netlist) > _LARGE_BYTES:
         _give_back()
-    return run_constants(merge_registers(to_verilog(netlist)), zeros=not loops)
+    text = to_verilog(netlist, places=places is not None)
+    if places is not None:
+        text, met = take_places(text)
+        places |= met
+    return run_constants(merge_registers(text), zeros=not loops)
+
+
+def _place_of(lane: wiring.Component) -> Place:
+    """Of a lane, which is flattened: where its class is."""
+    lane._MustUse__used = True  # it is only looked at
+    path = Path(getsourcefile(type(lane)) or "")
+    return Place(f"{path.relative_to(CELLS.parents[1]).as_posix()}:1" if path.is_relative_to(CELLS.parents[1]) else "")
 
 
 @contextmanager
@@ -87,16 +102,24 @@ def _uncollected() -> Iterator[None]:
 
 
 def emit(
-    component: wiring.Component, name: str, *, fields: bool = False, loops: bool = True, planted: bool = False
+    component: wiring.Component,
+    name: str,
+    *,
+    fields: bool = False,
+    loops: bool = True,
+    planted: bool = False,
+    located: bool = False,
 ) -> Emitted:
     """Convert `component` and every module placed in it, each once. `fields`: those of structures have names in waves.
     `loops`: repeated lanes as a loop, for a simulator; else one by one, for other tools. `planted`: with the faults of
-    its units and an input `plant` that chooses one (rtl/emit/plant_top.py).
+    its units and an input `plant` that chooses one (rtl/emit/plant_top.py). `located`: note the places of names; the
+    text is the same.
 
     Needs a Yosys that Amaranth finds: sim.toolchain sets it up.
     """
     os.environ.setdefault("AMARANTH_USE_YOSYS", "system")
-    plain = partial(_convert, fields=fields, loops=loops)
+    places: Places = {}
+    plain = partial(_convert, fields=fields, loops=loops, places=places if located else None)
     texts: list[str] = []
     done: set[str] = set()
     sources: set[str] = set()
@@ -116,6 +139,8 @@ def emit(
         for inner, repetition in sorted(met.lanes.items()):
             if inner not in done:
                 done.add(inner)
+                if located:
+                    places[inner] = _place_of(repetition.factory())
                 with _uncollected():
                     texts.append(lanes_module(inner, repetition) if loops else lanes_apart(inner, repetition, plain))
                 hier_blocks |= set() if loops else {f"{inner}_lane"}  # to be looked at once
@@ -126,4 +151,5 @@ def emit(
         sources=tuple(sorted(CELLS / s for s in sources)),
         hier_blocks=tuple(sorted(hier_blocks)),
         faults=whole.names if isinstance(whole, PlantTop) else (),
+        places=places,
     )

@@ -31,8 +31,9 @@ def run_yosys(netlist: str, commands: Iterable[str]) -> str:
     return yosys.run(["-q", "-"], script, ignore_warnings=True)
 
 
-def to_verilog(netlist: str) -> str:
-    """Verilog of all modules of a netlist: what Amaranth's verilog.convert makes of it."""
-    removed = " ".join(f"-remove {name}" for name in _OURS)
+def to_verilog(netlist: str, *, places: bool = False) -> str:
+    """Verilog of all modules of a netlist: what Amaranth's verilog.convert makes of it. `places`: with attributes
+    `src`."""
+    removed = " ".join(f"-remove {name}" for name in _OURS if not places or name != "src")
     attributes = (f"attrmap {removed}", f"attrmap -modattr {removed}")
     return run_yosys(netlist, ("proc -nomux -norom", "memory_collect", *attributes, "write_verilog -norename"))

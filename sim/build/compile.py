@@ -10,12 +10,13 @@ import re
 import shutil
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import cocotb_tools.config
 
 from rtl.emit.verilog import Emitted
+from sim.build.model.coverage import FLAGS, uncounted, write_places
 from sim.build.objects import Runtime, compile_object
 from sim.build.one_file import compile_as_one
 from sim.build.step import BuildError, run_step
@@ -80,8 +81,8 @@ def _header(ports: Iterable[Port]) -> str:
     return "\n".join(lines) + "\n\n"
 
 
-def _config(emitted: Emitted, ports: Iterable[Port], kind: str) -> str:
-    """Verilator's control file: what cocotb may see, and what is compiled by itself.
+def _config(emitted: Emitted, ports: Iterable[Port], kind: str, coverage: bool) -> str:
+    """Verilator's control file: what cocotb may see, what is compiled by itself, and what is not counted.
 
     Only the ports are public: making all signals public costs 40 % of a core's speed.
     """
@@ -89,6 +90,8 @@ def _config(emitted: Emitted, ports: Iterable[Port], kind: str) -> str:
     if kind == "cocotb":
         lines += [f'public_flat_rw -module "{emitted.top}" -var "{p.name}"' for p in ports]
     lines += [f'hier_block -module "{name}"' for name in emitted.hier_blocks]
+    if coverage:
+        lines += [f'coverage_off -file "top.v" -lines {a}-{b}' for a, b in uncounted(emitted.text)]
     return "\n".join(lines) + "\n"
 
 
@@ -130,13 +133,18 @@ def compile_model(
     *,
     extra_cpp: Sequence[Path] = (),
     waves: str = "",
+    coverage: bool = False,
     progress: Progress,
 ) -> str:
     """Build `emitted` in `folder`; returns the name of the program or library in it.
 
     Leaves top.v, blocks.v if there are any, top.vlt, ports.json, ports.h, build.log. `extra_cpp` (native kind) may
-    include "Vtop.h" and "ports.h" and whatever lies beside them.
+    include "Vtop.h" and "ports.h" and whatever lies beside them. `coverage`: the model counts lines and toggles;
+    blocks are then not compiled apart, and places.json is left too.
     """
+    if coverage:
+        emitted = replace(emitted, hier_blocks=())
+        write_places(emitted.places, folder)
     log = folder / "build.log"
     ports = ports_of(emitted)
     hier = bool(emitted.hier_blocks)
@@ -144,7 +152,7 @@ def compile_model(
     (folder / "top.v").write_text(emitted.text)
     if hier:
         (folder / first).write_text(emitted.blocks_only())
-    (folder / "top.vlt").write_text(_config(emitted, ports, kind))
+    (folder / "top.vlt").write_text(_config(emitted, ports, kind, coverage))
     (folder / "ports.json").write_text(json.dumps([[p.name, p.direction, p.width] for p in ports]))
     (folder / "ports.h").write_text(_header(ports))
 
@@ -170,6 +178,7 @@ def compile_model(
     ]  # fmt: skip
     command += ["--hierarchical"] if hier else []
     command += [f"--trace-{waves}"] if waves else []
+    command += FLAGS if coverage else []
     command += ["-CFLAGS", *of_waves, "-LDFLAGS", "-L."] if of_waves else []
     if kind == "cocotb":
         command += ["--vpi", "-LDFLAGS", " ".join(bench), *map(str, programs)]
@@ -183,7 +192,7 @@ def compile_model(
         _turn_to_whole(folder / "obj" / "Vtop__hierMkArgs.f", first)
 
     progress.stage("compile")
-    runtime = Runtime(kind, waves, NATIVE_FLAGS)
+    runtime = Runtime(f"{kind}, counting" if coverage else kind, waves, NATIVE_FLAGS)
     obj = folder / "obj"
     cxx = compiler()
     variables = {**MAKE_VARIABLES, "CXX": cxx, "LINK": cxx, **_effort(len(emitted.text), kind, hier)}

@@ -40,6 +40,8 @@ KINDS = ("cocotb", "native")
 
 _COMPILED_BY = ("build/compile.py", "native/one_thread.cpp", "build/one_file.py", "build/objects.py")
 """Files of sim/ that decide what becomes of Verilog."""
+_COUNTED_BY = Path(__file__).resolve().parent / "coverage.py"
+"""What decides besides in a model that counts lines and toggles."""
 
 _STARTED = time.time()
 
@@ -125,6 +127,7 @@ class _Order:
     options: dict[str, Any]
     planted: bool
     waves: str
+    coverage: bool
     extra: tuple[Path, ...]
 
     def key(self) -> tuple[str, dict[str, str]]:
@@ -158,6 +161,7 @@ class _Order:
             "make": MAKE_VARIABLES,
             "cxx": os.environ.get("CXX", ""),
             "libs": str(cocotb_tools.config.libs_dir) if self.kind == "cocotb" else "",
+            **({"coverage": [hashlib.sha256(_COUNTED_BY.read_bytes()).hexdigest()]} if self.coverage else {}),
         }
 
 
@@ -212,7 +216,7 @@ def _make(order: _Order, folder: Path, files: Mapping[str, str], step: Progress)
     activate()
     _need_unchanged(files)
     component = make_component(order.top, order.cfg, order.options)
-    emitted = emit(component, "top", fields=bool(order.waves), planted=order.planted)
+    emitted = emit(component, "top", fields=bool(order.waves), planted=order.planted, located=order.coverage)
     _need_unchanged(files)
     unseen = [s.name for s in emitted.sources if str(s.relative_to(ROOT)) not in files]
     if unseen:
@@ -220,13 +224,22 @@ def _make(order: _Order, folder: Path, files: Mapping[str, str], step: Progress)
             f"{order.top.name} places {unseen[0]} but no file it imports names that cell in a plain string"
         )
     others = sorted((f, d) for f, d in files.items() if not f.endswith(".py"))
-    content = _digest([emitted.text, list(emitted.hier_blocks), others, order.how()])
+    places = [repr(emitted.places)] if order.coverage else []
+    content = _digest([emitted.text, list(emitted.hier_blocks), others, order.how(), *places])
     twin = _twin(folder.parent, content)
     if twin is not None:
         _adopt(twin, folder)
         binary = read_record(twin)["binary"]
     else:
-        binary = compile_model(folder, emitted, order.kind, extra_cpp=order.extra, waves=order.waves, progress=step)
+        binary = compile_model(
+            folder,
+            emitted,
+            order.kind,
+            extra_cpp=order.extra,
+            waves=order.waves,
+            coverage=order.coverage,
+            progress=step,
+        )
     record = {
         "top": order.top.name,
         "factory": order.top.factory,
@@ -251,12 +264,14 @@ def build(
     options: Mapping[str, Any] | None = None,
     planted: bool = False,
     waves: str = "",
+    coverage: bool = False,
     extra_cpp: Sequence[Path] = (),
 ) -> Built:
     """The model of `top` at `cfg`, built if no build of the same content is there.
 
     kind: cocotb (a program) or native (a shared library with `extra_cpp` in it). planted: with the
     faults of its units and an input `plant` that chooses one. waves: the model can write a "vcd" or an "fst".
+    coverage: it counts lines and toggles.
     Errors: PlexusError in a sentence; BuildError with the end of the log, which stays in build/logs.
     """
     if kind not in KINDS:
@@ -268,6 +283,7 @@ def build(
         options=dict(options or {}),
         planted=planted,
         waves=waves,
+        coverage=coverage,
         extra=tuple(extra_cpp),
     )
     key, files = order.key()

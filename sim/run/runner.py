@@ -16,12 +16,13 @@ from xml.etree import ElementTree
 from rtl.contract.switch_config import AnyConfig
 from sim.build.children import ending_in_order
 from sim.build.model import Built, build
+from sim.build.model.coverage import counting, pack
 from sim.errors import PlexusError
-from sim.run import verdicts
 from sim.run.bench_process import bench_process
 from sim.run.manifest import MANIFEST_VARIABLE, Manifest
 from sim.run.repeat import command_line
 from sim.run.waves import waves_kind
+from sim.systems.core.run import verdicts
 from sim.toolchain import ROOT, activate, build_root
 
 __all__ = ["BenchError", "Case", "Verdict", "run_again", "run_bench", "verdict_of"]
@@ -147,13 +148,16 @@ def run_bench(
 
     plant: the name of a fault. planted: use the build that has faults; implied by `plant`. testcase: only tests
     of that name. waves: write them there, .fst or .vcd. anew: though its verdict is kept. The run's folder is
-    build/<top>/<hash>/run-<bench>-...; a second run of the same waits for the first.
+    build/<top>/<hash>/run-<bench>-...; a second run of the same waits for the first. With PLEXUS_COVERAGE=1 a run
+    without a fault is made on a model without faults that counts lines and toggles.
     Errors: BenchError when there is no verdict; a verdict with failures is returned, not raised.
     """
     activate()
     verdicts.note_use(verdicts.BENCH)
-    planted = planted or bool(plant)
-    built = build(top, cfg, kind="cocotb", options=options, planted=planted, waves=waves_kind(waves) if waves else "")
+    coverage = counting() and not plant
+    planted = bool(plant) or (planted and not coverage)
+    kind = waves_kind(waves) if waves else ""
+    built = build(top, cfg, kind="cocotb", options=options, planted=planted, waves=kind, coverage=coverage)
     number = built.plant(plant)
     label = f"{bench.rpartition('.')[2]}-s{seed}-p{number}" + (f"-{testcase}" if testcase else "")
     label = re.sub(r"[^\w.-]", "_", label)
@@ -198,6 +202,8 @@ def run_bench(
             told = f"{bench} seed {seed} on {top} ended without a verdict"
             raise BenchError(f"{told}:\n{_tail(log)}\nlog: {log}\nagain: {again}")
         verdict = replace(verdict_of(results, bench=bench, seed=seed, plant=plant), again=again)
+        if coverage and verdict.ok:
+            pack(folder)
         if verdict.ok != bool(plant):  # what surprises is run again
             verdicts.keep(key, [results, log, *folder.glob("coverage-*.json")])
         return _told(verdict, built, label)

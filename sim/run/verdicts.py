@@ -1,7 +1,8 @@
 """Verdicts kept by content: what passed with the same model, bench, seed and tools need not run again.
 
 `build/verdicts/<key>/` holds the evidence of a run. A key is a digest over everything that the verdict depends on, so
-nothing here is ever out of date; `make clean` removes it. FRESH=1, CI=true and PLEXUS_TOGGLES=1 run everything.
+nothing here is ever out of date; `make clean` removes it. FRESH=1, CI=true, PLEXUS_TOGGLES=1 and
+PLEXUS_COVERAGE=1 run everything.
 """
 
 import hashlib
@@ -26,11 +27,12 @@ BENCH = "(bench)"
 
 _ROOMS = ("rtl", "firmware", "sim", "verif")
 _TRUE = ("1", "true", "yes")
+_FRESH = ("FRESH", "CI", "PLEXUS_TOGGLES", "PLEXUS_COVERAGE")
 
 
 def fresh() -> bool:
     """Whether nothing kept may be used."""
-    return any(os.environ.get(name, "").lower() in _TRUE for name in ("FRESH", "CI", "PLEXUS_TOGGLES"))
+    return any(os.environ.get(name, "").lower() in _TRUE for name in _FRESH)
 
 
 def _shelf() -> Path:

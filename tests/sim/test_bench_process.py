@@ -11,8 +11,8 @@ import pytest
 
 from rtl.contract.config import named
 from sim.build import build
-from sim.run import bench_process
 from sim.run.runner import BenchError, run_bench
+from sim.systems.core.run import bench_process
 from sim.toolchain import ROOT
 
 pytestmark = pytest.mark.sim
@@ -20,8 +20,9 @@ pytestmark = pytest.mark.sim
 
 @pytest.fixture(autouse=True)
 def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """These ask for runs, not for verdicts."""
+    """These ask for runs, not for verdicts, nor for coverage."""
     monkeypatch.setenv("FRESH", "1")
+    monkeypatch.delenv("PLEXUS_COVERAGE", raising=False)
 
 
 BENCH = "verif.benches.base.bench_fifo"

@@ -14,8 +14,9 @@ pytestmark = pytest.mark.sim
 
 @pytest.fixture(autouse=True)
 def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """These ask for runs, not for verdicts."""
+    """These ask for runs, not for verdicts, nor for coverage."""
     monkeypatch.setenv("FRESH", "1")
+    monkeypatch.delenv("PLEXUS_COVERAGE", raising=False)
 
 
 BENCH = "verif.benches.base.bench_fifo"

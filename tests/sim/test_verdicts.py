@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from rtl.contract.config import named
-from sim.run import runner, verdicts
 from sim.run.runner import Verdict, run_bench
+from sim.systems.core.run import runner, verdicts
 from sim.toolchain import ROOT
 
 pytestmark = pytest.mark.sim
@@ -32,7 +32,7 @@ def starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The runs that a simulator was asked for; no verdict is there at the beginning."""
     asked: list[str] = []
     real = runner.bench_process
-    for name in ("FRESH", "CI", "PLEXUS_TOGGLES"):
+    for name in ("FRESH", "CI", "PLEXUS_TOGGLES", "PLEXUS_COVERAGE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(verdicts, "_shelf", lambda: tmp_path / "verdicts")
     monkeypatch.setattr(runner, "bench_process", lambda *a: (asked.append(a[1]), real(*a))[1])
@@ -62,7 +62,7 @@ def test_another_question_is_another_run(starts: list[str]) -> None:
     assert len(starts) == 5
 
 
-@pytest.mark.parametrize("name", ["FRESH", "CI", "PLEXUS_TOGGLES"])
+@pytest.mark.parametrize("name", ["FRESH", "CI", "PLEXUS_TOGGLES", "PLEXUS_COVERAGE"])
 def test_nothing_kept_is_used_if_asked_so(name: str, starts: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     fifo()
     monkeypatch.setenv(name, "true")
