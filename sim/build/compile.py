@@ -16,7 +16,7 @@ from pathlib import Path
 import cocotb_tools.config
 
 from rtl.emit.verilog import Emitted
-from sim.build.model.coverage import FLAGS, uncounted, write_places
+from sim.build.coverage import FLAGS, uncounted, write_places
 from sim.build.objects import Runtime, compile_object
 from sim.build.one_file import compile_as_one
 from sim.build.step import BuildError, run_step

@@ -15,14 +15,14 @@ from xml.etree import ElementTree
 
 from rtl.contract.switch_config import AnyConfig
 from sim.build.children import ending_in_order
+from sim.build.coverage import counting, pack
 from sim.build.model import Built, build
-from sim.build.model.coverage import counting, pack
 from sim.errors import PlexusError
+from sim.run import verdicts
 from sim.run.bench_process import bench_process
 from sim.run.manifest import MANIFEST_VARIABLE, Manifest
 from sim.run.repeat import command_line
 from sim.run.waves import waves_kind
-from sim.systems.core.run import verdicts
 from sim.toolchain import ROOT, activate, build_root
 
 __all__ = ["BenchError", "Case", "Verdict", "run_again", "run_bench", "verdict_of"]

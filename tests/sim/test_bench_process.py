@@ -12,7 +12,7 @@ import pytest
 from rtl.contract.config import named
 from sim.build import build
 from sim.run.runner import BenchError, run_bench
-from sim.systems.core.run import bench_process
+from sim.run import bench_process
 from sim.toolchain import ROOT
 
 pytestmark = pytest.mark.sim

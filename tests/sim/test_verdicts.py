@@ -9,7 +9,7 @@ import pytest
 
 from rtl.contract.config import named
 from sim.run.runner import Verdict, run_bench
-from sim.systems.core.run import runner, verdicts
+from sim.run import runner, verdicts
 from sim.toolchain import ROOT
 
 pytestmark = pytest.mark.sim
