@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import cocotb_tools.config
 
@@ -34,7 +34,10 @@ from sim.toolchain import FST_HEADERS, MAKE_VARIABLES, ROOT, activate, build_roo
 from sim.tops import Top, factory
 from sim.tops import top as find_top
 
-__all__ = ["Built", "build", "has_option", "make_component"]
+if TYPE_CHECKING:
+    from rtl.emit.verilog import Emitted
+
+__all__ = ["Alteration", "Built", "build", "has_option", "make_component"]
 
 KINDS = ("cocotb", "native")
 
@@ -42,6 +45,17 @@ _COMPILED_BY = ("compile.py", "native/one_thread.cpp", "one_file.py", "objects.p
 """Files of sim/ that decide what becomes of Verilog."""
 
 _STARTED = time.time()
+
+
+class Alteration(Protocol):
+    """Another Verilog of a top than the emitter makes, as one with mutants in it. `key` (JSON): all that decides it."""
+
+    @property
+    def key(self) -> Mapping[str, Any]: ...
+
+    def emit(self, component: Any, folder: Path, step: Progress) -> "Emitted":
+        """The Verilog of the module `top`. Files left in `folder` stay in the build."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +133,7 @@ class _Order:
     planted: bool
     waves: str
     extra: tuple[Path, ...]
+    altered: Alteration | None = None
 
     def key(self) -> tuple[str, dict[str, str]]:
         """The hash that names the build, and the files it depends on with their digests."""
@@ -132,6 +147,8 @@ class _Order:
             "sources": sources.digest,
             "how": self.how(),
         }
+        if self.altered:
+            what["altered"] = dict(self.altered.key)
         return _digest(what)[:20], sources.files
 
     def _built(self) -> dict[str, Any]:
@@ -192,7 +209,8 @@ def _twin(shelf: Path, content: str) -> Path | None:
 def _adopt(twin: Path, folder: Path) -> None:
     """Copy a finished build without its runs; files are linked, not copied."""
     for name in read_record(twin)["files"]:
-        os.link(twin / name, folder / name)
+        if not (folder / name).exists():
+            os.link(twin / name, folder / name)
 
 
 def _make(order: _Order, folder: Path, files: Mapping[str, str], step: Progress) -> None:
@@ -205,7 +223,10 @@ def _make(order: _Order, folder: Path, files: Mapping[str, str], step: Progress)
     activate()
     _need_unchanged(files)
     component = make_component(order.top, order.cfg, order.options, planted=order.planted)
-    emitted = emit(component, "top", fields=bool(order.waves))
+    if order.altered:
+        emitted = order.altered.emit(component, folder, step)
+    else:
+        emitted = emit(component, "top", fields=bool(order.waves))
     _need_unchanged(files)
     unseen = [s.name for s in emitted.sources if str(s.relative_to(ROOT)) not in files]
     if unseen:
@@ -244,11 +265,13 @@ def build(
     planted: bool = False,
     waves: str = "",
     extra_cpp: Sequence[Path] = (),
+    altered: Alteration | None = None,
 ) -> Built:
     """The model of `top` at `cfg`, built if no build of the same content is there.
 
     kind: cocotb (a program) or native (a shared library with `extra_cpp` in it). planted: the top gets
-    an 8-bit input `plant`. waves: the model can write a "vcd" or an "fst".
+    an 8-bit input `plant`. waves: the model can write a "vcd" or an "fst". altered: what is built instead of the
+    top's own Verilog.
     Errors: PlexusError in a sentence; BuildError with the end of the log, which stays in build/logs.
     """
     if kind not in KINDS:
@@ -261,6 +284,7 @@ def build(
         planted=planted,
         waves=waves,
         extra=tuple(extra_cpp),
+        altered=altered,
     )
     key, files = order.key()
     shelf = build_root() / top

@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 from rtl.contract.switch_config import AnyConfig
 from sim import verdicts
 from sim.bench_process import bench_process
-from sim.build import Built, build, has_option
+from sim.build import Alteration, Built, build, has_option
 from sim.children import ending_in_order
 from sim.errors import PlexusError
 from sim.manifest import MANIFEST_VARIABLE, Manifest
@@ -25,11 +25,15 @@ from sim.toolchain import ROOT, activate, build_root
 from sim.tops import top as find_top
 from sim.waves import waves_kind
 
-__all__ = ["BenchError", "Case", "Verdict", "run_again", "run_bench", "verdict_of"]
+__all__ = ["BenchError", "BenchHangs", "Case", "Verdict", "run_again", "run_bench", "verdict_of"]
 
 
 class BenchError(PlexusError):
     """A bench that gave no verdict (it crashed, or nothing ran), or one that failed and had to pass."""
+
+
+class BenchHangs(BenchError):
+    """A run that did not end within the seconds it was given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,21 +147,31 @@ def run_bench(
     waves: Path | None = None,
     environment: Mapping[str, str] | None = None,
     anew: bool = False,
+    altered: Alteration | None = None,
+    limit_seconds: float | None = None,
 ) -> Verdict:
     """Build `top` if needed and run the cocotb module `bench` on it.
 
     planted: use the build with planted faults; implied by a `plant` other than 0. testcase: only tests
     of that name. waves: write them there, .fst or .vcd. anew: though its verdict is kept. The run's folder is
     build/<top>/<hash>/run-<bench>-...; a second run of the same waits for the first.
-    Errors: BenchError when there is no verdict; a verdict with failures is returned, not raised.
+    altered: run on this model instead of the top's own, `plant` is an input of it. limit_seconds: what it may take.
+    Errors: BenchError when there is no verdict (BenchHangs behind the limit); a verdict with failures is returned, not
+    raised.
     """
     activate()
     verdicts.note_use(verdicts.BENCH)
     planted = planted or plant != 0
-    built = build(top, cfg, kind="cocotb", options=options, planted=planted, waves=waves_kind(waves) if waves else "")
+    kind = waves_kind(waves) if waves else ""
+    own = planted and altered is None
+    built = build(top, cfg, kind="cocotb", options=options, planted=own, waves=kind, altered=altered)
     label = f"{bench.rpartition('.')[2]}-s{seed}-p{plant}" + (f"-{testcase}" if testcase else "")
     label = re.sub(r"[^\w.-]", "_", label)
-    again = command_line(top, bench, cfg, options=options or {}, seed=seed, plant=plant, testcase=testcase)
+    again = (
+        ""
+        if altered
+        else command_line(top, bench, cfg, options=options or {}, seed=seed, plant=plant, testcase=testcase)
+    )
     folder = built.folder / f"run-{label}"
     with (built.folder / f".{label}.lock").open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -192,7 +206,12 @@ def run_bench(
             return _told(replace(verdict_of(results, bench=bench, seed=seed, plant=plant), again=again), built, label)
         arguments = ["--trace", "--trace-file", str(Path(waves).resolve())] if waves else []
         with ending_in_order():
-            bench_process(built.binary, bench, arguments, run).run(folder, log, run | dict(environment or {}))
+            process = bench_process(built.binary, bench, arguments, run)
+            try:
+                process.run(folder, log, run | dict(environment or {}), limit_seconds)
+            except TimeoutError:
+                told = f"{bench} seed {seed} on {top} did not end within {limit_seconds:.0f} s"
+                raise BenchHangs(f"{told}\nlog: {log}\nagain: {again}") from None
         if not results.exists():
             told = f"{bench} seed {seed} on {top} ended without a verdict"
             raise BenchError(f"{told}:\n{_tail(log)}\nlog: {log}\nagain: {again}")
