@@ -11,7 +11,8 @@ from verif.mutants.equivalent import is_equivalent
 from verif.mutants.insert import PREPARED, MutantModel, read_mutants
 from verif.mutants.measure import measure
 from verif.mutants.mutant import Mutant
-from verif.mutants.units import Unit, units
+from verif.mutants.unit import Unit
+from verif.mutants.units import units
 
 pytestmark = pytest.mark.sim
 

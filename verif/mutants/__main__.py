@@ -20,7 +20,8 @@ from sim.toolchain import activate, build_root
 from verif.mutants.insert import MutantModel
 from verif.mutants.measure import FATES, Measured, Tried, measure
 from verif.mutants.plan import PAGE, Score, page, read_scores, score_of, survivors, waivers, write_scores
-from verif.mutants.units import UNMEASURED, Unit, units
+from verif.mutants.unit import Unit
+from verif.mutants.units import UNMEASURED, units
 
 __all__ = ["main"]
 

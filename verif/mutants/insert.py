@@ -25,6 +25,8 @@ PREPARED = "prepared.il"
 _MUTANTS = "mutants.json"
 _BOXES = "boxes.txt"
 _PIN = "plant"
+_BY = sources_of(["verif.mutants.insert"]).digest
+"""Of the code that runs: a file that is edited meanwhile is not in it."""
 
 
 class TooLargeError(PlexusError):
@@ -58,7 +60,7 @@ class MutantModel:
     @property
     def key(self) -> Mapping[str, Any]:
         """All that decides what comes out, beside the unit."""
-        return {"mutants": self.count, "seed": self.seed, "by": sources_of(["verif.mutants.insert"]).digest}
+        return {"mutants": self.count, "seed": self.seed, "by": _BY}
 
     def emit(self, component: Any, folder: Path, step: Progress) -> Emitted:
         """The unit's netlist with its mutants. Leaves the netlist without and the list of them in `folder`.
@@ -101,7 +103,15 @@ class MutantModel:
             read.append(f"read_verilog lanes{number}.v")
         (folder / _BOXES).write_text("\n".join(str(p.relative_to(ROOT)) for p in netlist.black_boxes))
         tidy = ["opt_expr", "opt_muxtree", "opt_clean"]
-        flat = ["hierarchy -top top -check", "proc", "flatten", *tidy, *tidy, f"write_rtlil {PREPARED}"]
+        flat = [
+            "hierarchy -top top -check",
+            "proc",
+            "flatten",
+            "memory_collect",
+            *tidy,
+            *tidy,
+            f"write_rtlil {PREPARED}",
+        ]
         run_yosys(folder, "prepare", [*black_boxes(folder), *read, *flat], log, step)
         for path in [*folder.glob("part*.il"), *folder.glob("lanes*.v")]:
             path.unlink()

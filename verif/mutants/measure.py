@@ -15,7 +15,7 @@ from sim.runner import BenchError, BenchHangs, Verdict, run_bench
 from verif.mutants.equivalent import is_equivalent
 from verif.mutants.insert import MutantModel, read_mutants
 from verif.mutants.mutant import Mutant
-from verif.mutants.units import Unit
+from verif.mutants.unit import Unit
 
 __all__ = ["FATES", "Measured", "Tried", "measure"]
 
@@ -74,7 +74,7 @@ def _fate(unit: Unit, model: MutantModel, number: int, limits: dict[str, float])
         if not verdict.ok:
             case = next(c for c in verdict.cases if not c.ok)
             fates = {"SimTimeoutError": "hung", "AssertionError": "failed"}
-            return fates.get(case.kind, "crashed"), verdict.first[:200]
+            return fates.get(case.kind, "crashed"), verdict.first.splitlines()[0][:200]
     return "survived", ""
 
 

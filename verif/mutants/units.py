@@ -1,25 +1,13 @@
 """Which units are mutated, and which benches must notice: one build each, as the launchers in tests/sim run it."""
 
 import dataclasses
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
 
 from rtl.contract.config import load
 from rtl.contract.link_config import LINKS, LinkConfig
-from rtl.contract.switch_config import SWITCHES, AnyConfig, SwitchConfig
+from rtl.contract.switch_config import SWITCHES, SwitchConfig
+from verif.mutants.unit import Unit
 
-__all__ = ["SAMPLE", "UNMEASURED", "Unit", "units"]
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """A top at one configuration, and the benches that check it there, the shortest first."""
-
-    top: str
-    benches: tuple[str, ...]
-    cfg: AnyConfig = field(default_factory=lambda: load("tiny"))
-    options: Mapping[str, Any] = field(default_factory=dict)
+__all__ = ["SAMPLE", "UNMEASURED", "units"]
 
 
 _STRUCTURAL = {"form": "structural"}
