@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 __all__ = ["Mutant", "parse"]
 
 _CONTROL = ("CLK", "Q", "RD_CLK", "WR_CLK")
-"""Ports of a register or a memory that stay whole: a clock behind a gate comes too late, an output would lose its initial value;
-what is wrong with either is wrong with D in the cycle before."""
+"""Ports of a register or a memory that stay whole: a clock behind a gate comes too late, an output would lose its
+initial value; what is wrong with either is wrong with D in the cycle before."""
 _CLOCKS = ("clk", "gated")
 """Ports of cells in rtl/cells that carry clocks."""
 _CELL = re.compile(r"^  cell (\S+) (\S+)$", re.M)
