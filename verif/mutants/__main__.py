@@ -54,6 +54,11 @@ def _all(chosen: Sequence[Unit], model: MutantModel, options: argparse.Namespace
             yield job.result()
 
 
+def _whole(options: argparse.Namespace) -> bool:
+    """Those mutants are tried that the scores of the plan are about."""
+    return (options.mutants, options.seed, options.first, tuple(options.only)) == (MUTANTS, SEED, 0, ())
+
+
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="verif.mutants", description="Mutants of units against their benches.")
     parser.add_argument("names", nargs="*", metavar="UNIT", help="units to try; all if none is named")
@@ -67,7 +72,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if not 1 <= options.mutants <= 255:
         raise PlexusError(f"a model has 1 to 255 mutants, not {options.mutants}")
-    if options.write and (options.mutants, options.seed, options.first, tuple(options.only)) != (MUTANTS, SEED, 0, ()):
+    if options.write and not _whole(options):
         raise PlexusError(f"scores are of {MUTANTS} mutants of seed {SEED}: --write takes no other number")
     return options
 
@@ -96,8 +101,8 @@ def _junit(rows: dict[str, tuple[str, float]]) -> None:
     ElementTree.ElementTree(suite).write(path, encoding="unicode", xml_declaration=True)
 
 
-def _report(results: dict[str, Measured], scores: dict[str, Score]) -> None:
-    """The table, then the survivors."""
+def _report(results: dict[str, Measured], scores: dict[str, Score], *, whole: bool) -> None:
+    """The table, then the survivors and, of a `whole` run, waivers that fit no mutant."""
     console = Console()
     table = Table(
         "unit", "mutants", "failed", "hung", "crashed", "equivalent", "waived", "survived", "score %", box=None
@@ -113,13 +118,8 @@ def _report(results: dict[str, Measured], scores: dict[str, Score]) -> None:
             console.print(f"{name} {tried.number} survives: {tried.mutant}", markup=False, soft_wrap=True)
         told = {str(t.mutant) for t in measured.tried}
         stale = [text for unit, text in waivers() if unit == name and text not in told]
-        for text in stale if score_is_whole(measured) else ():
+        for text in stale if whole else ():
             console.print(f"{name}: verif/plan/mutants.toml waives what is no mutant any more: {text}", markup=False)
-
-
-def score_is_whole(measured: Measured) -> bool:
-    """All mutants of a model were tried."""
-    return len(measured.tried) == MUTANTS
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -142,13 +142,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             results[unit.top] = result
             scores[unit.top] = score = score_of(result, waived)
             print(f"{unit.top}: {score.killed} of {score.mutants} killed, {score.percent:.1f} %", flush=True)
-            floor = floors[unit.top].percent if unit.top in floors and not options.write else 0.0
-            if score.percent < floor:
+            comparable = _whole(options) and not options.write and unit.top in floors
+            if comparable and score.percent < (floor := floors[unit.top].percent):
                 wrong = f"its score is {score.percent:.1f} %, and was {floor:.1f} %"
         if wrong:
             print(f"{unit.top}: {wrong}", file=sys.stderr, flush=True)
         rows[unit.top] = wrong, result.seconds if isinstance(result, Measured) else 0.0
-    _report(results, scores)
+    _report(results, scores, whole=_whole(options))
     _junit(rows)
     kept = {
         name: {"fates": {fate: measured.count(fate) for fate in FATES}, "score": scores[name].percent}
