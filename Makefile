@@ -11,6 +11,9 @@ JOBS ?= 2
 SET ?=
 PARAMS ?=
 WAVES ?=
+UNITS ?=
+MUTANTS ?=
+WRITE ?=
 
 BIN := .venv/bin
 BUILD := $(or $(PLEXUS_BUILD),build)
@@ -25,8 +28,8 @@ RUN := $(BIN)/plexus run $(WORKLOAD) --config $(CONFIG) $(if $(SEED),--seed $(SE
 export PLEXUS_SEEDS = $(SEEDS)
 export FRESH
 
-.PHONY: help setup sim test regress lint types law unit launchers system skips formal coverage accuracy soak bench explore \
-	firmware waves clean
+.PHONY: help setup sim test regress lint types law unit launchers system skips formal mutants coverage accuracy soak bench \
+	explore firmware waves clean
 
 help:
 	@echo "make sim       run WORKLOAD ($(WORKLOAD)) at CONFIG ($(CONFIG)); also SET=\"key=value ...\", PARAMS, SEED, WAVES=file"
@@ -35,6 +38,7 @@ help:
 	@echo "make lint      style            make types     types            make law    import and naming law"
 	@echo "make formal    proofs           make bench     docs/figures.md"
 	@echo "make coverage  functional, line and toggle coverage: build/coverage/index.html; units below 90 % need a reason"
+	@echo "make mutants   faults that nobody chose against the benches: UNITS=\"fifo alu\"; WRITE=1 renews docs/mutants.md"
 	@echo "make soak      a link: 10^7 damaged flits, 1,200 refused ones in chosen states, 10^6 flits a rate"
 	@echo "make accuracy  functions against mpmath, docs/accuracy.md; 10^7 MX dot products a pair of formats"
 	@echo "make waves     make sim with a wave file in build/waves.vcd      make setup  only .venv"
@@ -88,6 +92,10 @@ regress: $(STAMP)
 
 formal: $(STAMP)
 	@$(PY) -m verif.formal.run
+
+mutants: $(STAMP)
+	@$(PY) -m verif.mutants $(UNITS) --jobs $(JOBS) $(if $(MUTANTS),--mutants $(MUTANTS)) $(if $(SEED),--seed $(SEED)) \
+		$(if $(WRITE),--write)
 
 coverage: $(STAMP)
 	@mkdir -p $(BUILD) && touch $(BUILD)/coverage-start

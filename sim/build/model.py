@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import cocotb_tools.config
 
@@ -34,7 +34,10 @@ from sim.progress import Progress, progress
 from sim.systems.configurations import kind_of_type
 from sim.toolchain import FST_HEADERS, MAKE_VARIABLES, ROOT, activate, build_root, need_build_tools, tool_versions
 
-__all__ = ["Built", "build", "has_option", "make_component"]
+if TYPE_CHECKING:
+    from rtl.emit.verilog import Emitted
+
+__all__ = ["Alteration", "Built", "build", "has_option", "make_component"]
 
 KINDS = ("cocotb", "native")
 
@@ -44,6 +47,17 @@ _COUNTED_BY = Path(__file__).resolve().parent / "coverage.py"
 """What decides besides in a model that counts lines and toggles."""
 
 _STARTED = time.time()
+
+
+class Alteration(Protocol):
+    """Another Verilog of a top than the emitter makes, as one with mutants in it. `key` (JSON): all that decides it."""
+
+    @property
+    def key(self) -> Mapping[str, Any]: ...
+
+    def emit(self, component: Any, folder: Path, step: Progress) -> "Emitted":
+        """The Verilog of the module `top`. Files left in `folder` stay in the build."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +143,7 @@ class _Order:
     waves: str
     coverage: bool
     extra: tuple[Path, ...]
+    altered: Alteration | None = None
 
     def key(self) -> tuple[str, dict[str, str]]:
         """The hash that names the build, and the files it depends on with their digests."""
@@ -142,6 +157,8 @@ class _Order:
             "sources": sources.digest,
             "how": self.how(),
         }
+        if self.altered:
+            what["altered"] = dict(self.altered.key)
         return _digest(what)[:20], sources.files
 
     def _built(self) -> dict[str, Any]:
@@ -203,7 +220,8 @@ def _twin(shelf: Path, content: str) -> Path | None:
 def _adopt(twin: Path, folder: Path) -> None:
     """Copy a finished build without its runs; files are linked, not copied."""
     for name in read_record(twin)["files"]:
-        os.link(twin / name, folder / name)
+        if not (folder / name).exists():
+            os.link(twin / name, folder / name)
 
 
 def _make(order: _Order, folder: Path, files: Mapping[str, str], step: Progress) -> None:
@@ -216,7 +234,10 @@ def _make(order: _Order, folder: Path, files: Mapping[str, str], step: Progress)
     activate()
     _need_unchanged(files)
     component = make_component(order.top, order.cfg, order.options)
-    emitted = emit(component, "top", fields=bool(order.waves), planted=order.planted, located=order.coverage)
+    if order.altered:
+        emitted = order.altered.emit(component, folder, step)
+    else:
+        emitted = emit(component, "top", fields=bool(order.waves), planted=order.planted, located=order.coverage)
     _need_unchanged(files)
     unseen = [s.name for s in emitted.sources if str(s.relative_to(ROOT)) not in files]
     if unseen:
@@ -266,12 +287,13 @@ def build(
     waves: str = "",
     coverage: bool = False,
     extra_cpp: Sequence[Path] = (),
+    altered: Alteration | None = None,
 ) -> Built:
     """The model of `top` at `cfg`, built if no build of the same content is there.
 
     kind: cocotb (a program) or native (a shared library with `extra_cpp` in it). planted: with the
     faults of its units and an input `plant` that chooses one. waves: the model can write a "vcd" or an "fst".
-    coverage: it counts lines and toggles.
+    coverage: it counts lines and toggles. altered: what is built instead of the top's own Verilog.
     Errors: PlexusError in a sentence; BuildError with the end of the log, which stays in build/logs.
     """
     if kind not in KINDS:
@@ -285,6 +307,7 @@ def build(
         waves=waves,
         coverage=coverage,
         extra=tuple(extra_cpp),
+        altered=altered,
     )
     key, files = order.key()
     shelf = build_root() / top

@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 from rtl.contract.switch_config import AnyConfig
 from sim.build.children import ending_in_order
 from sim.build.coverage import counting, pack
-from sim.build.model import Built, build
+from sim.build.model import Alteration, Built, build
 from sim.errors import PlexusError
 from sim.run import verdicts
 from sim.run.bench_process import bench_process
@@ -25,11 +25,15 @@ from sim.run.repeat import command_line
 from sim.run.waves import waves_kind
 from sim.toolchain import ROOT, activate, build_root
 
-__all__ = ["BenchError", "Case", "Verdict", "run_again", "run_bench", "verdict_of"]
+__all__ = ["BenchError", "BenchHangs", "Case", "Verdict", "run_again", "run_bench", "verdict_of"]
 
 
 class BenchError(PlexusError):
     """A bench that gave no verdict (it crashed, or nothing ran), or one that failed and had to pass."""
+
+
+class BenchHangs(BenchError):
+    """A run that did not end within the seconds it was given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +147,8 @@ def run_bench(
     waves: Path | None = None,
     environment: Mapping[str, str] | None = None,
     anew: bool = False,
+    altered: Alteration | None = None,
+    limit_seconds: float | None = None,
 ) -> Verdict:
     """Build `top` if needed and run the cocotb module `bench` on it.
 
@@ -150,18 +156,25 @@ def run_bench(
     of that name. waves: write them there, .fst or .vcd. anew: though its verdict is kept. The run's folder is
     build/<top>/<hash>/run-<bench>-...; a second run of the same waits for the first. With PLEXUS_COVERAGE=1 a run
     without a fault is made on a model without faults that counts lines and toggles.
-    Errors: BenchError when there is no verdict; a verdict with failures is returned, not raised.
+    altered: run on this model instead of the top's own, `plant` is one of its faults. limit_seconds: what it may take.
+    Errors: BenchError when there is no verdict (BenchHangs behind the limit); a verdict with failures is returned, not
+    raised.
     """
     activate()
     verdicts.note_use(verdicts.BENCH)
-    coverage = counting() and not plant
+    coverage = counting() and not plant and altered is None
     planted = bool(plant) or (planted and not coverage)
     kind = waves_kind(waves) if waves else ""
-    built = build(top, cfg, kind="cocotb", options=options, planted=planted, waves=kind, coverage=coverage)
+    own = planted and altered is None
+    built = build(top, cfg, kind="cocotb", options=options, planted=own, waves=kind, coverage=coverage, altered=altered)
     number = built.plant(plant)
     label = f"{bench.rpartition('.')[2]}-s{seed}-p{number}" + (f"-{testcase}" if testcase else "")
     label = re.sub(r"[^\w.-]", "_", label)
-    again = command_line(top, bench, cfg, options=options or {}, seed=seed, plant=plant, testcase=testcase)
+    again = (
+        ""
+        if altered
+        else command_line(top, bench, cfg, options=options or {}, seed=seed, plant=plant, testcase=testcase)
+    )
     folder = built.folder / f"run-{label}"
     with (built.folder / f".{label}.lock").open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -197,7 +210,12 @@ def run_bench(
             return _told(replace(verdict_of(results, bench=bench, seed=seed, plant=plant), again=again), built, label)
         arguments = ["--trace", "--trace-file", str(Path(waves).resolve())] if waves else []
         with ending_in_order():
-            bench_process(built.binary, bench, arguments, run).run(folder, log, run | dict(environment or {}))
+            process = bench_process(built.binary, bench, arguments, run)
+            try:
+                process.run(folder, log, run | dict(environment or {}), limit_seconds)
+            except TimeoutError:
+                told = f"{bench} seed {seed} on {top} did not end within {limit_seconds:.0f} s"
+                raise BenchHangs(f"{told}\nlog: {log}\nagain: {again}") from None
         if not results.exists():
             told = f"{bench} seed {seed} on {top} ended without a verdict"
             raise BenchError(f"{told}:\n{_tail(log)}\nlog: {log}\nagain: {again}")

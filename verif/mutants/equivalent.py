@@ -1,0 +1,53 @@
+"""Whether Yosys can prove that a mutant changes nothing that leaves the unit.
+
+Registers of both netlists are paired by name; induction over a few cycles shows that paired signals never differ. What
+this cannot prove may still be equivalent, for reasons outside or many cycles long: verif/plan/mutants.toml waives it.
+"""
+
+import subprocess
+import tempfile
+from pathlib import Path
+
+from sim.toolchain import environment
+from verif.mutants.insert import PREPARED, black_boxes
+from verif.mutants.mutant import Mutant
+
+__all__ = ["is_equivalent"]
+
+LIMIT_SECONDS = 60
+_CYCLES = 3
+
+
+def is_equivalent(build: Path, mutant: Mutant, limit_seconds: float = LIMIT_SECONDS) -> bool:
+    """Proved within the limit; False says nothing. `build`: the folder of a model with mutants."""
+    script = "\n".join(
+        [
+            *black_boxes(build),
+            f"read_rtlil {build / PREPARED}",
+            "copy top changed",
+            "rename top whole",
+            mutant.command("changed"),
+            "equiv_make whole changed both",
+            "hierarchy -top both",
+            "memory_map",
+            "equiv_simple",
+            f"equiv_induct -seq {_CYCLES}",
+            "equiv_status -assert",
+        ]
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "equivalent.ys")
+        path.write_text(script + "\n")
+        try:
+            done = subprocess.run(
+                [environment()["YOSYS"], "-q", "-s", str(path)],
+                cwd=folder,
+                env=environment(),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=limit_seconds,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return False
+    return done.returncode == 0
