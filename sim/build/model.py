@@ -127,8 +127,8 @@ class _Order:
     options: dict[str, Any]
     planted: bool
     waves: str
-    coverage: bool
     extra: tuple[Path, ...]
+    coverage: bool = False
 
     def key(self) -> tuple[str, dict[str, str]]:
         """The hash that names the build, and the files it depends on with their digests."""

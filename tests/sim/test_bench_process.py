@@ -11,8 +11,8 @@ import pytest
 
 from rtl.contract.config import named
 from sim.build import build
-from sim.run.runner import BenchError, run_bench
 from sim.run import bench_process
+from sim.run.runner import BenchError, run_bench
 from sim.toolchain import ROOT
 
 pytestmark = pytest.mark.sim

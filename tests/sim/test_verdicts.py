@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from rtl.contract.config import named
-from sim.run.runner import Verdict, run_bench
 from sim.run import runner, verdicts
+from sim.run.runner import Verdict, run_bench
 from sim.toolchain import ROOT
 
 pytestmark = pytest.mark.sim
