@@ -65,9 +65,7 @@ class Core(wiring.Component):
         m = Module()
         m.submodules.issue = issue = Issue(cfg, ports=len(CONFLICT_PORTS))
         groups = range(cfg.tensor.groups)
-        feeds = [f"{side}{g}" for side in ("moving", "stationary") for g in groups]
-        reads = (*feeds, "vector", "scalar", "gpsimd")
-        m.submodules.sbuf = sbuf = Sbuf(cfg, reads, reach={name: reach(cfg, int(name[-1])) for name in feeds})
+        m.submodules.sbuf = sbuf = Sbuf(cfg, [reach(cfg, g) for g in groups])
         adders = tuple(f"add{g}" for g in groups)
         m.submodules.psum = psum = Psum(cfg, add_domains=adders, form=self.form)
         m.submodules.share = share = AxiShare(cfg.hbm.port_bytes)
@@ -90,17 +88,19 @@ class Core(wiring.Component):
         connect(m, issue.tensor, tensor.queue)
         connect(m, issue.vector, vector.queue)
         connect(m, issue.scalar, scalar.queue)
-        for name in feeds:
-            connect(m, getattr(tensor, f"sbuf_{name}"), getattr(sbuf, f"read_{name}"))
         for g in groups:
-            connect(m, getattr(tensor, f"psum{g}"), getattr(psum, f"accumulate{g}"))
-            connect(m, getattr(tensor, f"transposed{g}"), getattr(psum, f"transposed{g}"))
+            connect(m, getattr(tensor, f"sbuf_moving{g}"), sbuf.read_moving[g])
+        for g in groups:
+            connect(m, getattr(tensor, f"sbuf_stationary{g}"), sbuf.read_stationary[g])
+        for g in groups:
+            connect(m, getattr(tensor, f"psum{g}"), psum.accumulate[g])
+            connect(m, getattr(tensor, f"transposed{g}"), psum.transposed[g])
         for name, engine in (("vector", vector), ("scalar", scalar)):
             for memory, way in ((sbuf, "sbuf"), (psum, "psum")):
                 connect(m, getattr(engine, f"{way}_read"), getattr(memory, f"read_{name}"))
                 connect(m, getattr(engine, f"{way}_write"), getattr(memory, f"write_{name}"))
         for e in range(cfg.dma.engines):
-            connect(m, getattr(dma, f"mover{e}"), getattr(sbuf, f"mover{e}"))
+            connect(m, getattr(dma, f"mover{e}"), sbuf.mover[e])
 
         connect(m, issue.release, dma.release)
         connect(m, dma.signal, issue.signal)
@@ -168,27 +168,23 @@ class Core(wiring.Component):
     @staticmethod
     def _refused(sbuf: Sbuf, psum: Psum) -> Value:
         """One bit for each of timing.CONFLICT_PORTS."""
-        refused = dict(zip(sbuf.refused_names, sbuf.refused, strict=True))
-        of_psum = dict(zip(psum.refused_names, psum.refused, strict=True))
 
-        def feeds(side: str) -> Value:
-            return Cat(v for name, v in refused.items() if name.startswith(f"read_{side}")).any()
-
-        def movers(way: str) -> Value:
-            return Cat(v for name, v in refused.items() if name.startswith("mover") and name.endswith(way)).any()
+        def of(memory: Sbuf | Psum, port: str) -> Value:
+            bits = [bit for name, bit in zip(memory.refused_names, memory.refused, strict=True) if name == port]
+            return Cat(*bits).any() if len(bits) > 1 else bits[0]
 
         by_port = {
-            "sbuf_moving": feeds("moving"),
-            "sbuf_stationary": feeds("stationary"),
-            "sbuf_vector_read": refused["read_vector"],
-            "sbuf_vector_write": refused["write_vector"],
-            "psum_vector_read": of_psum["read_vector"],
-            "sbuf_scalar_read": refused["read_scalar"],
-            "sbuf_scalar_write": refused["write_scalar"],
-            "psum_vector_write": of_psum["write_vector"],
-            "psum_scalar_read": of_psum["read_scalar"],
-            "psum_scalar_write": of_psum["write_scalar"],
-            "sbuf_mover_reads": movers("_read"),
-            "sbuf_mover_writes": movers("_write"),
+            "sbuf_moving": of(sbuf, "read_moving"),
+            "sbuf_stationary": of(sbuf, "read_stationary"),
+            "sbuf_vector_read": of(sbuf, "read_vector"),
+            "sbuf_vector_write": of(sbuf, "write_vector"),
+            "psum_vector_read": of(psum, "read_vector"),
+            "sbuf_scalar_read": of(sbuf, "read_scalar"),
+            "sbuf_scalar_write": of(sbuf, "write_scalar"),
+            "psum_vector_write": of(psum, "write_vector"),
+            "psum_scalar_read": of(psum, "read_scalar"),
+            "psum_scalar_write": of(psum, "write_scalar"),
+            "sbuf_mover_reads": of(sbuf, "mover_read"),
+            "sbuf_mover_writes": of(sbuf, "mover_write"),
         }
         return Cat(by_port[name] for name in CONFLICT_PORTS)
