@@ -88,13 +88,12 @@ class Core(wiring.Component):
         connect(m, issue.tensor, tensor.queue)
         connect(m, issue.vector, vector.queue)
         connect(m, issue.scalar, scalar.queue)
+        for feeds, reads in ((tensor.sbuf_moving, sbuf.read_moving), (tensor.sbuf_stationary, sbuf.read_stationary)):
+            for feed, read in zip(feeds, reads, strict=True):
+                connect(m, feed, read)
         for g in groups:
-            connect(m, getattr(tensor, f"sbuf_moving{g}"), sbuf.read_moving[g])
-        for g in groups:
-            connect(m, getattr(tensor, f"sbuf_stationary{g}"), sbuf.read_stationary[g])
-        for g in groups:
-            connect(m, getattr(tensor, f"psum{g}"), psum.accumulate[g])
-            connect(m, getattr(tensor, f"transposed{g}"), psum.transposed[g])
+            connect(m, tensor.psum[g], psum.accumulate[g])
+            connect(m, tensor.transposed[g], psum.transposed[g])
         for name, engine in (("vector", vector), ("scalar", scalar)):
             for memory, way in ((sbuf, "sbuf"), (psum, "psum")):
                 connect(m, getattr(engine, f"{way}_read"), getattr(memory, f"read_{name}"))
