@@ -99,20 +99,20 @@ class Core(wiring.Component):
                 connect(m, getattr(engine, f"{way}_read"), getattr(memory, f"read_{name}"))
                 connect(m, getattr(engine, f"{way}_write"), getattr(memory, f"write_{name}"))
         for e in range(cfg.dma.engines):
-            connect(m, getattr(dma, f"mover{e}"), sbuf.mover[e])
+            connect(m, dma.mover[e], sbuf.mover[e])
 
         connect(m, issue.release, dma.release)
         connect(m, dma.signal, issue.signal)
         for r in range(cfg.dma.rings):
-            connect(m, getattr(issue, f"ring{r}"), getattr(dma, f"ring{r}"))
-            connect(m, getattr(dma, f"status{r}"), issue.rings[r])
+            connect(m, getattr(issue, f"ring{r}"), dma.ring[r])
+            connect(m, dma.ring_status[r], issue.rings[r])
         connect(m, dma.status, issue.dma_status)
 
         connect(m, issue.axi, share.fetch)
-        connect(m, dma.axi0, share.dma)
+        connect(m, dma.axi[0], share.dma)
         connect(m, share.axi, flipped(self.axi0))
         for i in range(1, cfg.hbm.ports):
-            connect(m, getattr(dma, f"axi{i}"), flipped(getattr(self, f"axi{i}")))
+            connect(m, dma.axi[i], flipped(getattr(self, f"axi{i}")))
 
         m.d.comb += [
             dma.start.eq(issue.start),
