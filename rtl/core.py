@@ -104,8 +104,8 @@ class Core(wiring.Component):
         connect(m, issue.release, dma.release)
         connect(m, dma.signal, issue.signal)
         for r in range(cfg.dma.rings):
-            connect(m, getattr(issue, f"ring{r}"), dma.ring[r])
-            connect(m, dma.ring_status[r], issue.rings[r])
+            connect(m, issue.ring[r], dma.ring[r])
+            connect(m, dma.ring_status[r], issue.ring_status[r])
         connect(m, dma.status, issue.dma_status)
 
         connect(m, issue.axi, share.fetch)
@@ -132,7 +132,7 @@ class Core(wiring.Component):
             self.fault.eq(issue.fault),
         ]
         for q in Queue:
-            connect(m, getattr(issue, f"retire{q.value}"), flipped(getattr(self, f"retire{q.value}")))
+            connect(m, issue.retire[q], flipped(getattr(self, f"retire{q.value}")))
         if self.link:
             for name, member in LINK_PORTS.items():
                 inside, outside = getattr(dma, name), getattr(self, name)
