@@ -33,8 +33,8 @@ _STATUS_PORTS = {"foreign": Out(FOREIGN_BITS), "link_address": Out(8), "link_val
 class Core(wiring.Component):
     """A core. `form` is the form of the tensor array and of the adders of PSUM: "structural" or "native".
 
-    Ports: `axi{i}`, the AXI4 managers towards HBM; `host_*`, the register port (memmap.Control);
-    `core_id`, its place in the address map; `done` and `fault`; `retire{q}`, outputs only. With `link` those of
+    Ports: `axi[i]`, the AXI4 managers towards HBM; `host_*`, the register port (memmap.Control);
+    `core_id`, its place in the address map; `done` and `fault`; `retire[q]`, outputs only. With `link` those of
     dma.link.LINK_PORTS too: packets to and from other cores, and `foreign`, the low bits of the count of those
     that were for another core; `link_value`, the register of the port at `link_address`, in the same cycle.
     Engines run on gated clocks of the root clock `clk`, so an idle engine costs nothing.
@@ -46,7 +46,7 @@ class Core(wiring.Component):
         self.link = link
         super().__init__(
             {
-                **{f"axi{i}": Out(AxiSignature(cfg.hbm.port_bytes)) for i in range(cfg.hbm.ports)},
+                "axi": Out(AxiSignature(cfg.hbm.port_bytes)).array(cfg.hbm.ports),
                 "host_valid": In(1),
                 "host_write": In(1),
                 "host_address": In(16),
@@ -55,7 +55,7 @@ class Core(wiring.Component):
                 "core_id": In(CoreId.BITS),
                 "done": Out(1),
                 "fault": Out(1),
-                **{f"retire{q.value}": Out(RetireSignature()) for q in Queue},
+                "retire": Out(RetireSignature()).array(len(Queue)),
                 **({**LINK_PORTS, **_STATUS_PORTS} if link else {}),
             }
         )
@@ -110,9 +110,9 @@ class Core(wiring.Component):
 
         connect(m, issue.axi, share.fetch)
         connect(m, dma.axi[0], share.dma)
-        connect(m, share.axi, flipped(self.axi0))
+        connect(m, share.axi, flipped(self.axi[0]))
         for i in range(1, cfg.hbm.ports):
-            connect(m, dma.axi[i], flipped(getattr(self, f"axi{i}")))
+            connect(m, dma.axi[i], flipped(self.axi[i]))
 
         m.d.comb += [
             dma.start.eq(issue.start),
@@ -132,7 +132,7 @@ class Core(wiring.Component):
             self.fault.eq(issue.fault),
         ]
         for q in Queue:
-            connect(m, issue.retire[q], flipped(getattr(self, f"retire{q.value}")))
+            connect(m, issue.retire[q], flipped(self.retire[q]))
         if self.link:
             for name, member in LINK_PORTS.items():
                 inside, outside = getattr(dma, name), getattr(self, name)
