@@ -33,8 +33,8 @@ _STATUS_PORTS = {"foreign": Out(FOREIGN_BITS), "link_address": Out(8), "link_val
 class Core(wiring.Component):
     """A core. `form` is the form of the tensor array and of the adders of PSUM: "structural" or "native".
 
-    Ports: `axi{i}`, the AXI4 managers towards HBM; `host_*`, the register port (memmap.Control);
-    `core_id`, its place in the address map; `done` and `fault`; `retire{q}`, outputs only. With `link` those of
+    Ports: `axi[i]`, the AXI4 managers towards HBM; `host_*`, the register port (memmap.Control);
+    `core_id`, its place in the address map; `done` and `fault`; `retire[q]`, outputs only. With `link` those of
     dma.link.LINK_PORTS too: packets to and from other cores, and `foreign`, the low bits of the count of those
     that were for another core; `link_value`, the register of the port at `link_address`, in the same cycle.
     Engines run on gated clocks of the root clock `clk`, so an idle engine costs nothing.
@@ -46,7 +46,7 @@ class Core(wiring.Component):
         self.link = link
         super().__init__(
             {
-                **{f"axi{i}": Out(AxiSignature(cfg.hbm.port_bytes)) for i in range(cfg.hbm.ports)},
+                "axi": Out(AxiSignature(cfg.hbm.port_bytes)).array(cfg.hbm.ports),
                 "host_valid": In(1),
                 "host_write": In(1),
                 "host_address": In(16),
@@ -55,7 +55,7 @@ class Core(wiring.Component):
                 "core_id": In(CoreId.BITS),
                 "done": Out(1),
                 "fault": Out(1),
-                **{f"retire{q.value}": Out(RetireSignature()) for q in Queue},
+                "retire": Out(RetireSignature()).array(len(Queue)),
                 **({**LINK_PORTS, **_STATUS_PORTS} if link else {}),
             }
         )
@@ -65,9 +65,7 @@ class Core(wiring.Component):
         m = Module()
         m.submodules.issue = issue = Issue(cfg, ports=len(CONFLICT_PORTS))
         groups = range(cfg.tensor.groups)
-        feeds = [f"{side}{g}" for side in ("moving", "stationary") for g in groups]
-        reads = (*feeds, "vector", "scalar", "gpsimd")
-        m.submodules.sbuf = sbuf = Sbuf(cfg, reads, reach={name: reach(cfg, int(name[-1])) for name in feeds})
+        m.submodules.sbuf = sbuf = Sbuf(cfg, [reach(cfg, g) for g in groups])
         adders = tuple(f"add{g}" for g in groups)
         m.submodules.psum = psum = Psum(cfg, add_domains=adders, form=self.form)
         m.submodules.share = share = AxiShare(cfg.hbm.port_bytes)
@@ -90,30 +88,31 @@ class Core(wiring.Component):
         connect(m, issue.tensor, tensor.queue)
         connect(m, issue.vector, vector.queue)
         connect(m, issue.scalar, scalar.queue)
-        for name in feeds:
-            connect(m, getattr(tensor, f"sbuf_{name}"), getattr(sbuf, f"read_{name}"))
+        for feeds, reads in ((tensor.sbuf_moving, sbuf.read_moving), (tensor.sbuf_stationary, sbuf.read_stationary)):
+            for feed, read in zip(feeds, reads, strict=True):
+                connect(m, feed, read)
         for g in groups:
-            connect(m, getattr(tensor, f"psum{g}"), getattr(psum, f"accumulate{g}"))
-            connect(m, getattr(tensor, f"transposed{g}"), getattr(psum, f"transposed{g}"))
+            connect(m, tensor.psum[g], psum.accumulate[g])
+            connect(m, tensor.transposed[g], psum.transposed[g])
         for name, engine in (("vector", vector), ("scalar", scalar)):
             for memory, way in ((sbuf, "sbuf"), (psum, "psum")):
                 connect(m, getattr(engine, f"{way}_read"), getattr(memory, f"read_{name}"))
                 connect(m, getattr(engine, f"{way}_write"), getattr(memory, f"write_{name}"))
         for e in range(cfg.dma.engines):
-            connect(m, getattr(dma, f"mover{e}"), getattr(sbuf, f"mover{e}"))
+            connect(m, dma.mover[e], sbuf.mover[e])
 
         connect(m, issue.release, dma.release)
         connect(m, dma.signal, issue.signal)
         for r in range(cfg.dma.rings):
-            connect(m, getattr(issue, f"ring{r}"), getattr(dma, f"ring{r}"))
-            connect(m, getattr(dma, f"status{r}"), issue.rings[r])
+            connect(m, issue.ring[r], dma.ring[r])
+            connect(m, dma.ring_status[r], issue.ring_status[r])
         connect(m, dma.status, issue.dma_status)
 
         connect(m, issue.axi, share.fetch)
-        connect(m, dma.axi0, share.dma)
-        connect(m, share.axi, flipped(self.axi0))
+        connect(m, dma.axi[0], share.dma)
+        connect(m, share.axi, flipped(self.axi[0]))
         for i in range(1, cfg.hbm.ports):
-            connect(m, getattr(dma, f"axi{i}"), flipped(getattr(self, f"axi{i}")))
+            connect(m, dma.axi[i], flipped(self.axi[i]))
 
         m.d.comb += [
             dma.start.eq(issue.start),
@@ -133,7 +132,7 @@ class Core(wiring.Component):
             self.fault.eq(issue.fault),
         ]
         for q in Queue:
-            connect(m, getattr(issue, f"retire{q.value}"), flipped(getattr(self, f"retire{q.value}")))
+            connect(m, issue.retire[q], flipped(self.retire[q]))
         if self.link:
             for name, member in LINK_PORTS.items():
                 inside, outside = getattr(dma, name), getattr(self, name)
@@ -168,27 +167,23 @@ class Core(wiring.Component):
     @staticmethod
     def _refused(sbuf: Sbuf, psum: Psum) -> Value:
         """One bit for each of timing.CONFLICT_PORTS."""
-        refused = dict(zip(sbuf.refused_names, sbuf.refused, strict=True))
-        of_psum = dict(zip(psum.refused_names, psum.refused, strict=True))
 
-        def feeds(side: str) -> Value:
-            return Cat(v for name, v in refused.items() if name.startswith(f"read_{side}")).any()
-
-        def movers(way: str) -> Value:
-            return Cat(v for name, v in refused.items() if name.startswith("mover") and name.endswith(way)).any()
+        def of(memory: Sbuf | Psum, port: str) -> Value:
+            bits = [bit for name, bit in zip(memory.refused_names, memory.refused, strict=True) if name == port]
+            return Cat(*bits).any() if len(bits) > 1 else bits[0]
 
         by_port = {
-            "sbuf_moving": feeds("moving"),
-            "sbuf_stationary": feeds("stationary"),
-            "sbuf_vector_read": refused["read_vector"],
-            "sbuf_vector_write": refused["write_vector"],
-            "psum_vector_read": of_psum["read_vector"],
-            "sbuf_scalar_read": refused["read_scalar"],
-            "sbuf_scalar_write": refused["write_scalar"],
-            "psum_vector_write": of_psum["write_vector"],
-            "psum_scalar_read": of_psum["read_scalar"],
-            "psum_scalar_write": of_psum["write_scalar"],
-            "sbuf_mover_reads": movers("_read"),
-            "sbuf_mover_writes": movers("_write"),
+            "sbuf_moving": of(sbuf, "read_moving"),
+            "sbuf_stationary": of(sbuf, "read_stationary"),
+            "sbuf_vector_read": of(sbuf, "read_vector"),
+            "sbuf_vector_write": of(sbuf, "write_vector"),
+            "psum_vector_read": of(psum, "read_vector"),
+            "sbuf_scalar_read": of(sbuf, "read_scalar"),
+            "sbuf_scalar_write": of(sbuf, "write_scalar"),
+            "psum_vector_write": of(psum, "write_vector"),
+            "psum_scalar_read": of(psum, "read_scalar"),
+            "psum_scalar_write": of(psum, "write_scalar"),
+            "sbuf_mover_reads": of(sbuf, "mover_read"),
+            "sbuf_mover_writes": of(sbuf, "mover_write"),
         }
         return Cat(by_port[name] for name in CONFLICT_PORTS)

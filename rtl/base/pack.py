@@ -8,7 +8,8 @@ __all__ = ["Pack"]
 
 
 class Pack(wiring.Component):
-    """`word` repeats the bytes of 2 ** `width` elements, so that a mask of bytes puts them where they belong.
+    """`word` repeats the bytes of elements `element[j]`, 2 ** `width` of them, so that a mask of bytes puts them where
+    they belong.
 
     `size_log2`: logarithm of an element's bytes. What does not fit in 8 bytes must not be asked for. Combinational.
     """
@@ -17,7 +18,7 @@ class Pack(wiring.Component):
         self.slots = slots
         super().__init__(
             {
-                **{f"element{j}": In(32) for j in range(slots)},
+                "element": In(32).array(slots),
                 "size_log2": In(2),
                 "width": In(2),
                 "word": Out(64),
@@ -33,6 +34,6 @@ class Pack(wiring.Component):
                     if bits << width > 64:
                         continue
                     with m.Case(width | size << 2):
-                        elements = Cat(getattr(self, f"element{j}")[:bits] for j in range(1 << width))
+                        elements = Cat(self.element[j][:bits] for j in range(1 << width))
                         m.d.comb += self.word.eq(elements.replicate(64 // (bits << width)))
         return m

@@ -138,10 +138,10 @@ class Placed(wiring.Component):
 class Repeated(wiring.Component):
     """The module `name`: `count` lanes like the one that `factory` makes. Ports: those of a lane.
 
-    A port in `shared` goes to all lanes; of every other one lane i has the bits from i times its width on. `domains`
-    are clock domains of the lane, each with a port `enable_{domain}`: they run on the clock of the whole, in cycles
-    with it. A lane's outputs may depend on registers and inputs; placed components cannot be inside it. Its faults can
-    be planted, in all lanes at once.
+    A port in `shared` goes to all lanes; of every other one lane i has the bits from i times its width on. Each port is
+    a single signal. `domains` are clock domains of the lane, each with a port `enable_{domain}`: they run on the clock
+    of the whole, in cycles with it. A lane's outputs may depend on registers and inputs; placed components cannot be
+    inside it. Its faults can be planted, in all lanes at once.
     """
 
     def __init__(
@@ -159,6 +159,8 @@ class Repeated(wiring.Component):
         counts_as_used(lane)  # it only lends its signature
         ports: dict[str, wiring.Member] = {f"enable_{domain}": In(1) for domain in domains}
         for port, member in lane.signature.members.items():
+            if member.is_signature or member.dimensions:
+                raise ValueError(f"port {port} of a lane of {name} is no single signal, and all ports of a lane are")
             flow = In if member.flow == In else Out
             width = Shape.cast(member.shape).width
             ports[port] = member if port in shared else flow(width * count)

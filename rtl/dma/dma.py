@@ -27,8 +27,8 @@ __all__ = ["Dma"]
 
 
 class Dma(wiring.Component):
-    """See docs/dma.md. Members towards issue: `release`, `ring{r}`, `signal`, `status{r}`; `start` clears
-    what was released, counted and halted (only while not `active`). `axi{i}`: HBM. `mover{e}`: SBUF.
+    """See docs/dma.md. Members towards issue: `release`, `ring[r]`, `signal`, `ring_status[r]`; `start` clears
+    what was released, counted and halted (only while not `active`). `axi[i]`: HBM. `mover[e]`: SBUF.
     `status`: what the DMA does in this cycle (timing.STALLS). `hbm_read_bytes`, `hbm_written_bytes`: useful
     bytes of the row that left the row generator in this cycle.
     `link`: other cores can be reached (docs/endpoint.md): `request_out`, `response_out`, `request_in`, `response_in`
@@ -39,17 +39,17 @@ class Dma(wiring.Component):
     def __init__(self, cfg: Config, *, link: bool = False):
         self.cfg = cfg
         self.link = link
-        rings = range(cfg.dma.rings)
+        rings = cfg.dma.rings
         super().__init__(
             {
                 "core_id": In(CoreId.BITS),
                 "start": In(1),
                 "release": In(stream.Signature(RELEASE)),
-                **{f"ring{r}": In(stream.Signature(DESCRIPTOR_LAYOUT)) for r in rings},
-                **{f"status{r}": Out(RingStatusSignature().flip()) for r in rings},
+                "ring": In(stream.Signature(DESCRIPTOR_LAYOUT)).array(rings),
+                "ring_status": Out(RingStatusSignature().flip()).array(rings),
                 "signal": Out(stream.Signature(SEMAPHORE_UPDATE)),
-                **{f"axi{i}": Out(AxiSignature(cfg.hbm.port_bytes)) for i in range(cfg.hbm.ports)},
-                **{f"mover{e}": Out(SbufMoverSignature(cfg)) for e in range(cfg.dma.engines)},
+                "axi": Out(AxiSignature(cfg.hbm.port_bytes)).array(cfg.hbm.ports),
+                "mover": Out(SbufMoverSignature(cfg)).array(cfg.dma.engines),
                 **(LINK_PORTS | LINK_COUNTS if link else {}),
                 "status": Out(EngineStatusSignature()),
                 "hbm_read_bytes": Out(ROW_BYTES_BITS),
@@ -73,8 +73,8 @@ class Dma(wiring.Component):
         connect(m, intake.candidate, check.candidate)
         connect(m, check.job, rows.job)
         for r in range(cfg.dma.rings):
-            connect(m, flipped(getattr(self, f"ring{r}")), getattr(intake, f"ring{r}"))
-            connect(m, getattr(complete, f"status{r}"), flipped(getattr(self, f"status{r}")))
+            connect(m, flipped(self.ring[r]), intake.ring[r])
+            connect(m, complete.ring_status[r], flipped(self.ring_status[r]))
         m.d.comb += [
             intake.start.eq(self.start),
             intake.stop.eq(complete.stop),
@@ -100,9 +100,9 @@ class Dma(wiring.Component):
             mover = Placed("dma_mover", lambda: Mover(cfg), faults=True)
             m.submodules[f"mover{e}"] = mover
             movers.append(mover)
-            connect(m, getattr(rows, f"row{e}"), mover.row)
-            connect(m, mover.ask, getattr(crossbar, f"ask{e}"))
-            connect(m, mover.done, getattr(complete, f"done{e}"))
+            connect(m, rows.row[e], mover.row)
+            connect(m, mover.ask, crossbar.ask[e])
+            connect(m, mover.done, complete.done[e])
             m.d.comb += [
                 mover.index.eq(e),
                 mover.answer_valid.eq(crossbar.answer_valid[e]),
@@ -110,7 +110,7 @@ class Dma(wiring.Component):
                 mover.serve_valid.eq(crossbar.serve_valid[e]),
                 mover.serve.eq(crossbar.serve),
                 crossbar.serve_ready[e].eq(mover.serve_ready),
-                getattr(crossbar, f"data{e}").eq(getattr(self, f"mover{e}").read_data),
+                crossbar.data[e].eq(self.mover[e].read_data),
             ]
 
         link_busy: Value = Const(0, 1)
@@ -122,7 +122,7 @@ class Dma(wiring.Component):
         else:
             connect(m, complete.signal, flipped(self.signal))
             for e in engines:
-                connect(m, movers[e].sbuf, flipped(getattr(self, f"mover{e}")))
+                connect(m, movers[e].sbuf, flipped(self.mover[e]))
 
         ports: list[Port] = []
         for i in range(cfg.hbm.ports):
@@ -130,18 +130,18 @@ class Dma(wiring.Component):
             port = Port(cfg, i, tuple(range(LINK_ID, LINK_ID + len(beside))))
             m.submodules[f"port{i}"] = port
             ports.append(port)
-            axi = getattr(self, f"axi{i}")
+            axi = self.axi[i]
             connect(m, port.axi, flipped(axi))
             for k, mover in enumerate((*(movers[e] for e in movers_of(cfg, i)), *beside)):
-                connect(m, mover.read, getattr(port, f"read{k}"))
-                connect(m, mover.write, getattr(port, f"write{k}"))
+                connect(m, mover.read, port.read[k])
+                connect(m, mover.write, port.write[k])
                 m.d.comb += [
                     mover.beat_valid.eq(port.beat_valid[k]),
                     mover.beat_data.eq(axi.rdata),
                     mover.beat_error.eq(axi.rresp[1]),
                     port.w_valid[k].eq(mover.w_valid),
-                    getattr(port, f"w_data{k}").eq(mover.w_data),
-                    getattr(port, f"w_strobe{k}").eq(mover.w_strobe),
+                    port.w_data[k].eq(mover.w_data),
+                    port.w_strobe[k].eq(mover.w_strobe),
                     mover.w_take.eq(port.w_take[k]),
                     mover.b_valid.eq(port.b_valid[k]),
                     mover.b_error.eq(axi.bresp[1]),

@@ -26,8 +26,8 @@ def join_link(
     for e, mover in enumerate(movers):
         m.submodules[f"share{e}"] = share = SbufShare(link.own)
         connect(m, mover.sbuf, share.mover)
-        connect(m, getattr(split, f"group{e}"), share.link)
-        connect(m, share.sbuf, flipped(getattr(dma, f"mover{e}")))
+        connect(m, split.group[e], share.link)
+        connect(m, share.sbuf, flipped(dma.mover[e]))  # type: ignore[attr-defined]
     both: list[Placed] = []
     for way in ("gather", "scatter"):
         mover = Placed("link_mover", lambda: Mover(link.cfg))
@@ -42,7 +42,7 @@ def join_link(
     connect(m, link.signal, signals.link)
     connect(m, signals.o, flipped(dma.signal))  # type: ignore[attr-defined]
     connect(m, rows.remote, link.row)
-    connect(m, link.done, getattr(complete, f"done{len(movers)}"))
+    connect(m, link.done, complete.done[len(movers)])
     m.d.comb += [link.start.eq(dma.start), link.core_id.eq(dma.core_id)]  # type: ignore[attr-defined]
     with m.If(rows.remote.valid):  # Complete counts pieces
         m.d.comb += [complete.issued.eq(link.issued), complete.last.eq(link.last)]

@@ -13,19 +13,19 @@ __all__ = ["SbufSplit"]
 
 
 class SbufSplit(wiring.Component):
-    """`whole` counts partitions over the core, `group{e}` inside group e. Timing: combinational; read data come
+    """`whole` counts partitions over the core, `group[e]` inside group e. Timing: combinational; read data come
     from the group that was asked in the cycle before."""
 
     def __init__(self, cfg: Config):
         self.cfg = cfg
-        groups = {f"group{e}": Out(SbufMoverSignature(cfg)) for e in range(cfg.dma.engines)}
-        super().__init__({"whole": In(SbufMoverSignature(link_config(cfg))), **groups})
+        group = Out(SbufMoverSignature(cfg)).array(cfg.dma.engines)
+        super().__init__({"whole": In(SbufMoverSignature(link_config(cfg))), "group": group})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         bits = lane_bits(self.cfg)
         whole = self.whole
-        groups = [getattr(self, f"group{e}") for e in range(self.cfg.dma.engines)]
+        groups = self.group
         reads = whole.read_lane[bits:]
         writes = whole.write_lane[bits:]
         asked = Signal(max(1, len(reads)))

@@ -13,6 +13,7 @@ from pathlib import Path
 from amaranth.back import rtlil
 from amaranth.lib import wiring
 
+from rtl.base.amaranth_internals import counts_as_used
 from rtl.base.placed import collecting
 from rtl.emit.constants import run_constants
 from rtl.emit.lanes import lanes_module
@@ -84,7 +85,7 @@ def _convert(component: wiring.Component, name: str, *, fields: bool, loops: boo
 
 def _place_of(lane: wiring.Component) -> Place:
     """Of a lane, which is flattened: where its class is."""
-    lane._MustUse__used = True  # it is only looked at
+    counts_as_used(lane)  # it is only looked at
     path = Path(getsourcefile(type(lane)) or "")
     return Place(f"{path.relative_to(CELLS.parents[1]).as_posix()}:1" if path.is_relative_to(CELLS.parents[1]) else "")
 

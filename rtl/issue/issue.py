@@ -30,7 +30,7 @@ _ENGINE_OF = {Queue.TENSOR: Engine.TENSOR, Queue.VECTOR: Engine.VECTOR, Queue.SC
 class Issue(wiring.Component):
     """Everything between the host, HBM and the engines that decides what runs when.
 
-    `tensor`, `vector`: the engines. `release`, `ring{r}`, `rings[r]`, `signal`, `dma_status`: the DMA
+    `tensor`, `vector`: the engines. `release`, `ring[r]`, `ring_status[r]`, `signal`, `dma_status`: the DMA
     (rtl.base.dma_port). `start` clears the DMA for a new program. `refused`: memory ports whose request
     was refused in this cycle. `endpoint`: what memmap.EndpointRegister shows; `link_address`,
     `link_value`: see Control. `hbm_read_bytes`,
@@ -47,8 +47,8 @@ class Issue(wiring.Component):
                 "axi": Out(AxiReadSignature(cfg.hbm.port_bytes)),
                 **{q.name.lower(): Out(EngineSignature()) for q in Queue if has_engine(q)},
                 "release": Out(stream.Signature(RELEASE)),
-                **{f"ring{r}": Out(stream.Signature(DESCRIPTOR_LAYOUT)) for r in range(rings)},
-                "rings": Out(RingStatusSignature()).array(rings),
+                "ring": Out(stream.Signature(DESCRIPTOR_LAYOUT)).array(rings),
+                "ring_status": Out(RingStatusSignature()).array(rings),
                 "signal": In(stream.Signature(SEMAPHORE_UPDATE)),
                 "dma_status": In(EngineStatusSignature()),
                 "tensor_moving": In(1),
@@ -69,7 +69,7 @@ class Issue(wiring.Component):
                 "running": Out(1),
                 "done": Out(1),
                 "fault": Out(1),
-                **{f"retire{q.value}": Out(RetireSignature()) for q in Queue},
+                "retire": Out(RetireSignature()).array(len(Queue)),
             }
         )
 
@@ -118,7 +118,7 @@ class Issue(wiring.Component):
             connect(m, words, queue.words)
             connect(m, queue.update, semaphores.update[q])
             connect(m, queue.release, releases.request[q])
-            connect(m, queue.retired, flipped(getattr(self, f"retire{q.value}")))
+            connect(m, queue.retired, flipped(self.retire[q]))
             m.d.comb += [
                 queue.start.eq(run.start),
                 queue.count.eq(run.queue_count[q]),
@@ -152,8 +152,8 @@ class Issue(wiring.Component):
         for r in rings:
             client = len(Queue) + r
             status = fetch.status[client]
-            ring = getattr(self, f"ring{r}")
-            told = self.rings[r]
+            ring = self.ring[r]
+            told = self.ring_status[r]
             record = control.ring_fault[r]
             m.d.comb += [
                 ring.payload.eq(fetch.words[client].payload),
@@ -165,7 +165,7 @@ class Issue(wiring.Component):
                 run.faults[client].eq((told.cause != 0) | (status.cause != 0)),
             ]
 
-        busy = Cat(self.rings[r].busy for r in rings).any()
+        busy = Cat(told.busy for told in self.ring_status).any()
         m.d.comb += run.quiet.eq(releases.settled & ~busy & fetch.idle & ~self.signal.valid)
         m.d.comb += [
             run.run.eq(control.run),

@@ -21,12 +21,13 @@ _HALVES = 2  # elements of a word
 
 
 class Psum(wiring.Component):
-    """An accumulating writer for each row group, and read and write ports of engines in order of priority.
+    """An accumulating writer for each row group, `accumulate[g]`, and read and write ports of engines in order of
+    priority.
 
     A bank does one read and one write a cycle. Writers of sums are never refused: an add takes the read port of
     its bank in the cycle it comes, a sum the write port of its bank in the cycle in which it commits; engines that
     want it wait. Of rows that come to one bank in one cycle only that of the lowest group is taken; the
-    others are `lost`. Rows of a transpose at `transposed{g}` take the write port of their bank too, which no sum wants
+    others are `lost`. Rows of a transpose at `transposed[g]` take the write port of their bank too, which no sum wants
     in that cycle, and are not changed. `refused` has a bit for each port, valid and not ready;
     `refused_names` lists them. The adders of group g run in the clock domain `add_domains[g]`, which must have an
     edge at the end of every cycle with bit g of `adding`. `form` is that of the adders (numeric.add_lanes). Reset:
@@ -48,8 +49,8 @@ class Psum(wiring.Component):
         self.refused_names = (*(f"read_{name}" for name in ports), *(f"write_{name}" for name in ports))
         super().__init__(
             {
-                **{f"accumulate{g}": In(PsumAccumulateSignature(cfg)) for g in range(self.groups)},
-                **{f"transposed{g}": In(PsumTransposeSignature(cfg)) for g in range(self.groups)},
+                "accumulate": In(PsumAccumulateSignature(cfg)).array(self.groups),
+                "transposed": In(PsumTransposeSignature(cfg)).array(self.groups),
                 **{f"read_{name}": In(PsumReadSignature(cfg)) for name in ports},
                 **{f"write_{name}": In(PsumWriteSignature(cfg)) for name in ports},
                 "refused": Out(len(self.refused_names)),
@@ -65,10 +66,9 @@ class Psum(wiring.Component):
         rams = [[Ram(32 * cfg.partitions, rows, granule=32) for _ in range(_HALVES)] for _ in range(cfg.psum.banks)]
         for b, pair in enumerate(rams):
             m.submodules[f"bank{b}_even"], m.submodules[f"bank{b}_odd"] = pair
-        self._writers = [getattr(self, f"accumulate{g}") for g in range(self.groups)]
         taken = self._taken(m)
         adders: list[PsumAdder] = []
-        for g, writer in enumerate(self._writers):
+        for g, writer in enumerate(self.accumulate):
             adder = PsumAdder(cfg, self.form)
             m.submodules[f"adder{g}"] = DomainRenamer(self.add_domains[g])(adder)
             adders.append(adder)
@@ -104,10 +104,10 @@ class Psum(wiring.Component):
     def _taken(self, m: Module) -> list[Value]:
         """Whose row is taken in this cycle; says who loses one and whose adders have work."""
         found: list[Value] = []
-        for g, writer in enumerate(self._writers):
+        for g, writer in enumerate(self.accumulate):
             taken = Signal(name=f"taken{g}")
             meets = Cat(
-                found[h] & (self._bank(self._writers[h].element) == self._bank(writer.element)) for h in range(g)
+                found[h] & (self._bank(self.accumulate[h].element) == self._bank(writer.element)) for h in range(g)
             ).any()
             ages = Signal(PSUM_ADD_CYCLES, name=f"ages{g}")  # rows inside the adders
             last = Mux(fault("the adders' clock stops before a sum has left them"), 0, ages[-1])
@@ -140,7 +140,7 @@ class Psum(wiring.Component):
     def _read(self, m: Module, rams: list[list[Ram]], taken: list[Value]) -> None:
         banks = self.cfg.psum.banks
         row_bits = self._row_bits
-        writers = self._writers
+        writers = self.accumulate
         adding = [took & writer.accumulate for took, writer in zip(taken, writers, strict=True)]
         closed = Signal(banks, name="taken_read")
         with m.If(~fault("a reader takes the bank that an add reads")):
@@ -206,7 +206,7 @@ class Psum(wiring.Component):
                 open_anyway |= fault("an engine's write does not wait for the sum of the last group")
             with m.If(adder.write_valid & ~open_anyway):
                 m.d.comb += closed.bit_select(self._bank(adder.write_element), 1).eq(1)
-        turned = [getattr(self, f"transposed{g}") for g in range(self.groups)]
+        turned = self.transposed
         raw = [self._raw(m, port) for port in turned]
         for port in turned:
             with m.If(port.valid & ~fault("an engine's write does not wait for a transpose")):

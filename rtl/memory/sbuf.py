@@ -1,6 +1,6 @@
 """SBUF: two-dimensional memory of partitions, shared by engines and DMA movers."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import wiring
@@ -12,41 +12,49 @@ from rtl.contract.config import Config
 from rtl.memory.sbuf_arbiter import SbufArbiter
 from rtl.memory.sbuf_group import SbufGroup
 
-__all__ = ["Sbuf"]
+__all__ = ["ALL_QUADRANTS", "Sbuf"]
+
+ALL_QUADRANTS = (1 << QUADRANTS) - 1
+"""Of the masks in `reach`."""
 
 
 class Sbuf(wiring.Component):
-    """Read ports and write ports of engines in order of priority, and a mover port per DMA engine.
+    """Read ports and write ports of engines in order of priority, and a port `mover[e]` per DMA engine.
 
+    Row group g of the tensor engine reads at `read_moving[g]` and `read_stationary[g]`, and asks for no quadrant
+    outside the mask `reach[g]`; each of `engines` has a `read_{name}` and a `write_{name}`.
     Banks have one read and one write port, so reads and writes never meet. Who waits for whom, and how
     long at most: docs/memory.md. `refused` pulses for each cycle in which a valid request is not
-    ready: read ports, write ports, mover reads, mover writes, from bit 0; `refused_names` lists them.
-    `reach`: read ports that never ask for quadrants outside this mask. Reset: the contents stay.
+    ready: read ports, write ports, mover reads, mover writes, from bit 0; `refused_names` lists them, ports of an
+    array by one name. Reset: the contents stay.
     """
 
     def __init__(
         self,
         cfg: Config,
-        read_ports: tuple[str, ...] = ("moving", "stationary", "vector", "scalar", "gpsimd"),
-        write_ports: tuple[str, ...] = ("vector", "scalar", "gpsimd"),
-        reach: Mapping[str, int] | None = None,
+        reach: Sequence[int] = (ALL_QUADRANTS,),
+        engines: tuple[str, ...] = ("vector", "scalar", "gpsimd"),
     ):
         self.cfg = cfg
-        self.read_ports = read_ports
-        self.write_ports = write_ports
-        self.reach = reach or {}
-        movers = range(cfg.dma.engines)
+        self.reach = tuple(reach)
+        self.engines = engines
+        feeds = len(self.reach)
+        movers = cfg.dma.engines
         self.refused_names = (
-            *(f"read_{name}" for name in read_ports),
-            *(f"write_{name}" for name in write_ports),
-            *(f"mover{e}_read" for e in movers),
-            *(f"mover{e}_write" for e in movers),
+            *("read_moving",) * feeds,
+            *("read_stationary",) * feeds,
+            *(f"read_{name}" for name in engines),
+            *(f"write_{name}" for name in engines),
+            *("mover_read",) * movers,
+            *("mover_write",) * movers,
         )
         super().__init__(
             {
-                **{f"read_{name}": In(SbufReadSignature(cfg)) for name in read_ports},
-                **{f"write_{name}": In(SbufWriteSignature(cfg)) for name in write_ports},
-                **{f"mover{e}": In(SbufMoverSignature(cfg)) for e in movers},
+                "read_moving": In(SbufReadSignature(cfg)).array(feeds),
+                "read_stationary": In(SbufReadSignature(cfg)).array(feeds),
+                **{f"read_{name}": In(SbufReadSignature(cfg)) for name in engines},
+                **{f"write_{name}": In(SbufWriteSignature(cfg)) for name in engines},
+                "mover": In(SbufMoverSignature(cfg)).array(movers),
                 "refused": Out(len(self.refused_names)),
             }
         )
@@ -56,9 +64,10 @@ class Sbuf(wiring.Component):
         cfg = self.cfg
         banks = cfg.sbuf.banks
         engines = cfg.dma.engines
-        reads = [getattr(self, f"read_{name}") for name in self.read_ports]
-        writes = [getattr(self, f"write_{name}") for name in self.write_ports]
-        movers = [getattr(self, f"mover{e}") for e in range(engines)]
+        reads = [*self.read_moving, *self.read_stationary, *(getattr(self, f"read_{name}") for name in self.engines)]
+        reach = [*self.reach, *self.reach, *(ALL_QUADRANTS for _ in self.engines)]
+        writes = [getattr(self, f"write_{name}") for name in self.engines]
+        movers = self.mover
 
         m.submodules.read_arbiter = reader = SbufArbiter(cfg, len(reads), "read")
         m.submodules.write_arbiter = writer = SbufArbiter(cfg, len(writes), "write")
@@ -117,18 +126,18 @@ class Sbuf(wiring.Component):
                 group.mover_write_bytes.eq(mover.write_bytes),
             ]
             m.d.sync += mover.read_data_valid.eq(mover.read_valid & mover.read_ready)
-            for n, reader_name in enumerate(self.read_ports):
-                if self.reach.get(reader_name, -1) >> q & 1:
-                    m.d.comb += getattr(group, f"select{n}").eq(selects[n][mine])
-                    slices[n].append(getattr(group, f"data{n}"))
+            for n, quadrants in enumerate(reach):
+                if quadrants >> q & 1:
+                    m.d.comb += group.select[n].eq(selects[n][mine])
+                    slices[n].append(group.data[n])
                 else:
                     slices[n].append(Const(0, 64 * lanes))
             for n, port in enumerate(writes):
                 m.d.comb += [
-                    getattr(group, f"write_banks{n}").eq(writer.use[n][mine]),
-                    getattr(group, f"write_data{n}").eq(port.data[wide]),
-                    getattr(group, f"write_bytes{n}").eq(port.bytes),
-                    getattr(group, f"write_partitions{n}").eq(port.partitions[lanes * e : lanes * (e + 1)]),
+                    group.write_banks[n].eq(writer.use[n][mine]),
+                    group.write_data[n].eq(port.data[wide]),
+                    group.write_bytes[n].eq(port.bytes),
+                    group.write_partitions[n].eq(port.partitions[lanes * e : lanes * (e + 1)]),
                 ]
         for port, parts in zip(reads, slices, strict=True):
             m.d.comb += port.data.eq(Cat(*parts))

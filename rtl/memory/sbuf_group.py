@@ -18,8 +18,8 @@ class SbufGroup(wiring.Component):
     """Banks of P / dma.engines partitions, one RAM each: word w of a partition is row w / banks of bank w
     mod banks, partition p of the group at bits 64p. Does what the arbiters have decided.
 
-    `read_banks`: banks that engines read, with their rows; `select{n}`: the bank of port n in the cycle
-    of its data (0: none, data are 0). `write_banks{n}`: the bank port n writes.
+    `read_banks`: banks that engines read, with their rows; `select[n]`: the bank of port n in the cycle
+    of its data (0: none, data are 0). `write_banks[n]`: the bank port n writes.
     `mover_read` and `mover_write` are granted requests. Nothing here is refused.
     """
 
@@ -36,17 +36,17 @@ class SbufGroup(wiring.Component):
             {
                 "read_banks": In(banks),
                 "read_rows": In(rows),
-                **{f"select{n}": In(banks) for n in range(reads)},
-                **{f"data{n}": Out(width) for n in range(reads)},
+                "select": In(banks).array(reads),
+                "data": Out(width).array(reads),
                 "mover_read": In(1),
                 "mover_read_lane": In(ceil_log2(self.lanes)),
                 "mover_read_pair": In(pair),
                 "mover_read_data": Out(128),
-                **{f"write_banks{n}": In(banks) for n in range(writes)},
+                "write_banks": In(banks).array(writes),
                 "write_rows": In(rows),
-                **{f"write_data{n}": In(width) for n in range(writes)},
-                **{f"write_bytes{n}": In(8) for n in range(writes)},
-                **{f"write_partitions{n}": In(self.lanes) for n in range(writes)},
+                "write_data": In(width).array(writes),
+                "write_bytes": In(8).array(writes),
+                "write_partitions": In(self.lanes).array(writes),
                 "mover_write": In(1),
                 "mover_write_lane": In(ceil_log2(self.lanes)),
                 "mover_write_pair": In(pair),
@@ -80,9 +80,7 @@ class SbufGroup(wiring.Component):
             ]
 
         # the widest multiplexers of the core: one branch taken, nothing evaluated per bit
-        for n in range(self.reads):
-            select = getattr(self, f"select{n}")
-            out = getattr(self, f"data{n}")
+        for select, out in zip(self.select, self.data, strict=True):
             for b, ram in enumerate(rams):
                 with m.If(select[b]):
                     m.d.comb += out.eq(ram.read_data)
@@ -94,7 +92,7 @@ class SbufGroup(wiring.Component):
         with m.If(self.mover_read):
             m.d.sync += [lane.eq(self.mover_read_lane), pair.eq(mover_pair)]
         with m.If(fault("an engine gets the bank of the request, not of the data, when a mover read too") & answer):
-            m.d.comb += self.data0.eq(rams[0].read_data)
+            m.d.comb += self.data[0].eq(rams[0].read_data)
         with m.If(answer):
             with m.Switch(Cat(lane, pair)):
                 for k in range(len(rams) // 2):
@@ -109,13 +107,12 @@ class SbufGroup(wiring.Component):
 
     def _write(self, m: Module, rams: list[Ram], pair_bits: int) -> None:
         masks: list[Signal] = []
-        for n in range(self.writes):
+        for n, (partitions, given) in enumerate(zip(self.write_partitions, self.write_bytes, strict=True)):
             mask = Signal(8 * self.lanes, name=f"mask_{n}")
-            partitions = getattr(self, f"write_partitions{n}")
             lanes = Mux(fault("an engine writes partitions of SBUF that its mask excludes"), ~0, partitions)[
                 : self.lanes
             ]
-            m.d.comb += mask.eq(Cat(Mux(lanes[p], getattr(self, f"write_bytes{n}"), 0) for p in range(self.lanes)))
+            m.d.comb += mask.eq(Cat(Mux(lanes[p], given, 0) for p in range(self.lanes)))
             masks.append(mask)
 
         mover_row = self.mover_write_pair[pair_bits:]
@@ -132,7 +129,7 @@ class SbufGroup(wiring.Component):
 
         for b, ram in enumerate(rams):
             mine = Signal(name=f"mover_writes_{b}")
-            engines = [getattr(self, f"write_banks{n}")[b] for n in range(self.writes)]
+            engines = [banks[b] for banks in self.write_banks]
             word = self.mover_write_data[64 * (b % 2) : 64 * (b % 2) + 64]
             m.d.comb += [
                 mine.eq(self.mover_write & (self.mover_write_pair[:pair_bits] == b // 2)),
@@ -142,7 +139,7 @@ class SbufGroup(wiring.Component):
             for n, engine in enumerate(engines):
                 with m.If(engine):
                     m.d.comb += [
-                        ram.write_data.eq(getattr(self, f"write_data{n}")),
+                        ram.write_data.eq(self.write_data[n]),
                         ram.write_mask.eq(masks[n]),
                     ]
             with m.If(mine):

@@ -22,8 +22,8 @@ __all__ = ["TensorEngine"]
 class TensorEngine(wiring.Component):
     """Loads, matmuls and transposes on row tiles of the array of `form`, "structural" or "native".
 
-    Row group g reads at `sbuf_moving{g}` and `sbuf_stationary{g}`, its sums leave at `psum{g}`,
-    transposes at `transposed{g}`.
+    Row group g reads at `sbuf_moving[g]` and `sbuf_stationary[g]`, its sums leave at `psum[g]`,
+    transposes at `transposed[g]`.
     `first_beat` is 1 in each cycle in which a moving beat enters the array, `last_sum` when sums leave.
     Its clock may stand still while no command is offered and status neither holds nor drains.
     docs/tensor-engine.md has the timing.
@@ -32,14 +32,14 @@ class TensorEngine(wiring.Component):
     def __init__(self, cfg: Config, form: str = "structural"):
         self.cfg = cfg
         self.form = form
-        groups = range(cfg.tensor.groups)
+        groups = cfg.tensor.groups
         super().__init__(
             {
                 "queue": In(EngineSignature()),
-                **{f"sbuf_moving{g}": Out(SbufReadSignature(cfg)) for g in groups},
-                **{f"sbuf_stationary{g}": Out(SbufReadSignature(cfg)) for g in groups},
-                **{f"psum{g}": Out(PsumAccumulateSignature(cfg)) for g in groups},
-                **{f"transposed{g}": Out(PsumTransposeSignature(cfg)) for g in groups},
+                "sbuf_moving": Out(SbufReadSignature(cfg)).array(groups),
+                "sbuf_stationary": Out(SbufReadSignature(cfg)).array(groups),
+                "psum": Out(PsumAccumulateSignature(cfg)).array(groups),
+                "transposed": Out(PsumTransposeSignature(cfg)).array(groups),
                 "first_beat": Out(1),
                 "last_sum": Out(1),
             }
@@ -61,15 +61,15 @@ class TensorEngine(wiring.Component):
             m.submodules[f"streamer{g}"] = streamer = Streamer(cfg, g)
             m.submodules[f"drain{g}"] = drain = Drain(cfg)
             m.submodules[f"transpose_drain{g}"] = turns = TransposeDrain(cfg)
-            connect(m, getattr(sequencer, f"turn{g}"), turns.command)
-            connect(m, turns.psum, flipped(getattr(self, f"transposed{g}")))
-            connect(m, getattr(sequencer, f"load{g}"), loader.command)
-            connect(m, getattr(sequencer, f"stream{g}"), streamer.command)
-            connect(m, getattr(sequencer, f"target{g}"), streamer.target)
-            connect(m, getattr(sequencer, f"drain{g}"), drain.command)
-            connect(m, loader.sbuf, flipped(getattr(self, f"sbuf_stationary{g}")))
-            connect(m, streamer.sbuf, flipped(getattr(self, f"sbuf_moving{g}")))
-            connect(m, drain.psum, flipped(getattr(self, f"psum{g}")))
+            connect(m, sequencer.turn[g], turns.command)
+            connect(m, turns.psum, flipped(self.transposed[g]))
+            connect(m, sequencer.load[g], loader.command)
+            connect(m, sequencer.stream[g], streamer.command)
+            connect(m, sequencer.target[g], streamer.target)
+            connect(m, sequencer.drain[g], drain.command)
+            connect(m, loader.sbuf, flipped(self.sbuf_stationary[g]))
+            connect(m, streamer.sbuf, flipped(self.sbuf_moving[g]))
+            connect(m, drain.psum, flipped(self.psum[g]))
             m.d.comb += [
                 drain.sums.eq(array.sums[g]),
                 sequencer.load_sent[g].eq(loader.sent),

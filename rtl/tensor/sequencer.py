@@ -21,9 +21,9 @@ __all__ = ["Sequencer"]
 
 
 class Sequencer(wiring.Component):
-    """Hands LOAD_STATIONARY to `load{g}` and MULTIPLY_MOVING to `stream{g}` of every row group g of its tile, the
-    latter also to `target{g}` and `drain{g}` of the tile's last group, all in one cycle and in order. TENSOR_TRANSPOSE
-    goes the way of a load, and to `turn{g}` of the last group.
+    """Hands LOAD_STATIONARY to `load[g]` and MULTIPLY_MOVING to `stream[g]` of every row group g of its tile, the
+    latter also to `target[g]` and `drain[g]` of the tile's last group, all in one cycle and in order. TENSOR_TRANSPOSE
+    goes the way of a load, and to `turn[g]` of the last group.
 
     A stream swaps in the groups that a load reached since the stream before it; there it then awaits the number of
     loads accepted so far, and a load awaits the number of swapping streams accepted before it. Bits of `load_sent`
@@ -40,11 +40,11 @@ class Sequencer(wiring.Component):
         super().__init__(
             {
                 "command": In(stream.Signature(COMMAND)),
-                **{f"load{g}": Out(stream.Signature(feed_command())) for g in range(groups)},
-                **{f"stream{g}": Out(stream.Signature(feed_command())) for g in range(groups)},
-                **{f"target{g}": Out(stream.Signature(PATTERN_LAYOUT)) for g in range(groups)},
-                **{f"drain{g}": Out(stream.Signature(DRAIN_COMMAND)) for g in range(groups)},
-                **{f"turn{g}": Out(stream.Signature(PATTERN_LAYOUT)) for g in range(groups)},
+                "load": Out(stream.Signature(feed_command())).array(groups),
+                "stream": Out(stream.Signature(feed_command())).array(groups),
+                "target": Out(stream.Signature(PATTERN_LAYOUT)).array(groups),
+                "drain": Out(stream.Signature(DRAIN_COMMAND)).array(groups),
+                "turn": Out(stream.Signature(PATTERN_LAYOUT)).array(groups),
                 "load_sent": In(groups),
                 "load_ended": In(groups),
                 "load_failed": In(groups),
@@ -88,8 +88,9 @@ class Sequencer(wiring.Component):
 
         ready: list[Value] = [order.i.ready]
         for g in groups:
-            names = ("load", "stream", "target", "drain", "turn")
-            load, stream_, target, drain, turn = (getattr(self, f"{n}{g}") for n in names)
+            load, stream_, target, drain, turn = (
+                port[g] for port in (self.load, self.stream, self.target, self.drain, self.turn)
+            )
             leaves = member[g] & (exit_ == g)
             ready.append(~member[g] | Mux(is_matmul, stream_.ready, load.ready))
             ready.append(~(leaves & is_matmul) | (target.ready & drain.ready))
@@ -145,7 +146,7 @@ class Sequencer(wiring.Component):
         loaded = Signal(name=f"loaded{g}")  # since the last matmul
         if g == 0:
             self._swaps_of_first = swaps_accepted
-        load, stream_ = getattr(self, f"load{g}"), getattr(self, f"stream{g}")
+        load, stream_ = self.load[g], self.stream[g]
         awaited = Mux(fault("a load waits for the swaps of group 0"), self._swaps_of_first, swaps_accepted)
         for target, count in ((load, awaited), (stream_, loads_accepted)):
             m.d.comb += [

@@ -90,9 +90,9 @@ class Lane(wiring.Component):
                 operators.value.eq(convert.value),
                 operators.column.eq(convert0.value),
                 operators.operation.eq(self.operation[wide]),
-                getattr(sums, f"value{j}").eq(convert.value),
-                getattr(sums, f"result{j}").eq(operators.out),
-                getattr(pack, f"element{j}").eq(convert.out),
+                sums.values[j].eq(convert.value),
+                sums.results[j].eq(operators.out),
+                pack.element[j].eq(convert.out),
             ]
         return m
 

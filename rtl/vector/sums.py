@@ -32,7 +32,7 @@ SUMMING = data.StructLayout(
 
 
 class Sums(wiring.Component):
-    """`value{j}` are converted elements, `result{j}` what the operators gave; `summing` says what is summed.
+    """`values[j]` are converted elements, `results[j]` what the operators gave; `summing` says what is summed.
 
     `mine`: the lane's partition belongs to the instruction; the accumulators of others stay. `fold_x` is what joins
     `fold_y`, the sums' result, in the first operator, which gives it back as `folded` a cycle later.
@@ -42,8 +42,8 @@ class Sums(wiring.Component):
     def __init__(self) -> None:
         super().__init__(
             {
-                **{f"value{j}": In(32) for j in range(SLOTS)},
-                **{f"result{j}": In(32) for j in range(SLOTS)},
+                "values": In(32).array(SLOTS),
+                "results": In(32).array(SLOTS),
                 "b": In(32),
                 "summing": In(SUMMING),
                 "result": In(2),
@@ -61,10 +61,7 @@ class Sums(wiring.Component):
         m.submodules.sums = sums = PartialSums(SLOTS)
         accumulator = Signal(32, reset_less=True)
         m.d.comb += [
-            *(
-                sums.x[j].eq(Mux(s.results, getattr(self, f"result{j}"), getattr(self, f"value{j}")))
-                for j in range(SLOTS)
-            ),
+            *(sums.x[j].eq(Mux(s.results, self.results[j], self.values[j])) for j in range(SLOTS)),
             sums.op.eq(s.op),
             sums.valid.eq(s.valid),
             sums.first.eq(s.first),
@@ -83,5 +80,5 @@ class Sums(wiring.Component):
             with m.Case(RESULT_FROM["accumulator"]):
                 m.d.comb += self.out.eq(accumulator)
             with m.Default():
-                m.d.comb += self.out.eq(self.result0)
+                m.d.comb += self.out.eq(self.results[0])
         return m

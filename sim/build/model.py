@@ -141,8 +141,8 @@ class _Order:
     options: dict[str, Any]
     planted: bool
     waves: str
-    coverage: bool
     extra: tuple[Path, ...]
+    coverage: bool = False
     altered: Alteration | None = None
 
     def key(self) -> tuple[str, dict[str, str]]:

@@ -56,7 +56,7 @@ struct RetirePins {
 };
 
 AxiPins axi_pins(Vtop& top, unsigned index, unsigned port_bytes) {
-    const std::string name = "axi" + std::to_string(index) + "__";
+    const std::string name = "axi__" + std::to_string(index) + "__";
     AxiPins p{};
     p.arvalid = pin<CData>(top, name + "arvalid");
     p.arready = pin<CData>(top, name + "arready");
@@ -96,7 +96,7 @@ public:
         Vtop& top = model.top();
         for (unsigned i = 0; i < config.ports; i++) hbm.bind(i, axi_pins(top, i, unsigned(config.port_bytes)));
         for (unsigned q = 0; q < QUEUES; q++) {
-            const std::string name = "retire" + std::to_string(q) + "__";
+            const std::string name = "retire__" + std::to_string(q) + "__";
             retire_[q] = {pin<CData>(top, name + "valid"), pin<SData>(top, name + "sequence"), pin<CData>(top, name + "cause")};
         }
     }

@@ -89,8 +89,8 @@ class ToySystem(System):
 
 
 def build(asked):
-    return Built(top="toy", kind="native", folder=Path("wooden") / asked.config, binary=Path("x"), content="", faults=(),
-                 cached=False, seconds={}, cpu_seconds={})
+    return Built(top="toy", kind="native", folder=Path("wooden") / asked.config, binary=Path("x"), content="",
+                 faults=(), cached=False, seconds={}, cpu_seconds={})
 
 
 SYSTEM = ToySystem()

@@ -54,7 +54,7 @@ class HbmAgent:
         bench: Bench,
         memory: NDArray[np.uint8],
         *,
-        prefixes: Sequence[str] = ("axi0",),
+        prefixes: Sequence[str] = ("axi__0",),
         port_bytes: int,
         latency: int = 10,
         bandwidth: int = 1 << 30,

@@ -24,7 +24,7 @@ class DmaHost:
         self.bench = bench
         self.dut = bench.dut
         self.clk = bench.clk
-        self.rings = [StreamSource(bench, f"ring{r}", stall()) for r in range(bench.cfg.dma.rings)]
+        self.rings = [StreamSource(bench, f"ring__{r}", stall()) for r in range(bench.cfg.dma.rings)]
         self.releases = StreamSource(bench, "release", stall())
         self.sink = StreamSink(bench, "signal", stall())
         self.sink.on_taken = self._signalled
@@ -52,7 +52,7 @@ class DmaHost:
         """Pulse `start` for a cycle; forgets what was queued."""
         for r, source in enumerate(self.rings):
             source._task.cancel()
-            self.rings[r] = StreamSource(self.bench, f"ring{r}", source.stall)
+            self.rings[r] = StreamSource(self.bench, f"ring__{r}", source.stall)
         self.dut.start.value = 1
         await RisingEdge(self.clk)
         self.dut.start.value = 0
@@ -69,12 +69,12 @@ class DmaHost:
     @property
     def busy(self) -> bool:
         """A ring still has something to do."""
-        return any(getattr(self.dut, f"status{r}__busy").value == 1 for r in range(len(self.rings)))
+        return any(getattr(self.dut, f"ring_status__{r}__busy").value == 1 for r in range(len(self.rings)))
 
     def fault(self, ring: int) -> tuple[int, int, int]:
         """(cause, sequence, address) of a ring."""
         fields = ("cause", "sequence", "address")
-        return tuple(int(getattr(self.dut, f"status{ring}__{f}").value) for f in fields)  # type: ignore[return-value]
+        return tuple(int(getattr(self.dut, f"ring_status__{ring}__{f}").value) for f in fields)  # type: ignore[return-value]
 
     def _signalled(self, bits: int) -> None:
         update = SEMAPHORE_UPDATE.from_bits(bits)
@@ -85,7 +85,7 @@ class DmaHost:
 
     async def _watch(self) -> None:
         edge = RisingEdge(self.clk)
-        pulses = [getattr(self.dut, f"status{r}__completed") for r in range(len(self.rings))]
+        pulses = [getattr(self.dut, f"ring_status__{r}__completed") for r in range(len(self.rings))]
         read = self.dut.hbm_read_bytes
         written = self.dut.hbm_written_bytes
         holds = self.dut.status__holds

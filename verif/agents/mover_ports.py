@@ -15,7 +15,7 @@ __all__ = ["MoverPorts"]
 
 
 class MoverPorts:
-    """Serves `mover{e}` of the design from `memory` (P, partition_bytes).
+    """Serves `mover[e]` of the design from `memory` (P, partition_bytes).
 
     `stall()` makes one stall generator for each read and each write port. Reads of a cycle see the bytes
     before its writes. `reads` and `writes` count what was accepted, `refused` what was not.
@@ -45,7 +45,7 @@ class MoverPorts:
 
     @staticmethod
     def _port(bench: Bench, e: int, side: str, fields: tuple[str, ...]) -> dict[str, Any]:
-        return {f: getattr(bench.dut, f"mover{e}__{side}_{f}") for f in fields}
+        return {f: getattr(bench.dut, f"mover__{e}__{side}_{f}") for f in fields}
 
     async def _run(self) -> None:
         edge = RisingEdge(self.clk)

@@ -48,14 +48,14 @@ class PortProof(wiring.Component):
         drive(m, axi.pick)
         for k in movers:
             for kind in ("read", "write"):
-                offer = getattr(port, f"{kind}{k}")
+                offer = getattr(port, kind)[k]
                 drive(m, offer.valid)
                 drive(m, offer.payload)
                 burst = offer.payload
                 inside = in_4_kib(burst.beat << 4, burst.length, cfg.hbm.port_bytes)
                 m.submodules[f"{kind}{k}_rules"] = StreamRules(offer.valid, offer.ready, offer.payload, assume=True)
                 m.d.comb += Assume(~offer.valid | inside)
-            beat = Cat(getattr(port, f"w_data{k}"), getattr(port, f"w_strobe{k}"))
+            beat = Cat(port.w_data[k], port.w_strobe[k])
             drive(m, beat)
             m.submodules[f"w{k}_rules"] = StreamRules(port.w_valid[k], port.w_take[k], beat, assume=True)
         drive(m, port.w_valid)

@@ -97,7 +97,7 @@ class PsumProof(wiring.Component):
         in_bank = len(element) - len(bank)
         begun: list[Value] = []
         inside, commits = [], []
-        writers = [getattr(psum, f"accumulate{g}") for g in range(psum.groups)]
+        writers = psum.accumulate
         for g, writer in enumerate(writers):
             for port in (writer.valid, writer.element, writer.accumulate, writer.partitions, writer.data):
                 drive(m, port)
@@ -134,7 +134,7 @@ class PsumProof(wiring.Component):
         psum = self.psum
         in_bank = len(element) - len(bank)
         busy, commits = adding
-        turned = [getattr(psum, f"transposed{g}") for g in range(psum.groups)]
+        turned = psum.transposed
         for port in turned:
             for signal in (port.valid, port.element, port.partitions, port.data):
                 drive(m, signal)

@@ -13,8 +13,8 @@ __all__ = ["Crossbar"]
 
 
 class Crossbar(wiring.Component):
-    """`ask{e}`: requests of mover e, `answer_valid` its answers in order. Request `serve` stands at the
-    group whose bit of `serve_valid` is set until its bit of `serve_ready`; `data{e}` is the read data of
+    """`ask[e]`: requests of mover e, `answer_valid` its answers in order. Request `serve` stands at the
+    group whose bit of `serve_valid` is set until its bit of `serve_ready`; `data[e]` is the read data of
     group e in the cycle after.
     Timing: one request a cycle over all movers, in turn; its answer 2 cycles after it was taken, or later.
     """
@@ -25,8 +25,8 @@ class Crossbar(wiring.Component):
         fetch = fetch_layout(cfg)
         super().__init__(
             {
-                **{f"ask{e}": In(stream.Signature(fetch)) for e in range(movers)},
-                **{f"data{e}": In(128) for e in range(movers)},
+                "ask": In(stream.Signature(fetch)).array(movers),
+                "data": In(128).array(movers),
                 "serve_valid": Out(movers),
                 "serve_ready": In(movers),
                 "serve": Out(fetch),
@@ -39,7 +39,7 @@ class Crossbar(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         movers = self.cfg.dma.engines
-        asks = [getattr(self, f"ask{e}") for e in range(movers)]
+        asks = self.ask
         m.submodules.turn = turn = RoundRobin(movers)
         held = Signal()
         request = Signal(fetch_layout(self.cfg))
@@ -67,5 +67,5 @@ class Crossbar(wiring.Component):
         with m.If(held & moves):
             m.d.sync += source.eq(request.group)
         with m.If(answering.any()):
-            m.d.comb += self.answer.eq(Array(getattr(self, f"data{e}") for e in range(movers))[source])
+            m.d.comb += self.answer.eq(Array(self.data)[source])
         return m

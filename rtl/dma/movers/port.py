@@ -27,7 +27,7 @@ def movers_of(cfg: Config, port: int) -> range:
 class Port(wiring.Component):
     """Requests of the movers in turn; ids are the movers' numbers; beats of a burst stay together.
 
-    `read{n}`, `write{n}`: bursts of the n-th mover of this port. `beat_valid`, `b_valid`: for whom the beat
+    `read[k]`, `write[k]`: bursts of the k-th mover of this port. `beat_valid`, `b_valid`: for whom the beat
     or answer is; its data are on the port itself. `w_*`: the beats of each mover, `w_take` moves it on.
     `more`: ids of movers beside those of the configuration.
     Timing: one AR, R, AW, W and B a cycle; AR and AW leave through a register.
@@ -44,12 +44,12 @@ class Port(wiring.Component):
         self.count = Signal(8)  # beats of the oldest grant that were sent
         super().__init__(
             {
-                **{f"read{k}": In(burst) for k in range(n)},
-                **{f"write{k}": In(burst) for k in range(n)},
+                "read": In(burst).array(n),
+                "write": In(burst).array(n),
                 "beat_valid": Out(n),
                 "w_valid": In(n),
-                **{f"w_data{k}": In(8 * port) for k in range(n)},
-                **{f"w_strobe{k}": In(port) for k in range(n)},
+                "w_data": In(8 * port).array(n),
+                "w_strobe": In(port).array(n),
                 "w_take": Out(n),
                 "b_valid": Out(n),
                 "b_ready": In(n),
@@ -64,7 +64,7 @@ class Port(wiring.Component):
         """Arbiter and register of AR or AW: (one-hot who was taken now, length of its burst)."""
         n = len(self.movers)
         port = self.cfg.hbm.port_bytes
-        offers = [getattr(self, f"{kind}{k}") for k in range(n)]
+        offers = getattr(self, kind)
         m.submodules[f"{kind}_turn"] = turn = RoundRobin(n)
         valid = getattr(self.axi, f"{channel}valid")
         burst = Signal(ar_burst(self.cfg), name=f"{channel}_burst")
@@ -125,8 +125,8 @@ class Port(wiring.Component):
             m.d.comb += axi.wlast.eq(count + 1 == grants.o.payload.length)
         with m.If(grants.o.valid):
             m.d.comb += [
-                axi.wdata.eq(Array(getattr(self, f"w_data{k}") for k in range(n))[mover]),
-                axi.wstrb.eq(Array(getattr(self, f"w_strobe{k}") for k in range(n))[mover]),
+                axi.wdata.eq(Array(self.w_data)[mover]),
+                axi.wstrb.eq(Array(self.w_strobe)[mover]),
             ]
         with m.If(sends):
             m.d.sync += count.eq(Mux(axi.wlast, 0, count + 1))

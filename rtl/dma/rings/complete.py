@@ -21,9 +21,9 @@ class Complete(wiring.Component):
     """Slots of descriptors under way: SLOTS for each ring, a window that moves from oldest to youngest.
 
     In: `opened` (a ring takes its tail slot), `report` with `outcome` (it was checked), `issued` (a row of
-    `issued_slot` left the row generator; `last`: the last one), `done{e}` (a row has committed;
+    `issued_slot` left the row generator; `last`: the last one), `done[e]` (a row has committed;
     with a link one more, whose rows are the pieces of Initiator).
-    Out: `signal`, then `status{r}.completed`; after a refusal or a bus error the fault of the ring instead.
+    Out: `signal`, then `ring_status[r].completed`; after a refusal or a bus error the fault of the ring instead.
     What follows a fault in its ring ends without signal or count. `stop`: rings that have halted.
     Timing: one row a cycle; a descriptor in 2 cycles or as long as `signal` is refused.
     """
@@ -46,9 +46,9 @@ class Complete(wiring.Component):
                 "issued": In(1),
                 "last": In(1),
                 "issued_slot": In(slot),
-                **{f"done{e}": In(stream.Signature(done_layout(cfg))) for e in range(self.sources)},
+                "done": In(stream.Signature(done_layout(cfg))).array(self.sources),
                 "signal": Out(stream.Signature(SEMAPHORE_UPDATE)),
-                **{f"status{r}": Out(RingStatusSignature().flip()) for r in range(rings)},
+                "ring_status": Out(RingStatusSignature().flip()).array(rings),
                 "waiting": In(rings),
                 "stop": Out(rings),
                 "busy": Out(1),
@@ -62,7 +62,7 @@ class Complete(wiring.Component):
         m.submodules.turn = turn = RoundRobin(movers)
         row = Signal(done_layout(self.cfg))
         bits = Value.cast(row)
-        offers = [getattr(self, f"done{e}") for e in range(movers)]
+        offers = self.done
         m.d.comb += [turn.requests.eq(Cat(o.valid for o in offers)), turn.accept.eq(1)]
         chosen: Value = Value.cast(offers[0].payload) & turn.grant[0].replicate(len(bits))
         for e in range(1, movers):
@@ -165,8 +165,7 @@ class Complete(wiring.Component):
             self.faulted.eq(halted.any()),
             self.busy.eq(Cat(u != 0 for u in used).any() | ending),
         ]
-        for r in range(rings):
-            status = getattr(self, f"status{r}")
+        for r, status in enumerate(self.ring_status):
             sequence = Signal(SEQUENCE_BITS, name=f"sequence{r}")
             cause = Signal(8, name=f"cause{r}")
             address = Signal(64, name=f"address{r}")

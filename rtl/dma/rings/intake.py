@@ -35,7 +35,7 @@ class Intake(wiring.Component):
             {
                 "start": In(1),
                 "release": In(stream.Signature(RELEASE)),
-                **{f"ring{r}": In(stream.Signature(DESCRIPTOR_LAYOUT)) for r in range(rings)},
+                "ring": In(stream.Signature(DESCRIPTOR_LAYOUT)).array(rings),
                 "stop": In(rings),
                 "room": In(rings),
                 "tail": In(data.ArrayLayout(range(SLOTS), rings)),
@@ -60,8 +60,7 @@ class Intake(wiring.Component):
             self.candidate.valid.eq(chosen.any()),
             self.offered.eq(offers.any()),
         ]
-        for r in range(rings):
-            ring = getattr(self, f"ring{r}")
+        for r, ring in enumerate(self.ring):
             pending = Signal(COUNT_BITS, name=f"pending{r}")
             add = Signal(COUNT_BITS, name=f"released{r}")
             with m.If(self.release.valid & (self.release.payload.ring == r)):

@@ -32,7 +32,7 @@ class RowGenerator(wiring.Component):
         super().__init__(
             {
                 "job": In(stream.Signature(job_layout(cfg, link=link))),
-                **{f"row{e}": Out(row) for e in range(cfg.dma.engines)},
+                "row": Out(row).array(cfg.dma.engines),
                 "issued": Out(1),
                 "last": Out(1),
                 "slot": Out(slot_bits(cfg)),
@@ -120,8 +120,7 @@ class RowGenerator(wiring.Component):
         here: Value = Const(1)  # both ends are in this core
         if self.link:
             here = held.away == 0
-        for e in range(cfg.dma.engines):
-            row = getattr(self, f"row{e}")
+        for e, row in enumerate(self.row):
             m.d.comb += [
                 row.valid.eq(busy & (mover == e) & here),
                 row.payload.slot.eq(held.slot),
@@ -131,7 +130,7 @@ class RowGenerator(wiring.Component):
                 row.payload.destination.eq(destination),
                 row.payload.bytes.eq(held.bytes),
             ]
-        accepted: Value = Cat(getattr(self, f"row{e}").ready & (mover == e) for e in range(cfg.dma.engines)).any()
+        accepted: Value = Cat(row.ready & (mover == e) for e, row in enumerate(self.row)).any()
         from_hbm: Value = ~held.from_sbuf
         to_hbm: Value = ~held.to_sbuf
         if self.link:

@@ -48,28 +48,28 @@ class PairBench(Bench):
             HbmAgent(
                 self,
                 memory,
-                prefixes=(f"core{n}_axi0",),
+                prefixes=(f"core__{n}__axi",),
                 port_bytes=self.cfg.hbm.port_bytes,
                 commit=lambda: int(self.rng.integers(1, 501)),
             )
             for n, memory in enumerate(self.hbm)
         ]
-        self.hosts = [Host(self, f"core{n}_") for n in CORES]
+        self.hosts = [Host(self, f"core__{n}__") for n in CORES]
         for n in CORES:
-            getattr(dut, f"port{n}_refuse").value = 0
-            getattr(dut, f"port{n}_restart").value = 0
+            getattr(dut, f"port__{n}__refuse").value = 0
+            getattr(dut, f"port__{n}__restart").value = 0
 
     async def up(self) -> None:
         """Wait until both ports are UP; at most 5,000 cycles."""
         for _ in range(500):
             await self.cycles(10)
-            if all(getattr(self.dut, f"port{n}_state").value == LinkState.UP for n in CORES):
+            if all(getattr(self.dut, f"port__{n}__state").value == LinkState.UP for n in CORES):
                 return
         raise AssertionError("the link does not come up")
 
     async def refuse(self, port: int) -> None:
         """Refuse flits at random, one in 12 or so."""
-        pin = getattr(self.dut, f"port{port}_refuse")
+        pin = getattr(self.dut, f"port__{port}__refuse")
         while True:
             await ClockCycles(self.clk, int(self.rng.integers(1, 23 * FLIT)))
             pin.value = 1
@@ -78,7 +78,7 @@ class PairBench(Bench):
 
     def counts(self, port: int) -> dict[LinkCause, int]:
         """What a port has counted."""
-        all_ = int(getattr(self.dut, f"port{port}_counts").value)
+        all_ = int(getattr(self.dut, f"port__{port}__counts").value)
         return {cause: all_ >> 32 * cause & 0xFFFFFFFF for cause in LinkCause}
 
     async def endpoint(self, core: int) -> dict[EndpointRegister, int]:
@@ -99,9 +99,9 @@ class PairBench(Bench):
         while cycles < 40_000:
             await self.cycles(20)
             cycles += 20
-            if all(getattr(self.dut, f"core{n}_done").value == 1 for n in cores):
+            if all(getattr(self.dut, f"core__{n}__done").value == 1 for n in cores):
                 break
-        faults = [n for n in cores if getattr(self.dut, f"core{n}_fault").value == 1]
+        faults = [n for n in cores if getattr(self.dut, f"core__{n}__fault").value == 1]
         assert not faults, f"a queue or ring of core {faults} has faulted"
         assert cycles < 40_000, "the cores did not end"
         return cycles
@@ -188,14 +188,14 @@ async def cores_exchange_tensors(dut: Any) -> None:
     for core in (1, 0):
         await bench.run(core)
     noise = [cocotb.start_soon(bench.refuse(n)) for n in CORES]
-    while int(dut.port0_in_flight.value) == 0:  # the first tensors leave
+    while int(dut.port__0__in_flight.value) == 0:  # the first tensors leave
         await bench.cycles(1)
     await bench.cycles(200)
     for task in noise:
         task.cancel()
     for level in (1, 0):
         for n in CORES:
-            getattr(dut, f"port{n}_refuse").value = level
+            getattr(dut, f"port__{n}__refuse").value = level
         if level:
             await bench.cycles(100 * FLIT)
     for n in CORES:
@@ -241,7 +241,7 @@ async def packets_for_another_core_are_refused(dut: Any) -> None:
     await bench.run(0)
     for _ in range(1000):
         await bench.cycles(10)
-        if dut.core0_fault.value == 1:
+        if dut.core__0__fault.value == 1:
             break
     cores = GoldenCores(bench.cfg, CORES)
     cores.load({n: images[n] for n in CORES})
@@ -273,17 +273,17 @@ async def a_lost_link_ends_reads(dut: Any) -> None:
     want = bench.golden(images)
     await bench.load(images)
     await bench.run(0)
-    while int(dut.port0_in_flight.value) == 0:
+    while int(dut.port__0__in_flight.value) == 0:
         await bench.cycles(1)
     await bench.cycles(int(bench.rng.integers(1, 300)))
-    dut.port1_restart.value = 1
+    dut.port__1__restart.value = 1
     await bench.cycles(4)
-    dut.port1_restart.value = 0
+    dut.port__1__restart.value = 0
     for _ in range(1000):
         await bench.cycles(10)
-        if dut.core0_fault.value == 1:
+        if dut.core__0__fault.value == 1:
             break
-    assert dut.core0_fault.value == 1, "the read goes on waiting"
+    assert dut.core__0__fault.value == 1, "the read goes on waiting"
     await bench.up()
     assert all(bench.counts(n)[LinkCause.DOWN] > 0 for n in CORES)
     await bench.cycles(2000)  # what the ring had asked for has come
@@ -296,7 +296,7 @@ async def a_lost_link_ends_reads(dut: Any) -> None:
             break
     bench.same_hbm(want, images, but="waste")
     _right(made, want)
-    assert dut.core1_fault.value == 0
+    assert dut.core__1__fault.value == 0
     assert (
         (await bench.endpoint(0))[EndpointRegister.REFUSED] == 0 == (await bench.endpoint(1))[EndpointRegister.REFUSED]
     )

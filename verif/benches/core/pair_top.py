@@ -36,26 +36,29 @@ _PINS = {
     "done": Out(1),
     "fault": Out(1),
 }
+_PORT_PINS = wiring.Signature(
+    {
+        "refuse": In(1),
+        "restart": In(1),
+        "state": Out(4),
+        "in_flight": Out(8),
+        "counts": Out(32 * len(LinkCause)),
+    }
+)
 
 
 class PairTop(wiring.Component):
-    """Cores 0 and 1, each at a port of a link x8; pins of core n begin with `core{n}_`, of its port with `port{n}_`.
+    """Cores 0 and 1, each at a port of a link x8; `core[n]` has the pins of core n, `port[n]` those of its port.
 
     The ports run on the clock of the link, some edges of that of the cores. A flit whose last beat arrives at port n
-    with `port{n}_refuse` is refused. `port{n}_counts`: 32 bits for each LinkCause.
+    with `refuse` is refused. `counts`: 32 bits for each LinkCause.
     """
 
     def __init__(self, cfg: Config, form: str = "native"):
         self.cfg = cfg
         self.form = form
-        ports: dict[str, wiring.Member] = {}
-        for n in range(2):
-            ports |= {f"core{n}_{name}": member for name, member in _PINS.items()}
-            ports |= {f"port{n}_{name}": In(1) for name in ("refuse", "restart")}
-            ports |= {f"port{n}_state": Out(4), f"port{n}_in_flight": Out(8)}
-            ports[f"port{n}_counts"] = Out(32 * len(LinkCause))
-            ports[f"core{n}_axi0"] = Out(AxiSignature(cfg.hbm.port_bytes))
-        super().__init__(ports)
+        of_core = wiring.Signature({**_PINS, "axi": Out(AxiSignature(cfg.hbm.port_bytes))})
+        super().__init__({"core": Out(of_core).array(2), "port": Out(_PORT_PINS).array(2)})
 
     def _core(self) -> Core:
         return Core(self.cfg, self.form, link=True)
@@ -73,11 +76,11 @@ class PairTop(wiring.Component):
         for n, (core, port) in enumerate(zip(cores, ports, strict=True)):
             m.submodules[f"core{n}"] = core
             m.submodules[f"port{n}"] = DomainRenamer("link")(port)
-            connect(m, core.axi0, flipped(getattr(self, f"core{n}_axi0")))
+            connect(m, core.axi[0], flipped(self.core[n].axi))
             for kind in ("request", "response"):
                 connect(m, getattr(core, f"{kind}_out"), getattr(port, f"{kind}_out"))
                 connect(m, getattr(port, f"{kind}_in"), getattr(core, f"{kind}_in"))
-            counts = getattr(self, f"port{n}_counts")
+            pins = self.port[n]
             m.d.comb += [
                 core.core_id.eq(n),
                 core.down.eq(port.down),
@@ -89,15 +92,15 @@ class PairTop(wiring.Component):
                 port.tick.eq(ratio.tick),
                 port.session_init.eq(100 * (n + 1)),
                 port.aligned.eq(1),
-                port.restart.eq(getattr(self, f"port{n}_restart")),
-                port.i_refuse.eq(getattr(self, f"port{n}_refuse")),
+                port.restart.eq(pins.restart),
+                port.i_refuse.eq(pins.refuse),
                 port.o.ready.eq(1),
-                getattr(self, f"port{n}_state").eq(port.state),
-                getattr(self, f"port{n}_in_flight").eq(port.in_flight),
-                counts.eq(port.counts.as_value()),
+                pins.state.eq(port.state),
+                pins.in_flight.eq(port.in_flight),
+                pins.counts.eq(port.counts.as_value()),
             ]
             for name, member in _PINS.items():
-                inside, outside = getattr(core, name), getattr(self, f"core{n}_{name}")
+                inside, outside = getattr(core, name), getattr(self.core[n], name)
                 m.d.comb += inside.eq(outside) if member.flow == In else outside.eq(inside)
         for n in range(2):
             self._wire(m, n, ports[n], ports[1 - n])

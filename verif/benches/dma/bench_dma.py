@@ -85,7 +85,7 @@ class DmaBench(Bench):
         self.host = DmaHost(self, self._stall)
         self.ports = MoverPorts(self, self.sbuf, self._stall)
         storage = mmap(-1, HBM_BYTES)
-        self.ram = AxiRam(AxiBus.from_prefix(dut, "axi0_"), dut.clk, dut.rst, size=HBM_BYTES, mem=storage)
+        self.ram = AxiRam(AxiBus.from_prefix(dut, "axi__0_"), dut.clk, dut.rst, size=HBM_BYTES, mem=storage)
         self.hbm = np.frombuffer(storage, np.uint8)
         self.hbm[:] = self.rng.integers(0, 256, HBM_BYTES, np.uint8)
         for channel in self._channels():
@@ -314,7 +314,7 @@ async def takes_only_what_was_released(dut: Any) -> None:
     bench.host.release(0, 3)
     await bench.cycles(600)
     assert bench.host.completed[0] == 3
-    assert bench.dut.status0__busy.value == 1
+    assert bench.dut.ring_status__0__busy.value == 1
     ring.send([DESCRIPTOR.pack(some[3])])
     await bench.host.idle()
     assert bench.host.completed[0] == 4

@@ -40,7 +40,7 @@ class HbmBench(Bench):
         self.agent = HbmAgent(
             self,
             self.hbm,
-            prefixes=[f"axi{i}" for i in range(cfg.hbm.ports)],
+            prefixes=[f"axi__{i}" for i in range(cfg.hbm.ports)],
             port_bytes=cfg.hbm.port_bytes,
             latency=cfg.latency_cycles,
             bandwidth=cfg.hbm.bytes_per_cycle,
@@ -155,8 +155,8 @@ async def single_rows_go_to_every_mover(dut: Any) -> None:
     while bench.host.completed[0] < 2 * engines:
         await bench.edge
         for i in range(bench.cfg.hbm.ports):
-            if int(getattr(dut, f"axi{i}__arvalid").value) and int(getattr(dut, f"axi{i}__arready").value):
-                asked[int(getattr(dut, f"axi{i}__arid").value)] += 1
+            if int(getattr(dut, f"axi__{i}__arvalid").value) and int(getattr(dut, f"axi__{i}__arready").value):
+                asked[int(getattr(dut, f"axi__{i}__arid").value)] += 1
     assert asked == [2] * engines, f"reads of each mover: {asked}"
     COVERAGE.hit("single rows")
 

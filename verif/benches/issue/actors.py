@@ -120,14 +120,14 @@ class DmaActor:
         self.slow = slow
         self.counted: dict[int, int] = {}
         self.told = {
-            p: [getattr(dut, f"rings__{r}__{p}") for r in range(len(rings))]
+            p: [getattr(dut, f"ring_status__{r}__{p}") for r in range(len(rings))]
             for p in ("completed", "busy", "cause", "sequence", "address")
         }
         for signals in self.told.values():
             for signal in signals:
                 signal.value = 0
         self.stream = {
-            p: [getattr(dut, f"ring{r}__{p}") for r in range(len(rings))] for p in ("payload", "valid", "ready")
+            p: [getattr(dut, f"ring__{r}__{p}") for r in range(len(rings))] for p in ("payload", "valid", "ready")
         }
         for r in range(len(rings)):
             self.stream["ready"][r].value = 0

@@ -39,7 +39,7 @@ class IssueBench(Bench):
         self.image: dict[int, int] = {}
         self.memory = AxiReadMemory(self, "axi", self.cfg.hbm.port_bytes, self.read, jitter=10)
         self.retire = [
-            {p: getattr(dut, f"retire{q}__{p}") for p in ("valid", "queue", "sequence", "cause")} for q in range(5)
+            {p: getattr(dut, f"retire__{q}__{p}") for p in ("valid", "queue", "sequence", "cause")} for q in range(5)
         ]
         self.records: list[list[tuple[int, int]]] = [[] for _ in Queue]
         self.cores = int(self.rng.integers(1 << 18))

@@ -119,7 +119,7 @@ async def weak_lanes(dut: Any) -> None:
         assert [end.refused for end in bench.ends] == refused, "a flit was refused"
         assert receiver.corrected, "no flit was hit"
         bench.flip_lane[e] = -1
-        getattr(dut, f"flip_{e}").value = 0
+        getattr(dut, f"end__{e}__flip").value = 0
         bench.wires(e, lane, 0)
     assert all(end.lost == 0 and not end.why for end in bench.ends), "the link was aligned"
     COVER.hit("weak lane")

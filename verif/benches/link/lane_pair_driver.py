@@ -41,8 +41,8 @@ class End:
         self.bench, self.e = bench, e
         dut = bench.dut
         names = "align aligned realign o_valid o fix_valid fix_lost fix mask width clear"
-        self.s = {n: getattr(dut, f"{n}_{e}") for n in names.split()}
-        self.s |= {n: getattr(dut, f"i_{e}__{n}") for n in ("payload", "valid", "ready")}
+        self.s = {n: getattr(dut, f"end__{e}__{n}") for n in names.split()}
+        self.s |= {n: getattr(dut, f"end__{e}__i__{n}") for n in ("payload", "valid", "ready")}
         for n in ("valid", "fix_valid", "fix_lost", "fix", "clear"):
             self.s[n].value = 0
         self.s["align"].value = 1
@@ -132,13 +132,13 @@ class PairBench(Bench):
         self.sent_marker = [-1000, -1000]  # cycle of the last one
         self.flip_next = [0, 0]  # cycle of the next wrong bit: one a flit at most, as two may meet in a FEC group
         for e in (0, 1):
-            getattr(dut, f"broken_{e}").value = 0
-            getattr(dut, f"flip_{e}").value = 0
+            getattr(dut, f"end__{e}__broken").value = 0
+            getattr(dut, f"end__{e}__flip").value = 0
 
     def wires(self, e: int, lane: int, kind: int) -> None:
         """Break a lane that leaves end e, or repair it (0)."""
         self.broken[e][lane] = kind
-        getattr(self.dut, f"broken_{e}").value = sum(k << 3 * p for p, k in enumerate(self.broken[e]))
+        getattr(self.dut, f"end__{e}__broken").value = sum(k << 3 * p for p, k in enumerate(self.broken[e]))
 
     def healthy(self, e: int) -> int:
         """Mask of whole lanes that leave end e."""
@@ -152,7 +152,7 @@ class PairBench(Bench):
             for e, end in enumerate(self.ends):
                 end.step()
                 lane = self.flip_lane[e]
-                if int(getattr(self.dut, f"sent_marker_{e}").value):
+                if int(getattr(self.dut, f"end__{e}__sent_marker").value):
                     self.sent_marker[e] = self.now
                 if lane >= 0:
                     # A wrong marker counts as missing, and two of four make the lane dead, not weak.
@@ -162,7 +162,7 @@ class PairBench(Bench):
                     if hit:
                         flit = self.cfg.flit_cycles * self.cfg.lanes // self.narrowest()
                         self.flip_next[e] = self.now + int(self.rng.integers(flit + 1, 4 * flit))
-                    getattr(self.dut, f"flip_{e}").value = int(hit) << 64 * lane + bit
+                    getattr(self.dut, f"end__{e}__flip").value = int(hit) << 64 * lane + bit
 
     async def flow(self, flits: int = 20, limit: int = 1500) -> None:
         """Until both ends have received so many more good flits and none was refused for as long."""

@@ -21,8 +21,8 @@ _SHOWN = (
 
 
 class LanePairTop(wiring.Component):
-    """Ends 0 and 1. broken_<e>: by lane of the wires that leave end e: 0 whole, 1 zeros, 2 ones, 3 noise, 4 holds its
-    last word; flip_<e>: added to the words in this cycle.
+    """`end[e]` has the pins of both ends. `broken`: by lane of the wires that leave the end: 0 whole, 1 zeros, 2 ones,
+    3 noise, 4 holds its last word; `flip`: added to the words in this cycle.
 
     delay: cycles on the wires, each way. Faults of the sender, then those of the receiver, in both ends.
     """
@@ -33,45 +33,44 @@ class LanePairTop(wiring.Component):
         self.physical = p = physical_lanes(cfg)
         self.senders = [LaneSender(cfg, interval) for _ in (0, 1)]
         self.receivers = [LaneReceiver(cfg, interval) for _ in (0, 1)]
-        members: dict[str, wiring.Member] = {}
-        for e in (0, 1):
-            members |= {
-                f"i_{e}": In(stream.Signature(beat_layout(cfg))),
-                f"broken_{e}": In(data.ArrayLayout(unsigned(3), p)),
-                f"flip_{e}": In(lanes_layout(cfg)),
-                f"align_{e}": In(1),
-                f"fix_valid_{e}": In(1),
-                f"fix_lost_{e}": In(1),
-                f"fix_{e}": In(FIX),
-                f"clear_{e}": In(1),
-                f"wire_valid_{e}": Out(1),
-                f"send_width_{e}": Out(5),
-                f"sent_marker_{e}": Out(1),
-            }
-            members |= {f"{name}_{e}": self.receivers[e].signature.members[name] for name in _SHOWN}
-        super().__init__(members)
+        pins = {
+            "i": In(stream.Signature(beat_layout(cfg))),
+            "broken": In(data.ArrayLayout(unsigned(3), p)),
+            "flip": In(lanes_layout(cfg)),
+            "align": In(1),
+            "fix_valid": In(1),
+            "fix_lost": In(1),
+            "fix": In(FIX),
+            "clear": In(1),
+            "wire_valid": Out(1),
+            "send_width": Out(5),
+            "sent_marker": Out(1),
+            **{name: self.receivers[0].signature.members[name] for name in _SHOWN},
+        }
+        super().__init__({"end": Out(wiring.Signature(pins)).array(2)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         for e, (sender, receiver) in enumerate(zip(self.senders, self.receivers)):
             m.submodules[f"sender_{e}"], m.submodules[f"receiver_{e}"] = sender, receiver
-            wiring.connect(m, wiring.flipped(getattr(self, f"i_{e}")), sender.i)
+            end = self.end[e]
+            wiring.connect(m, wiring.flipped(end.i), sender.i)
             m.d.comb += [
-                sender.align.eq(getattr(self, f"align_{e}")),
+                sender.align.eq(end.align),
                 sender.mask.eq(receiver.partner_mask),
                 sender.hear.eq(receiver.mask),
                 sender.here.eq(receiver.locked),
-                receiver.align.eq(getattr(self, f"align_{e}")),
-                receiver.fix_valid.eq(getattr(self, f"fix_valid_{e}")),
-                receiver.fix_lost.eq(getattr(self, f"fix_lost_{e}")),
-                receiver.fix.eq(getattr(self, f"fix_{e}")),
-                receiver.clear.eq(getattr(self, f"clear_{e}")),
-                getattr(self, f"wire_valid_{e}").eq(sender.valid),
-                getattr(self, f"send_width_{e}").eq(sender.width),
-                getattr(self, f"sent_marker_{e}").eq(sender.sent_marker),
+                receiver.align.eq(end.align),
+                receiver.fix_valid.eq(end.fix_valid),
+                receiver.fix_lost.eq(end.fix_lost),
+                receiver.fix.eq(end.fix),
+                receiver.clear.eq(end.clear),
+                end.wire_valid.eq(sender.valid),
+                end.send_width.eq(sender.width),
+                end.sent_marker.eq(sender.sent_marker),
             ]
             for name in _SHOWN:
-                m.d.comb += getattr(self, f"{name}_{e}").eq(getattr(receiver, name))
+                m.d.comb += getattr(end, name).eq(getattr(receiver, name))
             words = self._wires(m, e, sender)
             late = delayed(m, Cat(sender.valid, words), self.delay, f"wires_{e}")
             m.d.comb += [
@@ -90,7 +89,7 @@ class LanePairTop(wiring.Component):
             mixed = mixed ^ (mixed >> 7)
             m.d.sync += noise.eq(mixed ^ (mixed << 17)[:64])
             held = Signal(64, name=f"held_{e}_{p}")
-            broken = getattr(self, f"broken_{e}")[p]
+            broken = self.end[e].broken[p]
             with m.If(sender.valid & (broken != 4)):
                 m.d.sync += held.eq(word)
             out = Signal(64, name=f"wire_{e}_{p}")
@@ -103,5 +102,5 @@ class LanePairTop(wiring.Component):
                     m.d.comb += out.eq(noise)
                 with m.Case(4):
                     m.d.comb += out.eq(held)
-            found.append(out ^ getattr(self, f"flip_{e}")[p])
+            found.append(out ^ self.end[e].flip[p])
         return Cat(found)

@@ -33,7 +33,7 @@ class PsumBench(Bench):
         self.memory = contents(self.lanes, self.elements)
         self.groups = cfg.tensor.groups
         members = ("valid", "element", "accumulate", "partitions", "data", "lost", "rounding", "random")
-        self.sums = [{n: getattr(dut, f"accumulate{g}__{n}") for n in members} for g in range(self.groups)]
+        self.sums = [{n: getattr(dut, f"accumulate__{g}__{n}") for n in members} for g in range(self.groups)]
         self.transposes = Transposes(dut, self.rng, self.lanes, self.rows)
         self.reads = [
             {n: getattr(dut, f"read_{port}__{n}") for n in ("valid", "ready", "word", "data", "data_valid")}

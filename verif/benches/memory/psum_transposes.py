@@ -21,9 +21,9 @@ class Transposes:
         self.often = 0.0
         self.rows: list[Row] = []
         self.ports: list[dict[str, Any]] = []
-        while hasattr(dut, f"transposed{len(self.ports)}__valid"):
+        while hasattr(dut, f"transposed__{len(self.ports)}__valid"):
             g = len(self.ports)
-            self.ports.append({name: getattr(dut, f"transposed{g}__{name}") for name in _MEMBERS})
+            self.ports.append({name: getattr(dut, f"transposed__{g}__{name}") for name in _MEMBERS})
         for port in self.ports:
             port["valid"].value = 0
 

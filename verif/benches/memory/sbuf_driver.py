@@ -16,6 +16,7 @@ __all__ = ["COVERAGE", "READS", "Request", "WRITES", "started"]
 
 READS = ("moving", "stationary", "vector", "scalar", "gpsimd")
 WRITES = ("vector", "scalar", "gpsimd")
+_READ_PINS = ("moving__0", "stationary__0", "vector", "scalar", "gpsimd")
 PATIENCE_CYCLES = 8
 
 COVERAGE = Coverage(
@@ -103,19 +104,19 @@ class SbufBench(Bench):
         self.memory = contents(cfg.partitions, cfg.sbuf.partition_bytes)
         self.refused = dut.refused
         self.ports: dict[str, list[Port]] = {
-            "read": [Port(self, f"read_{n}__", ("quadrants", "word")) for n in READS],
+            "read": [Port(self, f"read_{pins}__", ("quadrants", "word")) for pins in _READ_PINS],
             "write": [Port(self, f"write_{n}__", ("quadrants", "word", "data", "bytes", "partitions")) for n in WRITES],
             "mover_read": [],
             "mover_write": [],
         }
         for e in range(self.movers):
-            read, write = f"mover{e}__read_", f"mover{e}__write_"
+            read, write = f"mover__{e}__read_", f"mover__{e}__write_"
             self.ports["mover_read"].append(Port(self, read, ("lane", "pair")))
             self.ports["mover_write"].append(Port(self, write, ("lane", "pair", "data", "bytes")))
         self.answers = [
-            *((getattr(dut, f"read_{n}__data_valid"), getattr(dut, f"read_{n}__data")) for n in READS),
+            *((getattr(dut, f"read_{pins}__data_valid"), getattr(dut, f"read_{pins}__data")) for pins in _READ_PINS),
             *(
-                (getattr(dut, f"mover{e}__read_data_valid"), getattr(dut, f"mover{e}__read_data"))
+                (getattr(dut, f"mover__{e}__read_data_valid"), getattr(dut, f"mover__{e}__read_data"))
                 for e in range(self.movers)
             ),
         ]

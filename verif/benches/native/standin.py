@@ -63,7 +63,7 @@ class StandIn(wiring.Component):
         self.cfg = cfg
         super().__init__(
             {
-                **{f"axi{i}": Out(AxiSignature(cfg.hbm.port_bytes)) for i in range(cfg.hbm.ports)},
+                "axi": Out(AxiSignature(cfg.hbm.port_bytes)).array(cfg.hbm.ports),
                 "host_valid": In(1),
                 "host_write": In(1),
                 "host_address": In(16),
@@ -72,7 +72,7 @@ class StandIn(wiring.Component):
                 "core_id": In(CoreId.BITS),
                 "done": Out(1),
                 "fault": Out(1),
-                **{f"retire{q.value}": Out(RetireSignature()) for q in Queue},
+                "retire": Out(RetireSignature()).array(len(Queue)),
             }
         )
 
@@ -92,7 +92,7 @@ class StandIn(wiring.Component):
         for i in range(self.cfg.hbm.ports):
             finished = finished & self._port(m, i, now, running, readback)
         m.d.comb += self.done.eq(running & finished & ~hangs & ~self.fault)
-        first = self.retire0
+        first = self.retire[0]
         was = Signal()
         m.d.sync += was.eq(running)
         m.d.comb += first.valid.eq(running & ~was)
@@ -101,7 +101,7 @@ class StandIn(wiring.Component):
         return m
 
     def _port(self, m: Module, i: int, now: Signal, running: Signal, readback: Signal):
-        axi = getattr(self, f"axi{i}")
+        axi = self.axi[i]
         width = self.cfg.hbm.port_bytes
         regs = {name: Signal(64, name=f"{name}{i}") for name in REGISTERS}
         asked = Signal(16, name=f"asked{i}")

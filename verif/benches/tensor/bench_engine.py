@@ -96,7 +96,7 @@ async def streams_follow_each_other_without_a_gap(dut: Any, step: int) -> None:
     assert gaps == 0, f"{gaps} cycles without a beat between the first and the last"
     assert bench.sums[0] - bench.beats[0] == array_latency(cfg.tensor)
     words = {1: tiles * columns // 4, 4: tiles * columns, 5: tiles * columns}
-    assert bench.ports.grants["sbuf_moving0"] == words[step]
+    assert bench.ports.grants["sbuf_moving__0"] == words[step]
     assert bench.states.get("sbuf", 0) == 0
     assert bench.states["load"] >= cfg.tensor.cols - 8  # the first load, which nothing hides
     COVERAGE.hit("load hidden")
@@ -180,7 +180,7 @@ async def a_refused_read_now_and_then_costs_no_bubble(dut: Any) -> None:
     await bench.run(gemm_steps(cfg, tiles, columns))
     gaps = bench.beats[-1] - bench.beats[0] + 1 - len(bench.beats)
     assert gaps == 0, f"{gaps} cycles without a beat"
-    assert bench.ports.refusals["sbuf_moving0"] > 0
+    assert bench.ports.refusals["sbuf_moving__0"] > 0
 
 
 @cocotb.test(skip=not TENSOR.mx)

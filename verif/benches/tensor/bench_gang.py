@@ -83,7 +83,7 @@ async def tiles_stream_side_by_side(dut: Any) -> None:
 async def rows_that_psum_loses_are_told(dut: Any) -> None:
     bench = EngineBench(dut)
     await bench.start()
-    port = f"psum{GROUPS - 1}"
+    port = f"psum__{GROUPS - 1}"
     seen = 0
 
     def lose(_: int) -> None:

@@ -98,13 +98,13 @@ class EngineBench:
         self.commands = StreamSource(self.bench, "queue__command", stalls[0])
         self.ports = MemoryPorts(self.bench, self.sbuf, self.psum)
         for g in range(GROUPS):
-            self.ports.add_sbuf_read(f"sbuf_moving{g}", self.moving() if self.moving else stalls[1 + 2 * g])
-            self.ports.add_sbuf_read(f"sbuf_stationary{g}", stalls[2 + 2 * g])
-            self.ports.add_psum_accumulate(f"psum{g}")
-            self.ports.add_psum_transpose(f"transposed{g}")
+            self.ports.add_sbuf_read(f"sbuf_moving__{g}", self.moving() if self.moving else stalls[1 + 2 * g])
+            self.ports.add_sbuf_read(f"sbuf_stationary__{g}", stalls[2 + 2 * g])
+            self.ports.add_psum_accumulate(f"psum__{g}")
+            self.ports.add_psum_transpose(f"transposed__{g}")
         dut = self.bench.dut
-        self._sums = [getattr(dut, f"psum{g}__valid") for g in range(GROUPS)]
-        self._turned = [getattr(dut, f"transposed{g}__valid") for g in range(GROUPS)]
+        self._sums = [getattr(dut, f"psum__{g}__valid") for g in range(GROUPS)]
+        self._turned = [getattr(dut, f"transposed__{g}__valid") for g in range(GROUPS)]
         self._watched = (
             dut.first_beat,
             dut.last_sum,
@@ -146,7 +146,7 @@ class EngineBench:
         for s in self.program[: number + 1]:
             if s.dst is not None:
                 rows[s.exit(self.cfg.tensor.rows) + GROUPS * s.turns] += s.dst.elements
-        there = [self.ports.rows[f"{way}{g}"] for way in ("psum", "transposed") for g in range(GROUPS)]
+        there = [self.ports.rows[f"{way}__{g}"] for way in ("psum", "transposed") for g in range(GROUPS)]
         assert all(a >= b for a, b in zip(there, rows, strict=True)), (
             f"instruction {number} is done with {there} of {rows} rows in PSUM"
         )
