@@ -11,8 +11,10 @@ import gc
 import importlib
 import json
 import os
+import resource
 import select
 import signal
+from math import ceil
 
 from cocotb.regression import RegressionManager
 
@@ -58,6 +60,8 @@ def serve() -> None:
 def _become(job: dict) -> None:
     """Take folder, log and environment of a run."""
     os.chdir(job["folder"])
+    if job["cpu_seconds"] is not None:
+        resource.setrlimit(resource.RLIMIT_CPU, (ceil(job["cpu_seconds"]), resource.RLIM_INFINITY))
     log = os.open(job["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     os.dup2(log, 1)
     os.dup2(log, 2)

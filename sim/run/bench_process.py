@@ -8,7 +8,7 @@ import atexit
 import contextlib
 import json
 import os
-import select
+import signal
 import subprocess
 import sys
 from collections import OrderedDict
@@ -77,25 +77,30 @@ class BenchProcess:
         """It can take a job; a fork of this Python cannot ask."""
         return self._owner == os.getpid() and self._process.poll() is None
 
-    def run(self, folder: Path, log: Path, environment: Mapping[str, str], limit_seconds: float | None = None) -> bool:
+    def run(self, folder: Path, log: Path, environment: Mapping[str, str], cpu_seconds: float | None = None) -> bool:
         """One run, its words into `log`; whether the simulator ended by itself with code 0.
 
-        Errors: TimeoutError behind `limit_seconds`; the process is ended then.
+        Errors: TimeoutError if it took `cpu_seconds` of a processor; it is ended then.
         """
-        job = {"folder": str(folder), "log": str(log), "environment": {**self._environment, **environment}}
+        job = {
+            "folder": str(folder),
+            "log": str(log),
+            "environment": {**self._environment, **environment},
+            "cpu_seconds": cpu_seconds,
+        }
         try:
             with contextlib.suppress(BrokenPipeError):
                 left = memoryview(json.dumps(job).encode() + b"\n")
                 while left:
                     left = left[os.write(self._jobs, left) :]
-            if limit_seconds is not None and not select.select([self._answers], [], [], limit_seconds)[0]:
-                raise TimeoutError
             answer = os.read(self._answers, 64)
         except BaseException:
             self.close()
             raise
         if not answer:  # it has crashed before it could fork
             self.close()
+        if answer == b"%d\n" % -signal.SIGXCPU:
+            raise TimeoutError
         return answer == b"0\n"
 
     def close(self) -> None:

@@ -33,7 +33,7 @@ class BenchError(PlexusError):
 
 
 class BenchHangs(BenchError):
-    """A run that did not end within the seconds it was given."""
+    """A run that did not end within the seconds of a processor that it was given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ def run_bench(
     environment: Mapping[str, str] | None = None,
     anew: bool = False,
     altered: Alteration | None = None,
-    limit_seconds: float | None = None,
+    cpu_seconds: float | None = None,
 ) -> Verdict:
     """Build `top` if needed and run the cocotb module `bench` on it.
 
@@ -156,7 +156,7 @@ def run_bench(
     of that name. waves: write them there, .fst or .vcd. anew: though its verdict is kept. The run's folder is
     build/<top>/<hash>/run-<bench>-...; a second run of the same waits for the first. With PLEXUS_COVERAGE=1 a run
     without a fault is made on a model without faults that counts lines and toggles.
-    altered: run on this model instead of the top's own, `plant` is one of its faults. limit_seconds: what it may take.
+    altered: run on this model instead of the top's own, `plant` is one of its faults. cpu_seconds: of a processor.
     Errors: BenchError when there is no verdict (BenchHangs behind the limit); a verdict with failures is returned, not
     raised.
     """
@@ -212,9 +212,9 @@ def run_bench(
         with ending_in_order():
             process = bench_process(built.binary, bench, arguments, run)
             try:
-                process.run(folder, log, run | dict(environment or {}), limit_seconds)
+                process.run(folder, log, run | dict(environment or {}), cpu_seconds)
             except TimeoutError:
-                told = f"{bench} seed {seed} on {top} did not end within {limit_seconds:.0f} s"
+                told = f"{bench} seed {seed} on {top} did not end within {cpu_seconds:.0f} s of a processor"
                 raise BenchHangs(f"{told}\nlog: {log}\nagain: {again}") from None
         if not results.exists():
             told = f"{bench} seed {seed} on {top} ended without a verdict"

@@ -1,4 +1,4 @@
-"""A few mutants of ten small units: none survives that the plan does not know. `make mutants` tries all of all."""
+"""A few mutants of small units: none survives that the plan does not know. `make mutants` tries all of all."""
 
 import os
 

@@ -86,7 +86,7 @@ def test_scores_and_waivers_are_of_units() -> None:
     known = {unit.top for unit in units()}
     assert len(known) == len(units()) and not known & set(UNMEASURED)
     assert set(read_scores()) <= known and {unit for unit, _ in waivers()} <= known
-    assert set(SAMPLE) <= set(read_scores()) and len(SAMPLE) == 10
+    assert set(SAMPLE) <= set(read_scores())
     for name, score in read_scores().items():
         assert score.killed + score.equivalent + score.waived + score.survived == score.mutants, name
 

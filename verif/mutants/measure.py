@@ -58,7 +58,7 @@ class Measured:
 
 
 def _run(unit: Unit, bench: str, model: MutantModel, number: int, limit: float | None) -> Verdict:
-    options: dict[str, Any] = {"options": unit.options, "altered": model, "limit_seconds": limit}
+    options: dict[str, Any] = {"options": unit.options, "altered": model, "cpu_seconds": limit}
     return run_bench(unit.top, bench, unit.cfg, plant=name_of(number) if number else "", planted=True, **options)
 
 

@@ -101,18 +101,7 @@ def units() -> list[Unit]:
     ]
 
 
-SAMPLE = (
-    "fifo",
-    "ram_fifo",
-    "begun_units",
-    "packet_merge",
-    "packet_split",
-    "port_status",
-    "axi_share",
-    "semaphores",
-    "switch_crossbar",
-    "switch_routes",
-)
+SAMPLE = ("fifo", "ram_fifo")
 """Small units with short benches: a few mutants of each are part of `make test`."""
 
 UNMEASURED = {
