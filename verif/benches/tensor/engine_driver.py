@@ -307,7 +307,7 @@ class EngineBench:
                 loaded = False
             before = s
         for side in ("moving", "stationary"):
-            COVERAGE.when(self.ports.refusals[f"sbuf_{side}0"], f"{side} refused")
+            COVERAGE.when(self.ports.refusals[f"sbuf_{side}__0"], f"{side} refused")
         for state, name in (
             ("load", "load exposed"),
             ("fill", "fill"),
