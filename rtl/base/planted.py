@@ -31,13 +31,13 @@ class Planted(wiring.Component):
         self._unit = unit
         self.names = tuple(names)
         counts_as_used(self._unit)  # the whole is what must be used
-        super().__init__({**dict(unit.signature.members), self.PORT: In(self.port_bits())})
+        super().__init__({**dict(unit.signature.members), self.PORT: In(self.fault_bits())})
 
-    def port_bits(self) -> int:
+    def fault_bits(self) -> int:
         """Width of the input."""
         return len(self.names)
 
-    def chosen(self, name: str) -> Value:
+    def fault_chosen(self, name: str) -> Value:
         """Whether the input plants a fault."""
         return self.faults[self.names.index(name)]
 
@@ -46,7 +46,7 @@ class Planted(wiring.Component):
         with planting() as faults:
             m.submodules.unit = _Elaborated(Fragment.get(self._unit, platform))
         self.names = self.names or faults.names
-        m.d.comb += [faults.signals[name].eq(self.chosen(name)) for name in self.names]
+        m.d.comb += [faults.signals[name].eq(self.fault_chosen(name)) for name in self.names]
         inner = {path: value for path, _, value in self._unit.signature.flatten(self._unit)}
         for path, member, port in self.signature.flatten(self):
             if path == (self.PORT,):

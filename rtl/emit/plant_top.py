@@ -21,10 +21,10 @@ class PlantTop(Planted):
     def __init__(self, unit: wiring.Component):
         super().__init__(unit, ())
 
-    def port_bits(self) -> int:
+    def fault_bits(self) -> int:
         """Width of the input."""
         return PLANT_BITS
 
-    def chosen(self, name: str) -> Value:
+    def fault_chosen(self, name: str) -> Value:
         """Whether the input plants a fault."""
         return self.plant == self.names.index(name) + 1

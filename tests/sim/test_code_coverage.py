@@ -13,6 +13,7 @@ from verif.launch import must_notice
 
 pytestmark = pytest.mark.sim
 
+FAULT = "a FIFO takes an entry when full"
 SHAPE = {"shape": 4, "depth": 2}
 BENCH = """
 import json
@@ -104,8 +105,8 @@ def test_a_run_that_fails_does_not_count(tmp_path: Path) -> None:
 def test_a_run_with_a_fault_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = "verif.benches.base.bench_fifo"
     with pytest.raises(pytest.skip.Exception, match="without a fault"):
-        must_notice("fifo", bench, 1, options=SHAPE)
-    verdict = run_bench("fifo", bench, named("tiny"), options={"shape": 16, "depth": 4}, plant=1)
+        must_notice("fifo", bench, FAULT, options=SHAPE)
+    verdict = run_bench("fifo", bench, named("tiny"), options={"shape": 16, "depth": 4}, plant=FAULT)
     assert not verdict.ok and not list(verdict.folder.glob("coverage.dat*"))
     with pytest.raises(BenchError, match="failed"):
         verdict.require()

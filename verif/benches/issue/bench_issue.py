@@ -142,13 +142,13 @@ async def faults_of_rings_are_seen(dut: Any) -> None:
     await bench.host.write(Control.RUN, 1)
     await bench.until("done", 60)
     dma.task.cancel()
-    dut.rings__1__busy.value = 1  # something is still on its way
+    dut.ring_status__1__busy.value = 1  # something is still on its way
     await bench.host.write(Control.RUN, 1)
     await bench.cycles(100)
     assert dut.done.value == 0 and dut.fault.value == 0, "done although the DMA is busy"
-    dut.rings__1__cause.value = RING_FAULT
-    dut.rings__1__sequence.value = 700
-    dut.rings__1__address.value = 0xABCDEF0123456789
+    dut.ring_status__1__cause.value = RING_FAULT
+    dut.ring_status__1__sequence.value = 700
+    dut.ring_status__1__address.value = 0xABCDEF0123456789
     await bench.until("fault", 10)
     base = Control.RING + 0x100
     values = await bench.host.read_all([base + RingRegister.FAULT, base + RingRegister.FAULT_ADDRESS, Control.STATUS])
@@ -179,7 +179,7 @@ async def registers_keep_their_place(dut: Any) -> None:
         await bench.host.write(address, 5)
         assert await bench.host.read(address) == 0
     dut.refused.value = 1
-    dut.rings__0__busy.value = 1
+    dut.ring_status__0__busy.value = 1
     bench.dma.task.cancel() if bench.dma else None
     await bench.cycles(5)
     await bench.host.write(Control.RUN, 1)
