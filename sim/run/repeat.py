@@ -71,6 +71,8 @@ def configured(name: str, settings: Iterable[str]) -> AnyConfig:
         *sections, last = key.strip().split(".")
         for part in sections:
             section = section.setdefault(part, {})
+            if not isinstance(section, dict):
+                raise ConfigError(f"{part} of {key.strip()!r} is set to {section!r} too; set fields of it, or it alone")
         section[last] = value.strip()
     return _with(known[name], nested, "")
 

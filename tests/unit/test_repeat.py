@@ -56,6 +56,11 @@ def test_names_of_benches() -> None:
         find_bench("psum_bank", None)
 
 
+def test_a_section_is_not_set_and_changed_at_once() -> None:
+    with pytest.raises(ConfigError, match="^dma of 'dma.engines' is set to '1' too; "):
+        configured("tiny", ["dma=1", "dma.engines=8"])
+
+
 @pytest.mark.parametrize(
     ("setting", "why"),
     [
