@@ -5,7 +5,7 @@ from typing import Any
 
 from rtl.contract.switch_config import AnyConfig
 from rtl.emit.verilog import Emitted, emit
-from sim.build.model import has_option, make_component
+from sim.build.component import has_option, make_component
 from sim.build.tops import top as find_top
 from sim.errors import PlexusError
 from sim.toolchain import activate

@@ -19,7 +19,7 @@ from typing import Any
 
 from rtl.contract.switch_config import AnyConfig
 from rtl.emit.verilog import Emitted
-from sim.build.model import make_component
+from sim.build.component import make_component
 from sim.build.sources import sources_of
 from sim.build.step import BuildError
 from sim.build.tops import top as find_top

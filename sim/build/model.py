@@ -7,9 +7,6 @@ one trusts, and two processes that want the same model share it.
 
 import errno
 import fcntl
-import hashlib
-import inspect
-import json
 import os
 import shutil
 import sys
@@ -18,46 +15,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
-import cocotb_tools.config
-
-from rtl.contract.config_fields import built_values
 from rtl.contract.switch_config import AnyConfig
 from sim.build.children import ending_in_order
+from sim.build.component import has_option, make_component
+from sim.build.order import Alteration, Order, digest
 from sim.build.record import SpoiltError, read_record, write_record
-from sim.build.sources import sources_of
-from sim.build.tops import Top, factory
 from sim.build.tops import top as find_top
 from sim.errors import PlexusError
 from sim.progress import Progress, progress
-from sim.systems.configurations import kind_of_type
-from sim.toolchain import FST_HEADERS, MAKE_VARIABLES, ROOT, activate, build_root, need_build_tools, tool_versions
-
-if TYPE_CHECKING:
-    from rtl.emit.verilog import Emitted
+from sim.toolchain import ROOT, activate, build_root, need_build_tools, tool_versions
 
 __all__ = ["Alteration", "Built", "build", "has_option", "make_component"]
 
 KINDS = ("cocotb", "native")
 
-_COMPILED_BY = ("build/compile.py", "native/one_thread.cpp", "build/one_file.py", "build/objects.py")
-"""Files of sim/ that decide what becomes of Verilog."""
-_COUNTED_BY = Path(__file__).resolve().parent / "coverage.py"
-"""What decides besides in a model that counts lines and toggles."""
-
 _STARTED = time.time()
-
-
-class Alteration(Protocol):
-    """Another Verilog of a top than the emitter makes, as one with mutants in it. `key` (JSON): all that decides it."""
-
-    @property
-    def key(self) -> Mapping[str, Any]: ...
-
-    def emit(self, component: Any, folder: Path, step: Progress) -> "Emitted":
-        """The Verilog of the module `top`. Files left in `folder` stay in the build."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,99 +65,6 @@ class Built:
             there = "; ".join(self.faults) or "none"
             raise PlexusError(f"top {self.top} has no fault {name!r} to plant; there are: {there}")
         return self.faults.index(name) + 1
-
-
-def _parameters(make: Any) -> dict[str, inspect.Parameter]:
-    """Of a factory. Not of a class itself: some Pythons then look at Amaranth's __new__, which takes anything."""
-    known = inspect.signature(make.__init__ if inspect.isclass(make) else make).parameters
-    return {name: parameter for name, parameter in known.items() if name != "self"}
-
-
-def has_option(t: Top, name: str) -> bool:
-    """Whether the component of a top takes the keyword `name`."""
-    return name in _parameters(factory(t))
-
-
-def make_component(t: Top, cfg: AnyConfig, options: Mapping[str, Any]) -> Any:
-    """The component of a top; of another system than `cfg` is of at its defaults, if there are any.
-
-    Errors: PlexusError for an option it does not have.
-    """
-    make = factory(t)
-    known = _parameters(make)
-    wanted = kind_of_type(known["cfg"].annotation) if "cfg" in known else None
-    if wanted is not None and wanted.has_default and not isinstance(cfg, wanted.type):
-        cfg = wanted.type()
-    for name in options:
-        if name not in known:
-            listed = ", ".join(n for n in known if n != "cfg") or "none"
-            raise PlexusError(f"top {t.name} has no option {name!r}; its options are: {listed}")
-    missing = [
-        name
-        for name, parameter in known.items()
-        if parameter.default is parameter.empty
-        and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
-        and name not in ("cfg", *options)
-    ]
-    if missing:
-        raise PlexusError(f"top {t.name} needs {' and '.join(missing)}, so it is built by its bench only")
-    args = [cfg] if "cfg" in known else []
-    return make(*args, **options)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Order:
-    """What is to be built."""
-
-    top: Top
-    cfg: AnyConfig
-    kind: str
-    options: dict[str, Any]
-    planted: bool
-    waves: str
-    extra: tuple[Path, ...]
-    coverage: bool = False
-    altered: Alteration | None = None
-
-    def key(self) -> tuple[str, dict[str, str]]:
-        """The hash that names the build, and the files it depends on with their digests."""
-        modules = [self.top.factory.partition(":")[0], "rtl.emit.verilog"]
-        sources = sources_of(modules, self.extra)
-        what = {
-            "top": self.top.factory,
-            "config": self._built(),
-            "options": self.options,
-            "planted": self.planted,
-            "sources": sources.digest,
-            "how": self.how(),
-        }
-        if self.altered:
-            what["altered"] = dict(self.altered.key)
-        return _digest(what)[:20], sources.files
-
-    def _built(self) -> dict[str, Any]:
-        """What of the configuration hardware may depend on. Tops of benches may read all of it."""
-        every = not self.top.factory.startswith("rtl.")
-        return built_values(self.cfg, every=every)
-
-    def how(self) -> dict[str, Any]:
-        """What turns Verilog into a model."""
-        return {
-            "kind": self.kind,
-            "waves": self.waves,
-            "fst": [p.read_text() for p in FST_HEADERS] if self.waves == "fst" else [],
-            "extra": [os.path.relpath(p, ROOT) for p in self.extra],
-            "compile": [hashlib.sha256((ROOT / "sim" / name).read_bytes()).hexdigest() for name in _COMPILED_BY],
-            "tools": tool_versions(),
-            "make": MAKE_VARIABLES,
-            "cxx": os.environ.get("CXX", ""),
-            "libs": str(cocotb_tools.config.libs_dir) if self.kind == "cocotb" else "",
-            **({"coverage": [hashlib.sha256(_COUNTED_BY.read_bytes()).hexdigest()]} if self.coverage else {}),
-        }
-
-
-def _digest(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
 def _need_unchanged(files: Mapping[str, str]) -> None:
@@ -224,7 +105,7 @@ def _adopt(twin: Path, folder: Path) -> None:
             os.link(twin / name, folder / name)
 
 
-def _make(order: _Order, folder: Path, files: Mapping[str, str], step: Progress) -> None:
+def _make(order: Order, folder: Path, files: Mapping[str, str], step: Progress) -> None:
     """Everything that happens inside the temporary folder."""
     from rtl.emit.verilog import emit
     from sim.build.compile import compile_model
@@ -246,7 +127,7 @@ def _make(order: _Order, folder: Path, files: Mapping[str, str], step: Progress)
         )
     others = sorted((f, d) for f, d in files.items() if not f.endswith(".py"))
     places = [repr(emitted.places)] if order.coverage else []
-    content = _digest([emitted.text, list(emitted.hier_blocks), others, order.how(), *places])
+    content = digest([emitted.text, list(emitted.hier_blocks), others, order.how(), *places])
     twin = _twin(folder.parent, content)
     if twin is not None:
         _adopt(twin, folder)
@@ -298,7 +179,7 @@ def build(
     """
     if kind not in KINDS:
         raise PlexusError(f"a model is of kind {' or '.join(KINDS)}, not {kind!r}")
-    order = _Order(
+    order = Order(
         top=find_top(top),
         cfg=cfg,
         kind=kind,

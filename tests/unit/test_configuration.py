@@ -13,7 +13,7 @@ from rtl.contract.config_sections import HbmConfig
 from rtl.contract.link_config import LinkConfig
 from rtl.contract.switch_config import SwitchConfig
 from rtl.core import Core
-from sim.build.model import _Order
+from sim.build.order import Order
 from sim.build.tops import top
 from sim.config_listing import config_lines, rows
 from sim.config_page import PAGE, page
@@ -84,7 +84,7 @@ def test_a_change_builds_what_the_list_says(row: Any) -> None:
 
     def key(cfg: Config) -> str:
         t = top("core")
-        return _Order(top=t, cfg=cfg, kind="native", options={}, planted=False, waves=False, extra=()).key()[0]
+        return Order(top=t, cfg=cfg, kind="native", options={}, planted=False, waves=False, extra=()).key()[0]
 
     assert set(difference(changed, named("small"))) == {row.key}
     assert (key(changed) != key(named("small"))) == row.builds

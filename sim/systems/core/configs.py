@@ -14,6 +14,4 @@ def _about(cfg: Config) -> str:
     )
 
 
-CONFIGURATIONS = Configurations(
-    kind="core", type=Config, named=NAMED, title="A core", about=_about, has_default=False
-)
+CONFIGURATIONS = Configurations(kind="core", type=Config, named=NAMED, title="A core", about=_about, has_default=False)

@@ -24,9 +24,7 @@ class LinkSystem(System):
 
     def resolve(self, asked: Asked) -> LinkRun:
         if asked.array is not None:
-            raise PlexusError(
-                "link has no array: the form of its codec is a parameter, -p codec=native or structural"
-            )
+            raise PlexusError("link has no array: the form of its codec is a parameter, -p codec=native or structural")
         if asked.config is not None or asked.settings or asked.waves is not None:
             raise PlexusError("link takes parameters (-p) only: no core's configuration, --set or --waves")
         return LinkRun(params=parse_link(asked.params), seed=asked.seed, out=asked.out)

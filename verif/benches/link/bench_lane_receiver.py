@@ -7,12 +7,19 @@ import cocotb
 import numpy as np
 
 from rtl.contract.lanes import ALIGN_MARKERS, WEAK_RATIO
-from rtl.contract.link import FLIT_BYTES
 from rtl.contract.link_config import LINKS, LinkConfig
 from verif.agents.bench import manifest
 from verif.agents.stall import STYLES
 from verif.bench import Run
-from verif.benches.link.lane_receiver_driver import COVER, ReceiverBench, some_mask
+from verif.benches.link.lane_receiver_driver import (
+    COVER,
+    ReceiverBench,
+    fix,
+    fixes,
+    interval,
+    some_mask,
+    until,
+)
 from verif.golden.lane_health import LaneHealth
 from verif.golden.lanes import LaneWriter, lane_map
 
@@ -147,31 +154,6 @@ async def names_dead_lanes(dut) -> None:
     COVER.hit("a dead lane is named")
 
 
-async def fix(bench: ReceiverBench, *places: int, lost: bool = False) -> None:
-    """The FEC located these bytes of a flit."""
-    bench.dut.fix.value = sum((1 | place << 1) << 9 * k for k, place in enumerate(places))
-    bench.dut.fix_lost.value = int(lost)
-    bench.dut.fix_valid.value = 1
-    await bench.edge
-    bench.dut.fix_valid.value = 0
-
-
-async def fixes(bench: ReceiverBench, logical: int, count: int, lost: bool = False) -> None:
-    """So many located bytes on a lane, up to 3 a flit."""
-    places = [logical + bench.cfg.lanes * k for k in range(FLIT_BYTES // bench.cfg.lanes)]
-    while count:
-        some = min(count, int(bench.rng.integers(1, 4)))
-        await fix(bench, *bench.rng.choice(places, some).tolist(), lost=lost)
-        count -= some
-
-
-async def interval(bench: ReceiverBench) -> None:
-    """Flits without corrections, and the marker that ends the interval."""
-    bench.flits(bench.interval)
-    bench.marker()
-    await bench.drained()
-
-
 @cocotb.test(timeout_time=1000, timeout_unit="us")
 async def names_weak_lanes(dut) -> None:
     """Corrections of a marker interval count by lane; a lane at the threshold leaves the mask if a spare is left."""
@@ -284,15 +266,6 @@ async def judges_lanes_as_the_golden_model(dut) -> None:
         assert weak == sum(1 << lane for lane in golden.weak), f"interval {n}: weak lanes {weak:#x}, golden {golden}"
     COVER.when(named > 0 or bench.physical == 1, "random corrections name a lane")
     COVER.when(named < 90, "random corrections name none")
-
-
-async def until(bench: ReceiverBench, name: str, cycles: int) -> int:
-    """Cycles until an output is 1; `cycles` + 1 if it stays 0."""
-    for n in range(cycles + 1):
-        if bench.value(name) == 1:
-            return n
-        await bench.edge
-    return cycles + 1
 
 
 @cocotb.test(timeout_time=2000, timeout_unit="us")

@@ -13,9 +13,9 @@ from rtl.contract.link import CONTROL, DLP, FLIT_HEADER, SEQUENCE_MODULUS, LinkC
 from rtl.contract.link_config import LinkConfig
 from verif.agents.bench import manifest
 from verif.bench import Run, noticed_by
-from verif.benches.link.rules_driver import COVERAGE, Link, RulesBench
+from verif.benches.link.rules_driver import COVERAGE, Link, RulesBench, play
 from verif.checks.link_search import Search
-from verif.golden.link_end import Flit, Inputs, LinkEnd, Outputs
+from verif.golden.link_end import Flit, Inputs
 
 _SEARCHED = LinkConfig(name="small", sequence_numbers=8, window_flits=3)
 """The numbers of the search."""
@@ -198,41 +198,8 @@ async def goes_through_every_state_of_the_search(dut: Any) -> None:
             if bench.state == LinkState.UP == link.partners[1].state:
                 break
             await link.step()
-        await _play(bench, link.partners[1].own, trace, n % 2 == 0)
+        await play(bench, link.partners[1].own, trace, n % 2 == 0)
         COVERAGE.hit("trace")
-
-
-async def _play(bench: RulesBench, other: LinkEnd, trace: list[str], sends: bool) -> None:
-    """A trace of the search: `sends`: the RTL is the sender, else the receiver; `other` the opposite end."""
-    mirror = bench.mirror
-    assert mirror is not None
-    forth: list[Outputs] = []
-    back: list[Outputs] = []
-
-    async def act(ours: bool, now: Inputs) -> Outputs:
-        return await bench.cycle(now) if ours else other.cycle(now)
-
-    for event in trace:
-        match event:
-            case "new":
-                await act(sends, Inputs(enqueue=True))
-            case "send" | "send control":
-                forth.append(await act(sends, Inputs(slot=True, may=event == "send")))
-            case "answer":
-                back.append(await act(not sends, Inputs(slot=True)))
-            case "lose forth":
-                forth.pop(0)
-            case "lose back":
-                back.pop(0)
-            case "hear forth":
-                out = forth.pop(0)
-                head = FLIT_HEADER.pack(dedicated=0) if out.payload else out.head if out.control else 0
-                took = await act(not sends, Inputs(rx=Flit(out.dlp, head)))
-                if took.deliver:
-                    await act(not sends, Inputs(freed=took.account))
-            case _:
-                out = back.pop(0)
-                await act(sends, Inputs(rx=Flit(out.dlp, out.head if out.control else 0)))
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")

@@ -12,7 +12,7 @@ from verif.agents.stall import styled
 from verif.checks.coverage import Coverage
 from verif.golden.lanes import LaneWriter
 
-__all__ = ["COVER", "ReceiverBench", "some_mask"]
+__all__ = ["COVER", "ReceiverBench", "fix", "fixes", "interval", "some_mask", "until"]
 
 
 COVER = Coverage(
@@ -119,3 +119,37 @@ class ReceiverBench(Bench):
 def some_mask(bench: ReceiverBench) -> int:
     """Good lanes, at random."""
     return int(bench.rng.integers(1, bench.everywhere + 1))
+
+
+async def fix(bench: ReceiverBench, *places: int, lost: bool = False) -> None:
+    """The FEC located these bytes of a flit."""
+    bench.dut.fix.value = sum((1 | place << 1) << 9 * k for k, place in enumerate(places))
+    bench.dut.fix_lost.value = int(lost)
+    bench.dut.fix_valid.value = 1
+    await bench.edge
+    bench.dut.fix_valid.value = 0
+
+
+async def fixes(bench: ReceiverBench, logical: int, count: int, lost: bool = False) -> None:
+    """So many located bytes on a lane, up to 3 a flit."""
+    places = [logical + bench.cfg.lanes * k for k in range(FLIT_BYTES // bench.cfg.lanes)]
+    while count:
+        some = min(count, int(bench.rng.integers(1, 4)))
+        await fix(bench, *bench.rng.choice(places, some).tolist(), lost=lost)
+        count -= some
+
+
+async def interval(bench: ReceiverBench) -> None:
+    """Flits without corrections, and the marker that ends the interval."""
+    bench.flits(bench.interval)
+    bench.marker()
+    await bench.drained()
+
+
+async def until(bench: ReceiverBench, name: str, cycles: int) -> int:
+    """Cycles until an output is 1; `cycles` + 1 if it stays 0."""
+    for n in range(cycles + 1):
+        if bench.value(name) == 1:
+            return n
+        await bench.edge
+    return cycles + 1

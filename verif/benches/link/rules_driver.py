@@ -13,7 +13,7 @@ from verif.checks.coverage import Coverage
 from verif.golden.link_end import Flit, Inputs, LinkEnd, Outputs
 from verif.golden.link_partner import SILENCE, LinkPartner
 
-__all__ = ["COVERAGE", "Link", "RulesBench"]
+__all__ = ["COVERAGE", "Link", "RulesBench", "play"]
 
 
 CAUSES = [c for c in LinkCause if c not in (LinkCause.BAD_UNIT, LinkCause.BAD_PACKET, LinkCause.FOREIGN)]
@@ -250,3 +250,36 @@ class Link:
     def count(self, cause: LinkCause) -> int:
         """Both ends' counts together."""
         return sum(p.counts[cause] for p in self.partners)
+
+
+async def play(bench: RulesBench, other: LinkEnd, trace: list[str], sends: bool) -> None:
+    """A trace of the search: `sends`: the RTL is the sender, else the receiver; `other` the opposite end."""
+    mirror = bench.mirror
+    assert mirror is not None
+    forth: list[Outputs] = []
+    back: list[Outputs] = []
+
+    async def act(ours: bool, now: Inputs) -> Outputs:
+        return await bench.cycle(now) if ours else other.cycle(now)
+
+    for event in trace:
+        match event:
+            case "new":
+                await act(sends, Inputs(enqueue=True))
+            case "send" | "send control":
+                forth.append(await act(sends, Inputs(slot=True, may=event == "send")))
+            case "answer":
+                back.append(await act(not sends, Inputs(slot=True)))
+            case "lose forth":
+                forth.pop(0)
+            case "lose back":
+                back.pop(0)
+            case "hear forth":
+                out = forth.pop(0)
+                head = FLIT_HEADER.pack(dedicated=0) if out.payload else out.head if out.control else 0
+                took = await act(not sends, Inputs(rx=Flit(out.dlp, head)))
+                if took.deliver:
+                    await act(not sends, Inputs(freed=took.account))
+            case _:
+                out = back.pop(0)
+                await act(sends, Inputs(rx=Flit(out.dlp, out.head if out.control else 0)))
