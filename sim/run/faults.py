@@ -36,8 +36,15 @@ class Written:
 
     def may_be(self, name: str) -> bool:
         """Whether an instance of the unit has a fault of this name."""
-        pattern = re.escape(self.name or "").replace(re.escape(VARIABLE), ".+")
-        return re.fullmatch(pattern, name) is not None
+        if self.fixed or self.name is None:
+            return name == self.name
+        return _pattern(self.name).fullmatch(name) is not None
+
+
+@cache
+def _pattern(name: str) -> re.Pattern[str]:
+    """What a name with VARIABLE in it may be. Kept, since re itself keeps few."""
+    return re.compile(re.escape(name).replace(re.escape(VARIABLE), ".+"))
 
 
 @cache
