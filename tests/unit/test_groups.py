@@ -12,7 +12,7 @@ import os
 import pytest
 
 @pytest.mark.parametrize("group, i", [
-    pytest.param(f"model{group}", i, marks=pytest.mark.xdist_group(f"model{group}")) for i in range(5) for group in "abc"
+    pytest.param(x, i, marks=pytest.mark.xdist_group(f"model {x}")) for i in range(5) for x in "abc"
 ])
 def test_of(group, i, record_property):
     record_property("where", f"{group} {os.environ['PYTEST_XDIST_WORKER']}")

@@ -1,5 +1,6 @@
 """Beats of the systolic array: what they are, their words for the ports, and what they must give."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,13 +79,12 @@ class BeatPacker:
 
     def __init__(self, cfg: Config):
         self.share = cfg.tensor.rows // QUADRANTS
-        self.moving_layout = moving_beat(cfg)
-        self.stationary_layout = stationary_beat(cfg)
+        self.moving_at = {name: field.offset for name, field in moving_beat(cfg)}
+        self.stationary_at = {name: field.offset for name, field in stationary_beat(cfg)}
 
-    def _words(self, beat: Beat | None, layout: object, moving: bool) -> list[int]:
+    def _words(self, beat: Beat | None, at: Mapping[str, int], moving: bool) -> list[int]:
         if beat is None:
             return [0] * QUADRANTS
-        at = {name: field.offset for name, field in layout}  # type: ignore[attr-defined]
         words = []
         for q in range(QUADRANTS):
             rows = slice(q * self.share, (q + 1) * self.share)
@@ -109,11 +109,11 @@ class BeatPacker:
 
     def moving(self, beat: Beat | None) -> list[int]:
         """Words of moving[0] to moving[3]."""
-        return self._words(beat, self.moving_layout, True)
+        return self._words(beat, self.moving_at, True)
 
     def stationary(self, beat: Beat | None) -> list[int]:
         """Words of stationary[0] to stationary[3]."""
-        return self._words(beat, self.stationary_layout, False)
+        return self._words(beat, self.stationary_at, False)
 
 
 @dataclass(slots=True)

@@ -1,5 +1,7 @@
 """Random codes of float formats that go where the bugs are: specials, subnormals, ties, cancellation."""
 
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,15 +15,21 @@ subnormal: FP32 sums of products are subnormal or nearly. narrow: few exponents 
 sums cancel and tie."""
 
 
+@cache
 def special_codes(fmt: Format) -> NDArray[np.uint32]:
-    """Zeros, infinities, NaNs, largest and smallest normal and subnormal, one and its neighbours, both signs."""
+    """Zeros, infinities, NaNs, largest and smallest normal and subnormal, one and its neighbours, both signs.
+
+    Not to be written to.
+    """
     top = ((1 << fmt.exponent) - 1) << fmt.mantissa
     one = fmt.bias << fmt.mantissa
     smallest = 1 << fmt.mantissa
     some = [0, 1, 2, 3, smallest - 1, smallest, smallest + 1, one - 1, one, one + 1, top - 1, top, top + 1]
     some += [top | 1 << (fmt.mantissa - 1), top | (smallest - 1), one | 1 << (fmt.mantissa - 1)]
     sign = 1 << (fmt.bits - 1)
-    return np.array([c | s for s in (0, sign) for c in some], dtype=np.uint32)
+    codes = np.array([c | s for s in (0, sign) for c in some], dtype=np.uint32)
+    codes.flags.writeable = False
+    return codes
 
 
 def random_codes(rng: np.random.Generator, shape: tuple[int, ...], name: str, flavour: str) -> NDArray[np.uint32]:
@@ -33,7 +41,8 @@ def random_codes(rng: np.random.Generator, shape: tuple[int, ...], name: str, fl
     if flavour == "bits":
         return bits
     if flavour == "special":
-        return np.where(rng.random(shape) < 0.4, rng.choice(special_codes(fmt), shape), bits)
+        special = special_codes(fmt)
+        return np.where(rng.random(shape) < 0.4, special[rng.integers(0, len(special), shape)], bits)
     if flavour == "normal":
         field = rng.integers(fmt.bias - 4, fmt.bias + 4, shape)
         few = bits & fraction

@@ -15,7 +15,7 @@ from verif.agents.beat_coverage import KIND_NAMES, note_sparse, note_tiles, spar
 from verif.agents.beat_source import BeatSource, Profile
 from verif.agents.beats import Beat, BeatPacker, expected_rows
 from verif.agents.bench import Bench, manifest
-from verif.bench import Run
+from verif.bench import Run, noticed_by
 from verif.checks.coverage import Coverage
 from verif.checks.outcomes import OUTCOMES, note_outcomes, outcomes_of
 from verif.golden.tensor import TensorState
@@ -31,13 +31,19 @@ _PLANTED = (
     "the ticket is that of the following beat",
     "a swap without `valid` counts",
     "sums leave at their group without a tail",
-    "a weight that was not raw leaves as what it became",
-    "every pattern is taken for 4:16",
-    "the numbers of a sparse beat go to the other four rows of their tile",
-    "a head of a chain is ignored",
-    "a head of a chain stays in column 0",
-    "the sums of row groups 0 and 1 are exchanged",
-    "a shift goes on from one row group to the next at a head",
+    *noticed_by(
+        "runs_row_tiles_side_by_side",
+        "every pattern is taken for 4:16",
+        "the numbers of a sparse beat go to the other four rows of their tile",
+        "a head of a chain is ignored",
+        "a head of a chain stays in column 0",
+        "the sums of row groups 0 and 1 are exchanged",
+    ),
+    *noticed_by(
+        "transposes_beside_matmuls",
+        "a weight that was not raw leaves as what it became",
+        "a shift goes on from one row group to the next at a head",
+    ),
 )
 
 RUNS = (Run("array", config=_TILED, faults=_PLANTED, slow=True), Run("array", seeds=(1,)))

@@ -13,7 +13,7 @@ from verif.agents.beat_coverage import dot_bins, note_dots, note_sparse, note_ti
 from verif.agents.beat_source import BeatSource, Profile
 from verif.agents.beats import BeatPacker
 from verif.agents.bench import Bench, manifest
-from verif.bench import Run
+from verif.bench import Run, noticed_by
 from verif.checks.coverage import Coverage
 
 _TILED = load("small", ["tensor.cols=8", "tensor.nvfp4=true"])
@@ -28,33 +28,48 @@ _SIZES = (
 
 _PLANTED = (
     "native array: rows are added in descending order",
-    "native array: a NaN keeps its sign and payload",
     "native array: sums leave one cycle early",
     "native array: a swap takes effect one beat late",
     "native array: a swap reaches beats that entered just before it",
     "native array: rows outside `active` are multiplied too",
     "native array: a stationary beat reaches rows outside `active` too",
-    "native array: subnormal numbers are flushed to zero",
-    "native array: product and sum are rounded one after the other",
     "native array: a swap reaches only the active rows",
-    "native array: a head is ignored",
     "native array: every row group of a beat is taken for a head",
-    "native array: sums of every row group have the latency of the last one",
-    "native array: the ticket is that of quadrant 0",
-    "native array: a scale is ignored",
-    "native array: a dot product is rounded on the way",
-    "native array: E5M2 times E5M2 is summed in double precision",
-    "native array: a pair is taken for four",
-    "native array: the halves of an FP32 are exchanged",
-    "native array: an infinity is split like a number",
-    "native array: a scale of 0xff is a number",
-    "native array: a shift brings nothing from the row group above",
-    "native array: a swap after a shift alone is forgotten",
-    "native array: a NaN that is transposed becomes canonical",
-    "native array: a slot is ignored",
-    "native array: a swap does not bring the slots",
-    "native array: every pattern is taken for 4:16",
-    "native array: sparse weights meet the numbers of the next four rows",
+    *noticed_by(
+        "agree_on_special_values",
+        "native array: a NaN keeps its sign and payload",
+        "native array: subnormal numbers are flushed to zero",
+        "native array: product and sum are rounded one after the other",
+        "native array: the halves of an FP32 are exchanged",
+    ),
+    *noticed_by(
+        "agree_on_dot_products",
+        "native array: a scale is ignored",
+        "native array: a dot product is rounded on the way",
+        "native array: E5M2 times E5M2 is summed in double precision",
+        "native array: a pair is taken for four",
+        "native array: an infinity is split like a number",
+        "native array: a scale of 0xff is a number",
+    ),
+    *noticed_by(
+        "agree_on_sparse_products",
+        "native array: a slot is ignored",
+        "native array: a swap does not bring the slots",
+        "native array: every pattern is taken for 4:16",
+        "native array: sparse weights meet the numbers of the next four rows",
+    ),
+    *noticed_by(
+        "agree_on_row_tiles",
+        "native array: a head is ignored",
+        "native array: sums of every row group have the latency of the last one",
+        "native array: the ticket is that of quadrant 0",
+    ),
+    *noticed_by(
+        "agree_on_transposes",
+        "native array: a shift brings nothing from the row group above",
+        "native array: a swap after a shift alone is forgotten",
+        "native array: a NaN that is transposed becomes canonical",
+    ),
 )
 
 RUNS = (
@@ -62,6 +77,8 @@ RUNS = (
     *(Run("array_lockstep", config=size, planted=False, seeds=(1,)) for size in _SIZES),
 )
 
+_LOOK = 64
+"""Cycles from one look at the count of mismatches to the next."""
 TENSOR = manifest().config.tensor
 NUMBERS = (Kind.ONE, Kind.HIGH, Kind.LOW)
 DOTS = ((Kind.PAIR, Kind.QUAD) if TENSOR.mx else ()) + ((Kind.QUAD_E4M3,) if TENSOR.nvfp4 else ())
@@ -129,14 +146,20 @@ class LockstepBench(Bench):
             await edge
             if i in at:
                 self.dut.rst.value = 0
+            if i % _LOOK == 0:
+                self.compare()
         self.drive(None, None)
         for _ in range(latency + 2):
             await edge
-        compared = int(self.dut.compared.value)
-        mismatches = int(self.dut.mismatches.value)
-        self.dut._log.info("%d rows compared, %d mismatches", compared, mismatches)
+        compared = self.compare()
+        self.dut._log.info("%d rows compared", compared)
         assert compared > cycles // 8, f"only {compared} rows left the array in {cycles} cycles"
+
+    def compare(self) -> int:
+        """Rows that the device has compared."""
+        compared, mismatches = int(self.dut.compared.value), int(self.dut.mismatches.value)
         assert mismatches == 0, f"the forms differ in {mismatches} of {compared} rows"
+        return compared
 
     def note(self, moving: Any, stationary: Any, since: int, latency: int, source: BeatSource) -> None:
         """Which situations this cycle makes."""
