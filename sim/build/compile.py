@@ -97,9 +97,8 @@ def _config(emitted: Emitted, ports: Iterable[Port], kind: str, coverage: bool) 
 
 def _effort(text_bytes: int, kind: str, hier: bool) -> dict[str, str]:
     """Variables of make that spare the compiler work whose fruit nobody would see."""
-    if hier:
-        return {}
-    return {"OPT_FAST": "-O1"} if text_bytes > _LARGE_TEXT_BYTES or kind == "cocotb" else {}
+    large = text_bytes > _LARGE_TEXT_BYTES and not hier
+    return {"OPT_FAST": "-O1"} if large or kind == "cocotb" else {}
 
 
 def _verilator(hier: bool) -> list[str]:

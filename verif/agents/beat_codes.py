@@ -1,5 +1,6 @@
 """What stands in the rows of random beats of the systolic array: codes of every kind, scales, tags."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,52 +10,73 @@ from rtl.contract.kinds import DOTS, Kind
 from rtl.contract.sparsity import Sparsity
 from verif.agents.values import random_codes
 
-__all__ = ["quadrant_codes", "random_tags"]
+__all__ = ["QuadrantCodes", "random_tags"]
 
 _FAR = np.array([0x78, 0x48, 0x01, 0x00], np.uint32)
 """E5M2 codes of 2^15, 2^3, 2^-16 and 0. Such rows meet in 2^30 + 2^6 + 2^-32: as far apart as products get, and just
 beyond a tie of FP32."""
 
 
-def quadrant_codes(
-    rng: np.random.Generator, share: int, kind: Kind, dtype: str, flavour: str
+Codes = tuple[NDArray[np.uint64], NDArray[np.uint8]]
+
+_AT_ONCE = 64
+"""Quadrants that are made together: a NumPy call for a few rows costs what one for hundreds does."""
+
+
+class QuadrantCodes:
+    """Random codes and scales for the `share` rows of a quadrant; random bits in what a kind leaves out."""
+
+    def __init__(self, rng: np.random.Generator, share: int):
+        self.rng = rng
+        self.share = share
+        self._stock: dict[tuple[Kind, str, str], list[Codes]] = defaultdict(list)
+
+    def some(self, kind: Kind, dtype: str, flavour: str) -> Codes:
+        """Codes [share] and scales [share] of the next quadrant of this sort."""
+        stock = self._stock[kind, dtype, flavour]
+        if not stock:
+            make = _sparse_codes if kind == Kind.SPARSE else _dense_codes
+            codes, scales = make(self.rng, (_AT_ONCE, self.share), kind, dtype, flavour)
+            stock.extend(zip(codes.astype(np.uint64), scales, strict=True))
+        return stock.pop()
+
+
+def _sparse_codes(
+    rng: np.random.Generator, shape: tuple[int, int], _: Kind, dtype: str, flavour: str
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
-    """Codes and scales of the `share` rows of a quadrant; random bits in what a kind leaves out."""
-    if kind == Kind.SPARSE:
-        numbers = random_codes(rng, (share, 4), dtype, flavour).astype(np.uint64)
-        codes = np.bitwise_or.reduce(numbers << np.arange(0, 64, 16, dtype=np.uint64), axis=1)
-        return codes, rng.integers(0, 256, share).astype(np.uint8)
-    codes, scales = _dense_codes(rng, share, kind, dtype, flavour)
-    return codes.astype(np.uint64), scales
+    """Four numbers a row; codes and scales of `shape` (quadrants, rows)."""
+    numbers = random_codes(rng, (*shape, 4), dtype, flavour).astype(np.uint64)
+    codes = np.bitwise_or.reduce(numbers << np.arange(0, 64, 16, dtype=np.uint64), axis=2)
+    return codes, rng.integers(0, 256, shape).astype(np.uint8)
 
 
 def _dense_codes(
-    rng: np.random.Generator, share: int, kind: Kind, dtype: str, flavour: str
+    rng: np.random.Generator, shape: tuple[int, int], kind: Kind, dtype: str, flavour: str
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
     """The same of kinds that take 32 bits."""
-    dont_care = rng.integers(0, 1 << 32, share, dtype=np.uint64).astype(np.uint32)
-    scales = rng.integers(0, 256, share).astype(np.uint8)
+    dont_care = rng.integers(0, 1 << 32, shape, dtype=np.uint64).astype(np.uint32)
+    scales = rng.integers(0, 256, shape).astype(np.uint8)
     if kind in DOTS:
-        elements = random_codes(rng, (share, 4), dtype, flavour)
+        elements = random_codes(rng, (*shape, 4), dtype, flavour)
         if flavour == "narrow" and dtype == "e5m2":
-            signs = rng.integers(0, 2, (share, 4)).astype(np.uint32) << np.uint32(7)
-            elements = np.where(rng.random((share, 1)) < 0.8, _FAR | signs, elements)
-        codes = (elements << np.arange(0, 32, 8, dtype=np.uint32)).sum(axis=1).astype(np.uint32)
+            signs = rng.integers(0, 2, (*shape, 4)).astype(np.uint32) << np.uint32(7)
+            elements = np.where(rng.random((*shape, 1)) < 0.8, _FAR | signs, elements)
+        codes = (elements << np.arange(0, 32, 8, dtype=np.uint32)).sum(axis=2).astype(np.uint32)
         if kind == Kind.QUAD:
             spread = 70 if flavour == "subnormal" else 5
             middle = 127 - 60 if flavour == "subnormal" else 127
-            near = rng.integers(middle - spread, middle + spread, share)
-            wild = (rng.random(share) < 0.02) & (flavour in ("special", "bits"))
+            near = rng.integers(middle - spread, middle + spread, shape)
+            wild = (rng.random(shape) < 0.02) & (flavour in ("special", "bits"))
             scales = np.where(wild, 255, near).astype(np.uint8)
-            if rng.random() < 0.03:
-                scales[rng.integers(share)] = 255
+            alone = np.flatnonzero(rng.random(len(scales)) < 0.03)
+            scales[alone, rng.integers(0, shape[1], len(alone))] = 255
         elif kind == Kind.QUAD_E4M3 and flavour not in ("special", "bits"):
-            scales = random_codes(rng, (share,), "e4m3fn", "normal").astype(np.uint8)
+            scales = random_codes(rng, shape, "e4m3fn", "normal").astype(np.uint8)
         return (codes & 0xFFFF | dont_care & 0xFFFF0000 if kind == Kind.PAIR else codes).astype(np.uint32), scales
     if kind == Kind.RAW:
-        return random_codes(rng, (share,), "fp32", "special"), scales
+        return random_codes(rng, shape, "fp32", "special"), scales
     name = "fp32" if kind in (Kind.HIGH, Kind.LOW) or dtype == "tf32" else dtype
-    codes = random_codes(rng, (share,), name, flavour)
+    codes = random_codes(rng, shape, name, flavour)
     size = {"bf16": 16, "fp16": 16, "fp32": 32}.get(name, 8)
     kept = np.uint32((1 << size) - 1)
     return codes & kept | dont_care & ~kept, scales

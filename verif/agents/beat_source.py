@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from rtl.contract.config import Config
 from rtl.contract.kinds import DOTS, Kind
 from rtl.contract.sparsity import PATTERNS, SPARSE_FORMATS, TAG_BITS, Sparsity
-from verif.agents.beat_codes import quadrant_codes, random_tags
+from verif.agents.beat_codes import QuadrantCodes, random_tags
 from verif.agents.beats import DENSE, QUADRANTS, Beat
 
 __all__ = ["BeatSource", "Profile"]
@@ -55,6 +55,7 @@ class BeatSource:
         self.groups = cfg.tensor.groups
         self.share = self.rows // QUADRANTS
         self.rng = rng
+        self.codes = QuadrantCodes(rng, self.share)
         self.profile = profile
         self.paused = 0
         self.ticket = 0
@@ -202,9 +203,7 @@ class BeatSource:
             head, tail = rng.random(QUADRANTS) < 0.5, rng.random(QUADRANTS) < 0.7
             tickets = rng.integers(0, 256, QUADRANTS).tolist()
         flavour = profile.flavours[int(rng.integers(len(profile.flavours)))]
-        parts = [
-            quadrant_codes(rng, self.share, kind, dtype, flavour) for kind, dtype in zip(kinds, dtypes, strict=True)
-        ]
+        parts = [self.codes.some(kind, dtype, flavour) for kind, dtype in zip(kinds, dtypes, strict=True)]
         codes, scales = (np.concatenate(part) for part in zip(*parts, strict=True))
         tags = (codes & 15).astype(np.uint8)  # don't care for other kinds
         if Kind.SPARSE in kinds:
