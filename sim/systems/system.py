@@ -81,6 +81,15 @@ class System(Protocol):
         """Print the report: the verdict first."""
         ...
 
+    @property
+    def ledger_sections(self) -> Sequence[str]:
+        """Where the ledger of cycles has its runs: configurations that --config names; () for a system without any."""
+        return ()
+
+    def exact_figures(self, report: Mapping[str, Any]) -> Mapping[str, int]:
+        """What the ledger of cycles keeps of a report: figures that no load of the host changes."""
+        ...
+
     def passed(self, report: Mapping[str, Any]) -> bool:
         """Whether the exit code is 0: one rule for all systems."""
         return passed(report)

@@ -4,22 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from firmware.workloads import WORKLOADS, find_workload
-from rtl.contract.config import NAMED
-from sim.listing import names_by_kind
-from sim.systems.link.run import parse_link
-from sim.systems.switch.params import parse_switch
+from sim.systems.registry import offers, system_of_workload
+from sim.systems.system import Asked
 from verif.checks.cycles import FABRIC, LEDGER, Entry, entries, exceptions, renewed
-
-CONFIGS = ("tiny", "small")
 
 
 def missing(path: Path = LEDGER) -> list[str]:
-    """Workloads of `plexus list` without a row: in both configurations if they run on a core."""
+    """Workloads of `plexus list` without a row, in every section where their system has its runs."""
     rows, without = {(e.section, e.workload) for e in entries(path)}, exceptions(path)
     wrong = []
-    for name, _, _ in names_by_kind()["workloads"]:
-        for section in CONFIGS if name in WORKLOADS else (FABRIC,):
+    for name in offers():
+        for section in system_of_workload(name).ledger_sections or (FABRIC,):
             there, excused = (section, name) in rows, name in without.get(section, {})
             if there == excused:
                 what = "a row, and a reason why there is none" if there else "neither a row nor a reason"
@@ -41,10 +36,9 @@ def test_a_workload_without_a_row_is_noticed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("entry", entries(), ids=str)
 def test_a_row_can_be_run(entry: Entry) -> None:
-    params = entry.words[3::2] if entry.section == FABRIC else entry.words[5::2]
-    assert entry.section == FABRIC or entry.section in NAMED
-    parse = {"link": parse_link, "switch": parse_switch}.get(entry.workload)
-    (parse or find_workload(entry.workload).parse)(params)
+    config = None if entry.section == FABRIC else entry.section
+    asked = Asked(workload=entry.workload, params=entry.params, config=config)
+    assert system_of_workload(entry.workload).resolve(asked)
     assert entry.figures.get("cycles", 0) > 0, "no figures: python -m verif.checks.cycles --write"
     assert all(type(figure) is int for figure in entry.figures.values())
 

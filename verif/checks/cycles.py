@@ -19,21 +19,17 @@ from pathlib import Path
 from typing import Any
 
 from sim.cli import main as plexus
+from sim.systems.registry import system_of_workload
 from sim.toolchain import ROOT
 
 __all__ = ["FABRIC", "LEDGER", "Entry", "changes", "entries", "exceptions", "main", "measure", "renewed"]
 
 LEDGER = ROOT / "verif" / "plan" / "cycles.toml"
 FABRIC = "fabric"
-"""The section of runs without a core; every other one has the name of a core's configuration."""
+"""The section of systems without configurations (System.ledger_sections); others are called as the configuration."""
 _EXCEPTIONS = "cannot"
 """Workloads that a configuration cannot hold, and why."""
 _ROW = re.compile(r'^"(?P<run>[^"]+)" = \{.*\}$')
-_CORE = {"cycles": "cycles", "tensor": "tensor_window_cycles", "vector": "vector_window_cycles"}
-_CORE |= {"scalar": "scalar_window_cycles"}
-_LINK = {name: name for name in ("cycles", "payload_flits", "replays", "recovery_flits")}
-_SWITCH = {"cycles": "cycles", "flits": "flits_delivered"}
-_WAITS = ("p50", "p99", "max")
 
 
 class LedgerError(Exception):
@@ -54,11 +50,15 @@ class Entry:
         return shlex.split(self.run)[0]
 
     @property
+    def params(self) -> list[str]:
+        """Its parameters, each name=value."""
+        return shlex.split(self.run)[1:]
+
+    @property
     def words(self) -> list[str]:
         """What stands behind `plexus` to run it."""
-        workload, *params = shlex.split(self.run)
         config = [] if self.section == FABRIC else ["--config", self.section]
-        return ["run", workload, *config, *(word for param in params for word in ("-p", param))]
+        return ["run", self.workload, *config, *(word for param in self.params for word in ("-p", param))]
 
     def __str__(self) -> str:
         return f"{self.section}: {self.run}"
@@ -82,12 +82,8 @@ def exceptions(path: Path = LEDGER) -> dict[str, dict[str, str]]:
 
 def _figures(report: Mapping[str, Any]) -> dict[str, int]:
     """What the ledger keeps of a report. What did not take place (an engine that had nothing to do) is left out."""
-    workload = report["workload"]
-    keys = {"link": _LINK, "switch": _SWITCH}.get(workload, _CORE)
-    found = {name: report[key] for name, key in keys.items()}
-    if workload == "switch":
-        found |= {name: report["latency_cycles"][name] for name in _WAITS}
-    return {name: value for name, value in found.items() if value}
+    figures = system_of_workload(report["workload"]).exact_figures(report)
+    return {name: value for name, value in figures.items() if value}
 
 
 def measure(entry: Entry, folder: Path) -> dict[str, int]:

@@ -1,6 +1,6 @@
 """A core as a system: every program of the firmware, on any configuration of a core."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -52,6 +52,14 @@ class CoreSystem(System):
 
     def show(self, report: Mapping[str, Any], console: Console) -> None:
         terminal.show(report, console)
+
+    @property
+    def ledger_sections(self) -> Sequence[str]:
+        return ("tiny", "small")
+
+    def exact_figures(self, report: Mapping[str, Any]) -> Mapping[str, int]:
+        windows = {engine: report[f"{engine}_window_cycles"] for engine in ("tensor", "vector", "scalar")}
+        return {"cycles": report["cycles"], **windows}
 
 
 def _build(asked: BuildAsked) -> Built:

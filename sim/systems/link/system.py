@@ -35,5 +35,8 @@ class LinkSystem(System):
     def show(self, report: Mapping[str, Any], console: Console) -> None:
         show_link(report, console)
 
+    def exact_figures(self, report: Mapping[str, Any]) -> Mapping[str, int]:
+        return {name: report[name] for name in ("cycles", "payload_flits", "replays", "recovery_flits")}
+
 
 SYSTEM = LinkSystem()

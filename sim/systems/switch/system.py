@@ -39,5 +39,9 @@ class SwitchSystem(System):
     def show(self, report: Mapping[str, Any], console: Console) -> None:
         show_switch(report, console)
 
+    def exact_figures(self, report: Mapping[str, Any]) -> Mapping[str, int]:
+        waits = {name: report["latency_cycles"][name] for name in ("p50", "p99", "max")}
+        return {"cycles": report["cycles"], "flits": report["flits_delivered"], **waits}
+
 
 SYSTEM = SwitchSystem()
