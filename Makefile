@@ -14,6 +14,7 @@ WAVES ?=
 UNITS ?=
 MUTANTS ?=
 WRITE ?=
+REGRESS ?=
 
 BIN := .venv/bin
 BUILD := $(or $(PLEXUS_BUILD),build)
@@ -71,7 +72,7 @@ unit: $(STAMP)
 
 launchers: $(STAMP)
 	@mkdir -p build
-	@$(PYTEST) $(BY_MODEL) tests/sim --junitxml build/junit-sim.xml
+	@$(PYTEST) $(BY_MODEL) $(if $(REGRESS),,-m "not regress") tests/sim --junitxml build/junit-sim.xml
 
 system: $(STAMP)
 	@mkdir -p build
@@ -85,7 +86,7 @@ skips: $(STAMP)
 	@$(PY) -m verif.checks.skips
 
 regress: $(STAMP)
-	@tools/stage "launchers, seeds $(SEEDS)" $(MAKE) --no-print-directory launchers
+	@tools/stage "launchers, all sizes, seeds $(SEEDS)" $(MAKE) --no-print-directory REGRESS=1 launchers
 	@tools/stage "switches of 20, 40 and 72 ports" $(PY) -m verif.checks.switch_presets --run
 	@tools/stage "every top emitted, for Yosys and lint" $(PY) -m verif.checks.emitted
 	@tools/stage "the whole ledger of cycles" $(PY) -m verif.checks.cycles
@@ -99,7 +100,7 @@ mutants: $(STAMP)
 
 coverage: $(STAMP)
 	@mkdir -p $(BUILD) && touch $(BUILD)/coverage-start
-	@PLEXUS_COVERAGE=1 $(MAKE) --no-print-directory launchers
+	@PLEXUS_COVERAGE=1 $(MAKE) --no-print-directory REGRESS=1 launchers
 	@$(PY) -m verif.checks.merge; functional=$$?; $(PY) -m verif.checks.code_coverage && exit $$functional
 
 accuracy: $(STAMP)

@@ -50,7 +50,8 @@ class Run:
     config: name, or values, of a core, link or switch. options: keywords of the top. seeds: of runs that must be green;
     () if another Run of this bench on the same build has some. faults: what it must notice on that build, seed 1.
     planted: the build has the planted faults in it (inactive), so that runs with and without them share one. slow: it
-    takes minutes, so it starts before others.
+    takes minutes, so it starts before others. regress: another size or form of what other runs of the bench check; it
+    has no faults of its own, and takes part in `make regress` and `make coverage`, not in `make test`.
     """
 
     top: str
@@ -61,6 +62,7 @@ class Run:
     faults: str | tuple[str | Fault, ...] = ()
     planted: bool = True
     slow: bool = False
+    regress: bool = False
 
     @property
     def wanted(self) -> tuple[Fault, ...]:

@@ -136,10 +136,14 @@ def refusals(found: list[Declared]) -> Iterator[str]:
     named = _named(found)
     noticed = [item for one in found for item in _noticed(one, named)]
     for one in found:
+        if one.run.wanted and one.run.regress:
+            yield f"{one} must notice planted faults, which make test plants: leave regress=True out"
         if one.run.wanted and not one.run.planted:
             yield f"{one} has planted faults to notice on a build without them: leave planted=False out"
         elif one.run.wanted and (one.bench, one.build) not in green:
             yield f"{one} must notice planted faults and is never green without them: give it a seed"
+    for bench in sorted({one.bench for one in found} - {one.bench for one in found if not one.run.regress}):
+        yield f"{short_name(bench)} declares runs for make regress only, so that make test has none of it"
     runs = Counter(str(Item(one, seed)) for one in found for seed in one.run.seeds)
     runs.update(f"{item} {item.fault.by or ''}" for item in noticed)
     for name, count in runs.items():

@@ -53,6 +53,8 @@ def test_the_rest_is_what_no_declaration_names() -> None:
         ([Run("ram", faults=EVERY)], "ram tiny must notice planted faults, and ram has none of its own"),
         ([Run("fifo", faults=EVERY), Run("fifo", seeds=(9, 9))], "base/fifo tiny seed 9 is declared 2 times"),
         ([Run("fifo", faults=(EVERY, FAULTS[0]))], f'base/fifo tiny "{FAULTS[0]}" is declared 2 times'),
+        ([Run("fifo", faults=EVERY, regress=True)], "must notice planted faults, which make test plants"),
+        ([Run("fifo", faults=EVERY, regress=True)], "base.fifo declares runs for make regress only"),
         ([Run("fiffo")], "there is no top 'fiffo'"),
     ],
 )

@@ -26,8 +26,9 @@ def each(found: Iterable[Item]) -> pytest.MarkDecorator:
 
 
 def _marks(item: Item) -> list[Any]:
-    slow = [pytest.mark.slow] if item.declared.run.slow else []
-    return [pytest.mark.xdist_group(item.group), *slow]
+    run = item.declared.run
+    marks = [pytest.mark.slow] * run.slow + [pytest.mark.regress] * run.regress
+    return [pytest.mark.xdist_group(item.group), *marks]
 
 
 @each(GREEN)

@@ -66,7 +66,7 @@ RUNS = (
     Run("check", config=_EVERY_KIND, options=_VECTOR, faults=_OF_VECTOR),
     Run("check", config=_EVERY_KIND, options=_SCALAR, faults=_OF_SCALAR),
     Run("check", config=_TILED, options=_TENSOR, seeds=(1,), faults=("an operand may reach beyond its row tile",)),
-    Run("check", config=load("tiny", ["tensor.sparsity=false"]), options=_TENSOR, seeds=(1,)),
+    Run("check", config=load("tiny", ["tensor.sparsity=false"]), options=_TENSOR, seeds=(1,), regress=True),
 )
 
 _ALL_TABLES = sum(1 << f for f in Function if f >= 16)

@@ -32,8 +32,8 @@ _PLANTED = (
 
 RUNS = (
     Run("codec_lockstep", config="x8", faults=_PLANTED),
-    Run("codec_lockstep", config="x16", planted=False, seeds=(1,)),
-    Run("codec_lockstep", config="x8", options={"order": "low_first"}, planted=False, seeds=(1,)),
+    Run("codec_lockstep", config="x16", planted=False, seeds=(1,), regress=True),
+    Run("codec_lockstep", config="x8", options={"order": "low_first"}, planted=False, seeds=(1,), regress=True),
 )
 
 coverage = Coverage(

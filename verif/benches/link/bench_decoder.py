@@ -30,8 +30,8 @@ _PLANTED = (
 
 RUNS = (
     Run("flit_decoder", config="x8", faults=_PLANTED),
-    Run("flit_decoder", config="x16", planted=False, seeds=(1,)),
-    Run("flit_decoder", config="x8", options={"order": "low_first"}, planted=False, seeds=(1,)),
+    Run("flit_decoder", config="x16", planted=False, seeds=(1,), regress=True),
+    Run("flit_decoder", config="x8", options={"order": "low_first"}, planted=False, seeds=(1,), regress=True),
 )
 
 coverage = Coverage(

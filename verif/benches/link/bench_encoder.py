@@ -23,8 +23,8 @@ _FAULTS = (
 
 RUNS = (
     Run("flit_encoder", config="x8", faults=_FAULTS),
-    Run("flit_encoder", config="x16", planted=False, seeds=(1,)),
-    Run("flit_encoder", config="x8", options={"order": "low_first"}, planted=False, seeds=(1,)),
+    Run("flit_encoder", config="x16", planted=False, seeds=(1,), regress=True),
+    Run("flit_encoder", config="x8", options={"order": "low_first"}, planted=False, seeds=(1,), regress=True),
 )
 
 coverage = Coverage(

@@ -29,7 +29,11 @@ _PLANTED = (
     "a packet joins the unit that the line wants next",
 )
 
-RUNS = (Run("framing", config=_SMALL, faults=_PLANTED), Run("framing", config=_EIGHT), Run("framing", config=_WIDE))
+RUNS = (
+    Run("framing", config=_SMALL, faults=_PLANTED),
+    Run("framing", config=_EIGHT, regress=True),
+    Run("framing", config=_WIDE, regress=True),
+)
 
 COVER = Coverage(
     "port.framing",

@@ -37,7 +37,7 @@ _PLANTED = (
 
 RUNS = (
     Run("lane_pair", config=_link("x8", 2), options=_BOTH, faults=_PLANTED, slow=True),
-    *(Run("lane_pair", config=_link(*other), options=_BOTH, slow=True) for other in _OTHERS),
+    *(Run("lane_pair", config=_link(*other), options=_BOTH, slow=True, regress=True) for other in _OTHERS),
 )
 
 

@@ -44,9 +44,9 @@ _PLANTED = (
 )
 
 RUNS = (
-    Run("lane_receiver", config=_link("x1", 0), options=_ENDS),
+    Run("lane_receiver", config=_link("x1", 0), options=_ENDS, regress=True),
     Run("lane_receiver", config=_link("x8", 2), options=_ENDS, faults=_PLANTED),
-    Run("lane_receiver", config=_link("x16", 0), options=_ENDS),
+    Run("lane_receiver", config=_link("x16", 0), options=_ENDS, regress=True),
 )
 
 

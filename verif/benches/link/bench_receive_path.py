@@ -39,7 +39,7 @@ _PLANTED = (
 
 RUNS = (
     Run("receive_path", config=_SMALL, faults=(*(Fault(sentence, hangs=True) for sentence in _STUCK), *_PLANTED)),
-    Run("receive_path", config=_WIDE),
+    Run("receive_path", config=_WIDE, regress=True),
 )
 
 

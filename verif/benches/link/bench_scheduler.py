@@ -14,7 +14,7 @@ from verif.golden.framing import Turns
 _PLAIN = LinkConfig(weights=(3, 1, 3, 1, 3, 1, 3, 1))
 _STRICT = LinkConfig(weights=(3, 1, 2, 8, 1, 1, 5, 1), strict_class=2, strict_cap=16)
 
-RUNS = (Run("scheduler", config=_PLAIN), Run("scheduler", config=_STRICT, faults=EVERY))
+RUNS = (Run("scheduler", config=_PLAIN, regress=True), Run("scheduler", config=_STRICT, faults=EVERY))
 
 COVER = Coverage(
     "port.scheduler",

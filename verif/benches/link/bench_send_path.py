@@ -33,7 +33,7 @@ _PLANTED = (
     "a unit gets more packets than a receiver gives out in its time",
 )
 
-RUNS = (Run("send_path", config=_SMALL, faults=_PLANTED), Run("send_path", config=_WIDE))
+RUNS = (Run("send_path", config=_SMALL, faults=_PLANTED), Run("send_path", config=_WIDE, regress=True))
 
 
 @cocotb.test(timeout_time=60, timeout_unit="us")

@@ -21,8 +21,8 @@ def _four(lanes: int) -> SwitchConfig:
 
 RUNS = (
     Run("switch_bypass", config=_four(8), faults=EVERY),
-    Run("switch_bypass", config=_four(4)),
-    Run("switch_bypass", config=_four(16)),
+    Run("switch_bypass", config=_four(4), regress=True),
+    Run("switch_bypass", config=_four(16), regress=True),
 )
 
 COVER = Coverage(

@@ -20,9 +20,9 @@ _X16 = LinkConfig(classes=2, shared_flits=12, window_flits=20, lanes=16)
 
 RUNS = (
     Run("switch_egress", config=_X8, faults=EVERY),
-    Run("switch_egress", config=_X4),
-    Run("switch_egress", config=_X16),
-    Run("switch_egress", config="x8", seeds=(1,)),  # a whole link
+    Run("switch_egress", config=_X4, regress=True),
+    Run("switch_egress", config=_X16, regress=True),
+    Run("switch_egress", config="x8", seeds=(1,), regress=True),  # a whole link
 )
 
 COVER = Coverage(

@@ -52,10 +52,10 @@ _PLANTED = (
 
 RUNS = (
     Run("switch_ingress", config=_small(8), faults=_PLANTED),
-    Run("switch_ingress", config=_small(4)),
-    Run("switch_ingress", config=_small(16)),
-    Run("switch_ingress", config=SwitchConfig()),
-    Run("switch_ingress", config=SwitchConfig(name="x4", link=LINKS["x4"])),
+    Run("switch_ingress", config=_small(4), regress=True),
+    Run("switch_ingress", config=_small(16), regress=True),
+    Run("switch_ingress", config=SwitchConfig(), regress=True),
+    Run("switch_ingress", config=SwitchConfig(name="x4", link=LINKS["x4"]), regress=True),
 )
 
 _PACES = {

@@ -20,8 +20,8 @@ _X16 = LinkConfig(classes=2, shared_flits=12, window_flits=20, lanes=16)
 
 RUNS = (
     Run("switch_output_buffer", config=_X8, faults=EVERY),
-    Run("switch_output_buffer", config=_X4),
-    Run("switch_output_buffer", config=_X16),
+    Run("switch_output_buffer", config=_X4, regress=True),
+    Run("switch_output_buffer", config=_X16, regress=True),
 )
 
 COVER = Coverage(

@@ -28,7 +28,7 @@ _PLANTED = (
 
 RUNS = (
     Run("switch_responder", config=SwitchConfig(ports=4, link=_TIGHT), faults=_PLANTED, slow=True),
-    Run("switch_responder", config=SwitchConfig(ports=4, link=_TIGHT_WIDE), slow=True),
+    Run("switch_responder", config=SwitchConfig(ports=4, link=_TIGHT_WIDE), slow=True, regress=True),
 )
 
 

@@ -44,9 +44,9 @@ _PLANTED = (
 
 RUNS = (
     Run("switch_scheduler", config=_MERGED, faults=_PLANTED),
-    Run("switch_scheduler", config=_WAVEFRONT),
+    Run("switch_scheduler", config=_WAVEFRONT, regress=True),
     Run("switch_scheduler", config=_ISLIP, faults=("pointers of iSLIP never move",)),
-    Run("switch_scheduler", config=_SIXTEEN),
+    Run("switch_scheduler", config=_SIXTEEN, regress=True),
 )
 
 BINS = [

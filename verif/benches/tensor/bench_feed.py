@@ -61,7 +61,11 @@ _PLANTED = (
 RUNS = (
     Run("feed", config=_WIDE, options=_MOVING, seeds=SEEDS[:2], faults=_PLANTED),
     Run("feed", config=_WIDE, options=_STATIONARY, seeds=SEEDS[:2], faults=_OF_TAGS),
-    *(Run("feed", config=less, options=side, seeds=(1,)) for less in _LESS for side in (_MOVING, _STATIONARY)),
+    *(
+        Run("feed", config=less, options=side, seeds=(1,), regress=True)
+        for less in _LESS
+        for side in (_MOVING, _STATIONARY)
+    ),
 )
 
 _CARRIER = {1: "uint8", 2: "uint16", 4: "uint32"}

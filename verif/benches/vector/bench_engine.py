@@ -44,7 +44,7 @@ _PLANTED = (
 
 RUNS = (
     Run("vector_engine", faults=_PLANTED),
-    *(Run("vector_engine", config=ratio, seeds=SEEDS[:1]) for ratio in _RATIOS),
+    *(Run("vector_engine", config=ratio, seeds=SEEDS[:1], regress=True) for ratio in _RATIOS),
 )
 
 FLOATS = ("fp32", "bf16", "fp16")

@@ -46,7 +46,7 @@ _FAULTS = (
 
 RUNS = (
     Run("vector_engine", faults=_FAULTS),
-    *(Run("vector_engine", config=ratio, seeds=SEEDS[:1]) for ratio in _RATIOS),
+    *(Run("vector_engine", config=ratio, seeds=SEEDS[:1], regress=True) for ratio in _RATIOS),
 )
 
 COVERAGE = Coverage(

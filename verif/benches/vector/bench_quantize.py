@@ -38,7 +38,7 @@ _FAULTS = (
 RUNS = (
     Run("vector_engine", faults=_FAULTS),
     Run("vector_engine", config=_WIDE, seeds=SEEDS[:1], faults=("blocks outside the operand have scales too",)),
-    *(Run("vector_engine", config=ratio, seeds=SEEDS[:1]) for ratio in _RATIOS),
+    *(Run("vector_engine", config=ratio, seeds=SEEDS[:1], regress=True) for ratio in _RATIOS),
 )
 
 SOURCES = ("bf16", "fp16")
