@@ -39,6 +39,7 @@ class Profile:
     ragged: float = 0.0  # that the quadrants differ in valid, swap and dtype
     tiles: float = 0.0  # that the rows are divided anew; 0: always the whole array
     stray: float = 0.0  # that heads and tails are anywhere, in or out of order; for kinds of one class
+    untimely: float = 0.02  # that a tile shifts what there is, raw or not, instead of taking a weight; if RAW is a kind
     pause: float = 0.01  # that nothing at all enters for a while; less often in larger arrays, where it lasts longer
 
 
@@ -118,7 +119,7 @@ class BeatSource:
             return Kind.RAW, True
         if self.burst[first]:
             self.burst[first] -= 1
-        elif Kind.RAW in profile.kinds and self.rng.random() < 0.02:
+        elif Kind.RAW in profile.kinds and self.rng.random() < profile.untimely:
             return Kind.RAW, True  # what there is, raw or not
         elif self.rng.random() < 1 / self.cols:
             kind = self._some(profile.kinds)
