@@ -23,6 +23,7 @@ STAMP := .venv/.ok-$(shell cat requirements.lock requirements-models.lock | cksu
 PYTEST := $(PY) -m pytest -q
 PARALLEL := -n $(JOBS) --dist loadfile
 BY_MODEL := -n $(JOBS) --dist loadgroup --no-loadscope-reorder
+SIZES := $(if $(REGRESS),,-m "not regress")
 RUN := $(BIN)/plexus run $(WORKLOAD) --config $(CONFIG) $(if $(SEED),--seed $(SEED)) \
 	$(foreach s,$(SET),--set $(s)) $(foreach p,$(PARAMS),-p $(p))
 
@@ -68,11 +69,11 @@ law: $(STAMP)
 
 unit: $(STAMP)
 	@mkdir -p build
-	@$(PYTEST) -n $(JOBS) --dist worksteal tests/unit tests/firmware --junitxml build/junit-unit.xml
+	@$(PYTEST) -n $(JOBS) --dist worksteal $(SIZES) tests/unit tests/firmware --junitxml build/junit-unit.xml
 
 launchers: $(STAMP)
 	@mkdir -p build
-	@$(PYTEST) $(BY_MODEL) $(if $(REGRESS),,-m "not regress") tests/sim --junitxml build/junit-sim.xml
+	@$(PYTEST) $(BY_MODEL) $(SIZES) tests/sim --junitxml build/junit-sim.xml
 
 system: $(STAMP)
 	@mkdir -p build
@@ -86,6 +87,7 @@ skips: $(STAMP)
 	@$(PY) -m verif.checks.skips
 
 regress: $(STAMP)
+	@tools/stage "unit, all sizes" $(PYTEST) -n $(JOBS) --dist worksteal -m regress tests/unit tests/firmware
 	@tools/stage "launchers, all sizes, seeds $(SEEDS)" $(MAKE) --no-print-directory REGRESS=1 launchers
 	@tools/stage "switches of 20, 40 and 72 ports" $(PY) -m verif.checks.switch_presets --run
 	@tools/stage "every top emitted, for Yosys and lint" $(PY) -m verif.checks.emitted
