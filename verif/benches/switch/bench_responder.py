@@ -5,7 +5,7 @@ import cocotb
 from rtl.contract.link_config import LinkConfig
 from rtl.contract.switch_config import SwitchConfig
 from verif.agents.bench import manifest
-from verif.bench import Run
+from verif.bench import Run, noticed_by
 from verif.benches.switch.responder_driver import COVER, ResponderBench
 
 _TIGHT, _TIGHT_WIDE = (LinkConfig(classes=2, shared_flits=8, lanes=lanes) for lanes in (8, 16))
@@ -17,13 +17,19 @@ _PLANTED = (
     "what is granted to another output is taken too",
     "beats of other units are taken while no unit comes",
     "an answer is of the lowest class",
-    "a unit is offered though there is no room for it",
     "dead outputs have no turn",
-    "parity of what is answered is ignored",
-    "a wrong byte in a beat of what is answered that is not the last is forgotten",
-    "a unit that is dropped goes on with the next one",
-    "DLP and codes have parity too",
-    "what is dropped keeps its room",
+    *noticed_by(
+        "who_asks_is_answered_once/load=0.01/row=0.02/spoil=0.4",
+        "parity of what is answered is ignored",
+        "a wrong byte in a beat of what is answered that is not the last is forgotten",
+        "a unit that is dropped goes on with the next one",
+        "DLP and codes have parity too",
+        "what is dropped keeps its room",
+    ),
+    *noticed_by(
+        "who_asks_is_answered_once/load=0.2/row=0.02/spoil=0.0",
+        "a unit is offered though there is no room for it",
+    ),
 )
 
 RUNS = (

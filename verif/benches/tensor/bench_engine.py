@@ -17,7 +17,7 @@ from verif.agents.bench import manifest
 from verif.agents.patterns import contiguous
 from verif.agents.stall import STYLES
 from verif.agents.tags import random_tags
-from verif.bench import Run
+from verif.bench import Run, noticed_by
 from verif.benches.tensor.engine_driver import COVERAGE, EngineBench
 from verif.benches.tensor.engine_steps import Step, gemm_steps
 
@@ -32,14 +32,11 @@ _PLANTED = (
     "the last element of a pattern with more than one dimension is left out",
     "the word buffer does not go on after the last element of a word",
     "the row mask of the next command is used",
-    "elements do not wait for their scales and tags",
     "scales come from the first slot",
     "scales are those of the element beside it",
     "two blocks of rows exchange their scales",
     "tags are those of the column beside it",
     "columns of the last element are counted from its end",
-    "tags may repeat or descend",
-    "tags may lie beyond the group",
     "neighbouring entries of the map are exchanged",
     "the four numbers of a row are reversed",
     "negative numbers take the entries of positive ones",
@@ -60,10 +57,22 @@ _PLANTED = (
     "a transpose is done with its first row",
     "a load retires before the matmul in front of it",
     "a second load in a row takes the swap back",
-    "a load with wrong tags ends like others",
-    "the load before one with wrong tags fails",
     "a matmul swaps after a transpose",
     "a transpose ends as a load does",
+    *noticed_by(
+        "a_load_with_wrong_tags_fails/repeats=False",
+        "tags may lie beyond the group",
+        "a load with wrong tags ends like others",
+        "the load before one with wrong tags fails",
+    ),
+    *noticed_by(
+        "a_load_with_wrong_tags_fails/repeats=True",
+        "tags may repeat or descend",
+    ),
+    *noticed_by(
+        "elements_wait_for_scales_that_come_late",
+        "elements do not wait for their scales and tags",
+    ),
 )
 
 RUNS = (
