@@ -4,12 +4,12 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out, connect, flipped
 
+from rtl.base.element_writer import ElementWriter
 from rtl.base.engine_frame import EngineFrame, engine_ports
 from rtl.contract.config import Config
 from rtl.scalar.lanes import Lanes
 from rtl.scalar.loader import Loader
-from rtl.scalar.reader import Reader
-from rtl.scalar.writer import Writer
+from rtl.scalar.reader import RESULTS, Reader
 
 __all__ = ["ScalarEngine", "ScalarPipeline"]
 
@@ -26,7 +26,7 @@ class ScalarPipeline(wiring.Component):
         m.submodules.reader = reader = Reader(self.cfg)
         m.submodules.loader = loader = Loader(self.cfg)
         m.submodules.lanes = lanes = Lanes(self.cfg)
-        m.submodules.writer = writer = Writer(self.cfg)
+        m.submodules.writer = writer = ElementWriter(self.cfg, RESULTS, lane_bytes=4, tails=True)
         connect(m, flipped(self.queue.command), reader.command)
         connect(m, reader.writer, writer.command)
         connect(m, reader.sbuf, flipped(self.sbuf_read))

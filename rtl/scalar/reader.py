@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.base.credit import Credit
 from rtl.base.dispatch import COMMAND, OPCODE_BITS
+from rtl.base.element_writer import WRITE_WITH_TAIL
 from rtl.base.fault import fault
 from rtl.base.memory_port import QUADRANTS, PsumReadSignature, SbufReadSignature, psum_word_bits, sbuf_word_bits
 from rtl.base.pattern import PatternWalker, operand, partition_mask
@@ -15,9 +16,10 @@ from rtl.contract.memmap import Space
 from rtl.contract.timing import STALLS, Engine
 from rtl.scalar.lanes import ELEMENT, JOB
 from rtl.scalar.reducer import Reducer
-from rtl.scalar.writer import DESTINATION, RESULTS
 
-__all__ = ["Reader"]
+__all__ = ["RESULTS", "Reader"]
+
+RESULTS = 32  # elements read and not written; 18 keep one element a cycle going
 
 _STALLS = STALLS[Engine.SCALAR]
 
@@ -38,7 +40,7 @@ class Reader(wiring.Component):
         super().__init__(
             {
                 "command": In(stream.Signature(COMMAND)),
-                "writer": Out(stream.Signature(DESTINATION)),
+                "writer": Out(stream.Signature(WRITE_WITH_TAIL)),
                 "sbuf": Out(SbufReadSignature(cfg)),
                 "psum": Out(PsumReadSignature(cfg)),
                 "element": Out(ELEMENT),
@@ -219,8 +221,9 @@ class Reader(wiring.Component):
             walker.command.payload.eq(source),
             self.writer.valid.eq(accept & ~loads),
             self.writer.payload.pattern.eq(target),
-            self.writer.payload.store.eq(word.store),
-            self.writer.payload.at.eq(word.imm2[: len(self.writer.payload.at)]),
+            self.writer.payload.final.eq(1),
+            self.writer.payload.tail.eq(word.store),
+            self.writer.payload.tail_at.eq(word.imm2[: len(self.writer.payload.tail_at)]),
             self.load.eq(accept & loads),
             self.load_partitions.eq(source.partition_count),
         ]

@@ -38,8 +38,8 @@ _PLANTED = (
     "an element's place in the word is that of the vector engine's next request",
     "quadrants are not rotated in the vector engine",
     "a 16-bit element is written over its neighbour as well",
-    "the vector engine's done does not wait for the memory to take the last element",
-    "the vector engine writes partitions outside the destination too",
+    "done does not wait for the memory to take the last element",
+    "partitions outside the destination are written too",
 )
 
 RUNS = (
