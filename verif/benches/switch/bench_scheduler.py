@@ -10,7 +10,7 @@ from rtl.contract.link import UNIT_FLITS_MAX
 from rtl.contract.link_config import LINKS, LinkConfig
 from rtl.contract.switch_config import SwitchConfig
 from verif.agents.bench import Bench, manifest
-from verif.bench import Run
+from verif.bench import Run, noticed_by
 from verif.checks.coverage import Coverage
 from verif.golden.switch_schedule import Schedule
 
@@ -27,19 +27,28 @@ _PLANTED = (
     "requests to an output go before responses, always",
     "flits of a unit after the first are not charged",
     "the lighter matching stands",
-    "a ring is taken for its single inputs",
     "the order of the inputs is not undone",
     "a matching has no second pass",
     "a unit holds its input and output for ever",
-    "a starved pair never becomes urgent",
-    "what is blocked is scheduled",
     "nothing is kept free for who waits",
-    "nobody is ever behind in a schedule",
-    "what was served is not paid",
-    "busy inputs are owed as well",
-    "who waits no longer stays behind",
-    "the strict class of an output has no cap",
-    "a match is kept for ever",
+    *noticed_by(
+        "matches_like_golden/traffic=1",
+        "a ring is taken for its single inputs",
+        "a starved pair never becomes urgent",
+        "what is blocked is scheduled",
+        "what was served is not paid",
+        "busy inputs are owed as well",
+        "the strict class of an output has no cap",
+        "a match is kept for ever",
+    ),
+    *noticed_by(
+        "matches_like_golden/traffic=3",
+        "who waits no longer stays behind",
+    ),
+    *noticed_by(
+        "matches_like_golden/traffic=5",
+        "nobody is ever behind in a schedule",
+    ),
 )
 
 RUNS = (
