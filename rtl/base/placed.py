@@ -111,9 +111,10 @@ class Placed(wiring.Component):
         counts_as_used(self._prototype)  # it only lends its signature
 
     def elaborate(self, platform: object) -> Module:
-        names = _faults_of_part(self.module_name, self.factory) if self.faults else ()
-        if not isinstance(self.faults, bool):
-            names = tuple(name for name in names if name in self.faults)
+        if isinstance(self.faults, bool):
+            names = _faults_of_part(self.module_name, self.factory) if self.faults else ()
+        else:  # named, so that none need be searched for in a large part
+            names = tuple(self.faults) if current_faults() is not None else ()
         collected = _collected.get()
         if collected is not None:
             factory = (lambda: Planted(self.factory(), names)) if names else self.factory

@@ -7,7 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
 from rtl.base.amaranth_internals import counts_as_used
-from rtl.base.fault import planting
+from rtl.base.fault import UnknownFaultError, planting
 
 __all__ = ["Planted"]
 
@@ -46,6 +46,9 @@ class Planted(wiring.Component):
         with planting() as faults:
             m.submodules.unit = _Elaborated(Fragment.get(self._unit, platform))
         self.names = self.names or faults.names
+        for name in self.names:
+            if name not in faults.signals:
+                raise UnknownFaultError(f"{type(self._unit).__name__} has no fault {name!r}; it has: {faults.names}")
         m.d.comb += [faults.signals[name].eq(self.fault_chosen(name)) for name in self.names]
         inner = {path: value for path, _, value in self._unit.signature.flatten(self._unit)}
         for path, member, port in self.signature.flatten(self):

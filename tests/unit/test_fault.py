@@ -102,11 +102,17 @@ def test_a_placed_part_has_an_input_for_its_faults() -> None:
     assert re.search(r"module a_part\([^)]*\bfaults\b", emitted.placed_text)
 
 
-@pytest.mark.parametrize("faults", [False, ["the part explodes"]])
-def test_a_placed_part_may_have_none(faults: bool | list[str]) -> None:
-    emitted = emit(Whole(lambda: placed(faults=faults)), "top", planted=True)
+def test_a_placed_part_may_have_none() -> None:
+    emitted = emit(Whole(lambda: placed(faults=False)), "top", planted=True)
     assert "a part adds nothing" not in emitted.faults
     assert "fault" not in emitted.placed_text
+
+
+def test_a_placed_part_has_the_faults_that_are_named() -> None:
+    emitted = emit(Whole(lambda: placed(faults=["a part adds nothing"])), "top", planted=True)
+    assert emitted.faults[0] == "a part adds nothing"
+    with pytest.raises(UnknownFaultError, match="has no fault 'the part explodes'"):
+        emit(Whole(lambda: placed(faults=["the part explodes"])), "top", planted=True)
 
 
 def test_lanes_have_their_faults_in_common() -> None:
