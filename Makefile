@@ -77,7 +77,7 @@ launchers: $(STAMP)
 
 system: $(STAMP)
 	@mkdir -p build
-	@$(PYTEST) $(PARALLEL) tests/system --junitxml build/junit-system.xml
+	@$(PYTEST) $(PARALLEL) $(SIZES) tests/system --junitxml build/junit-system.xml
 
 test: $(STAMP)
 	@mkdir -p build && touch build/test-start
@@ -87,7 +87,7 @@ skips: $(STAMP)
 	@$(PY) -m verif.checks.skips
 
 regress: $(STAMP)
-	@tools/stage "unit, all sizes" $(PYTEST) -n $(JOBS) --dist worksteal -m regress tests/unit tests/firmware
+	@tools/stage "unit and system, other sizes" $(PYTEST) -n $(JOBS) --dist worksteal -m regress tests/unit tests/system
 	@tools/stage "launchers, all sizes, seeds $(SEEDS)" $(MAKE) --no-print-directory REGRESS=1 launchers
 	@tools/stage "switches of 20, 40 and 72 ports" $(PY) -m verif.checks.switch_presets --run
 	@tools/stage "every top emitted, for Yosys and lint" $(PY) -m verif.checks.emitted

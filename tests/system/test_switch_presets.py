@@ -27,7 +27,10 @@ endmodule
 LOOP = "y ^ a"
 
 
-@pytest.mark.parametrize("name", PRESETS)
+SMALLEST, *LARGER = PRESETS
+
+
+@pytest.mark.parametrize("name", [SMALLEST, *(pytest.param(name, marks=pytest.mark.regress) for name in LARGER)])
 def test_preset_is_converted_and_linted(name: str) -> None:
     done = lint("switch", SWITCHES[name])
     assert done.megabytes > 2
