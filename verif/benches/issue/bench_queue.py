@@ -9,7 +9,7 @@ from rtl.contract.isa import INSTRUCTION, Cause, Queue
 from rtl.issue.queue import QUEUE_STATUS, has_engine
 from verif.agents.bench import manifest
 from verif.agents.stall import STYLES, styled
-from verif.bench import Run
+from verif.bench import Run, noticed_by
 from verif.benches.issue.queue_driver import COVERAGE, Expected, QueueBench
 from verif.benches.issue.words import legal, pack
 from verif.golden.issue import check
@@ -17,15 +17,27 @@ from verif.golden.issue import check
 _TENSOR, _SYNC = {"queue": 0}, {"queue": 4}
 
 _PLANTED = (
-    "GE compares with greater",
     "only one of two conditions has to hold",
-    "a fault does not halt the queue",
-    "the faulty instruction is dispatched to the engine too",
     "the semaphore changes at dispatch, not at the end",
     "a done that comes while an update waits is lost",
     "no update for an instruction without an engine",
-    "a command that failed retires like others",
-    "instructions behind one that failed retire",
+    *noticed_by(
+        "halts_at_what_the_engine_fails_at/program=0",
+        "a command that failed retires like others",
+        "instructions behind one that failed retire",
+    ),
+    *noticed_by(
+        "runs_in_order_and_updates_at_the_end/style=half",
+        "GE compares with greater",
+    ),
+    *noticed_by(
+        "halts_at_the_first_fault/program=0",
+        "a fault does not halt the queue",
+    ),
+    *noticed_by(
+        "halts_at_the_first_fault/program=2",
+        "the faulty instruction is dispatched to the engine too",
+    ),
 )
 
 RUNS = (Run("issue_queue", options=_TENSOR, faults=_PLANTED), Run("issue_queue", options=_SYNC))

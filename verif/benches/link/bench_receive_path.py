@@ -8,7 +8,7 @@ from cocotb.triggers import RisingEdge
 from rtl.contract.link import FLIT_HEADER, FLIT_HEADER_BYTES, NO_HEADER, PacketOpcode
 from rtl.contract.link_config import LinkConfig
 from verif.agents.stall import styled
-from verif.bench import Fault, Run
+from verif.bench import Fault, Run, noticed_by
 from verif.benches.link.packets import make_packet, random_packet
 from verif.benches.link.receive_path_driver import COVER, PACKET_CHANGES, UNIT_CHANGES, ReceiveBench
 from verif.golden.framing import FLIT_WORDS, flits_of, grouped, header_of
@@ -23,18 +23,24 @@ _STUCK = (
 """They keep places of the pool: packets stay away, and nothing else shows it."""
 
 _PLANTED = (
-    "a head in an open unit continues it at a link's end",
-    "an endpoint that changes in a unit is not noticed at a link's end",
-    "a clear of a link's end keeps units that are not complete",
     "the list of a queue loses its second unit",
     "the receive pool frees every flit to the shared account",
-    "an offset that is wrong is not noticed",
-    "a length beyond the unit is not noticed",
-    "an unknown opcode is a write",
-    "a unit of the other kind is taken",
     "the next unit begins in the middle of the one dropped",
-    "a zero header is a packet",
     "the gap between two flits is a lane too short",
+    *noticed_by(
+        "malformed/spacing=never/sinks=never",
+        "a head in an open unit continues it at a link's end",
+        "an endpoint that changes in a unit is not noticed at a link's end",
+        "an offset that is wrong is not noticed",
+        "a length beyond the unit is not noticed",
+        "an unknown opcode is a write",
+        "a unit of the other kind is taken",
+        "a zero header is a packet",
+    ),
+    *noticed_by(
+        "clear_drops_what_is_open",
+        "a clear of a link's end keeps units that are not complete",
+    ),
 )
 
 RUNS = (

@@ -6,7 +6,7 @@ from cocotb.triggers import RisingEdge
 from rtl.contract.link import PacketOpcode
 from rtl.contract.link_config import LinkConfig
 from verif.agents.bench import manifest
-from verif.bench import Run
+from verif.bench import Run, noticed_by
 from verif.benches.link.packets import OPCODES, beats_of, make_packet, random_packet
 from verif.benches.link.send_path_driver import COVER, SendBench
 from verif.golden.framing import flits_of, grouped, header_of
@@ -16,21 +16,39 @@ _WIDE = LinkConfig(lanes=16, classes=2, shared_flits=8, send_beats=48, weights=(
 
 _PLANTED = (
     "packets of different endpoints share a unit",
-    "a packet joins a unit that it does not fit into",
-    "a unit can be taken while a packet is being appended to it",
     "the offset of a second packet in a flit replaces the first",
     "bytes behind the end of a packet are kept",
-    "a packet that ends too early is good",
     "takes a packet without room",
     "words behind the end of the unit are sent",
     "the last flit of a unit is no tail",
     "no END where there is room for it",
     "the framer names the shared pool in a header and charges the dedicated one",
-    "a flit given up is not released",
     "the framer sends the next beat over one that was not taken",
-    "a unit starts with one credit",
-    "a packet joins the unit that the line wants next",
     "a unit gets more packets than a receiver gives out in its time",
+    *noticed_by(
+        "any_packets/source=bursty/sink=never/credits=mostly",
+        "a unit starts with one credit",
+    ),
+    *noticed_by(
+        "packs_as_much_as_fits",
+        "a packet joins the unit that the line wants next",
+    ),
+    *noticed_by(
+        "every_length",
+        "a packet joins a unit that it does not fit into",
+    ),
+    *noticed_by(
+        "refuses_what_is_no_packet",
+        "a packet that ends too early is good",
+    ),
+    *noticed_by(
+        "gives_up_a_unit",
+        "a flit given up is not released",
+    ),
+    *noticed_by(
+        "a_source_that_stops_in_a_packet",
+        "a unit can be taken while a packet is being appended to it",
+    ),
 )
 
 RUNS = (Run("send_path", config=_SMALL, faults=_PLANTED), Run("send_path", config=_WIDE, regress=True))
