@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from rtl.contract.any_config import AnyConfig
 from rtl.contract.config_fields import Knob, built_values, knobs
-from rtl.contract.switch_config import AnyConfig
 from sim.systems.configurations import configurations
 
 __all__ = ["Row", "config_lines", "find_config", "rows", "shown"]

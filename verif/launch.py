@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from rtl.contract.any_config import AnyConfig
 from rtl.contract.config import named
-from rtl.contract.switch_config import AnyConfig
 from sim.build.coverage import counting
 from sim.run.runner import BenchError, Verdict, run_bench
 from sim.systems.configurations import by_name

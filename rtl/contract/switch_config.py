@@ -6,12 +6,11 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from rtl.contract.config import Config
 from rtl.contract.config_fields import check, choice, flag, need, number
 from rtl.contract.link import UNIT_FLITS_MAX
 from rtl.contract.link_config import LINKS, LinkConfig
 
-__all__ = ["MATCHINGS", "TOP_INPUT_BITS_MAX", "SWITCHES", "AnyConfig", "SwitchConfig"]
+__all__ = ["MATCHINGS", "TOP_INPUT_BITS_MAX", "SWITCHES", "SwitchConfig"]
 
 TOP_INPUT_BITS_MAX = (1 << 16) - 2
 """Bits of all inputs of a top together: Amaranth numbers them and two constants with 16 bits (Net.from_cell)."""
@@ -88,9 +87,6 @@ class SwitchConfig:
         values["link"] = {k: v for k, v in values["link"].items() if k != "name"}
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
 
-
-AnyConfig = Config | LinkConfig | SwitchConfig
-"""What a build is made for: a core, a part of a link, or a part of a switch."""
 
 SWITCHES: dict[str, SwitchConfig] = {
     "sw4": SwitchConfig(name="sw4", ports=4),

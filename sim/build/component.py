@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from rtl.contract.switch_config import AnyConfig
+from rtl.contract.any_config import AnyConfig
 from sim.build.tops import Top, factory
 from sim.errors import PlexusError
 from sim.systems.configurations import kind_of_type

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from rtl.contract.switch_config import AnyConfig
+from rtl.contract.any_config import AnyConfig
 from rtl.emit.verilog import Emitted, emit
 from sim.build.component import has_option, make_component
 from sim.build.tops import top as find_top

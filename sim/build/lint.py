@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rtl.contract.switch_config import AnyConfig
+from rtl.contract.any_config import AnyConfig
 from rtl.emit.verilog import Emitted
 from sim.build.component import make_component
 from sim.build.sources import sources_of

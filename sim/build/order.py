@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import cocotb_tools.config
 
+from rtl.contract.any_config import AnyConfig
 from rtl.contract.config_fields import built_values
-from rtl.contract.switch_config import AnyConfig
 from sim.build.sources import sources_of
 from sim.build.tops import Top
 from sim.progress import Progress

@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from rtl.contract.any_config import AnyConfig
 from rtl.contract.config import ConfigError
-from rtl.contract.switch_config import AnyConfig
 from sim.errors import PlexusError
 from sim.run.variant import changes
 from sim.systems.configurations import by_name

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from rtl.contract.switch_config import AnyConfig
+from rtl.contract.any_config import AnyConfig
 from sim.build.children import ending_in_order
 from sim.build.coverage import counting, pack
 from sim.build.model import Alteration, Built, build

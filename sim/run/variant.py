@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rtl.contract.any_config import AnyConfig
 from rtl.contract.config_changes import difference
-from rtl.contract.switch_config import AnyConfig
 from sim.systems.configurations import by_name
 from sim.toolchain import build_root
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rtl.contract.switch_config import AnyConfig
+from rtl.contract.any_config import AnyConfig
 from sim.errors import PlexusError
 from sim.systems.folders import modules
 

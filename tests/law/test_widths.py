@@ -7,9 +7,10 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.contract.any_config import AnyConfig
 from rtl.contract.config import named
 from rtl.contract.link_config import LINKS
-from rtl.contract.switch_config import SWITCHES, AnyConfig
+from rtl.contract.switch_config import SWITCHES
 from sim.build import make_component
 from sim.build.tops import top
 from verif.checks.widths import silent_narrowings

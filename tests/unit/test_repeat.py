@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from rtl.contract.any_config import AnyConfig
 from rtl.contract.config import NAMED, ConfigError
 from rtl.contract.link_config import LINKS
-from rtl.contract.switch_config import SWITCHES, AnyConfig
+from rtl.contract.switch_config import SWITCHES
 from sim.cli import main
 from sim.errors import PlexusError
 from sim.run.repeat import command_line, configured, find_bench, options_from
