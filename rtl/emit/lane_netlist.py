@@ -8,6 +8,7 @@ from typing import Any
 from amaranth.back import rtlil
 from amaranth.lib import wiring
 
+from rtl.emit.quick import quick_netlists
 from rtl.emit.yosys import run_yosys
 
 __all__ = ["Bit", "LaneNetlist"]
@@ -36,7 +37,8 @@ Bit = int | str
 
 def _netlist(factory: Callable[[], wiring.Component]) -> dict[str, Any]:
     """The flattened lane as Yosys writes it in JSON."""
-    text = rtlil.convert(factory(), name="lane", emit_src=False)
+    with quick_netlists(fields=False):
+        text = rtlil.convert(factory(), name="lane", emit_src=False)
     return json.loads(run_yosys(text, _SCRIPT.split("; ")))["modules"]["lane"]
 
 
