@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
-from rtl.contract.switch_config import AnyConfig
+from rtl.contract.any_config import AnyConfig
 
 __all__ = ["EVERY", "REST", "SEEDS", "Fault", "Run", "noticed_by"]
 
@@ -51,7 +51,8 @@ class Run:
     () if another Run of this bench on the same build has some. faults: what it must notice on that build, seed 1.
     planted: the build has the planted faults in it (inactive), so that runs with and without them share one. slow: it
     takes minutes, so it starts before others. regress: another size or form of what other runs of the bench check; it
-    has no faults of its own, and takes part in `make regress` and `make coverage`, not in `make test`.
+    has no faults of its own, and takes part in `make regress` and `make coverage`, not in `make test`. mutated: `make
+    mutants` takes this build of the top and not the first one with faults.
     """
 
     top: str
@@ -63,6 +64,7 @@ class Run:
     planted: bool = True
     slow: bool = False
     regress: bool = False
+    mutated: bool = False
 
     @property
     def wanted(self) -> tuple[Fault, ...]:

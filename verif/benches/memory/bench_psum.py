@@ -39,7 +39,7 @@ _PLANTED = (
 
 RUNS = (
     Run("psum", config=_GROUPS, options={"form": "native"}, faults=_PLANTED),
-    Run("psum", options={"form": "structural"}, seeds=(1,)),
+    Run("psum", options={"form": "structural"}, seeds=(1,), mutated=True),
 )
 
 
