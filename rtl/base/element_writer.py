@@ -86,8 +86,9 @@ class ElementWriter(wiring.Component):
         element = size_log2(m, pattern.dtype)
         with m.If(patterns.o.valid & patterns.o.ready):
             mask = partition_mask(pattern.partition_start, pattern.partition_count, cfg.partitions)
-            neighbour = (
-                fault("a 16-bit element is written over its neighbour as well") & (element == 1) & (command.width == 0)
+            single = command.width == 0
+            neighbour = (fault("an 8-bit element is written over its neighbour as well") & (element == 0) & single) | (
+                fault("a 16-bit element is written over its neighbour as well") & (element == 1) & single
             )
             m.d.sync += [
                 bytes_log2.eq(element + command.width + neighbour),
@@ -175,7 +176,7 @@ class ElementWriter(wiring.Component):
         return m
 
     def _repeated(self, lanes: Value, bytes_log2: Value) -> Value:
-        """An element of 1, 2 or 4 bytes a lane, of 4, over the 8 bytes of each."""
+        """The first 1, 2 or 4 bytes of each lane of 4, over 8."""
         words = []
         for p in range(self.cfg.partitions):
             x = lanes.word_select(p, 32)

@@ -15,6 +15,21 @@ from verif.checks.coverage import Coverage
 from verif.golden import special as golden
 from verif.golden.reciprocal import reciprocal
 
+__all__ = [
+    "MAKERS",
+    "P",
+    "Q",
+    "RESULTS",
+    "U32",
+    "Work",
+    "coverage",
+    "packed",
+    "shuffled",
+    "statistics",
+    "transposed",
+    "unpacked",
+]
+
 U32 = NDArray[np.uint32]
 CORNERS = special_codes(FORMATS["fp32"]).astype(np.uint32)
 RESULTS = int(manifest().options["results"])
