@@ -14,10 +14,11 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from rtl.contract.switch_config import AnyConfig
+from rtl.contract.any_config import AnyConfig
 from sim.build.children import ending_in_order
 from sim.build.component import has_option, make_component
 from sim.build.order import Alteration, Order, digest
@@ -30,6 +31,7 @@ from sim.toolchain import ROOT, activate, build_root, need_build_tools, tool_ver
 __all__ = ["Alteration", "Built", "build", "has_option", "make_component"]
 
 KINDS = ("cocotb", "native")
+_NAMES_TOLD = 12
 
 _STARTED = time.time()
 
@@ -57,13 +59,16 @@ class Built:
     def plant(self, name: str) -> int:
         """What the input `plant` of the top is for the fault of that name; 0 for no name.
 
-        Errors: PlexusError that lists the names.
+        Errors: PlexusError with the names, of many with those like this one.
         """
         if not name:
             return 0
         if name not in self.faults:
-            there = "; ".join(self.faults) or "none"
-            raise PlexusError(f"top {self.top} has no fault {name!r} to plant; there are: {there}")
+            like = get_close_matches(name, self.faults, _NAMES_TOLD, 0)
+            told = f"there are: {'; '.join(self.faults) or 'none'}"
+            if len(self.faults) > _NAMES_TOLD:
+                told = f"of {len(self.faults)} the most alike are: {'; '.join(like)}"
+            raise PlexusError(f"top {self.top} has no fault {name!r} to plant; {told}")
         return self.faults.index(name) + 1
 
 
