@@ -31,7 +31,11 @@ def test_nothing_is_lost_and_goodput_is_what_replays_cost(tmp_path: Path, rate: 
         assert abs(r["replays"] - r["replays_expected"]) <= 3 * sigma
 
 
-@pytest.mark.parametrize("lanes", WIDTHS)
+_BETWEEN = [pytest.param(lanes, marks=pytest.mark.regress) for lanes in WIDTHS[1:-1] if lanes != 8]
+"""A model each; the narrowest, the widest and x8, which other tests have too, are in every run."""
+
+
+@pytest.mark.parametrize("lanes", [WIDTHS[0], 8, WIDTHS[-1], *_BETWEEN])
 def test_every_width_is_full_whatever_the_packets(lanes: int) -> None:
     """Corners of the table in docs/framing.md."""
     for size in (0, 8, 64, 200, 325, 448, 512):
@@ -55,10 +59,10 @@ def test_one_class_keeps_the_line_as_far_as_the_window_reaches(tmp_path: Path, d
         (62, 512, None, "window"),
         (80, 64, None, "window"),
         (120, 448, None, "window"),
-        (14, 0, 32, "credits"),
-        (14, 448, 32, "credits"),
-        (50, 512, 32, "credits"),
-        (80, 448, 32, "credits"),
+        *(
+            pytest.param(*case, 32, "credits", marks=pytest.mark.regress)  # a model of their own
+            for case in ((14, 0), (14, 448), (50, 512), (80, 448))
+        ),
     ],
 )
 def test_goodput_is_as_predicted(

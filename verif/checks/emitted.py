@@ -30,7 +30,7 @@ COMPARED = ("add_lanes", "array_lockstep", "codec_lockstep")
 _LARGE = (
     "array", "core", "core_pair", "issue", "receive_path", "scalar_engine", "special_units", "switch", "switch_bypass",
     "switch_responder", "switch_scheduler", "switch_scheduler_alone", "tensor_engine", "tile", "vector_engine",
-    "framing",  "flit_decoder", "dma", "switch_crossbar",
+    "framing",  "flit_decoder", "dma", "switch_crossbar", "port_device", "lane_pair",
 )  # fmt: skip
 QUICK = tuple(name for name in TOPS if name not in (*COMPARED, *_LARGE))
 """Tops that take seconds; a port with its lanes, which holds the whole link, is one of them."""
