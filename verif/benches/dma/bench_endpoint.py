@@ -43,7 +43,7 @@ async def executes_requests_in_order(dut: Any) -> None:
     bench = EndpointBench(dut)
     await bench.start()
     maker = Requests(bench.cfg, bench.rng)
-    for _ in range(10):
+    for _ in range(6):
         maker.epoch()
         used = set()
         for class_, packet, cut, endpoint in maker.batch(40, COVERAGE):
@@ -88,7 +88,7 @@ async def transfers_to_and_from_another_core(dut: Any) -> None:
         rng.integers(0, 256, (cfg.partitions, cfg.sbuf.partition_bytes), np.uint8),
     )
     bench.far = far
-    for _ in range(12):
+    for _ in range(8):
         batch = [transfer(cfg, rng, n, OUTBOUND) for n in range(8)]
         due: dict[int, tuple[dict[str, int], int, list[tuple[int, bytes]]]] = {}
         for d in batch:

@@ -62,7 +62,7 @@ class EncoderBench(Bench):
             assert a == b, f"beat {n} is {a:#x}, should be {b:#x}"
 
 
-@cocotb.test(timeout_time=1, timeout_unit="ms")
+@cocotb.test(timeout_time=100, timeout_unit="us")
 @cocotb.parametrize(source=STYLES, sink=STYLES)
 async def is_the_golden_code(dut: Any, source: str, sink: str) -> None:
     """Random flits."""
@@ -76,7 +76,7 @@ async def is_the_golden_code(dut: Any, source: str, sink: str) -> None:
     coverage.when(source != "never", "bubble")
 
 
-@cocotb.test(timeout_time=1, timeout_unit="ms")
+@cocotb.test(timeout_time=100, timeout_unit="us")
 async def keeps_the_rate(dut: Any) -> None:
     """A beat a cycle, one cycle after it was taken."""
     bench = EncoderBench(dut)
@@ -93,7 +93,7 @@ async def keeps_the_rate(dut: Any) -> None:
     coverage.hit("full rate")
 
 
-@cocotb.test(timeout_time=1, timeout_unit="ms")
+@cocotb.test(timeout_time=100, timeout_unit="us")
 async def a_flit_cut_short_leaves_nothing_behind(dut: Any) -> None:
     """The beats of a flit that begins again pass; the next whole flit has the right codes."""
     bench = EncoderBench(dut)

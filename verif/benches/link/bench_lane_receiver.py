@@ -10,7 +10,7 @@ from rtl.contract.lanes import ALIGN_MARKERS, WEAK_RATIO
 from rtl.contract.link_config import LINKS, LinkConfig
 from verif.agents.bench import manifest
 from verif.agents.stall import STYLES
-from verif.bench import Run
+from verif.bench import Run, noticed_by
 from verif.benches.link.lane_receiver_driver import (
     COVER,
     ReceiverBench,
@@ -33,14 +33,29 @@ _ENDS = {"interval": 6}
 
 _PLANTED = (
     "markers between flits do not change the map",
-    "the version of the map is not compared",
-    "a dead lane is not noticed",
-    "a weak lane is not noticed",
-    "a marker that is missing on all lanes counts as a word of a flit",
-    "a lane is weak by its corrections alone, whatever the others have",
-    "a lane leaves without a spare though the narrower width carries less",
-    "a lane stays without a spare though the narrower width carries more",
     "the scrambler of the receiver does not start again at a marker",
+    *noticed_by(
+        "lets_the_narrower_width_carry_more",
+        "a lane is weak by its corrections alone, whatever the others have",
+        "a lane leaves without a spare though the narrower width carries less",
+        "a lane stays without a spare though the narrower width carries more",
+    ),
+    *noticed_by(
+        "names_weak_lanes",
+        "a weak lane is not noticed",
+    ),
+    *noticed_by(
+        "goes_on_without_a_marker",
+        "a marker that is missing on all lanes counts as a word of a flit",
+    ),
+    *noticed_by(
+        "believes_no_old_map",
+        "the version of the map is not compared",
+    ),
+    *noticed_by(
+        "names_dead_lanes",
+        "a dead lane is not noticed",
+    ),
 )
 
 RUNS = (

@@ -75,7 +75,7 @@ _PACES = {
 async def random_traffic(dut, style: str) -> None:
     bench = IngressBench(dut)
     await bench.start()
-    await bench.run(3000, _PACES[style])
+    await bench.run(1800, _PACES[style])
     await bench.drain()
 
 

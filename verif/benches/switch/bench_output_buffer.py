@@ -232,7 +232,7 @@ class BufferBench(Bench):
 async def flits_are_golden(dut, sink: str, wrong: float) -> None:
     bench = BufferBench(dut, sink, "rarely" if sink == "never" else "half", wrong, 0.05)
     await bench.start()
-    for n in range(3000):
+    for n in range(1800):
         await bench.cycle(clear=n > 200 and bench.rng.random() < 0.002)
     assert bench.counted == bench.spoilt
     COVER.when(bench.used == set(range(bench.slots)), "every slot")

@@ -79,7 +79,7 @@ async def a_partner_begins_again(dut: Any) -> None:
     bench, ports, traffic = await begin(dut, COVER, damage=0.01)
     count = ports.cfg.ports
     before = await _flits_told(traffic)
-    for _ in range(3):
+    for _ in range(2):
         again = int(bench.rng.integers(count))
         for _ in range(20):
             for p in range(count):

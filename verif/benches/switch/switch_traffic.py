@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from rtl.contract.link import FLIT_HEADER, FLIT_HEADER_BYTES, LinkCause, PacketOpcode
+from rtl.contract.link import FLIT_HEADER, FLIT_HEADER_BYTES, NO_PROGRESS_FLITS, LinkCause, PacketOpcode
 from rtl.contract.link import PACKET_HEADER as HEADER
 from rtl.contract.switch_registers import SwitchCause, SwitchRegister, port_address
 from verif.agents.bench import Bench
@@ -15,6 +15,8 @@ from verif.golden.framing import Packet, Units, flits_of, grouped, header_of, un
 __all__ = ["FLITS", "Traffic", "bare", "begin", "unit"]
 
 FLITS = ["1 flit", "2 flits", "3 flits", "4 flits"]
+_QUIET_FLITS = NO_PROGRESS_FLITS + 100
+"""Flit times without a unit after which none will come: a link trains anew sooner."""
 
 
 def unit(
@@ -98,11 +100,16 @@ class Traffic:
 
     async def drain(self, flit_times: int = 4000) -> None:
         """Until everything sent has come; AssertionError if it does not."""
+        came = quiet = 0
         for _ in range(flit_times // 20):
             await self.ports.run(20 * self.ports.cfg.slot_cycles)
             self.collect()
             if {k: v for k, v in self.got.items() if v} == {k: v for k, v in self.sent.items() if v}:
                 return
+            quiet = quiet + 20 if came == sum(self.arrived) else 0
+            came = sum(self.arrived)
+            if quiet >= _QUIET_FLITS:
+                break
         for key in self.sent.keys() | self.got.keys():
             source, queue, to = key
             mine, theirs = self.sent[key], self.got[key]

@@ -15,7 +15,7 @@ from rtl.contract.timing import array_latency
 from verif.agents.patterns import contiguous
 from verif.agents.stall import STYLES
 from verif.agents.tags import random_tags
-from verif.bench import Run
+from verif.bench import Run, noticed_by
 from verif.benches.tensor.engine_driver import OF_TILES, EngineBench
 from verif.benches.tensor.engine_steps import GROUPS, Step, gemm_steps
 
@@ -24,19 +24,37 @@ _GROUPS = load("small", _SETTINGS)
 """Four row groups in the smallest array that has them."""
 _NATIVE = {"form": "native"}
 _FAULTS = (
-    "a lost row of sums is not told",
     "a stream swaps the groups of all tiles",
     "the sums of a half or quarter leave at the last group of the array",
     "what has ended in any group retires the oldest command",
     "a load waits for the swaps of group 0",
-    "a failed matmul ends like others",
-    "banks behind that of the first element are not watched",
-    "a bank is free when the first of its matmuls has retired",
-    "of a pattern that goes down the banks behind its first element are watched",
     "a group does not wait for the others of its tile",
     "groups of a tile send what they have, of whatever command",
-    "wrong tags of a row group north of the last one are not told",
-    "a transpose has the exit of sums",
+    *noticed_by(
+        "rows_that_psum_loses_are_told",
+        "a lost row of sums is not told",
+        "a failed matmul ends like others",
+    ),
+    *noticed_by(
+        "a_transpose_and_sums_in_one_bank_fail/down=False",
+        "a transpose has the exit of sums",
+    ),
+    *noticed_by(
+        "a_bank_is_free_when_all_its_matmuls_have_retired/late=False",
+        "a bank is free when the first of its matmuls has retired",
+    ),
+    *noticed_by(
+        "wrong_tags_of_any_row_group_are_told",
+        "wrong tags of a row group north of the last one are not told",
+    ),
+    *noticed_by(
+        "tiles_that_run_together_write_different_banks",
+        "banks behind that of the first element are not watched",
+    ),
+    *noticed_by(
+        "a_transpose_and_sums_in_one_bank_fail/down=True",
+        "of a pattern that goes down the banks behind its first element are watched",
+    ),
 )
 """Only row tiles show them."""
 

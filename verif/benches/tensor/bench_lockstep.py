@@ -197,7 +197,7 @@ async def agree_on_ordinary_numbers(dut: Any) -> None:
     """Streams with overlapping loads, all rows or parts of them, every format."""
     bench = LockstepBench(dut)
     await bench.begin()
-    await bench.run(Profile(flavours=("normal", "narrow"), partial=0.3, numbers=FORMATS), 2000)
+    await bench.run(Profile(flavours=("normal", "narrow"), partial=0.3, numbers=FORMATS), 1200)
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
@@ -206,7 +206,7 @@ async def agree_on_special_values(dut: Any) -> None:
     bench = LockstepBench(dut)
     await bench.begin()
     flavours = ("special", "normal", "bits", "normal", "normal")
-    await bench.run(Profile(flavours=flavours, partial=1.0, swap=0.15, kinds=NUMBERS, numbers=FORMATS), 2500)
+    await bench.run(Profile(flavours=flavours, partial=1.0, swap=0.15, kinds=NUMBERS, numbers=FORMATS), 1500)
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
@@ -214,7 +214,7 @@ async def agree_on_subnormal_sums(dut: Any) -> None:
     """Products and sums about 2^-149 to 2^-120."""
     bench = LockstepBench(dut)
     await bench.begin()
-    await bench.run(Profile(flavours=("subnormal",), partial=0.3, kinds=NUMBERS), 2500)
+    await bench.run(Profile(flavours=("subnormal",), partial=0.3, kinds=NUMBERS), 1500)
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms", skip=not DOTS)
@@ -225,7 +225,7 @@ async def agree_on_dot_products(dut: Any) -> None:
     for elements in (ELEMENTS, LEGACY):
         for flavours in (("narrow", "normal"), ("special", "normal", "normal", "normal"), ("bits", "subnormal")):
             profile = Profile(kinds=DOTS, elements=elements, flavours=flavours, partial=0.5, swap=0.2)
-            await bench.run(profile, 1200)
+            await bench.run(profile, 700)
     PAIRS.require_all()
 
 
@@ -239,7 +239,7 @@ async def agree_on_sparse_products(dut: Any) -> None:
             profile = Profile(
                 kinds=SPARSE, flavours=flavours, partial=0.5, swap=0.2, stationary=0.9, tiles=tiles, ragged=0.1
             )
-            await bench.run(profile, 1200)
+            await bench.run(profile, 700)
     PATTERNS.require_all()
 
 
@@ -250,7 +250,7 @@ async def agree_on_transposes(dut: Any) -> None:
     await bench.begin()
     kinds = (Kind.RAW, Kind.ONE, Kind.RAW, *DOTS, *SPARSE)
     for tiles in (0.0, 0.02):
-        await bench.run(Profile(kinds=kinds, moving=0.95, stationary=0.9, swap=0.3, tiles=tiles), 2500)
+        await bench.run(Profile(kinds=kinds, moving=0.95, stationary=0.9, swap=0.3, tiles=tiles), 1500)
     SHIFTS.require_all()
 
 
@@ -262,9 +262,9 @@ async def agree_on_row_tiles(dut: Any) -> None:
     flavours = ("normal", "narrow", "special")
     await bench.run(
         Profile(flavours=flavours, kinds=(*NUMBERS, *DOTS, *SPARSE), partial=0.4, swap=0.2, tiles=0.02, stationary=0.9),
-        6000,
+        3600,
     )
-    await bench.run(Profile(flavours=flavours, partial=0.4, swap=0.1, tiles=0.05, stray=0.5), 2000)
+    await bench.run(Profile(flavours=flavours, partial=0.4, swap=0.1, tiles=0.05, stray=0.5), 1200)
     if bench.cfg.tensor.groups == QUADRANTS:
         TILES.require_all()
 
@@ -286,5 +286,5 @@ async def agree_under_stalls_and_resets(dut: Any) -> None:
             ragged=0.3,
             pause=0.05,
         )
-        await bench.run(profile, 3000, resets=5)
+        await bench.run(profile, 1800, resets=5)
     coverage.require_all()

@@ -155,7 +155,7 @@ async def run(dut: Any, source: Source, lanes: ArrayLanes, edge: RisingEdge, kin
     tokens: list[int] = []
     raws: list[tuple[int, bool] | None] = []
     before = ""
-    for i in range(2500):
+    for i in range(1500):
         flavour = FLAVOURS[i // 100 % len(FLAVOURS)]
         make = source.quad if dots else source.sparse_weight if sparse else source.number
         x = source.numbers(flavour) if sparse else make(flavour)

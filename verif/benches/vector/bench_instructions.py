@@ -18,7 +18,7 @@ from verif.agents.memory_port import MemoryPorts
 from verif.agents.patterns import contiguous
 from verif.agents.stall import STYLES, styled
 from verif.agents.stream import StreamSource
-from verif.bench import SEEDS, Run
+from verif.bench import SEEDS, Run, noticed_by
 from verif.benches.vector.items import BITS, FORMAT_NAMES, OPCODES, Item, Items
 from verif.checks.coverage import Coverage
 from verif.golden.memory import Memory
@@ -29,18 +29,27 @@ _RATIOS = tuple(load("tiny", [f"vector.clock_mhz={mhz}"]) for mhz in (960, 1800)
 """Other than half the clock."""
 _FAULTS = (
     "the second source is read first",
-    "groups do not wait for the sums before them",
     "the counters are told the opcode of the instruction behind",
     "a single byte is taken from the wrong place",
-    "lanes that were not chosen are written too",
     "the second operator is left out",
     "exp takes another element",
     "the ALU ignores `reverse`",
     "a difference is a sum in the ALU",
-    "a number outside its bounds stays",
     "a predicate is the sign of its number",
     "a scan begins anew with every element",
-    "the accumulator forgets what it held",
+    *noticed_by(
+        "each_instruction_leaves_the_golden_bytes/opcode=COPY_PREDICATED",
+        "lanes that were not chosen are written too",
+    ),
+    *noticed_by(
+        "random_programs_leave_the_golden_bytes/style=mostly",
+        "groups do not wait for the sums before them",
+    ),
+    *noticed_by(
+        "each_instruction_leaves_the_golden_bytes/opcode=RANGE_SELECT",
+        "a number outside its bounds stays",
+        "the accumulator forgets what it held",
+    ),
 )
 """Copies cannot show them."""
 
@@ -115,12 +124,15 @@ class InstructionBench:
         for item in program:
             golden.write(item.decoded, golden.read(item.decoded))
         self.commands.send(item.word(n) for n, item in enumerate(program))
-        cost = sum(12 * item.elements + 100 for item in program)
-        limit = 2000 + (4 if self.style == "never" else 30) * cost
+        cost = max(12 * item.elements + 100 for item in program)
+        limit = 2000 + (4 if self.style == "never" else 30) * cost  # from one end to the next
+        ended, since = len(self.dones), self.ports.cycle
         edge = RisingEdge(self.bench.clk)
         while len(self.dones) < len(program):
             await edge
-            assert self.ports.cycle < limit, f"{len(self.dones)} of {len(program)} instructions after {limit} cycles"
+            if len(self.dones) != ended:
+                ended, since = len(self.dones), self.ports.cycle
+            assert self.ports.cycle - since < limit, f"{ended} of {len(program)} ended, then none in {limit} cycles"
         await self.bench.cycles(60)
         assert len(self.dones) == len(program), "an instruction was done twice"
         for name, memory in expected.items():
@@ -188,7 +200,7 @@ async def each_instruction_leaves_the_golden_bytes(dut: Any, opcode: Opcode) -> 
 async def random_programs_leave_the_golden_bytes(dut: Any, style: str) -> None:
     bench = InstructionBench(dut, style)
     await bench.start()
-    count = 120 if style == "never" else 40
+    count = 90 if style == "never" else 40
     chosen = [OPCODES[int(n)] for n in bench.rng.integers(len(OPCODES), size=count)]
     program = [bench.everyone_sums(), *(bench.items.item(opcode) for opcode in chosen)]
     await bench.run(program)

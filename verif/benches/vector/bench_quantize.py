@@ -151,7 +151,7 @@ async def random_programs_leave_the_golden_bytes(dut: Any, style: str) -> None:
     bench = QuantizeBench(dut, style)
     await bench.start()
     program: list[Item] = [bench.everyone_sums()]
-    for _ in range(40 if style == "never" else 16):
+    for _ in range(28 if style == "never" else 12):
         program.append(bench.item())
         if bench.rng.random() < 0.3:
             program.append(bench.items.item(OPCODES[int(bench.rng.integers(len(OPCODES)))]))
