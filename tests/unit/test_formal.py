@@ -1,6 +1,7 @@
 """The proof runner: it proves what holds, refuses what does not, and says so in its exit code."""
 
 import os
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -97,7 +98,9 @@ def test_leaves_junit_and_an_exit_code(
     assert run.main([]) == 1
     suite = ElementTree.parse(own_folder / "formal.xml").getroot()
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
-    assert "NO" in capsys.readouterr().out
+    told = capsys.readouterr()
+    assert "NO" in told.out
+    assert re.search(r"^\w+: \d+\.\d s$", told.err, re.M), "nobody says which proof is through"
 
 
 def test_every_proof_of_the_house_plants_faults_or_has_none_to_plant() -> None:

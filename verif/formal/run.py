@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -156,6 +157,22 @@ def run_proof(proof: Proof) -> list[Outcome]:
     return [run_task(task) for task in tasks_of(proof)]
 
 
+def _ask(tasks: Sequence[Task], jobs: int) -> list[Outcome]:
+    """What came of each, in their order. A line on stderr for each proof that is through, and on a terminal a count."""
+    outcomes: list[Outcome] = []
+    left = Counter(task.proof.name for task in tasks)
+    console = Console(stderr=True)
+    with ThreadPoolExecutor(jobs) as pool, console.status("") as status:
+        for outcome in pool.map(run_task, tasks):
+            outcomes.append(outcome)
+            left[outcome.proof] -= 1
+            status.update(f"{outcome.proof}: {len(outcomes)} of {len(tasks)} questions answered")
+            if not left[outcome.proof]:
+                seconds = sum(o.seconds for o in outcomes if o.proof == outcome.proof)
+                console.print(f"{outcome.proof}: {seconds:.1f} s", highlight=False)
+    return outcomes
+
+
 def _write_junit(outcomes: Sequence[Outcome], path: Path) -> None:
     suite = ElementTree.Element(
         "testsuite", name="formal", tests=str(len(outcomes)), failures=str(sum(not o.ok for o in outcomes))
@@ -206,8 +223,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     chosen = {name: known[name] for name in (options.names or sorted(known))}
-    with ThreadPoolExecutor(max(1, options.jobs)) as pool:
-        outcomes = list(pool.map(run_task, [task for proof in chosen.values() for task in tasks_of(proof)]))
+    outcomes = _ask([task for proof in chosen.values() for task in tasks_of(proof)], max(1, options.jobs))
     _write_junit(outcomes, build_root() / "formal.xml")
     _print(outcomes, chosen)
     return 0 if all(o.ok for o in outcomes) else 1
