@@ -1,4 +1,4 @@
-"""Every code of every element format to its element, with don't-care bits above those of E2M1."""
+"""Every code under every dtype to its element: of the formats of elements their own, of any other that of E4M3FN."""
 
 from typing import Any
 
@@ -15,11 +15,12 @@ from verif.checks.coverage import Coverage
 RUNS = (Run("unpack_element", seeds=(1,), faults=EVERY),)
 
 NAMES = ("e4m3fn", "e4m3", "e5m2", "e2m1")
+FORMAT_OF = {FORMATS[name].code: name for name in NAMES}
 KINDS = ("zero", "subnormal", "normal", "infinity", "nan")
 NONE = ("e4m3fn infinity", "e2m1 infinity", "e2m1 nan")  # not in these formats
 coverage = Coverage(
     "unpack_element",
-    [f"{n} {k}" for n in NAMES for k in KINDS if f"{n} {k}" not in NONE] + ["don't care above E2M1"],
+    [f"{n} {k}" for n in NAMES for k in KINDS if f"{n} {k}" not in NONE] + ["don't care above E2M1", "another dtype"],
 )
 
 
@@ -33,21 +34,23 @@ def kind_of(word: int, name: str) -> str:
 
 @cocotb.test()
 async def unpacks_every_code(dut: Any) -> None:
-    """256 codes of each format, in an order that mixes the formats."""
+    """256 codes under each of 16 dtypes, in an order that mixes them."""
     bench = Bench(dut)
     await bench.start()
     codes = np.arange(256, dtype=np.uint8)
     wanted = {name: element_words(codes, name).tolist() for name in NAMES}
     settle = Timer(1, "ns")
     for code in bench.rng.permutation(256).tolist():
-        for name in NAMES:
+        for dtype in bench.rng.permutation(16).tolist():
+            name = FORMAT_OF.get(dtype, "e4m3fn")
             dut.bits.value = code
-            dut.dtype.value = FORMATS[name].code
+            dut.dtype.value = dtype
             await settle
             seen = int(dut.element.value)
             assert seen == wanted[name][code], (
-                f"{name} {code:#04x}: is {seen:#05x}, should be {wanted[name][code]:#05x}"
+                f"dtype {dtype}, {name} {code:#04x}: is {seen:#05x}, should be {wanted[name][code]:#05x}"
             )
             coverage.hit(kind_of(seen, name))
             coverage.when(name == "e2m1" and code > 15, "don't care above E2M1")
+            coverage.when(dtype not in FORMAT_OF, "another dtype")
     coverage.require_all()
