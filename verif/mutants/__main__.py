@@ -6,10 +6,8 @@ docs/mutants.md. Ends with 1 if a unit falls below its score there or cannot be 
 
 import argparse
 import json
-import multiprocessing
 import sys
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Mapping, Sequence
 from xml.etree import ElementTree
 
 from rich.console import Console
@@ -18,7 +16,8 @@ from rich.table import Table
 from sim.errors import PlexusError
 from sim.toolchain import activate, build_root
 from verif.mutants.insert import MutantModel
-from verif.mutants.measure import FATES, Measured, Tried, measure
+from verif.mutants.jobs import measure_all
+from verif.mutants.measure import FATES, Measured
 from verif.mutants.plan import PAGE, Score, page, read_scores, score_of, survivors, waivers, write_scores
 from verif.mutants.unit import Unit
 from verif.mutants.units import UNMEASURED, units
@@ -27,31 +26,6 @@ __all__ = ["main"]
 
 MUTANTS, SEED = 40, 1
 """What the scores of the plan are about."""
-
-
-def _note(tried: Tried) -> None:
-    print(f"  {tried.number:3d} {tried.fate:10s} {tried.mutant}", flush=True)
-    if tried.told:
-        print(f"      {tried.told}", flush=True)
-
-
-def _one(unit: Unit, model: MutantModel, options: argparse.Namespace) -> Measured | str:
-    """A unit's mutants, or why there is no score."""
-    note = {"note": _note} if options.verbose else {}
-    try:
-        return measure(unit, model, first=options.first, only=options.only, **note)
-    except PlexusError as error:
-        return f"{error}"
-
-
-def _all(chosen: Sequence[Unit], model: MutantModel, options: argparse.Namespace) -> Iterator[Measured | str]:
-    """In the order of the units; each job has its own process, and simulators of its own."""
-    if options.jobs == 1:
-        yield from (_one(unit, model, options) for unit in chosen)
-        return
-    with ProcessPoolExecutor(options.jobs, multiprocessing.get_context("spawn")) as pool:
-        for job in [pool.submit(_one, unit, model, options) for unit in chosen]:
-            yield job.result()
 
 
 def _whole(options: argparse.Namespace) -> bool:
@@ -122,6 +96,13 @@ def _report(results: dict[str, Measured], scores: dict[str, Score], *, whole: bo
             console.print(f"{name}: verif/plan/mutants.toml waives what is no mutant any more: {text}", markup=False)
 
 
+def _write(scores: Mapping[str, Score]) -> None:
+    """After each unit, so that a run that is interrupted keeps what it has measured."""
+    order = [unit.top for unit in units()]
+    write_scores(scores, order)
+    PAGE.write_text(page(read_scores(), order, UNMEASURED))
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command. Exit code 0, 1 or 2 as above."""
     try:
@@ -136,12 +117,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     results: dict[str, Measured] = {}
     scores: dict[str, Score] = {}
     rows: dict[str, tuple[str, float]] = {}
-    for unit, result in zip(chosen, _all(chosen, model, options)):
+    measuring = measure_all(
+        chosen, model, first=options.first, only=options.only, verbose=options.verbose, jobs=options.jobs
+    )
+    for unit, result in zip(chosen, measuring):
         wrong = result if isinstance(result, str) else ""
         if isinstance(result, Measured):
             results[unit.top] = result
             scores[unit.top] = score = score_of(result, waived)
             print(f"{unit.top}: {score.killed} of {score.mutants} killed, {score.percent:.1f} %", flush=True)
+            if options.write:
+                _write(floors | scores)
             comparable = _whole(options) and not options.write and unit.top in floors
             if comparable and score.percent < (floor := floors[unit.top].percent):
                 wrong = f"its score is {score.percent:.1f} %, and was {floor:.1f} %"
@@ -156,10 +142,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name, measured in results.items()
     }
     (build_root() / "mutants.json").write_text(json.dumps(kept, indent=1))
-    if options.write:
-        order = [unit.top for unit in units()]
-        write_scores(floors | scores, order)
-        PAGE.write_text(page(read_scores(), order, UNMEASURED))
     return 1 if any(wrong for wrong, _ in rows.values()) else 0
 
 

@@ -10,7 +10,10 @@ from verif.mutants.unit import Unit
 
 __all__ = ["SAMPLE", "UNMEASURED", "units"]
 
-SAMPLE = ("fifo", "ram_fifo")
+SAMPLE = (
+    "begun_units", "clock_gate", "fifo", "halves", "packet_merge", "port_status", "ram_fifo", "round_bits", "unpack",
+    "unpack_element",
+)  # fmt: skip
 """Small units with short benches: a few mutants of each are part of `make test`."""
 
 UNMEASURED = {

@@ -10,7 +10,15 @@ RUNS = (Run("clock_gate", faults=EVERY),)
 
 COVERAGE = Coverage(
     "base.clock_gate",
-    ["no gated clock", "first only", "second only", "both", "a clock starts", "a clock stops"],
+    [
+        "no gated clock",
+        "first only",
+        "second only",
+        "both",
+        "a clock starts",
+        "a clock stops",
+        "reset while a clock stands",
+    ],
 )
 BINS = ("no gated clock", "first only", "second only", "both")
 MASK = 0xFFFF
@@ -23,7 +31,7 @@ def after(state: tuple[int, ...], enable: int) -> tuple[int, ...]:
         (5 * root + a + 3 * b + 1) & MASK,
         (3 * a + root + b) & MASK if enable & 1 else a,
         (7 * b + (root ^ a)) & MASK if enable & 2 else b,
-        (edges + (enable & 1)) & MASK,
+        (edges + (enable & 1)) & 0xFF,
     )
 
 
@@ -35,15 +43,19 @@ async def clocks_exchange_data_without_a_race(dut) -> None:
     handles = (dut.root, dut.a, dut.b, dut.edges)
     state = tuple(int(h.value) for h in handles)  # before the edge that has just come
     enable = 0
+    resets = False
     for _ in range(2000):
-        state = after(state, enable)
+        state = (0, 0, 0, 0) if resets else after(state, enable)
         following = int(bench.rng.integers(4))
         dut.enable.value = following
+        resets = bool(bench.rng.random() < 0.02)
+        dut.rst.value = int(resets)
         await bench.edge
         seen = tuple(int(h.value) for h in handles)
         assert seen == state, f"root, a, b, edges are {seen}, not {state}"
         COVERAGE.hit(BINS[following])
         COVERAGE.when(following & ~enable, "a clock starts")
         COVERAGE.when(enable & ~following, "a clock stops")
+        COVERAGE.when(resets and following != 3 and any(state), "reset while a clock stands")
         enable = following
     COVERAGE.require_all()

@@ -12,10 +12,10 @@ __all__ = ["GateTop"]
 
 class GateTop(wiring.Component):
     """At each edge root' = 5 root + a + 3 b + 1; where enable[0], a' = 3 a + root + b; where enable[1],
-    b' = 7 b + (root ^ a). All 16 bits, all from the values before the edge. `edges` counts enable[0]."""
+    b' = 7 b + (root ^ a). All 16 bits, all from the values before the edge. `edges` counts enable[0] in 8 bits."""
 
     def __init__(self):
-        super().__init__({"enable": In(2), "root": Out(16), "a": Out(16), "b": Out(16), "edges": Out(16)})
+        super().__init__({"enable": In(2), "root": Out(16), "a": Out(16), "b": Out(16), "edges": Out(8)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -1,0 +1,42 @@
+"""Units measured side by side, each in a process with simulators of its own.
+
+Not in __main__: a process that is started anew cannot import the functions of a package's __main__.
+"""
+
+import multiprocessing
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+
+from sim.errors import PlexusError
+from verif.mutants.insert import MutantModel
+from verif.mutants.measure import Measured, Tried, measure
+from verif.mutants.unit import Unit
+
+__all__ = ["measure_all"]
+
+
+def _note(tried: Tried) -> None:
+    print(f"  {tried.number:3d} {tried.fate:10s} {tried.mutant}", flush=True)
+    if tried.told:
+        print(f"      {tried.told}", flush=True)
+
+
+def _one(unit: Unit, model: MutantModel, first: int, only: Sequence[int], verbose: bool) -> Measured | str:
+    note = {"note": _note} if verbose else {}
+    try:
+        return measure(unit, model, first=first, only=only, **note)
+    except PlexusError as error:
+        return f"{error}"
+
+
+def measure_all(
+    chosen: Sequence[Unit], model: MutantModel, *, first: int, only: Sequence[int], verbose: bool, jobs: int
+) -> Iterator[Measured | str]:
+    """What came of the mutants of each unit, or why there is no score; in the order of the units."""
+    one = partial(_one, model=model, first=first, only=only, verbose=verbose)
+    if jobs == 1:
+        yield from map(one, chosen)
+        return
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+        yield from pool.map(one, chosen)
