@@ -40,22 +40,10 @@ _PLANTED = (
         "a lane leaves without a spare though the narrower width carries less",
         "a lane stays without a spare though the narrower width carries more",
     ),
-    *noticed_by(
-        "names_weak_lanes",
-        "a weak lane is not noticed",
-    ),
-    *noticed_by(
-        "goes_on_without_a_marker",
-        "a marker that is missing on all lanes counts as a word of a flit",
-    ),
-    *noticed_by(
-        "believes_no_old_map",
-        "the version of the map is not compared",
-    ),
-    *noticed_by(
-        "names_dead_lanes",
-        "a dead lane is not noticed",
-    ),
+    *noticed_by("names_weak_lanes", "a weak lane is not noticed"),
+    *noticed_by("goes_on_without_a_marker", "a marker that is missing on all lanes counts as a word of a flit"),
+    *noticed_by("believes_no_old_map", "the version of the map is not compared"),
+    *noticed_by("names_dead_lanes", "a dead lane is not noticed"),
 )
 
 RUNS = (

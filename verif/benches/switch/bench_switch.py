@@ -31,10 +31,7 @@ _PLANTED = (
         "parity of a retry buffer is ignored",
         "parity of what is answered is ignored",
     ),
-    *noticed_by(
-        "holes_and_partitions",
-        "a unit for another partition is not refused",
-    ),
+    *noticed_by("holes_and_partitions", "a unit for another partition is not refused"),
 )
 
 RUNS = (Run("switch", config=_FOUR, faults=_PLANTED),)

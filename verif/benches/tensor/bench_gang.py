@@ -35,18 +35,12 @@ _FAULTS = (
         "a lost row of sums is not told",
         "a failed matmul ends like others",
     ),
-    *noticed_by(
-        "a_transpose_and_sums_in_one_bank_fail/down=False",
-        "a transpose has the exit of sums",
-    ),
+    *noticed_by("a_transpose_and_sums_in_one_bank_fail/down=False", "a transpose has the exit of sums"),
     *noticed_by(
         "a_bank_is_free_when_all_its_matmuls_have_retired/late=False",
         "a bank is free when the first of its matmuls has retired",
     ),
-    *noticed_by(
-        "wrong_tags_of_any_row_group_are_told",
-        "wrong tags of a row group north of the last one are not told",
-    ),
+    *noticed_by("wrong_tags_of_any_row_group_are_told", "wrong tags of a row group north of the last one are not told"),
     *noticed_by(
         "tiles_that_run_together_write_different_banks",
         "banks behind that of the first element are not watched",

@@ -41,10 +41,7 @@ _FAULTS = (
         "each_instruction_leaves_the_golden_bytes/opcode=COPY_PREDICATED",
         "lanes that were not chosen are written too",
     ),
-    *noticed_by(
-        "random_programs_leave_the_golden_bytes/style=mostly",
-        "groups do not wait for the sums before them",
-    ),
+    *noticed_by("random_programs_leave_the_golden_bytes/style=mostly", "groups do not wait for the sums before them"),
     *noticed_by(
         "each_instruction_leaves_the_golden_bytes/opcode=RANGE_SELECT",
         "a number outside its bounds stays",
