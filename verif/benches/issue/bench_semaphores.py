@@ -44,7 +44,7 @@ class SemaphoreBench(Bench):
             getattr(dut, f"index__{r}").value = 0
         self.index = [getattr(dut, f"index__{r}") for r in range(self.readers)]
         self.value = [getattr(dut, f"value__{r}") for r in range(self.readers)]
-        self.waited = [0] * self.writers
+        self.turn = self.writers  # above the writer served last
 
     def some_index(self) -> int:
         """Often one of a few, so that updates meet."""
@@ -78,16 +78,11 @@ class SemaphoreBench(Bench):
             for r in range(self.readers):
                 got = _signed(int(self.value[r].value))
                 assert got == old[asked[r]], f"semaphore {asked[r]} reads {got}, not {old[asked[r]]}"
-            served = 0
             waiting = [w for w in range(self.writers) if self.valids[w].value == 1]
-            for w in waiting:
-                if self.readies[w].value == 1:
-                    served += 1
-                    self.waited[w] = 0
-                else:
-                    self.waited[w] += 1
-                    assert self.waited[w] < self.writers, f"writer {w} waits longer than a turn of all"
-            assert served == (1 if waiting else 0), f"{served} of {len(waiting)} updates in a cycle"
+            served = [w for w in waiting if self.readies[w].value == 1]
+            next_ = min(waiting, key=lambda w: (w < self.turn, w), default=None)
+            assert served == [w for w in waiting if w == next_], f"{served} of {waiting} served, not {next_} alone"
+            self.turn = self.turn if next_ is None else next_ + 1
             COVERAGE.when(len(waiting) > 1, "several_at_once")
             indexes = [int(self.sources[w].payload.value) & 0xFF for w in waiting]
             COVERAGE.when(len(set(indexes)) < len(indexes), "same_index_at_once")
