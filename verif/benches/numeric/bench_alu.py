@@ -100,12 +100,15 @@ async def check(bench: Bench, op: Any, x: Any, y: Any, reverse: Any, stalls: str
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def every_operator_on_corners(dut: Any) -> None:
-    """All pairs of corners of both signs."""
+    """All pairs of corners of both signs; every bit alone, as a number and as a NaN, beside 1, 0 and itself."""
     bench = Bench(dut)
     dut.enable.value = 0
     await bench.start()
     corners = np.array([c | s for s in (0, 1 << 31) for c in CORNERS], np.uint32)
     x, y = (v.ravel() for v in np.meshgrid(corners, corners))
+    alone = np.array([1 << k for k in range(31)] + [0x7F800000 | 1 << k for k in range(23)], np.uint32)
+    for other in (np.full_like(alone, 0x3F800000), np.zeros_like(alone), alone):
+        x, y = np.concatenate([x, alone, other]), np.concatenate([y, other, alone])
     for op in AluOp:
         reverse = bench.rng.random(x.size) < 0.3
         await check(bench, np.full(x.size, int(op)), x, y, reverse, "never")
