@@ -33,6 +33,7 @@ COVER = Coverage(
     ],
 )
 _STEP = 10
+_NO_REGISTER = 0xFF
 _PINS = {"state": 4, "alive": 1, "session": 16, "partner": 16, "partition": 4, "disabled": 1, "in_flight": 5}
 
 
@@ -41,13 +42,24 @@ class RegistersBench(Bench):
 
     def __init__(self, dut):
         super().__init__(dut)
-        self.counts = {"link": np.zeros(len(LinkCause), np.int64), "switch": np.zeros(len(SwitchCause), np.int64)}
-        self.first: tuple[int, int, int] | None = None  # endpoint, source, address
+        self._forgotten()
         self.pins = dict.fromkeys(_PINS, 0)
         self.end = (1 << self.options.get("count_bits", 32)) - 1
-        self.shown = 0
         for name in ("address", "link_steps", "steps", "refused", "endpoint", "packet", *_PINS):
             getattr(dut, name).value = 0
+
+    async def forget(self) -> None:
+        """A reset."""
+        for port in (self.dut.refused, self.dut.link_steps, self.dut.steps):
+            port.value = 0
+        self.dut.address.value = _NO_REGISTER
+        await self.reset(1)
+        self._forgotten()
+
+    def _forgotten(self) -> None:
+        self.counts = {"link": np.zeros(len(LinkCause), np.int64), "switch": np.zeros(len(SwitchCause), np.int64)}
+        self.first: tuple[int, int, int] | None = None  # endpoint, source, address
+        self.shown = 0
 
     def expected(self, address: int) -> int:
         """What the register at `address` holds now."""
@@ -114,6 +126,10 @@ async def registers_are_where_the_contract_says(dut) -> None:
         address = int(bench.rng.choice([*range(0, 0x100, 8), int(bench.rng.integers(256))]))
         await bench.cycle(address, bench.steps(0.3, 1023 if n % 2 else 1), bench.rng.random() < 0.01)
     assert bench.first
+    for _ in range(40):  # the first unit refused is kept, bit for bit
+        await bench.forget()
+        for address in (0, SwitchRegister.FIRST_ADDRESS, SwitchRegister.FIRST_SOURCE, 0):
+            await bench.cycle(int(address), bench.steps(0.3, 1), bench.first is None)
     if bench.options:
         COVER.require_all()
     else:
