@@ -83,20 +83,27 @@ class SenderBench(Bench):
         """Feed the reader; check each marker against the masks given."""
         marks = 0
         version, width = 0, self.cfg.lanes
+        told = heard = (0, 0)
         while True:
             await self.edge
             on = self.dut.valid.value == 1
+            told, heard = heard, (int(self.dut.hear.value), int(self.dut.here.value))
             self.valid_cycles.append(on)
             if not on:
                 continue
             word = int(self.dut.lanes.value)
             self.reader.word([word >> 64 * p & (1 << 64) - 1 for p in range(self.physical)])
-            if len(self.reader.markers) == marks:
+            marked = len(self.reader.markers) != marks
+            assert self.dut.sent_marker.value == marked
+            assert int(self.dut.width.value) == len(self.reader.map), "the width told is not that of the map in use"
+            if not marked:
                 continue
             marks += 1
             said = self.reader.markers[-1]
             allowed = [lane_map(mask, self.cfg.lanes, self.physical) for mask in self.masks]
             assert self.reader.map in allowed, f"map {self.reader.map}, and masks {[bin(x) for x in self.masks]}"
+            assert (said["mask"], said["here"]) == told, "a marker does not say what is heard"
+            assert int(self.dut.version.value) == said["version"]
             assert said["toggle"] == (marks - 1) % 2
             assert said["version"] in (version, (version + 1) % VERSIONS), "the version skips"
             COVER.when(said["version"] != version, "map changes")
@@ -126,6 +133,7 @@ async def carries_flits(dut, style: str) -> None:
     for _ in range(24):
         bench.queue(int(bench.rng.integers(1, 2 * bench.interval)))
         bench.dut.hear.value = int(bench.rng.integers(1 << bench.physical))
+        bench.dut.here.value = int(bench.rng.integers(2))
         await bench.cycles(int(bench.rng.integers(1, 60)))
         if bench.rng.random() < 0.5:
             dut.align.value = 1
