@@ -1,6 +1,6 @@
 """Whether Yosys can prove that a mutant changes nothing that leaves the unit.
 
-First a glance at the gates that anybody reads (unread.py), in a second. Then signals of both netlists are paired by
+First a glance at the gates that anybody reads (unread.py), in seconds. Then signals of both netlists are paired by
 name; induction over a few cycles shows that pairs never differ. If that fails, only registers and ports are paired: a
 bit between them that nobody reads may differ. What this cannot prove may still be equivalent, for reasons outside or
 many cycles long: verif/plan/mutants.toml waives it.
