@@ -15,10 +15,10 @@ __all__ = ["GATES", "same_gates"]
 GATES = ("simplemap", "opt_clean -purge")
 """Commands that leave a netlist of gates, without those that nobody reads."""
 
-_REGISTERS = ("dff", "latch", "mem", "sr_")
+_STATEFUL = ("ff", "latch", "mem", "sr_", "fsm")
 
 _Module = Mapping[str, Any]
-_Color = int
+_Colour = int
 
 
 def _names(module: _Module, known: set[str]) -> dict[int, tuple[str, int]]:
@@ -38,12 +38,6 @@ def _starts(module: _Module) -> dict[int, str]:
     return starts
 
 
-def _is_function(cell: _Module) -> bool:
-    """Its outputs depend on its inputs alone: a cell of Yosys that holds nothing."""
-    kind = cell["type"].lower()
-    return kind.startswith("$") and not any(word in kind for word in _REGISTERS)
-
-
 def _inputs(cell: _Module) -> Iterator[tuple[str, int, Any]]:
     for port, nets in sorted(cell["connections"].items()):
         if cell["port_directions"][port] != "output":
@@ -56,28 +50,34 @@ def _outputs(cell: _Module) -> Iterator[tuple[str, int, Any]]:
             yield from ((port, at, net) for at, net in enumerate(nets))
 
 
+def _is_function(cell: _Module) -> bool:
+    """Its outputs depend on its inputs alone: a cell of Yosys that has some and holds nothing."""
+    kind = cell["type"].lower()
+    return any(_outputs(cell)) and kind.startswith("$") and not any(word in kind for word in _STATEFUL)
+
+
 class _LoopError(Exception):
     """Wide cells read each other's bits."""
 
 
-class _Colors:
-    """Nets of both netlists: the same color is the same function of inputs and registers of the same names."""
+class _Colours:
+    """Nets of both netlists: the same colour is the same function of inputs and registers of the same names."""
 
     def __init__(self) -> None:
-        self._numbers: dict[Any, _Color] = {}
+        self._numbers: dict[Any, _Colour] = {}
 
-    def number(self, what: Any) -> _Color:
+    def number(self, what: Any) -> _Colour:
         return self._numbers.setdefault(what, len(self._numbers))
 
     def of(self, module: _Module, known: set[str]) -> tuple[Any, ...]:
         """What the outputs and the inputs of registers and placed cells are."""
         own = len(self._numbers)  # a net without a name is like none of the other netlist
         names, starts = _names(module, known), _starts(module)
-        colors: dict[Any, _Color] = {bit: self.number(("constant", bit)) for bit in "01xz"}
+        colours: dict[Any, _Colour] = {bit: self.number(("constant", bit)) for bit in "01xz"}
         for port, about in module["ports"].items():
             for at, net in enumerate(about["bits"]):
                 if about["direction"] != "output":
-                    colors[net] = self.number(("input", port, at))
+                    colours[net] = self.number(("input", port, at))
         functions: dict[Any, tuple[_Module, str, int]] = {}
         kept: list[_Module] = []
         for cell in module["cells"].values():
@@ -87,39 +87,39 @@ class _Colors:
                 if _is_function(cell):
                     functions[net] = cell, port, at
                 else:
-                    colors[net] = self.number(("state", port, at, names.get(net, (own, net)), starts.get(net)))
+                    colours[net] = self.number(("state", port, at, names.get(net, (own, net)), starts.get(net)))
 
-        def color(net: Any) -> _Color:
+        def colour(net: Any) -> _Colour:
             stack, open_ = [net], set[Any]()
             while stack:
                 top = stack[-1]
-                if top in colors:
+                if top in colours:
                     stack.pop()
                 elif top not in functions:
-                    colors[top] = self.number(("undriven", names.get(top, (own, top))))
+                    colours[top] = self.number(("undriven", names.get(top, (own, top))))
                 else:
                     cell, port, at = functions[top]
                     read = [n for _, _, n in _inputs(cell)]
-                    missing = [n for n in read if n not in colors]
+                    missing = [n for n in read if n not in colours]
                     if missing and top in open_:
                         raise _LoopError
                     open_.add(top)
                     stack += missing
                     if not missing:
-                        inputs = tuple(colors[n] for n in read)
-                        colors[top] = self.number((cell["type"], str(cell["parameters"]), port, at, inputs))
-            return colors[net]
+                        inputs = tuple(colours[n] for n in read)
+                        colours[top] = self.number((cell["type"], str(cell["parameters"]), port, at, inputs))
+            return colours[net]
 
         outputs = [
-            (port, tuple(color(net) for net in about["bits"]))
+            (port, tuple(colour(net) for net in about["bits"]))
             for port, about in sorted(module["ports"].items())
             if about["direction"] == "output"
         ]
         states = [
             (
-                tuple(colors[net] for _, _, net in _outputs(cell)),
+                tuple(colours[net] for _, _, net in _outputs(cell)),
                 (cell["type"], str(sorted(cell["parameters"].items()))),
-                tuple(color(net) for _, _, net in _inputs(cell)),
+                tuple(colour(net) for _, _, net in _inputs(cell)),
             )
             for cell in kept
         ]
@@ -131,8 +131,8 @@ def same_gates(netlists: str) -> bool:
     modules = json.loads(netlists)["modules"]
     whole, changed = modules["whole"], modules["changed"]
     known = whole["netnames"].keys() & changed["netnames"].keys()
-    colors = _Colors()
+    colours = _Colours()
     try:
-        return colors.of(whole, known) == colors.of(changed, known)
+        return colours.of(whole, known) == colours.of(changed, known)
     except _LoopError:
         return False
