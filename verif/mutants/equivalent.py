@@ -1,9 +1,10 @@
 """Whether Yosys can prove that a mutant changes nothing that leaves the unit.
 
-First a glance at the gates that anybody reads (unread.py), in seconds. Then signals of both netlists are paired by
-name; induction over a few cycles shows that pairs never differ. If that fails, only registers and ports are paired: a
-bit between them that nobody reads may differ. What this cannot prove may still be equivalent, for reasons outside or
-many cycles long: verif/plan/mutants.toml waives it.
+First only what differs, gate by gate, is proved to be the same function (cones.py), in seconds: that is enough unless
+it takes to know which states a unit never gets into. Then signals of both netlists are paired by name; induction over a
+few cycles shows that pairs never differ. If that fails, only registers and ports are paired: a bit between them may
+differ. What this cannot prove may still be equivalent, for reasons outside or many cycles long:
+verif/plan/mutants.toml waives it.
 """
 
 import subprocess
@@ -12,11 +13,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sim.toolchain import environment
+from verif.mutants.cones import cones_of, miter, proof
+from verif.mutants.gates import GATES
 from verif.mutants.insert import PREPARED, black_boxes
 from verif.mutants.mutant import Mutant
-from verif.mutants.unread import GATES, same_gates
 
-__all__ = ["is_equivalent"]
+__all__ = ["is_equivalent", "is_same_function"]
 
 LIMIT_SECONDS = 60
 _CYCLES = 3
@@ -26,7 +28,8 @@ _BETWEEN = "w:* t:*dff* %co1:+[Q] w:* %i %d"
 
 def is_equivalent(build: Path, mutant: Mutant, limit_seconds: float = LIMIT_SECONDS) -> bool:
     """Proved within the limit; False says nothing. `build`: the folder of a model with mutants."""
-    if _is_unread(build, mutant, limit_seconds):
+    netlists = _yosys([*_both(build, mutant), *GATES, "write_json result.json"], limit_seconds)
+    if netlists and is_same_function(netlists):
         return True
     return any(_proved(build, mutant, hidden, limit_seconds) for hidden in ("", f"rename -hide {_BETWEEN}"))
 
@@ -43,10 +46,15 @@ def _both(build: Path, mutant: Mutant, hide: str = "") -> list[str]:
     ]
 
 
-def _is_unread(build: Path, mutant: Mutant, limit_seconds: float) -> bool:
-    script = [*_both(build, mutant), *GATES, "write_json gates.json"]
-    gates = _yosys(script, limit_seconds, "gates.json")
-    return gates is not None and same_gates(gates)
+def is_same_function(netlists: str, limit_seconds: float = LIMIT_SECONDS) -> bool:
+    """What leaves the unit and what registers hold next is proved the same, whatever registers and inputs hold now.
+
+    `netlists`: Yosys's JSON of modules `whole` and `changed`, after GATES.
+    """
+    cones = cones_of(netlists)
+    if cones is None or not cones.pairs:
+        return cones is not None
+    return any(_yosys(proof(limit_seconds), limit_seconds, miter(cones, cut=cut)) is not None for cut in (True, False))
 
 
 def _proved(build: Path, mutant: Mutant, hide: str, limit_seconds: float) -> bool:
@@ -62,10 +70,16 @@ def _proved(build: Path, mutant: Mutant, hide: str, limit_seconds: float) -> boo
     return _yosys(script, limit_seconds) is not None
 
 
-def _yosys(script: Sequence[str], limit_seconds: float, result: str = "") -> str | None:
-    """What a script leaves in the file `result`; None if it fails or takes too long."""
+def _yosys(script: Sequence[str], limit_seconds: float, netlist: str = "") -> str | None:
+    """What a script, which begins with a `netlist` in JSON if there is one, leaves in result.json; empty without one.
+
+    None if it fails or takes too long.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "equivalent.ys")
+        path, result = Path(folder, "equivalent.ys"), Path(folder, "result.json")
+        if netlist:
+            Path(folder, "netlist.json").write_text(netlist)
+            script = ["read_json netlist.json", *script]
         path.write_text("\n".join(script) + "\n")
         try:
             done = subprocess.run(
@@ -81,4 +95,4 @@ def _yosys(script: Sequence[str], limit_seconds: float, result: str = "") -> str
             return None
         if done.returncode:
             return None
-        return Path(folder, result).read_text() if result else ""
+        return result.read_text() if result.exists() else ""
