@@ -7,12 +7,12 @@ from numpy.typing import NDArray
 
 from rtl.contract.formats import FORMATS, Format
 
-__all__ = ["FLAVOURS", "companions", "random_codes", "special_codes"]
+__all__ = ["FLAVOURS", "companions", "random_codes", "single_bit_codes", "special_codes"]
 
 FLAVOURS = ("bits", "normal", "special", "subnormal", "narrow")
-"""bits: uniform codes. normal: values about 1. special: zeros, infinities, NaN, largest, smallest.
-subnormal: FP32 sums of products are subnormal or nearly. narrow: few exponents and mantissas, so that
-sums cancel and tie."""
+"""bits: uniform codes. normal: values about 1. special: zeros, infinities, NaN, largest, smallest, and one bit alone.
+subnormal: FP32 sums of products are subnormal or nearly. narrow: few exponents and mantissas, so that sums cancel and
+tie."""
 
 
 @cache
@@ -32,6 +32,19 @@ def special_codes(fmt: Format) -> NDArray[np.uint32]:
     return codes
 
 
+@cache
+def single_bit_codes(fmt: Format) -> NDArray[np.uint32]:
+    """Subnormal numbers and NaNs with one bit of the fraction, both signs: each bit must count.
+
+    Not to be written to.
+    """
+    top = ((1 << fmt.exponent) - 1) << fmt.mantissa
+    sign = 1 << (fmt.bits - 1)
+    codes = np.array([c | s | 1 << n for s in (0, sign) for c in (0, top) for n in range(fmt.mantissa)], np.uint32)
+    codes.flags.writeable = False
+    return codes
+
+
 def random_codes(rng: np.random.Generator, shape: tuple[int, ...], name: str, flavour: str) -> NDArray[np.uint32]:
     """Codes of format `name` in one of the FLAVOURS."""
     fmt = FORMATS[name]
@@ -41,8 +54,10 @@ def random_codes(rng: np.random.Generator, shape: tuple[int, ...], name: str, fl
     if flavour == "bits":
         return bits
     if flavour == "special":
-        special = special_codes(fmt)
-        return np.where(rng.random(shape) < 0.4, special[rng.integers(0, len(special), shape)], bits)
+        special, single = special_codes(fmt), single_bit_codes(fmt)
+        kind = rng.random(shape)
+        other = np.where(kind < 0.3, special[rng.integers(0, len(special), shape)], bits)
+        return np.where(kind > 0.9, single[rng.integers(0, len(single), shape)], other)
     if flavour == "normal":
         field = rng.integers(fmt.bias - 4, fmt.bias + 4, shape)
         few = bits & fraction

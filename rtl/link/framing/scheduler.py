@@ -42,25 +42,27 @@ class Scheduler(wiring.Component):
         cfg = self.cfg
         n = cfg.classes
         strict = cfg.strict_class
-        most = max(cfg.weights)
-        deficits = [
-            Signal(signed(max(most, UNIT_FLITS_MAX).bit_length() + 2), name=f"deficit_{c}", init=cfg.weights[c])
-            for c in range(n)
-        ]
+        weights = {c: weight for c, weight in enumerate(cfg.weights[:n]) if c != strict}
+        bits = max(*cfg.weights, UNIT_FLITS_MAX).bit_length() + 2
+        deficits = {c: Signal(signed(bits), name=f"deficit_{c}", init=weight) for c, weight in weights.items()}
         asks = Signal(n)  # classes that could go
         may = Signal(n)  # and have a deficit, or have one first
         rounds = Signal(UNIT_FLITS_MAX)  # of raising before anybody has one: bit n, more than n
         chosen = Signal(n)
         kind_last = Signal(n)
         spent = Signal(range(CAP_WINDOW + 2 * UNIT_FLITS_MAX))  # flits of the strict class that others waited for
-        window = Signal(range(CAP_WINDOW + UNIT_FLITS_MAX))
+        window = Signal(range(CAP_WINDOW))
         m.submodules.turn = turn = RoundRobin(n)
 
         everybody = (1 << n) - 1
         others = everybody & ~(1 << strict) if strict >= 0 else everybody
         needs = [Signal(UNIT_FLITS_MAX, name=f"needs_{c}") for c in range(n)]  # rounds, as above
-        for c, weight in enumerate(cfg.weights[:n]):
-            m.d.comb += needs[c].eq(Cat(deficits[c] + k * weight <= 0 for k in range(UNIT_FLITS_MAX)))
+        for c, weight in weights.items():
+            # a deficit is 1 - UNIT_FLITS_MAX at the least
+            enough = [k * weight >= UNIT_FLITS_MAX for k in range(UNIT_FLITS_MAX)]
+            m.d.comb += needs[c].eq(
+                Cat(Const(0, 1) if e else deficits[c] + k * weight <= 0 for k, e in enumerate(enough))
+            )
         for k in range(UNIT_FLITS_MAX):
             without = Cat(needs[c][k] for c in range(n))
             m.d.comb += rounds[k].eq((asks & others).any() & ~(asks & others & ~without).any())
@@ -92,8 +94,8 @@ class Scheduler(wiring.Component):
                     m.d.sync += kind_last[c].eq(kind)
         m.d.comb += flits.eq(Mux(fault("a unit is charged as one flit"), 1, Array(list(self.flits))[self.queue]))
 
-        for c, deficit in enumerate(deficits):
-            weight = cfg.weights[c]
+        for c, deficit in deficits.items():
+            weight = weights[c]
             raised = Signal(signed(len(deficit) + 2), name=f"raised_{c}")
             bounded = rounds[0] & (raised > weight) & ~fault("deficits of a link are raised without a bound")
             m.d.comb += raised.eq(deficit + sum((Mux(rounds[k], weight, 0) for k in range(UNIT_FLITS_MAX)), start=0))

@@ -50,8 +50,9 @@ class FetchBench(Bench):
         """Bytes of HBM."""
         word = address & -_WORD
         if word in self.broken:
-            # one beat of the word is enough
-            if address == word + _WORD - self.cfg.hbm.port_bytes:
+            # one beat of the word is enough, any of them
+            beats = _WORD // self.cfg.hbm.port_bytes
+            if (address - word) // self.cfg.hbm.port_bytes == word // _WORD % beats:
                 raise LookupError
         return self.word(word).to_bytes(_WORD, "little")[address - word :][:count]
 
@@ -70,6 +71,10 @@ class FetchBench(Bench):
             self.dut.load_count.value = count
             await self.edge
         self.dut.load.value = 0
+
+    def is_refused(self, base: int, count: int) -> bool:
+        """The region is not in HBM."""
+        return count > 0 and (base % _WORD > 0 or base + _WORD * count > self.capacity or count >> 32 > 0)
 
     def cause(self, client: int) -> tuple[int, int, int]:
         """Cause, word number and address that the client shows."""
@@ -95,7 +100,7 @@ class FetchBench(Bench):
             got = self.sinks[client].taken
             cause, number, address = self.cause(client)
             words = [base + _WORD * n for n in range(min(count, 4096))]
-            if count and (base % _WORD or base + _WORD * count > self.capacity or count >> 32):
+            if self.is_refused(base, count):
                 assert got == [] and cause == Cause.OUT_OF_RANGE, f"client {client} accepted a region outside HBM"
                 assert address == base & ((1 << 40) - 1) and number == 0
                 continue
@@ -170,8 +175,54 @@ async def keeps_faults_to_their_client(dut: Any) -> None:
         await bench.load(regions)
         await bench.settle()
         bench.check()
+        # each client its own, of half of them a word is missing
+        regions = {c: ((c + 1) << 16, int(bench.rng.integers(20, 70))) for c in range(bench.clients)}
+        missing = [base + _WORD * int(bench.rng.integers(count)) for base, count in regions.values()]
+        bench.broken = {address for address in missing if bench.rng.random() < 0.5}
+        await bench.load(regions)
+        await bench.settle()
+        bench.check()
+        bench.regions.clear()
     for name in ("bus_error", "out_of_range", "misaligned", "end_of_hbm"):
         COVERAGE.hit(name)
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def knows_the_end_of_hbm(dut: Any) -> None:
+    """Regions of any base and size, to the last word and one further, or with one bit too many; nobody takes words."""
+    bench = FetchBench(dut)
+    bench.memory.latency = 2
+    for sink in bench.sinks:
+        sink.stall = iter(lambda: True, None)
+    await bench.start()
+    rng, words = bench.rng, bench.capacity // _WORD
+    depth = bench.cfg.issue.queue_depth
+    for round_ in range(40):
+        regions = {}
+        for c in range(bench.clients):
+            first = words - 1 - int(rng.integers(0, 1 << rng.integers(1, words.bit_length())))
+            base, count = first * _WORD, words - first + (round_ + c) % 2
+            if rng.random() < 0.3:  # accepted, or not for one bit
+                base, count = base ^ 1 << int(rng.integers(64)), int(rng.integers(1, count + 1))
+            elif rng.random() < 0.3:
+                count ^= 1 << int(rng.integers(64))
+            regions[c] = base, count
+        await bench.load(regions)
+        await bench.cycles(3 * bench.clients * depth * _WORD // bench.cfg.hbm.port_bytes + 40)
+        assert bench.dut.idle.value == 1
+        for c, (base, count) in regions.items():
+            cause, number, address = bench.cause(c)
+            asked = [a for who, a in bench.memory.requests if who == 16 + c]
+            if bench.is_refused(base, count):
+                assert (cause, number, address) == (Cause.OUT_OF_RANGE, 0, base & ((1 << 40) - 1)), (
+                    f"{base:#x}, {count}"
+                )
+                assert asked == [], f"client {c} reads what is not HBM"
+            else:
+                room = (depth if c < 5 else min(4, depth)) + 1
+                assert cause == Cause.NONE, f"client {c} refused {count} words at {base:#x}"
+                assert asked == [base + _WORD * n for n in range(min(count, room))]
+        bench.memory.requests.clear()
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")

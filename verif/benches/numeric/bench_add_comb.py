@@ -8,7 +8,7 @@ from cocotb.triggers import ReadOnly, Timer
 
 from rtl.contract.formats import FORMATS
 from verif.agents.bench import Bench
-from verif.agents.values import companions, random_codes, special_codes
+from verif.agents.values import companions, random_codes, single_bit_codes, special_codes
 from verif.bench import Run
 from verif.checks.coverage import Coverage
 from verif.checks.outcomes import OUTCOMES, expect_equal, note_outcomes
@@ -56,6 +56,9 @@ async def adds_and_subtracts(dut: Any) -> None:
     corners = special_codes(FORMATS["fp32"])
     a, b = (x.ravel().astype(np.uint32) for x in np.meshgrid(corners, corners))
     await check(bench, a, b)
+    single = np.tile(single_bit_codes(FORMATS["fp32"]), 2)
+    await check(bench, single, companions(bench.rng, single))
+    await check(bench, companions(bench.rng, single), single)
     for flavour in ("bits", "special", "narrow"):
         a = random_codes(bench.rng, (1500,), "fp32", flavour).astype(np.uint32)
         await check(bench, a, companions(bench.rng, a).astype(np.uint32))

@@ -9,7 +9,7 @@ from rtl.contract.formats import FORMATS
 from rtl.numeric.fp32.add_pipelined import Fp32AddPipelined
 from verif.agents.bench import Bench
 from verif.agents.pipe import push
-from verif.agents.values import companions, random_codes, special_codes
+from verif.agents.values import companions, random_codes, single_bit_codes, special_codes
 from verif.bench import Run
 from verif.checks.coverage import Coverage
 from verif.checks.outcomes import OUTCOMES, expect_equal, note_outcomes
@@ -44,12 +44,15 @@ async def check(bench: Bench, a: Any, b: Any) -> None:
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def adds_all_pairs_of_corners(dut: Any) -> None:
-    """Zeros, infinities, NaNs, largest, smallest, one and its neighbours."""
+    """Zeros, infinities, NaNs, largest, smallest, one and its neighbours; then one bit alone with anything."""
     bench = Bench(dut)
     await bench.start()
     corners = special_codes(FORMATS["fp32"])
     a, b = np.meshgrid(corners, corners)
     await check(bench, a.ravel(), b.ravel())
+    single = np.tile(single_bit_codes(FORMATS["fp32"]), 4)
+    await check(bench, single, companions(bench.rng, single))
+    await check(bench, companions(bench.rng, single), single)
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")

@@ -9,7 +9,7 @@ from rtl.contract.formats import FORMATS
 from rtl.numeric.pe.code_mac import Bf16Mac
 from verif.agents.bench import Bench
 from verif.agents.pipe import push
-from verif.agents.values import companions, random_codes, special_codes
+from verif.agents.values import companions, random_codes, single_bit_codes, special_codes
 from verif.bench import Run
 from verif.checks.coverage import Coverage
 from verif.checks.outcomes import OUTCOMES, expect_equal, note_outcomes
@@ -55,13 +55,21 @@ async def check(bench: Bench, a: Any, b: Any, acc: Any) -> None:
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def computes_all_pairs_of_corners(dut: Any) -> None:
-    """Each pair with a few corner accumulators."""
+    """Each pair with a few corner accumulators; one bit alone at each input."""
     bench = Bench(dut)
     await bench.start()
     corners = special_codes(FORMATS[format_of(bench)])
     a, b = (x.ravel() for x in np.meshgrid(corners, corners))
     for _ in range(3):
         await check(bench, a, b, bench.rng.choice(special_codes(FORMATS["fp32"]), len(a)))
+    single = np.tile(single_bit_codes(FORMATS[format_of(bench)]), 8)
+    normal = random_codes(bench.rng, single.shape, format_of(bench), "normal")
+    zero = np.zeros(len(single), np.uint32)
+    await check(bench, single, normal, zero)
+    await check(bench, normal, single, zero)
+    single = np.tile(single_bit_codes(FORMATS["fp32"]), 2)
+    normal = random_codes(bench.rng, single.shape, format_of(bench), "normal")
+    await check(bench, normal, np.zeros(len(single), np.uint32), single)
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")

@@ -8,7 +8,7 @@ from cocotb.triggers import ReadOnly, Timer
 
 from rtl.contract.formats import FORMATS
 from verif.agents.bench import Bench
-from verif.agents.values import random_codes, special_codes
+from verif.agents.values import random_codes, single_bit_codes, special_codes
 from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
 from verif.checks.outcomes import OUTCOMES, expect_equal, note_outcomes
@@ -51,6 +51,9 @@ async def multiplies(dut: Any) -> None:
     corners = special_codes(FORMATS["fp32"])
     a, b = (x.ravel().astype(np.uint32) for x in np.meshgrid(corners, corners))
     await check(bench, a, b)
+    single = np.tile(single_bit_codes(FORMATS["fp32"]), 3)
+    await check(bench, single, random_codes(bench.rng, single.shape, "fp32", "normal").astype(np.uint32))
+    await check(bench, random_codes(bench.rng, single.shape, "fp32", "normal").astype(np.uint32), single)
     for flavour in ("bits", "special", "narrow"):
         a, b = (random_codes(bench.rng, (1500,), "fp32", flavour).astype(np.uint32) for _ in range(2))
         await check(bench, a, b)

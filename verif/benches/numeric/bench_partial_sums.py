@@ -6,11 +6,12 @@ import cocotb
 import numpy as np
 from cocotb.triggers import RisingEdge
 
+from rtl.contract.formats import FORMATS
 from rtl.contract.isa import REDUCTIONS, AluOp
 from rtl.numeric.fp32.partial_sums import PARTIALS, PartialSums
 from verif.agents.bench import Bench, manifest
 from verif.agents.stall import styled
-from verif.agents.values import random_codes
+from verif.agents.values import companions, random_codes, special_codes
 from verif.bench import Run
 from verif.checks.coverage import Coverage
 from verif.golden.alu import reduce
@@ -99,6 +100,19 @@ async def group(bench: Bench, cycles: Cycles, x: np.ndarray, op: AluOp, width: i
         await cycles.tick()
 
 
+def hard(rng: np.random.Generator, length: int) -> np.ndarray:
+    """Each number is hard to add to the one of the same partial result before it; sometimes one of all is special."""
+    x = random_codes(rng, (length,), "fp32", "normal").astype(np.uint32)
+    for start in range(PARTIALS, length, PARTIALS):
+        now = x[start : start + PARTIALS]
+        now[:] = companions(rng, x[start - PARTIALS : start][: now.size])
+        finite = (now >> np.uint32(23)) & np.uint32(0xFF) < 0xFF
+        now[:] = np.where(finite, now, x[start - PARTIALS : start][: now.size])
+    if rng.random() < 0.5:
+        x[rng.integers(length)] = rng.choice(special_codes(FORMATS["fp32"]))
+    return x
+
+
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def reduces(dut: Any) -> None:
     """Lengths around multiples of the partial results; numbers of like size, specials, random bits, zeros."""
@@ -108,13 +122,15 @@ async def reduces(dut: Any) -> None:
     rng = bench.rng
     cycles = Cycles(bench)
     for length in [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 33, *rng.integers(1, 70, 8).tolist()]:
-        for op in REDUCTIONS:
+        for op in (AluOp.ADD, AluOp.ADD, *REDUCTIONS):
             flavour = str(rng.choice(["bits", "special", "narrow", "normal"]))
             x = random_codes(rng, (length,), "fp32", flavour).astype(np.uint32)
             if rng.random() < 0.4:
                 x = rng.normal(size=length).astype(np.float32).view(np.uint32)
             elif rng.random() < 0.3:
                 x = rng.choice(np.array([0, 1 << 31], np.uint32), length)
+            elif rng.random() < 0.5:
+                x = hard(rng, length)
             width = 1 << int(rng.integers(SLOTS.bit_length()))
             stalls = str(rng.choice(["never", "never", "half", "rarely"]))
             await group(bench, cycles, x, op, width, stalls)

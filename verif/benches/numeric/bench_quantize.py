@@ -92,7 +92,10 @@ def block(rng: np.random.Generator, src: str, style: str) -> NDArray[np.uint16]:
         codes[-1] = rng.integers(0x2000, top)
         codes[:-1] = codes[-1] - rng.integers(0x600, 0x1400, MX_BLOCK - 1)
     if style == "least":
-        codes = rng.integers(0, 1 << rng.integers(1, 11), MX_BLOCK)
+        top = int(rng.integers(1, 11))
+        codes = rng.integers(0, 1 << top, MX_BLOCK)
+        if rng.random() < 0.5:  # one of them decides
+            codes[rng.integers(0, MX_BLOCK)] = 1 << min(top, 9)
     return (codes | sign).astype(np.uint16)
 
 
@@ -181,28 +184,41 @@ async def quantizes_blocks_of_every_kind(dut: Any) -> None:
     coverage.hit("changes each cycle")
 
 
+def neighbours(rng: np.random.Generator, shape: tuple[int, int], src: str, fmt: str) -> NDArray[np.uint16]:
+    """Blocks of numbers at, just above and just below half places of `fmt`, down to those that become zero and further.
+
+    The largest number, at one place, has any fraction.
+    """
+    places, most = (7, 0x7F7F) if src == "bf16" else (10, 0x7BFF)
+    dropped = places - FORMATS[fmt].mantissa
+    top = rng.integers(1 << places, most, (shape[0], 1)) | rng.choice([0, (1 << places) - 1])
+    reach = np.where(rng.random(shape) < 0.7, 2 * FORMATS[fmt].bias + 3, 40)
+    below = rng.integers(0, reach) << places
+    half = (rng.integers(0, 1 << places, shape) >> dropped << dropped) + (1 << (dropped - 1))
+    size = (top >> places << places) - below + half + rng.integers(-1, 2, shape)
+    size = np.where(size < 0, rng.integers(0, 1 << places, shape), size)
+    codes = np.minimum(size, top)
+    codes[:, rng.integers(0, shape[1])] = top[:, 0]
+    return (codes | rng.integers(0, 2, shape) << 15).astype(np.uint16)
+
+
 @cocotb.test()
 async def rounds_neighbours_of_every_boundary(dut: Any) -> None:
-    """Numbers at, just above and just below half places of every format, below a largest number of any fraction."""
+    """Of every format, from both: each of the elements' units sees them."""
     bench = Bench(dut)
     dut.hold.value = 0
     await bench.start()
-    count = int(bench.options.get("blocks", 1))
+    shape = int(bench.options.get("blocks", 1)), MX_BLOCK
     rng = bench.rng
     items: list[Item] = []
-    for _ in range(400):
+    for _ in range(800):
         src, fmt = str(rng.choice(["bf16", "fp16"])), str(rng.choice(list(MX_EMAX)))
-        places, most = (7, 0x7F7F) if src == "bf16" else (10, 0x7BFF)
-        dropped = places - FORMATS[fmt].mantissa
-        top = rng.integers(1 << places, most, (count, 1)) | rng.choice([0, (1 << places) - 1])
-        below = rng.integers(0, FORMATS[fmt].bias * 2 + 3, (count, MX_BLOCK)) << places
-        half = (rng.integers(0, 1 << places, (count, MX_BLOCK)) >> dropped << dropped) + (1 << (dropped - 1))
-        size = (top >> places << places) - below + half + rng.integers(-1, 2, (count, MX_BLOCK))
-        codes = np.minimum(np.clip(size, 0, None), top)
-        codes[:, rng.integers(0, MX_BLOCK)] = top[:, 0]
-        codes |= rng.integers(0, 2, codes.shape) << 15
-        item = Item(codes.astype(np.uint16), src, fmt, str(rng.choice(RULES)))
-        note(item, "narrow")
+        if src == "fp16" and rng.random() < 0.4:
+            style, x = "least", np.stack([block(rng, src, "least") for _ in range(shape[0])])
+        else:
+            style, x = "narrow", neighbours(rng, shape, src, fmt)
+        item = Item(x, src, fmt, str(rng.choice(RULES)))
+        note(item, style)
         items.append(item)
     await push(bench, items, 0.1)
     coverage.require_all()
