@@ -59,6 +59,9 @@ async def follows_the_map(dut, style: str) -> None:
     """Maps of random masks, with markers between flits and back to back; one lane misses a marker now and then."""
     bench = ReceiverBench(dut, style)
     await bench.begin()
+    await bench.drained()
+    counted = {name: bench.value(name) for name in ("markers", "missed")}
+    before, starts = len(bench.markers), 0
     for _ in range(10):
         bench.flits(bench.interval)
         if bench.rng.random() < 0.7:
@@ -72,6 +75,7 @@ async def follows_the_map(dut, style: str) -> None:
         if bench.rng.random() < 0.3:
             bench.flits(int(bench.rng.integers(bench.interval)))
             bench.marker(more=1, count=6)
+            starts += 1  # the first of them comes unforeseen: a word of a flit
             bench.writer.obey(some_mask(bench))
             bench.marker(more=1, count=ALIGN_MARKERS)
             bench.marker(mask=9 & bench.everywhere)
@@ -85,6 +89,9 @@ async def follows_the_map(dut, style: str) -> None:
     bench.marker(mask=mask)
     await bench.drained()
     assert bench.value("partner_mask") == mask
+    shown = bench.markers[before:]
+    assert bench.value("markers") - counted["markers"] == len(shown) - starts
+    assert bench.value("missed") - counted["missed"] == sum(hidden.bit_count() for hidden in shown)
 
 
 @cocotb.test(timeout_time=1000, timeout_unit="us")

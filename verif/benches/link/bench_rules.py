@@ -11,6 +11,7 @@ import cocotb
 
 from rtl.contract.link import CONTROL, DLP, FLIT_HEADER, SEQUENCE_MODULUS, LinkCause, LinkState, Usage
 from rtl.contract.link_config import LinkConfig
+from rtl.link.rules.credit_sender import STALE_CREDITS
 from verif.agents.bench import manifest
 from verif.bench import Run, noticed_by
 from verif.benches.link.rules_driver import COVERAGE, Link, RulesBench, play
@@ -243,7 +244,9 @@ async def takes_anything(dut: Any) -> None:
         kind, own = dlp["credit_kind"], dlp["vc"] * 2 if dlp["dedicated"] else mirror.cfg.queues
         account = min(own + max(kind, 1) - 1, mirror.cfg.accounts - 1)
         dlp["count"] = (
-            mirror.spends.limit[account] + int(rng.choice([0, 1, 50, 900, 2047, 2500, -1, -200, -300]))
+            mirror.spends.limit[account]
+            + int(rng.choice([0, 1, 50, 900, 2047, 2500, -1, -200, -300]))
+            + int(rng.choice([0, 0, -STALE_CREDITS + int(rng.integers(-20, 20)), int(rng.integers(0, 2048))]))
         ) % 4096
         COVERAGE.when(dlp["count"] < mirror.spends.limit[account], "credit_wraps")
         class_ = int(rng.integers(8))

@@ -53,6 +53,7 @@ class ReceiverBench(Bench):
         self.words: deque[list[int]] = deque()
         self.sent: list[bytes] = []
         self.got: list[bytes] = []
+        self.markers: list[int] = []  # lanes that hide each
         for name in ("valid", "lanes", "align", "fix_valid", "fix_lost", "fix", "clear"):
             getattr(dut, name).value = 0
 
@@ -68,6 +69,7 @@ class ReceiverBench(Bench):
         """Marker times; lanes in `hide` carry noise instead."""
         for _ in range(count):
             words = self.writer.marker(**said)[0].tolist()
+            self.markers.append(hide)
             noise = self.rng.integers(1 << 63, size=self.physical).tolist()
             self.words.append([n if hide >> p & 1 else w for p, (w, n) in enumerate(zip(words, noise))])
 

@@ -124,10 +124,12 @@ class RulesBench(Bench):
         return out
 
     def _compare(self, mirror: LinkEnd, now: Inputs, out: Outputs) -> None:
-        seen = {n: self.get(n) for n in ("state", "session", "in_flight", "room", "put_index", "mismatch", "partner")}
         free = self.get("free")
         expected = {
             "state": mirror.state,
+            "up": mirror.state == LinkState.UP,
+            "align": mirror.state in (LinkState.DOWN, LinkState.ALIGN),
+            "pending": mirror.receiver.pending,
             "session": mirror.sessions.session,
             "in_flight": mirror.sender.in_flight,
             "room": mirror.room,
@@ -138,7 +140,7 @@ class RulesBench(Bench):
         for account in range(self.cfg.accounts):
             assert free >> 12 * account & 0xFFF == mirror.free(account), f"free of account {account}"
         for name, value in expected.items():
-            assert seen[name] == value, f"{name} is {seen[name]}, not {value}"
+            assert self.get(name) == value, f"{name} is {self.get(name)}, not {value}"
         unlike = mirror.sender.unlike
         COVERAGE.when(mirror.sender.in_flight == self.cfg.window_flits, "window_full")
         replaying = mirror.sender.pos != mirror.sender.fresh

@@ -84,6 +84,8 @@ class SendBench(Bench):
             await edge
             self.cycle += 1
             self.bad += self.dut.bad_packet.value == 1
+            begun = self.part or self.dut.o__valid.value == 1 or self.dut.spend.value == 1
+            assert self.dut.busy.value == 1 or not begun, "idle in the middle of a flit"
             if self.dut.spend.value == 1:
                 account = int(self.dut.account.value)
                 self.spent.append(account)
@@ -164,3 +166,5 @@ class SendBench(Bench):
         await self.source.drained()
         while any(self.waiting):
             await RisingEdge(self.clk)
+        await self.cycles(3)
+        assert self.dut.busy.value == 0, "busy although all flits are out"
