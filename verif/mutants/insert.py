@@ -15,6 +15,7 @@ from sim.progress import Progress
 from sim.toolchain import ROOT, environment
 from verif.mutants.mutant import Mutant, parse
 from verif.mutants.netlist import netlist_of
+from verif.mutants.own import own_cells
 
 __all__ = [
     "LARGEST_CELLS",
@@ -33,6 +34,7 @@ PREPARED = "prepared.il"
 """In the folder of a build: the flat netlist that the mutants are in."""
 _MUTANTS = "mutants.json"
 _BOXES = "boxes.txt"
+_OWN = "own.txt"
 _PIN = "plant"
 _BY = sources_of(["verif.mutants.insert"]).digest
 """Of the code that runs: a file that is edited meanwhile is not in it."""
@@ -66,15 +68,17 @@ def read_mutants(folder: Path) -> list[Mutant]:
 
 @dataclass(frozen=True, slots=True)
 class MutantModel:
-    """What sim.build makes instead of a unit's own Verilog: `count` mutants, drawn with `seed`."""
+    """What sim.build makes instead of a unit's own Verilog: `count` mutants, drawn with `seed` from the cells of
+    `files` (own.py), or from all."""
 
     count: int
     seed: int
+    files: frozenset[str] = frozenset()
 
     @property
     def key(self) -> Mapping[str, Any]:
         """All that decides what comes out, beside the unit."""
-        return {"mutants": self.count, "seed": self.seed, "by": _BY}
+        return {"mutants": self.count, "seed": self.seed, "files": sorted(self.files), "by": _BY}
 
     def emit(self, component: Any, folder: Path, step: Progress) -> Emitted:
         """The unit's netlist with its mutants. Leaves the netlist without and the list of them in `folder`.
@@ -138,13 +142,17 @@ class MutantModel:
     def _draw(self, folder: Path, log: Path, step: Progress) -> list[Mutant]:
         """Ask for more until enough are none of a clock."""
         prepared = (folder / PREPARED).read_text()
+        chosen = own_cells(prepared, self.files)
+        (folder / _OWN).write_text("".join(f"top/{cell}\n" for cell in chosen))
+        select = [f"select -read {_OWN}"] if chosen else []
         asked = self.count
         while True:
-            listing = f"mutate -list {asked} -seed {self.seed} -o mutants.txt"
-            run_yosys(folder, "draw", [*black_boxes(folder), f"read_rtlil {PREPARED}", listing], log, step)
+            listing = [*select, f"mutate -list {asked} -seed {self.seed} -o mutants.txt"]
+            run_yosys(folder, "draw", [*black_boxes(folder), f"read_rtlil {PREPARED}", *listing], log, step)
             listed = (folder / "mutants.txt").read_text()
             mutants = parse(listed, prepared)
             if len(mutants) >= self.count or len(listed.splitlines()) < asked:
                 (folder / "mutants.txt").unlink()
+                (folder / _OWN).unlink()
                 return mutants[: self.count]
             asked += self.count - len(mutants)

@@ -4,7 +4,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +107,7 @@ def measure(
     Errors: BenchError if a bench is red without a mutant: then the model is not the unit. BuildError, TooLargeError.
     """
     begin = time.monotonic()
+    model = replace(model, files=unit.files)
     with progress(f"mutants of {unit.top}") as step:
         step.stage("build")
         built = build(unit.top, unit.cfg, kind="cocotb", options=unit.options, altered=model)

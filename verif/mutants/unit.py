@@ -11,9 +11,10 @@ __all__ = ["Unit"]
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A top at one configuration, and the benches that check it there."""
+    """A top at one configuration, and the benches that check it there. `files`: whose cells are mutated (own.py)."""
 
     top: str
     benches: tuple[str, ...]
     cfg: AnyConfig
     options: Mapping[str, Any]
+    files: frozenset[str] = frozenset()

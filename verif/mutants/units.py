@@ -6,6 +6,7 @@ from sim.build.component import has_option
 from sim.build.tops import top
 from verif.collect import Declared, declarations
 from verif.launch import configuration
+from verif.mutants.own import own_files
 from verif.mutants.unit import Unit
 
 __all__ = ["SAMPLE", "UNMEASURED", "units"]
@@ -34,14 +35,16 @@ def units() -> list[Unit]:
     The build is the one whose declaration says `mutated=True`, else the first that must notice planted faults.
     """
     found = [one for one in declarations() if one.run.top not in UNMEASURED]
-    return [_unit(name, found) for name in dict.fromkeys(one.run.top for one in found)]
+    names = dict.fromkeys(one.run.top for one in found)
+    files = own_files(names)
+    return [_unit(name, found, files[name]) for name in names]
 
 
-def _unit(name: str, found: Iterable[Declared]) -> Unit:
+def _unit(name: str, found: Iterable[Declared], files: frozenset[str]) -> Unit:
     own = [one for one in found if one.run.top == name]
     one = max(own, key=lambda o: (o.run.mutated, bool(o.run.wanted)))
     benches = dict.fromkeys(other.bench for other in own if other.build == one.build)
     options = dict(one.run.options)
     if has_option(top(name), "form"):
         options["form"] = "structural"  # Yosys has no view of a C++ cell
-    return Unit(name, tuple(benches), configuration(one.run.config), options)
+    return Unit(name, tuple(benches), configuration(one.run.config), options, files)

@@ -1,0 +1,41 @@
+"""Mutants of a unit are drawn from its own cells: inner units that are measured themselves are left out."""
+
+from verif.mutants.own import own_cells, own_files
+
+NETLIST = """module \\top
+  attribute \\src "rtl/issue/issue.py:12"
+  cell $add $3
+    connect \\A \\x
+  end
+  cell $mux $procmux$4
+  end
+  attribute \\src "rtl/issue/check.py:7|rtl/issue/pattern.py:9"
+  cell $and $flatten\\check.$5
+  end
+  attribute \\src "rtl/base/fifo.py:7"
+  attribute \\keep 1
+  cell $or $flatten\\check.\\kept.$6
+  end
+  cell plexus_ram \\check.ram
+  end
+end
+"""
+
+
+def test_cells_are_of_instances_with_a_line_of_the_files() -> None:
+    assert sorted(own_cells(NETLIST, {"rtl/issue/issue.py"})) == ["$3", "$procmux$4"]
+    assert sorted(own_cells(NETLIST, {"rtl/issue/pattern.py"})) == ["$flatten\\check.$5", "\\check.ram"]
+    assert own_cells(NETLIST, {"rtl/base/fifo.py"}) == ["$flatten\\check.\\kept.$6"]
+
+
+def test_none_means_all() -> None:
+    assert own_cells(NETLIST, {"rtl/tensor/pe.py"}) == []
+    assert own_cells(NETLIST, {"rtl/issue/issue.py", "rtl/issue/check.py", "rtl/base/fifo.py"}) == []
+
+
+def test_files_of_inner_units_are_theirs() -> None:
+    own = own_files(("issue", "check", "fetch", "fifo"))
+    assert "rtl/issue/issue.py" in own["issue"]
+    assert not {"rtl/issue/check.py", "rtl/issue/fetch.py", "rtl/base/fifo.py"} & own["issue"]
+    assert {"rtl/issue/check.py", "rtl/issue/pattern.py"} <= own["check"]
+    assert "rtl/base/fifo.py" in own["fifo"]
