@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from verif.checks.undriven import main, still
+from verif.checks.undriven import main, still, unread
 
 
 def run(root: Path, build: str, name: str, plant: int, **inputs: tuple[int, int, int]) -> None:
@@ -31,3 +31,14 @@ def test_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     run(tmp_path, "b", "bench_unit-s1", 0, data=(8, 0b1000_0110, 0b1111_1111), go=(1, 1, 1))
     assert main() == 0
     assert "| bench_unit | unit | 2 | 9 | data[0 3-6] of 8 | - |" in capsys.readouterr().out
+
+
+def test_an_output_is_read_if_any_green_run_reads_it(tmp_path: Path) -> None:
+    for name, plant, reads in (
+        ("bench_a-s1", 0, {"o": True, "done": False, "idle": False}),
+        ("bench_b-s1", 0, {"o": False, "done": True, "idle": False}),
+        ("bench_b-s1", 2, {"o": True, "done": True, "idle": True}),
+    ):
+        run(tmp_path, "b", name, plant)
+        (tmp_path / "unit" / "b" / f"run-{name}-p{plant}" / "reads.json").write_text(json.dumps(reads))
+    assert unread(tmp_path) == {"unit": ["idle"]}

@@ -1,7 +1,8 @@
-"""Input bits that no green run moves: `PLEXUS_TOGGLES=1 make launchers`, then `python -m verif.checks.undriven`.
+"""Input bits that no green run moves, outputs that none reads.
 
-A bit that is 0 (or 1) at every clock edge of every run hides whatever is wrong behind it. One row a bench and top,
-over all seeds and configurations; an input of several widths counts once for each. Planted faults do not count.
+`PLEXUS_TOGGLES=1 make launchers`, then `python -m verif.checks.undriven`. A bit that is 0 (or 1) at every clock edge of
+every run hides whatever is wrong behind it, and so does an output that no bench looks at. One row a bench and top, over
+all seeds and configurations; an input of several widths counts once for each. Planted faults do not count.
 """
 
 import argparse
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from sim.toolchain import build_root
 
-__all__ = ["main", "still"]
+__all__ = ["main", "still", "unread"]
 
 
 def _bench(folder: Path) -> str:
@@ -37,6 +38,16 @@ def still(root: Path) -> dict[tuple[str, str], dict[tuple[str, int], tuple[int, 
     }
 
 
+def unread(root: Path) -> dict[str, list[str]]:
+    """By top: outputs that no green run of any bench reads."""
+    reads: dict[str, dict[str, bool]] = defaultdict(dict)
+    for file in sorted(root.glob("*/*/run-*/reads.json")):
+        run = json.loads((file.parent / "manifest.json").read_text())
+        for name, seen in json.loads(file.read_text()).items() if not run["plant"] else ():
+            reads[run["top"]][name] = reads[run["top"]].get(name, False) or seen
+    return {top: [name for name, seen in outputs.items() if not seen] for top, outputs in reads.items()}
+
+
 def _bits(mask: int) -> str:
     """Bits of a mask as ranges: 0-3 7."""
     bits = [n for n in range(mask.bit_length()) if mask >> n & 1]
@@ -46,7 +57,7 @@ def _bits(mask: int) -> str:
 
 
 def main() -> int:
-    """Print the table; 1 if nothing was recorded."""
+    """Print the tables; 1 if nothing was recorded."""
     parser = argparse.ArgumentParser(prog="python -m verif.checks.undriven", description=__doc__)
     parser.add_argument("--only", default="", help="benches whose name has this in it")
     only = parser.parse_args().only
@@ -61,6 +72,10 @@ def main() -> int:
         print(
             f"| {bench} | {top} | {len(inputs)} | {bits} | {', '.join(rows[0]) or '-'} | {', '.join(rows[1]) or '-'} |"
         )
+    print("\n| top | outputs that nobody reads |\n|---|---|")
+    for top, names in sorted(unread(build_root()).items()):
+        if top in {t for _, t in found}:
+            print(f"| {top} | {', '.join(names) or '-'} |")
     return 0
 
 

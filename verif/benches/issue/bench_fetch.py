@@ -1,5 +1,6 @@
 """Fetch: every word of every client once and in order, whatever HBM and the consumers do; errors contained."""
 
+from hashlib import shake_128
 from typing import Any
 
 import cocotb
@@ -44,7 +45,14 @@ class FetchBench(Bench):
         self.sinks = [StreamSink(self, f"words__{c}") for c in range(self.clients)]
         self.status = [getattr(dut, f"status__{c}") for c in range(self.clients)]
         self.memory = AxiReadMemory(self, "axi", self.cfg.hbm.port_bytes, self.read)
+        self.beats = 0
         dut.load.value = 0
+
+    async def watch(self) -> None:
+        """Count what `beat` tells."""
+        while True:
+            await self.edge
+            self.beats += self.dut.beat.value == 1
 
     def read(self, address: int, count: int) -> bytes:
         """Bytes of HBM."""
@@ -58,7 +66,7 @@ class FetchBench(Bench):
 
     def word(self, address: int) -> int:
         """The word at an address: different bytes everywhere."""
-        return int.from_bytes(b"".join((address * 16 + n * 3 + 1).to_bytes(8, "little") for n in range(16)), "little")
+        return int.from_bytes(shake_128(address.to_bytes(8, "little")).digest(_WORD), "little")
 
     async def load(self, regions: dict[int, tuple[int, int]]) -> None:
         """Give clients their regions, one a cycle."""
@@ -112,6 +120,7 @@ class FetchBench(Bench):
             else:
                 assert (cause, number, address) == (Cause.BUS_ERROR, bad, words[bad])
         assert self.dut.idle.value == 1 and self.memory.outstanding == 0
+        assert self.beats == self.memory.beats, f"tells {self.beats} beats of {self.memory.beats}"
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
@@ -126,6 +135,7 @@ async def brings_every_word_once_and_in_order(dut: Any, style: str) -> None:
     for sink in bench.sinks:
         sink.stall = styled(style, bench.rng)
     await bench.start()
+    cocotb.start_soon(bench.watch())
     for round_ in range(3):
         regions = {}
         for c in range(bench.clients):
@@ -147,6 +157,7 @@ async def reads_ahead_as_far_as_there_is_room(dut: Any) -> None:
     for sink in bench.sinks:
         sink.stall = iter(lambda: True, None)
     await bench.start()
+    cocotb.start_soon(bench.watch())
     depth = bench.cfg.issue.queue_depth
     await bench.load({c: (c * 65536, depth + 20) for c in range(bench.clients)})
     await bench.cycles(400 + 20 * depth * bench.clients)
@@ -166,6 +177,7 @@ async def keeps_faults_to_their_client(dut: Any) -> None:
     bench = FetchBench(dut)
     bench.memory.jitter = 20
     await bench.start()
+    cocotb.start_soon(bench.watch())
     top = bench.capacity
     for _ in range(4):
         regions: dict[int, tuple[int, int]] = {0: (top - 5 * _WORD, 5), 1: (4096, 30), 2: (8192, 9), 3: (0, 12)}
@@ -195,6 +207,7 @@ async def knows_the_end_of_hbm(dut: Any) -> None:
     for sink in bench.sinks:
         sink.stall = iter(lambda: True, None)
     await bench.start()
+    cocotb.start_soon(bench.watch())
     rng, words = bench.rng, bench.capacity // _WORD
     depth = bench.cfg.issue.queue_depth
     for round_ in range(40):
@@ -206,6 +219,8 @@ async def knows_the_end_of_hbm(dut: Any) -> None:
                 base, count = base ^ 1 << int(rng.integers(64)), int(rng.integers(1, count + 1))
             elif rng.random() < 0.3:
                 count ^= 1 << int(rng.integers(64))
+            elif rng.random() < 0.2:
+                base = int.from_bytes(rng.bytes(8), "little")
             regions[c] = base, count
         await bench.load(regions)
         await bench.cycles(3 * bench.clients * depth * _WORD // bench.cfg.hbm.port_bytes + 40)
@@ -231,6 +246,7 @@ async def starts_at_once_and_keeps_the_rate(dut: Any) -> None:
     bench = FetchBench(dut)
     bench.memory.latency = 8
     await bench.start()
+    cocotb.start_soon(bench.watch())
     await bench.cycles(5)
     before = bench.memory.now
     await bench.load({0: (0, 64), 5: (65536, 8)})
