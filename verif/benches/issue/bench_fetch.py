@@ -221,6 +221,8 @@ async def knows_the_end_of_hbm(dut: Any) -> None:
                 count ^= 1 << int(rng.integers(64))
             elif rng.random() < 0.2:
                 base = int.from_bytes(rng.bytes(8), "little")
+            if rng.random() < 0.2:  # none, or one bit of them
+                count = 0 if rng.random() < 0.5 else 1 << int(rng.integers(32))
             regions[c] = base, count
         await bench.load(regions)
         await bench.cycles(3 * bench.clients * depth * _WORD // bench.cfg.hbm.port_bytes + 40)

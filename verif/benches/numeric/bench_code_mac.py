@@ -58,15 +58,16 @@ async def computes_all_pairs_of_corners(dut: Any) -> None:
     """Each pair with a few corner accumulators; one bit alone at each input."""
     bench = Bench(dut)
     await bench.start()
-    corners = special_codes(FORMATS[format_of(bench)])
+    fmt = FORMATS[format_of(bench)]
+    corners, infinity = special_codes(fmt), ((1 << fmt.exponent) - 1) << fmt.mantissa
     a, b = (x.ravel() for x in np.meshgrid(corners, corners))
     for _ in range(3):
         await check(bench, a, b, bench.rng.choice(special_codes(FORMATS["fp32"]), len(a)))
-    single = np.tile(single_bit_codes(FORMATS[format_of(bench)]), 8)
-    normal = random_codes(bench.rng, single.shape, format_of(bench), "normal")
+    single = np.tile(single_bit_codes(fmt), 8)
     zero = np.zeros(len(single), np.uint32)
-    await check(bench, single, normal, zero)
-    await check(bench, normal, single, zero)
+    for other in (random_codes(bench.rng, single.shape, format_of(bench), "normal"), np.full_like(single, infinity)):
+        await check(bench, single, other, zero)
+        await check(bench, other, single, zero)
     single = np.tile(single_bit_codes(FORMATS["fp32"]), 2)
     normal = random_codes(bench.rng, single.shape, format_of(bench), "normal")
     await check(bench, normal, np.zeros(len(single), np.uint32), single)

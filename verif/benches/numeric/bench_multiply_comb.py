@@ -52,8 +52,9 @@ async def multiplies(dut: Any) -> None:
     a, b = (x.ravel().astype(np.uint32) for x in np.meshgrid(corners, corners))
     await check(bench, a, b)
     single = np.tile(single_bit_codes(FORMATS["fp32"]), 3)
-    await check(bench, single, random_codes(bench.rng, single.shape, "fp32", "normal").astype(np.uint32))
-    await check(bench, random_codes(bench.rng, single.shape, "fp32", "normal").astype(np.uint32), single)
+    for other in (random_codes(bench.rng, single.shape, "fp32", "normal"), np.full_like(single, 0x7F800000)):
+        await check(bench, single, other)
+        await check(bench, other, single)
     for flavour in ("bits", "special", "narrow"):
         a, b = (random_codes(bench.rng, (1500,), "fp32", flavour).astype(np.uint32) for _ in range(2))
         await check(bench, a, b)
