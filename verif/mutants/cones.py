@@ -1,9 +1,9 @@
 """What of a mutant differs from the unit, gate by gate, and a proof of no more than that.
 
 Outputs and inputs of registers that both netlists make alike need no proof. Of the others, the gates in front are
-written out with free inputs where both netlists have the same function (`cut`), or where registers and inputs are. A
-solver then sees a few gates of a unit of any size. Registers begin alike; if they are the same function of the same
-registers and inputs, nothing that leaves the unit ever differs.
+written out as far as registers and inputs, or with free inputs where both netlists have the same function: everywhere,
+or behind multipliers only. A solver then sees a few gates of a unit of any size. Registers begin alike; if they are the
+same function of the same registers and inputs, nothing that leaves the unit ever differs.
 """
 
 import json
@@ -12,7 +12,11 @@ from typing import Any
 
 from verif.mutants.gates import Colours, Gates, LoopError, Net, inputs_of, outputs_of
 
-__all__ = ["Cones", "cones_of", "miter", "proof"]
+__all__ = ["CUTS", "Cones", "cones_of", "miter", "proof"]
+
+CUTS = ("everywhere", "multipliers", "nowhere")
+"""Where the gates end that a solver sees, beside registers and inputs; the easiest first."""
+_MULTIPLIERS = ("$mul", "$macc", "$macc_v2", "$div", "$mod", "$pow")
 
 
 class Cones:
@@ -93,9 +97,18 @@ class _Cut:
         return {"attributes": {}, "ports": inputs | outputs, "cells": cells, "netnames": {}}
 
 
-def miter(cones: Cones, *, cut: bool) -> str:
-    """Yosys's JSON of modules `whole` and `changed` with the gates in front of what differs."""
-    shared = set(cones.whole.colours.values()) & set(cones.changed.colours.values()) if cut else set()
+def _shared(cones: Cones, cut: str) -> set[int]:
+    """Functions that both netlists have, as far as the cut wants them."""
+    shared = set(cones.whole.colours.values()) & set(cones.changed.colours.values())
+    if cut == "everywhere":
+        return shared
+    hard = (net for net, cell in cones.whole.functions.items() if cell["type"] in _MULTIPLIERS)
+    return shared & {cones.whole.colours.get(net, -1) for net in hard} if cut == "multipliers" else set()
+
+
+def miter(cones: Cones, cut: str) -> str:
+    """Yosys's JSON of modules `whole` and `changed` with the gates in front of what differs. `cut`: of CUTS."""
+    shared = _shared(cones, cut)
     whole, changed = _Cut(cones.whole, shared), _Cut(cones.changed, shared)
     for net, other in cones.pairs:
         whole.add(net)

@@ -13,14 +13,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sim.toolchain import environment
-from verif.mutants.cones import cones_of, miter, proof
+from verif.mutants.cones import CUTS, cones_of, miter, proof
 from verif.mutants.gates import GATES
 from verif.mutants.insert import PREPARED, black_boxes
 from verif.mutants.mutant import Mutant
 
 __all__ = ["is_equivalent", "is_same_function"]
 
-LIMIT_SECONDS = 60
+LIMIT_SECONDS = 20
+"""Of each attempt: what is proved at all mostly takes a few."""
+_READ_SECONDS = 120
+"""Of a large unit's gates."""
 _CYCLES = 3
 _BETWEEN = "w:* t:*dff* %co1:+[Q] w:* %i %d"
 """Wires that are no output of a register; ports keep their names anyway."""
@@ -28,7 +31,7 @@ _BETWEEN = "w:* t:*dff* %co1:+[Q] w:* %i %d"
 
 def is_equivalent(build: Path, mutant: Mutant, limit_seconds: float = LIMIT_SECONDS) -> bool:
     """Proved within the limit; False says nothing. `build`: the folder of a model with mutants."""
-    netlists = _yosys([*_both(build, mutant), *GATES, "write_json result.json"], limit_seconds)
+    netlists = _yosys([*_both(build, mutant), *GATES, "write_json result.json"], _READ_SECONDS)
     if netlists and is_same_function(netlists):
         return True
     return any(_proved(build, mutant, hidden, limit_seconds) for hidden in ("", f"rename -hide {_BETWEEN}"))
@@ -54,7 +57,7 @@ def is_same_function(netlists: str, limit_seconds: float = LIMIT_SECONDS) -> boo
     cones = cones_of(netlists)
     if cones is None or not cones.pairs:
         return cones is not None
-    return any(_yosys(proof(limit_seconds), limit_seconds, miter(cones, cut=cut)) is not None for cut in (True, False))
+    return any(_yosys(proof(limit_seconds), limit_seconds, miter(cones, cut)) is not None for cut in CUTS)
 
 
 def _proved(build: Path, mutant: Mutant, hide: str, limit_seconds: float) -> bool:

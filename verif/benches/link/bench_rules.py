@@ -182,6 +182,17 @@ async def every_state_change_and_count(dut: Any) -> None:
     link.sending = True
     await link.run(1, restart=True)
     await link.run(100)
+    # nobody hears anybody, and only this end minds
+    link.partners[1].own.progress.flits = 1 << 30
+    for channel in link.channels:
+        channel.cut = True
+    retrained = link.partners[0].counts[LinkCause.RETRAINED]
+    await link.run(1600)
+    assert link.partners[0].counts[LinkCause.RETRAINED] == retrained + 1
+    for channel in link.channels:
+        channel.cut = False
+    await link.run(1, restart=True)
+    await link.run(100)
     # parameters that differ
     link.partners[1].own.sessions.parameters["window"] = 99
     await link.run(1, restart=True)

@@ -78,7 +78,7 @@ async def random_differences(dut: Any) -> None:
     """The whole range of results, and differences that are rounded."""
     bench = Bench(dut)
     await bench.start()
-    x = bench.rng.uniform(-110, 92, 4000).astype(np.float32)
+    x = bench.rng.uniform(-110, 92, 16000).astype(np.float32)
     await check(bench, x.view(np.uint32), np.zeros(1, np.uint32))
     m = bench.rng.uniform(-20, 20, 4000).astype(np.float32)
     await check(bench, (x + m).view(np.uint32), m.view(np.uint32))
