@@ -20,7 +20,7 @@ from verif.mutants.mutant import Mutant
 
 __all__ = ["is_equivalent", "is_same_function"]
 
-LIMIT_SECONDS = 20
+LIMIT_SECONDS = 40
 """Of each attempt: what is proved at all mostly takes a few."""
 _READ_SECONDS = 120
 """Of a large unit's gates."""

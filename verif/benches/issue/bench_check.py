@@ -5,14 +5,14 @@ from typing import Any
 import cocotb
 
 from rtl.contract.config import load
-from rtl.contract.isa import REDUCTIONS, Cause, Function, Opcode, Queue
+from rtl.contract.isa import INSTRUCTION, PATTERN, REDUCTIONS, Cause, Function, Opcode, Queue
 from rtl.contract.kinds import Kind
 from rtl.contract.sparsity import PATTERNS
 from verif.agents.bench import manifest
 from verif.agents.stall import bursty, never
 from verif.bench import Run, noticed_by
 from verif.benches.issue.check_driver import ARRAY, COVERAGE, CheckBench, plain
-from verif.benches.issue.words import Fields, legal, opcodes_of, spoiled
+from verif.benches.issue.words import Fields, legal, opcodes_of, pack, spoiled
 from verif.golden.groups import kept_of
 
 _EVERY_KIND = load("tiny", ["tensor.nvfp4=true"])
@@ -78,6 +78,12 @@ RUNS = (
 _ALL_TABLES = sum(1 << f for f in Function if f >= 16)
 _QUEUE = Queue(manifest().options["queue"])
 _BASES = 5  # legal words of an opcode that are then spoiled
+
+
+def _bits_of(first: str, count: int) -> range:
+    """So many bits of an instruction from a field on."""
+    start = INSTRUCTION.offset(first)
+    return range(start, start + count)
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
@@ -263,6 +269,22 @@ async def functions_need_the_table_loaded_last(dut: Any) -> None:
     bench.loaded = 0
     assert bench.add(function | {"imm2": 16 << 32}) == Cause.NOT_LOADED
     await bench.finish()
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def looks_at_each_bit(dut: Any) -> None:
+    """Legal words of every opcode with one bit turned, mostly of the header and of the immediates."""
+    bench = CheckBench(dut)
+    await bench.start()
+    opcodes = (0, 1, *opcodes_of(bench.queue))
+    patterns = [n for name in ("src0", "src1", "dst") for n in _bits_of(f"{name}_offset", PATTERN.width)]
+    others = [n for n in range(INSTRUCTION.width) if n not in patterns]
+    for opcode in opcodes:
+        word = pack(bench.legal(opcode))
+        most = min(len(others), 2000 // len(opcodes))
+        for bit in (*bench.rng.choice(others, most, replace=False), *bench.rng.choice(patterns, 30, replace=False)):
+            bench.add(INSTRUCTION.unpack(word ^ 1 << int(bit)))
+        await bench.finish()
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")

@@ -119,6 +119,8 @@ async def functions(dut: Any) -> None:
         near = rng.uniform(-8, 8, 300).astype(np.float32).view(np.uint32)
         scale, bias, slope = (random_codes(rng, (300,), "fp32", "narrow").astype(np.uint32) for _ in range(3))
         await check(bench, func, near, scale, bias, slope)
+        scale, bias, slope = (random_codes(rng, (100,), "fp32", "normal").astype(np.uint32) for _ in range(3))
+        await check(bench, func, near[:100], scale, bias, slope)
     coverage.require_all()
 
 
