@@ -1,21 +1,21 @@
 """What of a mutant differs from the unit, gate by gate, and a proof of no more than that.
 
 Outputs and inputs of registers that both netlists make alike need no proof. Of the others, the gates in front are
-written out as far as registers and inputs, or with free inputs where both netlists have the same function: everywhere,
-or behind multipliers only. A solver then sees a few gates of a unit of any size. Registers begin alike; if they are the
-same function of the same registers and inputs, nothing that leaves the unit ever differs.
+written out as far as registers and inputs, or as far as a few levels in front of what differs, with free inputs where
+both netlists have the same function. A solver then sees a few gates of a unit of any size. Registers begin alike; if they
+are the same function of the same registers and inputs, nothing that leaves the unit ever differs.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from verif.mutants.gates import Colours, Gates, LoopError, Net, inputs_of, outputs_of
 
 __all__ = ["CUTS", "Cones", "cones_of", "miter", "proof"]
 
-CUTS = ("everywhere", "multipliers", "nowhere")
-"""Where the gates end that a solver sees, beside registers and inputs; the easiest first."""
+CUTS = (0, 6, 24, None)
+"""How many gates in front of those that differ a solver sees; None: all, to registers and inputs. The easiest first."""
 _MULTIPLIERS = ("$mul", "$macc", "$macc_v2", "$div", "$mod", "$pow")
 
 
@@ -97,19 +97,38 @@ class _Cut:
         return {"attributes": {}, "ports": inputs | outputs, "cells": cells, "netnames": {}}
 
 
-def _shared(cones: Cones, cut: str) -> set[int]:
-    """Functions that both netlists have, as far as the cut wants them."""
-    shared = set(cones.whole.colours.values()) & set(cones.changed.colours.values())
-    if cut == "everywhere":
-        return shared
-    hard = (net for net, cell in cones.whole.functions.items() if cell["type"] in _MULTIPLIERS)
-    return shared & {cones.whole.colours.get(net, -1) for net in hard} if cut == "multipliers" else set()
+def _edge(gates: Gates, nets: Iterable[Net], shared: set[int]) -> set[Net]:
+    """Shared nets that the gates in front of `nets` read which are not shared."""
+    stack, seen = list(nets), set[Net]()
+    while stack:
+        net = stack.pop()
+        if net not in seen:
+            seen.add(net)
+            if net in gates.functions and gates.colours[net] not in shared:
+                stack += inputs_of(gates.functions[net])
+    return {net for net in seen if gates.colours[net] in shared}
 
 
-def miter(cones: Cones, cut: str) -> str:
-    """Yosys's JSON of modules `whole` and `changed` with the gates in front of what differs. `cut`: of CUTS."""
-    shared = _shared(cones, cut)
-    whole, changed = _Cut(cones.whole, shared), _Cut(cones.changed, shared)
+def _free(cones: Cones, levels: int | None) -> set[int]:
+    """Functions of both netlists that count as free inputs; a multiplier is looked into with all levels only."""
+    if levels is None:
+        return set()
+    gates = cones.whole
+    shared = set(gates.colours.values()) & set(cones.changed.colours.values())
+    edge = _edge(gates, (net for net, _ in cones.pairs), shared)
+    near: set[int] = set()
+    for _ in range(levels):
+        cells = {net: gates.functions[net] for net in edge if net in gates.functions}
+        easy = {net: cell for net, cell in cells.items() if cell["type"] not in _MULTIPLIERS}
+        near |= {gates.colours[net] for net in easy}
+        edge = {net for cell in easy.values() for net in inputs_of(cell)}
+    return shared - near
+
+
+def miter(cones: Cones, levels: int | None) -> str:
+    """Yosys's JSON of modules `whole` and `changed` with the gates in front of what differs. `levels`: of CUTS."""
+    free = _free(cones, levels)
+    whole, changed = _Cut(cones.whole, free), _Cut(cones.changed, free)
     for net, other in cones.pairs:
         whole.add(net)
         changed.add(other)

@@ -57,7 +57,7 @@ def is_same_function(netlists: str, limit_seconds: float = LIMIT_SECONDS) -> boo
     cones = cones_of(netlists)
     if cones is None or not cones.pairs:
         return cones is not None
-    return any(_yosys(proof(limit_seconds), limit_seconds, miter(cones, cut)) is not None for cut in CUTS)
+    return any(_yosys(proof(limit_seconds), limit_seconds, miter(cones, n)) is not None for n in CUTS)
 
 
 def _proved(build: Path, mutant: Mutant, hide: str, limit_seconds: float) -> bool:
