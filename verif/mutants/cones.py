@@ -2,8 +2,8 @@
 
 Outputs and inputs of registers that both netlists make alike need no proof. Of the others, the gates in front are
 written out as far as registers and inputs, or as far as a few levels in front of what differs, with free inputs where
-both netlists have the same function. A solver then sees a few gates of a unit of any size. Registers begin alike; if they
-are the same function of the same registers and inputs, nothing that leaves the unit ever differs.
+both netlists have the same function. A solver then sees a few gates of a unit of any size. Registers begin alike; if
+they are the same function of the same registers and inputs, nothing that leaves the unit ever differs.
 """
 
 import json
