@@ -4,6 +4,9 @@ Not in __main__: a process that is started anew cannot import the functions of a
 """
 
 import multiprocessing
+import os
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -30,6 +33,17 @@ def _one(unit: Unit, model: MutantModel, first: int, only: Sequence[int], verbos
         return f"{error}"
 
 
+def _end_with(parent: int) -> None:
+    """A worker whose parent was killed does not work on in silence."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def measure_all(
     chosen: Sequence[Unit], model: MutantModel, *, first: int, only: Sequence[int], verbose: bool, jobs: int
 ) -> Iterator[Measured | str]:
@@ -38,5 +52,6 @@ def measure_all(
     if jobs == 1:
         yield from map(one, chosen)
         return
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, context, initializer=_end_with, initargs=(os.getpid(),)) as pool:
         yield from pool.map(one, chosen)
