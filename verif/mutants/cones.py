@@ -7,7 +7,7 @@ they are the same function of the same registers and inputs, nothing that leaves
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from verif.mutants.gates import Colours, Gates, LoopError, Net, inputs_of, outputs_of
@@ -67,7 +67,7 @@ class _Cut:
             return net
         return self._number(net if self._is_inside(net) else ("end", self._gates.colours[net]))
 
-    def _placed(self, cell: dict[str, Any]) -> dict[str, Any]:
+    def _placed(self, cell: Mapping[str, Any]) -> dict[str, Any]:
         """The gate. It does not drive bits at which the cut ends."""
         driven: dict[str, list[Net]] = {}
         for port, at, net in outputs_of(cell):
