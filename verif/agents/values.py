@@ -56,7 +56,7 @@ def random_codes(rng: np.random.Generator, shape: tuple[int, ...], name: str, fl
     if flavour == "special":
         special, single = special_codes(fmt), single_bit_codes(fmt)
         kind = rng.random(shape)
-        other = np.where(kind < 0.3, special[rng.integers(0, len(special), shape)], bits)
+        other = np.where(kind < 0.4, special[rng.integers(0, len(special), shape)], bits)
         return np.where(kind > 0.9, single[rng.integers(0, len(single), shape)], other)
     if flavour == "normal":
         field = rng.integers(fmt.bias - 4, fmt.bias + 4, shape)

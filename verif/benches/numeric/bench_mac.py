@@ -5,11 +5,12 @@ from typing import Any
 import cocotb
 import numpy as np
 
+from rtl.contract.formats import FORMATS
 from rtl.numeric.pe.mac import Mac
 from verif.agents.bench import Bench
 from verif.agents.operands import operand_words, random_wide_values
 from verif.agents.pipe import push
-from verif.agents.values import companions, random_codes
+from verif.agents.values import companions, random_codes, special_codes
 from verif.bench import Run
 from verif.checks.coverage import Coverage
 from verif.checks.outcomes import OUTCOMES, expect_equal, note_outcomes
@@ -69,10 +70,13 @@ async def multiplies_and_adds_twelve_bit_operands(dut: Any) -> None:
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def multiplies_and_adds_bf16_and_fp16(dut: Any) -> None:
-    """Specials, subnormals and few-bit mantissas of the formats that exist."""
+    """Pairs of corners; specials, subnormals and few-bit mantissas of the formats that exist."""
     bench = Bench(dut)
     await bench.start()
     for fmt in ("bf16", "fp16"):
+        corners = decode(special_codes(FORMATS[fmt]).astype(np.uint16), fmt)
+        a, b = (x.ravel() for x in np.meshgrid(corners, corners))
+        await check(bench, a, b, accumulators(bench, a, b), np.ones(len(a), np.bool_))
         for flavour in ("bits", "special", "narrow", "subnormal"):
             a = decode(random_codes(bench.rng, (1200,), fmt, flavour).astype(np.uint16), fmt)
             b = decode(random_codes(bench.rng, (1200,), fmt, flavour).astype(np.uint16), fmt)
