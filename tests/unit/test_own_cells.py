@@ -12,8 +12,8 @@ NETLIST = """module \\top
   attribute \\src "rtl/issue/check.py:7|rtl/issue/pattern.py:9"
   cell $and $flatten\\check.$5
   end
-  attribute \\src "rtl/base/fifo.py:7"
   attribute \\keep 1
+  attribute \\src "rtl/base/fifo.py:7"
   cell $or $flatten\\check.\\kept.$6
   end
   cell plexus_ram \\check.ram

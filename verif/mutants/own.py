@@ -14,7 +14,8 @@ from sim.build.tops import top
 
 __all__ = ["own_cells", "own_files"]
 
-_CELL = re.compile(r'^(?:  attribute \\src "([^"]*)"\n)?(?:  attribute .*\n)*  cell \S+ (\S+)$', re.M)
+_CELL = re.compile(r"^((?:  attribute .*\n)*)  cell \S+ (\S+)$", re.M)
+_SOURCE = re.compile(r'\\src "([^"]*)"')
 _INSTANCE = re.compile(r"(?:\$flatten)?(\\.*\.)")
 
 
@@ -45,11 +46,13 @@ def own_cells(netlist: str, files: Collection[str]) -> list[str]:
     """
     cells: dict[str, list[str]] = defaultdict(list)
     ours: set[str] = set()
-    for lines, name in _CELL.findall(netlist):
+    for attributes, name in _CELL.findall(netlist):
+        source = _SOURCE.search(attributes)
+        lines = source[1].split("|") if source else []
         place = _INSTANCE.match(name)
         instance = place[1] if place else ""
         cells[instance].append(name)
-        if any(line.rpartition(":")[0] in files for line in lines.split("|")):
+        if any(line.rpartition(":")[0] in files for line in lines):
             ours.add(instance)
     if ours >= cells.keys():
         return []

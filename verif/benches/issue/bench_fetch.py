@@ -5,8 +5,9 @@ from typing import Any
 
 import cocotb
 
+from rtl.base.axi import FETCH_ID
 from rtl.contract.config import load
-from rtl.contract.isa import Cause
+from rtl.contract.isa import Cause, Queue
 from rtl.issue.fetch import FETCH_STATUS, fetch_clients
 from verif.agents.axi_read import AxiReadMemory
 from verif.agents.bench import Bench
@@ -48,8 +49,12 @@ class FetchBench(Bench):
         self.beats = 0
         dut.load.value = 0
 
-    async def watch(self) -> None:
-        """Count what `beat` tells."""
+    async def start(self, *, reset_cycles: int = 2) -> None:
+        """As every bench, and count beats."""
+        await super().start(reset_cycles=reset_cycles)
+        cocotb.start_soon(self._watch())
+
+    async def _watch(self) -> None:
         while True:
             await self.edge
             self.beats += self.dut.beat.value == 1
@@ -83,6 +88,15 @@ class FetchBench(Bench):
     def is_refused(self, base: int, count: int) -> bool:
         """The region is not in HBM."""
         return count > 0 and (base % _WORD > 0 or base + _WORD * count > self.capacity or count >> 32 > 0)
+
+    def asked(self, client: int) -> list[int]:
+        """Addresses that HBM was asked for."""
+        return [address for who, address in self.memory.requests if who == FETCH_ID + client]
+
+    def room(self, client: int) -> int:
+        """Words that come though nobody takes one: its part of the RAM and one in front."""
+        depth = self.cfg.issue.queue_depth
+        return (depth if client < len(Queue) else min(4, depth)) + 1
 
     def cause(self, client: int) -> tuple[int, int, int]:
         """Cause, word number and address that the client shows."""
@@ -135,7 +149,6 @@ async def brings_every_word_once_and_in_order(dut: Any, style: str) -> None:
     for sink in bench.sinks:
         sink.stall = styled(style, bench.rng)
     await bench.start()
-    cocotb.start_soon(bench.watch())
     for round_ in range(3):
         regions = {}
         for c in range(bench.clients):
@@ -157,13 +170,12 @@ async def reads_ahead_as_far_as_there_is_room(dut: Any) -> None:
     for sink in bench.sinks:
         sink.stall = iter(lambda: True, None)
     await bench.start()
-    cocotb.start_soon(bench.watch())
     depth = bench.cfg.issue.queue_depth
     await bench.load({c: (c * 65536, depth + 20) for c in range(bench.clients)})
     await bench.cycles(400 + 20 * depth * bench.clients)
     for c in range(bench.clients):
-        asked = sum(who == 16 + c for who, _ in bench.memory.requests)
-        assert asked == (depth if c < 5 else min(4, depth)) + 1, f"client {c} asked for {asked} words"
+        asked = len(bench.asked(c))
+        assert asked == bench.room(c), f"client {c} asked for {asked} words"
     COVERAGE.hit("full")
     for sink in bench.sinks:
         sink.stall = never()
@@ -177,7 +189,6 @@ async def keeps_faults_to_their_client(dut: Any) -> None:
     bench = FetchBench(dut)
     bench.memory.jitter = 20
     await bench.start()
-    cocotb.start_soon(bench.watch())
     top = bench.capacity
     for round_ in range(4):
         regions: dict[int, tuple[int, int]] = {0: (top - 5 * _WORD, 5), 1: (4096, 30), 2: (8192, 9), 3: (0, 12)}
@@ -207,7 +218,6 @@ async def knows_the_end_of_hbm(dut: Any) -> None:
     for sink in bench.sinks:
         sink.stall = iter(lambda: True, None)
     await bench.start()
-    cocotb.start_soon(bench.watch())
     rng, words = bench.rng, bench.capacity // _WORD
     depth = bench.cfg.issue.queue_depth
     for round_ in range(40):
@@ -229,16 +239,15 @@ async def knows_the_end_of_hbm(dut: Any) -> None:
         assert bench.dut.idle.value == 1
         for c, (base, count) in regions.items():
             cause, number, address = bench.cause(c)
-            asked = [a for who, a in bench.memory.requests if who == 16 + c]
+            asked = bench.asked(c)
             if bench.is_refused(base, count):
                 assert (cause, number, address) == (Cause.OUT_OF_RANGE, 0, base & ((1 << 40) - 1)), (
                     f"{base:#x}, {count}"
                 )
                 assert asked == [], f"client {c} reads what is not HBM"
             else:
-                room = (depth if c < 5 else min(4, depth)) + 1
                 assert cause == Cause.NONE, f"client {c} refused {count} words at {base:#x}"
-                assert asked == [base + _WORD * n for n in range(min(count, room))]
+                assert asked == [base + _WORD * n for n in range(min(count, bench.room(c)))]
         bench.memory.requests.clear()
 
 
@@ -248,7 +257,6 @@ async def starts_at_once_and_keeps_the_rate(dut: Any) -> None:
     bench = FetchBench(dut)
     bench.memory.latency = 8
     await bench.start()
-    cocotb.start_soon(bench.watch())
     await bench.cycles(5)
     before = bench.memory.now
     await bench.load({0: (0, 64), 5: (65536, 8)})

@@ -53,7 +53,9 @@ class ReceiverBench(Bench):
         self.words: deque[list[int]] = deque()
         self.sent: list[bytes] = []
         self.got: list[bytes] = []
-        self.markers: list[int] = []  # lanes that hide each
+        self.markers: list[int] = []  # lanes that hide each, since counting began
+        self.unforeseen = 0  # of them, words of a flit to the unit
+        self.counted = (0, 0)
         for name in ("valid", "lanes", "align", "fix_valid", "fix_lost", "fix", "clear"):
             getattr(dut, name).value = 0
 
@@ -85,6 +87,20 @@ class ReceiverBench(Bench):
         while self.words:
             await self.edge
         await self.cycles(6)
+
+    def _counters(self) -> tuple[int, int]:
+        return self.value("markers"), self.value("missed")
+
+    def count(self) -> None:
+        """From here on markers count."""
+        self.markers.clear()
+        self.counted = self._counters()
+
+    def check_counts(self) -> None:
+        """The counters tell the markers since, and the lanes without one."""
+        told = tuple(now - before for now, before in zip(self._counters(), self.counted))
+        hidden = sum(lanes.bit_count() for lanes in self.markers)
+        assert told == (len(self.markers) - self.unforeseen, hidden), f"{told} markers and missing ones are told"
 
     def same(self) -> None:
         """What came is what was sent."""
