@@ -120,7 +120,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     measuring = measure_all(
         chosen, model, first=options.first, only=options.only, verbose=options.verbose, jobs=options.jobs
     )
-    for unit, result in zip(chosen, measuring):
+    for unit, result in measuring:
         wrong = result if isinstance(result, str) else ""
         if isinstance(result, Measured):
             results[unit.top] = result

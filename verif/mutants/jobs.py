@@ -8,7 +8,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
 
 from sim.errors import PlexusError
@@ -46,12 +46,14 @@ def _end_with(parent: int) -> None:
 
 def measure_all(
     chosen: Sequence[Unit], model: MutantModel, *, first: int, only: Sequence[int], verbose: bool, jobs: int
-) -> Iterator[Measured | str]:
-    """What came of the mutants of each unit, or why there is no score; in the order of the units."""
+) -> Iterator[tuple[Unit, Measured | str]]:
+    """Each unit and what came of its mutants, or why there is no score; as they end, as a slow one holds up none."""
     one = partial(_one, model=model, first=first, only=only, verbose=verbose)
     if jobs == 1:
-        yield from map(one, chosen)
+        yield from ((unit, one(unit)) for unit in chosen)
         return
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, context, initializer=_end_with, initargs=(os.getpid(),)) as pool:
-        yield from pool.map(one, chosen)
+        begun = {pool.submit(one, unit): unit for unit in chosen}
+        for ended in as_completed(begun):
+            yield begun[ended], ended.result()
