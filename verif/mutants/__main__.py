@@ -30,7 +30,8 @@ MUTANTS, SEED = 40, 1
 
 def _whole(options: argparse.Namespace) -> bool:
     """Those mutants are tried that the scores of the plan are about."""
-    return (options.mutants, options.seed, options.first, tuple(options.only)) == (MUTANTS, SEED, 0, ())
+    asked = (options.mutants, options.seed, options.first, tuple(options.only), options.no_proofs)
+    return asked == (MUTANTS, SEED, 0, (), False)
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -40,6 +41,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=SEED, help="chooses which")
     parser.add_argument("--first", type=int, default=0, metavar="N", help="try the first N of them")
     parser.add_argument("--only", type=int, nargs="+", default=(), metavar="N", help="try those of these numbers")
+    parser.add_argument("--no-proofs", action="store_true", help="only run the benches: survivors may be equivalent")
     parser.add_argument("--jobs", type=int, default=1, help="units at work at once")
     parser.add_argument("--write", action="store_true", help="renew the scores in verif/plan and docs/mutants.md")
     parser.add_argument("--verbose", action="store_true", help="a line for each mutant")
@@ -47,7 +49,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     if not 1 <= options.mutants <= 255:
         raise PlexusError(f"a model has 1 to 255 mutants, not {options.mutants}")
     if options.write and not _whole(options):
-        raise PlexusError(f"scores are of {MUTANTS} mutants of seed {SEED}: --write takes no other number")
+        raise PlexusError(f"scores are of {MUTANTS} mutants of seed {SEED}, proofs included: --write takes no others")
     return options
 
 
@@ -118,7 +120,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     scores: dict[str, Score] = {}
     rows: dict[str, tuple[str, float]] = {}
     measuring = measure_all(
-        chosen, model, first=options.first, only=options.only, verbose=options.verbose, jobs=options.jobs
+        chosen,
+        model,
+        first=options.first,
+        only=options.only,
+        proofs=not options.no_proofs,
+        verbose=options.verbose,
+        jobs=options.jobs,
     )
     for unit, result in measuring:
         wrong = result if isinstance(result, str) else ""

@@ -25,10 +25,12 @@ def _note(tried: Tried) -> None:
         print(f"      {tried.told}", flush=True)
 
 
-def _one(unit: Unit, model: MutantModel, first: int, only: Sequence[int], verbose: bool) -> Measured | str:
+def _one(
+    unit: Unit, model: MutantModel, first: int, only: Sequence[int], proofs: bool, verbose: bool
+) -> Measured | str:
     note = {"note": _note} if verbose else {}
     try:
-        return measure(unit, model, first=first, only=only, **note)
+        return measure(unit, model, first=first, only=only, proofs=proofs, **note)
     except PlexusError as error:
         return f"{error}"
 
@@ -45,10 +47,17 @@ def _end_with(parent: int) -> None:
 
 
 def measure_all(
-    chosen: Sequence[Unit], model: MutantModel, *, first: int, only: Sequence[int], verbose: bool, jobs: int
+    chosen: Sequence[Unit],
+    model: MutantModel,
+    *,
+    first: int,
+    only: Sequence[int],
+    proofs: bool,
+    verbose: bool,
+    jobs: int,
 ) -> Iterator[tuple[Unit, Measured | str]]:
     """Each unit and what came of its mutants, or why there is no score; as they end, as a slow one holds up none."""
-    one = partial(_one, model=model, first=first, only=only, verbose=verbose)
+    one = partial(_one, model=model, first=first, only=only, proofs=proofs, verbose=verbose)
     if jobs == 1:
         yield from ((unit, one(unit)) for unit in chosen)
         return

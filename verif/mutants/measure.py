@@ -94,16 +94,25 @@ def _kept(key: str, mutants: Sequence[Mutant], numbers: Sequence[int]) -> list[T
     return [Tried(n, mutants[n - 1], fate, told) for n, (fate, told) in zip(numbers, fates, strict=True)]
 
 
+def _keep(key: str, tried: Sequence[Tried], folder: Path) -> None:
+    fates = folder / f"fates-{key}"
+    fates.mkdir(exist_ok=True)
+    (fates / "fates.json").write_text(json.dumps([[t.fate, t.told] for t in tried]))
+    verdicts.keep(key, [fates / "fates.json"])
+
+
 def measure(
     unit: Unit,
     model: MutantModel,
     *,
     first: int = 0,
     only: Sequence[int] = (),
+    proofs: bool = True,
     note: Callable[[Tried], None] = lambda tried: None,
 ) -> Measured:
     """Try the mutants of a unit: `only` those with these numbers, or the `first` ones, or all. `note`: told of each.
 
+    Without `proofs` those that are equivalent survive, and nothing is kept.
     Errors: BenchError if a bench is red without a mutant: then the model is not the unit. BuildError, TooLargeError.
     """
     begin = time.monotonic()
@@ -116,18 +125,16 @@ def measure(
         key = _key(unit, built, numbers)
         tried = _kept(key, mutants, numbers)
         if tried is None:
-            tried = _try_all(unit, model, built.folder, mutants, numbers, step, note)
-            fates = built.folder / f"fates-{key}"
-            fates.mkdir(exist_ok=True)
-            (fates / "fates.json").write_text(json.dumps([[t.fate, t.told] for t in tried]))
-            verdicts.keep(key, [fates / "fates.json"])
+            tried = _try_all(unit, model, built.folder if proofs else None, mutants, numbers, step, note)
+            if proofs:
+                _keep(key, tried, built.folder)
     return Measured(unit.top, tuple(tried), time.monotonic() - begin)
 
 
 def _try_all(
     unit: Unit,
     model: MutantModel,
-    folder: Path,
+    folder: Path | None,
     mutants: Sequence[Mutant],
     numbers: Sequence[int],
     step: Progress,
@@ -143,7 +150,7 @@ def _try_all(
         step.title = f"mutant {number} of {unit.top}"
         step.stage("runs")
         fate, told = _fate(unit, model, number, limits)
-        if fate == "survived":
+        if fate == "survived" and folder is not None:
             step.stage("proofs")
             fate = "equivalent" if is_equivalent(folder, mutants[number - 1]) else fate
         tried.append(Tried(number, mutants[number - 1], fate, told))
