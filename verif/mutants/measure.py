@@ -94,11 +94,23 @@ def _kept(key: str, mutants: Sequence[Mutant], numbers: Sequence[int]) -> list[T
     return [Tried(n, mutants[n - 1], fate, told) for n, (fate, told) in zip(numbers, fates, strict=True)]
 
 
-def _keep(key: str, tried: Sequence[Tried], folder: Path) -> None:
-    fates = folder / f"fates-{key}"
-    fates.mkdir(exist_ok=True)
-    (fates / "fates.json").write_text(json.dumps([[t.fate, t.told] for t in tried]))
-    verdicts.keep(key, [fates / "fates.json"])
+def _keep(key: str, name: str, what: Any, folder: Path) -> None:
+    place = folder / f"{name}-{key}"
+    place.mkdir(exist_ok=True)
+    (place / f"{name}.json").write_text(json.dumps(what))
+    verdicts.keep(key, [place / f"{name}.json"])
+
+
+def _is_equivalent(built: Built, mutant: Mutant) -> bool:
+    """Kept by model alone: who mends a bench asks again and again."""
+    by = verdicts.bench_digest("verif.mutants.equivalent")
+    key = verdicts.key_of({"equivalent": str(mutant), "model": built.content, "by": by})
+    found = None if verdicts.fresh() else verdicts.find(key)
+    if found is not None:
+        return json.loads((found / "equivalent.json").read_text())
+    proved = is_equivalent(built.folder, mutant)
+    _keep(key, "equivalent", proved, built.folder)
+    return proved
 
 
 def measure(
@@ -125,16 +137,16 @@ def measure(
         key = _key(unit, built, numbers)
         tried = _kept(key, mutants, numbers)
         if tried is None:
-            tried = _try_all(unit, model, built.folder if proofs else None, mutants, numbers, step, note)
+            tried = _try_all(unit, model, built if proofs else None, mutants, numbers, step, note)
             if proofs:
-                _keep(key, tried, built.folder)
+                _keep(key, "fates", [[t.fate, t.told] for t in tried], built.folder)
     return Measured(unit.top, tuple(tried), time.monotonic() - begin)
 
 
 def _try_all(
     unit: Unit,
     model: MutantModel,
-    folder: Path | None,
+    proved: Built | None,
     mutants: Sequence[Mutant],
     numbers: Sequence[int],
     step: Progress,
@@ -150,9 +162,9 @@ def _try_all(
         step.title = f"mutant {number} of {unit.top}"
         step.stage("runs")
         fate, told = _fate(unit, model, number, limits)
-        if fate == "survived" and folder is not None:
+        if fate == "survived" and proved is not None:
             step.stage("proofs")
-            fate = "equivalent" if is_equivalent(folder, mutants[number - 1]) else fate
+            fate = "equivalent" if _is_equivalent(proved, mutants[number - 1]) else fate
         tried.append(Tried(number, mutants[number - 1], fate, told))
         note(tried[-1])
     step.title = f"mutants of {unit.top}"
