@@ -5,6 +5,7 @@ from typing import Any
 import cocotb
 from cocotb.triggers import FallingEdge
 
+from rtl.base.dma_port import COUNT_BITS
 from rtl.contract.isa import INSTRUCTION, Cause, Queue
 from rtl.issue.queue import QUEUE_STATUS, has_engine
 from verif.agents.bench import manifest
@@ -120,7 +121,7 @@ async def reports_a_word_that_cannot_be_had(dut: Any) -> None:
 
     cocotb.start_soon(break_off())
     dut.start.value = 1
-    dut.count.value = 12
+    dut.count.value = bench.count = 12
     await bench.edge
     dut.start.value = 0
     bench.source.send(e.word for e in bench.program)
@@ -131,6 +132,30 @@ async def reports_a_word_that_cannot_be_had(dut: Any) -> None:
     bench.check_end(missing=Cause.BUS_ERROR)
     COVERAGE.hit("fetch_fault")
     dut.fetch_cause.value = 0
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def waits_for_more_until_all_have_come(dut: Any) -> None:
+    """A program is finished at its count, whichever bit tells that there is more; each start begins anew."""
+    bench = QueueBench(dut)
+    await bench.start()
+    bench.speed = 4
+    for bit in range(2, COUNT_BITS):
+        bench.forget()
+        bench.random_program(3, 0)
+        await bench.run(count=3 + (1 << bit))
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def counts_on(dut: Any) -> None:
+    """Numbers of more bits than other programs need, of the instructions and of the one that faults."""
+    bench = QueueBench(dut)
+    for f in [*[{"opcode": 0}] * 1100, {"opcode": 99}]:
+        word = pack(f)
+        bench.program.append(Expected(word, INSTRUCTION.unpack(word), *check(word, bench.cfg, bench.queue)))
+    await bench.start()
+    await bench.run()
+    bench.check_end()
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")

@@ -1,7 +1,7 @@
 """Fetch, semaphores, engine and DMA around one queue, and what it must do with a program."""
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from cocotb.triggers import FallingEdge
@@ -23,7 +23,7 @@ _CAUSES = (Cause.ILLEGAL_OPCODE, Cause.BAD_RING, Cause.BAD_SEMAPHORE, Cause.BUS_
 _WITH_ENGINE = ["several_outstanding", "done_before_update_was_taken"]
 COVERAGE = Coverage(
     "issue_queue",
-    ["wait_ge", "wait_eq", "wait_two", "add", "set", "no_update", "refused", "fault_behind_running_work"]
+    ["wait_ge", "wait_eq", "wait_two", "waits_for_semaphore", "add", "set", "no_update", "refused", "fault_behind_running_work"]
     + [
         "fetch_fault",
         *(["engine_fault"] if has_engine(Queue(manifest().options["queue"])) else []),
@@ -32,6 +32,27 @@ COVERAGE = Coverage(
     + [c.name for c in _CAUSES],
 )
 _SEMAPHORES = 6
+_LEAST, _MOST = -(1 << 31), (1 << 31) - 1
+
+
+def _value(rng: Any) -> int:
+    """Of a semaphore or of what is waited for: small, or near a power of two, or any."""
+    kind = rng.random()
+    if kind < 0.5:
+        return int(rng.integers(-6, 7))
+    if kind < 0.8:
+        power = 1 << int(rng.integers(31))
+        return int(rng.choice((-1, 1))) * power + int(rng.integers(-1, 1))
+    return int(rng.integers(_LEAST, _MOST, endpoint=True))
+
+
+def _beside(rng: Any, value: int) -> int:
+    """The value itself, the next one on either side, or one that differs in a bit."""
+    kind = int(rng.integers(4))
+    if kind < 3:
+        return min(max(value + kind - 1, _LEAST), _MOST)
+    other = (value ^ (1 << int(rng.integers(32)))) & 0xFFFFFFFF
+    return other - (other >> 31 << 32)
 
 
 @dataclass
@@ -44,12 +65,16 @@ class Expected:
     address: int
     refused: bool = False
     failure: Cause = Cause.NONE  # what the engine says at its end
-    held_at: list[int] = field(default_factory=list)
 
     @property
     def to_engine(self) -> bool:
         """Needs the engine."""
         return self.f["opcode"] >= 16
+
+
+def _faulty(e: Expected) -> bool:
+    """Refused by the check: it waits for nothing."""
+    return bool(e.cause) and not e.refused
 
 
 class QueueBench(Bench):
@@ -71,6 +96,8 @@ class QueueBench(Bench):
         self.speed = 10
         self.now = 0
         self.next = 0  # instruction to be dispatched
+        self.cleared = False  # its conditions have held
+        self.count = 0
         self.last_progress = 0
         self.previous_dispatch = 0
         self.engine: deque[tuple[int, int]] = deque()  # (number, cycle when it is done)
@@ -87,6 +114,17 @@ class QueueBench(Bench):
             dut.engine__done.value = 0
             dut.engine__cause.value = 0
 
+    def forget(self) -> None:
+        """The program so far, before the next `run`. Nothing of it may still run."""
+        assert not self.engine and not self.source.queue
+        self.program.clear()
+        self.ended.clear()
+        self.updates.clear()
+        self.records.clear()
+        self.next = self.source.sent = 0
+        self.previous_dispatch = self.last_progress = self.now
+        self.cleared = False
+
     def random_program(self, length: int, faults: float) -> None:
         """Instructions with waits and updates; each goes wrong with probability `faults`."""
         rng = self.rng
@@ -98,7 +136,7 @@ class QueueBench(Bench):
                 if rng.random() < 0.4:
                     f[f"wait{n}"] = int(rng.integers(1, 3))
                     f[f"wait{n}_semaphore"] = int(rng.integers(_SEMAPHORES))
-                    f[f"wait{n}_value"] = int(rng.integers(-5, 6))
+                    f[f"wait{n}_value"] = _value(rng)
             if f.get("wait0") and f.get("wait1") and f["wait0_semaphore"] == f["wait1_semaphore"]:
                 f["wait1"] = 0  # two conditions on one semaphore may exclude each other
             if rng.random() < 0.7:
@@ -133,21 +171,23 @@ class QueueBench(Bench):
         return True
 
     def move_semaphores(self) -> None:
-        """At random, or to just fulfil what is waited for."""
+        """At random, or to fulfil what is waited for, just, or just not."""
         if self.rng.random() < 0.3:
-            self.semaphores[int(self.rng.integers(_SEMAPHORES))] = int(self.rng.integers(-6, 7))
+            self.semaphores[int(self.rng.integers(_SEMAPHORES))] = _value(self.rng)
         e = self.program[self.next] if self.next < len(self.program) else None
-        if e is not None and e.cause in (Cause.NONE, Cause.BAD_RING) and self.rng.random() < 0.15:
+        kind = self.rng.random()
+        if e is not None and e.cause in (Cause.NONE, Cause.BAD_RING) and kind < 0.45:
             for n in range(2):
                 if e.f[f"wait{n}"] and e.f[f"wait{n}_semaphore"] < _SEMAPHORES:
-                    self.semaphores[e.f[f"wait{n}_semaphore"]] = e.f[f"wait{n}_value"]
+                    limit = e.f[f"wait{n}_value"]
+                    self.semaphores[e.f[f"wait{n}_semaphore"]] = limit if kind < 0.15 else _beside(self.rng, limit)
 
     def dispatched(self, number: int) -> None:
         """Instruction `number` has been dispatched in the cycle before this one."""
         assert number < len(self.program), "more was dispatched than the program has"
         e = self.program[number]
-        waits = bool(e.f["wait0"] or e.f["wait1"])
-        assert not waits or any(t > self.previous_dispatch for t in e.held_at), f"instruction {number} did not wait"
+        assert self.cleared, f"instruction {number} did not wait"
+        self.cleared = False
         COVERAGE.when(e.f["wait0"] == Wait.GE or e.f["wait1"] == Wait.GE, "wait_ge")
         COVERAGE.when(e.f["wait0"] == Wait.EQ or e.f["wait1"] == Wait.EQ, "wait_eq")
         COVERAGE.when(e.f["wait0"] and e.f["wait1"], "wait_two")
@@ -163,7 +203,8 @@ class QueueBench(Bench):
         """The whole program, until it has retired or halted."""
         dut = self.dut
         dut.start.value = 1
-        dut.count.value = len(self.program) if count is None else count
+        self.count = len(self.program) if count is None else count
+        dut.count.value = self.count
         await self.edge
         dut.start.value = 0
         self.source.send(e.word for e in self.program)
@@ -177,16 +218,18 @@ class QueueBench(Bench):
         dut = self.dut
         await FallingEdge(self.clk)
         self.now += 1
-        for number in range(self.next, QUEUE_STATUS.from_bits(int(dut.status.value)).issued):
+        status = QUEUE_STATUS.from_bits(int(dut.status.value))
+        for number in range(self.next, status.issued):
             self.dispatched(number)
+        self.look_at_status(status)
         self.move_semaphores()
         values = list(self.semaphores)
         for n in range(2):
             index = int(getattr(dut, f"index__{n}").value)
             getattr(dut, f"value__{n}").value = (values[index] if index < _SEMAPHORES else 0) & 0xFFFFFFFF
         pending = self.program[self.next] if self.next < len(self.program) else None
-        if pending is not None and self.holds(pending, values + [0] * 4096):
-            pending.held_at.append(self.now)
+        if pending is not None and self.source.sent > self.next:
+            self.cleared |= self.holds(pending, values + [0] * 4096)
         dut.update__ready.value = int(not next(self.update_stall))
         release = not next(self.release_stall)
         dut.release__ready.value = int(release)
@@ -202,6 +245,20 @@ class QueueBench(Bench):
         await self.edge
         self.look(done)
         assert self.now - self.last_progress < 1500, f"instruction {self.next} never went"
+
+    def look_at_status(self, status: Any) -> None:
+        """What it waits for, and how far it is."""
+        retired = sum(not cause for _, cause in self.records)
+        assert status.retired == retired and status.finished == (retired == self.count)
+        assert not (status.fetch and status.semaphore), "a queue waits for a word and for a semaphore"
+        if self.next >= len(self.program) or (status.halted and _faulty(self.program[self.next])):
+            assert not status.semaphore and status.fetch == (not status.halted and self.next != self.count)
+            return
+        e = self.program[self.next]
+        here = self.source.sent > self.next  # the word has been taken
+        waits = here and bool(e.f["wait0"] or e.f["wait1"]) and not self.cleared and not _faulty(e)
+        assert status.semaphore == waits and status.fetch == (not here and not status.halted)
+        COVERAGE.when(waits, "waits_for_semaphore")
 
     def look(self, done: int | None) -> None:
         """What happened in the cycle that ends."""
