@@ -23,7 +23,17 @@ _CAUSES = (Cause.ILLEGAL_OPCODE, Cause.BAD_RING, Cause.BAD_SEMAPHORE, Cause.BUS_
 _WITH_ENGINE = ["several_outstanding", "done_before_update_was_taken"]
 COVERAGE = Coverage(
     "issue_queue",
-    ["wait_ge", "wait_eq", "wait_two", "waits_for_semaphore", "add", "set", "no_update", "refused", "fault_behind_running_work"]
+    [
+        "wait_ge",
+        "wait_eq",
+        "wait_two",
+        "waits_for_semaphore",
+        "add",
+        "set",
+        "no_update",
+        "refused",
+        "fault_behind_running_work",
+    ]
     + [
         "fetch_fault",
         *(["engine_fault"] if has_engine(Queue(manifest().options["queue"])) else []),

@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 import cocotb
-import numpy as np
 
 from rtl.contract.lanes import ALIGN_MARKERS, WEAK_RATIO
 from rtl.contract.link_config import LINKS, LinkConfig
@@ -20,12 +19,11 @@ from verif.benches.link.lane_receiver_driver import (
     some_mask,
     until,
 )
-from verif.golden.lane_health import LaneHealth
 from verif.golden.lanes import LaneWriter, lane_map
 
 
 def _link(name: str, spares: int) -> LinkConfig:
-    """A link whose lanes are called weak soon."""
+    """A link whose lanes are called weak soon, as in bench_lane_trust."""
     return replace(LINKS[name], spare_lanes=spares, weak_corrections=8)
 
 
@@ -234,45 +232,6 @@ async def lets_the_narrower_width_carry_more(dut) -> None:
     else:
         COVER.hit("few flits are lost: a lane stays without a spare")
     COVER.hit("most flits are lost: a lane leaves without a spare")
-
-
-@cocotb.test(timeout_time=2000, timeout_unit="us")
-async def judges_lanes_as_the_golden_model(dut) -> None:
-    """Random corrections on random lanes, of which some are worse; the map follows the mask."""
-    bench = ReceiverBench(dut)
-    await bench.begin()
-    await bench.drained()
-    rng, limit = bench.rng, bench.cfg.weak_corrections
-    named = 0
-    golden = LaneHealth(bench.physical, limit)
-    for n in range(90):
-        if n % 15 == 0:
-            bench.dut.clear.value = 1
-            await bench.edge
-            bench.dut.clear.value = 0
-            golden = LaneHealth(bench.physical, limit)
-            bench.flits(bench.interval)  # by the old map: the marker behind them says the new one
-            bench.writer.obey(bench.everywhere)
-            bench.marker()
-            await bench.drained()
-        used = list(bench.writer.map)
-        rate = np.full(len(used), rng.choice([0.05, 0.3]))
-        rate[rng.permutation(len(used))[: int(rng.integers(0, len(used) + 1))]] = rng.choice([0.3, 0.6, 0.9])
-        share = rng.choice([0.0, 0.3, 0.5, 0.7])
-        for _ in range(int(rng.integers(4, 60))):
-            hit = np.flatnonzero(rng.random(len(used)) < rate * 3 / len(used))[:3]
-            lost = bool(rng.random() < share)
-            await fix(bench, *(int(k) + len(used) * int(rng.integers(4)) for k in hit), lost=lost)
-            golden.flit([used[k] for k in hit], lost)
-        bench.flits(bench.interval)
-        named += golden.marker(used) is not None
-        bench.writer.obey(bench.everywhere & ~sum(1 << lane for lane in golden.weak))
-        bench.marker()
-        await bench.drained()
-        weak = bench.value("weak_lanes")
-        assert weak == sum(1 << lane for lane in golden.weak), f"interval {n}: weak lanes {weak:#x}, golden {golden}"
-    COVER.when(named > 0 or bench.physical == 1, "random corrections name a lane")
-    COVER.when(named < 90, "random corrections name none")
 
 
 @cocotb.test(timeout_time=2000, timeout_unit="us")

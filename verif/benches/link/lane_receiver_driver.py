@@ -29,8 +29,6 @@ COVER = Coverage(
         "lanes that are equally bad stay",
         "most flits are lost: a lane leaves without a spare",
         "few flits are lost: a lane stays without a spare",
-        "random corrections name a lane",
-        "random corrections name none",
         "markers lost",
         "aligned",
         "called",

@@ -1,0 +1,207 @@
+"""LaneReceiver against the golden rules of its lanes: whose marker counts, who is dead, who is weak."""
+
+from dataclasses import replace
+from typing import Any
+
+import cocotb
+import numpy as np
+
+from rtl.contract.lanes import ALIGN_MARKERS, NO_LANE, VERSIONS
+from rtl.contract.link_config import LINKS, LinkConfig
+from verif.bench import Run, noticed_by
+from verif.benches.link.lane_receiver_driver import ReceiverBench, fix
+from verif.checks.coverage import Coverage
+from verif.golden.lane_health import LaneHealth, LaneTrust
+from verif.golden.lanes import marker
+
+
+def _link(name: str, spares: int) -> LinkConfig:
+    """A link whose lanes are called weak soon, as in bench_lane_receiver."""
+    return replace(LINKS[name], spare_lanes=spares, weak_corrections=8)
+
+
+_ENDS = {"interval": 6}
+
+RUNS = (
+    Run("lane_receiver", config=_link("x1", 0), options=_ENDS, regress=True),
+    Run(
+        "lane_receiver",
+        config=_link("x8", 2),
+        options=_ENDS,
+        faults=(
+            *noticed_by("believes_the_lowest_lane_it_may", "a dead lane is not noticed"),
+            *noticed_by("judges_lanes_as_the_golden_model", "a weak lane is not noticed"),
+        ),
+    ),
+    Run("lane_receiver", config=_link("x16", 0), options=_ENDS, regress=True),
+)
+
+COVER = Coverage(
+    "lane trust",
+    [
+        "one lane shows a marker",
+        "a dead lane shows one",
+        "the lowest lane repeats itself",
+        "all that show one repeat themselves",
+        "a lane shows another version",
+        "random corrections name a lane",
+        "random corrections name none",
+        "a lane is dead when lanes are judged",
+    ],
+)
+
+
+class _Told:
+    """Markers lane by lane, to the unit and to the golden model."""
+
+    def __init__(self, bench: ReceiverBench):
+        self.bench, self.golden = bench, LaneTrust(bench.physical)
+
+    def some(self) -> set[int]:
+        """Lanes: all but a few, few, or any."""
+        rng, physical = self.bench.rng, self.bench.physical
+        kind = int(rng.integers(4))
+        few = set(rng.permutation(physical)[: int(rng.integers(1, 3))].tolist())
+        if kind == 0:
+            return set(range(physical))
+        if kind == 1:
+            return few
+        return (
+            set(range(physical)) - few or few
+            if kind == 2
+            else {p for p in range(physical) if rng.random() < 0.5} or few
+        )
+
+    async def say(
+        self, shows: set[int], *, more: int = 0, repeats: set[int] = frozenset(), old: set[int] = frozenset()
+    ):
+        """A marker time: lanes in `shows` say a mask each; the others noise, or a marker with a wrong bit.
+
+        repeats: lanes with the marker from before; old: with another version of the map.
+        """
+        bench, writer = self.bench, self.bench.writer
+        rng = bench.rng
+        place = {p: logical for logical, p in enumerate(writer.map)}
+        words = []
+        for p in range(bench.physical):
+            said: dict[str, Any] = dict(physical=p, logical=place.get(p, NO_LANE), more=more, here=int(rng.integers(2)))
+            said |= dict(width=len(writer.map).bit_length() - 1, toggle=writer.toggle ^ (p in repeats))
+            said |= dict(version=(writer.version + (p in old)) % VERSIONS, mask=int(rng.integers(1 << bench.physical)))
+            word = marker(**said)
+            wrong = int(rng.integers(1 << 63)) if rng.random() < 0.5 else word ^ 1 << int(rng.integers(64))
+            words.append(word if p in shows else wrong)
+        writer.toggle ^= 1
+        writer.at = 0
+        bench.words.append(words)
+        before = set(self.golden.dead)
+        back_to_back = self.golden.told is not None and self.golden.told["more"]
+        self.golden.marker(words, between_flits=not back_to_back)
+        await bench.drained()
+        told = self.golden.told
+        assert told is not None and bench.value("partner_mask") == told["mask"], "another lane is believed"
+        assert bench.value("dead_lanes") == sum(1 << p for p in self.golden.dead)
+        COVER.when(len(shows) == 1, "one lane shows a marker")
+        COVER.when(bool(shows & before) and bool(shows - before) and not more, "a dead lane shows one")
+        COVER.when(
+            more and bool(shows) and min(shows) in repeats and bool(shows - repeats), "the lowest lane repeats itself"
+        )
+        COVER.when(more and shows <= repeats, "all that show one repeat themselves")
+        COVER.when(old & shows, "a lane shows another version")
+
+    async def find(self) -> None:
+        """Markers back to back within an interval, so that no lane is dead."""
+        self.bench.flits(int(self.bench.rng.integers(1, self.bench.interval)))
+        self.golden.flit()
+        self.bench.marker(more=1)  # to the unit a word of a flit
+        self.bench.marker(more=1)
+        words = self.bench.words
+        self.golden.marker(words[-2], between_flits=False)
+        self.golden.markers, self.golden.missed = 0, 0
+        self.golden.marker(words[-1], between_flits=False)
+        self.golden.found()
+        await self.bench.drained()
+        assert self.bench.value("dead_lanes") == 0
+
+
+@cocotb.test(timeout_time=3000, timeout_unit="us")
+async def believes_the_lowest_lane_it_may(dut) -> None:
+    """Between flits the lowest that is not dead, back to back the lowest that does not repeat itself."""
+    bench = ReceiverBench(dut)
+    await bench.begin()
+    await bench.drained()
+    told = _Told(bench)
+    for _ in range(40):
+        await told.find()
+        everywhere = set(range(bench.physical))
+        bench.counted = (bench.value("markers"), bench.value("missed"))
+        for _ in range(int(bench.rng.integers(6))):
+            shows = told.some()
+            repeats = everywhere - told.some() if bench.rng.random() < 0.8 else everywhere
+            await told.say(shows, more=1, repeats=repeats)
+        await told.say(everywhere)
+        for _ in range(int(bench.rng.integers(1, 7))):
+            bench.flits(bench.interval)
+            told.golden.flit()
+            shows = told.some()
+            kept = min(shows - told.golden.dead or shows)
+            old = {p for p in shows - {kept} if bench.rng.random() < 0.1}
+            await told.say(shows, old=old)
+        bench.same()
+    COVER.rule_out(bench.physical == 1, "a dead lane shows one")
+    COVER.rule_out(bench.physical == 1, "the lowest lane repeats itself")
+    COVER.rule_out(bench.physical == 1, "a lane shows another version")
+
+
+@cocotb.test(timeout_time=3000, timeout_unit="us")
+async def judges_lanes_as_the_golden_model(dut) -> None:
+    """Random corrections on random lanes, of which some are worse; the map follows the mask. Some lanes die."""
+    bench = ReceiverBench(dut)
+    await bench.begin()
+    await bench.drained()
+    told = _Told(bench)
+    rng, limit = bench.rng, bench.cfg.weak_corrections
+    everywhere = set(range(bench.physical))
+    named = 0
+    golden = LaneHealth(bench.physical, limit)
+    for n in range(120):
+        if n % 15 == 0:
+            await told.find()
+            bench.dut.clear.value = 1
+            await bench.edge
+            bench.dut.clear.value = 0
+            golden = LaneHealth(bench.physical, limit)
+            bench.writer.obey(bench.everywhere)
+            for _ in range(ALIGN_MARKERS):  # before that the mask is the old one
+                await told.say(everywhere, more=1)
+            await told.say(everywhere)
+        used = list(bench.writer.map)
+        rate = np.full(len(used), rng.choice([0.05, 0.3]))
+        rate[rng.permutation(len(used))[: int(rng.integers(0, len(used) + 1))]] = rng.choice([0.3, 0.6, 0.9])
+        share = rng.choice([0.0, 0.3, 0.5, 0.7])
+        for _ in range(int(rng.integers(4, 60))):
+            hit = np.flatnonzero(rng.random(len(used)) < rate * 3 / len(used))[:3]
+            lost = bool(rng.random() < share)
+            await fix(bench, *(int(k) + len(used) * int(rng.integers(4)) for k in hit), lost=lost)
+            golden.flit([used[k] for k in hit], lost)
+        bench.flits(bench.interval)
+        told.golden.flit()
+        COVER.when(told.golden.dead & set(used), "a lane is dead when lanes are judged")
+        named += golden.marker(used, frozenset(told.golden.dead)) is not None
+        if rng.random() < 0.3:
+            await told.say(told.some())
+        else:
+            gone = golden.weak | told.golden.dead if rng.random() < 0.5 else golden.weak
+            bench.writer.obey(bench.everywhere & ~sum(1 << lane for lane in gone))
+            await told.say(everywhere)
+        weak = bench.value("weak_lanes")
+        assert weak == sum(1 << lane for lane in golden.weak), f"interval {n}: weak lanes {weak:#x}, golden {golden}"
+        strong = everywhere - golden.weak - told.golden.dead or everywhere - told.golden.dead
+        assert bench.value("mask") == sum(1 << lane for lane in strong)
+    COVER.when(named > 0 or bench.physical == 1, "random corrections name a lane")
+    COVER.when(named < 120, "random corrections name none")
+    COVER.rule_out(bench.physical == 1, "a lane is dead when lanes are judged")
+
+
+@cocotb.test()
+async def covered(dut) -> None:
+    COVER.require_all()
