@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import cocotb
+import numpy as np
 from cocotb.triggers import RisingEdge
 
 from rtl.contract.link import FLIT_HEADER, UNIT_FLITS_MAX
@@ -313,6 +314,40 @@ async def one_account_alone_can_send(dut) -> None:
             for name in ("ready", "idle_ready"):
                 got = int(getattr(dut, name).value)
                 assert got == expected, f"{count} credits of account {account}: {name} is {got:b}"
+
+
+@cocotb.test(timeout_time=100, timeout_unit="us")
+async def any_number_counts_whole(dut) -> None:
+    """Credits and flits in flight of any size, whatever a link would have, while units are granted and come."""
+    bench = EgressBench(dut, 0, 0, 0)
+    await bench.start()
+    link, rng, golden = bench.cfg, bench.rng, bench.golden
+    dut.up.value = dut.alive.value = dut.room.value = 1
+    for cycle in range(3000):
+        few = rng.integers(UNIT_FLITS_MAX + 3, size=link.accounts)
+        high = 1 << rng.integers(COUNT_BITS, size=link.accounts)
+        free = [int(n) for n in np.where(rng.random(link.accounts) < 0.3, few | high, few)]
+        in_flight = int(rng.integers(link.window_flits + 2))
+        idle = golden.ready(free, in_flight, True) if not golden.due else set()
+        queue = int(rng.integers(link.queues))
+        arrives = bool(golden.units) and rng.random() < 0.5
+        tail = arrives and (golden.units[0].left == 1 or rng.random() < 0.3)
+        granted = (tail or not golden.units) and rng.random() < 0.5
+        if granted:
+            golden.grant(queue)
+        ready = golden.ready(free, in_flight, True)
+        header = int(rng.integers(1 << 32))
+        dut.granted.value, dut.queue.value, dut.in_flight.value = int(granted), queue, in_flight
+        dut.free.value = sum(f << COUNT_BITS * n for n, f in enumerate(free))
+        dut.i_valid.value = int(arrives)
+        dut.i.value = 1 | header << 2 | int(tail) << 3 + 9 * link.beat_bytes
+        await RisingEdge(bench.clk)
+        for name, expected in (("ready", ready), ("idle_ready", idle)):
+            got = int(getattr(dut, name).value)
+            assert got == sum(1 << q for q in expected), f"cycle {cycle}: {name} {got:b}, {free} are free"
+        if arrives:
+            expected = golden.arrive(header, 0, int(tail), free, True)
+            assert (int(dut.account.value), int(dut.header.value)) == (expected.account, expected.header)
 
 
 @cocotb.test(skip=manifest().config.window_flits >= 64)
