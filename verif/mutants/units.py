@@ -24,6 +24,7 @@ UNMEASURED = {
     "codec_lockstep": "compares C++ models with flit_encoder and flit_decoder",
     "lane_pair": "two lane_sender and two lane_receiver, which are measured alone",
     "framing": "a send_path and a receive_path, which are measured alone",
+    "tile": "only wires between PEs, which pe measures: no cell of its own",
     "core_pair": "two whole cores, whose units are measured alone",
 }
 """Tops of benches that are not mutated, and why."""
