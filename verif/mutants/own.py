@@ -17,6 +17,8 @@ __all__ = ["own_cells", "own_files"]
 _CELL = re.compile(r"^((?:  attribute .*\n)*)  cell \S+ (\S+)$", re.M)
 _SOURCE = re.compile(r'\\src "([^"]*)"')
 _INSTANCE = re.compile(r"(?:\$flatten)?(\\.*\.)")
+_FRAMES = frozenset({"rtl/base/placed.py"})
+"""They pass on the ports of what is inside them: their lines are in its cells."""
 
 
 def _modules(names: Iterable[str]) -> dict[str, tuple[str, frozenset[str]]]:
@@ -35,7 +37,7 @@ def own_files(names: Collection[str]) -> Mapping[str, frozenset[str]]:
     own = {}
     for name, (file, files) in known.items():
         inner = [theirs for at, theirs in known.values() if at in files and at != file and file not in theirs]
-        own[name] = files.difference(*inner)
+        own[name] = files.difference(_FRAMES, *inner)
     return own
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import cocotb
+import numpy as np
 
 from rtl.contract.config import load
 from rtl.contract.isa import INSTRUCTION, PATTERN, REDUCTIONS, Cause, Function, Opcode, Queue
@@ -169,6 +170,18 @@ def _wrong_operands(base: Fields, name: str) -> list[Fields]:
     return [*changes, {f"{name}_reserved": 1}]
 
 
+def _wide(rng: np.random.Generator, base: Fields, name: str) -> list[Fields]:
+    """Steps and counts of any size, most of one bit: an end of the range that differs from a legal one in few bits."""
+    changes: list[Fields] = []
+    for k in range(4):
+        if base[f"{name}_count{k}"] > 1:
+            changes += [{f"{name}_step{k}": sign << a} for a in range(15) for sign in (1, -1)]
+            changes += [{f"{name}_step{k}": -1 << 15}, {f"{name}_step{k}": (1 << 15) - 1}]
+        changes += [{f"{name}_count{k}": 1 << a} for a in range(16)]
+        changes += [{f"{name}_count{k}": (1 << a) + 1} for a in range(16)]
+    return [changes[n] for n in rng.permutation(len(changes))[:24]]
+
+
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def refuses_what_is_next_to_a_legal_word(dut: Any) -> None:
     """Every opcode, one field of a legal word after the other."""
@@ -181,8 +194,9 @@ async def refuses_what_is_next_to_a_legal_word(dut: Any) -> None:
             for change in _wrong_numbers(base):
                 bench.add(base | change)
             for name in ("src0", "src1", "dst"):
-                for change in _wrong_operands(base, name) if f"{name}_space" in base else ():
-                    bench.add(base | change)
+                if f"{name}_space" in base:
+                    for change in [*_wrong_operands(base, name), *_wide(bench.rng, base, name)]:
+                        bench.add(base | change)
     await bench.finish()
 
 
@@ -273,7 +287,7 @@ async def functions_need_the_table_loaded_last(dut: Any) -> None:
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def looks_at_each_bit(dut: Any) -> None:
-    """Legal words of every opcode with one bit turned, mostly of the header and of the immediates."""
+    """Words with one bit turned: of a NOP each, of every other opcode mostly those of the header and immediates."""
     bench = CheckBench(dut)
     await bench.start()
     opcodes = (0, 1, *opcodes_of(bench.queue))
@@ -282,7 +296,8 @@ async def looks_at_each_bit(dut: Any) -> None:
     for opcode in opcodes:
         word = pack(bench.legal(opcode))
         most = min(len(others), 2000 // len(opcodes))
-        for bit in (*bench.rng.choice(others, most, replace=False), *bench.rng.choice(patterns, 30, replace=False)):
+        some = (*bench.rng.choice(others, most, replace=False), *bench.rng.choice(patterns, 30, replace=False))
+        for bit in some if opcode else range(INSTRUCTION.width):
             bench.add(INSTRUCTION.unpack(word ^ 1 << int(bit)))
         await bench.finish()
 

@@ -46,7 +46,7 @@ def pattern(
     low = high = 0
     for i, count in enumerate(counts):
         if count == 1:
-            step = int(rng.integers(-40, 40))
+            step = int(rng.integers(-1 << 15, 1 << 15))  # of no meaning
         elif ascending:
             step = inner + (int(rng.integers(0, 4)) if gaps else 0)
             inner = step * count
