@@ -39,3 +39,15 @@ def test_files_of_inner_units_are_theirs() -> None:
     assert not {"rtl/issue/check.py", "rtl/issue/fetch.py", "rtl/base/fifo.py"} & own["issue"]
     assert {"rtl/issue/check.py", "rtl/issue/pattern.py"} <= own["check"]
     assert "rtl/base/fifo.py" in own["fifo"]
+
+
+def test_a_unit_is_inner_without_its_wrapping_too() -> None:
+    names, inside = ("activation", "scalar_engine"), "rtl/numeric/functions/activation.py"
+    assert inside in own_files(names)["scalar_engine"]
+    own = own_files(names, {"activation": (inside,)})
+    assert inside in own["activation"] and inside not in own["scalar_engine"]
+    assert "rtl/scalar/lane.py" in own["scalar_engine"]
+
+
+def test_frames_are_nobodys() -> None:
+    assert "rtl/base/placed.py" not in own_files(("sbuf",))["sbuf"]

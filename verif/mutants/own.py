@@ -8,6 +8,7 @@ add to it.
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
 
 from sim.build.sources import sources_of
 from sim.build.tops import top
@@ -31,12 +32,19 @@ def _modules(names: Iterable[str]) -> dict[str, tuple[str, frozenset[str]]]:
     return found
 
 
-def own_files(names: Collection[str]) -> Mapping[str, frozenset[str]]:
-    """By unit: the files whose cells are mutated with it."""
+def own_files(
+    names: Collection[str], wraps: Mapping[str, Collection[str]] = MappingProxyType({})
+) -> Mapping[str, frozenset[str]]:
+    """By unit: the files whose cells are mutated with it. `wraps`: files that stand for a unit too, where it is inside
+    others without what its top adds for its bench."""
     known = _modules(names)
     own = {}
     for name, (file, files) in known.items():
-        inner = [theirs for at, theirs in known.values() if at in files and at != file and file not in theirs]
+        inner = [
+            theirs
+            for unit, (at, theirs) in known.items()
+            if files & {at, *wraps.get(unit, ())} and at != file and file not in theirs
+        ]
         own[name] = files.difference(_FRAMES, *inner)
     return own
 

@@ -29,6 +29,12 @@ UNMEASURED = {
 }
 """Tops of benches that are not mutated, and why."""
 
+WRAPS = {
+    "activation": ("rtl/numeric/functions/activation.py",),
+    "convert": ("rtl/numeric/formats/from_fp32.py", "rtl/numeric/formats/to_fp32.py"),
+}
+"""What the tops of these benches wrap, and engines have without the wrapping."""
+
 
 def units() -> list[Unit]:
     """All that are measured, in the order of their benches: each on one build, with all benches that run on it.
@@ -37,7 +43,7 @@ def units() -> list[Unit]:
     """
     found = [one for one in declarations() if one.run.top not in UNMEASURED]
     names = dict.fromkeys(one.run.top for one in found)
-    files = own_files(names)
+    files = own_files(names, WRAPS)
     return [_unit(name, found, files[name]) for name in names]
 
 
