@@ -163,7 +163,7 @@ async def judges_lanes_as_the_golden_model(dut) -> None:
     everywhere = set(range(bench.physical))
     named = 0
     golden = LaneHealth(bench.physical, limit)
-    for n in range(120):
+    for n in range(200):
         if n % 15 == 0:
             await told.find()
             bench.dut.clear.value = 1
@@ -177,6 +177,8 @@ async def judges_lanes_as_the_golden_model(dut) -> None:
         used = list(bench.writer.map)
         rate = np.full(len(used), rng.choice([0.05, 0.3]))
         rate[rng.permutation(len(used))[: int(rng.integers(0, len(used) + 1))]] = rng.choice([0.3, 0.6, 0.9])
+        if rng.random() < 0.5:
+            rate[[lane in told.golden.dead for lane in used]] = 0.9
         share = rng.choice([0.0, 0.3, 0.5, 0.7])
         for _ in range(int(rng.integers(4, 60))):
             hit = np.flatnonzero(rng.random(len(used)) < rate * 3 / len(used))[:3]
@@ -190,7 +192,9 @@ async def judges_lanes_as_the_golden_model(dut) -> None:
         if rng.random() < 0.3:
             await told.say(told.some())
         else:
-            gone = golden.weak | told.golden.dead if rng.random() < 0.5 else golden.weak
+            gone = (golden.weak, golden.weak, golden.weak | told.golden.dead, everywhere - told.some())[
+                int(rng.integers(4))
+            ]
             bench.writer.obey(bench.everywhere & ~sum(1 << lane for lane in gone))
             await told.say(everywhere)
         weak = bench.value("weak_lanes")
@@ -198,7 +202,7 @@ async def judges_lanes_as_the_golden_model(dut) -> None:
         strong = everywhere - golden.weak - told.golden.dead or everywhere - told.golden.dead
         assert bench.value("mask") == sum(1 << lane for lane in strong)
     COVER.when(named > 0 or bench.physical == 1, "random corrections name a lane")
-    COVER.when(named < 120, "random corrections name none")
+    COVER.when(named < 200, "random corrections name none")
     COVER.rule_out(bench.physical == 1, "a lane is dead when lanes are judged")
 
 
