@@ -177,7 +177,10 @@ async def judges_lanes_as_the_golden_model(dut) -> None:
         used = list(bench.writer.map)
         rate = np.full(len(used), rng.choice([0.05, 0.3]))
         rate[rng.permutation(len(used))[: int(rng.integers(0, len(used) + 1))]] = rng.choice([0.3, 0.6, 0.9])
-        if rng.random() < 0.5:
+        if rng.random() < 0.5:  # one stands apart
+            rate[:] = 0.05
+            rate[int(rng.integers(len(used)))] = 2
+        elif rng.random() < 0.5:
             rate[[lane in told.golden.dead for lane in used]] = 0.9
         share = rng.choice([0.0, 0.3, 0.5, 0.7])
         for _ in range(int(rng.integers(4, 60))):

@@ -324,15 +324,21 @@ async def any_number_counts_whole(dut) -> None:
     link, rng, golden = bench.cfg, bench.rng, bench.golden
     dut.up.value = dut.alive.value = dut.room.value = 1
     for cycle in range(3000):
-        few = rng.integers(UNIT_FLITS_MAX + 3, size=link.accounts)
-        high = 1 << rng.integers(COUNT_BITS, size=link.accounts)
-        free = [int(n) for n in np.where(rng.random(link.accounts) < 0.3, few | high, few)]
-        in_flight = int(rng.integers(link.window_flits + 2))
-        idle = golden.ready(free, in_flight, True) if not golden.due else set()
-        queue = int(rng.integers(link.queues))
         arrives = bool(golden.units) and rng.random() < 0.5
         tail = arrives and (golden.units[0].left == 1 or rng.random() < 0.3)
         granted = (tail or not golden.units) and rng.random() < 0.5
+        queue = int(rng.integers(link.queues))
+        due = golden.due + UNIT_FLITS_MAX * granted
+        few = rng.integers(UNIT_FLITS_MAX + 3, size=link.accounts)
+        high = 1 << rng.integers(COUNT_BITS, size=link.accounts)
+        free = np.where(rng.random(link.accounts) < 0.3, few | high, few)
+        if rng.random() < 0.5:  # just enough, or not
+            free[link.queues :] = due + UNIT_FLITS_MAX + rng.integers(-1, 2, size=2)
+        in_flight = int(rng.integers(link.window_flits + 2))
+        if rng.random() < 0.7:
+            in_flight = max(link.window_flits - due - UNIT_FLITS_MAX - int(rng.integers(3)), 0)
+        free = free.tolist()
+        idle = golden.ready(free, in_flight, True) if not golden.due else set()
         if granted:
             golden.grant(queue)
         ready = golden.ready(free, in_flight, True)
