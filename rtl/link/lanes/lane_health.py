@@ -99,6 +99,14 @@ class LaneHealth(wiring.Component):
         m.d.comb += [strong.eq(~self.weak & ~self.dead), self.mask.eq(Mux(strong.any(), strong, ~self.dead))]
         return m
 
+    def _more(self, m: Module, a: tuple[Value, Value], b: tuple[Value, Value]) -> tuple[Value, Value]:
+        """Count and lane with the larger count, the first of them if they are equal."""
+        count, lane = Signal(_RECENT, name="more"), Signal(range(self.lanes), name="more_lane")
+        m.d.comb += [count.eq(a[0]), lane.eq(a[1])]
+        with m.If(b[0] > a[0]):
+            m.d.comb += [count.eq(b[0]), lane.eq(b[1])]
+        return count, lane
+
     def _leaves(self, m: Module, recents: list[Signal]) -> Signal:
         """The lane that becomes weak at this marker, one hot; 0 if none does. Much to compute, so only then."""
         flits, lost = Signal(_RECENT), Signal(_RECENT)  # since the last marker
@@ -115,13 +123,12 @@ class LaneHealth(wiring.Component):
         best: list[tuple[Value, Value]] = []
         for lane, recent in enumerate(recents):
             able = used[lane] & ~self.weak[lane] & ~self.dead[lane]
-            best.append((Mux(able, recent, 0), Value.cast(lane)))
-        while len(best) > 1:
-            pairs = [
-                (Mux(b[0] > a[0], b[0], a[0]), Mux(b[0] > a[0], b[1], a[1])) for a, b in zip(best[::2], best[1::2])
-            ]
-            best = pairs + best[2 * len(pairs) :]
+            count_able = Signal(_RECENT, name=f"able{lane}")
+            m.d.comb += count_able.eq(Mux(able, recent, 0))
+            best.append((count_able, Value.cast(lane)))
         with m.If(self.marker):
+            while len(best) > 1:
+                best = [self._more(m, *pair) for pair in zip(best[::2], best[1::2])] + best[len(best) // 2 * 2 :]
             for n, place in enumerate(self.source):
                 with m.If(n < in_use):
                     m.d.comb += used.bit_select(place, 1).eq(1)
