@@ -72,7 +72,7 @@ class LaneHealth(wiring.Component):
                             m.d.comb += place.eq(self.source[lane])
                 m.d.comb += hits[k].eq(self.fix[k].hit)
 
-        most, most_recent = (1 << _COUNT) - 1, (1 << _RECENT) - 1
+        most_recent = (1 << _RECENT) - 1
         recents = [Signal(_RECENT, name=f"recent{lane}") for lane in range(self.lanes)]
         leaves = self._leaves(m, recents)
         for lane, recent in enumerate(recents):
@@ -80,8 +80,9 @@ class LaneHealth(wiring.Component):
             new = Signal(2, name=f"new{lane}")
             m.d.comb += new.eq(sum(hits[k] & (place == lane) for k, place in enumerate(where)))
             with m.If(hits.any()):
-                total = self.corrections[lane]
-                m.d.sync += total.eq(Mux(total > most - FEC_GROUPS, most, total + new))
+                total = Signal(_COUNT + 1, name=f"total{lane}")
+                m.d.comb += total.eq(self.corrections[lane] + new)
+                m.d.sync += self.corrections[lane].eq(Mux(total[_COUNT], ~0, total))
                 with m.If(recent <= most_recent - FEC_GROUPS):
                     m.d.sync += recent.eq(recent + new)
             with m.If(self.marker):

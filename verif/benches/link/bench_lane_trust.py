@@ -5,6 +5,7 @@ from typing import Any
 
 import cocotb
 import numpy as np
+from cocotb.triggers import ClockCycles
 
 from rtl.contract.lanes import ALIGN_MARKERS, NO_LANE, VERSIONS
 from rtl.contract.link_config import LINKS, LinkConfig
@@ -12,7 +13,7 @@ from verif.bench import Run, noticed_by
 from verif.benches.link.lane_receiver_driver import ReceiverBench, fix
 from verif.checks.coverage import Coverage
 from verif.golden.lane_health import LaneHealth, LaneTrust
-from verif.golden.lanes import marker
+from verif.golden.lanes import lane_map, marker
 
 
 def _link(name: str, spares: int) -> LinkConfig:
@@ -44,6 +45,10 @@ COVER = Coverage(
         "the lowest lane repeats itself",
         "all that show one repeat themselves",
         "a lane shows another version",
+        "a map is shown whole",
+        "a lane of a map is not shown",
+        "aligned",
+        "another map",
         "random corrections name a lane",
         "random corrections name none",
         "a lane is dead when lanes are judged",
@@ -56,6 +61,11 @@ class _Told:
 
     def __init__(self, bench: ReceiverBench):
         self.bench, self.golden = bench, LaneTrust(bench.physical)
+        self.heard = 0  # markers back to back since they were found
+        self.counted = (0, 0)
+
+    def _counters(self) -> tuple[int, int]:
+        return self.bench.value("markers"), self.bench.value("missed")
 
     def some(self) -> set[int]:
         """Lanes: all but a few, few, or any."""
@@ -95,11 +105,15 @@ class _Told:
         bench.words.append(words)
         before = set(self.golden.dead)
         back_to_back = self.golden.told is not None and self.golden.told["more"]
+        self.heard = min(self.heard + bool(back_to_back), ALIGN_MARKERS)
         self.golden.marker(words, between_flits=not back_to_back)
         await bench.drained()
         told = self.golden.told
         assert told is not None and bench.value("partner_mask") == told["mask"], "another lane is believed"
         assert bench.value("dead_lanes") == sum(1 << p for p in self.golden.dead)
+        assert bench.value("locked") == (self.heard == ALIGN_MARKERS)
+        counts = tuple(now - then for now, then in zip(self._counters(), self.counted))
+        assert counts == (self.golden.markers, self.golden.missed), f"{counts} markers and missing ones are told"
         COVER.when(len(shows) == 1, "one lane shows a marker")
         COVER.when(bool(shows & before) and bool(shows - before) and not more, "a dead lane shows one")
         COVER.when(
@@ -116,11 +130,13 @@ class _Told:
         self.bench.marker(more=1)
         words = self.bench.words
         self.golden.marker(words[-2], between_flits=False)
-        self.golden.markers, self.golden.missed = 0, 0
         self.golden.marker(words[-1], between_flits=False)
         self.golden.found()
+        self.heard = 0
         await self.bench.drained()
-        assert self.bench.value("dead_lanes") == 0
+        assert self.bench.value("dead_lanes") == 0 and not self.bench.value("locked")
+        self.golden.markers = self.golden.missed = 0
+        self.counted = self._counters()
 
 
 @cocotb.test(timeout_time=3000, timeout_unit="us")
@@ -133,7 +149,6 @@ async def believes_the_lowest_lane_it_may(dut) -> None:
     for _ in range(40):
         await told.find()
         everywhere = set(range(bench.physical))
-        bench.counted = (bench.value("markers"), bench.value("missed"))
         for _ in range(int(bench.rng.integers(6))):
             shows = told.some()
             repeats = everywhere - told.some() if bench.rng.random() < 0.8 else everywhere
@@ -152,6 +167,78 @@ async def believes_the_lowest_lane_it_may(dut) -> None:
     COVER.rule_out(bench.physical == 1, "a lane shows another version")
 
 
+@cocotb.test(timeout_time=1000, timeout_unit="us")
+async def takes_a_map_that_is_shown_whole(dut) -> None:
+    """Between flits a map counts if every lane of it shows its marker."""
+    bench = ReceiverBench(dut)
+    await bench.begin()
+    await bench.drained()
+    told, rng = _Told(bench), bench.rng
+    everywhere = set(range(bench.physical))
+    for n in range(40):
+        await told.find()
+        await told.say(everywhere)
+        old = bench.writer.version, len(bench.writer.map)
+        bench.flits(bench.interval)
+        told.golden.flit()
+        bench.writer.obey(sum(1 << p for p in told.some()) if n % 2 else bench.everywhere)
+        shows = everywhere - {int(rng.choice(bench.writer.map))} if n % 4 else told.some()
+        if shows:
+            await told.say(shows)
+        whole = bool(shows) and shows >= set(bench.writer.map)
+        new = bench.writer.version, len(bench.writer.map)
+        assert (bench.value("version"), bench.value("width")) == (new if whole else old)
+        COVER.hit("a map is shown whole" if whole else "a lane of a map is not shown")
+
+
+@cocotb.test(timeout_time=1000, timeout_unit="us")
+async def is_aligned_by_the_map_of_its_mask(dut) -> None:
+    """All lanes are good here: a partner that obeys sends on the first of them."""
+    bench = ReceiverBench(dut)
+    await bench.begin()
+    await bench.drained()
+    told = _Told(bench)
+    wanted = lane_map(0, bench.cfg.lanes, bench.physical)
+    dut.align.value = 1
+    for n in range(30):
+        few = (1 << (n // 2 % bench.physical + 1)) - 1
+        mask = few if n % 2 else sum(1 << p for p in told.some())
+        bench.writer.obey(mask)
+        bench.marker(more=1, here=1, count=3 * ALIGN_MARKERS)
+        await bench.drained()
+        assert bench.value("aligned") == (bench.writer.map == wanted), f"{bench.writer.map} and {wanted}"
+        COVER.hit("aligned" if bench.writer.map == wanted else "another map")
+    dut.align.value = 0
+
+
+@cocotb.test(timeout_time=1000, timeout_unit="us")
+async def corrections_stop_at_their_end(dut) -> None:
+    """Of one lane, three a flit; the others go on."""
+    bench = ReceiverBench(dut)
+    await bench.begin()
+    await bench.drained()
+    lanes, most = bench.cfg.lanes, (1 << 16) - 1
+    first, last = lane_map(0, lanes, bench.physical)[0], lane_map(0, lanes, bench.physical)[-1]
+    told = lambda lane: bench.value("corrections") >> 16 * lane & most  # noqa: E731
+    begin = told(first)
+    await fix(bench, 0, lanes, 2 * lanes)
+    bench.dut.fix_valid.value = 1  # the same again
+    times = (most - begin) // 3 - 1
+    await ClockCycles(bench.clk, times - 1)
+    bench.dut.fix_valid.value = 0
+    await bench.cycles(2)
+    assert told(first) == begin + 3 * times
+    for _ in range(3):
+        before = told(first), told(last)
+        await fix(bench, lanes - 1)
+        await bench.cycles(2)
+        assert first == last or (told(first), told(last)) == (before[0], before[1] + 1)
+        await fix(bench, 0, lanes)
+        await bench.cycles(2)
+        assert told(first) == min(before[0] + 2 + (first == last), most)
+    assert told(first) == most
+
+
 @cocotb.test(timeout_time=3000, timeout_unit="us")
 async def judges_lanes_as_the_golden_model(dut) -> None:
     """Random corrections on random lanes, of which some are worse; the map follows the mask. Some lanes die."""
@@ -162,6 +249,8 @@ async def judges_lanes_as_the_golden_model(dut) -> None:
     rng, limit = bench.rng, bench.cfg.weak_corrections
     everywhere = set(range(bench.physical))
     named = 0
+    before = bench.value("corrections")
+    total = [before >> 16 * lane & 0xFFFF for lane in range(bench.physical)]
     golden = LaneHealth(bench.physical, limit)
     for n in range(200):
         if n % 15 == 0:
@@ -188,6 +277,8 @@ async def judges_lanes_as_the_golden_model(dut) -> None:
             lost = bool(rng.random() < share)
             await fix(bench, *(int(k) + len(used) * int(rng.integers(4)) for k in hit), lost=lost)
             golden.flit([used[k] for k in hit], lost)
+            for k in hit:
+                total[used[k]] += 1
         bench.flits(bench.interval)
         told.golden.flit()
         COVER.when(told.golden.dead & set(used), "a lane is dead when lanes are judged")
@@ -202,11 +293,13 @@ async def judges_lanes_as_the_golden_model(dut) -> None:
             await told.say(everywhere)
         weak = bench.value("weak_lanes")
         assert weak == sum(1 << lane for lane in golden.weak), f"interval {n}: weak lanes {weak:#x}, golden {golden}"
+        assert bench.value("corrections") == sum(n << 16 * lane for lane, n in enumerate(total))
         strong = everywhere - golden.weak - told.golden.dead or everywhere - told.golden.dead
         assert bench.value("mask") == sum(1 << lane for lane in strong)
     COVER.when(named > 0 or bench.physical == 1, "random corrections name a lane")
     COVER.when(named < 200, "random corrections name none")
     COVER.rule_out(bench.physical == 1, "a lane is dead when lanes are judged")
+    COVER.rule_out(bench.physical == 1, "another map")
 
 
 @cocotb.test()
