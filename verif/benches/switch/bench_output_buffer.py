@@ -240,6 +240,16 @@ async def flits_are_golden(dut, sink: str, wrong: float) -> None:
 
 
 @cocotb.test(timeout_time=200, timeout_unit="us")
+async def what_is_void_stays_void(dut) -> None:
+    """All flits are wrong: each is spoilt once, and void whenever it is sent again, whatever became void meanwhile."""
+    bench = BufferBench(dut, "never", "never", 1.0, 0.3)
+    await bench.start()
+    for _ in range(600 * bench.cfg.beats):
+        await bench.cycle()
+    assert bench.counted == bench.spoilt > bench.slots
+
+
+@cocotb.test(timeout_time=200, timeout_unit="us")
 async def a_wrong_byte_anywhere_is_seen(dut) -> None:
     """One bit in each of the 236 bytes that count, and in each of the 20 that do not."""
     bench = BufferBench(dut, "never", "never", 0, 0)
