@@ -52,6 +52,7 @@ async def serves_everyone_under_random_traffic(dut) -> None:
     everyone = ("read", "write", "mover_read", "mover_write")
     for share in (0.1, 0.4, 0.8):
         await bench.run(500, dict.fromkeys(everyone, share))
+    await bench.run(800, dict.fromkeys(everyone, 0.5), bench.words)
     assert bench.counts.sum() > 0
 
 
@@ -59,8 +60,8 @@ async def serves_everyone_under_random_traffic(dut) -> None:
 async def movers_wait_no_longer_than_promised(dut) -> None:
     bench = await started(dut)
     # engines ask in every cycle and leave no pair of banks free for long
-    for hot in (2, 4, 16):
-        await bench.run(400, {"read": 1.0, "write": 1.0, "mover_read": 0.6, "mover_write": 0.6}, hot)
+    for hot, cycles in ((2, 400), (4, 1000), (16, 400)):
+        await bench.run(cycles, {"read": 1.0, "write": 1.0, "mover_read": 0.6, "mover_write": 0.6}, hot)
 
 
 @cocotb.test(timeout_time=200, timeout_unit="us")
