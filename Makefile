@@ -102,7 +102,7 @@ mutants: $(STAMP)
 
 coverage: $(STAMP)
 	@mkdir -p $(BUILD) && touch $(BUILD)/coverage-start
-	@PLEXUS_COVERAGE=1 $(MAKE) --no-print-directory REGRESS=1 launchers
+	@PLEXUS_COVERAGE=1 $(PYTEST) $(BY_MODEL) $(SIZES) tests/sim/test_benches.py::test_bench
 	@$(PY) -m verif.checks.merge; functional=$$?; $(PY) -m verif.checks.code_coverage && exit $$functional
 
 accuracy: $(STAMP)

@@ -53,8 +53,7 @@ class Retire(wiring.Component):
         wiring.connect(m, wiring.flipped(self.i), fifo.i)
         ended, over = self.ended, self.over
         broken = Signal()  # what the engine does after `ended` has failed
-        fails = self.done & (self.failure != 0) & ~broken & ~fault("a command that failed retires like others")
-        done = self.done & ~fails & ~broken
+        fails, done, kept, used = Signal(), Signal(), Signal(), Signal()
         head = fifo.o.payload
         faulty = Signal()
         failing = Signal()  # the head is what failed
@@ -64,6 +63,10 @@ class Retire(wiring.Component):
         by_engine = Signal()
 
         m.d.comb += [
+            fails.eq(self.done & (self.failure != 0) & ~broken & ~fault("a command that failed retires like others")),
+            done.eq(self.done & ~fails & ~broken),
+            kept.eq(done & ~(fault("a done that comes while an update waits is lost") & fifo.o.valid & ~pop)),
+            used.eq(pop & by_engine & ~failing),
             faulty.eq((head.cause != 0) | failing),
             by_engine.eq(~head.local & (head.cause == 0)),
             failing.eq(by_engine & broken & (ended == 0)),
@@ -96,8 +99,6 @@ class Retire(wiring.Component):
             self.retired.cause.eq(Mux(failing, self.first_failure, head.cause)),
             self.empty.eq(~fifo.o.valid),
         ]
-        kept = done & ~(fault("a done that comes while an update waits is lost") & fifo.o.valid & ~pop)
-        used = pop & by_engine & ~failing
         with m.If(fails):
             m.d.sync += [broken.eq(1), self.first_failure.eq(self.failure)]
         with m.If(pop & failing & ~fault("instructions behind one that failed retire")):

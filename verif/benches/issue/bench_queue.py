@@ -91,7 +91,7 @@ async def halts_at_what_the_engine_fails_at(dut: Any, program: int) -> None:
     bench.random_program(30, 0.05 if program > 3 else 0)
     own = [n for n, e in enumerate(bench.program) if e.to_engine and not e.cause]
     for n in bench.rng.choice(own, min(len(own), 1 + program % 3), replace=False):
-        bench.program[n].failure = Cause.BANK_CONFLICT
+        bench.program[n].failure = int(bench.rng.choice([Cause.BANK_CONFLICT, 1 << bench.rng.integers(8)]))
     first = min(n for n, e in enumerate(bench.program) if e.failure or e.cause)
     bench.speed = 40
     bench.update_stall = styled(("never", "rarely")[program % 2], bench.rng)

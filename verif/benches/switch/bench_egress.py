@@ -334,6 +334,8 @@ async def any_number_counts_whole(dut) -> None:
         free = np.where(rng.random(link.accounts) < 0.3, few | high, few)
         if rng.random() < 0.5:  # just enough, or not
             free[link.queues :] = due + UNIT_FLITS_MAX + rng.integers(-1, 2, size=2)
+        elif rng.random() < 0.5:  # one bit, or none
+            free[link.queues :] = high[link.queues :] * rng.integers(2, size=2)
         in_flight = int(rng.integers(link.window_flits + 2))
         if rng.random() < 0.7:
             in_flight = max(link.window_flits - due - UNIT_FLITS_MAX - int(rng.integers(3)), 0)
