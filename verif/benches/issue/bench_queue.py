@@ -5,7 +5,7 @@ from typing import Any
 import cocotb
 from cocotb.triggers import FallingEdge
 
-from rtl.base.dma_port import COUNT_BITS
+from rtl.base.dma_port import CAUSE_BITS, COUNT_BITS
 from rtl.contract.isa import INSTRUCTION, Cause, Queue
 from rtl.issue.queue import QUEUE_STATUS, has_engine
 from verif.agents.bench import manifest
@@ -107,29 +107,32 @@ async def halts_at_what_the_engine_fails_at(dut: Any, program: int) -> None:
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def reports_a_word_that_cannot_be_had(dut: Any) -> None:
-    """The fetch fault becomes a record behind all words that came."""
+    """The fetch fault becomes a record behind all words that came, with any cause and address."""
     bench = QueueBench(dut)
-    bench.random_program(10, 0)
     await bench.start()
 
-    async def break_off() -> None:
+    async def break_off(cause: int, address: int) -> None:
         while bench.source.sent < 10:
             await bench.edge
         await FallingEdge(bench.clk)
-        dut.fetch_cause.value = int(Cause.BUS_ERROR)
-        dut.fetch_address.value = 0x1234580
+        dut.fetch_cause.value, dut.fetch_address.value = cause, address
 
-    cocotb.start_soon(break_off())
-    dut.start.value = 1
-    dut.count.value = bench.count = 12
-    await bench.edge
-    dut.start.value = 0
-    bench.source.send(e.word for e in bench.program)
-    while len(bench.records) < 11:
-        await bench.cycle()
-    for _ in range(50):
-        await bench.cycle()
-    bench.check_end(missing=Cause.BUS_ERROR)
+    for cause in (int(Cause.BUS_ERROR), *(1 << bit for bit in range(CAUSE_BITS))):
+        bench.forget()
+        bench.random_program(10, 0)
+        address = int.from_bytes(bench.rng.bytes(8), "little")
+        dut.fetch_cause.value = 0
+        cocotb.start_soon(break_off(cause, address))
+        dut.start.value = 1
+        dut.count.value = bench.count = 12
+        await bench.edge
+        dut.start.value = 0
+        bench.source.send(e.word for e in bench.program)
+        while len(bench.records) < 11:
+            await bench.cycle()
+        for _ in range(50):
+            await bench.cycle()
+        bench.check_end(missing=cause, at=address)
     COVERAGE.hit("fetch_fault")
     dut.fetch_cause.value = 0
 
@@ -150,7 +153,7 @@ async def waits_for_more_until_all_have_come(dut: Any) -> None:
 async def counts_on(dut: Any) -> None:
     """Numbers of more bits than other programs need, of the instructions and of the one that faults."""
     bench = QueueBench(dut)
-    for f in [*[{"opcode": 0}] * 1100, {"opcode": 99}]:
+    for f in [*[{"opcode": 0}] * 1023, {"opcode": 99}]:
         word = pack(f)
         bench.program.append(Expected(word, INSTRUCTION.unpack(word), *check(word, bench.cfg, bench.queue)))
     await bench.start()

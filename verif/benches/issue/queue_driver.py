@@ -332,8 +332,8 @@ class QueueBench(Bench):
                 COVERAGE.when(not e.f["update"], "no_update")
             assert number < self.next or cause, f"instruction {number} retires before it was dispatched"
 
-    def check_end(self, *, missing: Cause = Cause.NONE) -> None:
-        """Registers after the run."""
+    def check_end(self, *, missing: int = Cause.NONE, at: int = 0) -> None:
+        """Registers after the run. `missing`: why no more words came, with the address `at`."""
         status = QUEUE_STATUS.from_bits(int(self.dut.status.value))
         fault = self.fault_at()
         retired = len(self.program) if fault is None else fault
@@ -342,8 +342,8 @@ class QueueBench(Bench):
             assert status.finished and not status.cause and not status.halted
             return
         cause = missing if fault is None else self.program[fault].cause
-        address = 0x1234580 if fault is None else self.program[fault].address
+        address = at if fault is None else self.program[fault].address
         assert (status.cause, status.sequence, status.address) == (cause, retired, address)
         assert status.halted and not status.finished and self.records[-1] == (retired, cause)
         if cause in _CAUSES:
-            COVERAGE.hit(cause.name)
+            COVERAGE.hit(Cause(cause).name)
