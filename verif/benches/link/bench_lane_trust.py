@@ -70,17 +70,10 @@ class _Told:
     def some(self) -> set[int]:
         """Lanes: all but a few, few, or any."""
         rng, physical = self.bench.rng, self.bench.physical
-        kind = int(rng.integers(4))
         few = set(rng.permutation(physical)[: int(rng.integers(1, 3))].tolist())
-        if kind == 0:
-            return set(range(physical))
-        if kind == 1:
-            return few
-        return (
-            set(range(physical)) - few or few
-            if kind == 2
-            else {p for p in range(physical) if rng.random() < 0.5} or few
-        )
+        everywhere = set(range(physical))
+        some = (everywhere, few, everywhere - few, {p for p in range(physical) if rng.random() < 0.5})
+        return some[int(rng.integers(4))] or few
 
     async def say(
         self, shows: set[int], *, more: int = 0, repeats: set[int] = frozenset(), old: set[int] = frozenset()
@@ -139,13 +132,18 @@ class _Told:
         self.counted = self._counters()
 
 
-@cocotb.test(timeout_time=3000, timeout_unit="us")
-async def believes_the_lowest_lane_it_may(dut) -> None:
-    """Between flits the lowest that is not dead, back to back the lowest that does not repeat itself."""
+async def _begun(dut) -> _Told:
     bench = ReceiverBench(dut)
     await bench.begin()
     await bench.drained()
-    told = _Told(bench)
+    return _Told(bench)
+
+
+@cocotb.test(timeout_time=3000, timeout_unit="us")
+async def believes_the_lowest_lane_it_may(dut) -> None:
+    """Between flits the lowest that is not dead, back to back the lowest that does not repeat itself."""
+    told = await _begun(dut)
+    bench = told.bench
     for _ in range(40):
         await told.find()
         everywhere = set(range(bench.physical))
@@ -170,10 +168,8 @@ async def believes_the_lowest_lane_it_may(dut) -> None:
 @cocotb.test(timeout_time=1000, timeout_unit="us")
 async def takes_a_map_that_is_shown_whole(dut) -> None:
     """Between flits a map counts if every lane of it shows its marker."""
-    bench = ReceiverBench(dut)
-    await bench.begin()
-    await bench.drained()
-    told, rng = _Told(bench), bench.rng
+    told = await _begun(dut)
+    bench, rng = told.bench, told.bench.rng
     everywhere = set(range(bench.physical))
     for n in range(40):
         await told.find()
@@ -195,10 +191,8 @@ async def takes_a_map_that_is_shown_whole(dut) -> None:
 @cocotb.test(timeout_time=1000, timeout_unit="us")
 async def is_aligned_by_the_map_of_its_mask(dut) -> None:
     """All lanes are good here: a partner that obeys sends on the first of them."""
-    bench = ReceiverBench(dut)
-    await bench.begin()
-    await bench.drained()
-    told = _Told(bench)
+    told = await _begun(dut)
+    bench = told.bench
     wanted = lane_map(0, bench.cfg.lanes, bench.physical)
     dut.align.value = 1
     for n in range(30):
@@ -215,9 +209,7 @@ async def is_aligned_by_the_map_of_its_mask(dut) -> None:
 @cocotb.test(timeout_time=1000, timeout_unit="us")
 async def corrections_stop_at_their_end(dut) -> None:
     """Of one lane, three a flit; the others go on."""
-    bench = ReceiverBench(dut)
-    await bench.begin()
-    await bench.drained()
+    bench = (await _begun(dut)).bench
     lanes, most = bench.cfg.lanes, (1 << 16) - 1
     first, last = lane_map(0, lanes, bench.physical)[0], lane_map(0, lanes, bench.physical)[-1]
     told = lambda lane: bench.value("corrections") >> 16 * lane & most  # noqa: E731
@@ -243,10 +235,8 @@ async def corrections_stop_at_their_end(dut) -> None:
 @cocotb.test(timeout_time=3000, timeout_unit="us")
 async def judges_lanes_as_the_golden_model(dut) -> None:
     """Random corrections on random lanes, of which some are worse; the map follows the mask. Some lanes die."""
-    bench = ReceiverBench(dut)
-    await bench.begin()
-    await bench.drained()
-    told = _Told(bench)
+    told = await _begun(dut)
+    bench = told.bench
     rng, limit = bench.rng, bench.cfg.weak_corrections
     everywhere = set(range(bench.physical))
     named = 0
