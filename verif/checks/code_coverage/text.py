@@ -9,7 +9,7 @@ __all__ = ["Branch", "Module", "Net", "base_name", "modules_of"]
 
 _MODULE = re.compile(r"^module (\S+?) ?[(;]")
 _DECLARED = re.compile(
-    r"^  (input|output|inout|wire|reg) (?:signed )?(?:\[(\d+):0\] )?(\S+?) ?(\[[^\]]*\])? ?(?:= .*)?;$"
+    r"^  (input|output|inout|wire|reg) (?:signed )?(?:\[(\d+):0\] )?(\S+?) *(\[[^\]]*\])? ?(?:= .*)?;$"
 )
 _PORT_OF_LANES = re.compile(r"^  (input|output) (?:\[(\d+):0\] )?(\w+),?$")
 _INSTANCE = re.compile(r"^  (\S+) +(?:#\(.*)?(\S+) \($")
@@ -18,7 +18,9 @@ _ASSIGN = re.compile(r"^  assign (.+?) += (.*);$")
 _TARGET = re.compile(r"^ +(\\?\S+?) ?(?:\[[^\]]*\])? ?<?= ")
 _HEAD = re.compile(r"^( +)(always.*|if \(.*|end else.*|casez? \(.*|.*:|function.*|for \(.*)$")
 _CLOCKED = re.compile(r"^    (\S+) ?<= (\\\$\d+) ;$")
-_NET = re.compile(r"(\\\$\d+) ")
+_NET = re.compile(r"(\\\S*\$\d+) |\b(v\d+)\b")
+"""A net whose name differs from model to model: of an expression, the second of its name, or of a loop over lanes."""
+_DOMAIN = re.compile(r"\b\w+_(clk|rst)\b")
 
 
 def base_name(name: str) -> str:
@@ -132,8 +134,8 @@ def _branches(lines: list[tuple[int, str]], names: Mapping[str, str]) -> Iterato
             if indent == 2:
                 of = _target(lines, index)
                 of = stored.get(of, of)
-            text = _NET.sub(lambda net: names.get(net[1], "expression"), match[2].removesuffix(" begin"))
-            stack.append((indent, text.strip()))
+            text = _NET.sub(lambda net: names.get(net[1], base_name(net[1] or "") or "expression"), match[2])
+            stack.append((indent, _DOMAIN.sub(r"\1", text.removesuffix(" begin")).strip()))
             yield number, numbered(of, tuple(text for _, text in stack))
         elif " ? " in line:
             yield number, numbered(of, (*(text for _, text in stack), "?"))
