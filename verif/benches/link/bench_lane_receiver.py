@@ -90,6 +90,26 @@ async def follows_the_map(dut, style: str) -> None:
 
 
 @cocotb.test(timeout_time=1000, timeout_unit="us")
+async def carries_any_logical_lane_where_it_may(dut) -> None:
+    """Each logical lane on each physical one that a mask can put it on."""
+    bench = ReceiverBench(dut)
+    await bench.begin()
+    for place in range(bench.physical):
+        above = bench.everywhere & ~((2 << place) - 1)
+        for logical in range(min(place + 1, bench.cfg.lanes)):
+            mask = above | 1 << place | sum(1 << int(p) for p in bench.rng.permutation(place)[:logical])
+            if lane_map(mask, bench.cfg.lanes, bench.physical)[logical:][:1] != [place]:
+                continue  # the width is narrower
+            bench.flits(bench.interval)
+            bench.writer.obey(mask)
+            bench.marker()
+            await bench.drained()
+    bench.flits(bench.interval)
+    await bench.drained()
+    bench.same()
+
+
+@cocotb.test(timeout_time=1000, timeout_unit="us")
 async def goes_on_without_a_marker(dut) -> None:
     """Noise instead of one marker on all lanes: borders, map and scrambler go on. Twice in a row: lost."""
     bench = ReceiverBench(dut)

@@ -62,6 +62,7 @@ class _Told:
     def __init__(self, bench: ReceiverBench):
         self.bench, self.golden = bench, LaneTrust(bench.physical)
         self.heard = 0  # markers back to back since they were found
+        self.alone = 0  # the lane that is next alone
         self.counted = (0, 0)
 
     def _counters(self) -> tuple[int, int]:
@@ -72,8 +73,11 @@ class _Told:
         rng, physical = self.bench.rng, self.bench.physical
         few = set(rng.permutation(physical)[: int(rng.integers(1, 3))].tolist())
         everywhere = set(range(physical))
-        some = (everywhere, few, everywhere - few, {p for p in range(physical) if rng.random() < 0.5})
-        return some[int(rng.integers(4))] or few
+        some = (everywhere, few, everywhere - few, {p for p in range(physical) if rng.random() < 0.5}, set())
+        chosen = some[int(rng.integers(5))]
+        if not chosen:
+            self.alone = (self.alone + 1) % physical
+        return chosen or {self.alone}
 
     async def say(
         self, shows: set[int], *, more: int = 0, repeats: set[int] = frozenset(), old: set[int] = frozenset()
@@ -190,9 +194,9 @@ async def takes_a_map_that_is_shown_whole(dut) -> None:
 
 @cocotb.test(timeout_time=1000, timeout_unit="us")
 async def is_aligned_by_the_map_of_its_mask(dut) -> None:
-    """All lanes are good here: a partner that obeys sends on the first of them."""
+    """First all lanes are good: a partner that obeys sends on the first of them. Then any but some that are silent."""
     told = await _begun(dut)
-    bench = told.bench
+    bench, rng = told.bench, told.bench.rng
     wanted = lane_map(0, bench.cfg.lanes, bench.physical)
     dut.align.value = 1
     for n in range(30):
@@ -203,6 +207,22 @@ async def is_aligned_by_the_map_of_its_mask(dut) -> None:
         await bench.drained()
         assert bench.value("aligned") == (bench.writer.map == wanted), f"{bench.writer.map} and {wanted}"
         COVER.hit("aligned" if bench.writer.map == wanted else "another map")
+    for n in range(2 * bench.physical):
+        # The lanes below one are silent, or any.
+        silent = (1 << n // 2 % bench.physical) - 1 if n % 2 else bench.everywhere & ~sum(1 << p for p in told.some())
+        good = bench.everywhere & ~silent
+        wanted = lane_map(good, bench.cfg.lanes, bench.physical)
+        bench.marker()
+        await told.find()
+        bench.writer.obey(good)
+        bench.marker(more=1, here=1, hide=silent, count=5 * ALIGN_MARKERS)
+        await bench.drained()
+        assert bench.value("mask") == good and bench.value("aligned") == 1, f"{good:#x} is not aligned"
+        other = good & sum(1 << p for p in told.some()) or 1 << int(rng.choice(wanted))
+        bench.writer.obey(other)
+        bench.marker(more=1, here=1, hide=silent, count=3 * ALIGN_MARKERS)
+        await bench.drained()
+        assert bench.value("aligned") == (bench.writer.map == wanted), f"{bench.writer.map} and {wanted}"
     dut.align.value = 0
 
 
@@ -230,6 +250,28 @@ async def corrections_stop_at_their_end(dut) -> None:
         await bench.cycles(2)
         assert told(first) == min(before[0] + 2 + (first == last), most)
     assert told(first) == most
+
+
+@cocotb.test(timeout_time=1000, timeout_unit="us")
+async def counters_stop_at_their_end(dut) -> None:
+    """From 0 on: markers, those missing on all lanes but one in turn, changes of the map."""
+    bench = ReceiverBench(dut)
+    names, most = ("markers", "missed", "map_changes"), (1 << 16) - 1
+    await bench.start()
+    assert [bench.value(name) for name in names] == [0, 0, 0]
+    cocotb.start_soon(bench.wires())
+    bench.marker(more=1, count=2)
+    await bench.drained()
+    last = [bench.value(name) for name in names]
+    for n in range(0, 7500, 100):
+        hide = 0 if n < 4400 or bench.physical == 1 else bench.everywhere & ~(1 << n // 100 % bench.physical)
+        bench.marker(more=1, hide=hide, count=100)
+        await bench.drained()
+        now = [bench.value(name) for name in names]
+        assert now[0] == last[0] + 100
+        assert now[1] == min(last[1] + 100 * hide.bit_count(), most)
+        assert now[2] == last[2] + 100 * (not hide), f"{now[2] - last[2]} maps are counted"
+        last = now
 
 
 @cocotb.test(timeout_time=3000, timeout_unit="us")
@@ -263,7 +305,7 @@ async def judges_lanes_as_the_golden_model(dut) -> None:
         elif rng.random() < 0.5:
             rate[[lane in told.golden.dead for lane in used]] = 0.9
         share = rng.choice([0.0, 0.3, 0.5, 0.7])
-        for _ in range(int(rng.integers(4, 60))):
+        for _ in range(int(rng.integers(4, 60) if n % 50 != 49 else rng.integers(600, 1400))):
             hit = np.flatnonzero(rng.random(len(used)) < rate * 3 / len(used))[:3]
             lost = bool(rng.random() < share)
             await fix(bench, *(int(k) + len(used) * int(rng.integers(4)) for k in hit), lost=lost)

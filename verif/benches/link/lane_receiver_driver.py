@@ -60,7 +60,7 @@ class ReceiverBench(Bench):
     async def begin(self) -> None:
         """Reset, wires, and two markers so that the unit finds the lanes."""
         await self.start()
-        cocotb.start_soon(self._wires())
+        cocotb.start_soon(self.wires())
         cocotb.start_soon(self._beats())
         self.marker(more=1, here=1, count=ALIGN_MARKERS + 4)
         self.marker()
@@ -106,7 +106,8 @@ class ReceiverBench(Bench):
         wrong = [k for k, (a, b) in enumerate(zip(self.got, self.sent)) if a != b]
         assert not wrong, f"flits {wrong[:8]} of {len(self.sent)} differ"
 
-    async def _wires(self) -> None:
+    async def wires(self) -> None:
+        """The words, one a cycle unless it stalls."""
         while True:
             go = bool(self.words) and not next(self.stall)
             self.dut.valid.value = int(go)
