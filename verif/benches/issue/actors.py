@@ -37,10 +37,11 @@ class EngineActor:
             signal.value = 0
         self.counted: dict[int, int] = {}  # cycles in each state that this engine reported
         self.final_drain = 0  # cycles of draining when the queue has no instruction left
+        self.drained = 0  # all cycles of draining in which it holds nothing
         self.last_is_own = bool(nodes) and nodes[-1].fields["opcode"] >= 16
         self.taken = 0
         self.now = 0
-        self.window: list[int] = []  # first busy cycle; once something has ended, that cycle too
+        self.window = [0, 0]  # first busy cycle, and the one in which something ended last; 0 if there is none
         self.task = cocotb.start_soon(self.run())
 
     def _states(self) -> deque[int]:
@@ -89,12 +90,13 @@ class EngineActor:
                 name = ["busy", "idle", *STALLS[self.engine]][state]
                 if name in PARTS:
                     self.parts[name, opcode] = self.parts.get((name, opcode), 0) + 1
-            elif draining and self.last_is_own and self.taken == len(self.nodes):
-                self.final_drain += 1
-            if holds and state == 0 and not self.window:
-                self.window = [self.now]
+            elif draining:
+                self.drained += 1
+                self.final_drain += self.last_is_own and self.taken == len(self.nodes)
+            if holds and state == 0 and not self.window[0]:
+                self.window[0] = self.now
             if finished is not None:
-                self.window = [*self.window[:1], self.now]
+                self.window[1] = self.now
             self.status["holds"].value = holds
             self.status["state"].value = state
             self.status["draining"].value = draining

@@ -51,15 +51,18 @@ RUNS = (Run("issue", faults=(*_FAULTS, *_PLANTED)),)
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def runs_programs_that_wait_for_each_other(dut: Any) -> None:
-    """Three random programs in a row: all retires, in order, nothing before what it waits for."""
+    """Random programs in a row, long and short: all retires, in order, nothing before what it waits for."""
     bench = IssueBench(dut)
     bench.memory.stall = randomly(bench.rng, 0.3)
     await bench.start()
-    for number in range(3):
-        program = random_program(bench.rng, bench.cfg, 120)
+    for number, length in enumerate((120, 120, 120, 10, 10, 4)):
+        program = random_program(bench.rng, bench.cfg, length)
         COVERAGE.when(any(n.descriptor and n.signal for n in program.nodes), "descriptor_signal")
         bench.memory.latency = int(bench.rng.integers(2, 80))
         regions = await bench.run(program, slow=int(bench.rng.integers(4, 30)))
+        if length > 100:
+            await bench.cycles(20)
+            await bench.refuse(200)
         await bench.until("done")
         status, running, core = await bench.host.read_all([Control.STATUS, Control.RUN, Control.CORE_ID])
         assert (status, running, core) == (1, 0, bench.cores)
@@ -182,11 +185,12 @@ async def registers_keep_their_place(dut: Any) -> None:
     for address in nowhere:
         await bench.host.write(address, (1 << 64) - 1)
     assert await bench.host.read_all(nowhere) == [0] * len(nowhere)
-    told = {name: int.from_bytes(bench.rng.bytes(8), "little") % (1 << field.width) for name, field in ENDPOINT_STATUS}
-    dut.endpoint.value = ENDPOINT_STATUS.const(told).as_bits()
-    places = {name: Control.ENDPOINT + EndpointRegister[name.upper()] for name in told}
-    await bench.host.write(places["refused"], 5)
-    assert dict(zip(told, await bench.host.read_all(list(places.values())), strict=True)) == told
+    places = {name: Control.ENDPOINT + EndpointRegister[name.upper()] for name, _ in ENDPOINT_STATUS}
+    for _ in range(8):
+        told = {n: int.from_bytes(bench.rng.bytes(8), "little") % (1 << field.width) for n, field in ENDPOINT_STATUS}
+        dut.endpoint.value = ENDPOINT_STATUS.const(told).as_bits()
+        await bench.host.write(places["refused"], 5)
+        assert dict(zip(told, await bench.host.read_all(list(places.values())), strict=True)) == told
     COVERAGE.hit("endpoint")
     registers = [int.from_bytes(bench.rng.bytes(8), "little") for _ in range(32)]
     port = cocotb.start_soon(_port(dut, registers))

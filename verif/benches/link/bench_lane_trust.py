@@ -4,13 +4,12 @@ from dataclasses import replace
 from typing import Any
 
 import cocotb
-import numpy as np
 from cocotb.triggers import ClockCycles
 
 from rtl.contract.lanes import ALIGN_MARKERS, NO_LANE, VERSIONS
 from rtl.contract.link_config import LINKS, LinkConfig
 from verif.bench import Run, noticed_by
-from verif.benches.link.lane_receiver_driver import ReceiverBench, fix
+from verif.benches.link.lane_receiver_driver import ReceiverBench, fix, just_apart, random_hits
 from verif.checks.coverage import Coverage
 from verif.golden.lane_health import LaneHealth, LaneTrust
 from verif.golden.lanes import lane_map, marker
@@ -263,14 +262,14 @@ async def counters_stop_at_their_end(dut) -> None:
     bench.marker(more=1, count=2)
     await bench.drained()
     last = [bench.value(name) for name in names]
-    for n in range(0, 7500, 100):
-        hide = 0 if n < 4400 or bench.physical == 1 else bench.everywhere & ~(1 << n // 100 % bench.physical)
-        bench.marker(more=1, hide=hide, count=100)
+    for n in range(130):
+        hide = 0 if n < 75 or bench.physical == 1 else bench.everywhere & ~(1 << n % bench.physical)
+        count = int(bench.rng.integers(20, 120))
+        bench.marker(more=1, hide=hide, count=count)
         await bench.drained()
         now = [bench.value(name) for name in names]
-        assert now[0] == last[0] + 100
-        assert now[1] == min(last[1] + 100 * hide.bit_count(), most)
-        assert now[2] == last[2] + 100 * (not hide), f"{now[2] - last[2]} maps are counted"
+        told = last[0] + count, min(last[1] + count * hide.bit_count(), most), last[2] + count * (not hide)
+        assert now == list(told), f"{names} are {now}, not {told}"
         last = now
 
 
@@ -297,16 +296,10 @@ async def judges_lanes_as_the_golden_model(dut) -> None:
                 await told.say(everywhere, more=1)
             await told.say(everywhere)
         used = list(bench.writer.map)
-        rate = np.full(len(used), rng.choice([0.05, 0.3]))
-        rate[rng.permutation(len(used))[: int(rng.integers(0, len(used) + 1))]] = rng.choice([0.3, 0.6, 0.9])
-        if rng.random() < 0.5:  # one stands apart
-            rate[:] = 0.05
-            rate[int(rng.integers(len(used)))] = 2
-        elif rng.random() < 0.5:
-            rate[[lane in told.golden.dead for lane in used]] = 0.9
         share = rng.choice([0.0, 0.3, 0.5, 0.7])
-        for _ in range(int(rng.integers(4, 60) if n % 50 != 49 else rng.integers(600, 1400))):
-            hit = np.flatnonzero(rng.random(len(used)) < rate * 3 / len(used))[:3]
+        for hit in (
+            just_apart(rng, len(used)) if n % 10 == 5 else random_hits(rng, used, told.golden.dead, n % 50 == 49)
+        ):
             lost = bool(rng.random() < share)
             await fix(bench, *(int(k) + len(used) * int(rng.integers(4)) for k in hit), lost=lost)
             golden.flit([used[k] for k in hit], lost)

@@ -1,18 +1,19 @@
 """The receiving end of lanes beside the golden sender; what its bench drives."""
 
 from collections import deque
+from collections.abc import Iterator
 
 import cocotb
 import numpy as np
 
-from rtl.contract.lanes import ALIGN_MARKERS
+from rtl.contract.lanes import ALIGN_MARKERS, WEAK_RATIO
 from rtl.contract.link import FLIT_BYTES
 from verif.agents.bench import Bench
 from verif.agents.stall import styled
 from verif.checks.coverage import Coverage
 from verif.golden.lanes import LaneWriter
 
-__all__ = ["COVER", "ReceiverBench", "fix", "fixes", "interval", "some_mask", "until"]
+__all__ = ["COVER", "ReceiverBench", "fix", "fixes", "interval", "just_apart", "random_hits", "some_mask", "until"]
 
 
 COVER = Coverage(
@@ -170,3 +171,27 @@ async def until(bench: ReceiverBench, name: str, cycles: int) -> int:
             return n
         await bench.edge
     return cycles + 1
+
+
+def random_hits(rng: np.random.Generator, used: list[int], dead: set[int], long: bool) -> Iterator[list[int]]:
+    """Random corrections by flit, some lanes worse than others."""
+    rate = np.full(len(used), rng.choice([0.05, 0.3]))
+    rate[rng.permutation(len(used))[: int(rng.integers(0, len(used) + 1))]] = rng.choice([0.3, 0.6, 0.9])
+    if rng.random() < 0.5:  # one stands apart
+        rate[:] = 0.05
+        rate[int(rng.integers(len(used)))] = 2
+    elif rng.random() < 0.5:
+        rate[[lane in dead for lane in used]] = 0.9
+    for _ in range(int(rng.integers(600, 1400) if long else rng.integers(4, 60))):
+        yield np.flatnonzero(rng.random(len(used)) < rate * 3 / len(used))[:3].tolist()
+
+
+def just_apart(rng: np.random.Generator, lanes: int) -> Iterator[list[int]]:
+    """As many lanes as it takes for the worst to stand apart, or one fewer, have just few enough corrections."""
+    most = WEAK_RATIO * int(rng.integers(2, 200)) + int(rng.integers(WEAK_RATIO))
+    counts = np.full(lanes, most // WEAK_RATIO + 1)
+    order = rng.permutation(lanes)
+    counts[order[: max(lanes // 2 - int(rng.integers(2)), 0)]] = most // WEAK_RATIO
+    counts[order[-1]] = most
+    every = rng.permutation(np.repeat(np.arange(lanes), counts))
+    yield from (part.tolist() for part in np.array_split(every, -(-len(every) // 3)))
