@@ -17,7 +17,16 @@ from verif.agents.dma_host import DmaHost
 from verif.agents.mover_ports import MoverPorts
 from verif.agents.stall import STYLES, styled
 from verif.bench import Run, noticed_by
-from verif.benches.dma.descriptors import HBM_BYTES, KINDS, WINDOWS, directed, long_rows, random_descriptor, window
+from verif.benches.dma.descriptors import (
+    HBM_BYTES,
+    KINDS,
+    WINDOWS,
+    directed,
+    long_rows,
+    power_row,
+    random_descriptor,
+    window,
+)
 from verif.checks.coverage import Coverage
 from verif.golden.dma import check, copy, row_addresses, signal
 
@@ -199,6 +208,10 @@ async def copies_every_alignment_and_length(dut: Any) -> None:
             await bench.run(batch)
             batch = []
     await bench.run([(n // 5, long_rows(bench.cfg, n)) for n in range(6)])
+    for power in range(2, 13):
+        await bench.run(
+            [(0, power_row(bench.cfg, number, power)) for number in range(min(bench.cfg.dma.engines, WINDOWS))]
+        )
 
 
 @cocotb.test(timeout_time=8, timeout_unit="ms")

@@ -143,6 +143,28 @@ async def a_bus_error_halts_the_ring_after_its_descriptor(dut: Any, kind: str) -
     COVERAGE.hit("write error" if kind == "store" else "read error")
 
 
+@cocotb.test(timeout_time=4, timeout_unit="ms")
+async def a_bus_error_in_any_place_of_any_ring(dut: Any) -> None:
+    """After any number of good descriptors, in any row, read or written."""
+    bench = HbmBench(dut)
+    rng, rings = bench.rng, len(bench.host.rings)
+    await bench.start()
+    for number in range(8 * rings):
+        ring, good = number % rings, int(rng.integers(7))
+        kind = str(rng.choice(KINDS[:3]))
+        side = {"load": "source", "store": "destination"}.get(kind) or str(rng.choice(["source", "destination"]))
+        some = [bench.rows(kind, index, 64) for index in range(good + 1)]
+        row = some[-1][side] + 64 * int(rng.integers(bench.cfg.partitions))
+        beat = row + bench.cfg.hbm.port_bytes * int(rng.integers(64 // bench.cfg.hbm.port_bytes))
+        bench.agent.bad = range(beat, beat + bench.cfg.hbm.port_bytes)
+        bench.host.submit(ring, some)
+        await bench.host.idle()
+        assert bench.host.fault(ring) == (Cause.BUS_ERROR, good, some[-1][side]), bench.host.fault(ring)
+        for other in set(range(rings)) - {ring}:
+            assert bench.host.fault(other)[0] == Cause.NONE, f"ring {other} beside {ring}"
+        await bench.host.restart()
+
+
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def single_rows_go_to_every_mover(dut: Any) -> None:
     """Copies of one row from HBM to HBM share the movers, descriptor after descriptor."""

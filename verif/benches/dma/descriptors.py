@@ -10,7 +10,17 @@ from rtl.contract.isa import Cause, Update
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address
 from verif.golden.dma import check
 
-__all__ = ["HBM_BYTES", "KINDS", "WINDOWS", "Window", "directed", "long_rows", "random_descriptor", "window"]
+__all__ = [
+    "HBM_BYTES",
+    "KINDS",
+    "WINDOWS",
+    "Window",
+    "directed",
+    "long_rows",
+    "power_row",
+    "random_descriptor",
+    "window",
+]
 
 KINDS = ("hbm to sbuf", "sbuf to hbm", "hbm to hbm", "sbuf to sbuf")
 WINDOWS = 8
@@ -177,4 +187,17 @@ def long_rows(cfg: Config, number: int) -> dict[str, int]:
         "count2": 2,
         "source_step2": -100,
         "destination_step2": -4 * size,
+    }
+
+
+def power_row(cfg: Config, number: int, power: int) -> dict[str, int]:
+    """HBM to HBM, one row of 2^power bytes from the start of a burst: one after the other goes to every mover."""
+    assert number < WINDOWS
+    return {
+        "source": address(Space.HBM, 0x8000 * number),
+        "destination": address(Space.HBM, window(cfg, number).hbm.start),
+        "row_bytes": 1 << power,
+        "count0": 1,
+        "count1": 1,
+        "count2": 1,
     }
