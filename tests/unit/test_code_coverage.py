@@ -294,3 +294,34 @@ endmodule
 def test_a_bit_that_only_ever_gets_one_constant_is_one() -> None:
     bits = {(name, bit) for _, name, bit in constant_bits(modules_of(CODES, {})) if "$" not in name}
     assert bits == {("cause", 2), ("cause", 3), ("kept", 0), ("mixed", 1)}
+
+
+NAMES = r"""
+module top(i);
+  input [1:0] i;
+  wire [1:0] i;
+  reg [3:0] \words{n}  [1:0];
+  reg [3:0] sum = 4'h0;
+  always @(posedge {domain}clk) begin
+    if (\taken{n} ) begin
+      if ({domain}rst) begin
+        sum <= 4'h0;
+      end else if (v{n}1) begin
+        sum <= 4'h1;
+      end
+    end
+  end
+endmodule
+"""
+
+
+def test_a_branch_is_the_same_whatever_its_nets_and_its_domain_are_called() -> None:
+    paths = []
+    for n, domain in ((3, ""), (68, "tensor_")):
+        text = NAMES.replace("\\words{n}", f"\\words${n}").replace("\\taken{n}", f"\\taken${n}")
+        (module,) = modules_of(text.replace("{n}", str(n)).replace("{domain}", domain), {})
+        paths.append([branch.path for branch in module.branches.values()])
+        (words,) = [net for net in module.nets.values() if net.name.startswith("\\words")]
+        assert words.array
+    assert paths[0] == paths[1]
+    assert paths[0][-1][1:] == ("if (taken)", "end else if (expression)")
