@@ -32,7 +32,7 @@ class EngineActor:
         self.done = getattr(bench.dut, f"{name}__done")
         members = ("holds", "state", "draining", "opcode")
         self.status = {p: getattr(bench.dut, f"{name}__status__{p}") for p in members}
-        self.parts: dict[tuple[str, int], int] = {}  # the same by state and opcode, of timing.PARTS
+        self.parts: dict[tuple[str, int], int] = {}  # the same by state, of timing.PARTS, and opcode modulo 32
         for signal in (self.command["ready"], self.done, *self.status.values()):
             signal.value = 0
         self.counted: dict[int, int] = {}  # cycles in each state that this engine reported
@@ -54,7 +54,7 @@ class EngineActor:
     async def run(self) -> None:
         """A cycle at a time: what happened, then what to show in the next."""
         waiting: deque[Node] = deque()
-        current: tuple[Node, deque[int]] | None = None
+        current: tuple[Node, deque[int], int] | None = None
         drains: deque[tuple[Node, int]] = deque()
         ready = False
         while True:
@@ -70,11 +70,13 @@ class EngineActor:
                 waiting.append(node)
                 self.taken += 1
             if current is None and waiting:
-                current = waiting.popleft(), self._states()
+                node = waiting.popleft()
+                told = node.fields["opcode"] if self.rng.random() < 0.5 else int(self.rng.integers(1, 256))
+                current = node, self._states(), told
             holds, state = 0, 0
             shown = 0
             if current is not None:
-                holds, state, shown = 1, current[1].popleft(), current[0].fields["opcode"]
+                holds, state, shown = 1, current[1].popleft(), current[2]
                 if not current[1]:
                     drains.append((current[0], self.now + 2 + int(self.rng.integers(self.slow))))
                     current = None
@@ -89,7 +91,8 @@ class EngineActor:
                 opcode = shown or opcode
                 name = ["busy", "idle", *STALLS[self.engine]][state]
                 if name in PARTS:
-                    self.parts[name, opcode] = self.parts.get((name, opcode), 0) + 1
+                    part = name, opcode % 32
+                    self.parts[part] = self.parts.get(part, 0) + 1
             elif draining:
                 self.drained += 1
                 self.final_drain += self.last_is_own and self.taken == len(self.nodes)

@@ -135,6 +135,43 @@ async def a_trigger_beyond_its_ring_releases_nothing(dut: Any) -> None:
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
+async def many_descriptors_are_released(dut: Any) -> None:
+    """Triggers of any size add up, from any queue; nobody takes the descriptors."""
+    bench = IssueBench(dut)
+    bench.any_word = True
+    largest = (bench.cfg.hbm.capacity_mib << 20 >> 7).bit_length() - 4  # ten of them lie in HBM
+    await bench.start()
+    for _ in range(6):
+        sizes = [
+            [1 << int(bench.rng.integers(1, largest)) for _ in range(int(bench.rng.integers(3)))] for _ in range(5)
+        ]
+        queues = [
+            [
+                Node(q, n, {"opcode": 1, "imm0": 1, "imm1": size - int(bench.rng.integers(2))})
+                for n, size in enumerate(own)
+            ]
+            for q, own in enumerate(sizes)
+        ]
+        total = sum(node.fields["imm1"] for own in queues for node in own)
+        program = Program([], queues, [[]] * bench.cfg.dma.rings, {})
+        regions = bench.place(program)
+        regions[6] = 0, total
+        await bench.write_regions(regions)
+        bench.play(program, 1)
+        assert bench.dma is not None
+        bench.dma.task.cancel()
+        dut.release__ready.value = 1
+        bench.records = [[] for _ in queues]
+        await bench.host.write(Control.RUN, 1)
+        await bench.quiet()
+        assert [len(records) for records in bench.records] == [len(own) for own in queues]
+        offsets = (RingRegister.RELEASED, RingRegister.COMPLETED, RingRegister.FAULT)
+        assert await bench.host.read_all([Control.RING + 0x100 + o for o in offsets]) == [total, 0, 0]
+        await bench.reset()
+    COVERAGE.hit("many_descriptors")
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def faults_of_rings_are_seen(dut: Any) -> None:
     """A ring that does not lie in HBM; a descriptor that the DMA refuses; done does not come before the DMA."""
     bench = IssueBench(dut)
