@@ -187,21 +187,27 @@ async def faults_of_rings_are_seen(dut: Any) -> None:
     )
     assert (fault, address) == (Cause.OUT_OF_RANGE, 64)
     COVERAGE.hit("ring_fault")
-    await bench.reset()
-    await bench.host.write(Control.RUN, 1)
-    await bench.until("done", 60)
     dma.task.cancel()
-    dut.ring_status__1__busy.value = 1  # something is still on its way
-    await bench.host.write(Control.RUN, 1)
-    await bench.cycles(100)
-    assert dut.done.value == 0 and dut.fault.value == 0, "done although the DMA is busy"
-    dut.ring_status__1__cause.value = RING_FAULT
-    dut.ring_status__1__sequence.value = 700
-    dut.ring_status__1__address.value = 0xABCDEF0123456789
-    await bench.until("fault", 10)
-    base = Control.RING + 0x100
-    values = await bench.host.read_all([base + RingRegister.FAULT, base + RingRegister.FAULT_ADDRESS, Control.STATUS])
-    assert values == [RING_FAULT | 700 << 16, 0xABCDEF0123456789, 2]
+    for ring in range(bench.cfg.dma.rings):
+        told = {name: getattr(dut, f"ring_status__{ring}__{name}") for name in ("busy", "cause", "sequence", "address")}
+        await bench.reset()
+        await bench.host.write(Control.RUN, 1)
+        await bench.until("done", 60)
+        told["busy"].value = 1  # something is still on its way
+        await bench.host.write(Control.RUN, 1)
+        await bench.cycles(100)
+        assert dut.done.value == 0 and dut.fault.value == 0, "done although the DMA is busy"
+        told["cause"].value = RING_FAULT
+        told["sequence"].value = 700
+        told["address"].value = 0xABCDEF0123456789
+        await bench.until("fault", 10)
+        base = Control.RING + 0x100 * ring
+        values = await bench.host.read_all(
+            [base + RingRegister.FAULT, base + RingRegister.FAULT_ADDRESS, Control.STATUS]
+        )
+        assert values == [RING_FAULT | 700 << 16, 0xABCDEF0123456789, 2]
+        for port in told.values():
+            port.value = 0
     COVERAGE.hit("dma_fault")
 
 

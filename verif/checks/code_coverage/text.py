@@ -16,10 +16,12 @@ _INSTANCE = re.compile(r"^  (\S+) +(?:#\(.*)?(\S+) \($")
 _CONNECTED = re.compile(r"^    \.(\S+?) ?\((.*)\),?$")
 _ASSIGN = re.compile(r"^  assign (.+?) += (.*);$")
 _TARGET = re.compile(r"^ +(\\?\S+?) ?(?:\[[^\]]*\])? ?<?= ")
-_HEAD = re.compile(r"^( +)(always.*|if \(.*|end else.*|casez? \(.*|.*:|function.*|for \(.*)$")
+_HEAD = re.compile(r"^( +)(always.*|if \(.*|(?:end )?else.*|casez? \(.*|.*:|function.*|for \(.*)$")
 _CLOCKED = re.compile(r"^    (\S+) ?<= (\\\$\d+) ;$")
 _NET = re.compile(r"(\\\S*\$\d+) |\b(v\d+)\b")
 """A net whose name differs from model to model: of an expression, the second of its name, or of a loop over lanes."""
+_LANES = re.compile(r"< \d+(?=; \w+ =)")
+_LOOPED = re.compile(r"v\d+")
 _DOMAIN = re.compile(r"\b\w+_(clk|rst)\b")
 
 
@@ -115,7 +117,7 @@ def _branches(lines: list[tuple[int, str]], names: Mapping[str, str]) -> Iterato
     seen: Counter[tuple[object, ...]] = Counter()
 
     def numbered(of: str, path: tuple[str, ...]) -> Branch:
-        shown = base_name(of)
+        shown = "expression" if _LOOPED.fullmatch(of) else base_name(of)
         place = names.get(of, "")
         seen[shown, place, path] += 1
         return Branch(shown, place, path, seen[shown, place, path] - 1)
@@ -135,7 +137,8 @@ def _branches(lines: list[tuple[int, str]], names: Mapping[str, str]) -> Iterato
                 of = _target(lines, index)
                 of = stored.get(of, of)
             text = _NET.sub(lambda net: names.get(net[1], base_name(net[1] or "") or "expression"), match[2])
-            stack.append((indent, _DOMAIN.sub(r"\1", text.removesuffix(" begin")).strip()))
+            text = _LANES.sub("< lanes", _DOMAIN.sub(r"\1", text.removesuffix(" begin")))
+            stack.append((indent, text.strip()))
             yield number, numbered(of, tuple(text for _, text in stack))
         elif " ? " in line:
             yield number, numbered(of, (*(text for _, text in stack), "?"))
