@@ -241,8 +241,7 @@ class QueueBench(Bench):
         if pending is not None and self.source.sent > self.next:
             self.cleared |= self.holds(pending, values + [0] * 4096)
         dut.update__ready.value = int(not next(self.update_stall))
-        release = not next(self.release_stall)
-        dut.release__ready.value = int(release)
+        dut.release__ready.value = int(not next(self.release_stall))
         dut.refused.value = int(pending is not None and pending.refused)
         done = None
         if self.has_engine:
@@ -294,6 +293,9 @@ class QueueBench(Bench):
                 self.engine.append((number, max(self.now + 1 + wait, last + 1)))
                 if len(self.engine) > 3:
                     COVERAGE.hit("several_outstanding")
+        halted = any(cause for _, cause in self.records)
+        if not halted and done == len(self.records) and not self.program[done].failure:
+            assert dut.update__valid.value == 1 or dut.retired__valid.value == 1, f"{done} waits for nothing"
         self.look_at_end()
 
     def look_at_end(self) -> None:
@@ -311,9 +313,8 @@ class QueueBench(Bench):
             if dut.update__ready.value == 1:
                 self.updates.append(number)
                 COVERAGE.hit("set" if e.f["update"] == Update.SET else "add")
-            else:
-                if number + 1 in self.ended:
-                    COVERAGE.hit("done_before_update_was_taken")
+            elif number + 1 in self.ended:
+                COVERAGE.hit("done_before_update_was_taken")
         if dut.retired__valid.value == 1:
             assert dut.retired__queue.value == self.queue
             sequence, cause = int(dut.retired__sequence.value), int(dut.retired__cause.value)
