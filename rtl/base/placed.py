@@ -26,13 +26,15 @@ __all__ = ["Collected", "Placed", "Repeated", "Repetition", "collecting", "fault
 class Repetition:
     """Lanes that all do the same: `factory` makes one, ports in `shared` are common to all `count` of them.
 
-    `domains`: clock domains of the lane that are its clock, let through by an enable.
+    `domains`: clock domains of the lane that are its clock, let through by an enable. `form`, for a simulator: "loop"
+    in Verilog, "cpp" in C++, or "either", which is C++ in a model that runs long.
     """
 
     factory: Callable[[], wiring.Component]
     count: int
     shared: frozenset[str]
     domains: tuple[str, ...]
+    form: str = "loop"
 
 
 class Collected:
@@ -141,8 +143,9 @@ class Repeated(wiring.Component):
 
     A port in `shared` goes to all lanes; of every other one lane i has the bits from i times its width on. Each port is
     a single signal. `domains` are clock domains of the lane, each with a port `enable_{domain}`: they run on the clock
-    of the whole, in cycles with it. A lane's outputs may depend on registers and inputs; placed components cannot be
-    inside it. Its faults can be planted, in all lanes at once.
+    of the whole, in cycles with it. `clocked` is False for combinational lanes, which have no clk and rst. `form` is
+    that of Repetition. A lane's outputs may depend on registers and inputs; placed components cannot be inside it. Its
+    faults can be planted, in all lanes at once.
     """
 
     def __init__(
@@ -153,9 +156,12 @@ class Repeated(wiring.Component):
         *,
         shared: tuple[str, ...],
         domains: tuple[str, ...] = (),
+        clocked: bool = True,
+        form: str = "loop",
     ):
         self.module_name = name
-        self.repetition = Repetition(factory, count, frozenset(shared), domains)
+        self.clocked = clocked
+        self.repetition = Repetition(factory, count, frozenset(shared), domains, form)
         lane = factory()
         counts_as_used(lane)  # it only lends its signature
         ports: dict[str, wiring.Member] = {f"enable_{domain}": In(1) for domain in domains}
@@ -176,7 +182,7 @@ class Repeated(wiring.Component):
         collected = _collected.get()
         if collected is not None:
             collected.lanes.setdefault(self.module_name, lane)
-        ports: dict[str, object] = {"i_clk": ClockSignal(), "i_rst": ResetSignal()}
+        ports: dict[str, object] = {"i_clk": ClockSignal(), "i_rst": ResetSignal()} if self.clocked else {}
         if names:
             ports["i_faults"] = Cat(fault(name) for name in names)
         for (port,), member, value in self.signature.flatten(self):

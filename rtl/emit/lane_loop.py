@@ -5,9 +5,9 @@ from collections.abc import Iterable
 
 from rtl.emit.lane_netlist import Bit, LaneNetlist
 
-__all__ = ["LaneLoop"]
+__all__ = ["Block", "LaneLoop"]
 
-_Block = tuple[int, int] | None
+Block = tuple[int, int] | None
 """One side of the multiplexer that is cell [0]; its sides count as the bits of its select, -1 if none is 1."""
 
 
@@ -32,17 +32,18 @@ class LaneLoop:
         lane = self.lane
         order, read = lane.cone(bit for bits in results.values() for bit in bits)
         mine = sorted(read - self.shared)
-        common = self._common(order)
-        inside = self._inside(order, common, results)
+        common = self.common(order)
+        inside = self.inside(order, common, results)
+        vectors = [of for of in mine if of not in self.arrays]
         own = re.compile(rf"\b({'|'.join(mine)})\b") if mine else None
 
         def said(text: str) -> str:
             return own.sub(r"\1_i", text) if own else text
 
-        def block(where: _Block, indent: str) -> list[str]:
+        def block(where: Block, indent: str) -> list[str]:
             lines: list[str] = []
             for n in inside.get(where, []):
-                sides = [(side, bits) for side, bits in self._sides(n, common) if side is not None]
+                sides = [(side, bits) for side, bits in self.sides(n, common) if side is not None]
                 if not any((n, side) in inside for side, _ in sides):
                     lines.append(f"{indent}{said(lane.statement(n))}")
                     continue
@@ -58,13 +59,19 @@ class LaneLoop:
         once = {of: bits for of, bits in results.items() if of.removesuffix("_next") in self.shared}
         lines = [f"  function automatic void {name}();"]
         lines += [f"    reg [{lane.width[of] - 1}:0] {of}_i;" for of in mine]
+        lines += [f"    reg [{lane.width[of] * self.count - 1}:0] {of}_all;" for of in vectors]
         lines += [f"    reg [{lane.width[f'v{n}'] - 1}:0] v{n};" for n in order]
         lines += ["    integer i;", "    begin"]
         lines += [f"      {lane.statement(n)}" for n in order if n in common]
         lines += [f"      {of} = {lane.value(bits)};" for of, bits in once.items()]
         if len(once) < len(results):
+            # else a simulator may put what drives a vector in its place, and make all of it anew for each lane
+            lines += [f"      {of}_all = {of};" for of in vectors]
             lines += [f"      for (i = 0; i < {self.count}; i = i + 1) begin"]
-            lines += [f"        {of}_i = {self._element(of, lane.width[of])};" for of in mine]
+            lines += [
+                f"        {of}_i = {self._element(f'{of}_all' if of in vectors else of, lane.width[of])};"
+                for of in mine
+            ]
             lines += block(None, "        ")
             each = {of: bits for of, bits in results.items() if of not in once}
             lines += [f"        {self._element(of, len(b))} = {said(lane.value(b))};" for of, b in each.items()]
@@ -75,7 +82,7 @@ class LaneLoop:
         """Lane i's part of a register, its next value, or a vector."""
         return f"{name}[i]" if name.removesuffix("_next") in self.arrays else f"{name}[{width} * i +: {width}]"
 
-    def _common(self, order: Iterable[int]) -> set[int]:
+    def common(self, order: Iterable[int]) -> set[int]:
         """The cells that compute the same for every lane."""
         driver, found = self.lane.driver, set[int]()
         for n in order:
@@ -84,7 +91,7 @@ class LaneLoop:
                 found.add(n)
         return found
 
-    def _sides(self, n: int, common: set[int]) -> list[tuple[int | None, list[Bit]]]:
+    def sides(self, n: int, common: set[int]) -> list[tuple[int | None, list[Bit]]]:
         """What cell `n` looks at, by side if it is a multiplexer that goes the same way in all lanes."""
         cell, driver = self.lane.cells[n], self.lane.driver
         if n not in common and cell["type"] in ("$mux", "$pmux"):
@@ -93,33 +100,33 @@ class LaneLoop:
                 return self.lane.sides(n)
         return [(None, self.lane.inputs(n))]
 
-    def _inside(self, order: list[int], common: set[int], results: dict[str, list[Bit]]) -> dict[_Block, list[int]]:
+    def inside(self, order: list[int], common: set[int], results: dict[str, list[Bit]]) -> dict[Block, list[int]]:
         """The cells, in order, under each side of a multiplexer; under None those always evaluated."""
         lane = self.lane
         uses: dict[int, list[tuple[int, int | None]]] = {n: [] for n in order}
         for n in order:
             sides: dict[int, set[int | None]] = {}
-            for side, bits in self._sides(n, common):
+            for side, bits in self.sides(n, common):
                 for name in lane.names(bits):
                     if name in lane.driver:
                         sides.setdefault(lane.driver[name], set()).add(side)
             for used, of in sides.items():
                 uses[used].append((n, of.pop() if len(of) == 1 else None))
         kept = {lane.driver[n] for bits in results.values() for n in lane.names(bits) if n in lane.driver}
-        place: dict[int, _Block] = {}
+        place: dict[int, Block] = {}
         for n in reversed(order):
             if n in common or n in kept:
                 place[n] = None
                 continue
-            paths: list[list[_Block]] = []
+            paths: list[list[Block]] = []
             for block in {place[user] if side is None else (user, side) for user, side in uses[n]}:
-                path: list[_Block] = [block]
+                path: list[Block] = [block]
                 while path[-1] is not None:
                     path.append(place[path[-1][0]])
                 paths.append(path[::-1])
             together = [steps[0] for steps in zip(*paths, strict=False) if len(set(steps)) == 1]
             place[n] = together[-1]
-        inside: dict[_Block, list[int]] = {}
+        inside: dict[Block, list[int]] = {}
         for n in order:
             if n not in common:
                 inside.setdefault(place[n], []).append(n)

@@ -11,7 +11,7 @@ from amaranth.lib import wiring
 from rtl.emit.quick import quick_netlists
 from rtl.emit.yosys import run_yosys
 
-__all__ = ["Bit", "LaneNetlist"]
+__all__ = ["Bit", "LaneNetlist", "number"]
 
 _SCRIPT = "proc; flatten; memory_collect; opt_expr; opt_merge; opt_expr; opt_clean; write_json"
 _UNARY = {
@@ -42,7 +42,8 @@ def _netlist(factory: Callable[[], wiring.Component]) -> dict[str, Any]:
     return json.loads(run_yosys(text, _SCRIPT.split("; ")))["modules"]["lane"]
 
 
-def _number(parameter: str | int) -> int:
+def number(parameter: str | int) -> int:
+    """A parameter as Yosys writes it."""
     return parameter if isinstance(parameter, int) else int(parameter, 2)
 
 
@@ -120,14 +121,14 @@ class LaneNetlist:
             at = end
         return parts[0] if len(parts) == 1 else "{" + ", ".join(reversed(parts)) + "}"
 
-    def statement(self, number: int) -> str:
-        """What cell `number` computes."""
-        cell = self.cells[number]
+    def statement(self, n: int) -> str:
+        """What cell `n` computes."""
+        cell = self.cells[n]
         kind, c, p = cell["type"], cell["connections"], cell["parameters"]
 
         def operand(name: str) -> str:
             text = self.value(c[name])
-            return f"$signed({text})" if _number(p.get(f"{name}_SIGNED", "0")) else text
+            return f"$signed({text})" if number(p.get(f"{name}_SIGNED", "0")) else text
 
         if kind in _UNARY:
             said = f"{_UNARY[kind]}{operand('A')}"
@@ -138,28 +139,28 @@ class LaneNetlist:
         elif kind == "$pmux":
             width = len(c["Y"])
             said = self.value(c["A"])
-            for n in reversed(range(len(c["S"]))):
-                said = f"{self.value([c['S'][n]])} ? {self.value(c['B'][n * width : (n + 1) * width])} : ({said})"
+            for k in reversed(range(len(c["S"]))):
+                said = f"{self.value([c['S'][k]])} ? {self.value(c['B'][k * width : (k + 1) * width])} : ({said})"
         elif kind in ("$shift", "$shiftx"):
             a, b = self.value(c["A"]), self.value(c["B"])
             said = f"{a} >> {b}"
-            if _number(p["B_SIGNED"]):
+            if number(p["B_SIGNED"]):
                 said = f"($signed({b}) < 0) ? ({a} << -{b}) : ({a} >> {b})"
-        elif kind == "$mem_v2" and _number(p["WR_PORTS"]) == 0 and _number(p["RD_PORTS"]) == 1:
-            said = f"rom{number}[{_number(p['WIDTH'])} * {self.value(c['RD_ADDR'])} +: {_number(p['WIDTH'])}]"
+        elif kind == "$mem_v2" and number(p["WR_PORTS"]) == 0 and number(p["RD_PORTS"]) == 1:
+            said = f"rom{n}[{number(p['WIDTH'])} * {self.value(c['RD_ADDR'])} +: {number(p['WIDTH'])}]"
         else:
             raise ValueError(f"a lane cannot hold a cell of type {kind}")
-        return f"v{number} = {said};"
+        return f"v{n} = {said};"
 
     def tables(self) -> list[str]:
         """Constants of the lane's read-only memories."""
         found: list[str] = []
-        for number, cell in enumerate(self.cells):
+        for n, cell in enumerate(self.cells):
             if cell["type"] == "$mem_v2":
                 p = cell["parameters"]
-                bits = _number(p["WIDTH"]) * _number(p["SIZE"])
+                bits = number(p["WIDTH"]) * number(p["SIZE"])
                 content = int(p["INIT"].replace("x", "0"), 2)
-                found.append(f"  localparam [{bits - 1}:0] rom{number} = {bits}'h{content:x};")
+                found.append(f"  localparam [{bits - 1}:0] rom{n} = {bits}'h{content:x};")
         return found
 
     def cone(self, bits: Iterable[Bit]) -> tuple[list[int], set[str]]:
@@ -173,29 +174,29 @@ class LaneNetlist:
             if name not in self.driver:
                 read.add(name)
                 continue
-            number = self.driver[name]
+            cell = self.driver[name]
             if ready:
-                order.append(number)
+                order.append(cell)
                 continue
             if name in seen:
                 continue
             seen.add(name)
             stack.append((name, True))
-            stack += [(n, False) for n in self.names(self.inputs(number)) if n not in seen]
+            stack += [(n, False) for n in self.names(self.inputs(cell)) if n not in seen]
         return order, read
 
-    def inputs(self, number: int) -> list[Bit]:
-        """All bits that cell `number` looks at."""
-        cell = self.cells[number]
+    def inputs(self, n: int) -> list[Bit]:
+        """All bits that cell `n` looks at."""
+        cell = self.cells[n]
         found: list[Bit] = []
         for port, direction in cell["port_directions"].items():
             if direction == "input":
                 found += cell["connections"][port]
         return found
 
-    def sides(self, number: int) -> list[tuple[int | None, list[Bit]]]:
+    def sides(self, n: int) -> list[tuple[int | None, list[Bit]]]:
         """What a multiplexer looks at: its select (None), then the value for each bit of it, at last that for none."""
-        c = self.cells[number]["connections"]
+        c = self.cells[n]["connections"]
         width = len(c["Y"])
         chosen = [(n, c["B"][n * width : (n + 1) * width]) for n in range(len(c["S"]))]
         return [(None, c["S"]), *chosen, (-1, c["A"])]

@@ -12,8 +12,9 @@ from collections.abc import Iterable
 from rtl.base.placed import Repetition
 from rtl.emit.lane_loop import LaneLoop
 from rtl.emit.lane_netlist import LaneNetlist
+from rtl.emit.lane_vectors import LaneVectors
 
-__all__ = ["lanes_module"]
+__all__ = ["lanes_in_cpp", "lanes_module"]
 
 
 def _alike(lane: LaneNetlist, shared: Iterable[str]) -> set[str]:
@@ -26,19 +27,25 @@ def _alike(lane: LaneNetlist, shared: Iterable[str]) -> set[str]:
     return alike
 
 
-def lanes_module(name: str, repetition: Repetition) -> str:
-    """Verilog of the module `name`."""
+def _loop(repetition: Repetition) -> tuple[LaneLoop, set[str]]:
+    """The lanes, and the resets among a lane's ports."""
     lane = LaneNetlist(repetition.factory)
     resets = {port for port in lane.ports if re.fullmatch(r"(.+_)?rst", port)}
     given = repetition.shared | resets
-    loop = LaneLoop(lane, repetition.count, frozenset(given | _alike(lane, given)))
+    return LaneLoop(lane, repetition.count, frozenset(given | _alike(lane, given))), resets
+
+
+def lanes_module(name: str, repetition: Repetition) -> str:
+    """Verilog of the module `name`."""
+    loop, resets = _loop(repetition)
+    lane = loop.lane
     lines = [*_header(name, lane, resets, repetition), *lane.tables()]
     lines += [f"  wire {port} = rst;" for port in sorted(resets - {"rst"})]
     lines += _registers(loop)
     for net, clock in sorted(lane.clocks.items(), key=lambda item: item[1]):
         own = {f"{r['name']}_next": r["d"] for r in lane.registers if r["clock"] == net}
         if own:
-            enable = f"if (enable_{clock.removesuffix('_clk')}) " if clock != "clk" else ""
+            enable = _enable(clock, "if ({}) ")
             lines += loop.function(f"{clock}_lanes", own)
             lines += ["  always @(posedge clk)", f"    {enable}begin", f"      {clock}_lanes();"]
             lines += [f"      {after.removesuffix('_next')} <= {after};" for after in own] + ["    end"]
@@ -48,6 +55,57 @@ def lanes_module(name: str, repetition: Repetition) -> str:
             lines += [f"  reg [{times * len(what['bits']) - 1}:0] {port}_now;", f"  assign {port} = {port}_now;"]
             lines += [*loop.function(f"{port}_lanes", {f"{port}_now": what["bits"]}), f"  always_comb {port}_lanes();"]
     return "\n".join([*lines, "endmodule", ""])
+
+
+def lanes_in_cpp(name: str, repetition: Repetition) -> tuple[str, str]:
+    """Verilog of the module `name` whose lanes are functions in C++, and these.
+
+    Errors: ValueError for lanes that cannot be so: without registers, no multiple of 16, with a cell of another kind.
+    """
+    loop, resets = _loop(repetition)
+    lane = loop.lane
+    clocks = sorted({lane.clocks[register["clock"]] for register in lane.registers})
+    if not clocks:
+        raise ValueError("lanes without registers are functions already")
+    ports = lane.ports.items()
+    read = {port: len(what["bits"]) for port, what in ports if what["direction"] == "input"}
+    vectors = LaneVectors(name, loop, {port: width for port, width in read.items() if port not in clocks})
+    edge: list[str] = []
+    for clock in clocks:
+        own = {r["name"]: r["d"] for r in lane.registers if lane.clocks[r["clock"]] == clock}
+        edge.append(f"    {_enable(clock, 'if ({}) ')}{vectors.function(clock, own)};")
+    shown: list[str] = []
+    for port, what in ports:
+        if what["direction"] == "output":
+            if port in repetition.shared:
+                raise ValueError(f"lanes cannot share the output {port}")
+            call = vectors.function(port, {port: what["bits"]}, port=port)
+            shown += [
+                f"  reg [{repetition.count * len(what['bits']) - 1}:0] {port}_now;",
+                f"  assign {port} = {port}_now;",
+            ]
+            shown.append(f"  always_comb {call};")
+    enables = ", ".join(_enable(clock, "{}") or "1'b1" for clock in reversed(clocks))
+    lines = [*_header(name, lane, resets, repetition), *vectors.imports]
+    lines += [f'  import "DPI-C" function chandle {name}_new();']
+    lines += [f'  import "DPI-C" function void {name}_free(input chandle lanes);']
+    lines += [f'  import "DPI-C" function void {name}_commit(input chandle lanes, input bit [{len(clocks)}:0] clocks);']
+    lines += [f"  wire {port} = rst;" for port in sorted(resets - {"rst"})]
+    lines += ["  chandle lanes;", "  int tick;", f"  wire [{len(clocks)}:0] clocks = {{1'b0, {enables}}};"]
+    lines += ["  initial begin", f"    lanes = {name}_new();", "    tick = 0;", "  end", f"  final {name}_free(lanes);"]
+    lines += [
+        "  always @(posedge clk) begin",
+        *edge,
+        "    if (clocks != 0) begin",
+        f"      {name}_commit(lanes, clocks);",
+    ]
+    lines += ["      tick <= tick + 1;", "    end", "  end", *shown, "endmodule", ""]
+    return "\n".join(lines), vectors.text()
+
+
+def _enable(clock: str, text: str) -> str:
+    """`text` with the enable of a clock; nothing for the clock of the whole."""
+    return "" if clock == "clk" else text.format(f"enable_{clock.removesuffix('_clk')}")
 
 
 def _header(name: str, lane: LaneNetlist, resets: set[str], repetition: Repetition) -> list[str]:

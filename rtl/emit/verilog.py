@@ -16,7 +16,7 @@ from amaranth.lib import wiring
 from rtl.base.amaranth_internals import counts_as_used
 from rtl.base.placed import collecting
 from rtl.emit.constants import run_constants
-from rtl.emit.lanes import lanes_module
+from rtl.emit.lanes import lanes_in_cpp, lanes_module
 from rtl.emit.lanes_apart import lanes_apart
 from rtl.emit.located import Place, Places, take_places
 from rtl.emit.plant_top import PlantTop
@@ -40,6 +40,7 @@ class Emitted:
     sources: tuple[Path, ...]  # files of rtl/cells, .sv and .cpp
     hier_blocks: tuple[str, ...]
     faults: tuple[str, ...] = ()  # fault n - 1 is planted while the input `plant` of the top is n
+    generated: dict[str, str] = field(default_factory=dict)  # C++ by the name of its file
     places: Places = field(default_factory=dict)  # where names come from, if that was asked for
 
     @property
@@ -108,11 +109,13 @@ def emit(
     *,
     fields: bool = False,
     loops: bool = True,
+    runs_long: bool = False,
     planted: bool = False,
     located: bool = False,
 ) -> Emitted:
     """Convert `component` and every module placed in it, each once. `fields`: those of structures have names in waves.
-    `loops`: repeated lanes as a loop, for a simulator; else one by one, for other tools. `planted`: with the faults of
+    `loops`: repeated lanes as a loop, for a simulator; else one by one, for other tools. `runs_long`: those
+    that can be in C++ are. `planted`: with the faults of
     its units and an input `plant` that chooses one (rtl/emit/plant_top.py). `located`: note the places of names; the
     text is the same.
 
@@ -125,6 +128,7 @@ def emit(
     done: set[str] = set()
     sources: set[str] = set()
     hier_blocks: set[str] = set()
+    generated: dict[str, str] = {}
     whole = PlantTop(component) if planted else component
     pending = [(name, whole)]
     while pending:
@@ -143,7 +147,13 @@ def emit(
                 if located:
                     places[inner] = _place_of(repetition.factory())
                 with _uncollected():
-                    texts.append(lanes_module(inner, repetition) if loops else lanes_apart(inner, repetition, plain))
+                    if not loops:
+                        texts.append(lanes_apart(inner, repetition, plain))
+                    elif repetition.form == "cpp" or (runs_long and repetition.form == "either"):
+                        text, generated[f"{inner}.cpp"] = lanes_in_cpp(inner, repetition)
+                        texts.append(text)
+                    else:
+                        texts.append(lanes_module(inner, repetition))
                 hier_blocks |= set() if loops else {f"{inner}_lane"}  # to be looked at once
     return Emitted(
         top=name,
@@ -152,5 +162,6 @@ def emit(
         sources=tuple(sorted(CELLS / s for s in sources)),
         hier_blocks=tuple(sorted(hier_blocks)),
         faults=whole.names if isinstance(whole, PlantTop) else (),
+        generated=generated,
         places=places,
     )

@@ -8,6 +8,7 @@ from rtl.base.delay import delayed
 from rtl.base.fault import fault
 from rtl.base.memory_port import QUADRANTS
 from rtl.base.pattern import partition_mask
+from rtl.base.pick import pick
 from rtl.base.placed import Repeated
 from rtl.contract.activation_tables import FIRST_TABLE_FUNCTION
 from rtl.contract.config import Config
@@ -115,7 +116,7 @@ class Lanes(wiring.Component):
             tables.read_row.eq(delayed(m, uses_table, 1, "uses_row")),
         ]
         count = self.cfg.partitions
-        m.submodules.lanes = lanes = Repeated(f"plexus_scalar_lanes_{count}", Lane, count, shared=SHARED)
+        m.submodules.lanes = lanes = Repeated(f"plexus_scalar_lanes_{count}", Lane, count, shared=SHARED, form="either")
         everyone = fault("the accumulator of partitions outside the instruction changes").replicate(count)
         m.d.comb += [
             lanes.x.eq(self.raw),
@@ -139,26 +140,18 @@ class Lanes(wiring.Component):
 
     def _picked(self, m: Module) -> Value:
         """Elements from their places in the words, then rotated; bits above an element are of no meaning."""
-        lanes = range(self.cfg.partitions)
         width = 32 * self.cfg.partitions
-        word = Signal(2 * width)
-        half = Signal(width)
-        picked = Signal(width)
         turned = Signal(width)
         place = self.element.place
-        m.d.comb += word.eq(Mux(self.element.job.psum, self.psum, self.sbuf))
-        with m.If(place[2]):
-            m.d.comb += [half[32 * p : 32 * p + 32].eq(word[64 * p + 32 : 64 * p + 64]) for p in lanes]
-        with m.Else():
-            m.d.comb += [half[32 * p : 32 * p + 32].eq(word[64 * p : 64 * p + 32]) for p in lanes]
-        # what comes down from the next partition lies above the element
-        with m.Switch(Mux(fault("bytes are picked from their half word"), place[:2] & 2, place[:2])):
-            for at in range(4):
-                with m.Case(at):
-                    m.d.comb += picked.eq(half[8 * at :])
+        m.submodules.pick = picked = pick(self.cfg.partitions, 32)
+        m.d.comb += [
+            picked.enable.eq(1),
+            picked.place.eq(Mux(fault("bytes are picked from their half word"), place & 6, place)),
+            picked.word.eq(Mux(self.element.job.psum, self.psum, self.sbuf)),
+        ]
         share = width // QUADRANTS
         with m.Switch(Mux(fault("quadrants are not rotated in the scalar engine"), 0, self.element.job.turn)):
             for turn in range(QUADRANTS):
                 with m.Case(turn):
-                    m.d.comb += turned.eq(picked.rotate_left(turn * share))
+                    m.d.comb += turned.eq(picked.out.rotate_left(turn * share))
         return turned

@@ -9,13 +9,14 @@ from rtl.base.fifo import Fifo
 from rtl.base.layouts import PATTERN_LAYOUT
 from rtl.base.memory_port import QUADRANTS, SbufReadSignature
 from rtl.base.pattern import partition_mask
+from rtl.base.pick import pick
 from rtl.contract.access_pattern import DIMENSIONS
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
 from rtl.contract.isa import block
 from rtl.contract.kinds import SCALE_ROWS, Kind, group_bytes, kinds_of, moving_bytes
 from rtl.contract.sparsity import PATTERNS, TAG_BITS
-from rtl.tensor.fp4_map import Fp4Map
+from rtl.tensor.fp4_map import fp4_map
 from rtl.tensor.ports import MODE_BITS
 from rtl.tensor.read_ahead import ReadAhead
 from rtl.tensor.scale_feed import ScaleFeed
@@ -240,12 +241,13 @@ class Feed(wiring.Component):
             m.d.comb += self.active.eq(entry.active)
         with m.If(sent):
             m.d.sync += began.eq(~self.last)
-        plain = Signal(64 * rows)
-        with m.Switch(elements.place):
-            for k in range(8):
-                with m.Case(k):
-                    m.d.comb += plain.eq(elements.words[8 * k :])
-        m.d.comb += self.data.eq(plain)
+        m.submodules.pick = picked = pick(rows)
+        m.d.comb += [
+            picked.enable.eq(elements.valid),
+            picked.place.eq(elements.place),
+            picked.word.eq(elements.words),
+            self.data.eq(picked.out),
+        ]
         if mx:
             m.d.comb += [
                 scales.kind.eq(waiting.kind),
@@ -254,10 +256,13 @@ class Feed(wiring.Component):
                 scales.take.eq(sent & head.scaled),
                 self.scale.eq(scales.scale),
             ]
-            m.submodules.fp4 = fp4 = Fp4Map(rows)
-            m.d.comb += [fp4.enable.eq(head.mapped), fp4.map.eq(head.map), fp4.codes.eq(plain)]
-            with m.If(head.mapped):
-                m.d.comb += self.data.eq(fp4.out)
+            m.submodules.fp4 = fp4 = fp4_map(rows)
+            m.d.comb += [
+                fp4.enable.eq(head.mapped),
+                fp4.map.eq(head.map),
+                fp4.codes.eq(picked.out),
+                self.data.eq(fp4.out),
+            ]
         if cfg.tensor.sparsity and self.reverse:
             failed = Signal()  # an element of the command before this one
             m.d.comb += [

@@ -5,21 +5,23 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.fault import fault
+from rtl.base.placed import Repeated
 
-__all__ = ["Fp4Map"]
+__all__ = ["Fp4Lane", "fp4_map"]
 
 _ELEMENTS = 4
 
 
-class Fp4Map(wiring.Component):
-    """Byte k of row r in `out` (64 bits a row) is entry c of `map`, c the code in bits 4k of row r in `codes`.
+class Fp4Lane(wiring.Component):
+    """Byte k of `out` is entry c of `map`, c the code in bits 4k of `codes`; the bytes above are 0.
 
-    Entry i of the map is at bit 8i. Combinational; 0 while not `enable`, so that it costs a simulation nothing.
+    Entry i of the map is at bit 8i. Combinational; `out` is `codes` while not `enable`.
     """
 
-    def __init__(self, rows: int):
-        self.rows = rows
-        super().__init__({"enable": In(1), "map": In(128), "codes": In(64 * rows), "out": Out(64 * rows)})
+    enable: In(1)
+    map: In(128)
+    codes: In(64)
+    out: Out(64)
 
     def _entry(self, code: Value) -> Value:
         """The entry of a code. Two halves of 64 bits: a shift of more costs Verilator a call."""
@@ -31,9 +33,12 @@ class Fp4Map(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         turned = fault("the four numbers of a row are reversed")
-        with m.If(self.enable):
-            for r in range(self.rows):
-                codes = [self.codes[64 * r + 4 * k : 64 * r + 4 * k + 4] for k in range(_ELEMENTS)]
-                entries = [self._entry(Mux(turned, codes[_ELEMENTS - 1 - k], codes[k])) for k in range(_ELEMENTS)]
-                m.d.comb += self.out[64 * r : 64 * (r + 1)].eq(Cat(*entries))
+        codes = [self.codes[4 * k : 4 * k + 4] for k in range(_ELEMENTS)]
+        entries = [self._entry(Mux(turned, codes[_ELEMENTS - 1 - k], codes[k])) for k in range(_ELEMENTS)]
+        m.d.comb += self.out.eq(Mux(self.enable, Cat(*entries), self.codes))
         return m
+
+
+def fp4_map(rows: int) -> Repeated:
+    """A Fp4Lane for each of `rows` rows, as a loop: no row looks at the map while not `enable`."""
+    return Repeated(f"plexus_fp4_map_{rows}", Fp4Lane, rows, shared=("enable", "map"), clocked=False)

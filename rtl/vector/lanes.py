@@ -11,6 +11,7 @@ from rtl.base.placed import Repeated
 from rtl.contract.config import Config
 from rtl.contract.isa import Opcode, block
 from rtl.contract.rule import IMMEDIATES
+from rtl.vector.bits import copied_bits
 from rtl.vector.lane import ENTERING, LANE_DOMAINS, SHARED, Lane
 from rtl.vector.operators import OPERATION
 from rtl.vector.plan import PLAN
@@ -102,7 +103,7 @@ class Lanes(wiring.Component):
         m.d.comb += bytes_log2.eq(size_log2(m, shown.dst))
         rate = cfg.vector.exp_rate
         name = f"plexus_vector_lanes_{cfg.partitions}_{rate}"
-        lanes = Repeated(name, lambda: Lane(rate), cfg.partitions, shared=SHARED, domains=LANE_DOMAINS)
+        lanes = Repeated(name, lambda: Lane(rate), cfg.partitions, shared=SHARED, domains=LANE_DOMAINS, form="either")
         m.submodules.lanes = lanes
         m.d.comb += [
             *(getattr(lanes, f"enable_vector_{name}").eq(on[name]) for name in CLOCKS if name not in _BESIDE),
@@ -197,22 +198,12 @@ class Lanes(wiring.Component):
 
     def _bits(self, m: Module, words: Value) -> Value:
         """The elements of a copy of bits, repeated over each word."""
-        low = Signal(len(words))
-        out = Signal(len(words))
         plan = self.plan
-        bytes_log2 = Signal(2)
-        m.d.comb += bytes_log2.eq(size_log2(m, plan.dst) + plan.width)
-        with m.If(plan.bits):
-            with m.Switch(self.element.place):
-                for byte in range(8):
-                    with m.Case(byte):
-                        # what comes from the neighbour lies above the elements, where it does no harm
-                        m.d.comb += low.eq(words[8 * byte :])
-            with m.Switch(bytes_log2):
-                for n in range(4):
-                    bits = 8 << n
-                    with m.Case(n):
-                        for p in range(self.cfg.partitions):
-                            at = 64 * p
-                            m.d.comb += out[at : at + 64].eq(low[at : at + bits].replicate(64 // bits))
-        return out
+        m.submodules.bits = bits = copied_bits(self.cfg.partitions)
+        m.d.comb += [
+            bits.enable.eq(plan.bits),
+            bits.place.eq(self.element.place),
+            bits.bytes_log2.eq(size_log2(m, plan.dst) + plan.width),
+            bits.word.eq(words),
+        ]
+        return bits.out

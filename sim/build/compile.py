@@ -15,8 +15,9 @@ from pathlib import Path
 
 import cocotb_tools.config
 
-from rtl.emit.verilog import Emitted
+from rtl.emit.verilog import CELLS, Emitted
 from sim.build.coverage import FLAGS, uncounted, write_places
+from sim.build.host import Host
 from sim.build.objects import Runtime, compile_object
 from sim.build.one_file import compile_as_one
 from sim.build.step import BuildError, run_step
@@ -95,8 +96,14 @@ def _config(emitted: Emitted, ports: Iterable[Port], kind: str, coverage: bool) 
     return "\n".join(lines) + "\n"
 
 
-def _effort(text_bytes: int, kind: str, hier: bool) -> dict[str, str]:
-    """Variables of make that spare the compiler work whose fruit nobody would see."""
+_LONG_FLAGS = ("-O2", "-ftree-vectorize")
+"""For a model that runs long, beside those of its host: docs/simulation-speed.md has what they gain."""
+
+
+def _effort(text_bytes: int, kind: str, hier: bool, host: Host | None) -> dict[str, str]:
+    """Variables of make that spare the compiler work whose fruit nobody would see, or let it do all it can."""
+    if host is not None:
+        return {"OPT_FAST": " ".join([*_LONG_FLAGS, *host.flags])}
     large = text_bytes > _LARGE_TEXT_BYTES and not hier
     return {"OPT_FAST": "-O1"} if large or kind == "cocotb" else {}
 
@@ -133,13 +140,16 @@ def compile_model(
     extra_cpp: Sequence[Path] = (),
     waves: str = "",
     coverage: bool = False,
+    host: Host | None = None,
+    profiled: bool = False,
     progress: Progress,
 ) -> str:
     """Build `emitted` in `folder`; returns the name of the program or library in it.
 
     Leaves top.v, blocks.v if there are any, top.vlt, ports.json, ports.h, build.log. `extra_cpp` (native kind) may
     include "Vtop.h" and "ports.h" and whatever lies beside them. `coverage`: the model counts lines and toggles;
-    blocks are then not compiled apart, and places.json is left too.
+    blocks are then not compiled apart, and places.json is left too. `host`: the model runs long, on that processor.
+    `profiled`: it tells lines of its C++, which stays in obj.
     """
     if coverage:
         emitted = replace(emitted, hier_blocks=())
@@ -162,6 +172,10 @@ def compile_model(
         for s in emitted.sources
         if s.suffix == ".cpp"
     ]
+    for text_of, text in emitted.generated.items():
+        (folder / text_of).write_text(text)
+        flags = [*CELL_FLAGS, "-Wno-psabi", *(host.flags if host else ())]
+        cells.append(compile_object(folder / text_of, flags, log, progress, [CELLS]))
     verilog = [str(s) for s in emitted.sources if s.suffix in (".sv", ".v")]
 
     progress.stage("verilate")
@@ -194,7 +208,9 @@ def compile_model(
     runtime = Runtime(f"{kind}, counting" if coverage else kind, waves, NATIVE_FLAGS)
     obj = folder / "obj"
     cxx = compiler()
-    variables = {**MAKE_VARIABLES, "CXX": cxx, "LINK": cxx, **_effort(len(emitted.text), kind, hier)}
+    variables = {**MAKE_VARIABLES, "CXX": cxx, "LINK": cxx, **_effort(len(emitted.text), kind, hier, host)}
+    if profiled:
+        variables["OPT_FAST"] = f"{variables['OPT_FAST']} -g1"
     make = ["make", "-j2", "-f", "Vtop_hier.mk" if hier else "Vtop.mk", *(f"{k}={v}" for k, v in variables.items())]
     if kind == "cocotb" and not hier and len(emitted.text) <= _LARGE_TEXT_BYTES:
         libraries = [*map(str, cells), *bench]
@@ -220,7 +236,11 @@ def compile_model(
             runtime.keep(obj)
     if not (folder / name).exists():
         raise BuildError(f"the compiler left no {name} in {folder}")
-    shutil.rmtree(obj, ignore_errors=True)
+    if profiled:
+        for left in obj.glob("*.[oad]"):
+            left.unlink()
+    else:
+        shutil.rmtree(obj, ignore_errors=True)
     with log.open("a") as out:
         out.write(f"done {time.strftime('%Y-%m-%d %H:%M:%S')}\n")
     return name

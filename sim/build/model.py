@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from typing import Any
 from rtl.contract.any_config import AnyConfig
 from sim.build.children import ending_in_order
 from sim.build.component import has_option, make_component
+from sim.build.host import PORTABLE, this_host
 from sim.build.order import Alteration, Order, digest
 from sim.build.record import SpoiltError, read_record, write_record
 from sim.build.tops import top as find_top
@@ -110,6 +111,28 @@ def _adopt(twin: Path, folder: Path) -> None:
             os.link(twin / name, folder / name)
 
 
+def _but_for_host(order: Order) -> str:
+    """The hash of a build that is the same whatever processor it is for."""
+    return replace(order, host=PORTABLE).key()[0] if order.host else ""
+
+
+def _tell_of_other_hosts(order: Order, shelf: Path) -> None:
+    """Say of a build made for another processor, and not loaded therefore, that it is made again."""
+    same = _but_for_host(order)
+    hosts: set[str] = set()
+    for path in shelf.glob("[0-9a-f]*/built.json"):
+        with suppress(SpoiltError):
+            record = read_record(path.parent)
+            if same and record.get("but_for_host") == same:
+                hosts.add(str(record.get("host")))
+    if order.host and hosts:
+        told = " and ".join(sorted(hosts))
+        print(
+            f"plexus: this {order.top.name} was built for processor {told}, this one is {order.host.name}: built again",
+            file=sys.stderr,
+        )
+
+
 def _make(order: Order, folder: Path, files: Mapping[str, str], step: Progress) -> None:
     """Everything that happens inside the temporary folder."""
     from rtl.emit.verilog import emit
@@ -123,7 +146,14 @@ def _make(order: Order, folder: Path, files: Mapping[str, str], step: Progress) 
     if order.altered:
         emitted = order.altered.emit(component, folder, step)
     else:
-        emitted = emit(component, "top", fields=bool(order.waves), planted=order.planted, located=order.coverage)
+        emitted = emit(
+            component,
+            "top",
+            fields=bool(order.waves),
+            runs_long=order.host is not None and not order.waves,  # waves show registers, and those of C++ are none
+            planted=order.planted,
+            located=order.coverage,
+        )
     _need_unchanged(files)
     unseen = [s.name for s in emitted.sources if str(s.relative_to(ROOT)) not in files]
     if unseen:
@@ -132,7 +162,7 @@ def _make(order: Order, folder: Path, files: Mapping[str, str], step: Progress) 
         )
     others = sorted((f, d) for f, d in files.items() if not f.endswith(".py"))
     places = [repr(emitted.places)] if order.coverage else []
-    content = digest([emitted.text, list(emitted.hier_blocks), others, order.how(), *places])
+    content = digest([emitted.text, emitted.generated, list(emitted.hier_blocks), others, order.how(), *places])
     twin = _twin(folder.parent, content)
     if twin is not None:
         _adopt(twin, folder)
@@ -145,6 +175,8 @@ def _make(order: Order, folder: Path, files: Mapping[str, str], step: Progress) 
             extra_cpp=order.extra,
             waves=order.waves,
             coverage=order.coverage,
+            host=order.host,
+            profiled=order.profiled,
             progress=step,
         )
     record = {
@@ -158,6 +190,8 @@ def _make(order: Order, folder: Path, files: Mapping[str, str], step: Progress) 
         "waves": order.waves,
         "binary": binary,
         "content": content,
+        "host": order.host.name if order.host else "",
+        "but_for_host": _but_for_host(order),
         "tools": tool_versions(),
     }
     write_record(folder, record)
@@ -174,12 +208,15 @@ def build(
     coverage: bool = False,
     extra_cpp: Sequence[Path] = (),
     altered: Alteration | None = None,
+    runs_long: bool = False,
+    profiled: bool = False,
 ) -> Built:
     """The model of `top` at `cfg`, built if no build of the same content is there.
 
     kind: cocotb (a program) or native (a shared library with `extra_cpp` in it). planted: with the
     faults of its units and an input `plant` that chooses one. waves: the model can write a "vcd" or an "fst".
-    coverage: it counts lines and toggles. altered: what is built instead of the top's own Verilog.
+    coverage: it counts lines and toggles. altered: what is built instead of the top's own Verilog. runs_long: compiled
+    with more effort and, unless PLEXUS_PORTABLE=1, for this processor. profiled: an address tells its line of C++.
     Errors: PlexusError in a sentence; BuildError with the end of the log, which stays in build/logs.
     """
     if kind not in KINDS:
@@ -194,6 +231,8 @@ def build(
         coverage=coverage,
         extra=tuple(extra_cpp),
         altered=altered,
+        profiled=profiled,
+        host=this_host() if runs_long else None,
     )
     key, files = order.key()
     shelf = build_root() / top
@@ -230,6 +269,7 @@ def build(
                     folder.rename(shelf / f".{key}-{os.getpid()}-spoilt")  # removed below
             for left in shelf.glob(f".{key}-*"):  # of a build that was killed
                 shutil.rmtree(left, ignore_errors=True)
+            _tell_of_other_hosts(order, shelf)
             work = shelf / f".{key}-{os.getpid()}"
             work.mkdir()
             try:

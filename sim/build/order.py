@@ -12,6 +12,7 @@ import cocotb_tools.config
 
 from rtl.contract.any_config import AnyConfig
 from rtl.contract.config_fields import built_values
+from sim.build.host import Host
 from sim.build.sources import sources_of
 from sim.build.tops import Top
 from sim.progress import Progress
@@ -22,7 +23,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Alteration", "Order", "digest"]
 
-_COMPILED_BY = ("build/compile.py", "native/one_thread.cpp", "build/one_file.py", "build/objects.py")
+_COMPILED_BY = (
+    "build/compile.py",
+    "build/host.py",
+    "native/one_thread.cpp",
+    "build/one_file.py",
+    "build/objects.py",
+)
 """Files of sim/ that decide what becomes of Verilog."""
 _COUNTED_BY = Path(__file__).resolve().parent / "coverage.py"
 """What decides besides in a model that counts lines and toggles."""
@@ -52,6 +59,8 @@ class Order:
     extra: tuple[Path, ...]
     coverage: bool = False
     altered: Alteration | None = None
+    profiled: bool = False
+    host: Host | None = None  # of a model that runs long, which the compiler takes more time for
 
     def key(self) -> tuple[str, dict[str, str]]:
         """The hash that names the build, and the files it depends on with their digests."""
@@ -85,6 +94,8 @@ class Order:
             "tools": tool_versions(),
             "make": MAKE_VARIABLES,
             "cxx": os.environ.get("CXX", ""),
+            "profiled": self.profiled,
+            "host": [self.host.name, self.host.key] if self.host else [],
             "libs": str(cocotb_tools.config.libs_dir) if self.kind == "cocotb" else "",
             **({"coverage": [hashlib.sha256(_COUNTED_BY.read_bytes()).hexdigest()]} if self.coverage else {}),
         }

@@ -21,6 +21,7 @@ __all__ = [
     "NativeCore",
     "RETIRED",
     "Reason",
+    "SAMPLER",
     "STREAM_SOURCES",
     "open_library",
     "opened",
@@ -33,6 +34,9 @@ _HERE = Path(__file__).resolve().parent
 
 DRIVER_SOURCES = (_HERE / "driver.cpp", _HERE / "hbm.cpp")
 """C++ of a core's model: build(..., kind="native", extra_cpp=DRIVER_SOURCES)."""
+
+SAMPLER = _HERE / "sampler.cpp"
+"""C++ that notes where the processor is, for a model that is built `profiled`."""
 
 STREAM_SOURCES = (_HERE / "stream.cpp",)
 """C++ of a unit's model that arrays are streamed through."""

@@ -14,7 +14,7 @@ from rtl.contract.memmap import Control, EngineRegister, QueueRegister, RingRegi
 from rtl.contract.timing import CONFLICT_PORTS, PARTED, PARTS, STALLS, WINDOWS, Engine
 from sim.build.model import Built, build
 from sim.errors import PlexusError
-from sim.native.library import DRIVER_SOURCES, NativeCore, Reason, whole_sequence
+from sim.native.library import DRIVER_SOURCES, SAMPLER, NativeCore, Reason, whole_sequence
 from sim.run.result import EngineCycles, Fault, RunResult
 from sim.run.waves import Waves
 
@@ -38,11 +38,23 @@ FAULT_QUIET_CYCLES = 2_000
 _SLOW_STEPS = 64  # cycles of its own that an engine may spend before the first and behind the last busy one
 
 
-def build_core(cfg: Config, *, array: str = "native", waves: str = "") -> Built:
-    """The core's model with the native driver in it."""
+def build_core(cfg: Config, *, array: str = "native", waves: str = "", profiled: bool = False) -> Built:
+    """The core's model with the native driver in it, and a sampler if it is `profiled`."""
     if array not in ("native", "structural"):
         raise PlexusError(f"the array is native or structural, not {array!r}")
-    return build("core", cfg, kind="native", options={"form": array}, waves=waves, extra_cpp=DRIVER_SOURCES)
+    options = {"form": array}
+    long = array == "native"  # tiles of a structural array are many and gain nothing
+    sources = (*DRIVER_SOURCES, SAMPLER) if profiled else DRIVER_SOURCES
+    return build(
+        "core",
+        cfg,
+        kind="native",
+        options=options,
+        waves=waves,
+        extra_cpp=sources,
+        runs_long=long,
+        profiled=profiled,
+    )
 
 
 class VerilatedDevice:

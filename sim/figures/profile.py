@@ -1,0 +1,165 @@
+"""Shares of the host's time by unit of the simulated core: `python -m sim.figures.profile [RUN...]`, `make profile`.
+
+A model that can tell lines of its C++ runs what every other runs, a sampler notes where the processor is, and what is
+assigned in the line there names the unit. Nothing is counted in the model, so the shares are those of a run as it is.
+"""
+
+import argparse
+import ctypes
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from firmware.image import build_image
+from firmware.workloads import find_workload
+from rtl.contract.config import ConfigError, load
+from sim.errors import PlexusError
+from sim.systems.core.verilated import VerilatedDevice, build_core
+
+__all__ = ["RUNS", "main"]
+
+RUNS = {
+    "gemm": ("gemm", ("m=2048", "k=2048", "n=512")),
+    "attention": ("attention", ("heads=1", "seq=2048", "head=64")),
+    "mxfp8": ("gemm", ("m=512", "k=4096", "n=512", "dtype=mxfp8")),
+    "idle": ("", ()),
+}
+"""Name of a run: workload and parameters; none is a core that nobody has started."""
+
+_IDLE_CYCLES = 200_000
+_EVERY_US = 1_000
+_ROOM = 1 << 20
+_NAME = re.compile(r"top__DOT__(\w+)")
+_MODULE = re.compile(r"Vtop_([a-z]+_[a-z]+)_")
+_PLACED = {"dma_mover": "dma.mover", "sbuf_group": "sbuf.group", "psum_group": "psum.group"}
+"""Modules that Verilator keeps as classes of their own: where they are."""
+_STATEMENT_LINES = 200
+"""So far above a line, at most, its statement begins."""
+_OTHER = "(Verilator's own)"
+
+
+def _sampled(binary: Path, device: VerilatedDevice, workload: str) -> tuple[np.ndarray, float, int]:
+    """Places in the library at equal intervals of a run, CPU seconds of its loop, cycles."""
+    library = ctypes.CDLL(str(binary))
+    library.px_sampled.restype = ctypes.c_uint64
+    places = np.zeros(_ROOM, np.uint64)
+    if library.px_sample(ctypes.c_void_p(places.ctypes.data), ctypes.c_uint64(_ROOM), ctypes.c_uint64(_EVERY_US)):
+        raise PlexusError(f"{binary} does not find itself in memory, so nothing can be sampled")
+    if workload:
+        end = device.run().end
+        if end != "done":
+            raise PlexusError(f"the run that is profiled ends with {end}")
+    else:
+        device.core.run(_IDLE_CYCLES, milliseconds=1 << 30)
+    return places[: library.px_sampled()], device.core.cpu_seconds, device.core.cycle
+
+
+def _lines(binary: Path, places: np.ndarray) -> list[list[tuple[str, int]]]:
+    """File and line of each place, the function it was inlined into behind it, and so on."""
+    tool = shutil.which("addr2line")
+    if tool is None:
+        raise PlexusError("addr2line is needed to name what was sampled and is not on PATH: install binutils")
+    asked = "\n".join(f"{place:#x}" for place in places.tolist())
+    command = [tool, "-a", "-i", "-e", str(binary)]
+    told = subprocess.run(command, input=asked, capture_output=True, text=True, check=True).stdout
+    found: list[list[tuple[str, int]]] = []
+    for line in told.splitlines():
+        if line.startswith("0x"):
+            found.append([])
+            continue
+        file, _, number = line.partition(" ")[0].rpartition(":")
+        found[-1].append((Path(file).name, int(number) if number.isdigit() else 0))
+    return found
+
+
+class Units:
+    """Names of units from lines of a model's C++."""
+
+    def __init__(self, folder: Path, depth: int):
+        self.depth = depth
+        self._text = cache(lambda name: (folder / "obj" / name).read_text(errors="replace").splitlines())
+        self._of_line = cache(self._find)
+
+    def of(self, chain: Sequence[tuple[str, int]]) -> str:
+        """What the first line that is the model's own assigns; a file of ours; or Verilator."""
+        for name, number in chain:
+            if name.startswith("Vtop_"):
+                return self._of_line(name, number)
+        last = chain[-1][0] if chain else "?"
+        return _OTHER if last.startswith(("?", "verilated", "Vtop")) else f"C++: {last}"
+
+    def _find(self, name: str, number: int) -> str:
+        text = self._text(name)
+        for line in text[max(0, number - _STATEMENT_LINES) : number][::-1]:
+            found = _NAME.search(line)
+            if found:
+                parts = found[1].split("__DOT__")[: self.depth]
+                return ".".join(re.sub(r"\d+$", "", part) for part in parts)
+            if line.startswith("}"):
+                break
+        module = _MODULE.match(name)
+        return _PLACED.get(module[1], module[1]) if module else _OTHER
+
+
+def profile(run: str, config: str, depth: int) -> tuple[Counter[str], float]:
+    """Samples by unit, and microseconds of the host a cycle."""
+    workload, settings = RUNS[run]
+    cfg = load(config)
+    built = build_core(cfg, profiled=True)
+    with VerilatedDevice(cfg, built.binary) as device:
+        if workload:
+            maker = find_workload(workload)
+            device.load(build_image(maker.build(cfg, maker.parse(settings), 0)))
+        else:
+            device.core.reset()
+        before = device.core.cycle
+        places, seconds, cycles = _sampled(built.binary, device, workload)
+    units = Units(built.folder, depth)
+    kinds, counts = np.unique(places, return_counts=True)
+    shares: Counter[str] = Counter()
+    for chain, count in zip(_lines(built.binary, kinds), counts.tolist(), strict=True):
+        shares[units.of(chain)] += count
+    return shares, seconds / (cycles - before) * 1e6
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command: a table for each run. Exit code 0, or 2 for wrong use."""
+    parser = argparse.ArgumentParser(prog="sim.figures.profile", description="Shares of the host's time by unit.")
+    parser.add_argument("runs", nargs="*", metavar="RUN", help=f"of {', '.join(RUNS)}; all if none is named")
+    parser.add_argument("--config", default="full", metavar="NAME")
+    parser.add_argument("--depth", type=int, default=1, metavar="N", help="levels of the hierarchy that are told apart")
+    parser.add_argument("--least", type=float, default=1.0, metavar="PERCENT", help="smaller shares are summed")
+    options = parser.parse_args(arguments)
+    console = Console()
+    try:
+        for run in options.runs or RUNS:
+            if run not in RUNS:
+                raise PlexusError(f"there is no run {run!r} to profile; there are {', '.join(RUNS)}")
+            shares, micros = profile(run, options.config, options.depth)
+            total = shares.total()
+            table = Table("unit", "share %", box=None, title=f"{run}: {micros:.2f} us a cycle, {total:,} samples")
+            rest = 0
+            for unit, count in shares.most_common():
+                if 100 * count < options.least * total:
+                    rest += count
+                    continue
+                table.add_row(unit, f"{100 * count / total:.1f}")
+            table.add_row("others", f"{100 * rest / total:.1f}")
+            console.print(table)
+    except (PlexusError, ConfigError) as error:
+        print(f"plexus: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
