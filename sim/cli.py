@@ -11,7 +11,7 @@ from rich.console import Console
 
 from rtl.contract.config import Config, ConfigError, load
 from sim.cli_bench import bench
-from sim.cli_options import DIFFERENT, ConfigOption, FormOption, SetOption, given, path_of, shown, waves_of
+from sim.cli_options import DIFFERENT, ConfigOption, FastOption, FormOption, SetOption, given, path_of, shown, waves_of
 from sim.errors import PlexusError
 
 __all__ = ["app", "main"]
@@ -64,6 +64,7 @@ def run(
     waves_scope: Annotated[
         str | None, typer.Option(metavar="SCOPE", help="Waves of this part, as in tensor or issue.fetch.")
     ] = None,
+    fast: FastOption = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -90,6 +91,7 @@ def run(
         array=array if given(context, "array") else None,
         seed=seed,
         waves=window,
+        fast=fast,
         out=out,
     )
     resolved = system.resolve(asked)
@@ -134,6 +136,7 @@ def build(
     set_: SetOption = None,
     array: FormOption = None,
     waves: Annotated[str, typer.Option(metavar="fst|vcd", help="With waves of that kind built in.")] = "",
+    fast: FastOption = False,
 ) -> None:
     """Build the model of a top without running it."""
     from sim.build.emitting import form_options
@@ -145,8 +148,10 @@ def build(
     if waves and waves not in KINDS:
         raise PlexusError(f"--waves is {' or '.join(KINDS)}, not {waves!r}")
     if system := system_of_top(top):
-        built = system.tops[top](BuildAsked(config=config, settings=set_ or (), array=array, waves=waves))
+        built = system.tops[top](BuildAsked(config=config, settings=set_ or (), array=array, waves=waves, fast=fast))
     else:
+        if fast:
+            raise PlexusError(f"{top} has no --fast: that trains the model of a core")
         cfg = _config(config, set_)
         built = build_top(top, cfg, waves=waves, options=form_options(top, array, "native") if array else {})
     print(f"{'already built' if built.cached else 'built'}: {shown(built.folder)}")

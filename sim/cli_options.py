@@ -8,7 +8,17 @@ import typer
 from sim.errors import PlexusError
 from sim.run.waves import Waves
 
-__all__ = ["DIFFERENT", "ConfigOption", "FormOption", "SetOption", "given", "path_of", "shown", "waves_of"]
+__all__ = [
+    "DIFFERENT",
+    "ConfigOption",
+    "FastOption",
+    "FormOption",
+    "SetOption",
+    "given",
+    "path_of",
+    "shown",
+    "waves_of",
+]
 
 DIFFERENT = 1
 """Exit code of a command whose run did not come out as it must."""
@@ -36,6 +46,11 @@ FormOption = Annotated[
     typer.Option(
         "--array", help="structural (RTL all the way down) or native (C++ models in it), where a top has both."
     ),
+]
+
+
+FastOption = Annotated[
+    bool, typer.Option("--fast", help="Train the model on two short runs first: a longer build, a faster core.")
 ]
 
 

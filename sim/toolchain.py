@@ -8,6 +8,7 @@ import importlib.metadata
 import importlib.util
 import os
 import shutil
+import subprocess
 import sys
 from functools import cache
 from pathlib import Path
@@ -21,6 +22,7 @@ __all__ = [
     "activate",
     "build_root",
     "compiler",
+    "compiler_says",
     "environment",
     "need_build_tools",
     "tool_versions",
@@ -101,6 +103,13 @@ def compiler() -> str:
             return found
     looked = f"CXX={asked}" if asked else "g++ and c++"
     raise PlexusError(f"building a model needs a C++ compiler and none was found ({looked}): install g++")
+
+
+def compiler_says(*flags: str) -> str:
+    """What the C++ compiler prints for these flags and an empty file; nothing if it refuses them."""
+    command = [compiler(), *flags, os.devnull]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+    return "" if done.returncode else done.stdout
 
 
 def need_build_tools() -> None:

@@ -145,7 +145,7 @@ class Repeated(wiring.Component):
     a single signal. `domains` are clock domains of the lane, each with a port `enable_{domain}`: they run on the clock
     of the whole, in cycles with it. `clocked` is False for combinational lanes, which have no clk and rst. `form` is
     that of Repetition. A lane's outputs may depend on registers and inputs; placed components cannot be inside it. Its
-    faults can be planted, in all lanes at once.
+    faults can be planted, in all lanes at once, unless its form is "cpp".
     """
 
     def __init__(
@@ -175,7 +175,7 @@ class Repeated(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         lane = self.repetition
-        names = _faults_of_part(self.module_name, lane.factory)
+        names = () if lane.form == "cpp" else _faults_of_part(self.module_name, lane.factory)
         if names:
             make = self.repetition.factory
             lane = replace(lane, factory=lambda: Planted(make(), names), shared=lane.shared | {"faults"})

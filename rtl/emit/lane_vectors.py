@@ -11,10 +11,10 @@ from rtl.emit.lane_loop import Block, LaneLoop
 from rtl.emit.lane_netlist import Bit, number
 from rtl.emit.lane_words import LIMB, LaneWords
 
-__all__ = ["LaneVectors"]
+__all__ = ["AT_ONCE", "LaneVectors"]
 
 _HEADER = "native_lanes.h"
-_MOST_AT_ONCE = 16
+AT_ONCE = 16
 """LANES of rtl/cells/native_lanes.h is this or a half or a quarter of it."""
 
 
@@ -25,8 +25,8 @@ class LaneVectors:
     """
 
     def __init__(self, name: str, loop: LaneLoop, inputs: dict[str, int]):
-        if loop.count % _MOST_AT_ONCE:
-            raise ValueError(f"{loop.count} lanes are no multiple of the {_MOST_AT_ONCE} that C++ does at once")
+        if loop.count % AT_ONCE:
+            raise ValueError(f"{loop.count} lanes are no multiple of the {AT_ONCE} that C++ does at once")
         wide = [register["name"] for register in loop.lane.registers if len(register["d"]) > LIMB]
         if wide:
             raise ValueError(f"a register of more than {LIMB} bits cannot be in such lanes")
@@ -64,7 +64,7 @@ class LaneVectors:
         if len(alike) < len(results):
             if port and len(results[port]) not in (32, 64):
                 lines.append(f"    std::memset(got, 0, {-(-len(results[port]) * loop.count // 32)} * 4);")
-            lines.append(f"    for (int b = 0; b < BLOCKS; ++b) {{")
+            lines.append("    for (int b = 0; b < BLOCKS; ++b) {")
             lines += self._loaded(each, words)
             lines += [
                 f"        const {words.kind(r, lane.width[r])} {r} = {r}_q[b];" for r in shown if r not in loop.shared
@@ -140,7 +140,12 @@ class LaneVectors:
         words = LaneWords(self.lane, self.loop.shared)
         clocks = sorted(set(self.clock.values()))
         lines = [f'#include "{_HEADER}"', "using namespace plexus_lanes;", "", *self._tables(), "namespace {"]
-        lines += [f"constexpr int BLOCKS = {self.loop.count} / LANES;", "", "struct State {", *(f"    int {clock} = 0;  // which of two are shown" for clock in clocks)]
+        lines += [
+            f"constexpr int BLOCKS = {self.loop.count} / LANES;",
+            "",
+            "struct State {",
+            *(f"    int {clock} = 0;  // which of two are shown" for clock in clocks),
+        ]
         begin: list[str] = []
         for register in self.lane.registers:
             name, width, init = register["name"], len(register["d"]), int(register["init"], 2)

@@ -42,7 +42,7 @@ class LaneWords:
         return f"{self.kind(name, min(width, LIMB))} {', '.join(limbs)};"
 
     def _part(self, name: str, low: int, count: int, at: int, bits: int, vector: bool) -> str:
-        """Bits [low, low + count) of a variable, moved to `at` of a number of `bits` (32 or 64). They are in one limb."""
+        """Bits [low, low + count) of a variable, all in one limb, moved to `at` of a number of `bits` (32 or 64)."""
         width = self.lane.width[name]
         if width > LIMB:
             limb = low // LIMB

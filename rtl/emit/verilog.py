@@ -14,8 +14,9 @@ from amaranth.back import rtlil
 from amaranth.lib import wiring
 
 from rtl.base.amaranth_internals import counts_as_used
-from rtl.base.placed import collecting
+from rtl.base.placed import Repetition, collecting
 from rtl.emit.constants import run_constants
+from rtl.emit.lane_vectors import AT_ONCE
 from rtl.emit.lanes import lanes_in_cpp, lanes_module
 from rtl.emit.lanes_apart import lanes_apart
 from rtl.emit.located import Place, Places, take_places
@@ -91,6 +92,10 @@ def _place_of(lane: wiring.Component) -> Place:
     return Place(f"{path.relative_to(CELLS.parents[1]).as_posix()}:1" if path.is_relative_to(CELLS.parents[1]) else "")
 
 
+def _may_be_cpp(repetition: Repetition) -> bool:
+    return repetition.form == "either" and repetition.count % AT_ONCE == 0
+
+
 @contextmanager
 def _uncollected() -> Iterator[None]:
     """Without the search for cycles of garbage: a conversion makes millions of objects and keeps nearly all."""
@@ -149,7 +154,7 @@ def emit(
                 with _uncollected():
                     if not loops:
                         texts.append(lanes_apart(inner, repetition, plain))
-                    elif repetition.form == "cpp" or (runs_long and repetition.form == "either"):
+                    elif repetition.form == "cpp" or (runs_long and _may_be_cpp(repetition)):
                         text, generated[f"{inner}.cpp"] = lanes_in_cpp(inner, repetition)
                         texts.append(text)
                     else:

@@ -9,14 +9,16 @@ import json
 import re
 import shutil
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import cocotb_tools.config
 
 from rtl.emit.verilog import CELLS, Emitted
 from sim.build.coverage import FLAGS, uncounted, write_places
+from sim.build.guided import Training, compile_guided
 from sim.build.host import Host
 from sim.build.objects import Runtime, compile_object
 from sim.build.one_file import compile_as_one
@@ -102,7 +104,7 @@ _LONG_FLAGS = ("-O2", "-ftree-vectorize")
 
 def _effort(text_bytes: int, kind: str, hier: bool, host: Host | None) -> dict[str, str]:
     """Variables of make that spare the compiler work whose fruit nobody would see, or let it do all it can."""
-    if host is not None:
+    if host is not None and kind == "native":
         return {"OPT_FAST": " ".join([*_LONG_FLAGS, *host.flags])}
     large = text_bytes > _LARGE_TEXT_BYTES and not hier
     return {"OPT_FAST": "-O1"} if large or kind == "cocotb" else {}
@@ -142,6 +144,8 @@ def compile_model(
     coverage: bool = False,
     host: Host | None = None,
     profiled: bool = False,
+    training: Training | None = None,
+    config: Mapping[str, Any] | None = None,
     progress: Progress,
 ) -> str:
     """Build `emitted` in `folder`; returns the name of the program or library in it.
@@ -149,7 +153,8 @@ def compile_model(
     Leaves top.v, blocks.v if there are any, top.vlt, ports.json, ports.h, build.log. `extra_cpp` (native kind) may
     include "Vtop.h" and "ports.h" and whatever lies beside them. `coverage`: the model counts lines and toggles;
     blocks are then not compiled apart, and places.json is left too. `host`: the model runs long, on that processor.
-    `profiled`: it tells lines of its C++, which stays in obj.
+    `profiled`: it tells lines of its C++, which stays in obj. `training`: runs that a native model is optimised for, in
+    this `config`.
     """
     if coverage:
         emitted = replace(emitted, hier_blocks=())
@@ -211,7 +216,13 @@ def compile_model(
     variables = {**MAKE_VARIABLES, "CXX": cxx, "LINK": cxx, **_effort(len(emitted.text), kind, hier, host)}
     if profiled:
         variables["OPT_FAST"] = f"{variables['OPT_FAST']} -g1"
-    make = ["make", "-j2", "-f", "Vtop_hier.mk" if hier else "Vtop.mk", *(f"{k}={v}" for k, v in variables.items())]
+
+    def command_with(flags: str, link: str) -> list[str]:
+        own = {"OPT_FAST": f"{variables['OPT_FAST']} {flags}".strip(), "LINK": f"{cxx} {link}".strip()}
+        pairs = (f"{key}={value}" for key, value in {**variables, **own}.items())
+        return ["make", "-j2", "-f", "Vtop_hier.mk" if hier else "Vtop.mk", *pairs]
+
+    make = command_with("", "")
     if kind == "cocotb" and not hier and len(emitted.text) <= _LARGE_TEXT_BYTES:
         libraries = [*map(str, cells), *bench]
         flags = [variables["OPT_FAST"], *of_waves]
@@ -231,7 +242,10 @@ def compile_model(
         if waves == "fst":  # Verilator's makefile wants -llz4 -lz; all that is used of them is in the headers
             for library in ("liblz4.a", "libz.a"):
                 (obj / library).write_text("!<arch>\n")
-        run_step(make, obj, log, progress, "compiling the model")
+        if training is None:
+            run_step(make, obj, log, progress, "compiling the model")
+        else:
+            compile_guided(folder, name, command_with, training, dict(config or {}), log, progress)
         if not hier:
             runtime.keep(obj)
     if not (folder / name).exists():

@@ -2,13 +2,11 @@
 
 import hashlib
 import os
-import subprocess
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from sim.errors import PlexusError
-from sim.toolchain import compiler, environment
+from sim.toolchain import compiler, compiler_says
 
 __all__ = ["PORTABLE", "Host", "this_host"]
 
@@ -25,21 +23,14 @@ class Host:
 PORTABLE = Host("any", (), "")
 
 
-def _told(*flags: str) -> str:
-    """What the compiler prints; nothing if it refuses."""
-    command: Sequence[str] = [compiler(), *flags, "/dev/null"]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
-    return "" if done.returncode else done.stdout
-
-
 @cache
 def _native(cxx: str) -> Host:
     """What -march=native means to the compiler `cxx` here. PORTABLE if it does not know that option."""
     native = "-march=native"
-    macros = _told(native, "-dM", "-E", "-x", "c++")
+    macros = compiler_says(native, "-dM", "-E", "-x", "c++")
     if not macros:
         return PORTABLE
-    chosen = [line.split() for line in _told(native, "-Q", "--help=target", "-x", "c++").splitlines()]
+    chosen = [line.split() for line in compiler_says(native, "-Q", "--help=target", "-x", "c++").splitlines()]
     named = [words[1] for words in chosen if len(words) == 2 and words[0] in ("-march=", "-mcpu=")]
     key = hashlib.sha256("\n".join(sorted(macros.splitlines())).encode()).hexdigest()[:16]
     return Host(named[0] if named else "unnamed", (native, "-ffp-contract=off"), key)

@@ -21,6 +21,7 @@ from typing import Any
 from rtl.contract.any_config import AnyConfig
 from sim.build.children import ending_in_order
 from sim.build.component import has_option, make_component
+from sim.build.guided import Training, need_guidable
 from sim.build.host import PORTABLE, this_host
 from sim.build.order import Alteration, Order, digest
 from sim.build.record import SpoiltError, read_record, write_record
@@ -139,6 +140,8 @@ def _make(order: Order, folder: Path, files: Mapping[str, str], step: Progress) 
     from sim.build.compile import compile_model
 
     need_build_tools()
+    if order.training:
+        need_guidable()
     step.stage("elaborate")
     activate()
     _need_unchanged(files)
@@ -177,6 +180,8 @@ def _make(order: Order, folder: Path, files: Mapping[str, str], step: Progress) 
             coverage=order.coverage,
             host=order.host,
             profiled=order.profiled,
+            training=order.training,
+            config=order.cfg.as_dict(),
             progress=step,
         )
     record = {
@@ -210,6 +215,7 @@ def build(
     altered: Alteration | None = None,
     runs_long: bool = False,
     profiled: bool = False,
+    training: Training | None = None,
 ) -> Built:
     """The model of `top` at `cfg`, built if no build of the same content is there.
 
@@ -217,12 +223,14 @@ def build(
     faults of its units and an input `plant` that chooses one. waves: the model can write a "vcd" or an "fst".
     coverage: it counts lines and toggles. altered: what is built instead of the top's own Verilog. runs_long: compiled
     with more effort and, unless PLEXUS_PORTABLE=1, for this processor. profiled: an address tells its line of C++.
+    training: compiled for what it does there.
     Errors: PlexusError in a sentence; BuildError with the end of the log, which stays in build/logs.
     """
     if kind not in KINDS:
         raise PlexusError(f"a model is of kind {' or '.join(KINDS)}, not {kind!r}")
+    chosen = find_top(top)
     order = Order(
-        top=find_top(top),
+        top=chosen,
         cfg=cfg,
         kind=kind,
         options=dict(options or {}),
@@ -232,7 +240,8 @@ def build(
         extra=tuple(extra_cpp),
         altered=altered,
         profiled=profiled,
-        host=this_host() if runs_long else None,
+        training=training,
+        host=this_host() if runs_long or chosen.for_host else None,
     )
     key, files = order.key()
     shelf = build_root() / top

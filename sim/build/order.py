@@ -12,6 +12,7 @@ import cocotb_tools.config
 
 from rtl.contract.any_config import AnyConfig
 from rtl.contract.config_fields import built_values
+from sim.build.guided import Training
 from sim.build.host import Host
 from sim.build.sources import sources_of
 from sim.build.tops import Top
@@ -25,6 +26,7 @@ __all__ = ["Alteration", "Order", "digest"]
 
 _COMPILED_BY = (
     "build/compile.py",
+    "build/guided.py",
     "build/host.py",
     "native/one_thread.cpp",
     "build/one_file.py",
@@ -60,6 +62,7 @@ class Order:
     coverage: bool = False
     altered: Alteration | None = None
     profiled: bool = False
+    training: Training | None = None
     host: Host | None = None  # of a model that runs long, which the compiler takes more time for
 
     def key(self) -> tuple[str, dict[str, str]]:
@@ -95,6 +98,7 @@ class Order:
             "make": MAKE_VARIABLES,
             "cxx": os.environ.get("CXX", ""),
             "profiled": self.profiled,
+            "training": self.training.key if self.training else "",
             "host": [self.host.name, self.host.key] if self.host else [],
             "libs": str(cocotb_tools.config.libs_dir) if self.kind == "cocotb" else "",
             **({"coverage": [hashlib.sha256(_COUNTED_BY.read_bytes()).hexdigest()]} if self.coverage else {}),

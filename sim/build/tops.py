@@ -18,12 +18,15 @@ __all__ = ["TOPS", "Top", "factory", "top"]
 
 @dataclass(frozen=True, slots=True)
 class Top:
-    """A component that can be built alone. `options` lists the keywords its factory understands."""
+    """A component that can be built alone. `options` lists the keywords its factory understands. `for_host`: C++ in it
+    is compiled for this processor in every build, because the top shows that C++.
+    """
 
     name: str
     factory: str
     doc: str
     options: tuple[str, ...] = ()
+    for_host: bool = False
 
 
 TOPS: dict[str, Top] = {
@@ -63,6 +66,13 @@ TOPS: dict[str, Top] = {
         Top("lane_pair", "verif.benches.link.lane_pair_top:LanePairTop", "lanes of two ends", ("interval", "delay")),
         Top("lane_receiver", "rtl.link.lanes.lane_receiver:LaneReceiver", "their receiving end", ("interval",)),
         Top("lane_sender", "rtl.link.lanes.lane_sender:LaneSender", "lanes of a link, sending end", ("interval",)),
+        Top(
+            "lanes_lockstep",
+            "verif.benches.vector.lanes_lockstep_top:LanesLockstep",
+            "both forms of an engine's lanes, compared",
+            ("kind",),
+            for_host=True,
+        ),
         Top("link_rules", "rtl.link.rules.rules:LinkRules", "replay, credits and sessions of one end of a link"),
         Top("mac", "rtl.numeric.pe.mac:Mac", "fused multiply-add of PE operands"),
         Top("mx_dot", "rtl.numeric.pe.mx_dot:MxDot", "MX dot product of codes"),

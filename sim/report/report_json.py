@@ -111,6 +111,7 @@ class Subject:
     params: Mapping[str, Any]
     cfg: Config
     array: str
+    fast: bool
     seed: int
     program: Program
     file: str | None = None  # that the configuration was read from
@@ -140,6 +141,7 @@ def make_report(
         "config_changes": changed,
         "config_resolved": cfg.as_dict(),
         "array": subject.array,
+        "fast": subject.fast,
         "seed": subject.seed,
         "tool_versions": tool_versions(),
         "match": comparison.match,

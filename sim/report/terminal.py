@@ -54,7 +54,7 @@ def _stalls(engine: Mapping[str, Any], cycles: int) -> Text:
 
 def _verdict(report: Mapping[str, Any]) -> Text:
     config = described(*(report[f"config{key}"] for key in ("", "_base", "_changes", "_file")))
-    what = f"{report['workload']} on {config}, {report['array']} array"
+    what = f"{report['workload']} on {config}, {report['array']} array{', --fast' if report['fast'] else ''}"
     if report["faults"]:
         text = Text(f"FAULT  {what}", "bold red")
         for f in report["faults"]:

@@ -26,6 +26,7 @@ class Asked:
     array: str | None = None
     seed: int = 0
     waves: Waves | None = None
+    fast: bool = False
     out: Path | None = None
 
 
@@ -37,6 +38,7 @@ class BuildAsked:
     settings: Sequence[str] = ()
     array: str | None = None
     waves: str = ""
+    fast: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,7 +70,7 @@ def result(**changes: Any) -> RunResult:
 def report(program: Program, run: RunResult | None = None) -> dict[str, Any]:
     run = run or result()
     expected = {"C": np.arange(6, dtype=np.uint32).reshape(2, 3)}
-    subject = Subject(workload="gemm", params={"m": 64}, cfg=CFG, array="native", seed=3, program=program)
+    subject = Subject(workload="gemm", params={"m": 64}, cfg=CFG, array="native", fast=False, seed=3, program=program)
     return make_report(subject, run, compare(run.outputs, expected), {"cosine": 0.5})
 
 
@@ -129,7 +129,9 @@ def test_broken_sum_is_refused(program: Program) -> None:
 def test_the_variant_is_in_the_report_and_in_its_title(program: Program) -> None:
     cfg = load("small", ["dma.engines=8", "hbm.latency_ns=50"])
     run = result()
-    subject = Subject(workload="gemm", params={}, cfg=cfg, array="native", seed=0, program=program, file="mine.toml")
+    subject = Subject(
+        workload="gemm", params={}, cfg=cfg, array="native", fast=False, seed=0, program=program, file="mine.toml"
+    )
     values = make_report(subject, run, compare(run.outputs, run.outputs), {})
     assert values["config_changes"] == {"dma.engines": 8, "hbm.latency_ns": 50}
     assert (values["config_base"], values["config_file"]) == ("small", "mine.toml")
@@ -225,7 +227,7 @@ def test_first_mismatch_is_named(program: Program) -> None:
 
 
 def test_golden_machine_that_does_not_finish_is_no_match(program: Program) -> None:
-    subject = Subject(workload="gemm", params={}, cfg=CFG, array="native", seed=0, program=program)
+    subject = Subject(workload="gemm", params={}, cfg=CFG, array="native", fast=False, seed=0, program=program)
     comparison = Comparison(match=False, elements=0, why="the golden machine cannot finish this program: it waits")
     values = make_report(subject, result(), comparison, {})
     assert not values["match"] and values["not_compared"] == comparison.why

@@ -37,6 +37,7 @@ class Run:
     array: str = "native"
     seed: int = 0
     waves: Waves | None = None
+    fast: bool = False
     out: Path | None = None
     file: str | None = None  # that the configuration was read from
 
@@ -69,7 +70,7 @@ def _compared(cfg: Config, image: Image, result: RunResult) -> Comparison:
 
 
 def _simulate(run: Run, program: Program, image: Image, console: Console) -> RunResult:
-    built = build_core(run.cfg, array=run.array, waves=run.waves.kind if run.waves else "")
+    built = build_core(run.cfg, array=run.array, waves=run.waves.kind if run.waves else "", fast=run.fast)
     guess = max(bounds(run.cfg, program, program.hbm_read_bytes + program.hbm_written_bytes).values())
     with cycles_bar(console, f"simulate {run.workload}", guess) as watch:
         with VerilatedDevice(run.cfg, built.binary, waves=run.waves, watch=watch) as device:
@@ -122,6 +123,7 @@ def run_workload(run: Run, console: Console) -> dict[str, Any]:
         cfg=run.cfg,
         file=run.file,
         array=run.array,
+        fast=run.fast,
         seed=run.seed,
         program=program,
     )

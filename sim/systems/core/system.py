@@ -43,6 +43,7 @@ class CoreSystem(System):
             array=_ARRAY if asked.array is None else asked.array,
             seed=asked.seed,
             waves=asked.waves,
+            fast=asked.fast,
             out=asked.out,
             file=config if config.endswith(".toml") else None,
         )
@@ -63,7 +64,8 @@ class CoreSystem(System):
 
 
 def _build(asked: BuildAsked) -> Built:
-    return build_core(load(asked.config, asked.settings), array=asked.array or _ARRAY, waves=asked.waves)
+    cfg = load(asked.config, asked.settings)
+    return build_core(cfg, array=asked.array or _ARRAY, waves=asked.waves, fast=asked.fast)
 
 
 SYSTEM = CoreSystem()

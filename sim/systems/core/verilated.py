@@ -1,5 +1,7 @@
 """The core in Verilator, under the native driver, as a device."""
 
+import hashlib
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -12,6 +14,7 @@ from rtl.contract.config import Config
 from rtl.contract.isa import OPCODE_QUEUE, Cause, Queue
 from rtl.contract.memmap import Control, EngineRegister, QueueRegister, RingRegister, Space
 from rtl.contract.timing import CONFLICT_PORTS, PARTED, PARTS, STALLS, WINDOWS, Engine
+from sim.build.guided import Training
 from sim.build.model import Built, build
 from sim.errors import PlexusError
 from sim.native.library import DRIVER_SOURCES, SAMPLER, NativeCore, Reason, whole_sequence
@@ -38,8 +41,12 @@ FAULT_QUIET_CYCLES = 2_000
 _SLOW_STEPS = 64  # cycles of its own that an engine may spend before the first and behind the last busy one
 
 
-def build_core(cfg: Config, *, array: str = "native", waves: str = "", profiled: bool = False) -> Built:
-    """The core's model with the native driver in it, and a sampler if it is `profiled`."""
+def build_core(
+    cfg: Config, *, array: str = "native", waves: str = "", fast: bool = False, profiled: bool = False
+) -> Built:
+    """The core's model with the native driver in it, and a sampler if it is `profiled`. `fast`: trained."""
+    if fast and (array != "native" or waves):
+        raise PlexusError("--fast is for runs on the native array without waves: what the others wait for is elsewhere")
     if array not in ("native", "structural"):
         raise PlexusError(f"the array is native or structural, not {array!r}")
     options = {"form": array}
@@ -54,7 +61,15 @@ def build_core(cfg: Config, *, array: str = "native", waves: str = "", profiled:
         extra_cpp=sources,
         runs_long=long,
         profiled=profiled,
+        training=_training() if fast else None,
     )
+
+
+def _training() -> Training:
+    """Runs of the core that its model is compiled for, if that is asked."""
+    trainer = Path(__file__).with_name("train.py")
+    module = "sim.systems.core.train"
+    return Training((sys.executable, "-m", module), hashlib.sha256(trainer.read_bytes()).hexdigest())
 
 
 class VerilatedDevice:

@@ -23,6 +23,8 @@ class LinkSystem(System):
         return {"link": Offer(doc=LINK_DOC, params=LINK_PARAMS)}
 
     def resolve(self, asked: Asked) -> LinkRun:
+        if asked.fast:
+            raise PlexusError("link has no --fast: that trains the model of a core")
         if asked.array is not None:
             raise PlexusError("link has no array: the form of its codec is a parameter, -p codec=native or structural")
         if asked.config is not None or asked.settings or asked.waves is not None:

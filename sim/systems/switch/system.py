@@ -24,6 +24,8 @@ class SwitchSystem(System):
         return {"switch": Offer(doc=SWITCH_DOC, params=SWITCH_PARAMS)}
 
     def resolve(self, asked: Asked) -> SwitchRun:
+        if asked.fast:
+            raise PlexusError("switch has no --fast: that trains the model of a core")
         if asked.array is not None:
             raise PlexusError(
                 "switch has no array: the form of its codec is a parameter, -p codec=native or structural"
