@@ -30,7 +30,7 @@ RUN := $(BIN)/plexus run $(WORKLOAD) --config $(CONFIG) $(if $(SEED),--seed $(SE
 export PLEXUS_SEEDS = $(SEEDS)
 export FRESH
 
-.PHONY: help setup sim test regress lint types law unit launchers system skips formal mutants coverage accuracy soak bench \
+.PHONY: help setup sim test regress lint types law unit launchers system skips formal mutants coverage accuracy soak bench profile \
 	explore firmware waves clean
 
 help:
@@ -43,6 +43,7 @@ help:
 	@echo "make mutants   faults that nobody chose against the benches: UNITS=\"fifo alu\"; WRITE=1 renews docs/mutants.md"
 	@echo "make soak      a link: 10^7 damaged flits, 1,200 refused ones in chosen states, 10^6 flits a rate"
 	@echo "make accuracy  functions against mpmath, docs/accuracy.md; 10^7 MX dot products a pair of formats"
+	@echo "make profile   where the host's time goes in the simulated core: RUNS=\"gemm attention mxfp8 idle\""
 	@echo "make waves     make sim with a wave file in build/waves.vcd      make setup  only .venv"
 	@echo "make clean     remove build/    make explore, make firmware: later versions"
 
@@ -119,6 +120,9 @@ soak: $(STAMP)
 bench: $(STAMP)
 	@$(PY) -m sim.bench
 	@$(PY) -m sim.figures.page
+
+profile: $(STAMP)
+	@$(PY) -m sim.figures.profile $(RUNS)
 
 explore:
 	@echo "plexus: make explore comes with the sweeps, which this version does not have" >&2; exit 2

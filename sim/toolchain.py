@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MAKE_VARIABLES = {
     "CFG_CXXFLAGS_PCH_I": "-include",  # the wheel's makefile lost it: precompiled headers do not link
     "CFG_LDLIBS_THREADS": "-pthread",  # lost as well
-    "OPT_FAST": "-O2",  # against -Os: 15 % faster models; -O3 and -march=native gain nothing
+    "OPT_FAST": "-O2",  # against -Os: 15 % faster models; what runs long has flags of its own (sim/build/compile.py)
     "OPT_GLOBAL": "-O2",
     "AR": "ar",  # the wheel names the tools of the machine that built it
     "PERL": "perl",

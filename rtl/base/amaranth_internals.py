@@ -19,7 +19,7 @@ from amaranth._toolchain.yosys import YosysError, find_yosys
 from amaranth.hdl import Elaboratable
 from amaranth.hdl._ast import ArrayProxy, Assign, Part, Slice, Switch, SwitchValue
 from amaranth.hdl._ir import DriverConflict
-from amaranth.hdl._nir import AsyncReadPort, CombinationalCycle, Matches, Net, Netlist, Operator
+from amaranth.hdl._nir import AsyncReadPort, CombinationalCycle, Matches, ModuleNetFlow, Net, Netlist, Operator
 from amaranth.hdl._nir import Part as PartCell
 from amaranth.hdl._nir import Value as NetValue
 
@@ -33,6 +33,7 @@ __all__ = [
     "DriverConflict",
     "Internal",
     "Matches",
+    "ModuleNetFlow",
     "Net",
     "NetValue",
     "Netlist",
@@ -75,6 +76,7 @@ class Internal:
 
 
 _SLOW = "the structural core at `full` takes three times as long to convert"
+_LOOPS = "a core takes a fifth longer to convert"
 _LARGE = "the structural core at `full` takes 1.2 GiB more to convert"
 
 INTERNALS = (
@@ -97,6 +99,10 @@ INTERNALS = (
         "amaranth.hdl._nir:Netlist.alloc_late_value", "replaced: one note a signal, not a net", _LARGE, "2768131a0e44"
     ),
     Internal("amaranth.hdl._ir:NetlistEmitter.emit_signal", "replaced: no notes of its own", _LARGE, "f16638e99b91"),
+    Internal("amaranth.hdl._nir:Net.from_cell", "replaced: one assertion, of the bit", _LOOPS, "3139246b03b2"),
+    Internal("amaranth.hdl._nir:Netlist.resolve_value", "replaced by one loop over integers", _LOOPS, "a78884eb2daa"),
+    Internal("amaranth.back.rtlil:ModuleEmitter.sigspec", "replaced by one loop over integers", _LOOPS, "bf378027a97b"),
+    Internal("amaranth.hdl._ir:_compute_net_flows", "replaced by the same walk over lists", _LOOPS, "4471115370b8"),
     Internal(
         "amaranth.back.rtlil:ModuleEmitter.emit_signal_fields",
         "replaced by nothing where no wave viewer reads: no wires for the fields of structures",
@@ -104,8 +110,8 @@ INTERNALS = (
         "f33c0df2e5f9",
     ),
     *(
-        Internal(f"amaranth.hdl._nir:{name}", "told apart by the search for loops", _SLOW)
-        for name in ("AsyncReadPort", "Matches", "Net", "Operator", "Part")
+        Internal(f"amaranth.hdl._nir:{name}", "told apart by the search for loops and the walk of nets", _SLOW)
+        for name in ("AsyncReadPort", "Matches", "ModuleNetFlow", "Net", "Operator", "Part")
     ),
     *(
         Internal(
@@ -150,8 +156,10 @@ def replaced(functions: Mapping[str, Callable[..., Any]]) -> Iterator[None]:
     def put(chosen: Mapping[str, Callable[..., Any]]) -> None:
         for place in places:
             module, name = place.split(":")
-            owner, attribute = name.split(".")
-            setattr(getattr(import_module(module), owner), attribute, chosen[name])
+            owner, _, attribute = name.rpartition(".")
+            setattr(
+                attrgetter(owner)(import_module(module)) if owner else import_module(module), attribute, chosen[name]
+            )
 
     put(functions)
     try:

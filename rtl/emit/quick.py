@@ -4,6 +4,8 @@ Of an adder, a shifter, a comparison every output bit depends on all inputs. Ama
 follows the inputs of each bit of each of them anew; here such a cell is one node. And Amaranth looks at the type of
 each net in each value that it makes, millions of them in a large switch; here it does not. It notes twice for every
 net which bit of which signal it is, 400 bytes in all, to say so if something is wrong; here that is worked out then.
+Looking up late nets, joining them to names of wires and following them through the hierarchy is plain loops over
+integers here: Amaranth builds a value, a set or a property's answer a net.
 For each field of each signal of a structure it writes a wire that only a wave viewer reads: 25,000 in a tile of 64 PEs,
 and Verilator makes room for them in each of 256 tiles.
 """
@@ -16,6 +18,7 @@ from typing import Any
 from rtl.base.amaranth_internals import (
     AsyncReadPort,
     Matches,
+    ModuleNetFlow,
     Net,
     NetValue,
     Operator,
@@ -118,6 +121,82 @@ def _emit_signal(emitter: Any, signal: Any) -> Any:
     return value
 
 
+def _from_cell(cell: int, bit: int) -> Any:
+    """Net.from_cell; a bit that does not fit into 16 is still an error."""
+    if bit >> 16:
+        raise AssertionError(f"bit {bit} of cell {cell}: a net has 16 bits for it")
+    return Net((cell << 16) | bit)
+
+
+def _resolve_value(netlist: Any, value: Any) -> Any:
+    """Netlist.resolve_value in one loop."""
+    connections, nets = netlist.connections, []
+    for net in value:
+        while net < 0:
+            net = connections[net]
+        nets.append(net)
+    return tuple.__new__(NetValue, nets)
+
+
+def _sigspec(emitter: Any, *parts: Any) -> str:
+    """ModuleEmitter.sigspec; all nets are resolved: below 2 they are constants."""
+    places, chunks, at = emitter.nets, [], 0
+    nets = list(chain.from_iterable((part,) if isinstance(part, Net) else part for part in parts))
+    while at < len(nets):
+        begin = at
+        if nets[at] < 2:
+            while at < len(nets) and nets[at] < 2:
+                at += 1
+            chunks.append(f"{at - begin}'{''.join(str(int(net)) for net in reversed(nets[begin:at]))}")
+            continue
+        wire, first = places[nets[at]]
+        last = first
+        at += 1
+        while at < len(nets) and nets[at] >= 2 and places[nets[at]] == (wire, last + 1):
+            at, last = at + 1, last + 1
+        chunks.append(f"{wire.name} [{first}]" if last == first else f"{wire.name} [{last}:{first}]")
+    return chunks[0] if len(chunks) == 1 else "{ " + " ".join(reversed(chunks)) + " }"
+
+
+def _net_flows(netlist: Any) -> None:
+    """_compute_net_flows: Amaranth's walk from a use and from the definition up to where they meet."""
+    modules, meets = netlist.modules, {}
+    depths, parents = [len(module.name) for module in modules], [module.parent for module in modules]
+    flows = [module.net_flow for module in modules]
+    internal, inwards, outwards = ModuleNetFlow.Internal, ModuleNetFlow.Input, ModuleNetFlow.Output
+    for index, cell in enumerate(netlist.cells):
+        for net in cell.output_nets(index):
+            meets[net] = cell.module_idx
+            flows[cell.module_idx][net] = internal
+
+    def use(net: Any, at: int) -> None:
+        made = meets[net]
+        while depths[made] > depths[at]:
+            flows[made][net] = outwards
+            made = parents[made]
+        while depths[made] < depths[at]:
+            if net in flows[at]:
+                return
+            flows[at][net] = inwards
+            at = parents[at]
+        while made != at:
+            flows[made][net], flows[at][net] = outwards, inwards
+            made, at = parents[made], parents[at]
+        flows[made][net] = internal
+        meets[net] = made
+
+    for cell in netlist.cells:
+        known = flows[cell.module_idx]
+        for net in cell.input_nets():
+            if net not in known and net >= 2:
+                use(net, cell.module_idx)
+    for index, module in enumerate(modules):
+        for signal in module.signal_names:
+            for net in netlist.signals[signal]:
+                if net not in flows[index] and net >= 2:
+                    use(net, index)
+
+
 @contextmanager
 def quick_netlists(*, fields: bool = True) -> Iterator[None]:
     """Conversions in the body go this way; `fields`: with a wire for each field of a structure, for waves."""
@@ -126,6 +205,10 @@ def quick_netlists(*, fields: bool = True) -> Iterator[None]:
         "Value.__new__": _value,
         "Netlist.alloc_late_value": _alloc_late_value,
         "NetlistEmitter.emit_signal": _emit_signal,
+        "Net.from_cell": _from_cell,
+        "Netlist.resolve_value": _resolve_value,
+        "ModuleEmitter.sigspec": _sigspec,
+        "_compute_net_flows": _net_flows,
     }
     if not fields:
         functions["ModuleEmitter.emit_signal_fields"] = lambda self: None

@@ -24,7 +24,7 @@ from sim.toolchain import ROOT, environment
 
 __all__ = ["COMPARED", "QUICK", "check", "faults_of"]
 
-COMPARED = ("add_lanes", "array_lockstep", "codec_lockstep")
+COMPARED = ("add_lanes", "array_lockstep", "codec_lockstep", "lanes_lockstep")
 """Tops that hold the C++ model beside the RTL, to compare them."""
 
 _LARGE = (

@@ -21,6 +21,7 @@ UNMEASURED = {
     "ram": "one cell of rtl/cells, which Yosys places as a black box",
     "add_lanes": "compares a C++ model with the adders that fp32_add measures",
     "array_lockstep": "compares a C++ model with the array that array measures",
+    "lanes_lockstep": "compares a C++ model with the lanes that vector_engine and scalar_engine measure",
     "codec_lockstep": "compares C++ models with flit_encoder and flit_decoder",
     "lane_pair": "two lane_sender and two lane_receiver, which are measured alone",
     "framing": "a send_path and a receive_path, which are measured alone",
