@@ -30,6 +30,7 @@ class Check(wiring.Component):
     after the word if it has no operands, else 5 cycles after, so a queue does 1 in 7 cycles.
     The fault address of an operand is its first byte; of a semaphore, its address; else 0.
     `start` forgets which functions the table loaded last holds, and of which kind weights are.
+    Without `wake` no register here would take another value that is ever looked at: its clock may stop.
     """
 
     def __init__(self, cfg: Config, queue: int):
@@ -43,6 +44,7 @@ class Check(wiring.Component):
                 "start": In(1),
                 "i": In(stream.Signature(INSTRUCTION_LAYOUT)),
                 "o": Out(stream.Signature(CHECKED)),
+                "wake": Out(1),
             }
         )
 
@@ -67,6 +69,7 @@ class Check(wiring.Component):
             self.o.payload.cause.eq(cause),
             self.o.payload.address.eq(address),
             self.i.ready.eq(done & self.o.ready),
+            self.wake.eq(self.start | (self.i.valid & ~(done & ~self.o.ready))),
         ]
         with m.If(done):
             with m.If(self.o.ready):

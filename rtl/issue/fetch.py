@@ -1,5 +1,7 @@
 """Brings instructions and descriptors from HBM, ahead of who needs them."""
 
+from collections.abc import Sequence
+
 from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -37,12 +39,15 @@ class Fetch(wiring.Component):
     (issue.queue_depth words; rings at most 4) and one more in front of `words`.
     Timing: a request leaves 2 cycles after its load at the earliest; a word is in front 3 cycles after
     its last beat. All clients together read a word a cycle; one client alone a word in 2 cycles.
+    The word in front of client c is in the clock domain `fronts`[c] if that names one; the domain must run
+    in cycles with `arrives`[c].
     A region outside HBM is refused, one without words is not looked at. `idle`: no answer is due.
     """
 
-    def __init__(self, cfg: Config):
+    def __init__(self, cfg: Config, fronts: Sequence[str] = ()):
         self.cfg = cfg
         n = fetch_clients(cfg)
+        self.fronts = (*fronts, *("sync",) * (n - len(fronts)))
         if n > 2**ID_BITS - FETCH_ID:
             raise ValueError(f"{n} fetch clients do not fit in the ids from {FETCH_ID}")
         super().__init__(
@@ -54,6 +59,7 @@ class Fetch(wiring.Component):
                 "load_count": In(64),
                 "words": Out(stream.Signature(1024)).array(n),
                 "status": Out(FETCH_STATUS).array(n),
+                "arrives": Out(n),  # a word comes to the front at the end of this cycle
                 "idle": Out(1),
                 "beat": Out(1),  # a beat came from HBM
             }
@@ -75,7 +81,9 @@ class Fetch(wiring.Component):
         beats = max(1, 1024 // port_bits)
         depth = cfg.issue.queue_depth
         slot_bits = ceil_log2(depth)
-        clients = [FetchClient(depth if c < len(Queue) else min(4, depth), beats) for c in range(n)]
+        clients = [
+            FetchClient(depth if c < len(Queue) else min(4, depth), beats, front) for c, front in enumerate(self.fronts)
+        ]
         for c, client in enumerate(clients):
             m.submodules[f"client_{c}"] = client
         m.submodules.ram = ram = Ram(1024, n << slot_bits, granule=port_bits)
@@ -95,6 +103,7 @@ class Fetch(wiring.Component):
                 self.status[c].sequence.eq(client.sequence),
                 self.status[c].address.eq(client.address),
                 client.read_data.eq(ram.read_data),
+                self.arrives[c].eq(client.reading),
             ]
             wiring.connect(m, client.word, wiring.flipped(self.words[c]))
 

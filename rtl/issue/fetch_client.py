@@ -22,11 +22,13 @@ class FetchClient(wiring.Component):
     `read` asks for a stored word, which comes back in the next cycle as `read_data`.
     `cause` rises when a word cannot be had and all words before it have been taken; `sequence` and
     `address` are those of the word (of the region if the region is refused).
+    The word in front is a register of the clock domain `front`, which must run in cycles with `reading`.
     """
 
-    def __init__(self, depth: int, beats: int):
+    def __init__(self, depth: int, beats: int, front: str = "sync"):
         self.depth = depth
         self.beats = beats
+        self.front = front
         slot_bits = ceil_log2(depth)
         # seen by proofs too
         self.left = Signal(COUNT_BITS)  # words to ask for
@@ -112,7 +114,8 @@ class FetchClient(wiring.Component):
             m.d.sync += self.read_slot.eq(self.read_slot + 1)
         m.d.sync += reading.eq(freed)
         with m.If(reading):
-            m.d.sync += [data.eq(self.read_data), full.eq(1)]
+            m.d[self.front] += data.eq(self.read_data)
+            m.d.sync += full.eq(1)
         with m.Elif(taken):
             m.d.sync += full.eq(0)
 

@@ -5,6 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.base.axi import AxiReadSignature
+from rtl.base.clock_gate import ClockGate, gated_domain
 from rtl.base.dispatch import EngineSignature, EngineStatusSignature, RetireSignature
 from rtl.base.dma_port import ENDPOINT_STATUS, RELEASE, ROW_BYTES_BITS, SEMAPHORE_UPDATE, RingStatusSignature
 from rtl.base.layouts import DESCRIPTOR_LAYOUT
@@ -77,10 +78,11 @@ class Issue(wiring.Component):
         m = Module()
         cfg = self.cfg
         rings = range(cfg.dma.rings)
-        queues = [IssueQueue(cfg, q) for q in Queue]
+        fronts = [f"front_{q.name.lower()}" for q in Queue]
+        queues = [IssueQueue(cfg, q, front) for q, front in zip(Queue, fronts, strict=True)]
         for q, queue in zip(Queue, queues, strict=True):
             m.submodules[f"queue_{q.name.lower()}"] = queue
-        m.submodules.fetch = fetch = Fetch(cfg)
+        m.submodules.fetch = fetch = Fetch(cfg, fronts)
         m.submodules.semaphores = semaphores = Semaphores(cfg, 2 * len(Queue) + 1, len(Queue) + 1)
         m.submodules.releases = releases = Release(cfg)
         m.submodules.counters = counters = Counters(cfg)
@@ -114,6 +116,10 @@ class Issue(wiring.Component):
             control.clear.eq(run.start),
         ]
         for q, queue in zip(Queue, queues, strict=True):
+            # Most words wait for engines: what looks at them has a clock only while a word comes or is checked.
+            m.submodules[f"{fronts[q]}_gate"] = gate = ClockGate()
+            gated_domain(m, fronts[q], gate)
+            m.d.comb += gate.enable.eq(fetch.arrives[q] | queue.wake)
             words = fetch.words[q]
             connect(m, words, queue.words)
             connect(m, queue.update, semaphores.update[q])

@@ -1,6 +1,6 @@
 """One in-order instruction queue: check, dispatch, retire."""
 
-from amaranth.hdl import Module, Mux, Value
+from amaranth.hdl import DomainRenamer, Module, Mux, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -39,12 +39,14 @@ class IssueQueue(wiring.Component):
     """Instructions come in as words and leave as commands, releases, updates and records.
 
     `count` is how many the program has, held from `start` on. `engine` is there for queues that have
-    one. `index` and `value` look at semaphores; `update` changes them.
+    one. `index` and `value` look at semaphores; `update` changes them. `front` is the clock domain of the
+    word in front and of its check; it must run in cycles with `wake`.
     """
 
-    def __init__(self, cfg: Config, queue: int):
+    def __init__(self, cfg: Config, queue: int, front: str = "sync"):
         self.cfg = cfg
         self.queue = Queue(queue)
+        self.front = front
         # seen by proofs too
         self.dispatch = Dispatch()
         self.retire = Retire(self.queue)
@@ -63,13 +65,15 @@ class IssueQueue(wiring.Component):
                 "refused": In(1),
                 "retired": Out(RetireSignature()),
                 "status": Out(QUEUE_STATUS),
+                "wake": Out(1),
                 **engine,
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.check = check = Check(self.cfg, self.queue)
+        check = Check(self.cfg, self.queue)
+        m.submodules.check = check if self.front == "sync" else DomainRenamer(self.front)(check)
         m.submodules.dispatch = dispatch = self.dispatch
         m.submodules.retire = retire = self.retire
 
@@ -81,6 +85,7 @@ class IssueQueue(wiring.Component):
         status = self.status
         m.d.comb += [
             check.start.eq(self.start),
+            self.wake.eq(check.wake),
             check.i.payload.eq(Value.cast(self.words.payload)),
             check.i.valid.eq(self.words.valid),
             self.words.ready.eq(check.i.ready),
