@@ -45,8 +45,8 @@ class FetchProof(wiring.Component):
         n = fetch_clients(_CFG)
         clients: list[FetchClient] = []
 
-        def client_of(depth: int, beats: int) -> FetchClient:
-            clients.append(FetchClient(depth, beats))
+        def client_of(depth: int, beats: int, front: str) -> FetchClient:
+            clients.append(FetchClient(depth, beats, front))
             return clients[-1]
 
         m.submodules.fetch = StandIn(fetch, Ram=NoRam, FetchClient=client_of).elaborate(platform)

@@ -28,7 +28,12 @@ class AnyCheck(wiring.Component):
 
     def __init__(self, cfg: Config, queue: int):
         super().__init__(
-            {"start": In(1), "i": In(stream.Signature(INSTRUCTION_LAYOUT)), "o": Out(stream.Signature(CHECKED))}
+            {
+                "start": In(1),
+                "i": In(stream.Signature(INSTRUCTION_LAYOUT)),
+                "o": Out(stream.Signature(CHECKED)),
+                "wake": Out(1),
+            }
         )
 
     def elaborate(self, platform: object) -> Module:
