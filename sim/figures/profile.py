@@ -32,6 +32,7 @@ RUNS = {
     "attention": ("attention", ("heads=1", "seq=2048", "head=64")),
     "mxfp8": ("gemm", ("m=512", "k=4096", "n=512", "dtype=mxfp8")),
     "idle": ("", ()),
+    "minilm": ("minilm", ()),
 }
 """Name of a run: workload and parameters; none is a core that nobody has started."""
 
