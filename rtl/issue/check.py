@@ -39,6 +39,9 @@ class Check(wiring.Component):
         self.rules: dict[Opcode, OpcodeRule] = {
             opcode: rule for opcode, rule in RULES.items() if OPCODE_QUEUE.get(opcode, self.queue) == self.queue
         }
+        # seen by proofs too
+        self.step = Signal(3)  # 0: header and innermost dimension
+        self.loaded = Signal(max(Function) + 1)
         super().__init__(
             {
                 "start": In(1),
@@ -50,7 +53,7 @@ class Check(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        step = Signal(3)  # 0: header and innermost dimension
+        step, loaded = self.step, self.loaded
         done = Signal()
         cause = Signal(CAUSE_BITS)
         address = Signal(64)
@@ -69,7 +72,9 @@ class Check(wiring.Component):
             self.o.payload.cause.eq(cause),
             self.o.payload.address.eq(address),
             self.i.ready.eq(done & self.o.ready),
-            self.wake.eq(self.start | (self.i.valid & ~(done & ~self.o.ready))),
+            self.wake.eq(
+                self.start | (self.i.valid & ~(done & (~self.o.ready | fault("the clock of a check stops too early"))))
+            ),
         ]
         with m.If(done):
             with m.If(self.o.ready):
@@ -96,7 +101,6 @@ class Check(wiring.Component):
             with m.If(~done & self.i.valid & (step == _LAST_STEP) & (operands.cause == 0) & (weights.cause != 0)):
                 m.d.sync += [cause.eq(weights.cause), address.eq(operands.first_byte)]
         if Opcode.LOAD_TABLE in self.rules:
-            loaded = Signal(max(Function) + 1)
             m.d.comb += header.loaded.eq(loaded)
             with m.If(self.start & ~fault("a program finds the table of the one before")):
                 m.d.sync += loaded.eq(0)

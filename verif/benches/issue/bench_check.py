@@ -54,6 +54,7 @@ _PLANTED = (
     "scales of the array may be fewer than their elements",
     "raw bits may be multiplied, and numbers moved",
     "a transpose may have another shape than its source",
+    "the clock of a check stops too early",
     "weights may be of another pattern of sparsity",
     *noticed_by(
         "refuses_what_is_next_to_a_legal_word",

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import cocotb
+
 from rtl.contract.formats import by_code
 from rtl.contract.isa import Cause, Opcode, Queue, Rounding, block
 from rtl.contract.kinds import Kind
@@ -67,6 +69,7 @@ class CheckBench(Bench):
         self.loaded = 0  # functions of the table that the last word leaves
         self.forget()
         dut.start.value = 0
+        cocotb.start_soon(self.watch_wake())
 
     def forget(self) -> None:
         """A program starts: no load has left anything."""
@@ -116,6 +119,15 @@ class CheckBench(Bench):
             if opcode is None or fields["opcode"] == opcode:
                 return fields
             assert self.add(fields) == Cause.NONE
+
+    async def watch_wake(self) -> None:
+        """From start on: awake exactly while a word is looked at or taken, and when a program starts."""
+        dut = self.dut
+        while True:
+            await self.edge
+            waits = dut.o__valid.value and not dut.o__ready.value
+            awake = bool(dut.start.value or (dut.i__valid.value and not waits))
+            assert bool(dut.wake.value) == awake, f"wake {dut.wake.value} in a cycle that needs {int(awake)}"
 
     async def finish(self) -> None:
         """Wait for all results."""
