@@ -14,6 +14,7 @@ MODULES = (
     "verif.formal.counters",
     "verif.formal.dma_reader",
     "verif.formal.fifo",
+    "verif.formal.issue_check_clock",
     "verif.formal.psum_guard",
     "verif.formal.streams",
 )
