@@ -19,7 +19,18 @@ from amaranth._toolchain.yosys import YosysError, find_yosys
 from amaranth.hdl import Elaboratable
 from amaranth.hdl._ast import ArrayProxy, Assign, Part, Slice, Switch, SwitchValue
 from amaranth.hdl._ir import DriverConflict
-from amaranth.hdl._nir import AsyncReadPort, CombinationalCycle, Matches, ModuleNetFlow, Net, Netlist, Operator
+from amaranth.hdl._nir import (
+    AsyncReadPort,
+    CombinationalCycle,
+    FlipFlop,
+    Matches,
+    ModuleNetFlow,
+    Net,
+    Netlist,
+    Operator,
+    SyncReadPort,
+)
+from amaranth.hdl._nir import Instance as InstanceCell
 from amaranth.hdl._nir import Part as PartCell
 from amaranth.hdl._nir import Value as NetValue
 
@@ -31,6 +42,8 @@ __all__ = [
     "AsyncReadPort",
     "CombinationalCycle",
     "DriverConflict",
+    "FlipFlop",
+    "InstanceCell",
     "Internal",
     "Matches",
     "ModuleNetFlow",
@@ -43,6 +56,7 @@ __all__ = [
     "Slice",
     "Switch",
     "SwitchValue",
+    "SyncReadPort",
     "YosysError",
     "changes",
     "counts_as_used",
@@ -111,7 +125,17 @@ INTERNALS = (
     ),
     *(
         Internal(f"amaranth.hdl._nir:{name}", "told apart by the search for loops and the walk of nets", _SLOW)
-        for name in ("AsyncReadPort", "Matches", "ModuleNetFlow", "Net", "Operator", "Part")
+        for name in (
+            "AsyncReadPort",
+            "FlipFlop",
+            "Instance",
+            "Matches",
+            "ModuleNetFlow",
+            "Net",
+            "Operator",
+            "Part",
+            "SyncReadPort",
+        )
     ),
     *(
         Internal(

@@ -1,10 +1,11 @@
 """Writes results: they wait for SBUF or PSUM and are written along the access pattern of their operand."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from rtl.base.copies import copies
 from rtl.base.fault import fault
 from rtl.base.fifo import Fifo
 from rtl.base.layouts import PATTERN_LAYOUT
@@ -146,7 +147,11 @@ class ElementWriter(wiring.Component):
                 address.eq(Mux(tail & ~astray, tail_at, walker.address)),
                 size_of.eq(Mux(tail, 2, bytes_log2)),
             ]
-        words = r_port.data if self.lane_bits == 64 else self._repeated(r_port.data, size_of)
+        words = r_port.data
+        if self.lane_bits != 64:
+            m.submodules.copied = copied = copies(cfg.partitions)
+            m.d.comb += [copied.enable.eq(offered), copied.bytes_log2.eq(size_of), copied.word.eq(r_port.data)]
+            words = copied.out
         taken = Signal(8)
         place = address[:3]
         with m.Switch(size_of):
@@ -174,12 +179,3 @@ class ElementWriter(wiring.Component):
         ]
         m.d.comb += [self.sbuf.word[q].eq(address[3:][: sbuf_word_bits(cfg)]) for q in range(QUADRANTS)]
         return m
-
-    def _repeated(self, lanes: Value, bytes_log2: Value) -> Value:
-        """The first 1, 2 or 4 bytes of each lane of 4, over 8."""
-        words = []
-        for p in range(self.cfg.partitions):
-            x = lanes.word_select(p, 32)
-            pair = Mux(bytes_log2 == 0, x[:8].replicate(2), x[:16])
-            words.append(Cat(pair, Mux(bytes_log2 == 2, x[16:], pair)).replicate(2))
-        return Cat(words)

@@ -60,8 +60,8 @@ class Emitted:
         return self.own_text[start : self.own_text.index("endmodule", start)]
 
 
-_LARGE_BYTES = 1_000_000
-"""Of a netlist as text: above, what it was made from is worth a search for garbage."""
+_LARGE_BYTES = 9_000_000
+"""Of a netlist as text: above, what it was made from (0.1 GiB a million bytes) is worth a search of seconds."""
 
 
 def _give_back() -> None:

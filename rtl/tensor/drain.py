@@ -15,7 +15,7 @@ from rtl.contract.config import Config
 from rtl.contract.isa import Rounding
 from rtl.contract.timing import MATMUL_MIN_CYCLES, PSUM_ADD_CYCLES, array_latency
 from rtl.numeric.fp32.round_bits import BITS, RoundBits
-from rtl.tensor.feed import ORDER_BITS
+from rtl.tensor.feed_command import ORDER_BITS
 from rtl.tensor.ports import sum_row
 
 __all__ = ["DRAIN_COMMAND", "Drain", "matmuls_in_flight"]

@@ -10,7 +10,7 @@ from rtl.base.layouts import PATTERN_LAYOUT
 from rtl.base.pattern import PatternWalker
 from rtl.contract.config import Config
 from rtl.contract.timing import PSUM_ADD_CYCLES
-from rtl.tensor.feed import COMMANDS
+from rtl.tensor.feed_command import COMMANDS
 
 __all__ = ["Guard"]
 

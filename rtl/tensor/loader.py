@@ -10,7 +10,8 @@ from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
 from rtl.contract.kinds import Kind
 from rtl.contract.sparsity import TAG_BITS
-from rtl.tensor.feed import ORDER_BITS, Feed, feed_command
+from rtl.tensor.feed import Feed
+from rtl.tensor.feed_command import ORDER_BITS, feed_command
 from rtl.tensor.gang import is_first, is_last
 from rtl.tensor.ports import stationary_beat
 

@@ -14,7 +14,7 @@ from rtl.contract.config import Config
 from rtl.contract.isa import Cause, Opcode
 from rtl.tensor.bank_watch import BankWatch
 from rtl.tensor.drain import DRAIN_COMMAND, matmuls_in_flight
-from rtl.tensor.feed import ORDER_BITS, feed_command
+from rtl.tensor.feed_command import ORDER_BITS, feed_command
 from rtl.tensor.gang import is_last, together
 
 __all__ = ["Sequencer"]

@@ -9,7 +9,8 @@ from rtl.base.layouts import PATTERN_LAYOUT
 from rtl.base.memory_port import QUADRANTS, SbufReadSignature
 from rtl.contract.config import Config
 from rtl.contract.timing import MATMUL_MIN_CYCLES, STALLS, Engine
-from rtl.tensor.feed import ORDER_BITS, Feed, feed_command
+from rtl.tensor.feed import Feed
+from rtl.tensor.feed_command import ORDER_BITS, feed_command
 from rtl.tensor.gang import is_first, is_last
 from rtl.tensor.guard import Guard
 from rtl.tensor.ports import moving_beat

@@ -117,9 +117,8 @@ def _but_for_host(order: Order) -> str:
     return replace(order, host=PORTABLE).key()[0] if order.host else ""
 
 
-def _tell_of_other_hosts(order: Order, shelf: Path) -> None:
+def _tell_of_other_hosts(order: Order, same: str, shelf: Path) -> None:
     """Say of a build made for another processor, and not loaded therefore, that it is made again."""
-    same = _but_for_host(order)
     hosts: set[str] = set()
     for path in shelf.glob("[0-9a-f]*/built.json"):
         with suppress(SpoiltError):
@@ -127,14 +126,14 @@ def _tell_of_other_hosts(order: Order, shelf: Path) -> None:
             if same and record.get("but_for_host") == same:
                 hosts.add(str(record.get("host")))
     if order.host and hosts:
-        told = " and ".join(sorted(hosts))
+        told = " and ".join(f"{name} of other features" if name == order.host.name else name for name in sorted(hosts))
         print(
             f"plexus: this {order.top.name} was built for processor {told}, this one is {order.host.name}: built again",
             file=sys.stderr,
         )
 
 
-def _make(order: Order, folder: Path, files: Mapping[str, str], step: Progress) -> None:
+def _make(order: Order, folder: Path, files: Mapping[str, str], but_for_host: str, step: Progress) -> None:
     """Everything that happens inside the temporary folder."""
     from rtl.emit.verilog import emit
     from sim.build.compile import compile_model
@@ -196,7 +195,7 @@ def _make(order: Order, folder: Path, files: Mapping[str, str], step: Progress) 
         "binary": binary,
         "content": content,
         "host": order.host.name if order.host else "",
-        "but_for_host": _but_for_host(order),
+        "but_for_host": but_for_host,
         "tools": tool_versions(),
     }
     write_record(folder, record)
@@ -278,11 +277,12 @@ def build(
                     folder.rename(shelf / f".{key}-{os.getpid()}-spoilt")  # removed below
             for left in shelf.glob(f".{key}-*"):  # of a build that was killed
                 shutil.rmtree(left, ignore_errors=True)
-            _tell_of_other_hosts(order, shelf)
+            but_for_host = _but_for_host(order)
+            _tell_of_other_hosts(order, but_for_host, shelf)
             work = shelf / f".{key}-{os.getpid()}"
             work.mkdir()
             try:
-                _make(order, work, files, step)
+                _make(order, work, files, but_for_host, step)
                 work.rename(folder)
             except PlexusError as error:
                 raise type(error)(f"{error}{_save_log(work, top, key)}") from None

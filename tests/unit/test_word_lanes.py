@@ -10,6 +10,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.amaranth_internals import YosysError, find_yosys
+from rtl.base.copies import CopiesLane
 from rtl.base.pick import PickLane
 from rtl.base.placed import Repetition
 from rtl.emit.lanes import lanes_module
@@ -84,6 +85,25 @@ class WholeBits(wiring.Component):
         return m
 
 
+class WholeCopies(wiring.Component):
+    """Of each word two choices, between which copies of its lower half serve both sizes."""
+
+    enable: In(1)
+    bytes_log2: In(2)
+    word: In(32 * ROWS)
+    out: Out(64 * ROWS)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        words = []
+        for r in range(ROWS):
+            x = self.word.word_select(r, 32)
+            pair = Mux(self.bytes_log2 == 0, x[:8].replicate(2), x[:16])
+            words.append(Cat(pair, Mux(self.bytes_log2 == 2, x[16:], pair)).replicate(2))
+        m.d.comb += self.out.eq(Mux(self.enable, Cat(*words), 0))
+        return m
+
+
 class Mistaken(wiring.Component):
     """As it should be, but for one bit of the last word in one of very many cases."""
 
@@ -98,7 +118,7 @@ class Mistaken(wiring.Component):
             if member.flow == In:
                 m.d.comb += getattr(whole, name).eq(getattr(self, name))
         words = getattr(self, "codes", None) if hasattr(self, "codes") else self.word
-        m.d.comb += self.out.eq(whole.out ^ (self.enable & (words == (1 << 64 * ROWS) - 3)))
+        m.d.comb += self.out.eq(whole.out ^ (self.enable & (words == (1 << len(words)) - 3)))
         return m
 
 
@@ -107,6 +127,7 @@ CASES: dict[str, tuple[Callable[[], wiring.Component], tuple[str, ...], Callable
     "pick_half": (lambda: PickLane(32), ("enable", "place"), lambda: WholePick(32)),
     "fp4_map": (Fp4Lane, ("enable", "map"), WholeFp4),
     "copied_bits": (BitsLane, ("enable", "place", "bytes_log2"), WholeBits),
+    "copies": (CopiesLane, ("enable", "bytes_log2"), WholeCopies),
 }
 
 

@@ -13,7 +13,7 @@ from rtl.contract.formats import FORMATS, by_code
 from rtl.contract.kinds import Kind
 from rtl.contract.memmap import Space
 from rtl.contract.sparsity import PATTERNS
-from rtl.tensor.feed import feed_command
+from rtl.tensor.feed_command import feed_command
 from verif.agents.bench import Bench, manifest
 from verif.agents.memory_port import MemoryPorts
 from verif.agents.patterns import contiguous, random_columns
