@@ -87,6 +87,7 @@ module plexus_ram #(
     function int plexus_ram_peek(input int index, input int word);
         bit [32*WORDS-1:0] whole;
         if (index < 0 || index >= DEPTH || word < 0 || word >= WORDS) return 0;
+        if (WIDTH % 32 == 0) return mem[index[ADDR-1:0]][32*word +: 32];
         whole = (32*WORDS)'(mem[index[ADDR-1:0]]);
         return whole[32*word +: 32];
     endfunction
@@ -94,9 +95,13 @@ module plexus_ram #(
     function void plexus_ram_poke(input int index, input int word, input int value);
         bit [32*WORDS-1:0] whole;
         if (index < 0 || index >= DEPTH || word < 0 || word >= WORDS) return;
-        whole = (32*WORDS)'(mem[index[ADDR-1:0]]);
-        whole[32*word +: 32] = value;
-        mem[index[ADDR-1:0]] = whole[WIDTH-1:0];
+        if (WIDTH % 32 == 0) begin
+            mem[index[ADDR-1:0]][32*word +: 32] = value;
+        end else begin
+            whole = (32*WORDS)'(mem[index[ADDR-1:0]]);
+            whole[32*word +: 32] = value;
+            mem[index[ADDR-1:0]] = whole[WIDTH-1:0];
+        end
     endfunction
 
     function int plexus_ram_width();

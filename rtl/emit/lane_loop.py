@@ -11,6 +11,11 @@ Block = tuple[int, int] | None
 """One side of the multiplexer that is cell [0]; its sides count as the bits of its select, -1 if none is 1."""
 
 
+_MANY = 40
+"""Cells of a lane: above, a simulator shall not write them anew for each lane, as it does for 64 lanes or fewer. That
+makes megabytes of C++ and gains nothing; a loop of few cells is a tenth slower than its turns one by one."""
+
+
 class LaneLoop:
     """Functions over `count` lanes of which the variables in `shared` are the same for all.
 
@@ -67,6 +72,8 @@ class LaneLoop:
         if len(once) < len(results):
             # else a simulator may put what drives a vector in its place, and make all of it anew for each lane
             lines += [f"      {of}_all = {of};" for of in vectors]
+            if len(order) > _MANY:
+                lines += ["      /* verilator unroll_disable */"]
             lines += [f"      for (i = 0; i < {self.count}; i = i + 1) begin"]
             lines += [
                 f"        {of}_i = {self._element(f'{of}_all' if of in vectors else of, lane.width[of])};"
