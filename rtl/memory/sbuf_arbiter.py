@@ -1,6 +1,6 @@
 """Who reaches which SBUF bank in a cycle. One for the read ports, one for the write ports."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2, exact_log2
@@ -98,10 +98,12 @@ class SbufArbiter(wiring.Component):
         for p in range(self.ports):
             want = Signal(QUADRANTS * banks, name=f"want_{p}")
             after = Signal(QUADRANTS * banks, name=f"taken_{p + 1}")
-            for q in range(QUADRANTS):
-                with m.If(self.valid[p] & self.quadrants[p][q]):
-                    m.d.comb += want[q * banks : (q + 1) * banks].eq(1 << self.words[p][q][:bank_bits])
+            asked = Cat(
+                Mux(self.quadrants[p][q], Const(1, banks) << self.words[p][q][:bank_bits], 0)[:banks]
+                for q in range(QUADRANTS)
+            )
             m.d.comb += [
+                want.eq(Mux(self.valid[p], asked, 0)),
                 self.grant[p].eq(~(want & (taken | closed) & checked).any()),
                 self.use[p].eq(Mux(self.grant[p], want, 0)),
                 after.eq(taken | self.use[p]),
@@ -118,11 +120,12 @@ class SbufArbiter(wiring.Component):
         m.d.comb += self.refused.eq(Cat(*reported, self.mover_valid & ~self.mover_grant))
 
         # the row of the one engine port in a bank
+        asks = self.valid.any()  # else a simulator need not look
         for q in range(QUADRANTS):
             for b in range(banks):
                 at = q * banks + b
                 row = 0
                 for p in range(self.ports):
                     row |= Mux(self.use[p][at], self.words[p][q][bank_bits:], 0)
-                m.d.comb += self.rows[at].eq(row)
+                m.d.comb += self.rows[at].eq(Mux(asks, row, 0))
         return m
