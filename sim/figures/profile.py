@@ -10,8 +10,10 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -22,8 +24,13 @@ from rich.table import Table
 from firmware.image import build_image
 from firmware.workloads import find_workload
 from rtl.contract.config import ConfigError, load
+from sim.build.model import Built, build
 from sim.errors import PlexusError
+from sim.native.library import SAMPLER
+from sim.native.switch import SWITCH_SOURCES, NativeSwitch
 from sim.systems.core.verilated import VerilatedDevice, build_core
+from sim.systems.switch.params import SwitchRun, parse_switch
+from sim.systems.switch.run import bring_up
 
 __all__ = ["RUNS", "main"]
 
@@ -34,12 +41,18 @@ RUNS = {
     "idle": ("", ()),
     "minilm": ("minilm", ()),
 }
-"""Name of a run: workload and parameters; none is a core that nobody has started."""
+"""Name of a run of a core: workload and parameters; none is a core that nobody has started."""
 
-_IDLE_CYCLES = 200_000
+SWITCH = "switch"
+"""One run more: sixteen ports x8 under full uniform load, codecs in RTL, their endpoints in C++."""
+
+_NAMES = (*RUNS, SWITCH)
+_IDLE_CYCLES = 1_000_000
+_SWITCH_CYCLES = 40_000
 _EVERY_US = 1_000
 _ROOM = 1 << 20
 _NAME = re.compile(r"top__DOT__(\w+)")
+_OWN = re.compile(r"__PVT__(\w+?)(?:___05F\w*|__v\d+)?\b")
 _MODULE = re.compile(r"Vtop_([a-z]+_[a-z]+)_")
 _PLACED = {"dma_mover": "dma.mover", "sbuf_group": "sbuf.group", "psum_group": "psum.group"}
 """Modules that Verilator keeps as classes of their own: where they are."""
@@ -48,20 +61,66 @@ _STATEMENT_LINES = 200
 _OTHER = "(Verilator's own)"
 
 
-def _sampled(binary: Path, device: VerilatedDevice, workload: str) -> tuple[np.ndarray, float, int]:
-    """Places in the library at equal intervals of a run, CPU seconds of its loop, cycles."""
+@contextmanager
+def _sampling(binary: Path) -> Iterator[list[np.ndarray]]:
+    """While the body runs, places in the library at equal intervals of CPU time; the list has them then."""
     library = ctypes.CDLL(str(binary))
     library.px_sampled.restype = ctypes.c_uint64
     places = np.zeros(_ROOM, np.uint64)
     if library.px_sample(ctypes.c_void_p(places.ctypes.data), ctypes.c_uint64(_ROOM), ctypes.c_uint64(_EVERY_US)):
         raise PlexusError(f"{binary} does not find itself in memory, so nothing can be sampled")
-    if workload:
-        end = device.run().end
-        if end != "done":
-            raise PlexusError(f"the run that is profiled ends with {end}")
-    else:
-        device.core.run(_IDLE_CYCLES, milliseconds=1 << 30)
-    return places[: library.px_sampled()], device.core.cpu_seconds, device.core.cycle
+    found: list[np.ndarray] = []
+    try:
+        yield found
+    finally:
+        found.append(places[: library.px_sampled()])
+
+
+def _core_run(run: str, config: str) -> tuple[Built, np.ndarray, float]:
+    """The model of a core, places in it, microseconds of the host a cycle."""
+    workload, settings = RUNS[run]
+    cfg = load(config)
+    built = build_core(cfg, profiled=True)
+    with VerilatedDevice(cfg, built.binary) as device:
+        if workload:
+            maker = find_workload(workload)
+            device.load(build_image(maker.build(cfg, maker.parse(settings), 0)))
+        else:
+            device.core.reset()
+        before = device.core.cycle
+        with _sampling(built.binary) as places:
+            if workload:
+                end = device.run().end
+                if end != "done":
+                    raise PlexusError(f"the run that is profiled ends with {end}")
+            else:
+                device.core.run(_IDLE_CYCLES, milliseconds=1 << 30)
+        micros = device.core.cpu_seconds / (device.core.cycle - before) * 1e6
+    return built, places[0], micros
+
+
+def _switch_run() -> tuple[Built, np.ndarray, float]:
+    """The same of a switch."""
+    run = SwitchRun(params=parse_switch(()))
+    cfg, traffic = run.cfg, run.traffic(run.cfg)
+    built = build(
+        "switch",
+        cfg,
+        kind="native",
+        options={"form": "structural"},
+        extra_cpp=(*SWITCH_SOURCES, SAMPLER),
+        profiled=True,
+    )
+    switch = NativeSwitch(built.binary, cfg, traffic)
+    try:
+        bring_up(switch, cfg, traffic)
+        before, begin = switch.counts().cycles, time.process_time()
+        with _sampling(built.binary) as places:
+            switch.run(_SWITCH_CYCLES, sending=True, milliseconds=1 << 30)
+        micros = (time.process_time() - begin) / (switch.counts().cycles - before) * 1e6
+    finally:
+        switch.close()
+    return built, places[0], micros
 
 
 def _lines(binary: Path, places: np.ndarray) -> list[list[tuple[str, int]]]:
@@ -100,51 +159,43 @@ class Units:
 
     def _find(self, name: str, number: int) -> str:
         text = self._text(name)
+        module = _MODULE.match(name)
+        above = [_PLACED.get(module[1], module[1])] if module else []
         for line in text[max(0, number - _STATEMENT_LINES) : number][::-1]:
-            found = _NAME.search(line)
+            found = (module and _OWN.search(line)) or _NAME.search(line)
             if found:
-                parts = found[1].split("__DOT__")[: self.depth]
-                return ".".join(re.sub(r"\d+$", "", part) for part in parts)
+                own = found.re is _OWN
+                parts = [*above, *found[1].split("__DOT__")] if own else found[1].split("__DOT__")
+                return ".".join(re.sub(r"\d+$", "", part) for part in parts[: self.depth])
             if line.startswith("}"):
                 break
-        module = _MODULE.match(name)
-        return _PLACED.get(module[1], module[1]) if module else _OTHER
+        return ".".join(above) or _OTHER
 
 
 def profile(run: str, config: str, depth: int) -> tuple[Counter[str], float]:
     """Samples by unit, and microseconds of the host a cycle."""
-    workload, settings = RUNS[run]
-    cfg = load(config)
-    built = build_core(cfg, profiled=True)
-    with VerilatedDevice(cfg, built.binary) as device:
-        if workload:
-            maker = find_workload(workload)
-            device.load(build_image(maker.build(cfg, maker.parse(settings), 0)))
-        else:
-            device.core.reset()
-        before = device.core.cycle
-        places, seconds, cycles = _sampled(built.binary, device, workload)
+    built, places, micros = _switch_run() if run == SWITCH else _core_run(run, config)
     units = Units(built.folder, depth)
     kinds, counts = np.unique(places, return_counts=True)
     shares: Counter[str] = Counter()
     for chain, count in zip(_lines(built.binary, kinds), counts.tolist(), strict=True):
         shares[units.of(chain)] += count
-    return shares, seconds / (cycles - before) * 1e6
+    return shares, micros
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command: a table for each run. Exit code 0, or 2 for wrong use."""
     parser = argparse.ArgumentParser(prog="sim.figures.profile", description="Shares of the host's time by unit.")
-    parser.add_argument("runs", nargs="*", metavar="RUN", help=f"of {', '.join(RUNS)}; all if none is named")
+    parser.add_argument("runs", nargs="*", metavar="RUN", help=f"of {', '.join(_NAMES)}; all if none is named")
     parser.add_argument("--config", default="full", metavar="NAME")
     parser.add_argument("--depth", type=int, default=1, metavar="N", help="levels of the hierarchy that are told apart")
     parser.add_argument("--least", type=float, default=1.0, metavar="PERCENT", help="smaller shares are summed")
     options = parser.parse_args(arguments)
     console = Console()
     try:
-        for run in options.runs or RUNS:
-            if run not in RUNS:
-                raise PlexusError(f"there is no run {run!r} to profile; there are {', '.join(RUNS)}")
+        for run in options.runs or _NAMES:
+            if run not in _NAMES:
+                raise PlexusError(f"there is no run {run!r} to profile; there are {', '.join(_NAMES)}")
             shares, micros = profile(run, options.config, options.depth)
             total = shares.total()
             table = Table("unit", "share %", box=None, title=f"{run}: {micros:.2f} us a cycle, {total:,} samples")

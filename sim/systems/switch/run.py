@@ -27,7 +27,7 @@ from sim.systems.switch.measures import fairness, latencies, rates, verdict
 from sim.systems.switch.params import SwitchRun
 from sim.toolchain import tool_versions
 
-__all__ = ["run_switch"]
+__all__ = ["bring_up", "run_switch"]
 
 _UP_SLOTS = 5_000  # until every link is up
 _DRAIN_SLOTS = 400_000
@@ -38,7 +38,7 @@ _QUIET_SLOTS = 2_000  # without a delivery, after which nothing more is expected
 _ROUTE_VALID = 1 << 15
 
 
-def _bring_up(switch: NativeSwitch, cfg: SwitchConfig, traffic: SwitchTraffic) -> None:
+def bring_up(switch: NativeSwitch, cfg: SwitchConfig, traffic: SwitchTraffic) -> None:
     """All links up, routes and partitions written."""
     for _ in range(_UP_SLOTS // 50):
         switch.run(50 * cfg.slot_cycles, sending=False, milliseconds=60_000)
@@ -135,7 +135,7 @@ def run_switch(run: SwitchRun, console: Console) -> dict[str, Any]:
     built = build("switch", cfg, kind="native", options={"form": p["codec"]}, extra_cpp=SWITCH_SOURCES)
     switch = NativeSwitch(built.binary, cfg, traffic)
     try:
-        _bring_up(switch, cfg, traffic)
+        bring_up(switch, cfg, traffic)
         for _ in _measure(switch, p["warmup_slots"] * cfg.slot_cycles, [], console):
             pass
         switch.latency(forget=True)
