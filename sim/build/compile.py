@@ -106,8 +106,8 @@ _LONG_FLAGS = (
     "-ftree-vrp",
     "-fexpensive-optimizations",
 )
-"""For a model that runs long, beside those of its host. With all of -O2 the compiler takes a tenth more time and the core
-at `full` runs a tenth slower; without -fstrict-aliasing it copies wide words one by one (docs/simulation-speed.md)."""
+"""For a model that runs long, beside those of its host. With all of -O2 the compiler takes a tenth more time and the
+core at `full` runs a tenth slower; without -fstrict-aliasing wide words are copied one by one."""
 
 _UNREWARDED = (
     "-fno-code-hoisting",
