@@ -101,7 +101,7 @@ def test_header_that_does_not_fit_is_done_without(here: Path) -> None:
 
 def runtime() -> Path:
     """Where the runtime of benches' models is kept for the compiler of now."""
-    return objects.Runtime("cocotb", "", NATIVE_FLAGS).folder
+    return objects.Runtime("cocotb", "", [*NATIVE_FLAGS, toolchain.MAKE_VARIABLES["OPT_GLOBAL"]]).folder
 
 
 def test_compiler_without_precompiled_headers_builds(
