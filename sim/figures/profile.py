@@ -59,6 +59,8 @@ _PLACED = {"dma_mover": "dma.mover", "sbuf_group": "sbuf.group", "psum_group": "
 _STATEMENT_LINES = 200
 """So far above a line, at most, its statement begins."""
 _OTHER = "(Verilator's own)"
+_WITHOUT_LINES = "(lanes, array in C++; C library)"
+"""Cells are compiled without line tables, once for every model."""
 
 
 @contextmanager
@@ -155,7 +157,9 @@ class Units:
             if name.startswith("Vtop_"):
                 return self._of_line(name, number)
         last = chain[-1][0] if chain else "?"
-        return _OTHER if last.startswith(("?", "verilated", "Vtop")) else f"C++: {last}"
+        if last.startswith("?"):
+            return _WITHOUT_LINES
+        return _OTHER if last.startswith(("verilated", "Vtop")) else f"C++: {last}"
 
     def _find(self, name: str, number: int) -> str:
         text = self._text(name)
