@@ -43,7 +43,7 @@ help:
 	@echo "make mutants   faults that nobody chose against the benches: UNITS=\"fifo alu\"; WRITE=1 renews docs/mutants.md"
 	@echo "make soak      a link: 10^7 damaged flits, 1,200 refused ones in chosen states, 10^6 flits a rate"
 	@echo "make accuracy  functions against mpmath, docs/accuracy.md; 10^7 MX dot products a pair of formats"
-	@echo "make profile   where the host's time goes in the simulated core: RUNS=\"gemm attention mxfp8 idle\""
+	@echo "make profile   where a simulation's time goes: RUNS=\"gemm attention mxfp8 idle minilm switch\""
 	@echo "make waves     make sim with a wave file in build/waves.vcd      make setup  only .venv"
 	@echo "make clean     remove build/    make explore, make firmware: later versions"
 
