@@ -8,6 +8,7 @@ from rtl.base.axi import AxiSignature
 from rtl.base.clock_gate import ClockGate, gated_domain
 from rtl.base.dispatch import RetireSignature
 from rtl.base.engine_clock import clock_engine
+from rtl.base.fault import fault
 from rtl.base.packet import FOREIGN_BITS
 from rtl.base.wake import Wake
 from rtl.contract.config import Config
@@ -37,7 +38,8 @@ class Core(wiring.Component):
     `core_id`, its place in the address map; `done` and `fault`; `retire[q]`, outputs only. With `link` those of
     dma.link.LINK_PORTS too: packets to and from other cores, and `foreign`, the low bits of the count of those
     that were for another core; `link_value`, the register of the port at `link_address`, in the same cycle.
-    Engines run on gated clocks of the root clock `clk`, so an idle engine costs nothing.
+    Engines run on gated clocks of the root clock `clk`, so an idle engine costs nothing; SBUF and PSUM on one that
+    runs with any of them, and a few cycles longer: until read data and sums have arrived and ages are 0.
     """
 
     def __init__(self, cfg: Config, form: str = "native", *, link: bool = False):
@@ -65,9 +67,11 @@ class Core(wiring.Component):
         m = Module()
         m.submodules.issue = issue = Issue(cfg, ports=len(CONFLICT_PORTS))
         groups = range(cfg.tensor.groups)
-        m.submodules.sbuf = sbuf = Sbuf(cfg, [reach(cfg, g) for g in groups])
+        sbuf = Sbuf(cfg, [reach(cfg, g) for g in groups])
+        m.submodules.sbuf = DomainRenamer("memory")(sbuf)
         adders = tuple(f"add{g}" for g in groups)
-        m.submodules.psum = psum = Psum(cfg, add_domains=adders, form=self.form)
+        psum = Psum(cfg, add_domains=adders, form=self.form)
+        m.submodules.psum = DomainRenamer("memory")(psum)
         m.submodules.share = share = AxiShare(cfg.hbm.port_bytes)
         tensor = TensorEngine(cfg, form=self.form)
         m.submodules.tensor = DomainRenamer("tensor")(tensor)
@@ -78,12 +82,18 @@ class Core(wiring.Component):
 
         status = issue.tensor.status
         tensor_active = issue.tensor.command.valid | status.holds | status.draining
-        self._gate(m, "tensor", self._wake(m, "tensor", tensor_active))
+        tensor_awake = self._wake(m, "tensor", tensor_active)
+        dma_awake = self._wake(m, "dma", dma.active)
+        awake = [tensor_awake, dma_awake & ~fault("the memories' clock does not wait for the DMA"), psum.adding.any()]
+        self._gate(m, "tensor", tensor_awake)
         for g, name in enumerate(adders):
             self._gate(m, name, psum.adding[g])
-        self._gate(m, "dma", self._wake(m, "dma", dma.active))
+        self._gate(m, "dma", dma_awake)
         for name, engine in (("vector", vector), ("scalar", scalar)):
-            clock_engine(m, engine, getattr(issue, name).command.valid, f"{name}_")
+            waiting = getattr(issue, name).command.valid
+            clock_engine(m, engine, waiting, f"{name}_")
+            awake.append(waiting | engine.active)
+        self._gate(m, "memory", self._wake(m, "memory", Cat(awake).any()))
 
         connect(m, issue.tensor, tensor.queue)
         connect(m, issue.vector, vector.queue)

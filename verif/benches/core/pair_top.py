@@ -26,7 +26,10 @@ WIRE_BEATS = 26
 _LINK = dataclasses.replace(LINKS["x8"], name="x8 of few credits", shared_flits=32)
 """Less than the default, so that the cores wait for credits: one that is lost stops them."""
 
-_CORE_FAULTS = ("a signal to an endpoint does not wait for the writes before it",)
+_CORE_FAULTS = (
+    "a signal to an endpoint does not wait for the writes before it",
+    "the memories' clock does not wait for the DMA",
+)
 _PINS = {
     "host_valid": In(1),
     "host_write": In(1),
