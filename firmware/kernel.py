@@ -26,7 +26,7 @@ from firmware.engines.tensor import TensorEngine
 from firmware.engines.vector import VectorEngine
 from firmware.hazards import Access, Hazards, Known
 from firmware.numbers import bits_dtype, element_bytes, split_format
-from firmware.program import Completion, HbmTensor, Instruction, Program, Semaphore, SemaphoreWait
+from firmware.program import Allocation, Completion, HbmTensor, Instruction, Program, Semaphore, SemaphoreWait
 from firmware.rings import FENCE, Rings
 from firmware.views import HbmView, KernelError, MemoryFullError, Tile, TileView
 from rtl.contract.access_pattern import DIMENSIONS, AccessPattern, start_partition_rule
@@ -222,6 +222,9 @@ class Kernel:
                 f"{max(0, size - offset)} of {size} are free"
             )
         self._used[space] = offset + wanted
+        self._program.tiles.append(
+            Allocation(name=name, space=space, start=start, partitions=partitions, offset=offset, bytes=wanted)
+        )
         return Tile(name, space, start, partitions, offset, columns, dtype, self.core)
 
     def add_tensor(self, tensor: HbmTensor) -> None:

@@ -18,7 +18,17 @@ from rtl.contract.isa import AluOp, Opcode, Queue, Reduce
 from rtl.contract.kinds import Kind
 from rtl.contract.memmap import Space
 
-__all__ = ["Completion", "Descriptor", "HbmTensor", "Instruction", "Place", "Program", "Semaphore", "SemaphoreWait"]
+__all__ = [
+    "Allocation",
+    "Completion",
+    "Descriptor",
+    "HbmTensor",
+    "Instruction",
+    "Place",
+    "Program",
+    "Semaphore",
+    "SemaphoreWait",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +137,18 @@ class Descriptor:
         return n
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allocation:
+    """A tile: `bytes` from `offset` on of `partitions` partitions from `start` on, of SBUF or PSUM."""
+
+    name: str
+    space: Space
+    start: int
+    partitions: int
+    offset: int
+    bytes: int
+
+
 def _nothing(outputs: dict[str, np.ndarray]) -> dict[str, Any]:
     return {}
 
@@ -141,6 +163,7 @@ class Program:
     tensors: dict[str, HbmTensor] = field(default_factory=dict)
     queues: dict[Queue, list[Instruction]] = field(default_factory=dict)
     rings: list[list[Descriptor]] = field(default_factory=list)
+    tiles: list[Allocation] = field(default_factory=list)
     params: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     metrics: Callable[[dict[str, np.ndarray]], dict[str, Any]] = _nothing

@@ -10,6 +10,7 @@ from rtl.base.dispatch import RetireSignature
 from rtl.base.engine_clock import clock_engine
 from rtl.base.fault import fault
 from rtl.base.packet import FOREIGN_BITS
+from rtl.base.trace import TraceSignature
 from rtl.base.wake import Wake
 from rtl.contract.config import Config
 from rtl.contract.isa import Queue
@@ -35,8 +36,8 @@ class Core(wiring.Component):
     """A core. `form` is the form of the tensor array and of the adders of PSUM: "structural" or "native".
 
     Ports: `axi[i]`, the AXI4 managers towards HBM; `host_*`, the register port (memmap.Control);
-    `core_id`, its place in the address map; `done` and `fault`; `retire[q]`, outputs only. With `link` those of
-    dma.link.LINK_PORTS too: packets to and from other cores, and `foreign`, the low bits of the count of those
+    `core_id`, its place in the address map; `done` and `fault`; `retire[q]` and `trace`, outputs only. With `link`
+    those of dma.link.LINK_PORTS too: packets to and from other cores, and `foreign`, the low bits of the count of those
     that were for another core; `link_value`, the register of the port at `link_address`, in the same cycle.
     Engines run on gated clocks of the root clock `clk`, so an idle engine costs nothing; SBUF and PSUM on one that
     runs with any of them, and a few cycles longer: until read data and sums have arrived and ages are 0.
@@ -58,6 +59,7 @@ class Core(wiring.Component):
                 "done": Out(1),
                 "fault": Out(1),
                 "retire": Out(RetireSignature()).array(len(Queue)),
+                "trace": Out(TraceSignature()),
                 **({**LINK_PORTS, **_STATUS_PORTS} if link else {}),
             }
         )
@@ -143,6 +145,15 @@ class Core(wiring.Component):
         ]
         for q in Queue:
             connect(m, issue.retire[q], flipped(self.retire[q]))
+            connect(m, issue.issued[q], flipped(self.trace.issue[q]))
+        m.d.comb += [
+            self.trace.running.eq(issue.running),
+            self.trace.state.eq(issue.states),
+            self.trace.begin.eq(dma.begins),
+            self.trace.end.eq(dma.ends),
+            self.trace.movers.eq(dma.movers_busy),
+            self.trace.refused.eq(issue.refused),
+        ]
         if self.link:
             for name, member in LINK_PORTS.items():
                 inside, outside = getattr(dma, name), getattr(self, name)

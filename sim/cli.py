@@ -65,6 +65,7 @@ def run(
         str | None, typer.Option(metavar="SCOPE", help="Waves of this part, as in tensor or issue.fetch.")
     ] = None,
     fast: FastOption = False,
+    trace: Annotated[bool, typer.Option("--trace/--no-trace", help="Keep what happened when, in trace.npz.")] = True,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -92,6 +93,7 @@ def run(
         seed=seed,
         waves=window,
         fast=fast,
+        trace=trace,
         out=out,
     )
     resolved = system.resolve(asked)
@@ -101,6 +103,29 @@ def run(
     console.print(f"\nreport: {shown(resolved.folder / 'report.json')}", style="bright_black", highlight=False)
     if not system.passed(report):
         raise typer.Exit(DIFFERENT)
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", parser=path_of, help="Of a run: it has report.json.")],
+    beside: Annotated[
+        Path | None, typer.Argument(metavar="DIR2", parser=path_of, help="Of another run, to compare it with.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", parser=path_of, help="The page; default DIR/report.html.")
+    ] = None,
+    open_: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
+) -> None:
+    """Write the page of a run: timeline, where cycles went, critical path, lines of the kernel.
+
+    As in: plexus report build/runs/gemm-small --open
+    """
+    from sim.page.write import write_page
+
+    page = write_page(folder, beside, out)
+    Console().print(f"page: {shown(page)}", highlight=False)
+    if open_:
+        typer.launch(page.resolve().as_uri())
 
 
 @app.command(name="eval")

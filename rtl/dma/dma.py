@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from rtl.base.axi import LINK_ID, AxiSignature
 from rtl.base.dispatch import EngineStatusSignature
 from rtl.base.dma_port import RELEASE, ROW_BYTES_BITS, SEMAPHORE_UPDATE, RingStatusSignature
+from rtl.base.fault import fault
 from rtl.base.layouts import DESCRIPTOR_LAYOUT
 from rtl.base.memory_port import SbufMoverSignature
 from rtl.base.placed import Placed
@@ -33,7 +34,8 @@ class Dma(wiring.Component):
     bytes of the row that left the row generator in this cycle.
     `link`: other cores can be reached (docs/endpoint.md): `request_out`, `response_out`, `request_in`, `response_in`
     are the packets; LINK_COUNTS tells what the endpoint refused.
-    `active`: the clock is needed in this cycle.
+    `begins`, `ends`: rings whose next descriptor is taken in this cycle, or has completed; `movers_busy`: movers that
+    moved a byte or wait for one. `active`: the clock is needed in this cycle.
     """
 
     def __init__(self, cfg: Config, *, link: bool = False):
@@ -52,6 +54,9 @@ class Dma(wiring.Component):
                 "mover": Out(SbufMoverSignature(cfg)).array(cfg.dma.engines),
                 **(LINK_PORTS | LINK_COUNTS if link else {}),
                 "status": Out(EngineStatusSignature()),
+                "begins": Out(rings),
+                "ends": Out(rings),
+                "movers_busy": Out(cfg.dma.engines),
                 "hbm_read_bytes": Out(ROW_BYTES_BITS),
                 "hbm_written_bytes": Out(ROW_BYTES_BITS),
                 "active": Out(1),
@@ -72,10 +77,14 @@ class Dma(wiring.Component):
         connect(m, flipped(self.release), intake.release)
         connect(m, intake.candidate, check.candidate)
         connect(m, check.job, rows.job)
-        for r in range(cfg.dma.rings):
+        rings = range(cfg.dma.rings)
+        for r in rings:
             connect(m, flipped(self.ring[r]), intake.ring[r])
             connect(m, complete.ring_status[r], flipped(self.ring_status[r]))
+            lost = fault("the end of a ring's descriptors is not told") if r == rings[-1] else 0
+            m.d.comb += self.ends[r].eq(complete.ring_status[r].completed & ~lost)
         m.d.comb += [
+            self.begins.eq(intake.opened),
             intake.start.eq(self.start),
             intake.stop.eq(complete.stop),
             intake.room.eq(complete.room),
@@ -160,6 +169,7 @@ class Dma(wiring.Component):
             state.reading.eq(Cat(x.reading for x in movers).any()),
             state.writing.eq(Cat(x.writing for x in movers).any()),
             state.committing.eq(Cat(x.committing for x in movers).any()),
+            self.movers_busy.eq(Cat(x.moves | x.reading | x.writing | x.committing for x in movers)),
         ]
         connect(m, state.status, flipped(self.status))
         return m

@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.base.dispatch import EngineStatusSignature
 from rtl.base.fault import fault
+from rtl.base.trace import STATE_BITS
 from rtl.contract.config import Config
 from rtl.contract.timing import STALLS, Engine
 
@@ -30,6 +31,7 @@ class Counters(wiring.Component):
 
     In order: a halted queue and an engine that holds nothing: fault. An engine that holds an
     instruction: what it says. The queue waits for a semaphore, then for fetch. The engine drains. Idle.
+    `states`: which one, of each engine, for traces.
     """
 
     def __init__(self, cfg: Config):
@@ -43,6 +45,7 @@ class Counters(wiring.Component):
                 "queue": In(QUEUE_STATE).array(len(Engine)),
                 "values": Out(COUNTER_BITS).array(total),
                 "cycles": Out(COUNTER_BITS),
+                "states": Out(STATE_BITS * len(Engine)),
             }
         )
 
@@ -51,7 +54,7 @@ class Counters(wiring.Component):
         status = self.status[engine]
         queue = self.queue[engine]
         stalls = STALLS[engine]
-        state = Signal(4, init=IDLE, name=f"state_{engine.name.lower()}")
+        state = Signal(STATE_BITS, init=IDLE, name=f"state_{engine.name.lower()}")
 
         def stall(name: str) -> int:
             return STALL + stalls.index(name)
@@ -77,6 +80,8 @@ class Counters(wiring.Component):
         m = Module()
         for engine in Engine:
             state = self._choose(m, engine)
+            told = fault("the state of an engine is told as the one beside it")
+            m.d.comb += self.states.word_select(engine, STATE_BITS).eq(state ^ told)
             last = Signal.like(state, name=f"last_{engine.name.lower()}", init=0)
             m.d.sync += last.eq(state)
             lost = fault("idle cycles after a busy one are not counted") & (last == BUSY) & (state == IDLE)

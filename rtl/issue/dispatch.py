@@ -58,6 +58,7 @@ class Dispatch(wiring.Component):
                 "refused": In(1),
                 "outstanding": Out(stream.Signature(OUTSTANDING)),
                 "issued": Out(COUNT_BITS),  # without a faulty one
+                "issues": Out(1),  # it goes up at the end of this cycle
                 "fault_address": Out(64),
                 "halted": Out(1),
                 "waiting": Out(1),  # for a semaphore
@@ -140,7 +141,8 @@ class Dispatch(wiring.Component):
         faulted = (push.valid & push.ready) & (push.payload.cause != 0)
         with m.If(done):
             m.d.sync += full.eq(0)
-        with m.If(push.valid & push.ready & (push.payload.cause == 0)):
+        m.d.comb += self.issues.eq(push.valid & push.ready & (push.payload.cause == 0))
+        with m.If(self.issues):
             m.d.sync += self.issued.eq(self.issued + 1)
         with m.If(faulted & ~fault("a fault does not halt the queue")):
             m.d.sync += [

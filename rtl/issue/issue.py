@@ -9,6 +9,7 @@ from rtl.base.clock_gate import ClockGate, gated_domain
 from rtl.base.dispatch import EngineSignature, EngineStatusSignature, RetireSignature
 from rtl.base.dma_port import ENDPOINT_STATUS, RELEASE, ROW_BYTES_BITS, SEMAPHORE_UPDATE, RingStatusSignature
 from rtl.base.layouts import DESCRIPTOR_LAYOUT
+from rtl.base.trace import STATE_BITS, IssueSignature
 from rtl.contract.config import Config
 from rtl.contract.isa import Queue
 from rtl.contract.memmap import CoreId
@@ -36,7 +37,8 @@ class Issue(wiring.Component):
     was refused in this cycle. `endpoint`: what memmap.EndpointRegister shows; `link_address`,
     `link_value`: see Control. `hbm_read_bytes`,
     `hbm_written_bytes`: what the DMA moved in this cycle.
-    `tensor_moving`, `tensor_sum`: a moving beat entered, a sum left the array.
+    `tensor_moving`, `tensor_sum`: a moving beat entered, a sum left the array. `issued[q]`, `states`: for a trace
+    (rtl.base.trace).
     """
 
     def __init__(self, cfg: Config, ports: int = 8):
@@ -71,6 +73,8 @@ class Issue(wiring.Component):
                 "done": Out(1),
                 "fault": Out(1),
                 "retire": Out(RetireSignature()).array(len(Queue)),
+                "issued": Out(IssueSignature()).array(len(Queue)),
+                "states": Out(STATE_BITS * len(Engine)),
             }
         )
 
@@ -96,6 +100,7 @@ class Issue(wiring.Component):
         m.d.comb += [
             self.start.eq(run.start),
             self.running.eq(run.running),
+            self.states.eq(counters.states),
             self.done.eq(run.done),
             self.fault.eq(run.fault),
             fetch.load.eq(run.load),
@@ -125,6 +130,7 @@ class Issue(wiring.Component):
             connect(m, queue.update, semaphores.update[q])
             connect(m, queue.release, releases.request[q])
             connect(m, queue.retired, flipped(self.retire[q]))
+            connect(m, queue.issue, flipped(self.issued[q]))
             m.d.comb += [
                 queue.start.eq(run.start),
                 queue.count.eq(run.queue_count[q]),

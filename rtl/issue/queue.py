@@ -1,11 +1,13 @@
 """One in-order instruction queue: check, dispatch, retire."""
 
-from amaranth.hdl import DomainRenamer, Module, Mux, Value
+from amaranth.hdl import DomainRenamer, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.base.dispatch import SEQUENCE_BITS, EngineSignature, RetireSignature
 from rtl.base.dma_port import CAUSE_BITS, COUNT_BITS, RELEASE, SEMAPHORE_INDEX_BITS, SEMAPHORE_UPDATE
+from rtl.base.fault import fault
+from rtl.base.trace import IssueSignature
 from rtl.contract.config import Config
 from rtl.contract.isa import OPCODE_QUEUE, Queue
 from rtl.issue.check import Check
@@ -64,6 +66,7 @@ class IssueQueue(wiring.Component):
                 "release": Out(stream.Signature(RELEASE)),
                 "refused": In(1),
                 "retired": Out(RetireSignature()),
+                "issue": Out(IssueSignature()),
                 "status": Out(QUEUE_STATUS),
                 "wake": Out(1),
                 **engine,
@@ -104,6 +107,12 @@ class IssueQueue(wiring.Component):
             status.halted.eq(dispatch.halted),
             status.semaphore.eq(dispatch.waiting),
             status.fetch.eq(dispatch.empty & ~dispatch.halted & (dispatch.issued != self.count)),
+        ]
+        late = Signal()
+        m.d.sync += late.eq(dispatch.issues)
+        m.d.comb += [
+            self.issue.valid.eq(Mux(fault("an issue is told one cycle late"), late, dispatch.issues)),
+            self.issue.sequence.eq(dispatch.issued[:SEQUENCE_BITS]),
         ]
         for number in range(2):
             m.d.comb += [

@@ -8,12 +8,14 @@
 #include <chrono>
 #include <cstring>
 #include <exception>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "hbm.h"
 #include "model.h"
 #include "pins.h"
+#include "trace.h"
 #include "svdpi.h"
 #include "verilated_syms.h"
 
@@ -118,6 +120,7 @@ public:
     // One cycle. Returns whether anything moved.
     bool cycle() {
         model.low();
+        if (trace) trace->sample(now, hbm.counters());
         bool moved = hbm.sample(now);
         for (unsigned q = 0; q < QUEUES; q++) {
             if (*retire_[q].valid) {
@@ -202,6 +205,7 @@ public:
     Model model;
     Hbm hbm;
     std::vector<Retired> retired;
+    std::unique_ptr<Trace> trace;
     uint64_t retired_total = 0;
     uint64_t now = 0;
     uint64_t last_moved = 0;
@@ -326,6 +330,33 @@ PX uint64_t px_retire_log(Driver* d, plexus::Retired* out, uint64_t from, uint64
     uint64_t n = 0;
     for (; n < limit && from + n < d->retired.size(); n++) out[n] = d->retired[from + n];
     return n;
+}
+
+// A trace from now on, of at most `limit` records.
+PX int px_trace(Driver* d, uint64_t limit) {
+    return guarded(-1, [&] {
+        d->trace.reset(new plexus::Trace(d->model.top(), limit));
+        return 0;
+    });
+}
+
+// The trace is over. Numbers: first cycle, cycles, cycle from which it is in buckets (or cycles), events that were lost,
+// records, buckets of beats, coarse buckets.
+PX int px_trace_end(Driver* d, uint64_t* numbers) {
+    if (!d->trace) return -1;
+    plexus::Trace& t = *d->trace;
+    t.finish(d->hbm.counters());
+    const uint64_t all[] = {t.first, t.cycles, std::min(t.coarse_from, t.cycles), t.lost,
+                            t.records.size(), t.beats.size() / 2, t.coarse.size()};
+    std::copy(std::begin(all), std::end(all), numbers);
+    return 0;
+}
+
+PX void px_trace_data(Driver* d, plexus::TraceRecord* records, uint32_t* beats, uint32_t* coarse) {
+    const plexus::Trace& t = *d->trace;
+    std::copy(t.records.begin(), t.records.end(), records);
+    std::copy(t.beats.begin(), t.beats.end(), beats);
+    for (const auto& sums : t.coarse) coarse = std::copy(sums.begin(), sums.end(), coarse);
 }
 
 PX void px_hbm_counters(Driver* d, plexus::HbmCounters* out) { *out = d->hbm.counters(); }

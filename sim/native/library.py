@@ -13,6 +13,7 @@ from typing import Self
 import numpy as np
 
 from rtl.contract.config import Config
+from rtl.contract.timing import Engine
 from sim.errors import PlexusError
 
 __all__ = [
@@ -20,9 +21,15 @@ __all__ = [
     "HbmCounters",
     "NativeCore",
     "RETIRED",
+    "RawTrace",
     "Reason",
     "SAMPLER",
     "STREAM_SOURCES",
+    "TRACED",
+    "TRACE_BEATS_CYCLES",
+    "TRACE_COARSE_CYCLES",
+    "TRACE_RECORDS",
+    "Traced",
     "open_library",
     "opened",
     "stream",
@@ -43,6 +50,26 @@ STREAM_SOURCES = (_HERE / "stream.cpp",)
 
 RETIRED = np.dtype([("cycle", "<u8"), ("sequence", "<u4"), ("queue", "<u2"), ("cause", "<u2")])
 """A retire record, as the driver stores it."""
+
+
+TRACED = np.dtype([("cycle", "<u8"), ("value", "<u4"), ("kind", "<u2"), ("place", "<u2")])
+"""A record of a trace, as trace.h stores it."""
+
+TRACE_RECORDS = 1 << 22
+TRACE_BEATS_CYCLES = 256
+TRACE_COARSE_CYCLES = 4096
+_SUMS = 16 * len(Engine) + 2 * 16
+
+
+class Traced(IntEnum):
+    """Kinds of records."""
+
+    ISSUE = 0
+    BEGIN = 1
+    END = 2
+    STATE = 3
+    REFUSED = 4
+    MOVERS = 5
 
 
 class Reason(IntEnum):
@@ -79,6 +106,24 @@ class HbmCounters:
     refused_cycles: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawTrace:
+    """What trace.h kept of a run. Cycle 0 is the driver's `first`; of `cycles` those from `coarse_from` on are in
+    buckets of TRACE_COARSE_CYCLES, and `lost` issues, begins and ends of them are nowhere.
+
+    `records`: TRACED. `beats`: uint32 [buckets of TRACE_BEATS_CYCLES, read and written]. `coarse`: uint32 [buckets, 16
+    states of each engine, then 16 ports that refuse and 16 movers].
+    """
+
+    first: int
+    cycles: int
+    coarse_from: int
+    lost: int
+    records: np.ndarray
+    beats: np.ndarray
+    coarse: np.ndarray
+
+
 _DRIVER: dict[str, tuple[object, list[object]]] = {
     "px_error": (c_char_p, []),
     "px_create": (c_void_p, [POINTER(c_uint64), c_uint64]),
@@ -95,6 +140,9 @@ _DRIVER: dict[str, tuple[object, list[object]]] = {
     "px_retired": (c_uint64, [c_void_p]),
     "px_retire_log": (c_uint64, [c_void_p, c_void_p, c_uint64, c_uint64]),
     "px_hbm_counters": (None, [c_void_p, POINTER(c_uint64)]),
+    "px_trace": (c_int, [c_void_p, c_uint64]),
+    "px_trace_end": (c_int, [c_void_p, POINTER(c_uint64)]),
+    "px_trace_data": (None, [c_void_p, c_void_p, c_void_p, c_void_p]),
     "px_rams": (c_uint64, [c_void_p, c_void_p, c_uint64]),
     "px_ram_shape": (c_int, [c_void_p, c_char_p, POINTER(c_uint64), POINTER(c_uint64)]),
     "px_ram_read": (c_int, [c_void_p, c_char_p, c_uint64, c_uint64, c_void_p]),
@@ -281,6 +329,24 @@ class NativeCore:
         raw = (c_uint64 * len(_COUNTERS))()
         self._lib.px_hbm_counters(self._model, raw)
         return HbmCounters(**dict(zip(_COUNTERS, raw, strict=True)))
+
+    def start_trace(self, limit: int = TRACE_RECORDS) -> None:
+        """Trace what follows, in `limit` records and buckets behind them."""
+        self._check(self._lib.px_trace(self._model, limit))
+
+    def end_trace(self) -> RawTrace:
+        """The trace so far; nothing follows."""
+        numbers = (c_uint64 * 7)()
+        if self._lib.px_trace_end(self._model, numbers) < 0:
+            raise PlexusError("no trace was started")
+        first, cycles, coarse_from, lost, records, buckets, sums = numbers
+        log = np.empty(records, TRACED)
+        beats = np.empty((buckets, 2), np.uint32)
+        coarse = np.empty((sums, _SUMS), np.uint32)
+        self._lib.px_trace_data(self._model, log.ctypes.data, beats.ctypes.data, coarse.ctypes.data)
+        return RawTrace(
+            first=first, cycles=cycles, coarse_from=coarse_from, lost=lost, records=log, beats=beats, coarse=coarse
+        )
 
     def rams(self) -> list[str]:
         """Scopes of the RAM cells of the design, sorted."""

@@ -157,6 +157,7 @@ def make_report(
         "cpu_seconds": round(result.cpu_seconds, 6),
         "cycles_per_second": round(cycles / result.wall_seconds) if result.wall_seconds else 0,
         "macs": program.macs,
+        "peak_macs_a_cycle": float(peak),
         "tensor_utilization": _ratio(program.macs, peak * cycles),
         "tensor_window_cycles": window,
         "tensor_window_utilization": _ratio(program.macs, peak * window),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rtl.contract.isa import Cause
+from sim.native.library import HbmCounters, RawTrace
 
 __all__ = ["ENDS", "EngineCycles", "Fault", "RunResult"]
 
@@ -76,6 +77,8 @@ class RunResult:
     cpu_seconds: float
     retired: np.ndarray
     retired_total: int
+    hbm: HbmCounters | None = None  # what the model of HBM counted
+    trace: RawTrace | None = None
     progress: Mapping[str, str] = field(default_factory=dict)  # queue or ring: "12 of 40", unless all done
 
     def window_cycles(self, engine: str) -> int:

@@ -27,6 +27,7 @@ class Asked:
     seed: int = 0
     waves: Waves | None = None
     fast: bool = False
+    trace: bool = True
     out: Path | None = None
 
 

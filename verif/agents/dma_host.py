@@ -7,11 +7,16 @@ from cocotb.triggers import RisingEdge
 
 from rtl.base.dma_port import RELEASE, SEMAPHORE_UPDATE
 from rtl.contract.isa import DESCRIPTOR
+from rtl.contract.timing import STALLS, Engine
 from verif.agents.bench import Bench
 from verif.agents.stall import never
 from verif.agents.stream import StreamSink, StreamSource
 
 __all__ = ["DmaHost"]
+
+
+_MOVING = [2 + STALLS[Engine.DMA].index(cause) for cause in ("hbm_latency", "commit")]
+"""States of the DMA in which a mover must have work."""
 
 
 class DmaHost:
@@ -90,8 +95,16 @@ class DmaHost:
         written = self.dut.hbm_written_bytes
         holds = self.dut.status__holds
         state = self.dut.status__state
+        takes = [[getattr(self.dut, f"ring__{r}__{name}") for name in ("valid", "ready")] for r in range(len(pulses))]
         while True:
             await edge
+            # what a trace is told: in the cycle itself, ring by ring
+            taken = sum(1 << r for r, pair in enumerate(takes) if all(pin.value == 1 for pin in pair))
+            ended = sum(1 << r for r, pulse in enumerate(pulses) if pulse.value == 1)
+            assert int(self.dut.begins.value) == taken, "a trace is not told which ring's descriptor is taken"
+            assert int(self.dut.ends.value) == ended, "a trace is not told which ring's descriptor has completed"
+            if holds.value == 1 and int(state.value) in _MOVING:
+                assert int(self.dut.movers_busy.value), "no mover is busy, and their work is what the DMA waits for"
             for r, pulse in enumerate(pulses):
                 if pulse.value == 1:
                     self.completed[r] += 1

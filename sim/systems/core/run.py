@@ -14,6 +14,7 @@ from firmware.program import Program
 from firmware.workloads import find_workload
 from rtl.contract.config import Config
 from sim.errors import PlexusError
+from sim.native.library import TRACE_RECORDS
 from sim.report.bounding import bounds
 from sim.report.report_json import Subject, make_report, write_report
 from sim.run.compare import Comparison, compare
@@ -23,6 +24,9 @@ from sim.run.result import RunResult
 from sim.run.variant import default_folder
 from sim.run.waves import Waves
 from sim.systems.core.verilated import VerilatedDevice, build_core
+from sim.trace.agreement import need_agreement
+from sim.trace.recorded import FILE, save_trace
+from sim.trace.recording import record
 
 __all__ = ["Run", "run_workload"]
 
@@ -38,6 +42,7 @@ class Run:
     seed: int = 0
     waves: Waves | None = None
     fast: bool = False
+    trace: bool = True
     out: Path | None = None
     file: str | None = None  # that the configuration was read from
 
@@ -73,9 +78,20 @@ def _simulate(run: Run, program: Program, image: Image, console: Console) -> Run
     built = build_core(run.cfg, array=run.array, waves=run.waves.kind if run.waves else "", fast=run.fast)
     guess = max(bounds(run.cfg, program, program.hbm_read_bytes + program.hbm_written_bytes).values())
     with cycles_bar(console, f"simulate {run.workload}", guess) as watch:
-        with VerilatedDevice(run.cfg, built.binary, waves=run.waves, watch=watch) as device:
+        records = TRACE_RECORDS if run.trace else 0
+        with VerilatedDevice(run.cfg, built.binary, waves=run.waves, watch=watch, trace_records=records) as device:
             device.load(image)
             return device.run()
+
+
+def _keep_trace(run: Run, program: Program, result: RunResult) -> None:
+    """trace.npz beside the report, if there shall be one; else none, that of an earlier run neither."""
+    if result.trace is None or result.hbm is None:
+        (run.folder / FILE).unlink(missing_ok=True)
+        return
+    recorded = record(result.trace, result.retired, program)
+    need_agreement(recorded, result, (result.hbm.read_beats, result.hbm.write_beats))
+    save_trace(recorded, run.folder)
 
 
 def _writable(folder: Path) -> None:
@@ -129,5 +145,6 @@ def run_workload(run: Run, console: Console) -> dict[str, Any]:
     )
     report = make_report(subject, result, comparison, metrics)
     report["total_seconds"] = round(time.monotonic() - begin, 3)
+    _keep_trace(run, program, result)
     write_report(report, run.folder)
     return report

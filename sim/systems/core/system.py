@@ -44,6 +44,7 @@ class CoreSystem(System):
             seed=asked.seed,
             waves=asked.waves,
             fast=asked.fast,
+            trace=asked.trace,
             out=asked.out,
             file=config if config.endswith(".toml") else None,
         )

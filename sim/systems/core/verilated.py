@@ -76,7 +76,8 @@ class VerilatedDevice:
     """A core of configuration `cfg` from the library at `binary`. A context manager.
 
     `waves`, for a model built with waves, numbers cycles as the report does: 0 is where the program starts.
-    `watch`, if given, is called with the cycle a few times a second; what it raises ends the run.
+    `watch`, if given, is called with the cycle a few times a second; what it raises ends the run. `trace_records`: how
+    many records of a trace are kept; with 0 there is none.
     """
 
     name = "rtl"
@@ -90,8 +91,10 @@ class VerilatedDevice:
         max_cycles: int = 1 << 40,
         quiet_cycles: int | None = None,
         watch: Callable[[int], None] | None = None,
+        trace_records: int = 0,
     ):
         self.cfg = cfg
+        self.trace_records = trace_records
         self.max_cycles = max_cycles
         step = -(-cfg.tensor.clock_mhz // cfg.vector.clock_mhz)
         slow = _SLOW_STEPS * step + 2 * cfg.latency_cycles
@@ -128,6 +131,8 @@ class VerilatedDevice:
     def run(self) -> RunResult:
         """Run to the end, whatever end that is; read counters and outputs."""
         core = self.core
+        if self.trace_records:
+            core.start_trace(self.trace_records)
         core.host_write(Control.RUN, 1)
         begin = core.cycle
         if self.waves is not None:
@@ -173,6 +178,8 @@ class VerilatedDevice:
             retired=core.retire_log(),
             retired_total=core.retired,
             progress=self._progress() if end != "done" else {},
+            hbm=core.hbm_counters(),
+            trace=core.end_trace() if self.trace_records else None,
         )
 
     def _engine(self, engine: Engine) -> EngineCycles:

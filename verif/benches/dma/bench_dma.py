@@ -41,6 +41,7 @@ _FAULTS = (
     ),
     *noticed_by(
         "copies_what_the_golden_model_copies",
+        "the end of a ring's descriptors is not told",
         "bursts start anywhere and are full length: they cross 4 KiB",
         "a step of 0 does not broadcast",
         "the outermost dimension of a descriptor is left out",

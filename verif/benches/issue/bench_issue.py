@@ -23,6 +23,7 @@ _FAULTS = (
 
 _PLANTED = (
     "a draining engine counts as idle",
+    "the state of an engine is told as the one beside it",
     "an engine that holds an instruction counts while the queue waits",
     "idle cycles after a busy one are not counted",
     "a window begins with its last beat",

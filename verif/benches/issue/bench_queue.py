@@ -23,6 +23,7 @@ _PLANTED = (
     "the semaphore changes at dispatch, not at the end",
     "a done that comes while an update waits is lost",
     "no update for an instruction without an engine",
+    "an issue is told one cycle late",
     *noticed_by(
         "halts_at_what_the_engine_fails_at/program=0",
         "a command that failed retires like others",

@@ -47,6 +47,8 @@ class IssueBench(Bench):
         self.records: list[list[tuple[int, int]]] = [[] for _ in Queue]
         self.cores = int(self.rng.integers(1 << 18))
         self.conflicts = [0] * len(dut.refused)
+        self.traced = [0] * len(Queue)  # instructions whose issue a trace was told of
+        self.states = [[0] * 16 for _ in Engine]  # cycles of each engine in each state, as a trace is told
         self.program = Program([], [[] for _ in Queue], [[] for _ in range(self.cfg.dma.rings)], {})
         self.engines: list[EngineActor] = []
         self.dma: DmaActor | None = None
@@ -93,12 +95,24 @@ class IssueBench(Bench):
         """Retire records; refused ports."""
         while True:
             await self.edge
+            if self.dut.start.value == 1:
+                self.traced = [0] * len(Queue)
+                self.states = [[0] * 16 for _ in Engine]
+            if self.dut.running.value == 1:
+                states = int(self.dut.states.value)
+                for engine in Engine:
+                    self.states[engine][states >> 4 * engine & 15] += 1
+            for q in Queue:
+                if getattr(self.dut, f"issued__{int(q)}__valid").value == 1:
+                    assert int(getattr(self.dut, f"issued__{int(q)}__sequence").value) == self.traced[q]
+                    self.traced[q] += 1
             for q, port in enumerate(self.retire):
                 if port["valid"].value == 1:
                     number, cause = int(port["sequence"].value), int(port["cause"].value)
                     assert port["queue"].value == q and number == len(self.records[q])
                     self.records[q].append((number, cause))
                     if not cause:
+                        assert number < self.traced[q], f"no trace was told that instruction {number} went"
                         self.retired(self.program.queues[q][number])
 
     def retired(self, node: Node) -> None:
@@ -175,6 +189,8 @@ class IssueBench(Bench):
             base = Control.ENGINE + engine * 0x100
             values = await self.host.read_all([base + 8 * n for n in range(2 + len(STALLS[engine]))])
             assert sum(values) == cycles, f"{engine.name}: {values} do not sum to {cycles} cycles"
+            told_to_trace = self.states[engine][: len(values)]
+            assert values == told_to_trace, f"{engine.name}: {values}, and a trace is told {told_to_trace}"
             actor = [*self.engines, None, self.dma][engine]
             told = actor.counted if actor is not None else {}
             names = ["busy", "idle", *STALLS[engine]]

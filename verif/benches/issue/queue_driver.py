@@ -106,6 +106,7 @@ class QueueBench(Bench):
         self.speed = 10
         self.now = 0
         self.next = 0  # instruction to be dispatched
+        self.traced = 0  # the same, as a trace is told
         self.cleared = False  # its conditions have held
         self.count = 0
         self.last_progress = 0
@@ -131,7 +132,7 @@ class QueueBench(Bench):
         self.ended.clear()
         self.updates.clear()
         self.records.clear()
-        self.next = self.source.sent = 0
+        self.next = self.traced = self.source.sent = 0
         self.previous_dispatch = self.last_progress = self.now
         self.cleared = False
 
@@ -293,10 +294,25 @@ class QueueBench(Bench):
                 self.engine.append((number, max(self.now + 1 + wait, last + 1)))
                 if len(self.engine) > 3:
                     COVERAGE.hit("several_outstanding")
+        self._look_at_issue()
         halted = any(cause for _, cause in self.records)
         if not halted and done == len(self.records) and not self.program[done].failure:
             assert dut.update__valid.value == 1 or dut.retired__valid.value == 1, f"{done} waits for nothing"
         self.look_at_end()
+
+    def _look_at_issue(self) -> None:
+        """What a trace is told: the very cycle in which an instruction goes to who executes it, and its number."""
+        dut = self.dut
+        to_engine = self.has_engine and dut.engine__command__valid.value == 1 and dut.engine__command__ready.value == 1
+        to_ring = dut.release__valid.value == 1 and dut.release__ready.value == 1 and dut.refused.value == 0
+        if dut.issue__valid.value == 0:
+            assert not to_engine and not to_ring, "an instruction goes, and no trace is told"
+            return
+        assert int(dut.issue__sequence.value) == self.traced, f"a trace is not told of instruction {self.traced}"
+        e = self.program[self.traced]
+        assert not _faulty(e), f"a trace is told that faulty instruction {self.traced} goes"
+        assert e.to_engine == to_engine and (e.f["opcode"] == 1) == to_ring, "a trace is told of another cycle"
+        self.traced += 1
 
     def look_at_end(self) -> None:
         """Updates and records."""
@@ -332,13 +348,14 @@ class QueueBench(Bench):
                 assert not e.f["update"] or self.updates[-1:] == [number], f"instruction {number} did not update"
                 COVERAGE.when(not e.f["update"], "no_update")
             assert number < self.next or cause, f"instruction {number} retires before it was dispatched"
+            assert number < self.traced or cause, f"no trace was told that instruction {number} went"
 
     def check_end(self, *, missing: int = Cause.NONE, at: int = 0) -> None:
         """Registers after the run. `missing`: why no more words came, with the address `at`."""
         status = QUEUE_STATUS.from_bits(int(self.dut.status.value))
         fault = self.fault_at()
         retired = len(self.program) if fault is None else fault
-        assert status.issued == status.retired == retired
+        assert status.issued == status.retired == self.traced == retired
         if fault is None and not missing:
             assert status.finished and not status.cause and not status.halted
             return

@@ -1,0 +1,43 @@
+"""What a trace of a run is made of: outputs of a core, on which nothing hangs."""
+
+from amaranth.lib import wiring
+from amaranth.lib.wiring import Out
+
+from rtl.base.dispatch import SEQUENCE_BITS
+from rtl.contract.isa import Queue
+from rtl.contract.timing import CONFLICT_PORTS, Engine
+
+__all__ = ["MOVERS_MAX", "RINGS_MAX", "STATE_BITS", "IssueSignature", "TraceSignature"]
+
+STATE_BITS = 4
+MOVERS_MAX = 16
+RINGS_MAX = 16
+"""Widths of the masks, the same for every core, so that one driver reads them all."""
+
+
+class IssueSignature(wiring.Signature):
+    """`valid` for one cycle for each instruction that goes to who executes it, in order; with a semaphore's value or a
+    released descriptor it counts as issued too, a faulty one does not. `sequence`: the second half of its ticket."""
+
+    def __init__(self):
+        super().__init__({"valid": Out(1), "sequence": Out(SEQUENCE_BITS)})
+
+
+class TraceSignature(wiring.Signature):
+    """Of the cycle in which it is seen. `running`: the cycle is counted. `state`: STATE_BITS an engine, what its
+    counters count: 0 busy, 1 idle, 2 and up a cause of timing.STALLS. `issue[q]`: see IssueSignature. `begin`, `end`: a
+    bit a ring, its next descriptor is taken to be checked and moved, or has completed. `movers`: a bit a mover with
+    rows under way. `refused`: a bit for each of timing.CONFLICT_PORTS."""
+
+    def __init__(self):
+        super().__init__(
+            {
+                "running": Out(1),
+                "state": Out(STATE_BITS * len(Engine)),
+                "issue": Out(IssueSignature()).array(len(Queue)),
+                "begin": Out(RINGS_MAX),
+                "end": Out(RINGS_MAX),
+                "movers": Out(MOVERS_MAX),
+                "refused": Out(len(CONFLICT_PORTS)),
+            }
+        )

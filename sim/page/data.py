@@ -1,0 +1,198 @@
+"""What a page shows of a run, as plain values for its script."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rtl.contract.isa import Cause, Opcode, Queue
+from rtl.contract.memmap import Space
+from rtl.contract.timing import Engine
+from sim.native.library import TRACE_BEATS_CYCLES
+from sim.page.summary import by_line_and_opcode, line_rows, path_rows, tile_rows
+from sim.run.variant import described
+from sim.toolchain import ROOT
+from sim.trace.critical import CAUSES, critical_path
+from sim.trace.instructions import attributed, first_beats
+from sim.trace.intervals import STATES, engine_intervals
+from sim.trace.occupancy import bytes_held
+from sim.trace.recorded import Recorded
+
+__all__ = ["differences", "page_data", "title_of"]
+
+
+def title_of(report: Mapping[str, Any]) -> str:
+    """The run in a line: workload, parameters, configuration."""
+    config = described(*(report[f"config{key}"] for key in ("", "_base", "_changes", "_file")))
+    params = " ".join(f"{name}={str(value)[:40]}" for name, value in report["params"].items())
+    return f"{report['workload']} {params} on {config}"
+
+
+def _verdict(report: Mapping[str, Any]) -> tuple[str, bool]:
+    good = bool(report["match"]) and report["end"] == "done"
+    if good:
+        words = f"bits equal to the golden machine's; {report['cycles']:,} cycles, {report['nanoseconds']:,.0f} ns"
+    elif report["faults"]:
+        f = report["faults"][0]
+        where = f"{f['queue']} item {f['sequence']}: {f['cause']} at address {f['address']:#x}, {f['source']}"
+        words = f"fault: {where}"
+    elif report["end"] != "done":
+        left = ", ".join(f"{name} {progress}" for name, progress in report["unfinished"].items())
+        words = f"{report['end']}: {report['end_message']}; {left}"
+    else:
+        words = f"bits differ: {report['mismatch']}"
+    return words, good
+
+
+def _grown(values: np.ndarray) -> list[int]:
+    """As differences to the value before."""
+    return np.diff(values.astype(np.int64), prepend=0).tolist()
+
+
+def _sources(recorded: Recorded) -> dict[str, dict[int, str]]:
+    """The lines of kernels that the trace names, if their files are there."""
+    wanted: dict[str, set[int]] = {}
+    for text in np.unique(np.concatenate([recorded.item_line_text, recorded.copy_line_text])).tolist():
+        file, _, number = recorded.text(text).rpartition(":")
+        if number.isdigit():
+            wanted.setdefault(file, set()).add(int(number))
+    found: dict[str, dict[int, str]] = {}
+    for file, numbers in wanted.items():
+        path = Path(file) if Path(file).is_absolute() else ROOT / file
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except (OSError, ValueError):
+            continue
+        found[file] = {n: lines[n - 1] for n in sorted(numbers) if n <= len(lines)}
+    return found
+
+
+def _traced(report: Mapping[str, Any], recorded: Recorded) -> dict[str, Any]:
+    """What only a trace can tell."""
+    cfg = report["config_resolved"]
+    spent = attributed(recorded)
+    path = critical_path(recorded)
+    busy = np.argwhere(spent)
+    engines = {engine.name.lower(): engine_intervals(recorded, engine) for engine in Engine}
+    psum_bytes = cfg["psum"]["banks"] * cfg["psum"]["bank_bytes"]
+    sizes = {Space.SBUF: cfg["sbuf"]["partition_bytes"], Space.PSUM: psum_bytes}
+    levels = {space: bytes_held(recorded, space) for space in sizes}
+    return {
+        "recorded": recorded.coarse_from,
+        "texts": [str(text) for text in recorded.texts],
+        "sources": _sources(recorded),
+        "engines": {
+            name: {"begin": _grown(found["begin"]), "state": found["value"].tolist()}
+            for name, found in engines.items()
+            if (found["value"] != 1).any()
+        },
+        "items": {
+            "grown": ["issue", "end", "first", "sequence", "queue"],
+            "queue": _grown(recorded.item_queue),
+            "sequence": _grown(recorded.item_sequence),
+            "opcode": recorded.item_opcode.tolist(),
+            "line": recorded.item_line_text.tolist(),
+            "shape": recorded.item_shape_text.tolist(),
+            "issue": _grown(recorded.item_issue),
+            "first": _grown(first_beats(recorded)),
+            "end": _grown(recorded.item_retire),
+            "cause": recorded.item_cause.tolist(),
+        },
+        "spentItem": _grown(busy[:, 0]),
+        "spentState": busy[:, 1].tolist(),
+        "spentCycles": spent[busy[:, 0], busy[:, 1]].tolist(),
+        "copies": {
+            "grown": ["begin", "end", "ring", "index"],
+            "ring": _grown(recorded.copy_ring),
+            "index": _grown(recorded.copy_index),
+            "bytes": recorded.copy_bytes.tolist(),
+            "line": recorded.copy_line_text.tolist(),
+            "shape": recorded.copy_shape_text.tolist(),
+            "begin": _grown(recorded.copy_begin),
+            "end": _grown(recorded.copy_end),
+        },
+        "path": {
+            "grown": ["begin", "end"],
+            "begin": _grown(np.array([step.begin for step in path])),
+            "end": _grown(np.array([step.end for step in path])),
+            "cause": [CAUSES.index(step.cause) for step in path],
+            "item": [step.item for step in path],
+            "copy": [step.copy for step in path],
+        },
+        "pathLines": path_rows(recorded, path),
+        "lines": line_rows(recorded, spent),
+        "tiles": tile_rows(recorded),
+        "beats": {
+            "cycles": TRACE_BEATS_CYCLES,
+            "bytes": cfg["hbm"]["port_bytes"],
+            "read": recorded.beats[:, 0].tolist(),
+            "written": recorded.beats[:, 1].tolist(),
+        },
+        "held": {
+            space.name.lower(): {
+                "cycle": _grown(cycles),
+                "bytes": _grown(level),
+                "size": sizes[space] * cfg["partitions"],
+            }
+            for space, (cycles, level) in levels.items()
+        },
+    }
+
+
+def page_data(report: Mapping[str, Any], recorded: Recorded | None, why: str) -> dict[str, Any]:
+    """All that page.js wants. `why` there is no trace, if there is none."""
+    verdict, good = _verdict(report)
+    note = f"bound by {report['bounding_engine']}; seed {report['seed']}, {report['array']} array"
+    if recorded is not None and recorded.coarse_from < recorded.cycles:
+        note += (
+            f"; the trace was full at cycle {recorded.coarse_from:,}: behind it only sums of 4,096 cycles, and "
+            f"{recorded.lost:,} issues and ends of instructions and descriptors are not shown"
+        )
+    data: dict[str, Any] = {
+        "title": title_of(report),
+        "verdict": verdict,
+        "good": good,
+        "note": note,
+        "cycles": report["cycles"],
+        "report": {
+            key: report[key] for key in ("engines", "bounds", "cycles", "macs", "hbm_bytes_read", "hbm_bytes_written")
+        },
+        "peak": report["peak_macs_a_cycle"],
+        "hbmRate": report["config_resolved"]["hbm"]["bytes_per_cycle"],
+        "advice": [text for text in (report.get("relief"),) if text],
+        "states": {engine.name.lower(): STATES[engine] for engine in Engine},
+        "queues": [queue.name.lower() for queue in Queue],
+        "opcodes": {int(opcode): opcode.name.lower() for opcode in Opcode},
+        "causes": {int(cause): cause.name.lower() for cause in Cause},
+        "causesOfSteps": CAUSES,
+        "traced": recorded is not None,
+        "why": why,
+    }
+    if recorded is not None:
+        data |= _traced(report, recorded)
+        data["opcodes"] = [data["opcodes"].get(n, "") for n in range(max(data["opcodes"]) + 1)]
+    return data
+
+
+def differences(
+    report: Mapping[str, Any], recorded: Recorded, other: Mapping[str, Any], beside: Recorded
+) -> dict[str, Any]:
+    """Two runs by line and opcode, the largest difference first: (line, opcode, cycles here, there, instructions)."""
+    here = by_line_and_opcode(recorded, attributed(recorded))
+    there = by_line_and_opcode(beside, attributed(beside))
+    keys = sorted(here.keys() | there.keys(), key=lambda k: -abs(here.get(k, (0, 0))[0] - there.get(k, (0, 0))[0]))
+    unlike = ""
+    if report["workload"] != other["workload"]:
+        unlike = f"The workloads are unlike, {report['workload']} and {other['workload']}: only common lines compare."
+    return {
+        "title": title_of(other),
+        "cycles": other["cycles"],
+        "unlike": unlike,
+        "rows": [
+            [*key, a[0], b[0], a[1], b[1]]
+            for key in keys
+            for a, b in [(here.get(key, (0, 0)), there.get(key, (0, 0)))]
+            if a[0] or b[0]
+        ],
+    }

@@ -1,0 +1,129 @@
+"""A trace and the program it is of, as plain arrays: trace.npz, column by column in docs/trace.md."""
+
+import contextlib
+import errno
+import os
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sim.errors import PlexusError
+
+__all__ = ["FILE", "FORMAT", "NEVER", "Recorded", "load_trace", "save_trace"]
+
+FILE = "trace.npz"
+"""Beside report.json."""
+
+FORMAT = 1
+NEVER = -1
+"""A cycle of what did not happen, a number of what there is not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """Every field is a column of trace.npz; docs/trace.md says what each holds. Cycles count as `report.json` does.
+
+    Items are the instructions of the program, queue by queue; copies its descriptors, ring by ring. What records hold
+    ends at `coarse_from`; behind it there are sums, in `coarse`.
+    """
+
+    format: int
+    cycles: int
+    coarse_from: int
+    lost: int
+    texts: np.ndarray  # what columns ending in _text count from
+    state_cycle: np.ndarray
+    state_engine: np.ndarray
+    state_value: np.ndarray
+    refused_cycle: np.ndarray
+    refused_ports: np.ndarray
+    movers_cycle: np.ndarray
+    movers_busy: np.ndarray
+    beats: np.ndarray
+    coarse: np.ndarray
+    item_queue: np.ndarray
+    item_sequence: np.ndarray
+    item_opcode: np.ndarray
+    item_beats: np.ndarray
+    item_line_text: np.ndarray
+    item_shape_text: np.ndarray
+    item_update: np.ndarray
+    item_waits: np.ndarray
+    item_ring: np.ndarray
+    item_copies: np.ndarray
+    item_issue: np.ndarray
+    item_retire: np.ndarray
+    item_cause: np.ndarray
+    copy_ring: np.ndarray
+    copy_index: np.ndarray
+    copy_bytes: np.ndarray
+    copy_line_text: np.ndarray
+    copy_shape_text: np.ndarray
+    copy_signal: np.ndarray
+    copy_item: np.ndarray
+    copy_begin: np.ndarray
+    copy_end: np.ndarray
+    tile_text: np.ndarray
+    tile_space: np.ndarray
+    tile_bytes: np.ndarray
+    tile_partitions: np.ndarray
+    access_tile: np.ndarray
+    access_writes: np.ndarray
+    access_item: np.ndarray
+    access_copy: np.ndarray
+
+    def text(self, number: int) -> str:
+        """One of `texts`."""
+        return str(self.texts[number])
+
+    def items_of(self, queue: int) -> np.ndarray:
+        """Numbers of the items of a queue, in its order."""
+        return np.flatnonzero(self.item_queue == queue)
+
+
+_NUMBERS = ("format", "cycles", "coarse_from", "lost")
+
+
+def save_trace(recorded: Recorded, folder: Path) -> Path:
+    """`folder`/trace.npz, whole or not at all. Errors: PlexusError if it cannot be written."""
+    path = folder / FILE
+    temporary = folder / f".{FILE}.{os.getpid()}"
+    columns = {field.name: np.asarray(getattr(recorded, field.name)) for field in fields(recorded)}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with temporary.open("wb") as out:
+            np.savez_compressed(out, **columns)  # pyright: ignore[reportArgumentType]
+        temporary.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        why = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror
+        raise PlexusError(f"{path} cannot be written: {why}") from None
+    return path
+
+
+def _need(there: Sequence[str], path: Path) -> None:
+    missing = [field.name for field in fields(Recorded) if field.name not in there]
+    if missing:
+        raise PlexusError(f"{path} has no column {missing[0]}: it is no trace, or one of another version; run it again")
+
+
+def load_trace(folder: Path) -> Recorded:
+    """The trace beside a report. Errors: PlexusError if there is none, or it is torn or of another format."""
+    path = folder / FILE
+    if not path.exists():
+        raise PlexusError(f"{folder} has no {FILE}: the run was made with --no-trace, or by an older version")
+    try:
+        with np.load(path, allow_pickle=False) as columns:
+            if "format" in columns and int(columns["format"]) != FORMAT:
+                raise PlexusError(f"{path} has format {int(columns['format'])}, not {FORMAT}: run it again")
+            _need(list(columns), path)
+            values: dict[str, Any] = {field.name: columns[field.name] for field in fields(Recorded)}
+            values |= {name: int(values[name]) for name in _NUMBERS}
+    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zipfile.LargeZipFile) as error:
+        raise PlexusError(f"{path} is torn: {error or type(error).__name__}") from None
+    return Recorded(**values)
