@@ -18,7 +18,10 @@ from sim.toolchain import build_root
 __all__ = ["Browser", "browser_folder", "browser_there"]
 
 _FLAGS = (
-    "--headless=new",
+    "--headless=shell",
+    "--single-process",
+    "--no-zygote",
+    "--font-render-hinting=none",
     "--no-sandbox",
     "--disable-gpu",
     "--disable-dev-shm-usage",
@@ -27,6 +30,10 @@ _FLAGS = (
     "--hide-scrollbars",
 )
 _SECONDS = 60.0
+_FONTS = """<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig><dir>{fonts}</dir><cachedir>{cache}</cachedir></fontconfig>
+"""
 
 
 def browser_folder() -> Path:
@@ -58,11 +65,13 @@ class Browser:
         self._home = tempfile.TemporaryDirectory(prefix="plexus-browser-")
         to_it, self._write = os.pipe()
         self._read, from_it = os.pipe()
+        fonts = Path(self._home.name) / "fonts.conf"
+        fonts.write_text(_FONTS.format(fonts=self.folder.resolve() / "fonts", cache=self._home.name))
         environment = {
             "HOME": self._home.name,
             "PATH": os.environ.get("PATH", ""),
             "LD_LIBRARY_PATH": f"{self.folder / 'lib'}:{self.folder}",
-            "FONTCONFIG_PATH": str(self.folder),
+            "FONTCONFIG_FILE": str(fonts),
         }
         command = [str(self.folder / "chromium"), *_FLAGS, f"--user-data-dir={self._home.name}/data", "about:blank"]
         self._process = subprocess.Popen(
@@ -71,7 +80,7 @@ class Browser:
             pass_fds=(to_it, from_it),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            stderr=None,
         )
         os.close(to_it)
         os.close(from_it)

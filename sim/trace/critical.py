@@ -1,11 +1,13 @@
 """The critical path: from the end of a run backwards to whatever came last, until cycle 0."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rtl.contract.isa import Opcode
+from rtl.contract.isa import Opcode, Queue
+from sim.trace.instructions import ENGINE_QUEUE, pieces
+from sim.trace.intervals import STATES
 from sim.trace.recorded import NEVER, Recorded
 
 __all__ = ["CAUSES", "Step", "critical_path", "semaphore_edges"]
@@ -64,7 +66,37 @@ def critical_path(recorded: Recorded) -> list[Step]:
     next: the update that brought its condition, or the item before it in its queue. A copy's step goes back to its
     begin, and then to the item that released it, or the copy in front of it in its ring.
     """
-    return _Walk(recorded).steps()
+    return _by_work(recorded, _Walk(recorded).steps())
+
+
+def _by_work(recorded: Recorded, steps: list[Step]) -> list[Step]:
+    """An engine that has an item may still work for one before it: its cycles belong to whom they are spent on."""
+    spent = {queue: pieces(recorded, engine) for engine, queue in ENGINE_QUEUE.items()}
+    waits = {
+        queue: [STATES[engine].index(name) for name in ("semaphore", "fetch")] for engine, queue in ENGINE_QUEUE.items()
+    }
+    found: list[Step] = []
+
+    def add(step: Step) -> None:
+        last = found[-1] if found else None
+        if last is not None and (last.cause, last.item, last.copy) == (step.cause, step.item, step.copy):
+            found[-1] = replace(last, end=step.end)
+        else:
+            found.append(step)
+
+    for step in steps:
+        queue = Queue(int(recorded.item_queue[step.item])) if step.cause == "runs" else None
+        if queue is None or queue not in spent or step.end > recorded.coarse_from:
+            add(step)
+            continue
+        mine = spent[queue]
+        first = int(np.searchsorted(mine["begin"], step.begin, "right")) - 1
+        last = int(np.searchsorted(mine["begin"], step.end, "left"))
+        for begin, end, state, item in mine[first:last].tolist():
+            cause = "issue" if state in waits[queue] else "runs"
+            whom = item if item != NEVER else step.item
+            add(Step(max(begin, step.begin), min(end, step.end), cause, whom))
+    return found
 
 
 class _Walk:

@@ -1,0 +1,221 @@
+"""sim.trace on programs made by hand, whose answers are known."""
+
+from dataclasses import fields, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rtl.contract.isa import Opcode, Queue
+from rtl.contract.memmap import Space
+from rtl.contract.timing import Engine
+from sim.errors import PlexusError
+from sim.run.result import EngineCycles, RunResult
+from sim.trace.agreement import TraceError, need_agreement
+from sim.trace.critical import Step, critical_path, semaphore_edges
+from sim.trace.instructions import attributed, first_beats
+from sim.trace.intervals import STATES, engine_intervals, mask_intervals, refused_cycles, state_cycles
+from sim.trace.occupancy import bytes_held, held
+from sim.trace.recorded import FILE, FORMAT, NEVER, Recorded, load_trace, save_trace
+
+BUSY, IDLE = 0, 1
+SEMAPHORE = STATES[Engine.VECTOR].index("semaphore")
+DRAIN = STATES[Engine.VECTOR].index("drain")
+
+
+def by_hand() -> Recorded:
+    """A copy to a tile, a vector instruction that waits for it, one behind that, in 100 cycles.
+
+    Sync triggers in cycle 5, the copy runs from 10 to 40. Vector item 0 waits for it, is issued in 42, retires in 70;
+    item 1 is issued in 60, for the engine has sent its last beat then, and retires in 95.
+    """
+    ints = {
+        "state_cycle": [0, 0, 0, 0, 0, 6, 43, 66, 85, 96],
+        "state_engine": [0, 1, 2, 3, 4, 1, 1, 1, 1, 1],
+        "state_value": [IDLE] * 5 + [SEMAPHORE, BUSY, BUSY, DRAIN, IDLE],
+        "refused_cycle": [10, 13, 20],
+        "refused_ports": [0b101, 0b001, 0],
+        "movers_cycle": [10, 41],
+        "movers_busy": [3, 0],
+        "item_queue": [Queue.VECTOR, Queue.VECTOR, Queue.SYNC],
+        "item_sequence": [0, 1, 0],
+        "item_opcode": [Opcode.TENSOR_COPY, Opcode.TENSOR_COPY, Opcode.DMA_TRIGGER],
+        "item_beats": [18, 25, 0],
+        "item_line_text": [0, 1, 2],
+        "item_shape_text": [3, 3, 3],
+        "item_update": [1, 1, 4],
+        "item_ring": [NEVER, NEVER, 0],
+        "item_copies": [0, 0, 1],
+        "item_issue": [42, 60, 5],
+        "item_retire": [70, 95, 6],
+        "item_cause": [0, 0, 0],
+        "copy_ring": [0],
+        "copy_index": [0],
+        "copy_bytes": [512],
+        "copy_line_text": [2],
+        "copy_shape_text": [3],
+        "copy_signal": [5],
+        "copy_item": [2],
+        "copy_begin": [10],
+        "copy_end": [40],
+        "tile_text": [4, 5],
+        "tile_space": [Space.SBUF, Space.SBUF],
+        "tile_bytes": [64, 32],
+        "tile_partitions": [8, 8],
+        "access_tile": [0, 0, 1, 1, 0],
+        "access_writes": [1, 0, 1, 0, 1],
+        "access_item": [NEVER, 0, 0, 1, 1],
+        "access_copy": [0, NEVER, NEVER, NEVER, NEVER],
+    }
+    waits = np.full((3, 2, 2), NEVER)
+    waits[0, 0] = 5, 1  # the copy's signal
+    values = {name: np.array(value, np.int64) for name, value in ints.items()}
+    return Recorded(
+        format=FORMAT,
+        cycles=100,
+        coarse_from=100,
+        lost=0,
+        texts=np.array(["k.py:1", "k.py:2", "k.py:3", "sbuf", "a", "b"]),
+        beats=np.array([[16, 0]], np.uint32),
+        coarse=np.zeros((0, 112), np.uint32),
+        item_waits=waits,
+        **values,  # pyright: ignore[reportArgumentType]
+    )
+
+
+def test_intervals_have_no_gap_and_sum_to_the_run() -> None:
+    found = engine_intervals(by_hand(), Engine.VECTOR)
+    assert found["begin"].tolist() == [0, 6, 43, 66, 85, 96] and found["end"].tolist() == [6, 43, 66, 85, 96, 100]
+    told = state_cycles(by_hand(), Engine.VECTOR)
+    assert {k: v for k, v in told.items() if v} == {"busy": 42, "idle": 10, "semaphore": 37, "drain": 11}
+    assert state_cycles(by_hand(), Engine.TENSOR)["idle"] == 100
+
+
+def test_masks_become_intervals_of_a_bit_and_refused_cycles_of_a_port() -> None:
+    trace = by_hand()
+    of = [mask_intervals(trace.refused_cycle, trace.refused_ports, bit, 100) for bit in range(3)]
+    assert [[(int(i["begin"]), int(i["end"])) for i in spans] for spans in of] == [[(10, 20)], [], [(10, 13)]]
+    assert list(refused_cycles(trace).values())[:3] == [10, 0, 3]
+
+
+def test_sums_behind_the_limit_of_records_are_counted() -> None:
+    coarse = np.zeros((2, 112), np.uint32)
+    coarse[:, 16 * Engine.VECTOR + BUSY] = 4096, 100
+    coarse[:, 16 * Engine.TENSOR + IDLE] = coarse[:, 16 * len(Engine) + 2] = 7
+    trace = replace(by_hand(), cycles=100 + 4196, coarse=coarse)
+    assert state_cycles(trace, Engine.VECTOR)["busy"] == 42 + 4196
+    assert state_cycles(trace, Engine.TENSOR)["idle"] == 100 + 14
+    assert list(refused_cycles(trace).values())[:3] == [10, 0, 3 + 14]
+
+
+def test_cycles_belong_to_the_item_they_are_spent_on() -> None:
+    spent = attributed(by_hand())
+    # in cycle 60 the second is issued, from 61 on the engine has it; waiting is that of the item that waits
+    assert spent[0, [BUSY, SEMAPHORE]].tolist() == [61 - 43, 43 - 6]
+    assert spent[1, [BUSY, DRAIN]].tolist() == [85 - 61, 96 - 85]
+    assert spent.sum() == 100 - 10 and not spent[2].any()
+    assert first_beats(by_hand()).tolist() == [43, 61, NEVER]
+
+
+def test_beats_of_the_array_are_those_of_its_multiplications() -> None:
+    """A load that is issued behind a multiplication gets none of its beats."""
+    trace = replace(
+        by_hand(),
+        item_queue=np.array([Queue.TENSOR] * 3),
+        item_opcode=np.array([Opcode.MULTIPLY_MOVING, Opcode.LOAD_STATIONARY, Opcode.MULTIPLY_MOVING]),
+        item_beats=np.array([20, 0, 10]),
+        item_issue=np.array([5, 8, 12]),
+        item_retire=np.array([50, 30, 90]),
+        state_cycle=np.array([0, 0, 0, 0, 0, 10, 22, 26, 44]),
+        state_engine=np.array([1, 2, 3, 4, 0, 0, 0, 0, 0]),
+        state_value=np.array([IDLE] * 5 + [BUSY, IDLE, BUSY, IDLE]),
+    )
+    assert attributed(trace)[:, BUSY].tolist() == [20, 0, 10]
+    assert first_beats(trace).tolist() == [10, NEVER, 34]
+    broken_off = replace(trace, item_retire=np.array([50, 30, NEVER]))
+    assert attributed(broken_off)[:, BUSY].sum() == 30
+
+
+def test_the_path_goes_back_to_what_came_last_and_has_every_cycle() -> None:
+    assert list(semaphore_edges(by_hand())) == [(0, 40, NEVER, 0)]
+    assert critical_path(by_hand()) == [
+        Step(0, 5, "start"),
+        Step(5, 10, "issue", copy=0),
+        Step(10, 40, "moves", copy=0),
+        Step(40, 43, "issue", item=0),
+        Step(43, 61, "runs", item=0),
+        Step(61, 95, "runs", item=1),
+        Step(95, 100, "end"),
+    ]
+
+
+def test_a_run_in_which_nothing_ended_is_one_step() -> None:
+    trace = replace(by_hand(), item_retire=np.full(3, NEVER), copy_end=np.array([NEVER]))
+    assert critical_path(trace) == [Step(0, 100, "start")]
+
+
+def test_tiles_are_held_from_the_first_write_to_the_last_read() -> None:
+    # item 1 writes the first tile again while item 0 may read it still, and nobody reads that
+    assert held(by_hand()).tolist() == [(10, 95, 0), (42, 95, 1)]
+    again = replace(by_hand(), item_issue=np.array([42, 75, 5]))
+    assert held(again).tolist() == [(10, 70, 0), (75, 95, 0), (42, 95, 1)]
+    cycles, level = bytes_held(again, Space.SBUF)
+    assert cycles.tolist() == [10, 42, 70, 75, 95] and level.tolist() == [512, 768, 256, 768, 0]
+
+
+def _result(trace: Recorded) -> RunResult:
+    engines = {}
+    for engine in Engine:
+        cycles = state_cycles(trace, engine)
+        stall = {name: count for name, count in cycles.items() if name not in ("busy", "idle")}
+        engines[engine.name.lower()] = EngineCycles(busy=cycles["busy"], idle=cycles["idle"], stall=stall)
+    return RunResult(
+        device="rtl", end="done", message="", cycles=100, engines=engines, windows={}, hbm_bytes_read=0,
+        hbm_bytes_written=0, conflicts=refused_cycles(trace), faults=(), outputs={}, wall_seconds=1, cpu_seconds=1,
+        retired=np.zeros(3), retired_total=3,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("column", "at", "by", "told"),
+    [
+        ("state_cycle", 6, 1, "cycles of vector in busy"),
+        ("state_value", 8, -7, "cycles of vector in busy"),
+        ("refused_cycle", 1, 1, "refused cycles of sbuf_vector_read"),
+        ("beats", 0, 1, "beats read from HBM"),
+        ("item_retire", 1, -96, "instructions that retired"),
+        ("item_issue", 1, -61, "instructions issued"),
+        ("copy_end", 0, -41, "descriptors that ended"),
+    ],
+)
+def test_a_trace_that_says_something_else_than_the_counters_is_refused(
+    column: str, at: int, by: int, told: str
+) -> None:
+    trace, result = by_hand(), _result(by_hand())
+    need_agreement(trace, result, (16, 0))
+    values = getattr(trace, column).astype(np.int64)
+    values.reshape(-1)[at] += by
+    result = replace(result, conflicts={name: count for name, count in result.conflicts.items()})
+    with pytest.raises(TraceError, match=told):
+        need_agreement(replace(trace, **{column: values}), result, (16, 0))
+
+
+def test_a_trace_is_kept_whole_and_a_torn_one_is_told_in_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(PlexusError, match="has no trace.npz: the run was made with --no-trace"):
+        load_trace(tmp_path)
+    path = save_trace(by_hand(), tmp_path)
+    again = load_trace(tmp_path)
+    for field in fields(Recorded):
+        assert np.array_equal(getattr(again, field.name), getattr(by_hand(), field.name)), field.name
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(PlexusError, match="trace.npz is torn"):
+        load_trace(tmp_path)
+    save_trace(replace(by_hand(), format=FORMAT + 1), tmp_path)
+    with pytest.raises(PlexusError, match=f"has format {FORMAT + 1}, not {FORMAT}: run it again"):
+        load_trace(tmp_path)
+    np.savez(tmp_path / FILE, format=FORMAT)
+    with pytest.raises(PlexusError, match="has no column cycles"):
+        load_trace(tmp_path)
+    with pytest.raises(PlexusError, match="cannot be written"):
+        save_trace(by_hand(), path)
