@@ -30,7 +30,7 @@ RUN := $(BIN)/plexus run $(WORKLOAD) --config $(CONFIG) $(if $(SEED),--seed $(SE
 export PLEXUS_SEEDS = $(SEEDS)
 export FRESH
 
-.PHONY: help setup sim test regress lint types law unit launchers system skips formal mutants coverage accuracy soak bench profile \
+.PHONY: help setup sim test regress lint types law unit launchers system skips formal mutants coverage accuracy soak bench browser profile \
 	explore firmware waves clean
 
 help:
@@ -43,6 +43,7 @@ help:
 	@echo "make mutants   faults that nobody chose against the benches: UNITS=\"fifo alu\"; WRITE=1 renews docs/mutants.md"
 	@echo "make soak      a link: 10^7 damaged flits, 1,200 refused ones in chosen states, 10^6 flits a rate"
 	@echo "make accuracy  functions against mpmath, docs/accuracy.md; 10^7 MX dot products a pair of formats"
+	@echo "make browser   a headless Chromium in build/, for the tests of the page: without it they are skipped"
 	@echo "make profile   where a simulation's time goes: RUNS=\"gemm attention mxfp8 idle minilm switch\""
 	@echo "make waves     make sim with a wave file in build/waves.vcd      make setup  only .venv"
 	@echo "make clean     remove build/    make explore, make firmware: later versions"
@@ -120,6 +121,9 @@ soak: $(STAMP)
 bench: $(STAMP)
 	@$(PY) -m sim.bench
 	@$(PY) -m sim.figures.page
+
+browser: $(STAMP)
+	@$(PY) -m sim.page.fetch_browser
 
 profile: $(STAMP)
 	@$(PY) -m sim.figures.profile $(RUNS)

@@ -1,6 +1,7 @@
 """A headless Chromium over its debugging pipe: what a page looks like and does, in a real browser."""
 
 import base64
+import fcntl
 import json
 import os
 import subprocess
@@ -30,6 +31,7 @@ _FLAGS = (
     "--hide-scrollbars",
 )
 _SECONDS = 60.0
+_FAR = 64
 _FONTS = """<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
 <fontconfig><dir>{fonts}</dir><cachedir>{cache}</cachedir></fontconfig>
@@ -44,6 +46,13 @@ def browser_folder() -> Path:
 def browser_there() -> bool:
     """Whether it is there, whole."""
     return (browser_folder() / "done").exists()
+
+
+def _far(descriptor: int) -> int:
+    """The same with a number that nobody else wants."""
+    copy = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _FAR)
+    os.close(descriptor)
+    return copy
 
 
 class Browser:
@@ -63,8 +72,9 @@ class Browser:
 
     def __enter__(self) -> Self:
         self._home = tempfile.TemporaryDirectory(prefix="plexus-browser-")
-        to_it, self._write = os.pipe()
-        self._read, from_it = os.pipe()
+        # it reads from descriptor 3 and writes to 4; copies far from these do not meet them
+        to_it, self._write = (_far(end) for end in os.pipe())
+        self._read, from_it = (_far(end) for end in os.pipe())
         fonts = Path(self._home.name) / "fonts.conf"
         fonts.write_text(_FONTS.format(fonts=self.folder.resolve() / "fonts", cache=self._home.name))
         environment = {
@@ -75,12 +85,13 @@ class Browser:
         }
         command = [str(self.folder / "chromium"), *_FLAGS, f"--user-data-dir={self._home.name}/data", "about:blank"]
         self._process = subprocess.Popen(
-            ["/bin/sh", "-c", f'exec "$0" "$@" 3<&{to_it} 4>&{from_it}', *command],
+            command,
             env=environment,
-            pass_fds=(to_it, from_it),
+            pass_fds=(3, 4),
+            preexec_fn=lambda: (os.dup2(to_it, 3), os.dup2(from_it, 4)) and None,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=None,
+            stderr=subprocess.DEVNULL,
         )
         os.close(to_it)
         os.close(from_it)

@@ -1,0 +1,142 @@
+"""The page of real runs: what it holds without a browser, and what it does in one."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from rtl.contract.isa import Opcode
+from sim.errors import PlexusError
+from sim.page.browser import Browser, browser_there
+from sim.page.write import read_report, write_page
+from sim.systems.core.run import run_workload
+from sim.systems.registry import system_of_workload
+from sim.systems.system import Asked
+from sim.trace.critical import critical_path
+from sim.trace.instructions import attributed
+from sim.trace.recorded import load_trace
+
+pytestmark = pytest.mark.sim
+
+_RUNS = {
+    "gemm": ("m=64", "k=64", "n=64"),
+    "attention": ("heads=1", "seq=32", "head=8"),
+    "dma": ("direction=both", "row_bytes=64"),
+    "softmax": ("columns=64",),
+}
+_QUIET = Console(quiet=True)
+
+
+def _run(workload: str, params: tuple[str, ...], out: Path, **more: Any) -> dict[str, Any]:
+    asked = Asked(workload=workload, params=params, config="tiny", out=out, **more)
+    run: Any = system_of_workload(workload).resolve(asked)
+    return run_workload(run, _QUIET)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("runs")
+    for workload, params in _RUNS.items():
+        _run(workload, params, folder / workload)
+    return {workload: folder / workload for workload in _RUNS}
+
+
+@pytest.mark.parametrize("workload", _RUNS)
+def test_every_cycle_is_told_once(runs: dict[str, Path], workload: str) -> None:
+    """Of the path and of the engines; that the trace agrees with the counters is checked in every run."""
+    report, recorded = read_report(runs[workload]), load_trace(runs[workload])
+    path = critical_path(recorded)
+    assert [step.begin for step in path] == [0, *(step.end for step in path[:-1])]
+    assert path[-1].end == report["cycles"] == sum(step.end - step.begin for step in path)
+    spent = attributed(recorded).sum(axis=0)
+    fed = [engine for name, engine in report["engines"].items() if name != "dma"]
+    assert spent[0] == sum(engine["busy"] for engine in fed)
+    assert spent.sum() >= sum(engine["busy"] + engine["stall"]["semaphore"] for engine in fed)
+
+
+def test_no_trace_leaves_none(runs: dict[str, Path], tmp_path: Path) -> None:
+    _run("gemm", _RUNS["gemm"], tmp_path)
+    assert (tmp_path / "trace.npz").exists()
+    with_trace = read_report(tmp_path)["cycles"]
+    _run("gemm", _RUNS["gemm"], tmp_path, trace=False)
+    assert not (tmp_path / "trace.npz").exists() and read_report(tmp_path)["cycles"] == with_trace
+    assert "made with --no-trace" in _data(write_page(tmp_path))
+
+
+def _data(page: Path) -> str:
+    """What the page's script is given."""
+    import base64
+    import gzip
+
+    text = page.read_text(encoding="utf-8")
+    packed = text.partition('type="application/octet-stream">')[2].partition("<")[0]
+    return gzip.decompress(base64.b64decode(packed)).decode()
+
+
+def test_a_page_asks_for_nothing_and_wrong_folders_get_a_sentence(runs: dict[str, Path], tmp_path: Path) -> None:
+    page = write_page(runs["gemm"], runs["softmax"], tmp_path / "two.html")
+    text = page.read_text(encoding="utf-8")
+    assert "http" not in text.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
+    assert "The workloads are unlike, gemm and softmax" in _data(page)
+    with pytest.raises(PlexusError, match=r"has no report\.json"):
+        write_page(tmp_path)
+    with pytest.raises(PlexusError, match="cannot be written"):
+        write_page(runs["gemm"], target=tmp_path / "nowhere" / "x.html")
+    (tmp_path / "report.json").write_text("{")
+    with pytest.raises(PlexusError, match="is torn"):
+        write_page(tmp_path)
+    (tmp_path / "report.json").write_text('{"system": "switch"}')
+    with pytest.raises(PlexusError, match="only these have a page"):
+        write_page(tmp_path)
+
+
+def test_own_script_is_small() -> None:
+    script = Path(__file__).resolve().parents[2] / "sim" / "page" / "page.js"
+    assert script.stat().st_size <= 40_000
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if not browser_there():
+        why = "there is no browser: make browser brings one"
+        (pytest.fail if os.environ.get("PLEXUS_BROWSER") == "required" else pytest.skip)(why)
+    with Browser() as found:
+        yield found
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
+def test_a_browser_paints_zooms_finds_and_hovers(
+    runs: dict[str, Path], browser: Browser, width: int, dark: bool
+) -> None:
+    browser.heard.clear()
+    browser.asked.clear()
+    browser.open(write_page(runs["gemm"]), width=width, dark=dark)
+    assert browser.run("document.documentElement.scrollWidth") <= width
+    colours = browser.run(
+        "(() => { const c = $('lanes'), g = c.getContext('2d'), s = new Set();"
+        " const d = g.getImageData(0, 0, c.width, c.height).data;"
+        " for (let i = 0; i < d.length; i += 4) s.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]); return s.size; })()"
+    )
+    assert colours > 5
+    cycles = read_report(runs["gemm"])["cycles"]
+    assert browser.run("[timeline.from, timeline.to]") == [0, cycles]
+    box = browser.run(
+        "(() => { const r = $('lanes').getBoundingClientRect(); return [r.x, r.y, r.width, r.height]; })()"
+    )
+    x, y = box[0] + box[2] * 0.6, box[1] + 30
+    browser.call("Input.dispatchMouseEvent", type="mouseWheel", x=x, y=y, deltaX=0, deltaY=-800)
+    first, last = browser.run("[timeline.from, timeline.to]")
+    assert 0 < first < last < cycles and last - first < cycles / 2
+    browser.run("timeline.pan(50)")
+    assert np.isclose(browser.run("timeline.from"), first + 50)
+    browser.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+    assert "tensor" in browser.run("$('tip').hidden ? '' : $('tip').textContent")
+    browser.run("$('find').value = 'multiply'; $('find').oninput({target: $('find')})")
+    trace = load_trace(runs["gemm"])
+    assert browser.run("timeline.found.size") == int((trace.item_opcode == Opcode.MULTIPLY_MOVING).sum())
+    assert browser.run("$('path').innerText").startswith("cycles")
+    assert not browser.heard and not browser.asked
