@@ -65,6 +65,9 @@ def run(
         str | None, typer.Option(metavar="SCOPE", help="Waves of this part, as in tensor or issue.fetch.")
     ] = None,
     fast: FastOption = False,
+    report_: Annotated[
+        bool, typer.Option("--report", help="Write its page at once, as `plexus report` does later; of a core.")
+    ] = False,
     trace: Annotated[bool, typer.Option("--trace/--no-trace", help="Keep what happened when, in trace.npz.")] = True,
     out: Annotated[
         Path | None,
@@ -84,6 +87,8 @@ def run(
 
     window = waves_of(waves, waves_from, waves_until, waves_scope)
     system = system_of_workload(workload)
+    if report_ and system.name != "core":
+        raise PlexusError(f"--report is for runs of a core, which {workload} is not: only these have a page")
     asked = Asked(
         workload=workload,
         params=param or (),
@@ -101,6 +106,10 @@ def run(
     console = Console()
     system.show(report, console)
     console.print(f"\nreport: {shown(resolved.folder / 'report.json')}", style="bright_black", highlight=False)
+    if report_:
+        from sim.page.write import write_page
+
+        console.print(f"page: {shown(write_page(resolved.folder))}", style="bright_black", highlight=False)
     if not system.passed(report):
         raise typer.Exit(DIFFERENT)
 

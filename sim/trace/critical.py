@@ -75,6 +75,7 @@ def _by_work(recorded: Recorded, steps: list[Step]) -> list[Step]:
     waits = {
         queue: [STATES[engine].index(name) for name in ("semaphore", "fetch")] for engine, queue in ENGINE_QUEUE.items()
     }
+    begins = {queue: np.ascontiguousarray(mine["begin"]) for queue, mine in spent.items()}
     found: list[Step] = []
 
     def add(step: Step) -> None:
@@ -90,8 +91,8 @@ def _by_work(recorded: Recorded, steps: list[Step]) -> list[Step]:
             add(step)
             continue
         mine = spent[queue]
-        first = int(np.searchsorted(mine["begin"], step.begin, "right")) - 1
-        last = int(np.searchsorted(mine["begin"], step.end, "left"))
+        first = int(np.searchsorted(begins[queue], step.begin, "right")) - 1
+        last = int(np.searchsorted(begins[queue], step.end, "left"))
         for begin, end, state, item in mine[first:last].tolist():
             cause = "issue" if state in waits[queue] else "runs"
             whom = item if item != NEVER else step.item

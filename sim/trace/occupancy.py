@@ -21,24 +21,24 @@ def _spans(recorded: Recorded) -> tuple[np.ndarray, np.ndarray]:
 def held(recorded: Recorded) -> np.ndarray:
     """HELD intervals, tile by tile. A write behind a read begins a new one; what is written and not read is held until
     its write has ended."""
-    begin, end = _spans(recorded)
+    begins, ends = _spans(recorded)
+    order = np.lexsort((begins, recorded.access_tile))
+    order = order[begins[order] != NEVER]
+    columns = (recorded.access_tile[order], begins[order], ends[order], recorded.access_writes[order])
     found: list[tuple[int, int, int]] = []
-    for tile in range(len(recorded.tile_text)):
-        mine = np.flatnonzero((recorded.access_tile == tile) & (begin != NEVER))
-        first = last = read = NEVER
-        for n in mine[np.argsort(begin[mine], kind="stable")].tolist():
-            if recorded.access_writes[n] and (first == NEVER or (read != NEVER and begin[n] >= read)):
-                if first != NEVER:
-                    found.append((first, last, tile))
-                first, last, read = int(begin[n]), int(end[n]), NEVER
-            elif first == NEVER:
-                continue  # read before anything was written: what was there before the run
-            else:
-                last = max(last, int(end[n]))
-                if not recorded.access_writes[n]:
-                    read = max(read, int(end[n]))
-        if first != NEVER:
-            found.append((first, last, tile))
+    first = last = read = of = NEVER
+    for tile, begin, end, writes in zip(*(column.tolist() for column in columns), strict=True):
+        if tile != of or (writes and (first == NEVER or (read != NEVER and begin >= read))):
+            if first != NEVER:
+                found.append((first, last, of))
+            # read before anything was written: what was there before the run
+            first, last, read, of = (begin, end, NEVER, tile) if writes else (NEVER, NEVER, NEVER, tile)
+        elif first != NEVER:
+            last = max(last, end)
+            if not writes:
+                read = max(read, end)
+    if first != NEVER:
+        found.append((first, last, of))
     return np.array(found, HELD)
 
 

@@ -9,16 +9,22 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from firmware.image import build_image
+from firmware.workloads import find_workload
+from rtl.contract.config import named
 from rtl.contract.isa import Opcode
 from sim.errors import PlexusError
 from sim.page.browser import Browser, browser_there
 from sim.page.write import read_report, write_page
 from sim.systems.core.run import run_workload
+from sim.systems.core.verilated import VerilatedDevice, build_core
 from sim.systems.registry import system_of_workload
 from sim.systems.system import Asked
+from sim.trace.agreement import TraceError, need_agreement
 from sim.trace.critical import critical_path
 from sim.trace.instructions import attributed
 from sim.trace.recorded import load_trace
+from sim.trace.recording import record
 
 pytestmark = pytest.mark.sim
 
@@ -140,3 +146,21 @@ def test_a_browser_paints_zooms_finds_and_hovers(
     assert browser.run("timeline.found.size") == int((trace.item_opcode == Opcode.MULTIPLY_MOVING).sum())
     assert browser.run("$('path').innerText").startswith("cycles")
     assert not browser.heard and not browser.asked
+
+
+def test_a_full_trace_goes_on_in_sums() -> None:
+    """Few records: what follows is in buckets, and all of it still agrees with every counter."""
+    cfg = named("tiny")
+    program = find_workload("gemm").build(cfg, {"m": 128, "k": 64, "n": 128}, seed=0)
+    with VerilatedDevice(cfg, build_core(cfg).binary, trace_records=500) as device:
+        device.load(build_image(program))
+        result = device.run()
+    assert result.trace is not None and result.hbm is not None
+    recorded = record(result.trace, result.retired, program)
+    assert 0 < recorded.coarse_from < recorded.cycles == result.cycles and recorded.lost
+    assert len(recorded.coarse) == -(-(recorded.cycles - recorded.coarse_from) // 4096)
+    need_agreement(recorded, result, (result.hbm.read_beats, result.hbm.write_beats))
+    with pytest.raises(TraceError, match="beats written to HBM"):
+        need_agreement(recorded, result, (result.hbm.read_beats, result.hbm.write_beats + 1))
+    path = critical_path(recorded)
+    assert path[0].begin == 0 and path[-1].end == result.cycles
