@@ -123,14 +123,26 @@ def report(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE.html", parser=path_of, help="The page; default DIR/report.html.")
     ] = None,
+    perfetto: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.json.gz", parser=path_of, help="Write the trace for ui.perfetto.dev instead."),
+    ] = None,
     open_: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
 ) -> None:
     """Write the page of a run: timeline, where cycles went, critical path, lines of the kernel.
 
     As in: plexus report build/runs/gemm-small --open
     """
-    from sim.page.write import write_page
+    from sim.page.perfetto import write_perfetto
+    from sim.page.write import read_report, write_page
+    from sim.trace.recorded import load_trace
 
+    if perfetto is not None:
+        if beside is not None or out is not None or open_:
+            raise PlexusError("--perfetto writes the trace of one run and no page: leave DIR2, --out and --open")
+        write_perfetto(read_report(folder), load_trace(folder), perfetto)
+        Console().print(f"trace: {shown(perfetto)}", highlight=False)
+        return
     page = write_page(folder, beside, out)
     Console().print(f"page: {shown(page)}", highlight=False)
     if open_:

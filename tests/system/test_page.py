@@ -1,6 +1,10 @@
 """The page of real runs: what it holds without a browser, and what it does in one."""
 
+import base64
+import gzip
+import json
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,13 +19,14 @@ from rtl.contract.config import named
 from rtl.contract.isa import Opcode
 from sim.errors import PlexusError
 from sim.page.browser import Browser, browser_there
+from sim.page.perfetto import write_perfetto
 from sim.page.write import read_report, write_page
 from sim.systems.core.run import run_workload
 from sim.systems.core.verilated import VerilatedDevice, build_core
 from sim.systems.registry import system_of_workload
 from sim.systems.system import Asked
 from sim.trace.agreement import TraceError, need_agreement
-from sim.trace.critical import critical_path
+from sim.trace.critical import critical_path, semaphore_edges
 from sim.trace.instructions import attributed
 from sim.trace.recorded import load_trace
 from sim.trace.recording import record
@@ -75,9 +80,6 @@ def test_no_trace_leaves_none(runs: dict[str, Path], tmp_path: Path) -> None:
 
 def _data(page: Path) -> str:
     """What the page's script is given."""
-    import base64
-    import gzip
-
     text = page.read_text(encoding="utf-8")
     packed = text.partition('type="application/octet-stream">')[2].partition("<")[0]
     return gzip.decompress(base64.b64decode(packed)).decode()
@@ -164,3 +166,32 @@ def test_a_full_trace_goes_on_in_sums() -> None:
         need_agreement(recorded, result, (result.hbm.read_beats, result.hbm.write_beats + 1))
     path = critical_path(recorded)
     assert path[0].begin == 0 and path[-1].end == result.cycles
+
+
+def test_perfetto_says_what_the_report_says(runs: dict[str, Path], tmp_path: Path) -> None:
+    folder = runs["attention"]
+    report, recorded = read_report(folder), load_trace(folder)
+    write_perfetto(report, recorded, tmp_path / "run.json.gz")
+    events = json.loads(gzip.decompress((tmp_path / "run.json.gz").read_bytes()))["traceEvents"]
+    tracks = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    cycles: Counter[tuple[str, str]] = Counter()
+    ends: dict[int, float] = {}
+    for event in events:
+        assert event["ph"] in "MXbeCsf" and event["pid"] == 1 and event["ts"] >= 0
+        if event["ph"] == "X":
+            assert event["dur"] > 0 and event["ts"] >= ends.get(event["tid"], 0) - 1e-9, "slices of a track overlap"
+            ends[event["tid"]] = event["ts"] + event["dur"]
+            cycles[tracks[event["tid"]], event["name"]] += event["args"]["cycles"]
+    for name, engine in report["engines"].items():
+        told = {"busy": engine["busy"], "idle": engine["idle"], **engine["stall"]}
+        assert {state: cycles[f"engine {name}", state] for state in told} == told
+    queued = [e for e in events if e["ph"] == "X" and tracks[e["tid"]].startswith("queue ")]
+    assert len(queued) == report["instructions_retired"]
+    begun, ended = ([e["id"] for e in events if e["ph"] == ph] for ph in "be")
+    assert sorted(begun) == sorted(ended) == list(range(len(recorded.copy_ring)))
+    flows = [sorted(e["id"] for e in events if e["ph"] == ph) for ph in "sf"]
+    assert flows[0] == flows[1] and len(flows[0]) == len(list(semaphore_edges(recorded)))
+    read = sum(e["args"]["read"] for e in events if e["name"].startswith("HBM"))
+    assert read == int(recorded.beats[:, 0].sum()) * report["config_resolved"]["hbm"]["port_bytes"]
+    with pytest.raises(PlexusError, match="cannot be written"):
+        write_perfetto(report, recorded, tmp_path / "nowhere" / "run.json.gz")
