@@ -60,7 +60,7 @@ class _Events:
         r = self.r
         for queue in Queue:
             mine = [n for n in r.items_of(queue).tolist() if r.item_issue[n] != NEVER]
-            for n, following in zip(mine, [*mine[1:], NEVER], strict=True):
+            for n, following in zip(mine, (mine + [NEVER])[1:], strict=True):
                 begin = int(r.item_issue[n])
                 end = int(r.item_retire[n]) if r.item_retire[n] != NEVER else r.cycles
                 if following != NEVER:

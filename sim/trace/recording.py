@@ -121,7 +121,8 @@ def _times(raw: RawTrace, retired: np.ndarray, program: Program, first: dict[int
         ends = log[log["queue"] == queue]
         ends = ends[ends["sequence"] < len(program.queues.get(queue, []))]
         at = first[queue] + ends["sequence"].astype(np.int64)
-        retire[at] = ends["cycle"].astype(np.int64) - raw.first
+        cycles = ends["cycle"].astype(np.int64) - raw.first
+        retire[at] = np.where(cycles < raw.cycles, cycles, NEVER)
         cause[at] = ends["cause"]
     begins, completes = [], []
     for ring, descriptors in enumerate(program.rings):

@@ -75,7 +75,10 @@ def test_no_trace_leaves_none(runs: dict[str, Path], tmp_path: Path) -> None:
     with_trace = read_report(tmp_path)["cycles"]
     _run("gemm", _RUNS["gemm"], tmp_path, trace=False)
     assert not (tmp_path / "trace.npz").exists() and read_report(tmp_path)["cycles"] == with_trace
-    assert "made with --no-trace" in _data(write_page(tmp_path))
+    page = write_page(tmp_path)
+    assert "made with --no-trace" in _data(page)
+    _run("gemm", _RUNS["gemm"], tmp_path)
+    assert not page.exists(), "the page of an earlier run stays"
 
 
 def _data(page: Path) -> str:
@@ -168,8 +171,9 @@ def test_a_full_trace_goes_on_in_sums() -> None:
     assert path[0].begin == 0 and path[-1].end == result.cycles
 
 
-def test_perfetto_says_what_the_report_says(runs: dict[str, Path], tmp_path: Path) -> None:
-    folder = runs["attention"]
+@pytest.mark.parametrize("workload", _RUNS)
+def test_perfetto_says_what_the_report_says(runs: dict[str, Path], workload: str, tmp_path: Path) -> None:
+    folder = runs[workload]
     report, recorded = read_report(folder), load_trace(folder)
     write_perfetto(report, recorded, tmp_path / "run.json.gz")
     events = json.loads(gzip.decompress((tmp_path / "run.json.gz").read_bytes()))["traceEvents"]
@@ -195,3 +199,19 @@ def test_perfetto_says_what_the_report_says(runs: dict[str, Path], tmp_path: Pat
     assert read == int(recorded.beats[:, 0].sum()) * report["config_resolved"]["hbm"]["port_bytes"]
     with pytest.raises(PlexusError, match="cannot be written"):
         write_perfetto(report, recorded, tmp_path / "nowhere" / "run.json.gz")
+
+
+def test_a_run_that_breaks_off_agrees_too() -> None:
+    """The limit of cycles ends it in the middle: instructions issued and not retired, counters stopped by the host."""
+    cfg = named("tiny")
+    program = find_workload("gemm").build(cfg, {"m": 128, "k": 64, "n": 128}, seed=0)
+    with VerilatedDevice(cfg, build_core(cfg).binary, max_cycles=3000, trace_records=1 << 20) as device:
+        device.load(build_image(program))
+        result = device.run()
+    assert result.end == "limit" and result.trace is not None and result.hbm is not None
+    recorded = record(result.trace, result.retired, program)
+    need_agreement(recorded, result, (result.hbm.read_beats, result.hbm.write_beats))
+    under_way = (recorded.item_issue >= 0) & (recorded.item_retire < 0)
+    assert under_way.any() and (recorded.item_issue < 0).any()
+    path = critical_path(recorded)
+    assert path[0].begin == 0 and path[-1].end == result.cycles

@@ -15,6 +15,7 @@ from firmware.workloads import find_workload
 from rtl.contract.config import Config
 from sim.errors import PlexusError
 from sim.native.library import TRACE_RECORDS
+from sim.page.write import PAGE
 from sim.report.bounding import bounds
 from sim.report.report_json import Subject, make_report, write_report
 from sim.run.compare import Comparison, compare
@@ -85,7 +86,8 @@ def _simulate(run: Run, program: Program, image: Image, console: Console) -> Run
 
 
 def _keep_trace(run: Run, program: Program, result: RunResult) -> None:
-    """trace.npz beside the report, if there shall be one; else none, that of an earlier run neither."""
+    """trace.npz beside the report, if there shall be one; else none, that of an earlier run neither, nor its page."""
+    (run.folder / PAGE).unlink(missing_ok=True)
     if result.trace is None or result.hbm is None:
         (run.folder / FILE).unlink(missing_ok=True)
         return
