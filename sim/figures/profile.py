@@ -26,7 +26,7 @@ from firmware.workloads import find_workload
 from rtl.contract.config import ConfigError, load
 from sim.build.model import Built, build
 from sim.errors import PlexusError
-from sim.native.library import SAMPLER
+from sim.native.library import SAMPLER, TRACE_RECORDS
 from sim.native.switch import SWITCH_SOURCES, NativeSwitch
 from sim.systems.core.verilated import VerilatedDevice, build_core
 from sim.systems.switch.params import SwitchRun, parse_switch
@@ -83,7 +83,7 @@ def _core_run(run: str, config: str) -> tuple[Built, np.ndarray, float]:
     workload, settings = RUNS[run]
     cfg = load(config)
     built = build_core(cfg, profiled=True)
-    with VerilatedDevice(cfg, built.binary) as device:
+    with VerilatedDevice(cfg, built.binary, trace_records=TRACE_RECORDS) as device:
         if workload:
             maker = find_workload(workload)
             device.load(build_image(maker.build(cfg, maker.parse(settings), 0)))
