@@ -26,8 +26,9 @@ from firmware.workloads import find_workload
 from rtl.contract.config import ConfigError, load
 from sim.build.model import Built, build
 from sim.errors import PlexusError
-from sim.native.library import SAMPLER, TRACE_RECORDS
+from sim.native.library import SAMPLER
 from sim.native.switch import SWITCH_SOURCES, NativeSwitch
+from sim.native.tracing import TRACE_RECORDS
 from sim.systems.core.verilated import VerilatedDevice, build_core
 from sim.systems.switch.params import SwitchRun, parse_switch
 from sim.systems.switch.run import bring_up

@@ -13,23 +13,17 @@ from typing import Self
 import numpy as np
 
 from rtl.contract.config import Config
-from rtl.contract.timing import Engine
 from sim.errors import PlexusError
+from sim.native.tracing import TRACE_RECORDS, TRACE_SUMS, TRACED, RawTrace
 
 __all__ = [
     "DRIVER_SOURCES",
     "HbmCounters",
     "NativeCore",
     "RETIRED",
-    "RawTrace",
     "Reason",
     "SAMPLER",
     "STREAM_SOURCES",
-    "TRACED",
-    "TRACE_BEATS_CYCLES",
-    "TRACE_COARSE_CYCLES",
-    "TRACE_RECORDS",
-    "Traced",
     "open_library",
     "opened",
     "stream",
@@ -50,26 +44,6 @@ STREAM_SOURCES = (_HERE / "stream.cpp",)
 
 RETIRED = np.dtype([("cycle", "<u8"), ("sequence", "<u4"), ("queue", "<u2"), ("cause", "<u2")])
 """A retire record, as the driver stores it."""
-
-
-TRACED = np.dtype([("cycle", "<u8"), ("value", "<u4"), ("kind", "<u2"), ("place", "<u2")])
-"""A record of a trace, as trace.h stores it."""
-
-TRACE_RECORDS = 1 << 22
-TRACE_BEATS_CYCLES = 256
-TRACE_COARSE_CYCLES = 4096
-_SUMS = 16 * len(Engine) + 2 * 16
-
-
-class Traced(IntEnum):
-    """Kinds of records."""
-
-    ISSUE = 0
-    BEGIN = 1
-    END = 2
-    STATE = 3
-    REFUSED = 4
-    MOVERS = 5
 
 
 class Reason(IntEnum):
@@ -104,24 +78,6 @@ class HbmCounters:
     write_beats: int
     written_bytes: int
     refused_cycles: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RawTrace:
-    """What trace.h kept of a run. Cycle 0 is the driver's `first`; of `cycles` those from `coarse_from` on are in
-    buckets of TRACE_COARSE_CYCLES, and `lost` issues, begins and ends of them are nowhere.
-
-    `records`: TRACED. `beats`: uint32 [buckets of TRACE_BEATS_CYCLES, read and written]. `coarse`: uint32 [buckets, 16
-    states of each engine, then 16 ports that refuse and 16 movers].
-    """
-
-    first: int
-    cycles: int
-    coarse_from: int
-    lost: int
-    records: np.ndarray
-    beats: np.ndarray
-    coarse: np.ndarray
 
 
 _DRIVER: dict[str, tuple[object, list[object]]] = {
@@ -342,7 +298,7 @@ class NativeCore:
         first, cycles, coarse_from, lost, records, buckets, sums = numbers
         log = np.empty(records, TRACED)
         beats = np.empty((buckets, 2), np.uint32)
-        coarse = np.empty((sums, _SUMS), np.uint32)
+        coarse = np.empty((sums, TRACE_SUMS), np.uint32)
         self._lib.px_trace_data(self._model, log.ctypes.data, beats.ctypes.data, coarse.ctypes.data)
         return RawTrace(
             first=first, cycles=cycles, coarse_from=coarse_from, lost=lost, records=log, beats=beats, coarse=coarse

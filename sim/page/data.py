@@ -9,7 +9,7 @@ import numpy as np
 from rtl.contract.isa import Cause, Opcode, Queue
 from rtl.contract.memmap import Space
 from rtl.contract.timing import Engine
-from sim.native.library import TRACE_BEATS_CYCLES
+from sim.native.tracing import TRACE_BEATS_CYCLES
 from sim.page.summary import by_line_and_opcode, line_rows, path_rows, tile_rows
 from sim.run.variant import described
 from sim.toolchain import ROOT

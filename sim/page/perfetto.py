@@ -1,9 +1,7 @@
 """A trace as Chrome's JSON, gzip: what ui.perfetto.dev and chrome://tracing open."""
 
-import contextlib
 import gzip
 import json
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,12 +9,12 @@ from typing import Any
 from rtl.contract.isa import Opcode, Queue
 from rtl.contract.memmap import Space
 from rtl.contract.timing import Engine
-from sim.errors import PlexusError
-from sim.native.library import TRACE_BEATS_CYCLES
+from sim.native.tracing import TRACE_BEATS_CYCLES
 from sim.trace.critical import semaphore_edges
 from sim.trace.intervals import STATES, engine_intervals, mask_intervals
 from sim.trace.occupancy import bytes_held
 from sim.trace.recorded import NEVER, Recorded
+from sim.whole_file import whole_file
 
 __all__ = ["perfetto_events", "write_perfetto"]
 
@@ -134,11 +132,5 @@ def perfetto_events(report: Mapping[str, Any], recorded: Recorded) -> list[Event
 def write_perfetto(report: Mapping[str, Any], recorded: Recorded, path: Path) -> None:
     """Errors: PlexusError if `path` cannot be written, and then nothing is there."""
     whole = {"displayTimeUnit": "ns", "traceEvents": perfetto_events(report, recorded)}
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_bytes(gzip.compress(json.dumps(whole, separators=(",", ":")).encode(), 6, mtime=0))
-        temporary.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise PlexusError(f"{path} cannot be written: {error.strerror}") from None
+    with whole_file(path) as place:
+        place.write_bytes(gzip.compress(json.dumps(whole, separators=(",", ":")).encode(), 6, mtime=0))

@@ -1,12 +1,9 @@
 """report.json and trace.npz of one run, or two, to one HTML file."""
 
 import base64
-import contextlib
-import errno
 import gzip
 import html
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +11,7 @@ from typing import Any
 from sim.errors import PlexusError
 from sim.page.data import differences, page_data
 from sim.trace.recorded import Recorded, load_trace
+from sim.whole_file import whole_file
 
 __all__ = ["PAGE", "read_report", "write_page"]
 
@@ -72,13 +70,6 @@ def write_page(folder: Path, beside: Path | None = None, target: Path | None = N
             raise PlexusError(f"two runs are compared by their traces: {why or why_not}")
         data["other"] = differences(report, recorded, other, compared)
     path = target or folder / PAGE
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_text(_text(data), encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        cause = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror
-        raise PlexusError(f"{path} cannot be written: {cause}") from None
+    with whole_file(path) as place:
+        place.write_text(_text(data), encoding="utf-8")
     return path

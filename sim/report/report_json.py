@@ -1,9 +1,6 @@
 """A run as plain values: the keys of report.json, each explained in docs/report.md."""
 
-import contextlib
-import errno
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,6 +19,7 @@ from sim.run.compare import Comparison
 from sim.run.result import ENDS, Fault, RunResult
 from sim.run.variant import changes
 from sim.toolchain import tool_versions
+from sim.whole_file import whole_file
 
 __all__ = ["ReportError", "Subject", "make_report", "write_report"]
 
@@ -186,14 +184,7 @@ def make_report(
 def write_report(report: Mapping[str, Any], folder: Path) -> Path:
     """`folder`/report.json, whole or not at all. Errors: PlexusError if it cannot be written."""
     path = folder / "report.json"
-    temporary = folder / f".report.json.{os.getpid()}"
-    try:
+    with whole_file(path) as place:
         folder.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(json.dumps(report, indent=1) + "\n")
-        temporary.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        why = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror
-        raise PlexusError(f"{path} cannot be written: {why}") from None
+        place.write_text(json.dumps(report, indent=1) + "\n")
     return path

@@ -1,8 +1,5 @@
 """Whole arrays through one Verilated unit."""
 
-import contextlib
-import errno
-import os
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +15,7 @@ from sim.errors import PlexusError
 from sim.native.library import STREAM_SOURCES, stream
 from sim.run.flits import through_codec
 from sim.run.units import Unit, find_unit
+from sim.whole_file import whole_file
 
 __all__ = ["evaluate", "read_arrays", "write_arrays"]
 
@@ -159,12 +157,5 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
     """Write an .npz file, whole or not at all. PlexusError if that fails."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.npz")
-    try:
-        np.savez(temporary, **dict(arrays))  # type: ignore[arg-type]
-        temporary.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        why = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror
-        raise PlexusError(f"{path} cannot be written: {why}") from None
+    with whole_file(path) as place, place.open("wb") as out:
+        np.savez(out, **dict(arrays))  # type: ignore[arg-type]

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rtl.contract.isa import Cause
-from sim.native.library import HbmCounters, RawTrace
+from sim.native.library import HbmCounters
+from sim.native.tracing import RawTrace
 
 __all__ = ["ENDS", "EngineCycles", "Fault", "RunResult"]
 

@@ -1,8 +1,5 @@
 """A trace and the program it is of, as plain arrays: trace.npz, column by column in docs/trace.md."""
 
-import contextlib
-import errno
-import os
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -12,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sim.errors import PlexusError
+from sim.whole_file import whole_file
 
 __all__ = ["FILE", "FORMAT", "NEVER", "Recorded", "load_trace", "save_trace"]
 
@@ -91,18 +89,11 @@ _NUMBERS = ("format", "cycles", "coarse_from", "lost")
 def save_trace(recorded: Recorded, folder: Path) -> Path:
     """`folder`/trace.npz, whole or not at all. Errors: PlexusError if it cannot be written."""
     path = folder / FILE
-    temporary = folder / f".{FILE}.{os.getpid()}"
     columns = {field.name: np.asarray(getattr(recorded, field.name)) for field in fields(recorded)}
-    try:
+    with whole_file(path) as place:
         folder.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as out:
+        with place.open("wb") as out:
             np.savez_compressed(out, **columns)  # pyright: ignore[reportArgumentType]
-        temporary.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        why = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror
-        raise PlexusError(f"{path} cannot be written: {why}") from None
     return path
 
 

@@ -10,7 +10,8 @@ from rtl.contract.access_pattern import AccessPattern
 from rtl.contract.formats import FORMATS
 from rtl.contract.isa import Opcode, Queue
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space
-from sim.native.library import RawTrace, Traced, whole_sequences
+from sim.native.library import whole_sequences
+from sim.native.tracing import RawTrace, Traced
 from sim.trace.recorded import FORMAT, NEVER, Recorded
 
 __all__ = ["record"]

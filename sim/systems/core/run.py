@@ -14,7 +14,7 @@ from firmware.program import Program
 from firmware.workloads import find_workload
 from rtl.contract.config import Config
 from sim.errors import PlexusError
-from sim.native.library import TRACE_RECORDS
+from sim.native.tracing import TRACE_RECORDS
 from sim.page.write import PAGE
 from sim.report.bounding import bounds
 from sim.report.report_json import Subject, make_report, write_report

@@ -12,7 +12,8 @@ from rtl.issue.queue import QUEUE_STATUS, has_engine
 from verif.agents.bench import manifest
 from verif.agents.stall import STYLES, styled
 from verif.bench import Run, noticed_by
-from verif.benches.issue.queue_driver import COVERAGE, Expected, QueueBench
+from verif.benches.issue.expected import Expected
+from verif.benches.issue.queue_driver import COVERAGE, QueueBench
 from verif.benches.issue.words import legal, pack
 from verif.golden.issue import check
 

@@ -1,7 +1,6 @@
 """Fetch, semaphores, engine and DMA around one queue, and what it must do with a program."""
 
 from collections import deque
-from dataclasses import dataclass
 from typing import Any
 
 from cocotb.triggers import FallingEdge
@@ -12,12 +11,14 @@ from rtl.issue.queue import QUEUE_STATUS, has_engine
 from verif.agents.bench import Bench, manifest
 from verif.agents.stall import never
 from verif.agents.stream import StreamSource
+from verif.benches.issue.expected import Expected
+from verif.benches.issue.issue_watch import IssueWatch
 from verif.benches.issue.words import legal, pack, spoiled
 from verif.checks.coverage import Coverage
 from verif.golden.groups import WeightKinds
 from verif.golden.issue import check
 
-__all__ = ["COVERAGE", "Expected", "QueueBench"]
+__all__ = ["COVERAGE", "QueueBench"]
 
 _CAUSES = (Cause.ILLEGAL_OPCODE, Cause.BAD_RING, Cause.BAD_SEMAPHORE, Cause.BUS_ERROR)
 _WITH_ENGINE = ["several_outstanding", "done_before_update_was_taken"]
@@ -65,28 +66,6 @@ def _beside(rng: Any, value: int) -> int:
     return other - (other >> 31 << 32)
 
 
-@dataclass
-class Expected:
-    """An instruction of the program and how it ends."""
-
-    word: int
-    f: dict[str, int]
-    cause: Cause
-    address: int
-    refused: bool = False
-    failure: int = Cause.NONE  # what the engine says at its end
-
-    @property
-    def to_engine(self) -> bool:
-        """Needs the engine."""
-        return self.f["opcode"] >= 16
-
-
-def _faulty(e: Expected) -> bool:
-    """Refused by the check: it waits for nothing."""
-    return bool(e.cause) and not e.refused
-
-
 class QueueBench(Bench):
     """Plays fetch, semaphores, engine and DMA around one queue, and watches in every cycle."""
 
@@ -106,7 +85,7 @@ class QueueBench(Bench):
         self.speed = 10
         self.now = 0
         self.next = 0  # instruction to be dispatched
-        self.traced = 0  # the same, as a trace is told
+        self.trace = IssueWatch(self.dut, self.has_engine)
         self.cleared = False  # its conditions have held
         self.count = 0
         self.last_progress = 0
@@ -132,7 +111,7 @@ class QueueBench(Bench):
         self.ended.clear()
         self.updates.clear()
         self.records.clear()
-        self.next = self.traced = self.source.sent = 0
+        self.next = self.trace.told = self.source.sent = 0
         self.previous_dispatch = self.last_progress = self.now
         self.cleared = False
 
@@ -261,12 +240,12 @@ class QueueBench(Bench):
         retired = sum(not cause for _, cause in self.records)
         assert status.retired == retired and status.finished == (retired == self.count)
         assert not (status.fetch and status.semaphore), "a queue waits for a word and for a semaphore"
-        if self.next >= len(self.program) or (status.halted and _faulty(self.program[self.next])):
+        if self.next >= len(self.program) or (status.halted and self.program[self.next].faulty):
             assert not status.semaphore and status.fetch == (not status.halted and self.next != self.count)
             return
         e = self.program[self.next]
         here = self.source.sent > self.next  # the word has been taken
-        waits = here and bool(e.f["wait0"] or e.f["wait1"]) and not self.cleared and not _faulty(e)
+        waits = here and bool(e.f["wait0"] or e.f["wait1"]) and not self.cleared and not e.faulty
         assert status.semaphore == waits and status.fetch == (not here and not status.halted)
         COVERAGE.when(waits, "waits_for_semaphore")
 
@@ -294,25 +273,11 @@ class QueueBench(Bench):
                 self.engine.append((number, max(self.now + 1 + wait, last + 1)))
                 if len(self.engine) > 3:
                     COVERAGE.hit("several_outstanding")
-        self._look_at_issue()
+        self.trace.look(self.program)
         halted = any(cause for _, cause in self.records)
         if not halted and done == len(self.records) and not self.program[done].failure:
             assert dut.update__valid.value == 1 or dut.retired__valid.value == 1, f"{done} waits for nothing"
         self.look_at_end()
-
-    def _look_at_issue(self) -> None:
-        """What a trace is told: the very cycle in which an instruction goes to who executes it, and its number."""
-        dut = self.dut
-        to_engine = self.has_engine and dut.engine__command__valid.value == 1 and dut.engine__command__ready.value == 1
-        to_ring = dut.release__valid.value == 1 and dut.release__ready.value == 1 and dut.refused.value == 0
-        if dut.issue__valid.value == 0:
-            assert not to_engine and not to_ring, "an instruction goes, and no trace is told"
-            return
-        assert int(dut.issue__sequence.value) == self.traced, f"a trace is not told of instruction {self.traced}"
-        e = self.program[self.traced]
-        assert not _faulty(e), f"a trace is told that faulty instruction {self.traced} goes"
-        assert e.to_engine == to_engine and (e.f["opcode"] == 1) == to_ring, "a trace is told of another cycle"
-        self.traced += 1
 
     def look_at_end(self) -> None:
         """Updates and records."""
@@ -348,14 +313,14 @@ class QueueBench(Bench):
                 assert not e.f["update"] or self.updates[-1:] == [number], f"instruction {number} did not update"
                 COVERAGE.when(not e.f["update"], "no_update")
             assert number < self.next or cause, f"instruction {number} retires before it was dispatched"
-            assert number < self.traced or cause, f"no trace was told that instruction {number} went"
+            assert number < self.trace.told or cause, f"no trace was told that instruction {number} went"
 
     def check_end(self, *, missing: int = Cause.NONE, at: int = 0) -> None:
         """Registers after the run. `missing`: why no more words came, with the address `at`."""
         status = QUEUE_STATUS.from_bits(int(self.dut.status.value))
         fault = self.fault_at()
         retired = len(self.program) if fault is None else fault
-        assert status.issued == status.retired == self.traced == retired
+        assert status.issued == status.retired == self.trace.told == retired
         if fault is None and not missing:
             assert status.finished and not status.cause and not status.halted
             return
