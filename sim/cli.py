@@ -109,7 +109,9 @@ def run(
     if report_:
         from sim.page.write import write_page
 
-        console.print(f"page: {shown(write_page(resolved.folder))}", style="bright_black", highlight=False)
+        with Console(stderr=True).status("write the page"):
+            page = write_page(resolved.folder)
+        console.print(f"page: {shown(page)}", style="bright_black", highlight=False)
     if not system.passed(report):
         raise typer.Exit(DIFFERENT)
 
@@ -140,10 +142,12 @@ def report(
     if perfetto is not None:
         if beside is not None or out is not None or open_:
             raise PlexusError("--perfetto writes the trace of one run and no page: leave DIR2, --out and --open")
-        write_perfetto(read_report(folder), load_trace(folder), perfetto)
+        with Console(stderr=True).status("write the trace"):
+            write_perfetto(read_report(folder), load_trace(folder), perfetto)
         Console().print(f"trace: {shown(perfetto)}", highlight=False)
         return
-    page = write_page(folder, beside, out)
+    with Console(stderr=True).status("write the page"):
+        page = write_page(folder, beside, out)
     Console().print(f"page: {shown(page)}", highlight=False)
     if open_:
         typer.launch(page.resolve().as_uri())

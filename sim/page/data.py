@@ -17,7 +17,7 @@ from sim.trace.critical import CAUSES, critical_path
 from sim.trace.instructions import attributed, first_beats
 from sim.trace.intervals import STATES, engine_intervals
 from sim.trace.occupancy import bytes_held
-from sim.trace.recorded import Recorded
+from sim.trace.recorded import NEVER, Recorded
 
 __all__ = ["differences", "page_data", "title_of"]
 
@@ -25,7 +25,7 @@ __all__ = ["differences", "page_data", "title_of"]
 def title_of(report: Mapping[str, Any]) -> str:
     """The run in a line: workload, parameters, configuration."""
     config = described(*(report[f"config{key}"] for key in ("", "_base", "_changes", "_file")))
-    params = " ".join(f"{name}={str(value)[:40]}" for name, value in report["params"].items())
+    params = " ".join(f"{name}={str(value)[:40]}" for name, value in report["params"].items() if value is not None)
     return f"{report['workload']} {params} on {config}"
 
 
@@ -48,6 +48,12 @@ def _verdict(report: Mapping[str, Any]) -> tuple[str, bool]:
 def _grown(values: np.ndarray) -> list[int]:
     """As differences to the value before."""
     return np.diff(values.astype(np.int64), prepend=0).tolist()
+
+
+def _waits(recorded: Recorded) -> list[list[int]]:
+    """(item, semaphore, value) of every condition."""
+    items, which = np.nonzero((recorded.item_waits[:, :, 0] != NEVER) & (recorded.item_waits[:, :, 1] > 0))
+    return np.column_stack([items, recorded.item_waits[items, which]]).tolist()
 
 
 def _sources(recorded: Recorded) -> dict[str, dict[int, str]]:
@@ -92,6 +98,8 @@ def _traced(report: Mapping[str, Any], recorded: Recorded) -> dict[str, Any]:
             "queue": _grown(recorded.item_queue),
             "sequence": _grown(recorded.item_sequence),
             "opcode": recorded.item_opcode.tolist(),
+            "update": recorded.item_update.tolist(),
+            "waits": _waits(recorded),
             "line": recorded.item_line_text.tolist(),
             "shape": recorded.item_shape_text.tolist(),
             "issue": _grown(recorded.item_issue),
@@ -107,6 +115,7 @@ def _traced(report: Mapping[str, Any], recorded: Recorded) -> dict[str, Any]:
             "ring": _grown(recorded.copy_ring),
             "index": _grown(recorded.copy_index),
             "bytes": recorded.copy_bytes.tolist(),
+            "signal": recorded.copy_signal.tolist(),
             "line": recorded.copy_line_text.tolist(),
             "shape": recorded.copy_shape_text.tolist(),
             "begin": _grown(recorded.copy_begin),
@@ -160,7 +169,8 @@ def page_data(report: Mapping[str, Any], recorded: Recorded | None, why: str) ->
         },
         "peak": report["peak_macs_a_cycle"],
         "hbmRate": report["config_resolved"]["hbm"]["bytes_per_cycle"],
-        "advice": [text for text in (report.get("relief"),) if text],
+        "advice": report.get("advice", []),
+        "relief": report.get("relief", ""),
         "states": {engine.name.lower(): STATES[engine] for engine in Engine},
         "queues": [queue.name.lower() for queue in Queue],
         "opcodes": {int(opcode): opcode.name.lower() for opcode in Opcode},

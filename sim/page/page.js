@@ -1,47 +1,3 @@
-"use strict";
-// Columns that only grow come as differences; the rest as they are (sim/page/columns.py).
-const $ = id => document.getElementById(id);
-const el = (tag, text, cls) => { const e = document.createElement(tag); if (text !== undefined) e.textContent = text; if (cls) e.className = cls; return e; };
-const num = n => Math.round(n).toLocaleString("en-US");
-const share = (a, b) => b ? (100 * a / b).toFixed(1) + " %" : "-";
-const dark = matchMedia("(prefers-color-scheme: dark)");
-// Busy is plain, waiting hatched by its own angle: readable without colour.
-const HUES = [140, 0, 45, 20, 275, 215, 325, 85, 190, 0, 250];
-const shade = (k, idle) => idle ? (dark.matches ? "#2a3037" : "#e7eaee") : `hsl(${HUES[k % HUES.length]} ${k ? 62 : 45}% ${dark.matches ? 55 : 48}%)`;
-const STATES_IDLE = 1;
-
-function table(columns, rows, limit) {
-  const t = el("table"), head = el("tr");
-  columns.forEach(c => head.append(el("th", c.name, c.n ? "n" : "")));
-  t.append(head);
-  const show = count => rows.slice(t.rows.length - 1, count).forEach(row => {
-    const tr = el("tr");
-    row.forEach((v, k) => { const td = el("td", undefined, columns[k].n ? "n" : columns[k].code ? "code" : ""); v instanceof Node ? td.append(v) : td.textContent = columns[k].n && typeof v === "number" ? num(v) : v; tr.append(td); });
-    t.append(tr);
-  });
-  show(limit || rows.length);
-  const box = el("div", undefined, "wide");
-  box.append(t);
-  if (limit && rows.length > limit) {
-    const more = el("button", `all ${rows.length} rows`);
-    more.onclick = () => { show(rows.length); more.remove(); };
-    box.append(more);
-  }
-  return box;
-}
-
-function fit(canvas, height) {
-  const ratio = devicePixelRatio || 1, width = canvas.clientWidth;
-  canvas.width = width * ratio; canvas.height = height * ratio; canvas.style.height = height + "px";
-  const g = canvas.getContext("2d");
-  g.setTransform(ratio, 0, 0, ratio, 0, 0);
-  return [g, width];
-}
-const ink = name => getComputedStyle(document.documentElement).getPropertyValue(name);
-
-// First index whose value is above x.
-function above(list, x) { let a = 0, b = list.length; while (a < b) { const m = (a + b) >> 1; list[m] > x ? b = m : a = m + 1; } return a; }
-
 class Timeline {
   constructor(d) {
     this.d = d; this.from = 0; this.to = Math.max(1, d.cycles); this.found = null;
@@ -72,7 +28,6 @@ class Timeline {
     $("find").oninput = e => this.find(e.target.value);
     $("find").onkeydown = e => { if (e.key === "Enter") this.next(); };
     new ResizeObserver(() => this.draw()).observe(c);
-    dark.onchange = () => draw();
   }
   build() {
     const d = this.d, I = d.items, C = d.copies;
@@ -95,6 +50,7 @@ class Timeline {
     for (const [r, list] of [...group(C.ring, C.begin).entries()].sort((a, b) => a[0] - b[0])) lane("ring " + r, "copy", list, C.begin, C.end);
     const s = d.engines.dma;
     if (s) this.lanes.push({ name: "dma", kind: "state", b: s.begin, e: s.begin.slice(1).concat([d.recorded]), value: s.state, states: d.states.dma, engine: "dma", longest: 1 << 30, height: 12 });
+    for (const s of semaphores(d)) this.lanes.push(s);
     const P = d.path;
     this.lanes.push({ name: "critical path", kind: "path", list: P.begin.map((_, n) => n), b: P.begin, e: P.end, longest: 1 << 30, height: 12 });
   }
@@ -106,6 +62,7 @@ class Timeline {
   colour(l, k) {
     const d = this.d, n = l.list ? l.list[k] : 0;
     if (l.kind === "state") return shade(l.value[k], l.value[k] === STATES_IDLE);
+    if (l.kind === "semaphore") return k % 2 ? "hsl(280 30% 60%)" : "hsl(280 30% 50%)";
     if (l.kind === "copy") return dark.matches ? "hsl(205 45% 52%)" : "hsl(205 50% 55%)";
     if (l.kind === "path") return d.path.copy[k] >= 0 ? "hsl(205 50% 55%)" : d.path.item[k] >= 0 ? `hsl(${47 * d.items.queue[d.path.item[k]] + 140} 45% 50%)` : shade(0, true);
     return `hsl(${d.items.opcode[n] * 67 % 360} 45% ${dark.matches ? 52 : 55}%)`;
@@ -131,7 +88,8 @@ class Timeline {
         g.fillStyle = this.colour(l, k);
         g.fillRect(a, y, Math.max(b - a - (b - a > 3 ? 1 : 0), 0.7), l.height);
         last = Math.max(last, Math.max(b, a + 0.7));
-        if (b - a > 46 && l.list && l.kind !== "path") { g.fillStyle = "#fff"; g.fillText(this.name(l, k), a + 3, y + l.height / 2, b - a - 6); }
+        const room = Math.min(b, k + 1 < l.b.length ? X(l.b[k + 1]) : b) - a;
+        if (room > 46 && l.list && l.kind !== "path") { g.fillStyle = "#fff"; g.fillText(this.name(l, k), a + 3, y + l.height / 2, room - 6); }
       }
       g.globalAlpha = 1;
       g.fillStyle = ink("--paper"); g.fillRect(0, y, this.left - 2, l.height);
@@ -145,6 +103,7 @@ class Timeline {
   tell(l, k) {
     const d = this.d, span = `cycles ${num(l.b[k])} to ${num(l.e[k])} (${num(l.e[k] - l.b[k])})`;
     if (l.kind === "state") return `${l.engine}: ${l.states[l.value[k]]}\n${span}`;
+    if (l.kind === "semaphore") return tellSemaphore(d, l, k) + "\n" + span;
     if (l.kind === "path") return this.tellStep(k) + "\n" + span;
     const n = l.list[k];
     if (l.kind === "copy") return `${l.name}, descriptor ${d.copies.index[n]}: ${num(d.copies.bytes[n])} bytes\n${d.texts[d.copies.shape[n]]}\n${span}${d.copies.end[n] < 0 ? ", has not ended" : ""}\n${d.texts[d.copies.line[n]]}`;
@@ -182,6 +141,25 @@ class Timeline {
     this.later();
   }
   next() { if (this.order && this.order.length) { const [a, b] = this.order[this.turn = (this.turn + 1) % this.order.length], w = Math.max((b < 0 ? 0 : b - a) * 6, 200); this.show(a - w / 3, a + w); } }
+}
+
+// A lane a semaphore: a box from each value to the next one.
+function semaphores(d) {
+  const found = new Map(), add = (kind, at, ends) => at.forEach((s, n) => { if (s < 0 || ends[n] < 0) return; if (!found.has(s)) found.set(s, []); found.get(s).push([ends[n], kind, n]); });
+  add("i", d.items.update, d.items.end); add("c", d.copies.signal, d.copies.end);
+  const waits = new Map();
+  d.items.waits.forEach(([item, s, value]) => { const key = s + ":" + value; if (!waits.has(key)) waits.set(key, []); waits.get(key).push(item); });
+  return [...found.entries()].sort((a, b) => a[0] - b[0]).map(([s, list]) => {
+    list.sort((a, b) => a[0] - b[0]);
+    const b = list.map(u => u[0]);
+    return { name: "semaphore " + s, kind: "semaphore", semaphore: s, by: list, waits, b, e: b.slice(1).concat([d.cycles]), longest: 1 << 30, height: 9 };
+  });
+}
+const instruction = (d, n) => `${d.queues[d.items.queue[n]]} ${d.items.sequence[n]} ${d.opcodes[d.items.opcode[n]]}`;
+function tellSemaphore(d, l, k) {
+  const [, kind, n] = l.by[k], who = kind === "i" ? instruction(d, n) : `ring ${d.copies.ring[n]} descriptor ${d.copies.index[n]}`;
+  const free = (l.waits.get(l.semaphore + ":" + (k + 1)) || []).map(i => `${instruction(d, i)}, issued at ${num(d.items.issue[i])}`);
+  return `${l.name} = ${k + 1}, by ${who}${free.length ? "\nlets go " + free.slice(0, 4).join("\n") : ""}`;
 }
 
 function source(d, line) {
@@ -225,20 +203,21 @@ function roof(d) {
   box.append(table([{ name: "bound by" }, { name: "cycles at least", n: 1 }, { name: "of the run", n: 1 }], rows.sort((a, b) => b[1] - a[1])));
 }
 
-function chart(id, series, top, unit, cycles) {
-  const [g, w] = fit($(id), 120), X = t => 4 + t * (w - 8) / cycles, Y = v => 104 - v * 92 / top;
-  g.font = "11px system-ui";
-  series.forEach((s, k) => {
-    g.strokeStyle = g.fillStyle = `hsl(${[205, 20, 140][k]} 60% 50%)`; g.setLineDash([[], [5, 3], [2, 2]][k]);
-    g.beginPath();
-    s.x.forEach((x, n) => { if (n) g.lineTo(X(x), Y(s.y[n - 1])); else g.moveTo(X(x), 104); g.lineTo(X(x), Y(s.y[n])); });
-    g.stroke(); g.fillText(s.name, 8 + 150 * k, 116);
+// Share of each of so many equal times that an engine is busy.
+function busy(engine, end, cycles, count) {
+  const sums = new Float64Array(count), each = cycles / count;
+  engine.begin.forEach((b, n) => {
+    if (engine.state[n]) return;
+    const e = n + 1 < engine.begin.length ? engine.begin[n + 1] : end;
+    for (let k = Math.floor(b / each); k < count && k * each < e; k++) sums[k] += Math.min(e, (k + 1) * each) - Math.max(b, k * each);
   });
-  g.fillStyle = ink("--soft"); g.setLineDash([]); g.fillRect(0, Y(top), w, 1); g.fillText(`${num(top)} ${unit}`, 6, 10);
+  return [...sums].map(s => 100 * s / each);
 }
 
 function charts(d) {
-  if (!d.traced) { $("hbm").hidden = $("held").hidden = true; return; }
+  if (!d.traced) { for (const id of ["used", "hbm", "held"]) $(id).hidden = true; return; }
+  const count = Math.max(1, Math.min(400, d.cycles >> 5)), times = Array.from({ length: count }, (_, k) => k * d.cycles / count);
+  chart("used", Object.entries(d.engines).map(([name, e]) => ({ name, x: times, y: busy(e, d.recorded, d.cycles, count) })), 100, "% busy", d.cycles);
   const n = Math.min(d.beats.read.length, 600) || 1, k = Math.ceil(d.beats.read.length / n), x = [], read = [], written = [];
   for (let i = 0; i < d.beats.read.length; i += k) {
     const length = Math.min(d.cycles, (i + k) * d.beats.cycles) - i * d.beats.cycles, sum = list => list.slice(i, i + k).reduce((a, b) => a + b, 0) * d.beats.bytes / length;
@@ -269,9 +248,7 @@ function compare(d) {
 
 let drawn = 0, timeline, draw = () => {};
 (async () => {
-  const packed = Uint8Array.from(atob($("data").textContent), c => c.charCodeAt(0));
-  const d = await new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
-  const grow = list => { let sum = 0; return list.map(v => sum += v); };
+  const d = await unpacked();
   if (d.traced) {
     for (const e of Object.values(d.engines)) e.begin = grow(e.begin);
     for (const o of [d.items, d.copies, d.path]) for (const name of o.grown) o[name] = grow(o[name]);
@@ -280,13 +257,11 @@ let drawn = 0, timeline, draw = () => {};
     d.spentItem.reduce((at, by, n) => { at += by; (spent[at] = spent[at] || []).push([d.spentState[n], d.spentCycles[n]]); return at; }, 0);
     d.spent = spent;
   }
-  $("title").textContent = d.title;
-  $("verdict").textContent = d.verdict; $("verdict").className = d.good ? "" : "bad";
-  $("note").textContent = d.note;
-  $("advice").replaceChildren(...d.advice.map(a => el("li", a)));
+  head(d);
+  $("advice").replaceChildren(...(d.advice.length ? d.advice.map(a => el("li", a.text + (a.set.length ? ` As with ${a.set.map(s => "--set " + s).join(" ")}.` : ""))) : [el("li", d.relief)]));
   timeline = new Timeline(d);
   draw = () => { timeline.draw(); bars(d); roof(d); charts(d); paths(d); compare(d); };
   draw();
-  let wait; addEventListener("resize", () => { clearTimeout(wait); wait = setTimeout(() => { charts(d); }, 100); });
+  whenResized(() => { timeline.draw(); charts(d); });
   document.body.dataset.ready = "1";
 })();

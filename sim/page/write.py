@@ -50,6 +50,7 @@ def _text(data: Mapping[str, Any]) -> str:
     for mark, text in (
         ("TITLE", html.escape(data["title"])),
         ("STYLE", (_HERE / "page.css").read_text(encoding="utf-8")),
+        ("COMMON", (_HERE / "common.js").read_text(encoding="utf-8")),
         ("SCRIPT", (_HERE / "page.js").read_text(encoding="utf-8")),
         ("DATA", base64.b64encode(packed).decode()),
     ):

@@ -1,2 +1,2 @@
-"""What a run is told as: `report_json` on disk, `terminal` on the screen; where cycles went (`bounding`), and what
-would make them fewer (`relief`, `relief_settings`)."""
+"""What a run is told as: `report_json` on disk, `terminal` on the screen; where cycles went (`bounding`). What
+would make them fewer is sim/advice."""

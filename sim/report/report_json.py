@@ -11,14 +11,14 @@ from firmware.program import Program
 from rtl.contract.config import Config
 from rtl.contract.isa import Opcode, Queue
 from rtl.contract.timing import PORTS_OF, Engine
+from sim.advice.advise import advise, no_advice
+from sim.advice.facts import facts_of
 from sim.errors import PlexusError
-from sim.report.bounding import bounding, bounds
-from sim.report.relief import heaviest, relief
-from sim.report.relief_settings import relief_settings
 from sim.run.compare import Comparison
 from sim.run.result import ENDS, Fault, RunResult
 from sim.run.variant import changes
 from sim.toolchain import tool_versions
+from sim.trace.recorded import Recorded
 from sim.whole_file import whole_file
 
 __all__ = ["ReportError", "Subject", "make_report", "write_report"]
@@ -116,18 +116,26 @@ class Subject:
 
 
 def make_report(
-    subject: Subject, result: RunResult, comparison: Comparison, metrics: Mapping[str, Any]
+    subject: Subject,
+    result: RunResult,
+    comparison: Comparison,
+    metrics: Mapping[str, Any],
+    recorded: Recorded | None = None,
 ) -> dict[str, Any]:
-    """All keys of report.json. Errors: ReportError if an engine's cycles do not sum to the run's."""
+    """All keys of report.json; advice looks at the trace, if there is one.
+
+    Errors: ReportError if an engine's cycles do not sum to the run's.
+    """
     _check_sums(result)
     cfg, program = subject.cfg, subject.program
     cycles = result.cycles
     peak = cfg.tensor.rows * cfg.tensor.cols * program.pe_macs
     window = result.window_cycles("tensor")
     hbm_bytes = result.hbm_bytes_read + result.hbm_bytes_written
-    limits = bounds(cfg, program, hbm_bytes, max(result.hbm_bytes_read, result.hbm_bytes_written))
+    facts = facts_of(cfg, program, result, recorded)
+    limits, bound = facts.limits, facts.bound
     by = max(limits, key=lambda name: limits[name])
-    bound = bounding(result, limits)
+    advice = advise(facts)
     base, changed = changes(cfg)
     return {
         "workload": subject.workload,
@@ -166,8 +174,9 @@ def make_report(
         "busiest_engine": bound.busiest,
         "bounding_stall": bound.stall,
         "bounding_stall_share": bound.stall_share,
-        "relief": relief(cfg, program, result, bound),
-        "relief_set": relief_settings(cfg, program, result, bound, heaviest(program)),
+        "relief": advice[0].text if advice else no_advice(facts),
+        "relief_set": list(advice[0].settings) if advice else [],
+        "advice": [one.as_dict() for one in advice],
         "bound_cycles": limits[by],
         "bound_by": by,
         "bounds": limits,

@@ -13,6 +13,7 @@ __all__ = ["render", "show"]
 
 BAR_CELLS = 20
 TEXT_CELLS = 64  # of a parameter; report.json has all of it
+ADVICE = 3  # the first ones; report.json has all
 _HARD_SPACE = "\u00a0"  # a cause and its share stay on one line
 _STALL_STYLES = ("yellow", "dark_orange", "red", "magenta", "blue", "cyan", "bright_black")
 
@@ -117,8 +118,8 @@ def _cut(value: Any) -> str:
     return text if len(text) <= TEXT_CELLS else f"{text[: TEXT_CELLS - 3]}..."
 
 
-def _relief(report: Mapping[str, Any]) -> str:
-    """Which engine bounds the run, how much, what it waits for most, and what would relieve it."""
+def _bounding(report: Mapping[str, Any]) -> str:
+    """Which engine bounds the run, how much, and what it waits for most."""
     engine, share = report["bounding_engine"], _percent(report["bounding_share"], 1)
     if engine == "latency":
         text = f"nothing is busy half of the time; the busiest is {report['busiest_engine']}, {share}"
@@ -127,9 +128,13 @@ def _relief(report: Mapping[str, Any]) -> str:
     if report["bounding_stall"]:
         stall = report["bounding_stall"].replace("_", " ")
         text += f", stalled most for {stall}, {_percent(report['bounding_stall_share'], 1)}"
-    settings = " ".join(f"--set {setting}" for setting in report["relief_set"])
-    last = f"As with {settings}." if settings else "Nothing in the configuration relieves this."
-    return f"{text}. {report['relief']} {last}"
+    return f"{text}."
+
+
+def _advice(advice: Mapping[str, Any]) -> str:
+    """A sentence, with what to type for it if it is a change of the configuration."""
+    settings = " ".join(f"--set {setting}" for setting in advice["set"])
+    return f"{advice['text']} As with {settings}." if settings else advice["text"]
 
 
 def _parts(engine: Mapping[str, Any], cycles: int) -> str:
@@ -183,7 +188,11 @@ def _facts(report: Mapping[str, Any]) -> Table:
     for name, engine in report["engines"].items():
         if parts := _parts(engine, cycles):
             table.add_row(name, parts)
-    table.add_row("relief", _relief(report))
+    table.add_row("bounded by", _bounding(report))
+    for n, advice in enumerate(report["advice"][:ADVICE]):
+        table.add_row("relief" if n == 0 else "", _advice(advice))
+    if not report["advice"]:
+        table.add_row("relief", report["relief"])
     for name, value in report["metrics"].items():
         table.add_row(name.replace("_", " "), _value(value))
     for note in report["notes"]:

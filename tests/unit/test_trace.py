@@ -16,6 +16,7 @@ from sim.trace.critical import Step, critical_path, semaphore_edges
 from sim.trace.instructions import attributed, first_beats
 from sim.trace.intervals import STATES, engine_intervals, mask_intervals, refused_cycles, state_cycles
 from sim.trace.occupancy import bytes_held, held
+from sim.trace.path_states import FIRST_FETCH, path_states, rewritten
 from sim.trace.recorded import FILE, FORMAT, NEVER, Recorded, load_trace, save_trace
 
 BUSY, IDLE = 0, 1
@@ -152,6 +153,34 @@ def test_the_path_goes_back_to_what_came_last_and_has_every_cycle() -> None:
 def test_a_run_in_which_nothing_ended_is_one_step() -> None:
     trace = replace(by_hand(), item_retire=np.full(3, NEVER), copy_end=np.array([NEVER]))
     assert critical_path(trace) == [Step(0, 100, "start")]
+
+
+def test_the_path_by_engine_and_state_is_all_of_the_run() -> None:
+    path = critical_path(by_hand())
+    assert path_states(by_hand(), path, 0) == {
+        ("", "start"): 5,
+        ("dma", "idle"): 35,
+        ("vector", "semaphore"): 3,
+        ("vector", "busy"): 42,
+        ("vector", "drain"): 10,
+        ("", "end"): 5,
+    }
+    fetches = np.where(by_hand().state_value == SEMAPHORE, SEMAPHORE + 1, by_hand().state_value)
+    early = path_states(replace(by_hand(), state_value=fetches), path, 1)
+    late = path_states(replace(by_hand(), state_value=fetches), path, 0)
+    assert early["vector", FIRST_FETCH] == late["vector", "fetch"] == 3
+    cut = replace(by_hand(), cycles=200, coarse_from=50)
+    assert path_states(cut, path, 0)["", "coarse"] == 45  # what follows 95 is nobody's
+
+
+def test_a_tile_that_is_written_behind_somebody_elses_last_read() -> None:
+    path = critical_path(by_hand())
+    store = {"access_tile": np.array([0, 0]), "access_item": np.array([NEVER, 0]), "access_copy": np.array([0, NEVER])}
+    assert rewritten(by_hand(), path) == {}  # item 0 reads what the copy wrote
+    reads_first = replace(by_hand(), access_writes=np.array([0, 1]), **store)
+    assert rewritten(reads_first, path) == {"a": 61 - 40}
+    needed = replace(reads_first, access_tile=np.array([1, 1]), access_writes=np.array([1, 0]))
+    assert rewritten(needed, path) == {}
 
 
 def test_tiles_are_held_from_the_first_write_to_the_last_read() -> None:

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from rtl.base.fifo import Fifo, RamFifo
 from rtl.base.memory_port import SbufMoverSignature
 from rtl.contract.config import Config
+from rtl.contract.timing import DMA_ROWS_IN_FLIGHT
 from rtl.dma.layouts import ar_burst, done_layout, fetch_layout, row_layout
 from rtl.dma.movers.aligner import Aligner
 from rtl.dma.movers.reader import Reader
@@ -14,13 +15,10 @@ from rtl.dma.movers.remote import Remote
 from rtl.dma.movers.sequencer import Sequencer
 from rtl.dma.movers.writer import Writer
 
-__all__ = ["Mover", "ROWS_AHEAD", "ROWS_PLANNED"]
+__all__ = ["Mover", "ROWS_AHEAD"]
 
 ROWS_AHEAD = 16
 """Rows that wait for their bursts: a group of 8 partitions fits twice."""
-
-ROWS_PLANNED = 32
-"""Rows whose bursts were asked for."""
 
 
 class Mover(wiring.Component):
@@ -76,7 +74,7 @@ class Mover(wiring.Component):
         cfg = self.cfg
         row = row_layout(cfg)
         m.submodules.ahead = ahead = RamFifo(row, ROWS_AHEAD)
-        m.submodules.planned = planned_rows = RamFifo(row, ROWS_PLANNED)
+        m.submodules.planned = planned_rows = RamFifo(row, DMA_ROWS_IN_FLIGHT)
         m.submodules.reader = reader = Reader(cfg)
         m.submodules.remote = remote = Remote(cfg)
         m.submodules.sequencer = sequencer = Sequencer(cfg)

@@ -9,11 +9,11 @@ from rtl.base.fault import fault
 from rtl.base.fifo import Fifo, RamFifo
 from rtl.base.ram import Ram
 from rtl.contract.config import Config
+from rtl.contract.timing import DMA_ROWS_IN_FLIGHT
 from rtl.dma.layouts import ar_burst, done_layout, slot_bits, unit_layout
 
 __all__ = ["Writer"]
 
-_OUTSTANDING = 32  # bursts without an answer: rows of 512 bytes at 16 bytes a cycle and 480 cycles
 _BURSTS = 16  # buffered bursts
 
 
@@ -32,7 +32,7 @@ class Writer(wiring.Component):
         # seen by proofs too
         end = data.StructLayout({"last": 1, "slot": slot_bits(cfg), "read_error": 1})
         self.bursts = Fifo(data.StructLayout({"burst": ar_burst(cfg), "end": end}), _BURSTS)
-        self.sent = RamFifo(end, _OUTSTANDING)
+        self.sent = RamFifo(end, DMA_ROWS_IN_FLIGHT)
         self.dones = Fifo(done_layout(cfg), 2)
         self.first = Signal(ar_burst(cfg)["beat"].shape)
         self.opening = Signal(init=1)  # the next unit opens a burst

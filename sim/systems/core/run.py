@@ -26,7 +26,7 @@ from sim.run.variant import default_folder
 from sim.run.waves import Waves
 from sim.systems.core.verilated import VerilatedDevice, build_core
 from sim.trace.agreement import need_agreement
-from sim.trace.recorded import FILE, save_trace
+from sim.trace.recorded import FILE, Recorded, save_trace
 from sim.trace.recording import record
 
 __all__ = ["Run", "run_workload"]
@@ -85,15 +85,22 @@ def _simulate(run: Run, program: Program, image: Image, console: Console) -> Run
             return device.run()
 
 
-def _keep_trace(run: Run, program: Program, result: RunResult) -> None:
-    """trace.npz beside the report, if there shall be one; else none, that of an earlier run neither, nor its page."""
-    (run.folder / PAGE).unlink(missing_ok=True)
+def _recorded(program: Program, result: RunResult) -> Recorded | None:
+    """The trace of the run, if there is one. Errors: TraceError if it does not agree with the counters."""
     if result.trace is None or result.hbm is None:
-        (run.folder / FILE).unlink(missing_ok=True)
-        return
+        return None
     recorded = record(result.trace, result.retired, program)
     need_agreement(recorded, result, (result.hbm.read_beats, result.hbm.write_beats))
-    save_trace(recorded, run.folder)
+    return recorded
+
+
+def _keep_trace(run: Run, recorded: Recorded | None) -> None:
+    """trace.npz beside the report, if there shall be one; else none, that of an earlier run neither, nor its page."""
+    (run.folder / PAGE).unlink(missing_ok=True)
+    if recorded is None:
+        (run.folder / FILE).unlink(missing_ok=True)
+    else:
+        save_trace(recorded, run.folder)
 
 
 def _writable(folder: Path) -> None:
@@ -145,8 +152,10 @@ def run_workload(run: Run, console: Console) -> dict[str, Any]:
         seed=run.seed,
         program=program,
     )
-    report = make_report(subject, result, comparison, metrics)
+    with console.status("trace and advice"):
+        recorded = _recorded(program, result)
+        report = make_report(subject, result, comparison, metrics, recorded)
     report["total_seconds"] = round(time.monotonic() - begin, 3)
-    _keep_trace(run, program, result)
+    _keep_trace(run, recorded)
     write_report(report, run.folder)
     return report

@@ -1,0 +1,192 @@
+"""Rules about the vector and the scalar engine: rates, who does what, clocks."""
+
+from rtl.contract.isa import Opcode
+from sim.advice.facts import Facts
+from sim.advice.rule import Finding, Rule
+
+__all__ = ["ELEMENTWISE_RULES"]
+
+_FAST = {Opcode.TENSOR_COPY: 4, Opcode.TENSOR_SCALAR: 4, Opcode.MEMSET: 4, Opcode.TENSOR_TENSOR: 2,
+         Opcode.TENSOR_REDUCE: 2}  # fmt: skip
+"""Best rates: elements a lane a vector cycle, of 16-bit operands in SBUF."""
+_MOVABLE = (Opcode.TENSOR_COPY, Opcode.TENSOR_SCALAR, Opcode.EXP, Opcode.RECIPROCAL)
+"""What the scalar engine can do too."""
+_NOT_REDUCTIONS = ("load_table", "reciprocal")
+_AT_WORK = ("busy", "clock")
+
+
+def _best(facts: Facts, opcode: Opcode) -> int:
+    return facts.cfg.vector.exp_rate if opcode == Opcode.EXP else _FAST.get(opcode, 0)
+
+
+def _wide_operands(facts: Facts, threshold: float) -> Finding | None:
+    share, most = facts.share("vector", *_AT_WORK), facts.heaviest
+    if share < threshold or most is None or most.psum or most.rate >= _best(facts, most.opcode):
+        return None
+    name, best = most.opcode.name.lower(), _best(facts, most.opcode)
+    best_text = "{vector.exp_rate}" if most.opcode == Opcode.EXP else str(best)
+    part = float(most.cycles / facts.program.vector_cycles)
+    return Finding(
+        share * part * (1 - most.rate / best),
+        f"operands of 16 bits in SBUF at aligned offsets would let {name} run {best_text} a cycle, not {most.rate:.3g}",
+    )
+
+
+def _reciprocals(facts: Facts, threshold: float) -> Finding | None:
+    share = facts.work_share("vector", "reciprocal")
+    many = [i for i in facts.instructions("vector") if i.opcode == Opcode.RECIPROCAL and i.dst and i.dst.elements > 1]
+    if share < threshold or not many:
+        return None
+    return Finding(
+        share,
+        "a reciprocal of one column, and a multiplication by it, would do where a row is divided by one number: "
+        "each reciprocal takes 8 cycles an element",
+    )
+
+
+def _exp_rate(facts: Facts, threshold: float) -> Finding | None:
+    share = facts.share("vector", *_AT_WORK)
+    most = facts.heaviest
+    if share < threshold or most is None or most.opcode != Opcode.EXP or most.rate < facts.cfg.vector.exp_rate:
+        return None
+    settings = facts.doubled("vector.exp_rate")
+    if not settings:
+        return None
+    part = float(most.cycles / facts.program.vector_cycles)
+    return Finding(share * part / 2, "a higher {vector.exp_rate} would shorten exp, most of its work", settings)
+
+
+def _to_scalar(facts: Facts, threshold: float) -> Finding | None:
+    share, other, most = facts.share("vector", *_AT_WORK), facts.busy("scalar"), facts.heaviest
+    if share < threshold or most is None or most.opcode not in _MOVABLE or 2 * other >= facts.busy("vector"):
+        return None
+    return Finding(
+        (share - other) / 2,
+        f"some of {most.opcode.name.lower()} on the scalar engine, which is {100 * other:.0f} % busy, would relieve "
+        "the vector engine",
+    )
+
+
+def _to_vector(facts: Facts, threshold: float) -> Finding | None:
+    share, other = facts.share("scalar", *_AT_WORK) - facts.work_share("scalar", "load_table"), facts.busy("vector")
+    if share < threshold or 2 * other >= facts.busy("scalar"):
+        return None
+    return Finding(
+        (share - other) / 2,
+        f"exp, copies and scalings on the vector engine, which is {100 * other:.0f} % busy and moves up to 4 elements "
+        "a cycle, would relieve the scalar engine",
+    )
+
+
+def _clock(facts: Facts, threshold: float) -> Finding | None:
+    found = [(facts.share(engine, *_AT_WORK, "unit"), engine) for engine in ("vector", "scalar")]
+    for share, engine in sorted(found, reverse=True):
+        key = f"{engine}.clock_mhz"
+        faster = min(2 * facts.value(key), facts.cfg.tensor.clock_mhz)
+        if share >= threshold and faster > facts.value(key):
+            return Finding(
+                share * (1 - facts.value(key) / faster), f"a higher {{{key}}} would shorten its beats", {key: faster}
+            )
+    return None
+
+
+def _units(facts: Facts, threshold: float) -> Finding | None:
+    found: list[tuple[float, str, str]] = []
+    for engine in ("vector", "scalar"):
+        parts = facts.result.engines[engine].parts.get("unit", {})
+        short = {name: cycles for name, cycles in parts.items() if name not in _NOT_REDUCTIONS}
+        if short:
+            share = facts.share(engine, "unit") * sum(short.values()) / sum(parts.values())
+            found.append((share, engine, max(short, key=lambda name: short[name])))
+    share, engine, name = max(found, default=(0.0, "", ""))
+    if share < threshold:
+        return None
+    return Finding(
+        share,
+        f"longer rows in {name} would spare the {engine} engine {100 * share:.0f} % of the cycles, in which it waits "
+        "for the ends of reductions",
+    )
+
+
+def _table(facts: Facts, threshold: float) -> Finding | None:
+    share = facts.work_share("scalar", "load_table")
+    loads = [i for i in facts.instructions("scalar") if i.opcode == Opcode.LOAD_TABLE]
+    if share < threshold or not loads:
+        return None
+    return Finding(
+        share,
+        f"fewer functions in a table, or fewer loads than {len(loads)}, would help: everything waits "
+        f"{100 * share:.0f} % of the cycles for tables of the scalar engine",
+    )
+
+
+ELEMENTWISE_RULES = (
+    Rule(
+        name="wide-operands",
+        when="the path has {threshold} of the cycles or more in the vector engine, and its heaviest opcode, without an "
+        "operand in PSUM, is slower than 16-bit operands would let it be",
+        threshold=0.25,
+        reads=("engines.vector.busy", "engines.vector.parts", "path"),
+        advice="operands of 16 bits in SBUF at aligned offsets",
+        find=_wide_operands,
+    ),
+    Rule(
+        name="reciprocals",
+        when="{threshold} of the path or more are reciprocals of more than a column",
+        threshold=0.1,
+        reads=("engines.vector.parts", "path"),
+        advice="a reciprocal of one column and a multiplication by it",
+        find=_reciprocals,
+    ),
+    Rule(
+        name="vector-to-scalar",
+        when="the path has {threshold} of the cycles or more in the vector engine, the scalar engine can do its "
+        "heaviest opcode and is busy less than half as long",
+        threshold=0.25,
+        reads=("engines.vector.busy", "engines.scalar.busy", "path"),
+        advice="some of that opcode on the scalar engine",
+        find=_to_scalar,
+    ),
+    Rule(
+        name="scalar-to-vector",
+        when="the path has {threshold} of the cycles or more in the scalar engine, and the vector engine is busy less "
+        "than half as long",
+        threshold=0.25,
+        reads=("engines.scalar.busy", "engines.vector.busy", "path"),
+        advice="exp, copies and scalings on the vector engine",
+        find=_to_vector,
+    ),
+    Rule(
+        name="reduction-units",
+        when="the path waits {threshold} of the cycles or more for the ends of reductions",
+        threshold=0.1,
+        reads=("engines.*.stall.unit", "engines.*.parts", "path"),
+        advice="longer rows to reduce",
+        find=_units,
+    ),
+    Rule(
+        name="table-loads",
+        when="the path waits {threshold} of the cycles or more for tables of the scalar engine",
+        threshold=0.1,
+        reads=("engines.scalar.parts", "path"),
+        advice="fewer functions in a table, fewer loads",
+        find=_table,
+    ),
+    Rule(
+        name="exp-rate",
+        when="the path has {threshold} of the cycles or more in the vector engine, and its heaviest opcode "
+        "is exp at full rate",
+        threshold=0.25,
+        reads=("engines.vector.busy", "engines.vector.parts", "path"),
+        advice="`vector.exp_rate` doubled",
+        find=_exp_rate,
+    ),
+    Rule(
+        name="engine-clock",
+        when="the path has {threshold} of the cycles or more in an engine whose clock is slower than the array's",
+        threshold=0.25,
+        reads=("engines.vector.busy", "engines.scalar.busy", "path"),
+        advice="`vector.clock_mhz` or `scalar.clock_mhz` doubled, up to `tensor.clock_mhz`",
+        find=_clock,
+    ),
+)
