@@ -25,7 +25,7 @@ PARALLEL := -n $(JOBS) --dist loadfile
 BY_MODEL := -n $(JOBS) --dist loadgroup --no-loadscope-reorder
 SIZES := $(if $(REGRESS),,-m "not regress")
 RUN := $(BIN)/plexus run $(WORKLOAD) --config $(CONFIG) $(if $(SEED),--seed $(SEED)) \
-	$(foreach s,$(SET),--set $(s)) $(foreach p,$(PARAMS),-p $(p)) $(if $(filter link switch,$(WORKLOAD)),,--report)
+	$(foreach s,$(SET),--set $(s)) $(foreach p,$(PARAMS),-p $(p)) --report
 
 export PLEXUS_SEEDS = $(SEEDS)
 export FRESH

@@ -66,7 +66,7 @@ def run(
     ] = None,
     fast: FastOption = False,
     report_: Annotated[
-        bool, typer.Option("--report", help="Write its page at once, as `plexus report` does later; of a core.")
+        bool, typer.Option("--report", help="Write its page at once, as `plexus report` does later.")
     ] = False,
     trace: Annotated[bool, typer.Option("--trace/--no-trace", help="Keep what happened when, in trace.npz.")] = True,
     out: Annotated[
@@ -87,8 +87,6 @@ def run(
 
     window = waves_of(waves, waves_from, waves_until, waves_scope)
     system = system_of_workload(workload)
-    if report_ and system.name != "core":
-        raise PlexusError(f"--report is for runs of a core, which {workload} is not: only these have a page")
     asked = Asked(
         workload=workload,
         params=param or (),
@@ -142,8 +140,11 @@ def report(
     if perfetto is not None:
         if beside is not None or out is not None or open_:
             raise PlexusError("--perfetto writes the trace of one run and no page: leave DIR2, --out and --open")
+        report = read_report(folder)
+        if "engines" not in report:
+            raise PlexusError(f"--perfetto is for the trace of a core; {folder} is a run of a {report['workload']}")
         with Console(stderr=True).status("write the trace"):
-            write_perfetto(read_report(folder), load_trace(folder), perfetto)
+            write_perfetto(report, load_trace(folder), perfetto)
         Console().print(f"trace: {shown(perfetto)}", highlight=False)
         return
     with Console(stderr=True).status("write the page"):

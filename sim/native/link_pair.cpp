@@ -23,6 +23,8 @@ thread_local std::string error;
 
 constexpr unsigned CLASSES = 8;
 constexpr unsigned QUEUES = 2 * CLASSES;
+constexpr unsigned LATENCY_BINS = 1 << 14;  // of a cycle; the last one holds all beyond
+constexpr unsigned HANDED = 1 << 14;        // numbers of a queue whose handing over is remembered: more than are ever under way
 constexpr unsigned LANE_DELAY = 2;  // cycles from tx_flit to the first word of that flit on the lanes
 
 // In the order in which sim/native/ports.py gives them.
@@ -34,7 +36,7 @@ struct Settings {
 struct Counts {
     uint64_t cycles, sent, delivered, lost, duplicated, reordered, corrupted, payload_bytes, payload_flits, resent;
     uint64_t damaged, bursts, refused, malformed, corrections, replays, round_trip_sum, round_trips, ack_sum, acks, outstanding, unresolved;
-    uint64_t spurious, retrained, downs, longest_gap, width, by_class[CLASSES];
+    uint64_t spurious, retrained, downs, longest_gap, width, latency_max, by_class[CLASSES];
 };
 
 std::vector<uint8_t> packet(unsigned end, unsigned cls, unsigned kind, uint64_t number, unsigned bytes) {
@@ -90,6 +92,7 @@ struct End {
     uint64_t marker_in_flight = 0, marker_number = 0, marker_replaying = 0;  // of this end when its last marker went
     std::vector<Words> wires;
     std::array<uint64_t, QUEUES> next{};
+    std::array<std::vector<uint64_t>, QUEUES> handed{};  // cycle in which a packet was handed to the port, by number
     std::array<uint64_t, QUEUES> expected{};       // of the partner's packets
     std::array<std::set<uint64_t>, QUEUES> missing;  // numbers below it that have not come
     std::array<uint64_t, 1024> last_sent{};        // cycle in which a flit's number was last put on its way
@@ -112,6 +115,7 @@ public:
         for (unsigned e = 0; e < 2; e++) {
             ends_[e].port = std::make_unique<LanePort>(uint16_t(s.seed + e * 7), unsigned(s.physical));
             ends_[e].wires.assign(s.delay * flit_cycles_, {});
+            for (auto& cycles : ends_[e].handed) cycles.assign(HANDED, 0);
         }
     }
 
@@ -168,7 +172,8 @@ public:
 
     Counts counts{};
     double seconds = 0;
-    bool gaps = false;  // whether times without a delivery count
+    bool gaps = false;  // whether times without a delivery count, and latencies
+    std::array<std::array<uint64_t, LATENCY_BINS>, CLASSES> latency{};  // packets by cycles from handing over to delivery
 
 private:
     void offer(unsigned e) {
@@ -179,6 +184,7 @@ private:
                 if (!end.port->takes(q)) continue;
                 const auto p = packet(e, cls, kind, end.next[q], unsigned(settings_.packet_bytes));
                 end.port->send(uint8_t(cls), p.data(), p.size());
+                end.handed[q][end.next[q] % HANDED] = now_;
                 end.next[q]++;
                 counts.sent++;
             }
@@ -294,6 +300,11 @@ private:
             counts.delivered++;
             counts.payload_bytes += bytes.size() - plexus::PACKET_HEADER;
             counts.by_class[cls]++;
+            if (gaps) {
+                const uint64_t cycles = now_ - ends_[1 - e].handed[q][number % HANDED];
+                latency[cls][std::min<uint64_t>(cycles, LATENCY_BINS - 1)]++;
+                counts.latency_max = std::max(counts.latency_max, cycles);
+            }
             came = true;
         }
         if (came || !gaps) end.last_delivery = now_;
@@ -351,6 +362,10 @@ PX void px_link_counts(void* pair, uint64_t* out) {
     auto* p = static_cast<Pair*>(pair);
     p->status();
     std::memcpy(out, &p->counts, sizeof p->counts);
+}
+
+PX void px_link_latency(void* pair, uint64_t* out) {
+    for (const auto& bins : static_cast<Pair*>(pair)->latency) out = std::copy(bins.begin(), bins.end(), out);
 }
 
 // Refuse `count` flits of an end from its flit `first` on; see px_link_end for where it is.

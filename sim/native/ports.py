@@ -20,6 +20,7 @@ PORT_SOURCES = (_HERE / "port.cpp",)
 PAIR_SOURCES = (_HERE / "link_pair.cpp",)
 """C++ of two ports and the wires between them: the same with "port_lanes"."""
 
+_BINS = 1 << 14  # of latency; the last one holds all beyond
 _BYTES = POINTER(c_uint8)
 _PORT: dict[str, tuple[object, list[object]]] = {
     "px_error": (c_char_p, []),
@@ -41,6 +42,7 @@ _PAIR: dict[str, tuple[object, list[object]]] = {
     "px_link_gaps": (None, [c_void_p, c_int]),
     "px_link_up": (c_int, [c_void_p]),
     "px_link_seconds": (c_double, [c_void_p]),
+    "px_link_latency": (None, [c_void_p, POINTER(c_uint64)]),
     "px_link_counts": (None, [c_void_p, POINTER(c_uint64)]),
     "px_link_aim": (None, [c_void_p, c_uint64, c_uint64, c_uint64]),
     "px_link_mark": (None, [c_void_p, c_uint64, c_uint64, c_uint64]),
@@ -116,7 +118,8 @@ class LinkCounts:
     `cycles` are link cycles; `resent`: payload flits sent again; `damaged`: flits damaged beyond repair;
     `round_trip_sum` over `round_trips`: cycles from a flit's way on the wire to its next one, for the first flit of
     each replay; `ack_sum` over `acks`: to its acknowledgement; `longest_gap`: cycles in which an end delivered nothing,
-    while gaps count; `width`: lanes in use now, of the narrower direction.
+    while gaps count; `width`: lanes in use now, of the narrower direction; `latency_max`: longest time of a packet from
+    the port that took it to its delivery, while gaps count.
     """
 
     cycles: int
@@ -146,6 +149,7 @@ class LinkCounts:
     downs: int
     longest_gap: int
     width: int
+    latency_max: int
     by_class: tuple[int, ...]
 
 
@@ -232,7 +236,7 @@ class NativeLink:
             raise PlexusError(self._lib.px_error().decode())
 
     def count_gaps(self, on: bool) -> None:
-        """From now on, whether times without a delivery count for `longest_gap`."""
+        """From now on, whether times without a delivery count for `longest_gap`, and packets for `latency`."""
         self._lib.px_link_gaps(self._model, on)
 
     @property
@@ -259,6 +263,12 @@ class NativeLink:
     def damage_markers(self, end: int, lanes: int, times: int = 1) -> None:
         """The next markers of this end are wrong on the lanes of the mask."""
         self._lib.px_link_mark(self._model, end, lanes, times)
+
+    def latency(self) -> list[list[int]]:
+        """Packets by cycles from the port that took them to their delivery, a histogram for each class."""
+        bins = (c_uint64 * (CLASSES * _BINS))()
+        self._lib.px_link_latency(self._model, bins)
+        return [bins[n * _BINS : (n + 1) * _BINS] for n in range(CLASSES)]
 
     def counts(self) -> LinkCounts:
         """What has happened so far."""

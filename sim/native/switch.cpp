@@ -210,6 +210,10 @@ public:
     void classes(uint64_t* masks) const {
         for (const Port& port : ports_) *masks++ = port.source->classes();
     }
+    // Flits that wait at each source, those sent and not yet acknowledged too.
+    void waiting(uint64_t* flits) const {
+        for (const Port& port : ports_) *flits++ = port.source->waiting() + port.source->end.link.in_flight();
+    }
     // Every link is up at both ends; ports that are taken out do not count.
     bool up() {
         for (unsigned p = 0; p < ports_.size(); p++) {
@@ -470,8 +474,9 @@ PX void px_switch_totals(void* run, uint64_t* totals, uint64_t* ledger) {
     std::memcpy(totals, &t, sizeof t);
     std::memcpy(ledger, &static_cast<Run*>(run)->ledger.counts, sizeof(LedgerCounts));
 }
-// Histograms of latency by class and by phase; `forget`: begin anew.
 PX void px_switch_classes(void* run, uint64_t* masks) { static_cast<Run*>(run)->classes(masks); }
+PX void px_switch_waiting(void* run, uint64_t* flits) { static_cast<Run*>(run)->waiting(flits); }
+// Histograms of latency by class and by phase; `forget`: begin anew.
 PX void px_switch_latency(void* run, uint64_t* by_class, uint64_t* by_phase, int forget) {
     Ledger& ledger = static_cast<Run*>(run)->ledger;
     for (const auto& bins : ledger.latency) by_class = std::copy(bins.begin(), bins.end(), by_class);

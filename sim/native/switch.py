@@ -34,6 +34,7 @@ _FUNCTIONS: dict[str, tuple[object, list[object]]] = {
     "px_switch_restart": (c_int, [c_void_p, c_uint64, c_int]),
     "px_switch_totals": (None, [c_void_p, POINTER(c_uint64), POINTER(c_uint64)]),
     "px_switch_classes": (None, [c_void_p, POINTER(c_uint64)]),
+    "px_switch_waiting": (None, [c_void_p, POINTER(c_uint64)]),
     "px_switch_latency": (None, [c_void_p, POINTER(c_uint64), POINTER(c_uint64), c_int]),
 }
 
@@ -209,6 +210,12 @@ class NativeSwitch:
         masks = (c_uint64 * PORTS_MAX)()
         self._lib.px_switch_classes(self._switch, masks)
         return list(masks[: self.cfg.ports])
+
+    def waiting(self) -> list[int]:
+        """By port, flits that wait at its source, those sent and not yet acknowledged too."""
+        flits = (c_uint64 * PORTS_MAX)()
+        self._lib.px_switch_waiting(self._model, flits)
+        return list(flits[: self.cfg.ports])
 
     def latency(self, *, forget: bool = False) -> tuple[list[list[int]], list[list[int]]]:
         """Units by latency in cycles: a histogram for each class, and one for each cycle of a flit time.

@@ -176,6 +176,14 @@ class Browser:
             raise PlexusError(f"the page fails: {told['exceptionDetails'].get('exception', {}).get('description')}")
         return told["result"].get("value")
 
+    def colours(self, canvas: str) -> int:
+        """How many colours a canvas of the page shows, by its id."""
+        return self.run(
+            f"(() => {{ const c = document.getElementById({canvas!r}), s = new Set();"
+            " const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
+            " for (let i = 0; i < d.length; i += 4) s.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]); return s.size; })()"
+        )
+
     def picture(self, path: Path, *, whole: bool = False) -> None:
         """Write what is seen, or the whole page, as a PNG."""
         data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)["data"]

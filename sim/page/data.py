@@ -11,7 +11,7 @@ from rtl.contract.memmap import Space
 from rtl.contract.timing import Engine
 from sim.native.tracing import TRACE_BEATS_CYCLES
 from sim.page.summary import by_line_and_opcode, line_rows, path_rows, tile_rows
-from sim.run.variant import described
+from sim.page.title import title_of
 from sim.toolchain import ROOT
 from sim.trace.critical import CAUSES, critical_path
 from sim.trace.instructions import attributed, first_beats
@@ -19,14 +19,7 @@ from sim.trace.intervals import STATES, engine_intervals
 from sim.trace.occupancy import bytes_held
 from sim.trace.recorded import NEVER, Recorded
 
-__all__ = ["differences", "page_data", "title_of"]
-
-
-def title_of(report: Mapping[str, Any]) -> str:
-    """The run in a line: workload, parameters, configuration."""
-    config = described(*(report[f"config{key}"] for key in ("", "_base", "_changes", "_file")))
-    params = " ".join(f"{name}={str(value)[:40]}" for name, value in report["params"].items() if value is not None)
-    return f"{report['workload']} {params} on {config}"
+__all__ = ["differences", "page_data"]
 
 
 def _verdict(report: Mapping[str, Any]) -> tuple[str, bool]:

@@ -10,17 +10,19 @@ from typing import Any
 
 from sim.errors import PlexusError
 from sim.page.data import differences, page_data
+from sim.page.fabric import FABRICS, fabric_data, fabric_differences
+from sim.report.report_json import PAGE
+from sim.systems.series import Series, load_series
 from sim.trace.recorded import Recorded, load_trace
 from sim.whole_file import whole_file
 
 __all__ = ["PAGE", "read_report", "write_page"]
 
-PAGE = "report.html"
 _HERE = Path(__file__).resolve().parent
 
 
 def read_report(folder: Path) -> dict[str, Any]:
-    """report.json of a run of a core. Errors: PlexusError if there is none, or it is torn."""
+    """report.json of a run. Errors: PlexusError if there is none, or it is torn."""
     path = folder / "report.json"
     if not path.exists():
         raise PlexusError(f"{folder} has no report.json: name the folder of a run, as in build/runs/gemm-small")
@@ -28,8 +30,10 @@ def read_report(folder: Path) -> dict[str, Any]:
         report = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise PlexusError(f"{path} is torn: {error}") from None
-    if not isinstance(report, dict) or "engines" not in report:
-        raise PlexusError(f"{path} is not the report of a run of a core, and only these have a page")
+    if not isinstance(report, dict) or ("engines" not in report and report.get("workload") not in FABRICS):
+        raise PlexusError(
+            f"{path} is not the report of a run of a core, a link or a switch, and only these have a page"
+        )
     return report
 
 
@@ -44,33 +48,58 @@ def _trace(folder: Path, report: Mapping[str, Any]) -> tuple[Recorded | None, st
     return recorded, ""
 
 
-def _text(data: Mapping[str, Any]) -> str:
+def _series(folder: Path) -> tuple[Series | None, str]:
+    """Counts in time, or why there are none."""
+    try:
+        return load_series(folder), ""
+    except PlexusError as error:
+        return None, str(error)
+
+
+def _text(data: Mapping[str, Any], name: str) -> str:
     packed = gzip.compress(json.dumps(data, separators=(",", ":")).encode(), 9, mtime=0)
-    page = (_HERE / "page.html").read_text(encoding="utf-8")
+    page = (_HERE / f"{name}.html").read_text(encoding="utf-8")
     for mark, text in (
         ("TITLE", html.escape(data["title"])),
         ("STYLE", (_HERE / "page.css").read_text(encoding="utf-8")),
         ("COMMON", (_HERE / "common.js").read_text(encoding="utf-8")),
-        ("SCRIPT", (_HERE / "page.js").read_text(encoding="utf-8")),
+        ("SCRIPT", (_HERE / f"{name}.js").read_text(encoding="utf-8")),
         ("DATA", base64.b64encode(packed).decode()),
     ):
         page = page.replace(f"@{mark}@", text)
     return page
 
 
-def write_page(folder: Path, beside: Path | None = None, target: Path | None = None) -> Path:
-    """The page of the run in `folder`, compared with that in `beside`; by default `folder`/report.html, whole or not at
-    all. Errors: PlexusError in a sentence."""
-    report = read_report(folder)
+def _of_core(folder: Path, report: Mapping[str, Any], beside: Path | None) -> str:
     recorded, why = _trace(folder, report)
     data = page_data(report, recorded, why)
     if beside is not None:
         other = read_report(beside)
+        if "engines" not in other:
+            raise PlexusError(f"a run of a core and one of a {other['workload']} have nothing to compare")
         compared, why_not = _trace(beside, other)
         if recorded is None or compared is None:
             raise PlexusError(f"two runs are compared by their traces: {why or why_not}")
         data["other"] = differences(report, recorded, other, compared)
+    return _text(data, "page")
+
+
+def _of_fabric(folder: Path, report: Mapping[str, Any], beside: Path | None) -> str:
+    data = fabric_data(report, *_series(folder))
+    if beside is not None:
+        other = read_report(beside)
+        if other["workload"] != report["workload"]:
+            raise PlexusError(f"a run of {report['workload']} and one of {other['workload']} have nothing to compare")
+        data["other"] = fabric_differences(report, other)
+    return _text(data, "fabric")
+
+
+def write_page(folder: Path, beside: Path | None = None, target: Path | None = None) -> Path:
+    """The page of the run in `folder`, compared with that in `beside`; by default `folder`/report.html, whole or not at
+    all. Errors: PlexusError in a sentence."""
+    report = read_report(folder)
+    text = (_of_core if "engines" in report else _of_fabric)(folder, report, beside)
     path = target or folder / PAGE
     with whole_file(path) as place:
-        place.write_text(_text(data), encoding="utf-8")
+        place.write_text(text, encoding="utf-8")
     return path

@@ -21,7 +21,11 @@ from sim.toolchain import tool_versions
 from sim.trace.recorded import Recorded
 from sim.whole_file import whole_file
 
-__all__ = ["ReportError", "Subject", "make_report", "write_report"]
+__all__ = ["PAGE", "ReportError", "Subject", "make_report", "write_report"]
+
+
+PAGE = "report.html"
+"""The page of a run, beside report.json."""
 
 
 class ReportError(PlexusError):
@@ -191,7 +195,9 @@ def make_report(
 
 
 def write_report(report: Mapping[str, Any], folder: Path) -> Path:
-    """`folder`/report.json, whole or not at all. Errors: PlexusError if it cannot be written."""
+    """`folder`/report.json, whole or not at all; the page of an earlier run goes. Errors: PlexusError if it cannot be
+    written."""
+    (folder / PAGE).unlink(missing_ok=True)
     path = folder / "report.json"
     with whole_file(path) as place:
         folder.mkdir(parents=True, exist_ok=True)

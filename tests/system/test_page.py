@@ -3,9 +3,7 @@
 import base64
 import gzip
 import json
-import os
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,7 @@ from firmware.workloads import find_workload
 from rtl.contract.config import named
 from rtl.contract.isa import Opcode
 from sim.errors import PlexusError
-from sim.page.browser import Browser, browser_there
+from sim.page.browser import Browser
 from sim.page.perfetto import write_perfetto
 from sim.page.write import read_report, write_page
 from sim.systems.core.run import run_workload
@@ -100,23 +98,14 @@ def test_a_page_asks_for_nothing_and_wrong_folders_get_a_sentence(runs: dict[str
     (tmp_path / "report.json").write_text("{")
     with pytest.raises(PlexusError, match="is torn"):
         write_page(tmp_path)
-    (tmp_path / "report.json").write_text('{"system": "switch"}')
+    (tmp_path / "report.json").write_text('{"workload": "chip"}')
     with pytest.raises(PlexusError, match="only these have a page"):
         write_page(tmp_path)
 
 
 def test_own_script_is_small() -> None:
-    script = Path(__file__).resolve().parents[2] / "sim" / "page" / "page.js"
-    assert script.stat().st_size <= 40_000
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    if not browser_there():
-        why = "there is no browser: make browser brings one"
-        (pytest.fail if os.environ.get("PLEXUS_BROWSER") == "required" else pytest.skip)(why)
-    with Browser() as found:
-        yield found
+    scripts = (Path(__file__).resolve().parents[2] / "sim" / "page").glob("*.js")
+    assert sum(script.stat().st_size for script in scripts) <= 40_000
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
@@ -127,12 +116,7 @@ def test_a_browser_paints_zooms_finds_and_hovers(
     browser.asked.clear()
     browser.open(write_page(runs["gemm"]), width=width, dark=dark)
     assert browser.run("document.documentElement.scrollWidth") <= width
-    colours = browser.run(
-        "(() => { const c = $('lanes'), g = c.getContext('2d'), s = new Set();"
-        " const d = g.getImageData(0, 0, c.width, c.height).data;"
-        " for (let i = 0; i < d.length; i += 4) s.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]); return s.size; })()"
-    )
-    assert colours > 5
+    assert browser.colours("lanes") > 5
     cycles = read_report(runs["gemm"])["cycles"]
     assert browser.run("[timeline.from, timeline.to]") == [0, cycles]
     box = browser.run(
@@ -149,6 +133,12 @@ def test_a_browser_paints_zooms_finds_and_hovers(
     browser.run("$('find').value = 'multiply'; $('find').oninput({target: $('find')})")
     trace = load_trace(runs["gemm"])
     assert browser.run("timeline.found.size") == int((trace.item_opcode == Opcode.MULTIPLY_MOVING).sum())
+    semaphores = browser.run("timeline.lanes.filter(l => l.kind === 'semaphore').map(l => [l.semaphore, l.b.length])")
+    moves = np.concatenate([trace.item_update, trace.copy_signal])
+    assert semaphores == [[s, int((moves == s).sum())] for s in sorted({*moves.tolist()} - {-1})]
+    used = browser.run("busy(timeline.d.engines.tensor, timeline.d.recorded, timeline.d.cycles, 50)")
+    busy = read_report(runs["gemm"])["engines"]["tensor"]["busy"]
+    assert np.isclose(sum(used) / 50 / 100 * cycles, busy)
     assert browser.run("$('path').innerText").startswith("cycles")
     assert not browser.heard and not browser.asked
 

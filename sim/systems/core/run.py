@@ -15,7 +15,6 @@ from firmware.workloads import find_workload
 from rtl.contract.config import Config
 from sim.errors import PlexusError
 from sim.native.tracing import TRACE_RECORDS
-from sim.page.write import PAGE
 from sim.report.bounding import bounds
 from sim.report.report_json import Subject, make_report, write_report
 from sim.run.compare import Comparison, compare
@@ -95,8 +94,7 @@ def _recorded(program: Program, result: RunResult) -> Recorded | None:
 
 
 def _keep_trace(run: Run, recorded: Recorded | None) -> None:
-    """trace.npz beside the report, if there shall be one; else none, that of an earlier run neither, nor its page."""
-    (run.folder / PAGE).unlink(missing_ok=True)
+    """trace.npz beside the report, if there shall be one; else none, that of an earlier run neither."""
     if recorded is None:
         (run.folder / FILE).unlink(missing_ok=True)
     else:

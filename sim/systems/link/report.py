@@ -35,6 +35,10 @@ def _replays(r: Mapping[str, Any]) -> str:
     return told if r["replays_expected"] is None else f"{told}, {r['replays_expected']:,} replays expected"
 
 
+def _latency(cycles: Mapping[str, int]) -> str:
+    return f"p50 {cycles['p50']}, p99 {cycles['p99']}, max {cycles['max']} link cycles, from taken to delivered"
+
+
 def _limit(r: Mapping[str, Any]) -> str:
     return _LIMITS[r["limited_by"]].format(**r["link"])
 
@@ -52,6 +56,7 @@ def show_link(report: Mapping[str, Any], console: Console) -> None:
         ("packet goodput", f"{r['packet_goodput']:.4f} payload of packets"),
         ("refused", f"{r['refused_flits']:,} flits, {r['malformed_flits']:,} malformed; {_replays(r)}"),
         ("round trip", f"{r['round_trip_flits']} flits; {r['recovery_flits']} at most without a delivery"),
+        ("latency", _latency(r["latency_cycles"])),
         ("corrected", f"{r['corrections']:,} groups; {r['bursts']:,} bursts"),
         ("states", f"{r['retrains']} retrains, {r['downs']} downs, {r['unresolved']} flits unresolved"),
         ("classes", "  ".join(f"{s:.4f}" for s in r["class_shares"])),

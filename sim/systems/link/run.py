@@ -19,6 +19,8 @@ from sim.report.report_json import write_report
 from sim.run.cycles_bar import cycles_bar
 from sim.run.variant import changes, default_folder
 from sim.systems.link.model import line_share, what_limits
+from sim.systems.quantiles import quantiles
+from sim.systems.series import Series, save_series, stops
 from sim.systems.weights import parse_weights
 from sim.toolchain import tool_versions
 
@@ -108,13 +110,32 @@ def _bring_up(link: NativeLink, flit_cycles: int) -> None:
     raise PlexusError(f"the link is not up after {_UP_FLITS} flit times; with these faults it may never be")
 
 
-def _measure(link: NativeLink, cycles: int, console: Console) -> None:
-    """Saturated for so many link cycles, with progress where somebody can see it."""
+def _measure(link: NativeLink, flits: int, flit_cycles: int, console: Console) -> Series:
+    """Saturated for so many flit times, with progress where somebody can see it."""
+    cycles = flits * flit_cycles
+    series = Series(flit_cycles=flit_cycles)
     begin = link.counts().cycles
     with cycles_bar(console, "simulate link", cycles) as watch:
-        while (done := link.counts().cycles - begin) < cycles:
-            watch(done)
-            link.run(min(_SLICE, cycles - done), sending=True)
+        for at in [0, *stops(cycles, flit_cycles)]:
+            while (done := link.counts().cycles - begin) < at:
+                watch(done)
+                link.run(min(_SLICE, at - done), sending=True)
+            _note(series, link.counts(), begin)
+    return series
+
+
+def _note(series: Series, counts: LinkCounts, begin: int) -> None:
+    """A sample of the measurement that began in cycle `begin`; what is offered, delivered and waits are packets."""
+    series.cycle.append(counts.cycles - begin)
+    series.offered.append(counts.sent)
+    series.blocked.append(0)
+    series.payload_flits.append(counts.payload_flits)
+    series.delivered.append(counts.delivered)
+    series.by_class.append(counts.by_class)
+    series.waiting.append([counts.outstanding])
+    series.refused.append(counts.refused)
+    series.replays.append(counts.replays)
+    series.downs.append(counts.downs)
 
 
 def _burst_lanes(text: str | None, cfg: LinkConfig) -> int:
@@ -163,7 +184,7 @@ def run_link(run: LinkRun, console: Console) -> dict[str, Any]:
         _bring_up(link, cfg.flit_cycles)
         before = link.counts()
         link.count_gaps(True)
-        _measure(link, p["flits"] * cfg.flit_cycles, console)
+        series = _measure(link, p["flits"], cfg.flit_cycles, console)
         link.count_gaps(False)
         during = link.counts()
         for _ in range(_DRAIN_FLITS * cfg.flit_cycles // _SLICE):
@@ -172,12 +193,23 @@ def run_link(run: LinkRun, console: Console) -> dict[str, Any]:
             link.run(_SLICE, sending=False, milliseconds=60_000)
         after = link.counts()
         seconds = link.seconds
+        series.latency = [bins for bins in link.latency()]
     finally:
         link.close()
     report = _report(run, cfg, seed, before, during, after, seconds)
+    report |= _latency(series, during)
     report["total_seconds"] = round(time.monotonic() - begin, 3)
+    if p["kill_lane"] is not None and 0 <= (at := p["kill_at"] * cfg.flit_cycles - before.cycles) < series.cycle[-1]:
+        series.event_cycle, series.event_kind, series.event_port = [at], ["lane dies"], [p["kill_lane"]]
+    save_series(series, run.folder)
     write_report(report, run.folder)
     return report
+
+
+def _latency(series: Series, during: LinkCounts) -> dict[str, Any]:
+    """Link cycles of packets delivered while it is measured, from the port that took them to their delivery."""
+    whole = [sum(column) for column in zip(*series.latency, strict=True)]
+    return {"latency_cycles": quantiles(whole, during.latency_max) | {"packets": sum(whole)}}
 
 
 def _report(

@@ -23,6 +23,7 @@ from sim.native.switch import SWITCH_SOURCES, NativeSwitch, SwitchCounts, Switch
 from sim.report.report_json import write_report
 from sim.run.cycles_bar import cycles_bar
 from sim.run.variant import changes
+from sim.systems.series import Series, save_series, stops
 from sim.systems.switch.measures import fairness, latencies, rates, verdict
 from sim.systems.switch.params import SwitchRun
 from sim.toolchain import tool_versions
@@ -36,6 +37,8 @@ _OUT_SLOTS = 300  # that a port is out in a restart of that kind
 _SLICE = 4_096
 _QUIET_SLOTS = 2_000  # without a delivery, after which nothing more is expected
 _ROUTE_VALID = 1 << 15
+_WORDS = {"endpoint": "endpoint restarts", "port": "port restarts", "out": "port is taken out", "back": "port is back"}
+"""Events as series.npz names them."""
 
 
 def bring_up(switch: NativeSwitch, cfg: SwitchConfig, traffic: SwitchTraffic) -> None:
@@ -97,17 +100,50 @@ def _happen(switch: NativeSwitch, kind: str, port: int) -> None:
 
 def _measure(
     switch: NativeSwitch, cycles: int, events: Sequence[Event], console: Console
-) -> Iterator[tuple[str, SwitchCounts]]:
-    """Run for so many link cycles, with progress where somebody can see it. Yields counts behind each event."""
+) -> Iterator[tuple[str, int, SwitchCounts]]:
+    """Run for so many link cycles, with progress where somebody can see it. Yields event, port and counts behind it."""
     begin = switch.counts().cycles
     with cycles_bar(console, "simulate switch", cycles) as watch:
         for at, kind, port in [*events, (cycles, "end", 0)]:
             while (done := switch.counts().cycles - begin) < at:
                 watch(done)
                 switch.run(min(_SLICE, at - done), sending=True)
-            if kind != "end":
-                _happen(switch, kind, port)
-            yield kind, switch.counts()
+            _happen(switch, kind, port)
+            yield kind, port, switch.counts()
+
+
+def _note(series: Series, switch: NativeSwitch, counts: SwitchCounts, begin: int) -> None:
+    """A sample of the measurement that began in cycle `begin`."""
+    series.cycle.append(counts.cycles - begin)
+    series.offered.append(counts.offered_flits)
+    series.blocked.append(counts.blocked_flits)
+    series.payload_flits.append(counts.payload_flits)
+    series.delivered.append(counts.flits_delivered)
+    series.by_class.append(counts.by_class)
+    series.waiting.append(switch.waiting())
+    series.refused.append(counts.refused)
+    series.replays.append(counts.replays)
+    series.downs.append(counts.downs)
+
+
+def _measured(
+    switch: NativeSwitch, cfg: SwitchConfig, slots: int, events: Sequence[Event], console: Console
+) -> tuple[list[tuple[str, SwitchCounts]], Series]:
+    """Counts at the begin, behind each event and at the end; and samples between them."""
+    cycles, begin = slots * cfg.slot_cycles, switch.counts()
+    series, marks = Series(flit_cycles=cfg.slot_cycles), [("begin", begin)]
+    _note(series, switch, begin, begin.cycles)
+    samples = [(at, "sample", 0) for at in stops(cycles, cfg.slot_cycles)[:-1]]
+    for kind, port, counts in _measure(switch, cycles, sorted([*events, *samples]), console):
+        if kind in ("sample", "end"):
+            _note(series, switch, counts, begin.cycles)
+        elif kind != "settled":
+            series.event_cycle.append(counts.cycles - begin.cycles)
+            series.event_kind.append(_WORDS[kind])
+            series.event_port.append(port)
+        if kind != "sample":
+            marks.append((kind, counts))
+    return marks, series
 
 
 def _drain(switch: NativeSwitch, cfg: SwitchConfig) -> SwitchCounts:
@@ -139,9 +175,9 @@ def run_switch(run: SwitchRun, console: Console) -> dict[str, Any]:
         for _ in _measure(switch, p["warmup_slots"] * cfg.slot_cycles, [], console):
             pass
         switch.latency(forget=True)
-        marks = [("begin", switch.counts())]
-        marks += _measure(switch, p["slots"] * cfg.slot_cycles, events, console)
+        marks, series = _measured(switch, cfg, p["slots"], events, console)
         histograms = switch.latency()
+        series.latency = [bins for bins in histograms[0]]
         seconds, cycles = switch.seconds, switch.counts().cycles
         classes = switch.classes()
         after = _drain(switch, cfg)
@@ -169,5 +205,6 @@ def run_switch(run: SwitchRun, console: Console) -> dict[str, Any]:
     report["wall_seconds"] = round(seconds, 6)
     report["cycles_per_second"] = round(cycles / seconds) if seconds else 0
     report["total_seconds"] = round(time.monotonic() - begin, 3)
+    save_series(series, run.folder)
     write_report(report, run.folder)
     return report
