@@ -6,32 +6,44 @@ from sim.advice.rule import Finding, Rule
 
 __all__ = ["ARRAY_RULES"]
 
+_TURNS = "transpose"  # what kernels call a product with the identity
+
+
+def _products(facts: Facts) -> list[tuple[int, int, int]]:
+    """(beats, rows, columns of the array) of every product but transposes."""
+    return [
+        (i.dst.elements, i.src0.partition_count, i.dst.partition_count)
+        for i in facts.instructions("tensor")
+        if i.opcode == Opcode.MULTIPLY_MOVING and i.src0 and i.dst and i.part != _TURNS
+    ]
+
+
+def _product_beats(facts: Facts) -> int:
+    """Busy cycles of the array without those of transposes."""
+    turned = sum(i.dst.elements for i in facts.instructions("tensor") if i.part == _TURNS and i.dst)
+    return max(0, facts.result.engines["tensor"].busy - turned)
+
 
 def _filled(facts: Facts) -> float:
-    """Useful part of the beats' multiply-adds."""
+    """Useful part of the products' multiply-adds."""
     tensor = facts.cfg.tensor
-    beats = tensor.rows * tensor.cols * facts.program.pe_macs * facts.result.engines["tensor"].busy
-    return float(facts.program.macs / beats) if beats else 0.0
-
-
-def _operand(facts: Facts) -> tuple[float, float]:
-    """Rows and columns of the array that the stationary operands have, mean over the moving beats."""
-    works = [i for i in facts.instructions("tensor") if i.opcode == Opcode.MULTIPLY_MOVING]
-    beats = sum(i.dst.elements for i in works if i.dst)
-    rows = sum(i.dst.elements * i.src0.partition_count for i in works if i.dst and i.src0)
-    columns = sum(i.dst.elements * i.dst.partition_count for i in works if i.dst)
-    return (rows / beats, columns / beats) if beats else (0.0, 0.0)
+    could = tensor.rows * tensor.cols * facts.program.pe_macs * _product_beats(facts)
+    return float(facts.program.macs / could) if could else 0.0
 
 
 def _unfilled(facts: Facts, threshold: float) -> Finding | None:
-    filled, share = _filled(facts), facts.share("tensor", "busy")
+    busy = facts.result.engines["tensor"].busy
+    share = facts.share("tensor", "busy") * _product_beats(facts) / max(1, busy)
+    filled = _filled(facts)
     if not facts.program.macs or filled >= threshold or share < 0.05:
         return None
-    rows, columns = _operand(facts)
+    works = _products(facts)
+    beats = max(1, sum(n for n, _, _ in works))
+    rows, columns = (sum(work[0] * work[side] for work in works) / beats for side in (1, 2))
     return Finding(
         share * (1 - filled),
         f"stationary operands that fill the array, {{tensor.rows}} and {{tensor.cols}}, would help: they have "
-        f"{rows:.3g} rows and {columns:.3g} columns, and beats use {100 * filled:.0f} % of it",
+        f"{rows:.3g} rows and {columns:.3g} columns, and products use {100 * filled:.0f} % of it",
     )
 
 
@@ -39,8 +51,8 @@ def _exposed_load(facts: Facts, threshold: float) -> Finding | None:
     share = facts.share("tensor", "load")
     if share < threshold:
         return None
-    works = [i for i in facts.instructions("tensor") if i.opcode == Opcode.MULTIPLY_MOVING and i.dst]
-    columns = sum(i.dst.elements for i in works if i.dst) / max(1, len(works))
+    works = [i.dst.elements for i in facts.instructions("tensor") if i.opcode == Opcode.MULTIPLY_MOVING and i.dst]
+    columns = sum(works) / max(1, len(works))
     return Finding(
         share,
         "more moving columns for each stationary operand, up to {tensor.moving_max}, would hide its load: there are "
@@ -49,7 +61,7 @@ def _exposed_load(facts: Facts, threshold: float) -> Finding | None:
 
 
 def _transposes(facts: Facts, threshold: float) -> Finding | None:
-    share = facts.work_share("tensor", "transpose", "tensor_transpose")
+    share = facts.work_share("tensor", _TURNS, "tensor_transpose")
     if share < threshold:
         return None
     return Finding(
@@ -60,7 +72,7 @@ def _transposes(facts: Facts, threshold: float) -> Finding | None:
 
 
 def _larger(facts: Facts, threshold: float) -> Finding | None:
-    share = facts.share("tensor", "busy")
+    share = facts.share("tensor", "busy") * _product_beats(facts) / max(1, facts.result.engines["tensor"].busy)
     if share < threshold or _filled(facts) < 0.75:
         return None
     found: dict[str, int] = {}
@@ -80,7 +92,8 @@ def _larger(facts: Facts, threshold: float) -> Finding | None:
 ARRAY_RULES = (
     Rule(
         name="array-unfilled",
-        when="useful multiply-adds are less than {threshold} of what the beats could do, and 5 % of the path are beats",
+        when="useful multiply-adds are less than {threshold} of what products could do, and 5 % of the path are their "
+        "beats",
         threshold=0.75,
         reads=("macs", "peak_macs_a_cycle", "engines.tensor.busy", "path"),
         advice="stationary operands of `tensor.rows` x `tensor.cols`",
@@ -104,7 +117,8 @@ ARRAY_RULES = (
     ),
     Rule(
         name="larger-array",
-        when="{threshold} of the path or more are beats that are full, and there are partitions for a larger array",
+        when="{threshold} of the path or more are products that fill the array, and there are partitions for a "
+        "larger array",
         threshold=0.5,
         reads=("engines.tensor.busy", "config_resolved.partitions", "path"),
         advice="`tensor.rows` and `tensor.cols` doubled",
