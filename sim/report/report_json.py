@@ -197,9 +197,9 @@ def make_report(
 def write_report(report: Mapping[str, Any], folder: Path) -> Path:
     """`folder`/report.json, whole or not at all; the page of an earlier run goes. Errors: PlexusError if it cannot be
     written."""
-    (folder / PAGE).unlink(missing_ok=True)
     path = folder / "report.json"
     with whole_file(path) as place:
         folder.mkdir(parents=True, exist_ok=True)
+        (folder / PAGE).unlink(missing_ok=True)
         place.write_text(json.dumps(report, indent=1) + "\n")
     return path
