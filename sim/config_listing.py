@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rtl.contract.any_config import AnyConfig
-from rtl.contract.config_fields import Knob, built_values, knobs
+from rtl.contract.config_fields import Knob, Role, built_values, knobs
 from sim.systems.configurations import configurations
 
 __all__ = ["Row", "config_lines", "find_config", "rows", "shown"]
@@ -14,7 +14,7 @@ __all__ = ["Row", "config_lines", "find_config", "rows", "shown"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A field. `builds`: another value makes another model; else it is a parameter of the run."""
+    """A field. `builds`: another value makes another model of its own; else it is a parameter of the run."""
 
     key: str
     value: Any
@@ -56,6 +56,9 @@ def _keys(values: dict[str, Any], prefix: str = "") -> Iterator[str]:
             yield f"{prefix}{key}"
 
 
+_COSTS = {Role.HOST: "builds nothing", Role.ROOM: "less builds nothing", Role.MODEL: "builds"}
+
+
 def shown(value: Any) -> str:
     """A value as a user would write it."""
     if isinstance(value, tuple):
@@ -67,6 +70,7 @@ def config_lines(cfg: AnyConfig) -> list[tuple[str, str]]:
     """A line for each field: what it is and its value; then meaning, range, unit and what a change costs."""
     lines: list[tuple[str, str]] = []
     for row in rows(cfg):
-        about = "; ".join(filter(None, (row.knob.range, row.knob.unit, "builds" if row.builds else "builds nothing")))
+        cost = _COSTS[row.knob.role]
+        about = "; ".join(filter(None, (row.knob.range, row.knob.unit, cost)))
         lines.append((f"{row.key}={shown(row.value)}", f"{row.knob.meaning} ({about})"))
     return lines

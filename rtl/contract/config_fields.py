@@ -2,13 +2,34 @@
 
 import dataclasses
 from dataclasses import MISSING, dataclass, field
+from enum import Enum
 from typing import Any, cast
 
-__all__ = ["ConfigError", "Knob", "built_values", "check", "choice", "flag", "knobs", "need", "number", "numbers"]
+__all__ = [
+    "ConfigError",
+    "Knob",
+    "Role",
+    "built_values",
+    "check",
+    "choice",
+    "flag",
+    "knobs",
+    "need",
+    "number",
+    "numbers",
+]
 
 
 class ConfigError(ValueError):
     """A configuration that makes no sense; the text is one sentence with the value and the rule."""
+
+
+class Role(Enum):
+    """What another value of a field costs."""
+
+    HOST = "host"  # nothing: no hardware depends on it
+    ROOM = "room"  # nothing, if a model has at least that much of it (rtl/contract/roles.py)
+    MODEL = "model"  # a model of its own
 
 
 def need(ok: bool, sentence: str) -> None:
@@ -21,7 +42,7 @@ def need(ok: bool, sentence: str) -> None:
 class Knob:
     """What is known of a field. `also`: rules between fields, in words, which its section checks by itself.
 
-    `at_run`: no hardware depends on it, so a change builds nothing. `count`: of a tuple, how many numbers.
+    `role`: what a change of it costs, see Role. `count`: of a tuple, how many numbers.
     """
 
     meaning: str
@@ -32,7 +53,7 @@ class Knob:
     among: tuple[Any, ...] = ()
     count: int = 0
     also: str = ""
-    at_run: bool = False
+    role: Role = Role.MODEL
 
     @property
     def range(self) -> str:
@@ -80,12 +101,10 @@ def number(
     unit: str = "",
     of_two: bool = False,
     also: str = "",
-    at_run: bool = False,
+    role: Role = Role.MODEL,
 ) -> Any:
     """A field: a whole number in a range, or a power of two in it."""
-    return _field(
-        default, Knob(meaning=meaning, low=low, high=high, unit=unit, of_two=of_two, also=also, at_run=at_run)
-    )
+    return _field(default, Knob(meaning=meaning, low=low, high=high, unit=unit, of_two=of_two, also=also, role=role))
 
 
 def numbers(meaning: str, count: int, low: int, high: int, default: tuple[int, ...]) -> Any:
@@ -93,9 +112,9 @@ def numbers(meaning: str, count: int, low: int, high: int, default: tuple[int, .
     return _field(default, Knob(meaning=meaning, count=count, low=low, high=high))
 
 
-def flag(meaning: str, default: bool, *, also: str = "") -> Any:
+def flag(meaning: str, default: bool, *, also: str = "", role: Role = Role.MODEL) -> Any:
     """A field: true or false."""
-    return _field(default, Knob(meaning=meaning, among=(True, False), also=also))
+    return _field(default, Knob(meaning=meaning, among=(True, False), also=also, role=role))
 
 
 def choice(meaning: str, among: tuple[Any, ...], default: Any, *, unit: str = "") -> Any:
@@ -120,13 +139,13 @@ def knobs(cls: Any) -> dict[str, Knob | None]:
 
 
 def built_values(config: Any, *, every: bool = False) -> dict[str, Any]:
-    """Nested values that hardware is built from: no names, and no field that is `at_run` but with `every`."""
+    """Nested values that hardware is built from: no names, and no field of Role.HOST but with `every`."""
     known = knobs(type(config))
     values: dict[str, Any] = {}
     for f in dataclasses.fields(config):
         value, knob = getattr(config, f.name), known.get(f.name)
         if dataclasses.is_dataclass(value):
             values[f.name] = built_values(value, every=every)
-        elif f.name != "name" and (every or knob is None or not knob.at_run):
+        elif f.name != "name" and (every or knob is None or knob.role != Role.HOST):
             values[f.name] = value
     return values

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from rtl.contract.config_fields import ConfigError, check, flag, need, number
+from rtl.contract.config_fields import ConfigError, Role, check, flag, need, number
 
 __all__ = [
     "ConfigError",
@@ -35,10 +35,11 @@ class TensorConfig:
         unit="columns",
         of_two=True,
         also="at most the FP32 columns of a PSUM partition",
+        role=Role.ROOM,
     )
-    mx: bool = flag("sums of two and of four products: FP8 at double rate, MX", True)
-    nvfp4: bool = flag("E4M3FN scales, blocks of 16", False, also="needs tensor.mx")
-    sparsity: bool = flag("structured sparsity: 4:16 to 1:2", True)
+    mx: bool = flag("sums of two and of four products: FP8 at double rate, MX", True, role=Role.ROOM)
+    nvfp4: bool = flag("E4M3FN scales, blocks of 16", False, also="needs tensor.mx", role=Role.ROOM)
+    sparsity: bool = flag("structured sparsity: 4:16 to 1:2", True, role=Role.ROOM)
     row_groups: int = number(
         "parts of the rows that may run different matmuls, at most; each has at least 8 rows", 1, 4, 4, of_two=True
     )
@@ -69,7 +70,9 @@ class ScalarConfig:
     """The scalar engine: one element a lane a scalar cycle; rows of the table of functions."""
 
     clock_mhz: int = number("clock of the scalar engine", 1, _MHZ, 1200, unit="MHz", also="at most tensor.clock_mhz")
-    table_rows: int = number("rows of the table of functions", 1024, 65536, 8192, unit="rows", of_two=True)
+    table_rows: int = number(
+        "rows of the table of functions", 1024, 65536, 8192, unit="rows", of_two=True, role=Role.ROOM
+    )
 
     def __post_init__(self) -> None:
         check("scalar", self)
@@ -80,7 +83,7 @@ class SbufConfig:
     """SBUF: bytes of a partition, and banks; neighbouring 8-byte words lie in neighbouring banks."""
 
     partition_bytes: int = number(
-        "size of an SBUF partition", 1024, 1 << 18, unit="bytes", also="a multiple of 8 * sbuf.banks"
+        "size of an SBUF partition", 1024, 1 << 18, unit="bytes", also="a multiple of 8 * sbuf.banks", role=Role.ROOM
     )
     banks: int = number("banks of SBUF; neighbouring 8-byte words lie in neighbouring ones", 2, 16, 4, of_two=True)
 
@@ -120,7 +123,7 @@ class DmaConfig:
         of_two=True,
         also="at least 4 and hbm.ports, at most half of partitions",
     )
-    rings: int = number("rings of descriptors", 1, 16, 4, unit="rings")
+    rings: int = number("rings of descriptors", 1, 16, 4, unit="rings", role=Role.ROOM)
     buffer_bytes: int = number("read data that a mover may have in flight", 512, 65536, 8192, unit="bytes", of_two=True)
     burst_bytes: int = number(
         "longest AXI burst", 128, 4096, 1024, unit="bytes", of_two=True, also="at most half of dma.buffer_bytes"
@@ -147,10 +150,10 @@ class HbmConfig:
         1024,
         unit="bytes a cycle",
         also="at most 2 * hbm.ports * hbm.port_bytes",
-        at_run=True,
+        role=Role.HOST,
     )
-    latency_ns: int = number("from a read's address to its first data", 1, 10_000, unit="ns", at_run=True)
-    capacity_mib: int = number("size of HBM", 1, 65536, 1024, unit="MiB")
+    latency_ns: int = number("from a read's address to its first data", 1, 10_000, unit="ns", role=Role.HOST)
+    capacity_mib: int = number("size of HBM", 1, 65536, 1024, unit="MiB", role=Role.ROOM)
 
     def __post_init__(self) -> None:
         check("hbm", self)
@@ -166,7 +169,7 @@ class IssueConfig:
     """Instruction queues: instructions (and descriptors of a ring) fetched ahead, semaphores."""
 
     queue_depth: int = number("instructions that a queue fetches ahead", 2, 64, 16, unit="instructions", of_two=True)
-    semaphores: int = number("semaphores of the core", 16, 256, 256, unit="semaphores", of_two=True)
+    semaphores: int = number("semaphores of the core", 16, 256, 256, unit="semaphores", of_two=True, role=Role.ROOM)
 
     def __post_init__(self) -> None:
         check("issue", self)

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from rtl.contract.config_fields import check, choice, need, number, numbers
+from rtl.contract.config_fields import Role, check, choice, need, number, numbers
 from rtl.contract.link import CLASSES, CREDIT_MODULUS, DEDICATED_FLITS, FLIT_BYTES, SEQUENCE_MODULUS
 
 __all__ = ["COVERS_WINDOW", "LINKS", "LinkConfig"]
@@ -27,7 +27,7 @@ class LinkConfig:
     """Everything an architect would vary about one link; both ends have the same."""
 
     name: str = "x8"
-    clock_mhz: int = number("link clock; no hardware depends on it", 1, 10_000, 1000, unit="MHz", at_run=True)
+    clock_mhz: int = number("link clock; no hardware depends on it", 1, 10_000, 1000, unit="MHz", role=Role.HOST)
     lanes: int = choice("lanes at full width, 8 bytes a cycle each", _WIDTHS, 8, unit="lanes")
     spare_lanes: int = number("lanes beside them that take the place of dead ones", 0, 2, 2, unit="lanes")
     window_flits: int = number(

@@ -2,6 +2,7 @@
 
 import re
 
+from rtl.contract.roles import roles
 from sim.advice.array import ARRAY_RULES
 from sim.advice.elementwise import ELEMENTWISE_RULES
 from sim.advice.facts import Facts
@@ -15,8 +16,13 @@ RULES: tuple[Rule, ...] = (*ARRAY_RULES, *ELEMENTWISE_RULES, *MOVEMENT_RULES, *W
 """Of equal shares the one further in front is told first."""
 
 
+def _with_value(facts: Facts, key: str) -> str:
+    """A field and its value; what only looks like one, in the name of a tile, is left as it is."""
+    return f"{key} (now {facts.value(key)})" if key in roles(facts.cfg) else f"{{{key}}}"
+
+
 def _sentence(facts: Facts, found: Finding) -> str:
-    text = re.sub(r"\{(\S+?)\}", lambda key: f"{key[1]} (now {facts.value(key[1])})", found.text)
+    text = re.sub(r"\{(\w+\.\w+)\}", lambda key: _with_value(facts, key[1]), found.text)
     return text[0].upper() + text[1:] + "."
 
 

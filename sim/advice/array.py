@@ -75,10 +75,13 @@ def _larger(facts: Facts, threshold: float) -> Finding | None:
     share = facts.share("tensor", "busy") * _product_beats(facts) / max(1, facts.result.engines["tensor"].busy)
     if share < threshold or _filled(facts) < 0.75:
         return None
-    found: dict[str, int] = {}
-    for side in ("tensor.rows", "tensor.cols"):
-        if 2 * facts.value(side) <= facts.cfg.partitions:
-            found[side] = 2 * facts.value(side)
+    works = [i for i in facts.instructions("tensor") if i.opcode == Opcode.MULTIPLY_MOVING]
+    loads = sum(i.opcode == Opcode.LOAD_STATIONARY for i in facts.instructions("tensor"))
+    results = max(1, sum(not i.accumulate for i in works))  # begun; the others go on with one
+    more = {"tensor.rows": 2 * results <= len(works), "tensor.cols": 2 * len(works) <= loads * results}
+    found = {
+        side: 2 * facts.value(side) for side in more if more[side] and 2 * facts.value(side) <= facts.cfg.partitions
+    }
     if not found or facts.changed(found) is None:
         return None
     return Finding(

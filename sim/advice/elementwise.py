@@ -1,6 +1,9 @@
 """Rules about the vector and the scalar engine: rates, who does what, clocks."""
 
-from rtl.contract.isa import Opcode
+from firmware.program import Instruction
+from rtl.contract import rates
+from rtl.contract.config import Config
+from rtl.contract.isa import Function, Opcode
 from sim.advice.facts import Facts
 from sim.advice.rule import Finding, Rule
 
@@ -11,8 +14,14 @@ _FAST = {Opcode.TENSOR_COPY: 4, Opcode.TENSOR_SCALAR: 4, Opcode.MEMSET: 4, Opcod
 """Best rates: elements a lane a vector cycle, of 16-bit operands in SBUF."""
 _MOVABLE = (Opcode.TENSOR_COPY, Opcode.TENSOR_SCALAR, Opcode.EXP, Opcode.RECIPROCAL)
 """What the scalar engine can do too."""
+_ON_VECTOR = ("copy", "exp", "relu", "abs", "square")
+"""Functions of the scalar engine that instructions of the vector engine do as well."""
 _NOT_REDUCTIONS = ("load_table", "reciprocal")
 _AT_WORK = ("busy", "clock")
+
+
+def _activates(i: Instruction) -> bool:
+    return i.opcode == Opcode.ACTIVATION
 
 
 def _best(facts: Facts, opcode: Opcode) -> int:
@@ -44,37 +53,73 @@ def _reciprocals(facts: Facts, threshold: float) -> Finding | None:
     )
 
 
+def _exp_cycles(facts: Facts, cfg: Config) -> float:
+    exps = [i for i in facts.instructions("vector") if i.opcode == Opcode.EXP]
+    return float(sum(rates.cycles(i.opcode, cfg, i.src0, i.src1, i.dst) for i in exps))
+
+
 def _exp_rate(facts: Facts, threshold: float) -> Finding | None:
-    share = facts.share("vector", *_AT_WORK)
-    most = facts.heaviest
-    if share < threshold or most is None or most.opcode != Opcode.EXP or most.rate < facts.cfg.vector.exp_rate:
+    share, most = facts.share("vector", *_AT_WORK), facts.heaviest
+    if share < threshold or most is None or most.opcode != Opcode.EXP:
         return None
     settings = facts.doubled("vector.exp_rate")
-    if not settings:
+    faster = facts.changed(settings) if settings else None
+    if faster is None:
         return None
-    part = float(most.cycles / facts.program.vector_cycles)
-    return Finding(share * part / 2, "a higher {vector.exp_rate} would shorten exp, most of its work", settings)
+    spared = _exp_cycles(facts, facts.cfg) - _exp_cycles(facts, faster)
+    if spared <= 0:
+        return None
+    share *= spared / float(facts.program.vector_cycles)
+    return Finding(share, "a higher {vector.exp_rate} would shorten exp, most of its work", settings)
+
+
+def _moved(facts: Facts, engine: str, other: str, part: float, ratio: float) -> tuple[float, float]:
+    """How much of a part of an engine's work another one should take, so that both are busy as long, and the share of
+    the run's cycles that this spares. `ratio`: how much longer the other takes for it."""
+    busy, there = facts.share(engine, *_AT_WORK), facts.busy(other)
+    work = busy * part
+    fraction = min(1.0, max(0.0, busy - there) / (work * (1 + ratio))) if work else 0.0
+    return fraction, work * fraction
 
 
 def _to_scalar(facts: Facts, threshold: float) -> Finding | None:
-    share, other, most = facts.share("vector", *_AT_WORK), facts.busy("scalar"), facts.heaviest
-    if share < threshold or most is None or most.opcode not in _MOVABLE or 2 * other >= facts.busy("vector"):
+    most = facts.heaviest
+    if most is None or most.opcode not in _MOVABLE:
+        return None
+    part = float(most.cycles / facts.program.vector_cycles)
+    ratio = most.rate * facts.cfg.vector.clock_mhz / facts.cfg.scalar.clock_mhz  # it does one element a cycle
+    fraction, spared = _moved(facts, "vector", "scalar", part, ratio)
+    if spared < threshold or ratio > 2:
         return None
     return Finding(
-        (share - other) / 2,
-        f"some of {most.opcode.name.lower()} on the scalar engine, which is {100 * other:.0f} % busy, would relieve "
-        "the vector engine",
+        spared,
+        f"about {100 * fraction:.0f} % of {most.opcode.name.lower()} on the scalar engine, which is "
+        f"{100 * facts.busy('scalar'):.0f} % busy, would relieve the vector engine",
     )
 
 
+def _function(i: Instruction) -> str:
+    return Function(i.imm2 >> 32 & 0xFF).name.lower()
+
+
 def _to_vector(facts: Facts, threshold: float) -> Finding | None:
-    share, other = facts.share("scalar", *_AT_WORK) - facts.work_share("scalar", "load_table"), facts.busy("vector")
-    if share < threshold or 2 * other >= facts.busy("scalar"):
+    work = [(_function(i), i.src0.elements) for i in facts.instructions("scalar") if _activates(i) and i.src0]
+    total = sum(elements for _, elements in work)
+    mine = [(name, elements) for name, elements in work if name in _ON_VECTOR]
+    if not mine:
         return None
+    busy = facts.share("scalar", *_AT_WORK)
+    applied = max(0.0, busy - facts.work_share("scalar", "load_table")) / busy if busy else 0.0
+    ratio = facts.cfg.scalar.clock_mhz / facts.cfg.vector.clock_mhz  # one element a cycle at least
+    part = applied * sum(elements for _, elements in mine) / total
+    fraction, spared = _moved(facts, "scalar", "vector", part, ratio)
+    if spared < threshold:
+        return None
+    heaviest = max({name for name, _ in mine}, key=lambda name: sum(n for other, n in mine if other == name))
     return Finding(
-        (share - other) / 2,
-        f"exp, copies and scalings on the vector engine, which is {100 * other:.0f} % busy and moves up to 4 elements "
-        "a cycle, would relieve the scalar engine",
+        spared,
+        f"about {100 * fraction:.0f} % of {heaviest} on the vector engine, which is "
+        f"{100 * facts.busy('vector'):.0f} % busy, would relieve the scalar engine",
     )
 
 
@@ -140,20 +185,20 @@ ELEMENTWISE_RULES = (
     ),
     Rule(
         name="vector-to-scalar",
-        when="the path has {threshold} of the cycles or more in the vector engine, the scalar engine can do its "
-        "heaviest opcode and is busy less than half as long",
-        threshold=0.25,
+        when="the scalar engine can do the vector engine's heaviest opcode in at most twice the time, and taking "
+        "some of it, so that both are busy as long, spares {threshold} of the path or more",
+        threshold=0.1,
         reads=("engines.vector.busy", "engines.scalar.busy", "path"),
         advice="some of that opcode on the scalar engine",
         find=_to_scalar,
     ),
     Rule(
         name="scalar-to-vector",
-        when="the path has {threshold} of the cycles or more in the scalar engine, and the vector engine is busy less "
-        "than half as long",
-        threshold=0.25,
+        when="the vector engine can do some of the scalar engine's functions (copy, exp, relu, abs, square), and "
+        "taking some, so that both are busy as long, spares {threshold} of the path or more",
+        threshold=0.1,
         reads=("engines.scalar.busy", "engines.vector.busy", "path"),
-        advice="exp, copies and scalings on the vector engine",
+        advice="some of them on the vector engine",
         find=_to_vector,
     ),
     Rule(
@@ -175,7 +220,7 @@ ELEMENTWISE_RULES = (
     Rule(
         name="exp-rate",
         when="the path has {threshold} of the cycles or more in the vector engine, and its heaviest opcode "
-        "is exp at full rate",
+        "is exp, which a higher rate would shorten",
         threshold=0.25,
         reads=("engines.vector.busy", "engines.vector.parts", "path"),
         advice="`vector.exp_rate` doubled",

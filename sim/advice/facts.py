@@ -157,7 +157,7 @@ def facts_of(cfg: Config, program: Program, result: RunResult, recorded: Recorde
     path = work = tiles = None
     copies: Counter[int] = Counter()
     by_time = np.array([ways], np.int64)
-    if recorded is not None:
+    if recorded is not None and recorded.coarse_from == recorded.cycles:  # of a part nothing is concluded
         steps = critical_path(recorded)
         path = path_states(recorded, steps, cfg.issue.queue_depth)
         tiles = rewritten(recorded, steps)

@@ -129,7 +129,7 @@ def _reread(facts: Facts, threshold: float) -> Finding | None:
     times = read[most] / facts.program.tensors[most].bytes
     return Finding(
         share * again[most] / facts.hbm_bytes,
-        f"{most} would be read once from HBM, not {times:.3g} times, if it stayed in SBUF",
+        f"tensor {most} would be read once from HBM, not {times:.3g} times, if it stayed in SBUF",
     )
 
 
@@ -144,23 +144,24 @@ def _fetched(facts: Facts, threshold: float) -> Finding | None:
     )
 
 
-def _row_bytes_needed(cfg: Config) -> float:
-    """Bytes that HBM moves while one more row is asked for: a port takes one a cycle, a mover waits for so many."""
-    each = max(1 / cfg.hbm.ports, cfg.latency_cycles / (DMA_ROWS_IN_FLIGHT * cfg.dma.engines))
-    return max(cfg.hbm.port_bytes, cfg.hbm.bytes_per_cycle * each)
+def _row_cycles(cfg: Config) -> float:
+    """Cycles that a row takes at least, however short: a port is asked for one a cycle, a mover has so many under way,
+    and a beat of a port is moved."""
+    asked = max(1 / cfg.hbm.ports, cfg.latency_cycles / (DMA_ROWS_IN_FLIGHT * cfg.dma.engines))
+    return max(asked, cfg.hbm.port_bytes / cfg.hbm.bytes_per_cycle)
 
 
 def _short_rows(facts: Facts, threshold: float) -> Finding | None:
     outside = [d for d in facts.descriptors if Space.HBM in (d.source.space, d.destination.space)]
-    rows = sum(d.bytes // d.row_bytes for d in outside)
-    mean = sum(d.bytes for d in outside) / rows if rows else 0.0
-    need, share = _row_bytes_needed(facts.cfg), facts.share("dma", *_MOVES, "commit", "hbm_latency")
-    if not rows or mean >= threshold * need or share < 0.25:
+    rows, moved = sum(d.bytes // d.row_bytes for d in outside), sum(d.bytes for d in outside)
+    lost = rows * _row_cycles(facts.cfg) - moved / facts.cfg.hbm.bytes_per_cycle
+    share = facts.share("dma", *_MOVES, "commit", "hbm_latency")
+    if share < 0.25 or lost < threshold * facts.result.cycles:
         return None
     return Finding(
-        share * (1 - mean / need),
-        f"longer rows would let the DMA move more a cycle: they have {mean:.3g} bytes on average, and HBM moves "
-        f"{need:.3g} while one is asked for",
+        min(share, lost / facts.result.cycles),
+        f"longer rows would let the DMA move more a cycle: they have {moved / rows:.3g} bytes on average, and HBM "
+        f"moves {_row_cycles(facts.cfg) * facts.cfg.hbm.bytes_per_cycle:.3g} while one is asked for",
     )
 
 
@@ -214,10 +215,10 @@ MOVEMENT_RULES = (
     ),
     Rule(
         name="short-rows",
-        when="rows to and from HBM have less than {threshold} of the bytes that HBM moves while one row is asked for, "
-        "a cycle of a port or `latency / (32 * dma.engines)`, and the path is a quarter of the cycles or more in the "
-        "DMA",
-        threshold=0.9,
+        when="rows to and from HBM are so short that asking for them takes {threshold} of the cycles or more beyond "
+        "what their bytes take (a row takes a cycle of a port, a beat, `latency / (32 * dma.engines)`), and the path "
+        "is a quarter of the cycles or more in the DMA",
+        threshold=0.1,
         reads=("engines.dma", "path"),
         advice="longer rows",
         find=_short_rows,

@@ -16,8 +16,10 @@ This table is made of the rules in `sim/advice/` by `python -m sim.advice.page`.
 
 The path is the critical path of the [trace](trace.md): every cycle of the run in the state of the engine that
 everything waited for meanwhile (`sim/trace/path_states.py`). With `--no-trace` it is the counters of the busiest engine
-instead, and what only a trace can tell is not told. Advice is ordered by the share of the cycles that it is about; the
-run gets shorter by less, as soon as something else is in the way. A run that did not end by itself gets none.
+instead, and what only a trace can tell is not told. Advice is ordered by `share`, the part of the cycles that it
+is about. That is no bound: a run gets shorter by less where something else is in the way then, and by more where what
+is spared (loads, fetches, descriptors) was paid for with it. Nothing is concluded from a trace that was full before the
+run had ended; then, too, the counters speak. A run that did not end by itself gets no advice.
 
 | rule | applies when | advice | reads |
 |---|---|---|---|

@@ -1,23 +1,35 @@
 """Rules about waiting: for each other, for instructions, for banks, for pipelines to fill."""
 
+from collections import Counter
+
 from sim.advice.facts import Facts
 from sim.advice.rule import Finding, Rule
 
 __all__ = ["WAIT_RULES"]
 
+_OWN = "functions"
+"""A tile of the kernel language itself: tables of the scalar engine come by way of it."""
 _COMPUTE = ("tensor", "vector", "scalar")
 
 
 def _single_buffered(facts: Facts, threshold: float) -> Finding | None:
-    tiles = facts.waited_tiles or {}
-    name = max(tiles, key=lambda tile: tiles[tile], default="")
-    share = tiles[name] / max(1, facts.result.cycles) if name else 0.0
+    groups: Counter[str] = Counter()  # tiles whose names differ in a number are buffers of one thing
+    names: dict[str, list[str]] = {}
+    for tile, cycles in (facts.waited_tiles or {}).items():
+        if tile != _OWN:
+            stem = tile.rstrip("0123456789")
+            groups[stem] += cycles
+            names.setdefault(stem, []).append(tile)
+    if not groups:
+        return None
+    stem, cycles = groups.most_common(1)[0]
+    share = cycles / max(1, facts.result.cycles)
     if share < threshold:
         return None
     return Finding(
         share,
-        f"a second buffer for {name} would let it be written while it is read: "
-        f"{100 * share:.0f} % of the cycles follow its last read",
+        f"another buffer beside {', '.join(sorted(names[stem])[:4])} would let it be written while it is read: "
+        f"{100 * share:.0f} % of the cycles wait for its last read",
     )
 
 
@@ -81,10 +93,10 @@ WAIT_RULES = (
     Rule(
         name="single-buffered",
         when="{threshold} of the path or more goes to whoever writes a tile again behind somebody else's last read, "
-        "from whom nothing is wanted",
+        "from whom nothing is wanted; of each no more than the reading took",
         threshold=0.1,
         reads=("path",),
-        advice="a second buffer for that tile",
+        advice="another buffer beside that tile",
         find=_single_buffered,
     ),
     Rule(

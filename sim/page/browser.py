@@ -1,6 +1,7 @@
 """A headless Chromium over its debugging pipe: what a page looks like and does, in a real browser."""
 
 import base64
+import colorsys
 import fcntl
 import json
 import os
@@ -178,10 +179,22 @@ class Browser:
 
     def colours(self, canvas: str) -> int:
         """How many colours a canvas of the page shows, by its id."""
+        return len(self._pixels(canvas, 0, 1 << 20))
+
+    def hues(self, canvas: str, top: int, bottom: int) -> set[int]:
+        """Hues, in steps of 30 degrees, of strong colours of a canvas between two of its lines."""
+        found: set[int] = set()
+        for colour in self._pixels(canvas, top, bottom):
+            hue, _, strength = colorsys.rgb_to_hls(*((colour >> at & 255) / 255 for at in (16, 8, 0)))
+            if strength > 0.4:
+                found.add(round(12 * hue) % 12 * 30)
+        return found
+
+    def _pixels(self, canvas: str, top: int, bottom: int) -> list[int]:
         return self.run(
             f"(() => {{ const c = document.getElementById({canvas!r}), s = new Set();"
-            " const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
-            " for (let i = 0; i < d.length; i += 4) s.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]); return s.size; })()"
+            f" const d = c.getContext('2d').getImageData(0, {top}, c.width, Math.min({bottom}, c.height) - {top}).data;"
+            " for (let i = 0; i < d.length; i += 4) s.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]); return [...s]; })()"
         )
 
     def picture(self, path: Path, *, whole: bool = False) -> None:

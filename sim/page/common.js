@@ -44,16 +44,21 @@ function above(list, x) { let a = 0, b = list.length; while (a < b) { const m = 
 
 // Steps: y[n] from x[n] to x[n + 1].
 function chart(id, series, top, unit, cycles) {
-  const [g, w] = fit($(id), 134), X = t => 4 + t * (w - 8) / cycles, Y = v => 104 - Math.min(v / top, 1.02) * 92;
+  const canvas = $(id), wide = canvas.clientWidth - 16, names = canvas.getContext("2d");
+  names.font = "11px system-ui";
+  let at = 8, row = 0;
+  const places = series.map(s => { const w = 40 + names.measureText(s.name).width; if (at > 8 && at + w > wide) { at = 8; row++; } const p = [at, 120 + 14 * row]; at += w; return p; });
+  const [g, w] = fit(canvas, 134 + 14 * row), X = t => 4 + t * (w - 8) / cycles, Y = v => 104 - Math.min(v / top, 1.02) * 92;
   g.font = "11px system-ui";
-  let at = 8;
   series.forEach((s, k) => {
+    if (!s.y.every(Number.isFinite)) throw new Error(`${s.name} of the chart ${id} has a value that is no number`);
     g.strokeStyle = g.fillStyle = `hsl(${[205, 20, 140, 280, 50, 330, 95, 240][k % 8]} 60% 50%)`; g.setLineDash([[], [5, 3], [2, 2], [8, 3, 2, 3]][k % 4]);
     g.beginPath();
     s.x.forEach((x, n) => { if (n) g.lineTo(X(x), Y(s.y[n - 1])); else g.moveTo(X(x), 104); g.lineTo(X(x), Y(s.y[n])); });
     if (s.y.length) g.lineTo(X(cycles), Y(s.y[s.y.length - 1]));
     g.stroke();
-    g.beginPath(); g.moveTo(at, 120); g.lineTo(at + 22, 120); g.stroke(); g.fillText(s.name, at + 26, 124); at += 40 + g.measureText(s.name).width;
+    const [x, y] = places[k];
+    g.beginPath(); g.moveTo(x, y); g.lineTo(x + 22, y); g.stroke(); g.fillText(s.name, x + 26, y + 4);
   });
   g.fillStyle = ink("--soft"); g.setLineDash([]); g.fillRect(0, Y(top), w, 1); g.fillText(`${top < 10 ? +top.toPrecision(3) : num(top)} ${unit}`, 6, 10);
 }

@@ -28,7 +28,7 @@ function latencies(d) {
     return { name: "class " + l.cls, x: y.map((_, n) => n), y };
   });
   const most = Math.max(1, ...lines.flatMap(l => l.y));
-  chart("latency", lines, most, `% of ${d.units} in each of ${bins} steps from ${num(least)} to ${num(last)} link cycles, logarithmic`, bins);
+  chart("latency", lines, most, `% a step; ${num(least)} to ${num(last)}${last === d.beyond ? " or more" : ""} cycles, log`, bins);
   $("quantiles").replaceChildren(table([{ name: "of" }, { name: "p50, link cycles", n: 1 }, { name: "p99", n: 1 }, { name: "largest", n: 1 }, { name: d.units, n: 1 }], d.quantiles));
 }
 

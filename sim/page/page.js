@@ -88,6 +88,8 @@ class Timeline {
         g.fillStyle = this.colour(l, k);
         g.fillRect(a, y, Math.max(b - a - (b - a > 3 ? 1 : 0), 0.7), l.height);
         last = Math.max(last, Math.max(b, a + 0.7));
+        // boxes that follow each other without a gap: on to the one that ends behind this pixel
+        if (l.longest === 1 << 30 && scale < 0.5) k = Math.max(k, above(l.b, this.from + (last - this.left) / scale) - 2);
         const room = Math.min(b, k + 1 < l.b.length ? X(l.b[k + 1]) : b) - a;
         if (room > 46 && l.list && l.kind !== "path") { g.fillStyle = "#fff"; g.fillText(this.name(l, k), a + 3, y + l.height / 2, room - 6); }
       }
@@ -197,7 +199,11 @@ function roof(d) {
   if (r.macs && bytes) {
     const x0 = Math.log10(peak / rate) - 2, sx = v => 50 + (Math.log10(v) - x0) * (w - 70) / 4, sy = v => h - 25 - (Math.log10(v / peak) + 3) * (h - 45) / 3;
     const at = r.macs / bytes, got = r.macs / r.cycles, knee = peak / rate, low = 10 ** x0, high = 10 ** (x0 + 4);
-    const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${w} ${h}" style="max-width:${w}px;width:100%" role="img" aria-label="roofline"><g fill="none" stroke="currentColor"><path d="M${sx(low)} ${sy(low * rate)}L${sx(knee)} ${sy(peak)}L${sx(high)} ${sy(peak)}"/><path stroke-dasharray="3 3" d="M${sx(Math.min(Math.max(at, low), high))} ${h - 25}V12"/></g><circle cx="${sx(Math.min(Math.max(at, low), high))}" cy="${Math.min(sy(Math.max(got, peak / 1000)), h - 25)}" r="5" fill="var(--hot)"/><g fill="currentColor" font-size="11"><text x="${sx(knee) + 8}" y="${sy(peak) - 5}">${num(peak)} multiply-adds a cycle</text><text x="4" y="${h - 6}">multiply-adds a byte of HBM, log; this run ${at.toFixed(1)}, ${got.toFixed(0)} a cycle (${share(got, peak)} of the array)</text></g></svg>`;
+    const name = { vector_port: "vector engine", scalar_port: "scalar engine", dma_port: "movers" };
+    const ceilings = Object.entries(name).filter(([k]) => r.bounds[k] && r.macs / r.bounds[k] < peak).sort((a, b) => r.bounds[a[0]] - r.bounds[b[0]]);
+    let last = 0;
+    const others = ceilings.map(([k, what]) => { const y = Math.min(sy(Math.max(r.macs / r.bounds[k], peak / 1000)), h - 25), t = Math.max(y - 3, last + 12); last = t; return `<path d="M${sx(low)} ${y}H${sx(high)}" stroke="currentColor" stroke-dasharray="6 3" opacity=".6"/><text x="${sx(low) + 4}" y="${t}" font-size="10" fill="currentColor">at most, by the ${what}</text>`; }).join("");
+    const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${w} ${h}" style="max-width:${w}px;width:100%" role="img" aria-label="roofline"><g fill="none" stroke="currentColor"><path d="M${sx(low)} ${sy(low * rate)}L${sx(knee)} ${sy(peak)}L${sx(high)} ${sy(peak)}"/><path stroke-dasharray="3 3" d="M${sx(Math.min(Math.max(at, low), high))} ${h - 25}V12"/></g>${others}<circle cx="${sx(Math.min(Math.max(at, low), high))}" cy="${Math.min(sy(Math.max(got, peak / 1000)), h - 25)}" r="5" fill="var(--hot)"/><g fill="currentColor" font-size="11"><text x="${sx(knee) + 8}" y="${sy(peak) - 5}">${num(peak)} multiply-adds a cycle</text><text x="4" y="${h - 6}">multiply-adds a byte of HBM, log; this run ${at.toFixed(1)}, ${got.toFixed(0)} a cycle (${share(got, peak)} of the array)</text></g></svg>`;
     const holder = el("div"); holder.innerHTML = svg; box.append(holder);
   }
   box.append(table([{ name: "bound by" }, { name: "cycles at least", n: 1 }, { name: "of the run", n: 1 }], rows.sort((a, b) => b[1] - a[1])));

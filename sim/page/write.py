@@ -10,7 +10,7 @@ from typing import Any
 
 from sim.errors import PlexusError
 from sim.page.data import differences, page_data
-from sim.page.fabric import FABRICS, fabric_data, fabric_differences
+from sim.page.fabric import FABRICS, fabric_data, fabric_differences, of_this_run
 from sim.report.report_json import PAGE
 from sim.systems.series import Series, load_series
 from sim.trace.recorded import Recorded, load_trace
@@ -48,12 +48,13 @@ def _trace(folder: Path, report: Mapping[str, Any]) -> tuple[Recorded | None, st
     return recorded, ""
 
 
-def _series(folder: Path) -> tuple[Series | None, str]:
-    """Counts in time, or why there are none."""
+def _series(folder: Path, report: Mapping[str, Any]) -> tuple[Series | None, str]:
+    """Counts in time, or why there are none that belong to the report."""
     try:
-        return load_series(folder), ""
+        series = load_series(folder)
     except PlexusError as error:
         return None, str(error)
+    return (series, "") if of_this_run(report, series) else (None, "series.npz is of another run than the report")
 
 
 def _text(data: Mapping[str, Any], name: str) -> str:
@@ -85,7 +86,7 @@ def _of_core(folder: Path, report: Mapping[str, Any], beside: Path | None) -> st
 
 
 def _of_fabric(folder: Path, report: Mapping[str, Any], beside: Path | None) -> str:
-    data = fabric_data(report, *_series(folder))
+    data = fabric_data(report, *_series(folder, report))
     if beside is not None:
         other = read_report(beside)
         if other["workload"] != report["workload"]:

@@ -1,6 +1,7 @@
 """What the critical path was spent on: cycles by engine and state, and tiles whose next use had to wait."""
 
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 
@@ -63,8 +64,9 @@ def path_states(recorded: Recorded, path: list[Step], queue_depth: int) -> dict[
 
 
 def rewritten(recorded: Recorded, path: list[Step]) -> dict[str, int]:
-    """By tile: cycles of the path that went to whoever writes it again, and had to wait until somebody else, who needs
-    nothing of that, had read it. With a second buffer they could have gone by beside the reading."""
+    """By tile: cycles of the path that went to whoever writes it again, and had to wait until somebody else, of whom
+    nothing else is wanted, had read it. With another buffer they could have gone by beside that reading, so no more of
+    them count than it took."""
     reads: dict[tuple[bool, int], set[int]] = {}
     writes: dict[tuple[bool, int], set[int]] = {}
     for tile, wrote, item, copy in zip(
@@ -77,22 +79,20 @@ def rewritten(recorded: Recorded, path: list[Step]) -> dict[str, int]:
         who = (True, item) if item != NEVER else (False, copy)
         (writes if wrote else reads).setdefault(who, set()).add(tile)
     found: Counter[int] = Counter()
-    before: tuple[bool, int] | None = None
-    behind: tuple[bool, int] | None = None  # whom the present one waited for
+    turns: list[tuple[tuple[bool, int], int]] = []  # who, and cycles of the path that are its own
     for step in path:
-        if step.item == NEVER and step.copy == NEVER:
+        if step.cause not in ("runs", "moves"):
             continue
         if step.item != NEVER and recorded.item_opcode[step.item] in (Opcode.DMA_TRIGGER, Opcode.NOP):
             continue
         who = (True, step.item) if step.item != NEVER else (False, step.copy)
-        if who != before:
-            behind, before = before, who
-        if behind is None or _side(recorded, behind) == _side(recorded, who):
-            continue
-        if writes.get(behind, set()) & reads.get(who, set()):
+        cycles = step.end - step.begin + (turns.pop()[1] if turns and turns[-1][0] == who else 0)
+        turns.append((who, cycles))
+    for (behind, reading), (who, writing) in pairwise(turns):
+        if _side(recorded, behind) == _side(recorded, who) or writes.get(behind, set()) & reads.get(who, set()):
             continue
         for tile in reads.get(behind, set()) & writes.get(who, set()):
-            found[tile] += step.end - step.begin
+            found[tile] += min(reading, writing)
     return {recorded.text(int(recorded.tile_text[tile])): cycles for tile, cycles in found.most_common()}
 
 

@@ -11,7 +11,10 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 MAKEFILE = (ROOT / "Makefile").read_text()
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-ASKED = {"test.yml": {"browser", "test"}, "nightly.yml": {"regress", "formal", "mutants", "coverage", "soak", "bench", "accuracy"}}
+ASKED = {
+    "test.yml": {"browser", "test"},
+    "nightly.yml": {"regress", "formal", "mutants", "coverage", "soak", "bench", "accuracy"},
+}
 _MATRIX = re.compile(r"\$\{\{ matrix\.(\w+) \}\}")
 _PACKAGES = re.compile(r"apt-get install (?:-\w+ )*([\w.+ -]+)")
 

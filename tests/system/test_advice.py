@@ -113,10 +113,8 @@ def simulated(rule: str, followed: bool) -> Facts:
 def test_a_kernel_that_follows_is_faster(rule: str) -> None:
     before, after = simulated(rule, False), simulated(rule, True)
     assert rule in [advice.rule for advice in advise(before)]
+    assert rule not in [advice.rule for advice in advise(after)]
     assert after.result.cycles < 0.9 * before.result.cycles
-    share = {advice.rule: advice.share for advice in advise(after)}.get(rule, 0.0)
-    cycles = {advice.rule: advice.share for advice in advise(before)}[rule] * before.result.cycles
-    assert share * after.result.cycles < cycles
 
 
 @pytest.mark.parametrize("case", SETTINGS, ids=lambda case: f"{case[0]}-{case[1]}")

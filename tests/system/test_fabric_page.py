@@ -13,8 +13,10 @@ from rich.console import Console
 
 from sim.errors import PlexusError
 from sim.page.browser import Browser
+from sim.page.fabric import FIGURES, fabric_data
 from sim.page.write import read_report, write_page
 from sim.systems.link.run import LinkRun, parse_link, run_link
+from sim.systems.quantiles import LATENCY_BINS, quantiles, told_cycles
 from sim.systems.series import FILE, SAMPLES, Series, load_series, save_series, stops
 from sim.systems.switch.params import SwitchRun, parse_switch
 from sim.systems.switch.run import run_switch
@@ -86,6 +88,26 @@ def test_samples_of_a_switch_sum_to_its_report(switch: Path) -> None:
     assert back - out == 300 * series.flit_cycles
 
 
+def test_latencies_beyond_the_histogram_are_told_as_such() -> None:
+    bins = [0] * LATENCY_BINS
+    bins[10], bins[-1] = 40, 60
+    assert quantiles(bins, 70_000) == {"p50": LATENCY_BINS - 1, "p99": LATENCY_BINS - 1, "max": 70_000}
+    assert quantiles(bins)["max"] == LATENCY_BINS - 1 and quantiles(bins[:-1], 70_000)["max"] == 10
+    assert told_cycles(LATENCY_BINS - 1) == "16,383 or more" and told_cycles(70_000) == "70,000"
+    assert quantiles([0] * 4) == {"p50": 0, "p99": 0, "max": 0}
+
+
+def test_a_verdict_names_what_was_refused(links: Path) -> None:
+    report = read_report(links / "clean")
+    assert "none lost" in fabric_data(report, None, "")["verdict"]
+    switched = {**report, "workload": "switch", "units_sent": 9, "units_delivered": 5, "dropped": 4}
+    switched |= {key: 0 for key in FIGURES["switch"] if key not in switched}
+    switched |= {"switch": {"ports": 4}, "by_source": [], "by_output": [], "match": True, "end": "done"}
+    assert fabric_data(switched, None, "")["verdict"].startswith("5 of 9 units delivered, 4 refused; none lost")
+    odd = fabric_data(switched | {"match": False, "protocol_errors": 2, "dropped": 0}, None, "")
+    assert odd["verdict"] == "done: 5 of 9 units delivered; 2 protocol errors"
+
+
 def test_fewer_flit_times_are_fewer_samples() -> None:
     assert stops(100 * 4, 4) == [4 * n for n in range(1, 101)]
     assert stops(10_000, 4)[-1] == 10_000 and len(stops(10_000, 4)) == SAMPLES
@@ -110,6 +132,9 @@ def test_without_a_series_the_page_has_its_figures(links: Path, tmp_path: Path) 
     assert "was made by an older version" in data(write_page(tmp_path))["note"]
     (tmp_path / FILE).write_bytes(b"PK torn")
     assert "is torn" in data(write_page(tmp_path))["note"]
+    (tmp_path / FILE).write_bytes((links / "torn" / FILE).read_bytes())
+    told = data(write_page(tmp_path))
+    assert "series.npz is of another run than the report" in told["note"] and told["series"] is None
     save_series(Series(flit_cycles=4), tmp_path)
     with np.load(tmp_path / FILE) as columns:
         old = {**columns, "format": 0}
@@ -125,6 +150,7 @@ def test_a_browser_shows_a_fabric(links: Path, switch: Path, browser: Browser, w
         browser.open(write_page(folder), width=width, dark=dark)
         assert browser.run("document.documentElement.scrollWidth") <= width
         for chart in ("load", "latency", "classes", "waiting", "replays"):
-            assert browser.colours(chart) > 3, chart
+            lines = {210} if chart == "waiting" else {210, 30}
+            assert browser.hues(chart, 14, 104) >= lines, chart
         assert browser.run("$('events').innerText").count("\n") >= 1
         assert not browser.heard and not browser.asked

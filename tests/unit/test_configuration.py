@@ -8,7 +8,7 @@ from amaranth.hdl import Fragment
 
 from rtl.contract.config import Config, ConfigError, load, named
 from rtl.contract.config_changes import difference
-from rtl.contract.config_fields import Knob, built_values, knobs
+from rtl.contract.config_fields import Knob, Role, built_values, knobs
 from rtl.contract.config_sections import HbmConfig
 from rtl.contract.link_config import LinkConfig
 from rtl.contract.switch_config import SwitchConfig
@@ -95,7 +95,7 @@ class _Sealed(HbmConfig):
 
     def __getattribute__(self, name: str) -> Any:
         knob = knobs(HbmConfig).get(name)
-        if knob is not None and knob.at_run and getattr(_Sealed, "closed", False):
+        if knob is not None and knob.role == Role.HOST and getattr(_Sealed, "closed", False):
             raise AssertionError(f"hardware reads hbm.{name}, which is said to build nothing")
         return super().__getattribute__(name)
 

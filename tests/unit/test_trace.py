@@ -178,7 +178,9 @@ def test_a_tile_that_is_written_behind_somebody_elses_last_read() -> None:
     store = {"access_tile": np.array([0, 0]), "access_item": np.array([NEVER, 0]), "access_copy": np.array([0, NEVER])}
     assert rewritten(by_hand(), path) == {}  # item 0 reads what the copy wrote
     reads_first = replace(by_hand(), access_writes=np.array([0, 1]), **store)
-    assert rewritten(reads_first, path) == {"a": 61 - 40}
+    assert rewritten(reads_first, path) == {"a": 61 - 43}  # of the item's 18 cycles, the copy took 30
+    longer = replace(reads_first, copy_begin=np.array([35]), copy_item=np.array([NEVER]))
+    assert rewritten(longer, critical_path(longer)) == {"a": 5}
     needed = replace(reads_first, access_tile=np.array([1, 1]), access_writes=np.array([1, 0]))
     assert rewritten(needed, path) == {}
 

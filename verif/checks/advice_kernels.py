@@ -143,13 +143,14 @@ def reduction_units(k: Kernel, follow: bool) -> int:
 
 
 def table_loads(k: Kernel, follow: bool) -> int:
-    """Two functions in turn, a table of each or of both."""
-    x = _loaded(k, "x", 16, "fp32")
-    y = k.sbuf("y", partitions=P, columns=16 * 6, dtype="fp32")
+    """Two functions in turn, 16 times each before the other, a table of each or of both."""
+    x = _loaded(k, "x", 512, "fp32")
+    y = k.sbuf("y", partitions=P, columns=512, dtype="fp32")
     for i in range(6):
         name = ("sigmoid", "tanh")[i % 2]
         k.scalar.load_table(("sigmoid", "tanh") if follow else (name,))
-        k.scalar.activation(y[:, 16 * i : 16 * (i + 1)], x[:, :], name)
+        for _ in range(16):
+            k.scalar.activation(y[:, :], x[:, :], name)
     _stored(k, "out", y[:, :])
     return 0
 
@@ -181,12 +182,12 @@ def short_instructions(k: Kernel, follow: bool) -> int:
 
 
 def descriptors(k: Kernel, follow: bool) -> int:
-    """512 bytes a partition in 16 copies in turn, or in one."""
-    width = 512 if follow else 32
-    source = _given(k, "given", 512, "uint8")
-    tile = k.sbuf("x", partitions=P, columns=512, dtype="uint8")
+    """1 KiB a partition in 32 copies in turn, or in one."""
+    width = 1024 if follow else 32
+    source = _given(k, "given", 1024, "uint8")
+    tile = k.sbuf("x", partitions=P, columns=1024, dtype="uint8")
     done = []
-    for at in range(0, 512, width):
+    for at in range(0, 1024, width):
         done = [k.dma(tile[:, at : at + width], source[:, at : at + width], after=done)]
     _stored(k, "out", tile[:, :])
     return 0
@@ -207,9 +208,9 @@ def exposed_copies(k: Kernel, follow: bool) -> int:
 
 
 def single_buffered(k: Kernel, follow: bool) -> int:
-    """Eight tiles in, doubled, and out; by way of one buffer, or of two."""
+    """Eight tiles in, doubled, and out; by way of one buffer, or of one each."""
     source, target = _given(k, "given", 8 * 128), k.hbm("y", (P, 8 * 128), "bf16")
-    tiles = [k.sbuf(f"x{i}", partitions=P, columns=128, dtype="bf16") for i in range(2 if follow else 1)]
+    tiles = [k.sbuf(f"x{i}", partitions=P, columns=128, dtype="bf16") for i in range(8 if follow else 1)]
     made = [k.sbuf(f"y{i}", partitions=P, columns=128, dtype="bf16") for i in range(8 if follow else 2)]
     for i in range(8):
         x, y = tiles[i % len(tiles)], made[i % len(made)]

@@ -7,6 +7,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from sim.systems.quantiles import told_cycles
+
 __all__ = ["show_link"]
 
 _LIMITS = {
@@ -36,7 +38,8 @@ def _replays(r: Mapping[str, Any]) -> str:
 
 
 def _latency(cycles: Mapping[str, int]) -> str:
-    return f"p50 {cycles['p50']}, p99 {cycles['p99']}, max {cycles['max']} link cycles, from taken to delivered"
+    told = ", ".join(f"{name} {told_cycles(cycles[name])}" for name in ("p50", "p99", "max"))
+    return f"{told} link cycles, from taken to delivered"
 
 
 def _limit(r: Mapping[str, Any]) -> str:

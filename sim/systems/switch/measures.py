@@ -101,10 +101,10 @@ def latencies(
     whole = [sum(column) for column in zip(*by_class, strict=True)]
     return {
         "latency_cycles": _quantiles(whole, most),
-        "latency_by_class": [_quantiles(bins, most) for bins in by_class[: cfg.link.classes] if any(bins)],
-        "latency_by_phase": [_quantiles(bins, most) for bins in by_phase],
+        "latency_by_class": [_quantiles(bins, None) for bins in by_class[: cfg.link.classes] if any(bins)],
+        "latency_by_phase": [_quantiles(bins, None) for bins in by_phase],
     }
 
 
-def _quantiles(bins: Sequence[int], most: int) -> dict[str, int]:
+def _quantiles(bins: Sequence[int], most: int | None) -> dict[str, int]:
     return quantiles(bins, most) | {"units": sum(bins)}

@@ -7,6 +7,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from sim.systems.quantiles import told_cycles
+
 __all__ = ["show_switch"]
 
 
@@ -35,13 +37,13 @@ def show_switch(report: Mapping[str, Any], console: Console) -> None:
     console.print(_verdict(r))
     given = "  ".join(f"{k}={v}" for k, v in r["params"].items() if v is not None)
     console.print(Text(f"  {given}", "bright_black"))
-    latency = r["latency_cycles"]
+    latency = [f"{name} {told_cycles(r['latency_cycles'][name])}" for name in ("p50", "p99", "max")]
     outputs = r["by_output"]
     rows = [
         ("time", f"{r['cycles']:,} link cycles = {r['nanoseconds']:,.0f} ns; {r['slots']:,} flit times measured"),
         ("throughput", f"{r['throughput']:.4f} flits a port a flit time, {r['offered']:.4f} offered"),
         ("outputs", f"{min(outputs):.4f} to {max(outputs):.4f}"),
-        ("latency", f"p50 {latency['p50']}, p99 {latency['p99']}, max {latency['max']} link cycles"),
+        ("latency", f"{', '.join(latency)} link cycles"),
         (
             "fairness",
             f"Jain {r['jain']:.4f}; classes " + "  ".join(f"{s:.4f}" for s in r["class_share"]) + _of_entitled(r),

@@ -1,0 +1,111 @@
+"""A model with more room than a configuration runs its programs in lockstep with a model of its own, field by field."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from firmware.image import Image, build_image
+from firmware.workloads import find_workload
+from rtl.contract.config import Config, ConfigError, load, named
+from rtl.contract.config_fields import Role
+from rtl.contract.roles import covers, envelope, roles
+from sim.run.result import RunResult
+from sim.systems.core.verilated import VerilatedDevice, build_core
+
+pytestmark = pytest.mark.sim
+
+LESS: dict[str, Any] = {
+    "tensor.moving_max": 32,
+    "tensor.mx": "false",
+    "tensor.nvfp4": "false",
+    "tensor.sparsity": "false",
+    "sbuf.partition_bytes": 4096,
+    "scalar.table_rows": 4096,
+    "issue.semaphores": 32,
+    "dma.rings": 2,
+    "hbm.capacity_mib": 8,
+}
+"""Of every field of Role.ROOM less than ROOMY has."""
+
+ROOMY = [
+    "tensor.moving_max=128",
+    "tensor.nvfp4=true",
+    "sbuf.partition_bytes=16384",
+    "scalar.table_rows=16384",
+    "dma.rings=4",
+    "hbm.capacity_mib=32",
+]
+WORKLOADS: list[tuple[str, Mapping[str, Any]]] = [
+    ("gemm", {"m": 40, "k": 24, "n": 70}),
+    ("gemm", {"m": 16, "k": 64, "n": 32, "dtype": "fp16"}),
+    ("attention", {"heads": 1, "seq": 32, "head": 8}),
+    ("softmax", {"rows": 20, "columns": 48}),
+    ("layernorm", {"rows": 12, "columns": 40}),
+    ("ffn", {"tokens": 16, "width": 16, "hidden": 16}),
+    ("transpose", {"rows": 20, "columns": 24}),
+    ("dma", {"rows": 24, "row_bytes": 200, "direction": "both"}),
+]
+
+
+def run(cfg: Config, model: Config, image: Image) -> RunResult:
+    with VerilatedDevice(cfg, build_core(model).binary) as device:
+        device.load(image)
+        return device.run()
+
+
+def need_lockstep(cfg: Config, model: Config) -> None:
+    """The same cycles, counters, conflicts, retire log and bits of all workloads."""
+    for name, params in WORKLOADS:
+        workload = find_workload(name)
+        image = build_image(workload.build(cfg, workload.complete(params), 0))
+        own, other = run(cfg, cfg, image), run(cfg, model, image)
+        assert own.end == other.end == "done", name
+        assert (own.cycles, own.engines, own.windows) == (other.cycles, other.engines, other.windows), name
+        assert own.conflicts == other.conflicts and own.hbm == other.hbm, name
+        assert np.array_equal(own.retired, other.retired), name
+        for tensor, bits in own.outputs.items():
+            assert np.array_equal(bits, other.outputs[tensor]), (name, tensor)
+
+
+def test_all_rooms_at_once() -> None:
+    cfg, model = load("tiny", [f"{key}={value}" for key, value in LESS.items()]), load("tiny", ROOMY)
+    assert covers(model, cfg)
+    need_lockstep(cfg, model)
+
+
+@pytest.mark.regress
+@pytest.mark.parametrize("key", LESS)
+def test_each_room(key: str) -> None:
+    cfg, model = load("tiny", [f"{key}={LESS[key]}"]), load("tiny", ROOMY)
+    assert covers(model, cfg)
+    need_lockstep(cfg, model)
+
+
+def test_every_room_is_tried() -> None:
+    small = named("small")
+    assert {key for key, role in roles(small).items() if role == Role.ROOM} == set(LESS)
+    assert {key for key, role in roles(small).items() if role == Role.HOST} == {"hbm.bytes_per_cycle", "hbm.latency_ns"}
+
+
+def test_who_covers_whom() -> None:
+    small = named("small")
+    assert covers(
+        small, load("small", ["hbm.latency_ns=1", "dma.rings=2", "tensor.mx=false", "sbuf.partition_bytes=8192"])
+    )
+    for more in ("dma.rings=5", "tensor.nvfp4=true", "psum.banks=4", "dma.engines=8", "vector.exp_rate=2"):
+        assert not covers(small, load("small", [more]))
+    assert not covers(named("full"), small)
+
+
+def test_an_envelope_has_the_most_of_all() -> None:
+    few, many = (
+        load("small", ["dma.rings=2", "sbuf.partition_bytes=131072"]),
+        load("small", ["dma.rings=8", "tensor.mx=false"]),
+    )
+    both = envelope([few, many])
+    assert covers(both, few) and covers(both, many)
+    assert (both.dma.rings, both.sbuf.partition_bytes, both.tensor.mx) == (8, 131072, True)
+    with pytest.raises(ConfigError, match="no model serves both psum.banks=8 and psum.banks=4"):
+        envelope([few, load("small", ["psum.banks=4"])])
