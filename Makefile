@@ -14,6 +14,7 @@ WAVES ?=
 UNITS ?=
 MUTANTS ?=
 WRITE ?=
+SWEEP ?= sweeps/memory.toml
 REGRESS ?=
 
 BIN := .venv/bin
@@ -46,7 +47,8 @@ help:
 	@echo "make browser   a headless Chromium in build/, for the tests of the page: without it they are skipped"
 	@echo "make profile   where a simulation's time goes: RUNS=\"gemm attention mxfp8 idle minilm switch\""
 	@echo "make waves     make sim with a wave file in build/waves.vcd      make setup  only .venv"
-	@echo "make clean     remove build/    make explore, make firmware: later versions"
+	@echo "make explore   many runs from one file, to a table and a page: SWEEP=sweeps/attention-exp.toml"
+	@echo "make clean     remove build/    make firmware: a later version"
 
 setup: $(STAMP)
 
@@ -128,8 +130,8 @@ browser: $(STAMP)
 profile: $(STAMP)
 	@$(PY) -m sim.figures.profile $(RUNS)
 
-explore:
-	@echo "plexus: make explore comes with the sweeps, which this version does not have" >&2; exit 2
+explore: $(STAMP)
+	@$(BIN)/plexus explore $(SWEEP) --jobs $(JOBS)
 
 firmware:
 	@echo "plexus: make firmware comes with the GPSIMD engine, which this version does not have" >&2; exit 2

@@ -114,14 +114,14 @@ class Workload:
         return self.settle({name: given.get(name, param.default) for name, param in self.params.items()})
 
     def build(self, cfg: Config, params: Mapping[str, Any] | None = None, seed: int = 0) -> Program:
-        """The program for `cfg`. KernelError, which names the sizes if a memory is too small for them."""
+        """The program for `cfg`. MemoryFullError, which names the sizes if a memory is too small for them."""
         complete = self.complete(params or {})
         try:
             program = self.maker(cfg, complete, seed)
         except MemoryFullError as error:
             sizes = [f"{n}={v}" for n, v in complete.items() if type(v) is int and v and n != "seed"]
             what = ", ".join((["this text"] if complete.get("text") else []) + sizes)
-            raise KernelError(f"{self.name} of {what} does not fit the memories of {cfg.name}: {error}") from None
+            raise MemoryFullError(f"{self.name} of {what} does not fit the memories of {cfg.name}: {error}") from None
         program.params = complete
         return program
 

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from rtl.contract.config import Config, ConfigError, load
 from sim.cli_bench import bench
+from sim.cli_explore import explore
 from sim.cli_options import DIFFERENT, ConfigOption, FastOption, FormOption, SetOption, given, path_of, shown, waves_of
 from sim.errors import PlexusError
 
@@ -29,6 +30,7 @@ app = typer.Typer(
 
 
 app.command()(bench)
+app.command()(explore)
 
 
 @app.callback(invoke_without_command=True)
@@ -69,6 +71,9 @@ def run(
         bool, typer.Option("--report", help="Write its page at once, as `plexus report` does later.")
     ] = False,
     trace: Annotated[bool, typer.Option("--trace/--no-trace", help="Keep what happened when, in trace.npz.")] = True,
+    check: Annotated[
+        str, typer.Option(help="golden: every bit against the golden machine; none: no bit is compared; of a core.")
+    ] = "golden",
     out: Annotated[
         Path | None,
         typer.Option(
@@ -97,6 +102,7 @@ def run(
         waves=window,
         fast=fast,
         trace=trace,
+        check=check,
         out=out,
     )
     resolved = system.resolve(asked)

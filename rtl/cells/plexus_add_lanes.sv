@@ -18,22 +18,18 @@ module plexus_add_lanes #(
       input int lanes, input int fault, input int rounding, input int random, input bit [4095:0] a,
       input bit [4095:0] b, output bit [4095:0] out);
 
-  bit [4095:0] sums;
-  reg [32*LANES-1:0] middle;
+  bit [4095:0] sums;  // of the cycle before
   reg filled;
 
   initial begin
-    middle = 0;
+    sums = 0;
     filled = 0;
     out = 0;
   end
 
   always @(posedge clk) begin
     filled <= valid;
-    if (valid) begin
-      plexus_add_lanes(LANES, int'(plant), int'(rounding), int'(random), 4096'(a), 4096'(b), sums);
-      middle <= sums[32*LANES-1:0];
-    end
-    if (filled) out <= middle;
+    if (filled) out <= sums[32*LANES-1:0];  // before they are overwritten: no register between, and no copy to one
+    if (valid) plexus_add_lanes(LANES, int'(plant), int'(rounding), int'(random), 4096'(a), 4096'(b), sums);
   end
 endmodule

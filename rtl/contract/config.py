@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rtl.contract.config_changes import changed, merge, parsed
+from rtl.contract.config_changes import changed, merge, settings
 from rtl.contract.config_fields import check, number
 from rtl.contract.config_sections import (
     ConfigError,
@@ -188,12 +188,5 @@ def load(source: str, overrides: Iterable[str] = ()) -> Config:
         changes, where = table, source
     else:
         config = named(source)
-    given: dict[str, str] = {}
-    for text in overrides:
-        change = parsed(text)
-        key = text.partition("=")[0].strip()
-        if key in given:
-            raise ConfigError(f"{key} is set twice, by {given[key]!r} and by {text!r}; give it once")
-        given[key] = text
-        merge(changes, change)
+    merge(changes, settings(overrides))
     return changed(config, changes, where)

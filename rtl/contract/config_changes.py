@@ -1,12 +1,12 @@
 """Changes of a configuration: from texts, from tables of a TOML file, one over the other."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar, cast
 
 from rtl.contract.config_sections import ConfigError
 
-__all__ = ["changed", "difference", "merge", "parsed"]
+__all__ = ["changed", "difference", "merge", "parsed", "settings"]
 
 ConfigT = TypeVar("ConfigT")
 
@@ -77,6 +77,20 @@ def parsed(text: str) -> dict[str, Any]:
     for part in reversed(parts):
         change = {part: change}
     return change
+
+
+def settings(texts: Iterable[str]) -> dict[str, Any]:
+    """The changes that `section.key=value` texts ask for, each key once. Errors: ConfigError."""
+    changes: dict[str, Any] = {}
+    given: dict[str, str] = {}
+    for text in texts:
+        change = parsed(text)
+        key = text.partition("=")[0].strip()
+        if key in given:
+            raise ConfigError(f"{key} is set twice, by {given[key]!r} and by {text!r}; give it once")
+        given[key] = text
+        merge(changes, change)
+    return changes
 
 
 def merge(into: dict[str, Any], more: Mapping[str, Any]) -> None:

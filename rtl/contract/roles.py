@@ -16,12 +16,17 @@ from rtl.contract.config_fields import ConfigError, Role, knobs
 
 ConfigT = TypeVar("ConfigT", bound=AnyConfig)
 
-__all__ = ["covers", "envelope", "roles"]
+__all__ = ["covers", "envelope", "roles", "values"]
 
 
 def roles(cfg: AnyConfig) -> dict[str, Role]:
     """The role of every field but names, as section.field."""
     return {key: role for key, role, _ in _fields(cfg, "")}
+
+
+def values(cfg: AnyConfig) -> dict[str, Any]:
+    """The value of every field but names, as section.field."""
+    return {key: value for key, _, value in _fields(cfg, "")}
 
 
 def _fields(config: Any, prefix: str) -> Iterator[tuple[str, Role, Any]]:

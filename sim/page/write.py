@@ -1,8 +1,5 @@
 """report.json and trace.npz of one run, or two, to one HTML file."""
 
-import base64
-import gzip
-import html
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +7,7 @@ from typing import Any
 
 from sim.errors import PlexusError
 from sim.page.data import differences, page_data
+from sim.page.embed import page_text
 from sim.page.fabric import FABRICS, fabric_data, fabric_differences, of_this_run
 from sim.report.report_json import PAGE
 from sim.systems.series import Series, load_series
@@ -17,8 +15,6 @@ from sim.trace.recorded import Recorded, load_trace
 from sim.whole_file import whole_file
 
 __all__ = ["PAGE", "read_report", "write_page"]
-
-_HERE = Path(__file__).resolve().parent
 
 
 def read_report(folder: Path) -> dict[str, Any]:
@@ -57,20 +53,6 @@ def _series(folder: Path, report: Mapping[str, Any]) -> tuple[Series | None, str
     return (series, "") if of_this_run(report, series) else (None, "series.npz is of another run than the report")
 
 
-def _text(data: Mapping[str, Any], name: str) -> str:
-    packed = gzip.compress(json.dumps(data, separators=(",", ":")).encode(), 9, mtime=0)
-    page = (_HERE / f"{name}.html").read_text(encoding="utf-8")
-    for mark, text in (
-        ("TITLE", html.escape(data["title"])),
-        ("STYLE", (_HERE / "page.css").read_text(encoding="utf-8")),
-        ("COMMON", (_HERE / "common.js").read_text(encoding="utf-8")),
-        ("SCRIPT", (_HERE / f"{name}.js").read_text(encoding="utf-8")),
-        ("DATA", base64.b64encode(packed).decode()),
-    ):
-        page = page.replace(f"@{mark}@", text)
-    return page
-
-
 def _of_core(folder: Path, report: Mapping[str, Any], beside: Path | None) -> str:
     recorded, why = _trace(folder, report)
     data = page_data(report, recorded, why)
@@ -82,7 +64,7 @@ def _of_core(folder: Path, report: Mapping[str, Any], beside: Path | None) -> st
         if recorded is None or compared is None:
             raise PlexusError(f"two runs are compared by their traces: {why or why_not}")
         data["other"] = differences(report, recorded, other, compared)
-    return _text(data, "page")
+    return page_text(data, "page")
 
 
 def _of_fabric(folder: Path, report: Mapping[str, Any], beside: Path | None) -> str:
@@ -92,7 +74,7 @@ def _of_fabric(folder: Path, report: Mapping[str, Any], beside: Path | None) -> 
         if other["workload"] != report["workload"]:
             raise PlexusError(f"a run of {report['workload']} and one of {other['workload']} have nothing to compare")
         data["other"] = fabric_differences(report, other)
-    return _text(data, "fabric")
+    return page_text(data, "fabric")
 
 
 def write_page(folder: Path, beside: Path | None = None, target: Path | None = None) -> Path:

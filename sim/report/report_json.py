@@ -9,6 +9,7 @@ from typing import Any
 
 from firmware.program import Program
 from rtl.contract.config import Config
+from rtl.contract.config_changes import difference
 from rtl.contract.isa import Opcode, Queue
 from rtl.contract.timing import PORTS_OF, Engine
 from sim.advice.advise import advise, no_advice
@@ -117,6 +118,7 @@ class Subject:
     seed: int
     program: Program
     file: str | None = None  # that the configuration was read from
+    model: Config | None = None  # that ran it, if not one of its own
 
 
 def make_report(
@@ -150,11 +152,13 @@ def make_report(
         "config_base": base,
         "config_changes": changed,
         "config_resolved": cfg.as_dict(),
+        "config_model": difference(subject.model, cfg) if subject.model else {},
         "array": subject.array,
         "fast": subject.fast,
         "seed": subject.seed,
         "tool_versions": tool_versions(),
-        "match": comparison.match,
+        "match": "unchecked" if comparison.match and comparison.unchecked else comparison.match,
+        "golden": "none" if comparison.unchecked else "kept" if comparison.kept else "run",
         "mismatch": comparison.first.as_dict() if comparison.first else None,
         "not_compared": comparison.why,
         "end": result.end,

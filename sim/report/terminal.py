@@ -71,6 +71,8 @@ def _verdict(report: Mapping[str, Any]) -> Text:
         if report["not_compared"]:
             text.append(f"\n  {report['not_compared']}", "red")
         return text
+    if report["match"] == "unchecked":
+        return Text("UNCHECKED", "bold yellow").append(f"  {what}: it ended, and no bit was compared", "default")
     if report["match"]:
         return Text("MATCH", "bold green").append(f"  {what}: every bit equals the golden machine's", "default")
     first = report["mismatch"]

@@ -10,5 +10,5 @@ _WHOLE = ("done", "unresolved")
 
 
 def passed(report: Mapping[str, Any]) -> bool:
-    """Whether the run ended by itself, without a fault, with every bit right."""
-    return report["match"] and report["end"] in _WHOLE and not report.get("faults")
+    """Whether the run ended by itself, without a fault, with every bit right, or not looked at by request."""
+    return bool(report["match"]) and report["end"] in _WHOLE and not report.get("faults")

@@ -33,12 +33,15 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """`match` only if every bit of every output is the same. `why`: why there was nothing to compare."""
+    """`match` only if every bit of every output is the same. `why`: why there was nothing to compare. `unchecked`: by
+    request. `kept`: the golden machine's bits were there from an earlier run."""
 
     match: bool
     elements: int
     first: Mismatch | None = None
     why: str = ""
+    unchecked: bool = False
+    kept: bool = False
 
 
 def compare(got: Mapping[str, np.ndarray], expected: Mapping[str, np.ndarray]) -> Comparison:

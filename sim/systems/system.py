@@ -28,6 +28,8 @@ class Asked:
     waves: Waves | None = None
     fast: bool = False
     trace: bool = True
+    check: str = "golden"
+    model: Sequence[str] | None = None  # settings of the model that shall run it, on the same configuration; None: any
     out: Path | None = None
 
 
@@ -83,6 +85,14 @@ class System(Protocol):
     def show(self, report: Mapping[str, Any], console: Console) -> None:
         """Print the report: the verdict first."""
         ...
+
+    def group(self, run: Any) -> str:
+        """Names what runs must have in common for one model to serve them."""
+        ...
+
+    def model(self, runs: Sequence[Any]) -> Sequence[str] | None:
+        """Settings of the model that serves these runs of a group, as `Asked.model` has them; None: a run finds it."""
+        return None
 
     @property
     def ledger_sections(self) -> Sequence[str]:

@@ -13,16 +13,17 @@ from firmware.image import Image, build_image
 from firmware.program import Program
 from firmware.workloads import find_workload
 from rtl.contract.config import Config
+from rtl.contract.roles import covers
 from sim.errors import PlexusError
 from sim.native.tracing import TRACE_RECORDS
 from sim.report.bounding import bounds
 from sim.report.report_json import Subject, make_report, write_report
-from sim.run.compare import Comparison, compare
+from sim.run.checking import checked
 from sim.run.cycles_bar import cycles_bar
-from sim.run.device import find_device
 from sim.run.result import RunResult
-from sim.run.variant import default_folder
+from sim.run.variant import changes, default_folder
 from sim.run.waves import Waves
+from sim.systems.configurations import by_name
 from sim.systems.core.verilated import VerilatedDevice, build_core
 from sim.trace.agreement import need_agreement
 from sim.trace.recorded import FILE, Recorded, save_trace
@@ -43,8 +44,18 @@ class Run:
     waves: Waves | None = None
     fast: bool = False
     trace: bool = True
+    check: str = "golden"  # a word of checking.CHECKS
+    model: Config | None = None  # whose model runs it, if not the one that `built` says
     out: Path | None = None
     file: str | None = None  # that the configuration was read from
+
+    @property
+    def built(self) -> Config:
+        """Whose model runs it: that of the named configuration it goes out from, if that serves, else its own."""
+        if self.model is not None:
+            return self.model
+        base = by_name()[changes(self.cfg)[0]]
+        return base if isinstance(base, Config) and covers(base, self.cfg) else self.cfg
 
     @property
     def folder(self) -> Path:
@@ -56,26 +67,8 @@ class Run:
         return default_folder(self.workload, self.cfg, settings, defaults)
 
 
-def _compared(cfg: Config, image: Image, result: RunResult) -> Comparison:
-    """The result beside the golden machine's. Whatever that one meets, the result is not lost."""
-    golden = find_device("golden")(cfg)
-    golden.load(image)
-    try:
-        expected = golden.run()
-    except RuntimeError as error:
-        why = f"the golden machine cannot finish this program: {error}"
-        return Comparison(match=False, elements=0, why=why)
-    if expected.faults:
-        f = expected.faults[0]
-        why = f"the golden machine faults: {f.queue}, item {f.sequence}: {f.cause.name.lower()}"
-        return Comparison(match=False, elements=0, why=why)
-    if result.end != "done":
-        return Comparison(match=False, elements=0, why="the golden machine finishes this program")
-    return compare(result.outputs, expected.outputs)
-
-
 def _simulate(run: Run, program: Program, image: Image, console: Console) -> RunResult:
-    built = build_core(run.cfg, array=run.array, waves=run.waves.kind if run.waves else "", fast=run.fast)
+    built = build_core(run.built, array=run.array, waves=run.waves.kind if run.waves else "", fast=run.fast)
     guess = max(bounds(run.cfg, program, program.hbm_read_bytes + program.hbm_written_bytes).values())
     with cycles_bar(console, f"simulate {run.workload}", guess) as watch:
         records = TRACE_RECORDS if run.trace else 0
@@ -138,7 +131,7 @@ def run_workload(run: Run, console: Console) -> dict[str, Any]:
         image = build_image(program)
     result = _simulate(run, program, image, console)
     with console.status("golden machine"):
-        comparison = _compared(run.cfg, image, result)
+        comparison = checked(run.cfg, image, result, run.check)
     metrics = program.metrics(dict(result.outputs)) if result.end == "done" and not comparison.why else {}
     subject = Subject(
         workload=run.workload,
@@ -149,6 +142,7 @@ def run_workload(run: Run, console: Console) -> dict[str, Any]:
         fast=run.fast,
         seed=run.seed,
         program=program,
+        model=run.built,
     )
     with console.status("trace and advice"):
         recorded = _recorded(program, result)

@@ -1,5 +1,6 @@
 """A core as a system: every program of the firmware, on any configuration of a core."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -7,8 +8,12 @@ from rich.console import Console
 
 from firmware.workloads import WORKLOADS, find_workload
 from rtl.contract.config import load
+from rtl.contract.config_changes import difference
+from rtl.contract.config_fields import Role
+from rtl.contract.roles import covers, envelope, roles, values
 from sim.build.model import Built
 from sim.report import terminal
+from sim.run.checking import need_check
 from sim.systems.core import run as core_run
 from sim.systems.core.run import Run
 from sim.systems.core.verilated import build_core
@@ -45,12 +50,26 @@ class CoreSystem(System):
             waves=asked.waves,
             fast=asked.fast,
             trace=asked.trace,
+            check=need_check(asked.check),
+            model=None if asked.model is None else load(config, asked.model),
             out=asked.out,
             file=config if config.endswith(".toml") else None,
         )
 
     def run(self, run: Run, console: Console) -> dict[str, Any]:
         return core_run.run_workload(run, console)
+
+    def group(self, run: Run) -> str:
+        known = roles(run.cfg)
+        built = {key: value for key, value in values(run.cfg).items() if known[key] == Role.MODEL}
+        return json.dumps([built, run.array, run.fast], sort_keys=True)
+
+    def model(self, runs: Sequence[Run]) -> Sequence[str]:
+        first = runs[0]
+        served = all(covers(first.built, run.cfg) for run in runs)
+        most = first.built if served else envelope([run.cfg for run in runs])
+        changes = difference(most, load(first.file or first.cfg.name))
+        return [f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in changes.items()]
 
     def show(self, report: Mapping[str, Any], console: Console) -> None:
         terminal.show(report, console)

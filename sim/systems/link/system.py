@@ -1,10 +1,12 @@
 """A link as a system: no core takes part, so its configuration is none of the link's."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
 
+from rtl.contract.config_fields import built_values
 from sim.errors import PlexusError
 from sim.systems.link.report import show_link
 from sim.systems.link.run import LINK_DOC, LINK_PARAMS, LinkRun, parse_link, run_link
@@ -23,6 +25,8 @@ class LinkSystem(System):
         return {"link": Offer(doc=LINK_DOC, params=LINK_PARAMS)}
 
     def resolve(self, asked: Asked) -> LinkRun:
+        if asked.check != "golden":
+            raise PlexusError("link has no --check: every packet is checked on its way")
         if asked.fast:
             raise PlexusError("link has no --fast: that trains the model of a core")
         if asked.array is not None:
@@ -30,6 +34,9 @@ class LinkSystem(System):
         if asked.config is not None or asked.settings or asked.waves is not None:
             raise PlexusError("link takes parameters (-p) only: no core's configuration, --set or --waves")
         return LinkRun(params=parse_link(asked.params), seed=asked.seed, out=asked.out)
+
+    def group(self, run: LinkRun) -> str:
+        return json.dumps([built_values(run.cfg), run.params["codec"]], sort_keys=True)
 
     def run(self, run: LinkRun, console: Console) -> dict[str, Any]:
         return run_link(run, console)

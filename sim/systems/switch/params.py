@@ -8,6 +8,7 @@ from typing import Any
 
 from firmware.views import KernelError
 from firmware.workload import Param, parse_params
+from rtl.contract.config_changes import changed, settings
 from rtl.contract.link import CLASSES, ENDPOINT_BITS, UNIT_FLITS_MAX
 from rtl.contract.link_config import LINKS
 from rtl.contract.switch_config import MATCHINGS, SWITCHES, SwitchConfig
@@ -119,6 +120,7 @@ class SwitchRun:
 
     params: Mapping[str, Any]
     config: str = ""
+    settings: Sequence[str] = ()  # of --set
     seed: int = 0
     out: Path | None = None
 
@@ -143,7 +145,7 @@ class SwitchRun:
         weights = parse_weights(p["weights"])
         link = replace(link, weights=weights + (1,) * (CLASSES - len(weights)), strict_class=p["strict_class"])
         matching = base.matching if p["matching"] is None else p["matching"]
-        return replace(base, ports=ports, link=link, matching=matching)
+        return changed(replace(base, ports=ports, link=link, matching=matching), settings(self.settings), "a setting")
 
     def traffic(self, cfg: SwitchConfig) -> SwitchTraffic:
         """What goes through it. Errors: PlexusError."""
@@ -174,5 +176,6 @@ class SwitchRun:
     @property
     def folder(self) -> Path:
         """Where report.json goes."""
-        settings, plain = dict(self.params) | {"run_seed": self.seed}, parse_switch(()) | {"run_seed": 0}
-        return self.out or default_folder("switch", SWITCHES[self.cfg.name], settings, plain)
+        asked = dict(self.params) | {"run_seed": self.seed} | ({"set": list(self.settings)} if self.settings else {})
+        plain = parse_switch(()) | {"run_seed": 0}
+        return self.out or default_folder("switch", SWITCHES[self.cfg.name], asked, plain)

@@ -1,10 +1,12 @@
 """A switch as a system: its configuration is a named switch, or the smallest that has the ports."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
 
+from rtl.contract.config_fields import built_values
 from sim.errors import PlexusError
 from sim.systems.switch.params import SWITCH_DOC, SWITCH_PARAMS, SwitchRun, parse_switch
 from sim.systems.switch.report import show_switch
@@ -24,16 +26,23 @@ class SwitchSystem(System):
         return {"switch": Offer(doc=SWITCH_DOC, params=SWITCH_PARAMS)}
 
     def resolve(self, asked: Asked) -> SwitchRun:
+        if asked.check != "golden":
+            raise PlexusError("switch has no --check: every flit is checked on its way")
         if asked.fast:
             raise PlexusError("switch has no --fast: that trains the model of a core")
         if asked.array is not None:
             raise PlexusError(
                 "switch has no array: the form of its codec is a parameter, -p codec=native or structural"
             )
-        if asked.settings or asked.waves is not None:
-            raise PlexusError("switch takes --config and parameters (-p): no --set or --waves")
-        params = parse_switch(asked.params)
-        return SwitchRun(params=params, config=asked.config or "", seed=asked.seed, out=asked.out)
+        if asked.waves is not None:
+            raise PlexusError("switch takes --config, --set and parameters (-p): no --waves")
+        settings, config = tuple(asked.settings), asked.config or ""
+        return SwitchRun(
+            params=parse_switch(asked.params), config=config, settings=settings, seed=asked.seed, out=asked.out
+        )
+
+    def group(self, run: SwitchRun) -> str:
+        return json.dumps([built_values(run.cfg), run.params["codec"]], sort_keys=True)
 
     def run(self, run: SwitchRun, console: Console) -> dict[str, Any]:
         return run_switch(run, console)

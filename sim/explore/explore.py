@@ -1,0 +1,156 @@
+"""A sweep from its file to its table and page."""
+
+import hashlib
+import json
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from sim.build.sources import sources_of
+from sim.errors import PlexusError
+from sim.explore.local import run_locally
+from sim.explore.page import write_explore_page
+from sim.explore.plan import Plan, make_plan
+from sim.explore.points import Point, points_of
+from sim.explore.rows import Rows
+from sim.explore.sweep import Sweep, read_sweep
+from sim.explore.table import make_table, write_csv, write_parquet
+from sim.toolchain import ROOT, build_root, tool_versions
+
+__all__ = ["Explored", "default_place", "explore", "made_of"]
+
+PAGES_MAX = 200
+"""Runs of a sweep that have a page each; with more, `plexus report` makes the one that is wanted."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Explored:
+    """What a sweep came to. `statuses` of all points; `ran` now; `kept` from before; `stale`, made by other sources."""
+
+    folder: Path
+    points: int
+    ran: int = 0
+    kept: int = 0
+    stale: int = 0
+    models: int = 0
+    statuses: Mapping[str, int] = field(default_factory=dict)
+
+
+def made_of() -> str:
+    """A digest of all sources that a row depends on, and of the tools."""
+    what = [sources_of(["sim.explore.worker", "verif.golden.machine"], ()).digest, tool_versions()]
+    return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def default_place(path: Path) -> Path:
+    """build/explore/NAME of the sweep."""
+    return build_root() / "explore" / path.stem
+
+
+def _commit() -> str:
+    git = shutil.which("git")
+    if git is None:
+        return ""
+    done = subprocess.run(
+        [git, "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip()
+
+
+def _wanted(points: Sequence[Point], rows: Rows, retry: bool) -> list[Point]:
+    return [p for p in points if p.key not in rows.found or (retry and rows.found[p.key]["status"] != "ok")]
+
+
+def explore(
+    path: Path,
+    folder: Path,
+    *,
+    jobs: int,
+    console: Console,
+    retry: bool = False,
+    fresh: bool = False,
+    dry: bool = False,
+) -> tuple[Sweep, Plan, Explored]:
+    """Run what has no row yet, then write table and page. `dry`: only the plan. Errors: PlexusError, one sentence."""
+    sweep = read_sweep(path)
+    points = points_of(sweep)
+    if dry:
+        plan = make_plan(points, folder)
+        return sweep, plan, Explored(folder=folder, points=len(points), models=len(plan.groups))
+    rows = Rows(folder, made_of(), fresh=fresh)
+    wanted = _wanted(points, rows, retry)
+    plan = make_plan(wanted, folder)
+    commit = _commit()
+
+    def keep(point: Point, outcome: Mapping[str, Any]) -> None:
+        about = {"key": point.key, "command": point.command, "variant": dict(point.changes), "workload": point.workload}
+        about |= {"params": dict(point.params), "seed": point.seed, "base": point.base, "commit": commit}
+        rows.add({**about, "tools": tool_versions(), **outcome})
+
+    for point, sentence in plan.refused:
+        keep(point, {"status": "refused", "sentence": sentence})
+    try:
+        _run(plan, folder, sweep, len(points), jobs, console, keep)
+    finally:  # an interrupted sweep has the table of what there is
+        _write(sweep, points, rows, folder)
+    statuses = Counter(rows.found[point.key]["status"] for point in points)
+    return (
+        sweep,
+        plan,
+        Explored(
+            folder=folder,
+            points=len(points),
+            ran=len(wanted),
+            kept=len(points) - len(wanted),
+            stale=rows.stale,
+            models=len(plan.groups),
+            statuses=dict(sorted(statuses.items())),
+        ),
+    )
+
+
+def _run(plan: Plan, folder: Path, sweep: Sweep, count: int, jobs: int, console: Console, keep: Any) -> None:
+    total = sum(len(group.points) for group in plan.groups)
+    parts = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(elapsed_when_finished=True),
+    )
+    with Progress(*parts, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(f"explore {sweep.name}", total=total)
+
+        def came(point: Point, outcome: dict[str, Any]) -> None:
+            keep(point, outcome)
+            bar.advance(task)
+
+        run_locally(
+            plan,
+            folder,
+            jobs=min(jobs, max(1, total)),
+            timeout_seconds=sweep.timeout_seconds,
+            pages=count <= PAGES_MAX,
+            came=came,
+        )
+
+
+def _write(sweep: Sweep, points: Sequence[Point], rows: Rows, folder: Path) -> None:
+    table = make_table(points, rows.found, sweep.base_values)
+    if table:
+        write_csv(table, folder / "table.csv")
+        write_parquet(table, folder / "table.parquet")
+        write_explore_page(sweep, table, folder)
+
+
+def need_jobs(jobs: int) -> int:
+    """Errors: PlexusError unless it is at least 1."""
+    if jobs < 1:
+        raise PlexusError(f"jobs must be at least 1, not {jobs}")
+    return jobs

@@ -1,0 +1,29 @@
+"""A report as columns of a table, and which of them no load of the host changes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["EXACT_BUT", "flat"]
+
+EXACT_BUT = ("wall_seconds", "cpu_seconds", "cycles_per_second", "total_seconds", "golden")
+"""Columns of a report that differ from run to run; they are in rows.jsonl and not in the table."""
+_LEFT_OUT = frozenset(
+    "tool_versions config_resolved params notes advice conflicts config_changes config_model port_counters mismatch "
+    "faults unfinished link switch".split()
+)
+
+
+def flat(report: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Numbers, words and flags of a report by `part.part.name`; lists of numbers by their places."""
+    found: dict[str, Any] = {}
+    for key, value in report.items():
+        if not prefix and key in _LEFT_OUT:
+            continue
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            found |= flat(value, f"{name}.")
+        elif isinstance(value, list):
+            found |= flat({str(n): one for n, one in enumerate(value)}, f"{name}.")
+        elif value is None or isinstance(value, (str, int, float, bool)):
+            found[name] = value
+    return found

@@ -1,0 +1,156 @@
+"""`plexus explore` on the RTL: rows, tables and pages that no interrupt, crash or second beginning changes."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from rtl.contract.config import named
+from sim.errors import PlexusError
+from sim.explore.explore import Explored, explore, made_of
+from sim.explore.rows import Rows
+from sim.page.browser import Browser
+from sim.systems.core.verilated import build_core
+from sim.toolchain import ROOT
+
+pytestmark = pytest.mark.sim
+
+SWEEP = """
+format = 1
+base = "tiny"
+seeds = [0, 1]
+objectives = ["cycles:min", "hbm_utilization:max"]
+[[axis]]
+field = "hbm.latency_ns"
+values = [25, 100, 400]
+[[axis]]
+field = "sbuf.partition_bytes"
+values = [4096, 8192]
+[[variant]]
+name = "impossible"
+set = {"hbm.bytes_per_cycle" = 5000}
+[[variant]]
+name = "few-rings"
+set = {"dma.rings" = 1}
+[[workload]]
+name = "gemm"
+params = {m = 32, k = [32, 64], n = 64}
+[[workload]]
+name = "layernorm"
+params = {rows = 32, columns = 512}
+"""
+POINTS = 8 * 3 * 2
+
+
+def run(path: Path, folder: Path, **more: Any) -> Explored:
+    return explore(path, folder, jobs=2, console=Console(quiet=True), **more)[2]
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Explored]:
+    folder = tmp_path_factory.mktemp("sweep")
+    (folder / "s.toml").write_text(SWEEP)
+    return folder / "s.toml", folder / "out", run(folder / "s.toml", folder / "out")
+
+
+def test_a_sweep_has_a_row_for_every_point(swept: tuple[Path, Path, Explored]) -> None:
+    path, folder, found = swept
+    assert found.points == found.ran == POINTS and found.models == 1
+    assert found.statuses == {"does_not_fit": 14, "ok": 28, "refused": 6}
+    lines = (folder / "table.csv").read_text().splitlines()
+    assert len(lines) == 1 + found.points
+    rows = Rows(folder, made_of()).found.values()
+    refused = next(row for row in rows if row["status"] == "refused")
+    assert refused["sentence"] == "hbm.bytes_per_cycle must be from 1 to 1024, not 5000"
+    good = next(row for row in rows if row["status"] == "ok")
+    assert good["report"]["match"] is True and good["command"].startswith("plexus run gemm --config tiny --set ")
+    assert {"commit", "tools", "seconds", "cpu_seconds", "made_of"} <= good.keys()
+    golden = [row["report"]["golden"] for row in rows if row["status"] == "ok"]
+    assert golden.count("kept") >= len(golden) // 2  # programs of variants that differ in time only are the same
+
+
+def test_the_same_again_runs_nothing(swept: tuple[Path, Path, Explored]) -> None:
+    path, folder, found = swept
+    before = (folder / "table.csv").read_bytes()
+    again = run(path, folder)
+    assert again.ran == 0 and again.kept == found.points and (folder / "table.csv").read_bytes() == before
+    retried = run(path, folder, retry=True)
+    assert retried.ran == 20 and (folder / "table.csv").read_bytes() == before
+
+
+def test_killed_at_any_moment_it_goes_on_to_the_same_table(swept: tuple[Path, Path, Explored], tmp_path: Path) -> None:
+    path, folder, _ = swept
+    command = [sys.executable, "-m", "sim.explore", str(path), "--jobs", "2", "--out", str(tmp_path / "out")]
+    rng = random.Random(os.environ.get("PLEXUS_SEEDS", "1"))
+    kills = int(os.environ.get("PLEXUS_KILLS", "3"))
+    for _ in range(kills):
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(rng.uniform(0.5, 4))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        rows = tmp_path / "out" / "rows.jsonl"
+        if rows.exists():  # whole lines, and at most one that is torn
+            for line in rows.read_bytes().split(b"\n")[:-1]:
+                json.loads(line)
+    run(path, tmp_path / "out")
+    assert (tmp_path / "out" / "table.csv").read_bytes() == (folder / "table.csv").read_bytes()
+
+
+def test_a_worker_that_crashes_loses_one_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build_core(named("tiny"))
+    path = tmp_path / "s.toml"
+    path.write_text(
+        'format = 1\nbase = "tiny"\nseeds = [0, 1, 2, 3]\n[[workload]]\nname = "dma"\nparams = {rows = 8}\n'
+    )
+    crash = "import os, sim.explore.worker as w\nreal = w.outcome\n"
+    crash += "w.outcome = lambda task: os.kill(os.getpid(), 11) if task['seed'] == 2 else real(task)\nw.main()\n"
+    monkeypatch.setattr("sim.explore.local._COMMAND", (sys.executable, "-c", crash))
+    found = run(path, tmp_path / "out")
+    assert found.statuses == {"crashed": 1, "ok": 3}
+    monkeypatch.undo()
+    assert run(path, tmp_path / "out").ran == 0
+    mended = run(path, tmp_path / "out", retry=True)
+    assert mended.ran == 1 and mended.statuses == {"ok": 4}
+
+
+def test_what_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text('format = 1\nbase = "tiny"\nseeds = [0, 1]\ntimeout_seconds = 2\n[[workload]]\nname = "dma"\n')
+    slow = "import time, sim.explore.worker as w\nw.outcome = lambda task: time.sleep(60)\nw.main()\n"
+    monkeypatch.setattr("sim.explore.local._COMMAND", (sys.executable, "-c", slow))
+    begin = time.monotonic()
+    found = run(path, tmp_path / "out")
+    assert found.statuses == {"timeout": 2} and time.monotonic() - begin < 30
+
+
+def test_a_dry_run_writes_nothing(swept: tuple[Path, Path, Explored], tmp_path: Path) -> None:
+    found = run(swept[0], tmp_path / "out", dry=True)
+    assert found.points == POINTS and found.models == 1 and not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_cannot_be_written(swept: tuple[Path, Path, Explored], tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(PlexusError, match="cannot be read|cannot be written"):
+        run(swept[0], tmp_path / "file" / "out")
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
+def test_a_browser_shows_a_sweep(swept: tuple[Path, Path, Explored], browser: Browser, width: int, dark: bool) -> None:
+    browser.heard.clear()
+    browser.asked.clear()
+    browser.open(swept[1] / "index.html", width=width, dark=dark)
+    assert browser.run("document.documentElement.scrollWidth") <= width
+    assert browser.run("places.length") == 28 and 210 in browser.hues("plot", 14, 296)
+    browser.run("$('find').value = 'impossible'; $('find').oninput({target: $('find')})")
+    assert browser.run("$('hits').textContent") == "6 found"
+    assert browser.run("$('fields').innerText").count("hbm.latency_ns") >= 2
+    page = browser.run("document.querySelector('#pareto a').getAttribute('href')")
+    assert (swept[1] / page).exists() and not browser.heard and not browser.asked

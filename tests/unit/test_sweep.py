@@ -1,0 +1,216 @@
+"""Sweep files: what they expand to, and one sentence for everything that is wrong with one."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from firmware.views import KernelError
+from rtl.contract.config import ConfigError
+from sim.errors import PlexusError
+from sim.explore.analysis import over_seeds, pareto, sensitivity, varied
+from sim.explore.outcome import flat
+from sim.explore.plan import make_plan
+from sim.explore.points import points_of
+from sim.explore.rows import Rows
+from sim.explore.sweep import Objective, Sweep, read_sweep
+from sim.explore.table import make_table, write_csv
+
+GEMM = '[[workload]]\nname = "gemm"\nparams = {m = 32, k = 64, n = 64}\n'
+HEAD = 'format = 1\nbase = "tiny"\n'
+
+
+def sweep(tmp_path: Path, text: str, *, head: str = HEAD, tail: str = GEMM) -> Sweep:
+    path = tmp_path / "s.toml"
+    path.write_text(head + text + tail)
+    return read_sweep(path)
+
+
+def test_axes_multiply_zips_go_together_variants_come_behind(tmp_path: Path) -> None:
+    found = sweep(
+        tmp_path,
+        "seeds = [0, 1]\n"
+        '[[axis]]\nfield = "hbm.latency_ns"\nvalues = [25, 50]\n'
+        '[[axis]]\nzip = {"dma.rings" = [1, 2], "tensor.mx" = [true, false]}\n'
+        '[[axis]]\nfield = "hbm.bytes_per_cycle"\nrange = {from = 4, to = 32, steps = 4, scale = "log"}\n'
+        '[[variant]]\nname = "few"\nset = {"psum.banks" = 2}\n',
+        tail='[[workload]]\nname = "gemm"\nparams = {m = 8, k = [8, 16], n = 8, resident = false}\n',
+    )
+    assert len(found.variants) == 2 * 2 * 4 + 1 and found.named == {16: "few"}
+    assert found.variants[0] == {
+        "hbm.latency_ns": 25, "dma.rings": 1, "tensor.mx": True, "hbm.bytes_per_cycle": 4
+    }  # fmt: skip
+    assert [v["hbm.bytes_per_cycle"] for v in found.variants[:4]] == [4, 8, 16, 32]
+    assert found.workloads[1] == ("gemm", {"m": "8", "k": "16", "n": "8", "resident": "false"})
+    points = points_of(found)
+    assert len(points) == 17 * 2 * 2 and len({point.key for point in points}) == len(points)
+    assert points[-1].variant == "few" and points[-1].seed == 1
+    assert points[0].command == (
+        "plexus run gemm --config tiny --set hbm.latency_ns=25 --set dma.rings=1 --set tensor.mx=true "
+        "--set hbm.bytes_per_cycle=4 -p m=8 -p k=8 -p n=8 -p resident=false"
+    )
+
+
+def test_a_draw_from_the_grid_is_the_same_again(tmp_path: Path) -> None:
+    axes = "".join(
+        f'[[axis]]\nfield = "{field}"\nrange = {{from = 1, to = 100, steps = 50}}\n'
+        for field in ("hbm.latency_ns", "hbm.bytes_per_cycle")
+    )
+    first = sweep(tmp_path, axes + "[random]\npoints = 40\n")
+    again = sweep(tmp_path, axes + "[random]\npoints = 40\n")
+    other = sweep(tmp_path, axes + "[random]\npoints = 40\nseed = 1\n")
+    assert first.variants == again.variants != other.variants and len(first.variants) == 40
+    assert len({tuple(v.items()) for v in first.variants}) == 40
+
+
+WRONG = {
+    "has 'axes', which is nothing; do you mean 'axis'": "axes = 3\n",
+    "hbm.latncy_ns', which is no field; the nearest is 'hbm.latency_ns'": (
+        '[[axis]]\nfield = "hbm.latncy_ns"\nvalues = [1]\n'
+    ),
+    "must be a list of at least one": '[[axis]]\nfield = "dma.rings"\nvalues = []\n',
+    "dma.rings in axis 1 has 2 twice": '[[axis]]\nfield = "dma.rings"\nvalues = [1, 2, 2]\n',
+    "dma.rings is varied by two axes": '[[axis]]\nfield = "dma.rings"\nvalues = [1]\n' * 2,
+    "not as long as each other": '[[axis]]\nzip = {"dma.rings" = [1, 2], "psum.banks" = [2]}\n',
+    "at least two fields": '[[axis]]\nzip = {"dma.rings" = [1, 2]}\n',
+    "needs field, and values or range": '[[axis]]\nfield = "dma.rings"\n',
+    "fewer whole numbers than 9 steps": '[[axis]]\nfield = "dma.rings"\nrange = {from = 1, to = 4, steps = 9}\n',
+    "needs at least 2 steps": '[[axis]]\nfield = "dma.rings"\nrange = {from = 4, to = 1, steps = 3}\n',
+    "must be linear or log": '[[axis]]\nfield = "dma.rings"\nrange = {from = 1, to = 4, steps = 2, scale = "exp"}\n',
+    "more than 10,000": "".join(
+        f'[[axis]]\nfield = "{field}"\nrange = {{from = 1, to = 900, steps = 200}}\n'
+        for field in ("hbm.latency_ns", "hbm.bytes_per_cycle")
+    ),
+    "points of random must be from 1 to the 2 of the grid": (
+        '[random]\npoints = 3\n[[axis]]\nfield = "dma.rings"\nvalues = [1, 2]\n'
+    ),
+    "seeds must be whole numbers from 0": "seeds = [-1]\n",
+    "seeds has 1 twice": "seeds = [1, 1]\n",
+    "column:min or column:max": 'objectives = ["cycles"]\n',
+    "a check is golden or none": 'check = "some"\n',
+    "needs name and set": '[[variant]]\nname = "x"\n',
+    "two variants are called 'x'": '[[variant]]\nname = "x"\nset = {}\n' * 2,
+    "timeout_seconds must be a whole number above 0": "timeout_seconds = 0\n",
+}
+
+
+@pytest.mark.parametrize("words", WRONG)
+def test_what_is_wrong_with_a_sweep_is_one_sentence(tmp_path: Path, words: str) -> None:
+    with pytest.raises(PlexusError) as caught:
+        sweep(tmp_path, WRONG[words])
+    assert words in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_other_wrong_files(tmp_path: Path) -> None:
+    for text, words in (
+        ("format = 2\n" + GEMM, "needs a line format = 1, not 2"),
+        ('format = 1\nbase = "tiny"\n', "at least one [[workload]]"),
+        (HEAD + '[[workload]]\nname = "gem"\n', "there is no workload 'gem'"),
+        (HEAD + '[[workload]]\nname = "gemm"\nparams = {kk = 3}\n', "gemm has no parameter 'kk'; the nearest is 'k'"),
+        (HEAD + GEMM + '[[workload]]\nname = "switch"\n', "a sweep is of one system"),
+        ("format = \n", "is not valid TOML"),
+    ):
+        path = tmp_path / "wrong.toml"
+        path.write_text(text)
+        with pytest.raises((PlexusError, KernelError)) as caught:
+            read_sweep(path)
+        assert words in str(caught.value)
+    with pytest.raises(PlexusError, match="there is no sweep file"):
+        read_sweep(tmp_path / "none.toml")
+    with pytest.raises(ConfigError, match="there is no configuration 'tinny'"):
+        sweep(tmp_path, "", head='format = 1\nbase = "tinny"\n')
+
+
+def test_as_few_models_as_serve_them_all(tmp_path: Path) -> None:
+    found = sweep(
+        tmp_path,
+        '[[axis]]\nfield = "sbuf.partition_bytes"\nvalues = [4096, 16384]\n'
+        '[[axis]]\nfield = "hbm.latency_ns"\nvalues = [1, 10001]\n'
+        '[[axis]]\nfield = "psum.banks"\nvalues = [4, 8]\n',
+    )
+    plan = make_plan(points_of(found), tmp_path)
+    assert [sorted(group.model or ()) for group in plan.groups] == [
+        ["hbm.latency_ns=1", "sbuf.partition_bytes=16384"],
+        ["hbm.latency_ns=1", "psum.banks=8", "sbuf.partition_bytes=16384"],
+    ]
+    assert [len(group.points) for group in plan.groups] == [2, 2] and len(plan.refused) == 4
+    assert all("hbm.latency_ns must be from 1 to 10000, not 10001" in why for _, why in plan.refused)
+    smaller = sweep(tmp_path, '[[axis]]\nfield = "sbuf.partition_bytes"\nvalues = [2048, 4096]\n')
+    assert [group.model for group in make_plan(points_of(smaller), tmp_path).groups] == [[]]  # tiny's own
+
+
+def test_rows_outlive_a_torn_line_and_other_sources(tmp_path: Path) -> None:
+    rows = Rows(tmp_path, "a")
+    for key in "xyz":
+        rows.add({"key": key, "status": "ok"})
+    whole = rows.path.read_bytes()
+    rows.path.write_bytes(whole + b'{"key":"w","sta')
+    again = Rows(tmp_path, "a")
+    assert sorted(again.found) == ["x", "y", "z"] and rows.path.read_bytes() == whole
+    other = Rows(tmp_path, "b")
+    assert other.found == {} and other.stale == 3
+    other.add({"key": "x", "status": "fault"})
+    third = Rows(tmp_path, "b")
+    assert third.stale == 2 and third.found["x"]["status"] == "fault"
+    assert Rows(tmp_path, "a", fresh=True).found == {} and not rows.path.exists()
+    rows.path.write_text("nonsense\n")
+    with pytest.raises(PlexusError, match=r"line 1 of .* is no row; --fresh begins anew"):
+        Rows(tmp_path, "a")
+
+
+def _row(variant: str, cycles: int, area: int, seed: int = 0, **fields: Any) -> dict[str, Any]:
+    sets = {f"set {name}": value for name, value in fields.items()}
+    return {"variant": variant, "workload": "gemm", "seed": seed, "status": "ok", "param m": "8", **sets,
+            "cycles": cycles, "area": area}  # fmt: skip
+
+
+def test_pareto_by_hand() -> None:
+    both = [Objective("cycles", True), Objective("area", True)]
+    table = [_row("a", 10, 5), _row("b", 8, 6), _row("c", 8, 7), _row("d", 12, 5), _row("e", 10, 5), _row("f", 1, 1)]
+    table[5]["status"] = "mismatch"
+    assert pareto(table, both) == [0, 1, 4]
+    assert pareto(table, [Objective("cycles", False)]) == [3]
+    other = dict(table[3], **{"param m": "9"})
+    assert pareto([*table, other], both) == [0, 1, 4, 6]
+
+
+def test_sensitivity_by_hand() -> None:
+    """cycles = latency^1 * rings^0: latency explains all, with elasticity 1."""
+    table = [_row(f"{a}{b}", 10 * a, 1, latency=a, rings=b) for a in (1, 2, 4) for b in (1, 2)]
+    found = sensitivity(table, "cycles")
+    assert [one["field"] for one in found] == ["latency", "rings"]
+    assert found[0]["share"] == pytest.approx(1) and found[0]["elasticity"] == pytest.approx(1)
+    assert found[0]["spearman"] == pytest.approx(1)
+    assert found[1]["share"] == pytest.approx(0) and found[1]["elasticity"] == pytest.approx(0)
+    assert varied(table) == ["set latency", "set rings"]
+    assert sensitivity([_row("a", 5, 1, latency=1), _row("b", 5, 1, latency=2)], "cycles") == []
+
+
+def test_seeds_are_equal_or_least_median_most() -> None:
+    table = [_row("a", 10, 1, seed) for seed in range(3)] + [_row("b", 10 + seed, 1, seed) for seed in range(3)]
+    first, second = over_seeds(table, "cycles")
+    assert first["equal"] and first["seeds"] == 3
+    assert not second["equal"] and (second["min"], second["median"], second["max"]) == (10, 11, 12)
+
+
+def test_a_report_becomes_columns_and_a_table(tmp_path: Path) -> None:
+    report = {
+        "cycles": 7,
+        "match": True,
+        "engines": {"tensor": {"busy": 3}},
+        "tool_versions": {"x": "1"},
+        "wall_seconds": 2.0,
+    }
+    columns = flat(report)
+    assert columns == {"cycles": 7, "match": True, "engines.tensor.busy": 3, "wall_seconds": 2.0}
+    found = sweep(
+        tmp_path,
+        '[[axis]]\nfield = "dma.rings"\nvalues = [1, 2]\n[[variant]]\nname = "far"\nset = {"hbm.latency_ns" = 9}\n',
+    )
+    points = points_of(found)
+    rows = {p.key: {"status": "ok", "report": columns} for p in points[1:]}
+    table = make_table(points, rows, found.base_values)
+    assert [row["set dma.rings"] for row in table] == [2, 2] and [row["set hbm.latency_ns"] for row in table] == [25, 9]
+    write_csv(table, tmp_path / "t.csv")
+    lines = (tmp_path / "t.csv").read_text().splitlines()
+    assert len(lines) == 3 and "wall_seconds" not in lines[0] and "engines.tensor.busy" in lines[0]
