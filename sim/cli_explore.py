@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from sim.cli_options import path_of, shown
+from sim.cli_options import FastOption, path_of, shown
 
 __all__ = ["explore"]
 
@@ -21,6 +21,7 @@ def explore(
     ] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Run what did not end well again.")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget the rows that are there.")] = False,
+    fast: FastOption = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be run and built.")] = False,
 ) -> None:
     """Run a workload on many variants: a table and a page. The same command goes on where it was interrupted.
@@ -33,7 +34,7 @@ def explore(
     folder = out or default_place(sweep)
     console = Console()
     asked, plan, found = run(
-        sweep, folder, jobs=jobs, console=Console(stderr=True), retry=retry, fresh=fresh, dry=dry_run
+        sweep, folder, jobs=jobs, console=Console(stderr=True), retry=retry, fresh=fresh, dry=dry_run, fast=fast
     )
     if dry_run:
         console.print(f"{asked.name}: {found.points:,} points, {found.models:,} models", highlight=False)

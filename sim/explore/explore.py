@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -77,16 +77,18 @@ def explore(
     retry: bool = False,
     fresh: bool = False,
     dry: bool = False,
+    fast: bool = False,
 ) -> tuple[Sweep, Plan, Explored]:
     """Run what has no row yet, then write table and page. `dry`: only the plan. Errors: PlexusError, one sentence."""
     sweep = read_sweep(path)
+    sweep = replace(sweep, fast=sweep.fast or fast)
     points = points_of(sweep)
     if dry:
-        plan = make_plan(points, folder)
+        plan = make_plan(points, folder, fast=sweep.fast)
         return sweep, plan, Explored(folder=folder, points=len(points), models=len(plan.groups))
     rows = Rows(folder, made_of(), fresh=fresh)
     wanted = _wanted(points, rows, retry)
-    plan = make_plan(wanted, folder)
+    plan = make_plan(wanted, folder, fast=sweep.fast)
     commit = _commit()
 
     def keep(point: Point, outcome: Mapping[str, Any]) -> None:
@@ -137,6 +139,7 @@ def _run(plan: Plan, folder: Path, sweep: Sweep, count: int, jobs: int, console:
             jobs=min(jobs, max(1, total)),
             timeout_seconds=sweep.timeout_seconds,
             pages=count <= PAGES_MAX,
+            fast=sweep.fast,
             came=came,
         )
 

@@ -140,6 +140,7 @@ def run_locally(
     jobs: int,
     timeout_seconds: float | None,
     pages: bool,
+    fast: bool,
     came: Callable[[Point, dict[str, Any]], None],
 ) -> None:
     """Run all groups of the plan; `came` is called in this thread with each outcome. What it raises, an interrupt too,
@@ -151,7 +152,7 @@ def run_locally(
         while (given := share.next()) is not None:
             number, group, point = given
             begin = time.monotonic()
-            found = worker.run(task_of(point, folder, group.model, page=pages), timeout_seconds)
+            found = worker.run(task_of(point, folder, group.model, fast=fast, page=pages), timeout_seconds)
             share.done(number)
             outcomes.put((point, {"seconds": round(time.monotonic() - begin, 3), **found}))
         worker.close()

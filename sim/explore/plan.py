@@ -31,7 +31,9 @@ class Plan:
     refused: list[tuple[Point, str]] = field(default_factory=list)
 
 
-def task_of(point: Point, folder: Path, model: Sequence[str] | None, *, page: bool = False) -> dict[str, Any]:
+def task_of(
+    point: Point, folder: Path, model: Sequence[str] | None, *, fast: bool = False, page: bool = False
+) -> dict[str, Any]:
     """What a worker is told."""
     return {
         "workload": point.workload,
@@ -43,18 +45,19 @@ def task_of(point: Point, folder: Path, model: Sequence[str] | None, *, page: bo
         "check": point.check,
         "model": list(model) if model is not None else None,
         "out": str(folder / "runs" / point.key),
+        "fast": fast,
         "page": page,
     }
 
 
-def make_plan(points: Sequence[Point], folder: Path) -> Plan:
+def make_plan(points: Sequence[Point], folder: Path, *, fast: bool = False) -> Plan:
     """Each point in the group of its model; what cannot be is refused in its own sentence."""
     plan = Plan()
     runs: dict[str, list[tuple[Point, Any]]] = {}
     for point in points:
         system = system_of_workload(point.workload)
         try:
-            run = system.resolve(asked_of(task_of(point, folder, None)))
+            run = system.resolve(asked_of(task_of(point, folder, None, fast=fast)))
             key = system.group(run)
         except (ConfigError, KernelError, PlexusError) as error:
             plan.refused.append((point, str(error)))

@@ -22,18 +22,9 @@ __all__ = ["POINTS_MAX", "Objective", "Sweep", "SweepError", "read_sweep"]
 POINTS_MAX = 10_000
 FORMAT = 1
 _TOP = {
-    "format",
-    "base",
-    "seeds",
-    "check",
-    "objectives",
-    "axis",
-    "variant",
-    "random",
-    "workload",
-    "trace",
+    "format", "base", "seeds", "check", "objectives", "axis", "variant", "random", "workload", "trace", "fast",
     "timeout_seconds",
-}
+}  # fmt: skip
 _AXIS = {"field", "values", "range", "zip"}
 _VALUE = int | str | bool
 
@@ -71,6 +62,7 @@ class Sweep:
     seeds: tuple[int, ...]
     check: str
     trace: bool
+    fast: bool
     objectives: tuple[Objective, ...]
     timeout_seconds: int | None
 
@@ -270,7 +262,12 @@ def read_sweep(path: Path) -> Sweep:
     need(count <= POINTS_MAX, f"the sweep has {count:,} points, more than {POINTS_MAX:,}")
     timeout = table.get("timeout_seconds")
     need(timeout is None or (type(timeout) is int and timeout > 0), "timeout_seconds must be a whole number above 0")
-    need(isinstance(table.get("trace", True), bool), "trace must be true or false")
+    for flag in ("trace", "fast"):
+        need(isinstance(table.get(flag, True), bool), f"{flag} must be true or false")
+    need(
+        not table.get("fast") or system.name == "core",
+        f"fast is for a core, this sweep is of a {system.name}",
+    )
     return Sweep(
         name=path.stem,
         base=base,
@@ -281,6 +278,7 @@ def read_sweep(path: Path) -> Sweep:
         seeds=seeds,
         check=need_check(table.get("check", "golden")),
         trace=table.get("trace", True),
+        fast=table.get("fast", False),
         objectives=_objectives(table.get("objectives", ["cycles:min"])),
         timeout_seconds=timeout,
     )

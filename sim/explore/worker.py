@@ -32,6 +32,7 @@ def asked_of(task: dict[str, Any]) -> Asked:
         config=task["base"] if system != "link" else None,
         settings=task["settings"],
         seed=task["seed"],
+        fast=task["fast"],
         trace=task["trace"],
         check=task["check"],
         model=task["model"],

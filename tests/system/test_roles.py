@@ -1,17 +1,21 @@
 """A model with more room than a configuration runs its programs in lockstep with a model of its own, field by field."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from firmware.image import Image, build_image
 from firmware.workloads import find_workload
 from rtl.contract.config import Config, ConfigError, load, named
 from rtl.contract.config_fields import Role
 from rtl.contract.roles import covers, envelope, roles
+from sim.report.verdict import passed
 from sim.run.result import RunResult
+from sim.systems.core.run import Run, run_workload
 from sim.systems.core.verilated import VerilatedDevice, build_core
 
 pytestmark = pytest.mark.sim
@@ -109,3 +113,14 @@ def test_an_envelope_has_the_most_of_all() -> None:
     assert (both.dma.rings, both.sbuf.partition_bytes, both.tensor.mx) == (8, 131072, True)
     with pytest.raises(ConfigError, match="no model serves both psum.banks=8 and psum.banks=4"):
         envelope([few, load("small", ["psum.banks=4"])])
+
+
+def test_a_variant_that_needs_less_runs_on_the_model_of_its_base(tmp_path: Path) -> None:
+    cfg = load("tiny", ["dma.rings=1", "hbm.latency_ns=50"])
+    report = run_workload(
+        Run(workload="gemm", params=WORKLOADS[0][1], cfg=cfg, check="none", out=tmp_path), Console(quiet=True)
+    )
+    assert report["config_model"] == {"dma.rings": 2, "hbm.latency_ns": 25}
+    assert (report["match"], report["golden"]) == ("unchecked", "none") and passed(report)
+    more = Run(workload="gemm", params=WORKLOADS[0][1], cfg=load("tiny", ["dma.rings=3"]))
+    assert more.built is more.cfg

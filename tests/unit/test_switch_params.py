@@ -52,7 +52,9 @@ from sim.systems.switch.shares import entitled
         (["-p", "routes=absent.json"], "absent.json cannot be read: No such file or directory"),
         (["-p", "port=4"], "switch has no parameter 'port'; it has ports, traffic"),
         (["-p", "ports"], "a parameter is written name=value, not 'ports'"),
-        (["--set", "ports=4"], "switch takes --config and parameters (-p): no --set or --waves"),
+        (["--waves", "w.vcd"], "switch takes --config, --set and parameters (-p): no --waves"),
+        (["--set", "port=4"], "a setting names 'port', which is no field"),
+        (["--set", "keep_slots=0"], "switch.keep_slots must be from 1 to 255, not 0"),
     ],
 )
 def test_wrong_input_gets_one_sentence(capsys: pytest.CaptureFixture[str], arguments: list[str], says: str) -> None:

@@ -1,0 +1,137 @@
+"""Bits of the golden machine, kept: by what they depend on, and by nothing else."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from firmware.image import Image, build_image
+from firmware.workloads import find_workload
+from rtl.contract.config import Config, load, named
+from rtl.contract.roles import values
+from sim.errors import PlexusError
+from sim.run import kept_golden as kept
+from sim.run.checking import checked, need_check
+from sim.run.kept_golden import BITS_DEPEND_ON, golden_key, keep_golden, kept_golden
+from sim.run.result import RunResult
+from verif.golden.machine import GoldenMachine
+
+WORKLOADS = (
+    ("gemm", {"m": 16, "k": 16, "n": 16}),
+    ("attention", {"heads": 1, "seq": 16, "head": 8}),
+    ("softmax", {"rows": 8, "columns": 16}),
+    ("layernorm", {"rows": 8, "columns": 16}),
+    ("ffn", {"tokens": 8, "width": 8, "hidden": 8}),
+    ("transpose", {"rows": 8, "columns": 8}),
+    ("dma", {"rows": 8, "row_bytes": 40, "direction": "both"}),
+)
+
+
+def image_of(cfg: Config, workload: str = "gemm", seed: int = 0) -> Image:
+    found = find_workload(workload)
+    return build_image(found.build(cfg, found.complete(dict(WORKLOADS)[workload]), seed))
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLEXUS_BUILD", str(tmp_path / "build"))
+
+
+class _Watched:
+    """A section of a configuration, or all of it, that notes what is read of it."""
+
+    def __init__(self, config: Any, prefix: str, read: set[str]):
+        self._config, self._prefix, self._read = config, prefix, read
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._config, name)
+        if dataclasses.is_dataclass(value):
+            return _Watched(value, f"{name}.", self._read)
+        if name in {f.name for f in dataclasses.fields(self._config)}:
+            self._read.add(f"{self._prefix}{name}")
+        elif name == "groups":  # of the rows: properties read by themselves
+            self._read.add("tensor.row_groups")
+        elif name == "partition_bytes" and self._prefix == "psum.":
+            self._read |= {"psum.banks", "psum.bank_bytes"}
+        else:
+            raise AssertionError(f"{self._prefix}{name} is a property that this test does not know")
+        return value
+
+
+def test_the_golden_machine_reads_nothing_else_of_a_configuration() -> None:
+    """So a key over these fields names its bits. Programs of all engines, and the checks of all instructions."""
+    cfg, read = named("tiny"), set[str]()
+    for workload, _ in WORKLOADS:
+        machine = GoldenMachine(_Watched(cfg, "", read))  # pyright: ignore[reportArgumentType]
+        machine.load(image_of(cfg, workload))
+        assert not machine.run().faults
+    assert read <= set(BITS_DEPEND_ON)
+    assert {"partitions", "tensor.rows", "sbuf.partition_bytes", "scalar.table_rows", "hbm.capacity_mib"} <= read
+
+
+@pytest.mark.parametrize("key", sorted(values(named("tiny"))))
+def test_a_key_is_of_what_bits_depend_on(key: str) -> None:
+    cfg = named("tiny")
+    image = image_of(cfg)
+    other = {"partitions": "partitions=16", "tensor.moving_max": "tensor.moving_max=32", "dma.engines": ""}
+    value = values(cfg)[key]
+    text = other.get(key) or (f"{key}={str(not value).lower()}" if isinstance(value, bool) else "")
+    for changed in [text] if text else [f"{key}={new}" for new in (2 * int(value), int(value) // 2)]:
+        try:
+            variant = load("tiny", [changed])
+        except ValueError:
+            continue
+        assert (golden_key(variant, image) != golden_key(cfg, image)) == (key in BITS_DEPEND_ON)
+
+
+def test_a_key_is_of_the_whole_program() -> None:
+    cfg = named("tiny")
+    one, same, other = image_of(cfg), image_of(cfg), image_of(cfg, seed=1)
+    assert golden_key(cfg, one) == golden_key(cfg, same) != golden_key(cfg, other)
+    moved = dataclasses.replace(one, outputs={})
+    assert golden_key(cfg, moved) != golden_key(cfg, one)
+
+
+def result(outputs: dict[str, np.ndarray]) -> RunResult:
+    return RunResult(
+        device="rtl", end="done", message="", cycles=1, engines={}, windows={}, hbm_bytes_read=0, hbm_bytes_written=0,
+        conflicts={}, faults=(), outputs=outputs, wall_seconds=0.0, cpu_seconds=0.0, retired=np.zeros(0),
+        retired_total=0,
+    )  # fmt: skip
+
+
+def test_kept_bits_are_compared_as_those_of_a_run() -> None:
+    cfg = named("tiny")
+    image = image_of(cfg)
+    machine = GoldenMachine(cfg)
+    machine.load(image)
+    outputs = dict(machine.run().outputs)
+    first = checked(cfg, image, result(outputs))
+    again = checked(load("tiny", ["hbm.latency_ns=99"]), image, result(outputs))
+    assert first.match and not first.kept and again.match and again.kept
+    wrong = {name: bits.copy() for name, bits in outputs.items()}
+    next(iter(wrong.values())).reshape(-1)[3] ^= 1
+    found = checked(cfg, image, result(wrong))
+    assert found.kept and not found.match and found.first is not None and found.first.count == 1
+    place = next((Path(kept.build_root()) / "golden").iterdir())
+    place.write_bytes(b"torn")
+    assert not checked(cfg, image, result(outputs)).kept
+
+
+def test_the_oldest_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "KEPT_BYTES", 3000)
+    for n in range(4):
+        keep_golden(f"k{n}", {"a": np.full(200, n, np.uint32)})
+    assert kept_golden("k0") is None
+    found = kept_golden("k3")
+    assert found is not None and (found["a"] == 3).all()
+
+
+def test_unchecked_is_said() -> None:
+    cfg = named("tiny")
+    found = checked(cfg, image_of(cfg), result({}), "none")
+    assert found.unchecked and found.match
+    with pytest.raises(PlexusError, match="a check is golden or none, not 'some'"):
+        need_check("some")
