@@ -1,11 +1,13 @@
 """A sweep from its file to its table and page."""
 
+import fcntl
 import hashlib
 import json
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -86,6 +88,30 @@ def explore(
     if dry:
         plan = make_plan(points, folder, fast=sweep.fast)
         return sweep, plan, Explored(folder=folder, points=len(points), models=len(plan.groups))
+    with _alone(folder):
+        return _explore(sweep, points, folder, jobs=jobs, console=console, retry=retry, fresh=fresh)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """The folder's lock, which goes with the process. Errors: PlexusError if another one has it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / ".lock").open("w")
+    except OSError as error:
+        raise PlexusError(f"nothing can be written in the folder {folder}: {error.strerror}") from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            why = f"another plexus explore is at work in {folder}; wait for it, or name an --out"
+            raise PlexusError(why) from None
+        yield
+
+
+def _explore(
+    sweep: Sweep, points: Sequence[Point], folder: Path, *, jobs: int, console: Console, retry: bool, fresh: bool
+) -> tuple[Sweep, Plan, Explored]:
     rows = Rows(folder, made_of(), fresh=fresh)
     wanted = _wanted(points, rows, retry)
     plan = make_plan(wanted, folder, fast=sweep.fast)
@@ -150,10 +176,3 @@ def _write(sweep: Sweep, points: Sequence[Point], rows: Rows, folder: Path) -> N
         write_csv(table, folder / "table.csv")
         write_parquet(table, folder / "table.parquet")
         write_explore_page(sweep, table, folder)
-
-
-def need_jobs(jobs: int) -> int:
-    """Errors: PlexusError unless it is at least 1."""
-    if jobs < 1:
-        raise PlexusError(f"jobs must be at least 1, not {jobs}")
-    return jobs

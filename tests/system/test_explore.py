@@ -1,5 +1,7 @@
 """`plexus explore` on the RTL: rows, tables and pages that no interrupt, crash or second beginning changes."""
 
+import errno
+import fcntl
 import json
 import os
 import random
@@ -138,8 +140,51 @@ def test_a_dry_run_writes_nothing(swept: tuple[Path, Path, Explored], tmp_path: 
 
 def test_a_folder_that_cannot_be_written(swept: tuple[Path, Path, Explored], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(PlexusError, match="cannot be read|cannot be written"):
+    with pytest.raises(PlexusError, match="nothing can be written in the folder"):
         run(swept[0], tmp_path / "file" / "out")
+
+
+def test_two_do_not_work_in_one_folder(swept: tuple[Path, Path, Explored], tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    with (tmp_path / "out" / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(PlexusError, match="another plexus explore is at work in"):
+            run(swept[0], tmp_path / "out")
+
+
+def test_an_interrupt_leaves_the_table_of_what_there_is(swept: tuple[Path, Path, Explored], tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "sim.explore", str(swept[0]), "--jobs", "2", "--out", str(tmp_path / "out")]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    rows = tmp_path / "out" / "rows.jsonl"
+    while process.poll() is None and not (rows.exists() and b'"ok"' in rows.read_bytes()):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    told = process.communicate(timeout=60)[1]
+    assert process.returncode == 130 and b"Traceback" not in told
+    table = (tmp_path / "out" / "table.csv").read_text().splitlines()
+    assert len(table) == 1 + rows.read_bytes().count(b"\n") and (tmp_path / "out" / "index.html").exists()
+
+
+def test_a_full_disk_is_a_sentence_and_leaves_whole_rows(
+    swept: tuple[Path, Path, Explored], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.fsync
+    count = iter(range(100))
+
+    def full(file: int) -> None:
+        if next(count) == 9:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(file)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(
+        PlexusError, match=r"rows.jsonl cannot be written: No space left on device; what it has is whole"
+    ):
+        run(swept[0], tmp_path / "out")
+    monkeypatch.undo()
+    assert len((tmp_path / "out" / "rows.jsonl").read_bytes().splitlines()) == 9
+    run(swept[0], tmp_path / "out")
+    assert (tmp_path / "out" / "table.csv").read_bytes() == (swept[1] / "table.csv").read_bytes()
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
