@@ -26,7 +26,7 @@ def explore(
 ) -> None:
     """Run a workload on many variants: a table and a page. The same command goes on where it was interrupted.
 
-    As in: plexus explore sweeps/attention-lanes.toml --jobs 2
+    As in: plexus explore sweeps/memory.toml --jobs 2
     """
     from sim.explore.explore import default_place
     from sim.explore.explore import explore as run

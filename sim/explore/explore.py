@@ -70,6 +70,13 @@ def _wanted(points: Sequence[Point], rows: Rows, retry: bool) -> list[Point]:
     return [p for p in points if p.key not in rows.found or (retry and rows.found[p.key]["status"] != "ok")]
 
 
+def _left(plan: Plan, keys: set[str]) -> Plan:
+    """The part of a plan that is still to do, on the models of the whole: a sweep that goes on builds no others."""
+    groups = [replace(group, points=[p for p in group.points if p.key in keys]) for group in plan.groups]
+    refused = [(point, why) for point, why in plan.refused if point.key in keys]
+    return Plan(groups=[group for group in groups if group.points], refused=refused)
+
+
 def explore(
     path: Path,
     folder: Path,
@@ -114,7 +121,7 @@ def _explore(
 ) -> tuple[Sweep, Plan, Explored]:
     rows = Rows(folder, made_of(), fresh=fresh)
     wanted = _wanted(points, rows, retry)
-    plan = make_plan(wanted, folder, fast=sweep.fast)
+    plan = _left(make_plan(points, folder, fast=sweep.fast), {point.key for point in wanted})
     commit = _commit()
 
     def keep(point: Point, outcome: Mapping[str, Any]) -> None:

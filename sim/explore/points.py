@@ -18,6 +18,7 @@ class Point:
     number: int
     variant: str  # its name, or the changed fields in words
     base: str
+    base_hash: str  # of its values: a file may change
     changes: Mapping[str, Any]
     workload: str
     params: Mapping[str, str]
@@ -33,7 +34,7 @@ class Point:
     @property
     def key(self) -> str:
         """Twelve hex digits: the same run has the same in every sweep."""
-        what = [self.base, dict(self.changes), self.workload, dict(self.params), self.seed, self.check, self.trace]
+        what = [self.base_hash, dict(self.changes), self.workload, dict(self.params), self.seed, self.check, self.trace]
         return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:12]
 
     @property
@@ -57,6 +58,7 @@ def points_of(sweep: Sweep) -> list[Point]:
                     number=len(found),
                     variant=name,
                     base=sweep.base,
+                    base_hash=sweep.base_hash,
                     changes=changes,
                     workload=workload,
                     params=params,

@@ -55,6 +55,7 @@ class Sweep:
 
     name: str
     base: str
+    base_hash: str
     base_values: Mapping[str, Any]
     variants: tuple[Mapping[str, _VALUE], ...]
     named: Mapping[int, str]
@@ -271,6 +272,7 @@ def read_sweep(path: Path) -> Sweep:
     return Sweep(
         name=path.stem,
         base=base,
+        base_hash=cfg.hash,
         base_values=values(cfg),
         variants=tuple(variants),
         named=named,

@@ -51,6 +51,17 @@ def test_axes_multiply_zips_go_together_variants_come_behind(tmp_path: Path) -> 
     )
 
 
+def test_a_key_is_of_what_the_base_says(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('base = "tiny"\n[dma]\nrings = 3\n')
+    head = 'format = 1\nbase = "mine.toml"\n'
+    (first,) = points_of(sweep(tmp_path, "", head=head))
+    assert first.base == str(tmp_path / "mine.toml") and first.command.startswith(
+        f"plexus run gemm --config {first.base}"
+    )
+    (tmp_path / "mine.toml").write_text('base = "tiny"\n[dma]\nrings = 4\n')
+    assert points_of(sweep(tmp_path, "", head=head))[0].key != first.key
+
+
 def test_a_draw_from_the_grid_is_the_same_again(tmp_path: Path) -> None:
     axes = "".join(
         f'[[axis]]\nfield = "{field}"\nrange = {{from = 1, to = 100, steps = 50}}\n'
