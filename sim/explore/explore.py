@@ -67,13 +67,15 @@ def _commit() -> str:
 
 
 def _wanted(points: Sequence[Point], rows: Rows, retry: bool) -> list[Point]:
-    return [p for p in points if p.key not in rows.found or (retry and rows.found[p.key]["status"] != "ok")]
+    first = {point.key: point for point in reversed(points)}.values()  # layers of one size are run once
+    return [p for p in first if p.key not in rows.found or (retry and rows.found[p.key]["status"] != "ok")]
 
 
-def _left(plan: Plan, keys: set[str]) -> Plan:
+def _left(plan: Plan, wanted: Sequence[Point]) -> Plan:
     """The part of a plan that is still to do, on the models of the whole: a sweep that goes on builds no others."""
-    groups = [replace(group, points=[p for p in group.points if p.key in keys]) for group in plan.groups]
-    refused = [(point, why) for point, why in plan.refused if point.key in keys]
+    numbers = {point.number for point in wanted}
+    groups = [replace(group, points=[p for p in group.points if p.number in numbers]) for group in plan.groups]
+    refused = [(point, why) for point, why in plan.refused if point.number in numbers]
     return Plan(groups=[group for group in groups if group.points], refused=refused)
 
 
@@ -121,7 +123,7 @@ def _explore(
 ) -> tuple[Sweep, Plan, Explored]:
     rows = Rows(folder, made_of(), fresh=fresh)
     wanted = _wanted(points, rows, retry)
-    plan = _left(make_plan(points, folder, fast=sweep.fast), {point.key for point in wanted})
+    plan = _left(make_plan(points, folder, fast=sweep.fast), wanted)
     commit = _commit()
 
     def keep(point: Point, outcome: Mapping[str, Any]) -> None:
@@ -143,7 +145,7 @@ def _explore(
             folder=folder,
             points=len(points),
             ran=len(wanted),
-            kept=len(points) - len(wanted),
+            kept=len({point.key for point in points}) - len(wanted),
             stale=rows.stale,
             models=len(plan.groups),
             statuses=dict(sorted(statuses.items())),

@@ -22,6 +22,7 @@ class Point:
     changes: Mapping[str, Any]
     workload: str
     params: Mapping[str, str]
+    layer: str  # of a table of layers that it is, or ""
     seed: int
     check: str
     trace: bool
@@ -49,10 +50,10 @@ class Point:
 
 def points_of(sweep: Sweep) -> list[Point]:
     """Variant by variant, workload by workload, seed by seed; what comes twice comes once."""
-    found: dict[str, Point] = {}
+    found: dict[tuple[str, str], Point] = {}  # layers of one size are one run, and a row each
     for n, changes in enumerate(sweep.variants):
         name = sweep.named.get(n) or " ".join(f"{key}={value}" for key, value in changes.items()) or sweep.base
-        for workload, params in sweep.workloads:
+        for workload, params, layer in sweep.workloads:
             for seed in sweep.seeds:
                 point = Point(
                     number=len(found),
@@ -62,9 +63,10 @@ def points_of(sweep: Sweep) -> list[Point]:
                     changes=changes,
                     workload=workload,
                     params=params,
+                    layer=layer,
                     seed=seed,
                     check=sweep.check,
                     trace=sweep.trace,
                 )
-                found.setdefault(point.key, point)
+                found.setdefault((point.key, layer), point)
     return list(found.values())

@@ -14,6 +14,7 @@ from rtl.contract.any_config import AnyConfig
 from rtl.contract.config import load
 from rtl.contract.roles import roles, values
 from sim.errors import PlexusError
+from sim.explore.layers import read_layers
 from sim.run.checking import need_check
 from sim.systems.registry import system_of_workload
 
@@ -50,8 +51,8 @@ class Objective:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
     """`variants`: changed fields by name, a variant each, grid first; `named`: names of those that have one.
-    `workloads`: name and parameters as texts, lists already taken apart. Points are all of variants, workloads, seeds.
-    """
+    `workloads`: name, parameters as texts, lists already taken apart, and layer. Points are all of them with each
+    variant and each seed."""
 
     name: str
     base: str
@@ -59,7 +60,7 @@ class Sweep:
     base_values: Mapping[str, Any]
     variants: tuple[Mapping[str, _VALUE], ...]
     named: Mapping[int, str]
-    workloads: tuple[tuple[str, Mapping[str, str]], ...]
+    workloads: tuple[tuple[str, Mapping[str, str], str], ...]
     seeds: tuple[int, ...]
     check: str
     trace: bool
@@ -155,11 +156,12 @@ def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _workloads(tables: Any) -> Iterator[tuple[str, dict[str, str]]]:
+def _workloads(tables: Any, folder: Path) -> Iterator[tuple[str, dict[str, str], str]]:
+    """Name, parameters and layer ("" without a table of layers) of every combination."""
     need(isinstance(tables, list) and len(tables) > 0, "a sweep needs at least one [[workload]]")
     for number, table in enumerate(cast("list[dict[str, Any]]", tables), 1):
         where = f"workload {number}"
-        _keys(table, {"name", "params"}, where)
+        _keys(table, {"name", "params", "layers"}, where)
         need(isinstance(table.get("name"), str), f"{where} needs a name")
         name, params = table["name"], table.get("params", {})
         known = list(system_of_workload(name).workloads[name].params)
@@ -167,9 +169,15 @@ def _workloads(tables: Any) -> Iterator[tuple[str, dict[str, str]]]:
             like = get_close_matches(param, known, 1, 0.4)
             hint = f"the nearest is {like[0]!r}" if like else f"there are {', '.join(known)}"
             need(param in known, f"{where}: {name} has no parameter {param!r}; {hint}")
+        layers: list[tuple[str, dict[str, str]]] = [("", {})]
+        if "layers" in table:
+            need(name == "gemm", f"{where}: layers are products, so the workload is gemm, not {name}")
+            need(not {"m", "n", "k"} & set(params), f"{where}: m, n and k come from the layers")
+            layers = read_layers(folder / str(table["layers"]))
         lists = {p: _list(v, f"{p} of {where}") if isinstance(v, list) else [v] for p, v in params.items()}
-        for chosen in itertools.product(*lists.values()):
-            yield name, {p: _text(v) for p, v in zip(lists, chosen, strict=True)}
+        for layer, sizes in layers:
+            for chosen in itertools.product(*lists.values()):
+                yield name, sizes | {p: _text(v) for p, v in zip(lists, chosen, strict=True)}, layer
 
 
 def _base(base: str, folder: Path, workload: str) -> tuple[str, AnyConfig]:
@@ -250,9 +258,9 @@ def read_sweep(path: Path) -> Sweep:
         raise SweepError(f"{path} is not valid TOML: {error}") from None
     _keys(table, _TOP, str(path))
     need(table.get("format") == FORMAT, f"{path} needs a line format = {FORMAT}, not {table.get('format')!r}")
-    workloads = tuple(_workloads(table.get("workload")))
+    workloads = tuple(_workloads(table.get("workload"), path.parent))
     system = system_of_workload(workloads[0][0])
-    for name, _ in workloads:
+    for name, _, _ in workloads:
         other = system_of_workload(name)
         need(other is system, f"a sweep is of one system: {workloads[0][0]} is a {system.name}, {name} a {other.name}")
     need(isinstance(table.get("base"), str), f"{path} needs a line base = 'NAME'")

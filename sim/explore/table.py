@@ -29,6 +29,7 @@ def make_table(points: Sequence[Point], rows: Mapping[str, Mapping[str, Any]], b
             "key": point.key,
             "variant": point.variant,
             "workload": point.workload,
+            **({"layer": point.layer} if point.layer else {}),
             "seed": point.seed,
             "status": row["status"],
             "sentence": row.get("sentence", ""),

@@ -38,7 +38,7 @@ const cell = v => v === null || v === undefined ? "" : typeof v === "number" ? (
   };
   $("plot").onpointerleave = () => { $("tip").hidden = true; };
   $("plot").onclick = e => { const found = near(e); if (found && found[0] <= 14 && d.pages[found[1]]) location.href = `runs/${d.rows[found[1]][at.key]}/report.html`; };
-  const objectives = d.objectives.map(o => o[0]), shown = ["workload", ...d.varied, "seed", "status"].filter(c => c in at);
+  const objectives = d.objectives.map(o => o[0]), shown = ["workload", "layer", ...d.varied, "seed", "status"].filter(c => c in at);
   const wide = [{ name: "run" }, ...shown.map(c => ({ name: c.replace(/^(set|param) /, "") })), ...objectives.map(c => ({ name: c, n: 1 })), { name: "" }];
   const line = n => [link(n), ...shown.map(c => cell(d.rows[n][at[c]])), ...objectives.map(c => c in at ? cell(d.rows[n][at[c]]) : ""), d.rows[n][at.status] === "ok" ? "" : cell(d.rows[n][at.sentence])];
   $("pareto").replaceChildren(table(wide, d.pareto.map(line), 20));

@@ -9,12 +9,14 @@ from firmware.views import KernelError
 from rtl.contract.config import ConfigError
 from sim.errors import PlexusError
 from sim.explore.analysis import over_seeds, pareto, sensitivity, varied
+from sim.explore.layers import read_layers
 from sim.explore.outcome import flat
 from sim.explore.plan import make_plan
 from sim.explore.points import points_of
 from sim.explore.rows import Rows
 from sim.explore.sweep import Objective, Sweep, read_sweep
 from sim.explore.table import make_table, write_csv
+from sim.toolchain import ROOT
 
 GEMM = '[[workload]]\nname = "gemm"\nparams = {m = 32, k = 64, n = 64}\n'
 HEAD = 'format = 1\nbase = "tiny"\n'
@@ -41,7 +43,7 @@ def test_axes_multiply_zips_go_together_variants_come_behind(tmp_path: Path) -> 
         "hbm.latency_ns": 25, "dma.rings": 1, "tensor.mx": True, "hbm.bytes_per_cycle": 4
     }  # fmt: skip
     assert [v["hbm.bytes_per_cycle"] for v in found.variants[:4]] == [4, 8, 16, 32]
-    assert found.workloads[1] == ("gemm", {"m": "8", "k": "16", "n": "8", "resident": "false"})
+    assert found.workloads[1] == ("gemm", {"m": "8", "k": "16", "n": "8", "resident": "false"}, "")
     points = points_of(found)
     assert len(points) == 17 * 2 * 2 and len({point.key for point in points}) == len(points)
     assert points[-1].variant == "few" and points[-1].seed == 1
@@ -225,3 +227,67 @@ def test_a_report_becomes_columns_and_a_table(tmp_path: Path) -> None:
     write_csv(table, tmp_path / "t.csv")
     lines = (tmp_path / "t.csv").read_text().splitlines()
     assert len(lines) == 3 and "wall_seconds" not in lines[0] and "engines.tensor.busy" in lines[0]
+
+
+def test_layers_of_a_table_are_rows(tmp_path: Path) -> None:
+    (tmp_path / "net.csv").write_text("Layer, M, N, K,\nfirst, 8, 16, 24,\n\nagain, 8, 16, 24\n")
+    found = sweep(
+        tmp_path, "", tail='[[workload]]\nname = "gemm"\nlayers = "net.csv"\nparams = {dtype = ["bf16", "fp16"]}\n'
+    )
+    points = points_of(found)
+    assert [(p.layer, p.params["dtype"]) for p in points] == [
+        ("first", "bf16"), ("first", "fp16"), ("again", "bf16"), ("again", "fp16")
+    ]  # fmt: skip
+    assert points[0].params == {"m": "8", "k": "24", "n": "16", "dtype": "bf16"}
+    assert points[0].key == points[2].key != points[1].key
+    rows = {points[0].key: {"status": "ok", "report": {"cycles": 5}}}
+    assert [row["layer"] for row in make_table(points, rows, {})] == ["first", "again"]
+
+
+def test_convolutions_become_products_of_their_windows(tmp_path: Path) -> None:
+    path = tmp_path / "conv.csv"
+    head = "Layer name, IFMAP Height, IFMAP Width, Filter Height, Filter Width, Channels, Num Filter, Strides,\n"
+    path.write_text(
+        head + "conv1, 230, 230, 7, 7, 3, 64, 2,\nsame, 58, 58, 3, 3, 64, 64, 1,\nfc, 1, 1, 1, 1, 512, 10, 1,\n"
+    )
+    assert read_layers(path) == [
+        ("conv1", {"m": str(112 * 112), "k": "147", "n": "64"}),
+        ("same", {"m": str(56 * 56), "k": "576", "n": "64"}),
+        ("fc", {"m": "1", "k": "512", "n": "10"}),
+    ]
+    for line, words in (
+        ("x, 5, 5, 7, 7, 3, 64, 2", "line 2 of .* has a filter of 7 x 7 on an input of 5 x 5"),
+        ("x, 5, 5, 3, 3, , 64, 2", "line 2 of .* has no channels: a whole number from 1 belongs there, not ''"),
+        ("x, 5, 5, 3, 3, 4, 64", "has no strides"),
+        (", 5, 5, 3, 3, 4, 64, 1", "has no name of its own: ''"),
+        ("", "has no layer"),
+    ):
+        path.write_text(head + line + "\n")
+        with pytest.raises(PlexusError, match=words):
+            read_layers(path)
+    path.write_text("Layer, M, N\nx, 1, 2\n")
+    with pytest.raises(PlexusError, match="needs columns Layer, M, N, K, or Layer name and ifmap height"):
+        read_layers(path)
+    with pytest.raises(PlexusError, match="m, n and k come from the layers"):
+        sweep(tmp_path, "", tail='[[workload]]\nname = "gemm"\nlayers = "conv.csv"\nparams = {m = 3}\n')
+    with pytest.raises(PlexusError, match="layers are products, so the workload is gemm, not dma"):
+        sweep(tmp_path, "", tail='[[workload]]\nname = "dma"\nlayers = "conv.csv"\n')
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "sweeps").glob("*.toml")), ids=lambda path: path.stem)
+def test_sweeps_that_come_along_are_whole(path: Path, tmp_path: Path) -> None:
+    points = points_of(read_sweep(path))
+    assert points and not make_plan(points, tmp_path).refused
+
+
+def test_resnet50_has_the_multiply_adds_of_its_paper() -> None:
+    """Table 1: 3.8 10^9 with the layers as often as they come; here with the strides in the 3 x 3 ones, 4.1 10^9."""
+    blocks = {"conv2": 3, "conv3": 4, "conv4": 6, "conv5": 3}
+    times = {f"{name}_reduce": count - 1 for name, count in blocks.items()}
+    times |= {f"{name}_expand": count for name, count in blocks.items()}
+    times |= {f"{name}_window": count - 1 for name, count in blocks.items()} | {"conv2_window": 3}
+    times["conv2_expand"] += 1  # its shortcut has the same size
+    layers = read_layers(ROOT / "sweeps" / "resnet50.csv")
+    assert set(times) <= {name for name, _ in layers}
+    macs = sum(times.get(name, 1) * int(p["m"]) * int(p["k"]) * int(p["n"]) for name, p in layers)
+    assert 4.05e9 < macs < 4.15e9
