@@ -1,0 +1,34 @@
+"""The commands of docs/tutorial-explore.md, and what it says that they answer."""
+
+import csv
+import re
+import subprocess
+
+import pytest
+
+from sim.toolchain import ROOT, build_root
+
+pytestmark = [pytest.mark.sim, pytest.mark.regress]
+
+PAGE = (ROOT / "docs" / "tutorial-explore.md").read_text(encoding="utf-8")
+COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", PAGE, re.S) for line in block.splitlines()]
+
+
+def test_its_commands_and_figures() -> None:
+    assert COMMANDS[0] == "make setup" and len(COMMANDS) == 5
+    told: list[str] = []
+    for command in COMMANDS[1:]:
+        done = subprocess.run(command.split(), cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        told.append(done.stdout)
+    assert "12,543 cycles" in told[0] and "12,083 cycles" in told[1] and "12,543 cycles become 12,083" in PAGE
+    assert "memory: 60 points, 1 models" in told[2] and "memory: 60 points: 60 ok" in told[3]
+    with (build_root() / "explore" / "memory" / "table.csv").open(newline="", encoding="utf-8") as table:
+        rows = {
+            (r["workload"], r["param n"], r["set hbm.bytes_per_cycle"], r["set hbm.latency_ns"]): int(r["cycles"])
+            for r in csv.DictReader(table)
+        }
+    assert rows["gemm", "512", "64", "25"] == rows["gemm", "512", "128", "25"]  # 128 bring nothing
+    far, near = (rows["attention", "", "64", latency] for latency in ("400", "200"))
+    assert f"from {far:,} to {near:,}" in PAGE
+    assert 0.955 < rows["attention", "", "64", "50"] / rows["attention", "", "64", "100"] < 0.965
