@@ -1,12 +1,11 @@
 """Every field of a configuration: value, range, unit, meaning, and whether a change builds anything."""
 
-import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from rtl.contract.any_config import AnyConfig
-from rtl.contract.config_fields import Knob, Role, built_values, knobs
+from rtl.contract.config_fields import Knob, Role, built_values, fields_of
 from sim.systems.configurations import configurations
 
 __all__ = ["Row", "config_lines", "find_config", "rows", "shown"]
@@ -30,22 +29,12 @@ def find_config(name: str) -> tuple[str, AnyConfig] | None:
 def rows(cfg: AnyConfig) -> list[Row]:
     """All fields but names, in order. LookupError names a field that says nothing of itself."""
     built = set(_keys(built_values(cfg)))
-    return [Row(key=key, value=value, knob=knob, builds=key in built) for key, value, knob in _fields(cfg, "")]
-
-
-def _fields(config: Any, prefix: str) -> Iterator[tuple[str, Any, Knob]]:
-    known = knobs(type(config))
-    for f in dataclasses.fields(config):
-        value = getattr(config, f.name)
-        if dataclasses.is_dataclass(value):
-            yield from _fields(value, f"{prefix}{f.name}.")
-        elif f.name != "name":
-            knob = known[f.name]
-            if knob is None:
-                raise LookupError(
-                    f"{type(config).__name__}.{f.name} says nothing of itself: make it with number() or such"
-                )
-            yield f"{prefix}{f.name}", value, knob
+    found: list[Row] = []
+    for key, knob, value in fields_of(cfg):
+        if knob is None:
+            raise LookupError(f"{key} of {type(cfg).__name__} says nothing of itself: make it with number() or such")
+        found.append(Row(key=key, value=value, knob=knob, builds=key in built))
+    return found
 
 
 def _keys(values: dict[str, Any], prefix: str = "") -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Fields of a configuration: value, range, unit and meaning in one place, which checks, lists and documents read."""
 
 import dataclasses
+from collections.abc import Iterator
 from dataclasses import MISSING, dataclass, field
 from enum import Enum
 from typing import Any, cast
@@ -12,6 +13,7 @@ __all__ = [
     "built_values",
     "check",
     "choice",
+    "fields_of",
     "flag",
     "knobs",
     "need",
@@ -136,6 +138,17 @@ def knobs(cls: Any) -> dict[str, Knob | None]:
         for f in dataclasses.fields(cls)
         if f.name != "name" and not dataclasses.is_dataclass(f.type)
     }
+
+
+def fields_of(config: Any, prefix: str = "") -> Iterator[tuple[str, Knob | None, Any]]:
+    """Every field but names, as section.field, with its Knob and its value, in order."""
+    known = knobs(type(config))
+    for f in dataclasses.fields(config):
+        value = getattr(config, f.name)
+        if dataclasses.is_dataclass(value):
+            yield from fields_of(value, f"{prefix}{f.name}.")
+        elif f.name != "name":
+            yield f"{prefix}{f.name}", known[f.name], value
 
 
 def built_values(config: Any, *, every: bool = False) -> dict[str, Any]:

@@ -6,13 +6,12 @@ tests/system/test_roles.py holds each of them to. So a model serves every config
 fields of Role.HOST, or has less room. What a configuration refuses, its kernels and the golden machine refuse.
 """
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 from rtl.contract.any_config import AnyConfig
 from rtl.contract.config_changes import changed
-from rtl.contract.config_fields import ConfigError, Role, knobs
+from rtl.contract.config_fields import ConfigError, Role, fields_of
 
 ConfigT = TypeVar("ConfigT", bound=AnyConfig)
 
@@ -21,23 +20,17 @@ __all__ = ["covers", "envelope", "roles", "values"]
 
 def roles(cfg: AnyConfig) -> dict[str, Role]:
     """The role of every field but names, as section.field."""
-    return {key: role for key, role, _ in _fields(cfg, "")}
+    return {key: role for key, role, _ in _fields(cfg)}
 
 
 def values(cfg: AnyConfig) -> dict[str, Any]:
     """The value of every field but names, as section.field."""
-    return {key: value for key, _, value in _fields(cfg, "")}
+    return {key: value for key, _, value in _fields(cfg)}
 
 
-def _fields(config: Any, prefix: str) -> Iterator[tuple[str, Role, Any]]:
-    known = knobs(type(config))
-    for f in dataclasses.fields(config):
-        value = getattr(config, f.name)
-        if dataclasses.is_dataclass(value):
-            yield from _fields(value, f"{prefix}{f.name}.")
-        elif f.name != "name":
-            knob = known[f.name]
-            yield f"{prefix}{f.name}", knob.role if knob else Role.MODEL, value
+def _fields(config: AnyConfig) -> Iterator[tuple[str, Role, Any]]:
+    for key, knob, value in fields_of(config):
+        yield key, knob.role if knob else Role.MODEL, value
 
 
 def covers(model: AnyConfig, cfg: AnyConfig) -> bool:
@@ -46,7 +39,7 @@ def covers(model: AnyConfig, cfg: AnyConfig) -> bool:
         return False
     return all(
         role == Role.HOST or there == wanted or (role == Role.ROOM and there >= wanted)
-        for (_, role, there), (_, _, wanted) in zip(_fields(model, ""), _fields(cfg, ""), strict=True)
+        for (_, role, there), (_, _, wanted) in zip(_fields(model), _fields(cfg), strict=True)
     )
 
 
@@ -54,7 +47,7 @@ def envelope(configs: Sequence[ConfigT]) -> ConfigT:
     """The first of them with the most room of all. Errors: ConfigError if they differ in a field of Role.MODEL."""
     first = configs[0]
     changes: dict[str, Any] = {}
-    columns = zip(*(_fields(cfg, "") for cfg in configs), strict=True)
+    columns = zip(*(_fields(cfg) for cfg in configs), strict=True)
     for column in columns:
         key, role, _ = column[0]
         values = [value for _, _, value in column]

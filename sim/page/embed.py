@@ -14,10 +14,11 @@ _HERE = Path(__file__).resolve().parent
 
 
 def page_text(data: Mapping[str, Any], name: str) -> str:
-    """The page `name`.html with `name`.js; `data` has the title."""
+    """frame.html around `name`.html, with `name`.js; `data` has the title."""
     packed = gzip.compress(json.dumps(data, separators=(",", ":")).encode(), 9, mtime=0)
-    page = (_HERE / f"{name}.html").read_text(encoding="utf-8")
+    page = (_HERE / "frame.html").read_text(encoding="utf-8")
     for mark, text in (
+        ("BODY", (_HERE / f"{name}.html").read_text(encoding="utf-8")),
         ("TITLE", html.escape(data["title"])),
         ("STYLE", (_HERE / "page.css").read_text(encoding="utf-8")),
         ("COMMON", (_HERE / "common.js").read_text(encoding="utf-8")),
