@@ -150,10 +150,22 @@ def test_command_line_prints_the_report(capsys: pytest.CaptureFixture[str], tmp_
     assert capsys.readouterr().out.startswith("MATCH  gemm on tiny, native array")
 
 
+@pytest.fixture
+def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No bits of a golden machine are kept: what this one's double says stays here."""
+
+    def nothing(*_: Any) -> None:
+        return None
+
+    monkeypatch.setattr("sim.run.checking.kept_golden", nothing)
+    monkeypatch.setattr("sim.run.checking.keep_golden", nothing)
+
+
 RUN_GEMM = ["run", "gemm", "--config", "tiny", "-p", "m=8", "-p", "k=8", "-p", "n=16", "--out"]
 
 
 @pytest.mark.sim
+@pytest.mark.usefixtures("nothing_kept")
 def test_one_wrong_bit_is_a_mismatch(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -176,6 +188,7 @@ def test_one_wrong_bit_is_a_mismatch(
 
 
 @pytest.mark.sim
+@pytest.mark.usefixtures("nothing_kept")
 def test_a_result_is_kept_if_the_golden_machine_cannot_finish(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
