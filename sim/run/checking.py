@@ -24,7 +24,8 @@ def need_check(text: str) -> str:
 
 def checked(cfg: Config, image: Image, result: RunResult, check: str = "golden") -> Comparison:
     """The result beside the golden machine's, whose bits are kept: they may say that a result is right, and a
-    difference from them is looked at with the golden machine itself. Whatever that one meets, the result is not lost."""
+    difference from them is looked at with the golden machine itself. Whatever that one meets, the result is not
+    lost."""
     if check == "none":
         return Comparison(match=result.end == "done", elements=0, unchecked=True)
     key = golden_key(cfg, image)
