@@ -1,15 +1,11 @@
 """What a link or a switch did in time: counts at some two hundred cycles of the measurement, in series.npz."""
 
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from sim.errors import PlexusError
-from sim.whole_file import whole_file
+from sim.column_file import load_columns, save_columns
 
 __all__ = ["FILE", "FORMAT", "SAMPLES", "Series", "load_series", "save_series", "stops"]
 
@@ -51,25 +47,13 @@ def stops(cycles: int, flit_cycles: int) -> list[int]:
 
 def save_series(series: Series, folder: Path) -> Path:
     """`folder`/series.npz, whole or not at all. Errors: PlexusError if it cannot be written."""
-    path = folder / FILE
-    columns: dict[str, Any] = {f.name: np.asarray(getattr(series, f.name)) for f in fields(Series)}
-    with whole_file(path) as place:
-        folder.mkdir(parents=True, exist_ok=True)
-        with place.open("wb") as out:
-            np.savez_compressed(out, format=FORMAT, **columns)
-    return path
+    save_columns(folder / FILE, {"format": FORMAT, **{f.name: getattr(series, f.name) for f in fields(Series)}})
+    return folder / FILE
 
 
 def load_series(folder: Path) -> Series:
     """The series beside a report. Errors: PlexusError if there is none, or it is torn or of another format."""
-    path = folder / FILE
-    if not path.exists():
-        raise PlexusError(f"{folder} has no {FILE}: the run was made by an older version; run it again")
-    try:
-        with np.load(path, allow_pickle=False) as columns:
-            if int(columns["format"]) != FORMAT:
-                raise PlexusError(f"{path} has format {int(columns['format'])}, not {FORMAT}: run it again")
-            values: dict[str, Any] = {f.name: columns[f.name].tolist() for f in fields(Series)}
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
-        raise PlexusError(f"{path} is torn: {error or type(error).__name__}") from None
+    names = [f.name for f in fields(Series)]
+    columns = load_columns(folder / FILE, FORMAT, names, "the run was made by an older version; run it again")
+    values: dict[str, Any] = {name: column.tolist() for name, column in columns.items()}
     return Series(**values)

@@ -1,15 +1,12 @@
 """A trace and the program it is of, as plain arrays: trace.npz, column by column in docs/trace.md."""
 
-import zipfile
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sim.errors import PlexusError
-from sim.whole_file import whole_file
+from sim.column_file import load_columns, save_columns
 
 __all__ = ["FILE", "FORMAT", "NEVER", "Recorded", "load_trace", "save_trace"]
 
@@ -88,33 +85,14 @@ _NUMBERS = ("format", "cycles", "coarse_from", "lost")
 
 def save_trace(recorded: Recorded, folder: Path) -> Path:
     """`folder`/trace.npz, whole or not at all. Errors: PlexusError if it cannot be written."""
-    path = folder / FILE
-    columns = {field.name: np.asarray(getattr(recorded, field.name)) for field in fields(recorded)}
-    with whole_file(path) as place:
-        folder.mkdir(parents=True, exist_ok=True)
-        with place.open("wb") as out:
-            np.savez_compressed(out, **columns)  # pyright: ignore[reportArgumentType]
-    return path
-
-
-def _need(there: Sequence[str], path: Path) -> None:
-    missing = [field.name for field in fields(Recorded) if field.name not in there]
-    if missing:
-        raise PlexusError(f"{path} has no column {missing[0]}: it is no trace, or one of another version; run it again")
+    save_columns(folder / FILE, {field.name: getattr(recorded, field.name) for field in fields(recorded)})
+    return folder / FILE
 
 
 def load_trace(folder: Path) -> Recorded:
     """The trace beside a report. Errors: PlexusError if there is none, or it is torn or of another format."""
-    path = folder / FILE
-    if not path.exists():
-        raise PlexusError(f"{folder} has no {FILE}: the run was made with --no-trace, or by an older version")
-    try:
-        with np.load(path, allow_pickle=False) as columns:
-            if "format" in columns and int(columns["format"]) != FORMAT:
-                raise PlexusError(f"{path} has format {int(columns['format'])}, not {FORMAT}: run it again")
-            _need(list(columns), path)
-            values: dict[str, Any] = {field.name: columns[field.name] for field in fields(Recorded)}
-            values |= {name: int(values[name]) for name in _NUMBERS}
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zipfile.LargeZipFile) as error:
-        raise PlexusError(f"{path} is torn: {error or type(error).__name__}") from None
+    names = [field.name for field in fields(Recorded)]
+    why_not = "the run was made with --no-trace, or by an older version"
+    values: dict[str, Any] = dict(load_columns(folder / FILE, FORMAT, names, why_not))
+    values |= {name: int(values[name]) for name in _NUMBERS}
     return Recorded(**values)
