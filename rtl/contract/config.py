@@ -8,7 +8,6 @@ import dataclasses
 import hashlib
 import json
 import re
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +27,7 @@ from rtl.contract.config_sections import (
     VectorConfig,
     need,
 )
+from rtl.contract.toml_file import toml_table
 
 __all__ = [
     "Config",
@@ -172,14 +172,7 @@ def load(source: str, overrides: Iterable[str] = ()) -> Config:
     where = "a setting"
     if source.endswith(".toml"):
         path = Path(source)
-        try:
-            table = tomllib.loads(path.read_text())
-        except FileNotFoundError:
-            raise ConfigError(f"there is no configuration file {source}") from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{source} cannot be read: {error}") from None
-        except tomllib.TOMLDecodeError as error:
-            raise ConfigError(f"{source} is not valid TOML: {error}") from None
+        table = toml_table(path, "configuration")
         base = table.pop("base", None)
         if not isinstance(base, str):
             raise ConfigError(f'{source} needs a line base = "NAME"; the named ones are {", ".join(NAMED)}')

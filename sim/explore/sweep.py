@@ -3,7 +3,6 @@
 import itertools
 import math
 import random
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -13,6 +12,7 @@ from typing import Any, cast
 from rtl.contract.any_config import AnyConfig
 from rtl.contract.config import load
 from rtl.contract.roles import roles, values
+from rtl.contract.toml_file import toml_table
 from sim.errors import PlexusError
 from sim.explore.layers import read_layers
 from sim.run.checking import need_check
@@ -248,14 +248,7 @@ def _nth(axes: list[list[dict[str, _VALUE]]], number: int) -> dict[str, _VALUE]:
 
 def read_sweep(path: Path) -> Sweep:
     """The sweep in a TOML file. Errors: SweepError, ConfigError and PlexusError, one sentence each."""
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise SweepError(f"there is no sweep file {path}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise SweepError(f"{path} cannot be read: {error}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise SweepError(f"{path} is not valid TOML: {error}") from None
+    table = toml_table(path, "sweep")
     _keys(table, _TOP, str(path))
     need(table.get("format") == FORMAT, f"{path} needs a line format = {FORMAT}, not {table.get('format')!r}")
     workloads = tuple(_workloads(table.get("workload"), path.parent))
