@@ -15,7 +15,7 @@ from rtl.contract.config import Config, ConfigError
 from rtl.contract.config_changes import changed, merge, parsed
 from rtl.contract.isa import Opcode, Queue
 from rtl.contract.memmap import Space
-from sim.report.bounding import Bounding, bounding, bounds
+from sim.advice.bounding import Bounding, bounding, bounds
 from sim.run.result import RunResult
 from sim.trace.critical import Step, critical_path
 from sim.trace.path_states import path_states, rewritten

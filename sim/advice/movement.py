@@ -8,9 +8,9 @@ import numpy as np
 from rtl.contract.config import Config
 from rtl.contract.memmap import Space
 from rtl.contract.timing import DMA_ROWS_IN_FLIGHT
+from sim.advice.bounding import MOVER_BYTES
 from sim.advice.facts import Facts
 from sim.advice.rule import Finding, Rule
-from sim.report.bounding import MOVER_BYTES
 from sim.trace.path_states import FIRST_FETCH
 
 __all__ = ["MOVEMENT_RULES"]

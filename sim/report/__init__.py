@@ -1,2 +1,2 @@
-"""What a run is told as: `report_json` on disk, `terminal` on the screen; where cycles went (`bounding`). What
-would make them fewer is sim/advice."""
+"""What a run is told as: `report_json` on disk, `terminal` on the screen; the rule of what passed
+(`verdict`)."""

@@ -15,7 +15,7 @@ from firmware.workloads import find_workload
 from rtl.contract.config import named
 from rtl.contract.isa import Cause
 from rtl.contract.sparsity import PATTERNS
-from sim.report.bounding import bounds
+from sim.advice.bounding import bounds
 from sim.systems.core.verilated import VerilatedDevice, build_core
 from verif.golden.machine import GoldenMachine
 

@@ -14,10 +14,10 @@ from rtl.contract.isa import Function, Opcode, Queue
 from rtl.contract.memmap import Space
 from rtl.contract.timing import STALLS, Engine
 from sim.advice.advise import RULES, advise, no_advice
+from sim.advice.bounding import bounding, bounds
 from sim.advice.facts import facts_of
 from sim.advice.rule import Rule
 from sim.native.library import RETIRED
-from sim.report.bounding import bounding, bounds
 from sim.run.result import EngineCycles, RunResult
 
 CFG = named("small")

@@ -15,9 +15,9 @@ from firmware.program import Program
 from rtl.contract.config import load, named
 from rtl.contract.isa import Cause, Opcode, Queue
 from rtl.contract.timing import CONFLICT_PORTS, PORTS_OF, STALLS, Engine
+from sim.advice.bounding import bounds
 from sim.errors import PlexusError
 from sim.native.library import RETIRED
-from sim.report.bounding import bounds
 from sim.report.report_json import ReportError, Subject, make_report, write_report
 from sim.report.terminal import show
 from sim.report.verdict import passed

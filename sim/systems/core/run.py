@@ -14,9 +14,9 @@ from firmware.program import Program
 from firmware.workloads import find_workload
 from rtl.contract.config import Config
 from rtl.contract.roles import covers
+from sim.advice.bounding import bounds
 from sim.errors import PlexusError
 from sim.native.tracing import TRACE_RECORDS
-from sim.report.bounding import bounds
 from sim.report.report_json import Subject, make_report, write_report
 from sim.run.checking import checked
 from sim.run.cycles_bar import cycles_bar
