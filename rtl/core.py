@@ -9,6 +9,7 @@ from rtl.base.clock_gate import ClockGate, gated_domain
 from rtl.base.dispatch import RetireSignature
 from rtl.base.engine_clock import clock_engine
 from rtl.base.fault import fault
+from rtl.base.limits import limit_ports
 from rtl.base.packet import FOREIGN_BITS
 from rtl.base.trace import TraceSignature
 from rtl.base.wake import Wake
@@ -25,7 +26,7 @@ from rtl.memory.sbuf import Sbuf
 from rtl.scalar.engine import ScalarEngine
 from rtl.tensor.engine import TensorEngine
 from rtl.tensor.feed import reach
-from rtl.vector.engine import VectorEngine
+from rtl.vector.engine import LIMITS, VectorEngine
 
 __all__ = ["Core"]
 
@@ -41,12 +42,15 @@ class Core(wiring.Component):
     that were for another core; `link_value`, the register of the port at `link_address`, in the same cycle.
     Engines run on gated clocks of the root clock `clk`, so an idle engine costs nothing; SBUF and PSUM on one that
     runs with any of them, and a few cycles longer: until read data and sums have arrived and ages are 0.
+    `limited`: it has ports `limit_*` (rtl.contract.limits), and does what a core built for less would; clocks are the
+    exception, for which only what `Role.KNOB` says holds.
     """
 
-    def __init__(self, cfg: Config, form: str = "native", *, link: bool = False):
+    def __init__(self, cfg: Config, form: str = "native", *, link: bool = False, limited: bool = False):
         self.cfg = cfg
         self.form = form
         self.link = link
+        self.limited = limited
         super().__init__(
             {
                 "axi": Out(AxiSignature(cfg.hbm.port_bytes)).array(cfg.hbm.ports),
@@ -56,6 +60,7 @@ class Core(wiring.Component):
                 "host_wdata": In(64),
                 "host_rdata": Out(64),
                 "core_id": In(CoreId.BITS),
+                **(limit_ports(cfg) if limited else {}),
                 "done": Out(1),
                 "fault": Out(1),
                 "retire": Out(RetireSignature()).array(len(Queue)),
@@ -93,9 +98,15 @@ class Core(wiring.Component):
         self._gate(m, "dma", dma_awake)
         for name, engine in (("vector", vector), ("scalar", scalar)):
             waiting = getattr(issue, name).command.valid
-            clock_engine(m, engine, waiting, f"{name}_")
+            parts = ("ticks", "cycles") if self.limited else ()
+            ratio = [getattr(self, f"limit_{name}_{part}") for part in parts]
+            clock_engine(m, engine, waiting, f"{name}_", ratio)
             awake.append(waiting | engine.active)
         self._gate(m, "memory", self._wake(m, "memory", Cat(awake).any()))
+
+        if self.limited:
+            for part, names in ((issue, ("queue_depth",)), (dma, ("buffer_bytes", "burst_bytes")), (vector, LIMITS)):
+                m.d.comb += [getattr(part, f"limit_{name}").eq(getattr(self, f"limit_{name}")) for name in names]
 
         connect(m, issue.tensor, tensor.queue)
         connect(m, issue.vector, vector.queue)

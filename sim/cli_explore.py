@@ -21,6 +21,9 @@ def explore(
     ] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Run what did not end well again.")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget the rows that are there.")] = False,
+    cluster: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Run on the workers of this scheduler of Dask.")
+    ] = None,
     fast: FastOption = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be run and built.")] = False,
 ) -> None:
@@ -34,7 +37,15 @@ def explore(
     folder = out or default_place(sweep)
     console = Console()
     asked, plan, found = run(
-        sweep, folder, jobs=jobs, console=Console(stderr=True), retry=retry, fresh=fresh, dry=dry_run, fast=fast
+        sweep,
+        folder,
+        jobs=jobs,
+        console=Console(stderr=True),
+        retry=retry,
+        fresh=fresh,
+        dry=dry_run,
+        fast=fast,
+        cluster=cluster,
     )
     if dry_run:
         console.print(f"{asked.name}: {found.points:,} points, {found.models:,} models", highlight=False)

@@ -45,7 +45,13 @@ def _keys(values: dict[str, Any], prefix: str = "") -> Iterator[str]:
             yield f"{prefix}{key}"
 
 
-_COSTS = {Role.HOST: "builds nothing", Role.ROOM: "less builds nothing", Role.MODEL: "builds"}
+_COSTS = {
+    Role.HOST: "builds nothing",
+    Role.ROOM: "less builds nothing",
+    Role.KNOB: "less builds nothing",
+    Role.CLOCK: "builds nothing on its side of half of tensor.clock_mhz",
+    Role.MODEL: "builds",
+}
 
 
 def shown(value: Any) -> str:

@@ -1,5 +1,7 @@
 """The clock of an engine: the ratio of the configuration, gated by activity."""
 
+from collections.abc import Sequence
+
 from amaranth.hdl import Module, Value, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out, connect, flipped
@@ -11,12 +13,17 @@ from rtl.base.engine_frame import MEMORY_PORTS, EngineFrame, engine_ports
 __all__ = ["ClockedEngine", "clock_engine"]
 
 
-def clock_engine(m: Module, engine: EngineFrame, waiting: ValueLike, prefix: str = "") -> Value:
+def clock_engine(
+    m: Module, engine: EngineFrame, waiting: ValueLike, prefix: str = "", ratio: Sequence[Value] = ()
+) -> Value:
     """Make the clock domains of `engine` in `m`: edges at the ticks of its ratio while it has work or a command is
-    `waiting`. Returns the tick. Names of what is made begin with `prefix`."""
-    ratio = ClockRatio.of_mhz(engine.clock_mhz, engine.cfg.tensor.clock_mhz)
-    m.submodules[f"{prefix}ratio"] = ratio
-    tick = ratio.tick & (waiting | engine.active)
+    `waiting`. Returns the tick. Names of what is made begin with `prefix`. `ratio`: ticks and cycles of its clock, for
+    a core with limits."""
+    bits = len(ratio[0]) if ratio else 0
+    m.submodules[f"{prefix}ratio"] = ticks = ClockRatio.of_mhz(engine.clock_mhz, engine.cfg.tensor.clock_mhz, bits)
+    if ratio:
+        m.d.comb += [ticks.ticks.eq(ratio[0]), ticks.cycles.eq(ratio[1])]
+    tick = ticks.tick & (waiting | engine.active)
     enables = {engine.domain: tick}
     enables |= {name: tick & engine.clocks[n] for n, name in enumerate(engine.part_domains)}
     for name, enable in enables.items():
@@ -32,7 +39,7 @@ class ClockedEngine(wiring.Component):
 
     def __init__(self, engine: EngineFrame):
         self._engine = engine
-        super().__init__({**engine_ports(engine.cfg), "tick": Out(1)})
+        super().__init__({**engine_ports(engine.cfg), **engine.limit_ports, "tick": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -40,5 +47,6 @@ class ClockedEngine(wiring.Component):
         connect(m, flipped(self.queue), engine.queue)
         for name in MEMORY_PORTS:
             connect(m, getattr(engine, name), flipped(getattr(self, name)))
+        m.d.comb += [getattr(engine, name).eq(getattr(self, name)) for name in engine.limit_ports]
         m.d.comb += self.tick.eq(clock_engine(m, engine, self.queue.command.valid))
         return m

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.base.bridge import Bridge
 from rtl.base.dispatch import EngineSignature
+from rtl.base.limits import limit_ports
 from rtl.base.memory_port import PsumReadSignature, PsumWriteSignature, SbufReadSignature, SbufWriteSignature
 from rtl.contract.config import Config
 
@@ -44,20 +45,26 @@ class EngineFrame(wiring.Component):
         domain: str,
         clock_mhz: int,
         part_domains: Sequence[str] = (),
+        limits: Sequence[str] = (),
     ):
         self.cfg = cfg
         self.domain = domain
         self.clock_mhz = clock_mhz
         self.part_domains = tuple(part_domains)
+        self.limits = tuple(limits)
         self._pipeline = pipeline
         clocks = {"clocks": Out(len(part_domains))} if part_domains else {}
-        super().__init__({**engine_ports(cfg), "tick": In(1), "active": Out(1), **clocks})
+        super().__init__({**engine_ports(cfg), **self.limit_ports, "tick": In(1), "active": Out(1), **clocks})
+
+    @property
+    def limit_ports(self) -> dict[str, wiring.Member]:
+        """Those of `limits`, which the pipeline has too."""
+        return limit_ports(self.cfg, *self.limits) if self.limits else {}
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         pipeline = self._pipeline
-        adjacent = 2 * self.clock_mhz > self.cfg.tensor.clock_mhz
-        m.submodules.bridge = bridge = Bridge(self.cfg, adjacent=adjacent)
+        m.submodules.bridge = bridge = Bridge(self.cfg, adjacent=self.domain in self.cfg.close_clocks)
         m.submodules.pipeline = DomainRenamer(self.domain)(pipeline)
         connect(m, flipped(self.queue), bridge.queue)
         connect(m, bridge.inner_queue, pipeline.queue)
@@ -69,6 +76,7 @@ class EngineFrame(wiring.Component):
             bridge.active.eq(pipeline.active),
             self.active.eq(pipeline.active),
         ]
+        m.d.comb += [getattr(pipeline, name).eq(getattr(self, name)) for name in self.limit_ports]
         if self.part_domains:
             m.d.comb += self.clocks.eq(pipeline.clocks)
         return m

@@ -99,6 +99,12 @@ class Config:
         )
 
     @property
+    def close_clocks(self) -> tuple[str, ...]:
+        """Engines whose clock has edges in neighbouring root cycles, which needs another bridge."""
+        engines = {"vector": self.vector.clock_mhz, "scalar": self.scalar.clock_mhz}
+        return tuple(name for name, mhz in engines.items() if 2 * mhz > self.tensor.clock_mhz)
+
+    @property
     def latency_cycles(self) -> int:
         """HBM latency in tensor cycles, rounded up."""
         return -(-self.hbm.latency_ns * self.tensor.clock_mhz // 1000)

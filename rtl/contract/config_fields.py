@@ -31,6 +31,8 @@ class Role(Enum):
 
     HOST = "host"  # nothing: no hardware depends on it
     ROOM = "room"  # nothing, if a model has at least that much of it (rtl/contract/roles.py)
+    KNOB = "knob"  # the same, by a limit that the model is told (rtl/contract/limits.py)
+    CLOCK = "clock"  # nothing, if it stays on its side of half the root clock
     MODEL = "model"  # a model of its own
 
 

@@ -26,7 +26,7 @@ class TensorConfig:
 
     rows: int = number("PEs along K, the contraction axis", 8, 128, unit="PEs", of_two=True, also="at most partitions")
     cols: int = number("PEs along M, the output axis", 8, 128, unit="PEs", of_two=True, also="at most partitions")
-    clock_mhz: int = number("root clock, in whose cycles a run is measured", 1, _MHZ, 2400, unit="MHz")
+    clock_mhz: int = number("root clock, in whose cycles a run is measured", 1, _MHZ, 2400, unit="MHz", role=Role.CLOCK)
     moving_max: int = number(
         "columns of one MULTIPLY_MOVING",
         8,
@@ -58,8 +58,12 @@ class TensorConfig:
 class VectorConfig:
     """The vector engine; its clock is a rational part of the tensor clock."""
 
-    clock_mhz: int = number("clock of the vector engine", 1, _MHZ, 1200, unit="MHz", also="at most tensor.clock_mhz")
-    exp_rate: int = number("results of exp a lane a vector cycle", 1, 4, 4, unit="elements a cycle", of_two=True)
+    clock_mhz: int = number(
+        "clock of the vector engine", 1, _MHZ, 1200, unit="MHz", also="at most tensor.clock_mhz", role=Role.CLOCK
+    )
+    exp_rate: int = number(
+        "results of exp a lane a vector cycle", 1, 4, 4, unit="elements a cycle", of_two=True, role=Role.KNOB
+    )
 
     def __post_init__(self) -> None:
         check("vector", self)
@@ -69,7 +73,9 @@ class VectorConfig:
 class ScalarConfig:
     """The scalar engine: one element a lane a scalar cycle; rows of the table of functions."""
 
-    clock_mhz: int = number("clock of the scalar engine", 1, _MHZ, 1200, unit="MHz", also="at most tensor.clock_mhz")
+    clock_mhz: int = number(
+        "clock of the scalar engine", 1, _MHZ, 1200, unit="MHz", also="at most tensor.clock_mhz", role=Role.CLOCK
+    )
     table_rows: int = number(
         "rows of the table of functions", 1024, 65536, 8192, unit="rows", of_two=True, role=Role.ROOM
     )
@@ -124,9 +130,18 @@ class DmaConfig:
         also="at least 4 and hbm.ports, at most half of partitions",
     )
     rings: int = number("rings of descriptors", 1, 16, 4, unit="rings", role=Role.ROOM)
-    buffer_bytes: int = number("read data that a mover may have in flight", 512, 65536, 8192, unit="bytes", of_two=True)
+    buffer_bytes: int = number(
+        "read data that a mover may have in flight", 512, 65536, 8192, unit="bytes", of_two=True, role=Role.KNOB
+    )
     burst_bytes: int = number(
-        "longest AXI burst", 128, 4096, 1024, unit="bytes", of_two=True, also="at most half of dma.buffer_bytes"
+        "longest AXI burst",
+        128,
+        4096,
+        1024,
+        unit="bytes",
+        of_two=True,
+        also="at most half of dma.buffer_bytes",
+        role=Role.KNOB,
     )
 
     def __post_init__(self) -> None:
@@ -168,7 +183,9 @@ class HbmConfig:
 class IssueConfig:
     """Instruction queues: instructions (and descriptors of a ring) fetched ahead, semaphores."""
 
-    queue_depth: int = number("instructions that a queue fetches ahead", 2, 64, 16, unit="instructions", of_two=True)
+    queue_depth: int = number(
+        "instructions that a queue fetches ahead", 2, 64, 16, unit="instructions", of_two=True, role=Role.KNOB
+    )
     semaphores: int = number("semaphores of the core", 16, 256, 256, unit="semaphores", of_two=True, role=Role.ROOM)
 
     def __post_init__(self) -> None:

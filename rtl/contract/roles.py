@@ -2,20 +2,25 @@
 
 A field of Role.ROOM says how much of something there is: partitions of SBUF as long as that, so many rings, formats
 that the array can do. A program that needs less runs in more room with the same cycles, counters and bits, as
-tests/system/test_roles.py holds each of them to. So a model serves every configuration that differs from its own in
-fields of Role.HOST, or has less room. What a configuration refuses, its kernels and the golden machine refuse.
+tests/system/test_roles.py holds each of them to. Of a field of Role.KNOB hardware would do more at once if it could:
+such a model is told to do less (rtl/contract/limits.py). So a model serves every configuration that differs from its
+own in fields of Role.HOST, has less room, smaller knobs, or other clocks with the same bridges between them. What a
+configuration refuses, its kernels and the golden machine refuse.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 from rtl.contract.any_config import AnyConfig
+from rtl.contract.config import Config
 from rtl.contract.config_changes import changed
 from rtl.contract.config_fields import ConfigError, Role, fields_of
 
 ConfigT = TypeVar("ConfigT", bound=AnyConfig)
 
-__all__ = ["covers", "envelope", "roles", "values"]
+__all__ = ["covers", "envelope", "model_values", "roles", "values"]
+
+_UP_TO = (Role.ROOM, Role.KNOB)
 
 
 def roles(cfg: AnyConfig) -> dict[str, Role]:
@@ -33,28 +38,42 @@ def _fields(config: AnyConfig) -> Iterator[tuple[str, Role, Any]]:
         yield key, knob.role if knob else Role.MODEL, value
 
 
+def model_values(cfg: AnyConfig) -> dict[str, Any]:
+    """What is equal for all that one model can serve, as section.field."""
+    own = {key: value for key, role, value in _fields(cfg) if role == Role.MODEL}
+    if isinstance(cfg, Config):
+        close = cfg.close_clocks
+        own |= {f"{name}.clock_mhz above half of tensor.clock_mhz": name in close for name in ("vector", "scalar")}
+    return own
+
+
 def covers(model: AnyConfig, cfg: AnyConfig) -> bool:
     """Whether a model of the configuration `model` runs programs of `cfg` as a model of its own would."""
     if type(model) is not type(cfg):
         return False
-    return all(
-        role == Role.HOST or there == wanted or (role == Role.ROOM and there >= wanted)
+    return model_values(model) == model_values(cfg) and all(
+        role not in _UP_TO or there >= wanted
         for (_, role, there), (_, _, wanted) in zip(_fields(model), _fields(cfg), strict=True)
     )
 
 
 def envelope(configs: Sequence[ConfigT]) -> ConfigT:
-    """The first of them with the most room of all. Errors: ConfigError if they differ in a field of Role.MODEL."""
+    """The first of them with the most room and the largest knobs of all.
+
+    Errors: ConfigError if they differ in what a model of its own needs.
+    """
     first = configs[0]
+    shared = model_values(first)
+    for cfg in configs[1:]:
+        for key, value in model_values(cfg).items():
+            if value != shared[key]:
+                raise ConfigError(f"no model serves both {key}={shared[key]} and {key}={value}")
     changes: dict[str, Any] = {}
     columns = zip(*(_fields(cfg) for cfg in configs), strict=True)
     for column in columns:
         key, role, _ = column[0]
         values = [value for _, _, value in column]
-        if role == Role.MODEL and len(set(values)) > 1:
-            other = next(value for value in values if value != values[0])
-            raise ConfigError(f"no model serves both {key}={values[0]} and {key}={other}")
-        if role == Role.ROOM:
+        if role in _UP_TO:
             section, _, name = key.rpartition(".")
             into = changes.setdefault(section, {}) if section else changes
             into[name] = max(values)

@@ -9,6 +9,7 @@ from rtl.base.dispatch import EngineStatusSignature
 from rtl.base.dma_port import RELEASE, ROW_BYTES_BITS, SEMAPHORE_UPDATE, RingStatusSignature
 from rtl.base.fault import fault
 from rtl.base.layouts import DESCRIPTOR_LAYOUT
+from rtl.base.limits import limit_ports
 from rtl.base.memory_port import SbufMoverSignature
 from rtl.base.placed import Placed
 from rtl.contract.config import Config
@@ -44,6 +45,7 @@ class Dma(wiring.Component):
         rings = cfg.dma.rings
         super().__init__(
             {
+                **limit_ports(cfg, "buffer_bytes", "burst_bytes"),
                 "core_id": In(CoreId.BITS),
                 "start": In(1),
                 "release": In(stream.Signature(RELEASE)),
@@ -114,6 +116,8 @@ class Dma(wiring.Component):
             connect(m, mover.done, complete.done[e])
             m.d.comb += [
                 mover.index.eq(e),
+                mover.limit_buffer_bytes.eq(self.limit_buffer_bytes),
+                mover.limit_burst_bytes.eq(self.limit_burst_bytes),
                 mover.answer_valid.eq(crossbar.answer_valid[e]),
                 mover.answer.eq(crossbar.answer),
                 mover.serve_valid.eq(crossbar.serve_valid[e]),

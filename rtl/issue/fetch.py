@@ -12,6 +12,7 @@ from rtl.base.axi import FETCH_ID, ID_BITS, AxiReadSignature, axi_size
 from rtl.base.dispatch import SEQUENCE_BITS
 from rtl.base.dma_port import CAUSE_BITS, COUNT_BITS
 from rtl.base.fault import fault
+from rtl.base.limits import limit_ports
 from rtl.base.ram import Ram
 from rtl.contract.config import Config
 from rtl.contract.isa import INSTRUCTION_BYTES, Queue
@@ -24,6 +25,7 @@ FETCH_STATUS = data.StructLayout({"cause": CAUSE_BITS, "sequence": SEQUENCE_BITS
 word that is missing, its address. All 0 otherwise."""
 
 _INCR = 1
+_RING_DEPTH = 4  # descriptors that a ring reads ahead, at most
 
 
 def fetch_clients(cfg: Config) -> int:
@@ -36,7 +38,7 @@ class Fetch(wiring.Component):
 
     `load` gives client `load_client` its region (base in bytes, count in words of 128 bytes), one client
     a cycle; it asks for its first words at once. A client's words wait in its part of one RAM
-    (issue.queue_depth words; rings at most 4) and one more in front of `words`.
+    (`limit_queue_depth` words of issue.queue_depth; rings at most 4) and one more in front of `words`.
     Timing: a request leaves 2 cycles after its load at the earliest; a word is in front 3 cycles after
     its last beat. All clients together read a word a cycle; one client alone a word in 2 cycles.
     The word in front of client c is in the clock domain `fronts`[c] if that names one; the domain must run
@@ -52,6 +54,7 @@ class Fetch(wiring.Component):
             raise ValueError(f"{n} fetch clients do not fit in the ids from {FETCH_ID}")
         super().__init__(
             {
+                **limit_ports(cfg, "queue_depth"),
                 "axi": Out(AxiReadSignature(cfg.hbm.port_bytes)),
                 "load": In(1),
                 "load_client": In(range(n)),
@@ -82,7 +85,8 @@ class Fetch(wiring.Component):
         depth = cfg.issue.queue_depth
         slot_bits = ceil_log2(depth)
         clients = [
-            FetchClient(depth if c < len(Queue) else min(4, depth), beats, front) for c, front in enumerate(self.fronts)
+            FetchClient(depth if c < len(Queue) else min(_RING_DEPTH, depth), beats, front)
+            for c, front in enumerate(self.fronts)
         ]
         for c, client in enumerate(clients):
             m.submodules[f"client_{c}"] = client
@@ -92,9 +96,12 @@ class Fetch(wiring.Component):
         axi = self.axi
 
         refuse = Signal()
+        limit = self.limit_queue_depth
+        shorter = Mux(limit > _RING_DEPTH, _RING_DEPTH, limit)
         m.d.comb += refuse.eq(self._outside())
         for c, client in enumerate(clients):
             m.d.comb += [
+                client.limit.eq((limit if c < len(Queue) else shorter)[: len(client.limit)]),
                 client.load.eq(self.load & (self.load_client == c)),
                 client.base.eq(self.load_base[: len(client.base)]),
                 client.count.eq(self.load_count[: len(client.count)]),

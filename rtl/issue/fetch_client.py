@@ -15,7 +15,8 @@ __all__ = ["FetchClient"]
 
 
 class FetchClient(wiring.Component):
-    """Reads `count` words of 128 bytes from `base` ahead of its consumer, at most `depth` unread.
+    """Reads `count` words of 128 bytes from `base` ahead of its consumer, at most `limit` unread, for which there is
+    room up to `depth`. `limit` is looked at with `load`.
 
     `load` starts it anew; `refuse` says that the region does not lie in HBM. `request` asks for the next
     word, answers arrive in order, beat by beat, and are stored in the unit's RAM at (`slot`, `beat`);
@@ -39,6 +40,7 @@ class FetchClient(wiring.Component):
         self.full = Signal()
         super().__init__(
             {
+                "limit": In(range(depth + 1), init=depth),
                 "load": In(1),
                 "base": In(ADDRESS_BITS),
                 "count": In(COUNT_BITS),
@@ -125,7 +127,7 @@ class FetchClient(wiring.Component):
                 self.request_address.eq(self.base),
                 expected.eq(self.base),
                 arrived.eq(0),
-                room.eq(self.depth),
+                room.eq(Mux(fault("a queue reads ahead as far as is built"), self.depth, self.limit)),
                 stored.eq(0),
                 self.slot.eq(0),
                 self.read_slot.eq(0),

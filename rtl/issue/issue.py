@@ -9,6 +9,7 @@ from rtl.base.clock_gate import ClockGate, gated_domain
 from rtl.base.dispatch import EngineSignature, EngineStatusSignature, RetireSignature
 from rtl.base.dma_port import ENDPOINT_STATUS, RELEASE, ROW_BYTES_BITS, SEMAPHORE_UPDATE, RingStatusSignature
 from rtl.base.layouts import DESCRIPTOR_LAYOUT
+from rtl.base.limits import limit_ports
 from rtl.base.trace import STATE_BITS, IssueSignature
 from rtl.contract.config import Config
 from rtl.contract.isa import Queue
@@ -47,6 +48,7 @@ class Issue(wiring.Component):
         rings = cfg.dma.rings
         super().__init__(
             {
+                **limit_ports(cfg, "queue_depth"),
                 "axi": Out(AxiReadSignature(cfg.hbm.port_bytes)),
                 **{q.name.lower(): Out(EngineSignature()) for q in Queue if has_engine(q)},
                 "release": Out(stream.Signature(RELEASE)),
@@ -103,6 +105,7 @@ class Issue(wiring.Component):
             self.states.eq(counters.states),
             self.done.eq(run.done),
             self.fault.eq(run.fault),
+            fetch.limit_queue_depth.eq(self.limit_queue_depth),
             fetch.load.eq(run.load),
             fetch.load_client.eq(run.load_client[: len(fetch.load_client)]),
             fetch.load_base.eq(run.load_base),

@@ -7,11 +7,14 @@ from amaranth.lib.wiring import Out, connect, flipped
 from rtl.base.element_writer import ElementWriter
 from rtl.base.engine_frame import EngineFrame, engine_ports
 from rtl.base.fault import fault
+from rtl.base.limits import limit_ports
 from rtl.contract.config import Config
 from rtl.vector.lanes import DOMAINS, Lanes
 from rtl.vector.reader import RESULTS, Reader
 
 __all__ = ["VectorEngine", "VectorPipeline"]
+
+LIMITS = ("exp_rate_log2",)
 
 
 class VectorPipeline(wiring.Component):
@@ -19,7 +22,8 @@ class VectorPipeline(wiring.Component):
 
     def __init__(self, cfg: Config):
         self.cfg = cfg
-        super().__init__({**engine_ports(cfg), "active": Out(1), "clocks": Out(len(DOMAINS))})
+        limit = limit_ports(cfg, *LIMITS)
+        super().__init__({**engine_ports(cfg), **limit, "active": Out(1), "clocks": Out(len(DOMAINS))})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -28,6 +32,7 @@ class VectorPipeline(wiring.Component):
         m.submodules.writer = writer = ElementWriter(self.cfg, RESULTS, masked=True)
         # of MX elements: at most 16 pairs of columns are on their way, so 8 groups of four scales
         m.submodules.scales = scales = ElementWriter(self.cfg, RESULTS // 2, masked=True)
+        m.d.comb += reader.limit_exp_rate_log2.eq(self.limit_exp_rate_log2)
         connect(m, flipped(self.queue.command), reader.command)
         connect(m, reader.writer, writer.command)
         connect(m, reader.scales, scales.command)
@@ -86,4 +91,4 @@ class VectorEngine(EngineFrame):
     def __init__(self, cfg: Config):
         pipeline = VectorPipeline(cfg)
         mhz = cfg.vector.clock_mhz
-        super().__init__(cfg, pipeline, domain="vector", clock_mhz=mhz, part_domains=DOMAINS)
+        super().__init__(cfg, pipeline, domain="vector", clock_mhz=mhz, part_domains=DOMAINS, limits=LIMITS)

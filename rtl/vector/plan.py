@@ -4,7 +4,9 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.fault import fault
 from rtl.base.layouts import INSTRUCTION_LAYOUT
+from rtl.base.limits import limit_ports
 from rtl.base.memory_port import QUADRANTS
 from rtl.base.pattern import operand, size_log2
 from rtl.contract.access_pattern import DIMENSIONS
@@ -71,15 +73,12 @@ def _is(value: Value, *options: int) -> Value:
 class Plan(wiring.Component):
     """`plan` of `word`, an instruction that issue has checked. Combinational.
 
-    How many elements of a lane move at once: rtl.contract.rates.
+    How many elements of a lane move at once: rtl.contract.rates, with an exp_rate of 2**`limit_exp_rate_log2`.
     """
-
-    word: In(INSTRUCTION_LAYOUT)
-    plan: Out(PLAN)
 
     def __init__(self, cfg: Config):
         self.cfg = cfg
-        super().__init__()
+        super().__init__({**limit_ports(cfg, "exp_rate_log2"), "word": In(INSTRUCTION_LAYOUT), "plan": Out(PLAN)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -134,7 +133,8 @@ class Plan(wiring.Component):
         all_small = small[0] & small[2] & (small[1] | ~joins)
         to_psum = target.space == Space.PSUM
         one_psum = (small[0] & to_psum) | (small[2] & (first.space == Space.PSUM)) | (~plan.reads & to_psum)
-        rate = Const(self.cfg.vector.exp_rate.bit_length() - 1, 2)
+        built = Const(self.cfg.vector.exp_rate.bit_length() - 1, 2)
+        rate = Mux(fault("exp is as fast as is built"), built, self.limit_exp_rate_log2)
         wanted = Signal(2)
         with m.If(_is(opcode, *_FAST)):
             m.d.comb += wanted.eq(Mux(all_small, 2, one_psum & ~joins))

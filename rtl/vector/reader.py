@@ -9,6 +9,7 @@ from rtl.base.dispatch import COMMAND, OPCODE_BITS
 from rtl.base.element_writer import WRITE
 from rtl.base.fault import fault
 from rtl.base.layouts import PATTERN_LAYOUT
+from rtl.base.limits import limit_ports
 from rtl.base.memory_port import QUADRANTS, PsumReadSignature, SbufReadSignature, psum_word_bits, sbuf_word_bits
 from rtl.base.pattern import PatternWalker, operand, partition_mask
 from rtl.contract.config import Config
@@ -65,6 +66,7 @@ class Reader(wiring.Component):
         self.cfg = cfg
         super().__init__(
             {
+                **limit_ports(cfg, "exp_rate_log2"),
                 "command": In(stream.Signature(COMMAND)),
                 "writer": Out(stream.Signature(WRITE)),
                 "scales": Out(stream.Signature(WRITE)),
@@ -94,7 +96,10 @@ class Reader(wiring.Component):
         m.submodules.walker0 = first = PatternWalker(self.cfg)
         m.submodules.walker1 = second = PatternWalker(self.cfg)
         m.submodules.decode = decode = Plan(self.cfg)
-        m.d.comb += decode.word.eq(self.command.payload.word)
+        m.d.comb += [
+            decode.word.eq(self.command.payload.word),
+            decode.limit_exp_rate_log2.eq(self.limit_exp_rate_log2),
+        ]
         self._take(m, decode.plan, first, second, accept)
 
         plan = self.plan

@@ -30,12 +30,13 @@ from sim.errors import PlexusError
 from sim.progress import Progress, progress
 from sim.toolchain import ROOT, activate, build_root, need_build_tools, tool_versions
 
-__all__ = ["Alteration", "Built", "build", "has_option", "make_component"]
+__all__ = ["Alteration", "Built", "build", "delivered", "has_option", "make_component"]
 
 KINDS = ("cocotb", "native")
 _NAMES_TOLD = 12
 
 _STARTED = time.time()
+_delivered: set[str] = set()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +73,11 @@ class Built:
                 told = f"of {len(self.faults)} the most alike are: {'; '.join(like)}"
             raise PlexusError(f"top {self.top} has no fault {name!r} to plant; {told}")
         return self.faults.index(name) + 1
+
+
+def delivered() -> list[str]:
+    """Folders below build/ of all models that this process has asked for."""
+    return sorted(_delivered)
 
 
 def _need_unchanged(files: Mapping[str, str]) -> None:
@@ -248,6 +254,7 @@ def build(
 
     def done(step: Progress | None = None) -> Built:
         record = read_record(folder)
+        _delivered.add(f"{top}/{key}")
         return Built(
             top=top,
             kind=kind,

@@ -46,7 +46,7 @@ TOPS: dict[str, Top] = {
         Top("clock_gate", "verif.benches.base.gate_top:GateTop", "registers of gated clocks"),
         Top("codec_lockstep", "verif.benches.link.codec_lockstep_top:CodecLockstepTop", "both codec forms", ("order",)),
         Top("convert", "rtl.numeric.formats.convert:Convert", "number format conversion"),
-        Top("core", "rtl.core:Core", "a whole core", ("form", "link")),
+        Top("core", "rtl.core:Core", "a whole core", ("form", "link", "limited")),
         Top("core_pair", "verif.benches.core.pair_top:PairTop", "two cores joined by two ports and a wire", ("form",)),
         Top("dma", "rtl.dma.dma:Dma", "DMA: rings, row generator, movers, HBM ports", ("link",)),
         Top("exp", "rtl.numeric.functions.exp:Exp", "exp(x - m)"),

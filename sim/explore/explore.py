@@ -1,8 +1,6 @@
 """A sweep from its file to its table and page."""
 
 import fcntl
-import hashlib
-import json
 import shutil
 import subprocess
 from collections import Counter
@@ -15,9 +13,10 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from sim.build.sources import sources_of
 from sim.errors import PlexusError
+from sim.explore.cluster import run_on_cluster
 from sim.explore.local import run_locally
+from sim.explore.made_of import made_of
 from sim.explore.page import write_explore_page
 from sim.explore.plan import Plan, make_plan
 from sim.explore.points import Point, points_of
@@ -26,7 +25,7 @@ from sim.explore.sweep import Sweep, read_sweep
 from sim.explore.table import make_table, write_csv, write_parquet
 from sim.toolchain import ROOT, build_root, tool_versions
 
-__all__ = ["Explored", "default_place", "explore", "made_of"]
+__all__ = ["Explored", "default_place", "explore"]
 
 PAGES_MAX = 200
 """Runs of a sweep that have a page each; with more, `plexus report` makes the one that is wanted."""
@@ -43,12 +42,6 @@ class Explored:
     stale: int = 0
     models: int = 0
     statuses: Mapping[str, int] = field(default_factory=dict)
-
-
-def made_of() -> str:
-    """A digest of all sources that a row depends on, and of the tools."""
-    what = [sources_of(["sim.explore.worker", "verif.golden.machine"], ()).digest, tool_versions()]
-    return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def default_place(path: Path) -> Path:
@@ -89,8 +82,10 @@ def explore(
     fresh: bool = False,
     dry: bool = False,
     fast: bool = False,
+    cluster: str | None = None,
 ) -> tuple[Sweep, Plan, Explored]:
-    """Run what has no row yet, then write table and page. `dry`: only the plan. Errors: PlexusError, one sentence."""
+    """Run what has no row yet, then write table and page. `dry`: only the plan. `cluster`: address of a Dask scheduler,
+    whose workers run the points. Errors: PlexusError, one sentence."""
     sweep = read_sweep(path)
     sweep = replace(sweep, fast=sweep.fast or fast)
     points = points_of(sweep)
@@ -98,7 +93,7 @@ def explore(
         plan = make_plan(points, folder, fast=sweep.fast)
         return sweep, plan, Explored(folder=folder, points=len(points), models=len(plan.groups))
     with _alone(folder):
-        return _explore(sweep, points, folder, jobs=jobs, console=console, retry=retry, fresh=fresh)
+        return _explore(sweep, points, folder, jobs, console, retry=retry, fresh=fresh, cluster=cluster)
 
 
 @contextmanager
@@ -119,7 +114,15 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def _explore(
-    sweep: Sweep, points: Sequence[Point], folder: Path, *, jobs: int, console: Console, retry: bool, fresh: bool
+    sweep: Sweep,
+    points: Sequence[Point],
+    folder: Path,
+    jobs: int,
+    console: Console,
+    *,
+    retry: bool,
+    fresh: bool,
+    cluster: str | None,
 ) -> tuple[Sweep, Plan, Explored]:
     rows = Rows(folder, made_of(), fresh=fresh)
     wanted = _wanted(points, rows, retry)
@@ -134,7 +137,7 @@ def _explore(
     for point, sentence in plan.refused:
         keep(point, {"status": "refused", "sentence": sentence})
     try:
-        _run(plan, folder, sweep, len(points), jobs, console, keep)
+        _run(plan, folder, sweep, len(points), jobs, console, keep, cluster)
     finally:  # an interrupted sweep has the table of what there is
         _write(sweep, points, rows, folder)
     statuses = Counter(rows.found[point.key]["status"] for point in points)
@@ -153,7 +156,16 @@ def _explore(
     )
 
 
-def _run(plan: Plan, folder: Path, sweep: Sweep, count: int, jobs: int, console: Console, keep: Any) -> None:
+def _run(
+    plan: Plan,
+    folder: Path,
+    sweep: Sweep,
+    count: int,
+    jobs: int,
+    console: Console,
+    keep: Any,
+    cluster: str | None,
+) -> None:
     total = sum(len(group.points) for group in plan.groups)
     parts = (
         TextColumn("{task.description}"),
@@ -168,15 +180,12 @@ def _run(plan: Plan, folder: Path, sweep: Sweep, count: int, jobs: int, console:
             keep(point, outcome)
             bar.advance(task)
 
-        run_locally(
-            plan,
-            folder,
-            jobs=min(jobs, max(1, total)),
-            timeout_seconds=sweep.timeout_seconds,
-            pages=count <= PAGES_MAX,
-            fast=sweep.fast,
-            came=came,
-        )
+        how: dict[str, Any] = {"timeout_seconds": sweep.timeout_seconds, "fast": sweep.fast, "came": came}
+        how["pages"] = count <= PAGES_MAX
+        if cluster is not None and total:
+            run_on_cluster(plan, folder, address=cluster, **how)
+        elif total:
+            run_locally(plan, folder, jobs=min(jobs, total), **how)
 
 
 def _write(sweep: Sweep, points: Sequence[Point], rows: Rows, folder: Path) -> None:

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from firmware.views import KernelError, MemoryFullError
 from rtl.contract.config_fields import ConfigError
+from sim.build.model import delivered
 from sim.build.step import BuildError
 from sim.errors import PlexusError
 from sim.explore.outcome import flat
@@ -63,6 +64,8 @@ def outcome(task: dict[str, Any]) -> dict[str, Any]:
         found = {"status": "build_failed", "sentence": str(error)}
     except PlexusError as error:
         found = {"status": "crashed", "sentence": str(error)}
+    if task.get("tell_models"):
+        found["models"] = delivered()
     took = {"seconds": time.monotonic() - begin, "cpu_seconds": sum(os.times()[:4]) - cpu}
     return found | {name: round(value, 3) for name, value in took.items()}
 

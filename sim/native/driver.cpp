@@ -179,6 +179,13 @@ public:
         return reason;
     }
 
+    // An input that stands still from reset on.
+    void limit(const std::string& name, uint64_t value) {
+        const Pin found = find_pin(model.top(), name);
+        if (!found.at || pin_bytes(found.width) > 4) throw std::runtime_error("the top has no port " + name);
+        std::memcpy(found.at, &value, pin_bytes(found.width));    // of a machine with the low byte first
+    }
+
     void host_write(uint32_t address, uint64_t value) {
         Vtop& top = model.top();
         top.host_valid = 1;
@@ -282,6 +289,13 @@ PX void px_destroy(Driver* d) { delete d; }
 PX int px_reset(Driver* d, uint64_t cycles) {
     return guarded(-1, [&] {
         d->reset(cycles);
+        return 0;
+    });
+}
+
+PX int px_limit(Driver* d, const char* name, uint64_t value) {
+    return guarded(-1, [&] {
+        d->limit(name, value);
         return 0;
     });
 }

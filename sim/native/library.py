@@ -2,7 +2,7 @@
 
 import ctypes
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from ctypes import POINTER, c_char_p, c_double, c_int, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
 from enum import IntEnum
@@ -86,6 +86,7 @@ _DRIVER: dict[str, tuple[object, list[object]]] = {
     "px_waves": (c_int, [c_void_p, c_char_p, c_char_p, c_uint64, c_uint64]),
     "px_destroy": (None, [c_void_p]),
     "px_reset": (c_int, [c_void_p, c_uint64]),
+    "px_limit": (c_int, [c_void_p, c_char_p, c_uint64]),
     "px_load": (c_int, [c_void_p, c_uint64, c_void_p, c_uint64]),
     "px_read": (c_int, [c_void_p, c_uint64, c_void_p, c_uint64]),
     "px_host_write": (c_int, [c_void_p, c_uint32, c_uint64]),
@@ -211,6 +212,11 @@ class NativeCore:
     def reset(self, cycles: int = 16) -> None:
         """Hold reset; the cycle count starts behind it."""
         self._check(self._lib.px_reset(self._model, cycles))
+
+    def limit(self, limits: Mapping[str, int]) -> None:
+        """Use so much of what is built, from the next reset on: rtl.contract.limits. PlexusError without the port."""
+        for name, value in limits.items():
+            self._check(self._lib.px_limit(self._model, f"limit_{name}".encode(), value))
 
     def load(self, offset: int, data: np.ndarray) -> None:
         """Put the bytes of `data` at `offset` of HBM. PlexusError beyond its end."""

@@ -17,7 +17,8 @@ from rich.console import Console
 
 from rtl.contract.config import named
 from sim.errors import PlexusError
-from sim.explore.explore import Explored, explore, made_of
+from sim.explore.explore import Explored, explore
+from sim.explore.made_of import made_of
 from sim.explore.rows import Rows
 from sim.page.browser import Browser
 from sim.systems.core.verilated import build_core
@@ -114,7 +115,7 @@ def test_a_worker_that_crashes_loses_one_row(tmp_path: Path, monkeypatch: pytest
     )
     crash = "import os, sim.explore.worker as w\nreal = w.outcome\n"
     crash += "w.outcome = lambda task: os.kill(os.getpid(), 11) if task['seed'] == 2 else real(task)\nw.main()\n"
-    monkeypatch.setattr("sim.explore.local._COMMAND", (sys.executable, "-c", crash))
+    monkeypatch.setattr("sim.explore.process._COMMAND", (sys.executable, "-c", crash))
     found = run(path, tmp_path / "out")
     assert found.statuses == {"crashed": 1, "ok": 3}
     monkeypatch.undo()
@@ -127,7 +128,7 @@ def test_what_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytest.Monkey
     path = tmp_path / "s.toml"
     path.write_text('format = 1\nbase = "tiny"\nseeds = [0, 1]\ntimeout_seconds = 2\n[[workload]]\nname = "dma"\n')
     slow = "import time, sim.explore.worker as w\nw.outcome = lambda task: time.sleep(60)\nw.main()\n"
-    monkeypatch.setattr("sim.explore.local._COMMAND", (sys.executable, "-c", slow))
+    monkeypatch.setattr("sim.explore.process._COMMAND", (sys.executable, "-c", slow))
     begin = time.monotonic()
     found = run(path, tmp_path / "out")
     assert found.statuses == {"timeout": 2} and time.monotonic() - begin < 30

@@ -1,4 +1,4 @@
-"""A model with more room than a configuration runs its programs in lockstep with a model of its own, field by field."""
+"""A model with more room, limited or on other clocks, runs programs of a configuration as a model of its own does."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,6 +33,17 @@ LESS: dict[str, Any] = {
 }
 """Of every field of Role.ROOM less than ROOMY has."""
 
+KNOBS: dict[str, Any] = {
+    "vector.exp_rate": 1,
+    "issue.queue_depth": 2,
+    "dma.buffer_bytes": 512,
+    "dma.burst_bytes": 128,
+}
+"""Of every field of Role.KNOB less than ROOMY has."""
+
+CLOCKS: dict[str, Any] = {"tensor.clock_mhz": 2500, "vector.clock_mhz": 960, "scalar.clock_mhz": 700}
+"""Of every field of Role.CLOCK another value on its side of half the root clock."""
+
 ROOMY = [
     "tensor.moving_max=128",
     "tensor.nvfp4=true",
@@ -40,6 +51,9 @@ ROOMY = [
     "scalar.table_rows=16384",
     "dma.rings=4",
     "hbm.capacity_mib=32",
+    "issue.queue_depth=8",
+    "dma.buffer_bytes=4096",
+    "dma.burst_bytes=1024",
 ]
 WORKLOADS: list[tuple[str, Mapping[str, Any]]] = [
     ("gemm", {"m": 40, "k": 24, "n": 70}),
@@ -73,23 +87,25 @@ def need_lockstep(cfg: Config, model: Config) -> None:
             assert np.array_equal(bits, other.outputs[tensor]), (name, tensor)
 
 
-def test_all_rooms_at_once() -> None:
-    cfg, model = load("tiny", [f"{key}={value}" for key, value in LESS.items()]), load("tiny", ROOMY)
+@pytest.mark.parametrize("changed", [LESS, KNOBS | CLOCKS], ids=["rooms", "knobs and clocks"])
+def test_all_at_once(changed: Mapping[str, Any]) -> None:
+    cfg, model = load("tiny", [f"{key}={value}" for key, value in changed.items()]), load("tiny", ROOMY)
     assert covers(model, cfg)
     need_lockstep(cfg, model)
 
 
 @pytest.mark.regress
-@pytest.mark.parametrize("key", LESS)
-def test_each_room(key: str) -> None:
-    cfg, model = load("tiny", [f"{key}={LESS[key]}"]), load("tiny", ROOMY)
+@pytest.mark.parametrize("key", LESS | KNOBS | CLOCKS)
+def test_each_alone(key: str) -> None:
+    cfg, model = load("tiny", [f"{key}={(LESS | KNOBS | CLOCKS)[key]}"]), load("tiny", ROOMY)
     assert covers(model, cfg)
     need_lockstep(cfg, model)
 
 
-def test_every_room_is_tried() -> None:
+def test_every_field_is_tried() -> None:
     small = named("small")
-    assert {key for key, role in roles(small).items() if role == Role.ROOM} == set(LESS)
+    for role, changed in ((Role.ROOM, LESS), (Role.KNOB, KNOBS), (Role.CLOCK, CLOCKS)):
+        assert {key for key, mine in roles(small).items() if mine == role} == set(changed)
     assert {key for key, role in roles(small).items() if role == Role.HOST} == {"hbm.bytes_per_cycle", "hbm.latency_ns"}
 
 
@@ -98,8 +114,16 @@ def test_who_covers_whom() -> None:
     assert covers(
         small, load("small", ["hbm.latency_ns=1", "dma.rings=2", "tensor.mx=false", "sbuf.partition_bytes=8192"])
     )
-    for more in ("dma.rings=5", "tensor.nvfp4=true", "psum.banks=4", "dma.engines=8", "vector.exp_rate=2"):
+    for more in (
+        "dma.rings=5",
+        "tensor.nvfp4=true",
+        "psum.banks=4",
+        "dma.engines=8",
+        "vector.clock_mhz=1201",
+        "issue.queue_depth=32",
+    ):
         assert not covers(small, load("small", [more]))
+    assert covers(small, load("small", [f"{key}={value}" for key, value in (KNOBS | CLOCKS).items()]))
     assert not covers(named("full"), small)
 
 

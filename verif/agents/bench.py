@@ -10,6 +10,8 @@ import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge
 
+from rtl.contract.config import Config
+from rtl.contract.limits import limits
 from sim.run.manifest import MANIFEST_VARIABLE, Manifest
 from verif.agents.toggles import watch
 
@@ -45,6 +47,14 @@ class Bench:
         self.rng = np.random.default_rng(cocotb.RANDOM_SEED)
         self.clk: Any = getattr(dut, "clk", None)
         self.edge: Any = RisingEdge(self.clk) if self.clk is not None else None
+        if isinstance(self.cfg, Config):
+            self.limit(self.cfg)
+
+    def limit(self, cfg: Config) -> None:
+        """Let the unit do what one built for `cfg` would, where it can; before `start`. Without it, what is built."""
+        for name, value in limits(cfg).items():
+            if hasattr(self.dut, f"limit_{name}"):
+                getattr(self.dut, f"limit_{name}").value = value
 
     async def start(self, *, reset_cycles: int = 2) -> None:
         """Choose the planted fault, start the clock, reset. Set idle inputs before. Leaves right after

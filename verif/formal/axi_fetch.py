@@ -34,7 +34,7 @@ _MOST = 7  # words of a load
 
 
 class FetchProof(wiring.Component):
-    """Six clients with room for two words, of two beats each."""
+    """Six clients with room for two words, of two beats each, of which a limit may leave one."""
 
     def __init__(self):
         super().__init__({})
@@ -51,6 +51,12 @@ class FetchProof(wiring.Component):
 
         m.submodules.fetch = StandIn(fetch, Ram=NoRam, FetchClient=client_of).elaborate(platform)
         without_reset(m)
+        limit = Signal(range(_CFG.issue.queue_depth + 1))
+        m.d.comb += [
+            limit.eq(AnyConst(len(limit))),
+            Assume((limit != 0) & (limit <= _CFG.issue.queue_depth)),
+            fetch.limit_queue_depth.eq(limit),
+        ]
         client = Signal(range(n))
         followed = Signal(ID_BITS)
         m.d.comb += [client.eq(AnyConst(len(client))), Assume(client < n), followed.eq(FETCH_ID + client)]
@@ -93,7 +99,7 @@ class FetchProof(wiring.Component):
         with m.Elif(asked & (left != 0)):
             m.d.sync += left.eq(left - 1)
         m.d.comb += [
-            Assert(held + asked <= _CFG.issue.queue_depth + 1),
+            Assert(held + asked <= limit + 1),
             Assert(axi.reads_due + waits <= held + asked),
             Cover((held == _CFG.issue.queue_depth + 1) & ~waits & (axi.reads_due == 1)),
             Cover(taken & (axi.reads_due == 1) & (client == 0)),
@@ -115,7 +121,10 @@ class FetchProof(wiring.Component):
                 with m.If(part.broken == 0):
                     m.d.comb += [
                         Assert(held == due + here),
-                        Assert(part.room + due + part.stored == part.depth),
+                        Assert(
+                            (part.room + due + part.stored == part.limit)
+                            | ((part.left == 0) & (due + part.stored == 0))  # before its first load
+                        ),
                         Assert(part.left == left),
                     ]
 
@@ -131,6 +140,7 @@ PROOFS = (
             "asks for more words than there is room",
             "the HBM region is not checked",
             "an answer goes to the client that asked last",
+            "a queue reads ahead as far as is built",
         ),
     ),
 )

@@ -1,7 +1,7 @@
 """Credit, ClockRatio and Wake: nothing is lost, and exactly as many ticks as promised."""
 
-from amaranth.asserts import AnySeq
-from amaranth.hdl import Assert, Assume, Cover, Module, Signal
+from amaranth.asserts import AnyConst, AnySeq
+from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from rtl.base.clock_ratio import ClockRatio
@@ -10,7 +10,7 @@ from rtl.base.wake import Wake
 from verif.formal.arbiter import ones
 from verif.formal.proof import Proof, without_reset
 
-__all__ = ["PROOFS", "ClockRatioProof", "CreditProof", "WakeProof"]
+__all__ = ["PROOFS", "ChosenRatioProof", "ClockRatioProof", "CreditProof", "WakeProof"]
 
 
 class CreditProof(wiring.Component):
@@ -73,6 +73,42 @@ class ClockRatioProof(wiring.Component):
         return m
 
 
+class ChosenRatioProof(wiring.Component):
+    """Exactly `ticks` ticks in the last `cycles` cycles, whatever they stand at, up to MOST cycles."""
+
+    MOST = 5
+
+    def __init__(self):
+        super().__init__({})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.ratio = ratio = ClockRatio(1, 2, bits=3)
+        without_reset(m)
+        ticks, cycles = Signal(3), Signal(3)
+        m.d.comb += [
+            ticks.eq(AnyConst(3)),
+            cycles.eq(AnyConst(3)),
+            Assume((ticks != 0) & (ticks <= cycles) & (cycles <= self.MOST)),
+            ratio.ticks.eq(ticks),
+            ratio.cycles.eq(cycles),
+        ]
+        history = Signal(self.MOST)
+        age = Signal(range(self.MOST + 1))
+        m.d.sync += [history.eq((history << 1) | ratio.tick), age.eq(Mux(age == self.MOST, age, age + 1))]
+        for length in range(1, self.MOST + 1):
+            with m.If((cycles == length) & (age >= length)):
+                m.d.comb += Assert(ones(history[:length]) == ticks)
+        m.d.comb += [
+            Assert(age <= self.MOST),
+            Assert(ratio.phase < cycles),  # for the induction
+            Cover((age == self.MOST) & ratio.tick & (ticks == 3) & (cycles == 4)),
+        ]
+        with m.If(age == 0):
+            m.d.comb += Assert(ratio.tick)
+        return m
+
+
 class WakeProof(wiring.Component):
     """Enabled exactly while there was work in this cycle or one of the last `LINGER`."""
 
@@ -110,6 +146,16 @@ PROOFS = (
         make=lambda: ClockRatioProof(2, 5),
         depth=8,
         cover_depth=8,
+        faults=(
+            "a clock ratio drops the remainder at each tick",
+            "a clock ratio ticks once too early in a round",
+        ),
+    ),
+    Proof(
+        name="clock_ratio_chosen",
+        make=ChosenRatioProof,
+        depth=8,
+        cover_depth=10,
         faults=(
             "a clock ratio drops the remainder at each tick",
             "a clock ratio ticks once too early in a round",

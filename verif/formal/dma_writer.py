@@ -1,17 +1,17 @@
 """Writer: its bursts keep the 4 KiB rule, what it offers stays, and a row is done after HBM's last answer for it.
 
-Units of a row come in ascending order, as an Aligner gives them. The RAMs are left out: nothing is said of data and
-strobes, nor of whose row an answer ends.
+Any limit of a burst. Units of a row come in ascending order, as an Aligner gives them. The RAMs are left out: nothing
+is said of data and strobes, nor of whose row an answer ends.
 """
 
-from amaranth.asserts import AnySeq
+from amaranth.asserts import AnyConst, AnySeq
 from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from rtl.dma.movers.writer import Writer
 from verif.formal.axi_port import SMALLEST
 from verif.formal.axi_rules import in_4_kib
-from verif.formal.free import FollowedRam, StandIn, fifo_sound
+from verif.formal.free import FollowedRam, StandIn, fifo_sound, power_of_two
 from verif.formal.proof import Proof, without_reset
 from verif.formal.stream_rules import surround
 
@@ -34,7 +34,12 @@ class WriterProof(wiring.Component):
         due = Signal(8)  # bursts that have left and have no answer
         answers, takes = Signal(), Signal()
         m.d.comb += [answers.eq(AnySeq(1) & (due != 0)), takes.eq(AnySeq(1) & writer.w_valid)]
-        rules = surround(m, writer, b_valid=answers, w_take=takes)
+        longest = Signal(range(cfg.dma.burst_bytes + 1))
+        m.d.comb += [
+            longest.eq(AnyConst(len(longest))),
+            Assume(power_of_two(longest) & (longest >= cfg.hbm.port_bytes) & (longest <= cfg.dma.burst_bytes)),
+        ]
+        rules = surround(m, writer, b_valid=answers, w_take=takes, limit_burst_bytes=longest)
         unit, burst, done = writer.unit, writer.burst, writer.done
         enters = unit.valid & unit.ready
         leaves = burst.valid & burst.ready
@@ -48,12 +53,14 @@ class WriterProof(wiring.Component):
         with m.If(enters):
             m.d.sync += [inside.eq(~unit.payload.last), last_to.eq(unit.payload.to)]
 
-        most = cfg.dma.burst_bytes // cfg.hbm.port_bytes
+        most = Signal(range(cfg.dma.burst_bytes // cfg.hbm.port_bytes + 1))
+        m.d.comb += [most.eq(longest // cfg.hbm.port_bytes), Assert(writer.used <= 4 * most)]
+        m.d.comb += Assert(writer.used == writer.stored + writer.full + writer.w_valid)
         entries = [writer.burst.payload, *(entry.burst for entry in writer.bursts.entries)]
         for entry in entries:
             m.d.comb += [
                 Assert(in_4_kib(entry.beat << 4, entry.length, cfg.hbm.port_bytes)),
-                Assert(entry.length < most),
+                Assert((entry.beat & (most - 1)) + entry.length < most),
             ]
         # a row is done at most once for each answer, never before one
         owed = Signal(8)  # answers that ended no row yet, or whose row has not been told
@@ -69,9 +76,13 @@ class WriterProof(wiring.Component):
             Assert(writer.dones.level <= owed),
             Assert(
                 writer.opening
-                | ((writer.first <= last_to) & (writer.first[3:] == last_to[3:]) & (last_to[:3] != most - 1))
+                | (
+                    (writer.first <= last_to)
+                    & (writer.first ^ last_to < most)  # in one window
+                    & (last_to & (most - 1) != most - 1)
+                )
             ),
-            Cover(leaves & (burst.payload.length == most - 1) & rules["burst"].waits),
+            Cover(leaves & (burst.payload.length == 7) & rules["burst"].waits),
             Cover(rules["done"].waits & done.ready & (due == 2)),
             Cover(leaves & (due == 2) & (burst.payload.length == 0)),
         ]
@@ -85,7 +96,7 @@ PROOFS = (
         depth=3,
         cover_depth=14,
         fault_depth=8,
-        faults=("a row is done when its last burst is sent",),
+        faults=("a row is done when its last burst is sent", "bursts to HBM are as long as is built"),
         sources=("plexus_ram.sv",),
     ),
 )

@@ -13,7 +13,7 @@ from amaranth.utils import ceil_log2
 from rtl.base.amaranth_internals import counts_as_used
 from rtl.base.fifo import Fifo
 
-__all__ = ["FollowedRam", "NoRam", "StandIn", "drive", "fifo_sound", "ports"]
+__all__ = ["FollowedRam", "NoRam", "StandIn", "drive", "fifo_sound", "ports", "power_of_two"]
 
 
 def drive(m: Module, signal: ValueLike) -> None:
@@ -39,6 +39,11 @@ def fifo_sound(fifo: Fifo) -> Value:
     far = fifo.read + fifo.level
     apart = fifo.write == Mux(far >= fifo.depth, far - fifo.depth, far)
     return (fifo.read < fifo.depth) & (fifo.write < fifo.depth) & (fifo.level <= fifo.depth) & apart
+
+
+def power_of_two(number: Value) -> Value:
+    """Whether one bit of it is set."""
+    return (number != 0) & (number & (number - 1) == 0)
 
 
 class StandIn(Elaboratable):

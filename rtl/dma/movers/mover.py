@@ -5,6 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.base.fifo import Fifo, RamFifo
+from rtl.base.limits import limit_ports
 from rtl.base.memory_port import SbufMoverSignature
 from rtl.contract.config import Config
 from rtl.contract.timing import DMA_ROWS_IN_FLIGHT
@@ -24,7 +25,8 @@ ROWS_AHEAD = 16
 class Mover(wiring.Component):
     """Rows of any kind, in order, through one aligner; reads from HBM run ahead.
 
-    `index`: which mover this is. `row`: see RowGenerator. `sbuf`: the port of its partitions.
+    `index`: which mover this is. `limit_*`: see Reader and Writer. `row`: see RowGenerator. `sbuf`: the port of
+    its partitions.
     `ask`, `answer_*`: 16-byte units of other movers' partitions; `serve_*`: the same for the others, before
     its own reads (the data are on the port in the cycle after `serve_ready`).
     `read`, `beat_*`: bursts from HBM and their beats, never refused; `write`, `w_*`, `b_*`: bursts to HBM.
@@ -39,6 +41,7 @@ class Mover(wiring.Component):
         port = cfg.hbm.port_bytes
         super().__init__(
             {
+                **limit_ports(cfg, "buffer_bytes", "burst_bytes"),
                 "index": In(4),
                 "row": In(stream.Signature(row_layout(cfg))),
                 "sbuf": Out(SbufMoverSignature(cfg)),
@@ -94,6 +97,9 @@ class Mover(wiring.Component):
         with m.If(sequencer.other_take):
             m.d.sync += other.eq(remote.unit.payload)
         m.d.comb += [
+            reader.limit_buffer_bytes.eq(self.limit_buffer_bytes),
+            reader.limit_burst_bytes.eq(self.limit_burst_bytes),
+            writer.limit_burst_bytes.eq(self.limit_burst_bytes),
             reader.beat_valid.eq(self.beat_valid),
             reader.beat_data.eq(self.beat_data),
             reader.beat_error.eq(self.beat_error),

@@ -1,12 +1,13 @@
 """Write side of a mover towards HBM: packs beats, sends whole bursts, waits for their answers."""
 
-from amaranth.hdl import Cat, Const, Module, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from rtl.base.fault import fault
 from rtl.base.fifo import Fifo, RamFifo
+from rtl.base.limits import limit_ports
 from rtl.base.ram import Ram
 from rtl.contract.config import Config
 from rtl.contract.timing import DMA_ROWS_IN_FLIGHT
@@ -15,11 +16,13 @@ from rtl.dma.layouts import ar_burst, done_layout, slot_bits, unit_layout
 __all__ = ["Writer"]
 
 _BURSTS = 16  # buffered bursts
+_HELD = 4  # of full length
 
 
 class Writer(wiring.Component):
     """Units of a row, in ascending order, become beats with strobes; a burst ends with the row or at a
-    multiple of burst_bytes, and is offered at `burst` when all its beats are in the buffer.
+    multiple of `limit_burst_bytes`, and is offered at `burst` when all its beats are in the buffer, which holds four
+    of them.
 
     `w_*`: the beats of the bursts in their order; `w_take` moves to the next one.
     `b_*`: answers, in the order of the bursts. The last one of a row makes `done`.
@@ -28,16 +31,20 @@ class Writer(wiring.Component):
 
     def __init__(self, cfg: Config):
         self.cfg = cfg
-        self.depth = 4 * cfg.dma.burst_bytes // cfg.hbm.port_bytes
+        self.depth = _HELD * cfg.dma.burst_bytes // cfg.hbm.port_bytes
         # seen by proofs too
         end = data.StructLayout({"last": 1, "slot": slot_bits(cfg), "read_error": 1})
         self.bursts = Fifo(data.StructLayout({"burst": ar_burst(cfg), "end": end}), _BURSTS)
         self.sent = RamFifo(end, DMA_ROWS_IN_FLIGHT)
         self.dones = Fifo(done_layout(cfg), 2)
+        self.used = Signal(range(self.depth + 1))  # beats in the buffer, and the one on its way there
+        self.full = Signal()  # of these, the one on its way
+        self.stored = Signal(range(self.depth + 1))  # of these, beats in the RAM without the one in its output register
         self.first = Signal(ar_burst(cfg)["beat"].shape)
         self.opening = Signal(init=1)  # the next unit opens a burst
         super().__init__(
             {
+                **limit_ports(cfg, "burst_bytes"),
                 "unit": In(stream.Signature(unit_layout(cfg))),
                 "burst": Out(stream.Signature(ar_burst(cfg))),
                 "w_valid": Out(1),
@@ -72,18 +79,24 @@ class Writer(wiring.Component):
         opening, first = self.opening, self.first
         start = Signal.like(first)
         here = unit.to >> per_beat
-        full = Signal()
-        used = Signal(range(depth + 1))  # beats in the buffer, and the one on its way there
+        built = fault("bursts to HBM are as long as is built")
+        limit = Mux(built, cfg.dma.burst_bytes, self.limit_burst_bytes)
+        most = Signal(range(depth + 1))
+        window_end = Signal()
+        full = self.full
+        used = self.used
         enter = Signal()
         closes = Signal()
         ends = Signal()
         place = unit.to[:per_beat] if per_beat else Const(0, 1)
         full_beat = place.all() if per_beat else Const(1, 1)
         m.d.comb += [
-            self.unit.ready.eq((used != depth) & bursts.i.ready),
+            most.eq((limit * _HELD) >> ceil_log2(port)),
+            window_end.eq((unit.to[:window] | ~((limit >> 4) - 1)[:window]).all()),
+            self.unit.ready.eq((used != most) & bursts.i.ready),
             enter.eq(self.unit.valid & self.unit.ready),
             closes.eq(enter & (unit.last | full_beat)),
-            ends.eq(enter & (unit.last | unit.to[:window].all())),
+            ends.eq(enter & (unit.last | window_end)),
             start.eq(first),
         ]
         with m.If(opening):
@@ -110,7 +123,7 @@ class Writer(wiring.Component):
 
         write = Signal(range(depth))
         read = Signal(range(depth))
-        stored = Signal(range(depth + 1))  # beats in the RAM, without the one in its output register
+        stored = self.stored
         fetch = Signal()
         m.d.comb += [
             buffer.write_en.eq(full),

@@ -9,8 +9,7 @@ from rich.console import Console
 from firmware.workloads import WORKLOADS, find_workload
 from rtl.contract.config import load
 from rtl.contract.config_changes import difference
-from rtl.contract.config_fields import Role
-from rtl.contract.roles import covers, envelope, roles, values
+from rtl.contract.roles import covers, envelope, model_values
 from sim.build.model import Built
 from sim.report import terminal
 from sim.run.checking import need_check
@@ -60,9 +59,7 @@ class CoreSystem(System):
         return core_run.run_workload(run, console)
 
     def group(self, run: Run) -> str:
-        known = roles(run.cfg)
-        built = {key: value for key, value in values(run.cfg).items() if known[key] == Role.MODEL}
-        return json.dumps([built, run.array, run.fast], sort_keys=True)
+        return json.dumps([model_values(run.cfg), run.array, run.fast], sort_keys=True)
 
     def model(self, runs: Sequence[Run]) -> Sequence[str]:
         first = runs[0]

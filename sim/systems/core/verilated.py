@@ -12,6 +12,7 @@ import numpy as np
 from firmware.image import Image, Region
 from rtl.contract.config import Config
 from rtl.contract.isa import OPCODE_QUEUE, Cause, Queue
+from rtl.contract.limits import limits
 from rtl.contract.memmap import Control, EngineRegister, QueueRegister, RingRegister, Space
 from rtl.contract.timing import CONFLICT_PORTS, PARTED, PARTS, STALLS, WINDOWS, Engine
 from sim.build.guided import Training
@@ -49,7 +50,7 @@ def build_core(
         raise PlexusError("--fast is for runs on the native array without waves: what the others wait for is elsewhere")
     if array not in ("native", "structural"):
         raise PlexusError(f"the array is native or structural, not {array!r}")
-    options = {"form": array}
+    options = {"form": array, "limited": True}
     long = array == "native"  # tiles of a structural array are many and gain nothing
     sources = (*DRIVER_SOURCES, SAMPLER) if profiled else DRIVER_SOURCES
     return build(
@@ -104,6 +105,7 @@ class VerilatedDevice:
         self.waves = waves
         self._scope = waves.scope_in(binary.parent) if waves else ""
         self.core = NativeCore(binary, cfg)
+        self.core.limit(limits(cfg))
 
     def __enter__(self) -> Self:
         return self

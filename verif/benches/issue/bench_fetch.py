@@ -1,5 +1,6 @@
 """Fetch: every word of every client once and in order, whatever HBM and the consumers do; errors contained."""
 
+from dataclasses import replace
 from hashlib import shake_128
 from typing import Any
 
@@ -23,13 +24,15 @@ _PLANTED = (
     "an answer with an error counts as a word",
     "the HBM region is not checked",
     "an answer goes to the client that asked last",
+    "a queue reads ahead as far as is built",
 )
 
 RUNS = (Run("fetch", faults=_PLANTED), Run("fetch", config=_DEEP_AND_WIDE, seeds=(1,)))
 
 COVERAGE = Coverage(
     "fetch",
-    ["full", "interleaved_ids", "bus_error", "out_of_range", "misaligned", "end_of_hbm", "no_words", "loaded_again"],
+    ["full", "interleaved_ids", "bus_error", "out_of_range", "misaligned", "end_of_hbm", "no_words", "loaded_again"]
+    + ["limited"],
 )
 _WORD = 128
 
@@ -48,6 +51,13 @@ class FetchBench(Bench):
         self.memory = AxiReadMemory(self, "axi", self.cfg.hbm.port_bytes, self.read)
         self.beats = 0
         dut.load.value = 0
+        self.use(int(self.rng.choice([1, 2])))
+
+    def use(self, part: int) -> None:
+        """Of what is built, only the `part`-th part, but two words at least."""
+        self.depth = max(2, self.cfg.issue.queue_depth // part)
+        self.limit(replace(self.cfg, issue=replace(self.cfg.issue, queue_depth=self.depth)))
+        COVERAGE.when(self.depth != self.cfg.issue.queue_depth, "limited")
 
     async def start(self, *, reset_cycles: int = 2) -> None:
         """As every bench, and count beats."""
@@ -95,8 +105,7 @@ class FetchBench(Bench):
 
     def room(self, client: int) -> int:
         """Words that come though nobody takes one: its part of the RAM and one in front."""
-        depth = self.cfg.issue.queue_depth
-        return (depth if client < len(Queue) else min(4, depth)) + 1
+        return (self.depth if client < len(Queue) else min(4, self.depth)) + 1
 
     def cause(self, client: int) -> tuple[int, int, int]:
         """Cause, word number and address that the client shows."""
@@ -152,7 +161,7 @@ async def brings_every_word_once_and_in_order(dut: Any, style: str) -> None:
     for round_ in range(3):
         regions = {}
         for c in range(bench.clients):
-            count = int(bench.rng.integers(0, 40))
+            count = 0 if c == round_ == 2 else int(bench.rng.integers(0, 40))
             regions[c] = int(bench.rng.integers(0, bench.capacity // _WORD - count)) * _WORD, count
             COVERAGE.when(count == 0, "no_words")
         await bench.load(regions)
@@ -164,9 +173,11 @@ async def brings_every_word_once_and_in_order(dut: Any, style: str) -> None:
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
-async def reads_ahead_as_far_as_there_is_room(dut: Any) -> None:
+@cocotb.parametrize(part=[1, 2, 4])
+async def reads_ahead_as_far_as_there_is_room(dut: Any, part: int) -> None:
     """A consumer that does not take leaves exactly its part of the RAM and one word unread, and none is lost."""
     bench = FetchBench(dut)
+    bench.use(part)
     for sink in bench.sinks:
         sink.stall = iter(lambda: True, None)
     await bench.start()
@@ -255,6 +266,7 @@ async def knows_the_end_of_hbm(dut: Any) -> None:
 async def starts_at_once_and_keeps_the_rate(dut: Any) -> None:
     """First request 2 cycles after its load; alone, a client gets a word in 7 cycles or better."""
     bench = FetchBench(dut)
+    bench.use(1)
     bench.memory.latency = 8
     await bench.start()
     await bench.cycles(5)

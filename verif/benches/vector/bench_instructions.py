@@ -1,5 +1,6 @@
 """Vector engine: programs of all its instructions against the golden models, with refusals; their pace."""
 
+from dataclasses import replace
 from typing import Any
 
 import cocotb
@@ -37,6 +38,7 @@ _FAULTS = (
     "a difference is a sum in the ALU",
     "a predicate is the sign of its number",
     "a scan begins anew with every element",
+    *noticed_by("exp_keeps_to_its_limit/rate=1", "exp is as fast as is built"),
     *noticed_by(
         "each_instruction_leaves_the_golden_bytes/opcode=COPY_PREDICATED",
         "lanes that were not chosen are written too",
@@ -262,6 +264,24 @@ async def keeps_the_pace(dut: Any, kind: tuple[Opcode, str, Space, str]) -> None
     gap = bench.dones[2] - bench.dones[1]
     exact = cycles(opcode, bench.cfg, item.src0, item.src1, item.dst)
     assert gap <= exact + OVERHEAD + _ENDINGS.get(opcode, 0), f"{gap} vector cycles, {float(exact)} expected"
+
+
+@cocotb.test()
+@cocotb.parametrize(rate=[1, 2, 4])
+async def exp_keeps_to_its_limit(dut: Any, rate: int) -> None:
+    """As slow as an engine that was built for so many results a cycle, and the same bytes."""
+    bench = InstructionBench(dut)
+    slower = replace(bench.cfg, vector=replace(bench.cfg.vector, exp_rate=rate))
+    bench.bench.limit(slower)
+    await bench.start()
+    reads = contiguous(space=Space.SBUF, dtype="bf16", partitions=(0, bench.cfg.partitions), elements=96)
+    target = contiguous(space=Space.SBUF, dtype="bf16", partitions=(0, bench.cfg.partitions), elements=96, offset=1024)
+    item = Item(Opcode.EXP, target, reads, None, {"imm0": 0x3F000000})
+    await bench.run([item, item, item])
+    gap = bench.dones[2] - bench.dones[1]
+    exact = cycles(Opcode.EXP, slower, item.src0, item.src1, item.dst)
+    assert exact == 96 // rate
+    assert exact <= gap <= exact + OVERHEAD, f"{gap} vector cycles, {float(exact)} expected"
 
 
 @cocotb.test()
