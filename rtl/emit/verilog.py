@@ -3,8 +3,6 @@
 import ctypes
 import gc
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from inspect import getsourcefile
@@ -23,6 +21,7 @@ from rtl.emit.located import Place, Places, take_places
 from rtl.emit.plant_top import PlantTop
 from rtl.emit.quick import quick_netlists
 from rtl.emit.registers import merge_registers
+from rtl.emit.uncollected import uncollected
 from rtl.emit.yosys import to_verilog
 
 __all__ = ["CELLS", "Emitted", "emit"]
@@ -96,18 +95,6 @@ def _may_be_cpp(repetition: Repetition) -> bool:
     return repetition.form == "either" and repetition.count % AT_ONCE == 0
 
 
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Without the search for cycles of garbage: a conversion makes millions of objects and keeps nearly all."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
-
-
 def emit(
     component: wiring.Component,
     name: str,
@@ -138,7 +125,7 @@ def emit(
     pending = [(name, whole)]
     while pending:
         module, top = pending.pop()
-        with collecting() as met, _uncollected():
+        with collecting() as met, uncollected():
             texts.append(plain(top, module))
         sources |= met.sources
         hier_blocks |= met.hier_blocks
@@ -151,7 +138,7 @@ def emit(
                 done.add(inner)
                 if located:
                     places[inner] = _place_of(repetition.factory())
-                with _uncollected():
+                with uncollected():
                     if not loops:
                         texts.append(lanes_apart(inner, repetition, plain))
                     elif repetition.form == "cpp" or (runs_long and _may_be_cpp(repetition)):

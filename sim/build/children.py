@@ -27,9 +27,14 @@ class _Guard:
         self._pipe: IO[str] | None = None
         self._owner = 0
         self._groups: set[int] = set()
+        self._turn = threading.Lock()
 
     def now(self, group: int, *, runs: bool) -> None:
-        """A group of processes has begun or ended."""
+        """A group of processes has begun or ended. Of any thread."""
+        with self._turn:
+            self._note(group, runs)
+
+    def _note(self, group: int, runs: bool) -> None:
         if self._owner != os.getpid():  # a fork of a guarded process needs a guard of its own
             shell = subprocess.Popen(
                 ["/bin/sh", "-c", _GUARD],

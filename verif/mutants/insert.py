@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rtl.emit.netlist import netlist_of
 from rtl.emit.verilog import Emitted
 from sim.build.sources import sources_of
 from sim.build.step import run_step
@@ -14,7 +15,6 @@ from sim.errors import PlexusError
 from sim.progress import Progress
 from sim.toolchain import ROOT, environment
 from verif.mutants.mutant import Mutant, parse
-from verif.mutants.netlist import netlist_of
 from verif.mutants.own import own_cells
 
 __all__ = [
@@ -112,7 +112,7 @@ class MutantModel:
 
     def _prepare(self, component: Any, folder: Path, log: Path, step: Progress) -> tuple[Path, ...]:
         """Write the flat netlist, without what nothing reads; returns the cells that it places."""
-        netlist = netlist_of(component, "top")
+        netlist = netlist_of(component, "top", located=True)
         read = []
         for number, text in enumerate(netlist.modules):
             (folder / f"part{number}.il").write_text(text)

@@ -1,4 +1,4 @@
-"""A component as one flat netlist for Yosys, in which every cell knows its line of Python."""
+"""A component as netlists for Yosys, a module each; if asked for, every cell knows its line of Python."""
 
 import re
 from collections.abc import Iterator
@@ -8,15 +8,16 @@ from pathlib import Path
 from amaranth.back import rtlil
 from amaranth.lib import wiring
 
-from rtl.base.placed import collecting
+from rtl.base.placed import Repetition, collecting
 from rtl.emit.lanes_apart import lanes_apart
 from rtl.emit.quick import quick_netlists
+from rtl.emit.uncollected import uncollected
 from rtl.emit.verilog import CELLS
 from rtl.emit.yosys import to_verilog
-from sim.toolchain import ROOT
 
 __all__ = ["Netlist", "netlist_of"]
 
+_ROOT = CELLS.parents[1]
 _SOURCE = re.compile(r'^( *)attribute \\src "([^"]*)"\n', re.M)
 
 
@@ -41,34 +42,38 @@ def _own_lines(netlist: str) -> str:
     def changed(found: re.Match[str]) -> str:
         file, _, line = found[2].rpartition(":")
         path = Path(file)
-        ours = path.is_relative_to(ROOT) and ".venv" not in path.parts
-        return f'{found[1]}attribute \\src "{path.relative_to(ROOT).as_posix()}:{line}"\n' if ours else ""
+        ours = path.is_relative_to(_ROOT) and ".venv" not in path.parts
+        return f'{found[1]}attribute \\src "{path.relative_to(_ROOT).as_posix()}:{line}"\n' if ours else ""
 
     return _SOURCE.sub(changed, netlist)
 
 
-def _converted(component: wiring.Component, name: str) -> str:
+def _converted(component: wiring.Component, name: str, located: bool) -> str:
     with quick_netlists(fields=False):
-        return _own_lines(rtlil.convert(component, name=name, emit_src=True))
+        text = rtlil.convert(component, name=name, emit_src=located)
+    return _own_lines(text) if located else text
 
 
-def _lanes(name: str, repetition: object) -> Iterator[str]:
+def _lanes(name: str, repetition: Repetition, located: bool) -> Iterator[str]:
     """The lane as a netlist, then the module around all lanes as Verilog."""
     lanes: list[str] = []
     texts: list[str] = []
 
     def convert(component: wiring.Component, module: str) -> str:
-        lanes.append(_converted(component, module))
+        lanes.append(_converted(component, module, located))
         texts.append(to_verilog(lanes[0]))
         return texts[0]
 
-    whole = lanes_apart(name, repetition, convert)  # pyright: ignore[reportArgumentType]
+    whole = lanes_apart(name, repetition, convert)
     yield lanes[0]
     yield whole.removesuffix(texts[0])
 
 
-def netlist_of(component: wiring.Component, name: str) -> Netlist:
-    """`component` as the module `name`, and every module placed in it, each once (as rtl.emit.verilog.emit does)."""
+def netlist_of(component: wiring.Component, name: str, *, located: bool = False) -> Netlist:
+    """`component` as the module `name`, and every module placed in it, each once (as rtl.emit.verilog.emit does).
+
+    `located`: cells have an attribute with their line of this repository.
+    """
     modules: list[str] = []
     wrappers: list[str] = []
     done: set[str] = set()
@@ -76,8 +81,8 @@ def netlist_of(component: wiring.Component, name: str) -> Netlist:
     pending = [(name, component)]
     while pending:
         module, top = pending.pop()
-        with collecting() as met:
-            modules.append(_converted(top, module))
+        with collecting() as met, uncollected():
+            modules.append(_converted(top, module, located))
         cells |= met.sources
         for inner, factory in sorted(met.modules.items()):
             if inner not in done:
@@ -86,7 +91,7 @@ def netlist_of(component: wiring.Component, name: str) -> Netlist:
         for inner, repetition in sorted(met.lanes.items()):
             if inner not in done:
                 done.add(inner)
-                lane, wrapper = _lanes(inner, repetition)
+                lane, wrapper = _lanes(inner, repetition, located)
                 modules.append(lane)
                 wrappers.append(wrapper)
     return Netlist(tuple(modules), tuple(wrappers), tuple(sorted(CELLS / name for name in cells)))
