@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from rtl.contract.config import Config, ConfigError, load
+from sim.cli_area import area
 from sim.cli_bench import bench
 from sim.cli_explore import explore
 from sim.cli_options import DIFFERENT, ConfigOption, FastOption, FormOption, SetOption, given, path_of, shown, waves_of
@@ -30,6 +31,7 @@ app = typer.Typer(
 )
 
 
+app.command()(area)
 app.command()(bench)
 app.command()(explore)
 app.command()(report)

@@ -28,7 +28,7 @@ class Progress:
         self.cpu_seconds: dict[str, float] = {}
         self._cpu_begin = _cpu()
         self._begin = self._stage_begin = time.monotonic()
-        self._stage = ""
+        self._stage = self._note = ""
         self._console = Console(stderr=True)
         self._live = self._console.status(title) if self._console.is_terminal else None
         self._shown = False
@@ -36,7 +36,12 @@ class Progress:
     def stage(self, name: str) -> None:
         """The work enters stage `name`."""
         self._end_stage()
-        self._stage = name
+        self._stage, self._note = name, ""
+        self.tick()
+
+    def note(self, text: str) -> None:
+        """How far the stage is, in words."""
+        self._note = text
         self.tick()
 
     def tick(self) -> None:
@@ -44,7 +49,8 @@ class Progress:
         if self._live is None or time.monotonic() - self._begin < _PATIENCE:
             return
         elapsed = time.monotonic() - self._begin
-        self._live.update(f"{self.title}: {self._stage} ({elapsed:.0f} s)")
+        told = f"{self._stage}, {self._note}" if self._note else self._stage
+        self._live.update(f"{self.title}: {told} ({elapsed:.0f} s)")
         if not self._shown:
             self._live.start()
             self._shown = True

@@ -7,9 +7,9 @@ from typing import Any
 from rtl.contract.any_config import AnyConfig
 from sim.build.tops import Top, factory
 from sim.errors import PlexusError
-from sim.systems.configurations import kind_of_type
+from sim.systems.configurations import Configurations, kind_of_type
 
-__all__ = ["has_option", "make_component"]
+__all__ = ["config_kind", "has_option", "make_component"]
 
 
 def _parameters(make: Any) -> dict[str, inspect.Parameter]:
@@ -23,6 +23,12 @@ def has_option(t: Top, name: str) -> bool:
     return name in _parameters(factory(t))
 
 
+def config_kind(t: Top) -> Configurations | None:
+    """Of which system the configuration of a top is; None if it takes none, or any."""
+    known = _parameters(factory(t))
+    return kind_of_type(known["cfg"].annotation) if "cfg" in known else None
+
+
 def make_component(t: Top, cfg: AnyConfig, options: Mapping[str, Any]) -> Any:
     """The component of a top; of another system than `cfg` is of at its defaults, if there are any.
 
@@ -30,7 +36,7 @@ def make_component(t: Top, cfg: AnyConfig, options: Mapping[str, Any]) -> Any:
     """
     make = factory(t)
     known = _parameters(make)
-    wanted = kind_of_type(known["cfg"].annotation) if "cfg" in known else None
+    wanted = config_kind(t)
     if wanted is not None and wanted.has_default and not isinstance(cfg, wanted.type):
         cfg = wanted.type()
     for name in options:

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from sim.errors import PlexusError
+from sim.explore.areas import areas_of
 from sim.explore.cluster import run_on_cluster
 from sim.explore.local import run_locally
 from sim.explore.made_of import made_of
@@ -136,10 +137,13 @@ def _explore(
 
     for point, sentence in plan.refused:
         keep(point, {"status": "refused", "sentence": sentence})
+    areas: dict[str, dict[str, Any]] = {}
     try:
         _run(plan, folder, sweep, len(points), jobs, console, keep, cluster)
+        if sweep.area:
+            areas = areas_of(points, rows.found, folder, jobs)
     finally:  # an interrupted sweep has the table of what there is
-        _write(sweep, points, rows, folder)
+        _write(sweep, points, rows, folder, areas)
     statuses = Counter(rows.found[point.key]["status"] for point in points)
     return (
         sweep,
@@ -188,8 +192,10 @@ def _run(
             run_locally(plan, folder, jobs=min(jobs, total), **how)
 
 
-def _write(sweep: Sweep, points: Sequence[Point], rows: Rows, folder: Path) -> None:
-    table = make_table(points, rows.found, sweep.base_values)
+def _write(
+    sweep: Sweep, points: Sequence[Point], rows: Rows, folder: Path, areas: Mapping[str, Mapping[str, Any]]
+) -> None:
+    table = make_table(points, rows.found, sweep.base_values, areas)
     if table:
         write_csv(table, folder / "table.csv")
         write_parquet(table, folder / "table.parquet")

@@ -18,13 +18,15 @@ from sim.explore.layers import read_layers
 from sim.run.checking import need_check
 from sim.systems.registry import system_of_workload
 
-__all__ = ["POINTS_MAX", "Objective", "Sweep", "SweepError", "read_sweep"]
+__all__ = ["AREA_COLUMNS", "POINTS_MAX", "Objective", "Sweep", "SweepError", "read_sweep"]
 
+AREA_COLUMNS = {"area_ge": "area_ge", "area_flip_flops": "flip_flops", "area_ram_bits": "ram_bits"}
+"""Columns of the table with the area of a point's hardware, by what they are in the total of `plexus area`."""
 POINTS_MAX = 10_000
 FORMAT = 1
 _TOP = {
     "format", "base", "seeds", "check", "objectives", "axis", "variant", "random", "workload", "trace", "fast",
-    "timeout_seconds",
+    "area", "timeout_seconds",
 }  # fmt: skip
 _AXIS = {"field", "values", "range", "zip"}
 _VALUE = int | str | bool
@@ -65,6 +67,7 @@ class Sweep:
     check: str
     trace: bool
     fast: bool
+    area: bool  # of each variant's hardware, too
     objectives: tuple[Objective, ...]
     timeout_seconds: int | None
 
@@ -264,12 +267,17 @@ def read_sweep(path: Path) -> Sweep:
     need(count <= POINTS_MAX, f"the sweep has {count:,} points, more than {POINTS_MAX:,}")
     timeout = table.get("timeout_seconds")
     need(timeout is None or (type(timeout) is int and timeout > 0), "timeout_seconds must be a whole number above 0")
-    for flag in ("trace", "fast"):
+    for flag in ("trace", "fast", "area"):
         need(isinstance(table.get(flag, True), bool), f"{flag} must be true or false")
     need(
         not table.get("fast") or system.name == "core",
         f"fast is for a core, this sweep is of a {system.name}",
     )
+    objectives = _objectives(table.get("objectives", ["cycles:min"]))
+    of_area = [o.column for o in objectives if o.column.startswith("area_")]
+    for column in of_area:
+        need(column in AREA_COLUMNS, f"there is no area {column!r}; there are {', '.join(AREA_COLUMNS)}")
+        need(table.get("area", True), f"{column} is an objective, so area cannot be false")
     return Sweep(
         name=path.stem,
         base=base,
@@ -282,6 +290,7 @@ def read_sweep(path: Path) -> Sweep:
         check=need_check(table.get("check", "golden")),
         trace=table.get("trace", True),
         fast=table.get("fast", False),
-        objectives=_objectives(table.get("objectives", ["cycles:min"])),
+        area=table.get("area", bool(of_area)),
+        objectives=objectives,
         timeout_seconds=timeout,
     )

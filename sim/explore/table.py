@@ -16,9 +16,14 @@ __all__ = ["Table", "make_table", "write_csv", "write_parquet"]
 Table = list[dict[str, Any]]
 
 
-def make_table(points: Sequence[Point], rows: Mapping[str, Mapping[str, Any]], base: Mapping[str, Any]) -> Table:
-    """A row a point that has one: what it is, its status, its fields and parameters, its exact figures. `base`: values
-    of fields that a point does not change, but another one does."""
+def make_table(
+    points: Sequence[Point],
+    rows: Mapping[str, Mapping[str, Any]],
+    base: Mapping[str, Any],
+    areas: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Table:
+    """A row a point that has one: what it is, its status, its fields and parameters, its area if that was asked for,
+    its exact figures. `base`: values of fields that a point does not change, but another one does."""
     table: Table = []
     changed = list(dict.fromkeys(field for point in points for field in point.changes))
     for point in points:
@@ -36,6 +41,7 @@ def make_table(points: Sequence[Point], rows: Mapping[str, Mapping[str, Any]], b
         }
         cells |= {f"set {field}": point.changes.get(field, base.get(field)) for field in changed}
         cells |= {f"param {name}": value for name, value in point.params.items()}
+        cells |= (areas or {}).get(point.key, {})
         report = row.get("report", {})
         cells |= {name: value for name, value in report.items() if name not in EXACT_BUT and name not in cells}
         table.append(cells)

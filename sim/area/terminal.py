@@ -1,0 +1,106 @@
+"""An area on the terminal: units, branches, RAM macros; every column sums to the total."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from sim.run.variant import described
+
+__all__ = ["render", "show"]
+
+_ROWS = 24
+"""Units that have a line; the others share one."""
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value else "-"
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bright_black", padding=(0, 2, 0, 0))
+    for n, name in enumerate(columns):
+        table.add_column(name, justify="right" if n else "left", overflow="fold", no_wrap=bool(n))
+    return table
+
+
+def _sum(rows: Sequence[Mapping[str, Any]], key: str) -> float:
+    return sum(row[key] for row in rows)
+
+
+def _units(report: Mapping[str, Any], every: bool) -> Table:
+    table = _table("unit", "number", "GE each", "GE", "share", "flip-flops", "RAM bits", "levels", "of", "ps")
+    rows: Sequence[Mapping[str, Any]] = report["units"]
+    told = rows if every or len(rows) <= _ROWS + 1 else rows[:_ROWS]
+    whole = report["total"]["area_ge"]
+
+    def share(area: float) -> str:
+        return f"{100 * area / whole:.1f} %" if whole else "-"
+
+    for row in told:
+        levels = Text(str(row["levels"]), "bold red" if row["too_deep"] else "")
+        table.add_row(
+            row["name"],
+            _number(row["count"]),
+            _number(row["area_ge"]),
+            _number(row["total_area_ge"]),
+            share(row["total_area_ge"]),
+            _number(row["total_flip_flops"]),
+            _number(row["total_ram_bits"]),
+            levels,
+            str(row["levels_allowed"]),
+            f"{row['period_ps']:,.0f}",
+        )
+    left = rows[len(told) :]
+    if left:
+        area = _sum(left, "total_area_ge")
+        sums = [_number(area), share(area), _number(_sum(left, "total_flip_flops"))]
+        deep = sum(row["too_deep"] for row in left)
+        sums += [_number(_sum(left, "total_ram_bits")), f"{deep} too deep" if deep else "", "", ""]
+        table.add_row(f"{len(left):,} others", _number(_sum(left, "count")), "", *sums, style="bright_black")
+    total = report["total"]
+    counts = [_number(total[key]) for key in ("flip_flops", "ram_bits")]
+    table.add_row("total", "", "", _number(whole), share(whole), *counts, "", "", "", style="bold")
+    return table
+
+
+def _branches(report: Mapping[str, Any]) -> Table:
+    table = _table("part", "GE", "flip-flops", "RAM bits")
+    for row in report["branches"]:
+        table.add_row(row["name"], *(_number(row[key]) for key in ("area_ge", "flip_flops", "ram_bits")))
+    return table
+
+
+def _macros(report: Mapping[str, Any]) -> Table:
+    table = _table("RAM macro", "number", "bits")
+    for row in sorted(report["macros"], key=lambda row: -row["bits"]):
+        shape = f"{row['depth']:,} x {row['width_bits']:,}, {row['reads']}r{row['writes']}w"
+        table.add_row(shape, _number(row["count"]), _number(row["bits"]))
+    return table
+
+
+def render(report: Mapping[str, Any], *, every: bool = False) -> RenderableType:
+    """All tables. `every`: a line for each unit, however many."""
+    total = report["total"]
+    config = described(report["config"], report["config_base"], report["config_changes"], None)
+    title = Text(f"{report['top']} at {config}: ", "bold")
+    title.append(f"{total['area_ge']:,.0f} gate equivalents, {total['flip_flops']:,} flip-flops, ")
+    title.append(f"{total['ram_bits']:,} bits of RAM")
+    parts: list[RenderableType] = [title, Text(), _units(report, every)]
+    deep = [row["name"] for row in report["units"] if row["too_deep"]]
+    about = f"levels: of logic between registers; of: what the period holds at {report['level_ps']:g} ps a level"
+    parts.append(Text(about, "bright_black"))
+    if deep:
+        parts.append(Text(f"{len(deep)} of {len(report['units'])} units are too deep for their clock", "red"))
+    if len(report["branches"]) > 1:
+        parts += [Text(), _branches(report)]
+    if report["macros"]:
+        parts += [Text(), _macros(report)]
+    return Group(*parts)
+
+
+def show(report: Mapping[str, Any], console: Console, *, every: bool = False) -> None:
+    """Print it; as wide as it must be where nobody looks at a terminal."""
+    console.print(render(report, every=every), highlight=False)
