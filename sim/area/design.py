@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +114,8 @@ def keep_uses(path: Path, uses: Sequence[Use]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     texts = []
     for use in uses:
-        shapes = [[[m.depth, m.width_bits, m.reads, m.writes], n] for m, n in use.macros.items()]
-        texts.append({**asdict(use), "macros": shapes})
+        plain = {field.name: getattr(use, field.name) for field in fields(use)}
+        shapes = [[list(astuple(macro)), number] for macro, number in use.macros.items()]
+        texts.append({**plain, "macros": shapes})
     with whole_file(path) as place:
         place.write_text(json.dumps(texts))
