@@ -22,6 +22,7 @@ from sim.area.treemap import Box, squarified
 from sim.area.write import write_area
 from sim.build.tops import top
 from sim.errors import PlexusError
+from sim.explore import areas
 from sim.explore.points import points_of
 from sim.explore.sweep import read_sweep
 from sim.explore.table import make_table
@@ -203,6 +204,31 @@ def test_an_objective_of_area_asks_for_it(tmp_path: Path) -> None:
     areas = {points[0].key: {"area_ge": 100.5, "area_flip_flops": 7, "area_ram_bits": 64}}
     table = make_table(points, rows, sweep.base_values, areas)
     assert table[0]["area_ge"] == 100.5 and table[0]["area_ram_bits"] == 64 and "area_ge" not in table[1]
+
+
+def test_the_area_of_a_sweep_is_asked_for_once_for_equal_hardware(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "s.toml"
+    axis = '\n[[axis]]\nfield = "hbm.latency_ns"\nvalues = [50, 100]\n'
+    path.write_text(SWEEP.format("area = true") + axis)
+    points = points_of(read_sweep(path))
+    asked: list[int] = []
+
+    def stub(top: str, cfg: Any, *, jobs: int, step: Any) -> dict[str, Any]:
+        asked.append(cfg.vector.exp_rate)
+        if cfg.vector.exp_rate == 4:
+            raise PlexusError("Yosys fails on exp: why")
+        return {"total": {"area_ge": 12.5, "flip_flops": 3, "ram_bits": 8}}
+
+    monkeypatch.setattr(areas, "area_of", stub)
+    rows = {point.key: {"status": "ok"} for point in points}
+    found = areas.areas_of(points, rows, tmp_path, 1)
+    assert asked == [1, 4]
+    columns = {"area_ge": 12.5, "area_flip_flops": 3, "area_ram_bits": 8}
+    assert [found[point.key] for point in points] == [columns, columns, {}, {}]
+    assert capsys.readouterr().err.count("has no area: Yosys fails on exp: why\n") == 1
+    assert areas.areas_of(points, {point.key: {"status": "refused"} for point in points}, tmp_path, 1) == {}
 
 
 @pytest.mark.parametrize(
