@@ -69,6 +69,8 @@ def area(
         print()
         return
     console = Console()
+    if not console.is_terminal:
+        console.width = max(console.width, 120)  # a file has no edge
     show(report, console, every=every)
     console.print()
     for name, path in written.items():

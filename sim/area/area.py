@@ -1,5 +1,6 @@
 """The area of a top: its units, synthesised once each, times their numbers; sums, macros, what clocks allow."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -7,7 +8,7 @@ from typing import Any
 
 from rtl.contract.any_config import AnyConfig
 from sim.area.cells import AREA_GE
-from sim.area.clocks import LEVEL_PS, MARGIN, REGISTER_PS, levels_in, period_ps, top_period_ps
+from sim.area.clocks import LEVEL_PS, MARGIN, REGISTER_PS, levels_in, unit_period_ps
 from sim.area.design import Use, elaborated, keep_uses, kept_uses, place_of, uses_of
 from sim.area.macros import Macro
 from sim.area.result import Mapped
@@ -24,6 +25,8 @@ __all__ = ["area_of", "summed_up"]
 
 FORMAT = 1
 _DELAY_GE = AREA_GE["DFF"] + AREA_GE["AND2"]  # a delay line is a chain of registers with a reset
+_LANE = re.compile(r"_lane(?:\.lane)?(?=\.|$)")
+"""Modules around the lanes of rtl/emit/lanes_apart.py say nothing that the name of all of them does not."""
 
 
 def _ram_bits(macros: Mapping[Macro, int]) -> int:
@@ -41,7 +44,7 @@ def _row(use: Use, mapped: Mapped, period: float, level_ps: float) -> dict[str, 
     ram_bits = _ram_bits(use.macros)
     holds = levels_in(period, level_ps)
     return {
-        "name": use.name,
+        "name": _LANE.sub("", use.name),
         "count": use.count,
         "branches": dict(use.branches),
         "domains": list(use.domains),
@@ -159,10 +162,9 @@ def area_of(
     deep for their clock. Errors: PlexusError, one sentence."""
     chosen = find_top(top)
     made = {**form_options(top, None), **(options or {})}
-    alone = top_period_ps(cfg, chosen)
 
     def period(use: Use) -> float:
-        return period_ps(cfg, use.domains) if top == "core" else alone
+        return unit_period_ps(cfg, chosen, use.domains)
 
     def allowed(use: Use) -> int:
         return levels_in(period(use), level_ps)

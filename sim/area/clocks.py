@@ -6,7 +6,7 @@ from typing import Any
 from rtl.contract.any_config import AnyConfig
 from sim.build.tops import Top
 
-__all__ = ["LEVEL_PS", "MARGIN", "REGISTER_PS", "levels_in", "period_ps", "top_period_ps"]
+__all__ = ["LEVEL_PS", "MARGIN", "REGISTER_PS", "levels_in", "period_ps", "unit_period_ps"]
 
 LEVEL_PS = 9.5
 """Of a gate of two inputs with its wire, in a process of 3 to 5 nm: an estimate (docs/area.md)."""
@@ -18,6 +18,8 @@ _PS = 1e6  # in a period of 1 MHz
 _ENGINES = ("vector", "scalar")
 _OF_ENGINES = {"rtl.vector": "vector", "rtl.scalar": "scalar", "rtl.numeric.functions": "vector"}
 """Rooms whose units, built alone, run on the clock of an engine."""
+_WITH_CLOCKS = ("rtl.core", "rtl.vector.clocked", "rtl.scalar.clocked")
+"""Where the clocks of engines are made; their domains have names."""
 
 
 def _root_mhz(cfg: Any) -> int:
@@ -42,10 +44,11 @@ def period_ps(cfg: AnyConfig, domains: Iterable[str]) -> float:
     return min(_engine_ps(cfg, engine) if engine else _PS / _root_mhz(cfg) for engine in found)
 
 
-def top_period_ps(cfg: AnyConfig, top: Top) -> float:
-    """Of what is built alone, on the clock that it has in a core."""
-    engine = next((e for room, e in _OF_ENGINES.items() if top.factory.startswith(f"{room}.")), "")
-    return period_ps(cfg, [engine])
+def unit_period_ps(cfg: AnyConfig, top: Top, domains: Iterable[str]) -> float:
+    """Of a unit of these domains in a top, of what is built alone the clock that it has in a core."""
+    if top.factory.partition(":")[0] in _WITH_CLOCKS:
+        return period_ps(cfg, domains)
+    return period_ps(cfg, [next((e for room, e in _OF_ENGINES.items() if top.factory.startswith(f"{room}.")), "")])
 
 
 def levels_in(period: float, level_ps: float = LEVEL_PS) -> int:

@@ -1,6 +1,6 @@
 """An area on the terminal: units, branches, RAM macros; every column sums to the total."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -13,6 +13,10 @@ __all__ = ["render", "show"]
 
 _ROWS = 24
 """Units that have a line; the others share one."""
+_COLUMNS = ("number", "GE each", "GE", "share", "flip-flops", "RAM bits", "levels", "of", "ps")
+_WIDE = 116
+"""Characters of all columns; where there are fewer, _SPARED are left out."""
+_SPARED = ("GE each", "share", "ps")
 
 
 def _number(value: float) -> str:
@@ -30,8 +34,9 @@ def _sum(rows: Sequence[Mapping[str, Any]], key: str) -> float:
     return sum(row[key] for row in rows)
 
 
-def _units(report: Mapping[str, Any], every: bool) -> Table:
-    table = _table("unit", "number", "GE each", "GE", "share", "flip-flops", "RAM bits", "levels", "of", "ps")
+def _units(report: Mapping[str, Any], every: bool, width: int) -> Table:
+    shown = [name for name in _COLUMNS if width >= _WIDE or name not in _SPARED]
+    table = _table("unit", *shown)
     rows: Sequence[Mapping[str, Any]] = report["units"]
     told = rows if every or len(rows) <= _ROWS + 1 else rows[:_ROWS]
     whole = report["total"]["area_ge"]
@@ -39,31 +44,26 @@ def _units(report: Mapping[str, Any], every: bool) -> Table:
     def share(area: float) -> str:
         return f"{100 * area / whole:.1f} %" if whole else "-"
 
+    def line(name: str, cells: Mapping[str, str | Text], style: str = "") -> None:
+        table.add_row(name, *(cells.get(column, "") for column in shown), style=style)
+
     for row in told:
+        sums = _sums([row], share)
+        each = {"GE each": _number(row["area_ge"]), "of": str(row["levels_allowed"]), "ps": f"{row['period_ps']:,.0f}"}
         levels = Text(str(row["levels"]), "bold red" if row["too_deep"] else "")
-        table.add_row(
-            row["name"],
-            _number(row["count"]),
-            _number(row["area_ge"]),
-            _number(row["total_area_ge"]),
-            share(row["total_area_ge"]),
-            _number(row["total_flip_flops"]),
-            _number(row["total_ram_bits"]),
-            levels,
-            str(row["levels_allowed"]),
-            f"{row['period_ps']:,.0f}",
-        )
+        line(row["name"], {**sums, **each, "number": _number(row["count"]), "levels": levels})
     left = rows[len(told) :]
     if left:
-        area = _sum(left, "total_area_ge")
-        sums = [_number(area), share(area), _number(_sum(left, "total_flip_flops"))]
-        deep = sum(row["too_deep"] for row in left)
-        sums += [_number(_sum(left, "total_ram_bits")), f"{deep} too deep" if deep else "", "", ""]
-        table.add_row(f"{len(left):,} others", _number(_sum(left, "count")), "", *sums, style="bright_black")
-    total = report["total"]
-    counts = [_number(total[key]) for key in ("flip_flops", "ram_bits")]
-    table.add_row("total", "", "", _number(whole), share(whole), *counts, "", "", "", style="bold")
+        sums = _sums(left, share)
+        line(f"{len(left):,} others", {**sums, "number": _number(_sum(left, "count"))}, "bright_black")
+    line("total", _sums(rows, share), "bold")
     return table
+
+
+def _sums(rows: Sequence[Mapping[str, Any]], share: Callable[[float], str]) -> dict[str, str]:
+    area = _sum(rows, "total_area_ge")
+    counts = {"flip-flops": _sum(rows, "total_flip_flops"), "RAM bits": _sum(rows, "total_ram_bits")}
+    return {"GE": _number(area), "share": share(area), **{name: _number(value) for name, value in counts.items()}}
 
 
 def _branches(report: Mapping[str, Any]) -> Table:
@@ -81,14 +81,14 @@ def _macros(report: Mapping[str, Any]) -> Table:
     return table
 
 
-def render(report: Mapping[str, Any], *, every: bool = False) -> RenderableType:
-    """All tables. `every`: a line for each unit, however many."""
+def render(report: Mapping[str, Any], width: int, *, every: bool = False) -> RenderableType:
+    """All tables, of so many characters. `every`: a line for each unit, however many."""
     total = report["total"]
     config = described(report["config"], report["config_base"], report["config_changes"], None)
     title = Text(f"{report['top']} at {config}: ", "bold")
     title.append(f"{total['area_ge']:,.0f} gate equivalents, {total['flip_flops']:,} flip-flops, ")
     title.append(f"{total['ram_bits']:,} bits of RAM")
-    parts: list[RenderableType] = [title, Text(), _units(report, every)]
+    parts: list[RenderableType] = [title, Text(), _units(report, every, width)]
     deep = [row["name"] for row in report["units"] if row["too_deep"]]
     about = f"levels: of logic between registers; of: what the period holds at {report['level_ps']:g} ps a level"
     parts.append(Text(about, "bright_black"))
@@ -103,4 +103,4 @@ def render(report: Mapping[str, Any], *, every: bool = False) -> RenderableType:
 
 def show(report: Mapping[str, Any], console: Console, *, every: bool = False) -> None:
     """Print it; as wide as it must be where nobody looks at a terminal."""
-    console.print(render(report, every=every), highlight=False)
+    console.print(render(report, console.width, every=every), highlight=False)

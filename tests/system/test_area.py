@@ -74,6 +74,17 @@ def test_a_delay_that_is_stated_decides_what_is_too_deep(
     assert "units are too deep for their clock" in capsys.readouterr().out
 
 
+def test_more_time_never_makes_levels_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PLEXUS_BUILD", str(tmp_path))
+    words = ["area", "unpack_element", "--config", "tiny", "--level-ps", "100", "--json"]
+    plain, deep = (main([*words, *more]) or json.loads(capsys.readouterr().out) for more in ([], ["--deep"]))
+    (before,), (after,) = plain["units"], deep["units"]
+    assert before["too_deep"] and after["levels"] <= before["levels"] and after["area_ge"] == before["area_ge"]
+    assert len(list((tmp_path / "area" / "units").glob("*-deep.json"))) == 1
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

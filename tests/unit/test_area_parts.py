@@ -11,7 +11,7 @@ from rich.console import Console
 from rtl.contract.config import ConfigError, named
 from sim.area.area import summed_up
 from sim.area.cells import AREA_GE, LOGIC, genlib
-from sim.area.clocks import levels_in, period_ps, top_period_ps
+from sim.area.clocks import levels_in, period_ps, unit_period_ps
 from sim.area.design import Use
 from sim.area.levels import longest_path
 from sim.area.macros import Macro, macro_of
@@ -91,9 +91,15 @@ def test_levels_that_a_period_holds() -> None:
     assert period_ps(small, ["vector", "root"]) == pytest.approx(416.67, abs=0.01)
     # 2400 / 960 is 2.5: edges of an engine's clock are two or three edges of the root apart
     assert period_ps(trn2, ["vector"]) == pytest.approx(2 * 1e6 / trn2.tensor.clock_mhz)
-    assert (
-        top_period_ps(small, top("exp")) == top_period_ps(small, top("vector_engine")) > top_period_ps(small, top("pe"))
-    )
+    root, engine = pytest.approx(416.67, abs=0.01), pytest.approx(833.33, abs=0.01)
+    for name, domain, period in (
+        ("pe", "root", root),
+        ("core", "root", root),
+        ("exp", "root", engine),
+        ("core", "vector_special", engine),
+        ("vector_engine", "root", root),
+    ):
+        assert unit_period_ps(small, top(name), [domain]) == period
     assert period_ps(by_name()["sw4"], ["root"]) == 1000.0
 
 
