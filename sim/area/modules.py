@@ -18,7 +18,7 @@ MARK = "plexus_macro"
 
 _MODULE = re.compile(r"^module \\(\S+)\n(.*?)^end$", re.M | re.S)
 _ATTRIBUTE = re.compile(r"^ *attribute \\(?!init\b)\S+ .*\n", re.M)
-_WIRE = re.compile(r"^  wire width (\d+) (?:(input|output) \d+ )?(?:signed )?\\(\S+)$", re.M)
+_WIRE = re.compile(r"^  wire width (\d+) +(?:(input|output) \d+ +)?(?:signed +)?\\(\S+)$", re.M)
 _CELL = re.compile(r"^  cell (\S+) (\S+)\n((?:    .*\n)*)  end$", re.M)
 _NUMBER = re.compile(r"^    parameter \\(\w+) (\d+)$", re.M)
 _PIN = re.compile(r"^    connect \\(\S+) \\(\S+) \[0\]$", re.M)

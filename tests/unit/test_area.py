@@ -177,6 +177,24 @@ def test_a_repeated_module_is_made_once_and_counted_in_the_hierarchy() -> None:
     assert sorted(branches, key=len) == [{"lanes": 4}, {"part0": 1, "part1": 1, "part2": 1}]
 
 
+def test_what_a_unit_gives_to_what_places_it_is_used() -> None:
+    """Registers and gates behind a unit, in front of it, and a path through registers of the whole."""
+
+    def body(m: Module, at: Any) -> None:
+        before, behind = Signal(8, reset_less=True), Signal(512, reset_less=True)
+        for n in range(2):
+            m.submodules[f"part{n}"] = part = Placed("part", large)
+            m.d.comb += part.i.eq(before)
+            m.d.sync += behind[256 * n : 256 * n + 256].eq(part.o & at.mask)
+        m.d.sync += before.eq(at.i)
+        m.d.comb += at.o.eq(behind)
+
+    report = area(Made({"i": In(8), "mask": In(256), "o": Out(512)}, body))
+    (whole,) = [unit for unit in report["units"] if "top" in unit["branches"]]
+    assert whole["flip_flops"] == whole["described_register_bits"] == 8 + 512
+    assert 512 <= whole["area_ge"] - 520 * 6 <= 2 * 512 and whole["levels"] == 1  # an AND, or a NOR and inverters
+
+
 def test_what_is_there_is_not_made_again(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = area(and4())
     monkeypatch.setattr(synthesis, "run_child", lambda *a, **k: pytest.fail("Yosys was started"))
