@@ -15,7 +15,7 @@ COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", PAGE, re.S) for lin
 
 
 def test_its_commands_and_figures() -> None:
-    assert COMMANDS[0] == "make setup" and len(COMMANDS) == 5
+    assert COMMANDS[0] == "make setup" and len(COMMANDS) == 7
     told: list[str] = []
     for command in COMMANDS[1:]:
         done = subprocess.run(command.split(), cwd=ROOT, capture_output=True, text=True, check=False)
@@ -23,6 +23,9 @@ def test_its_commands_and_figures() -> None:
         told.append(done.stdout)
     assert "12,543 cycles" in told[0] and "12,083 cycles" in told[1] and "12,543 cycles become 12,083" in PAGE
     assert "memory: 60 points, 1 models" in told[2] and "memory: 60 points: 60 ok" in told[3]
+    for said, gates, registers in ((told[4], "265,710", "18,476"), (told[5], "292,790", "20,426")):
+        assert f"{gates} gate equivalents, {registers} flip-flops" in said and gates in PAGE and registers in PAGE
+    assert re.search(r"^dma  .* 54  36  417$", told[5], re.M) and "54 levels" in PAGE
     with (build_root() / "explore" / "memory" / "table.csv").open(newline="", encoding="utf-8") as table:
         rows = {
             (r["workload"], r["param n"], r["set hbm.bytes_per_cycle"], r["set hbm.latency_ns"]): int(r["cycles"])
