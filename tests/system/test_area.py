@@ -107,13 +107,25 @@ def test_wrong_input_gets_one_sentence(capsys: pytest.CaptureFixture[str], words
     assert not out and err.startswith("plexus: ") and err.count("\n") == 1 and says in err
 
 
+COMMAND = """
+import signal
+import sys
+
+# A job that a shell put in the background ignores interrupts, and its children do: a person's does not.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from sim.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
 def test_an_interrupt_leaves_nothing_half(tmp_path: Path) -> None:
     """And what was made before it is there: the same command goes on."""
-    command = [sys.executable, "-m", "sim.cli", "area", "fp32_sum", "--config", "tiny", "--out", str(tmp_path / "out")]
+    words = ["area", "fp32_sum", "--config", "tiny", "--out", str(tmp_path / "out")]
+    command = [sys.executable, "-c", COMMAND, *words]
     own = {**environment(), "PLEXUS_BUILD": str(tmp_path / "build")}
     process = subprocess.Popen(command, cwd=ROOT, env=own, stderr=subprocess.PIPE, text=True)
     units = tmp_path / "build" / "area" / "units"
-    for _ in range(600):
+    for _ in range(3600):
         if list(units.parent.glob(".unit-*/unit.ys")) or process.poll() is not None:
             break
         time.sleep(0.05)
