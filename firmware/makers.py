@@ -9,7 +9,9 @@ import numpy as np
 from firmware.kernel import KernelError
 from firmware.kernels.attention import attention
 from firmware.kernels.dma_copy import dma_copy
+from firmware.kernels.elementwise import elementwise
 from firmware.kernels.feed_forward import feed_forward
+from firmware.kernels.gated_ffn import gated_ffn
 from firmware.kernels.gemm import gemm
 from firmware.kernels.gemm_formats import GEMM_FORMATS
 from firmware.kernels.gemm_sparse import sparse_gemm
@@ -17,6 +19,7 @@ from firmware.kernels.minilm import LONG_TEXT, minilm_projection
 from firmware.kernels.minilm_model import minilm, text_encoder_layer
 from firmware.kernels.moe import moe
 from firmware.kernels.normalise import normalise
+from firmware.kernels.rope import rope
 from firmware.kernels.softmax import softmax
 from firmware.kernels.text_attention import text_attention
 from firmware.kernels.transpose import transpose
@@ -27,19 +30,25 @@ from rtl.contract.config import Config
 __all__ = [
     "make_attention",
     "make_dma",
+    "make_elementwise",
     "make_ffn",
+    "make_gated_ffn",
     "make_gemm",
     "make_layer",
     "make_model",
     "make_moe",
     "make_norm",
     "make_projection",
+    "make_rope",
     "make_softmax",
     "make_transpose",
     "settle_attention",
 ]
 
-RANDOM_ATTENTION = {"seq": 128, "head": 32, "causal": False, "seed": None}
+RANDOM_ATTENTION = {
+    "seq": 128, "head": 32, "causal": False, "queries": None, "kv_heads": None, "values": None, "window": None,
+    "sinks": False, "seed": None,
+}  # fmt: skip
 """Parameters that ask for random values, and what they are otherwise."""
 HOST_VALUES_MAX = 1 << 27  # of A, B and C together: the host needs about 20 bytes for each
 
@@ -107,11 +116,16 @@ def settle_attention(params: dict[str, Any]) -> dict[str, Any]:
 def make_attention(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
     if params["text"] is not None:
         return text_attention(cfg, text=params["text"], heads=params["heads"])
-    shape = params["heads"], params["seq"], params["head"]
-    _held("attention", 3 * math.prod(shape), heads=shape[0], seq=shape[1], head=shape[2])
+    heads, seq, head = params["heads"], params["seq"], params["head"]
+    queries, shared = params["queries"] or seq, params["kv_heads"] or heads
+    values = params["values"] or head
+    count = heads * queries * (head + values) + shared * seq * (head + values)
+    _held("attention", count, heads=heads, seq=seq, head=head)
     rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
-    q, k, v = (rng.standard_normal(shape, np.float32) for _ in range(3))
-    return attention(cfg, q, k, v, causal=params["causal"])
+    shapes = (heads, queries, head), (shared, seq, head), (shared, seq, values)
+    q, k, v = (rng.standard_normal(shape, np.float32) for shape in shapes)
+    sinks = rng.standard_normal(heads, np.float32) if params["sinks"] else None
+    return attention(cfg, q, k, v, causal=params["causal"], window=params["window"], sinks=sinks)
 
 
 def make_softmax(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
@@ -142,6 +156,32 @@ def make_ffn(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
     down = rng.standard_normal((width, hidden), np.float32) / np.float32(math.sqrt(hidden))
     biases = (rng.standard_normal(n, np.float32) / 4 for n in (hidden, width))
     return feed_forward(cfg, x, up, next(biases), down, next(biases), activation=params["activation"])
+
+
+def make_gated_ffn(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
+    tokens, width, hidden = params["tokens"], params["width"], params["hidden"]
+    _held("gated-ffn", tokens * width + 3 * width * hidden, tokens=tokens, width=width, hidden=hidden)
+    rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
+    x = rng.standard_normal((tokens, width), np.float32)
+    gate, up = (rng.standard_normal((hidden, width), np.float32) / np.float32(math.sqrt(width)) for _ in range(2))
+    down = rng.standard_normal((width, hidden), np.float32) / np.float32(math.sqrt(hidden))
+    return gated_ffn(cfg, x, gate, up, down)
+
+
+def make_elementwise(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
+    rows, columns = params["rows"] or cfg.partitions, params["columns"]
+    _held("elementwise", 3 * rows * columns, rows=rows, columns=columns)
+    rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
+    a, b = (rng.standard_normal((rows, columns), np.float32) for _ in range(2))
+    return elementwise(cfg, a, b, op=params["op"])
+
+
+def make_rope(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
+    tokens, heads, head = params["tokens"], params["heads"], params["head"]
+    _held("rope", 2 * tokens * heads * head, tokens=tokens, heads=heads, head=head)
+    rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
+    x = rng.standard_normal((tokens, heads, head), np.float32)
+    return rope(cfg, x, first=params["first"], theta=params["theta"], work=params["work"])
 
 
 def make_moe(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:

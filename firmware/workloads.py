@@ -3,21 +3,26 @@
 from firmware.engines.tensor import ROUNDINGS
 from firmware.kernel import KernelError
 from firmware.kernels.dma_copy import DIRECTIONS
+from firmware.kernels.elementwise import ELEMENTWISE
 from firmware.kernels.feed_forward import ACTIVATIONS
 from firmware.kernels.gemm_formats import GEMM_FORMATS
 from firmware.kernels.minilm import DEFAULT_TEXT
 from firmware.kernels.moe import EXPERTS_MAX, MODES, MOE_FORMATS, ROUTES
+from firmware.kernels.rope import WORK_FORMATS
 from firmware.kernels.transpose import ENGINES, TRANSPOSED_FORMATS
 from firmware.makers import (
     make_attention,
     make_dma,
+    make_elementwise,
     make_ffn,
+    make_gated_ffn,
     make_gemm,
     make_layer,
     make_model,
     make_moe,
     make_norm,
     make_projection,
+    make_rope,
     make_softmax,
     make_transpose,
     settle_attention,
@@ -84,11 +89,18 @@ WORKLOADS: dict[str, Workload] = {
             name="attention",
             doc="attention in layer 0 of all-MiniLM-L6-v2 for a real text, or of random normal Q, K, V",
             params={
-                "text": Param(type=str, default=None, doc="what is tokenised; not with seq, head, causal or seed"),
+                "text": Param(type=str, default=None, doc="what is tokenised; not with those of random values"),
                 "heads": _size(None, "heads, of a text the first ones of the layer (at most 12); 1 if not given"),
                 "seq": _size(None, "tokens of random values; 128 if only others are given"),
                 "head": _size(None, "dimensions of a head of random values; 32 if only others are given"),
                 "causal": Param(type=bool, default=None, doc="random values; a query sees the keys up to its own"),
+                "queries": _size(
+                    None, "random values; the last queries of seq, 1 for a token that is decoded; seq if not given"
+                ),
+                "kv_heads": _size(None, "random values; heads of keys and values, each shared by a group of heads"),
+                "values": _size(None, "random values; dimensions of a value, if not those of a query and a key"),
+                "window": _size(None, "random values; keys that a causal query sees, its own the last"),
+                "sinks": Param(type=bool, default=None, doc="random values; a logit of each head beside its scores"),
                 "seed": _SEED,
             },
             settle=settle_attention,
@@ -133,6 +145,42 @@ WORKLOADS: dict[str, Workload] = {
                 "seed": _SEED,
             },
             maker=make_ffn,
+        ),
+        Workload(
+            name="gated-ffn",
+            doc="a gated feed-forward block of random weights, (silu(x Wg) * (x Wu)) Wd, without biases",
+            params={
+                "tokens": _size(128, "rows of x"),
+                "width": _size(128, "elements of a row"),
+                "hidden": _size(512, "elements between the layers"),
+                "seed": _SEED,
+            },
+            maker=make_gated_ffn,
+        ),
+        Workload(
+            name="rope",
+            doc="rotary positions of random heads: halves turned by an angle of token and pair",
+            params={
+                "tokens": _size(128, "rows of x"),
+                "heads": _size(4, "heads of a row"),
+                "head": _size(32, "dimensions of a head, an even number"),
+                "first": Param(type=int, default=0, doc="position of the first token", minimum=0, maximum=SIZE_MAX),
+                "theta": Param(type=float, default=10000.0, doc="base of the angles", minimum=2),
+                "work": Param(type=str, default="bf16", doc="format of tables and products", choices=WORK_FORMATS),
+                "seed": _SEED,
+            },
+            maker=make_rope,
+        ),
+        Workload(
+            name="elementwise",
+            doc="what stands between products, number by number in BF16: a + b, silu(a) b, a function of a",
+            params={
+                "op": Param(type=str, default="add", doc="what is computed", choices=tuple(ELEMENTWISE)),
+                "rows": _ROWS,
+                "columns": _size(512, "numbers of a row"),
+                "seed": _SEED,
+            },
+            maker=make_elementwise,
         ),
         Workload(
             name="moe",

@@ -1,7 +1,9 @@
 """Workload `attention` on random queries, keys and values: softmax(Q K^T / sqrt(head)) V for each head.
 
-Q^T, K^T [heads, head, seq] and V [heads, seq, head] lie in HBM as BF16 and enter the array as they are: scores are
-scaled in FP32, behind it. The scalar engine divides the results. With `causal` a query sees the keys up to its own.
+Q^T, K^T [heads, head, tokens] and V [heads, tokens, values] lie in HBM as BF16 and enter the array as they are: scores
+are scaled in FP32, behind it. The scalar engine divides the results. With fewer heads of keys and values than of
+queries a group of query heads shares one, which is loaded once. A single query a head (a token that is decoded) would
+use one row of the array: then the queries of a group are the rows, and each head of keys is gone through once.
 """
 
 import math
@@ -9,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from firmware.kernel import ALLOCATION_BYTES, HbmView, Kernel, KernelError, Tile
-from firmware.kernels.attention_blocks import identity_bits
-from firmware.kernels.attention_core import FIRST_TILES, Attention, Head, Result
+from firmware.kernel import HbmView, Kernel, KernelError, TileView
+from firmware.kernels.attention_blocks import Sight, identity_bits
+from firmware.kernels.attention_core import Attention, Result
+from firmware.kernels.attention_operands import Operands
 from firmware.kernels.gemm import product_metrics
-from firmware.kernels.spans import Span, cut_spans, spans
+from firmware.kernels.spans import Span
 from firmware.numbers import decode, encode
 from firmware.program import Program
 from rtl.contract.config import Config
@@ -29,95 +32,80 @@ def identity(k: Kernel) -> HbmView:
     return k.hbm("identity", (size, size), "bf16", np.array(identity_bits(size), np.uint16))
 
 
-def attention_reference(q: np.ndarray, k: np.ndarray, v: np.ndarray, *, causal: bool = False) -> np.ndarray:
-    """Attention of [heads, seq, head] in float64."""
-    scores = q.astype(np.float64) @ k.astype(np.float64).swapaxes(1, 2) / math.sqrt(q.shape[2])
-    if causal:
-        scores = np.where(np.tri(q.shape[1], dtype=bool), scores, -np.inf)
-    weights = np.exp(scores - scores.max(axis=2, keepdims=True))
-    return weights @ v.astype(np.float64) / weights.sum(axis=2, keepdims=True)
+def attention_reference(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, sight: Sight, sinks: np.ndarray | None = None
+) -> np.ndarray:
+    """Attention of q [heads, queries, head] to k, v [key heads, keys, ...] in float64; sinks [heads, queries]."""
+    group = q.shape[0] // k.shape[0]
+    keys, values = (np.repeat(x.astype(np.float64), group, axis=0) for x in (k, v))
+    scores = q.astype(np.float64) @ keys.swapaxes(1, 2) / math.sqrt(q.shape[2])
+    for i in range(sight.queries):
+        seen = sight.seen(Span(i, 1))
+        scores[:, i, : seen.start] = scores[:, i, seen.stop :] = -np.inf
+    top = scores.max(axis=2, keepdims=True)
+    if sinks is not None:
+        top = np.maximum(top, sinks[:, :, None])
+    weights = np.exp(scores - top)
+    total = weights.sum(axis=2, keepdims=True)
+    return weights @ values / (total if sinks is None else total + np.exp(sinks[:, :, None] - top))
 
 
-def attention_macs(seq: int, head: int, heads: int, *, causal: bool = False) -> int:
+def attention_macs(sight: Sight, head: int, heads: int, values: int | None = None) -> int:
     """Useful multiply-adds: both products, only of keys that a query sees."""
-    pairs = seq * (seq + 1) // 2 if causal else seq * seq
-    return 2 * pairs * head * heads
+    return sight.pairs * (head + (values or head)) * heads
 
 
-class _Operands:
-    """SBUF for the operands of some heads, and their loads: what is used first comes first."""
-
-    def __init__(self, k: Kernel, engine: Attention, q_t: HbmView, k_t: HbmView, v: HbmView):
-        self.k = k
-        self.views = q_t, k_t, v
-        self.heads, self.dims, self.seq = q_t.shape
-        self.size, self.block = engine.size, engine.block
-        self.parts = spans(self.dims, k.cfg.tensor.rows)
-        self.keys = spans(self.seq, self.size)
-        wide = -(-self.seq * 2 // ALLOCATION_BYTES) * ALLOCATION_BYTES
-        each = 2 * len(self.parts) * wide + -(-len(self.keys) * self.dims * 2 // ALLOCATION_BYTES) * ALLOCATION_BYTES
-        least, most = engine.heads_at_once(self.heads)
-        room = (k.sbuf_free() - ALLOCATION_BYTES - engine.scaled_bytes) // each
-        self.sets = [self._set(i) for i in range(max(least, min(most, room)))]
-
-    def _set(self, number: int) -> dict[str, list[Tile]]:
-        def axis(name: str) -> list[Tile]:
-            return [
-                self.k.sbuf(f"{name}{number}_{i}", partitions=part.size, columns=self.seq, dtype="bf16")
-                for i, part in enumerate(self.parts)
-            ]
-
-        columns = len(self.keys) * self.dims
-        v = self.k.sbuf(f"v{number}", partitions=self.size, columns=columns, dtype="bf16")
-        return {"q": axis("q"), "k": axis("k"), "v": [v]}
-
-    def _columns(self, tiles: list[Tile], source: HbmView, head: int, part: Span) -> None:
-        """Some columns of Q^T or K^T."""
-        for rows, tile in zip(self.parts, tiles, strict=True):
-            columns = slice(part.start, part.stop)
-            self.k.dma(tile[:, columns], source[head, rows.start : rows.stop, columns])
-
-    def load(self, head: int) -> Head:
-        """Bring a head's operands into SBUF."""
-        tiles = self.sets[head % len(self.sets)]
-        q_t, k_t, v = self.views
-        # The first head's come in pieces: the first product needs a tile of Q and some tiles of K.
-        places = [n * self.size for n in FIRST_TILES] + [self.block]
-        queries = cut_spans(self.seq, [] if head else [self.size])
-        keys = cut_spans(self.seq, [] if head else places)
-        order = [("q", q_t, queries[0]), *(("k", k_t, part) for part in keys[: len(places)])]
-        order += [*(("q", q_t, part) for part in queries[1:]), *(("k", k_t, part) for part in keys[len(places) :])]
-        for name, source, part in order:
-            self._columns(tiles[name], source, head, part)
-        values = tiles["v"][0]
-        whole = self.seq // self.size
-        if whole:
-            source = v[head, : whole * self.size, :].split(0, self.size).permute((1, 0, 2))
-            self.k.dma(values[:, : whole * self.dims].split(0, self.dims), source)
-        if self.seq % self.size:
-            rest = slice(whole * self.size, self.seq)
-            self.k.dma(values[: self.seq % self.size, whole * self.dims :], v[head, rest, :])
-        return Head(
-            [t[:, :] for t in tiles["q"]],
-            [t[:, :] for t in tiles["k"]],
-            [values[: s.size, i * self.dims : (i + 1) * self.dims] for i, s in enumerate(self.keys)],
+def _shapes(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> None:
+    """KernelError unless they go together."""
+    if min(*q.shape, *k.shape, *v.shape) < 1:
+        raise KernelError(
+            f"attention needs at least one head, token and dimension, not {q.shape}, {k.shape}, {v.shape}"
         )
+    if q.shape[2] != k.shape[2] or k.shape[:2] != v.shape[:2]:
+        raise KernelError(f"queries {q.shape}, keys {k.shape} and values {v.shape} do not go together")
+    if q.shape[0] % k.shape[0]:
+        raise KernelError(f"{q.shape[0]} heads are no multiple of the {k.shape[0]} heads of keys that they share")
 
 
-def attention(cfg: Config, q: np.ndarray, k: np.ndarray, v: np.ndarray, *, causal: bool = False) -> Program:
-    """A program for float32 arrays [heads, seq, head], rounded to BF16. Output: `context`, FP32. KernelError."""
-    heads, seq, dims = q.shape
-    if min(q.shape) < 1:
-        raise KernelError(f"attention needs at least one head, token and dimension, not {q.shape}")
+def attention(
+    cfg: Config,
+    q: np.ndarray,
+    k: np.ndarray,
+    v: np.ndarray,
+    *,
+    causal: bool = False,
+    window: int | None = None,
+    sinks: np.ndarray | None = None,
+) -> Program:
+    """A program for float32 q [heads, queries, head], k [key heads, keys, head], v [key heads, keys, values] in BF16.
+
+    causal, window: `Sight`. sinks [heads]: a logit of each head beside its scores, FP32, without a value.
+    Output: `context` [heads, queries, values] FP32; of single queries of several heads a key head [key heads, heads of
+    a group, values]. Errors: KernelError.
+    """
+    _shapes(q, k, v)
+    sight = Sight(q.shape[1], k.shape[1], causal, window)
+    beside = None if sinks is None else np.repeat(sinks[:, None], q.shape[1], axis=1)
+    stacked = q.shape[1] == 1 and q.shape[0] > k.shape[0]
+    if stacked:
+        low = sight.seen(Span(0, 1)).start
+        q, k, v = q.reshape(k.shape[0], -1, q.shape[2]), k[:, low:], v[:, low:]
+        sight = Sight(q.shape[1], k.shape[1])
+        beside = None if beside is None else beside.reshape(q.shape[:2])
+    heads, queries, dims = q.shape
+    values = v.shape[2]
     kernel = Kernel(cfg, "attention")
     bits = {name: encode(x, "bf16") for name, x in (("q", q), ("k", k), ("v", v))}
     q_view, k_view = (
-        kernel.hbm(f"{n}_t", (heads, dims, seq), "bf16", np.ascontiguousarray(bits[n].swapaxes(1, 2))) for n in "qk"
+        kernel.hbm(f"{n}_t", (b.shape[0], dims, b.shape[1]), "bf16", np.ascontiguousarray(b.swapaxes(1, 2)))
+        for n, b in ((n, bits[n]) for n in "qk")
     )
-    v_view = kernel.hbm("v", (heads, seq, dims), "bf16", np.ascontiguousarray(bits["v"]))
-    context = kernel.hbm("context", (heads, seq, dims), "fp32")
-    engine = Attention(kernel, dims, seq, identity(kernel), causal=causal)
-    stages = [kernel.sbuf(f"stage{i}", partitions=engine.size, columns=dims, dtype="fp32") for i in range(STAGES)]
+    v_view = kernel.hbm("v", v.shape, "bf16", np.ascontiguousarray(bits["v"]))
+    context = kernel.hbm("context", (heads, queries, values), "fp32")
+    size = min(cfg.tensor.rows, cfg.tensor.cols)
+    sink_tile = None if beside is None else _sink_columns(kernel, beside, size)
+    engine = Attention(kernel, dims, sight, identity(kernel), values=values, sinks=sink_tile)
+    stages = [kernel.sbuf(f"stage{i}", partitions=size, columns=values, dtype="fp32") for i in range(STAGES)]
     stored = 0
 
     def store(result: Result) -> None:
@@ -128,15 +116,29 @@ def attention(cfg: Config, q: np.ndarray, k: np.ndarray, v: np.ndarray, *, causa
         engine.divide(stage, result)
         kernel.dma(context[result.head, rows.start : rows.stop, :], stage)
 
-    engine.run(heads, _Operands(kernel, engine, q_view, k_view, v_view).load, store)
+    engine.run(heads, Operands(kernel, engine, q_view, k_view, v_view).load, store)
 
     def metrics(outputs: dict[str, np.ndarray]) -> dict[str, Any]:
         """The context against float64 attention of the rounded operands."""
-        exact = attention_reference(*(decode(bits[n], "bf16") for n in "qkv"), causal=causal)
+        exact = attention_reference(*(decode(bits[n], "bf16") for n in "qkv"), sight, beside)
         return product_metrics(decode(outputs["context"], "fp32"), exact)
 
     notes = [
-        f"the host casts to BF16 and stores Q and K transposed, [{heads}, {dims}, {seq}]",
+        f"the host casts to BF16 and stores Q and K transposed, [{heads}, {dims}, {queries}]",
         f"blocks of {engine.size} queries and {engine.block} keys",
     ]
-    return kernel.program(macs=attention_macs(seq, dims, heads, causal=causal), notes=notes, metrics=metrics)
+    if stacked:
+        notes.append(f"the single queries of {queries} heads that share keys are the rows of one product")
+    return kernel.program(macs=attention_macs(sight, dims, heads, values), notes=notes, metrics=metrics)
+
+
+def _sink_columns(k: Kernel, sinks: np.ndarray, size: int) -> TileView:
+    """Sinks [heads, queries] as columns of SBUF, one for each tile of queries of a head."""
+    heads, queries = sinks.shape
+    tiles = -(-queries // size)
+    padded = np.zeros((heads, tiles * size), np.float32)
+    padded[:, :queries] = sinks
+    bits = np.ascontiguousarray(encode(padded, "fp32").reshape(heads * tiles, size).T)
+    tile = k.sbuf("sinks", partitions=size, columns=heads * tiles, dtype="fp32")
+    k.dma(tile[:, :], k.hbm("sink_columns", bits.shape, "fp32", bits)[:, :])
+    return tile[:, :]

@@ -6,7 +6,43 @@ from firmware.kernel import KernelError
 from firmware.kernels.spans import Span, even_spans, spans
 from rtl.contract.config import Config
 
-__all__ = ["Block", "blocks", "identity_bits", "key_block", "turned_columns"]
+__all__ = ["Block", "Sight", "blocks", "identity_bits", "key_block", "turned_columns"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """Which of `keys` keys `queries` queries see; the last query stands at the last key.
+
+    causal: those up to its own place; window: of these the last so many.
+    """
+
+    queries: int
+    keys: int
+    causal: bool = False
+    window: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.causal and self.queries > self.keys:
+            raise KernelError(f"a causal query stands at a key: at most {self.keys} queries, not {self.queries}")
+        if self.window is not None and (not self.causal or self.window < 1):
+            raise KernelError(f"a window is of at least one key and needs causal=true, not window={self.window}")
+
+    def seen(self, q: Span) -> Span:
+        """Keys that some query of `q` sees."""
+        if not self.causal:
+            return Span(0, self.keys)
+        stop = self.place(q.stop)
+        start = 0 if self.window is None else max(0, self.place(q.start) + 1 - self.window)
+        return Span(start, stop - start)
+
+    def place(self, query: int) -> int:
+        """The key at which a query stands."""
+        return self.keys - self.queries + query
+
+    @property
+    def pairs(self) -> int:
+        """Queries times the keys that they see."""
+        return sum(self.seen(Span(i, 1)).size for i in range(self.queries))
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +56,7 @@ class Block:
     keys: Span
     first: bool
     last: bool
-    masked: bool  # some query does not see all of these keys
+    hidden: tuple[int, int]  # of these keys, as many first and last ones are hidden from some query or other
 
 
 def identity_bits(size: int) -> list[list[int]]:
@@ -55,16 +91,23 @@ def key_block(cfg: Config, dims: int) -> tuple[int, int]:
     )
 
 
-def blocks(heads: int, tokens: int, size: int, keys: int, *, causal: bool) -> list[Block]:
+def blocks(heads: int, sight: Sight, size: int, keys: int) -> list[Block]:
     """All blocks of up to `keys` keys in order: keys of a tile, tiles of `size` queries of a head, heads."""
     found: list[Block] = []
     tile = 0
     for head in range(heads):
-        for q in spans(tokens, size):
-            # Blocks that lie above the diagonal as a whole are left out.
-            parts = even_spans(min(tokens, q.stop) if causal else tokens, keys, size)
+        for q in spans(sight.queries, size):
+            # Blocks that no query of the tile sees are left out.
+            seen = sight.seen(q)
+            first = seen.start // size * size
+            parts = [Span(first + s.start, s.size) for s in even_spans(seen.stop - first, keys, size)]
             for i, span in enumerate(parts):
-                masked = causal and span.stop - 1 > q.start
-                found.append(Block(len(found), tile, head, q, span, i == 0, i == len(parts) - 1, masked))
+                early = late = 0
+                at = sight.place(q.start)
+                if sight.causal and span.stop - 1 > at:
+                    late = span.stop - max(span.start, at)
+                if sight.window is not None:
+                    early = min(span.size, max(0, sight.place(q.stop) - sight.window - span.start))
+                found.append(Block(len(found), tile, head, q, span, i == 0, i == len(parts) - 1, (early, late)))
             tile += 1
     return found

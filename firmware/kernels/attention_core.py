@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmware.kernel import ALLOCATION_BYTES, HbmView, Kernel, KernelError, Tile, TileView
-from firmware.kernels.attention_blocks import Block, blocks, key_block, turned_columns
+from firmware.kernels.attention_blocks import Block, Sight, blocks, key_block, turned_columns
 from firmware.kernels.spans import Span, cut_spans, spans
 
 __all__ = ["FIRST_TILES", "Attention", "Head", "Result"]
@@ -57,24 +57,35 @@ class Result:
 
 
 class Attention:
-    """Memory and instructions of attention over heads of one size. `run` emits everything.
+    """Memory and instructions of attention over heads of one size. `run` emits everything."""
 
-    causal: a query sees the keys up to its own place.
-    """
+    def __init__(
+        self,
+        k: Kernel,
+        dims: int,
+        sight: Sight,
+        identity: HbmView,
+        *,
+        values: int | None = None,
+        sinks: TileView | None = None,
+    ):
+        """dims, values: elements of a query or key, and of a value if not as many. identity: BF16 [size, size] in HBM.
 
-    def __init__(self, k: Kernel, dims: int, tokens: int, identity: HbmView, *, causal: bool = False):
-        """identity: BF16 [size, size] in HBM."""
+        sinks: a logit of each query that stands beside its scores and has no value: FP32 columns of SBUF, a tile of
+        queries of a head each.
+        """
         cfg = k.cfg
         self.k = k
         self.dims = dims
-        self.tokens = tokens
+        self.sight = sight
+        self.sinks = sinks
         self.scale = 1 / math.sqrt(dims)
-        self.causal = causal
+        values = dims if values is None else values
         self.size = size = min(cfg.tensor.rows, cfg.tensor.cols)
-        if dims > cfg.tensor.moving_max:
-            raise KernelError(f"head must be at most tensor.moving_max ({cfg.tensor.moving_max}), not {dims}")
-        block, align = key_block(cfg, dims)
-        self.block = min(block, -(-tokens // size) * size)
+        if values > cfg.tensor.moving_max:
+            raise KernelError(f"head must be at most tensor.moving_max ({cfg.tensor.moving_max}), not {values}")
+        block, align = key_block(cfg, values)
+        self.block = min(block, -(-sight.keys // size) * size)
         across = -(-self.block // size) * size
 
         def psum(name: str, columns: int, count: int = 2) -> list[Tile]:
@@ -86,15 +97,15 @@ class Attention:
         # PSUM is taken whole: others may use it between two runs.
         self.scores = psum("scores", block)
         self.turned = psum("turned", turned_columns(cfg, block))
-        self.sums = psum("sums", -(-dims * 4 // align) * align // 4)
+        self.sums = psum("sums", -(-values * 4 // align) * align // 4)
         self.slots = [
-            tile[:, at : at + dims]
-            for at in range(0, self.sums[0].columns - dims + 1, dims + dims % 2)
+            tile[:, at : at + values]
+            for at in range(0, self.sums[0].columns - values + 1, values + values % 2)
             for tile in self.sums
         ][:SUMS]
         self.probabilities = sbuf("probabilities", self.block, "bf16")
         self.weights = sbuf("weights", across, "bf16")
-        self.out = sbuf("context", dims, "fp32")
+        self.out = sbuf("context", values, "fp32")
         self.columns = {
             name: sbuf(name, 1, "fp32", RING) for name in ("top", "maximum", "shrink", "before", "total", "inverse")
         }
@@ -102,10 +113,17 @@ class Attention:
         self._scaled: list[Tile] = []
         self._source: HbmView | None = identity
         self._turns = 0
-        if causal:
-            self.rows = sbuf("row", 1, "fp32", 1)[0]
-            numbers = np.arange(size, dtype=np.float32).view(np.uint32)[:, None]
-            k.dma(self.rows[:, :], k.hbm("row_numbers", (size, 1), "fp32", numbers)[:, :])
+        if sight.causal:
+            self.rows = self._row_numbers("row", 0)
+        if sight.window is not None:
+            self.least = self._row_numbers("least", sight.window)
+
+    def _row_numbers(self, name: str, less: int) -> Tile:
+        """A column that holds r - less in row r."""
+        tile = self.k.sbuf(f"{name}0", partitions=self.size, columns=1, dtype="fp32")
+        numbers = (np.arange(self.size) - less).astype(np.float32).view(np.uint32)[:, None]
+        self.k.dma(tile[:, :], self.k.hbm(f"{name}_numbers", (self.size, 1), "fp32", numbers)[:, :])
+        return tile
 
     def heads_at_once(self, heads: int) -> tuple[int, int]:
         """Heads whose operands are in use at a time: at least, and so that loads do not wait for their places."""
@@ -172,7 +190,7 @@ class Attention:
                 prepare(b)
 
     def _blocks(self, heads: int) -> list[Block]:
-        return blocks(heads, self.tokens, self.size, self.block, causal=self.causal)
+        return blocks(heads, self.sight, self.size, self.block)
 
     def _column(self, name: str, b: Block, back: int = 0) -> TileView:
         return self.columns[name][(b.number - back) % RING][: b.q.size, :]
@@ -196,10 +214,27 @@ class Attention:
                 keys = k_t[:, b.keys.start + part.start : b.keys.start + part.stop]
                 self.k.tensor.matmul(keys, target[:, part.start : part.stop], accumulate=i > 0)
 
-        if b.masked:
-            # Of the last tile of keys the query in row r sees those up to number r.
-            hidden = target[:, b.q.start - b.keys.start : b.keys.size]
-            self.k.vector.range_select(hidden, hidden, "le", self.rows[: b.q.size, :], "ge", MINUS_INFINITY)
+        self._hide(b, target[:, : b.keys.size])
+
+    def _hide(self, b: Block, scores: TileView) -> None:
+        """The least number in place of keys that a query does not see, one of row r at the key `place` + r."""
+        early, late = b.hidden
+        place = self.sight.place(b.q.start)
+        if late:
+            first = b.keys.size - late
+            hidden = scores[:, first:]
+            self.k.vector.range_select(
+                hidden, hidden, "le", self.rows[: b.q.size, :], "ge", MINUS_INFINITY, start=b.keys.start + first - place
+            )
+        if early:
+            hidden = scores[:, :early]
+            self.k.vector.range_select(
+                hidden, hidden, "gt", self.least[: b.q.size, :], "ge", MINUS_INFINITY, start=b.keys.start - place
+            )
+
+    def _sink(self, b: Block) -> TileView | None:
+        """The sinks of a tile of queries, for its first block."""
+        return self.sinks[: b.q.size, b.tile : b.tile + 1] if self.sinks is not None and b.first else None
 
     def _place_of_scaled(self, b: Block) -> TileView:
         return (self._scaled or self.scores)[b.number % 2][: b.q.size, : b.keys.size]
@@ -208,12 +243,13 @@ class Attention:
         """Scores divided by sqrt(dims) in FP32, and the maximum of the quotients."""
         source, target = self.scores[b.number % 2][: b.q.size, :], self._place_of_scaled(b)
         top = self._column("maximum" if b.first else "top", b)
-        pieces = self._pieces(b)
+        pieces, sink = self._pieces(b), self._sink(b)
         for i, piece in enumerate(pieces):
             place = slice(piece.start, piece.stop)
+            how = "reduce" if i else "reset_reduce" if sink is None else "load_reduce"
             self.k.scalar.activation(
-                target[:, place], source[:, place], "copy", scale=self.scale, reduce_op="max",
-                reduce="reduce" if i else "reset_reduce", store=top if i == len(pieces) - 1 else None,
+                target[:, place], source[:, place], "copy", scale=self.scale, reduce_op="max", reduce=how,
+                init=None if i else sink, store=top if i == len(pieces) - 1 else None,
             )  # fmt: skip
 
     def _exponentials(self, b: Block, *, last: bool) -> None:
@@ -222,7 +258,10 @@ class Attention:
         source = self._place_of_scaled(b)
         target = self.probabilities[b.number % 2][: b.q.size, : b.keys.size]
         maximum, total = self._column("maximum", b), self._column("total", b)
-        before = None
+        before, sink = None, self._sink(b)
+        if sink is not None:
+            before = self._column("before", b)
+            vector.exp(before, sink, maximum)
         if not b.first:
             shrink, before = self._column("shrink", b), self._column("before", b)
             vector.tensor_tensor(maximum, self._column("maximum", b, 1), "max", self._column("top", b))
@@ -231,7 +270,7 @@ class Attention:
         tiles = -(-b.keys.size // self.size)
         parts = spans(b.keys.size, -(-tiles // LAST_PIECES) * self.size if last else b.keys.size)
         for i, part in enumerate(parts):
-            how = "reduce" if i else "reset_reduce" if b.first else "load_reduce"
+            how = "reduce" if i else "reset_reduce" if before is None else "load_reduce"
             place = slice(part.start, part.stop)
             vector.exp(
                 target[:, place], source[:, place], maximum, reduce=how, init=None if i else before,

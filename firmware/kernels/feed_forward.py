@@ -18,7 +18,7 @@ from firmware.numbers import decode, encode
 from firmware.program import Program
 from rtl.contract.config import Config
 
-__all__ = ["ACTIVATIONS", "feed_forward"]
+__all__ = ["ACTIVATIONS", "SLOTS", "STAGES", "feature_tiles", "feed_forward", "tokens_held"]
 
 SLOTS = 6  # chunks of weights in SBUF
 STAGES = 3  # results on their way to HBM
@@ -50,18 +50,18 @@ ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 """In float64, to judge results by."""
 
 
-def _tiles(k: Kernel, name: str, cuts: list[Span], tokens: int) -> tuple[list[TileView], Operand]:
+def feature_tiles(k: Kernel, name: str, cuts: list[Span], tokens: int) -> tuple[list[TileView], Operand]:
     """BF16 tiles [features, tokens] of SBUF, and the operand that they are."""
     found = [k.sbuf(f"{name}{i}", partitions=c.size, columns=tokens, dtype="bf16")[:, :] for i, c in enumerate(cuts)]
     return found, lambda i, part: found[i][:, part.start : part.stop]
 
 
-def _group(k: Kernel, tokens: int, tiles: int, size: int) -> int:
+def tokens_held(k: Kernel, name: str, tokens: int, tiles: int, size: int) -> int:
     """Tokens that are in SBUF at a time, with `tiles` tiles of them."""
     held = k.sbuf_free() // tiles // 16 * 8
     if held < min(size, tokens):
         raise KernelError(
-            f"ffn keeps {tiles} tiles of at least {min(size, tokens)} tokens in SBUF, which leaves room for {held}"
+            f"{name} keeps {tiles} tiles of at least {min(size, tokens)} tokens in SBUF, which leaves room for {held}"
         )
     return tokens if held >= tokens else held // size * size
 
@@ -102,9 +102,9 @@ def feed_forward(
     stages = [
         k.sbuf(f"stage{i}", partitions=tall, columns=min(width, linear.columns), dtype="fp32") for i in range(STAGES)
     ]
-    held = _group(k, tokens, len(wide) + len(deep), size)
-    x_t, x_operand = _tiles(k, "x", wide, held)
-    inner, inner_operand = _tiles(k, "inner", deep, held)
+    held = tokens_held(k, "ffn", tokens, len(wide) + len(deep), size)
+    x_t, x_operand = feature_tiles(k, "x", wide, held)
+    inner, inner_operand = feature_tiles(k, "inner", deep, held)
     for i, cut in enumerate(deep):
         k.dma(column[: cut.size, i : i + 1], up_bias_view[cut.start : cut.stop, :])
     k.dma(row[:, :], down_bias_view.repeat(tall))

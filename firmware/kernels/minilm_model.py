@@ -11,6 +11,7 @@ import numpy as np
 
 from firmware.kernel import HbmView, Kernel
 from firmware.kernels.attention import attention_macs
+from firmware.kernels.attention_blocks import Sight
 from firmware.kernels.encoder import Encoder, Shape
 from firmware.kernels.gemm import product_metrics
 from firmware.kernels.minilm import LAYER_NORM_EPSILON, embed, model_tensors, text_tokens
@@ -33,7 +34,7 @@ __all__ = ["encoder_layer", "minilm", "text_encoder_layer"]
 
 def _layer_macs(shape: Shape) -> int:
     products = shape.tokens * (4 * shape.width**2 + 2 * shape.width * shape.hidden)
-    return products + attention_macs(shape.tokens, shape.width // shape.heads, shape.heads)
+    return products + attention_macs(Sight(shape.tokens, shape.tokens), shape.width // shape.heads, shape.heads)
 
 
 def _shape(tokens: int) -> Shape:

@@ -10,6 +10,7 @@ import numpy as np
 
 from firmware.kernel import HbmView, Kernel, Tile, TileView
 from firmware.kernels.attention import identity
+from firmware.kernels.attention_blocks import Sight
 from firmware.kernels.attention_core import Attention, Head, Result
 from firmware.kernels.linear import Linear, Operand, psum_tiles
 from firmware.kernels.spans import Span, spans
@@ -51,7 +52,7 @@ class SelfAttention:
         self.size = size = min(cfg.tensor.rows, cfg.tensor.cols)
         self.tiles = spans(tokens, size)
         self.features = spans(heads * dims, size)
-        self.attention = Attention(k, dims, tokens, identity(k))
+        self.attention = Attention(k, dims, Sight(tokens, tokens), identity(k))
         self.attention.load_identity()
         # The projections grow where scores, transposes and outputs come later.
         core = self.attention

@@ -10,6 +10,7 @@ import numpy as np
 
 from firmware.kernel import HbmView, Kernel, KernelError, TileView
 from firmware.kernels.attention import STAGES, attention_macs
+from firmware.kernels.attention_blocks import Sight
 from firmware.kernels.attention_core import Result
 from firmware.kernels.gemm import product_metrics
 from firmware.kernels.linear import Operand
@@ -95,5 +96,5 @@ def text_attention(cfg: Config, *, text: str, heads: int = 1) -> Program:
         f"the host casts X and the weights to BF16 and transposes both to K-major [{WIDTH}, ...]",
         "projections, biases, softmax and context are computed by the core; errors are against FP32 of uncast operands",
     ]
-    macs = 3 * tokens * WIDTH * columns + attention_macs(tokens, DIMS, heads)
+    macs = 3 * tokens * WIDTH * columns + attention_macs(Sight(tokens, tokens), DIMS, heads)
     return k.program(macs=macs, notes=notes, metrics=metrics)
