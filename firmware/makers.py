@@ -25,6 +25,7 @@ from firmware.kernels.text_attention import text_attention
 from firmware.kernels.transpose import transpose
 from firmware.numbers import bits_dtype, element_bytes, encode
 from firmware.program import Program
+from firmware.views import MemoryFullError
 from rtl.contract.config import Config
 
 __all__ = [
@@ -67,7 +68,7 @@ def make_gemm(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
     groups = m * k * element_bytes(fmt.a) + k * n * element_bytes(fmt.b)
     size = groups // fmt.elements + m * n * element_bytes(params["out"])
     if size > cfg.hbm.capacity_mib << 20:
-        raise KernelError(
+        raise MemoryFullError(
             f"a product of m={m}, k={k}, n={n} needs {size} bytes of HBM, more than hbm.capacity_mib = "
             f"{cfg.hbm.capacity_mib} MiB"
         )

@@ -120,7 +120,8 @@ def attention(
 
     def metrics(outputs: dict[str, np.ndarray]) -> dict[str, Any]:
         """The context against float64 attention of the rounded operands."""
-        exact = attention_reference(*(decode(bits[n], "bf16") for n in "qkv"), sight, beside)
+        real = [decode(bits[n], "bf16") for n in "qkv"]
+        exact = attention_reference(real[0], real[1], real[2], sight, beside)
         return product_metrics(decode(outputs["context"], "fp32"), exact)
 
     notes = [

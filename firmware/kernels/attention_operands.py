@@ -63,7 +63,7 @@ class Operands:
         q_t, k_t, v = self.views
         shared = head // self.group
         queries_tile = self.q_sets[head % len(self.q_sets)]
-        keys_tile, values = (sets[shared % len(sets)] for sets in (self.k_sets, self.v_sets))
+        keys_tile, values = self.k_sets[shared % len(self.k_sets)], self.v_sets[shared % len(self.v_sets)]
         # The first head's come in pieces: the first product needs a tile of Q and some tiles of K.
         places = [n * self.size for n in FIRST_TILES] + [self.block]
         queries = cut_spans(self.queries, [] if head else [self.size])

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from firmware.kernel import HbmView, Kernel, KernelError
-from firmware.kernels.gemm_formats import GEMM_FORMATS, packed_operand
-from firmware.kernels.products import products
+from firmware.kernels.gemm_formats import GEMM_FORMATS, GemmFormat, packed_operand
+from firmware.kernels.products import Layout, layout, products
 from firmware.kernels.tiling import moving_cost
 from firmware.numbers import decode
 from firmware.packing import Packed
 from firmware.program import Program
 from rtl.contract.config import Config
 
-__all__ = ["gemm", "product_metrics", "rounding_of_sums", "unrounded_metrics"]
+__all__ = ["gemm", "gemm_layout", "product_metrics", "rounding_of_sums", "unrounded_metrics"]
 
 
 def product_metrics(actual: np.ndarray, reference: np.ndarray) -> dict[str, float | None]:
@@ -62,6 +62,28 @@ def _tensors(kernel: Kernel, name: str, operand: Packed) -> tuple[HbmView, list[
     return view, [kernel.hbm(f"{name}_scales", bits.shape, operand.scale_dtype, bits)]
 
 
+def _swapped(cfg: Config, m: int, depth: int, n: int, fmt: GemmFormat) -> bool:
+    """Whether A moves."""
+    beats = -(-depth // (fmt.elements * cfg.tensor.rows)) * cfg.tensor.rows * fmt.passes
+    return moving_cost(cfg, beats, [n], [m]) < moving_cost(cfg, beats, [m], [n])
+
+
+def gemm_layout(cfg: Config, *, m: int, k: int, n: int, dtype: str, out: str) -> tuple[bool, Layout]:
+    """Whether A moves, and how the product lies in SBUF, without any values. Errors: KernelError."""
+    fmt = GEMM_FORMATS[dtype]
+    kernel = Kernel(cfg, "layout")
+    views: dict[str, HbmView] = {}
+    scales: dict[str, HbmView] = {}
+    for name, columns in (("a", m), ("b", n)):
+        views[name] = kernel.hbm(name, (-(-k // fmt.elements), columns), getattr(fmt, name))
+        if fmt.scales:
+            scales[name] = kernel.hbm(f"{name}_scales", (-(-k // fmt.block), columns), fmt.scales)
+    swapped = _swapped(cfg, m, k, n, fmt)
+    s, v = "ba" if swapped else "ab"
+    result = kernel.hbm("c", (n, m) if swapped else (m, n), out)
+    return swapped, layout(kernel, views[s], views[v], result, (scales[s], scales[v]) if scales else None)
+
+
 def gemm(
     cfg: Config,
     a: np.ndarray,
@@ -87,8 +109,7 @@ def gemm(
     a_packed, b_packed = packed_operand(cfg, dtype, "a", a.T), packed_operand(cfg, dtype, "b", b)
     a_view, a_scales = _tensors(kernel, "a_t", a_packed)
     b_view, b_scales = _tensors(kernel, "b", b_packed)
-    beats = -(-depth // (fmt.elements * cfg.tensor.rows)) * cfg.tensor.rows * fmt.passes
-    swapped = moving_cost(cfg, beats, [n], [m]) < moving_cost(cfg, beats, [m], [n])
+    swapped = _swapped(cfg, m, depth, n, fmt)
     notes = [f"the host transposes A to [K, M] = [{depth}, {m}]; B is [K, N] = [{depth}, {n}] as it is"]
     if fmt.elements > 1:
         notes.append(f"the host packs {fmt.elements} successive k of A ({fmt.a}) and of B ({fmt.b}) in one element")

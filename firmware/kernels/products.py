@@ -27,7 +27,7 @@ from firmware.numbers import element_bytes
 from firmware.program import Completion
 from rtl.contract.kinds import SCALE_FORMATS, SCALE_ROWS, TAG_COLUMNS, scale_slots, tag_elements
 
-__all__ = ["Sparse", "products"]
+__all__ = ["Layout", "Sparse", "layout", "products"]
 
 OUT_SLOTS = 8  # result tiles on their way from PSUM to HBM, at most
 LAST_TILES = 3  # the last tile of the result is cut in so many
@@ -156,7 +156,8 @@ class _Products:
                 f"SBUF has no room for two chunks of each operand ({s_bytes} and {v_bytes} bytes of each "
                 f"partition); {room} bytes are free"
             )
-        plan = make_plan(groups, v_spans, depth, (s_bytes, v_bytes), room)
+        self.plan = plan = make_plan(groups, v_spans, depth, (s_bytes, v_bytes), room)
+        self.s_width = max(s.size for s in s_spans)
         self.tiles = _tiles(plan, groups, cfg.tensor.cols)
         self.sequence = _sequence(self.tiles, depth, together=not resident and len(self.sums) > 2)
         of_tags = (TAGS, tag_elements(s_columns)) if sparse else (self.scale_dtype, 0)
@@ -313,6 +314,41 @@ class _Products:
         rows = slice(tile.s.start, tile.s.start + tile.s.size)
         columns = slice(tile.v.start, tile.v.start + tile.v.size)
         self.k.dma(target[rows, columns], staged, after=[self.loads[ahead - 1].done] if ahead else [])
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a product lies in SBUF, whatever its size: which side stays (Plan.keeps) and how many chunks of it, slots of
+    both sides unless all fits, columns of a chunk and of a tile of each, results under way."""
+
+    keeps: str
+    block: int
+    slots: tuple[int, int] | None
+    chunk_columns: tuple[int, int]
+    tile_columns: tuple[int, int]
+    out_slots: int
+
+
+def layout(
+    k: Kernel,
+    stationary: HbmView,
+    moving: HbmView,
+    result: HbmView,
+    scales: tuple[HbmView, HbmView] | None = None,
+) -> Layout:
+    """The layout that `products` would choose for one product; k: a kernel that is thrown away then. KernelError."""
+    both = ([scales[0]], [scales[1]]) if scales else None
+    job = _Products(k, [stationary], [moving], {(0, 0): result}, False, both, 1.0, {}, None)
+    slots = tuple(len(job.slots[side].tiles) for side in "sv")
+    chunks = tuple(job.slots[side].tiles[0].columns for side in "sv")
+    return Layout(
+        keeps=job.plan.keeps,
+        block=job.plan.block,
+        slots=None if job.plan.keeps == "both" else (slots[0], slots[1]),
+        chunk_columns=(chunks[0], chunks[1]),
+        tile_columns=(job.s_width, chunks[1]),
+        out_slots=len(job.out),
+    )
 
 
 def products(

@@ -101,11 +101,16 @@ def group_spans(cfg: Config, spans: Sequence[Span], dtype: str) -> list[list[Spa
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Order of the result tiles, and slots of each side."""
+    """Order of the result tiles, and slots of each side.
+
+    keeps: which side stays in SBUF, "both", "stationary", "moving" or "none"; block: so many chunks along its columns.
+    """
 
     order: list[tuple[Span, Span]]
     stationary_slots: int
     moving_slots: int
+    keeps: str
+    block: int
 
 
 def make_plan(groups: list[list[Span]], moving: list[Span], tiles: int, slot_bytes: tuple[int, int], room: int) -> Plan:
@@ -116,7 +121,7 @@ def make_plan(groups: list[list[Span]], moving: list[Span], tiles: int, slot_byt
     s_bytes, v_bytes = slot_bytes
     s_total, v_total = tiles * len(groups), tiles * len(moving)
     if s_total * s_bytes + v_total * v_bytes <= room:
-        return Plan([(s, v) for v in moving for g in groups for s in g], s_total, v_total)
+        return Plan([(s, v) for v in moving for g in groups for s in g], s_total, v_total, "both", 0)
     spans = sum(len(g) for g in groups)
     # Stays and passes: panels (all K tiles of a chunk), result tiles across, bytes of a chunk.
     sides = (
@@ -147,12 +152,13 @@ def make_plan(groups: list[list[Span]], moving: list[Span], tiles: int, slot_byt
                     order += [(s, v) for v in moving for g in groups[at : at + block] for s in g]
                 else:
                     order += [(s, v) for g in groups for s in g for v in moving[at : at + block]]
+            of_sides = slots if keeps_stationary else (slots[1], slots[0])
             key = (read, -pass_slots)
             if best is None or key < best[0]:
-                best = (key, Plan(order, *(slots if keeps_stationary else slots[::-1])))
+                best = (key, Plan(order, *of_sides, "stationary" if keeps_stationary else "moving", block))
     if best is not None:
         return best[1]
     # K is so long that not even one panel fits: both sides pass by, for every result tile again.
     s_slots = max(2, min(s_total, room // 2 // s_bytes))
     v_slots = max(2, min(v_total, (room - s_slots * s_bytes) // v_bytes))
-    return Plan([(s, v) for v in moving for g in groups for s in g], s_slots, v_slots)
+    return Plan([(s, v) for v in moving for g in groups for s in g], s_slots, v_slots, "none", 0)

@@ -14,7 +14,7 @@ from rtl.contract.config import load
 from rtl.contract.roles import roles, values
 from rtl.contract.toml_file import toml_table
 from sim.errors import PlexusError
-from sim.explore.layers import read_layers
+from sim.layer_table import read_layers
 from sim.run.checking import need_check
 from sim.systems.registry import system_of_workload
 

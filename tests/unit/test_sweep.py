@@ -9,13 +9,13 @@ from firmware.views import KernelError
 from rtl.contract.config import ConfigError
 from sim.errors import PlexusError
 from sim.explore.analysis import over_seeds, pareto, sensitivity, varied
-from sim.explore.layers import read_layers
 from sim.explore.outcome import flat
 from sim.explore.plan import make_plan
 from sim.explore.points import points_of
 from sim.explore.rows import Rows
 from sim.explore.sweep import Objective, Sweep, read_sweep
 from sim.explore.table import make_table, write_csv
+from sim.layer_table import read_layers
 from sim.toolchain import ROOT
 
 GEMM = '[[workload]]\nname = "gemm"\nparams = {m = 32, k = 64, n = 64}\n'

@@ -29,7 +29,7 @@ from sim.trace.agreement import need_agreement
 from sim.trace.recorded import FILE, Recorded, save_trace
 from sim.trace.recording import record
 
-__all__ = ["Run", "run_workload"]
+__all__ = ["Run", "check_folder", "run_workload"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,7 @@ def _keep_trace(run: Run, recorded: Recorded | None) -> None:
         save_trace(recorded, run.folder)
 
 
-def _writable(folder: Path) -> None:
+def check_folder(folder: Path) -> None:
     """Make a folder and try whether a file can be put there, before anything takes long."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -111,11 +111,11 @@ def _writable(folder: Path) -> None:
 
 def _check_places(run: Run) -> None:
     """Errors: PlexusError if the report or the waves could not be written where they shall go."""
-    _writable(run.folder)
+    check_folder(run.folder)
     if run.waves is not None:
         if run.waves.path.is_dir():
             raise PlexusError(f"{run.waves.path} is a folder, and waves go into a file")
-        _writable(run.waves.path.absolute().parent)
+        check_folder(run.waves.path.absolute().parent)
 
 
 def run_workload(run: Run, console: Console) -> dict[str, Any]:
