@@ -32,10 +32,16 @@ class Operands:
         of_queries, of_keys = [
             sets(n) for n in counts if n == least or self._bytes(sets(n), of_q, of_k + of_v) <= room
         ][-1]
-        self.q_sets = [self._axis(f"q{i}_", self.queries) for i in range(of_queries)]
-        self.k_sets = [self._axis(f"k{i}_", self.seq) for i in range(of_keys)]
         columns = len(self.keys) * self.values
-        self.v_sets = [k.sbuf(f"v{i}", partitions=self.size, columns=columns, dtype="bf16") for i in range(of_keys)]
+        self.q_sets: list[list[Tile]] = []
+        self.k_sets: list[list[Tile]] = []
+        self.v_sets: list[Tile] = []
+        for i in range(of_queries):
+            if i < of_keys:
+                self.v_sets.append(k.sbuf(f"v{i}", partitions=self.size, columns=columns, dtype="bf16"))
+            self.q_sets.append(self._axis(f"q{i}_", self.queries))
+            if i < of_keys:
+                self.k_sets.append(self._axis(f"k{i}_", self.seq))
 
     @staticmethod
     def _allocated(columns: int) -> int:

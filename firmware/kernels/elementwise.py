@@ -13,12 +13,12 @@ import numpy as np
 from firmware.kernel import Kernel, KernelError, TileView
 from firmware.kernels.feed_forward import ACTIVATIONS
 from firmware.kernels.gemm import product_metrics
-from firmware.kernels.spans import even_spans
+from firmware.kernels.spans import spans
 from firmware.numbers import decode, encode
 from firmware.program import Program
 from rtl.contract.config import Config
 
-__all__ = ["ELEMENTWISE", "elementwise"]
+__all__ = ["ELEMENTWISE", "elementwise", "elementwise_piece"]
 
 SETS = 3  # pieces under way
 COLUMNS = 2048  # of a piece, at most
@@ -46,6 +46,18 @@ ELEMENTWISE = {
 """By the name that a workload gives."""
 
 
+def _piece(k: Kernel, way: _Way) -> int:
+    """Numbers of a partition that are worked on at a time; the table, if there is one, is loaded then."""
+    if way.function:
+        k.scalar.load_table([way.function])
+    return max(8, min(COLUMNS, k.sbuf_free() // (SETS * (2 + way.two)) // 16 * 8))
+
+
+def elementwise_piece(cfg: Config, op: str) -> int:
+    """The same without a program."""
+    return _piece(Kernel(cfg, "elementwise"), ELEMENTWISE[op])
+
+
 def elementwise(cfg: Config, a: np.ndarray, b: np.ndarray, *, op: str = "add") -> Program:
     """A program for float32 a and b of one shape, rounded to BF16; `op`: a name of ELEMENTWISE, some leave b out.
 
@@ -65,11 +77,8 @@ def elementwise(cfg: Config, a: np.ndarray, b: np.ndarray, *, op: str = "add") -
     bits = {n: encode(x, "bf16").reshape(shape) for n, x in (("a", a), ("b", b))[: 1 + way.two]}
     given = {n: k.hbm(n, shape, "bf16", x) for n, x in bits.items()}
     y = k.hbm("y", shape, "bf16")
-    if way.function:
-        k.scalar.load_table([way.function])
+    cuts = spans(shape[1], _piece(k, way))
     names = [*given, "out"]
-    room = k.sbuf_free() // (SETS * len(names)) // 16 * 8
-    cuts = even_spans(shape[1], max(8, min(COLUMNS, room)))
     sets = [
         {n: k.sbuf(f"{n}{i}", partitions=tall, columns=cuts[0].size, dtype="bf16") for n in names} for i in range(SETS)
     ]

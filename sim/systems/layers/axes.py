@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from firmware.kernels.elementwise import elementwise_piece
 from firmware.kernels.gemm import gemm_layout
 from firmware.models.operations import Operation
 from firmware.views import KernelError
@@ -34,7 +35,7 @@ class Axis:
 
 def axis_of(cfg: Config, operation: Operation) -> Axis | None:
     """The axis on which three runs are fewest against the whole; None if they are not worth it on any."""
-    finders = {"gemm": _product, "attention": _heads, "layernorm": _rows, "elementwise": _rows, "rope": _tokens}
+    finders = {"gemm": _product, "attention": _heads, "layernorm": _rows, "elementwise": _numbers, "rope": _tokens}
     finder = finders.get(operation.workload)
     found = list(finder(cfg, operation.params)) if finder else []
     good = [axis for axis in found if axis.sizes[2] < axis.total and sum(axis.sizes) <= WORTH * axis.total]
@@ -86,18 +87,26 @@ def _heads(cfg: Config, params: Mapping[str, Any]) -> Iterator[Axis]:
     yield Axis("kv_heads", shared, (first, first + step, first + 2 * step), of)
 
 
-def _tiles(cfg: Config, params: Mapping[str, Any], name: str) -> Iterator[Axis]:
-    """Two, four and six times a thirty-second of the tiles of rows, or a tile, and the rest: tiles take turns in two sets
-    of memory, so that an odd one counts otherwise."""
-    tiles, rest = divmod(params[name], cfg.partitions)
-    unit = max(1, tiles // 32) * cfg.partitions
-    yield Axis(name, params[name], (2 * unit + rest, 4 * unit + rest, 6 * unit + rest), _along(params, name))
+def _steady(name: str, total: int, unit: int, first: int, step: int, params: Callable[[int], dict[str, Any]]) -> Axis:
+    """From `first` units on: by then loads and stores run as far ahead as they can."""
+    rest = total % unit
+    sizes = tuple((first + i * step) * unit + rest for i in range(3))
+    return Axis(name, total, (sizes[0], sizes[1], sizes[2]), params)
 
 
 def _rows(cfg: Config, params: Mapping[str, Any]) -> Iterator[Axis]:
     if params.get("rows") is not None:
-        yield from _tiles(cfg, params, "rows")
+        yield _steady("rows", params["rows"], cfg.partitions, 8, 2, _along(params, "rows"))
 
 
 def _tokens(cfg: Config, params: Mapping[str, Any]) -> Iterator[Axis]:
-    yield from _tiles(cfg, params, "tokens")
+    yield _steady("tokens", params["tokens"], cfg.partitions, 8, 2, _along(params, "tokens"))
+
+
+def _numbers(cfg: Config, params: Mapping[str, Any]) -> Iterator[Axis]:
+    """Numbers of a partition: where these are cut does not matter."""
+    total, odd = divmod((params.get("rows") or cfg.partitions) * params["columns"], cfg.partitions)
+    if not odd:
+        piece = elementwise_piece(cfg, params["op"])
+        along = _along(dict(params) | {"rows": cfg.partitions}, "columns")
+        yield _steady("columns", total, piece, 9, 3, along)
