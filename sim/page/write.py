@@ -9,6 +9,7 @@ from sim.errors import PlexusError
 from sim.page.data import differences, page_data
 from sim.page.embed import page_text
 from sim.page.fabric import FABRICS, fabric_data, fabric_differences, of_this_run
+from sim.page.layers import layers_data, layers_differences
 from sim.report.report_json import PAGE
 from sim.systems.series import Series, load_series
 from sim.trace.recorded import Recorded, load_trace
@@ -58,7 +59,7 @@ def _of_core(folder: Path, report: Mapping[str, Any], beside: Path | None) -> st
     data = page_data(report, recorded, why)
     if beside is not None:
         other = read_report(beside)
-        if "engines" not in other:
+        if "engines" not in other or "operations" in other:
             raise PlexusError(f"a run of a core and one of a {other['workload']} have nothing to compare")
         compared, why_not = _trace(beside, other)
         if recorded is None or compared is None:
@@ -77,11 +78,22 @@ def _of_fabric(folder: Path, report: Mapping[str, Any], beside: Path | None) -> 
     return page_text(data, "fabric")
 
 
+def _of_layers(folder: Path, report: Mapping[str, Any], beside: Path | None) -> str:
+    data = layers_data(report)
+    if beside is not None:
+        other = read_report(beside)
+        if "operations" not in other:
+            raise PlexusError(f"a run of a layer and one of {other['workload']} have nothing to compare")
+        data["other"] = layers_differences(report, other)
+    return page_text(data, "layers")
+
+
 def write_page(folder: Path, beside: Path | None = None, target: Path | None = None) -> Path:
     """The page of the run in `folder`, compared with that in `beside`; by default `folder`/report.html, whole or not at
     all. Errors: PlexusError in a sentence."""
     report = read_report(folder)
-    text = (_of_core if "engines" in report else _of_fabric)(folder, report, beside)
+    of = _of_layers if "operations" in report else _of_core if "engines" in report else _of_fabric
+    text = of(folder, report, beside)
     path = target or folder / PAGE
     with whole_file(path) as place:
         place.write_text(text, encoding="utf-8")

@@ -222,6 +222,7 @@ def test_what_makes_attention_random():
     attention = WORKLOADS["attention"]
     assert attention.parse([])["text"] == attention.parse(["heads=3"])["text"] == minilm.LONG_TEXT
     random = {"text": None, "heads": 1, "seq": 128, "head": 32, "causal": False, "seed": None}
+    random |= {"queries": None, "kv_heads": None, "values": None, "window": None, "sinks": False}
     assert attention.parse(["causal=false"]) == random
     assert attention.parse(["seq=9", "heads=2"]) == random | {"seq": 9, "heads": 2}
     assert attention.parse(["seed=0"]) == random | {"seed": 0}
@@ -230,7 +231,7 @@ def test_what_makes_attention_random():
             attention.parse(["text=hello", f"{name}=5"])
         assert str(error.value) == (
             f"text and {name} exclude each other: a text has a model's queries, keys and values, "
-            f"seq, head, causal, seed belong to random ones"
+            "seq, head, causal, queries, kv_heads, values, window, sinks, seed belong to random ones"
         )
 
 

@@ -10,6 +10,7 @@ from rich.console import Console
 from firmware.models.operations import Operation
 from rtl.contract.config import named
 from sim.cli import main
+from sim.page.layers import layers_data, layers_differences
 from sim.systems.layers import rows
 from sim.systems.layers.axes import axis_of
 from sim.systems.layers.params import LayersRun
@@ -54,6 +55,26 @@ def test_a_row_is_the_run_that_its_command_says(tmp_path: Path) -> None:
     assert row["command"].startswith("plexus run attention --config tiny --set hbm.latency_ns=50 -p heads=4")
     alone = report_of(tmp_path / "alone", *row["command"].split()[2:])
     assert alone["cycles"] == row["cycles"] and alone["seed"] == 3
+
+
+def test_a_page_of_a_layer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two tables side by side; a layer and an operation have nothing to compare."""
+    table = tmp_path / "net.csv"
+    table.write_text("Layer, M, N, K\nfits, 8, 8, 32\ntoo large, 4000, 4000, 32\n")
+    words = ["gemms", "-p", f"file={table}", "--config", "tiny"]
+    report = report_of(tmp_path / "a", *words, "--report")
+    report_of(tmp_path / "b", *words, "-p", "dtype=mxfp8")
+    data = layers_data(report)
+    assert [row[0] for row in data["rows"]] == ["fits", "all"] and data["left"][0][:2] == ["too large", "does not fit"]
+    assert "unchecked" not in data["verdict"] and data["good"]
+    for engine in data["engines"]:
+        assert sum(count for _, count in engine["parts"]) == report["cycles"]
+    assert 'id="operations"' in (tmp_path / "a" / "report.html").read_text()
+    assert main(["report", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
+    assert main(["report", str(tmp_path / "a"), str(tmp_path / "a/operations/01-fits")]) == 2
+    assert "have nothing to compare" in capsys.readouterr().err
+    other = json.loads((tmp_path / "b" / "report.json").read_text())
+    assert [row[0] for row in layers_differences(report, other)["rows"]] == ["fits", "all"]
 
 
 def test_a_table_of_products(tmp_path: Path) -> None:
