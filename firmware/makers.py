@@ -9,9 +9,7 @@ import numpy as np
 from firmware.kernel import KernelError
 from firmware.kernels.attention import attention
 from firmware.kernels.dma_copy import dma_copy
-from firmware.kernels.elementwise import elementwise
 from firmware.kernels.feed_forward import feed_forward
-from firmware.kernels.gated_ffn import gated_ffn
 from firmware.kernels.gemm import gemm
 from firmware.kernels.gemm_formats import GEMM_FORMATS
 from firmware.kernels.gemm_sparse import sparse_gemm
@@ -19,7 +17,6 @@ from firmware.kernels.minilm import LONG_TEXT, minilm_projection
 from firmware.kernels.minilm_model import minilm, text_encoder_layer
 from firmware.kernels.moe import moe
 from firmware.kernels.normalise import normalise
-from firmware.kernels.rope import rope
 from firmware.kernels.softmax import softmax
 from firmware.kernels.text_attention import text_attention
 from firmware.kernels.transpose import transpose
@@ -29,18 +26,16 @@ from firmware.views import MemoryFullError
 from rtl.contract.config import Config
 
 __all__ = [
+    "held",
     "make_attention",
     "make_dma",
-    "make_elementwise",
     "make_ffn",
-    "make_gated_ffn",
     "make_gemm",
     "make_layer",
     "make_model",
     "make_moe",
     "make_norm",
     "make_projection",
-    "make_rope",
     "make_softmax",
     "make_transpose",
     "settle_attention",
@@ -54,7 +49,7 @@ RANDOM_ATTENTION = {
 HOST_VALUES_MAX = 1 << 27  # of A, B and C together: the host needs about 20 bytes for each
 
 
-def _held(workload: str, values: int, **sizes: int) -> None:
+def held(workload: str, values: int, **sizes: int) -> None:
     """KernelError before so many values are drawn that the host cannot hold them."""
     if values > HOST_VALUES_MAX:
         named = ", ".join(f"{name}={size}" for name, size in sizes.items())
@@ -72,7 +67,7 @@ def make_gemm(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
             f"a product of m={m}, k={k}, n={n} needs {size} bytes of HBM, more than hbm.capacity_mib = "
             f"{cfg.hbm.capacity_mib} MiB"
         )
-    _held("a product", m * k + k * n + m * n, m=m, k=k, n=n)
+    held("a product", m * k + k * n + m * n, m=m, k=k, n=n)
     seed = seed if params["seed"] is None else params["seed"]
     rng = np.random.default_rng(seed)
     a = rng.standard_normal((m, k), np.float32)
@@ -121,7 +116,7 @@ def make_attention(cfg: Config, params: Mapping[str, Any], seed: int) -> Program
     queries, shared = params["queries"] or seq, params["kv_heads"] or heads
     values = params["values"] or head
     count = heads * queries * (head + values) + shared * seq * (head + values)
-    _held("attention", count, heads=heads, seq=seq, head=head)
+    held("attention", count, heads=heads, seq=seq, head=head)
     rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
     shapes = (heads, queries, head), (shared, seq, head), (shared, seq, values)
     q, k, v = (rng.standard_normal(shape, np.float32) for shape in shapes)
@@ -132,7 +127,7 @@ def make_attention(cfg: Config, params: Mapping[str, Any], seed: int) -> Program
 def make_softmax(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
     rows = cfg.partitions if params["rows"] is None else params["rows"]
     columns = params["columns"]
-    _held("softmax", rows * columns, rows=rows, columns=columns)
+    held("softmax", rows * columns, rows=rows, columns=columns)
     rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
     x = 4 * rng.standard_normal((rows, columns), np.float32)
     return softmax(cfg, x, dtype=params["dtype"], online=params["online"])
@@ -141,7 +136,7 @@ def make_softmax(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
 def make_norm(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
     rows = cfg.partitions if params["rows"] is None else params["rows"]
     columns = params["columns"]
-    _held("layernorm", rows * columns, rows=rows, columns=columns)
+    held("layernorm", rows * columns, rows=rows, columns=columns)
     rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
     x = 1 + 2 * rng.standard_normal((rows, columns), np.float32)
     gain, shift = 1 + rng.standard_normal(columns, np.float32) / 4, rng.standard_normal(columns, np.float32)
@@ -150,7 +145,7 @@ def make_norm(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
 
 def make_ffn(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
     tokens, width, hidden = params["tokens"], params["width"], params["hidden"]
-    _held("ffn", tokens * width + 2 * width * hidden, tokens=tokens, width=width, hidden=hidden)
+    held("ffn", tokens * width + 2 * width * hidden, tokens=tokens, width=width, hidden=hidden)
     rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
     x = rng.standard_normal((tokens, width), np.float32)
     up = rng.standard_normal((hidden, width), np.float32) / np.float32(math.sqrt(width))
@@ -159,35 +154,9 @@ def make_ffn(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
     return feed_forward(cfg, x, up, next(biases), down, next(biases), activation=params["activation"])
 
 
-def make_gated_ffn(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
-    tokens, width, hidden = params["tokens"], params["width"], params["hidden"]
-    _held("gated-ffn", tokens * width + 3 * width * hidden, tokens=tokens, width=width, hidden=hidden)
-    rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
-    x = rng.standard_normal((tokens, width), np.float32)
-    gate, up = (rng.standard_normal((hidden, width), np.float32) / np.float32(math.sqrt(width)) for _ in range(2))
-    down = rng.standard_normal((width, hidden), np.float32) / np.float32(math.sqrt(hidden))
-    return gated_ffn(cfg, x, gate, up, down)
-
-
-def make_elementwise(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
-    rows, columns = params["rows"] or cfg.partitions, params["columns"]
-    _held("elementwise", 3 * rows * columns, rows=rows, columns=columns)
-    rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
-    a, b = (rng.standard_normal((rows, columns), np.float32) for _ in range(2))
-    return elementwise(cfg, a, b, op=params["op"])
-
-
-def make_rope(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
-    tokens, heads, head = params["tokens"], params["heads"], params["head"]
-    _held("rope", 2 * tokens * heads * head, tokens=tokens, heads=heads, head=head)
-    rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
-    x = rng.standard_normal((tokens, heads, head), np.float32)
-    return rope(cfg, x, first=params["first"], theta=params["theta"], work=params["work"])
-
-
 def make_moe(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
     experts, tokens, d, f = (params[name] for name in ("experts", "tokens", "d", "f"))
-    _held("moe", tokens * (d + f) * params["top_k"] + experts * d * f, experts=experts, tokens=tokens, d=d, f=f)
+    held("moe", tokens * (d + f) * params["top_k"] + experts * d * f, experts=experts, tokens=tokens, d=d, f=f)
     rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
     x = rng.standard_normal((tokens, d), np.float32)
     gate = rng.standard_normal((d, experts), np.float32) / np.float32(math.sqrt(d))
@@ -198,7 +167,7 @@ def make_moe(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
 
 def make_transpose(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
     rows, columns = params["rows"], params["columns"]
-    _held("transpose", rows * columns, rows=rows, columns=columns)
+    held("transpose", rows * columns, rows=rows, columns=columns)
     rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
     dtype, engine = params["dtype"], params["engine"]
     if engine == "identity":  # no NaN, no infinity

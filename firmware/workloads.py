@@ -3,46 +3,33 @@
 from firmware.engines.tensor import ROUNDINGS
 from firmware.kernel import KernelError
 from firmware.kernels.dma_copy import DIRECTIONS
-from firmware.kernels.elementwise import ELEMENTWISE
 from firmware.kernels.feed_forward import ACTIVATIONS
 from firmware.kernels.gemm_formats import GEMM_FORMATS
 from firmware.kernels.minilm import DEFAULT_TEXT
 from firmware.kernels.moe import EXPERTS_MAX, MODES, MOE_FORMATS, ROUTES
-from firmware.kernels.rope import WORK_FORMATS
 from firmware.kernels.transpose import ENGINES, TRANSPOSED_FORMATS
+from firmware.layer_parts import LAYER_PARTS
 from firmware.makers import (
     make_attention,
     make_dma,
-    make_elementwise,
     make_ffn,
-    make_gated_ffn,
     make_gemm,
     make_layer,
     make_model,
     make_moe,
     make_norm,
     make_projection,
-    make_rope,
     make_softmax,
     make_transpose,
     settle_attention,
 )
+from firmware.params import DTYPE, ROWS, SEED, SIZE_MAX, size
 from firmware.workload import Param, Workload
 from rtl.contract.sparsity import PATTERNS
 
 __all__ = ["WORKLOADS", "Param", "Workload", "find_workload"]
 
-SIZE_MAX = 1 << 20
-
-
-def _size(default: int | None, doc: str) -> Param:
-    return Param(type=int, default=default, doc=doc, minimum=1, maximum=SIZE_MAX)
-
-
-_SEED = Param(type=int, default=None, doc="of the values; the run's seed if not given", minimum=0)
 _TEXT = Param(type=str, default=DEFAULT_TEXT, doc="what is tokenised")
-_ROWS = Param(type=int, default=None, doc="rows; one a partition if not given", minimum=1, maximum=SIZE_MAX)
-_DTYPE = Param(type=str, default="bf16", doc="format of rows and result", choices=("bf16", "fp32", "fp16"))
 _RESIDENT = Param(type=bool, default=False, doc="load all operands into SBUF before the array starts")
 
 WORKLOADS: dict[str, Workload] = {
@@ -52,9 +39,9 @@ WORKLOADS: dict[str, Workload] = {
             name="gemm",
             doc="C[M, N] = A[M, K] B[K, N] of random normal values, any size",
             params={
-                "m": _size(128, "rows of A and C"),
-                "k": _size(128, "columns of A, rows of B"),
-                "n": _size(128, "columns of B and C"),
+                "m": size(128, "rows of A and C"),
+                "k": size(128, "columns of A, rows of B"),
+                "n": size(128, "columns of B and C"),
                 "dtype": Param(type=str, default="bf16", doc="format of A and B", choices=tuple(GEMM_FORMATS)),
                 "out": Param(type=str, default="fp32", doc="format of C", choices=("fp32", "bf16", "fp16")),
                 "sparsity": Param(
@@ -65,7 +52,7 @@ WORKLOADS: dict[str, Workload] = {
                 ),
                 "resident": _RESIDENT,
                 "rounding": Param(type=str, default="fp32", doc="of sums written to PSUM", choices=tuple(ROUNDINGS)),
-                "seed": _SEED,
+                "seed": SEED,
             },
             maker=make_gemm,
         ),
@@ -90,18 +77,18 @@ WORKLOADS: dict[str, Workload] = {
             doc="attention in layer 0 of all-MiniLM-L6-v2 for a real text, or of random normal Q, K, V",
             params={
                 "text": Param(type=str, default=None, doc="what is tokenised; not with those of random values"),
-                "heads": _size(None, "heads, of a text the first ones of the layer (at most 12); 1 if not given"),
-                "seq": _size(None, "tokens of random values; 128 if only others are given"),
-                "head": _size(None, "dimensions of a head of random values; 32 if only others are given"),
+                "heads": size(None, "heads, of a text the first ones of the layer (at most 12); 1 if not given"),
+                "seq": size(None, "tokens of random values; 128 if only others are given"),
+                "head": size(None, "dimensions of a head of random values; 32 if only others are given"),
                 "causal": Param(type=bool, default=None, doc="random values; a query sees the keys up to its own"),
-                "queries": _size(
+                "queries": size(
                     None, "random values; the last queries of seq, 1 for a token that is decoded; seq if not given"
                 ),
-                "kv_heads": _size(None, "random values; heads of keys and values, each shared by a group of heads"),
-                "values": _size(None, "random values; dimensions of a value, if not those of a query and a key"),
-                "window": _size(None, "random values; keys that a causal query sees, its own the last"),
+                "kv_heads": size(None, "random values; heads of keys and values, each shared by a group of heads"),
+                "values": size(None, "random values; dimensions of a value, if not those of a query and a key"),
+                "window": size(None, "random values; keys that a causal query sees, its own the last"),
                 "sinks": Param(type=bool, default=None, doc="random values; a logit of each head beside its scores"),
-                "seed": _SEED,
+                "seed": SEED,
             },
             settle=settle_attention,
             maker=make_attention,
@@ -110,13 +97,13 @@ WORKLOADS: dict[str, Workload] = {
             name="softmax",
             doc="softmax of rows of random normal values, rows on partitions",
             params={
-                "rows": _ROWS,
-                "columns": _size(512, "elements of a row"),
-                "dtype": _DTYPE,
+                "rows": ROWS,
+                "columns": size(512, "elements of a row"),
+                "dtype": DTYPE,
                 "online": Param(
                     type=int, default=0, doc="columns of a block, 0 for one pass", minimum=0, maximum=SIZE_MAX
                 ),
-                "seed": _SEED,
+                "seed": SEED,
             },
             maker=make_softmax,
         ),
@@ -124,11 +111,11 @@ WORKLOADS: dict[str, Workload] = {
             name="layernorm",
             doc="LayerNorm or RMSNorm of rows of random normal values, rows on partitions",
             params={
-                "rows": _ROWS,
-                "columns": _size(512, "elements of a row"),
-                "dtype": _DTYPE,
+                "rows": ROWS,
+                "columns": size(512, "elements of a row"),
+                "dtype": DTYPE,
                 "rms": Param(type=bool, default=False, doc="RMSNorm: no mean and no shift"),
-                "seed": _SEED,
+                "seed": SEED,
             },
             maker=make_norm,
         ),
@@ -136,60 +123,25 @@ WORKLOADS: dict[str, Workload] = {
             name="ffn",
             doc="a feed-forward block of random weights: two linear layers with biases and a function between them",
             params={
-                "tokens": _size(128, "rows of x"),
-                "width": _size(128, "elements of a row"),
-                "hidden": _size(512, "elements between the layers"),
+                "tokens": size(128, "rows of x"),
+                "width": size(128, "elements of a row"),
+                "hidden": size(512, "elements between the layers"),
                 "activation": Param(
                     type=str, default="gelu", doc="the function between the layers", choices=tuple(ACTIVATIONS)
                 ),
-                "seed": _SEED,
+                "seed": SEED,
             },
             maker=make_ffn,
         ),
-        Workload(
-            name="gated-ffn",
-            doc="a gated feed-forward block of random weights, (silu(x Wg) * (x Wu)) Wd, without biases",
-            params={
-                "tokens": _size(128, "rows of x"),
-                "width": _size(128, "elements of a row"),
-                "hidden": _size(512, "elements between the layers"),
-                "seed": _SEED,
-            },
-            maker=make_gated_ffn,
-        ),
-        Workload(
-            name="rope",
-            doc="rotary positions of random heads: halves turned by an angle of token and pair",
-            params={
-                "tokens": _size(128, "rows of x"),
-                "heads": _size(4, "heads of a row"),
-                "head": _size(32, "dimensions of a head, an even number"),
-                "first": Param(type=int, default=0, doc="position of the first token", minimum=0, maximum=SIZE_MAX),
-                "theta": Param(type=float, default=10000.0, doc="base of the angles", minimum=2),
-                "work": Param(type=str, default="bf16", doc="format of tables and products", choices=WORK_FORMATS),
-                "seed": _SEED,
-            },
-            maker=make_rope,
-        ),
-        Workload(
-            name="elementwise",
-            doc="what stands between products, number by number in BF16: a + b, silu(a) b, a function of a",
-            params={
-                "op": Param(type=str, default="add", doc="what is computed", choices=tuple(ELEMENTWISE)),
-                "rows": _ROWS,
-                "columns": _size(512, "numbers of a row"),
-                "seed": _SEED,
-            },
-            maker=make_elementwise,
-        ),
+        *LAYER_PARTS,
         Workload(
             name="moe",
             doc="a mixture of experts, a linear layer each, of random values; tokens go to their top-k experts",
             params={
                 "experts": Param(type=int, default=4, doc="matrices W_e", minimum=1, maximum=EXPERTS_MAX),
-                "tokens": _size(128, "rows of x"),
-                "d": _size(128, "elements of a row"),
-                "f": _size(128, "elements of a row of the result"),
+                "tokens": size(128, "rows of x"),
+                "d": size(128, "elements of a row"),
+                "f": size(128, "elements of a row of the result"),
                 "top_k": Param(type=int, default=2, doc="experts of a token", minimum=1, maximum=EXPERTS_MAX),
                 "dtype": Param(type=str, default="bf16", doc="format of x and W", choices=MOE_FORMATS),
                 "mode": Param(type=str, default="tiles", doc="where experts are computed", choices=tuple(MODES)),
@@ -197,7 +149,7 @@ WORKLOADS: dict[str, Workload] = {
                     type=str, default="scores", doc="who gets a token: by score, or in turn", choices=ROUTES
                 ),
                 "scored": Param(type=bool, default=True, doc="scores and top-k on the machine too"),
-                "seed": _SEED,
+                "seed": SEED,
             },
             maker=make_moe,
         ),
@@ -205,11 +157,11 @@ WORKLOADS: dict[str, Workload] = {
             name="transpose",
             doc="y = x^T of random bits, by the array, by the vector engine, or of numbers by a product",
             params={
-                "rows": _size(128, "rows of x"),
-                "columns": _size(128, "columns of x"),
+                "rows": size(128, "rows of x"),
+                "columns": size(128, "columns of x"),
                 "dtype": Param(type=str, default="bf16", doc="format of x", choices=TRANSPOSED_FORMATS),
                 "engine": Param(type=str, default="tensor", doc="what transposes", choices=ENGINES),
-                "seed": _SEED,
+                "seed": SEED,
             },
             maker=make_transpose,
         ),

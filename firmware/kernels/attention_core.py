@@ -14,10 +14,9 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from firmware.kernel import ALLOCATION_BYTES, HbmView, Kernel, KernelError, Tile, TileView
 from firmware.kernels.attention_blocks import Block, Sight, blocks, key_block, turned_columns
+from firmware.kernels.attention_hidden import Hidden
 from firmware.kernels.spans import Span, cut_spans, spans
 
 __all__ = ["FIRST_TILES", "Attention", "Head", "Result"]
@@ -31,7 +30,6 @@ SUMS = 4  # blocks whose products with the values have a place, if there is room
 FIRST_TILES = (1, 2)  # tiles of keys behind which the first block is cut
 LAST_PIECES = 4  # pieces of the last block's exponentials
 SPARE_BYTES = 1024  # of an SBUF partition that scaled scores leave to others
-MINUS_INFINITY = float("-inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,17 +111,7 @@ class Attention:
         self._scaled: list[Tile] = []
         self._source: HbmView | None = identity
         self._turns = 0
-        if sight.causal:
-            self.rows = self._row_numbers("row", 0)
-        if sight.window is not None:
-            self.least = self._row_numbers("least", sight.window)
-
-    def _row_numbers(self, name: str, less: int) -> Tile:
-        """A column that holds r - less in row r."""
-        tile = self.k.sbuf(f"{name}0", partitions=self.size, columns=1, dtype="fp32")
-        numbers = (np.arange(self.size) - less).astype(np.float32).view(np.uint32)[:, None]
-        self.k.dma(tile[:, :], self.k.hbm(f"{name}_numbers", (self.size, 1), "fp32", numbers)[:, :])
-        return tile
+        self.hidden = Hidden(k, size, sight)
 
     def heads_at_once(self, heads: int) -> tuple[int, int]:
         """Heads whose operands are in use at a time: at least, and so that loads do not wait for their places."""
@@ -214,23 +202,7 @@ class Attention:
                 keys = k_t[:, b.keys.start + part.start : b.keys.start + part.stop]
                 self.k.tensor.matmul(keys, target[:, part.start : part.stop], accumulate=i > 0)
 
-        self._hide(b, target[:, : b.keys.size])
-
-    def _hide(self, b: Block, scores: TileView) -> None:
-        """The least number in place of keys that a query does not see, one of row r at the key `place` + r."""
-        early, late = b.hidden
-        place = self.sight.place(b.q.start)
-        if late:
-            first = b.keys.size - late
-            hidden = scores[:, first:]
-            self.k.vector.range_select(
-                hidden, hidden, "le", self.rows[: b.q.size, :], "ge", MINUS_INFINITY, start=b.keys.start + first - place
-            )
-        if early:
-            hidden = scores[:, :early]
-            self.k.vector.range_select(
-                hidden, hidden, "gt", self.least[: b.q.size, :], "ge", MINUS_INFINITY, start=b.keys.start - place
-            )
+        self.hidden.hide(b, target[:, : b.keys.size])
 
     def _sink(self, b: Block) -> TileView | None:
         """The sinks of a tile of queries, for its first block."""
