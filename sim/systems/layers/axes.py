@@ -18,6 +18,7 @@ __all__ = ["Axis", "axis_of"]
 
 WORTH = 0.75  # of the whole, at most, that the three runs have together
 FIRST_UNITS = 12  # beginnings that are looked at
+FITS_FIRST = 3  # where both sides fit, bringing them in counts most at the beginning
 PRODUCT_UNIT = 512  # columns of a moving tile, and whole groups of stationary ones
 HEADS_FIRST = 8  # so many heads at least, where a head is of few blocks
 BLOCKS_MANY = 8  # blocks of a head with which the pipeline fills within one
@@ -60,7 +61,7 @@ def _product(cfg: Config, params: Mapping[str, Any]) -> Iterator[Axis]:
         stays = whole.keeps == ("moving" if moves else "stationary")
         unit = max(PRODUCT_UNIT, whole.chunk_columns[moves] * whole.block if stays else 0)
         rest = params[name] % unit
-        for first in range(1, FIRST_UNITS + 1):
+        for first in range(FITS_FIRST if whole.keeps == "both" else 1, FIRST_UNITS + 1):
             sizes = tuple((first + i) * unit + rest for i in range(3))
             if sum(sizes) > WORTH * params[name]:
                 break
