@@ -121,7 +121,7 @@ def held_out(*sizes: tuple[str, dict[str, Any]]) -> list[Any]:
 BF16 = {"dtype": "bf16", "out": "bf16"}
 MXFP8 = {"dtype": "mxfp8", "out": "bf16"}
 SHORT = held_out(
-    ("gemm", {"m": 64, "k": 16, "n": 4096, **BF16}),
+    ("gemm", {"m": 24, "k": 64, "n": 4096, **BF16}),
     ("gemm", {"m": 6000, "k": 64, "n": 48, **MXFP8}),
     ("attention", {"heads": 16, "kv_heads": 8, "head": 16, "seq": 64, "queries": 64, "causal": True}),
     ("layernorm", {"rows": 410, "columns": 64, "rms": True}),
