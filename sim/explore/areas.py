@@ -15,6 +15,7 @@ from sim.explore.points import Point
 from sim.explore.sweep import AREA_COLUMNS
 from sim.explore.worker import asked_of
 from sim.progress import progress
+from sim.systems.configurations import kind_of_type
 from sim.systems.registry import system_of_workload
 
 __all__ = ["areas_of"]
@@ -32,11 +33,13 @@ def areas_of(
             continue
         system = system_of_workload(point.workload)
         cfg = system.resolve(asked_of(task_of(point, folder, None))).cfg
-        key = json.dumps([system.name, built_values(cfg)], sort_keys=True)
+        kind = kind_of_type(type(cfg))
+        assert kind is not None  # systems take no others
+        key = json.dumps([kind.kind, built_values(cfg)], sort_keys=True)
         if key not in known:
             try:
                 with progress(f"area of {point.variant}") as step:
-                    total = area_of(WHOLE[system.name], cfg, jobs=jobs, step=step)["total"]
+                    total = area_of(WHOLE[kind.kind], cfg, jobs=jobs, step=step)["total"]
                 known[key] = {column: total[name] for column, name in AREA_COLUMNS.items()}
             except PlexusError as error:
                 print(f"plexus: {point.variant} has no area: {error}", file=sys.stderr)

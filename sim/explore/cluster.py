@@ -106,7 +106,7 @@ class _Cluster:
         if not workers:
             raise PlexusError(f"the scheduler at {self.address} has no worker")
         own = describe()
-        told: dict[str, Any] = self.client.run(describe, on_error="return")
+        told: Any = self.client.run(describe, on_error="return")
         for name, theirs in sorted(told.items()):
             if not isinstance(theirs, dict):
                 raise PlexusError(f"worker {name} cannot run points: {theirs}")
@@ -118,7 +118,8 @@ class _Cluster:
         return sum(worker["nthreads"] for worker in workers.values())
 
     def _workers(self) -> dict[str, Any]:
-        return self.client.scheduler_info(n_workers=-1)["workers"]
+        told: Any = self.client.scheduler_info(n_workers=-1)
+        return told["workers"]
 
     def need_any(self) -> None:
         """Errors: PlexusError if all workers have been gone for a while."""

@@ -51,7 +51,7 @@ def outcome(task: dict[str, Any]) -> dict[str, Any]:
             from sim.page.write import write_page
 
             write_page(Path(task["out"]))
-        found = {
+        found: dict[str, Any] = {
             "status": _status(report),
             "sentence": "" if _status(report) == "ok" else report.get("end_message", ""),
             "report": flat(report),
