@@ -175,25 +175,67 @@ async def refused_units(dut, fill: str) -> None:
     await bench.drain()
 
 
+def _writes(bench: IngressBench, words: int, *, short: bool) -> bytes:
+    """Packets that end behind so many words: as many as there can be, so that each step of a beat sees a header begin,
+    or long ones."""
+    text = b""
+    while words:
+        take = 4 + words % 4 if short else words if words <= 132 else min(132, words - 4)
+        text += make_packet(bench.rng, PacketOpcode.WRITE, 4 * take - 16).data
+        words -= take
+    return text
+
+
+async def _all_are_seen(bench: IngressBench, *, answered: bool) -> None:
+    pace = Pace(arrive=1, serve=1, now=0)
+    while bench.flits or bench.beats:
+        told = await bench.cycle(bench.next_beat(pace), bench.choose(pace))
+        assert not (told.dropped_unit and answered), "the golden model drops a unit with a read"
+
+
 @cocotb.test(timeout_time=200, timeout_unit="us")
 async def read_at_every_word(dut) -> None:
     """A read that begins at each word of a unit in turn, over row and flit borders too, behind one write or many."""
     bench = IngressBench(dut)
     await bench.start()
-    pace = Pace(arrive=1, serve=1, now=0)
     read = make_packet(bench.rng, PacketOpcode.READ, 64).data
     for flits in (1, 2, 3):
         for words in range(4 * flits, 58 * flits - 3, 3):
-            text, left = b"", words
-            while left:  # writes that end just there
-                most = min(left, 132)
-                take = left if most == left else min(most, left - 4)
-                text += make_packet(bench.rng, PacketOpcode.WRITE, 4 * take - 16).data
-                left -= take
-            bench.send(unit_of(bench.rng, text + read, bench.fields(0, 1), flits), 1, True)
-        while bench.flits or bench.beats:
-            told = await bench.cycle(bench.next_beat(pace), bench.choose(pace))
-            assert not told.dropped_unit, "the golden model drops a unit with a read"
+            for short in (False, True):
+                text = _writes(bench, words, short=short)
+                bench.send(unit_of(bench.rng, text + read, bench.fields(0, 1), flits), 1, True)
+        await _all_are_seen(bench, answered=True)
+    await bench.drain()
+
+
+@cocotb.test(timeout_time=200, timeout_unit="us")
+async def nonsense_at_every_word(dut) -> None:
+    """Each opcode that is no request's, in front of a read: what stands behind is not looked at."""
+    bench = IngressBench(dut)
+    await bench.start()
+    read = make_packet(bench.rng, PacketOpcode.READ, 64).data
+    wrong = [code for code in range(16) if code > PacketOpcode.SIGNAL]
+    for flits in (1, 2):
+        for words in range(4 * flits, 58 * flits - 7):
+            nonsense = bytes([wrong[words % len(wrong)], 0, 0, 0]) + bench.rng.bytes(12)
+            text = _writes(bench, words, short=True) + nonsense + read
+            bench.send(unit_of(bench.rng, text, bench.fields(0, 1), flits), 1, True)
+        await _all_are_seen(bench, answered=False)
+    await bench.drain()
+
+
+@cocotb.test(timeout_time=100, timeout_unit="us")
+async def header_of_one_bit(dut) -> None:
+    """Headers of writes, zeros but for one bit, each bit of a word at each place of a beat: they do not end a unit."""
+    bench = IngressBench(dut)
+    await bench.start()
+    read = make_packet(bench.rng, PacketOpcode.READ, 64).data
+    for bit in range(32):
+        header = (1 << 32 + bit).to_bytes(16, "little")
+        for shift in range(4):
+            text = _writes(bench, 4 + shift, short=True) + 11 * header + read
+            bench.send(unit_of(bench.rng, text, bench.fields(0, 1), 1), 1, True)
+    await _all_are_seen(bench, answered=True)
     await bench.drain()
 
 
