@@ -5,10 +5,10 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from rtl.contract.link import FLIT_BYTES, FLIT_INFO_BYTES
-from verif.golden.flit import decode, encode
+from rtl.contract.link import FLIT_INFO_BYTES
+from verif.golden.flit import encode
 
-__all__ = ["coded", "judged"]
+__all__ = ["coded"]
 
 
 @cache
@@ -29,12 +29,3 @@ def coded(info: bytes) -> bytes:
     """The flit with this information."""
     codes = np.bitwise_xor.reduce(_table()[np.arange(FLIT_INFO_BYTES), np.frombuffer(info, np.uint8)], axis=0)
     return info + codes.tobytes()
-
-
-def judged(flit: bytes) -> bytes | None:
-    """Information of a flit that was received, repaired; None if it must be refused."""
-    info = flit[:FLIT_INFO_BYTES]
-    if coded(info) == flit:
-        return info
-    result = decode(np.frombuffer(flit, np.uint8).reshape(1, FLIT_BYTES))
-    return result.flits[0, :FLIT_INFO_BYTES].tobytes() if result.valid[0] else None

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from rtl.contract.link import FLIT_BYTES, LinkState
+from rtl.contract.link import FLIT_BYTES, FLIT_INFO_BYTES, LinkState
 from rtl.contract.switch_config import SwitchConfig
 from verif.agents.bench import Bench
-from verif.agents.linear_codec import coded, judged
+from verif.agents.linear_codec import coded
 from verif.golden.link_partner import SILENCE, LinkPartner
 
 __all__ = ["SwitchPorts"]
@@ -15,10 +15,12 @@ class SwitchPorts:
     """`run` lets cycles pass. `partners[p].send` queues flits, `partners[p].received` is what came out of port p.
 
     `damage`: share of flits that are refused, towards the switch and from it. `phases`: the cycle of a flit time in
-    which each partner begins. `first_in`, `first_out`: cycles in which payload flits began on the wire, by port.
+    which each partner begins. The switch numbers its sessions from `session_init` on. A flit that it sends has the
+    codes of its information, each bit of them, or, `spoiled`, none of these bits. `turned`: bits of `session_init` that
+    are others than in tests of the same seed without it.
     """
 
-    def __init__(self, bench: Bench, dut: Any, cfg: SwitchConfig, damage: float = 0.0):
+    def __init__(self, bench: Bench, dut: Any, cfg: SwitchConfig, damage: float = 0.0, turned: int = 0):
         self.bench = bench
         self.dut = dut
         self.cfg = cfg
@@ -29,6 +31,7 @@ class SwitchPorts:
         self.restart: set[int] = set()  # partners that begin again with their next flit
         self.late: set[int] = set()  # partners whose next flit begins a cycle late: another phase from then on
         self.deaf: set[int] = set()
+        self.spoiled = [0] * ports  # flits from the switch with wrong codes, by port
         self.cycle = 0
         self.began: list[list[tuple[int, bytes]]] = [[] for _ in range(ports)]  # cycle and flit, towards the switch
         self.ended: list[list[tuple[int, bytes]]] = [[] for _ in range(ports)]  # and from it
@@ -37,7 +40,9 @@ class SwitchPorts:
         self._partly: list[bytes] = [b""] * ports
         self._since = [0] * ports
         self._heard: list[bytes | None] = [SILENCE] * ports
-        for name in ("session_init", "restart", "disabled", "flip", "write", "address", "value"):
+        self.session_init = int(bench.rng.integers(1 << 16)) ^ turned
+        dut.session_init.value = self.session_init
+        for name in ("restart", "disabled", "flip", "write", "address", "value"):
             getattr(dut, name).value = 0
         for name in ("valid", "first", "last", "refuse", "data"):
             getattr(dut, f"rx_{name}").value = 0
@@ -123,5 +128,10 @@ class SwitchPorts:
                 flit = self._partly[p]
                 assert len(flit) == FLIT_BYTES, f"port {p}: a flit of {len(flit)} bytes"
                 self.ended[p].append((self._since[p], flit))
-                refused = p in self.deaf or self.bench.rng.random() < self.damage
-                self._heard[p] = None if refused else judged(flit)
+                info, codes = flit[:FLIT_INFO_BYTES], flit[FLIT_INFO_BYTES:]
+                right = coded(info)[FLIT_INFO_BYTES:]
+                spoiled = codes == bytes(255 - c for c in right)
+                assert spoiled or codes == right, f"port {p}: codes {codes.hex()}, for its bytes {right.hex()}"
+                self.spoiled[p] += spoiled
+                refused = spoiled or p in self.deaf or self.bench.rng.random() < self.damage
+                self._heard[p] = None if refused else info

@@ -41,36 +41,57 @@ def _missing(traffic: Traffic, port: int) -> int:
 
 @cocotb.test(timeout_time=4000, timeout_unit="us")
 async def a_port_is_taken_out_and_put_back(dut: Any) -> None:
-    """Units for it are dropped and counted, everything else arrives; afterwards so do units for it."""
+    """Each one, by its register and its pin: units for it, of every queue, are dropped and counted, everything else
+    arrives; afterwards so do units for it."""
     bench, ports, traffic = await begin(dut, COVER)
     count = ports.cfg.ports
-    gone = count - 1
-    others = range(gone)
-    await ports.write(port_address(gone, SwitchRegister.CONTROL), 1)
+    for n, gone in enumerate(int(p) for p in bench.rng.permutation(count)):
+        before = sum(await traffic.told(SwitchCause.DROPPED))
+        others = [p for p in range(count) if p != gone]
+        await _take_out(ports, gone, pin=bool(n % 2))
+        await _put_back(ports, gone)
+        await _take_out(ports, gone, pin=not n % 2)
+        COVER.hit("taken out")
+        sent_to_it = 0
+        for k in range(16 * len(others)):
+            source = others[k % len(others)]
+            if bench.rng.random() < 0.4:
+                opcode = PacketOpcode.READ_RESPONSE if bench.rng.random() < 0.5 else PacketOpcode.WRITE
+                sent_to_it += len(traffic.send(source, gone, opcode=opcode, at=gone))
+                COVER.hit("dead output")
+            else:
+                traffic.send(source, int(bench.rng.choice(others)))
+            await ports.run(int(bench.rng.integers(0, 12)))
+        await traffic.drain()
+        traffic.need(3, others)
+        dropped = sum(await traffic.told(SwitchCause.DROPPED)) - before
+        assert dropped == sent_to_it, f"{dropped} flits dropped, {sent_to_it} sent to port {gone}, which is out"
+        await _put_back(ports, gone)
+        COVER.hit("put back")
+        for p in range(count):
+            traffic.send(p, gone)
+            traffic.send(gone, p)
+        await traffic.drain()
+        traffic.need(count, [gone])
+
+
+async def _take_out(ports: SwitchPorts, gone: int, *, pin: bool) -> None:
+    """One port; it alone says that it is out."""
+    if pin:
+        ports.dut.disabled.value = 1 << gone
+    else:
+        await ports.write(port_address(gone, SwitchRegister.CONTROL), 1)
     await ports.run(10 * ports.cfg.slot_cycles)
-    COVER.hit("taken out")
-    sent_to_it = 0
-    for n in range(60):
-        source = int(bench.rng.integers(gone))
-        if n % 3 == 0:
-            flits = traffic.send(source, gone, opcode=PacketOpcode.WRITE, at=gone)
-            sent_to_it += len(flits)
-            COVER.hit("dead output")
-        else:
-            traffic.send(source, int(bench.rng.integers(gone)))
-        await ports.run(int(bench.rng.integers(0, 12)))
-    await traffic.drain()
-    traffic.need(5, others)
-    dropped = sum(await traffic.told(SwitchCause.DROPPED))
-    assert dropped == sent_to_it, f"{dropped} flits dropped, {sent_to_it} sent to the port that is out"
+    for p in range(ports.cfg.ports):
+        state = LinkState.DISABLED if p == gone else 1 << 8 | LinkState.UP
+        told = await ports.read(port_address(p, SwitchRegister.STATE))
+        assert told == state, f"port {gone} is taken out: the state of port {p} is {told:#x}, not {state:#x}"
+
+
+async def _put_back(ports: SwitchPorts, gone: int) -> None:
+    ports.dut.disabled.value = 0
     await ports.write(port_address(gone, SwitchRegister.CONTROL), 0)
     await ports.up()
-    COVER.hit("put back")
-    for n in range(40):
-        traffic.send(int(bench.rng.integers(count)), gone)
-        traffic.send(gone, n % count)
-    await traffic.drain()
-    traffic.need(10)
 
 
 @cocotb.test(timeout_time=4000, timeout_unit="us")

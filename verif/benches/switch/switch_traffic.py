@@ -127,11 +127,15 @@ class Traffic:
         return [await self.ports.read(port_address(p, base) + 8 * cause) for p in range(self.ports.cfg.ports)]
 
 
-async def begin(dut: Any, cover: Coverage, damage: float = 0.0) -> tuple[Bench, SwitchPorts, Traffic]:
-    """A switch with all its links up."""
+async def begin(dut: Any, cover: Coverage, damage: float = 0.0, turned: int = 0) -> tuple[Bench, SwitchPorts, Traffic]:
+    """A switch with all its links up, each in the first session of both ends."""
     bench = Bench(dut)
-    ports = SwitchPorts(bench, dut, bench.cfg)
+    ports = SwitchPorts(bench, dut, bench.cfg, turned=turned)
     await bench.start()
     await ports.up()
+    for p, partner in enumerate(ports.partners):
+        sessions = partner.own.sessions.session << 16 | ports.session_init + 257 * p + 1 & 0xFFFF
+        told = await ports.read(port_address(p, SwitchRegister.SESSION))
+        assert told == sessions, f"port {p} tells sessions {told:08x}, not {sessions:08x}"
     ports.damage = damage
     return bench, ports, Traffic(bench, ports, cover)
