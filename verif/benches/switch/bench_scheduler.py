@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import cocotb
 import numpy as np
 from cocotb.triggers import RisingEdge
+from numpy.typing import NDArray
 
 from rtl.contract.link import UNIT_FLITS_MAX
 from rtl.contract.link_config import LINKS, LinkConfig
@@ -91,11 +92,16 @@ class Traffic:
     unready: float = 0.0
     blocked: float = 0.0
     flits: int = UNIT_FLITS_MAX
+    least: int = 1  # flits of a unit
     classes: int = 8  # in use
     outputs: int = 99  # in use
-    hog: bool = False  # input 0 alone, with strict units to all but output 0, another class to that
+    hog: bool = False  # one input alone, with strict units to all outputs but one, another class to that
+    starves: bool = False  # outputs open for urgent pairs only; all inputs but one hold strict units
 
 
+_STARVING = 640
+"""Slots in which an output sends two windows of its cap and more, nearly all of it urgent: some 100 flits of 127 that
+the hardware can count beyond a cap. The golden model counts any number."""
 TRAFFIC = [
     Traffic("sparse", 0.01, 0.5),
     Traffic("half", 0.3, 0.3, unready=0.3, blocked=0.05),
@@ -105,6 +111,7 @@ TRAFFIC = [
     Traffic("contended", 0.9, 0.01, outputs=2, blocked=0.02),
     Traffic("ready changes", 0.8, 0.1, unready=0.5),
     Traffic("strict hogs", 1.0, 0.0, flits=1, hog=True),
+    Traffic("urgent strict", 1.0, 0.0, least=UNIT_FLITS_MAX, starves=True),
 ]
 
 
@@ -163,7 +170,7 @@ class SchedulerBench(Bench):
         """One slot: what is held now, what is sent in the next one."""
         d, n, rng = self.dut, self.count, self.rng
         for i, g in self.golden.grants.items():
-            self.left[i] = int(rng.integers(1, traffic.flits + 1)) if g.first else self.left[i]
+            self.left[i] = int(rng.integers(traffic.least, traffic.flits + 1)) if g.first else self.left[i]
             self.left[i] -= 1
         more = sum(1 << i for i in range(n) if self.left[i] > 0)
         stray = self.bits(0.02 if traffic.blocked else 0, n)
@@ -173,6 +180,8 @@ class SchedulerBench(Bench):
                 COVER.hit("more without a start")
         ready = self.bits(1 - traffic.unready, n * self.queues)
         blocked = [self.bits(traffic.blocked, n) for _ in range(2)]
+        if traffic.starves and slot < _STARVING and not self.golden.patience.urgent:
+            blocked[1] = (1 << n) - 1
         going = {i: g for i, g in self.golden.grants.items() if more >> i & 1}
         blocked[0] &= ~sum(1 << i for i in going)
         blocked[1] &= ~sum(1 << g.output for g in going.values())
@@ -202,32 +211,43 @@ class SchedulerBench(Bench):
         COVER.when(len(self.golden.grants) == n, "all sent")
 
 
+def _used(bench: SchedulerBench, slot: int, traffic: Traffic) -> NDArray[np.bool_]:
+    """Lists that may hold units, by input, output and queue: for a while, so that each output is in use and each input
+    the hog at some time."""
+    n, queues, rng = bench.count, bench.queues, bench.rng
+    strict, turn = max(bench.cfg.link.strict_class, 1), slot // 300
+    used = np.zeros((n, n, queues), dtype=bool)
+    if traffic.hog:
+        used[turn % n, :, 2 * strict] = True
+        used[turn % n, int(rng.integers(n))] = np.arange(queues) == 0
+        return used
+    if traffic.starves and slot < _STARVING:
+        used[:, :, 2 * strict] = True
+        used[int(rng.integers(n))] = np.arange(queues) == 0
+        return used
+    used[:, (turn + np.arange(min(n, traffic.outputs))) % n, : 2 * traffic.classes] = True
+    return used
+
+
 @cocotb.test(timeout_time=2000, timeout_unit="us")
 @cocotb.parametrize(traffic=TRAFFIC)
 async def matches_like_golden(dut, traffic: Traffic) -> None:
     bench = SchedulerBench(dut)
     await bench.start()
+    await bench.cycles(TRAFFIC.index(traffic))  # before the first slot
     n, queues, rng = bench.count, bench.queues, bench.rng
-    outputs = min(n, traffic.outputs)
-    used = np.zeros((n, queues), dtype=bool)
-    used[:outputs, : 2 * traffic.classes] = True
-    if traffic.hog:
-        strict = max(bench.cfg.link.strict_class, 1)
-        used[:] = False
-        used[1:, 2 * strict] = True
     here = rng.random((n, n, queues)) < traffic.share
     lengths = rng.integers(0, bench.cfg.length_cap_flits + 1, (n, n))
     for slot in range(5000 // bench.cfg.slot_cycles // (1 + n // 10)):
+        if slot % 300 == 0 or slot == _STARVING:
+            used = _used(bench, slot, traffic)
         change = rng.random((n, n, queues)) < traffic.change
         here = np.where(change, rng.random((n, n, queues)) < traffic.share, here)
         shift = rng.random((n, n)) < 0.1
         lengths = np.where(shift, rng.integers(0, bench.cfg.length_cap_flits + 1, (n, n)), lengths)
-        if slot % 300 == 299:  # everybody gone, everybody back
+        if slot % 300 == 299 and not traffic.starves:  # everybody gone, everybody back
             here = ~here.any() | np.zeros_like(here)
-        now = here & used
-        if traffic.hog:
-            now[1:], now[0, 0] = False, np.arange(queues) == 0
-        now = now.reshape(n, -1)
+        now = (here & used).reshape(n, -1)
         lists = [int.from_bytes(np.packbits(row, bitorder="little").tobytes(), "little") for row in now]
         await bench.slot(slot, lists, lengths.tolist(), traffic)
 
