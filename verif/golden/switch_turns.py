@@ -21,6 +21,9 @@ class ClassTurns:
         self.kinds = [0] * self.cfg.classes  # served last
         self.window = 0
         self.spent = 0
+        self.spent_most = 1  # of the fewest bits that hold a window and two caps; more than that is forgiven
+        while self.spent_most < self.WINDOW + 2 * self.cfg.strict_cap - 1:
+            self.spent_most = 2 * self.spent_most + 1
         self.paying = False  # others waited when this strict unit began
         self.strict_first = False
         self.waits = False
@@ -66,7 +69,8 @@ class ClassTurns:
         """A flit of that class goes."""
         if class_ != self.cfg.strict_class:
             self.deficit[class_] = max(self.deficit[class_] - 1, self.FLOOR)
-        self.spent += class_ == self.cfg.strict_class and self.paying
+        if class_ == self.cfg.strict_class and self.paying:
+            self.spent = min(self.spent + 1, self.spent_most)
         self.window += 1
         if self.window == self.WINDOW:
             self.window = 0
