@@ -51,6 +51,14 @@ name = "layernorm"
 params = {rows = 32, columns = 512}
 """
 POINTS = 8 * 3 * 2
+INTERRUPTED = """
+import runpy
+import signal
+
+# A job that a shell put in the background ignores interrupts, and its children do: a person's does not.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+runpy.run_module("sim.explore", run_name="__main__")
+"""
 
 
 def run(path: Path, folder: Path, **more: Any) -> Explored:
@@ -154,8 +162,10 @@ def test_two_do_not_work_in_one_folder(swept: tuple[Path, Path, Explored], tmp_p
 
 
 def test_an_interrupt_leaves_the_table_of_what_there_is(swept: tuple[Path, Path, Explored], tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "sim.explore", str(swept[0]), "--jobs", "2", "--out", str(tmp_path / "out")]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    words = [str(swept[0]), "--jobs", "2", "--out", str(tmp_path / "out")]
+    process = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, *words], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
     rows = tmp_path / "out" / "rows.jsonl"
     while process.poll() is None and not (rows.exists() and b'"ok"' in rows.read_bytes()):
         time.sleep(0.05)
