@@ -42,8 +42,8 @@ class Core(wiring.Component):
     that were for another core; `link_value`, the register of the port at `link_address`, in the same cycle.
     Engines run on gated clocks of the root clock `clk`, so an idle engine costs nothing; SBUF and PSUM on one that
     runs with any of them, and a few cycles longer: until read data and sums have arrived and ages are 0.
-    `limited`: it has ports `limit_*` (rtl.contract.limits), and does what a core built for less would; clocks are the
-    exception, for which only what `Role.KNOB` says holds.
+    `limited`: it has ports `limit_*` (rtl.contract.limits), and does what a core built for less would, and with
+    other clocks what one built for them would if they need the same bridges (`Config.close_clocks`).
     """
 
     def __init__(self, cfg: Config, form: str = "native", *, link: bool = False, limited: bool = False):

@@ -11,11 +11,11 @@ from typing import Any
 
 from firmware.engines.scales import scale_views
 from firmware.kernel import HbmView, Kernel, KernelError, TileView
+from firmware.kernels.result_tiles import LAST_TILES, result_tiles, sequence_of
 from firmware.kernels.slots import Slots
 from firmware.kernels.tiling import (
     RESULT_SLOTS_MIN,
     Chunk,
-    Plan,
     Span,
     even_spans,
     group_spans,
@@ -30,53 +30,9 @@ from rtl.contract.kinds import SCALE_FORMATS, SCALE_ROWS, TAG_COLUMNS, scale_slo
 __all__ = ["Layout", "Sparse", "layout", "products"]
 
 OUT_SLOTS = 8  # result tiles on their way from PSUM to HBM, at most
-LAST_TILES = 3  # the last tile of the result is cut in so many
 OUT_SHARE = 8  # they take at most this part of a partition, but two are needed
 SLOT_BYTES = 16  # slots are multiples of it
 TAGS = "uint16"
-
-
-@dataclass(frozen=True, slots=True)
-class _Tile:
-    """A tile of the result: stationary columns `s`, moving columns `v`, inside the chunks that hold them."""
-
-    s: Span
-    v: Span
-    group: Span
-    home: Span
-
-    def chunks(self, k: int) -> tuple[Chunk, Chunk]:
-        """What K tile `k` of it needs: a stationary and a moving chunk."""
-        return (
-            Chunk("s", self.group.source, k, self.group.start, self.group.size),
-            Chunk("v", self.home.source, k, self.home.start, self.home.size),
-        )
-
-
-def _tiles(plan: Plan, groups: list[list[Span]], narrowest: int) -> list[_Tile]:
-    """Result tiles in order. The last one is cut in narrower ones, so that little is left to copy and store
-    when the array has finished."""
-    home: dict[Span, Span] = {}
-    for group in groups:
-        first, last = group[0], group[-1]
-        for s in group:
-            home[s] = Span(s.source, first.start, last.start + last.size - first.start)
-    tiles = [_Tile(s, v, home[s], v) for s, v in plan.order]
-    s, v = plan.order[-1]
-    parts = [v]
-    while parts[-1].size >= 2 * narrowest and len(parts) < LAST_TILES:
-        last = parts.pop()
-        left = -(-last.size // 16) * 8
-        parts += [Span(v.source, last.start, left), Span(v.source, last.start + left, last.size - left)]
-    return tiles[:-1] + [_Tile(s, part, home[s], v) for part in parts]
-
-
-def _sequence(tiles: list[_Tile], depth: int, together: bool) -> list[tuple[int, int]]:
-    """(result tile, K tile) of each matmul. The first two tiles take turns if they share their moving chunks:
-    the array then needs less than HBM gives from the start, and does not wait."""
-    paired = together and len(tiles) > 2 and tiles[0].home == tiles[1].home and tiles[0].s != tiles[1].s
-    first = [(tile, k) for k in range(depth) for tile in (0, 1)] if paired else []
-    return first + [(tile, k) for tile in range(2 if paired else 0, len(tiles)) for k in range(depth)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +114,8 @@ class _Products:
             )
         self.plan = plan = make_plan(groups, v_spans, depth, (s_bytes, v_bytes), room)
         self.s_width = max(s.size for s in s_spans)
-        self.tiles = _tiles(plan, groups, cfg.tensor.cols)
-        self.sequence = _sequence(self.tiles, depth, together=not resident and len(self.sums) > 2)
+        self.tiles = result_tiles(plan, groups, cfg.tensor.cols)
+        self.sequence = sequence_of(self.tiles, depth, together=not resident and len(self.sums) > 2)
         of_tags = (TAGS, tag_elements(s_columns)) if sparse else (self.scale_dtype, 0)
         self.slots = {
             "s": Slots(k, "stationary", plan.stationary_slots, s_columns, dtypes["s"], *of_tags),

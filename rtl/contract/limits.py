@@ -1,4 +1,4 @@
-"""Limits of a core: how much of what was built a configuration uses. See Role.KNOB and docs/explore.md.
+"""Limits of a core: how much of what was built a configuration uses (Role.KNOB, Role.CLOCK; docs/explore.md).
 
 They are inputs that stand still from reset on, and not registers of the control space: so a limited core and one that
 was built for its configuration start in the same cycle, and can be compared cycle by cycle.

@@ -98,12 +98,12 @@ class _Cluster:
             raise PlexusError(f"no scheduler of Dask answers at {address}: {error}") from None
         self._seen = time.monotonic()
 
-    def need_alike(self) -> int:
-        """How many points the workers run at once."""
+    def need_alike(self) -> None:
+        """Errors: PlexusError if there is no worker, or one of other sources, tools or processor."""
         end = time.monotonic() + _WAIT_SECONDS
-        while not (workers := self._workers()) and time.monotonic() < end:
+        while not self._workers() and time.monotonic() < end:
             time.sleep(0.1)
-        if not workers:
+        if not self._workers():
             raise PlexusError(f"the scheduler at {self.address} has no worker")
         own = describe()
         told: Any = self.client.run(describe, on_error="return")
@@ -115,7 +115,6 @@ class _Cluster:
                     raise PlexusError(
                         f"worker {name} has other {key} than this machine: {theirs.get(key)}, not {value}"
                     )
-        return sum(worker["nthreads"] for worker in workers.values())
 
     def _workers(self) -> dict[str, Any]:
         told: Any = self.client.scheduler_info(n_workers=-1)

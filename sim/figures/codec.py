@@ -8,7 +8,7 @@ from rtl.contract.link import FLIT_BYTES, FLIT_INFO_BYTES
 from rtl.contract.link_config import LINKS
 from sim.build.model import build
 from sim.figures.rows import Bench
-from sim.native.library import STREAM_SOURCES
+from sim.native.streaming import STREAM_SOURCES
 from sim.run.flits import from_words, stream_words, to_words
 
 __all__ = ["codec_figures"]

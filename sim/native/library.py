@@ -1,8 +1,8 @@
-"""The C functions of driver.cpp and stream.cpp, as Python calls on NumPy arrays."""
+"""The C functions of driver.cpp, as Python calls on NumPy arrays."""
 
 import ctypes
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from ctypes import POINTER, c_char_p, c_double, c_int, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
 from enum import IntEnum
@@ -23,10 +23,8 @@ __all__ = [
     "RETIRED",
     "Reason",
     "SAMPLER",
-    "STREAM_SOURCES",
     "open_library",
     "opened",
-    "stream",
     "whole_sequence",
     "whole_sequences",
 ]
@@ -38,9 +36,6 @@ DRIVER_SOURCES = (_HERE / "driver.cpp", _HERE / "hbm.cpp")
 
 SAMPLER = _HERE / "sampler.cpp"
 """C++ that notes where the processor is, for a model that is built `profiled`."""
-
-STREAM_SOURCES = (_HERE / "stream.cpp",)
-"""C++ of a unit's model that arrays are streamed through."""
 
 RETIRED = np.dtype([("cycle", "<u8"), ("sequence", "<u4"), ("queue", "<u2"), ("cause", "<u2")])
 """A retire record, as the driver stores it."""
@@ -103,22 +98,6 @@ _DRIVER: dict[str, tuple[object, list[object]]] = {
     "px_rams": (c_uint64, [c_void_p, c_void_p, c_uint64]),
     "px_ram_shape": (c_int, [c_void_p, c_char_p, POINTER(c_uint64), POINTER(c_uint64)]),
     "px_ram_read": (c_int, [c_void_p, c_char_p, c_uint64, c_uint64, c_void_p]),
-}
-_STREAM: dict[str, tuple[object, list[object]]] = {
-    "px_error": (c_char_p, []),
-    "px_stream": (
-        c_int,
-        [
-            c_uint64,
-            c_uint64,
-            c_uint64,
-            c_uint64,
-            POINTER(c_char_p),
-            POINTER(c_void_p),
-            POINTER(c_uint64),
-            POINTER(c_uint64),
-        ],
-    ),
 }
 
 
@@ -326,28 +305,3 @@ class NativeCore:
         rows = np.empty((depth.value, -(-width.value // 32)), np.uint32)
         self._lib.px_ram_read(self._model, name.encode(), 0, depth.value, rows.ctypes.data)
         return rows
-
-
-def stream(library: Path, latency: int, inputs: dict[str, np.ndarray], outputs: dict[str, np.ndarray]) -> None:
-    """Arrays through a unit: element i of every input in cycle i, its outputs `latency` cycles later.
-
-    Keys are port names. Row i of a 2-D array is one element, its first item in the lowest bits. An input
-    of length 1 holds; `outputs` are filled in place and give the number of elements.
-    Errors: PlexusError with the harness's sentence.
-    """
-    lib = open_library(library, _STREAM)
-    count = len(next(iter(outputs.values())))
-    arrays: Sequence[np.ndarray] = [np.ascontiguousarray(a) for a in inputs.values()] + list(outputs.values())
-    total = len(arrays)
-    code = lib.px_stream(
-        count,
-        latency,
-        len(inputs),
-        len(outputs),
-        (c_char_p * total)(*(name.encode() for name in [*inputs, *outputs])),
-        (c_void_p * total)(*(a.ctypes.data for a in arrays)),
-        (c_uint64 * total)(*(a.nbytes // len(a) for a in arrays)),
-        (c_uint64 * total)(*(len(a) for a in arrays)),
-    )
-    if code < 0:
-        raise PlexusError(lib.px_error().decode())

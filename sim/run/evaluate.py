@@ -12,7 +12,7 @@ from rtl.contract.link_config import LINKS
 from sim.build.model import build
 from sim.build.tops import factory, top
 from sim.errors import PlexusError
-from sim.native.library import STREAM_SOURCES, stream
+from sim.native.streaming import STREAM_SOURCES, stream
 from sim.run.flits import through_codec
 from sim.run.units import Unit, find_unit
 from sim.whole_file import whole_file

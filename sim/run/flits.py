@@ -8,7 +8,7 @@ from rtl.contract.link import FLIT_BYTES
 from rtl.contract.link_config import LinkConfig
 from rtl.link.codec.decoder import Decoder
 from rtl.link.codec.encoder import Encoder
-from sim.native.library import stream
+from sim.native.streaming import stream
 
 __all__ = ["from_words", "stream_words", "through_codec", "to_words"]
 

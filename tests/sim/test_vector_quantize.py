@@ -8,7 +8,7 @@ from rtl.contract.formats import FORMATS, MX_EMAX
 from rtl.contract.isa import MX_ROWS, mx_scale_partition
 from rtl.numeric.formats.quantize import Quantize
 from sim.build import build
-from sim.native.library import STREAM_SOURCES, stream
+from sim.native.streaming import STREAM_SOURCES, stream
 from verif.golden.quantize import RULES, columns
 
 pytestmark = pytest.mark.sim

@@ -14,7 +14,7 @@ from rtl.contract.switch_config import SWITCHES
 from rtl.emit.verilog import emit
 from sim.build import build, make_component
 from sim.build.tops import top
-from sim.native.library import STREAM_SOURCES, stream
+from sim.native.streaming import STREAM_SOURCES, stream
 from sim.toolchain import activate, build_root
 
 __all__ = ["emitted", "speed"]
