@@ -29,10 +29,16 @@ SIZES: dict[str, tuple[Mapping[str, Any], ...]] = {
             (3, 4096, "sbuf"), (2, 8192, "read"),
         )
     ),
-    "attention": ({"seq": 20, "head": 8, "heads": 2},),
+    "attention": (
+        {"seq": 20, "head": 8, "heads": 2},
+        {"seq": 9, "head": 8, "heads": 4, "kv_heads": 2, "causal": True, "window": 4},
+    ),
     "softmax": ({"rows": 9, "columns": 40},),
     "layernorm": ({"rows": 9, "columns": 40},),
     "ffn": ({"tokens": 5, "width": 12, "hidden": 20},),
+    "gated-ffn": ({"tokens": 5, "width": 12, "hidden": 20},),
+    "elementwise": ({"rows": 9, "columns": 40},),
+    "rope": ({"tokens": 9, "heads": 2, "head": 8}, {"tokens": 1, "heads": 4, "head": 8}),
     "moe": ({"experts": 2, "tokens": 8, "d": 8, "f": 8, "top_k": 1, "mode": "whole"},),
     "transpose": ({"rows": 9, "columns": 11},),
 }  # fmt: skip
