@@ -76,7 +76,11 @@ def run(
     ] = False,
     trace: Annotated[bool, typer.Option("--trace/--no-trace", help="Keep what happened when, in trace.npz.")] = True,
     check: Annotated[
-        str, typer.Option(help="golden: every bit against the golden machine; none: no bit is compared; of a core.")
+        str,
+        typer.Option(
+            help="golden: every bit against the golden machine; sample=N: of N result tiles; none: no bit is compared; "
+            "of a core."
+        ),
     ] = "golden",
     out: Annotated[
         Path | None,

@@ -25,7 +25,8 @@ __all__ = ["differences", "page_data"]
 def _verdict(report: Mapping[str, Any]) -> tuple[str, bool]:
     good = bool(report["match"]) and report["end"] == "done"
     if good:
-        bits = "no bit was compared" if report["match"] == "unchecked" else "bits equal to the golden machine's"
+        bits = {"unchecked": "no bit was compared", "sampled": "bits of a sample equal to the golden machine's"}
+        bits = bits.get(report["match"], "bits equal to the golden machine's")
         words = f"{bits}; {report['cycles']:,} cycles, {report['nanoseconds']:,.0f} ns"
     elif report["faults"]:
         f = report["faults"][0]

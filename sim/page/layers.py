@@ -40,6 +40,7 @@ def layers_data(report: Mapping[str, Any]) -> dict[str, Any]:
     """Of a report with operations."""
     cycles, ran = report["cycles"], [row for row in report["operations"] if "cycles" in row]
     bits = {True: "every bit that was run equals the golden machine's", "unchecked": "no bit was compared"}
+    bits["sampled"] = "every bit of the result tiles that were compared equals the golden machine's"
     whole = [
         "all", "", cycles, "100.0 %", f"{cycles / report['bound_cycles']:.2f}" if report["bound_cycles"] else "-",
         report["bound_by"].replace("_", " "), "", _percent(report["tensor_utilization"]),

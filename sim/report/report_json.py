@@ -15,6 +15,7 @@ from rtl.contract.timing import PORTS_OF, Engine
 from sim.advice.advise import advise, no_advice
 from sim.advice.facts import facts_of
 from sim.errors import PlexusError
+from sim.run.checking import match_of
 from sim.run.compare import Comparison
 from sim.run.result import ENDS, Fault, RunResult
 from sim.run.variant import changes
@@ -88,6 +89,10 @@ def _fault(fault: Fault, program: Program) -> dict[str, Any]:
     }
 
 
+def _sampled(comparison: Comparison) -> dict[str, int]:
+    return {"tiles": comparison.tiles or 0, "elements": comparison.elements, "of_elements": comparison.of}
+
+
 def _engine(name: str, result: RunResult) -> dict[str, Any]:
     """Cycles of an engine, and the cycles in which its ports were refused."""
     engine = result.engines[name]
@@ -117,6 +122,7 @@ class Subject:
     fast: bool
     seed: int
     program: Program
+    check: str = "golden"  # as checking.need_check gives it
     file: str | None = None  # that the configuration was read from
     model: Config | None = None  # that ran it, if not one of its own
 
@@ -157,8 +163,9 @@ def make_report(
         "fast": subject.fast,
         "seed": subject.seed,
         "tool_versions": tool_versions(),
-        "match": "unchecked" if comparison.match and comparison.unchecked else comparison.match,
+        "match": match_of(subject.check, comparison.match),
         "golden": "none" if comparison.unchecked else "kept" if comparison.kept else "run",
+        "sampled": None if comparison.tiles is None else _sampled(comparison),
         "mismatch": comparison.first.as_dict() if comparison.first else None,
         "not_compared": comparison.why,
         "end": result.end,

@@ -73,6 +73,13 @@ def _verdict(report: Mapping[str, Any]) -> Text:
         return text
     if report["match"] == "unchecked":
         return Text("UNCHECKED", "bold yellow").append(f"  {what}: it ended, and no bit was compared", "default")
+    if report["match"] == "sampled":
+        part = report["sampled"]
+        return Text("SAMPLED", "bold green").append(
+            f"  {what}: every bit of {part['tiles']} result tile{'s' * (part['tiles'] != 1)} equals the golden "
+            f"machine's, {part['elements']:,} of {part['of_elements']:,} elements",
+            "default",
+        )
     if report["match"]:
         return Text("MATCH", "bold green").append(f"  {what}: every bit equals the golden machine's", "default")
     first = report["mismatch"]

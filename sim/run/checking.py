@@ -1,6 +1,7 @@
-"""How the bits of a run are checked: all of them beside the golden machine, or not at all."""
+"""How the bits of a run are checked: all of them beside the golden machine, some result tiles, or none."""
 
 from dataclasses import replace
+from typing import Any
 
 from firmware.image import Image
 from rtl.contract.config import Config
@@ -10,41 +11,61 @@ from sim.run.device import find_device
 from sim.run.kept_golden import golden_key, keep_golden, kept_golden
 from sim.run.result import RunResult
 
-__all__ = ["CHECKS", "checked", "need_check"]
+__all__ = ["checked", "match_of", "need_check"]
 
-CHECKS = ("golden", "none")
+_SAMPLE = "sample="
+TILES_MAX = 1 << 20
 
 
 def need_check(text: str) -> str:
-    """A word of CHECKS. Errors: PlexusError."""
-    if text not in CHECKS:
-        raise PlexusError(f"a check is {' or '.join(CHECKS)}, not {text!r}")
-    return text
+    """ "golden", "none", or "sample=N" with 1 to 1,048,576 result tiles. Errors: PlexusError."""
+    number = text.removeprefix(_SAMPLE)
+    sample = text.startswith(_SAMPLE) and number.isascii() and number.isdecimal()
+    if text not in ("golden", "none") and not (sample and 1 <= int(number) <= TILES_MAX):
+        raise PlexusError(f"a check is golden, none or sample=N with N from 1 to {TILES_MAX}, not {text!r}")
+    return f"{_SAMPLE}{int(number)}" if sample else text
+
+
+def match_of(check: str, good: bool) -> bool | str:
+    """`match` of a report: whether what was compared is right; in a word where that was not every bit."""
+    if not good or check == "golden":
+        return good
+    return "unchecked" if check == "none" else "sampled"
 
 
 def checked(cfg: Config, image: Image, result: RunResult, check: str = "golden") -> Comparison:
     """The result beside the golden machine's, whose bits are kept: they may say that a result is right, and a
     difference from them is looked at with the golden machine itself. Whatever that one meets, the result is not
-    lost."""
+    lost. A sample is computed each time; the program chooses its tiles, by its content."""
     if check == "none":
         return Comparison(match=result.end == "done", elements=0, unchecked=True)
     key = golden_key(cfg, image)
+    if check.startswith(_SAMPLE):
+        machine = find_device("sampled")(cfg, int(check.removeprefix(_SAMPLE)), int(key, 16))
+        expected, why = _run(machine, image)
+        if expected is None or result.end != "done":
+            return Comparison(match=False, elements=0, why=why, tiles=0)
+        return replace(compare(result.outputs, expected.outputs, machine.chosen), tiles=machine.tiles)
     if result.end == "done" and (kept := kept_golden(key)) is not None and kept.keys() == result.outputs.keys():
         found = compare(result.outputs, kept)
         if found.match:
             return replace(found, kept=True)
-    golden = find_device("golden")(cfg)
+    expected, why = _run(find_device("golden")(cfg), image)
+    if expected is not None:
+        keep_golden(key, expected.outputs)
+    if expected is None or result.end != "done":
+        return Comparison(match=False, elements=0, why=why)
+    return compare(result.outputs, expected.outputs)
+
+
+def _run(golden: Any, image: Image) -> tuple[Any, str]:
+    """A golden machine's result, None if it has none, and what to say if there is nothing to compare."""
     golden.load(image)
     try:
         expected = golden.run()
     except RuntimeError as error:
-        why = f"the golden machine cannot finish this program: {error}"
-        return Comparison(match=False, elements=0, why=why)
+        return None, f"the golden machine cannot finish this program: {error}"
     if expected.faults:
         f = expected.faults[0]
-        why = f"the golden machine faults: {f.queue}, item {f.sequence}: {f.cause.name.lower()}"
-        return Comparison(match=False, elements=0, why=why)
-    keep_golden(key, expected.outputs)
-    if result.end != "done":
-        return Comparison(match=False, elements=0, why="the golden machine finishes this program")
-    return compare(result.outputs, expected.outputs)
+        return None, f"the golden machine faults: {f.queue}, item {f.sequence}: {f.cause.name.lower()}"
+    return expected, "the golden machine finishes this program"

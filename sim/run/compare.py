@@ -33,8 +33,9 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """`match` only if every bit of every output is the same. `why`: why there was nothing to compare. `unchecked`: by
-    request. `kept`: the golden machine's bits were there from an earlier run."""
+    """`match` only if every bit that was compared is the same: of every output, or of `tiles` result tiles of them.
+    `why`: why there was nothing to compare. `unchecked`: by request. `kept`: the golden machine's bits were there from
+    an earlier run. `of`: elements of all outputs."""
 
     match: bool
     elements: int
@@ -42,16 +43,26 @@ class Comparison:
     why: str = ""
     unchecked: bool = False
     kept: bool = False
+    tiles: int | None = None
+    of: int = 0
 
 
-def compare(got: Mapping[str, np.ndarray], expected: Mapping[str, np.ndarray]) -> Comparison:
-    """Outputs of the device against those of the golden machine, in order of definition."""
+def compare(
+    got: Mapping[str, np.ndarray], expected: Mapping[str, np.ndarray], places: Mapping[str, np.ndarray] | None = None
+) -> Comparison:
+    """Outputs of the device against those of the golden machine, in order of definition. `places`: of each output the
+    flat places that are compared."""
     elements = 0
     first: Mismatch | None = None
     for name, want in expected.items():
         have = got[name]
-        elements += want.size
-        wrong = np.flatnonzero(have.reshape(-1) != want.reshape(-1))
+        differ = have.reshape(-1) != want.reshape(-1)
+        if places is not None:
+            there = np.zeros(want.size, np.bool_)
+            there[places[name]] = True
+            differ &= there
+        elements += want.size if places is None else len(places[name])
+        wrong = np.flatnonzero(differ)
         if len(wrong) and first is None:
             at = int(wrong[0])
             first = Mismatch(
@@ -62,4 +73,5 @@ def compare(got: Mapping[str, np.ndarray], expected: Mapping[str, np.ndarray]) -
                 count=len(wrong),
                 width=2 * want.dtype.itemsize,
             )
-    return Comparison(match=first is None, elements=elements, first=first)
+    of = sum(want.size for want in expected.values())
+    return Comparison(match=first is None, elements=elements, first=first, of=of)

@@ -11,6 +11,7 @@ __all__ = ["DEVICES", "Device", "find_device"]
 
 DEVICES = {
     "golden": "verif.golden.machine:GoldenMachine",
+    "sampled": "verif.golden.sampling:SampledMachine",
     "rtl": "sim.systems.core.verilated:VerilatedDevice",
 }
 """Devices by name; resolved when needed, for this room does not import verif."""

@@ -135,5 +135,35 @@ def test_unchecked_is_said() -> None:
     cfg = named("tiny")
     found = checked(cfg, image_of(cfg), result({}), "none")
     assert found.unchecked and found.match
-    with pytest.raises(PlexusError, match="a check is golden or none, not 'some'"):
-        need_check("some")
+
+
+@pytest.mark.parametrize("text", ["some", "sample", "sample=", "sample=0", "sample=-1", "sample=1.5", "sample=1048577"])
+def test_no_other_check_is_taken(text: str) -> None:
+    with pytest.raises(PlexusError, match="a check is golden, none or sample=N with N from 1 to 1048576, not"):
+        need_check(text)
+
+
+def test_a_check_has_one_spelling() -> None:
+    assert [need_check(text) for text in ("golden", "none", "sample=007")] == ["golden", "none", "sample=7"]
+
+
+def test_a_sample_is_of_the_program_and_finds_what_lies_in_it() -> None:
+    cfg = named("tiny")
+    workload = find_workload("gemm")
+    image = build_image(workload.build(cfg, workload.complete({"m": 24, "k": 8, "n": 16}), 0))
+    machine = GoldenMachine(cfg)
+    machine.load(image)
+    outputs = dict(machine.run().outputs)
+    found = checked(cfg, image, result(outputs), "sample=2")
+    again = checked(load("tiny", ["hbm.latency_ns=99"]), image, result(outputs), "sample=2")
+    assert found.match and found == again and not found.kept
+    assert found.tiles == 2 and 0 < found.elements < found.of == 24 * 16
+    seen = 0
+    for place in range(0, 24 * 16, 8):
+        wrong = {name: bits.copy() for name, bits in outputs.items()}
+        next(iter(wrong.values())).reshape(-1)[place + 5] ^= 1
+        seen += not checked(cfg, image, result(wrong), "sample=2").match
+    assert 8 * seen == found.elements
+    whole = checked(cfg, image, result(outputs), "sample=99")
+    assert whole.match and whole.elements == whole.of
+    assert not checked(cfg, image, dataclasses.replace(result(outputs), end="stuck"), "sample=2").match

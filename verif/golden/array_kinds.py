@@ -164,7 +164,7 @@ class KindsState:
         for plane, part in zip(self._planes["shadow"], parts, strict=True):
             plane[rows, width:] = plane[rows, : self.cols - width].copy()
             plane[rows, :width] = part
-        self._loaded[self._groups(partition_start, tiles)] = True
+        self.loaded(partition_start, tiles)
 
     def clear(self, partition_start: int, tiles: int = 1) -> None:
         """TENSOR_TRANSPOSE: what passes through a tile's shadow weights leaves them +0."""
@@ -174,9 +174,12 @@ class KindsState:
         for plane, zeros in zip(self._planes["shadow"], blank._planes["shadow"], strict=True):
             plane[mine.start * each : mine.stop * each] = zeros[mine.start * each : mine.stop * each]
 
-    def matmul(self, moving: Columns, partition_start: int, tiles: int = 1) -> U32:
-        """MULTIPLY_MOVING on rows from `partition_start`, FP32 codes [cols, N]. Groups of its tile that a load reached
-        since their last swap swap first."""
+    def loaded(self, partition_start: int, tiles: int = 1) -> None:
+        """A load has reached the tile of the partition."""
+        self._loaded[self._groups(partition_start, tiles)] = True
+
+    def swap(self, partition_start: int, tiles: int = 1) -> None:
+        """What a MULTIPLY_MOVING does first: groups of its tile that a load reached take their shadow weights."""
         mine = self._groups(partition_start, tiles)
         each = self.rows // self.groups
         for group in np.flatnonzero(self._loaded[mine]) + mine.start:
@@ -184,6 +187,11 @@ class KindsState:
             for working, shadow in zip(self._planes["working"], self._planes["shadow"], strict=True):
                 working[rows] = shadow[rows]
         self._loaded[mine] = False
+
+    def matmul(self, moving: Columns, partition_start: int, tiles: int = 1) -> U32:
+        """MULTIPLY_MOVING on rows from `partition_start`, FP32 codes [cols, N]. Groups of its tile that a load reached
+        since their last swap swap first."""
+        self.swap(partition_start, tiles)
         acc = np.zeros((self.cols, moving.scales.shape[1]), np.float32)
         with np.errstate(all="ignore"):
             for i in range(moving.scales.shape[0]):

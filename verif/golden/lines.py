@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rtl.contract.isa import INSTRUCTION, INSTRUCTION_BYTES, Cause, Update
+from rtl.contract.isa import INSTRUCTION, INSTRUCTION_BYTES, Cause, Queue, Update
 
 __all__ = ["Item", "Line", "words"]
 
@@ -22,6 +22,9 @@ class Item:
     state: int = 0  # 0 issued, 1 read, 2 committed
     value: Any = None
     cause: Cause = Cause.NONE  # it fails when it completes
+    word: int = 0
+    queue: Queue | None = None  # that it came from; of a descriptor none
+    sequence: int = 0  # its place there
 
 
 @dataclass(slots=True)

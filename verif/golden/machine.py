@@ -155,12 +155,13 @@ class GoldenMachine:
             items = [i for i in (reads, commits if commits and commits.state == 1 else None) if i]
         else:
             items = [i for i in line.flight if i.state < 2]
-        events: list[Callable[[], None]] = [lambda item=item: self._advance(item) for item in items]
+        events: list[Callable[[], None]] = [lambda item=item: self.advance(item) for item in items]
         if line.flight[0].state == 2:
             events.append(lambda: self._complete(line))
         return events
 
-    def _advance(self, item: Item) -> None:
+    def advance(self, item: Item) -> None:
+        """Let an item in flight read, or store."""
         if item.state == 0:
             item.value = item.read()
             item.cause = item.value if isinstance(item.value, Cause) else Cause.NONE
@@ -225,14 +226,15 @@ class GoldenMachine:
             self.loaded = f["imm0"]
         if queue == Queue.TENSOR:
             self.weights.issue(f)
-        read, commit = self._action(f, queue)
-        line.flight.append(Item(read, commit, signal if f["update"] else None))
+        read, commit = self.action(f, queue)
+        item = Item(read, commit, signal if f["update"] else None, word=word, queue=queue, sequence=line.issued)
+        line.flight.append(item)
         line.issued += 1
 
     def _check(self, word: int, queue: Queue, left: list[int] | None = None) -> tuple[Cause, int]:
         return issue.check(word, self.cfg, queue, left, self.loaded, self.weights)
 
-    def _action(self, f: Mapping[str, int], queue: Queue) -> tuple[Callable[[], Any], Callable[[Any], None]]:
+    def action(self, f: Mapping[str, int], queue: Queue) -> tuple[Callable[[], Any], Callable[[Any], None]]:
         """What an instruction reads and what it then stores."""
         opcode = Opcode(f["opcode"])
         if opcode == Opcode.NOP:
@@ -251,6 +253,7 @@ class GoldenMachine:
         if item is None:
             self._halt(line, cause, address)
             return
+        item.word, item.sequence = line.words[line.issued], line.issued
         line.flight.append(item)
         line.issued += 1
 

@@ -58,6 +58,16 @@ class TensorInstructions:
             return Cause.TAGS
         return self.array.load(sparse_columns(self._sbuf, source, sparsity, tags), source.partition_start, tiles)
 
+    def skip(self, f: Fields) -> None:
+        """What an instruction does to the array whose numbers nobody asks for: loads are noted, weights swapped."""
+        start, tiles = f["src0_partition_start"], 1 << f["tile"]
+        if f["opcode"] == Opcode.LOAD_STATIONARY:
+            self.array.loaded(start, tiles)
+        elif f["opcode"] == Opcode.TENSOR_TRANSPOSE:
+            self.array.clear(start, tiles)
+        elif f["opcode"] == Opcode.MULTIPLY_MOVING:
+            self.array.swap(start, tiles)
+
     def write(self, f: Fields, stored: Any) -> None:
         """Put sums or a transpose into PSUM, or add them; "sequence" is the place of the instruction in its queue."""
         if f["opcode"] == Opcode.LOAD_STATIONARY:

@@ -44,7 +44,7 @@ class Run:
     waves: Waves | None = None
     fast: bool = False
     trace: bool = True
-    check: str = "golden"  # a word of checking.CHECKS
+    check: str = "golden"  # as checking.need_check gives it
     model: Config | None = None  # whose model runs it, if not the one that `built` says
     out: Path | None = None
     file: str | None = None  # that the configuration was read from
@@ -142,6 +142,7 @@ def run_workload(run: Run, console: Console) -> dict[str, Any]:
         fast=run.fast,
         seed=run.seed,
         program=program,
+        check=run.check,
         model=run.built,
     )
     with console.status("trace and advice"):

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,16 @@ from sim.systems.layers.axes import Axis, axis_of
 from sim.systems.layers.params import LayersRun
 from sim.systems.layers.scaled import DEVIATION_MAX, line_error, scaled_figures
 
-__all__ = ["RAN", "run_operation"]
+__all__ = ["RAN", "added", "run_operation"]
 
 RAN = ("ok", "mismatch", "fault")
 """Statuses of rows that have cycles."""
+
+
+def added(samples: Sequence[Mapping[str, int] | None]) -> dict[str, int] | None:
+    """`sampled` of several reports; None if every bit was compared, or none."""
+    found = [sample for sample in samples if sample]
+    return {key: sum(one[key] for one in found) for key in found[0]} if found else None
 
 
 def _core_run(run: LayersRun, operation: Operation, params: Mapping[str, Any], folder: Path) -> Run:
@@ -90,6 +96,7 @@ def _told(run: LayersRun, report: Mapping[str, Any], figures: Mapping[str, Any])
         "status": status,
         "sentence": "" if status == "ok" else report["not_compared"] or report["end_message"],
         "match": report["match"],
+        "sampled": report["sampled"],
         "cycles": cycles,
         "macs": figures["macs"],
         "peak_macs_a_cycle": peak,
@@ -135,4 +142,5 @@ def _scaled(run: LayersRun, operation: Operation, axis: Axis, folder: Path, cons
     row = _told(run, reports[-1], scaled_figures(axis, reports))
     for name in ("wall_seconds", "cpu_seconds"):
         row[name] = round(sum(report[name] for report in reports), 6)
+    row["sampled"] = added([report["sampled"] for report in reports])
     return row | {"scaled": scaled, "simulated_cycles": sum(cycles), "folder": f"operations/{folder.name}"}

@@ -10,10 +10,11 @@ from rich.console import Console
 from firmware.models.operations import Operation
 from firmware.views import KernelError
 from sim.report.report_json import write_report
+from sim.run.checking import match_of
 from sim.run.variant import changes
 from sim.systems.core import run as core_run
 from sim.systems.layers.params import LayersRun
-from sim.systems.layers.rows import RAN, run_operation
+from sim.systems.layers.rows import RAN, added, run_operation
 from sim.systems.layers.work import expected_cycles
 from sim.toolchain import tool_versions
 
@@ -112,7 +113,8 @@ def _report(run: LayersRun, rows: list[dict[str, Any]]) -> dict[str, Any]:
         "fast": run.fast,
         "seed": run.seed,
         "tool_versions": tool_versions(),
-        "match": "unchecked" if good and run.check == "none" else good,
+        "match": match_of(run.check, good),
+        "sampled": added([row["sampled"] for row in _once(ran)]),
         "end": "fault" if faults else "done",
         "end_message": f"faults in {', '.join(faults)}" if faults else "every operation ended",
         "faults": faults,

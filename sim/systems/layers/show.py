@@ -34,6 +34,10 @@ def _verdict(report: Mapping[str, Any]) -> Text:
         return Text("FAULT", "bold red").append(f"  {what}: {report['end_message']}", "default")
     if report["match"] == "unchecked":
         return Text("UNCHECKED", "bold yellow").append(f"  {what}: all ended, and no bit was compared", "default")
+    if report["match"] == "sampled":
+        return Text("SAMPLED", "bold green").append(
+            f"  {what}: every bit of {report['sampled']['tiles']} result tiles equals the golden machine's", "default"
+        )
     if not report["match"]:
         wrong = ", ".join(row["name"] for row in report["operations"] if row["status"] == "mismatch")
         return Text("MISMATCH", "bold red").append(f"  {what}: in {wrong}", "default")
