@@ -120,6 +120,17 @@ class Config:
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
 
 
+_FULL = Config(
+    name="full",
+    partitions=128,
+    tensor=TensorConfig(rows=128, cols=128),
+    sbuf=SbufConfig(partition_bytes=262144),
+    dma=DmaConfig(engines=16, buffer_bytes=16384),
+    hbm=HbmConfig(ports=2, port_bytes=128, bytes_per_cycle=255, latency_ns=200, capacity_mib=18432),
+)
+_TRN4_HBM = dataclasses.replace(_FULL.hbm, ports=4, bytes_per_cycle=1021)
+"""An outlook: HBM of four times the bandwidth is all that has been told of it, beside rates of products."""
+
 NAMED: dict[str, Config] = {
     c.name: c
     for c in (
@@ -141,14 +152,7 @@ NAMED: dict[str, Config] = {
             dma=DmaConfig(engines=4, buffer_bytes=8192),
             hbm=HbmConfig(ports=1, port_bytes=64, bytes_per_cycle=64, latency_ns=100, capacity_mib=1024),
         ),
-        Config(
-            name="full",
-            partitions=128,
-            tensor=TensorConfig(rows=128, cols=128),
-            sbuf=SbufConfig(partition_bytes=262144),
-            dma=DmaConfig(engines=16, buffer_bytes=16384),
-            hbm=HbmConfig(ports=2, port_bytes=128, bytes_per_cycle=255, latency_ns=200, capacity_mib=18432),
-        ),
+        _FULL,
         Config(
             name="trn2",
             partitions=128,
@@ -158,6 +162,8 @@ NAMED: dict[str, Config] = {
             dma=DmaConfig(engines=16, buffer_bytes=16384),
             hbm=HbmConfig(ports=2, port_bytes=128, bytes_per_cycle=151, latency_ns=200, capacity_mib=12288),
         ),
+        dataclasses.replace(_FULL, name="trn3"),
+        dataclasses.replace(_FULL, name="trn4", hbm=_TRN4_HBM),
     )
 }
 

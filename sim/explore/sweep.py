@@ -42,6 +42,10 @@ def need(ok: bool, sentence: str) -> None:
         raise SweepError(sentence)
 
 
+_OF_A_CORE = ("core", "layers")
+"""Systems whose runs are of a core's model."""
+
+
 @dataclass(frozen=True, slots=True)
 class Objective:
     """A column of the table, and which way is better."""
@@ -187,7 +191,7 @@ def _base(base: str, folder: Path, workload: str) -> tuple[str, AnyConfig]:
     """A name or a path, and the configuration. Of a file beside the sweep the whole path."""
     if base.endswith(".toml"):
         base = str(folder / base)
-    if system_of_workload(workload).name == "core":
+    if system_of_workload(workload).name in _OF_A_CORE:
         return base, load(base)
     from sim.systems.configurations import by_name
 
@@ -270,7 +274,7 @@ def read_sweep(path: Path) -> Sweep:
     for flag in ("trace", "fast", "area"):
         need(isinstance(table.get(flag, True), bool), f"{flag} must be true or false")
     need(
-        not table.get("fast") or system.name == "core",
+        not table.get("fast") or system.name in _OF_A_CORE,
         f"fast is for a core, this sweep is of a {system.name}",
     )
     objectives = _objectives(table.get("objectives", ["cycles:min"]))

@@ -31,7 +31,7 @@ def sentence(capsys: pytest.CaptureFixture[str], arguments: list[str], code: int
         (["run", "gemm", "--set", "tensor.rows"], ["section.key=value"]),
         (["run", "gemm", "--set", "name=x/../../../.."], ["name must be", "x/../../../.."]),
         (["run", "gemm", "--set", "tensor=8"], ["tensor.FIELD"]),
-        (["run", "gemm", "--config", "smal"], ["smal", "tiny, small, full, trn2"]),
+        (["run", "gemm", "--config", "smal"], ["smal", "tiny, small, full, trn2, trn3, trn4"]),
         (["run", "gemm", "--config", "absent.toml"], ["no configuration file absent.toml"]),
         (["run", "gem"], ["'gem'", "gemm", "minilm-projection"]),
         (["run", "gemm", "-p", "m=0"], ["m must be at least 1", "0"]),

@@ -100,7 +100,7 @@ WRONG = {
     "seeds must be whole numbers from 0": "seeds = [-1]\n",
     "seeds has 1 twice": "seeds = [1, 1]\n",
     "column:min or column:max": 'objectives = ["cycles"]\n',
-    "a check is golden or none": 'check = "some"\n',
+    "a check is golden, none or sample=N": 'check = "some"\n',
     "needs name and set": '[[variant]]\nname = "x"\n',
     "two variants are called 'x'": '[[variant]]\nname = "x"\nset = {}\n' * 2,
     "timeout_seconds must be a whole number above 0": "timeout_seconds = 0\n",

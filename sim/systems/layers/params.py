@@ -71,6 +71,7 @@ class LayersRun:
     model: Config | None = None
     out: Path | None = None
     file: str | None = None
+    model_layers: int | None = None  # of the whole model; 1 if the rows are all of it
 
     @property
     def folder(self) -> Path:

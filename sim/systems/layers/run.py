@@ -139,9 +139,20 @@ def _report(run: LayersRun, rows: list[dict[str, Any]]) -> dict[str, Any]:
         "left_out": [row["name"] for row in rows if row["status"] not in RAN],
         "scaled_rows": sum(row["scaled"] is not None for row in ran),
         "notes": _notes(run, rows, weights),
-        "metrics": {},
+        "metrics": _rates(run, cycles) if len(ran) == len(rows) else {},
         "operations": rows,
     }
+
+
+def _rates(run: LayersRun, cycles: int) -> dict[str, Any]:
+    """What a core does in a second if every layer of the model is like this one: texts' tokens, or images."""
+    if run.model_layers is None or not cycles:
+        return {}
+    seconds = cycles / (run.cfg.tensor.clock_mhz * 1e6) * run.model_layers
+    batch, tokens = run.params["batch"], run.params["tokens"]
+    if tokens is None:
+        return {"images_a_second": round(batch / seconds, 3)}
+    return {"tokens_a_second": round(batch * (tokens if run.params["phase"] == "prefill" else 1) / seconds, 3)}
 
 
 def _once(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

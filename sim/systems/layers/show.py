@@ -23,6 +23,9 @@ def show_layers(report: Mapping[str, Any], console: Console) -> None:
             console.print(Text(f"{row['name']}: {row['sentence']}", "yellow"))
     simulated, seconds = report["simulated_cycles"], report["wall_seconds"]
     console.print(f"{simulated:,} cycles simulated in {seconds:,.1f} s", style="bright_black", highlight=False)
+    for name, value in report["metrics"].items():
+        what = name.replace("_a_", " a ")
+        console.print(f"{value:,.1f} {what}, if every layer of the model is like this one", highlight=False)
     for note in report["notes"]:
         console.print(Text(f"note: {note}", "bright_black"))
 

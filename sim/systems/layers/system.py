@@ -5,6 +5,7 @@ from typing import Any
 
 from rich.console import Console
 
+from firmware.models.table import read_model
 from rtl.contract.config import load
 from sim.build.model import Built
 from sim.errors import PlexusError
@@ -51,6 +52,7 @@ class LayersSystem(CoreSystem):
             model=None if asked.model is None else load(config, asked.model),
             out=asked.out,
             file=config if config.endswith(".toml") else None,
+            model_layers=read_model(params["model"]).layers if asked.workload == "layer" else None,
         )
 
     def run(self, run: LayersRun, console: Console) -> dict[str, Any]:
