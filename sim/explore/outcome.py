@@ -3,14 +3,20 @@
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["EXACT_BUT", "flat"]
+__all__ = ["exact", "flat"]
 
-EXACT_BUT = ("wall_seconds", "cpu_seconds", "cycles_per_second", "total_seconds", "golden", "fast")
-"""Columns of a report that differ from run to run; they are in rows.jsonl and not in the table."""
+_OF_THE_HOST = frozenset(
+    "wall_seconds cpu_seconds cycles_per_second total_seconds total_cpu_seconds cpu_parts golden fast".split()
+)
 _LEFT_OUT = frozenset(
     "tool_versions config_resolved params notes advice conflicts config_changes config_model port_counters mismatch "
     "faults unfinished link switch".split()
 )
+
+
+def exact(column: str) -> bool:
+    """Whether no load of the host changes it; what one does is in rows.jsonl and not in the table."""
+    return _OF_THE_HOST.isdisjoint(column.split("."))
 
 
 def flat(report: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

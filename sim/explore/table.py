@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sim.explore.outcome import EXACT_BUT
+from sim.explore.outcome import exact
 from sim.explore.points import Point
 from sim.whole_file import whole_file
 
@@ -43,7 +43,7 @@ def make_table(
         cells |= {f"param {name}": value for name, value in point.params.items()}
         cells |= (areas or {}).get(point.key, {})
         report = row.get("report", {})
-        cells |= {name: value for name, value in report.items() if name not in EXACT_BUT and name not in cells}
+        cells |= {name: value for name, value in report.items() if exact(name) and name not in cells}
         table.append(cells)
     return table
 

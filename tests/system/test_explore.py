@@ -84,6 +84,8 @@ def test_a_sweep_has_a_row_for_every_point(swept: tuple[Path, Path, Explored]) -
     good = next(row for row in rows if row["status"] == "ok")
     assert good["report"]["match"] is True and good["command"].startswith("plexus run gemm --config tiny --set ")
     assert {"commit", "tools", "seconds", "cpu_seconds", "made_of"} <= good.keys()
+    parts = {f"cpu_parts.{part}" for part in ("program", "build", "run", "check", "report")}
+    assert parts <= good["report"].keys() and not any("cpu" in name for name in lines[0].split(","))
     golden = [row["report"]["golden"] for row in rows if row["status"] == "ok"]
     assert golden.count("kept") >= len(golden) // 2  # programs of variants that differ in time only are the same
 

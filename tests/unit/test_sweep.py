@@ -9,7 +9,7 @@ from firmware.views import KernelError
 from rtl.contract.config import ConfigError
 from sim.errors import PlexusError
 from sim.explore.analysis import over_seeds, pareto, sensitivity, varied
-from sim.explore.outcome import flat
+from sim.explore.outcome import exact, flat
 from sim.explore.plan import make_plan
 from sim.explore.points import points_of
 from sim.explore.rows import Rows
@@ -215,6 +215,9 @@ def test_a_report_becomes_columns_and_a_table(tmp_path: Path) -> None:
         "wall_seconds": 2.0,
     }
     columns = flat(report)
+    assert [
+        name for name in ("cycles", "operations.3.cpu_seconds", "cpu_parts.run", "total_cpu_seconds") if exact(name)
+    ] == ["cycles"]
     assert columns == {"cycles": 7, "match": True, "engines.tensor.busy": 3, "wall_seconds": 2.0}
     found = sweep(
         tmp_path,

@@ -19,6 +19,7 @@ from sim.errors import PlexusError
 from sim.native.tracing import TRACE_RECORDS
 from sim.report.report_json import Subject, make_report, write_report
 from sim.run.checking import checked
+from sim.run.cpu_parts import CpuParts
 from sim.run.cycles_bar import cycles_bar
 from sim.run.result import RunResult
 from sim.run.variant import changes, default_folder
@@ -67,12 +68,14 @@ class Run:
         return default_folder(self.workload, self.cfg, settings, defaults)
 
 
-def _simulate(run: Run, program: Program, image: Image, console: Console) -> RunResult:
-    built = build_core(run.built, array=run.array, waves=run.waves.kind if run.waves else "", fast=run.fast)
+def _simulate(run: Run, program: Program, image: Image, console: Console, cpu: CpuParts) -> RunResult:
+    with cpu.part("build"):
+        built = build_core(run.built, array=run.array, waves=run.waves.kind if run.waves else "", fast=run.fast)
     guess = max(bounds(run.cfg, program, program.hbm_read_bytes + program.hbm_written_bytes).values())
     with cycles_bar(console, f"simulate {run.workload}", guess) as watch:
         records = TRACE_RECORDS if run.trace else 0
-        with VerilatedDevice(run.cfg, built.binary, waves=run.waves, watch=watch, trace_records=records) as device:
+        device = VerilatedDevice(run.cfg, built.binary, waves=run.waves, watch=watch, trace_records=records)
+        with cpu.part("run"), device:
             device.load(image)
             return device.run()
 
@@ -125,12 +128,12 @@ def run_workload(run: Run, console: Console) -> dict[str, Any]:
     """
     workload = find_workload(run.workload)
     _check_places(run)
-    begin = time.monotonic()
-    with console.status("build the program"):
+    begin, cpu = time.monotonic(), CpuParts()
+    with console.status("build the program"), cpu.part("program"):
         program = workload.build(run.cfg, run.params, run.seed)
         image = build_image(program)
-    result = _simulate(run, program, image, console)
-    with console.status("golden machine"):
+    result = _simulate(run, program, image, console, cpu)
+    with console.status("golden machine"), cpu.part("check"):
         comparison = checked(run.cfg, image, result, run.check)
     metrics = program.metrics(dict(result.outputs)) if result.end == "done" and not comparison.why else {}
     subject = Subject(
@@ -145,10 +148,11 @@ def run_workload(run: Run, console: Console) -> dict[str, Any]:
         check=run.check,
         model=run.built,
     )
-    with console.status("trace and advice"):
+    with console.status("trace and advice"), cpu.part("report"):
         recorded = _recorded(program, result)
         report = make_report(subject, result, comparison, metrics, recorded)
+        _keep_trace(run, recorded)
+    report["cpu_parts"] = cpu.rounded()
     report["total_seconds"] = round(time.monotonic() - begin, 3)
-    _keep_trace(run, recorded)
     write_report(report, run.folder)
     return report

@@ -25,10 +25,10 @@ RAN = ("ok", "mismatch", "fault")
 """Statuses of rows that have cycles."""
 
 
-def added(samples: Sequence[Mapping[str, int] | None]) -> dict[str, int] | None:
-    """`sampled` of several reports; None if every bit was compared, or none."""
-    found = [sample for sample in samples if sample]
-    return {key: sum(one[key] for one in found) for key in found[0]} if found else None
+def added(parts: Sequence[Mapping[str, float] | None]) -> dict[str, float] | None:
+    """Sums by key of a part of several reports, to hundredths; None if none has it."""
+    found = [part for part in parts if part]
+    return {key: round(sum(one[key] for one in found), 2) for key in found[0]} if found else None
 
 
 def _core_run(run: LayersRun, operation: Operation, params: Mapping[str, Any], folder: Path) -> Run:
@@ -117,6 +117,7 @@ def _told(run: LayersRun, report: Mapping[str, Any], figures: Mapping[str, Any])
         "simulated_cycles": report["cycles"],
         "wall_seconds": report["wall_seconds"],
         "cpu_seconds": report["cpu_seconds"],
+        "cpu_parts": report["cpu_parts"],
     }
 
 
@@ -143,4 +144,5 @@ def _scaled(run: LayersRun, operation: Operation, axis: Axis, folder: Path, cons
     for name in ("wall_seconds", "cpu_seconds"):
         row[name] = round(sum(report[name] for report in reports), 6)
     row["sampled"] = added([report["sampled"] for report in reports])
+    row["cpu_parts"] = added([report["cpu_parts"] for report in reports])
     return row | {"scaled": scaled, "simulated_cycles": sum(cycles), "folder": f"operations/{folder.name}"}

@@ -122,6 +122,7 @@ def _report(run: LayersRun, rows: list[dict[str, Any]]) -> dict[str, Any]:
         "nanoseconds": round(cycles * 1000 / run.cfg.tensor.clock_mhz, 3),
         "wall_seconds": round(wall, 6),
         "cpu_seconds": round(sum(row["cpu_seconds"] for row in _once(ran)), 6),
+        "cpu_parts": added([row["cpu_parts"] for row in _once(ran)]) or {},
         "simulated_cycles": simulated,
         "cycles_per_second": round(simulated / wall) if wall else 0,
         "macs": _sum(ran, "macs"),
