@@ -2,7 +2,8 @@
 
 The columns are those of SCALE-Sim's topologies: `Layer, M, N, K` for products C[M, N] = A[M, K] B[K, N]; for
 convolutions `Layer name, IFMAP Height, IFMAP Width, Filter Height, Filter Width, Channels, Num Filter, Strides`, where
-a window is a row of A and the size of the input has its padding in it.
+a window is a row of A and the size of the input has its padding in it. A column `Sparsity` (or `N:M`) says of the weights,
+B, that N of every M numbers along K are kept: gemm keeps numbers of its A, so such a line is the product transposed.
 """
 
 import csv
@@ -10,9 +11,12 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from rtl.contract.sparsity import PATTERNS
 from sim.errors import PlexusError
 
 __all__ = ["LAYER_KINDS", "read_layers"]
+
+_SPARSITY = ("sparsity", "n:m")
 
 LAYER_KINDS = ("m n k", "ifmap height ifmap width filter height filter width channels num filter strides")
 _PRODUCT = ("m", "n", "k")
@@ -47,6 +51,21 @@ def _convolution(row: list[str], columns: Mapping[str, int], where: str) -> dict
     return {"m": str(windows), "k": str(window_h * window_w * channels), "n": str(filters)}
 
 
+def _sparse(row: list[str], columns: Mapping[str, int], sizes: dict[str, str], where: str) -> dict[str, str]:
+    """The sizes with the line's pattern, if it has one that leaves numbers out."""
+    at = next((columns[name] for name in _SPARSITY if name in columns), len(row))
+    text = row[at].strip() if at < len(row) else ""
+    found = re.fullmatch(r"(\d+)\s*:\s*(\d+)", text, re.ASCII)
+    if text and (not found or not 1 <= int(found[1]) <= int(found[2])):
+        raise PlexusError(f"{where} has the sparsity {text!r}: N:M belongs there, with N from 1 to M, or nothing")
+    if not found or int(found[1]) == int(found[2]):
+        return sizes
+    pattern = f"{int(found[1])}:{int(found[2])}"
+    if pattern not in PATTERNS:
+        raise PlexusError(f"{where} has the sparsity {pattern}; the array has {', '.join(PATTERNS)}")
+    return {"m": sizes["n"], "k": sizes["k"], "n": sizes["m"], "sparsity": pattern}
+
+
 def read_layers(path: Path) -> list[tuple[str, dict[str, str]]]:
     """Name and parameters of `gemm` of every line. Errors: PlexusError with the line, one sentence."""
     try:
@@ -66,7 +85,8 @@ def read_layers(path: Path) -> list[tuple[str, dict[str, str]]]:
         layer = row[columns[name]].strip()
         if not layer or layer in dict(found):
             raise PlexusError(f"{where} has no name of its own: {layer!r}")
-        found.append((layer, (_convolution if convolves else _product)(row, columns, where)))
+        sizes = (_convolution if convolves else _product)(row, columns, where)
+        found.append((layer, _sparse(row, columns, sizes, where)))
     if not found:
         raise PlexusError(f"{path} has no layer")
     return found

@@ -277,6 +277,27 @@ def test_convolutions_become_products_of_their_windows(tmp_path: Path) -> None:
         sweep(tmp_path, "", tail='[[workload]]\nname = "dma"\nlayers = "conv.csv"\n')
 
 
+def test_sparse_weights_are_the_transposed_product(tmp_path: Path) -> None:
+    path = tmp_path / "sparse.csv"
+    path.write_text(
+        "Layer, M, N, K, Sparsity,\na, 5, 6, 64, 2:4,\nb, 5, 6, 64, 4:4,\nc, 5, 6, 64,,\nd, 5, 6, 64, 1 : 4,\n"
+    )
+    whole = {"m": "5", "k": "64", "n": "6"}
+    turned = {"m": "6", "k": "64", "n": "5"}
+    assert read_layers(path) == [
+        ("a", turned | {"sparsity": "2:4"}), ("b", whole), ("c", whole), ("d", turned | {"sparsity": "1:4"}),
+    ]  # fmt: skip
+    for text, words in (
+        ("3:4", "line 2 of .* has the sparsity 3:4; the array has 4:16, 4:12, 4:8, 2:8, 2:4, 1:4, 1:2"),
+        ("5:4", "has the sparsity '5:4': N:M belongs there, with N from 1 to M, or nothing"),
+        ("half", "has the sparsity 'half': N:M"),
+        ("0:4", "has the sparsity '0:4': N:M"),
+    ):
+        path.write_text(f"Layer, M, N, K, N:M\na, 5, 6, 64, {text}\n")
+        with pytest.raises(PlexusError, match=words):
+            read_layers(path)
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "sweeps").glob("*.toml")), ids=lambda path: path.stem)
 def test_sweeps_that_come_along_are_whole(path: Path, tmp_path: Path) -> None:
     points = points_of(read_sweep(path))

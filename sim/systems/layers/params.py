@@ -114,7 +114,8 @@ def asked_operations(workload: str, params: dict[str, Any]) -> tuple[Operation, 
         found: list[Operation] = []
         for name, sizes in read_layers(Path(params["file"])):
             values: dict[str, Any] = {key: int(text) if text.isdecimal() else text for key, text in sizes.items()}
-            found.append(Operation(name=name, workload="gemm", params=values | more, weights=values["k"] * values["n"]))
+            of_weights = values["m"] if "sparsity" in values else values["n"]
+            found.append(Operation(name=name, workload="gemm", params=values | more, weights=values["k"] * of_weights))
         return tuple(found)
     model = read_model(params["model"])
     if params["tokens"] is None and model.family != "convolutions":
