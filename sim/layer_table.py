@@ -2,7 +2,7 @@
 
 The columns are those of SCALE-Sim's topologies: `Layer, M, N, K` for products C[M, N] = A[M, K] B[K, N]; for
 convolutions `Layer name, IFMAP Height, IFMAP Width, Filter Height, Filter Width, Channels, Num Filter, Strides`, where
-a window is a row of A and the size of the input has its padding in it. A column `Sparsity` (or `N:M`) says of the weights,
+a window is a row of A and the size of the input has its padding in it. A column `Sparsity` (or `N:M`) says of weights,
 B, that N of every M numbers along K are kept: gemm keeps numbers of its A, so such a line is the product transposed.
 """
 
