@@ -51,7 +51,16 @@ def layers_data(report: Mapping[str, Any]) -> dict[str, Any]:
         "verdict": f"{cycles:,} cycles, {report['nanoseconds']:,.0f} ns; "
         + bits.get(report["match"], "bits differ, or it did not end"),
         "good": bool(report["match"]) and report["end"] == "done",
-        "note": f"{report['scaled_rows']} rows are scaled; {report['simulated_cycles']:,} cycles were simulated",
+        "note": "; ".join(
+            [
+                f"{report['scaled_rows']} rows are scaled",
+                f"{report['simulated_cycles']:,} cycles were simulated",
+                *(
+                    f"{value:,.1f} {name.replace('_a_', ' a ')} if every layer of the model is like this one"
+                    for name, value in report["metrics"].items()
+                ),
+            ]
+        ),
         "cycles": cycles,
         "rows": [*(_row(row, cycles) for row in ran), whole],
         "left": [
