@@ -9,7 +9,7 @@ EXACT_BUT = ("wall_seconds", "cpu_seconds", "cycles_per_second", "total_seconds"
 """Columns of a report that differ from run to run; they are in rows.jsonl and not in the table."""
 _LEFT_OUT = frozenset(
     "tool_versions config_resolved params notes advice conflicts config_changes config_model port_counters mismatch "
-    "faults unfinished link switch".split()
+    "faults unfinished link switch events".split()
 )
 
 
