@@ -14,7 +14,7 @@ from rtl.contract.activation_tables import FIRST_TABLE_FUNCTION
 from rtl.contract.config import Config
 from rtl.contract.formats import by_code
 from rtl.contract.isa import AluOp, Function, Opcode, Queue, Reduce
-from rtl.contract.kinds import SCALE_ROWS, Kind, group_bytes, moving_bytes
+from rtl.contract.kinds import SCALE_ROWS, Kind, group_bytes, moving_bytes, tag_elements
 from rtl.contract.memmap import Space
 from rtl.contract.sparsity import PATTERNS
 from sim.energy.walks import QUADRANTS, WORD_BYTES, quadrants_of, row_units, words_walked
@@ -96,8 +96,12 @@ class _Counts:
         beats, active = source.elements, source.partition_count
         port = "moving" if moves else "stationary"
         self._add("sbuf_rows_read", port, self._sbuf_rows(source, words_walked(source, size)))
+        if kind == Kind.SPARSE and not moves:
+            words = -(-2 * tag_elements(beats) // WORD_BYTES)
+            self._add("sbuf_rows_read", "tags", self._sbuf_rows(source, words))
         if kind in SCALE_ROWS:
-            self._add("sbuf_rows_read", f"{port} scales", -(-beats // WORD_BYTES) * self.rows_a_quadrant)
+            words = -(-beats // WORD_BYTES) * self._groups(source)  # each reads its own, in one quadrant
+            self._add("sbuf_rows_read", f"{port} scales", words * self.rows_a_quadrant)
         self._add("row_beats", name, beats * active)
         if moves:
             self._add("pe_beats", name, beats * active * cols)
@@ -110,6 +114,12 @@ class _Counts:
             if i.opcode == Opcode.TENSOR_TRANSPOSE:  # shifts out to the south, a row a cycle
                 self._add("pe_loads", "all", rows * rows * cols)
                 self._add("psum_rows_written", "tensor", active)
+
+    def _groups(self, source: AccessPattern) -> int:
+        """Row groups that an operand has rows in."""
+        rows = self.cfg.tensor.rows // self.cfg.tensor.groups
+        first = source.partition_start
+        return (first + source.partition_count - 1) // rows - first // rows + 1
 
     def _rows_of(self, i: Instruction) -> int:
         """Of the row tile that an instruction works on."""
@@ -133,6 +143,11 @@ class _Counts:
         if count and source is not None:
             self._add("sbuf_rows_read", by, self._sbuf_rows(source, count))
 
+    def _store(self, by: str, i: Instruction, partitions: AccessPattern) -> None:
+        """The accumulator goes to SBUF, whatever the destination is in."""
+        if i.store:
+            self._add("sbuf_rows_written", by, self._sbuf_rows(partitions, 1))
+
     def _vector(self, i: Instruction) -> None:
         if i.src0 is None and i.dst is None:
             return
@@ -150,8 +165,7 @@ class _Counts:
             reduces = i.opcode == Opcode.TENSOR_REDUCE
             out = 1 if reduces else 2 if i.opcode == Opcode.QUANTIZE_MX else width
             self._write("vector", i.dst, i.dst.elements // out, out)
-        if i.store:
-            self._write("vector", i.dst or source, 1)
+        self._store("vector", i, i.dst or source)
         self._add("vector_beats", f"{work_of(i)} x{width}", beats * source.partition_count)
 
     def _scalar(self, i: Instruction) -> None:
@@ -164,8 +178,7 @@ class _Counts:
         self._columns("scalar", i, i.src0)
         if i.dst is not None:
             self._write("scalar", i.dst, count)
-        if i.store:
-            self._write("scalar", i.src0, 1)
+        self._store("scalar", i, i.dst or i.src0)
         function = Function(i.imm2 >> 32 & 63)
         self._add("scalar_elements", function.name.lower(), count * i.src0.partition_count)
         if function >= FIRST_TABLE_FUNCTION:

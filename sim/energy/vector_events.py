@@ -10,15 +10,16 @@ from numpy.typing import NDArray
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
 from rtl.contract.isa import AluOp
-from rtl.vector.lane import ENTERING
+from rtl.vector.lane import ENTERING, LANE_DOMAINS, Lane
 from rtl.vector.operators import OPERATION
 from rtl.vector.sums import RESULT_FROM, SLOTS, SUMMING
 from rtl.vector.timetable import LEAVING
 from sim.energy.events import CYCLES, Event, Unit
 from sim.energy.simulation import Simulation
 from sim.energy.values import Source, constant
+from sim.energy.with_clocks import WithClocks
 
-__all__ = ["VECTOR_WORK", "vector_name", "vector_units"]
+__all__ = ["VECTOR_WORK", "ClockedLane", "vector_name", "vector_units"]
 
 Words = NDArray[np.uint64]
 
@@ -28,6 +29,7 @@ class _Work:
     """Parts whose clocks run, as Timetable says, and what they are told. `computed`: the operators' result goes out."""
 
     maths: bool = True
+    wide: bool = True  # maths of all slots but the first, if a beat has so many elements
     sums: bool = False
     computed: bool = True
     operation: Mapping[str, int] = field(default_factory=dict)
@@ -42,7 +44,7 @@ VECTOR_WORK = {
     "compare": _Work(operation={"op0": int(AluOp.MAX), "op1": _BYPASS, "go": 1}),
     "exp": _Work(operation={"exp": 1}),
     "exp and sum": _Work(sums=True, operation={"exp": 1}),
-    "sum": _Work(sums=True, operation={}),
+    "sum": _Work(wide=False, sums=True),
 }
 """What a lane does with an element."""
 _WARM = 8  # cycles until the last stage has seen the first element
@@ -77,7 +79,7 @@ def _controls(work: _Work, width: int, fmt: str) -> dict[str, Words]:
 
 def _clocks(work: _Work, width: int) -> list[str]:
     parts = {"convert": True, "convert_wide": width > 1, "maths": work.maths, "sums": work.sums}
-    parts["maths_wide"] = work.maths and width > 1
+    parts["maths_wide"] = work.maths and work.wide and width > 1
     return [f"vector_{name}_clk" for name, runs in parts.items() if runs]
 
 
@@ -115,6 +117,13 @@ def _event(name: str, work: _Work, width: int) -> Event:
     return Event(name, "lane and beat", drive)
 
 
+class ClockedLane(WithClocks):
+    """A lane with its clocks as ports."""
+
+    def __init__(self, exp_rate: int):
+        super().__init__(Lane(exp_rate), LANE_DOMAINS)
+
+
 def vector_units(cfg: Config) -> tuple[Unit, ...]:
     """A lane of the vector engine of a configuration."""
     widths = {name: {1, cfg.vector.exp_rate if "exp" in name else 4} for name in VECTOR_WORK}
@@ -124,4 +133,6 @@ def vector_units(cfg: Config) -> tuple[Unit, ...]:
         for width in sorted(widths[name] - ({4} if name == "sum" else set()) | ({2} if name == "sum" else set()))
     ]
     options = {"exp_rate": cfg.vector.exp_rate}
-    return (Unit(name="vector lane", factory="rtl.vector.lane:Lane", options=options, events=tuple(events)),)
+    return (
+        Unit(name="vector lane", factory="sim.energy.vector_events:ClockedLane", options=options, events=tuple(events)),
+    )
