@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from amaranth.lib import wiring
@@ -15,6 +15,7 @@ from sim.area.units import Unit
 from sim.energy import cell_netlist
 from sim.energy.cell_netlist import CellNetlist, cell_netlist_of
 from sim.energy.gates import Gates, flat
+from sim.errors import PlexusError
 from sim.toolchain import build_root
 from sim.whole_file import whole_file
 
@@ -42,20 +43,30 @@ def made_of(component: wiring.Component, name: str) -> Made:
 
 
 def _place(unit: Unit) -> Path:
-    own = hashlib.sha256(Path(cell_netlist.__file__).read_bytes()).hexdigest()
+    own = "".join(hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in (cell_netlist.__file__, __file__))
     key = hashlib.sha256(f"{unit.digest} {synthesis.made_by()} {own}".encode()).hexdigest()[:20]
     return shelf() / "netlists" / f"{key}.json"
 
 
 def _netlist(unit: Unit, tick: Callable[[], None]) -> CellNetlist:
-    place = _place(unit)
-    with suppress(OSError, ValueError, TypeError):
-        return CellNetlist(**json.loads(place.read_text()))
+    """Equal units may have other names inside: in a file, units that are placed have numbers, as in `boxes`."""
+    place, names = _place(unit), list(unit.boxes)
+    with suppress(OSError, ValueError, TypeError, IndexError):
+        kept = CellNetlist(**json.loads(place.read_text()))
+        return replace(kept, boxes=[(names[int(number)], pins) for number, pins in kept.boxes])
     found = cell_netlist_of(synthesis.mapped_text(unit, tick), unit.modules[0].name)
     place.parent.mkdir(parents=True, exist_ok=True)
+    general = replace(found, boxes=[(str(_number(names, name)), pins) for name, pins in found.boxes])
     with whole_file(place) as file:
-        file.write_text(json.dumps(found.as_dict(), separators=(",", ":")))
+        file.write_text(json.dumps(general.as_dict(), separators=(",", ":")))
     return found
+
+
+def _number(names: Sequence[str], name: str) -> int:
+    """Errors: PlexusError for what is placed and is no unit, as a RAM."""
+    if name not in names:
+        raise PlexusError(f"a unit places {name}, whose toggles cannot be counted in gates")
+    return names.index(name)
 
 
 def gates_of(made: Made, *, tick: Callable[[], None], came: Callable[[str], None]) -> Gates:
