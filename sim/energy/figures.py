@@ -49,7 +49,7 @@ class Figures:
 
 
 def read_figures(path: Path = FIGURES) -> Figures:
-    """Errors: PlexusError, one sentence: a section, a key, or a positive number is missing."""
+    """Errors: PlexusError and ConfigError, one sentence: no TOML; a section, a key or a positive number is missing."""
     table = toml_table(path, "table of figures")
     for section, keys in _KEYS.items():
         found = table.get(section)
