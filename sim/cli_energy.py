@@ -73,5 +73,5 @@ def energy(
             _print(found.values)
             return
         console = _console()
-        show_run(found.report, found.energy, console, index=found.index, base=str(base or ""))
+        show_run(found.report, found.energy, console, index=found.index, base=found.base)
     console.print(f"\nreport: {shown(path)}", style="bright_black", highlight=False)

@@ -55,6 +55,12 @@ class RunEnergy:
     values: dict[str, Any]
     path: Path
 
+    @property
+    def base(self) -> str:
+        """The other run, in words."""
+        differs = ", ".join(f"{key}={value}".lower() for key, value in self.values["base_differs"].items())
+        return f"{self.values['base']}{f' ({differs})' if differs else ''}"
+
 
 def _energy(folder: Path, table: Path | None, figures: Figures) -> tuple[Mapping[str, Any], Energy]:
     run = finished(folder)
@@ -67,14 +73,27 @@ def energy_of_run(
     """Errors: PlexusError, one sentence."""
     stated = read_figures(figures or FIGURES)
     report, energy = _energy(folder, table, stated)
-    index = None
+    index, differs = None, dict[str, Any]()
     if base is not None:
-        other, of_base = _energy(base, table if table else None, stated)
-        for key in ("workload", "params", "seed"):
-            if report[key] != other[key]:
-                raise PlexusError(
-                    f"an index is of the same work: {key} is {report[key]} here and {other[key]} in {base}"
-                )
-        index = index_of(energy, of_base)
-    values = as_values(report, energy, index) | {"base": str(base) if base else None, "figures": stated.values}
+        other, of_base = _energy(base, table, stated)
+        if report["workload"] != other["workload"]:
+            raise PlexusError(
+                f"an index is of one workload: {folder} is a {report['workload']}, {base} a {other['workload']}"
+            )
+        index, differs = index_of(energy, of_base), _differs(report, other)
+    values = as_values(report, energy, index) | {"base": str(base) if base else None, "base_differs": differs}
+    values |= {"figures": stated.values}
     return RunEnergy(report, energy, index, values, _write(values, out or folder))
+
+
+def _differs(report: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters, the seed and fields of the configuration that are others in the base: what they are there."""
+    ours, theirs = (_flat(one["params"] | {"seed": one["seed"]} | one["config_resolved"]) for one in (report, other))
+    return {key: theirs.get(key) for key in ours if theirs.get(key) != ours[key]}
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        found |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return found

@@ -14,6 +14,9 @@ from sim.run.variant import described
 __all__ = ["show_run", "show_table"]
 
 
+_SHOWN = 0.0005  # of a part's share, at most: what is less has no line
+
+
 def _table(*columns: str, texts: int = 1) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bright_black", padding=(0, 2, 0, 0))
     for n, name in enumerate(columns):
@@ -83,7 +86,7 @@ def show_run(
     table = _table("part", "share", "low", "high")
     shares = sorted(energy.shares().items(), key=lambda item: -item[1][1])
     for part, (low, typical, high) in shares:
-        if high:
+        if high >= _SHOWN:
             table.add_row(part, _percent(typical), _percent(low), _percent(high))
     parts: list[RenderableType] = [
         Text(f"{report['workload']} on {config}: where its energy goes", "bold"),

@@ -355,9 +355,12 @@ def test_the_energy_of_a_run_and_its_index(
     assert "gemm on tiny: where its energy goes" in told and "hbm" in told and "index" not in told
     assert not any(word in told.lower() for word in ("watt", "joule", "pj"))
     assert (tmp_path / "out" / "energy.json").exists() and not (one / "energy.json").exists()
-    run_folder(tmp_path / "other", TINY, params={"m": 9})
-    assert main(["energy", str(one), "--base", str(tmp_path / "other")]) == 2
-    assert "an index is of the same work: params is {'m': 8} here and {'m': 9}" in capsys.readouterr().err
+    run_folder(tmp_path / "other", TINY, params={"m": 9}, seed=3)
+    assert main(["energy", str(one), "--base", str(tmp_path / "other")]) == 0
+    assert "other (m=9, seed=3): the same" in " ".join(capsys.readouterr().out.split())
+    run_folder(tmp_path / "softmax", TINY, workload="softmax")
+    assert main(["energy", str(one), "--base", str(tmp_path / "softmax")]) == 2
+    assert "one is a gemm, " in capsys.readouterr().err
 
 
 def test_a_table_of_before_serves_its_own_hardware(
