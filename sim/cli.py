@@ -12,6 +12,7 @@ from rich.console import Console
 from rtl.contract.config import Config, ConfigError, load
 from sim.cli_area import area
 from sim.cli_bench import bench
+from sim.cli_energy import energy
 from sim.cli_explore import explore
 from sim.cli_options import DIFFERENT, ConfigOption, FastOption, FormOption, SetOption, given, path_of, shown, waves_of
 from sim.cli_report import report
@@ -33,6 +34,7 @@ app = typer.Typer(
 
 app.command()(area)
 app.command()(bench)
+app.command()(energy)
 app.command()(explore)
 app.command()(report)
 

@@ -20,7 +20,7 @@ from sim.errors import PlexusError
 from sim.toolchain import build_root, environment, tool_versions
 from sim.whole_file import whole_file
 
-__all__ = ["kept", "shelf", "synthesise"]
+__all__ = ["kept", "made_by", "mapped_text", "shelf", "synthesise", "tidy"]
 
 _MODULES = (cells, levels, result, script)
 
@@ -35,7 +35,7 @@ def shelf() -> Path:
 
 
 @cache
-def _made_by() -> str:
+def made_by() -> str:
     """A digest of what decides what becomes of a unit."""
     files = [cells.LIBERTY, *(Path(str(module.__file__)) for module in _MODULES)]
     what = [[hashlib.sha256(file.read_bytes()).hexdigest() for file in files], tool_versions()["pyosys"]]
@@ -43,7 +43,7 @@ def _made_by() -> str:
 
 
 def _place(digest: str, deep: bool) -> Path:
-    key = hashlib.sha256(f"{digest} {_made_by()}".encode()).hexdigest()[:20]
+    key = hashlib.sha256(f"{digest} {made_by()}".encode()).hexdigest()[:20]
     return shelf() / "units" / f"{key}{'-deep' if deep else ''}.json"
 
 
@@ -54,21 +54,15 @@ def kept(digest: str, *, deep: bool = False) -> Mapped | None:
     return None
 
 
-def _tidy() -> None:
+def tidy() -> None:
     """Folders of processes that were killed."""
     for left in shelf().glob(".unit-*"):
         if not Path(f"/proc/{left.name.split('-')[1]}").exists() and Path("/proc/self").exists():
             shutil.rmtree(left, ignore_errors=True)
 
 
-def _make(unit: Unit, stop: threading.Event, deep: bool) -> Mapped:
-    """Errors: PlexusError with Yosys's words."""
-
-    def tick() -> None:
-        if stop.is_set():
-            raise _StoppedError
-
-    tick()
+def mapped_text(unit: Unit, tick: Callable[[], None], *, deep: bool = False) -> str:
+    """A unit as Yosys maps it to the ten cells, in Yosys's JSON. Errors: PlexusError with Yosys's words."""
     name = unit.modules[0].name
     with TemporaryDirectory(dir=shelf(), prefix=f".unit-{os.getpid()}-") as at:
         folder = Path(at)
@@ -79,10 +73,22 @@ def _make(unit: Unit, stop: threading.Event, deep: bool) -> Mapped:
         if code:
             words = (folder / "log").read_text(errors="replace").strip().splitlines()
             raise PlexusError(f"Yosys fails on {name}: {words[-1] if words else f'code {code}'}")
-        try:
-            mapped = mapped_of((folder / script.RESULT).read_text(), name)
-        except ValueError as error:
-            raise PlexusError(str(error)) from None
+        return (folder / script.RESULT).read_text()
+
+
+def _make(unit: Unit, stop: threading.Event, deep: bool) -> Mapped:
+    """Errors: PlexusError with Yosys's words."""
+
+    def tick() -> None:
+        if stop.is_set():
+            raise _StoppedError
+
+    tick()
+    text = mapped_text(unit, tick, deep=deep)
+    try:
+        mapped = mapped_of(text, unit.modules[0].name)
+    except ValueError as error:
+        raise PlexusError(str(error)) from None
     with whole_file(_place(unit.digest, deep)) as place:
         place.write_text(json.dumps(mapped.as_dict()))
     return mapped
@@ -103,7 +109,7 @@ def synthesise(
     """
     found, stop = dict[str, Mapped](), threading.Event()
     (shelf() / "units").mkdir(parents=True, exist_ok=True)
-    _tidy()
+    tidy()
     missing: list[Unit] = []
     for unit in units:
         if (mapped := kept(unit.digest, deep=deep)) is None:

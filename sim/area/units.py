@@ -123,7 +123,7 @@ class _Apart:
                 if often and self.stateful[child] and self.rest[child] >= _OFTEN:
                     self._make_unit(child)
             size = module.gates + sum(count * self._part(child) for child, count in below.items())
-            for child in sorted(below.keys() - self.units, key=lambda n: -self.rest[n]):
+            for child in sorted(below.keys() - self.units, key=lambda n: (-self.rest[n], n)):
                 if size <= _LARGEST or self.rest[child] < _SMALLEST:
                     break
                 if child not in self.units:  # nor equal to one that was

@@ -10,9 +10,9 @@ from rtl.contract.config_fields import built_values
 from sim.area.area import area_of
 from sim.area.subject import WHOLE
 from sim.errors import PlexusError
+from sim.explore.more_columns import AREA_COLUMNS
 from sim.explore.plan import task_of
 from sim.explore.points import Point
-from sim.explore.sweep import AREA_COLUMNS
 from sim.explore.worker import asked_of
 from sim.progress import progress
 from sim.systems.configurations import kind_of_type

@@ -16,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from sim.errors import PlexusError
 from sim.explore.areas import areas_of
 from sim.explore.cluster import run_on_cluster
+from sim.explore.energies import energies_of
 from sim.explore.local import run_locally
 from sim.explore.made_of import made_of
 from sim.explore.page import write_explore_page
@@ -142,6 +143,9 @@ def _explore(
         _run(plan, folder, sweep, len(points), jobs, console, keep, cluster)
         if sweep.area:
             areas = areas_of(points, rows.found, folder, jobs)
+        if sweep.energy:
+            for key, columns in energies_of(sweep, points, rows.found, folder).items():
+                areas[key] = areas.get(key, {}) | columns
     finally:  # an interrupted sweep has the table of what there is
         _write(sweep, points, rows, folder, areas)
     statuses = Counter(rows.found[point.key]["status"] for point in points)

@@ -10,7 +10,7 @@ _OF_THE_HOST = frozenset(
 )
 _LEFT_OUT = frozenset(
     "tool_versions config_resolved params notes advice conflicts config_changes config_model port_counters mismatch "
-    "faults unfinished link switch".split()
+    "faults unfinished link switch events".split()
 )
 
 

@@ -13,33 +13,24 @@ from rtl.contract.any_config import AnyConfig
 from rtl.contract.config import load
 from rtl.contract.roles import roles, values
 from rtl.contract.toml_file import toml_table
-from sim.errors import PlexusError
+from sim.explore.more_columns import AREA_COLUMNS, ENERGY_COLUMNS, is_base, wants
+from sim.explore.sweep_error import SweepError, need
 from sim.layer_table import read_layers
 from sim.run.checking import need_check
 from sim.systems.registry import system_of_workload
 
-__all__ = ["AREA_COLUMNS", "POINTS_MAX", "Objective", "Sweep", "SweepError", "read_sweep"]
+__all__ = ["POINTS_MAX", "Objective", "Sweep", "SweepError", "read_sweep"]
 
-AREA_COLUMNS = {"area_ge": "area_ge", "area_flip_flops": "flip_flops", "area_ram_bits": "ram_bits"}
-"""Columns of the table with the area of a point's hardware, by what they are in the total of `plexus area`."""
 POINTS_MAX = 10_000
 FORMAT = 1
 _TOP = {
     "format", "base", "seeds", "check", "objectives", "axis", "variant", "random", "workload", "trace", "fast",
-    "area", "timeout_seconds",
+    "area", "energy", "timeout_seconds",
 }  # fmt: skip
+_BASE = "base"
+"""Name of the variant that changes nothing, in a sweep of energies that has none."""
 _AXIS = {"field", "values", "range", "zip"}
 _VALUE = int | str | bool
-
-
-class SweepError(PlexusError):
-    """A sweep file that makes no sense; one sentence."""
-
-
-def need(ok: bool, sentence: str) -> None:
-    """SweepError with this sentence unless `ok`."""
-    if not ok:
-        raise SweepError(sentence)
 
 
 _OF_A_CORE = ("core", "layers")
@@ -72,6 +63,7 @@ class Sweep:
     trace: bool
     fast: bool
     area: bool  # of each variant's hardware, too
+    energy: bool  # of each run beside that of the base
     objectives: tuple[Objective, ...]
     timeout_seconds: int | None
 
@@ -266,22 +258,24 @@ def read_sweep(path: Path) -> Sweep:
     need(isinstance(table.get("base"), str), f"{path} needs a line base = 'NAME'")
     base, cfg = _base(table["base"], path.parent, workloads[0][0])
     variants, named = _variants(table, list(roles(cfg)))
-    seeds = _seeds(table.get("seeds", [0]))
-    count = len(variants) * len(workloads) * len(seeds)
-    need(count <= POINTS_MAX, f"the sweep has {count:,} points, more than {POINTS_MAX:,}")
     timeout = table.get("timeout_seconds")
     need(timeout is None or (type(timeout) is int and timeout > 0), "timeout_seconds must be a whole number above 0")
-    for flag in ("trace", "fast", "area"):
+    for flag in ("trace", "fast", "area", "energy"):
         need(isinstance(table.get(flag, True), bool), f"{flag} must be true or false")
     need(
         not table.get("fast") or system.name in _OF_A_CORE,
         f"fast is for a core, this sweep is of a {system.name}",
     )
     objectives = _objectives(table.get("objectives", ["cycles:min"]))
-    of_area = [o.column for o in objectives if o.column.startswith("area_")]
-    for column in of_area:
-        need(column in AREA_COLUMNS, f"there is no area {column!r}; there are {', '.join(AREA_COLUMNS)}")
-        need(table.get("area", True), f"{column} is an objective, so area cannot be false")
+    wanted = [objective.column for objective in objectives]
+    area, energy = (wants(table, *of, wanted) for of in (("area", AREA_COLUMNS), ("energy", ENERGY_COLUMNS)))
+    need(not energy or system.name in _OF_A_CORE, f"energy is for a core, this sweep is of a {system.name}")
+    if energy and not any(is_base(variant, values(cfg)) for variant in variants):  # an index needs its base
+        named[len(variants)] = _BASE
+        variants.append({})
+    seeds = _seeds(table.get("seeds", [0]))
+    count = len(variants) * len(workloads) * len(seeds)
+    need(count <= POINTS_MAX, f"the sweep has {count:,} points, more than {POINTS_MAX:,}")
     return Sweep(
         name=path.stem,
         base=base,
@@ -294,7 +288,8 @@ def read_sweep(path: Path) -> Sweep:
         check=need_check(table.get("check", "golden")),
         trace=table.get("trace", True),
         fast=table.get("fast", False),
-        area=table.get("area", bool(of_area)),
+        area=area,
+        energy=energy,
         objectives=objectives,
         timeout_seconds=timeout,
     )

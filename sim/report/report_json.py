@@ -14,6 +14,7 @@ from rtl.contract.isa import Opcode, Queue
 from rtl.contract.timing import PORTS_OF, Engine
 from sim.advice.advise import advise, no_advice
 from sim.advice.facts import facts_of
+from sim.energy.counts import events_of
 from sim.errors import PlexusError
 from sim.run.checking import match_of
 from sim.run.compare import Comparison
@@ -200,6 +201,7 @@ def make_report(
         "hbm_utilization": _ratio(hbm_bytes, cfg.hbm.bytes_per_cycle * cycles),
         "conflicts": dict(result.conflicts),
         "instructions_retired": result.retired_total,
+        "events": events_of(program),
         "notes": list(program.notes),
         "metrics": dict(metrics),
     }

@@ -1,0 +1,99 @@
+"""What `plexus energy` does: a table of a configuration, or the energy of a run; written beside it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rtl.contract.config import Config, load
+from sim.energy.energy_of import Energy, Index, energy_of, index_of
+from sim.energy.figures import FIGURES, Figures, read_figures
+from sim.energy.netlists import shelf
+from sim.energy.run_energy import as_values, finished
+from sim.energy.table import read_table, table_of
+from sim.errors import PlexusError
+from sim.progress import progress
+from sim.run.variant import is_named
+from sim.whole_file import whole_file
+
+__all__ = ["FILE", "RunEnergy", "energy_of_run", "table_of_config"]
+
+FILE = "energy.json"
+
+
+def _write(values: Mapping[str, Any], folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise PlexusError(f"nothing can be written in the folder {folder}: {error.strerror}") from None
+    with whole_file(folder / FILE) as place:
+        place.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
+    return folder / FILE
+
+
+def _table(cfg: Config) -> dict[str, Any]:
+    with progress(f"energy {cfg.name}") as step:
+        return table_of(cfg, step)
+
+
+def table_of_config(source: str, settings: Sequence[str], out: Path | None) -> tuple[dict[str, Any], Path]:
+    """The table of a configuration of a core, and its file. Errors: PlexusError and ConfigError, one sentence."""
+    cfg = load(source, settings)
+    table = _table(cfg)
+    name = Path(cfg.name).stem if is_named(cfg) else f"{Path(cfg.name).stem}-{cfg.hash}"
+    return table, _write(table, out or shelf() / name)
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnergy:
+    """Of one run: its report, its energy, an index if there was a base, all as values, and the file that has them."""
+
+    report: Mapping[str, Any]
+    energy: Energy
+    index: Index | None
+    values: dict[str, Any]
+    path: Path
+
+    @property
+    def base(self) -> str:
+        """The other run, in words."""
+        differs = ", ".join(f"{key}={value}".lower() for key, value in self.values["base_differs"].items())
+        return f"{self.values['base']}{f' ({differs})' if differs else ''}"
+
+
+def _energy(folder: Path, table: Path | None, figures: Figures) -> tuple[Mapping[str, Any], Energy]:
+    run = finished(folder)
+    return run.report, energy_of(run.report, read_table(table, run.cfg) if table else _table(run.cfg), figures)
+
+
+def energy_of_run(
+    folder: Path, base: Path | None, table: Path | None, figures: Path | None, out: Path | None
+) -> RunEnergy:
+    """Errors: PlexusError, one sentence."""
+    stated = read_figures(figures or FIGURES)
+    report, energy = _energy(folder, table, stated)
+    index, differs = None, dict[str, Any]()
+    if base is not None:
+        other, of_base = _energy(base, table, stated)
+        if report["workload"] != other["workload"]:
+            raise PlexusError(
+                f"an index is of one workload: {folder} is a {report['workload']}, {base} a {other['workload']}"
+            )
+        index, differs = index_of(energy, of_base), _differs(report, other)
+    values = as_values(report, energy, index) | {"base": str(base) if base else None, "base_differs": differs}
+    values |= {"figures": stated.values}
+    return RunEnergy(report, energy, index, values, _write(values, out or folder))
+
+
+def _differs(report: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters, the seed and fields of the configuration that are others in the base: what they are there."""
+    ours, theirs = (_flat(one["params"] | {"seed": one["seed"]} | one["config_resolved"]) for one in (report, other))
+    return {key: theirs.get(key) for key in ours if theirs.get(key) != ours[key]}
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        found |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return found
