@@ -10,7 +10,7 @@ _OF_THE_HOST = frozenset(
 )
 _LEFT_OUT = frozenset(
     "tool_versions config_resolved params notes advice conflicts config_changes config_model port_counters mismatch "
-    "faults unfinished link switch events".split()
+    "faults unfinished link switch".split()
 )
 
 
@@ -23,7 +23,7 @@ def flat(report: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Numbers, words and flags of a report by `part.part.name`; lists of numbers by their places."""
     found: dict[str, Any] = {}
     for key, value in report.items():
-        if not prefix and key in _LEFT_OUT:
+        if key == "events" or not prefix and key in _LEFT_OUT:
             continue
         name = f"{prefix}{key}"
         if isinstance(value, Mapping):

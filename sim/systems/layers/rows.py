@@ -113,6 +113,7 @@ def _told(run: LayersRun, report: Mapping[str, Any], figures: Mapping[str, Any])
         "engines": {
             name: {key: engine[key] for key in ("busy", "idle", "stall")} for name, engine in figures["engines"].items()
         },
+        "events": figures["events"],
         "metrics": report["metrics"],
         "simulated_cycles": report["cycles"],
         "wall_seconds": report["wall_seconds"],

@@ -85,6 +85,20 @@ def _engines(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def _events(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Counts of all rows, each as often as the layer does it."""
+    found: dict[str, Any] = {}
+    for row in rows:
+        for group, counts in row["events"].items():
+            if isinstance(counts, Mapping):
+                whole = found.setdefault(group, {})
+                for name, count in counts.items():
+                    whole[name] = whole.get(name, 0) + count * row["repeats"]
+            else:
+                found[group] = found.get(group, 0) + counts * row["repeats"]
+    return found
+
+
 def _report(run: LayersRun, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Keys as those of a core's report, of all rows that ran, each as often as the layer does it."""
     ran = [row for row in rows if row["status"] in RAN]
@@ -130,6 +144,7 @@ def _report(run: LayersRun, rows: list[dict[str, Any]]) -> dict[str, Any]:
         "tensor_window_cycles": window,
         "tensor_window_utilization": round(needed / window, 6) if window else 0.0,
         "engines": _engines(ran),
+        "events": _events(ran),
         "bound_cycles": sum(bounds.values()),
         "bound_by": max(bounds, key=lambda name: bounds[name]) if bounds else "",
         "bounds": bounds,

@@ -48,9 +48,22 @@ def scaled_figures(axis: Axis, reports: Sequence[Mapping[str, Any]]) -> dict[str
     cycles = whole(near["cycles"], far["cycles"])
     found: dict[str, Any] = {"cycles": cycles} | {name: whole(near[name], far[name]) for name in _EXACT}
     found["bounds"] = {name: whole(near["bounds"][name], value) for name, value in far["bounds"].items()}
+    found["events"] = _events(near["events"], far["events"], whole)
     found["engines"] = {
         name: _engine(near["engines"][name], engine, cycles, whole) for name, engine in far["engines"].items()
     }
+    return found
+
+
+def _events(near: Mapping[str, Any], far: Mapping[str, Any], whole: Callable[[int, int], int]) -> dict[str, Any]:
+    """Counts by group and name; what one run has none of is 0 there."""
+    found: dict[str, Any] = {}
+    for key in sorted(near.keys() | far.keys()):
+        one, two = near.get(key, 0), far.get(key, 0)
+        if isinstance(one, Mapping) or isinstance(two, Mapping):
+            found[key] = _events(one or {}, two or {}, whole)
+        else:
+            found[key] = whole(one, two)
     return found
 
 
