@@ -186,6 +186,30 @@ def test_what_is_no_line_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert row["status"] == "refused" and "is no line along n" in row["sentence"] and "cycles" not in row
 
 
+def test_where_the_beginning_bends_a_line_larger_runs_are_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operation = Operation(name="norm", workload="layernorm", params={"rows": 700, "columns": 64, "rms": True})
+    axis = axis_of(named("tiny"), operation)
+    assert axis is not None
+    genuine, sizes = rows.core_run.run_workload, list[int]()
+
+    def bent(run: Any, console: Console) -> dict[str, Any]:
+        sizes.append(run.params["rows"])
+        report = genuine(run, console)
+        return report | {"cycles": report["cycles"] * (105 if run.params["rows"] == axis.sizes[0] else 100) // 100}
+
+    monkeypatch.setattr(rows.core_run, "run_workload", bent)
+    run = LayersRun(
+        workload="layer", params={"scaled": True}, rows=(operation,), cfg=named("tiny"), check="none", out=tmp_path
+    )  # fmt: skip
+    row = run_operation(run, 1, operation, Console(quiet=True))
+    further = axis.further()
+    assert further is not None and further.sizes[0] == axis.sizes[2] and further.sizes[2] < 700
+    assert row["status"] == "ok" and row["scaled"]["sizes"] == list(further.sizes)
+    assert sizes == [*axis.sizes, *further.sizes]
+
+
 def test_the_error_of_a_line_counts_at_the_whole() -> None:
     assert line_error((1, 2, 3), (10, 20, 30), 100) == 0
     assert line_error((1, 2, 3), (1000, 2000, 3001), 100) == pytest.approx(98 / 100_098, rel=0.05)

@@ -5,7 +5,7 @@ by row along rows. Sizes have the remainder of the whole one, so that the last t
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from firmware.kernels.elementwise import elementwise_piece
@@ -32,6 +32,15 @@ class Axis:
     total: int
     sizes: tuple[int, int, int]
     params: Callable[[int], dict[str, Any]]
+    grows: bool = True  # larger sizes are laid out as these are
+
+    def further(self) -> "Axis | None":
+        """The same from its last size on, in steps twice as long, where the pipeline's beginning counts less; None if
+        that is not worth it."""
+        first, step = self.sizes[2], 2 * (self.sizes[1] - self.sizes[0])
+        sizes = (first, first + step, first + 2 * step)
+        worth = sizes[2] < self.total and sum(sizes) <= WORTH * self.total
+        return replace(self, sizes=sizes) if self.grows and worth else None
 
 
 def axis_of(cfg: Config, operation: Operation) -> Axis | None:
@@ -66,7 +75,7 @@ def _product(cfg: Config, params: Mapping[str, Any]) -> Iterator[Axis]:
             if sum(sizes) > WORTH * params[name]:
                 break
             if all(gemm_layout(cfg, **how | {name: size}) == (swapped, whole) for size in sizes):
-                yield Axis(name, params[name], (sizes[0], sizes[1], sizes[2]), _along(params, name))
+                yield Axis(name, params[name], (sizes[0], sizes[1], sizes[2]), _along(params, name), grows=False)
                 break
 
 

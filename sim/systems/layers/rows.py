@@ -123,7 +123,7 @@ def _told(run: LayersRun, report: Mapping[str, Any], figures: Mapping[str, Any])
 
 
 def _scaled(run: LayersRun, operation: Operation, axis: Axis, folder: Path, console: Console) -> dict[str, Any]:
-    """Three runs and the line through them; refused if that is none."""
+    """Three runs and the line through them; where that is none, three larger ones, and refused if they are none."""
     reports: list[dict[str, Any]] = []
     for size in axis.sizes:
         part = folder / f"{axis.name}-{size}"
@@ -135,6 +135,8 @@ def _scaled(run: LayersRun, operation: Operation, axis: Axis, folder: Path, cons
     error = line_error(axis.sizes, cycles, axis.total)
     scaled = {"axis": axis.name, "sizes": list(axis.sizes), "cycles": cycles, "deviation": round(error, 6)}
     if error > DEVIATION_MAX:
+        if (further := axis.further()) is not None:
+            return _scaled(run, operation, further, folder, console)
         points = ", ".join(f"{n:,} at {size}" for n, size in zip(cycles, axis.sizes, strict=True))
         sentence = (
             f"{operation.workload} is no line along {axis.name}: {points} cycles are {100 * error:.1f} % off, more "
