@@ -10,7 +10,7 @@ from rtl.contract.config import Config, load
 from sim.energy.energy_of import Energy, Index, energy_of, index_of
 from sim.energy.figures import FIGURES, Figures, read_figures
 from sim.energy.netlists import shelf
-from sim.energy.run_energy import as_values, finished
+from sim.energy.run_energy import Finished, as_values, finished
 from sim.energy.table import read_table, table_of
 from sim.errors import PlexusError
 from sim.progress import progress
@@ -62,9 +62,18 @@ class RunEnergy:
         return f"{self.values['base']}{f' ({differs})' if differs else ''}"
 
 
-def _energy(folder: Path, table: Path | None, figures: Figures) -> tuple[Mapping[str, Any], Energy]:
-    run = finished(folder)
-    return run.report, energy_of(run.report, read_table(table, run.cfg) if table else _table(run.cfg), figures)
+class _Energies:
+    """Of runs; a table for each hardware once."""
+
+    def __init__(self, table: Path | None, figures: Figures):
+        self.table, self.figures = table, figures
+        self.tables: dict[str, Mapping[str, Any]] = {}
+
+    def of(self, run: Finished) -> Energy:
+        """Errors: PlexusError."""
+        if run.cfg.hash not in self.tables:
+            self.tables[run.cfg.hash] = read_table(self.table, run.cfg) if self.table else _table(run.cfg)
+        return energy_of(run.report, self.tables[run.cfg.hash], self.figures)
 
 
 def energy_of_run(
@@ -72,18 +81,17 @@ def energy_of_run(
 ) -> RunEnergy:
     """Errors: PlexusError, one sentence."""
     stated = read_figures(figures or FIGURES)
-    report, energy = _energy(folder, table, stated)
-    index, differs = None, dict[str, Any]()
-    if base is not None:
-        other, of_base = _energy(base, table, stated)
-        if report["workload"] != other["workload"]:
-            raise PlexusError(
-                f"an index is of one workload: {folder} is a {report['workload']}, {base} a {other['workload']}"
-            )
-        index, differs = index_of(energy, of_base), _differs(report, other)
-    values = as_values(report, energy, index) | {"base": str(base) if base else None, "base_differs": differs}
+    energies, run = _Energies(table, stated), finished(folder)
+    other = finished(base) if base is not None else None
+    if other is not None and run.report["workload"] != other.report["workload"]:
+        theirs = other.report["workload"]
+        raise PlexusError(f"an index is of one workload: {folder} is a {run.report['workload']}, {base} a {theirs}")
+    energy = energies.of(run)
+    index = index_of(energy, energies.of(other)) if other is not None else None
+    differs = _differs(run.report, other.report) if other is not None else {}
+    values = as_values(run.report, energy, index) | {"base": str(base) if base else None, "base_differs": differs}
     values |= {"figures": stated.values}
-    return RunEnergy(report, energy, index, values, _write(values, out or folder))
+    return RunEnergy(run.report, energy, index, values, _write(values, out or folder))
 
 
 def _differs(report: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:

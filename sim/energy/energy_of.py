@@ -11,7 +11,7 @@ from sim.energy.figures import LEVELS, Figures
 from sim.energy.values import KINDS, TYPICAL
 from sim.errors import PlexusError
 
-__all__ = ["ASSUMPTIONS", "Assumption", "Energy", "Index", "energy_of", "index_of"]
+__all__ = ["ASSUMPTIONS", "Assumption", "Energy", "Index", "clock_edges", "energy_of", "index_of", "need_events"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,17 +160,22 @@ def _rams(report: Mapping[str, Any], table: Mapping[str, Any]) -> Iterator[tuple
             yield name, macro["bits"], macro["macro_bytes"], count
 
 
-def energy_of(report: Mapping[str, Any], table: Mapping[str, Any], figures: Figures) -> Energy:
-    """Of a run, from its report.json and the table of events of its configuration (sim.energy.table).
-
-    Errors: PlexusError for a report without events, of a run that did not end, or a table of other hardware.
-    """
+def need_events(report: Mapping[str, Any]) -> None:
+    """PlexusError unless a report says what all of its run did."""
     if "events" not in report:
         raise PlexusError(
             "the report has no events: it was made by an earlier version, or is not of a core; run it again"
         )
     if report["end"] != "done":
         raise PlexusError(f"the run did not end ({report['end_message']}), so nobody knows which events it had")
+
+
+def energy_of(report: Mapping[str, Any], table: Mapping[str, Any], figures: Figures) -> Energy:
+    """Of a run, from its report.json and the table of events of its configuration (sim.energy.table).
+
+    Errors: PlexusError for a report without events, of a run that did not end, or a table of other hardware.
+    """
+    need_events(report)
     price = _Prices(table)
     edges = clock_edges(report)
     hbm_bits = 8 * (report["hbm_bytes_read"] + report["hbm_bytes_written"])

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rtl.contract.config import Config, load
-from sim.energy.energy_of import Assumption, Energy, Index
+from sim.energy.energy_of import Assumption, Energy, Index, need_events
 from sim.errors import PlexusError
 
 __all__ = ["Finished", "as_values", "finished"]
@@ -38,6 +38,7 @@ def finished(folder: Path) -> Finished:
         raise PlexusError(f"{path} cannot be read: {error}") from None
     if not isinstance(report, dict) or "engines" not in report or "config_base" not in report:
         raise PlexusError(f"{path} is no report of a core")
+    need_events(report)
     changed = [f"{key}={_setting(value)}" for key, value in report["config_changes"].items()]
     return Finished(report, load(report["config_base"], changed))
 

@@ -110,7 +110,7 @@ def test_fp32_takes_four_passes() -> None:
 
 
 def test_a_function_with_a_table_reads_it() -> None:
-    events = events_of(program("ffn", tokens=8))
+    events = events_of(program("ffn", tokens=8, width=16, hidden=16))
     functions = {n: count for n, count in events["scalar_elements"].items() if n not in ("copy", "relu", "square")}
     assert functions and events["table_rows_read"]["scalar"] == sum(functions.values())
 

@@ -1,4 +1,4 @@
-"""How often RAM macros were read and written in a run, from its waves: enables at edges of their clock."""
+"""How often RAM macros were read and written in a run, from its waves: enables at edges of their clocks."""
 
 import re
 from collections import defaultdict
