@@ -33,6 +33,7 @@ def explore_data(sweep: Sweep, table: Table, folder: Path) -> dict[str, Any]:
         "numbers": [n for n in numbers if any(r.get(n) is not None for r in table)],
         "rows": [[row.get(name) for name in names] for row in table],
         "varied": varied(table),
+        "named": bool(sweep.named),
         "objectives": [[o.column, o.least] for o in sweep.objectives],
         "pareto": pareto(table, sweep.objectives),
         "sensitivity": {column: sensitivity(grid, column) for column in plain},

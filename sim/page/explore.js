@@ -19,11 +19,11 @@ const cell = v => v === null || v === undefined ? "" : typeof v === "number" ? (
     const f = log ? Math.log10 : v => v, span = k => { const v = points.map(p => f(p[k])), a = Math.min(...v), b = Math.max(...v); return b > a ? [a, b] : [a - 1, b + 1]; };
     g.font = "11px system-ui"; g.fillStyle = ink("--soft"); places = [];
     if (!points.length) { g.fillText("no run has both", 10, 20); return; }
-    const [x0, x1] = span(1), [y0, y1] = span(2), px = v => 60 + (f(v) - x0) / (x1 - x0) * (w - 84), py = v => 290 - (f(v) - y0) / (y1 - y0) * 268;
+    const [x0, x1] = span(1), [y0, y1] = span(2), px = v => 88 + (f(v) - x0) / (x1 - x0) * (w - 112), py = v => 290 - (f(v) - y0) / (y1 - y0) * 268;
     const back = v => cell(log ? 10 ** v : v);
-    g.fillText(back(x0), 56, 306); g.textAlign = "right"; g.fillText(back(x1), w - 6, 306); g.fillText(back(y0), 52, 292); g.fillText(back(y1), 52, 26); g.textAlign = "left";
-    g.fillText(`${Y}, up; ${X}, across`, 64, 318);
-    g.strokeStyle = ink("--line"); g.strokeRect(56, 14, w - 70, 282);
+    g.fillText(back(x0), 84, 306); g.textAlign = "right"; g.fillText(back(x1), w - 6, 306); g.fillText(back(y0), 80, 292); g.fillText(back(y1), 80, 26); g.textAlign = "left";
+    g.fillText(`${Y}, up; ${X}, across`, 92, 318);
+    g.strokeStyle = ink("--line"); g.strokeRect(84, 14, w - 98, 282);
     g.strokeStyle = g.fillStyle = "hsl(205 60% 50%)";
     for (const [n, x, y] of points) { g.beginPath(); g.arc(px(x), py(y), best.has(n) ? 5 : 4, 0, 7); best.has(n) ? g.fill() : g.stroke(); places.push([px(x), py(y), n]); }
   }
@@ -38,9 +38,11 @@ const cell = v => v === null || v === undefined ? "" : typeof v === "number" ? (
   };
   $("plot").onpointerleave = () => { $("tip").hidden = true; };
   $("plot").onclick = e => { const found = near(e); if (found && found[0] <= 14 && d.pages[found[1]]) location.href = `runs/${d.rows[found[1]][at.key]}/report.html`; };
-  const objectives = d.objectives.map(o => o[0]), shown = ["workload", "layer", ...d.varied, "seed", "status"].filter(c => c in at);
-  const wide = [{ name: "run" }, ...shown.map(c => ({ name: c.replace(/^(set|param) /, "") })), ...objectives.map(c => ({ name: c, n: 1 })), { name: "" }];
-  const line = n => [link(n), ...shown.map(c => cell(d.rows[n][at[c]])), ...objectives.map(c => c in at ? cell(d.rows[n][at[c]]) : ""), d.rows[n][at.status] === "ok" ? "" : cell(d.rows[n][at.sentence])];
+  const objectives = d.objectives.map(o => o[0]), there = c => c in at, said = r => r[at.status] === "ok" ? "" : cell(r[at.sentence]);
+  const first = ["workload", "layer", ...(d.named ? ["variant"] : [])].filter(there), rest = [...d.varied, "seed", "status"].filter(there);
+  const plain = c => c.replace(/^(set|param) /, ""), cells = (r, some) => some.map(c => c in at ? cell(r[at[c]]) : "");
+  const wide = [{ name: "run" }, ...first.map(c => ({ name: c })), ...objectives.map(c => ({ name: c, n: 1 })), ...rest.map(c => ({ name: plain(c) })), { name: "" }];
+  const line = n => [link(n), ...cells(d.rows[n], [...first, ...objectives, ...rest]), said(d.rows[n])];
   $("pareto").replaceChildren(table(wide, d.pareto.map(line), 20));
   const all = text => { const found = d.rows.map((_, n) => n).filter(n => !text || d.rows[n].some(v => String(v).toLowerCase().includes(text))); $("hits").textContent = text ? `${num(found.length)} found` : ""; $("table").replaceChildren(table(wide, found.map(line), 50)); };
   $("find").oninput = e => all(e.target.value.trim().toLowerCase());

@@ -1,6 +1,7 @@
 """Layers on the RTL: rows are runs of a core, the report is their sum, and scaled rows are those of the whole."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,10 @@ import pytest
 from rich.console import Console
 
 from firmware.models.operations import Operation
+from firmware.workloads import find_workload
 from rtl.contract.config import named
 from sim.cli import main
+from sim.energy.counts import events_of
 from sim.page.layers import layers_data, layers_differences
 from sim.systems.layers import rows
 from sim.systems.layers.axes import axis_of
@@ -46,6 +49,34 @@ def test_a_layer_is_the_sum_of_its_rows(tmp_path: Path, capsys: pytest.CaptureFi
     # Its MFU is what the products need by themselves over what the layer took.
     needed = sum(row["macs"] / row["peak_macs_a_cycle"] for row in found)
     assert report["tensor_utilization"] == pytest.approx(needed / report["cycles"], abs=1e-6)
+
+
+def summed(rows: list[dict[str, Any]]) -> Counter[str]:
+    """Events of programs that are built anew, by group and name, each as often as the layer does it."""
+    found = Counter[str]()
+    for row in rows:
+        program = find_workload(row["workload"]).build(named("tiny"), row["params"], 0)
+        for group, counts in events_of(program).items():
+            for name, count in counts.items() if isinstance(counts, dict) else [("", counts)]:
+                found[f"{group} {name}"] += row["repeats"] * count
+    return found
+
+
+def test_a_layer_tells_its_events_and_its_rate(tmp_path: Path) -> None:
+    toy = (ROOT / "firmware" / "models" / "toy.toml").read_text()
+    sparse = toy[: toy.index("[feed_forward]")] + "[experts]\ncount = 4\nactive = 2\nhidden = 32\n"
+    (tmp_path / "experts.toml").write_text(sparse)
+    model = f"model={tmp_path / 'experts.toml'}"
+    report = report_of(tmp_path, "layer", "-p", model, "-p", "tokens=20", "-p", "batch=2", "--config", "tiny")
+    told = {
+        f"{group} {name}": count
+        for group, counts in report["events"].items()
+        for name, count in (counts.items() if isinstance(counts, dict) else [("", counts)])
+    }
+    assert told == {name: count for name, count in summed(report["operations"]).items() if count or name in told}
+    assert told["pe_beats one bf16"] > report["macs"] // 2 and any(row["repeats"] > 1 for row in report["operations"])
+    seconds = 2 * report["nanoseconds"] * 1e-9  # the toy has two layers
+    assert report["metrics"]["tokens_a_second"] == pytest.approx(40 / seconds, rel=1e-4)
 
 
 def test_a_row_is_the_run_that_its_command_says(tmp_path: Path) -> None:
