@@ -109,9 +109,11 @@ class SampledMachine(GoldenMachine):
     def _result_tiles(self) -> Iterator[_Tile]:
         """Parts of the outputs as copies store them."""
         for step in self._order:
-            if step.queue is not None or ADDRESS.unpack(step.fields()["destination"])["space"] != Space.HBM:
+            if step.queue is not None:
                 continue
             d = step.fields()
+            if ADDRESS.unpack(d["destination"])["space"] != Space.HBM:
+                continue
             rows, size = list(dma.row_addresses(d, "destination")), d["row_bytes"]
             for name, region in self.image.outputs.items():
                 element = np.dtype(region.dtype).itemsize
