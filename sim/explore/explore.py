@@ -146,6 +146,9 @@ def _explore(
         if sweep.energy:
             for key, columns in energies_of(sweep, points, rows.found, folder).items():
                 areas[key] = areas.get(key, {}) | columns
+    except BaseException:
+        rows.again()
+        raise
     finally:  # an interrupted sweep has the table of what there is
         _write(sweep, points, rows, folder, areas)
     statuses = Counter(rows.found[point.key]["status"] for point in points)

@@ -27,6 +27,15 @@ class Rows:
             folder.mkdir(parents=True, exist_ok=True)
             if fresh:
                 self.path.unlink(missing_ok=True)
+        except OSError as error:
+            raise PlexusError(f"{self.path} cannot be read: {error.strerror}") from None
+        self.again()
+
+    def again(self) -> None:
+        """Read them anew: an interrupt may come between a line that is on the disk and its place in `found`. Errors:
+        PlexusError."""
+        self.found = {}
+        try:
             self._read()
         except OSError as error:
             raise PlexusError(f"{self.path} cannot be read: {error.strerror}") from None

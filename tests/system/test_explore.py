@@ -178,6 +178,24 @@ def test_an_interrupt_leaves_the_table_of_what_there_is(swept: tuple[Path, Path,
     assert len(table) == 1 + rows.read_bytes().count(b"\n") and (tmp_path / "out" / "index.html").exists()
 
 
+def test_an_interrupt_while_a_row_is_written_parts_no_row_from_the_table(
+    swept: tuple[Path, Path, Explored], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.fsync
+    count = iter(range(100))
+
+    def interrupted(file: int) -> None:
+        real(file)
+        if next(count) == 9:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run(swept[0], tmp_path / "out")
+    lines = (tmp_path / "out" / "rows.jsonl").read_bytes().splitlines()
+    assert len(lines) == 10 and len((tmp_path / "out" / "table.csv").read_text().splitlines()) == 11
+
+
 def test_a_full_disk_is_a_sentence_and_leaves_whole_rows(
     swept: tuple[Path, Path, Explored], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
