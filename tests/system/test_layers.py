@@ -198,6 +198,14 @@ def test_scaled_rows_of_small(operation: Operation, tmp_path: Path) -> None:
     close(operation, "small", tmp_path)
 
 
+def scaled_row(operation: Operation, folder: Path) -> dict[str, Any]:
+    """Of an operation at `tiny`, of which no bit is compared."""
+    run = LayersRun(
+        workload="layer", params={"scaled": True}, rows=(operation,), cfg=named("tiny"), check="none", out=folder
+    )  # fmt: skip
+    return run_operation(run, 1, operation, Console(quiet=True))
+
+
 def test_what_is_no_line_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that is longer than the line says: by what a change of plan costs."""
     operation = SHORT[0].values[0]
@@ -210,10 +218,7 @@ def test_what_is_no_line_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         return report | {"cycles": report["cycles"] * (103 if run.params["n"] == axis.sizes[2] else 100) // 100}
 
     monkeypatch.setattr(rows.core_run, "run_workload", bent)
-    run = LayersRun(
-        workload="layer", params={"scaled": True}, rows=(operation,), cfg=named("tiny"), check="none", out=tmp_path
-    )  # fmt: skip
-    row = run_operation(run, 1, operation, Console(quiet=True))
+    row = scaled_row(operation, tmp_path)
     assert row["status"] == "refused" and "is no line along n" in row["sentence"] and "cycles" not in row
 
 
@@ -231,10 +236,7 @@ def test_where_the_beginning_bends_a_line_larger_runs_are_tried(
         return report | {"cycles": report["cycles"] * (105 if run.params["rows"] == axis.sizes[0] else 100) // 100}
 
     monkeypatch.setattr(rows.core_run, "run_workload", bent)
-    run = LayersRun(
-        workload="layer", params={"scaled": True}, rows=(operation,), cfg=named("tiny"), check="none", out=tmp_path
-    )  # fmt: skip
-    row = run_operation(run, 1, operation, Console(quiet=True))
+    row = scaled_row(operation, tmp_path)
     further = axis.further()
     assert further is not None and further.sizes[0] == axis.sizes[2] and further.sizes[2] < 700
     assert row["status"] == "ok" and row["scaled"]["sizes"] == list(further.sizes)
