@@ -1,4 +1,4 @@
-"""`plexus energy`: what switches in the units of a core at each event; the energy of a run by part, and an index."""
+"""`plexus energy`: what switches in units of a core, a link or a switch at each event; a run by part, and an index."""
 
 import json
 import sys
@@ -26,9 +26,7 @@ def _console() -> Console:
 
 
 def energy(
-    what: Annotated[
-        str, typer.Argument(metavar="CONFIG|DIR", help="A configuration of a core, a FILE.toml, or a run's folder.")
-    ],
+    what: Annotated[str, typer.Argument(metavar="CONFIG|DIR", help="A configuration, a FILE.toml, or a run's folder.")],
     base: Annotated[
         Path | None, typer.Option(metavar="DIR", parser=path_of, help="Folder of the run that is 1.0 in the index.")
     ] = None,

@@ -16,7 +16,7 @@ from sim.run.repeat import configured
 from sim.systems.configurations import by_name, kind_of_type
 from sim.toolchain import build_root
 
-__all__ = ["WHOLE", "Subject", "subject_of"]
+__all__ = ["WHOLE", "Subject", "config_of", "subject_of"]
 
 WHOLE = {"core": "core", "switch": "switch", "link": "port_device"}
 """The top that is all of a configuration, by the kind of its system."""
@@ -36,7 +36,8 @@ class Subject:
         return build_root() / "area" / f"{self.top}-{Path(self.cfg.name).stem}{more}".replace("/", "_")
 
 
-def _config(source: str, settings: Sequence[str]) -> AnyConfig:
+def config_of(source: str, settings: Sequence[str]) -> AnyConfig:
+    """A named configuration or a FILE.toml of a core, with changes. Errors: PlexusError and ConfigError."""
     return load(source, settings) if source in NAMED or source.endswith(".toml") else configured(source, settings)
 
 
@@ -45,7 +46,7 @@ def subject_of(what: str, config: str | None, settings: Sequence[str]) -> Subjec
     if what not in TOPS and (what in by_name() or what.endswith(".toml")):
         if config is not None:
             raise PlexusError(f"{what} is a configuration itself, so it takes no --config {config}")
-        cfg = _config(what, settings)
+        cfg = config_of(what, settings)
         kind = kind_of_type(type(cfg))
         assert kind is not None  # it has a name
         return Subject(WHOLE[kind.kind], cfg)
@@ -55,8 +56,8 @@ def subject_of(what: str, config: str | None, settings: Sequence[str]) -> Subjec
         )
     wanted = config_kind(find_top(what))
     if wanted is None:
-        return Subject(what, _config(config or "small", settings))
-    cfg = _config(config or ("small" if wanted.kind == "core" else next(iter(wanted.named))), settings)
+        return Subject(what, config_of(config or "small", settings))
+    cfg = config_of(config or ("small" if wanted.kind == "core" else next(iter(wanted.named))), settings)
     if not isinstance(cfg, wanted.type):
         raise PlexusError(f"top {what} is made from a configuration of a {wanted.kind}, and {config} is none")
     return Subject(what, cfg)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rtl.contract.config import Config, load
+from rtl.contract.any_config import AnyConfig
+from sim.area.subject import config_of
 from sim.energy.energy_of import Energy, Index, energy_of, index_of
 from sim.energy.figures import FIGURES, Figures, read_figures
 from sim.energy.netlists import shelf
@@ -32,14 +33,14 @@ def _write(values: Mapping[str, Any], folder: Path) -> Path:
     return folder / FILE
 
 
-def _table(cfg: Config) -> dict[str, Any]:
+def _table(cfg: AnyConfig) -> dict[str, Any]:
     with progress(f"energy {cfg.name}") as step:
         return table_of(cfg, step)
 
 
 def table_of_config(source: str, settings: Sequence[str], out: Path | None) -> tuple[dict[str, Any], Path]:
-    """The table of a configuration of a core, and its file. Errors: PlexusError and ConfigError, one sentence."""
-    cfg = load(source, settings)
+    """The table of a configuration, and its file. Errors: PlexusError and ConfigError, one sentence."""
+    cfg = config_of(source, settings)
     table = _table(cfg)
     name = Path(cfg.name).stem if is_named(cfg) else f"{Path(cfg.name).stem}-{cfg.hash}"
     return table, _write(table, out or shelf() / name)
@@ -96,8 +97,13 @@ def energy_of_run(
 
 def _differs(report: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters, the seed and fields of the configuration that are others in the base: what they are there."""
-    ours, theirs = (_flat(one["params"] | {"seed": one["seed"]} | one["config_resolved"]) for one in (report, other))
+    ours, theirs = (_flat(one["params"] | {"seed": one["seed"]} | _fields(one)) for one in (report, other))
     return {key: theirs.get(key) for key in ours if theirs.get(key) != ours[key]}
+
+
+def _fields(report: Mapping[str, Any]) -> dict[str, Any]:
+    """All of its configuration."""
+    return next(report[key] for key in ("config_resolved", "link", "switch") if key in report)
 
 
 def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

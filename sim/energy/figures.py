@@ -1,4 +1,5 @@
-"""Stated figures that bring toggles, words of SRAM and bits of HBM to one scale: a file, which a user may change."""
+"""Stated figures that bring toggles, words of SRAM, bits of HBM and of wires to one scale: a file, which a user may
+change."""
 
 import math
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ _KEYS = {
     "sram": ("fixed_pj", "root_pj", "low", "high"),
     "clock": ("low", "typical", "high"),
     "hbm": ("low", "typical", "high"),
+    "wire": ("low", "typical", "high"),
 }
 
 
@@ -43,9 +45,9 @@ class Figures:
         """Share of the flip-flops of a running clock that see it."""
         return self.values["clock"][level]
 
-    def hbm_pj(self, level: str) -> float:
-        """Of a bit."""
-        return self.values["hbm"][level]
+    def bit_pj(self, what: str, level: str) -> float:
+        """Of a bit of hbm, or of a wire."""
+        return self.values[what][level]
 
 
 def read_figures(path: Path = FIGURES) -> Figures:

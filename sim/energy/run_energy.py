@@ -6,9 +6,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from rtl.contract.config import Config, load
+from rtl.contract.any_config import AnyConfig
+from rtl.contract.config import load
 from sim.energy.energy_of import Assumption, Energy, Index, need_events
 from sim.errors import PlexusError
+from sim.systems.configurations import configurations
 
 __all__ = ["Finished", "as_values", "finished"]
 
@@ -18,7 +20,7 @@ class Finished:
     """A report, and the configuration that it was of."""
 
     report: Mapping[str, Any]
-    cfg: Config
+    cfg: AnyConfig
 
 
 def _setting(value: Any) -> str:
@@ -28,7 +30,7 @@ def _setting(value: Any) -> str:
 
 
 def finished(folder: Path) -> Finished:
-    """From `folder`/report.json. Errors: PlexusError if there is none, or none of a core of this version."""
+    """From `folder`/report.json. Errors: PlexusError if there is none, or none of this version."""
     path = folder / "report.json"
     try:
         report = json.loads(path.read_text())
@@ -36,9 +38,12 @@ def finished(folder: Path) -> Finished:
         raise PlexusError(f"{folder} has no report.json: it is not the folder of a run") from None
     except (OSError, ValueError) as error:
         raise PlexusError(f"{path} cannot be read: {error}") from None
-    if not isinstance(report, dict) or "engines" not in report or "config_base" not in report:
-        raise PlexusError(f"{path} is no report of a core")
+    if not isinstance(report, dict) or not ({"engines", "link", "switch"} & report.keys()) or "config" not in report:
+        raise PlexusError(f"{path} is no report of a core, a link or a switch")
     need_events(report)
+    for kind in configurations():
+        if kind.kind in ("link", "switch") and kind.kind in report:
+            return Finished(report, kind.restore(report[kind.kind]))
     changed = [f"{key}={_setting(value)}" for key, value in report["config_changes"].items()]
     return Finished(report, load(report["config_base"], changed))
 

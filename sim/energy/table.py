@@ -6,12 +6,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from rtl.contract.any_config import AnyConfig
 from rtl.contract.config import Config
 from rtl.contract.config_fields import built_values
-from sim.energy.catalogue import units_of_core
-from sim.energy.macros import rows_of
+from rtl.contract.link_config import LinkConfig
+from rtl.contract.switch_config import SwitchConfig
+from sim.energy.core.catalogue import units_of_core
+from sim.energy.core.macros import RowOf, rows_of
+from sim.energy.core.registers import registers_of
+from sim.energy.events import Unit
+from sim.energy.fabric import hardware
+from sim.energy.fabric.units import units_of_link, units_of_switch
 from sim.energy.measure import measured
-from sim.energy.registers import registers_of
 from sim.energy.simulation import CLOCK_GE
 from sim.errors import PlexusError
 from sim.progress import Progress
@@ -23,11 +29,30 @@ __all__ = ["read_table", "table_of"]
 FORMAT = 1
 
 
-def table_of(cfg: Config, step: Progress | None = None) -> dict[str, Any]:
+def _units(cfg: AnyConfig) -> tuple[Unit, ...]:
+    if isinstance(cfg, Config):
+        return units_of_core(cfg)
+    if isinstance(cfg, LinkConfig):
+        return units_of_link(cfg)
+    if isinstance(cfg, SwitchConfig):
+        return units_of_switch(cfg)
+    raise PlexusError(f"{cfg.name} is no configuration of a core, a link or a switch")
+
+
+def _hardware(cfg: AnyConfig, step: Progress) -> tuple[dict[str, dict[str, int]], dict[str, list[RowOf]]]:
+    """Flip-flops by clock, and rows of RAM."""
+    if isinstance(cfg, LinkConfig | SwitchConfig):
+        return hardware.flip_flops_of(cfg, step), hardware.rows_of(cfg)
+    assert isinstance(cfg, Config)
+    return registers_of(cfg, step), rows_of(cfg)
+
+
+def table_of(cfg: AnyConfig, step: Progress | None = None) -> dict[str, Any]:
     """Plain values; docs/energy.md has each key. Minutes for hardware that is new, else milliseconds. Errors:
     PlexusError. What was measured before an error or an interrupt is kept."""
     step = step or Progress(f"energy {cfg.name}")
-    events = measured(units_of_core(cfg), step)
+    events = measured(_units(cfg), step)
+    registers, rams = _hardware(cfg, step)
     base, changed = changes(cfg)
     return {
         "format": FORMAT,
@@ -37,14 +62,14 @@ def table_of(cfg: Config, step: Progress | None = None) -> dict[str, Any]:
         "config_hash": cfg.hash,
         "hardware": built_values(cfg),
         "events": events,
-        "registers": registers_of(cfg, step),
+        "registers": registers,
         "clock_ge": CLOCK_GE,
-        "rams": {name: [asdict(macro) for macro in macros] for name, macros in rows_of(cfg).items()},
+        "rams": {name: [asdict(macro) for macro in macros] for name, macros in rams.items()},
         "tool_versions": tool_versions(),
     }
 
 
-def read_table(path: Path, cfg: Config) -> Mapping[str, Any]:
+def read_table(path: Path, cfg: AnyConfig) -> Mapping[str, Any]:
     """One that was written before. Errors: PlexusError if it is none, or of other hardware than this."""
     try:
         table = json.loads(path.read_text())

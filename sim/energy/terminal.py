@@ -82,7 +82,12 @@ def show_run(
     report: Mapping[str, Any], energy: Energy, console: Console, *, index: Index | None, base: str = ""
 ) -> None:
     """Shares by part, and the index if there is a base."""
-    config = described(report["config"], report["config_base"], report["config_changes"], report["config_file"])
+    config = described(
+        report["config"],
+        report.get("config_base", report["config"]),
+        report["config_changes"],
+        report.get("config_file"),
+    )
     table = _table("part", "share", "low", "high")
     shares = sorted(energy.shares().items(), key=lambda item: -item[1][1])
     for part, (low, typical, high) in shares:

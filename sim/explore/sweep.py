@@ -269,7 +269,6 @@ def read_sweep(path: Path) -> Sweep:
     objectives = _objectives(table.get("objectives", ["cycles:min"]))
     wanted = [objective.column for objective in objectives]
     area, energy = (wants(table, *of, wanted) for of in (("area", AREA_COLUMNS), ("energy", ENERGY_COLUMNS)))
-    need(not energy or system.name in _OF_A_CORE, f"energy is for a core, this sweep is of a {system.name}")
     if energy and not any(is_base(variant, values(cfg)) for variant in variants):  # an index needs its base
         named[len(variants)] = _BASE
         variants.append({})

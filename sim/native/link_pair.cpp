@@ -36,7 +36,7 @@ struct Settings {
 struct Counts {
     uint64_t cycles, sent, delivered, lost, duplicated, reordered, corrupted, payload_bytes, payload_flits, resent;
     uint64_t damaged, bursts, refused, malformed, corrections, replays, round_trip_sum, round_trips, ack_sum, acks, outstanding, unresolved;
-    uint64_t spurious, retrained, downs, longest_gap, width, latency_max, by_class[CLASSES];
+    uint64_t spurious, retrained, downs, longest_gap, width, latency_max, flits, by_class[CLASSES];
 };
 
 std::vector<uint8_t> packet(unsigned end, unsigned cls, unsigned kind, uint64_t number, unsigned bytes) {
@@ -195,6 +195,7 @@ private:
     void plan(End& end) {
         const uint64_t first = now_ + LANE_DELAY;
         const uint64_t width = std::max<uint64_t>(1, end.port->top().tx_width);
+        counts.flits++;
         if (random_.unit() < settings_.flit_error_rate) {
             counts.damaged++;
             end.refuse_from = first;

@@ -119,7 +119,7 @@ class LinkCounts:
     `round_trip_sum` over `round_trips`: cycles from a flit's way on the wire to its next one, for the first flit of
     each replay; `ack_sum` over `acks`: to its acknowledgement; `longest_gap`: cycles in which an end delivered nothing,
     while gaps count; `width`: lanes in use now, of the narrower direction; `latency_max`: longest time of a packet from
-    the port that took it to its delivery, while gaps count.
+    the port that took it to its delivery, while gaps count; `flits`: of any kind that have begun on the wires.
     """
 
     cycles: int
@@ -150,6 +150,7 @@ class LinkCounts:
     longest_gap: int
     width: int
     latency_max: int
+    flits: int
     by_class: tuple[int, ...]
 
 

@@ -14,7 +14,7 @@ from rtl.contract.isa import Opcode, Queue
 from rtl.contract.timing import PORTS_OF, Engine
 from sim.advice.advise import advise, no_advice
 from sim.advice.facts import facts_of
-from sim.energy.counts import events_of
+from sim.energy.core.counts import events_of
 from sim.errors import PlexusError
 from sim.run.checking import match_of
 from sim.run.compare import Comparison

@@ -22,12 +22,12 @@ from rtl.contract.kinds import Kind
 from rtl.scalar.lane import Lane as ScalarLane
 from rtl.tensor.pe import PE
 from rtl.tensor.unpack_lane import UnpackLane
-from sim.energy import scalar_events, tensor_events, vector_events
-from sim.energy.counts import events_of
+from sim.energy.core import scalar_events, tensor_events, vector_events
+from sim.energy.core.counts import events_of
+from sim.energy.core.tensor_events import Element, tensor_units
 from sim.energy.gates import Gates
 from sim.energy.netlists import gates_of, made_of
 from sim.energy.simulation import Simulation
-from sim.energy.tensor_events import Element, tensor_units
 from sim.energy.values import KINDS, Source
 from sim.run.waves import Waves
 from sim.systems.core.run import Run, run_workload

@@ -12,7 +12,7 @@ from firmware.models.operations import Operation
 from firmware.workloads import find_workload
 from rtl.contract.config import named
 from sim.cli import main
-from sim.energy.counts import events_of
+from sim.energy.core.counts import events_of
 from sim.page.layers import layers_data, layers_differences
 from sim.systems.layers import rows
 from sim.systems.layers.axes import axis_of

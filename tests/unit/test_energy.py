@@ -16,14 +16,15 @@ from rtl.contract.memmap import Space
 from sim.cli import main
 from sim.energy import table as table_module
 from sim.energy.anchor_events import anchor_units
-from sim.energy.counts import events_of
-from sim.energy.energy_of import ASSUMPTIONS, Assumption, clock_edges, energy_of, index_of
+from sim.energy.core.counts import events_of
+from sim.energy.core.macros import rows_of
+from sim.energy.core.registers import CLOCKS
+from sim.energy.core.spent import clock_edges
+from sim.energy.core.walks import quadrants_of, words_walked
+from sim.energy.energy_of import ASSUMPTIONS, Assumption, energy_of, index_of
 from sim.energy.figures import FIGURES, Figures, read_figures
-from sim.energy.macros import rows_of
-from sim.energy.registers import CLOCKS
 from sim.energy.run_energy import finished
 from sim.energy.values import KINDS
-from sim.energy.walks import quadrants_of, words_walked
 from sim.errors import PlexusError
 from sim.explore import energies
 from sim.explore.points import points_of
@@ -204,12 +205,60 @@ def test_each_part_by_hand() -> None:
     assert energy_of(run, table(), FIXED).total(Assumption()) == pytest.approx(sum(found.values()))
 
 
+def fabric(**events: int) -> dict[str, Any]:
+    plain = {"cycles": 100, "devices": 2, "beats": 50, "payload_beats": 30, "stored_beats": 20, "wire_bits": 7}
+    return {"end": "done", "events": plain | events}
+
+
+def fabric_table() -> dict[str, Any]:
+    weights = {"encode payload": 10, "encode nop": 1, "crc check payload": 8, "crc check nop": 2}
+    weights |= {"fec check payload": 4, "fec check nop": 0.5, "lanes": 3, "crossbar": 12}
+    own = [{"event": e, **{k: w * OF_KIND[k] for k in KINDS}} for e, w in weights.items()]
+    rams = ("decoder buffer", "send store", "retry buffer", "receive pool")
+    return table() | {
+        "events": table()["events"] + own,
+        "registers": {"link": {"flip_flops": 11, "delay_bits": 0}},
+        "rams": {name: [{"bits": 64, "macro_bytes": 10000}] for name in rams},
+    }
+
+
+WIRED = Figures({**FIXED.values, "wire": {"low": 1.0, "typical": 4.0, "high": 6.0}})
+
+
+def test_each_part_of_a_link_and_a_switch_by_hand() -> None:
+    found = energy_of(fabric(lane_cycles=200), fabric_table(), WIRED).parts[Assumption()]
+    row = 7 * 1000  # of 64 bits in 10,000 bytes
+    assert found == pytest.approx(
+        {
+            "encoders": 30 * 10 + 20 * 1,
+            "decoders": 30 * 12 + 20 * 2.5,
+            "lanes": 2 * 200 * 3,
+            "clock, link": 100 * 2 * 2 * 3.0 * 11 * 0.5,
+            "decoder buffer": 2 * 50 * row,
+            "send store": 2 * 20 * row,
+            "retry buffer": (20 + 30) * row,
+            "receive pool": 2 * 20 * row,
+            "wire": 7 * 4 * 1000,
+        }
+    )
+    switch = energy_of(fabric(devices=1, crossbar_beats=20, outputs=5), fabric_table(), WIRED).parts[Assumption()]
+    assert switch["crossbar"] == 20 / 5 * 12 and "lanes" not in switch
+    assert switch["clock, link"] == found["clock, link"] / 2
+
+
+def test_an_index_of_a_link_is_by_beats_that_came_through() -> None:
+    one, half = (energy_of(fabric(stored_beats=n), fabric_table(), WIRED) for n in (20, 10))
+    index = index_of(half, one)
+    assert index.typical == pytest.approx(2 * half.total(Assumption()) / one.total(Assumption()))
+    assert 1 < index.low <= index.typical <= index.high < 2
+
+
 def test_assumptions_are_made_everywhere_at_once() -> None:
     run = report(pe_beats={"one bf16": 8}, sbuf_rows_read={"moving": 1}) | {"hbm_bytes_read": 1}
     assert len(ASSUMPTIONS) == 3**5
     assert parts(run, data="zeros")["tensor"] == 400 and parts(run, data="bits")["tensor"] == 1200
     assert parts(run, sram="high")["sbuf"] == pytest.approx(4 * parts(run, sram="low")["sbuf"])
-    assert parts(run, hbm="high")["hbm"] == pytest.approx(4 * parts(run, hbm="low")["hbm"])
+    assert parts(run, bits="high")["hbm"] == pytest.approx(4 * parts(run, bits="low")["hbm"])
     assert parts(run, clock="high")["clock, dma"] == 4 * parts(run, clock="low")["clock, dma"]
     # data of zeros make the anchor cheaper, too: what a pJ is worth in toggles goes with it
     assert parts(run, data="zeros")["hbm"] == pytest.approx(parts(run)["hbm"] / 2)
@@ -264,7 +313,7 @@ def test_the_stated_figures_are_those_of_their_sources() -> None:
     for kib, pj in ((8, 7.5), (32, 8.5), (1024, 14.0)):  # Jouppi et al. 2021, table 2: 64 bits
         assert figures.sram_pj(64, kib * 1024, "typical") == pytest.approx(pj, rel=0.05)
     for level, pj in (("low", 250), ("high", 450)):
-        assert figures.hbm_pj(level) * 64 == pytest.approx(pj, rel=0.01)
+        assert figures.bit_pj("hbm", level) * 64 == pytest.approx(pj, rel=0.01)
     assert all("source" in section for section in figures.values.values())
 
 
@@ -349,7 +398,7 @@ def test_the_energy_of_a_run_and_its_index(
     assert values == json.loads((two / "energy.json").read_text())
     assert 1 < values["index"]["low"] <= values["index"]["typical"] <= values["index"]["high"] < 2
     assert values["total"] == pytest.approx(sum(values["parts"].values()))
-    assert set(values["figures"]) == {"anchor", "sram", "clock", "hbm"}
+    assert set(values["figures"]) == {"anchor", "sram", "clock", "hbm", "wire"}
     assert main(["energy", str(one), "--out", str(tmp_path / "out")]) == 0
     told = capsys.readouterr().out
     assert "gemm on tiny: where its energy goes" in told and "hbm" in told and "index" not in told

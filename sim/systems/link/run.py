@@ -10,6 +10,7 @@ from rich.console import Console
 
 from firmware.views import KernelError
 from firmware.workload import Param, parse_params
+from rtl.contract.lanes import LANE_WORD_BYTES
 from rtl.contract.link import CLASSES, FLIT_BYTES, FLIT_PAYLOAD_BYTES, PACKET_BYTES_MAX
 from rtl.contract.link_config import COVERS_WINDOW, LINKS, LinkConfig
 from sim.build.model import build
@@ -198,6 +199,7 @@ def run_link(run: LinkRun, console: Console) -> dict[str, Any]:
         link.close()
     report = _report(run, cfg, seed, before, during, after, seconds)
     report |= _latency(series, during)
+    report["events"] = _events(cfg, before, during)
     report["total_seconds"] = round(time.monotonic() - begin, 3)
     if p["kill_lane"] is not None and 0 <= (at := p["kill_at"] * cfg.flit_cycles - before.cycles) < series.cycle[-1]:
         series.event_cycle, series.event_kind, series.event_port = [at], ["lane dies"], [p["kill_lane"]]
@@ -210,6 +212,22 @@ def _latency(series: Series, during: LinkCounts) -> dict[str, Any]:
     """Link cycles of packets delivered while it is measured, from the port that took them to their delivery."""
     whole = [sum(column) for column in zip(*series.latency, strict=True)]
     return {"latency_cycles": quantiles(whole, during.latency_max) | {"packets": sum(whole)}}
+
+
+def _events(cfg: LinkConfig, before: LinkCounts, during: LinkCounts) -> dict[str, int]:
+    """What has happened at both ends between the two (docs/energy.md); a word of every lane goes in each cycle."""
+    cycles = during.cycles - before.cycles
+    stored, resent, flits = (getattr(during, n) - getattr(before, n) for n in ("payload_flits", "resent", "flits"))
+    lanes = cfg.lanes + cfg.spare_lanes
+    return {
+        "cycles": cycles,
+        "devices": 2,
+        "beats": flits * cfg.beats,
+        "payload_beats": (stored + resent) * cfg.beats,
+        "stored_beats": stored * cfg.beats,
+        "lane_cycles": 2 * cycles,
+        "wire_bits": 2 * cycles * lanes * 8 * LANE_WORD_BYTES,
+    }
 
 
 def _report(

@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rtl.contract.lanes import LANE_WORD_BYTES
 from rtl.contract.switch_config import SwitchConfig
 from sim.native.switch import SwitchCounts, SwitchTraffic
 from sim.systems.quantiles import quantiles
 from sim.systems.switch.shares import entitled, jain
 
-__all__ = ["fairness", "latencies", "rates", "verdict"]
+__all__ = ["events_of", "fairness", "latencies", "rates", "verdict"]
 
 
 def verdict(after: SwitchCounts, told: Mapping[str, int]) -> dict[str, Any]:
@@ -63,6 +64,24 @@ def rates(cfg: SwitchConfig, traffic: SwitchTraffic, marks: Sequence[tuple[str, 
         "by_source": [round(n / slots, 6) for n in sources],
         "by_output": [round(n / slots, 6) for n in outputs],
         "others_kept": _kept(traffic.silent_port, marks),
+    }
+
+
+def events_of(cfg: SwitchConfig, begin: SwitchCounts, end: SwitchCounts) -> dict[str, int]:
+    """What has happened in the switch between the two (docs/energy.md). A flit begins at each port in each slot, both
+    ways; those that it sends again are as many as are sent again to it, for both ways are damaged alike."""
+    cycles, beats = end.cycles - begin.cycles, cfg.link.beats
+    resent = end.resent - begin.resent
+    stored = sum(_more(begin.by_output, end.by_output))
+    return {
+        "cycles": cycles,
+        "devices": 1,
+        "outputs": cfg.outputs,
+        "beats": cycles // cfg.slot_cycles * cfg.ports * beats,
+        "payload_beats": (stored + resent) * beats,
+        "stored_beats": stored * beats,
+        "crossbar_beats": stored * beats,
+        "wire_bits": 2 * cycles * cfg.ports * 8 * LANE_WORD_BYTES * cfg.link.lanes,
     }
 
 

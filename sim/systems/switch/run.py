@@ -24,7 +24,7 @@ from sim.report.report_json import write_report
 from sim.run.cycles_bar import cycles_bar
 from sim.run.variant import changes
 from sim.systems.series import Series, save_series, stops
-from sim.systems.switch.measures import fairness, latencies, rates, verdict
+from sim.systems.switch.measures import events_of, fairness, latencies, rates, verdict
 from sim.systems.switch.params import SwitchRun
 from sim.toolchain import tool_versions
 
@@ -201,6 +201,7 @@ def run_switch(run: SwitchRun, console: Console) -> dict[str, Any]:
         **fairness(traffic, classes, marks[0][1], marks[-1][1]),
         **latencies(cfg, *histograms, marks[-1][1].latency_max),
         "port_counters": told,
+        "events": events_of(cfg, marks[0][1], marks[-1][1]),
     }
     report["wall_seconds"] = round(seconds, 6)
     report["cycles_per_second"] = round(cycles / seconds) if seconds else 0

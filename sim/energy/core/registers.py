@@ -1,13 +1,11 @@
-"""Flip-flops of a core by the clock that they hang on, from its hierarchy; nothing is synthesised."""
+"""Flip-flops of a core by the clock that they hang on, from its hierarchy."""
 
 from collections import Counter
 from collections.abc import Iterable
 
 from rtl.contract.config import Config
-from sim.area.design import Use, elaborated, keep_uses, kept_uses, place_of, uses_of
-from sim.area.synthesis import shelf
-from sim.build.emitting import form_options
-from sim.build.tops import top
+from sim.area.design import Use
+from sim.energy.design import design_of
 from sim.progress import Progress
 
 __all__ = ["CLOCKS", "registers_of"]
@@ -37,13 +35,5 @@ def _sums(uses: Iterable[Use]) -> dict[str, dict[str, int]]:
 
 
 def registers_of(cfg: Config, step: Progress) -> dict[str, dict[str, int]]:
-    """By clock: bits of registers as they are described, `delay_bits` of them in delay lines. Elaborates the core once
-    for its sources and configuration, as `plexus area` does."""
-    chosen, options = top("core"), form_options("core", None)
-    place = place_of(shelf(), chosen, cfg, options)
-    uses = kept_uses(place)
-    if uses is None:
-        step.stage("elaborate the core")
-        uses = uses_of(elaborated(chosen, cfg, options), chosen.name)
-        keep_uses(place, uses)
-    return _sums(uses)
+    """By clock: bits of registers as they are described, `delay_bits` of them in delay lines."""
+    return _sums(design_of("core", cfg, step))

@@ -17,7 +17,7 @@ from rtl.contract.isa import AluOp, Function, Opcode, Queue, Reduce
 from rtl.contract.kinds import SCALE_ROWS, Kind, group_bytes, moving_bytes, tag_elements
 from rtl.contract.memmap import Space
 from rtl.contract.sparsity import PATTERNS
-from sim.energy.walks import QUADRANTS, WORD_BYTES, quadrants_of, row_units, words_walked
+from sim.energy.core.walks import QUADRANTS, WORD_BYTES, quadrants_of, row_units, words_walked
 
 __all__ = ["events_of"]
 

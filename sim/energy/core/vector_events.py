@@ -14,10 +14,10 @@ from rtl.vector.lane import ENTERING, LANE_DOMAINS, Lane
 from rtl.vector.operators import OPERATION
 from rtl.vector.sums import RESULT_FROM, SLOTS, SUMMING
 from rtl.vector.timetable import LEAVING
+from sim.energy.core.with_clocks import WithClocks
 from sim.energy.events import CYCLES, Event, Unit
 from sim.energy.simulation import Simulation
 from sim.energy.values import Source, constant
-from sim.energy.with_clocks import WithClocks
 
 __all__ = ["VECTOR_WORK", "ClockedLane", "vector_name", "vector_units"]
 
@@ -134,5 +134,10 @@ def vector_units(cfg: Config) -> tuple[Unit, ...]:
     ]
     options = {"exp_rate": cfg.vector.exp_rate}
     return (
-        Unit(name="vector lane", factory="sim.energy.vector_events:ClockedLane", options=options, events=tuple(events)),
+        Unit(
+            name="vector lane",
+            factory="sim.energy.core.vector_events:ClockedLane",
+            options=options,
+            events=tuple(events),
+        ),
     )

@@ -2,10 +2,10 @@
 
 from rtl.contract.config import Config
 from sim.energy.anchor_events import anchor_units
+from sim.energy.core.scalar_events import scalar_units
+from sim.energy.core.tensor_events import tensor_units
+from sim.energy.core.vector_events import vector_units
 from sim.energy.events import Unit
-from sim.energy.scalar_events import scalar_units
-from sim.energy.tensor_events import tensor_units
-from sim.energy.vector_events import vector_units
 
 __all__ = ["units_of_core"]
 

@@ -11,7 +11,7 @@ from rtl.contract.config import Config
 from rtl.contract.kinds import DOTS, Kind, kinds_of
 from rtl.numeric.pe.pe_operand import pe_operand
 from rtl.tensor.lanes import NUMBERS, OPERAND_BITS, moving_lane, weight_bits, weight_lane
-from sim.energy.edge_lanes import EdgeLanes
+from sim.energy.core.edge_lanes import EdgeLanes
 from sim.energy.events import CYCLES, Event, Unit
 from sim.energy.simulation import Simulation
 from sim.energy.values import Source, constant
