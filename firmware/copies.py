@@ -3,7 +3,7 @@
 from firmware.engines.base import name_of, need
 from firmware.numbers import element_bytes
 from firmware.program import Place
-from firmware.views import HbmView, TileView
+from firmware.views import CopyView, HbmView
 from rtl.contract.config import Config
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space
 
@@ -12,7 +12,7 @@ __all__ = ["place", "rows"]
 ROW_BYTES_MAX = 1 << 18
 
 
-def rows(cfg: Config, dst: TileView | HbmView, src: TileView | HbmView) -> tuple[int, tuple[tuple[int, int, int], ...]]:
+def rows(cfg: Config, dst: CopyView, src: CopyView) -> tuple[int, tuple[tuple[int, int, int], ...]]:
     """Rows of contiguous bytes and up to three dimensions of them, innermost first."""
     d, s = dst.axes_bytes(), src.axes_bytes()
     counts = [n for n, _ in d if n > 1]
@@ -24,7 +24,7 @@ def rows(cfg: Config, dst: TileView | HbmView, src: TileView | HbmView) -> tuple
     src_steps = [step for n, step in s if n > 1]
     need(0 not in dst_steps, f"{name_of(dst)} repeats elements, which only a source may do")
     row = element_bytes(dst.dtype)
-    sbuf_sides = isinstance(src, TileView), isinstance(dst, TileView)
+    sbuf_sides = not isinstance(src, HbmView), not isinstance(dst, HbmView)
     merged: list[tuple[int, int, int]] = []  # innermost first
     for count, a, b in zip(reversed(counts), reversed(src_steps), reversed(dst_steps), strict=True):
         if not merged and a == row and b == row and row * count <= ROW_BYTES_MAX:
@@ -38,21 +38,21 @@ def rows(cfg: Config, dst: TileView | HbmView, src: TileView | HbmView) -> tuple
         f"a copy from {name_of(src)} to {name_of(dst)} needs {len(merged)} dimensions of rows; a descriptor has 3",
     )
     # Partitions innermost, those of different movers first: so all movers soon have a row.
-    merged.sort(key=lambda dim: not _steps_over_partitions(dim, sbuf_sides))
+    merged.sort(key=lambda dim: -_partitions(dim, sbuf_sides))
     lanes = cfg.partitions // cfg.dma.engines
-    if merged and len(merged) < 3 and _steps_over_partitions(merged[0], sbuf_sides):
+    if merged and len(merged) < 3 and _partitions(merged[0], sbuf_sides):
         count, a, b = merged[0]
         if count % lanes == 0 and count > lanes > 1:
             merged[:1] = [(count // lanes, a * lanes, b * lanes), (lanes, a, b)]
     return row, tuple(merged)
 
 
-def _steps_over_partitions(dim: tuple[int, int, int], sbuf: tuple[bool, bool]) -> bool:
-    """Whether a dimension (count, source step, destination step) goes from partition to partition."""
-    return any(side and step >= PARTITION_STRIDE_BYTES for step, side in zip(dim[1:], sbuf, strict=True))
+def _partitions(dim: tuple[int, int, int], sbuf: tuple[bool, bool]) -> int:
+    """How many partitions a dimension (count, source step, destination step) goes on at a time."""
+    return max(step // PARTITION_STRIDE_BYTES if side else 0 for step, side in zip(dim[1:], sbuf, strict=True))
 
 
-def place(view: TileView | HbmView) -> Place:
+def place(view: CopyView) -> Place:
     """First byte of a view."""
     if isinstance(view, HbmView):
         return Place(Space.HBM, view.offset * element_bytes(view.dtype), view.tensor.name, view.core)

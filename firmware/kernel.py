@@ -28,7 +28,7 @@ from firmware.hazards import Access, Hazards, Known
 from firmware.numbers import bits_dtype, element_bytes, split_format
 from firmware.program import Allocation, Completion, HbmTensor, Instruction, Program, Semaphore, SemaphoreWait
 from firmware.rings import FENCE, Rings
-from firmware.views import HbmView, KernelError, MemoryFullError, Tile, TileView
+from firmware.views import CopyView, HbmView, KernelError, MemoryFullError, Tile, TileView
 from rtl.contract.access_pattern import DIMENSIONS, AccessPattern, start_partition_rule
 from rtl.contract.config import Config
 from rtl.contract.formats import FORMATS
@@ -125,8 +125,8 @@ class Kernel:
 
     def dma(
         self,
-        dst: TileView | HbmView,
-        src: TileView | HbmView,
+        dst: CopyView,
+        src: CopyView,
         *,
         ring: int | None = None,
         queue: Queue | None = None,

@@ -10,7 +10,7 @@ from firmware.copies import place, rows
 from firmware.engines.base import access, caller, name_of, need
 from firmware.hazards import Access, Hazards, Known
 from firmware.program import Completion, Descriptor, HbmTensor, Place, Semaphore
-from firmware.views import HbmView, TileView
+from firmware.views import CopyView, HbmView
 from rtl.contract.isa import Opcode, Queue
 from rtl.contract.memmap import Space, core_place
 
@@ -35,8 +35,8 @@ class Rings:
 
     def copy(
         self,
-        dst: TileView | HbmView,
-        src: TileView | HbmView,
+        dst: CopyView,
+        src: CopyView,
         *,
         ring: int | None,
         queue: Queue | None,
@@ -60,7 +60,7 @@ class Rings:
         need(0 <= class_ <= 7, f"a traffic class must be from 0 to 7, not {class_}")
         for view in (dst, src):
             need(
-                not isinstance(view, TileView) or view.tile.space == Space.SBUF,
+                isinstance(view, HbmView) or view.tile.space == Space.SBUF,
                 f"DMA reaches HBM and SBUF, not PSUM, where {name_of(view)} lies",
             )
         need(
@@ -105,7 +105,7 @@ class Rings:
     def _producer(ring: int) -> int:
         return len(Queue) + ring
 
-    def _reaches(self, dst: TileView | HbmView, src: TileView | HbmView, class_: int, signal: Semaphore | None) -> None:
+    def _reaches(self, dst: CopyView, src: CopyView, class_: int, signal: Semaphore | None) -> None:
         """The rules of docs/endpoint.md for a copy with an end in another core, and for its signal."""
         here = self._k.core
         need(

@@ -10,7 +10,7 @@ from firmware.numbers import element_bytes
 from firmware.program import HbmTensor
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space
 
-__all__ = ["Box", "HbmView", "KernelError", "MemoryFullError", "Tile", "TileView"]
+__all__ = ["BlockView", "Box", "CopyView", "HbmView", "KernelError", "MemoryFullError", "Tile", "TileView"]
 
 Box = tuple[tuple[int, int], ...]
 """Half-open ranges, one an axis."""
@@ -264,3 +264,52 @@ class TileView:
             (self.partitions, PARTITION_STRIDE_BYTES),
             *((count, step * size) for step, count in self.dims),
         ]
+
+
+@dataclass(frozen=True, slots=True)
+class BlockView:
+    """The view `first` and the same `step` partitions further, `blocks` in all: an end of a copy. Engines know one run
+    of partitions only."""
+
+    first: TileView
+    blocks: int
+    step: int
+
+    @property
+    def tile(self) -> Tile:
+        """What it is part of."""
+        return self.first.tile
+
+    @property
+    def dtype(self) -> str:
+        """Number format of an element."""
+        return self.first.dtype
+
+    @property
+    def core(self) -> int:
+        """The core whose SBUF it is in."""
+        return self.first.core
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Blocks, partitions of each, then the free axes."""
+        return (self.blocks, *self.first.shape)
+
+    @property
+    def box(self) -> Box:
+        """Partitions and bytes it may touch, and those between the blocks."""
+        (first, end), columns = self.first.box
+        return (first, end + (self.blocks - 1) * self.step), columns
+
+    @property
+    def first_byte(self) -> int:
+        """Offset in the space's address map."""
+        return self.first.first_byte
+
+    def axes_bytes(self) -> list[tuple[int, int]]:
+        """(count, bytes to the next) of each axis, outermost first."""
+        return [(self.blocks, self.step * PARTITION_STRIDE_BYTES), *self.first.axes_bytes()]
+
+
+CopyView = TileView | BlockView | HbmView
+"""An end of a copy."""

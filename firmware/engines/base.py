@@ -9,7 +9,7 @@ from firmware.arguments import checked
 from firmware.builder import Builder
 from firmware.hazards import Access
 from firmware.program import Semaphore
-from firmware.views import HbmView, KernelError, TileView
+from firmware.views import CopyView, HbmView, KernelError, TileView
 from rtl.contract.isa import Opcode, Queue
 from rtl.contract.memmap import core_place
 
@@ -49,12 +49,12 @@ def need(ok: bool, sentence: str) -> None:
         raise KernelError(sentence)
 
 
-def name_of(view: TileView | HbmView) -> str:
+def name_of(view: CopyView) -> str:
     """Name of the tile or tensor."""
     return view.tensor.name if isinstance(view, HbmView) else view.tile.name
 
 
-def access(view: TileView | HbmView, writes: bool) -> Access:
+def access(view: CopyView, writes: bool) -> Access:
     """What a view means to the analysis of hazards."""
     what = f"tensor {view.tensor.name}" if isinstance(view, HbmView) else f"tile {view.tile.name}"
     return Access(f"{what} of core {core_place(view.core)}", view.box, writes, view.core)  # tiles never overlap

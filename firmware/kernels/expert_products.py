@@ -8,6 +8,7 @@ import numpy as np
 
 from firmware.engines.scales import scale_views
 from firmware.kernel import HbmView, Kernel, KernelError, Tile, TileView
+from firmware.kernels.scale_copies import copy_scales
 from firmware.kernels.spans import Span, spans
 from firmware.numbers import encode
 from firmware.packing import Packed
@@ -117,10 +118,9 @@ class _Work:
         block = min(32, size)
         scales = self.party.tile(side, f"{side}_scales{i}", view.dtype)
         home = scales[tile.start // block * block :, : tile.elements]
-        row = i * self.rows // SCALE_ROWS[kind]
-        for part in scale_views(home, kind, size, slot, tile.start, tile.partitions):
-            k.dma(part, view[row : row + part.partitions, :])
-            row += part.partitions
+        row, count = (n // SCALE_ROWS[kind] for n in (i * self.rows, tile.partitions))
+        views = scale_views(home, kind, size, slot, tile.start, tile.partitions)
+        copy_scales(k, views, view[row : row + count, :])
         return home
 
     def step(self, block: int, i: int) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from firmware.engines.scales import scale_views
 from firmware.kernel import HbmView, Kernel, KernelError, TileView
 from firmware.kernels.result_tiles import LAST_TILES, result_tiles, sequence_of
+from firmware.kernels.scale_copies import copy_beside, copy_scales
 from firmware.kernels.slots import Slots
 from firmware.kernels.tiling import (
     RESULT_SLOTS_MIN,
@@ -165,37 +166,32 @@ class _Products:
             done = self.k.dma(tile[:rows, begin:end], source[at : at + rows, chunk.start + begin : chunk.start + end])
             bytes_moved = rows * (end - begin) * element_bytes(source.dtype)
             if self.kind is not None:
-                done = self.load_scales(chunk, begin, end)
+                self.load_scales(chunk, begin, end)
                 bytes_moved += rows // SCALE_ROWS[self.kind] * (end - begin)
             if self.sparse and chunk.side == "s":
-                done = self.load_tags(chunk, self.sparse)
+                self.load_tags(chunk, self.sparse)
                 bytes_moved += rows * tag_elements(chunk.size) * element_bytes(TAGS)
             self.loads.append(_Load(self.sequence[step][0], done, bytes_moved))
         return True
 
-    def load_scales(self, chunk: Chunk, begin: int, end: int) -> Completion:
-        """The scales of columns `begin` to `end` of a chunk on their way: a copy for each block of Q partitions."""
+    def load_scales(self, chunk: Chunk, begin: int, end: int) -> None:
+        """The scales of columns `begin` to `end` of a chunk on their way."""
         assert self.kind is not None
         slots, k = self.slots[chunk.side], self.k
         tile = slots.scale_tiles[slots.where[chunk]][:, begin:end]
         at, rows = self.k_tiles[chunk.k]
         source = self.scales[chunk.side][chunk.source]
-        row = at // SCALE_ROWS[self.kind]
-        done: Completion | None = None
-        for view in scale_views(tile, self.kind, k.cfg.partitions, self.scale_slot[chunk.side], 0, rows):
-            columns = slice(chunk.start + begin, chunk.start + end)
-            done = k.dma(view, source[row : row + view.partitions, columns])
-            row += view.partitions
-        assert done is not None
-        return done
+        row, count = at // SCALE_ROWS[self.kind], rows // SCALE_ROWS[self.kind]
+        views = scale_views(tile, self.kind, k.cfg.partitions, self.scale_slot[chunk.side], 0, rows)
+        copy_scales(k, views, source[row : row + count, chunk.start + begin : chunk.start + end])
 
-    def load_tags(self, chunk: Chunk, sparse: Sparse) -> Completion:
+    def load_tags(self, chunk: Chunk, sparse: Sparse) -> None:
         """The tags of a stationary chunk on their way; chunks begin with an element of theirs."""
         slots = self.slots[chunk.side]
         at, rows = self.k_tiles[chunk.k]
         first, count = chunk.start // TAG_COLUMNS, tag_elements(chunk.size)
         source = sparse.tags[chunk.source][at : at + rows, first : first + count]
-        return self.k.dma(slots.scale_tiles[slots.where[chunk]][:rows, :count], source)
+        copy_beside(self.k, slots.scale_tiles[slots.where[chunk]][:rows, :count], source)
 
     def operand(self, chunk: Chunk, columns: Span) -> TileView:
         """`columns` of a chunk that is in SBUF."""
