@@ -65,8 +65,13 @@ def _plain(nodeid: str) -> str:
     return nodeid.rpartition("@")[0] if nodeid.rfind("@") > nodeid.rfind("]") else nodeid
 
 
+_ASKED = ("PLEXUS_SEEDS", "PLEXUS_KILLS")
+"""Variables by which a test does more."""
+
+
 def _record(item: pytest.Item) -> Path:
-    what = {"test": _plain(item.nodeid), "sources": _sources(item.path), "seeds": os.environ.get("PLEXUS_SEEDS", "")}
+    asked = {name: os.environ.get(name, "") for name in _ASKED}
+    what = {"test": _plain(item.nodeid), "sources": _sources(item.path), "asked": asked}
     return _SHELF / f"{verdicts.key_of(what)}.json"
 
 
