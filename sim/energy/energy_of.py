@@ -78,7 +78,10 @@ def energy_of(report: Mapping[str, Any], table: Mapping[str, Any], figures: Figu
     """
     need_events(report)
     price = Prices(table)
-    spent = (spent_of_core if "engines" in report else spent_of_fabric)(report, table)
+    try:
+        spent = (spent_of_core if "engines" in report else spent_of_fabric)(report, table)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise PlexusError(f"the report or its table of events is not whole: {error}; make it anew") from None
     found: dict[Assumption, Parts] = {}
     for a in ASSUMPTIONS:
         pj = figures.pj_a_toggle(price.of("fp32 add", a.data), price.of("fp32 multiply", a.data), a.anchor)

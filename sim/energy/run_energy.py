@@ -29,6 +29,14 @@ def _setting(value: Any) -> str:
     return str(value).lower()
 
 
+def _configuration(report: Mapping[str, Any]) -> AnyConfig:
+    for kind in configurations():
+        if kind.kind in ("link", "switch") and kind.kind in report:
+            return kind.restore(report[kind.kind])
+    changed = [f"{key}={_setting(value)}" for key, value in report["config_changes"].items()]
+    return load(report["config_base"], changed)
+
+
 def finished(folder: Path) -> Finished:
     """From `folder`/report.json. Errors: PlexusError if there is none, or none of this version."""
     path = folder / "report.json"
@@ -41,11 +49,10 @@ def finished(folder: Path) -> Finished:
     if not isinstance(report, dict) or not ({"engines", "link", "switch"} & report.keys()) or "config" not in report:
         raise PlexusError(f"{path} is no report of a core, a link or a switch")
     need_events(report)
-    for kind in configurations():
-        if kind.kind in ("link", "switch") and kind.kind in report:
-            return Finished(report, kind.restore(report[kind.kind]))
-    changed = [f"{key}={_setting(value)}" for key, value in report["config_changes"].items()]
-    return Finished(report, load(report["config_base"], changed))
+    try:
+        return Finished(report, _configuration(report))
+    except (KeyError, TypeError, AttributeError):
+        raise PlexusError(f"{path} is not whole: it does not tell its configuration; run it again") from None
 
 
 def as_values(report: Mapping[str, Any], energy: Energy, index: Index | None) -> dict[str, Any]:

@@ -26,11 +26,10 @@ __all__ = ["asked_of", "main", "outcome"]
 
 def asked_of(task: dict[str, Any]) -> Asked:
     """What `plexus run` would have been asked for."""
-    system = system_of_workload(task["workload"]).name
     return Asked(
         workload=task["workload"],
         params=[f"{name}={value}" for name, value in task["params"].items()],
-        config=task["base"] if system != "link" else None,
+        config=task["base"],
         settings=task["settings"],
         seed=task["seed"],
         fast=task["fast"],

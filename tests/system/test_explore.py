@@ -230,3 +230,17 @@ def test_a_browser_shows_a_sweep(swept: tuple[Path, Path, Explored], browser: Br
     assert browser.run("$('fields').innerText").count("hbm.latency_ns") >= 2
     page = browser.run("document.querySelector('#pareto a').getAttribute('href')")
     assert (swept[1] / page).exists() and not browser.heard and not browser.asked
+
+
+@pytest.mark.regress
+def test_fields_of_a_link_are_axes(tmp_path: Path) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text(
+        'format = 1\nbase = "x8"\nobjectives = ["goodput:max"]\n[[axis]]\nfield = "window_flits"\nvalues = [32, 128]\n'
+        '[[workload]]\nname = "link"\nparams = {flits = 500, delay = 20}\n'
+    )
+    found = run(path, tmp_path / "out")
+    assert found.statuses == {"ok": 2}
+    rows = [json.loads(line) for line in (tmp_path / "out" / "rows.jsonl").read_text().splitlines()]
+    goodput = {row["variant"]["window_flits"]: row["report"]["goodput"] for row in rows}
+    assert goodput[32] < 0.7 < 0.9 < goodput[128]

@@ -297,6 +297,7 @@ def test_shares_sum_to_the_whole() -> None:
         ({"end": "fault", "end_message": "a queue faulted"}, "the run did not end (a queue faulted)"),
         ({"events": None}, "the report has no events"),
         ({"events": {**report()["events"], "psum_adds": {"twist": 1}}}, "the table of events has no 'psum twist'"),
+        ({"events": {}}, "the report or its table of events is not whole: 'pe_beats'"),
     ],
 )
 def test_a_run_without_energy_is_a_sentence(values: dict[str, Any], says: str) -> None:
@@ -362,6 +363,13 @@ def test_wrong_words_get_one_sentence(
     assert main(["energy", *(word.format(tmp_path) for word in words)]) == 2
     out, err = capsys.readouterr()
     assert not out and err.startswith("plexus: ") and err.count("\n") == 1 and says in err
+
+
+@pytest.mark.parametrize("values", [{"link": 3}, {"link": {"lanes": 3}}, {"switch": {}}, {"engines": {}}])
+def test_a_report_that_is_not_whole_is_a_sentence(values: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "report.json").write_text(json.dumps({"config": "x8", "end": "done", "events": {}, **values}))
+    with pytest.raises(PlexusError, match=r"report\.json is not whole: it does not tell its configuration"):
+        finished(tmp_path)
 
 
 def run_folder(folder: Path, cfg: Config, **more: Any) -> Path:

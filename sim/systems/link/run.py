@@ -18,6 +18,7 @@ from sim.errors import PlexusError
 from sim.native.ports import PAIR_SOURCES, LinkCounts, NativeLink, Wires
 from sim.report.report_json import write_report
 from sim.run.cycles_bar import cycles_bar
+from sim.run.repeat import configured
 from sim.run.variant import changes, default_folder
 from sim.systems.link.model import line_share, what_limits
 from sim.systems.quantiles import quantiles
@@ -73,33 +74,42 @@ def parse_link(settings: Sequence[str]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkRun:
-    """What is asked for; `out`: folder of the report, by default under build/."""
+    """What is asked for; `config`: a named link, if not the one of so many lanes; `settings`: its fields, key=value;
+    parameters that are given come after them; `out`: folder of the report, by default under build/."""
 
     params: Mapping[str, Any]
+    config: str = ""
+    settings: tuple[str, ...] = ()
     seed: int = 0
     out: Path | None = None
 
     @property
     def cfg(self) -> LinkConfig:
-        """The named link of that width with the parameters' changes."""
-        base = LINKS[f"x{self.params['lanes']}"]
-        weights = parse_weights(self.params["weights"])
+        """The link with all changes. Errors: ConfigError, PlexusError."""
+        base = configured(self.config or f"x{self.params['lanes']}", self.settings)
+        if not isinstance(base, LinkConfig):
+            raise PlexusError(f"{self.config} is no configuration of a link; there are {', '.join(LINKS)}")
+        given = parse_weights(self.params["weights"])
+        weights = base.weights if given == (1,) else given + (1,) * (CLASSES - len(given))
+        set_alone = any(text.partition("=")[0].strip() == "shared_flits" for text in self.settings)
+        shared = base.shared_flits if set_alone else COVERS_WINDOW
         window = base.window_flits if self.params["window"] is None else self.params["window"]
         spares = base.spare_lanes if self.params["spare_lanes"] is None else self.params["spare_lanes"]
-        shared = COVERS_WINDOW if self.params["shared_flits"] is None else self.params["shared_flits"]
+        shared = shared if self.params["shared_flits"] is None else self.params["shared_flits"]
         return replace(
             base,
             window_flits=window,
             spare_lanes=spares,
             shared_flits=shared,
-            weights=weights + (1,) * (CLASSES - len(weights)),
+            weights=weights,
         )
 
     @property
     def folder(self) -> Path:
         """Where report.json goes."""
         settings, plain = dict(self.params) | {"run_seed": self.seed}, parse_link(()) | {"run_seed": 0}
-        return self.out or default_folder("link", LINKS[self.cfg.name], settings, plain)
+        cfg = self.cfg if self.settings else LINKS[self.cfg.name]
+        return self.out or default_folder("link", cfg, settings, plain)
 
 
 def _bring_up(link: NativeLink, flit_cycles: int) -> None:

@@ -1,7 +1,8 @@
-"""A link as a system: no core takes part, so its configuration is none of the link's."""
+"""A link as a system: its configuration is a named link, or the one with the lanes; parameters change fields of it."""
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from rich.console import Console
@@ -31,9 +32,21 @@ class LinkSystem(System):
             raise PlexusError("link has no --fast: that trains the model of a core")
         if asked.array is not None:
             raise PlexusError("link has no array: the form of its codec is a parameter, -p codec=native or structural")
-        if asked.config is not None or asked.settings or asked.waves is not None:
-            raise PlexusError("link takes parameters (-p) only: no core's configuration, --set or --waves")
-        return LinkRun(params=parse_link(asked.params), seed=asked.seed, out=asked.out)
+        if asked.waves is not None:
+            raise PlexusError("link takes --config, --set and parameters (-p): no --waves")
+        params, settings = parse_link(asked.params), tuple(asked.settings)
+        said = any(text.partition("=")[0].strip() == "lanes" for text in asked.params)
+        run = LinkRun(
+            params=params,
+            config="" if said or asked.config is None else asked.config,
+            settings=settings,
+            seed=asked.seed,
+            out=asked.out,
+        )
+        lanes = run.cfg.lanes
+        if said and lanes != params["lanes"]:
+            raise PlexusError(f"lanes is {params['lanes']} as a parameter and {lanes} as a field; it is said once")
+        return replace(run, params=params | {"lanes": lanes})
 
     def group(self, run: LinkRun) -> str:
         return json.dumps([built_values(run.cfg), run.params["codec"]], sort_keys=True)
