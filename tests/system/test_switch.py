@@ -47,6 +47,21 @@ def test_nothing_is_lost_with_errors_on_every_wire(tmp_path: Path, rate: float) 
     assert r["replays"] > 100
 
 
+def test_events_agree_with_rates(tmp_path: Path) -> None:
+    """What energy is counted from, beside rates a port and a flit time."""
+    r = run(tmp_path, "flit_error_rate=0.05", "load=0.5")
+    events, link = r["events"], r["switch"]["link"]
+    beats = 256 // (8 * link["lanes"])
+    assert events["cycles"] == 4000 * beats and events["beats"] == 4 * 4000 * beats
+    assert events["stored_beats"] == pytest.approx(beats * 4000 * sum(r["by_output"]), abs=2)
+    assert (
+        events["stored_beats"] == pytest.approx(4 * 4000 * beats * r["throughput"], abs=2) == events["crossbar_beats"]
+    )
+    again = (events["payload_beats"] - events["stored_beats"]) / events["stored_beats"]
+    assert 0.05 < again < 0.5  # at least once for each that is refused
+    assert events["wire_bits"] == 2 * 4 * events["cycles"] * 64 * link["lanes"]
+
+
 def test_a_hot_output_is_shared(tmp_path: Path) -> None:
     """Fairly between senders, by the weights between classes."""
     for senders in (2, 3):
