@@ -206,7 +206,7 @@ def scaled_row(operation: Operation, folder: Path) -> dict[str, Any]:
     return run_operation(run, 1, operation, Console(quiet=True))
 
 
-def test_what_is_no_line_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_no_line_is_run_whole_or_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that is longer than the line says: by what a change of plan costs."""
     operation = SHORT[0].values[0]
     axis = axis_of(named("tiny"), operation)
@@ -218,8 +218,17 @@ def test_what_is_no_line_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         return report | {"cycles": report["cycles"] * (103 if run.params["n"] == axis.sizes[2] else 100) // 100}
 
     monkeypatch.setattr(rows.core_run, "run_workload", bent)
+    monkeypatch.setattr(rows, "WHOLE_TIMES", 1)
     row = scaled_row(operation, tmp_path)
     assert row["status"] == "refused" and "is no line along n" in row["sentence"] and "cycles" not in row
+    monkeypatch.setattr(rows, "WHOLE_TIMES", axis.total // axis.sizes[2] + 1)
+    row = scaled_row(operation, tmp_path)
+    plain = LayersRun(
+        workload="layer", params={"scaled": False}, rows=(operation,), cfg=named("tiny"), check="none", out=tmp_path
+    )  # fmt: skip
+    whole = run_operation(plain, 2, operation, Console(quiet=True))
+    assert row["status"] == "ok" and row["scaled"] is None and row["cycles"] == whole["cycles"]
+    assert row["simulated_cycles"] > whole["simulated_cycles"] and row["cpu_seconds"] > 0
 
 
 def test_where_the_beginning_bends_a_line_larger_runs_are_tried(

@@ -25,6 +25,10 @@ RAN = ("ok", "mismatch", "fault")
 """Statuses of rows that have cycles."""
 
 
+WHOLE_TIMES = 8
+"""What is no line is run whole if that is at most so many times the last of its runs."""
+
+
 def added(parts: Sequence[Mapping[str, float] | None]) -> dict[str, float] | None:
     """Sums by key of a part of several reports, to hundredths; None if none has it."""
     found = [part for part in parts if part]
@@ -123,7 +127,7 @@ def _told(run: LayersRun, report: Mapping[str, Any], figures: Mapping[str, Any])
 
 
 def _scaled(run: LayersRun, operation: Operation, axis: Axis, folder: Path, console: Console) -> dict[str, Any]:
-    """Three runs and the line through them; where that is none, three larger ones, and refused if they are none."""
+    """Three runs and the line through them; where that is none, three larger ones; then the whole, unless it is long."""
     reports: list[dict[str, Any]] = []
     for size in axis.sizes:
         part = folder / f"{axis.name}-{size}"
@@ -137,6 +141,9 @@ def _scaled(run: LayersRun, operation: Operation, axis: Axis, folder: Path, cons
     if error > DEVIATION_MAX:
         if (further := axis.further()) is not None:
             return _scaled(run, operation, further, folder, console)
+        if axis.total <= WHOLE_TIMES * axis.sizes[2]:
+            report = core_run.run_workload(_core_run(run, operation, operation.params, folder), console)
+            return _told(run, report, report) | _spent([*reports, report]) | {"folder": f"operations/{folder.name}"}
         points = ", ".join(f"{n:,} at {size}" for n, size in zip(cycles, axis.sizes, strict=True))
         sentence = (
             f"{operation.workload} is no line along {axis.name}: {points} cycles are {100 * error:.1f} % off, more "
@@ -144,8 +151,14 @@ def _scaled(run: LayersRun, operation: Operation, axis: Axis, folder: Path, cons
         )
         return {"status": "refused", "sentence": sentence, "scaled": scaled}
     row = _told(run, reports[-1], scaled_figures(axis, reports))
-    for name in ("wall_seconds", "cpu_seconds"):
-        row[name] = round(sum(report[name] for report in reports), 6)
     row["sampled"] = added([report["sampled"] for report in reports])
-    row["cpu_parts"] = added([report["cpu_parts"] for report in reports])
-    return row | {"scaled": scaled, "simulated_cycles": sum(cycles), "folder": f"operations/{folder.name}"}
+    return row | _spent(reports) | {"scaled": scaled, "folder": f"operations/{folder.name}"}
+
+
+def _spent(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What all runs of a row took."""
+    seconds = {name: round(sum(report[name] for report in reports), 6) for name in ("wall_seconds", "cpu_seconds")}
+    return seconds | {
+        "cpu_parts": added([report["cpu_parts"] for report in reports]),
+        "simulated_cycles": sum(report["cycles"] for report in reports),
+    }
