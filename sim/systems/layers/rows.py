@@ -127,7 +127,7 @@ def _told(run: LayersRun, report: Mapping[str, Any], figures: Mapping[str, Any])
 
 
 def _scaled(run: LayersRun, operation: Operation, axis: Axis, folder: Path, console: Console) -> dict[str, Any]:
-    """Three runs and the line through them; where that is none, three larger ones; then the whole, unless it is long."""
+    """Three runs and the line through them; where that is none, three larger ones; then the whole, if it is short."""
     reports: list[dict[str, Any]] = []
     for size in axis.sizes:
         part = folder / f"{axis.name}-{size}"
