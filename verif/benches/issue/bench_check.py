@@ -12,7 +12,7 @@ from rtl.contract.sparsity import PATTERNS
 from verif.agents.bench import manifest
 from verif.agents.stall import bursty, never
 from verif.bench import Run, noticed_by
-from verif.benches.issue.check_driver import ARRAY, COVERAGE, CheckBench, plain
+from verif.benches.issue.check_driver import ARRAY, COVERAGE, CheckBench, ends, nested, plain
 from verif.benches.issue.words import Fields, legal, opcodes_of, pack, spoiled
 from verif.golden.groups import kept_of
 
@@ -199,6 +199,25 @@ async def refuses_what_is_next_to_a_legal_word(dut: Any) -> None:
                     for change in [*_wrong_operands(base, name), *_wide(bench.rng, base, name)]:
                         bench.add(base | change)
     await bench.finish()
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def every_operand_ends_where_its_memory_does(dut: Any) -> None:
+    """Of every format of every kind: places and steps that differ from legal ones in one bit."""
+    bench = CheckBench(dut)
+    await bench.start()
+    for opcode in opcodes_of(bench.queue):
+        bases: dict[tuple[int, int], Fields] = {}
+        for _ in range(60 if opcode in ARRAY else 4):
+            base = bench.legal(opcode)
+            assert bench.add(base) == Cause.NONE
+            bases.setdefault((base.get("kind", 0), base.get("src0_dtype", 0)), base)
+        for base in bases.values():
+            for name in ("src0", "src1", "dst"):
+                if f"{name}_space" in base:
+                    for change in [*ends(base, name), *nested(name)]:
+                        bench.add(base | change)
+        await bench.finish()
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms", skip=_QUEUE != Queue.TENSOR or not manifest().config.tensor.sparsity)

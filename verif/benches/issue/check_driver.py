@@ -1,5 +1,6 @@
 """The check of one queue's instructions beside the golden check; what its benches drive."""
 
+from itertools import product
 from typing import Any
 
 import cocotb
@@ -7,15 +8,17 @@ import cocotb
 from rtl.contract.formats import by_code
 from rtl.contract.isa import Cause, Opcode, Queue, Rounding, block
 from rtl.contract.kinds import Kind
+from rtl.contract.memmap import Space
 from rtl.contract.sparsity import PATTERNS
 from verif.agents.bench import Bench, manifest
 from verif.agents.stream import StreamSink, StreamSource
+from verif.benches.issue.shapes import BYTES
 from verif.benches.issue.words import Fields, legal, opcodes_of, pack
 from verif.checks.coverage import Coverage
-from verif.golden.groups import WeightKinds, beat_formats_of
+from verif.golden.groups import WeightKinds, beat_formats_of, bytes_of, moving_bytes_of
 from verif.golden.issue import check
 
-__all__ = ["ARRAY", "COVERAGE", "OF_WEIGHTS", "CheckBench", "plain"]
+__all__ = ["ARRAY", "COVERAGE", "OF_WEIGHTS", "CheckBench", "ends", "nested", "plain"]
 
 _OF_OPERANDS = ("ILLEGAL_DTYPE", "BAD_SPACE", "BAD_PARTITION", "BAD_PATTERN", "MISALIGNED", "OUT_OF_RANGE")
 _WITH_OPERATORS = (33, 34, 35, 36, 37, 40, 49, 50, 64)
@@ -151,3 +154,26 @@ def plain(opcode: int, kind: int, dtype: int, start: int, count: int) -> Fields:
     if opcode == Opcode.TENSOR_TRANSPOSE:
         f |= {"dst_count0": count, "dst_step0": 1}
     return f
+
+
+def ends(base: Fields, name: str) -> list[Fields]:
+    """Beside an operand's last legal place: an element cut, and ends beyond the memory by a single bit."""
+    memory = manifest().config.psum if base[f"{name}_space"] == Space.PSUM else manifest().config.sbuf
+    reach = sum(max(0, base[f"{name}_step{k}"]) * (base[f"{name}_count{k}"] - 1) for k in range(4)) + 1
+    size = BYTES.get(base[f"{name}_dtype"], 1)
+    if base["opcode"] in ARRAY and name == "src0":
+        moves = base["opcode"] == Opcode.MULTIPLY_MOVING and base["kind"] == Kind.SPARSE
+        size = moving_bytes_of(base["sparsity"]) if moves else bytes_of(base["kind"], base["src0_dtype"])
+    last = memory.partition_bytes - size * reach
+    places = [last, *(last + (1 << bit) for bit in range(24)), *(size * n + size // 2 for n in range(2))]
+    return [{f"{name}_offset": at} for at in places if at >= 0]
+
+
+def nested(name: str) -> list[Fields]:
+    """Steps of two dimensions that just do not meet, or just do, of every size."""
+    changes: list[Fields] = []
+    for power, count, less in product(range(13), (2, 3), (0, 1)):
+        step = min(count << power, (1 << 15) - 1) - less
+        new = {"step0": 1 << power, "count0": count, "step1": step, "count1": 2, "count2": 1, "count3": 1}
+        changes.append({f"{name}_{field}": value for field, value in new.items()})
+    return changes

@@ -76,6 +76,10 @@ async def any_packets(dut, source: str, sink: str, credits: str) -> None:
     one = int(rng.integers(bench.link.classes))  # then many to one queue, so that units fill
     bench.send([make_packet(rng, 0, int(rng.integers(70)), False, one, 1 + (n > 60)) for n in range(90)])
     bench.send([make_packet(rng, 0, 448, False, one, 1) for _ in range(8)])
+    for opcode in (PacketOpcode.WRITE, PacketOpcode.READ_RESPONSE):  # long units behind short ones in every queue
+        for class_ in range(bench.link.classes):
+            sizes = rng.choice([0, 448], 40)
+            bench.send([make_packet(rng, opcode, int(size), False, class_, 1 + n % 2) for n, size in enumerate(sizes)])
     await bench.all_out()
     assert bench.bad == 0, "a good packet was counted as bad"
 

@@ -46,11 +46,14 @@ class Programs:
         self._cfg, self.rng, self.sbuf = cfg, rng, sbuf
         self.tables = Room(cfg.sbuf.partition_bytes // 2, cfg.sbuf.partition_bytes // 2)
 
-    def load(self, functions: list[str] | None = None, *, partitions: int | None = None) -> Fields:
-        """A LOAD_TABLE of these functions, or of random cubics for SIGMOID; its image lies in `self.tables`."""
+    def load(
+        self, functions: list[str] | None = None, *, partitions: int | None = None, first: int | None = None
+    ) -> Fields:
+        """A LOAD_TABLE of these functions, or of random cubics for SIGMOID, all of them from row `first` on if that is
+        given; its image lies in `self.tables`."""
         count = self._cfg.partitions if partitions is None else partitions
         if functions is None:
-            words = np.array(self._random_image(count), np.uint32)
+            words = np.array(self._random_image(count, first), np.uint32)
             names = ["sigmoid"]
         else:
             words = np.array(image(functions, self._cfg.scalar.table_rows, count), np.uint32)
@@ -64,15 +67,15 @@ class Programs:
         mask = sum(1 << Function[name.upper()] for name in names)
         return instruction(Opcode.LOAD_TABLE, src0=place, imm0=mask)
 
-    def _random_image(self, partitions: int, rows: int = 40) -> list[list[int]]:
+    def _random_image(self, partitions: int, at: int | None = None, rows: int = 40) -> list[list[int]]:
         rng = self.rng
         first = 1 << 20 | (Function.SIGMOID - FIRST_TABLE_FUNCTION) * ENTRIES
-        base = int(rng.integers(0, self._cfg.scalar.table_rows - 256 - rows))
+        base = int(rng.integers(0, self._cfg.scalar.table_rows - 256 - rows)) if at is None else at
         pairs = []
         for i in range(ENTRIES):
             bits = int(rng.integers(0, 9))
             mode = int(rng.choice(8, p=[0.3] + [0.1] * 7)) << 29
-            row = base + int(rng.integers(0, max(1, rows - (1 << bits)))) if 1 << bits < rows else base
+            row = base + int(rng.integers(0, max(1, rows - (1 << bits)))) if 1 << bits < rows and at is None else base
             pairs.append(
                 (first + i, row | bits << 16 | int(rng.choice([0, 1, 511, 488, 40, 300, 382, 378])) << 20 | mode)
             )

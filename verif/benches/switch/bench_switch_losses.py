@@ -4,7 +4,7 @@ from typing import Any
 
 import cocotb
 
-from rtl.contract.link import LinkCause, LinkState, PacketOpcode
+from rtl.contract.link import NO_PROGRESS_FLITS, RETRAINS_WITHOUT_PROGRESS, LinkCause, LinkState, PacketOpcode
 from rtl.contract.link_config import LinkConfig
 from rtl.contract.switch_config import SwitchConfig
 from rtl.contract.switch_registers import SwitchCause, SwitchRegister, port_address
@@ -168,9 +168,10 @@ async def a_unit_cut_by_a_restart_is_counted(dut: Any) -> None:
 
 
 async def _fill(traffic: Traffic, to: int, units: int) -> int:
-    """Writes from all other ports to one. Returns their flits."""
+    """Writes and responses from all other ports to one. Returns their flits."""
     others = [p for p in range(traffic.ports.cfg.ports) if p != to]
-    return sum(len(traffic.send(others[n % len(others)], to, opcode=PacketOpcode.WRITE, at=to)) for n in range(units))
+    opcodes = (PacketOpcode.WRITE, PacketOpcode.READ_RESPONSE)
+    return sum(len(traffic.send(others[n % len(others)], to, opcode=opcodes[n // 4 % 2], at=to)) for n in range(units))
 
 
 async def _everybody_hears(traffic: Traffic, each: int = 3) -> None:
@@ -183,42 +184,49 @@ async def _everybody_hears(traffic: Traffic, each: int = 3) -> None:
     traffic.need(each * count)
 
 
-async def _until_nothing_waits(ports: SwitchPorts) -> None:
+async def _until_nothing_waits(traffic: Traffic) -> None:
+    """At the sources, nor in lists: nobody tells of further losses."""
+    ports = traffic.ports
+    before = -1
     for _ in range(100):
-        await ports.run(20 * ports.cfg.slot_cycles)
-        if not any(partner.waiting for partner in ports.partners):
-            break
-    await ports.run(60 * ports.cfg.slot_cycles)
+        told = sum((await _flits_told(traffic)).values())
+        if told == before and not any(partner.waiting for partner in ports.partners):
+            return
+        before = told
+        await ports.run(60 * ports.cfg.slot_cycles)
+    raise AssertionError("units for a port that is out neither leave nor are told of")
 
 
-@cocotb.test(timeout_time=2000, timeout_unit="us")
+@cocotb.test(timeout_time=4000, timeout_unit="us")
 async def what_waits_for_a_port_that_goes_is_counted(dut: Any) -> None:
-    """A slow reader: its output has no credits, lists and sources fill up; then the port is taken out."""
+    """A slow reader: its output has no credits, lists of all queues and sources fill up; then the port, each one in
+    turn, is taken out."""
     bench, ports, traffic = await begin(dut, COVER)
-    gone = int(bench.rng.integers(ports.cfg.ports))
-    partner = ports.partners[gone]
-    partner.stall = True
-    sent = await _fill(traffic, gone, 240)
-    await ports.run(500 * ports.cfg.slot_cycles)
-    came = len(partner.received)
-    waits = sum(len(p.waiting) for p in ports.partners)
-    assert await ports.read(port_address(gone, SwitchRegister.IN_FLIGHT)) == 0, "not everything is acknowledged"
-    assert 0 < came < sent - waits, f"{came} flits came and {waits} wait at their sources, of {sent}"
-    await ports.write(port_address(gone, SwitchRegister.CONTROL), 1)
-    await _until_nothing_waits(ports)
-    told = await _flits_told(traffic)
-    late = await traffic.told(SwitchCause.LATE)
-    assert late[gone] == told["late"] and not told["bad_flits"] and not told["unresolved"], f"{late}, {told}"
-    assert came + told["late"] + told["dropped"] == sent, f"{sent} flits sent, {came} came, told: {told}"
-    assert len(partner.received) == came, "flits came out of a port that was taken out"
-    COVER.when(told["late"] > 0, "waited in lists")
-    COVER.when(told["dropped"] > 0 and waits > 0, "waited at a source")
-    partner.received.clear()
-    partner.stall = False
-    traffic.units[gone].clear()
-    await ports.write(port_address(gone, SwitchRegister.CONTROL), 0)
-    await ports.up()
-    await _everybody_hears(traffic)
+    for gone in (int(p) for p in bench.rng.permutation(ports.cfg.ports)):
+        before, late_before = await _flits_told(traffic), await traffic.told(SwitchCause.LATE)
+        partner = ports.partners[gone]
+        partner.stall = True
+        sent = await _fill(traffic, gone, 240)
+        await ports.run(500 * ports.cfg.slot_cycles)
+        came = len(partner.received)
+        waits = sum(len(p.waiting) for p in ports.partners)
+        assert await ports.read(port_address(gone, SwitchRegister.IN_FLIGHT)) == 0, "not everything is acknowledged"
+        assert 0 < came < sent - waits, f"{came} flits came and {waits} wait at their sources, of {sent}"
+        await ports.write(port_address(gone, SwitchRegister.CONTROL), 1)
+        await _until_nothing_waits(traffic)
+        told = {name: flits - before[name] for name, flits in (await _flits_told(traffic)).items()}
+        late = (await traffic.told(SwitchCause.LATE))[gone] - late_before[gone]
+        assert late == told["late"] and not told["bad_flits"] and not told["unresolved"], f"{late}, {told}"
+        assert came + told["late"] + told["dropped"] == sent, f"{sent} flits sent, {came} came, told: {told}"
+        assert len(partner.received) == came, "flits came out of a port that was taken out"
+        COVER.when(told["late"] > 0, "waited in lists")
+        COVER.when(told["dropped"] > 0 and waits > 0, "waited at a source")
+        partner.received.clear()
+        partner.stall = False
+        traffic.units[gone].clear()
+        await ports.write(port_address(gone, SwitchRegister.CONTROL), 0)
+        await ports.up()
+        await _everybody_hears(traffic)
 
 
 @cocotb.test(timeout_time=2000, timeout_unit="us")
@@ -241,6 +249,26 @@ async def what_a_retry_buffer_held_is_counted(dut: Any) -> None:
     told = await _flits_told(traffic)
     assert sum(told.values()) == sent, f"{sent} flits sent, none came, told: {told}"
     COVER.hit("in a retry buffer")
+    await _everybody_hears(traffic)
+
+
+@cocotb.test(timeout_time=2000, timeout_unit="us")
+async def a_port_without_progress_begins_a_session(dut: Any) -> None:
+    """Every partner refuses every flit: each port keeps its session as long as it must, and no longer."""
+    bench, ports, traffic = await begin(dut, COVER)
+    count = ports.cfg.ports
+    ports.deaf = set(range(count))
+    for p in range(count):
+        traffic.send(p, p, opcode=PacketOpcode.WRITE, at=p)
+    limit = NO_PROGRESS_FLITS * (RETRAINS_WITHOUT_PROGRESS + 1)
+    await ports.run((limit - 100) * ports.cfg.slot_cycles)
+    told = await traffic.told(LinkCause.DOWN)
+    assert not any(told), f"sessions given up before {limit} flit times without progress, by port: {told}"
+    await ports.run(200 * ports.cfg.slot_cycles)
+    told = await traffic.told(LinkCause.DOWN)
+    assert all(told), f"sessions given up after {limit} flit times without progress, by port: {told}"
+    ports.deaf.clear()
+    await ports.up()
     await _everybody_hears(traffic)
 
 

@@ -103,12 +103,14 @@ class Operand:
     swap: int
     awaits: int
     sparsity: int = 0
+    reserved: tuple[int, int] = (0, 0)
 
     def word(self) -> int:
-        """As the port has it."""
+        """As the port has it. `reserved`: bits of both patterns that mean nothing."""
+        of_elements, of_scales = ({"reserved": bits} for bits in self.reserved)
         values = {
-            "pattern": PATTERN.pack(self.elements.fields()),
-            "scales": PATTERN.pack(self.scales.fields()) if self.scales else 0,
+            "pattern": PATTERN.pack(self.elements.fields() | of_elements),
+            "scales": PATTERN.pack((self.scales.fields() if self.scales else {}) | of_scales),
             "kind": self.kind,
             "sparsity": self.sparsity,
             "map": self.table,
@@ -159,7 +161,8 @@ class FeedBench(Bench):
         table = int.from_bytes(rng.bytes(16), "little") if dtype == FORMATS["e2m1"].code else 0
         swap, awaits, sequence = int(rng.integers(2)), int(rng.integers(8)), int(rng.integers(256))
         COVERAGE.when(swap, "swap")
-        return Operand(kind, elements, scales, table, sequence, swap, awaits, sparsity)
+        reserved = int(rng.integers(1 << 16)), int(rng.integers(1 << 16))
+        return Operand(kind, elements, scales, table, sequence, swap, awaits, sparsity, reserved)
 
     def expected(self, x: Operand) -> list[tuple[int, ...]]:
         """Beats of an operand: mode, active, data, scales or tags of active rows, first, last, what else it knows."""

@@ -24,6 +24,7 @@ from verif.benches.vector.special_work import (
     Q,
     Work,
     coverage,
+    largest,
     packed,
     shuffled,
     statistics,
@@ -215,6 +216,10 @@ async def instructions_in_any_order(dut: Any) -> None:
         else:
             coverage.hit("at once")
     await driver.run(shuffled(rng, only_one=True), "half", "half", 3)
+    for turn in range(1, Q + 1):
+        await driver.run(shuffled(rng, turn=turn), "never", "never", 3)
+    for _ in range(40):
+        await driver.run(largest(rng, close=True), "never", "never", 3)
     for latency in (2, 3):  # the reader is always ahead, so that beats take words that have just been left
         await driver.run(transposed(rng, 9), "never", "mostly", latency)
     coverage.require_all()

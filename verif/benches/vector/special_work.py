@@ -88,8 +88,17 @@ def few(rng: np.random.Generator, count: int) -> U32:
     return rng.choice(rng.choice(CORNERS, int(rng.integers(2, 12))), (P, count)).astype(np.uint32)
 
 
-def largest(rng: np.random.Generator) -> Work:
+def near(rng: np.random.Generator, count: int) -> U32:
+    """[P, count] numbers that differ from another one of their lane in one bit, or in some neighbouring ones."""
+    base = rng.integers(0, 1 << 32, (P, 1), dtype=np.uint32)
+    bits = rng.integers(0, 1 << int(rng.integers(1, 9)), (P, count), dtype=np.uint32)
+    return base ^ bits << rng.integers(0, 32, (P, 1), dtype=np.uint32)
+
+
+def largest(rng: np.random.Generator, close: bool = False) -> Work:
+    """`close`: any comparison may hang on one bit."""
     x = few(rng, int(rng.integers(8, 40))) if rng.random() < 0.4 else some(rng, int(rng.integers(8, 60)))
+    x = np.concatenate([near(rng, 10), near(rng, 10)], axis=1) if close else x
     coverage.when(((x & np.uint32(0x7FFFFFFF)) > 0x7F800000).any(), "NaN largest")
     return Work(Opcode.MAX8, x, golden.max8(x))
 
@@ -128,10 +137,12 @@ def transposed(rng: np.random.Generator, runs: int = 0) -> Work:
     return Work(Opcode.TRANSPOSE, x, golden.transpose(x, Q).astype(np.uint32))
 
 
-def shuffled(rng: np.random.Generator, only_one: bool = False) -> Work:
+def shuffled(rng: np.random.Generator, only_one: bool = False, turn: int = 0) -> Work:
+    """`turn`: every partition takes from the one so many further; else of any."""
     x = rng.integers(0, 1 << 32, (P, int(rng.integers(1, 20))), dtype=np.uint32)
     mask = rng.integers(0, Q, Q)
     mask[rng.random(Q) < rng.choice([0, 0.3])] = SHUFFLE_KEEP
+    mask = (np.arange(Q) + turn) % Q if turn else mask
     if only_one:
         mask[:] = SHUFFLE_KEEP
         mask[int(rng.integers(Q))] = int(rng.integers(Q))
