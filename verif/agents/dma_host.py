@@ -6,7 +6,7 @@ import cocotb
 from cocotb.triggers import RisingEdge
 
 from rtl.base.dma_port import RELEASE, SEMAPHORE_UPDATE
-from rtl.contract.isa import DESCRIPTOR
+from rtl.contract.isa import DESCRIPTOR, Cause
 from rtl.contract.timing import STALLS, Engine
 from verif.agents.bench import Bench
 from verif.agents.stall import never
@@ -95,6 +95,9 @@ class DmaHost:
         written = self.dut.hbm_written_bytes
         holds = self.dut.status__holds
         state = self.dut.status__state
+        active, start, reset = self.dut.active, self.dut.start, self.dut.rst
+        faults = [getattr(self.dut, f"ring_status__{r}__cause") for r in range(len(pulses))]
+        under_way = [0] * len(pulses)  # descriptors that were taken and have not ended
         takes = [[getattr(self.dut, f"ring__{r}__{name}") for name in ("valid", "ready")] for r in range(len(pulses))]
         while True:
             await edge
@@ -103,6 +106,12 @@ class DmaHost:
             ended = sum(1 << r for r, pulse in enumerate(pulses) if pulse.value == 1)
             assert int(self.dut.begins.value) == taken, "a trace is not told which ring's descriptor is taken"
             assert int(self.dut.ends.value) == ended, "a trace is not told which ring's descriptor has completed"
+            if start.value == 1 or reset.value == 1:
+                under_way = [0] * len(pulses)
+            for r, fault in enumerate(faults):
+                under_way[r] += (taken >> r & 1) - (ended >> r & 1)
+                if under_way[r] and int(fault.value) == Cause.NONE:
+                    assert active.value == 1, f"the clock would stop while a descriptor of ring {r} is under way"
             if holds.value == 1 and int(state.value) in _MOVING:
                 assert int(self.dut.movers_busy.value), "no mover is busy, and their work is what the DMA waits for"
             for r, pulse in enumerate(pulses):
