@@ -21,7 +21,7 @@ from sim.whole_file import whole_file
 
 __all__ = ["measured"]
 
-_MODULES = ("sim.energy.core.catalogue", "sim.energy.measure")
+_MODULES = ("sim.energy.core.catalogue", "sim.energy.fabric.units", "sim.energy.measure")
 """With all that they import: how units are driven and toggles counted."""
 Rows = list[dict[str, Any]]
 """A row an event: `event`, `unit`, `per`, weighted toggles by kind of data, flip-flops and how many take something."""

@@ -12,11 +12,12 @@ from rtl.contract.config_fields import built_values
 from rtl.contract.link_config import LinkConfig
 from rtl.contract.switch_config import SwitchConfig
 from sim.energy.core.catalogue import units_of_core
-from sim.energy.core.macros import RowOf, rows_of
+from sim.energy.core.macros import rows_of
 from sim.energy.core.registers import registers_of
 from sim.energy.events import Unit
 from sim.energy.fabric import hardware
 from sim.energy.fabric.units import units_of_link, units_of_switch
+from sim.energy.macro_row import RowOf
 from sim.energy.measure import measured
 from sim.energy.simulation import CLOCK_GE
 from sim.errors import PlexusError

@@ -13,7 +13,9 @@ from firmware.workloads import find_workload
 from rtl.contract.access_pattern import AccessPattern
 from rtl.contract.config import Config, ConfigError, load, named
 from rtl.contract.memmap import Space
+from sim.build.sources import sources_of
 from sim.cli import main
+from sim.energy import measure
 from sim.energy import table as table_module
 from sim.energy.anchor_events import anchor_units
 from sim.energy.core.counts import events_of
@@ -500,3 +502,11 @@ def test_a_sweep_has_an_index_of_each_run_that_ended(
 
 def test_the_anchors_are_the_operations_of_the_source() -> None:
     assert [unit.events[0].name for unit in anchor_units()] == ["fp32 add", "fp32 multiply"]
+
+
+def test_toggles_are_kept_by_how_every_unit_is_driven() -> None:
+    """An edit of the events of a core or of a fabric makes their toggles anew."""
+    files = sources_of(measure._MODULES).files
+    assert {
+        f"sim/energy/{name}.py" for name in ("core/tensor_events", "core/vector_events", "fabric/units")
+    } <= files.keys()

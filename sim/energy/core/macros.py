@@ -1,18 +1,9 @@
 """Rows of the RAM macros that a run reaches, by the names of counts.events_of: bits of a row, bytes of a macro."""
 
-from dataclasses import dataclass
-
 from rtl.contract.config import Config
+from sim.energy.macro_row import RowOf
 
-__all__ = ["RowOf", "rows_of"]
-
-
-@dataclass(frozen=True, slots=True)
-class RowOf:
-    """A macro."""
-
-    bits: int
-    macro_bytes: int
+__all__ = ["rows_of"]
 
 
 def rows_of(cfg: Config) -> dict[str, list[RowOf]]:

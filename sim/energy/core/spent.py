@@ -5,7 +5,7 @@ from typing import Any
 
 from rtl.contract.activation_tables import FIRST_TABLE_FUNCTION
 from rtl.contract.isa import Function
-from sim.energy.prices import Prices
+from sim.energy.core.prices import CorePrices
 from sim.energy.spent import CLOCK_TOGGLES, Rows, Spent
 from sim.energy.values import KINDS
 
@@ -14,7 +14,7 @@ __all__ = ["clock_edges", "spent_of_core"]
 _NOT_CLOCKED = ("semaphore", "fetch", "fault")
 
 
-def _logic(events: Mapping[str, Any], price: Prices, data: str) -> Iterator[tuple[str, float]]:
+def _logic(events: Mapping[str, Any], price: CorePrices, data: str) -> Iterator[tuple[str, float]]:
     def of(group: str, each: Callable[[str], float]) -> float:
         return sum(count * each(name) for name, count in events[group].items())
 
@@ -74,7 +74,7 @@ def _rams(report: Mapping[str, Any], table: Mapping[str, Any]) -> Iterator[Rows]
 
 def spent_of_core(report: Mapping[str, Any], table: Mapping[str, Any]) -> Spent:
     """From report.json and the table of its configuration. Errors: PlexusError for an event without a price."""
-    price, registers = Prices(table), table["registers"]
+    price, registers = CorePrices(table), table["registers"]
     return Spent(
         logic={data: dict(_logic(report["events"], price, data)) for data in KINDS},
         clocked={

@@ -6,8 +6,8 @@ from rtl.contract.link_config import LinkConfig
 from rtl.contract.switch_config import SwitchConfig
 from rtl.link.framing.framing import rows_of as store_rows
 from rtl.link.framing.placing import slots_of
-from sim.energy.core.macros import RowOf
 from sim.energy.design import design_of
+from sim.energy.macro_row import RowOf
 from sim.progress import Progress
 
 __all__ = ["TOPS", "flip_flops_of", "rows_of"]
