@@ -20,6 +20,7 @@ from rtl.emit.verilog import CELLS, Emitted
 from sim.build.coverage import FLAGS, uncounted, write_places
 from sim.build.guided import Training, compile_guided
 from sim.build.host import Host
+from sim.build.joined import join_runtime, join_slow
 from sim.build.objects import Runtime, compile_object
 from sim.build.one_file import compile_as_one
 from sim.build.step import BuildError, run_step
@@ -125,6 +126,11 @@ _UNREWARDED = (
 """What ends searches of g++ from each load back over all stores before it. A model's functions store thousands of wide
 words: at -O2 the searches are a third of the compilation (138 CPU seconds at `full`, 97 without), and gain nothing."""
 
+_WIDE = ("--expand-limit", "12")
+"""Words of an expression up to which Verilator writes them out one by one; 64 if not told. Longer ones, which a core
+has many of, become loops: at `small` 25 MB of C++ and not 29, a tenth less processor time, and a GEMM of 512 runs at
+180,000 cycles/s (168,000 at 64; 175,000 at 16, 170,000 at 8, 164,000 at 4), at `full` at 46,000 and not 39,000."""
+
 _ROOMY_MALLOC = "glibc.malloc.tcache_count=60000:glibc.malloc.top_pad=67108864:glibc.malloc.hugetlb=1"
 """Verilator takes and frees small nodes all the time: with more of them at hand, and in large pages, it needs a fifth
 less time. Other C libraries do not know the variable."""
@@ -194,6 +200,7 @@ def compile_model(
     ports = ports_of(emitted)
     hier = bool(emitted.hier_blocks)
     first = "blocks.v" if hier else "top.v"
+    grouped = kind == "native" and host is not None and not hier and len(emitted.text) <= _GROUPED_TEXT_BYTES
     (folder / "top.v").write_text(emitted.text)
     if hier:
         (folder / first).write_text(emitted.blocks_only())
@@ -223,7 +230,7 @@ def compile_model(
     command = [
         *_verilator(hier),
         "--cc", "--exe", "-Mdir", "obj", "--top-module", emitted.top, "--prefix", "Vtop", "-o", f"../{name}",
-        "-Wno-fatal", "-Wno-lint", "-Wno-style", "--no-timing", "--timescale", "1ns/1ps",
+        "-Wno-fatal", "-Wno-lint", "-Wno-style", "--no-timing", "--timescale", "1ns/1ps", *_WIDE,
     ]  # fmt: skip
     command += ["--hierarchical"] if hier else []
     command += [f"--trace-{waves}"] if waves else []
@@ -232,7 +239,7 @@ def compile_model(
     if kind == "cocotb":
         command += ["--vpi", "-LDFLAGS", " ".join(bench), *map(str, programs)]
     else:
-        if host and not hier and len(emitted.text) <= _GROUPED_TEXT_BYTES:
+        if grouped:
             command += ["--output-groups", str(_GROUPS)]
         command += ["-CFLAGS", " ".join([*NATIVE_FLAGS, f"-I{folder}"]), "-LDFLAGS", "-shared -Wl,-Bsymbolic"]
         command += [str(s) for s in extra_cpp]
@@ -247,6 +254,11 @@ def compile_model(
     cxx = compiler()
     variables = {**MAKE_VARIABLES, "CXX": cxx, "LINK": cxx, **_effort(len(emitted.text), kind, hier, host)}
     runtime = Runtime(f"{kind}, counting" if coverage else kind, waves, [*NATIVE_FLAGS, variables["OPT_GLOBAL"]])
+    one_file = kind == "cocotb" and not hier and len(emitted.text) <= _LARGE_TEXT_BYTES
+    if not (one_file or waves or coverage or hier):
+        variables |= join_runtime(obj)
+    if grouped:
+        variables |= join_slow(obj)
     if profiled:
         variables["OPT_FAST"] = f"{variables['OPT_FAST']} -g1"
 
@@ -256,7 +268,7 @@ def compile_model(
         return ["make", "-j2", "-f", "Vtop_hier.mk" if hier else "Vtop.mk", *pairs]
 
     make = command_with("", "")
-    if kind == "cocotb" and not hier and len(emitted.text) <= _LARGE_TEXT_BYTES:
+    if one_file:
         libraries = [*map(str, cells), *bench]
         flags = [variables["OPT_FAST"], *of_waves]
         compile_as_one(

@@ -15,20 +15,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rtl.contract.any_config import AnyConfig
 from sim.build.children import ending_in_order
 from sim.build.component import has_option, make_component
 from sim.build.guided import Training, need_guidable
 from sim.build.host import PORTABLE, this_host
+from sim.build.in_fork import in_fork
 from sim.build.order import Alteration, Order, digest
 from sim.build.record import SpoiltError, read_record, write_record
 from sim.build.tops import top as find_top
 from sim.errors import PlexusError
 from sim.progress import Progress, progress
 from sim.toolchain import ROOT, activate, build_root, need_build_tools, tool_versions
+
+if TYPE_CHECKING:
+    from rtl.emit.verilog import Emitted
 
 __all__ = ["Alteration", "Built", "build", "delivered", "has_option", "make_component"]
 
@@ -139,16 +144,10 @@ def _tell_of_other_hosts(order: Order, same: str, shelf: Path) -> None:
         )
 
 
-def _make(order: Order, folder: Path, files: Mapping[str, str], but_for_host: str, step: Progress) -> None:
-    """Everything that happens inside the temporary folder."""
+def _emit(order: Order, files: Mapping[str, str], folder: Path, step: Progress) -> "Emitted":
+    """The Verilog of an order. Errors: PlexusError, also if a file changed meanwhile."""
     from rtl.emit.verilog import emit
-    from sim.build.compile import compile_model
 
-    need_build_tools()
-    if order.training:
-        need_guidable()
-    step.stage("elaborate")
-    activate()
     _need_unchanged(files)
     component = make_component(order.top, order.cfg, order.options)
     if order.altered:
@@ -163,6 +162,21 @@ def _make(order: Order, folder: Path, files: Mapping[str, str], but_for_host: st
             located=order.coverage,
         )
     _need_unchanged(files)
+    return emitted
+
+
+def _make(order: Order, folder: Path, files: Mapping[str, str], but_for_host: str, step: Progress) -> None:
+    """Everything that happens inside the temporary folder."""
+    from sim.build.compile import compile_model
+
+    need_build_tools()
+    if order.training:
+        need_guidable()
+    step.stage("elaborate")
+    activate()
+    emitting = partial(_emit, order, files, folder, step)
+    large = order.host is not None and not order.altered
+    emitted = in_fork(emitting, step.tick) if large else emitting()
     unseen = [s.name for s in emitted.sources if str(s.relative_to(ROOT)) not in files]
     if unseen:
         raise PlexusError(

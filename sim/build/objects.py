@@ -79,9 +79,11 @@ def compile_object(
     if kept is None:
         objects.mkdir(parents=True, exist_ok=True)
         temporary = objects / f"{source.stem}-{key}.{os.getpid()}.tmp"
+        read = temporary.with_suffix(".ii")  # what the compiler need not read again
         try:
+            read.write_bytes(preprocessed.stdout)
             run_step(
-                [*command, "-c", str(source), "-o", str(temporary)],
+                [*command, "-c", str(read), "-o", str(temporary)],
                 log.parent,
                 log,
                 progress,
@@ -91,6 +93,7 @@ def compile_object(
             temporary.replace(kept)
         finally:
             temporary.unlink(missing_ok=True)
+            read.unlink(missing_ok=True)
     return kept
 
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from sim.build.lists import names_in
 from sim.build.objects import Runtime, do_without, precompiled
 from sim.build.step import BuildError, run_step
 from sim.progress import Progress
@@ -16,15 +17,8 @@ from sim.toolchain import compiler, verilator_root
 __all__ = ["compile_as_one"]
 
 _SWITCH = re.compile(r"^(VM_[A-Z_]+) = (\d+)$", re.M)
-_LIST = re.compile(r"^(VM_[A-Z]+_(?:FAST|SLOW)) \+= \\\n((?:  \S+ \\\n)*)", re.M)
 _WHAT = "compiling the model"
 _OF_MAKE = ("VM_C11", "VM_PARALLEL_BUILDS")
-
-
-def _names(classes: str, kinds: Sequence[str]) -> list[str]:
-    """What the lists of Vtop_classes.mk name, of these kinds."""
-    lists = {name: text.replace("\\", " ").split() for name, text in _LIST.findall(classes)}
-    return [name for kind in kinds for speed in ("FAST", "SLOW") for name in lists[f"VM_{kind}_{speed}"]]
 
 
 def compile_as_one(
@@ -47,7 +41,7 @@ def compile_as_one(
     include = verilator_root() / "include"
     classes = (obj / "Vtop_classes.mk").read_text()
     switches = [f"-D{key}={value}" for key, value in _SWITCH.findall(classes) if key not in _OF_MAKE]
-    parts = [f"{part}.cpp" for part in _names(classes, ("CLASSES", "SUPPORT"))]
+    parts = [f"{part}.cpp" for part in names_in(classes, ("CLASSES", "SUPPORT"))]
     (obj / "model.cpp").write_text("".join(f'#include "{part}"\n' for part in (*parts, *programs)))
     shared = [*flags, f"-I{include}", f"-I{include / 'vltstd'}", "-DVERILATOR=1", *switches]
     compile_it = [compiler(), *shared, "-I.", "-c", "model.cpp", "-o", "model.o"]
@@ -59,6 +53,6 @@ def compile_as_one(
             raise
         run_step(compile_it, obj, log, progress, _WHAT)
         do_without(header)
-    objects = runtime.objects(_names(classes, ("GLOBAL",)), obj, make, log, progress)
+    objects = runtime.objects(names_in(classes, ("GLOBAL",)), obj, make, log, progress)
     link = [compiler(), "model.o", *map(str, objects), *libraries, "-pthread", "-o", f"../{name}"]
     run_step(link, obj, log, progress, "linking the model")

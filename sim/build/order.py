@@ -30,6 +30,8 @@ _COMPILED_BY = (
     "build/host.py",
     "native/one_thread.cpp",
     "build/one_file.py",
+    "build/joined.py",
+    "build/lists.py",
     "build/objects.py",
 )
 """Files of sim/ that decide what becomes of Verilog."""

@@ -1,0 +1,66 @@
+"""A function in a fork: its result, its error, its end, and that nothing of it stays behind."""
+
+import gc
+import os
+import signal
+import time
+
+import pytest
+
+from sim.build.in_fork import in_fork
+from sim.errors import PlexusError
+
+
+def _nothing() -> None:
+    pass
+
+
+def test_result_larger_than_a_pipe_holds() -> None:
+    here = os.getpid()
+    kept: list[int] = []
+
+    def work() -> tuple[int, str]:
+        kept.append(1)
+        return os.getpid(), "x" * 3_000_000
+
+    fork, text = in_fork(work, _nothing)
+    assert fork != here and len(text) == 3_000_000 and kept == []
+
+
+def test_its_error_is_ours() -> None:
+    def work() -> None:
+        raise PlexusError("vector.lanes is 3, but it divides 128")
+
+    with pytest.raises(PlexusError, match="vector.lanes is 3"):
+        in_fork(work, _nothing)
+
+
+def test_killed() -> None:
+    with pytest.raises(PlexusError, match="ended by signal 9"):
+        in_fork(lambda: os.kill(os.getpid(), signal.SIGKILL), _nothing)
+
+
+def test_ticks_and_collects_nothing() -> None:
+    ticks: list[float] = []
+
+    def work() -> bool:
+        time.sleep(0.6)
+        return gc.isenabled()
+
+    assert in_fork(work, lambda: ticks.append(time.monotonic())) is False
+    assert len(ticks) >= 1 and gc.isenabled()
+
+
+def test_an_interrupt_here_ends_it() -> None:
+    forks: list[int] = []
+
+    def interrupt() -> None:
+        forks.append(1)
+        raise KeyboardInterrupt
+
+    before = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        in_fork(lambda: time.sleep(60), interrupt)
+    assert forks and time.monotonic() - before < 30
+    with pytest.raises(ChildProcessError):  # no child is left to wait for
+        os.waitpid(-1, os.WNOHANG)
