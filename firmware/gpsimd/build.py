@@ -1,0 +1,208 @@
+"""Sources to an image: clang out of Zig's wheel, our start code, runtime and linker script, a cache by content.
+
+An image lies in build/firmware/<hash>/ with its record: the files it was made of and their digests, headers too.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import mkdtemp
+
+from firmware.gpsimd.errors import FirmwareError
+from firmware.gpsimd.link_script import link_script
+from firmware.gpsimd.tools import build_folder, compiler, compiler_version
+from rtl.contract.gpsimd import LOCAL_BYTES, STACK_BYTES
+
+__all__ = ["Built", "Options", "build"]
+
+FOLDER = Path(__file__).resolve().parent
+OURS = (FOLDER / "crt0.S", *sorted((FOLDER / "runtime").iterdir()))
+
+BARE, VECTOR = "generic_rv32+m+c+zicsr+zifencei", "+zve32x+zvl128b"
+"""zvl128b is the least of all cores, so an image runs on every one."""
+
+FLAGS = (
+    "-target", "riscv32-freestanding-none", "-mabi=ilp32", "-Os", "-g", "-Wall", "-fhosted", "-fno-exceptions",
+    "-fno-sanitize=undefined", "-fomit-frame-pointer", "-ffunction-sections", "-fdata-sections", "-fno-stack-protector",
+)  # fmt: skip
+LANGUAGES: dict[str, tuple[str, ...]] = {
+    ".c": ("-std=c11",),
+    ".cc": (CXX := ("-std=c++17", "-fno-rtti", "-fno-threadsafe-statics", "-fno-use-cxa-atexit", "-nostdinc++")),
+    ".cpp": CXX,
+    ".cxx": CXX,
+    ".s": (),
+    ".S": (),
+}
+RUNTIME = ("-fno-builtin", "-ffile-prefix-map=" + str(FOLDER) + "=plexus")
+
+Step = Callable[[str], None]
+"""Told what the build is doing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What a build may choose. Sizes in bytes."""
+
+    vector: bool = True
+    local_bytes: int = LOCAL_BYTES
+    stack_bytes: int = STACK_BYTES
+    flags: tuple[str, ...] = ()
+    """More for the compiler, behind our own: -O2, -DN=4, -Iinclude."""
+
+    @property
+    def cpu(self) -> str:
+        return BARE + (VECTOR if self.vector else "")
+
+
+@dataclass(frozen=True)
+class Built:
+    """An image, and whether it was there before. `warnings` are the compiler's lines."""
+
+    path: Path
+    cached: bool
+    warnings: str = ""
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _run(arguments: Sequence[str], what: str) -> str:
+    """What the compiler said. FirmwareError has its lines in front of the sentence if it failed."""
+    cache = str(build_folder() / "zig")
+    environment = {**os.environ, "ZIG_GLOBAL_CACHE_DIR": cache, "ZIG_LOCAL_CACHE_DIR": cache}
+    done = subprocess.run(
+        [str(compiler()), *arguments], capture_output=True, text=True, env=environment, stdin=subprocess.DEVNULL
+    )
+    said = done.stderr.strip()
+    if done.returncode:
+        raise FirmwareError(f"{said}\n{what}" if said else what)
+    return said
+
+
+def _checked(sources: Sequence[Path]) -> list[Path]:
+    """The sources, once each. FirmwareError if one is none."""
+    if not sources:
+        raise FirmwareError("an image needs a source: a file that ends in " + ", ".join(LANGUAGES))
+    found = []
+    for source in sources:
+        if source.suffix not in LANGUAGES:
+            raise FirmwareError(f"{source}: a source ends in {', '.join(LANGUAGES)}")
+        if not source.is_file():
+            raise FirmwareError(f"{source}: there is no such file")
+        if source.resolve() in (other.resolve() for other in found):
+            raise FirmwareError(f"{source} is given twice")
+        found.append(source)
+    return found
+
+
+def _key(sources: Sequence[Path], options: Options) -> str:
+    """Names what is built how; contents are in the record."""
+    named = [str(source.resolve()) for source in sources]
+    script = link_script(options.local_bytes, options.stack_bytes)
+    made = [compiler_version(), FLAGS, LANGUAGES, options.cpu, options.flags, script, named]
+    return hashlib.sha256(json.dumps(made).encode()).hexdigest()[:16]
+
+
+def _kept(folder: Path) -> Built | None:
+    """The image of an earlier build, if everything it was made of is as it was."""
+    try:
+        record = json.loads((folder / "record.json").read_text())
+        files: dict[str, str] = record["files"]
+        if all(_digest(Path(name)) == digest for name, digest in files.items()):
+            if _digest(folder / "image.elf") == record["image"]:
+                return Built(folder / "image.elf", True, record["warnings"])
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    return None
+
+
+def _needed(rule: Path) -> list[str]:
+    """Files named by a rule that the compiler has written for make."""
+    text = rule.read_text().replace("\\\n", " ").partition(": ")[2]
+    return [name.replace("\0", " ") for name in text.replace("\\ ", "\0").split()]
+
+
+def _compile(source: Path, into: Path, options: Options) -> tuple[Path, str]:
+    """The object of a source, with a make rule beside it, and what the compiler said."""
+    target = into / (source.name + ".o")
+    for number in range(len(OURS) + 1000):  # two sources may have one name
+        if not target.exists():
+            break
+        target = into / f"{source.name}.{number}.o"
+    language = LANGUAGES[source.suffix]
+    flags = [*FLAGS, f"-mcpu={options.cpu}", f"-I{FOLDER / 'include'}", *language]
+    flags += RUNTIME if source in OURS else options.flags
+    tool = "c++" if language is CXX else "cc"
+    rule = target.with_suffix(".d")
+    arguments = [tool, *flags, "-MMD", "-MF", str(rule), "-c", str(source), "-o", str(target)]
+    return target, _run(arguments, f"{source} could not be compiled: the compiler's words are above")
+
+
+def build(
+    sources: Sequence[Path], output: Path | None = None, options: Options | None = None, step: Step = lambda _: None
+) -> Built:
+    """Compile and link. The image is copied to `output`; without one it stays where the cache has it.
+
+    FirmwareError: a source that is none, the compiler's own lines and a sentence, an image larger than local memory.
+    """
+    options = options or Options()
+    checked = _checked(sources)
+    script = link_script(options.local_bytes, options.stack_bytes)
+    folder = build_folder() / _key(checked, options)
+    built = _kept(folder)
+    if built is None:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        work = Path(mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+        try:
+            built = _fresh(checked, options, script, work, folder, step)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+    if output is None:
+        return built
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        temporary = output.with_name(f".{output.name}-{os.getpid()}")
+        shutil.copyfile(built.path, temporary)
+        temporary.replace(output)
+    except OSError as error:
+        raise FirmwareError(f"{output} cannot be written: {error.strerror}") from None
+    return Built(output, built.cached, built.warnings)
+
+
+def _fresh(sources: list[Path], options: Options, script: str, work: Path, folder: Path, step: Step) -> Built:
+    objects, warnings = [], []
+    for source in (*OURS, *sources):
+        step(f"compile {source.name}")
+        made, said = _compile(source, work, options)
+        objects.append(made)
+        warnings += [said] if said else []
+    needed = {name for rule in work.glob("*.d") for name in _needed(rule)}
+    needed |= {str(source.resolve()) for source in (*OURS, *sources)}
+    step("link")
+    (work / "link.ld").write_text(script)
+    image = work / "image.elf"
+    flags = [*FLAGS, f"-mcpu={options.cpu}", "-T", str(work / "link.ld"), "-Wl,--gc-sections"]
+    names = ", ".join(source.name for source in sources)
+    said = _run(
+        ["cc", *flags, *map(str, objects), "-o", str(image)],
+        f"{names} could not be linked into {options.local_bytes:,} bytes of local memory with a stack of "
+        f"{options.stack_bytes:,}: the linker's words are above",
+    )
+    warnings += [said] if said else []
+    record = {
+        "files": {name: _digest(Path(name)) for name in sorted(needed)},
+        "image": _digest(image),
+        "warnings": "\n".join(warnings),
+    }
+    folder.mkdir(exist_ok=True)
+    (folder / "record.json").unlink(missing_ok=True)
+    image.replace(folder / "image.elf")
+    (work / "record.json").write_text(json.dumps(record, indent=1))
+    (work / "record.json").replace(folder / "record.json")
+    return Built(folder / "image.elf", False, record["warnings"])

@@ -1,0 +1,191 @@
+"""Reads an image: what is in it, and whether it is for a GPSIMD core at all. No compiler is needed.
+
+What depends on the core that is to run it (VLEN, extensions, size of local memory) is judged by firmware/gpsimd/core.py.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from elftools.common.exceptions import ELFError
+from elftools.construct import ConstructError
+from elftools.elf.elffile import ELFFile
+
+from firmware.gpsimd.arch import Arch, parse_arch
+from firmware.gpsimd.errors import FirmwareError
+from rtl.contract.gpsimd import Region
+
+__all__ = ["Image", "Section", "read_image"]
+
+_ALLOCATED, _EXECUTABLE = 0x2, 0x4
+_FLOAT_ABI = {0: "soft", 2: "single", 4: "double", 6: "quad"}
+_FLOAT_ABI_MASK, _REDUCED, _TSO = 0x6, 0x8, 0x10
+_BROKEN = (ELFError, ConstructError, ValueError, KeyError, IndexError, AttributeError, TypeError, OverflowError)
+"""What pyelftools raises on files that are cut or damaged."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section that takes memory. `data` is empty if nothing is loaded (stack, bss)."""
+
+    name: str
+    address: int
+    size_bytes: int
+    executable: bool
+    data: bytes = field(repr=False)
+
+    @property
+    def end(self) -> int:
+        return self.address + self.size_bytes
+
+
+@dataclass(frozen=True)
+class Image:
+    """A program for GPSIMD cores."""
+
+    path: Path
+    entry: int
+    sections: tuple[Section, ...]
+    arch: Arch | None
+    """None if the image does not say what it needs."""
+    symbols: dict[str, int] = field(repr=False)
+
+    @property
+    def stack_bytes(self) -> int:
+        """Stack that the image has set aside, at the bottom of local memory."""
+        return sum(section.size_bytes for section in self.sections if section.name == ".stack")
+
+    @property
+    def loaded(self) -> tuple[Section, ...]:
+        """Sections with contents."""
+        return tuple(section for section in self.sections if section.data)
+
+    @property
+    def start(self) -> int:
+        """Address of the first loaded byte."""
+        return min(section.address for section in self.loaded)
+
+    @property
+    def end(self) -> int:
+        """Address behind the last byte of any section."""
+        return max(section.end for section in self.sections)
+
+    def bytes(self) -> bytes:
+        """What is loaded, from `start` on, zeros between sections."""
+        data = bytearray(max(section.end for section in self.loaded) - self.start)
+        for section in self.loaded:
+            data[section.address - self.start : section.end - self.start] = section.data
+        return bytes(data)
+
+    def entry_of(self, name: str) -> int:
+        """Address of the entry `name`, made by GP_ENTRY. FirmwareError lists those there are."""
+        if name not in self.entries:
+            there = ", ".join(self.entries) or "none"
+            raise FirmwareError(f"{self.path}: there is no entry {name!r}; GP_ENTRY has made {there}")
+        return self.symbols[name]
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """Names of functions that GP_RUN may start, beside _start."""
+        names = (name.removeprefix("gp_body_") for name in self.symbols if name.startswith("gp_body_"))
+        return tuple(sorted(name for name in names if name in self.symbols))
+
+
+def read_image(path: Path) -> Image:
+    """The image in a file. FirmwareError: the file, the value and the rule, in one sentence."""
+    try:
+        stream = path.open("rb")
+    except OSError as error:
+        raise FirmwareError(f"{path} cannot be read: {error.strerror}") from None
+    with stream:
+        try:
+            return _image(path, stream)
+        except _BROKEN as error:
+            raise FirmwareError(f"{path} is no whole ELF file: {str(error) or type(error).__name__}") from None
+
+
+def _image(path: Path, stream: IO[bytes]) -> Image:
+    identity = stream.read(20)
+    if identity[:4] != b"\x7fELF":
+        raise FirmwareError(f"{path} is no ELF file: it begins with {identity[:4].hex(' ') or 'nothing'}, not 7f 45 4c 46")
+    elf = ELFFile(stream)
+    _need_kind(path, elf)
+    sections = tuple(_sections(elf))
+    entry: int = elf.header["e_entry"]
+    image = Image(path, entry, sections, _arch(path, elf), _symbols(elf))
+    _need_place(image)
+    return image
+
+
+def _need_kind(path: Path, elf: ELFFile) -> None:
+    """FirmwareError unless this is a program for a 32-bit RISC-V core without floating point."""
+    header: Any = elf.header
+    if elf.elfclass != 32:
+        raise FirmwareError(f"{path} is of class ELF{elf.elfclass}, and GPSIMD cores have 32-bit registers: ELF32")
+    if not elf.little_endian:
+        raise FirmwareError(f"{path} is big endian, and GPSIMD cores are little endian")
+    if (machine := header["e_machine"]) != "EM_RISCV":
+        raise FirmwareError(f"{path} is for machine {machine}, and GPSIMD cores are EM_RISCV")
+    if (kind := header["e_type"]) != "ET_EXEC":
+        raise FirmwareError(f"{path} is of type {kind}, and a program is ET_EXEC: link it with plexus firmware build")
+    flags: int = header["e_flags"]
+    if abi := flags & _FLOAT_ABI_MASK:
+        raise FirmwareError(
+            f"{path} passes floating point in registers ({_FLOAT_ABI[abi]} float ABI), and GPSIMD cores have none: "
+            "build it with -mabi=ilp32"
+        )
+    if flags & _REDUCED:
+        raise FirmwareError(f"{path} uses the ABI of rv32e, and GPSIMD cores have 32 registers: build it with -mabi=ilp32")
+    if flags & _TSO:
+        raise FirmwareError(f"{path} relies on total store order (Ztso), which GPSIMD cores do not have")
+
+
+def _sections(elf: ELFFile) -> list[Section]:
+    found = []
+    for section in elf.iter_sections():
+        flags, size = section["sh_flags"], section["sh_size"]
+        if flags & _ALLOCATED and size:
+            data = b"" if section["sh_type"] == "SHT_NOBITS" else section.data()
+            if len(data) not in (0, size):
+                raise ELFError(f"section {section.name} has {len(data):,} of its {size:,} bytes")
+            found.append(Section(section.name, section["sh_addr"], size, bool(flags & _EXECUTABLE), data))
+    return sorted(found, key=lambda one: one.address)
+
+
+def _arch(path: Path, elf: ELFFile) -> Arch | None:
+    """What Tag_RISCV_arch says."""
+    section: Any = elf.get_section_by_name(".riscv.attributes")
+    if section is None:
+        return None
+    for vendor in section.iter_subsections():
+        for part in vendor.iter_subsubsections():
+            for attribute in part.iter_attributes("TAG_ARCH"):
+                try:
+                    return parse_arch(attribute.value)
+                except ValueError as error:
+                    raise FirmwareError(f"{path}: its Tag_RISCV_arch cannot be read, for {error}") from None
+    return None
+
+
+def _symbols(elf: ELFFile) -> dict[str, int]:
+    table: Any = elf.get_section_by_name(".symtab")
+    if table is None:
+        return {}
+    symbols = ((str(symbol.name), int(symbol["st_value"]), symbol["st_shndx"]) for symbol in table.iter_symbols())
+    return {name: value for name, value, where in symbols if name and where != "SHN_UNDEF" and name[0] not in ".$"}
+
+
+def _need_place(image: Image) -> None:
+    """FirmwareError unless everything begins in local memory, and an entry is there."""
+    if not image.loaded:
+        raise FirmwareError(f"{image.path} has no section to load")
+    for section in image.sections:
+        if not Region.LOCAL <= section.address < Region.SBUF_ROWS:
+            raise FirmwareError(
+                f"{image.path}: section {section.name} lies at {section.address:#010x}, outside local memory, which "
+                f"begins at {int(Region.LOCAL):#010x}"
+            )
+    if image.entry == 0:
+        raise FirmwareError(f"{image.path} has no entry (e_entry is 0): the start code defines _start")
+    if not any(s.executable and s.address <= image.entry < s.end for s in image.loaded) or image.entry % 2:
+        raise FirmwareError(f"{image.path}: its entry {image.entry:#010x} is no instruction of a section with code")
