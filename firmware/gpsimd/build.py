@@ -38,10 +38,16 @@ LANGUAGES: dict[str, tuple[str, ...]] = {
     ".s": (),
     ".S": (),
 }
+SCALAR = ("-fno-vectorize", "-fno-slp-vectorize")
+"""For our own code but that of memory.c: a handful of bytes and registers is no work for vectors."""
+
 RUNTIME = ("-fno-builtin", "-ffile-prefix-map=" + str(FOLDER) + "=plexus")
 
 Step = Callable[[str], None]
-"""Told what the build is doing."""
+Tick = Callable[[], None]
+"""Told what the build is doing, and that it is still doing it."""
+
+_TICK_SECONDS = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,16 +78,25 @@ def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _run(arguments: Sequence[str], what: str) -> str:
-    """What the compiler said. FirmwareError has its lines in front of the sentence if it failed."""
+def _run(arguments: Sequence[str], what: str, tick: Tick) -> str:
+    """What the compiler said. FirmwareError with its lines and the sentence if it failed."""
     cache = str(build_folder() / "zig")
     environment = {**os.environ, "ZIG_GLOBAL_CACHE_DIR": cache, "ZIG_LOCAL_CACHE_DIR": cache}
-    done = subprocess.run(
-        [str(compiler()), *arguments], capture_output=True, text=True, env=environment, stdin=subprocess.DEVNULL
-    )
-    said = done.stderr.strip()
-    if done.returncode:
-        raise FirmwareError(f"{said}\n{what}" if said else what)
+    with subprocess.Popen(
+        [str(compiler()), *arguments],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment,
+    ) as process:  # fmt: skip
+        while True:
+            try:
+                said = process.communicate(timeout=_TICK_SECONDS)[1].strip()
+                break
+            except subprocess.TimeoutExpired:
+                tick()
+            except BaseException:
+                process.kill()
+                raise
+    if process.returncode:
+        raise FirmwareError(what, said)
     return said
 
 
@@ -105,7 +120,7 @@ def _key(sources: Sequence[Path], options: Options) -> str:
     """Names what is built how; contents are in the record."""
     named = [str(source.resolve()) for source in sources]
     script = link_script(options.local_bytes, options.stack_bytes)
-    made = [compiler_version(), FLAGS, LANGUAGES, options.cpu, options.flags, script, named]
+    made = [compiler_version(), FLAGS, RUNTIME, SCALAR, LANGUAGES, options.cpu, options.flags, script, named]
     return hashlib.sha256(json.dumps(made).encode()).hexdigest()[:16]
 
 
@@ -128,7 +143,7 @@ def _needed(rule: Path) -> list[str]:
     return [name.replace("\0", " ") for name in text.replace("\\ ", "\0").split()]
 
 
-def _compile(source: Path, into: Path, options: Options) -> tuple[Path, str]:
+def _compile(source: Path, into: Path, options: Options, tick: Tick) -> tuple[Path, str]:
     """The object of a source, with a make rule beside it, and what the compiler said."""
     target = into / (source.name + ".o")
     for number in range(len(OURS) + 1000):  # two sources may have one name
@@ -138,14 +153,19 @@ def _compile(source: Path, into: Path, options: Options) -> tuple[Path, str]:
     language = LANGUAGES[source.suffix]
     flags = [*FLAGS, f"-mcpu={options.cpu}", f"-I{FOLDER / 'include'}", *language]
     flags += RUNTIME if source in OURS else options.flags
+    flags += SCALAR if source in OURS and source.name != "memory.c" else ()
     tool = "c++" if language is CXX else "cc"
     rule = target.with_suffix(".d")
     arguments = [tool, *flags, "-MMD", "-MF", str(rule), "-c", str(source), "-o", str(target)]
-    return target, _run(arguments, f"{source} could not be compiled: the compiler's words are above")
+    return target, _run(arguments, f"{source} could not be compiled: the compiler's words are above", tick)
 
 
 def build(
-    sources: Sequence[Path], output: Path | None = None, options: Options | None = None, step: Step = lambda _: None
+    sources: Sequence[Path],
+    output: Path | None = None,
+    options: Options | None = None,
+    step: Step = lambda _: None,
+    tick: Tick = lambda: None,
 ) -> Built:
     """Compile and link. The image is copied to `output`; without one it stays where the cache has it.
 
@@ -160,7 +180,7 @@ def build(
         folder.parent.mkdir(parents=True, exist_ok=True)
         work = Path(mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
         try:
-            built = _fresh(checked, options, script, work, folder, step)
+            built = _fresh(checked, options, script, work, folder, step, tick)
         finally:
             shutil.rmtree(work, ignore_errors=True)
     if output is None:
@@ -175,11 +195,13 @@ def build(
     return Built(output, built.cached, built.warnings)
 
 
-def _fresh(sources: list[Path], options: Options, script: str, work: Path, folder: Path, step: Step) -> Built:
+def _fresh(
+    sources: list[Path], options: Options, script: str, work: Path, folder: Path, step: Step, tick: Tick
+) -> Built:
     objects, warnings = [], []
     for source in (*OURS, *sources):
         step(f"compile {source.name}")
-        made, said = _compile(source, work, options)
+        made, said = _compile(source, work, options, tick)
         objects.append(made)
         warnings += [said] if said else []
     needed = {name for rule in work.glob("*.d") for name in _needed(rule)}
@@ -193,6 +215,7 @@ def _fresh(sources: list[Path], options: Options, script: str, work: Path, folde
         ["cc", *flags, *map(str, objects), "-o", str(image)],
         f"{names} could not be linked into {options.local_bytes:,} bytes of local memory with a stack of "
         f"{options.stack_bytes:,}: the linker's words are above",
+        tick,
     )
     warnings += [said] if said else []
     record = {

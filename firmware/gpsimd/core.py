@@ -36,7 +36,8 @@ def need_fit(image: Image, core: Core) -> None:
             if re.fullmatch(r"zvl\d+b", name) and core.vlen_bits:
                 continue
             raise FirmwareError(
-                f"{image.path} needs extension {name}, and a core of {core.name} has {', '.join(sorted(core.extensions))}"
+                f"{image.path} needs extension {name}, and a core of {core.name} has "
+                f"{', '.join(sorted(core.extensions))}"
             )
         if image.arch.vlen_bits > core.vlen_bits:
             raise FirmwareError(

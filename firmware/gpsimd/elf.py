@@ -1,6 +1,6 @@
 """Reads an image: what is in it, and whether it is for a GPSIMD core at all. No compiler is needed.
 
-What depends on the core that is to run it (VLEN, extensions, size of local memory) is judged by firmware/gpsimd/core.py.
+What depends on the core that is to run it (VLEN, extensions, local memory) is for firmware/gpsimd/core.py to judge.
 """
 
 from dataclasses import dataclass, field
@@ -15,11 +15,12 @@ from firmware.gpsimd.arch import Arch, parse_arch
 from firmware.gpsimd.errors import FirmwareError
 from rtl.contract.gpsimd import Region
 
-__all__ = ["Image", "Section", "read_image"]
+__all__ = ["Function", "Image", "Section", "read_image"]
 
 _ALLOCATED, _EXECUTABLE = 0x2, 0x4
 _FLOAT_ABI = {0: "soft", 2: "single", 4: "double", 6: "quad"}
 _FLOAT_ABI_MASK, _REDUCED, _TSO = 0x6, 0x8, 0x10
+_OP_V, _LOAD_FP, _STORE_FP, _VECTOR_WIDTHS = 0x57, 0x07, 0x27, (0, 5, 6, 7)
 _BROKEN = (ELFError, ConstructError, ValueError, KeyError, IndexError, AttributeError, TypeError, OverflowError)
 """What pyelftools raises on files that are cut or damaged."""
 
@@ -40,6 +41,15 @@ class Section:
 
 
 @dataclass(frozen=True)
+class Function:
+    """Where a function lies, and how many of its instructions the vector unit executes."""
+
+    address: int
+    size_bytes: int
+    vector_instructions: int
+
+
+@dataclass(frozen=True)
 class Image:
     """A program for GPSIMD cores."""
 
@@ -49,6 +59,7 @@ class Image:
     arch: Arch | None
     """None if the image does not say what it needs."""
     symbols: dict[str, int] = field(repr=False)
+    functions: dict[str, Function] = field(repr=False)
 
     @property
     def stack_bytes(self) -> int:
@@ -107,12 +118,14 @@ def read_image(path: Path) -> Image:
 def _image(path: Path, stream: IO[bytes]) -> Image:
     identity = stream.read(20)
     if identity[:4] != b"\x7fELF":
-        raise FirmwareError(f"{path} is no ELF file: it begins with {identity[:4].hex(' ') or 'nothing'}, not 7f 45 4c 46")
+        raise FirmwareError(
+            f"{path} is no ELF file: it begins with {identity[:4].hex(' ') or 'nothing'}, not 7f 45 4c 46"
+        )
     elf = ELFFile(stream)
     _need_kind(path, elf)
     sections = tuple(_sections(elf))
     entry: int = elf.header["e_entry"]
-    image = Image(path, entry, sections, _arch(path, elf), _symbols(elf))
+    image = Image(path, entry, sections, _arch(path, elf), _symbols(elf), _functions(elf, sections))
     _need_place(image)
     return image
 
@@ -135,7 +148,9 @@ def _need_kind(path: Path, elf: ELFFile) -> None:
             "build it with -mabi=ilp32"
         )
     if flags & _REDUCED:
-        raise FirmwareError(f"{path} uses the ABI of rv32e, and GPSIMD cores have 32 registers: build it with -mabi=ilp32")
+        raise FirmwareError(
+            f"{path} uses the ABI of rv32e, and GPSIMD cores have 32 registers: build it with -mabi=ilp32"
+        )
     if flags & _TSO:
         raise FirmwareError(f"{path} relies on total store order (Ztso), which GPSIMD cores do not have")
 
@@ -173,6 +188,30 @@ def _symbols(elf: ELFFile) -> dict[str, int]:
         return {}
     symbols = ((str(symbol.name), int(symbol["st_value"]), symbol["st_shndx"]) for symbol in table.iter_symbols())
     return {name: value for name, value, where in symbols if name and where != "SHN_UNDEF" and name[0] not in ".$"}
+
+
+def _vector_instructions(code: bytes) -> int:
+    """Arithmetic, configuration, loads and stores of vectors among 16- and 32-bit instructions."""
+    count = at = 0
+    while at + 4 <= len(code):
+        word = int.from_bytes(code[at : at + 4], "little")
+        if word & 3 == 3:
+            opcode, width = word & 0x7F, word >> 12 & 7
+            count += opcode == _OP_V or (opcode in (_LOAD_FP, _STORE_FP) and width in _VECTOR_WIDTHS)
+        at += 4 if word & 3 == 3 else 2
+    return count
+
+
+def _functions(elf: ELFFile, sections: tuple[Section, ...]) -> dict[str, Function]:
+    table: Any = elf.get_section_by_name(".symtab")
+    found = {}
+    for symbol in table.iter_symbols() if table is not None else ():
+        if symbol["st_info"]["type"] == "STT_FUNC" and symbol["st_size"]:
+            first, size = symbol["st_value"], symbol["st_size"]
+            inside = [s for s in sections if s.data and s.address <= first and first + size <= s.end]
+            code = inside[0].data[first - inside[0].address :][:size] if inside else b""
+            found[str(symbol.name)] = Function(first, size, _vector_instructions(code))
+    return found
 
 
 def _need_place(image: Image) -> None:

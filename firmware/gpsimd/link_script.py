@@ -76,7 +76,8 @@ def link_script(local_bytes: int = LOCAL_BYTES, stack_bytes: int = STACK_BYTES) 
     """The script for a local memory and a stack of so many bytes. FirmwareError if a core cannot have them."""
     if not LOCAL_BYTES_MIN <= local_bytes <= LOCAL_BYTES_MAX or local_bytes & (local_bytes - 1):
         raise FirmwareError(
-            f"local memory has a power of two from {LOCAL_BYTES_MIN:,} to {LOCAL_BYTES_MAX:,} bytes, not {local_bytes:,}"
+            f"local memory has a power of two from {LOCAL_BYTES_MIN:,} to {LOCAL_BYTES_MAX:,} bytes, "
+            f"not {local_bytes:,}"
         )
     if not 0 < stack_bytes < local_bytes or stack_bytes % STACK_ALIGNMENT:
         raise FirmwareError(

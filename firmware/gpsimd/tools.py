@@ -1,4 +1,4 @@
-"""Where the compiler is: the wheel of Zig beside the running Python, which holds clang, lld and the runtime's sources."""
+"""Where the compiler is: the wheel of Zig beside the running Python, which holds clang and lld."""
 
 import importlib.metadata
 import importlib.util
@@ -21,7 +21,9 @@ def compiler() -> Path:
     """The program. FirmwareError tells how to get it."""
     spec = importlib.util.find_spec("ziglang")
     if spec is None or spec.origin is None:
-        raise FirmwareError("the RISC-V compiler (ziglang) is not installed beside this Python: run make firmware-tools")
+        raise FirmwareError(
+            "the RISC-V compiler (ziglang) is not installed beside this Python: run make firmware-tools"
+        )
     return Path(spec.origin).parent / "zig"
 
 

@@ -9,6 +9,8 @@ from elftools.common.exceptions import DWARFError, ELFError
 from elftools.construct import ConstructError
 from elftools.elf.elffile import ELFFile
 
+from rtl.contract.gpsimd import Region
+
 __all__ = ["where"]
 
 
@@ -26,8 +28,8 @@ def _rows(path: Path, changed_ns: int) -> tuple[list[int], list[str]]:
                     continue
                 first = 0 if program["version"] >= 5 else 1
                 for entry in program.get_entries():
-                    if (state := entry.state) is None:
-                        continue
+                    if (state := entry.state) is None or state.address < Region.LOCAL:
+                        continue  # of functions that the linker has dropped
                     name = program["file_entry"][state.file - first].name.decode(errors="replace")
                     if state.end_sequence:
                         found.setdefault(state.address, "")
