@@ -32,7 +32,7 @@ FLAGS = (
 )  # fmt: skip
 LANGUAGES: dict[str, tuple[str, ...]] = {
     ".c": ("-std=c11",),
-    ".cc": (CXX := ("-std=c++17", "-fno-rtti", "-fno-threadsafe-statics", "-fno-use-cxa-atexit", "-nostdinc++")),
+    ".cc": (CXX := ("-std=c++17", "-fno-rtti", "-fno-threadsafe-statics", "-nostdinc++")),
     ".cpp": CXX,
     ".cxx": CXX,
     ".s": (),
@@ -213,8 +213,8 @@ def _fresh(
     names = ", ".join(source.name for source in sources)
     said = _run(
         ["cc", *flags, *map(str, objects), "-o", str(image)],
-        f"{names} could not be linked into {options.local_bytes:,} bytes of local memory with a stack of "
-        f"{options.stack_bytes:,}: the linker's words are above",
+        f"{names} could not be linked (local memory of {options.local_bytes:,} bytes, {options.stack_bytes:,} of them "
+        "stack): the linker's words are above",
         tick,
     )
     warnings += [said] if said else []

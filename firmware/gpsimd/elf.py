@@ -121,6 +121,11 @@ def _image(path: Path, stream: IO[bytes]) -> Image:
         raise FirmwareError(
             f"{path} is no ELF file: it begins with {identity[:4].hex(' ') or 'nothing'}, not 7f 45 4c 46"
         )
+    if identity[4:5] != b"\x01":
+        kind = {b"\x02": "ELF64", b"": "none"}.get(identity[4:5], identity[4:5].hex())
+        raise FirmwareError(f"{path} is of class {kind}, and GPSIMD cores have 32-bit registers: ELF32")
+    if identity[5:6] == b"\x02":
+        raise FirmwareError(f"{path} is big endian, and GPSIMD cores are little endian")
     elf = ELFFile(stream)
     _need_kind(path, elf)
     sections = tuple(_sections(elf))
@@ -131,12 +136,8 @@ def _image(path: Path, stream: IO[bytes]) -> Image:
 
 
 def _need_kind(path: Path, elf: ELFFile) -> None:
-    """FirmwareError unless this is a program for a 32-bit RISC-V core without floating point."""
+    """FirmwareError unless this is a program for a RISC-V core without floating point."""
     header: Any = elf.header
-    if elf.elfclass != 32:
-        raise FirmwareError(f"{path} is of class ELF{elf.elfclass}, and GPSIMD cores have 32-bit registers: ELF32")
-    if not elf.little_endian:
-        raise FirmwareError(f"{path} is big endian, and GPSIMD cores are little endian")
     if (machine := header["e_machine"]) != "EM_RISCV":
         raise FirmwareError(f"{path} is for machine {machine}, and GPSIMD cores are EM_RISCV")
     if (kind := header["e_type"]) != "ET_EXEC":

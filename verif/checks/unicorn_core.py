@@ -10,6 +10,10 @@ from unicorn import (
     UC_ARCH_RISCV,
     UC_HOOK_INTR,
     UC_HOOK_MEM_INVALID,
+    UC_MEM_FETCH_PROT,
+    UC_MEM_FETCH_UNMAPPED,
+    UC_MEM_WRITE_PROT,
+    UC_MEM_WRITE_UNMAPPED,
     UC_MODE_RISCV32,
     Uc,
     UcError,
@@ -21,9 +25,10 @@ from rtl.contract.gpsimd import LOCAL_BYTES, Mailbox, Region
 
 __all__ = ["Outcome", "run_image"]
 
+MPP_MACHINE = 3 << 11
 LOAD_FAULT, STORE_FAULT, FETCH_FAULT = 5, 7, 1
-_WRITES = (20, 22)
-"""Of unicorn's kinds of memory faults, those of stores."""
+_STORES = (UC_MEM_WRITE_UNMAPPED, UC_MEM_WRITE_PROT)
+_FETCHES = (UC_MEM_FETCH_UNMAPPED, UC_MEM_FETCH_PROT)
 
 
 @dataclass
@@ -53,6 +58,7 @@ def run_image(
     outcome = Outcome()
     u = Uc(UC_ARCH_RISCV, UC_MODE_RISCV32)
     u.mem_map(Region.LOCAL, local_bytes)
+    u.mem_write(Region.LOCAL, b"\xa5" * local_bytes)  # nothing is 0 by chance
     u.mem_write(image.start, image.bytes())
     if sbuf:
         u.mem_map(Region.SBUF_ROWS, len(sbuf))
@@ -81,7 +87,7 @@ def run_image(
     pending: list[tuple[int, int, int]] = []
 
     def fault(core: Uc, access: int, address: int, *_: Any) -> bool:
-        cause = STORE_FAULT if access in _WRITES else FETCH_FAULT if address == core.reg_read(riscv.UC_RISCV_REG_PC) else 5
+        cause = STORE_FAULT if access in _STORES else FETCH_FAULT if access in _FETCHES else LOAD_FAULT
         pending.append((cause, core.reg_read(riscv.UC_RISCV_REG_PC), address))
         return False
 
@@ -107,6 +113,7 @@ def run_image(
         cause, at, value = pending.pop()
         pending.clear()
         u.reg_write(riscv.UC_RISCV_REG_MCAUSE, cause)
+        u.reg_write(riscv.UC_RISCV_REG_MSTATUS, u.reg_read(riscv.UC_RISCV_REG_MSTATUS) | MPP_MACHINE)
         u.reg_write(riscv.UC_RISCV_REG_MEPC, at)
         u.reg_write(riscv.UC_RISCV_REG_MTVAL, value)
         pc = u.reg_read(riscv.UC_RISCV_REG_MTVEC)
