@@ -145,11 +145,7 @@ def _needed(rule: Path) -> list[str]:
 
 def _compile(source: Path, into: Path, options: Options, tick: Tick) -> tuple[Path, str]:
     """The object of a source, with a make rule beside it, and what the compiler said."""
-    target = into / (source.name + ".o")
-    for number in range(len(OURS) + 1000):  # two sources may have one name
-        if not target.exists():
-            break
-        target = into / f"{source.name}.{number}.o"
+    target = into / f"{len(list(into.glob('*.o')))}-{source.name}.o"  # two sources may have one name
     language = LANGUAGES[source.suffix]
     flags = [*FLAGS, f"-mcpu={options.cpu}", f"-I{FOLDER / 'include'}", *language]
     flags += RUNTIME if source in OURS else options.flags

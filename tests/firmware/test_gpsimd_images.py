@@ -135,6 +135,7 @@ def test_an_image_that_does_not_say_what_it_needs_is_taken(tmp_path: Path) -> No
         (elf([code(), attributes("rv32i2p1_?")]), "its Tag_RISCV_arch cannot be read, for '?' in 'rv32i2p1_?' is no"),
         (elf()[:200], "is no whole ELF file: "),
     ],
+    ids=lambda value: value[:30] if isinstance(value, str) else "",
 )
 def test_what_no_core_takes(tmp_path: Path, data: bytes, says: str) -> None:
     with pytest.raises(FirmwareError) as error:

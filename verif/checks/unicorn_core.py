@@ -15,10 +15,9 @@ from unicorn import (
     UC_MEM_WRITE_PROT,
     UC_MEM_WRITE_UNMAPPED,
     UC_MODE_RISCV32,
-    Uc,
-    UcError,
 )
 from unicorn import riscv_const as riscv
+from unicorn.unicorn import Uc, UcError
 
 from firmware.gpsimd.elf import Image
 from rtl.contract.gpsimd import LOCAL_BYTES, Mailbox, Region
