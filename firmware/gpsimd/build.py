@@ -15,7 +15,7 @@ from tempfile import mkdtemp
 
 from firmware.gpsimd.errors import FirmwareError
 from firmware.gpsimd.link_script import link_script
-from firmware.gpsimd.tools import build_folder, compiler, compiler_version
+from firmware.gpsimd.tools import build_folder, compiler, compiler_version, cplusplus_headers
 from rtl.contract.gpsimd import LOCAL_BYTES, STACK_BYTES
 
 __all__ = ["Built", "Options", "build"]
@@ -148,6 +148,7 @@ def _compile(source: Path, into: Path, options: Options, tick: Tick) -> tuple[Pa
     target = into / f"{len(list(into.glob('*.o')))}-{source.name}.o"  # two sources may have one name
     language = LANGUAGES[source.suffix]
     flags = [*FLAGS, f"-mcpu={options.cpu}", f"-I{FOLDER / 'include'}", *language]
+    flags += cplusplus_headers(FOLDER / "include") if language is CXX else (f"-I{FOLDER / 'include' / 'c'}",)
     flags += RUNTIME if source in OURS else options.flags
     flags += SCALAR if source in OURS and source.name != "memory.c" else ()
     tool = "c++" if language is CXX else "cc"

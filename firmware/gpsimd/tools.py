@@ -7,7 +7,7 @@ from pathlib import Path
 
 from firmware.gpsimd.errors import FirmwareError
 
-__all__ = ["build_folder", "compiler", "compiler_version"]
+__all__ = ["build_folder", "compiler", "compiler_version", "cplusplus_headers"]
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -31,3 +31,12 @@ def compiler_version() -> str:
     """Version of the wheel."""
     compiler()
     return importlib.metadata.version("ziglang")
+
+
+def cplusplus_headers(ours: Path) -> tuple[str, ...]:
+    """Flags for headers of the C++ library: array, algorithm, type_traits and others that need no code behind them."""
+    library = compiler().parent / "lib"
+    cplusplus, c = library / "libcxx" / "include", library / "libc" / "include"
+    system = [flag for name in ("riscv32-linux-musl", "generic-musl") for flag in ("-isystem", str(c / name))]
+    # -I, for its stddef.h comes before the compiler's.
+    return (f"-I{cplusplus}", *system, "-include", str(ours / "plexus" / "libcxx_site.h"))

@@ -278,6 +278,21 @@ int main(void) {{
 
 
 @compiled
+def test_division_by_0_is_that_of_the_32_bit_instructions(tmp_path: Path) -> None:
+    image = made(
+        tmp_path,
+        r"""
+#include <plexus/gp.h>
+static volatile uint64_t n = 5ull << 40, d = 0;
+int main(void) {
+    gp_printf("%llx %llx %lld %lld", n / d, n % d, (int64_t)n / (int64_t)d, (int64_t)n % (int64_t)d);
+    return 0;
+}""",
+    )
+    assert ran(image).printed == f"{(1 << 64) - 1:x} {5 << 40:x} -1 {5 << 40}"
+
+
+@compiled
 def test_printf_is_that_of_python(tmp_path: Path) -> None:
     rng = random.Random(5)
     calls, lines = [], []
@@ -421,6 +436,33 @@ int main() {
         name="a.cpp",
     )
     assert ran(image).printed == "25 7 8 9 3 0 a5a5a5a5"
+
+
+@compiled
+def test_headers_of_the_cplusplus_library(tmp_path: Path) -> None:
+    image = made(
+        tmp_path,
+        r"""
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <plexus/view.h>
+int main() {
+    std::array<std::int32_t, 6> a{5, 3, 9, -1, 7, 2};
+    std::sort(a.begin(), a.end(), [](int x, int y) { return x < y; });
+    for (int x : a) gp::printf("%d ", x);
+    char text[8];
+    std::memcpy(text, "plexus", 7);
+    gp::printf("%d %d %s", std::accumulate(a.begin(), a.end(), 0), std::numeric_limits<int>::max(), text);
+    return int(std::lower_bound(a.begin(), a.end(), 7) - a.begin());
+}""",
+        name="a.cpp",
+    )
+    outcome = ran(image)
+    assert outcome.printed == f"-1 2 3 5 7 9 25 {(1 << 31) - 1} plexus" and outcome.done == 4
 
 
 @compiled
