@@ -46,10 +46,10 @@ def build(
 
     As in: plexus firmware build topk.cpp tables.c -o topk.elf. It runs on cores of every vector length.
     """
-    from firmware.gpsimd.build import Options
     from firmware.gpsimd.build import build as build_image
     from firmware.gpsimd.elf import read_image
     from firmware.gpsimd.errors import FirmwareError
+    from firmware.gpsimd.options import Options
     from firmware.gpsimd.report import long_functions, sizes
     from rtl.contract.gpsimd import LOCAL_BYTES, STACK_BYTES
     from sim.progress import progress

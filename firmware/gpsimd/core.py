@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass
 
-from firmware.gpsimd.elf import Image
 from firmware.gpsimd.errors import FirmwareError
+from firmware.gpsimd.image import Image
 from rtl.contract.gpsimd import BARE_EXTENSIONS, LANE_BITS, LOCAL_BYTES, VECTOR_EXTENSIONS, Region, cores
 
 __all__ = ["Core", "core_of", "need_fit"]

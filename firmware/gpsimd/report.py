@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from firmware.gpsimd.core import Core, need_fit
-from firmware.gpsimd.elf import Image
 from firmware.gpsimd.errors import FirmwareError
+from firmware.gpsimd.image import Image
 from firmware.gpsimd.where import where
 
 __all__ = ["describe", "long_functions", "sizes", "verdict"]

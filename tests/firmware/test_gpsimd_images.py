@@ -9,8 +9,9 @@ import pytest
 
 from firmware.gpsimd.arch import parse_arch
 from firmware.gpsimd.core import Core, core_of, need_fit
-from firmware.gpsimd.elf import Image, read_image
+from firmware.gpsimd.elf import read_image
 from firmware.gpsimd.errors import FirmwareError
+from firmware.gpsimd.image import Image
 from firmware.gpsimd.report import describe, verdict
 from rtl.contract.config import NAMED
 from rtl.contract.gpsimd import Region

@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from firmware.gpsimd import generated, tools
-from firmware.gpsimd.build import Built, Options, build
+from firmware.gpsimd.build import Built, build
 from firmware.gpsimd.core import core_of, need_fit
-from firmware.gpsimd.elf import Image, read_image
+from firmware.gpsimd.elf import read_image
 from firmware.gpsimd.errors import FirmwareError
+from firmware.gpsimd.image import Image
 from firmware.gpsimd.link_script import link_script
+from firmware.gpsimd.options import Options
 from firmware.gpsimd.report import long_functions
 from firmware.gpsimd.where import where
 from rtl.contract.config import NAMED

@@ -19,7 +19,7 @@ from unicorn import (
 from unicorn import riscv_const as riscv
 from unicorn.unicorn import Uc, UcError
 
-from firmware.gpsimd.elf import Image
+from firmware.gpsimd.image import Image
 from rtl.contract.gpsimd import LOCAL_BYTES, Mailbox, Region
 
 __all__ = ["Outcome", "run_image"]
