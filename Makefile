@@ -32,7 +32,7 @@ export PLEXUS_SEEDS = $(SEEDS)
 export FRESH
 
 .PHONY: help setup sim test regress lint types law unit launchers system skips formal mutants coverage accuracy soak bench browser profile \
-	explore firmware waves clean
+	explore firmware firmware-tools waves clean
 
 help:
 	@echo "make sim       run WORKLOAD ($(WORKLOAD)) at CONFIG ($(CONFIG)); also SET=\"key=value ...\", PARAMS, SEED, WAVES=file"
@@ -48,7 +48,8 @@ help:
 	@echo "make profile   where a simulation's time goes: RUNS=\"gemm attention mxfp8 idle minilm switch\""
 	@echo "make waves     make sim with a wave file in build/waves.vcd      make setup  only .venv"
 	@echo "make explore   many runs from one file, to a table and a page: SWEEP=sweeps/attention-exp.toml"
-	@echo "make clean     remove build/    make firmware: a later version"
+	@echo "make firmware  images of firmware/gpsimd/apps in build/firmware; gets the RISC-V compiler first (101 MB): docs/firmware.md"
+	@echo "make clean     remove build/"
 
 setup: $(STAMP)
 
@@ -133,8 +134,12 @@ profile: $(STAMP)
 explore: $(STAMP)
 	@$(BIN)/plexus explore $(SWEEP) --jobs $(JOBS)
 
-firmware:
-	@echo "plexus: make firmware comes with the GPSIMD engine, which this version does not have" >&2; exit 2
+firmware-tools: $(STAMP)
+	@$(PY) tools/extra firmware
+
+firmware: firmware-tools
+	@for app in firmware/gpsimd/apps/*.c*; do \
+		name=$${app##*/}; $(BIN)/plexus firmware build $$app -o $(BUILD)/firmware/$${name%.*}.elf || exit; done
 
 clean:
 	@rm -rf build

@@ -14,6 +14,7 @@ from sim.cli_area import area
 from sim.cli_bench import bench
 from sim.cli_energy import energy
 from sim.cli_explore import explore
+from sim.cli_firmware import firmware
 from sim.cli_options import DIFFERENT, ConfigOption, FastOption, FormOption, SetOption, given, path_of, shown, waves_of
 from sim.cli_report import report
 from sim.errors import PlexusError
@@ -37,6 +38,7 @@ app.command()(bench)
 app.command()(energy)
 app.command()(explore)
 app.command()(report)
+app.add_typer(firmware)
 
 
 @app.callback(invoke_without_command=True)
@@ -272,7 +274,11 @@ def _sentence(error: BaseException) -> str:
 def _kernel_errors() -> tuple[type[Exception], ...]:
     """Errors of the firmware room, once it has been imported."""
     found: list[type[Exception]] = []
-    for module, name in (("firmware.views", "KernelError"), ("firmware.image", "ImageError")):
+    for module, name in (
+        ("firmware.views", "KernelError"),
+        ("firmware.image", "ImageError"),
+        ("firmware.gpsimd.errors", "FirmwareError"),
+    ):
         if module in sys.modules:
             found.append(getattr(sys.modules[module], name))
     return tuple(found)

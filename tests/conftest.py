@@ -24,6 +24,8 @@ _BESIDE = ("Makefile", "pyproject.toml", ".ci/run", *(f"tools/{p.name}" for p in
 _PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md")))
 _LEDGER_READERS = {"verif/checks/cycles.py", "verif/mutants/plan.py"}
 """What reads verif/plan; other tests than law do not."""
+_FIRMWARE, _COMPILED = ROOT / "firmware" / "gpsimd", {".c", ".cpp", ".h", ".ld", ".S"}
+"""What tests of the GPSIMD engine compile."""
 _LAW = ROOT / "tests" / "law"
 """It reads everything and takes seconds, so it always runs."""
 _KEPT = [("kept", "yes")]
@@ -49,9 +51,12 @@ def _sources(file: Path) -> str:
     pages = _PAGES if any(".md" in w or "docs" in w for w in words) else ()
     needed = [file, ROOT / "tests" / "conftest.py", *(ROOT / name for name in (*_BESIDE, *pages))]
     found = sources_of(modules, [p for p in needed if p.is_file()], named=True)
-    if not _LEDGER_READERS & {str(file.relative_to(ROOT)), *found.files}:
-        return found.digest
-    return sources_of([], [file, *(ROOT / "verif" / "plan").glob("*.toml")]).digest + found.digest
+    extra: list[Path] = []
+    if _LEDGER_READERS & {str(file.relative_to(ROOT)), *found.files}:
+        extra += (ROOT / "verif" / "plan").glob("*.toml")
+    if "gpsimd" in file.name:
+        extra += (p for p in _FIRMWARE.rglob("*") if p.is_file() and p.suffix in _COMPILED)
+    return sources_of([], [file, *extra]).digest + found.digest if extra else found.digest
 
 
 @cache

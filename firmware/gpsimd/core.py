@@ -1,0 +1,53 @@
+"""What a GPSIMD core can run, and whether an image is for it."""
+
+import re
+from dataclasses import dataclass
+
+from firmware.gpsimd.errors import FirmwareError
+from firmware.gpsimd.image import Image
+from rtl.contract.gpsimd import BARE_EXTENSIONS, LANE_BITS, LOCAL_BYTES, VECTOR_EXTENSIONS, Region, cores
+
+__all__ = ["Core", "core_of", "need_fit"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Core:
+    """A core as an image sees it. `vlen_bits` is 0 without a vector unit."""
+
+    name: str
+    vlen_bits: int
+    local_bytes: int = LOCAL_BYTES
+
+    @property
+    def extensions(self) -> frozenset[str]:
+        """Extensions by name, those that only state a vector length apart."""
+        return frozenset(BARE_EXTENSIONS + (VECTOR_EXTENSIONS if self.vlen_bits else ()))
+
+
+def core_of(name: str, partitions: int, local_bytes: int = LOCAL_BYTES) -> Core:
+    """A core of an engine of `partitions`: each of its lanes is a partition."""
+    return Core(name=name, vlen_bits=LANE_BITS * partitions // cores(partitions), local_bytes=local_bytes)
+
+
+def need_fit(image: Image, core: Core) -> None:
+    """FirmwareError if the core cannot run the image: an extension, a vector length, memory."""
+    if image.arch is not None:
+        for name in sorted(image.arch.extensions - core.extensions):
+            if re.fullmatch(r"zvl\d+b", name) and core.vlen_bits:
+                continue
+            raise FirmwareError(
+                f"{image.path} needs extension {name}, and a core of {core.name} has "
+                f"{', '.join(sorted(core.extensions))}"
+            )
+        if image.arch.vlen_bits > core.vlen_bits:
+            raise FirmwareError(
+                f"{image.path} is built for vectors of at least {image.arch.vlen_bits} bits "
+                f"(zvl{image.arch.vlen_bits}b), and a core of {core.name} has VLEN {core.vlen_bits}: "
+                "build it with zvl128b"
+            )
+    used = image.end - Region.LOCAL
+    if used > core.local_bytes:
+        raise FirmwareError(
+            f"{image.path} takes {used:,} bytes, {image.stack_bytes:,} of them stack, and local memory of a core of "
+            f"{core.name} has {core.local_bytes:,}"
+        )

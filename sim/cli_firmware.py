@@ -1,0 +1,103 @@
+"""`plexus firmware`: C, C++ and assembly to an image for the GPSIMD engine, and what is in an image."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sim.cli_options import path_of, shown
+
+__all__ = ["firmware"]
+
+firmware = typer.Typer(
+    name="firmware",
+    help="Programs for the GPSIMD engine: compile C and C++, look into an image (docs/firmware.md).",
+    invoke_without_command=True,
+    rich_markup_mode=None,
+)
+
+
+@firmware.callback()
+def _without_command(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@firmware.command()
+def build(
+    sources: Annotated[
+        list[Path], typer.Argument(metavar="SOURCE...", parser=path_of, help="Files that end in .c, .cpp, .S.")
+    ],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE.elf", parser=path_of, help="Where the image goes.")
+    ],
+    local_bytes: Annotated[
+        int | None, typer.Option(metavar="N", help="Local memory of a core, a power of two; default 65536.")
+    ] = None,
+    stack_bytes: Annotated[int | None, typer.Option(metavar="N", help="Of that for the stack; default 4096.")] = None,
+    no_vector: Annotated[bool, typer.Option("--no-vector", help="For a core without a vector unit.")] = False,
+    flag: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FLAG", help="One for the compiler, as in --flag=-O2 or --flag=-DN=4. May be repeated."),
+    ] = None,
+) -> None:
+    """Compile sources with the start code and the runtime of firmware/gpsimd, and link them into one image.
+
+    As in: plexus firmware build topk.cpp tables.c -o topk.elf. It runs on cores of every vector length.
+    """
+    from firmware.gpsimd.build import build as build_image
+    from firmware.gpsimd.elf import read_image
+    from firmware.gpsimd.errors import FirmwareError
+    from firmware.gpsimd.options import Options
+    from firmware.gpsimd.report import long_functions, sizes
+    from rtl.contract.gpsimd import LOCAL_BYTES, STACK_BYTES
+    from sim.progress import progress
+
+    options = Options(
+        vector=not no_vector,
+        local_bytes=LOCAL_BYTES if local_bytes is None else local_bytes,
+        stack_bytes=STACK_BYTES if stack_bytes is None else stack_bytes,
+        flags=tuple(flag or ()),
+    )
+    try:
+        with progress(f"firmware {output.name}") as step:
+            built = build_image(sources, output, options, step.stage, step.tick)
+    except FirmwareError as error:
+        if error.said:
+            print(error.said, file=sys.stderr)
+        raise
+    if built.warnings:
+        print(built.warnings, file=sys.stderr)
+    image = read_image(output)
+    for line in long_functions(image):
+        print(f"plexus: {line}", file=sys.stderr)
+    print(f"{'already built' if built.cached else 'built'}: {shown(output)}: {sizes(image)}")
+
+
+@firmware.command()
+def info(
+    image: Annotated[Path, typer.Argument(metavar="FILE.elf", parser=path_of, help="An image.")],
+    config: Annotated[
+        str | None,
+        typer.Option("--config", "-c", metavar="NAME|FILE.toml", help="Only for its cores; exit 2 if they refuse it."),
+    ] = None,
+) -> None:
+    """What is in an image: sections, entries, functions, extensions; what a core of each configuration says to it."""
+    from firmware.gpsimd.core import core_of, need_fit
+    from firmware.gpsimd.elf import read_image
+    from firmware.gpsimd.report import describe, verdict
+    from rtl.contract.config import NAMED, load
+
+    read = read_image(image)
+    if config is not None:
+        core = core_of((cfg := load(config, ())).name, cfg.partitions)
+        need_fit(read, core)
+        print("\n".join(describe(read)))
+        print(verdict(read, core))
+        return
+    print("\n".join(describe(read)))
+    print("configurations")
+    width = max(map(len, NAMED))
+    for name, cfg in NAMED.items():
+        print(f"  {name:{width}}  {verdict(read, core_of(name, cfg.partitions))}")

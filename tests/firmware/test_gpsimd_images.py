@@ -1,0 +1,237 @@
+"""The reader of GPSIMD images, on ELF files made byte by byte: each refusal once, and no damage ends in a traceback."""
+
+import random
+import struct
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from firmware.gpsimd.arch import parse_arch
+from firmware.gpsimd.core import Core, core_of, need_fit
+from firmware.gpsimd.elf import read_image
+from firmware.gpsimd.errors import FirmwareError
+from firmware.gpsimd.image import Image
+from firmware.gpsimd.report import describe, verdict
+from rtl.contract.config import NAMED
+from rtl.contract.gpsimd import Region
+
+RISCV, EXECUTABLE = 243, 2
+PROGBITS, SYMTAB, STRTAB, NOBITS, ATTRIBUTES = 1, 2, 3, 8, 0x7000_0003
+ALLOC, CODE = 2, 6
+LOCAL = int(Region.LOCAL)
+RET = bytes.fromhex("67800000")
+VADD = bytes.fromhex("d7002002")
+LW_FLOAT_WIDTH = bytes.fromhex("07200000")  # flw: width 2 is no vector load
+ARCH = "rv32i2p1_m2p0_c2p0_zicsr2p0_zifencei2p0_zmmul1p0_zca1p0_zve32x1p0_zvl128b1p0_zvl32b1p0_zvl64b1p0"
+
+Made = tuple[str, int, int, int, bytes, int]
+"""Name, type, flags, address, contents, size."""
+
+
+def attributes(arch: str) -> Made:
+    tags = b"\x05" + arch.encode() + b"\0"
+    part = b"\x01" + struct.pack("<I", len(tags) + 5) + tags
+    body = struct.pack("<I", len(part) + 10) + b"riscv\0" + part
+    return (".riscv.attributes", ATTRIBUTES, 0, 0, b"A" + body, len(body) + 1)
+
+
+def code(address: int = LOCAL + 4096, data: bytes = RET) -> Made:
+    return (".text", PROGBITS, CODE, address, data, len(data))
+
+
+def stack(size: int = 4096) -> Made:
+    return (".stack", NOBITS, ALLOC, LOCAL, b"", size)
+
+
+def elf(
+    sections: Iterable[Made] = (),
+    *,
+    ident: bytes = b"\x7fELF\x01\x01\x01",
+    kind: int = EXECUTABLE,
+    machine: int = RISCV,
+    entry: int = LOCAL + 4096,
+    flags: int = 1,
+    symbols: Iterable[tuple[str, int, int]] = (),
+) -> bytes:
+    """An ELF file of these sections; `symbols` are functions with address and size."""
+    made = list(sections) or [stack(), code(), attributes(ARCH)]
+    if symbols:
+        names, table = b"\0", bytes(16)
+        for name, address, size in symbols:
+            table += struct.pack("<IIIBBH", len(names), address, size, 0x12, 0, 2)
+            names += name.encode() + b"\0"
+        made += [(".symtab", SYMTAB, 0, 0, table, len(table)), (".strtab", STRTAB, 0, 0, names, len(names))]
+    made.append((".shstrtab", STRTAB, 0, 0, b"", 0))
+    texts = b"\0" + b"".join(name.encode() + b"\0" for name, *_ in made)
+    made[-1] = (".shstrtab", STRTAB, 0, 0, texts, len(texts))
+    body, headers, at, label = b"", bytes(40), 52, 1
+    for number, (name, type_, flag, address, data, size) in enumerate(made, 1):
+        link, entsize = (number + 1, 16) if type_ == SYMTAB else (0, 0)
+        headers += struct.pack("<10I", label, type_, flag, address, at, size, link, 0, 4, entsize)
+        body, at, label = body + data, at + len(data), label + len(name) + 1
+    count = len(made) + 1
+    header = ident.ljust(16, b"\0") + struct.pack(
+        "<HHIIIIIHHHHHH", kind, machine, 1, entry, 0, at, flags, 52, 32, 0, 40, count, count - 1
+    )
+    return header + body + headers
+
+
+def read(tmp_path: Path, data: bytes) -> Image:
+    path = tmp_path / "a.elf"
+    path.write_bytes(data)
+    return read_image(path)
+
+
+def test_what_is_in_an_image(tmp_path: Path) -> None:
+    text = VADD + LW_FLOAT_WIDTH + b"\x01\x00" + RET
+    data = (".data", PROGBITS, 3, LOCAL + 4096 + 32, b"\x07\x08", 2)
+    bss = (".bss", NOBITS, 3, LOCAL + 4096 + 64, b"", 100)
+    image = read(
+        tmp_path,
+        elf(
+            [stack(), code(data=text), data, bss, attributes(ARCH)],
+            symbols=[("add", LOCAL + 4096, 4), ("gp_body_add", LOCAL + 4100, len(text) - 4)],
+        ),
+    )
+    assert image.entry == image.start == LOCAL + 4096 and image.end == LOCAL + 4096 + 164
+    assert image.bytes() == text.ljust(32, b"\0") + b"\x07\x08"
+    assert image.stack_bytes == 4096
+    assert image.entries == ("add",) and image.entry_of("add") == LOCAL + 4096
+    assert [f.vector_instructions for f in image.functions.values()] == [1, 0]
+    assert image.arch is not None and image.arch.vlen_bits == 128 and "zve32x" in image.arch.extensions
+    assert any("48 bytes" in line or "loaded" in line for line in describe(image))
+    with pytest.raises(FirmwareError, match="there is no entry 'sub'; GP_ENTRY has made add"):
+        image.entry_of("sub")
+
+
+def test_an_image_that_does_not_say_what_it_needs_is_taken(tmp_path: Path) -> None:
+    image = read(tmp_path, elf([stack(), code()]))
+    assert image.arch is None
+    need_fit(image, Core(name="bare", vlen_bits=0))
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"", "is no ELF file: it begins with nothing, not 7f 45 4c 46"),
+        (b"#!/bin/sh", "is no ELF file: it begins with 23 21 2f 62, not 7f 45 4c 46"),
+        (elf(ident=b"\x7fELF\x02\x01\x01"), "is of class ELF64, and GPSIMD cores have 32-bit registers: ELF32"),
+        (elf(ident=b"\x7fELF\x01\x02\x01"), "is big endian, and GPSIMD cores are little endian"),
+        (elf(machine=40), "is for machine EM_ARM, and GPSIMD cores are EM_RISCV"),
+        (elf(kind=1), "is of type ET_REL, and a program is ET_EXEC: link it with plexus firmware build"),
+        (elf(flags=3), "passes floating point in registers (single float ABI), and GPSIMD cores have none"),
+        (elf(flags=5), "passes floating point in registers (double float ABI), and GPSIMD cores have none"),
+        (elf(flags=9), "uses the ABI of rv32e, and GPSIMD cores have 32 registers"),
+        (elf(flags=0x11), "relies on total store order (Ztso), which GPSIMD cores do not have"),
+        (
+            elf([code(0x8000_0000)]),
+            "section .text lies at 0x80000000, outside local memory, which begins at 0x10000000",
+        ),
+        (elf([code(0x1000)]), "section .text lies at 0x00001000, outside local memory"),
+        (elf(entry=0), "has no entry (e_entry is 0): the start code defines _start"),
+        (elf(entry=LOCAL + 8), "its entry 0x10000008 is no instruction of a section with code"),
+        (elf(entry=LOCAL + 4097), "its entry 0x10001001 is no instruction of a section with code"),
+        (elf([stack()]), "has no section to load"),
+        (elf([code(), attributes("rv32i2p1_?")]), "its Tag_RISCV_arch cannot be read, for '?' in 'rv32i2p1_?' is no"),
+        (elf()[:200], "is no whole ELF file: "),
+    ],
+    ids=lambda value: value[:30] if isinstance(value, str) else "",
+)
+def test_what_no_core_takes(tmp_path: Path, data: bytes, says: str) -> None:
+    with pytest.raises(FirmwareError) as error:
+        read(tmp_path, data)
+    assert str(error.value).startswith(f"{tmp_path / 'a.elf'}") and says in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(FirmwareError, match="cannot be read: No such file"):
+        read_image(tmp_path / "a.elf")
+    with pytest.raises(FirmwareError, match="cannot be read: Is a directory"):
+        read_image(tmp_path)
+
+
+SMALL = core_of("small", 32)
+
+
+@pytest.mark.parametrize(
+    ("arch", "core", "says"),
+    [
+        ("rv32i2p1_f2p2_zicsr2p0", SMALL, "needs extension f, and a core of small has c, i, m, zca, zicsr, zifencei"),
+        ("rv32imac", SMALL, "needs extension a, and"),
+        ("rv32i2p1_zba1p0", SMALL, "needs extension zba, and"),
+        ("rv32e2p0_m2p0", SMALL, "needs extension e, and"),
+        ("rv32i2p1_zve32f1p0_zve32x1p0_zvl32b1p0", SMALL, "needs extension zve32f, and"),
+        (
+            "rv32i2p1_zve32x1p0_zvl512b1p0",
+            SMALL,
+            "vectors of at least 512 bits (zvl512b), and a core of small has VLEN 256",
+        ),
+        (ARCH, Core(name="bare", vlen_bits=0), "needs extension zve32x, and a core of bare has c, i, m, zca"),
+    ],
+)
+def test_what_this_core_does_not_take(tmp_path: Path, arch: str, core: Core, says: str) -> None:
+    image = read(tmp_path, elf([stack(), code(), attributes(arch)]))
+    with pytest.raises(FirmwareError) as error:
+        need_fit(image, core)
+    assert says in str(error.value)
+    assert verdict(image, core).startswith("refuses it (VLEN ")
+
+
+def test_an_image_and_its_stack_are_within_local_memory(tmp_path: Path) -> None:
+    bss = (".bss", NOBITS, 3, LOCAL + 4100, b"", 65536 - 4100)
+    need_fit(read(tmp_path, elf([stack(), code(), bss])), SMALL)
+    larger = (*bss[:5], bss[5] + 1)
+    with pytest.raises(
+        FirmwareError, match="takes 65,537 bytes, 4,096 of them stack, and local memory of a core of small"
+    ):
+        need_fit(read(tmp_path, elf([stack(), code(), larger])), SMALL)
+
+
+@pytest.mark.parametrize("length", [128, 256, 512])
+def test_a_core_takes_vectors_up_to_its_own(tmp_path: Path, length: int) -> None:
+    image = read(tmp_path, elf([stack(), code(), attributes(f"rv32i2p1_zve32x1p0_zvl{length}b1p0")]))
+    taken = {name for name, cfg in NAMED.items() if verdict(image, core_of(name, cfg.partitions)).startswith("runs")}
+    lengths = {"tiny": 128, "small": 256, "full": 512}
+    assert {name for name in taken if name in lengths} == {name for name, most in lengths.items() if length <= most}
+
+
+@pytest.mark.parametrize(
+    ("text", "extensions"),
+    [
+        ("rv32imc", "i m c"),
+        ("rv32i2p1_m2p0_zicsr2p0", "i m zicsr"),
+        ("rv32i2p1m2p0c2p0_zvl256b1p0", "i m c zvl256b"),
+        ("rv32imc_zicsr_zvl128b", "i m c zicsr zvl128b"),
+        ("rv32i2p1_xmine1p0", "i xmine"),
+    ],
+)
+def test_names_of_instruction_sets(text: str, extensions: str) -> None:
+    assert parse_arch(text).extensions == set(extensions.split())
+
+
+@pytest.mark.parametrize("text", ["", "x86", "rv32i_2", "rv16i", "rv32i_é"])
+def test_what_is_no_name(text: str) -> None:
+    with pytest.raises(ValueError, match="no extension|does not begin"):
+        parse_arch(text)
+
+
+def test_damage_is_a_sentence(tmp_path: Path) -> None:
+    """A file cut short, and 500 with bytes changed: an image, or one sentence."""
+    whole = elf(symbols=[("main", LOCAL + 4096, 4)])
+    rng = random.Random(1)
+    damaged = [whole[:length] for length in range(0, len(whole), 3)]
+    for _ in range(500):
+        data = bytearray(whole)
+        for _ in range(rng.choice((1, 1, 2, 8))):
+            data[rng.randrange(len(data))] = rng.choice((0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)))
+        damaged.append(bytes(data))
+    sentences = []
+    for data in damaged:
+        try:
+            need_fit(read(tmp_path, data), SMALL)
+        except FirmwareError as error:
+            sentences.append(str(error))
+    assert len(sentences) > len(whole) // 3
+    assert not [sentence for sentence in sentences if "\n" in sentence]
