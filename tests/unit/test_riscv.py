@@ -77,7 +77,7 @@ class Pair:
         )
 
     def both(self, bits: int, size: int) -> tuple[Retired, int]:
-        """Execute an instruction in both and compare if the golden hart retires it; its record, unicorn's cause or 0."""
+        """Execute an instruction in both, compare what the golden hart retires; its record and unicorn's cause or 0."""
         instruction = bits.to_bytes(size, "little")
         pc = self.unicorn.place(instruction)
         self.code[pc - CODE : pc - CODE + size] = instruction

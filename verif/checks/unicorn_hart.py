@@ -2,16 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from unicorn import (
-    UC_ARCH_RISCV,
-    UC_ERR_FETCH_UNMAPPED,
-    UC_ERR_INSN_INVALID,
-    UC_HOOK_INTR,
-    UC_MODE_RISCV32,
-    Uc,
-    UcError,
-)
+from unicorn import UC_ARCH_RISCV, UC_ERR_FETCH_UNMAPPED, UC_ERR_INSN_INVALID, UC_HOOK_INTR, UC_MODE_RISCV32
 from unicorn import riscv_const as names
+from unicorn.unicorn import Uc, UcError
 
 __all__ = ["UnicornHart"]
 

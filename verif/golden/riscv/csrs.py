@@ -1,7 +1,7 @@
 """Control and status registers of a machine-mode hart, with entry to and return from traps.
 
-Source: The RISC-V Instruction Set Manual, volume II, chapter "Machine-Level ISA". No counter but cycle, time and instret,
-no protection, no other mode: registers of those do not exist here.
+Source: The RISC-V Instruction Set Manual, volume II, chapter "Machine-Level ISA". No counter but cycle, time and
+instret, no protection, no other mode: registers of those do not exist here.
 """
 
 from collections.abc import Callable
@@ -62,7 +62,7 @@ class Csrs:
         self._writers = {ADDRESSES[name]: write for name, write in writers.items()}
 
     def has(self, address: int, writes: bool = False) -> bool:
-        """The register exists, and may be written if `writes`: those whose two highest address bits are ones may not."""
+        """The register exists and, if `writes`, may be written: the highest bits of its address are not two ones."""
         return address in self._readers and not (writes and address >> 10 == 3)
 
     def read(self, address: int) -> int:

@@ -63,6 +63,10 @@ class Actions(dict[int, Action]):
         self[bits] = self._make(instruction, size) if instruction else self._raising(Cause.ILLEGAL, bits)
         return self[bits]
 
+    def last_access(self) -> tuple[int, int, int, bool] | None:
+        """What `access` holds."""
+        return self.access
+
     def _raising(self, cause: Cause, value: int | None) -> Action:
         """Traps; without a value it is the pc."""
 

@@ -26,7 +26,7 @@ class Hart:
 
     @property
     def read_csr_value(self) -> Callable[[int], int | None] | None:
-        """Asked with a CSR's address when an instruction reads it: what hardware saw there, or None for the own value."""
+        """Asked with its address when an instruction reads a CSR: what hardware saw, or None for the own value."""
         return self._actions.read_csr_value
 
     @read_csr_value.setter
@@ -34,7 +34,10 @@ class Hart:
         self._actions.read_csr_value = hook
 
     def step(self, pending: int = 0) -> Retired:
-        """One instruction, or the trap it takes. `pending`: mip; an enabled interrupt is taken before the instruction."""
+        """One instruction, or the trap it takes. `pending`: mip; an enabled interrupt of it is taken before.
+
+        The record is then that of the first instruction of the handler, with intr.
+        """
         actions, csrs, x = self._actions, self.csrs, self.x
         cause = self._interrupt(pending)
         intr = int(cause != 0)
@@ -53,8 +56,8 @@ class Hart:
             rd, trap, cause = 0, 1, error.cause
             self._trap(error)
         address = rmask = wmask = rdata = wdata = 0
-        if actions.access:
-            at, size, value, stores = actions.access
+        if access := actions.last_access():
+            at, size, value, stores = access
             address, lane = at & ~3, at & 3
             mask = (1 << size) - 1 << lane
             data = (value & (1 << 8 * size) - 1) << 8 * lane

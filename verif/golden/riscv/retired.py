@@ -9,9 +9,9 @@ __all__ = ["Retired"]
 class Retired:
     """One instruction. Registers it does not use, and their values, are 0, and so is rd_wdata of x0.
 
-    `insn` is as fetched, of 16 bits with zeros above; 0 if it could not be fetched. `trap`: it did not retire, nothing but
-    pc_wdata (the handler) and CSRs changed. `intr`: first of an interrupt's handler. Memory is the aligned word at
-    `mem_addr` with a bit of the masks per byte; bytes outside them are 0. `cause` is mcause if trap or intr, else 0.
+    `insn` is as fetched, of 16 bits with zeros above; 0 if it could not be fetched. `trap`: only CSRs and the pc
+    change, pc_wdata is the handler. `intr`: the first of an interrupt's handler. Memory is the aligned word at
+    `mem_addr`, a bit of the masks is a byte of it; bytes outside them are 0. `cause` is mcause if trap or intr, else 0.
     """
 
     order: int
