@@ -319,6 +319,16 @@ def test_interrupt_priority_and_vectors(rig: Rig) -> None:
                 )
 
 
+def test_mret_twice(rig: Rig) -> None:
+    """MPIE goes to MIE and becomes 1."""
+    assert rig.read("mstatus") == 0x1800
+    rig.csrs.enabled = True
+    rig.csrs.mepc = BASE + 0x100
+    for status in (0x1880, 0x1888, 0x1888):
+        assert rig.do(MRET).pc_wdata == BASE + 0x100
+        assert rig.read("mstatus") == status
+
+
 def test_vectors_are_for_interrupts_only(rig: Rig) -> None:
     rig.csrs.mtvec = HANDLER | 1
     assert rig.do(ECALL).pc_wdata == HANDLER

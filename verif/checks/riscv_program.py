@@ -250,9 +250,9 @@ def random_program(
     """About `length` random statements, to be loaded at `base` (a multiple of 64) and entered there.
 
     It uses `data_bytes` (1024 to 4096, a multiple of 8) of memory at `data`, and ends with a store of 1 to `tohost` and
-    a jump to itself. Interrupts return at once, through a table if mtvec is vectored; `interrupts`: it enables them again
-    and again. `cycles`: it reads mcycle and its shadows. `wfi`: it waits. The lowest and the highest 2048 addresses must
-    be no memory. Errors: ValueError for a place or a size that breaks these rules.
+    a jump to itself. Interrupts return at once, through a table if mtvec is vectored; `interrupts`: it enables them
+    again and again. `cycles`: it reads mcycle and its shadows. `wfi`: it waits. The lowest and the highest 2048
+    addresses must be no memory. Errors: ValueError for a place or a size that breaks these rules.
     """
     if base % 64 or not 1024 <= data_bytes <= 4096 or data % 4 or data_bytes % 8:
         raise ValueError(
