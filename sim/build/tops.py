@@ -94,6 +94,12 @@ TOPS: dict[str, Top] = {
         Top("reciprocal", "rtl.numeric.fp32.reciprocal:Reciprocal", "correctly rounded reciprocal"),
         Top("round_bits", "rtl.numeric.fp32.round_bits:RoundBits", "random bits of a row of sums"),
         Top("sbuf", "rtl.memory.sbuf:Sbuf", "SBUF"),
+        Top(
+            "scalar_core",
+            "verif.benches.gpsimd.scalar_core_top:ScalarCoreTop",
+            "scalar core of the GPSIMD engine beside a memory",
+            ("line_bits",),
+        ),
         Top("scalar_engine", "rtl.scalar.clocked:ClockedScalar", "scalar engine with its clock"),
         Top("scheduler", "rtl.link.framing.scheduler:Scheduler", "which unit of a link goes next"),
         Top("semaphores", "rtl.issue.semaphores:Semaphores", "semaphores", ("readers", "writers")),

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from verif.golden.riscv.traps import INTERRUPT
 
-__all__ = ["ADDRESSES", "Csrs"]
+__all__ = ["ADDRESSES", "NO_EVENTS", "Csrs"]
 
 WORD = 0xFFFFFFFF
 MISA = 1 << 30 | 1 << 12 | 1 << 8 | 1 << 2  # 32 bits, M, I, C
@@ -23,6 +23,8 @@ ADDRESSES = {
     "cycle": 0xC00, "time": 0xC01, "instret": 0xC02, "cycleh": 0xC80, "timeh": 0xC81, "instreth": 0xC82,
     "mvendorid": 0xF11, "marchid": 0xF12, "mimpid": 0xF13, "mhartid": 0xF14, "mconfigptr": 0xF15,
 }  # fmt: skip
+NO_EVENTS = (*range(0x323, 0x340), *range(0xB03, 0xB20), *range(0xB83, 0xBA0))
+"""mhpmevent3 to 31, mhpmcounter3 to 31 and their upper halves: there, and always 0 (section on performance)."""
 
 
 class Csrs:
@@ -46,6 +48,7 @@ class Csrs:
             **{name: lambda name=name: getattr(self, name) for name in ("mcause", "mtval")},
         }
         self._readers = {address: readers.get(name, lambda: 0) for name, address in ADDRESSES.items()}
+        self._readers |= {address: lambda: 0 for address in NO_EVENTS}
         writers: dict[str, Callable[[int], None]] = {
             "mstatus": self._set_status,
             "mie": lambda v: setattr(self, "mie", v & INTERRUPTS),

@@ -1,0 +1,144 @@
+"""Control and status registers of a scalar core, and where traps and interrupts go."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.fault import fault
+from rtl.gpsimd.layouts import CsrUse
+
+__all__ = ["Csr"]
+
+_MSI, _MTI, _MEI = 3, 7, 11
+_READ_ONLY = 0b11
+_MISA = 1 << 30 | 1 << 2 | 1 << 8 | 1 << 12  # RV32, C, I, M
+_ZEROS = (0x310, 0x320, 0xF11, 0xF12, 0xF13, 0xF15, *range(0x323, 0x340), *range(0xB03, 0xB20), *range(0xB83, 0xBA0))
+"""Those that always read 0: mstatush, mcountinhibit, the core's names, events and counters of no events."""
+
+
+class Csr(wiring.Component):
+    """Machine mode's registers (RISC-V privileged ISA, chapter 3), as far as a core without other modes has them.
+
+    address, use, value, writes: the CSR instruction in the execute stage; `read` is what it reads, `illegal` that it
+    may not. commit: that instruction, or any other, leaves the stage and will retire; `write_commit` if it is one of
+    these. trap: it traps instead, with `cause` (bit 5: an interrupt), `pc`, `tval`. mret: return. interrupt: one is
+    pending and enabled, `interrupt_cause` says which. vector: where `trap` goes. epc: where mret goes.
+    Timing: reads combinational; writes seen in the next cycle.
+    """
+
+    address: In(12)
+    use: In(CsrUse)
+    value: In(32)
+    writes: In(1)
+    read: Out(32)
+    illegal: Out(1)
+    commit: In(1)
+    write_commit: In(1)
+    trap: In(1)
+    cause: In(6)
+    pc: In(32)
+    tval: In(32)
+    mret: In(1)
+    pending: In(3)  # software, timer, external
+    hart: In(32)
+    mtime: In(64)
+    interrupt: Out(1)
+    wake: Out(1)
+    interrupt_cause: Out(6)
+    vector: Out(32)
+    epc: Out(32)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        enabled, before = Signal(), Signal()  # mstatus.MIE, MPIE
+        mie, mip = Signal(3), Signal(3)
+        mtvec, mscratch, mepc, mcause, mtval = (
+            Signal(32, name=n) for n in ("mtvec", "mscratch", "mepc", "mcause", "mtval")
+        )
+        cycles, retired = Signal(64), Signal(64)
+        new = Signal(32)
+
+        def bits(three: Value) -> Value:
+            return Cat(Const(0, 3), three[0], Const(0, 3), three[1], Const(0, 3), three[2], Const(0, 20))
+
+        status = Cat(Const(0, 3), enabled, Const(0, 3), before, Const(0, 3), Const(3, 2), Const(0, 19))
+        m.d.sync += mip.eq(self.pending)
+        known: dict[int, Value] = {
+            0x300: status,
+            0x301: Const(_MISA, 32),
+            0x304: bits(mie),
+            0x305: mtvec,
+            0x340: mscratch,
+            0x341: mepc,
+            0x342: mcause,
+            0x343: mtval,
+            0x344: bits(mip),
+            0xB00: cycles[:32],
+            0xB02: retired[:32],
+            0xB80: cycles[32:],
+            0xB82: retired[32:],
+            0xC00: cycles[:32],
+            0xC01: self.mtime[:32],
+            0xC02: retired[:32],
+            0xC80: cycles[32:],
+            0xC81: self.mtime[32:],
+            0xC82: retired[32:],
+            0xF14: self.hart,
+        } | {address: Const(0, 32) for address in _ZEROS}
+        exists = Signal()
+        with m.Switch(self.address):
+            for address, value in known.items():
+                with m.Case(address):
+                    m.d.comb += [self.read.eq(value), exists.eq(1)]
+        m.d.comb += self.illegal.eq(~exists | (self.writes & (self.address[10:12] == _READ_ONLY)))
+        with m.Switch(self.use):
+            with m.Case(CsrUse.SET):
+                m.d.comb += new.eq(self.read | self.value)
+            with m.Case(CsrUse.CLEAR):
+                m.d.comb += new.eq(self.read & ~self.value)
+            with m.Default():
+                m.d.comb += new.eq(self.value)
+
+        m.d.sync += [cycles.eq(cycles + 1), retired.eq(retired + self.commit)]
+        with m.If(self.write_commit & self.writes):
+            with m.Switch(self.address):
+                with m.Case(0x300):
+                    m.d.sync += [enabled.eq(new[3]), before.eq(new[7])]
+                with m.Case(0x304):
+                    m.d.sync += mie.eq(Cat(new[_MSI], new[_MTI], new[_MEI]))
+                with m.Case(0x305):
+                    m.d.sync += mtvec.eq(Cat(new[0], Const(0, 1), new[2:]))
+                with m.Case(0x340):
+                    m.d.sync += mscratch.eq(new)
+                with m.Case(0x341):
+                    m.d.sync += mepc.eq(Cat(Const(0, 1), new[1:]))
+                with m.Case(0x342):
+                    m.d.sync += mcause.eq(new)
+                with m.Case(0x343):
+                    m.d.sync += mtval.eq(new)
+                for address, counter in ((0xB00, cycles), (0xB02, retired)):
+                    with m.Case(address):
+                        m.d.sync += counter.eq(Cat(new, counter[32:]))
+                    with m.Case(address + 0x80):
+                        m.d.sync += counter.eq(Cat(counter[:32], new))
+        with m.If(self.trap):
+            m.d.sync += [
+                mepc.eq(self.pc + Mux(fault("mepc is the address behind a trap"), 2, 0)),
+                mcause.eq(Cat(self.cause[:5], Const(0, 26), self.cause[5])),
+                mtval.eq(self.tval),
+                before.eq(enabled),
+                enabled.eq(0),
+            ]
+        with m.If(self.mret):
+            m.d.sync += [enabled.eq(before), before.eq(1)]
+
+        ready = Signal(3)
+        m.d.comb += [
+            ready.eq(mip & (mie | fault("mie is not looked at").replicate(3))),
+            self.wake.eq(ready.any()),
+            self.interrupt.eq(self.wake & enabled),
+            self.interrupt_cause.eq(0x20 | Mux(ready[2], _MEI, Mux(ready[0], _MSI, _MTI))),
+            self.epc.eq(mepc),
+            self.vector.eq(Cat(Const(0, 2), mtvec[2:]) + Mux(mtvec[0] & self.cause[5], self.cause[:5] << 2, 0)),
+        ]
+        return m

@@ -1,0 +1,125 @@
+"""Fetch of a scalar core: lines of code to instructions of 16 and 32 bits."""
+
+from amaranth.hdl import Array, Cat, Module, Mux, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from rtl.base.fault import fault
+from rtl.gpsimd.layouts import FETCHED
+
+__all__ = ["Fetch"]
+
+LINES = 8
+
+
+class Fetch(wiring.Component):
+    """Instructions from `redirect` on, one after the other, at `o`. Memory is read in lines of `line_bits`, of which
+    eight are kept; the line behind the one in use is asked for ahead.
+
+    line: asks for a line by number (address divided by its bytes). reply: what it holds, in the order asked;
+    `reply_fault` if no memory is there. jump: go on at `target`, whatever was under way; with `flush` nothing kept is
+    used again.
+    Timing: an instruction whose lines are kept is at `o` in the cycle after `jump`, and the next in the cycle after it
+    was taken; `o` waits for at most two lines otherwise. One line is under way at once.
+    """
+
+    def __init__(self, line_bits: int, reset_pc: int):
+        self.line_bits = line_bits
+        self.shift = exact_log2(line_bits // 8)
+        self.reset_pc = reset_pc
+        super().__init__(
+            {
+                "line": Out(stream.Signature(32 - self.shift)),
+                "reply": In(line_bits),
+                "reply_valid": In(1),
+                "reply_fault": In(1),
+                "jump": In(1),
+                "target": In(32),
+                "flush": In(1),
+                "o": Out(stream.Signature(FETCHED)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        number_bits = 32 - self.shift
+        pc = Signal(32, init=self.reset_pc)
+        kept = [Signal(name=f"kept_{n}") for n in range(LINES)]
+        bad = [Signal(name=f"bad_{n}") for n in range(LINES)]
+        tags = [Signal(number_bits, name=f"tag_{n}") for n in range(LINES)]
+        words = [Signal(self.line_bits, name=f"words_{n}") for n in range(LINES)]
+        oldest = Signal(range(LINES))
+        asked, stale = Signal(), Signal()  # one is under way; nobody wants it
+        wanted = Signal(number_bits)
+
+        first, second = Signal(number_bits), Signal(number_bits)
+        m.d.comb += [first.eq(pc[self.shift :]), second.eq((pc + 2)[self.shift : 32])]
+
+        def find(number: Signal, name: str) -> tuple[Signal, Signal, Signal]:
+            """Whether the line is kept, whether there is memory, and its bits."""
+            hit, fails, held = (
+                Signal(name=f"{name}_hit"),
+                Signal(name=f"{name}_fails"),
+                Signal(self.line_bits, name=name),
+            )
+            hits = Signal(LINES, name=f"{name}_hits")
+            m.d.comb += [hits.eq(Cat(k & (t == number) for k, t in zip(kept, tags, strict=True))), hit.eq(hits.any())]
+            for n in range(LINES):
+                with m.If(hits[n]):
+                    m.d.comb += [held.eq(words[n]), fails.eq(bad[n])]
+            return hit, fails, held
+
+        hit, fails, held = find(first, "first_line")
+        hit_second, fails_second, held_second = find(second, "second_line")
+        halves = Array(held[16 * n : 16 * n + 16] for n in range(self.line_bits // 16))
+        low, high = Signal(16), Signal(16)
+        place = pc[1 : self.shift]
+        others = Array(held_second[16 * n : 16 * n + 16] for n in range(self.line_bits // 16))
+        m.d.comb += [low.eq(halves[place]), high.eq(others[(pc + 2)[1 : self.shift]])]
+        out = self.o.payload
+        short = Signal()
+        m.d.comb += [
+            short.eq((low[:2] != 3) & ~fails),
+            out.pc.eq(pc),
+            out.bits.eq(Cat(low, Mux(short, 0, high))),
+            out.short.eq(short),
+            out.fault.eq(fails),
+            out.fault_second.eq(~fails & ~short & fails_second),
+            self.o.valid.eq(hit & (short | fails | hit_second)),
+        ]
+        with m.If(self.jump):
+            m.d.sync += pc.eq(self.target)
+        with m.Elif(self.o.valid & self.o.ready):
+            m.d.sync += pc.eq(pc + Mux(short, 2, 4))
+
+        # the line that is missing, else the one behind; a FIFO of lines, since code goes forward
+        behind, miss = Signal(number_bits), Signal(number_bits)
+        m.d.comb += behind.eq(second + 1)
+        hit_behind, _, _ = find(behind, "line_behind")
+        needed = Signal()
+        m.d.comb += [
+            miss.eq(Mux(~hit, first, Mux(~hit_second, second, behind))),
+            needed.eq(~hit | ~hit_second | (~hit_behind & ~fails_second)),
+        ]
+        open_ = Signal()  # `line` shows a request that was not taken yet, and keeps it
+        m.d.comb += [
+            self.line.valid.eq(open_),
+            self.line.payload.eq(wanted),
+        ]
+        with m.If(~open_ & ~asked & needed & ~self.jump):
+            m.d.sync += [open_.eq(1), wanted.eq(miss), stale.eq(0)]
+        with m.If(open_ & self.line.ready):
+            m.d.sync += [open_.eq(0), asked.eq(1)]
+        with m.If(self.reply_valid):
+            m.d.sync += asked.eq(0)
+            with m.If(~stale & ~self.flush):
+                with m.Switch(oldest):
+                    for n in range(LINES):
+                        with m.Case(n):
+                            m.d.sync += [kept[n].eq(1), bad[n].eq(self.reply_fault), tags[n].eq(wanted)]
+                            m.d.sync += words[n].eq(self.reply)
+                m.d.sync += oldest.eq(oldest + 1)
+        with m.If(self.flush & ~fault("fence.i leaves the lines of code that are kept")):
+            m.d.sync += [*(k.eq(0) for k in kept), stale.eq(1)]
+        return m

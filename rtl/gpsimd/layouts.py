@@ -1,0 +1,112 @@
+"""What travels between the stages of a scalar core, and what it shows of each instruction that retires."""
+
+from amaranth.lib import data, enum
+
+__all__ = ["DECODED", "FETCHED", "RETIRED", "Branch", "CsrUse", "Operator", "Unit"]
+
+
+class Operator(enum.IntEnum, shape=4):
+    """Of the ALU; the first eight are funct3 of OP with funct7 0."""
+
+    ADD = 0
+    SLL = 1
+    SLT = 2
+    SLTU = 3
+    XOR = 4
+    SRL = 5
+    OR = 6
+    AND = 7
+    SUB = 8
+    SRA = 13
+    SECOND = 15  # the second operand alone
+
+
+class Unit(enum.IntEnum, shape=4):
+    """Who makes the result, or what else an instruction does."""
+
+    ALU = 0
+    LINK = 1  # jal, jalr: the address behind
+    MULTIPLY = 2
+    DIVIDE = 3
+    CSR = 4
+    LOAD = 5
+    STORE = 6
+    NOTHING = 7  # branches and fences
+    ECALL = 8
+    EBREAK = 9
+    MRET = 10
+    WFI = 11
+
+
+class Branch(enum.IntEnum, shape=2):
+    """Where the next instruction is."""
+
+    NEXT = 0
+    CONDITIONAL = 1
+    JUMP = 2  # pc + immediate
+    INDIRECT = 3  # rs1 + immediate, bit 0 cleared
+
+
+class CsrUse(enum.IntEnum, shape=2):
+    """What a CSR instruction writes."""
+
+    NOTHING = 0
+    WRITE = 1
+    SET = 2
+    CLEAR = 3
+
+
+FETCHED = data.StructLayout(
+    {
+        "pc": 32,
+        "bits": 32,  # an instruction of 16 bits in the low half
+        "short": 1,  # it has 16 bits
+        "fault": 1,  # no memory is there
+        "fault_second": 1,  # ... at its second half only
+    }
+)
+
+DECODED = data.StructLayout(
+    {
+        "rs1": 5,  # 0 if not read
+        "rs2": 5,
+        "rd": 5,  # 0 if nothing is written
+        "immediate": 32,
+        "operator": Operator,
+        "unit": Unit,
+        "branch": Branch,
+        "first_is_pc": 1,  # the ALU's first operand, else rs1
+        "second_is_immediate": 1,  # the ALU's second operand, else rs2
+        "funct3": 3,
+        "csr": 12,
+        "csr_use": CsrUse,
+        "csr_immediate": 1,  # rs1 is the value
+        "csr_writes": 1,
+        "flush": 1,  # fence.i
+        "illegal": 1,
+    }
+)
+
+RETIRED = data.StructLayout(
+    {
+        "order": 64,
+        "insn": 32,
+        "trap": 1,  # it did not do what it says: the handler comes next
+        "intr": 1,  # the first of an interrupt's handler
+        "pc_rdata": 32,
+        "pc_wdata": 32,
+        "rs1_addr": 5,
+        "rs1_rdata": 32,
+        "rs2_addr": 5,
+        "rs2_rdata": 32,
+        "rd_addr": 5,
+        "rd_wdata": 32,
+        "mem_addr": 32,  # of the word of 4 bytes
+        "mem_rmask": 4,
+        "mem_wmask": 4,
+        "mem_rdata": 32,
+        "mem_wdata": 32,
+        "cause": 5,  # mcause's number if trap or intr
+    }
+)
+"""The RISC-V Formal Interface's names (RVFI), of a core that retires one a cycle, and one more."""

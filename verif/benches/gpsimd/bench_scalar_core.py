@@ -1,0 +1,141 @@
+"""ScalarCore: every instruction that retires is the golden hart's, under stalls, traps and interrupts."""
+
+import itertools
+
+import cocotb
+import numpy as np
+
+from verif.bench import Run
+from verif.benches.gpsimd.scalar_core_top import RAM, RAM_BYTES
+from verif.benches.gpsimd.scalar_driver import TOHOST, ScalarDriver
+from verif.benches.gpsimd.soup import CODE_BYTES, patches, soup
+from verif.checks.coverage import Coverage
+from verif.checks.riscv_program import random_program
+
+_FAULTS = (
+    "a branch compares signed numbers only",
+    "a loaded value is used a cycle early",
+    "a quotient by 0 has a sign",
+    "a remainder is never negative",
+    "a short instruction's link is that of a long one",
+    "c.jalr does not link",
+    "lh extends with zeros",
+    "mepc is the address behind a trap",
+    "mie is not looked at",
+    "mulhsu takes its second operand as signed",
+    "fence.i leaves the lines of code that are kept",
+)
+
+RUNS = (
+    Run("scalar_core", options={"line_bits": 128}, faults=_FAULTS),
+    Run("scalar_core", options={"line_bits": 512}),
+)
+
+_KINDS = {
+    0x03: "load", 0x0F: "fence", 0x13: "immediate", 0x17: "auipc", 0x23: "store", 0x33: "register", 0x37: "lui",
+    0x63: "branch", 0x67: "jalr", 0x6F: "jal", 0x73: "system",
+}  # fmt: skip
+COVER = Coverage(
+    "gpsimd.scalar_core",
+    [
+        *_KINDS.values(),
+        *(f"16 bits, quadrant {q}, funct3 {f}" for q in range(3) for f in range(8)),
+        *(f"trap {c}" for c in (1, 2, 3, 4, 5, 6, 7, 11)),
+        *(f"interrupt {c}" for c in (3, 7, 11)),
+        *(f"{name} by 0" for name in ("div", "divu", "rem", "remu")),
+        *(f"product {n}" for n in range(4)),
+        "instruction of 32 bits across lines",
+    ],
+)
+_PROGRAMS, _INSTRUCTIONS = 20, 600
+_DIVIDES = {4: "div", 5: "divu", 6: "rem", 7: "remu"}
+
+
+def _cover(told, line_bytes: int) -> None:
+    word = told.insn
+    if told.trap:
+        COVER.hit(f"trap {told.cause}")
+    elif word & 3 != 3:
+        COVER.hit(f"16 bits, quadrant {word & 3}, funct3 {word >> 13 & 7}")
+    else:
+        COVER.hit(_KINDS[word & 127])
+        COVER.when(told.pc_rdata % line_bytes == line_bytes - 2, "instruction of 32 bits across lines")
+        funct3 = word >> 12 & 7
+        if word & 127 == 0x33 and word >> 25 == 1:
+            if funct3 < 4:
+                COVER.hit(f"product {funct3}")
+            else:
+                COVER.when(told.rs2_rdata == 0, f"{_DIVIDES[funct3]} by 0")
+    if told.intr and not told.trap:
+        COVER.hit(f"interrupt {told.cause & 31}")
+
+
+@cocotb.test(timeout_time=4000, timeout_unit="us")
+@cocotb.parametrize(stalls=[0.0, 0.4], interrupts=[0.003, 0.03])
+async def follows_golden(dut, stalls: float, interrupts: float) -> None:
+    rng = np.random.default_rng(cocotb.RANDOM_SEED)
+    for _ in range(_PROGRAMS):
+        driver = ScalarDriver(dut, rng, soup(rng, RAM, RAM_BYTES), stalls, interrupts)
+        driver.on_retired.append(lambda told, line=driver.line_bytes: _cover(told, line))
+        await driver.start()
+        await driver.run(_INSTRUCTIONS)
+
+
+@cocotb.test(timeout_time=1000, timeout_unit="us")
+@cocotb.parametrize(stalls=[0.0, 0.4])
+async def code_is_new_behind_fence_i(dut, stalls: float) -> None:
+    rng = np.random.default_rng(cocotb.RANDOM_SEED)
+    driver = ScalarDriver(dut, rng, patches(rng, RAM, RAM_BYTES), stalls, 0)
+    await driver.start()
+    await driver.run(1500, patched=True)
+
+
+@cocotb.test(timeout_time=2000, timeout_unit="us")
+@cocotb.parametrize(stalls=[0.0, 0.4])
+async def programs_end(dut, stalls: float) -> None:
+    """Programs that compute, call and trap in order, and tell when they are done."""
+    rng = np.random.default_rng(cocotb.RANDOM_SEED)
+    for _ in range(6):
+        seed = int(rng.integers(1 << 31))
+        code = random_program(seed, 150, RAM, RAM + CODE_BYTES, 2048, RAM + TOHOST, interrupts=True)
+        ram = bytearray(code.ljust(RAM_BYTES, b"\0"))
+        driver = ScalarDriver(dut, rng, ram, stalls, 0.01)
+        await driver.start()
+        await driver.run(20_000, patched=True)
+        assert driver.done, f"program {seed} did not end in 20,000 instructions"
+
+
+@cocotb.test(timeout_time=200, timeout_unit="us")
+async def takes_the_cycles_it_says(dut) -> None:
+    """Cycles from one instruction to the next, where memory answers at once and code is kept."""
+    rng = np.random.default_rng(cocotb.RANDOM_SEED)
+    words = [
+        0x100087B7,  # lui x15, data
+        0x00300293,  # li x5, 3
+        0x0007A303,  # loop: lw x6, 0(x15)
+        0x00130313,  # addi x6, x6, 1
+        0x0007A303,  # lw x6, 0(x15)
+        0x00000013,  # nop
+        0x00130313,  # addi x6, x6, 1
+        0x025303B3,  # mul x7, x6, x5
+        0x00138393,  # addi x7, x7, 1
+        0x025343B3,  # div x7, x6, x5
+        0x00138393,  # addi x7, x7, 1
+        0xFFF28293,  # addi x5, x5, -1
+        0xFC029CE3,  # bne x5, x0, loop
+    ]
+    want = [3, 2, 1, 1, 1, 1, 2, 18, 1, 1, 1, 3]  # from a branch that is taken to the next
+    ram = bytearray(b"".join(w.to_bytes(4, "little") for w in words).ljust(RAM_BYTES, b"\0"))
+    driver = ScalarDriver(dut, rng, ram, 0, 0)
+    await driver.start()
+    await driver.run(2 + 2 * 11 + 1)
+    second = driver.cycles[2 + 11 - 1 :]  # from the first branch on: all lines are kept
+    gaps = [b - a for a, b in itertools.pairwise(second)]
+    assert gaps == want, f"cycles between instructions are {gaps}"
+
+
+@cocotb.test()
+async def covered(dut) -> None:
+    COVER.rule_out(True, *(f"16 bits, quadrant {q}, funct3 {f}" for q, f in ((0, 1), (0, 3), (0, 4), (0, 5), (0, 7))))
+    COVER.rule_out(True, *(f"16 bits, quadrant 2, funct3 {f}" for f in (1, 3, 5, 7)))
+    COVER.require_all()
