@@ -32,7 +32,8 @@ class ScalarCore(wiring.Component):
     is combinational of the payload: there is memory for it. access_reply, with access_reply_valid: the word that a load
     reads, one cycle after it was taken or later. pending: interrupts (software, timer, external). hart, mtime: as CSRs
     show them. waits: in `wfi`. retired, retired_valid: what leaves the last stage.
-    Timing: a jump that is taken costs two cycles more, a load's or product's result used at once one, a division 17.
+    Timing: cycles more than one: `jal` or a branch back that is taken 1; any other jump, a branch forward that is taken
+    or one back that is not 2; a load's or product's result used by the next instruction 1; a division 17.
     """
 
     def __init__(self, line_bits: int = 128, reset_pc: int = 0x1000_0000):
@@ -98,7 +99,18 @@ class ScalarCore(wiring.Component):
         with m.If(d.short & expand.illegal):
             m.d.comb += what.illegal.eq(1)
 
+        # jal and a branch back, most often a loop's, go from here; the execute stage sees whether that was right
+        ahead, d_jumps = Signal(), Signal()
+        back = (what.branch == Branch.CONDITIONAL) & what.immediate[31]
+        m.d.comb += [
+            ahead.eq(((what.branch == Branch.JUMP) | back) & ~what.illegal & ~d.fault & ~d.fault_second),
+            d_jumps.eq(d_moves & ahead),
+        ]
+        with m.If(d_jumps):
+            m.d.sync += d_valid.eq(0)
+
         # execute
+        x_ahead = Signal()
         x_valid, x, x_what = Signal(), Signal(FETCHED), Signal(DECODED)
         x_first, x_a, x_b = Signal(), Signal(32), Signal(32)
         x_result, x_late = Signal(32), Signal()
@@ -125,6 +137,7 @@ class ScalarCore(wiring.Component):
             m.d.sync += [
                 x_valid.eq(1),
                 x_first.eq(1),
+                x_ahead.eq(ahead),
                 x.eq(d),
                 x_what.eq(what),
                 x_a.eq(operand(what.rs1)),
@@ -236,11 +249,12 @@ class ScalarCore(wiring.Component):
             m.d.comb += next_pc.eq(target)
         with m.Else():
             m.d.comb += next_pc.eq(after)
-        turns = traps | (unit == Unit.MRET) | taken | x_what.flush
+        not_so = taken ^ (x_ahead & ~fault("a loop is never left"))
+        turns = traps | (unit == Unit.MRET) | not_so | x_what.flush
         m.d.comb += [
             jump.eq(interrupted | (x_moves & turns)),
-            fetch.jump.eq(jump),
-            fetch.target.eq(next_pc),
+            fetch.jump.eq(jump | d_jumps),
+            fetch.target.eq(Mux(jump, next_pc, (d.pc + what.immediate)[:32])),
             fetch.flush.eq(x_moves & ~traps & x_what.flush),
         ]
 

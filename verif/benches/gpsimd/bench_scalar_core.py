@@ -14,6 +14,7 @@ from verif.checks.riscv_program import random_program
 
 _FAULTS = (
     "a branch compares signed numbers only",
+    "a loop is never left",
     "a loaded value is used a cycle early",
     "a quotient by 0 has a sign",
     "a remainder is never negative",
@@ -111,7 +112,7 @@ async def takes_the_cycles_it_says(dut) -> None:
     rng = np.random.default_rng(cocotb.RANDOM_SEED)
     words = [
         0x100087B7,  # lui x15, data
-        0x00300293,  # li x5, 3
+        0x00200293,  # li x5, 2
         0x0007A303,  # loop: lw x6, 0(x15)
         0x00130313,  # addi x6, x6, 1
         0x0007A303,  # lw x6, 0(x15)
@@ -121,16 +122,20 @@ async def takes_the_cycles_it_says(dut) -> None:
         0x00138393,  # addi x7, x7, 1
         0x025343B3,  # div x7, x6, x5
         0x00138393,  # addi x7, x7, 1
+        0x00000463,  # beq x0, x0, over the next
+        0x00000013,
+        0x0080006F,  # j over the next
+        0x00000013,
         0xFFF28293,  # addi x5, x5, -1
-        0xFC029CE3,  # bne x5, x0, loop
+        0xFC0294E3,  # bne x5, x0, loop
+        0x00000013,
     ]
-    want = [3, 2, 1, 1, 1, 1, 2, 18, 1, 1, 1, 3]  # from a branch that is taken to the next
+    want = [2, 2, 1, 1, 1, 1, 2, 18, 1, 1, 3, 2, 1, 3]  # from the branch to the loop, through it, and out of it
     ram = bytearray(b"".join(w.to_bytes(4, "little") for w in words).ljust(RAM_BYTES, b"\0"))
     driver = ScalarDriver(dut, rng, ram, 0, 0)
     await driver.start()
-    await driver.run(2 + 2 * 11 + 1)
-    second = driver.cycles[2 + 11 - 1 :]  # from the first branch on: all lines are kept
-    gaps = [b - a for a, b in itertools.pairwise(second)]
+    await driver.run(2 + 2 * 13 + 1)
+    gaps = [b - a for a, b in itertools.pairwise(driver.cycles[2 + 12 :])]
     assert gaps == want, f"cycles between instructions are {gaps}"
 
 

@@ -136,10 +136,9 @@ class ScalarDriver(Bench):
     def _access(self, address: int, write: int, mask: int, value: int) -> int:
         place = (address & ~3) - RAM
         if not 0 <= place < RAM_BYTES:
-            word = int(self.rng.integers(1 << 32))
-            if address == DEVICE:  # where the handler goes on
-                word = RAM + 2 * int(self.rng.integers(20, SOUP_BYTES // 2 - 40))
-            return word
+            if write:
+                self.store_word(address - DEVICE, value)
+            return self.device_word(address - DEVICE)
         if write:
             self.spoilt |= place < CODE_BYTES or place >= HANDLER
             self.done |= place == TOHOST
@@ -147,6 +146,15 @@ class ScalarDriver(Bench):
                 if mask >> n & 1:
                     self.ram[place + n] = value >> 8 * n & 255
         return int.from_bytes(self.ram[place : place + 4], "little")
+
+    def store_word(self, place: int, value: int) -> None:
+        """What a store to the device does."""
+
+    def device_word(self, place: int) -> int:
+        """What the device shows: in its first word where the handler of a soup goes on, else anything."""
+        if place:
+            return int(self.rng.integers(1 << 32))
+        return RAM + 2 * int(self.rng.integers(20, SOUP_BYTES // 2 - 40))
 
     def _compare(self, got) -> None:
         self.retired += 1
