@@ -1,6 +1,6 @@
 """A compiled program on the scalar core, in lock step with the golden hart; no stalls, so its cycles are the core's.
 
-Run by tests/system/test_scalar_images.py, which needs a compiler: PLEXUS_IMAGE is a file of what the RAM holds. The
+Run by tests/system/test_gpsimd_scalar.py, which needs a compiler: PLEXUS_IMAGE is a file of what the RAM holds. The
 device is a mailbox: PUT is printed, DONE or TRAP ends the run. Leaves image.json.
 """
 

@@ -14,7 +14,7 @@ from rtl.contract.gpsimd import Mailbox, Region
 from sim.run.runner import run_bench
 from sim.toolchain import ROOT
 
-LOOPS = ROOT / "verif" / "benches" / "gpsimd" / "loops.c"
+LOOPS = ROOT / "firmware" / "gpsimd" / "bench" / "loops.c"
 RAM_BYTES = 1 << 16
 LUI_T0, JALR_T0 = 0x2B7, 0x28067
 no_compiler = pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="no ziglang: make firmware-tools")
