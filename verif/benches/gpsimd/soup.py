@@ -18,6 +18,8 @@ _AGAIN = 0x40
 _CSRS = (0x300, 0x301, 0x304, 0x305, 0x340, 0x341, 0x342, 0x343, 0x344, 0x310, 0x320, 0xB00, 0xB02, 0xB80, 0xB82)
 _READ_ONLY = (0xC00, 0xC01, 0xC02, 0xC80, 0xC81, 0xC82, 0xF11, 0xF12, 0xF13, 0xF14, 0xF15)
 _CORNERS = (0, 1, 0xFFFFFFFF, 0x80000000, 0x7FFFFFFF)
+_OFTEN = (0.10, 0.08, 0.04, 0.10, 0.05, 0.07, 0.06, 0.05, 0.05, 0.06, 0.025, 0.02, 0.265, 0.005, 0.005, 0.02)
+"""Of each kind below."""
 _X5 = 5
 
 
@@ -97,9 +99,7 @@ def _one(rng: np.random.Generator, base: int) -> list[int]:
     immediate = int(rng.choice([0, 1, -1, 2047, -2048, int(rng.integers(-2048, 2048))]))
     back = rng.random() < 0.06  # seldom, since the two most often make a loop that nothing ends
     near = 2 * int(rng.integers(-24, -1) if back else rng.integers(2, 40))
-    kind = rng.choice(
-        15, p=(0.10, 0.08, 0.04, 0.10, 0.05, 0.07, 0.06, 0.05, 0.05, 0.06, 0.025, 0.02, 0.27, 0.005, 0.02)
-    )
+    kind = rng.choice(16, p=_OFTEN)
     match int(kind):
         case 0:
             funct3 = int(rng.integers(8))
@@ -158,6 +158,10 @@ def _one(rng: np.random.Generator, base: int) -> list[int]:
             return [*pointer, -half - 1]
         case 13:  # anything
             return [int(rng.integers(1 << 32)) | 3]
+        case 14:  # to this code at another address, where there is none, or other code
+            other = rs2 if rs2 != rs1 else rs1 ^ 1
+            bit = 1 << int(rng.integers(12, 32))
+            return [0x17 | rs1 << 7, 0x37 | other << 7 | bit, _r(0x33, 4, rs1, rs1, other, 0), _i(0x67, 0, rd, rs1, 16)]
         case _:
             return [
                 0x17 | rs1 << 7,
