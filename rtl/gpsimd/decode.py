@@ -1,26 +1,30 @@
-"""What an instruction of 32 bits is."""
+"""What an instruction is."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.gpsimd.expand import Expand
 from rtl.gpsimd.layouts import DECODED, Branch, Operator, Unit
 
 __all__ = ["Decode"]
 
 
 class Decode(wiring.Component):
-    """`word` as `o`: RV32IM_Zicsr_Zifencei and mret, wfi of machine mode; all else is illegal.
+    """`bits` as `o`: RV32IMC_Zicsr_Zifencei and mret, wfi of machine mode; all else is illegal. `short`: 16 bits.
 
     Timing: combinational.
     """
 
-    word: In(32)
+    bits: In(32)
+    short: In(1)
     o: Out(DECODED)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        w, o = self.word, self.o
+        m.submodules.expand = expand = Expand()
+        w, o = Signal(32), self.o
+        m.d.comb += [expand.half.eq(self.bits[:16]), w.eq(Mux(self.short, expand.word, self.bits))]
         funct3, funct7 = w[12:15], w[25:32]
         uses_rs1, uses_rs2, writes = Signal(), Signal(), Signal()
 
@@ -101,4 +105,6 @@ class Decode(wiring.Component):
                     m.d.comb += o.illegal.eq(1)
             with m.Default():
                 m.d.comb += o.illegal.eq(1)
+        with m.If(self.short & expand.illegal):
+            m.d.comb += o.illegal.eq(1)
         return m

@@ -1,8 +1,22 @@
 """What travels between the stages of a scalar core, and what it shows of each instruction that retires."""
 
-from amaranth.lib import data, enum
+from amaranth.lib import data, enum, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
-__all__ = ["DECODED", "FETCHED", "RETIRED", "Branch", "CsrUse", "Operator", "Unit"]
+__all__ = [
+    "ACCESS",
+    "DECODED",
+    "EXECUTED",
+    "FETCHED",
+    "ISSUED",
+    "RETIRED",
+    "Branch",
+    "CsrUse",
+    "Operator",
+    "Unit",
+    "scalar_ports",
+]
 
 
 class Operator(enum.IntEnum, shape=4):
@@ -87,6 +101,24 @@ DECODED = data.StructLayout(
     }
 )
 
+ISSUED = data.StructLayout({"fetched": FETCHED, "what": DECODED, "a": 32, "b": 32})
+"""What enters the execute stage, with the values of rs1 and rs2."""
+
+EXECUTED = data.StructLayout(
+    {
+        "result": 32,  # for rd, but of loads and products, which come a stage later
+        "address": 32,  # of a load or store
+        "mask": 4,
+        "data": 32,
+        "taken": 1,  # it goes elsewhere than behind it
+        "next_pc": 32,  # unless it traps
+        "traps": 1,
+        "cause": 5,
+        "tval": 32,
+    }
+)
+"""What the execute stage makes of it."""
+
 RETIRED = data.StructLayout(
     {
         "order": 64,
@@ -110,3 +142,26 @@ RETIRED = data.StructLayout(
     }
 )
 """The RISC-V Formal Interface's names (RVFI), of a core that retires one a cycle, and one more."""
+
+ACCESS = data.StructLayout({"address": 32, "write": 1, "mask": 4, "data": 32})
+"""A load or store: `address` of a byte, `mask` and `data` of the word of 4 bytes that holds it."""
+
+
+def scalar_ports(line_bits: int) -> dict[str, wiring.Member]:
+    """Of a scalar core that reads code in lines of `line_bits`; ScalarCore says what each is for."""
+    return {
+        "line": Out(stream.Signature(32 - exact_log2(line_bits // 8))),
+        "reply": In(line_bits),
+        "reply_valid": In(1),
+        "reply_fault": In(1),
+        "access": Out(stream.Signature(ACCESS)),
+        "access_allowed": In(1),
+        "access_reply": In(32),
+        "access_reply_valid": In(1),
+        "pending": In(3),
+        "hart": In(32),
+        "mtime": In(64),
+        "waits": Out(1),
+        "retired": Out(RETIRED),
+        "retired_valid": Out(1),
+    }

@@ -10,6 +10,7 @@ import os
 import pickle
 import select
 import signal
+import traceback
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -22,6 +23,18 @@ T = TypeVar("T")
 _CHUNK_BYTES = 1 << 20
 
 
+def _as_bytes(error: BaseException) -> bytes:
+    """An error as it is read in the parent: with the places it came through, unless it is a sentence for users."""
+    if not isinstance(error, PlexusError):
+        error.add_note(traceback.format_exc())
+    try:
+        told = pickle.dumps((None, error))
+        pickle.loads(told)  # some can be written and not read
+        return told
+    except Exception:
+        return pickle.dumps((None, RuntimeError(traceback.format_exc())))
+
+
 def _work(work: Callable[[], object], end: int) -> None:
     """In the fork: write the result of `work`, or what it raised. Does not return."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for who forked: it kills us
@@ -31,7 +44,7 @@ def _work(work: Callable[[], object], end: int) -> None:
     try:
         told = pickle.dumps((work(), None))
     except BaseException as error:
-        told = pickle.dumps((None, error))
+        told = _as_bytes(error)
     with contextlib.suppress(BrokenPipeError), os.fdopen(end, "wb") as out:  # broken: who forked was killed
         out.write(told)
 
@@ -47,7 +60,7 @@ def _read(end: int, tick: Callable[[], None]) -> bytes:
 
 
 def in_fork(work: Callable[[], T], tick: Callable[[], None]) -> T:
-    """What `work` returns; it and all that `work` raises can be pickled. `tick` is called four times a second.
+    """What `work` returns, which can be pickled. `tick` is called four times a second.
 
     Where the system does not fork, `work` runs here. Errors: those of `work`; PlexusError if something killed the fork.
     """

@@ -13,10 +13,10 @@ from rtl.contract.config import named
 from rtl.contract.gpsimd import Mailbox, Region
 from sim.run.runner import run_bench
 from sim.toolchain import ROOT
+from verif.checks.riscv_words import immediate, load_constant
 
 LOOPS = ROOT / "firmware" / "gpsimd" / "bench" / "loops.c"
 RAM_BYTES = 1 << 16
-LUI_T0, JALR_T0 = 0x2B7, 0x28067
 no_compiler = pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="no ziglang: make firmware-tools")
 
 
@@ -26,9 +26,8 @@ def ram_of(path: Path) -> bytes:
     ram = bytearray(RAM_BYTES)
     at = image.start - Region.LOCAL
     ram[at : at + len(image.bytes())] = image.bytes()
-    low = (image.entry & 0xFFF) - (image.entry << 1 & 0x1000)
-    ram[:4] = (LUI_T0 | image.entry - low & 0xFFFFF000).to_bytes(4, "little")
-    ram[4:8] = (JALR_T0 | (low & 0xFFF) << 20).to_bytes(4, "little")
+    begin = load_constant(5, image.entry) + immediate(0x67, 0, 0, 5, 0)
+    ram[: len(begin)] = begin
     return bytes(ram)
 
 

@@ -35,6 +35,29 @@ def test_its_error_is_ours() -> None:
         in_fork(work, _nothing)
 
 
+class _OfTwo(Exception):
+    def __init__(self, one: int, two: int):
+        super().__init__(f"{one} and {two}")
+
+
+def _fails_below() -> None:
+    raise ZeroDivisionError("lanes")
+
+
+def test_an_unexpected_error_tells_where_it_came_from() -> None:
+    with pytest.raises(ZeroDivisionError, match="lanes") as met:
+        in_fork(_fails_below, _nothing)
+    assert "_fails_below" in met.value.__notes__[0]
+
+
+def test_an_error_that_cannot_travel_is_told() -> None:
+    def work() -> None:
+        raise _OfTwo(1, 2)
+
+    with pytest.raises(RuntimeError, match="1 and 2"):
+        in_fork(work, _nothing)
+
+
 def test_killed() -> None:
     with pytest.raises(PlexusError, match="ended by signal 9"):
         in_fork(lambda: os.kill(os.getpid(), signal.SIGKILL), _nothing)

@@ -5,8 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rtl.gpsimd.layouts import RETIRED
-from rtl.gpsimd.scalar_core import ACCESS
+from rtl.gpsimd.layouts import ACCESS, RETIRED
 from verif.agents.bench import Bench
 from verif.benches.gpsimd.scalar_core_top import DEVICE, DEVICE_BYTES, RAM, RAM_BYTES
 from verif.benches.gpsimd.soup import CODE_BYTES, HANDLER, SOUP_BYTES

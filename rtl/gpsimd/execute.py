@@ -1,0 +1,81 @@
+"""What an instruction in the execute stage computes, and whether it traps instead."""
+
+from amaranth.hdl import Module, Mux
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.fault import fault
+from rtl.gpsimd.align import StoreAlign
+from rtl.gpsimd.alu import ScalarAlu
+from rtl.gpsimd.layouts import EXECUTED, ISSUED, Branch, Unit
+
+__all__ = ["Execute"]
+
+
+class Execute(wiring.Component):
+    """The instruction `i`. `allowed`: there is memory for the load or store at its address. csr_read, csr_illegal,
+    quotient: of the units beside.
+
+    Timing: combinational; `allowed` may depend on the address.
+    """
+
+    i: In(ISSUED)
+    allowed: In(1)
+    csr_read: In(32)
+    csr_illegal: In(1)
+    quotient: In(32)
+    o: Out(EXECUTED)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.alu = alu = ScalarAlu()
+        m.submodules.store = store = StoreAlign()
+        x, what, a, b, o = self.i.fetched, self.i.what, self.i.a, self.i.b, self.o
+        long = ~x.short | fault("a short instruction's link is that of a long one")
+        after = (x.pc + Mux(long, 4, 2))[:32]
+        target = Mux(what.branch == Branch.INDIRECT, o.address & 0xFFFFFFFE, (x.pc + what.immediate)[:32])
+        m.d.comb += [
+            alu.operator.eq(what.operator),
+            alu.first.eq(Mux(what.first_is_pc, x.pc, a)),
+            alu.second.eq(Mux(what.second_is_immediate, what.immediate, b)),
+            alu.left.eq(a),
+            alu.right.eq(b),
+            alu.funct3.eq(what.funct3),
+            o.address.eq(a + what.immediate),
+            store.funct3.eq(what.funct3),
+            store.place.eq(o.address[:2]),
+            store.value.eq(b),
+            o.mask.eq(store.mask),
+            o.data.eq(store.data),
+        ]
+        with m.Switch(what.branch):
+            with m.Case(Branch.JUMP, Branch.INDIRECT):
+                m.d.comb += o.taken.eq(1)
+            with m.Case(Branch.CONDITIONAL):
+                m.d.comb += o.taken.eq(alu.taken)
+        m.d.comb += o.next_pc.eq(Mux(o.taken, target, after))
+        with m.Switch(what.unit):
+            with m.Case(Unit.LINK):
+                m.d.comb += o.result.eq(after)
+            with m.Case(Unit.DIVIDE):
+                m.d.comb += o.result.eq(self.quotient)
+            with m.Case(Unit.CSR):
+                m.d.comb += o.result.eq(self.csr_read)
+            with m.Default():
+                m.d.comb += o.result.eq(alu.result)
+
+        is_store = what.unit == Unit.STORE
+        accesses = is_store | (what.unit == Unit.LOAD)
+        with m.If(x.fault | x.fault_second):
+            m.d.comb += [o.traps.eq(1), o.cause.eq(1), o.tval.eq(Mux(x.fault, x.pc, x.pc + 2))]
+        with m.Elif(what.illegal | ((what.unit == Unit.CSR) & self.csr_illegal)):
+            m.d.comb += [o.traps.eq(1), o.cause.eq(2), o.tval.eq(x.bits)]
+        with m.Elif(what.unit == Unit.EBREAK):
+            m.d.comb += [o.traps.eq(1), o.cause.eq(3), o.tval.eq(x.pc)]
+        with m.Elif(what.unit == Unit.ECALL):
+            m.d.comb += [o.traps.eq(1), o.cause.eq(11)]
+        with m.Elif(accesses & ~store.aligned):
+            m.d.comb += [o.traps.eq(1), o.cause.eq(Mux(is_store, 6, 4)), o.tval.eq(o.address)]
+        with m.Elif(accesses & ~self.allowed):
+            m.d.comb += [o.traps.eq(1), o.cause.eq(Mux(is_store, 7, 5)), o.tval.eq(o.address)]
+        return m
