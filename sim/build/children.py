@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-__all__ = ["ending_in_order", "run_child"]
+__all__ = ["ending_in_order", "ending_with_us", "fork_with_group", "run_child"]
 
 _GUARD = 'while read -r line; do groups=$line; done; [ -z "$groups" ] || kill -9 $groups'
 """Each line holds all groups that run; behind the last, whoever wrote is dead."""
@@ -33,6 +33,12 @@ class _Guard:
         """A group of processes has begun or ended. Of any thread."""
         with self._turn:
             self._note(group, runs)
+
+    def leave(self) -> None:
+        """In a fork, which must not seem to be one who could write."""
+        if self._pipe is not None and self._owner != os.getpid():
+            self._pipe.close()  # all was flushed
+            self._pipe = None
 
     def _note(self, group: int, runs: bool) -> None:
         if self._owner != os.getpid():  # a fork of a guarded process needs a guard of its own
@@ -88,6 +94,31 @@ def ending_in_order() -> Iterator[None]:
             os.kill(os.getpid(), met[0])
 
 
+def fork_with_group() -> int:
+    """As os.fork: a child that leads a group of its own, for `ending_with_us`, so Ctrl-C does not reach it."""
+    fork = os.fork()
+    if fork == 0:
+        _guard.leave()
+    with contextlib.suppress(PermissionError, ProcessLookupError):  # both sides do it: neither can come too late
+        os.setpgid(fork, fork)
+    return fork
+
+
+@contextlib.contextmanager
+def ending_with_us(group: int) -> Iterator[None]:
+    """The body waits for the process that leads this group: no member is left behind an exception, nor behind our own
+    end."""
+    try:
+        _guard.now(group, runs=True)
+        yield
+    except BaseException:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
+        raise
+    finally:
+        _guard.now(group, runs=False)
+
+
 def run_child(
     command: Sequence[str], *, folder: Path, environment: Mapping[str, str], out: IO[str], tick: Callable[[], None]
 ) -> int:
@@ -102,16 +133,12 @@ def run_child(
         start_new_session=True,
     )
     try:
-        _guard.now(process.pid, runs=True)
-        while True:
-            try:
-                return process.wait(timeout=0.25)
-            except subprocess.TimeoutExpired:
-                tick()
+        with ending_with_us(process.pid):
+            while True:
+                try:
+                    return process.wait(timeout=0.25)
+                except subprocess.TimeoutExpired:
+                    tick()
     except BaseException:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         raise
-    finally:
-        _guard.now(process.pid, runs=False)

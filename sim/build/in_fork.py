@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Callable
 from typing import TypeVar
 
+from sim.build.children import ending_with_us, fork_with_group
 from sim.errors import PlexusError
 
 __all__ = ["in_fork"]
@@ -37,7 +38,6 @@ def _as_bytes(error: BaseException) -> bytes:
 
 def _work(work: Callable[[], object], end: int) -> None:
     """In the fork: write the result of `work`, or what it raised. Does not return."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for who forked: it kills us
     for ending in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(ending, signal.SIG_DFL)
     gc.disable()
@@ -67,7 +67,7 @@ def in_fork(work: Callable[[], T], tick: Callable[[], None]) -> T:
     if not hasattr(os, "fork"):
         return work()
     here, there = os.pipe()
-    fork = os.fork()
+    fork = fork_with_group()
     if fork == 0:
         try:
             os.close(here)
@@ -76,9 +76,9 @@ def in_fork(work: Callable[[], T], tick: Callable[[], None]) -> T:
             os._exit(0)  # the parent's handlers and open files are its own
     os.close(there)
     try:
-        told = _read(here, tick)
+        with ending_with_us(fork):
+            told = _read(here, tick)
     finally:
-        os.kill(fork, signal.SIGKILL)  # has ended, unless we are interrupted
         code = os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1])
         os.close(here)
     if not told:

@@ -3,6 +3,8 @@
 import gc
 import os
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
@@ -92,3 +94,37 @@ def test_an_interrupt_here_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert time.monotonic() - before < 30
     with pytest.raises(ChildProcessError):  # ended, and waited for
         os.waitpid(forks[0], os.WNOHANG)
+
+
+_SECOND = """
+import os, time
+from pathlib import Path
+from sim.build.children import run_child
+from sim.build.in_fork import in_fork
+with open(os.devnull, "w") as out:
+    run_child(["true"], folder=Path("."), environment=os.environ, out=out, tick=lambda: None)
+
+def work():
+    print(os.getpid(), flush=True)
+    time.sleep(60)
+
+in_fork(work, lambda: None)
+"""
+
+
+def test_it_ends_with_a_killed_parent_that_had_children_before() -> None:
+    """The shell that ends what a killed process leaves must not take the fork for one who can still write to it."""
+    parent = subprocess.Popen([sys.executable, "-c", _SECOND], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    fork = int(parent.stdout.readline())
+    parent.kill()
+    parent.wait()
+    for _ in range(100):
+        try:
+            os.kill(fork, 0)
+        except ProcessLookupError:
+            break
+        time.sleep(0.1)
+    else:
+        os.kill(fork, signal.SIGKILL)
+        pytest.fail("the fork outlived its parent by ten seconds")
