@@ -18,6 +18,7 @@ from rtl.contract.config_fields import check, number
 from rtl.contract.config_sections import (
     ConfigError,
     DmaConfig,
+    GpsimdConfig,
     HbmConfig,
     IssueConfig,
     PsumConfig,
@@ -33,6 +34,7 @@ __all__ = [
     "Config",
     "ConfigError",
     "DmaConfig",
+    "GpsimdConfig",
     "HbmConfig",
     "IssueConfig",
     "NAMED",
@@ -57,6 +59,7 @@ class Config:
     psum: PsumConfig = field(default_factory=PsumConfig)
     vector: VectorConfig = field(default_factory=VectorConfig)
     scalar: ScalarConfig = field(default_factory=ScalarConfig)
+    gpsimd: GpsimdConfig = field(default_factory=GpsimdConfig)
     dma: DmaConfig
     hbm: HbmConfig
     issue: IssueConfig = field(default_factory=IssueConfig)
@@ -86,7 +89,7 @@ class Config:
             self.partitions // self.dma.engines <= self.partitions // 4,
             f"dma.engines must be at least 4 (one for each quadrant of partitions), not {self.dma.engines}",
         )
-        for engine in ("vector", "scalar"):
+        for engine in ("vector", "scalar", "gpsimd"):
             mhz = getattr(self, engine).clock_mhz
             need(
                 mhz <= self.tensor.clock_mhz,
@@ -101,8 +104,8 @@ class Config:
     @property
     def close_clocks(self) -> tuple[str, ...]:
         """Engines whose clock has edges in neighbouring root cycles, which needs another bridge."""
-        engines = {"vector": self.vector.clock_mhz, "scalar": self.scalar.clock_mhz}
-        return tuple(name for name, mhz in engines.items() if 2 * mhz > self.tensor.clock_mhz)
+        engines = {"vector": self.vector, "scalar": self.scalar, "gpsimd": self.gpsimd}
+        return tuple(name for name, engine in engines.items() if 2 * engine.clock_mhz > self.tensor.clock_mhz)
 
     @property
     def latency_cycles(self) -> int:

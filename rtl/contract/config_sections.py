@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 
 from rtl.contract.config_fields import ConfigError, Role, check, flag, need, number
+from rtl.contract.gpsimd import LOCAL_BYTES, LOCAL_BYTES_MAX, LOCAL_BYTES_MIN
 
 __all__ = [
     "ConfigError",
     "DmaConfig",
+    "GpsimdConfig",
     "HbmConfig",
     "IssueConfig",
     "PsumConfig",
@@ -82,6 +84,22 @@ class ScalarConfig:
 
     def __post_init__(self) -> None:
         check("scalar", self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpsimdConfig:
+    """The programmable engine. How many cores it has follows from the partitions: rtl.contract.gpsimd.cores."""
+
+    enabled: bool = flag("whether there is one; without it queue gpsimd takes what every queue takes", True)
+    clock_mhz: int = number(
+        "clock of the GPSIMD engine", 1, _MHZ, 1200, unit="MHz", also="at most tensor.clock_mhz", role=Role.CLOCK
+    )
+    local_bytes: int = number(
+        "local memory of a core", LOCAL_BYTES_MIN, LOCAL_BYTES_MAX, LOCAL_BYTES, unit="bytes", of_two=True
+    )
+
+    def __post_init__(self) -> None:
+        check("gpsimd", self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,9 @@ from rtl.contract.words import Field, Word
 __all__ = [
     "BARE_EXTENSIONS",
     "CORES_MAX",
+    "FAULT",
     "LANE_BITS",
+    "LOAD",
     "LOCAL_BYTES",
     "LOCAL_BYTES_MAX",
     "LOCAL_BYTES_MIN",
@@ -51,6 +53,7 @@ class Region(IntEnum):
     """First bytes of what a core reaches. Loads, stores and fetches elsewhere trap, so a null pointer does."""
 
     LOCAL = 0x1000_0000  # local memory of this core: stack at the bottom, then text, data and bss
+    LOCAL_TOO = 0x8000_0000  # the same bytes: images linked for a memory at 2 GiB, as public test suites are
     SBUF_ROWS = 0x2000_0000  # local partition * 2^18 + byte
     SBUF_LANES = 0x3000_0000  # byte column c of local partition p of L: (c / 4) * 4L + 4p + c mod 4
     MAILBOX = 0x4000_0000  # registers, see Mailbox
@@ -133,7 +136,29 @@ RUN = Word(
         Field("watchdog", 24, "GPSIMD cycles, 0 for the configuration's"),
     ),
 )
-"""imm0 of GP_RUN; src0, src1, dst, imm1 and imm2 belong to the operator."""
+"""imm0 of GP_RUN; src0, src1, dst, imm1 and imm2 belong to the operator, which checks them."""
+
+LOAD = Word(
+    "gp_load",
+    64,
+    (
+        Field("offset", 32, "byte in local memory of the first word, a multiple of 4 * lanes"),
+        Field("cores", 8, "a bit for each core that gets it"),
+        Field("reserved", 24),
+    ),
+)
+"""imm0 of GP_LOAD. src0 is [lanes, N] of 32-bit words: element c of partition p is word c * lanes + p."""
+
+FAULT = Word(
+    "gp_fault",
+    40,
+    (
+        Field("low", 32, "GP_TRAP: mepc; GP_WATCHDOG: 0; GP_EXIT: the exit value"),
+        Field("cause", 5, "GP_TRAP: mcause's number"),
+        Field("core", 3, "of several that failed in a cycle the lowest; GP_WATCHDOG: that still ran"),
+    ),
+)
+"""Offset of a fault's address in memmap.Space.GPSIMD."""
 
 
 def cores(partitions: int) -> int:

@@ -74,6 +74,8 @@ class Opcode(IntEnum):
     QUANTIZE_MX = 51  # dst = MX elements of src0, four a column; scales at imm0
     ACTIVATION = 64  # scalar: dst = function((src0 op0 a) op1 b); reduction
     LOAD_TABLE = 65  # scalar: the table of activation functions = src0; imm0: functions it holds, a bit each
+    GP_LOAD = 96  # gpsimd: local memory of cores = src0; imm0: gpsimd.LOAD, imm1: address of tohost, 0 for none
+    GP_RUN = 97  # gpsimd: cores run an image; imm0: gpsimd.RUN; operands, imm1 and imm2 as the image takes them
 
 
 OPCODE_QUEUE: dict[Opcode, Queue] = {
@@ -82,6 +84,7 @@ OPCODE_QUEUE: dict[Opcode, Queue] = {
     Opcode.TENSOR_TRANSPOSE: Queue.TENSOR,
     **{opcode: Queue.VECTOR for opcode in Opcode if 32 <= opcode < 64},
     **{opcode: Queue.SCALAR for opcode in Opcode if 64 <= opcode < 96},
+    **{opcode: Queue.GPSIMD for opcode in Opcode if opcode >= 96},
 }
 
 
@@ -231,6 +234,11 @@ class Cause(IntEnum):
     BANK_CONFLICT = 15  # sums of two row tiles, or sums and a transpose, come to one PSUM bank
     LOAD_PENDING = 16  # a transpose would overwrite weights that no matmul has taken
     TAGS = 17  # tags of a stationary operand do not ascend within a bus, or are not below the group
+    GP_TRAP = 18  # a core trapped and nobody handled it; of this and the next two the address is gpsimd.FAULT
+    GP_WATCHDOG = 19  # a run took too long
+    GP_EXIT = 20  # a core ended with another exit value than 0
+    GP_NO_IMAGE = 21  # GP_RUN of a core that no GP_LOAD of the program has filled
+    GP_CORES = 22  # no core is named, or one that does not exist
 
 
 def _prefixed(prefix: str, word: Word) -> tuple[Field, ...]:

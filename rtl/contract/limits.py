@@ -19,6 +19,8 @@ LIMIT_BITS = {
     "vector_cycles": 14,
     "scalar_ticks": 14,
     "scalar_cycles": 14,
+    "gpsimd_ticks": 14,
+    "gpsimd_cycles": 14,
 }
 """Width of each. An engine has `_ticks` edges in `_cycles` cycles of the root clock, the fraction reduced."""
 
@@ -26,7 +28,8 @@ LIMIT_BITS = {
 def limits(cfg: Config) -> dict[str, int]:
     """Of a core that does what one built for `cfg` would."""
     ratios: dict[str, int] = {}
-    for name, mhz in (("vector", cfg.vector.clock_mhz), ("scalar", cfg.scalar.clock_mhz)):
+    clocks = {"vector": cfg.vector.clock_mhz, "scalar": cfg.scalar.clock_mhz, "gpsimd": cfg.gpsimd.clock_mhz}
+    for name, mhz in clocks.items():
         common = gcd(mhz, cfg.tensor.clock_mhz)
         ratios |= {f"{name}_ticks": mhz // common, f"{name}_cycles": cfg.tensor.clock_mhz // common}
     return {

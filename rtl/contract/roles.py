@@ -43,7 +43,9 @@ def model_values(cfg: AnyConfig) -> dict[str, Any]:
     own = {key: value for key, role, value in _fields(cfg) if role == Role.MODEL}
     if isinstance(cfg, Config):
         close = cfg.close_clocks
-        own |= {f"{name}.clock_mhz above half of tensor.clock_mhz": name in close for name in ("vector", "scalar")}
+        own |= {
+            f"{name}.clock_mhz above half of tensor.clock_mhz": name in close for name in ("vector", "scalar", "gpsimd")
+        }
     return own
 
 

@@ -14,6 +14,9 @@ ELEMENTS_MAX = 1 << 17
 IMMEDIATES: dict[str, tuple[int, int]] = {
     "imm0": (0, 64),
     "imm1": (64, 64),
+    "imm2": (128, 64),
+    "load": (0, 40),  # of GP_LOAD: gpsimd.LOAD
+    "tohost": (64, 32),
     "a": (0, 32),
     "b": (64, 32),
     "functions": (16, 16),  # of LOAD_TABLE: those that have tables
@@ -81,7 +84,8 @@ class OperandRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpcodeRule:
-    """An opcode. Operands, immediates and fields of the header that it does not name must be 0.
+    """An opcode. Operands, immediates and fields of the header that it does not name must be 0. `free`: operands that
+    may hold any bits, since who executes it looks at them.
 
     `op0`, `op1`: operators it takes; one bit operator calls for another, or BYPASS as op1. `pairs`: which go
     together, if not all. `columns`: which of a and b it has, constant or column. `sums`: it has an accumulator (fields
@@ -90,6 +94,7 @@ class OpcodeRule:
     """
 
     operands: tuple[OperandRule, ...] = ()
+    free: tuple[str, ...] = ()
     immediates: tuple[str, ...] = ()
     fields: tuple[str, ...] = ()
     op0: tuple[AluOp, ...] = ()

@@ -149,4 +149,8 @@ RULES: dict[Opcode, OpcodeRule] = {
     Opcode.LOAD_TABLE: OpcodeRule(
         operands=(OperandRule(field="src0", dtypes={Space.SBUF: ("uint32",)}, multiple=2),), immediates=("functions",)
     ),
+    Opcode.GP_LOAD: OpcodeRule(
+        operands=(OperandRule(field="src0", dtypes={Space.SBUF: ("uint32",)}),), immediates=("load", "tohost")
+    ),
+    Opcode.GP_RUN: OpcodeRule(free=("src0", "src1", "dst"), immediates=("imm0", "imm1", "imm2")),
 }
