@@ -143,11 +143,12 @@ LOAD = Word(
     64,
     (
         Field("offset", 32, "byte in local memory of the first word, a multiple of 4 * lanes"),
-        Field("cores", 8, "a bit for each core that gets it"),
+        Field("cores", 8, "GP_LOAD: a bit for each core that gets it; GP_STORE: one bit, whose memory it is"),
         Field("reserved", 24),
     ),
 )
-"""imm0 of GP_LOAD. src0 is [lanes, N] of 32-bit words: element c of partition p is word c * lanes + p."""
+"""imm0 of GP_LOAD and GP_STORE. Their operand has 32-bit elements on `lanes` partitions: element c of the p-th of them
+is word c * lanes + p, counted from `offset`."""
 
 FAULT = Word(
     "gp_fault",

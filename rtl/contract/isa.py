@@ -76,6 +76,7 @@ class Opcode(IntEnum):
     LOAD_TABLE = 65  # scalar: the table of activation functions = src0; imm0: functions it holds, a bit each
     GP_LOAD = 96  # gpsimd: local memory of cores = src0; imm0: gpsimd.LOAD, imm1: address of tohost, 0 for none
     GP_RUN = 97  # gpsimd: cores run an image; imm0: gpsimd.RUN; operands, imm1 and imm2 as the image takes them
+    GP_STORE = 98  # gpsimd: dst = local memory of one core; imm0: gpsimd.LOAD
 
 
 OPCODE_QUEUE: dict[Opcode, Queue] = {
@@ -238,7 +239,7 @@ class Cause(IntEnum):
     GP_WATCHDOG = 19  # a run took too long
     GP_EXIT = 20  # a core ended with another exit value than 0
     GP_NO_IMAGE = 21  # GP_RUN of a core that no GP_LOAD of the program has filled
-    GP_CORES = 22  # no core is named, or one that does not exist
+    GP_CORES = 22  # no core is named, or one that does not exist, or more than one in GP_STORE
 
 
 def _prefixed(prefix: str, word: Word) -> tuple[Field, ...]:

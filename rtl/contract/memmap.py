@@ -102,6 +102,7 @@ class Control(IntEnum):
     ENDPOINT = 0x3000  # + EndpointRegister
     ENGINE = 0x4000  # + engine * 0x100 + EngineRegister
     CONFLICT = 0x5000  # + port * 8: cycles in which the SBUF or PSUM port was refused
+    GPSIMD = 0x5800  # + core * 0x100 + gpsimd.Counter * 8
     SEMAPHORE = 0x6000  # + index * 8: value, read only here
     LINK = 0x7000  # + port * 0x100 + LinkRegister
     PART = 0x8000  # + engine * 0x200 + state * 0x100 + (opcode % 32) * 8: part of BUSY (0) or of `unit` (1)

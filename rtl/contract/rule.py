@@ -15,7 +15,7 @@ IMMEDIATES: dict[str, tuple[int, int]] = {
     "imm0": (0, 64),
     "imm1": (64, 64),
     "imm2": (128, 64),
-    "load": (0, 40),  # of GP_LOAD: gpsimd.LOAD
+    "load": (0, 40),  # of GP_LOAD and GP_STORE: gpsimd.LOAD
     "tohost": (64, 32),
     "a": (0, 32),
     "b": (64, 32),

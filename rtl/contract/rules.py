@@ -152,5 +152,8 @@ RULES: dict[Opcode, OpcodeRule] = {
     Opcode.GP_LOAD: OpcodeRule(
         operands=(OperandRule(field="src0", dtypes={Space.SBUF: ("uint32",)}),), immediates=("load", "tohost")
     ),
+    Opcode.GP_STORE: OpcodeRule(
+        operands=(OperandRule(field="dst", dtypes={Space.SBUF: ("uint32",)}),), immediates=("load",)
+    ),
     Opcode.GP_RUN: OpcodeRule(free=("src0", "src1", "dst"), immediates=("imm0", "imm1", "imm2")),
 }

@@ -79,7 +79,20 @@ STALLS: dict[Engine, tuple[str, ...]] = {
     ),
     Engine.VECTOR: _ELEMENTWISE,
     Engine.SCALAR: _ELEMENTWISE,
-    Engine.GPSIMD: ("semaphore", "fetch", "fault"),
+    Engine.GPSIMD: (  # in the order of gpsimd.Counter from SLEEP on
+        "sleep",  # wfi: timer or DMA
+        "semaphore",  # the next instruction waits for one, or wfi does
+        "fetch",  # of the next instruction, or of code
+        "branch",
+        "load",  # a loaded value is used at once
+        "unit",  # multiply and divide
+        "memory",
+        "sbuf",
+        "vector",
+        "dma",
+        "clock",
+        "fault",
+    ),
     Engine.DMA: (
         "descriptor",  # released, but the descriptor has not arrived or is being checked
         "hbm_latency",  # reads are outstanding and nothing else can move
@@ -110,6 +123,8 @@ CONFLICT_PORTS = (
     "psum_vector_write",
     "psum_scalar_read",
     "psum_scalar_write",
+    "sbuf_gpsimd_read",
+    "sbuf_gpsimd_write",
 )
 """Memory ports whose refused cycles are counted, by position at memmap.Control.CONFLICT."""
 
@@ -119,7 +134,7 @@ PORTS_OF: dict[Engine, dict[str, str]] = {
     Engine.TENSOR: {"sbuf_moving": "sbuf_moving", "sbuf_stationary": "sbuf_stationary"},
     Engine.VECTOR: {port.replace("vector_", ""): port for port in _VECTOR_PORTS},
     Engine.SCALAR: {port.replace("vector_", ""): port.replace("vector", "scalar") for port in _VECTOR_PORTS},
-    Engine.GPSIMD: {},
+    Engine.GPSIMD: {"sbuf_read": "sbuf_gpsimd_read", "sbuf_write": "sbuf_gpsimd_write"},
     Engine.DMA: {"sbuf_read": "sbuf_mover_reads", "sbuf_write": "sbuf_mover_writes"},
 }
 """The same by engine: short name of a port and its name in CONFLICT_PORTS. PSUM refuses no sum of the tensor engine."""
