@@ -8,6 +8,7 @@ from rtl.base.axi import AxiSignature
 from rtl.base.clock_gate import ClockGate, gated_domain
 from rtl.base.dispatch import RetireSignature
 from rtl.base.engine_clock import clock_engine
+from rtl.base.engine_frame import EngineFrame
 from rtl.base.fault import fault
 from rtl.base.limits import limit_ports
 from rtl.base.packet import FOREIGN_BITS
@@ -20,6 +21,7 @@ from rtl.contract.timing import CONFLICT_PORTS
 from rtl.dma.axi_share import AxiShare
 from rtl.dma.dma import Dma
 from rtl.dma.fabric.link import LINK_COUNTS, LINK_PORTS
+from rtl.gpsimd.engine import GpsimdEngine
 from rtl.issue.issue import Issue
 from rtl.memory.psum import Psum
 from rtl.memory.sbuf import Sbuf
@@ -28,8 +30,9 @@ from rtl.tensor.engine import TensorEngine
 from rtl.tensor.feed import reach
 from rtl.vector.engine import LIMITS, VectorEngine
 
-__all__ = ["Core"]
+__all__ = ["DEBUG_PORTS", "Core"]
 
+DEBUG_PORTS = {"debug_valid": Out(1), "debug_core": Out(3), "debug_byte": Out(8)}
 _STATUS_PORTS = {"foreign": Out(FOREIGN_BITS), "link_address": Out(8), "link_value": In(64)}
 
 
@@ -37,7 +40,8 @@ class Core(wiring.Component):
     """A core. `form` is the form of the tensor array and of the adders of PSUM: "structural" or "native".
 
     Ports: `axi[i]`, the AXI4 managers towards HBM; `host_*`, the register port (memmap.Control);
-    `core_id`, its place in the address map; `done` and `fault`; `retire[q]` and `trace`, outputs only. With `link`
+    `core_id`, its place in the address map; `done` and `fault`; `retire[q]` and `trace`, outputs only, and `debug_*`,
+    what GPSIMD cores print, a byte a cycle at most. With `link`
     those of dma.link.LINK_PORTS too: packets to and from other cores, and `foreign`, the low bits of the count of those
     that were for another core; `link_value`, the register of the port at `link_address`, in the same cycle.
     Engines run on gated clocks of the root clock `clk`, so an idle engine costs nothing; SBUF and PSUM on one that
@@ -65,6 +69,7 @@ class Core(wiring.Component):
                 "fault": Out(1),
                 "retire": Out(RetireSignature()).array(len(Queue)),
                 "trace": Out(TraceSignature()),
+                **(DEBUG_PORTS if cfg.gpsimd.enabled else {}),
                 **({**LINK_PORTS, **_STATUS_PORTS} if link else {}),
             }
         )
@@ -84,6 +89,7 @@ class Core(wiring.Component):
         m.submodules.tensor = DomainRenamer("tensor")(tensor)
         m.submodules.vector = vector = VectorEngine(cfg)
         m.submodules.scalar = scalar = ScalarEngine(cfg)
+        gpsimd = GpsimdEngine(cfg) if cfg.gpsimd.enabled else None
         dma = Dma(cfg, link=self.link)
         m.submodules.dma = DomainRenamer("dma")(dma)
 
@@ -96,7 +102,11 @@ class Core(wiring.Component):
         for g, name in enumerate(adders):
             self._gate(m, name, psum.adding[g])
         self._gate(m, "dma", dma_awake)
-        for name, engine in (("vector", vector), ("scalar", scalar)):
+        engines: dict[str, EngineFrame] = {"vector": vector, "scalar": scalar}
+        if gpsimd is not None:
+            m.submodules.gpsimd = engines["gpsimd"] = gpsimd
+            self._programmable(m, gpsimd, issue)
+        for name, engine in engines.items():
             waiting = getattr(issue, name).command.valid
             parts = ("ticks", "cycles") if self.limited else ()
             ratio = [getattr(self, f"limit_{name}_{part}") for part in parts]
@@ -111,6 +121,10 @@ class Core(wiring.Component):
         connect(m, issue.tensor, tensor.queue)
         connect(m, issue.vector, vector.queue)
         connect(m, issue.scalar, scalar.queue)
+        if gpsimd is not None:
+            connect(m, issue.gpsimd, gpsimd.queue)
+            connect(m, gpsimd.sbuf_read, sbuf.read_gpsimd)
+            connect(m, gpsimd.sbuf_write, sbuf.write_gpsimd)
         for feeds, reads in ((tensor.sbuf_moving, sbuf.read_moving), (tensor.sbuf_stationary, sbuf.read_stationary)):
             for feed, read in zip(feeds, reads, strict=True):
                 connect(m, feed, read)
@@ -182,6 +196,21 @@ class Core(wiring.Component):
             ]
         return m
 
+    def _programmable(self, m: Module, gpsimd: GpsimdEngine, issue: Issue) -> None:
+        """What the GPSIMD engine has beside other engines."""
+        connect(m, gpsimd.update, issue.gpsimd_update)
+        m.d.comb += [
+            gpsimd.start.eq(issue.start),
+            gpsimd.running.eq(issue.running),
+            gpsimd.mtime.eq(issue.cycles),
+            issue.gpsimd_semaphore.eq(gpsimd.index),
+            gpsimd.value.eq(issue.gpsimd_semaphore_value),
+            gpsimd.told_core.eq(issue.gpsimd_core),
+            gpsimd.told_index.eq(issue.gpsimd_index),
+            issue.gpsimd_value.eq(gpsimd.told),
+            *(getattr(self, name).eq(getattr(gpsimd, name)) for name in DEBUG_PORTS),
+        ]
+
     @staticmethod
     def _wake(m: Module, name: str, active: Value) -> Value:
         """Keep a clock on a little after its engine's last work."""
@@ -215,6 +244,8 @@ class Core(wiring.Component):
             "psum_vector_write": of(psum, "write_vector"),
             "psum_scalar_read": of(psum, "read_scalar"),
             "psum_scalar_write": of(psum, "write_scalar"),
+            "sbuf_gpsimd_read": of(sbuf, "read_gpsimd"),
+            "sbuf_gpsimd_write": of(sbuf, "write_gpsimd"),
             "sbuf_mover_reads": of(sbuf, "mover_read"),
             "sbuf_mover_writes": of(sbuf, "mover_write"),
         }

@@ -113,6 +113,8 @@ class Bridge(wiring.Component):
             engine.command.valid.eq(self.queue.command.valid),
             engine.command.payload.eq(self.queue.command.payload),
             self.queue.command.ready.eq(engine.command.ready & self.tick),
+            self.queue.cause.eq(engine.cause),
+            self.queue.address.eq(engine.address),
             self.queue.done.eq(engine.done & (self.tick | fault("done lasts until the engine's next edge"))),
             self.queue.status.holds.eq(holds & self.active),
             self.queue.status.state.eq(state),

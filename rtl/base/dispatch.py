@@ -36,8 +36,8 @@ class EngineStatusSignature(wiring.Signature):
 
 class EngineSignature(wiring.Signature):
     """Seen from the queue. `done` pulses once for each command, in order, one a cycle at most, when
-    the command's last write has committed; `cause`, then, is an isa.Cause if it failed. What it reports after
-    that has no meaning."""
+    the command's last write has committed; `cause`, then, is an isa.Cause if it failed, and `address` that of its
+    record. What it reports after that has no meaning."""
 
     def __init__(self):
         super().__init__(
@@ -45,6 +45,7 @@ class EngineSignature(wiring.Signature):
                 "command": Out(stream.Signature(COMMAND)),
                 "done": In(1),
                 "cause": In(8),
+                "address": In(64),
                 "status": In(EngineStatusSignature()),
             }
         )

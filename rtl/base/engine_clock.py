@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from amaranth.hdl import Module, Value, ValueLike
 from amaranth.lib import wiring
-from amaranth.lib.wiring import Out, connect, flipped
+from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.base.clock_gate import ClockGate, gated_domain
 from rtl.base.clock_ratio import ClockRatio
@@ -31,6 +31,8 @@ def clock_engine(
         gated_domain(m, name, gate)
         m.d.comb += gate.enable.eq(enable)
     m.d.comb += engine.tick.eq(tick)
+    if hasattr(engine, "edge"):
+        m.d.comb += engine.edge.eq(ticks.tick)
     return tick
 
 
@@ -39,7 +41,8 @@ class ClockedEngine(wiring.Component):
 
     def __init__(self, engine: EngineFrame):
         self._engine = engine
-        super().__init__({**engine_ports(engine.cfg), **engine.limit_ports, "tick": Out(1)})
+        self._more = {name: member for name, member in engine.more.items() if name != "edge"}
+        super().__init__({**engine_ports(engine.cfg), **engine.limit_ports, **self._more, "tick": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -48,5 +51,11 @@ class ClockedEngine(wiring.Component):
         for name in MEMORY_PORTS:
             connect(m, getattr(engine, name), flipped(getattr(self, name)))
         m.d.comb += [getattr(engine, name).eq(getattr(self, name)) for name in engine.limit_ports]
+        for name, member in self._more.items():
+            inner, outer = getattr(engine, name), getattr(self, name)
+            if member.is_signature:
+                connect(m, inner, flipped(outer))
+            else:
+                m.d.comb += inner.eq(outer) if member.flow == In else outer.eq(inner)
         m.d.comb += self.tick.eq(clock_engine(m, engine, self.queue.command.valid))
         return m

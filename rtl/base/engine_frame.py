@@ -1,6 +1,6 @@
 """What every engine beside the array has: ports in the root domain, a bridge, a pipeline on a clock of its own."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from amaranth.hdl import DomainRenamer, Module
 from amaranth.lib import wiring
@@ -34,7 +34,7 @@ class EngineFrame(wiring.Component):
 
     `tick` is 1 in the root cycles that end with an edge of `domain`; `active` says that there is work, so that the
     clock may stand still while neither it nor `queue.command.valid` is 1. `clocks`: one bit for each of
-    `part_domains` that needs the edges of `domain` too.
+    `part_domains` that needs the edges of `domain` too. `more`: ports that a subclass connects.
     """
 
     def __init__(
@@ -46,15 +46,18 @@ class EngineFrame(wiring.Component):
         clock_mhz: int,
         part_domains: Sequence[str] = (),
         limits: Sequence[str] = (),
+        more: Mapping[str, wiring.Member] | None = None,
     ):
         self.cfg = cfg
         self.domain = domain
         self.clock_mhz = clock_mhz
         self.part_domains = tuple(part_domains)
         self.limits = tuple(limits)
+        self.more = dict(more or {})
         self._pipeline = pipeline
         clocks = {"clocks": Out(len(part_domains))} if part_domains else {}
-        super().__init__({**engine_ports(cfg), **self.limit_ports, "tick": In(1), "active": Out(1), **clocks})
+        ports = {**engine_ports(cfg), **self.limit_ports, "tick": In(1), "active": Out(1), **clocks, **self.more}
+        super().__init__(ports)
 
     @property
     def limit_ports(self) -> dict[str, wiring.Member]:

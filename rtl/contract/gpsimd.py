@@ -28,6 +28,7 @@ __all__ = [
     "WaitFor",
     "cores",
     "lane_address",
+    "lanes",
     "row_address",
 ]
 
@@ -78,9 +79,9 @@ class Mailbox(IntEnum):
     MTIMEH = 0x0A4  # r: bits 63:32 as they were at the last load of MTIME
     MTIMECMP = 0x0A8  # rw: interrupt 7 is pending while MTIME >= MTIMECMP; all ones at the start of a run
     MTIMECMPH = 0x0AC  # rw
-    WAIT_SEMAPHORE = 0x0B0  # rw: index of the semaphore that WAIT_COMPARE looks at
+    WAIT_SEMAPHORE = 0x0B0  # rw: bits 7:0: index of the semaphore that WAIT_COMPARE looks at, modulo their number
     WAIT_VALUE = 0x0B4  # rw: what it is compared with, signed
-    WAIT_COMPARE = 0x0B8  # rw: WaitFor; interrupt 11 is pending while that holds, and ends a wfi
+    WAIT_COMPARE = 0x0B8  # rw: bits 2:0: WaitFor; interrupt 11 is pending while that holds, and ends a wfi
     WAIT_STATUS = 0x0BC  # r: 1 while the condition holds
     DMA_PUSH = 0x0C0  # w: address in local memory of a descriptor, 128-byte aligned; traps if DMA_FREE is 0
     DMA_DONE = 0x0C4  # r: descriptors of this core completed since the start of the run
@@ -167,11 +168,16 @@ def cores(partitions: int) -> int:
     return min(CORES_MAX, max(2, partitions // 8))
 
 
+def lanes(partitions: int) -> int:
+    """Partitions that a core serves, L."""
+    return partitions // cores(partitions)
+
+
 def row_address(partition: int, byte: int) -> int:
     """Address of a byte of local partition `partition` through SBUF_ROWS."""
     return Region.SBUF_ROWS + (partition << 18) + byte
 
 
-def lane_address(partition: int, byte: int, lanes: int) -> int:
-    """Address of the same byte through SBUF_LANES, in a core of `lanes`."""
-    return Region.SBUF_LANES + byte // 4 * 4 * lanes + 4 * partition + byte % 4
+def lane_address(partition: int, byte: int, width: int) -> int:
+    """Address of the same byte through SBUF_LANES, in a core of `width` lanes."""
+    return Region.SBUF_LANES + byte // 4 * 4 * width + 4 * partition + byte % 4

@@ -22,7 +22,8 @@ class Csr(wiring.Component):
     address, use, value, writes: the CSR instruction in the execute stage; `read` is what it reads, `illegal` that it
     may not. commit: that instruction, or any other, leaves the stage and will retire; `write_commit` if it is one of
     these. trap: it traps instead, with `cause` (bit 5: an interrupt), `pc`, `tval`. mret: return. interrupt: one is
-    pending and enabled, `interrupt_cause` says which. vector: where `trap` goes. epc: where mret goes.
+    pending and enabled, `interrupt_cause` says which. vector: where `trap` goes; `nowhere`: mtvec is 0. epc: where
+    mret goes.
     Timing: reads combinational; writes seen in the next cycle.
     """
 
@@ -46,6 +47,7 @@ class Csr(wiring.Component):
     wake: Out(1)
     interrupt_cause: Out(6)
     vector: Out(32)
+    nowhere: Out(1)
     epc: Out(32)
 
     def elaborate(self, platform: object) -> Module:
@@ -139,6 +141,7 @@ class Csr(wiring.Component):
             self.interrupt.eq(self.wake & enabled),
             self.interrupt_cause.eq(0x20 | Mux(ready[2], _MEI, Mux(ready[0], _MSI, _MTI))),
             self.epc.eq(mepc),
+            self.nowhere.eq(mtvec[2:] == 0),
             self.vector.eq(Cat(Const(0, 2), mtvec[2:]) + Mux(mtvec[0] & self.cause[5], self.cause[:5] << 2, 0)),
         ]
         return m

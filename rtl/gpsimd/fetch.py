@@ -1,7 +1,8 @@
 """Fetch of a scalar core: lines of code to instructions of 16 and 32 bits."""
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
@@ -14,8 +15,8 @@ LINES = 8
 
 
 class Fetch(wiring.Component):
-    """Instructions from `redirect` on, one after the other, at `o`. Memory is read in lines of `line_bits`, of which
-    eight are kept; the line behind the one in use is asked for ahead.
+    """Instructions from `target` of the last `jump` on, one after the other, at `o`. Memory is read in lines of
+    `line_bits`, of which eight are kept; the line behind the one in use is asked for ahead.
 
     line: asks for a line by number (address divided by its bytes). reply: what it holds, in the order asked;
     `reply_fault` if no memory is there. jump: go on at `target`, whatever was under way; with `flush` nothing kept is
@@ -24,10 +25,9 @@ class Fetch(wiring.Component):
     was taken; `o` waits for at most two lines otherwise. One line is under way at once.
     """
 
-    def __init__(self, line_bits: int, reset_pc: int):
+    def __init__(self, line_bits: int):
         self.line_bits = line_bits
         self.shift = exact_log2(line_bits // 8)
-        self.reset_pc = reset_pc
         super().__init__(
             {
                 "line": Out(stream.Signature(32 - self.shift)),
@@ -44,11 +44,12 @@ class Fetch(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         number_bits = 32 - self.shift
-        pc = Signal(32, init=self.reset_pc)
+        pc = Signal(32)
         kept = [Signal(name=f"kept_{n}") for n in range(LINES)]
-        bad = [Signal(name=f"bad_{n}") for n in range(LINES)]
+        bad = Signal(LINES)
         tags = [Signal(number_bits, name=f"tag_{n}") for n in range(LINES)]
-        words = [Signal(self.line_bits, name=f"words_{n}") for n in range(LINES)]
+        m.submodules.lines = lines = Memory(shape=self.line_bits, depth=LINES, init=[])
+        write = lines.write_port()
         oldest = Signal(range(LINES))
         asked, stale = Signal(), Signal()  # one is under way; nobody wants it
         wanted = Signal(number_bits)
@@ -56,27 +57,27 @@ class Fetch(wiring.Component):
         first, second = Signal(number_bits), Signal(number_bits)
         m.d.comb += [first.eq(pc[self.shift :]), second.eq((pc + 2)[self.shift : 32])]
 
-        def find(number: Signal, name: str) -> tuple[Signal, Signal, Signal]:
-            """Whether the line is kept, whether there is memory, and its bits."""
-            hit, fails, held = (
-                Signal(name=f"{name}_hit"),
-                Signal(name=f"{name}_fails"),
-                Signal(self.line_bits, name=name),
-            )
+        def find(number: Signal, name: str) -> tuple[Signal, Signal]:
+            """Whether a line is kept, and where."""
+            hit, place = Signal(name=f"{name}_hit"), Signal(range(LINES), name=name)
             hits = Signal(LINES, name=f"{name}_hits")
             m.d.comb += [hits.eq(Cat(k & (t == number) for k, t in zip(kept, tags, strict=True))), hit.eq(hits.any())]
             for n in range(LINES):
                 with m.If(hits[n]):
-                    m.d.comb += [held.eq(words[n]), fails.eq(bad[n])]
-            return hit, fails, held
+                    m.d.comb += place.eq(n)
+            return hit, place
 
-        hit, fails, held = find(first, "first_line")
-        hit_second, fails_second, held_second = find(second, "second_line")
-        halves = Array(held[16 * n : 16 * n + 16] for n in range(self.line_bits // 16))
-        low, high = Signal(16), Signal(16)
-        place = pc[1 : self.shift]
-        others = Array(held_second[16 * n : 16 * n + 16] for n in range(self.line_bits // 16))
-        m.d.comb += [low.eq(halves[place]), high.eq(others[(pc + 2)[1 : self.shift]])]
+        def half_of(place: Signal, address: Value, name: str) -> Signal:
+            """16 bits of a line that is kept."""
+            read = lines.read_port(domain="comb")
+            half = Signal(16, name=name)
+            m.d.comb += [read.addr.eq(place), half.eq(read.data.word_select(address[1 : self.shift], 16))]
+            return half
+
+        hit, place = find(first, "first_line")
+        hit_second, place_second = find(second, "second_line")
+        fails, fails_second = hit & bad.bit_select(place, 1), hit_second & bad.bit_select(place_second, 1)
+        low, high = half_of(place, pc, "low"), half_of(place_second, pc + 2, "high")
         out = self.o.payload
         short = Signal()
         m.d.comb += [
@@ -96,7 +97,7 @@ class Fetch(wiring.Component):
         # the line that is missing, else the one behind; a FIFO of lines, since code goes forward
         behind, miss = Signal(number_bits), Signal(number_bits)
         m.d.comb += behind.eq(second + 1)
-        hit_behind, _, _ = find(behind, "line_behind")
+        hit_behind, _ = find(behind, "line_behind")
         needed = Signal()
         m.d.comb += [
             miss.eq(Mux(~hit, first, Mux(~hit_second, second, behind))),
@@ -118,8 +119,12 @@ class Fetch(wiring.Component):
                     for n in range(LINES):
                         with m.Case(n):
                             m.d.sync += [kept[n].eq(1), bad[n].eq(self.reply_fault), tags[n].eq(wanted)]
-                            m.d.sync += words[n].eq(self.reply)
                 m.d.sync += oldest.eq(oldest + 1)
+        m.d.comb += [
+            write.addr.eq(oldest),
+            write.data.eq(self.reply),
+            write.en.eq(self.reply_valid & ~stale & ~self.flush),
+        ]
         with m.If(self.flush & ~fault("fence.i leaves the lines of code that are kept")):
             m.d.sync += [*(k.eq(0) for k in kept), stale.eq(1)]
         return m

@@ -7,13 +7,16 @@ from amaranth.utils import exact_log2
 __all__ = [
     "ACCESS",
     "DECODED",
+    "DEVICE",
     "EXECUTED",
     "FETCHED",
     "ISSUED",
     "RETIRED",
+    "TRAPPED",
     "Branch",
     "CsrUse",
     "Operator",
+    "Place",
     "Unit",
     "scalar_ports",
 ]
@@ -68,6 +71,17 @@ class CsrUse(enum.IntEnum, shape=2):
     WRITE = 1
     SET = 2
     CLEAR = 3
+
+
+class Place(enum.IntEnum, shape=3):
+    """Who answers a load or store."""
+
+    LOCAL = 0
+    ROWS = 1  # SBUF, a partition after the other
+    LANES = 2  # SBUF, a column of all partitions after the other
+    REGISTER = 3  # of the mailbox
+    SEMAPHORE = 4
+    SHARED = 5
 
 
 FETCHED = data.StructLayout(
@@ -143,13 +157,29 @@ RETIRED = data.StructLayout(
 )
 """The RISC-V Formal Interface's names (RVFI), of a core that retires one a cycle, and one more."""
 
+TRAPPED = data.StructLayout(
+    {
+        "valid": 1,  # a trap or an interrupt is taken in this cycle
+        "nowhere": 1,  # mtvec is 0
+        "cause": 5,
+        "pc": 32,  # mepc's
+    }
+)
+"""What is told of a trap as it is taken."""
+
 ACCESS = data.StructLayout({"address": 32, "write": 1, "mask": 4, "data": 32})
 """A load or store: `address` of a byte, `mask` and `data` of the word of 4 bytes that holds it."""
+
+
+DEVICE = data.StructLayout({"place": Place, "access": ACCESS})
+"""A load or store that local memory does not answer. It is aligned, and its place has what it asks for."""
 
 
 def scalar_ports(line_bits: int) -> dict[str, wiring.Member]:
     """Of a scalar core that reads code in lines of `line_bits`; ScalarCore says what each is for."""
     return {
+        "start": In(1),
+        "entry": In(32),
         "line": Out(stream.Signature(32 - exact_log2(line_bits // 8))),
         "reply": In(line_bits),
         "reply_valid": In(1),
@@ -162,6 +192,8 @@ def scalar_ports(line_bits: int) -> dict[str, wiring.Member]:
         "hart": In(32),
         "mtime": In(64),
         "waits": Out(1),
+        "state": Out(4),
+        "trapped": Out(TRAPPED),
         "retired": Out(RETIRED),
         "retired_valid": Out(1),
     }

@@ -9,6 +9,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import connect, flipped
 
 from rtl.base.fault import fault
+from rtl.contract.gpsimd import Counter
 from rtl.gpsimd.align import LoadAlign
 from rtl.gpsimd.csr import Csr
 from rtl.gpsimd.decode import Decode
@@ -29,13 +30,15 @@ class ScalarCore(wiring.Component):
     line, reply, reply_valid, reply_fault: code by lines, as Fetch has them. access: loads and stores; `access_allowed`
     is combinational of the payload: there is memory for it. access_reply, with access_reply_valid: the word that a load
     reads, one cycle after it was taken or later. pending: interrupts (software, timer, external). hart, mtime: as CSRs
-    show them. waits: in `wfi`. retired, retired_valid: what leaves the last stage.
+    show them. waits: in `wfi`. retired, retired_valid: what leaves the last stage. start: in the first cycle after a
+    reset; instructions come from `entry` on. state: what this cycle is for, a gpsimd.Counter from BUSY to MEMORY;
+    `trapped`: a trap that is taken in this cycle.
     Timing: cycles more than one: `jal` or a branch back that is taken 1; any other jump, a branch forward that is taken
     or one back that is not 2; a load's or product's result used by the next instruction 1; a division 17.
     """
 
-    def __init__(self, line_bits: int = 128, reset_pc: int = 0x1000_0000):
-        self.fetch = Fetch(line_bits, reset_pc)
+    def __init__(self, line_bits: int = 128):
+        self.fetch = Fetch(line_bits)
         super().__init__(scalar_ports(line_bits))
 
     def elaborate(self, platform: object) -> Module:
@@ -162,8 +165,8 @@ class ScalarCore(wiring.Component):
         not_so = done.taken ^ (x_ahead & ~fault("a loop is never left"))
         m.d.comb += [
             jump.eq(interrupted | (x_moves & (traps | (unit == Unit.MRET) | not_so | x_what.flush))),
-            fetch.jump.eq(jump | (d_moves & ahead)),
-            fetch.target.eq(Mux(jump, next_pc, (d.pc + what.immediate)[:32])),
+            fetch.jump.eq(jump | (d_moves & ahead) | self.start),
+            fetch.target.eq(Mux(self.start, self.entry, Mux(jump, next_pc, (d.pc + what.immediate)[:32]))),
             fetch.flush.eq(x_moves & ~traps & x_what.flush),
             record.i.eq(x),
             record.done.eq(done),
@@ -171,7 +174,36 @@ class ScalarCore(wiring.Component):
             record.moves.eq(x_moves),
             record.interrupted.eq(interrupted),
             record.interrupt_cause.eq(csr.interrupt_cause),
+            self.trapped.valid.eq(csr.trap),
+            self.trapped.nowhere.eq(csr.nowhere),
+            self.trapped.cause.eq(csr.cause[:5]),
+            self.trapped.pc.eq(x.fetched.pc),
         ]
+
+        # what a cycle is for, by what is in the execute stage, or why nothing is
+        no_code, hole = Signal(4, init=int(Counter.FETCH)), Signal(4, init=int(Counter.FETCH))
+        with m.If(jump | (d_moves & ahead)):
+            m.d.sync += no_code.eq(Counter.BRANCH)
+        with m.Elif(fetch.o.ready):
+            m.d.sync += no_code.eq(Counter.FETCH)
+        with m.If(jump):
+            m.d.sync += hole.eq(Counter.BRANCH)
+        with m.Elif(d_valid):
+            m.d.sync += hole.eq(Mux(late, Mux(is_load, Counter.LOAD, Counter.UNIT), Counter.MEMORY))
+        with m.Else():
+            m.d.sync += hole.eq(no_code)
+        with m.If(interrupted):
+            m.d.comb += self.state.eq(Counter.BRANCH)
+        with m.Elif(x_moves):
+            m.d.comb += self.state.eq(Counter.BUSY)
+        with m.Elif(~x_valid):
+            m.d.comb += self.state.eq(hole)
+        with m.Elif(m_waits):
+            m.d.comb += self.state.eq(Counter.MEMORY)
+        with m.Elif(unit == Unit.WFI):
+            m.d.comb += self.state.eq(Counter.SLEEP)
+        with m.Else():
+            m.d.comb += self.state.eq(Mux(unit == Unit.DIVIDE, Counter.UNIT, Counter.MEMORY))
 
         # memory
         m_multiply, m_place, m_funct3 = Signal(), Signal(2), Signal(3)

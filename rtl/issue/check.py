@@ -37,7 +37,10 @@ class Check(wiring.Component):
         self.cfg = cfg
         self.queue = Queue(queue)
         self.rules: dict[Opcode, OpcodeRule] = {
-            opcode: rule for opcode, rule in RULES.items() if OPCODE_QUEUE.get(opcode, self.queue) == self.queue
+            opcode: rule
+            for opcode, rule in RULES.items()
+            if OPCODE_QUEUE.get(opcode, self.queue) == self.queue
+            and (OPCODE_QUEUE.get(opcode) != Queue.GPSIMD or cfg.gpsimd.enabled)
         }
         # seen by proofs too
         self.step = Signal(3)  # 0: header and innermost dimension

@@ -34,7 +34,7 @@ class Control(wiring.Component):
     `client` with `base` and `count` looks into the regions that rtl.issue.run keeps. CONFLICT counts
     the cycles in which a port of `refused` was high. `endpoint` is shown as it is; it is 0 without a link.
     `link_value`: the register of the port at `link_address` (LINK), in the same cycle; 0 without a link.
-    `part_value`: the counter of `part` (PART), in the same cycle.
+    `part_value`: the counter of `part` (PART), in the same cycle; `gpsimd_value`: that of a GPSIMD core (GPSIMD).
     """
 
     def __init__(self, cfg: Config, ports: int):
@@ -75,6 +75,9 @@ class Control(wiring.Component):
                 "endpoint": In(ENDPOINT_STATUS),
                 "link_address": Out(8),
                 "link_value": In(64),
+                "gpsimd_core": Out(3),
+                "gpsimd_index": Out(5),
+                "gpsimd_value": In(COUNTER_BITS),
                 "part": Out(PART_INDEX),
                 "part_value": In(COUNTER_BITS),
                 "index": Out(SEMAPHORE_INDEX_BITS),
@@ -180,7 +183,12 @@ class Control(wiring.Component):
         # Reads: one register for each block, then one for the choice between blocks.
         chosen = Signal(4)
         semaphore, port, part = Signal(64), Signal(64), Signal(64)
-        m.d.comb += [self.link_address.eq(address[:8]), self.part.eq(address[3:12])]
+        m.d.comb += [
+            self.link_address.eq(address[:8]),
+            self.part.eq(address[3:12]),
+            self.gpsimd_index.eq(address[3:8]),
+            self.gpsimd_core.eq(address[8:11]),
+        ]
         with m.If(self.host_valid):
             m.d.sync += chosen.eq(block)
             with m.If((address >= top.SEMAPHORE) & (address[3:12] < self.cfg.issue.semaphores) & (address[:3] == 0)):
@@ -206,6 +214,10 @@ class Control(wiring.Component):
                     for offset, value in registers.items():
                         with m.Case(offset):
                             m.d.sync += first.eq(value)
+                    if number == top.GPSIMD // _BLOCK:
+                        with m.Default():
+                            with m.If((address[11:] == top.GPSIMD >> 11) & (address[:3] == 0)):
+                                m.d.sync += first.eq(self.gpsimd_value)
         with m.Switch(chosen):
             for number, first in firsts.items():
                 with m.Case(number):

@@ -75,7 +75,7 @@ class HeaderCheck(wiring.Component):
         )
 
     def _row(self, rule: OpcodeRule) -> dict[str, int]:
-        named = [operand.field for operand in rule.operands]
+        named = [operand.field for operand in rule.operands] + list(rule.free)
         imm0, imm1, imm2 = immediate_bits(self.cfg, rule)
         return {
             "known": 1,

@@ -1,13 +1,20 @@
 """Instruction issue of a core: fetch, five queues, semaphores, ring releases, counters, registers."""
 
-from amaranth.hdl import Cat, Module, Mux
+from amaranth.hdl import Cat, Module, Mux, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.base.axi import AxiReadSignature
 from rtl.base.clock_gate import ClockGate, gated_domain
 from rtl.base.dispatch import EngineSignature, EngineStatusSignature, RetireSignature
-from rtl.base.dma_port import ENDPOINT_STATUS, RELEASE, ROW_BYTES_BITS, SEMAPHORE_UPDATE, RingStatusSignature
+from rtl.base.dma_port import (
+    ENDPOINT_STATUS,
+    RELEASE,
+    ROW_BYTES_BITS,
+    SEMAPHORE_INDEX_BITS,
+    SEMAPHORE_UPDATE,
+    RingStatusSignature,
+)
 from rtl.base.layouts import DESCRIPTOR_LAYOUT
 from rtl.base.limits import limit_ports
 from rtl.base.trace import STATE_BITS, IssueSignature
@@ -16,7 +23,7 @@ from rtl.contract.isa import Queue
 from rtl.contract.memmap import CoreId
 from rtl.contract.timing import PARTED, WINDOWS, Engine
 from rtl.issue.control import Control
-from rtl.issue.counters import BUSY, Counters
+from rtl.issue.counters import BUSY, COUNTER_BITS, Counters
 from rtl.issue.fetch import Fetch
 from rtl.issue.parts import Parts
 from rtl.issue.queue import IssueQueue, has_engine
@@ -35,7 +42,8 @@ class Issue(wiring.Component):
 
     `tensor`, `vector`: the engines. `release`, `ring[r]`, `ring_status[r]`, `signal`, `dma_status`: the DMA
     (rtl.base.dma_port). `start` clears the DMA for a new program. `refused`: memory ports whose request
-    was refused in this cycle. `endpoint`: what memmap.EndpointRegister shows; `link_address`,
+    was refused in this cycle. `gpsimd_*`: semaphores as GPSIMD cores see and change them;
+    what their counters show. `endpoint`: what memmap.EndpointRegister shows; `link_address`,
     `link_value`: see Control. `hbm_read_bytes`,
     `hbm_written_bytes`: what the DMA moved in this cycle.
     `tensor_moving`, `tensor_sum`: a moving beat entered, a sum left the array. `issued[q]`, `states`: for a trace
@@ -50,12 +58,19 @@ class Issue(wiring.Component):
             {
                 **limit_ports(cfg, "queue_depth"),
                 "axi": Out(AxiReadSignature(cfg.hbm.port_bytes)),
-                **{q.name.lower(): Out(EngineSignature()) for q in Queue if has_engine(q)},
+                **{q.name.lower(): Out(EngineSignature()) for q in Queue if has_engine(cfg, q)},
                 "release": Out(stream.Signature(RELEASE)),
                 "ring": Out(stream.Signature(DESCRIPTOR_LAYOUT)).array(rings),
                 "ring_status": Out(RingStatusSignature()).array(rings),
                 "signal": In(stream.Signature(SEMAPHORE_UPDATE)),
                 "dma_status": In(EngineStatusSignature()),
+                "gpsimd_semaphore": In(SEMAPHORE_INDEX_BITS),
+                "gpsimd_semaphore_value": Out(signed(32)),
+                "gpsimd_update": In(stream.Signature(SEMAPHORE_UPDATE)),
+                "gpsimd_core": Out(3),
+                "gpsimd_index": Out(5),
+                "gpsimd_value": In(COUNTER_BITS),
+                "cycles": Out(COUNTER_BITS),
                 "tensor_moving": In(1),
                 "tensor_sum": In(1),
                 "hbm_read_bytes": In(ROW_BYTES_BITS),
@@ -89,7 +104,7 @@ class Issue(wiring.Component):
         for q, queue in zip(Queue, queues, strict=True):
             m.submodules[f"queue_{q.name.lower()}"] = queue
         m.submodules.fetch = fetch = Fetch(cfg, fronts)
-        m.submodules.semaphores = semaphores = Semaphores(cfg, 2 * len(Queue) + 1, len(Queue) + 1)
+        m.submodules.semaphores = semaphores = Semaphores(cfg, 2 * len(Queue) + 2, len(Queue) + 2)
         m.submodules.releases = releases = Release(cfg)
         m.submodules.counters = counters = Counters(cfg)
         m.submodules.parts = parts = Parts(cfg)
@@ -99,6 +114,7 @@ class Issue(wiring.Component):
         connect(m, fetch.axi, flipped(self.axi))
         connect(m, releases.release, flipped(self.release))
         connect(m, flipped(self.signal), semaphores.update[len(Queue)])
+        connect(m, flipped(self.gpsimd_update), semaphores.update[len(Queue) + 1])
         m.d.comb += [
             self.start.eq(run.start),
             self.running.eq(run.running),
@@ -156,7 +172,7 @@ class Issue(wiring.Component):
                     state.semaphore.eq(queue.status.semaphore),
                     state.fetch.eq(queue.status.fetch),
                 ]
-            if has_engine(q):
+            if has_engine(cfg, q):
                 engine = getattr(self, q.name.lower())
                 connect(m, queue.engine, flipped(engine))
                 connect(m, flipped(engine.status), counters.status[_ENGINE_OF[q]])
@@ -204,6 +220,12 @@ class Issue(wiring.Component):
             control.link_value.eq(self.link_value),
             semaphores.index[2 * len(Queue)].eq(control.index),
             control.value.eq(semaphores.value[2 * len(Queue)]),
+            semaphores.index[2 * len(Queue) + 1].eq(self.gpsimd_semaphore),
+            self.gpsimd_semaphore_value.eq(semaphores.value[2 * len(Queue) + 1]),
+            self.gpsimd_core.eq(control.gpsimd_core),
+            self.gpsimd_index.eq(control.gpsimd_index),
+            control.gpsimd_value.eq(self.gpsimd_value),
+            self.cycles.eq(counters.cycles),
             control.host_valid.eq(self.host_valid),
             control.host_write.eq(self.host_write),
             control.host_address.eq(self.host_address),

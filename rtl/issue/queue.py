@@ -32,9 +32,9 @@ QUEUE_STATUS = data.StructLayout(
 """What the registers and the counters want to know of a queue."""
 
 
-def has_engine(queue: Queue) -> bool:
+def has_engine(cfg: Config, queue: Queue) -> bool:
     """Whether the queue has instructions of its own; the others take NOP and DMA_TRIGGER only."""
-    return queue in OPCODE_QUEUE.values()
+    return queue in OPCODE_QUEUE.values() and (queue != Queue.GPSIMD or cfg.gpsimd.enabled)
 
 
 class IssueQueue(wiring.Component):
@@ -52,7 +52,7 @@ class IssueQueue(wiring.Component):
         # seen by proofs too
         self.dispatch = Dispatch()
         self.retire = Retire(self.queue)
-        engine = {"engine": Out(EngineSignature())} if has_engine(self.queue) else {}
+        engine = {"engine": Out(EngineSignature())} if has_engine(cfg, self.queue) else {}
         super().__init__(
             {
                 "start": In(1),
@@ -101,7 +101,7 @@ class IssueQueue(wiring.Component):
             status.retired.eq(retire.count),
             status.cause.eq(retire.cause),
             status.sequence.eq(retire.sequence),
-            status.address.eq(Mux((retire.cause != 0) & ~retire.failed, dispatch.fault_address, 0)),
+            status.address.eq(Mux(retire.cause == 0, 0, Mux(retire.failed, retire.address, dispatch.fault_address))),
             dispatch.halt.eq(retire.failed),
             status.finished.eq(retire.count == self.count),
             status.halted.eq(dispatch.halted),
@@ -119,7 +119,11 @@ class IssueQueue(wiring.Component):
                 self.index[number].eq(dispatch.index[number]),
                 dispatch.value[number].eq(self.value[number]),
             ]
-        if has_engine(self.queue):
+        if has_engine(self.cfg, self.queue):
             connect(m, dispatch.command, flipped(self.engine.command))
-            m.d.comb += [retire.done.eq(self.engine.done), retire.failure.eq(self.engine.cause)]
+            m.d.comb += [
+                retire.done.eq(self.engine.done),
+                retire.failure.eq(self.engine.cause),
+                retire.failure_address.eq(self.engine.address),
+            ]
         return m

@@ -37,10 +37,12 @@ class Retire(wiring.Component):
                 "i": In(stream.Signature(OUTSTANDING)),
                 "done": In(1),
                 "failure": In(CAUSE_BITS),  # with done
+                "failure_address": In(64),
                 "update": Out(stream.Signature(SEMAPHORE_UPDATE)),
                 "retired": Out(RetireSignature()),
                 "count": Out(COUNT_BITS),  # retired without fault
                 "cause": Out(CAUSE_BITS),
+                "address": Out(64),  # of what the engine failed at
                 "sequence": Out(SEQUENCE_BITS),
                 "failed": Out(1),  # the engine, in an earlier cycle; until `start`
                 "empty": Out(1),
@@ -100,7 +102,7 @@ class Retire(wiring.Component):
             self.empty.eq(~fifo.o.valid),
         ]
         with m.If(fails):
-            m.d.sync += [broken.eq(1), self.first_failure.eq(self.failure)]
+            m.d.sync += [broken.eq(1), self.first_failure.eq(self.failure), self.address.eq(self.failure_address)]
         with m.If(pop & failing & ~fault("instructions behind one that failed retire")):
             m.d.sync += over.eq(1)
         with m.If(kept & ~used):

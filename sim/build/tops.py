@@ -60,6 +60,7 @@ TOPS: dict[str, Top] = {
         Top("fp32_product", "rtl.numeric.fp32.multiply_comb:Fp32MultiplyComb", "FP32 multiplier without a register"),
         Top("fp32_sum", "rtl.numeric.fp32.add_comb:Fp32AddComb", "FP32 adder without a register"),
         Top("framing", "verif.benches.link.framing_top:FramingTop", "packets to flits to packets"),
+        Top("gpsimd_engine", "rtl.gpsimd.clocked:ClockedGpsimd", "GPSIMD engine with its clock"),
         Top("halves", "rtl.numeric.pe.halves:Halves", "FP32 codes to two PE operands"),
         Top("issue", "rtl.issue.issue:Issue", "instruction issue of a core"),
         Top("issue_queue", "rtl.issue.queue:IssueQueue", "one instruction queue", ("queue",)),

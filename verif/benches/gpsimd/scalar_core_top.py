@@ -17,7 +17,7 @@ class ScalarCoreTop(wiring.Component):
     """ScalarCore whose `access_allowed` is true in RAM and for the device. Timing: ScalarCore's."""
 
     def __init__(self, line_bits: int = 128):
-        self.core = ScalarCore(line_bits, RAM)
+        self.core = ScalarCore(line_bits)
         ports = scalar_ports(line_bits)
         del ports["access_allowed"]
         super().__init__(ports)

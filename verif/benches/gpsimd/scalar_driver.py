@@ -53,7 +53,7 @@ class ScalarDriver(Bench):
         self.pending = 0
         self.recent: deque[int] = deque([0])  # `pending`, of some cycles
         self.due = 0  # instructions for which an interrupt has been pending and enabled
-        for name in ("line__ready", "access__ready", "reply_valid", "access_reply_valid", "pending", "mtime"):
+        for name in ("line__ready", "access__ready", "reply_valid", "access_reply_valid", "pending", "mtime", "start"):
             getattr(dut, name).value = 0
         dut.hart.value = 5
 
@@ -75,6 +75,10 @@ class ScalarDriver(Bench):
         A program that changes its code, `patched`, runs until it stores to TOHOST; another until it changes its code.
         """
         dut, rng = self.dut, self.rng
+        if not self.cycle:
+            dut.start.value, dut.entry.value = 1, RAM
+            await self.edge
+            dut.start.value, dut.entry.value = 0, int(rng.integers(1 << 32))
         line: tuple[int, int] | None = None  # cycle of the answer, number
         load: tuple[int, int] | None = None  # cycle of the answer, word
         line_ready = access_ready = 0

@@ -1,0 +1,216 @@
+"""The cores of the GPSIMD engine, and all that they share: connects, in the engine's clock."""
+
+from amaranth.hdl import Cat, DomainRenamer, Module, Mux, ResetInserter, Signal, signed
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from rtl.base.dma_port import SEMAPHORE_INDEX_BITS, SEMAPHORE_UPDATE
+from rtl.base.engine_frame import engine_ports
+from rtl.base.fault import fault
+from rtl.base.pattern import operand
+from rtl.base.placed import Placed
+from rtl.contract.config import Config
+from rtl.contract.gpsimd import LOAD, Counter, cores, lanes
+from rtl.contract.isa import Opcode
+from rtl.gpsimd.barrier import Barrier
+from rtl.gpsimd.bus import Bus
+from rtl.gpsimd.commands import Commands, Stage
+from rtl.gpsimd.layouts import Place
+from rtl.gpsimd.mailbox import CoreMailbox
+from rtl.gpsimd.rows import RowMover
+from rtl.gpsimd.tile import Tile
+from rtl.gpsimd.waiting import TIME_BITS
+
+__all__ = ["STATE_BITS", "Cluster", "tile_domains"]
+
+STATE_BITS = 4
+
+
+def tile_domains(cfg: Config) -> tuple[str, ...]:
+    """Clock domains of the tiles: each has the engine's edges while its core runs and is awake."""
+    return tuple(f"gpsimd_{k}" for k in range(cores(cfg.partitions)))
+
+
+class Cluster(wiring.Component):
+    """Everything on the engine's own clock, which is its "sync", and the tiles on `tile_domains`.
+
+    filled, fills, as Commands has them. turn: whose semaphore `index` and `update` are for, each core in turn.
+    state: of each core, a gpsimd.Counter; retires: an instruction of it; sbuf_bytes: moved for core `served`.
+    """
+
+    def __init__(self, cfg: Config):
+        self.cfg = cfg
+        self.cores = cores(cfg.partitions)
+        count = self.cores
+        super().__init__(
+            {
+                **engine_ports(cfg),
+                "active": Out(1),
+                "clocks": Out(count),
+                "filled": In(count),
+                "fills": Out(count),
+                "mtime": In(TIME_BITS),
+                "index": Out(SEMAPHORE_INDEX_BITS),
+                "value": In(signed(32)),
+                "update": Out(stream.Signature(SEMAPHORE_UPDATE)),
+                "counter": Out(range(len(Counter))).array(count),
+                "counter_value": In(TIME_BITS).array(count),
+                "state": Out(STATE_BITS).array(count),
+                "retires": Out(count),
+                "served": Out(count),
+                "sbuf_bytes": Out(3),
+                "printed": Out(1),
+                "printer": Out(3),
+                "byte": Out(8),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        cfg, count = self.cfg, self.cores
+        m.submodules.commands = commands = Commands(cfg)
+        m.submodules.mover = mover = RowMover(cfg)
+        m.submodules.bus = bus = Bus(cfg)
+        m.submodules.barrier = barrier = Barrier(count)
+        starts = commands.stage == Stage.START
+        word = commands.word
+        size = f"{lanes(cfg.partitions)}x{cfg.gpsimd.local_bytes}x{cfg.sbuf.partition_bytes}x{cfg.issue.semaphores}"
+        tiles = [Placed(f"gpsimd_tile_{size}", lambda: Tile(cfg), faults=True) for _ in range(count)]
+        boxes = [CoreMailbox(cfg) for _ in range(count)]
+        turn = Signal(count, init=1)
+        m.d.sync += turn.eq(turn.rotate_left(1))
+
+        connect(m, flipped(self.queue.command), commands.command)
+        m.d.comb += [
+            self.queue.done.eq(commands.done),
+            self.queue.cause.eq(commands.cause),
+            self.queue.address.eq(commands.address),
+            self.active.eq(commands.stage != Stage.NONE),
+            commands.filled.eq(self.filled),
+            self.fills.eq(commands.fills),
+            commands.busy.eq(Cat(box.busy for box in boxes).any()),
+            barrier.start.eq(starts),
+            barrier.run.eq(commands.run),
+            barrier.arrives.eq(Cat(box.arrives for box in boxes)),
+        ]
+        self._memory(m, commands, mover, bus, tiles)
+        for k, (tile, box, domain) in enumerate(zip(tiles, boxes, tile_domains(cfg), strict=True)):
+            m.submodules[f"tile_{k}"] = DomainRenamer(domain)(tile)
+            m.submodules[f"mailbox_{k}"] = ResetInserter(starts)(box)
+            run = commands.run[k]
+            awake = ~tile.waits | box.pending.any() | fault("the clock of a core that sleeps goes on")
+            moves = commands.chosen[k] & ((commands.stage == Stage.MOVE) | starts)
+            end = commands.ends[k]
+            m.d.comb += [
+                self.clocks[k].eq((run & awake) | moves),
+                tile.run.eq(run),
+                tile.entry.eq(word.imm0),
+                tile.hart.eq(k),
+                tile.mtime.eq(self.mtime),
+                tile.pending.eq(box.pending),
+                tile.reply.eq(box.reply),
+                tile.reply_valid.eq(box.reply_valid),
+                box.i.valid.eq(tile.o.valid & run),
+                box.i.payload.eq(tile.o.payload),
+                tile.o.ready.eq(box.i.ready),
+                box.core.eq(k),
+                box.argument.eq(word),
+                box.mtime.eq(self.mtime),
+                box.turn.eq(turn[k]),
+                box.value.eq(self.value),
+                box.update.ready.eq(self.update.ready & turn[k]),
+                box.barriers.eq(barrier.passed),
+                self.counter[k].eq(box.counter),
+                box.counter_value.eq(self.counter_value[k]),
+                bus.request[k].eq(box.request),
+                bus.held[k].eq(box.held),
+                box.served.eq(bus.served[k]),
+                box.answered.eq(bus.answered[k]),
+                box.answer.eq(bus.answer),
+                end.ended.eq(tile.ended | box.ended),
+                end.result.eq(Mux(tile.ended, tile.result, box.result)),
+                end.trapped.eq(box.trapped),
+                end.lost.eq(tile.lost),
+                end.cause.eq(Mux(tile.lost, tile.cause, box.result)),
+                end.pc.eq(Mux(tile.lost, tile.pc, box.trap_pc)),
+                self.retires[k].eq(tile.retires),
+            ]
+            with m.If(turn[k]):
+                m.d.comb += [
+                    self.index.eq(box.index),
+                    self.update.valid.eq(box.update.valid),
+                    self.update.payload.eq(box.update.payload),
+                ]
+            in_sbuf = box.busy & ((box.held.place == Place.ROWS) | (box.held.place == Place.LANES))
+            state = self.state[k]
+            with m.If(~run):
+                m.d.comb += state.eq(Counter.IDLE)
+            with m.Elif((tile.state == Counter.SLEEP) & box.for_others):
+                m.d.comb += state.eq(Counter.SEMAPHORE)
+            with m.Elif((tile.state == Counter.MEMORY) & in_sbuf):
+                m.d.comb += state.eq(Counter.SBUF)
+            with m.Else():
+                m.d.comb += state.eq(tile.state)
+        self._status(m, commands, mover)
+        return m
+
+    def _memory(self, m: Module, commands: Commands, mover: RowMover, bus: Bus, tiles: list[Placed]) -> None:
+        """SBUF belongs to the mover between runs; the bus is idle then."""
+        word = commands.word
+        stores = word.opcode == Opcode.GP_STORE
+        offset = word.imm0[LOAD.offset("offset") :][: LOAD.fields[0].width]
+        row_bytes = 4 * lanes(self.cfg.partitions)
+        moving = commands.stage == Stage.MOVE
+        m.d.comb += [
+            mover.start.eq(commands.move),
+            mover.store.eq(stores),
+            mover.first.eq(offset >> row_bytes.bit_length() - 1),
+            mover.pattern.eq(Mux(stores, operand(word, "dst").as_value(), operand(word, "src0").as_value())),
+            commands.moved.eq(mover.done),
+            self.served.eq(bus.served),
+            self.sbuf_bytes.eq(bus.bytes),
+            self.printed.eq(bus.printed),
+            self.printer.eq(bus.printer),
+            self.byte.eq(bus.byte),
+        ]
+        for name in ("sbuf_read", "sbuf_write"):
+            port, mine, others = getattr(self, name), getattr(mover, name), getattr(bus, name)
+            for field in ("valid", "quadrants", "word", "data", "bytes", "partitions"):
+                if not hasattr(port, field):
+                    continue
+                if field == "data" and name == "sbuf_read":
+                    m.d.comb += [mine.data.eq(port.data), others.data.eq(port.data)]
+                else:
+                    m.d.comb += getattr(port, field).eq(Mux(moving, getattr(mine, field), getattr(others, field)))
+            m.d.comb += [mine.ready.eq(port.ready & moving), others.ready.eq(port.ready & ~moving)]
+        for k, tile in enumerate(tiles):
+            chosen = commands.chosen[k]
+            m.d.comb += [
+                tile.row_en.eq(mover.row_en & chosen),
+                tile.line_en.eq(mover.line_en & chosen),
+                tile.row.eq(mover.row),
+                tile.row_data.eq(mover.row_data),
+            ]
+            with m.If(commands.fills[k]):
+                m.d.sync += tile.tohost.eq(word.imm1)
+            with m.If(chosen):
+                m.d.comb += mover.line.eq(tile.line)
+
+    def _status(self, m: Module, commands: Commands, mover: RowMover) -> None:
+        """Busy if any core is or an element moves, else what the lowest core that is awake waits for."""
+        status = self.queue.status
+        m.d.comb += [status.holds.eq(self.active), status.opcode.eq(commands.word.opcode)]
+        with m.Switch(commands.stage):
+            with m.Case(Stage.MOVE):
+                m.d.comb += status.state.eq(Mux(mover.moves, Counter.BUSY, Counter.SBUF))
+            with m.Case(Stage.RUN):
+                for asleep in (True, False):
+                    for k in reversed(range(self.cores)):
+                        state = self.state[k]
+                        sleeps = (state == Counter.SLEEP) | (state == Counter.SEMAPHORE)
+                        with m.If(commands.run[k] & (sleeps if asleep else ~sleeps)):
+                            m.d.comb += status.state.eq(state)
+                with m.If(Cat(state == Counter.BUSY for state in self.state).any()):
+                    m.d.comb += status.state.eq(Counter.BUSY)
+            with m.Default():
+                m.d.comb += status.state.eq(Counter.MEMORY)

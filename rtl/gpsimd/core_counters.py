@@ -1,0 +1,89 @@
+"""Where every cycle of every GPSIMD core went."""
+
+from amaranth.hdl import Array, Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.fault import fault
+from rtl.contract.gpsimd import Counter
+from rtl.gpsimd.cluster import STATE_BITS
+from rtl.gpsimd.waiting import TIME_BITS
+
+__all__ = ["CoreCounters"]
+
+_STATES = Counter.INSTRUCTIONS  # those before it are states
+
+
+class CoreCounters(wiring.Component):
+    """In each cycle with `tick` and `running` one state of each core goes up: IDLE without `active`, else `state`.
+
+    retires: an instruction of a core; moved: `bytes` of SBUF for a core. `value[k]` is counter `index[k]` of core k,
+    `told` is `told_index` of core `told_core`. They are RAMs, so `known` says which have gone up since `clear`.
+    """
+
+    def __init__(self, cores: int):
+        self.cores = cores
+        super().__init__(
+            {
+                "clear": In(1),
+                "running": In(1),
+                "tick": In(1),
+                "active": In(1),
+                "state": In(STATE_BITS).array(cores),
+                "retires": In(cores),
+                "moved": In(cores),
+                "bytes": In(3),
+                "index": In(range(len(Counter))).array(cores),
+                "value": Out(TIME_BITS).array(cores),
+                "told_core": In(3),
+                "told_index": In(5),
+                "told": Out(TIME_BITS),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        counts = self.tick & self.running
+        asleep = Signal(TIME_BITS)  # cycles in which nothing ran
+        with m.If(counts & ~self.active):
+            m.d.sync += asleep.eq(asleep + 1)
+        with m.If(self.clear):
+            m.d.sync += asleep.eq(0)
+        told: list[Signal] = []
+        for k in range(self.cores):
+            m.submodules[f"core_{k}"] = memory = Memory(shape=TIME_BITS, depth=_STATES, init=[])
+            write, old = memory.write_port(), memory.read_port(domain="comb")
+            known, instructions, moved = Signal(_STATES), Signal(TIME_BITS), Signal(TIME_BITS)
+            goes = counts & self.active
+            m.d.comb += [
+                write.addr.eq(self.state[k]),
+                write.en.eq(goes),
+                old.addr.eq(self.state[k] ^ fault("a counter of a core goes on from the one beside")),
+                write.data.eq(Mux(known.bit_select(self.state[k], 1), old.data, 0) + 1),
+            ]
+            with m.If(self.clear & ~fault("what the last program counted of a core stays")):
+                m.d.sync += [known.eq(0), instructions.eq(0), moved.eq(0)]
+            with m.Elif(goes):
+                m.d.sync += [
+                    known.bit_select(self.state[k], 1).eq(1),
+                    instructions.eq(instructions + self.retires[k]),
+                    moved.eq(moved + Mux(self.moved[k], self.bytes, 0)),
+                ]
+            told.append(Signal(TIME_BITS, name=f"told_{k}"))
+            for place, index, value in (("own", self.index[k], self.value[k]), ("host", self.told_index, told[k])):
+                read = memory.read_port(domain="comb")
+                counted = Signal(TIME_BITS, name=f"{place}_{k}")
+                m.d.comb += [read.addr.eq(index), counted.eq(Mux(known.bit_select(index, 1), read.data, 0))]
+                with m.Switch(index):
+                    with m.Case(Counter.IDLE):
+                        m.d.comb += value.eq(counted + asleep)
+                    with m.Case(Counter.INSTRUCTIONS):
+                        m.d.comb += value.eq(instructions)
+                    with m.Case(Counter.BYTES):
+                        m.d.comb += value.eq(moved)
+                    with m.Default():
+                        m.d.comb += value.eq(Mux(index < _STATES, counted, 0))
+        with m.If(self.told_core < self.cores):
+            m.d.comb += self.told.eq(Array(told)[self.told_core])
+        return m

@@ -1,0 +1,92 @@
+"""The GPSIMD engine: its cores behind a bridge to the root clock, and what is counted there."""
+
+from amaranth.hdl import Module, Mux, Signal, signed
+from amaranth.lib import stream
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.dma_port import SEMAPHORE_INDEX_BITS, SEMAPHORE_UPDATE
+from rtl.base.engine_frame import EngineFrame
+from rtl.base.fault import fault
+from rtl.contract.config import Config
+from rtl.contract.gpsimd import cores
+from rtl.gpsimd.cluster import Cluster, tile_domains
+from rtl.gpsimd.core_counters import CoreCounters
+from rtl.gpsimd.waiting import TIME_BITS
+
+__all__ = ["GPSIMD_PORTS", "GpsimdEngine"]
+
+GPSIMD_PORTS = {
+    "start": In(1),
+    "running": In(1),
+    "edge": In(1),
+    "mtime": In(TIME_BITS),
+    "index": Out(SEMAPHORE_INDEX_BITS),
+    "value": In(signed(32)),
+    "update": Out(stream.Signature(SEMAPHORE_UPDATE)),
+    "told_core": In(3),
+    "told_index": In(5),
+    "told": Out(TIME_BITS),
+    "debug_valid": Out(1),
+    "debug_core": Out(3),
+    "debug_byte": Out(8),
+}
+"""Of the engine beside those of every engine."""
+
+
+class GpsimdEngine(EngineFrame):
+    """GP_LOAD, GP_RUN, GP_STORE. docs/gpsimd.md has the timing.
+
+    start: a new program, for which no core has an image and all counters are 0; running: cycles that count. edge:
+    cycles in which the engine's clock would tick, were there work. mtime: CYCLES. index, value, update: semaphores.
+    told: a counter, for the host. debug_*: a byte that a core prints, for one cycle; outputs only.
+    """
+
+    def __init__(self, cfg: Config):
+        super().__init__(
+            cfg,
+            Cluster(cfg),
+            domain="gpsimd",
+            clock_mhz=cfg.gpsimd.clock_mhz,
+            part_domains=tile_domains(cfg),
+            more=GPSIMD_PORTS,
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = super().elaborate(platform)
+        count = cores(self.cfg.partitions)
+        cluster = self._pipeline
+        m.submodules.counters = counters = CoreCounters(count)
+        filled = Signal(count)
+        with m.If(self.start):
+            m.d.sync += filled.eq(Mux(fault("images of the last program can be run"), filled, 0))
+        with m.Elif(self.tick):
+            m.d.sync += filled.eq(filled | cluster.fills)
+        m.d.comb += [
+            cluster.filled.eq(filled),
+            cluster.mtime.eq(self.mtime),
+            cluster.value.eq(self.value),
+            cluster.update.ready.eq(self.update.ready),
+            self.index.eq(cluster.index),
+            self.update.valid.eq(cluster.update.valid & self.tick),
+            self.update.payload.eq(cluster.update.payload),
+            self.debug_valid.eq(cluster.printed & self.tick),
+            self.debug_core.eq(cluster.printer),
+            self.debug_byte.eq(cluster.byte),
+            counters.clear.eq(self.start),
+            counters.running.eq(self.running),
+            counters.tick.eq(self.edge),
+            counters.active.eq(cluster.active),
+            counters.retires.eq(cluster.retires),
+            counters.moved.eq(cluster.served),
+            counters.bytes.eq(cluster.sbuf_bytes),
+            counters.told_core.eq(self.told_core),
+            counters.told_index.eq(self.told_index),
+            self.told.eq(counters.told),
+        ]
+        for k in range(count):
+            m.d.comb += [
+                counters.state[k].eq(cluster.state[k]),
+                counters.index[k].eq(cluster.counter[k]),
+                cluster.counter_value[k].eq(counters.value[k]),
+            ]
+        return m

@@ -1,0 +1,82 @@
+"""What a GPSIMD core reaches: which memory an address means, and whether it may be loaded or stored there."""
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from rtl.base.fault import fault
+from rtl.contract.config import Config
+from rtl.contract.gpsimd import SHARED_BYTES, Counter, Mailbox, Region, lanes
+from rtl.gpsimd.layouts import ACCESS, Place
+
+__all__ = ["Reach"]
+
+
+_ROW_BITS = 18
+_STORED = ("BARRIER", "MTIMECMP", "MTIMECMPH", "WAIT_SEMAPHORE", "WAIT_VALUE", "WAIT_COMPARE", "TRAP_PC", "TRAP_VALUE")
+_STORED += ("DONE", "PUT", "TRAP")
+"""Registers of the mailbox that take stores; DMA_PUSH takes none while DMA_FREE is 0."""
+_LOADED = (*_STORED, "DMA_PUSH", "DMA_DONE", "DMA_FREE", "WAIT_STATUS", "CORE", "CORES", "LANES", "LOCAL_BYTES")
+_LOADED += ("MTIME", "MTIMEH")
+_PAGE_BITS = 14  # a page of registers, one of semaphores, one of semaphores that stores add to
+
+
+class Reach(wiring.Component):
+    """`place` and `allowed` of the access `i`, combinational. An access is aligned, and what is not allowed traps."""
+
+    def __init__(self, cfg: Config):
+        self.cfg = cfg
+        super().__init__({"i": In(ACCESS), "place": Out(Place), "allowed": Out(1)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        cfg = self.cfg
+        count = lanes(cfg.partitions)
+        at = self.i.address[:28]
+        partition, byte = at >> _ROW_BITS, at[:_ROW_BITS]
+        mine = (partition < count) | fault("a core reaches partitions behind its own")
+        with m.Switch(self.i.address[28:]):
+            with m.Case(Region.LOCAL >> 28, Region.LOCAL_TOO >> 28):
+                m.d.comb += [
+                    self.place.eq(Place.LOCAL),
+                    self.allowed.eq(at >> exact_log2(cfg.gpsimd.local_bytes) == 0),
+                ]
+            with m.Case(Region.SBUF_ROWS >> 28):
+                m.d.comb += [
+                    self.place.eq(Place.ROWS),
+                    self.allowed.eq(mine & (byte < cfg.sbuf.partition_bytes)),
+                ]
+            with m.Case(Region.SBUF_LANES >> 28):
+                m.d.comb += [
+                    self.place.eq(Place.LANES),
+                    self.allowed.eq(at < cfg.sbuf.partition_bytes * count),
+                ]
+            with m.Case(Region.SHARED >> 28):
+                m.d.comb += [
+                    self.place.eq(Place.SHARED),
+                    self.allowed.eq(at < SHARED_BYTES),
+                ]
+            with m.Case(Region.MAILBOX >> 28):
+                self._mailbox(m)
+        return m
+
+    def _mailbox(self, m: Module) -> None:
+        """Whole words only: the semaphores that there are, and registers by what they take."""
+        at = self.i.address[:28]
+        page, place = at >> _PAGE_BITS, at[:_PAGE_BITS]
+        semaphore = (page == Mailbox.SEMAPHORE_BASE >> _PAGE_BITS) | (page == Mailbox.SEMAPHORE_ADD >> _PAGE_BITS)
+        exists = place < 4 * self.cfg.issue.semaphores
+        register = Signal()
+        with m.If(page == 0), m.Switch(place):
+            for name in _LOADED:
+                with m.Case(Mailbox[name]):
+                    m.d.comb += register.eq(~self.i.write | (name in _STORED))
+            with m.Default():
+                argument = place < Mailbox.CORE
+                counter = (place >= Mailbox.COUNTERS) & (place < Mailbox.COUNTERS + 8 * len(Counter))
+                m.d.comb += register.eq(~self.i.write & (argument | counter))
+        m.d.comb += [
+            self.place.eq(Mux(semaphore, Place.SEMAPHORE, Place.REGISTER)),
+            self.allowed.eq((self.i.mask == 0b1111) & (register | (semaphore & exists))),
+        ]

@@ -1,0 +1,144 @@
+"""A GPSIMD tile: a scalar core, its local memory, and what ends a run there."""
+
+from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from rtl.contract.config import Config
+from rtl.contract.gpsimd import Counter, Region, lanes
+from rtl.gpsimd.layouts import DEVICE, Place
+from rtl.gpsimd.local_memory import LocalMemory
+from rtl.gpsimd.reach import Reach
+from rtl.gpsimd.scalar_core import ScalarCore
+
+__all__ = ["Tile"]
+
+_REGION_BIT = 28  # bits of an address from here on name a region
+
+
+class Tile(wiring.Component):
+    """Runs from `entry` on while `run` is 1, with registers at 0; a cycle without it must be in front.
+
+    o, with reply, reply_valid: loads and stores that local memory does not answer, an answer to each load. tohost: a
+    store there, if it is not 0, whose bit 0 is 1 is an end. ended, with `result`: that; lost, with `cause` and `pc`: a
+    trap while mtvec is 0, or of the first instruction of a handler (those of the first trap). The end of `run` is for
+    others to do: at the end of that cycle, so that nothing behind it executes.
+    row_en: row `row` of local memory becomes `row_data`; line_en: it is read, and `line` has it in the next cycle. Both
+    without `run`. waits: asleep; the clock may stop while `pending` is 0. state: ScalarCore's; retires: an instruction.
+    """
+
+    def __init__(self, cfg: Config):
+        self.cfg = cfg
+        self.lanes = lanes(cfg.partitions)
+        rows = cfg.gpsimd.local_bytes // (4 * self.lanes)
+        super().__init__(
+            {
+                "run": In(1),
+                "entry": In(32),
+                "tohost": In(32),
+                "hart": In(3),
+                "mtime": In(64),
+                "pending": In(2),
+                "o": Out(stream.Signature(DEVICE)),
+                "reply": In(32),
+                "reply_valid": In(1),
+                "row_en": In(1),
+                "line_en": In(1),
+                "row": In(exact_log2(rows)),
+                "row_data": In(32 * self.lanes),
+                "line": Out(32 * self.lanes),
+                "waits": Out(1),
+                "state": Out(4),
+                "retires": Out(1),
+                "ended": Out(1),
+                "result": Out(32),
+                "lost": Out(1),
+                "cause": Out(5),
+                "pc": Out(32),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        cfg = self.cfg
+        local_bits = exact_log2(cfg.gpsimd.local_bytes)
+        line_bits = exact_log2(4 * self.lanes)
+        run = self.run
+        m.submodules.core = core = ResetInserter(~run)(ScalarCore(32 * self.lanes))
+        m.submodules.memory = memory = LocalMemory(self.lanes, cfg.gpsimd.local_bytes)
+        m.submodules.reach = reach = Reach(cfg)
+        access = core.access.payload
+        word, local, loaded, begins = Signal(), Signal(), Signal(), Signal()
+        m.d.sync += [begins.eq(~run), loaded.eq(memory.word_en)]
+        m.d.comb += [
+            core.start.eq(begins),
+            core.entry.eq(self.entry),
+            core.hart.eq(self.hart),
+            core.mtime.eq(self.mtime),
+            core.pending.eq(self.pending << 1),
+            reach.i.eq(access),
+            core.access_allowed.eq(reach.allowed),
+            local.eq(reach.place == Place.LOCAL),
+            core.access.ready.eq(local | self.o.ready),
+            self.o.valid.eq(core.access.valid & ~local & run),
+            self.o.payload.place.eq(reach.place),
+            self.o.payload.access.eq(access),
+            word.eq(core.access.valid & local & run),
+            memory.word_en.eq(word & ~access.write),
+            memory.word_address.eq(access.address[2:]),
+            memory.store_en.eq(word & access.write),
+            memory.store_address.eq(access.address[2:]),
+            memory.store_mask.eq(access.mask),
+            memory.store_data.eq(access.data),
+            core.access_reply.eq(Mux(loaded, memory.word, self.reply)),
+            core.access_reply_valid.eq(loaded | self.reply_valid),
+            self.waits.eq(core.waits),
+            self.state.eq(core.state),
+        ]
+
+        # code: a row is a line; a load goes first
+        asks, read, inside = Signal(), Signal(), Signal()
+        number = core.line.payload
+        region = number >> (_REGION_BIT - line_bits)
+        above = number[: _REGION_BIT - line_bits] >> (local_bits - line_bits)
+        m.d.comb += [
+            inside.eq(
+                ((region == Region.LOCAL >> _REGION_BIT) | (region == Region.LOCAL_TOO >> _REGION_BIT)) & (above == 0)
+            ),
+            core.line.ready.eq(~memory.word_en),
+            asks.eq(core.line.valid & core.line.ready & run),
+            memory.line_en.eq(asks | self.line_en),
+            memory.line_row.eq(Mux(run, number, self.row)),
+            memory.row_en.eq(self.row_en),
+            memory.row.eq(self.row),
+            memory.row_data.eq(self.row_data),
+            self.line.eq(memory.line),
+            core.reply.eq(memory.line),
+            core.reply_valid.eq(read),
+        ]
+        m.d.sync += [read.eq(asks), core.reply_fault.eq(~inside)]
+
+        # ends
+        trapped, again = core.trapped, Signal()
+        cause, pc = Signal(5), Signal(32)  # of the trap that was taken last
+        bytes_ = Cat(bit.replicate(8) for bit in access.mask)
+        m.d.comb += [
+            self.ended.eq(
+                memory.store_en
+                & (self.tohost != 0)
+                & (access.address[2:local_bits] == self.tohost[2:local_bits])
+                & access.mask[0]
+                & access.data[0]
+            ),
+            self.result.eq((access.data & bytes_) >> 1),
+            self.retires.eq((core.state == Counter.BUSY) & ~trapped.valid & run),
+            self.lost.eq(trapped.valid & (trapped.nowhere | again)),
+            self.cause.eq(Mux(again, cause, trapped.cause)),
+            self.pc.eq(Mux(again, pc, trapped.pc)),
+        ]
+        with m.If(trapped.valid):
+            m.d.sync += [again.eq(1), cause.eq(trapped.cause), pc.eq(trapped.pc)]
+        with m.If(~run | self.retires):
+            m.d.sync += again.eq(0)
+        return m
