@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,6 @@ from firmware.gpsimd.errors import FirmwareError
 from firmware.gpsimd.image import Image
 from firmware.hazards import Access
 from firmware.views import HbmView, KernelError, Tile, TileView
-from rtl.contract.access_pattern import AccessPattern
 from rtl.contract.gpsimd import LOAD, RUN
 from rtl.contract.gpsimd import cores as cores_of
 from rtl.contract.isa import Opcode, Queue
@@ -66,8 +66,8 @@ class GpsimdEngine(Engine):
         watchdog_cycles: int = 0,
         touches: Sequence[TileView] = (),
     ) -> None:
-        """Run an image from `entry` on: a name made by GP_ENTRY, or a symbol; the image's own if not given. It is loaded
-        if it is not there.
+        """Run an image from `entry` on: a name made by GP_ENTRY, or a symbol; the image's own if not given. It is
+        loaded if it is not there.
 
         The program finds src, src1, dst and `args` (imm1, imm2) in its mailbox. It reads src and src1, reads and writes
         dst; what else of SBUF it reads or writes is named by `touches`. `watchdog_cycles`, in GPSIMD cycles: 0 for the
@@ -82,7 +82,7 @@ class GpsimdEngine(Engine):
             0 <= watchdog_cycles < 1 << 24,
             f"a watchdog of {watchdog_cycles} GPSIMD cycles has no place; there are 24 bits",
         )
-        patterns: dict[str, AccessPattern] = {}
+        patterns: dict[str, Any] = {}
         accesses: list[Access] = []
         for name, view in (("src0", src), ("src1", src1), ("dst", dst)):
             if view is not None:
@@ -108,8 +108,8 @@ class GpsimdEngine(Engine):
         )
 
     def store(self, dst: TileView, offset: int, *, core: int = 0) -> None:
-        """dst = local memory of a core from byte `offset` on: uint32 on as many partitions as the core has lanes, element
-        c of the p-th is word c * lanes + p."""
+        """dst = local memory of a core from byte `offset` on: uint32 on as many partitions as the core has lanes;
+        element c of the p-th is word c * lanes + p."""
         self._need_engine()
         (chosen,) = self._cores((core,))
         self._need_sbuf(dst, "the destination of local memory")
@@ -177,10 +177,10 @@ class GpsimdEngine(Engine):
         except FirmwareError as error:
             raise KernelError(str(error)) from None
         vectors = [name for name, function in one.functions.items() if function.vector_instructions]
+        named = f"{', '.join(vectors[:3])}{', ...' if vectors[3:] else ''}"
         need(
             not vectors,
-            f"{one.path} has vector instructions in {', '.join(vectors[:3])}{', ...' if vectors[3:] else ''}, and cores "
-            f"have no vector unit yet: build it with --no-vector",
+            f"{one.path} has vector instructions in {named}, and cores have no vector unit yet: build it with --no-vector",
         )
         return one
 
@@ -191,7 +191,8 @@ class GpsimdEngine(Engine):
         if start is None:
             there = ", ".join(image.entries) or "none"
             raise KernelError(
-                f"{image.path}: there is no entry {name!r}; GP_ENTRY has made {there}, and no symbol of code has that name"
+                f"{image.path}: there is no entry {name!r}; GP_ENTRY has made {there}, and no other symbol of code is "
+                f"called so"
             )
         return start
 

@@ -75,19 +75,19 @@ class Image:
         """Address behind the last byte of any section."""
         return max(section.end for section in self.sections)
 
-    def bytes(self) -> bytes:
-        """What is loaded, from `start` on, zeros between sections."""
-        data = bytearray(max(section.end for section in self.loaded) - self.start)
-        for section in self.loaded:
-            data[section.address - self.start : section.end - self.start] = section.data
-        return bytes(data)
-
     def load_bytes(self) -> bytes:
         """What local memory gets from `start` on: `bytes`, and zeros for bss unless our start code clears it."""
         if _OUR_START in self.symbols:
             return self.bytes()
         cleared = max(section.end for section in self.sections if section.name not in _NEVER_LOADED)
         return self.bytes().ljust(cleared - self.start, b"\0")
+
+    def bytes(self) -> bytes:
+        """What is loaded, from `start` on, zeros between sections."""
+        data = bytearray(max(section.end for section in self.loaded) - self.start)
+        for section in self.loaded:
+            data[section.address - self.start : section.end - self.start] = section.data
+        return bytes(data)
 
     def entry_of(self, name: str) -> int:
         """Address of the entry `name`, made by GP_ENTRY. FirmwareError lists those there are."""

@@ -28,7 +28,7 @@ FORMATS = {
 
 
 def read_operands(path: Path, partitions: int) -> dict[str, np.ndarray]:
-    """src0, src1, dst, imm1 and imm2 of an .npz file, those that are there. KernelError: the name, the value, the rule."""
+    """src0, src1, dst, imm1 and imm2 of an .npz file, those that are there. KernelError: name, value and rule."""
     found = read_npz(path)
     for name, array in found.items():
         if name in IMMEDIATES:
@@ -44,7 +44,8 @@ def read_operands(path: Path, partitions: int) -> dict[str, np.ndarray]:
             raise KernelError(f"{path}: {name} is of {array.dtype}; SBUF takes {', '.join(FORMATS)}")
         if array.ndim != 2 or 0 in array.shape or array.shape[0] > partitions:
             raise KernelError(
-                f"{path}: {name} must be [partitions, columns], at most {partitions} partitions, not of shape {array.shape}"
+                f"{path}: {name} must be [partitions, columns] with at most {partitions} partitions, and its shape is "
+                f"{array.shape}"
             )
     return found
 

@@ -16,7 +16,9 @@ def local_words(k: Kernel, name: str, begin: int, end: int, core: int = 0) -> Hb
     """
     local = k.cfg.gpsimd.local_bytes
     if not 0 <= begin < end <= local or begin % _WORD_BYTES or end % _WORD_BYTES:
-        raise KernelError(f"{name} is bytes {begin} to {end} of local memory; that must be whole words of its {local} bytes")
+        raise KernelError(
+            f"{name} is bytes {begin} to {end} of local memory; that must be whole words of its {local} bytes"
+        )
     lanes = k.cfg.partitions // cores(k.cfg.partitions)
     first, last = begin // _WORD_BYTES, end // _WORD_BYTES  # words
     result = k.hbm(name, (last - first,), "uint32")

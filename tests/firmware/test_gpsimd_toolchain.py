@@ -537,7 +537,7 @@ def test_plain_loops_become_vectors_of_any_length() -> None:
     image = read_image(build([APPS / "vector_add.cpp"]).path)
     assert image.functions["gp_body_vector_add"].vector_instructions >= 4
     assert image.arch is not None and image.arch.vlen_bits == 128 and "zve32x" in image.arch.extensions
-    for name, cfg in NAMED.items():
+    for cfg in NAMED.values():
         need_fit(image, core_of(cfg))
     bare = read_image(build([APPS / "vector_add.cpp"], options=SCALAR).path)
     assert not any(function.vector_instructions for function in bare.functions.values())
