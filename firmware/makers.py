@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from firmware.kernels.feed_forward import feed_forward
 from firmware.kernels.gemm import gemm
 from firmware.kernels.gemm_formats import GEMM_FORMATS
 from firmware.kernels.gemm_sparse import sparse_gemm
+from firmware.kernels.gpsimd_program import gpsimd_program, read_operands
 from firmware.kernels.minilm import LONG_TEXT, minilm_projection
 from firmware.kernels.minilm_model import minilm, text_encoder_layer
 from firmware.kernels.moe import moe
@@ -31,6 +33,7 @@ __all__ = [
     "make_dma",
     "make_ffn",
     "make_gemm",
+    "make_gpsimd",
     "make_layer",
     "make_model",
     "make_moe",
@@ -178,3 +181,27 @@ def make_transpose(cfg: Config, params: Mapping[str, Any], seed: int) -> Program
         bits = rng.integers(0, 1 << 8 * width.itemsize, (rows, columns), width)
         bits |= np.where(rng.random(bits.shape) < 0.25, width.type(exponent), width.type(0))  # NaN, with payloads
     return transpose(cfg, bits, dtype=dtype, engine=engine)
+
+
+def make_gpsimd(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
+    if not params["elf"]:
+        raise KernelError("gpsimd runs a program of yours: elf=FILE, as plexus firmware build makes it")
+    operands = read_operands(Path(params["in"]), cfg.partitions) if params["in"] else {}
+    program = gpsimd_program(
+        cfg,
+        Path(params["elf"]),
+        operands,
+        entry=params["entry"],
+        cores=params["cores"],
+        watchdog_cycles=params["watchdog"] or 0,
+    )
+    if params["out"]:
+        program.out = out = Path(params["out"])
+        if out.is_dir() or not out.absolute().parent.is_dir():
+            raise KernelError(f"out={out} must be a file in a folder that is there")
+        if not any(tensor.output for tensor in program.tensors.values()):
+            raise KernelError(
+                f"there is nothing to write to out={out}: neither dst in the arrays given with in=, nor "
+                f"begin_signature and end_signature in {params['elf']}"
+            )
+    return program

@@ -7,10 +7,12 @@ firmware/image.py into the contents of HBM. A place in HBM is (tensor, byte) unt
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from firmware.gpsimd.image import Image
 from rtl.contract import rates
 from rtl.contract.access_pattern import AccessPattern
 from rtl.contract.config import Config
@@ -103,6 +105,7 @@ class Instruction:
     imm2: int = 0
     source: str = ""  # where the kernel says so: file:line
     part: str = ""  # what the report calls its beats, if it is not what its opcode is for
+    image: Image | None = field(default=None, compare=False, repr=False)  # that a GP_RUN runs, for who explains a fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +170,8 @@ class Program:
     params: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     metrics: Callable[[dict[str, np.ndarray]], dict[str, Any]] = _nothing
+    out: Path | None = None  # .npz file for `arrays`, if the run ends by itself
+    arrays: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]] = _nothing  # of the outputs' bits
     macs: int = 0  # useful multiply-adds
     pe_macs: Fraction = Fraction(1)  # that a processing element does in a cycle, in the program's kinds
     tensor_columns: int = 0  # moving beats: a bound on the tensor engine's cycles

@@ -14,6 +14,7 @@ from firmware.makers import (
     make_dma,
     make_ffn,
     make_gemm,
+    make_gpsimd,
     make_layer,
     make_model,
     make_moe,
@@ -25,6 +26,7 @@ from firmware.makers import (
 )
 from firmware.params import DTYPE, ROWS, SEED, SIZE_MAX, size
 from firmware.workload import Param, Workload
+from rtl.contract.gpsimd import CORES_MAX
 from rtl.contract.sparsity import PATTERNS
 
 __all__ = ["WORKLOADS", "Param", "Workload", "find_workload"]
@@ -152,6 +154,33 @@ WORKLOADS: dict[str, Workload] = {
                 "seed": SEED,
             },
             maker=make_moe,
+        ),
+        Workload(
+            name="gpsimd",
+            doc="a program of yours on the GPSIMD cores: an ELF file, its operands from arrays, what it leaves",
+            params={
+                "elf": Param(type=str, default=None, doc="the program, as plexus firmware build makes it"),
+                "in": Param(
+                    type=str, default=None, doc="an .npz file: arrays src0, src1, dst [partitions, columns], imm1, imm2"
+                ),
+                "out": Param(type=str, default=None, doc="an .npz file for dst and signature after the run"),
+                "entry": Param(type=str, default=None, doc="name of an entry or a symbol; the ELF's own if not given"),
+                "cores": Param(
+                    type=int,
+                    default=None,
+                    doc="how many run it; all if not given, or one if it has tohost",
+                    minimum=1,
+                    maximum=CORES_MAX,
+                ),
+                "watchdog": Param(
+                    type=int,
+                    default=None,
+                    doc="GPSIMD cycles that it may take; 2^22 if not given",
+                    minimum=1,
+                    maximum=(1 << 24) - 1,
+                ),
+            },
+            maker=make_gpsimd,
         ),
         Workload(
             name="transpose",

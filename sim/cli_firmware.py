@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from sim.cli_options import path_of, shown
+from sim.cli_options import SetOption, path_of, shown
+from sim.errors import PlexusError
 
 __all__ = ["firmware"]
 
@@ -82,6 +83,7 @@ def info(
         str | None,
         typer.Option("--config", "-c", metavar="NAME|FILE.toml", help="Only for its cores; exit 2 if they refuse it."),
     ] = None,
+    set_: SetOption = None,
 ) -> None:
     """What is in an image: sections, entries, functions, extensions; what a core of each configuration says to it."""
     from firmware.gpsimd.core import core_of, need_fit
@@ -90,8 +92,10 @@ def info(
     from rtl.contract.config import NAMED, load
 
     read = read_image(image)
+    if set_ and config is None:
+        raise PlexusError(f"--set {set_[0]} changes a configuration: name one with --config")
     if config is not None:
-        core = core_of((cfg := load(config, ())).name, cfg.partitions)
+        core = core_of(load(config, set_ or ()))
         need_fit(read, core)
         print("\n".join(describe(read)))
         print(verdict(read, core))
@@ -100,4 +104,4 @@ def info(
     print("configurations")
     width = max(map(len, NAMED))
     for name, cfg in NAMED.items():
-        print(f"  {name:{width}}  {verdict(read, core_of(name, cfg.partitions))}")
+        print(f"  {name:{width}}  {verdict(read, core_of(cfg))}")

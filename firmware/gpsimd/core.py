@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from firmware.gpsimd.errors import FirmwareError
 from firmware.gpsimd.image import Image
-from rtl.contract.gpsimd import BARE_EXTENSIONS, LANE_BITS, LOCAL_BYTES, VECTOR_EXTENSIONS, Region, cores
+from rtl.contract.config import Config
+from rtl.contract.gpsimd import BARE_EXTENSIONS, LANE_BITS, LOCAL_BYTES, VECTOR_EXTENSIONS, cores
 
 __all__ = ["Core", "core_of", "need_fit"]
 
@@ -24,9 +25,12 @@ class Core:
         return frozenset(BARE_EXTENSIONS + (VECTOR_EXTENSIONS if self.vlen_bits else ()))
 
 
-def core_of(name: str, partitions: int, local_bytes: int = LOCAL_BYTES) -> Core:
-    """A core of an engine of `partitions`: each of its lanes is a partition."""
-    return Core(name=name, vlen_bits=LANE_BITS * partitions // cores(partitions), local_bytes=local_bytes)
+def core_of(cfg: Config) -> Core:
+    """A core of a configuration: each of its lanes is a partition. FirmwareError if that has none."""
+    if not cfg.gpsimd.enabled:
+        raise FirmwareError(f"configuration {cfg.name} has no GPSIMD cores: gpsimd.enabled is false")
+    lanes = cfg.partitions // cores(cfg.partitions)
+    return Core(name=cfg.name, vlen_bits=LANE_BITS * lanes, local_bytes=cfg.gpsimd.local_bytes)
 
 
 def need_fit(image: Image, core: Core) -> None:
@@ -45,7 +49,7 @@ def need_fit(image: Image, core: Core) -> None:
                 f"(zvl{image.arch.vlen_bits}b), and a core of {core.name} has VLEN {core.vlen_bits}: "
                 "build it with zvl128b"
             )
-    used = image.end - Region.LOCAL
+    used = image.end - image.base
     if used > core.local_bytes:
         raise FirmwareError(
             f"{image.path} takes {used:,} bytes, {image.stack_bytes:,} of them stack, and local memory of a core of "

@@ -13,7 +13,7 @@ from elftools.elf.elffile import ELFFile
 from firmware.gpsimd.arch import Arch, parse_arch
 from firmware.gpsimd.errors import FirmwareError
 from firmware.gpsimd.image import Function, Image, Section
-from rtl.contract.gpsimd import Region
+from rtl.contract.gpsimd import LOCAL_BYTES_MAX, Region
 
 __all__ = ["read_image"]
 
@@ -143,10 +143,15 @@ def _need_place(image: Image) -> None:
     if not image.loaded:
         raise FirmwareError(f"{image.path} has no section to load")
     for section in image.sections:
-        if not Region.LOCAL <= section.address < Region.SBUF_ROWS:
+        if not any(first <= section.address < first + LOCAL_BYTES_MAX for first in (Region.LOCAL, Region.LOCAL_TOO)):
             raise FirmwareError(
                 f"{image.path}: section {section.name} lies at {section.address:#010x}, outside local memory, which "
-                f"begins at {int(Region.LOCAL):#010x}"
+                f"begins at {int(Region.LOCAL):#010x} and, the same bytes, at {int(Region.LOCAL_TOO):#010x}"
+            )
+        if section.address - image.base >= LOCAL_BYTES_MAX:
+            raise FirmwareError(
+                f"{image.path}: section {section.name} lies at {section.address:#010x} and others near "
+                f"{image.base:#010x}; all sections lie in one of the two places of local memory"
             )
     if image.entry == 0:
         raise FirmwareError(f"{image.path} has no entry (e_entry is 0): the start code defines _start")

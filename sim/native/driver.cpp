@@ -50,6 +50,10 @@ constexpr unsigned QUEUES = 5;    // rtl.contract.isa.Queue
 constexpr unsigned ENGINES = 5;   // rtl.contract.timing.Engine
 constexpr uint32_t BUSY = 0x4000;           // rtl.contract.memmap: Control.ENGINE + EngineRegister.BUSY
 constexpr uint32_t ENGINE_STRIDE = 0x100;
+constexpr uint32_t SLEEP = 0x4310;          // the same of engine GPSIMD: EngineRegister.STALL, `sleep` is the first
+
+constexpr unsigned GPSIMD_CORES = 8;             // rtl.contract.gpsimd.CORES_MAX
+constexpr size_t PRINTED_BYTES = size_t(1) << 20;  // of a core; what it prints behind that is not kept
 
 struct RetirePins {
     const CData* valid;
@@ -131,6 +135,13 @@ public:
                 moved = true;
             }
         }
+#ifdef PLEXUS_HAS_debug_valid
+        const Vtop& top = model.top();
+        if (top.debug_valid) {
+            std::string& text = printed[top.debug_core % GPSIMD_CORES];
+            if (text.size() < PRINTED_BYTES) text.push_back(char(top.debug_byte));
+        }
+#endif
         model.high();
         hbm.drive();
         if (moved) last_moved = now;
@@ -212,6 +223,7 @@ public:
     Model model;
     Hbm hbm;
     std::vector<Retired> retired;
+    std::string printed[GPSIMD_CORES];    // by programs, if the model has cores that print
     std::unique_ptr<Trace> trace;
     uint64_t retired_total = 0;
     uint64_t now = 0;
@@ -225,6 +237,7 @@ private:
         if (now - last_moved <= cycles) return false;
         uint64_t busy = 0;
         for (unsigned e = 0; e < ENGINES; e++) busy += host_read(BUSY + e * ENGINE_STRIDE);
+        busy += host_read(SLEEP);    // a program that waits for a time; a watchdog ends it
         if (busy != busy_) last_moved = now;
         busy_ = busy;
         return now - last_moved > cycles;
@@ -344,6 +357,14 @@ PX uint64_t px_retire_log(Driver* d, plexus::Retired* out, uint64_t from, uint64
     uint64_t n = 0;
     for (; n < limit && from + n < d->retired.size(); n++) out[n] = d->retired[from + n];
     return n;
+}
+
+// What a core has printed, into `out` if it has room for `limit` bytes. Returns how many there are.
+PX uint64_t px_printed(Driver* d, unsigned core, void* out, uint64_t limit) {
+    if (core >= plexus::GPSIMD_CORES) return 0;
+    const std::string& text = d->printed[core];
+    if (out && limit >= text.size()) std::memcpy(out, text.data(), text.size());
+    return text.size();
 }
 
 // A trace from now on, of at most `limit` records.

@@ -3,7 +3,7 @@
 import ctypes
 import time
 from collections.abc import Mapping
-from ctypes import POINTER, c_char_p, c_double, c_int, c_uint32, c_uint64, c_void_p
+from ctypes import POINTER, c_char_p, c_double, c_int, c_uint, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -20,6 +20,7 @@ __all__ = [
     "DRIVER_SOURCES",
     "HbmCounters",
     "NativeCore",
+    "PRINTED_BYTES",
     "RETIRED",
     "Reason",
     "SAMPLER",
@@ -39,6 +40,10 @@ SAMPLER = _HERE / "sampler.cpp"
 
 RETIRED = np.dtype([("cycle", "<u8"), ("sequence", "<u4"), ("queue", "<u2"), ("cause", "<u2")])
 """A retire record, as the driver stores it."""
+
+
+PRINTED_BYTES = 1 << 20
+"""Of what a GPSIMD core prints, so much is kept (driver.cpp has the same number)."""
 
 
 class Reason(IntEnum):
@@ -91,6 +96,7 @@ _DRIVER: dict[str, tuple[object, list[object]]] = {
     "px_seconds": (c_double, [c_void_p]),
     "px_retired": (c_uint64, [c_void_p]),
     "px_retire_log": (c_uint64, [c_void_p, c_void_p, c_uint64, c_uint64]),
+    "px_printed": (c_uint64, [c_void_p, c_uint, c_void_p, c_uint64]),
     "px_hbm_counters": (None, [c_void_p, POINTER(c_uint64)]),
     "px_trace": (c_int, [c_void_p, c_uint64]),
     "px_trace_end": (c_int, [c_void_p, POINTER(c_uint64)]),
@@ -264,6 +270,12 @@ class NativeCore:
         log = np.empty(self.retired, RETIRED)
         count = self._lib.px_retire_log(self._model, log.ctypes.data, 0, len(log))
         return whole_sequences(log[:count])
+
+    def printed(self, core: int) -> bytes:
+        """What a program on a GPSIMD core has printed, the first PRINTED_BYTES of it."""
+        text = np.empty(self._lib.px_printed(self._model, core, None, 0), np.uint8)
+        self._lib.px_printed(self._model, core, text.ctypes.data, len(text))
+        return text.tobytes()
 
     def hbm_counters(self) -> HbmCounters:
         """What the HBM model counted."""

@@ -12,6 +12,8 @@ from rtl.contract.timing import Engine
 from sim.native.tracing import TRACE_BEATS_CYCLES
 from sim.page.summary import by_line_and_opcode, line_rows, path_rows, tile_rows
 from sim.page.title import title_of
+from sim.report.programs import lines_of
+from sim.report.terminal import PRINTED_LINES
 from sim.toolchain import ROOT
 from sim.trace.critical import CAUSES, critical_path
 from sim.trace.instructions import attributed, first_beats
@@ -30,7 +32,8 @@ def _verdict(report: Mapping[str, Any]) -> tuple[str, bool]:
         words = f"{bits}; {report['cycles']:,} cycles, {report['nanoseconds']:,.0f} ns"
     elif report["faults"]:
         f = report["faults"][0]
-        where = f"{f['queue']} item {f['sequence']}: {f['cause']} at address {f['address']:#x}, {f['source']}"
+        told = f.get("told") or f"address {f['address']:#x}"
+        where = f"{f['queue']} item {f['sequence']}: {f['cause']}, {told}, {f['source']}"
         words = f"fault: {where}"
     elif report["end"] != "done":
         left = ", ".join(f"{name} {progress}" for name, progress in report["unfinished"].items())
@@ -161,6 +164,10 @@ def page_data(report: Mapping[str, Any], recorded: Recorded | None, why: str) ->
         "cycles": report["cycles"],
         "report": {
             key: report[key] for key in ("engines", "bounds", "cycles", "macs", "hbm_bytes_read", "hbm_bytes_written")
+        }
+        | {
+            "gpsimd_cores": report.get("gpsimd_cores", []),
+            "printed": "\n".join(lines_of(report.get("printed", {}))[:PRINTED_LINES]),
         },
         "peak": report["peak_macs_a_cycle"],
         "hbmRate": report["config_resolved"]["hbm"]["bytes_per_cycle"],

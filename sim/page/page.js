@@ -252,6 +252,18 @@ function compare(d) {
     table([{ name: "line" }, { name: "opcode" }, { name: "here", n: 1 }, { name: "there", n: 1 }, { name: "here - there, engine cycles", n: 1 }, { name: "instructions", n: 1 }], o.rows.map(r => [r[0], r[1], r[2], r[3], r[2] - r[3], r[4] === r[5] ? r[4] : `${r[4]} / ${r[5]}`]), 25));
 }
 
+function programs(d) {
+  const { gpsimd_cores: cores, printed } = d.report;
+  if (!cores.length && !printed) return;
+  $("programs").hidden = false;
+  $("printed").textContent = printed;
+  if (!cores.length) return;
+  const all = c => c.busy + c.idle + Object.values(c.stall).reduce((a, b) => a + b, 0);
+  const waits = c => Object.entries(c.stall).filter(([, n]) => n).sort((a, b) => b[1] - a[1]).map(([why, n]) => `${why} ${share(n, all(c))}`).join(", ");
+  $("gpsimd").replaceChildren(table([{ name: "core" }, { name: "instructions", n: 1 }, { name: "cycles of its own", n: 1 }, { name: "busy", n: 1 }, { name: "idle", n: 1 }, { name: "stalled for" }],
+    cores.map((c, n) => [`gp${n}`, c.instructions, all(c), share(c.busy, all(c)), share(c.idle, all(c)), waits(c)])));
+}
+
 let drawn = 0, timeline, draw = () => {};
 (async () => {
   const d = await unpacked();
@@ -265,6 +277,7 @@ let drawn = 0, timeline, draw = () => {};
   }
   head(d);
   $("advice").replaceChildren(...(d.advice.length ? d.advice.map(a => el("li", a.text + (a.set.length ? ` As with ${a.set.map(s => "--set " + s).join(" ")}.` : ""))) : [el("li", d.relief)]));
+  programs(d);
   timeline = new Timeline(d);
   draw = () => { timeline.draw(); bars(d); roof(d); charts(d); paths(d); compare(d); };
   draw();

@@ -16,6 +16,7 @@ from sim.advice.advise import advise, no_advice
 from sim.advice.facts import facts_of
 from sim.energy.core.counts import events_of
 from sim.errors import PlexusError
+from sim.report.programs import cores_of_report, ended, printed_of
 from sim.run.checking import match_of
 from sim.run.compare import Comparison
 from sim.run.result import ENDS, Fault, RunResult
@@ -87,6 +88,7 @@ def _fault(fault: Fault, program: Program) -> dict[str, Any]:
         "cause": fault.cause.name.lower(),
         "address": fault.address,
         "source": source,
+        "told": ended(fault, program),
     }
 
 
@@ -185,6 +187,8 @@ def make_report(
         "tensor_window_utilization": _ratio(program.macs, peak * window),
         **_windows(result),
         "engines": {name: _engine(name, result) | {"parts": _parts(name, result, program)} for name in result.engines},
+        "gpsimd_cores": cores_of_report(result),
+        "printed": printed_of(result),
         "bounding_engine": bound.engine,
         "bounding_share": bound.share,
         "busiest_engine": bound.busiest,

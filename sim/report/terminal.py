@@ -7,12 +7,14 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from sim.report.programs import lines_of
 from sim.run.variant import described
 
-__all__ = ["render", "show"]
+__all__ = ["PRINTED_LINES", "render", "show"]
 
 BAR_CELLS = 20
 TEXT_CELLS = 64  # of a parameter; report.json has all of it
+PRINTED_LINES = 40  # of programs; report.json has all
 ADVICE = 3  # the first ones; report.json has all
 _HARD_SPACE = "\u00a0"  # a cause and its share stay on one line
 _STALL_STYLES = ("yellow", "dark_orange", "red", "magenta", "blue", "cyan", "bright_black")
@@ -60,7 +62,8 @@ def _verdict(report: Mapping[str, Any]) -> Text:
         text = Text(f"FAULT  {what}", "bold red")
         for f in report["faults"]:
             cause = f["cause"].replace("_", " ")
-            text.append(f"\n  {f['queue']}, item {f['sequence']}: {cause}, address {f['address']:#x}", "red")
+            where = f.get("told") or f"address {f['address']:#x}"
+            text.append(f"\n  {f['queue']}, item {f['sequence']}: {cause}, {where}", "red")
             if f.get("source"):
                 text.append(f"  ({f['source']})", "red")
         return text
@@ -116,6 +119,32 @@ def _engines(report: Mapping[str, Any]) -> Table:
             _stalls(engine, cycles),
         )
     return table
+
+
+def _gpsimd(report: Mapping[str, Any]) -> list[RenderableType]:
+    """What programs of the GPSIMD cores printed, and where their cycles went; nothing of a run without any."""
+    parts: list[RenderableType] = []
+    if lines := lines_of(report["printed"]):
+        hidden = len(lines) - PRINTED_LINES
+        shown = lines if hidden <= 0 else [*lines[:PRINTED_LINES], f"and {hidden:,} lines more in report.json"]
+        parts += [Text(), Text("\n".join(shown))]
+    if cores := report["gpsimd_cores"]:
+        table = Table(title="GPSIMD cores, of their own cycles", title_justify="left", box=None, pad_edge=False)
+        table.add_column("core")
+        for column in ("instructions", "busy", "idle"):
+            table.add_column(column, justify="right")
+        table.add_column("stalled for", overflow="fold")
+        for number, core in enumerate(cores):
+            cycles = core["busy"] + core["idle"] + sum(core["stall"].values())
+            table.add_row(
+                f"gp{number}",
+                f"{core['instructions']:,}",
+                _percent(core["busy"], cycles),
+                _percent(core["idle"], cycles),
+                _stalls(core, cycles),
+            )
+        parts += [Text(), table]
+    return parts
 
 
 def _value(value: Any) -> str:
@@ -215,7 +244,7 @@ def render(report: Mapping[str, Any]) -> RenderableType:
     parts: list[RenderableType] = [_verdict(report)]
     if params:
         parts.append(Text(f"  {params}", "bright_black"))
-    parts += [Text(), _engines(report), Text(), _facts(report)]
+    parts += [Text(), _engines(report), *_gpsimd(report), Text(), _facts(report)]
     return Group(*parts)
 
 

@@ -1,12 +1,16 @@
 """How the bits of a run are checked: all of them beside the golden machine, some result tiles, or none."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from firmware.image import Image
 from rtl.contract.config import Config
 from sim.errors import PlexusError
-from sim.run.compare import Comparison, compare
+from sim.native.library import PRINTED_BYTES
+from sim.run.compare import Comparison, compare, compare_printed
 from sim.run.device import find_device
 from sim.run.kept_golden import golden_key, keep_golden, kept_golden
 from sim.run.result import RunResult
@@ -45,17 +49,35 @@ def checked(cfg: Config, image: Image, result: RunResult, check: str = "golden")
         expected, why = _run(machine, image)
         if expected is None or result.end != "done":
             return Comparison(match=False, elements=0, why=why, tiles=0)
-        return replace(compare(result.outputs, expected.outputs, machine.chosen), tiles=machine.tiles)
-    if result.end == "done" and (kept := kept_golden(key)) is not None and kept.keys() == result.outputs.keys():
-        found = compare(result.outputs, kept)
+        found = _compared(result, expected.outputs, _printed(expected), machine.chosen)
+        return replace(found, tiles=machine.tiles)
+    if result.end == "done" and (kept := kept_golden(key)) is not None and kept.outputs.keys() == result.outputs.keys():
+        found = _compared(result, kept.outputs, kept.printed)
         if found.match:
             return replace(found, kept=True)
     expected, why = _run(find_device("golden")(cfg), image)
     if expected is not None:
-        keep_golden(key, expected.outputs)
+        keep_golden(key, expected.outputs, _printed(expected))
     if expected is None or result.end != "done":
         return Comparison(match=False, elements=0, why=why)
-    return compare(result.outputs, expected.outputs)
+    return _compared(result, expected.outputs, _printed(expected))
+
+
+def _printed(expected: Any) -> dict[int, bytes]:
+    """What programs have printed on a golden machine, as much of it as a device keeps."""
+    return {core: bytes(text[:PRINTED_BYTES]) for core, text in getattr(expected, "printed", {}).items() if text}
+
+
+def _compared(
+    result: RunResult,
+    outputs: Mapping[str, np.ndarray],
+    printed: Mapping[int, bytes],
+    places: Mapping[str, np.ndarray] | None = None,
+) -> Comparison:
+    """Outputs, and what programs have printed."""
+    found = compare(result.outputs, outputs, places)
+    differs = compare_printed(result.printed, printed)
+    return replace(found, match=found.match and differs is None, first=found.first or differs)
 
 
 def _run(golden: Any, image: Image) -> tuple[Any, str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Comparison", "Mismatch", "compare"]
+__all__ = ["Comparison", "Mismatch", "compare", "compare_printed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,3 +75,18 @@ def compare(
             )
     of = sum(want.size for want in expected.values())
     return Comparison(match=first is None, elements=elements, first=first, of=of)
+
+
+def compare_printed(got: Mapping[int, bytes], expected: Mapping[int, bytes]) -> Mismatch | None:
+    """The first byte in which texts of programs differ, by core; a byte that is not there is 0 here."""
+    for core in sorted({*got, *expected}):
+        texts = [np.frombuffer(text.get(core, b""), np.uint8) for text in (got, expected)]
+        common = min(map(len, texts))
+        differ = np.flatnonzero(texts[0][:common] != texts[1][:common])
+        count = len(differ) + max(map(len, texts)) - common
+        if count:
+            at = int(differ[0]) if len(differ) else common
+            have, want = (int(text[at]) if at < len(text) else 0 for text in texts)
+            name = f"text of gp{core}"
+            return Mismatch(tensor=name, index=(at,), got=have, expected=want, count=count, width=2)
+    return None

@@ -1,11 +1,12 @@
 """Whole arrays through one Verilated unit."""
 
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
+from firmware.npz import read_npz
+from firmware.views import KernelError
 from rtl.contract.config import Config
 from rtl.contract.link import FLIT_BYTES
 from rtl.contract.link_config import LINKS
@@ -142,17 +143,9 @@ def _after(array: np.ndarray, before: int) -> np.ndarray:
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
     """The arrays of an .npz file. PlexusError if it is none."""
     try:
-        file = np.load(path, allow_pickle=False)
-        if not isinstance(file, np.lib.npyio.NpzFile):
-            raise PlexusError(f"{path} holds one array, not an archive of named ones: write it with np.savez")
-        with file:
-            return {name: file[name] for name in file.files}
-    except FileNotFoundError:
-        raise PlexusError(f"there is no file {path}") from None
-    except OSError as error:
-        raise PlexusError(f"{path} cannot be read: {error.strerror or error}") from None
-    except (ValueError, EOFError, zipfile.BadZipFile):
-        raise PlexusError(f"{path} is not an .npz archive of plain arrays") from None
+        return read_npz(path)
+    except KernelError as error:
+        raise PlexusError(str(error)) from None
 
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:

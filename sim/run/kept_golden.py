@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from sim.build.sources import sources_of
 from sim.toolchain import build_root
 from sim.whole_file import whole_file
 
-__all__ = ["BITS_DEPEND_ON", "KEPT_BYTES", "golden_key", "keep_golden", "kept_golden"]
+__all__ = ["BITS_DEPEND_ON", "KEPT_BYTES", "Kept", "golden_key", "keep_golden", "kept_golden"]
 
 KEPT_BYTES = 1 << 30
 """In build/golden; the oldest go first."""
@@ -25,9 +26,12 @@ KEPT_BYTES = 1 << 30
 BITS_DEPEND_ON = (
     "partitions", "tensor.rows", "tensor.cols", "tensor.row_groups", "tensor.moving_max", "tensor.mx", "tensor.nvfp4",
     "tensor.sparsity", "sbuf.partition_bytes", "psum.banks", "psum.bank_bytes", "scalar.table_rows", "issue.semaphores",
-    "dma.rings", "hbm.capacity_mib",
+    "dma.rings", "hbm.capacity_mib", "gpsimd.enabled", "gpsimd.local_bytes",
 )  # fmt: skip
 """Fields that decide whether a program faults, or what it leaves; all others decide when."""
+
+
+_BITS, _TEXT = "bits ", "text of "
 
 
 def _values(cfg: Config) -> dict[str, Any]:
@@ -58,26 +62,39 @@ def _place(key: str) -> Path:
     return build_root() / "golden" / f"{key}.npz"
 
 
-def kept_golden(key: str) -> dict[str, np.ndarray] | None:
-    """Outputs by name, None if there are none of that key."""
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Bits of outputs by name, and what programs have printed, by GPSIMD core."""
+
+    outputs: dict[str, np.ndarray]
+    printed: dict[int, bytes]
+
+
+def kept_golden(key: str) -> Kept | None:
+    """What is kept under that key, None if nothing is."""
     path = _place(key)
     try:
         with np.load(path, allow_pickle=False) as found:
-            outputs = {name.removeprefix("bits "): found[name] for name in found.files}
+            arrays = {name: found[name] for name in found.files}
     except (OSError, ValueError, EOFError, KeyError):
         return None
     with suppress(OSError):
         os.utime(path)
-    return outputs
+    return Kept(
+        {name.removeprefix(_BITS): bits for name, bits in arrays.items() if name.startswith(_BITS)},
+        {int(name.removeprefix(_TEXT)): text.tobytes() for name, text in arrays.items() if name.startswith(_TEXT)},
+    )
 
 
-def keep_golden(key: str, outputs: Mapping[str, np.ndarray]) -> None:
+def keep_golden(key: str, outputs: Mapping[str, np.ndarray], printed: Mapping[int, bytes]) -> None:
     """Keep them, unless the disk is full: they are only a shortcut."""
     path = _place(key)
+    arrays = {f"{_BITS}{name}": bits for name, bits in outputs.items()}
+    arrays |= {f"{_TEXT}{core}": np.frombuffer(text, np.uint8) for core, text in printed.items()}
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as place, place.open("wb") as out:
-            np.savez(out, **{f"bits {name}": bits for name, bits in outputs.items()})  # pyright: ignore[reportArgumentType]
+            np.savez(out, **arrays)  # pyright: ignore[reportArgumentType]
         _tidy(path.parent)
 
 

@@ -9,7 +9,7 @@ from rtl.contract.isa import Cause
 from sim.native.library import HbmCounters
 from sim.native.tracing import RawTrace
 
-__all__ = ["ENDS", "EngineCycles", "Fault", "RunResult"]
+__all__ = ["ENDS", "EngineCycles", "Fault", "GpsimdCore", "RunResult"]
 
 ENDS = {
     "done": "all instructions and descriptors have completed",
@@ -54,6 +54,16 @@ class EngineCycles:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GpsimdCore:
+    """Where the GPSIMD cycles of a core went, by names of gpsimd.Counter; and instructions that have retired."""
+
+    busy: int
+    idle: int
+    stall: Mapping[str, int]
+    instructions: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
     """A run on a device that knows time. Cycles are tensor cycles.
 
@@ -80,6 +90,8 @@ class RunResult:
     retired_total: int
     hbm: HbmCounters | None = None  # what the model of HBM counted
     trace: RawTrace | None = None
+    printed: Mapping[int, bytes] = field(default_factory=dict)  # by GPSIMD core, those that printed anything
+    gpsimd_cores: tuple[GpsimdCore, ...] = ()  # all of them, if one has executed an instruction
     progress: Mapping[str, str] = field(default_factory=dict)  # queue or ring: "12 of 40", unless all done
 
     def window_cycles(self, engine: str) -> int:

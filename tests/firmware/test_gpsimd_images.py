@@ -13,7 +13,7 @@ from firmware.gpsimd.elf import read_image
 from firmware.gpsimd.errors import FirmwareError
 from firmware.gpsimd.image import Image
 from firmware.gpsimd.report import describe, verdict
-from rtl.contract.config import NAMED
+from rtl.contract.config import NAMED, load
 from rtl.contract.gpsimd import Region
 
 RISCV, EXECUTABLE = 243, 2
@@ -125,8 +125,12 @@ def test_an_image_that_does_not_say_what_it_needs_is_taken(tmp_path: Path) -> No
         (elf(flags=9), "uses the ABI of rv32e, and GPSIMD cores have 32 registers"),
         (elf(flags=0x11), "relies on total store order (Ztso), which GPSIMD cores do not have"),
         (
-            elf([code(0x8000_0000)]),
-            "section .text lies at 0x80000000, outside local memory, which begins at 0x10000000",
+            elf([code(0x7000_0000)]),
+            "section .text lies at 0x70000000, outside local memory, which begins at 0x10000000 and, the same bytes, at",
+        ),
+        (
+            elf([code(), (".data", PROGBITS, 3, 0x8000_0000, b"\x07", 1)]),
+            "section .data lies at 0x80000000 and others near 0x10000000; all sections lie in one of the two places",
         ),
         (elf([code(0x1000)]), "section .text lies at 0x00001000, outside local memory"),
         (elf(entry=0), "has no entry (e_entry is 0): the start code defines _start"),
@@ -152,7 +156,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         read_image(tmp_path)
 
 
-SMALL = core_of("small", 32)
+SMALL = core_of(NAMED["small"])
 
 
 @pytest.mark.parametrize(
@@ -189,10 +193,32 @@ def test_an_image_and_its_stack_are_within_local_memory(tmp_path: Path) -> None:
         need_fit(read(tmp_path, elf([stack(), code(), larger])), SMALL)
 
 
+def test_local_memory_is_that_of_the_configuration(tmp_path: Path) -> None:
+    bss = (".bss", NOBITS, 3, LOCAL + 4100, b"", 65536)
+    image = read(tmp_path, elf([stack(), code(), bss]))
+    assert verdict(image, SMALL).startswith("refuses it")
+    need_fit(image, core_of(load("small", ["gpsimd.local_bytes=131072"])))
+    with pytest.raises(FirmwareError, match="configuration small has no GPSIMD cores: gpsimd.enabled is false"):
+        core_of(load("small", ["gpsimd.enabled=false"]))
+
+
+def test_an_image_linked_for_2_gib(tmp_path: Path) -> None:
+    """As public test suites are: code at 0x80000000, bss that nobody clears, no stack."""
+    bss = (".bss", NOBITS, 3, 0x8000_1000, b"", 40)
+    image = read(tmp_path, elf([code(0x8000_0000), bss], entry=0x8000_0000, symbols=[("_start", 0x8000_0000, 4)]))
+    assert (image.base, image.start, image.entry) == (0x8000_0000,) * 3 and image.bytes() == RET
+    assert image.load_bytes() == RET + bytes(0x1000 + 40 - 4)
+    assert image.code_at("_start") == 0x8000_0000 and image.code_at("main") is None
+    assert image.function_at(0x8000_0002) == "_start" and image.function_at(0x8000_0004) == ""
+    need_fit(image, SMALL)
+    with pytest.raises(FirmwareError, match="takes 4,136 bytes"):
+        need_fit(image, Core(name="mini", vlen_bits=0, local_bytes=4096))
+
+
 @pytest.mark.parametrize("length", [128, 256, 512])
 def test_a_core_takes_vectors_up_to_its_own(tmp_path: Path, length: int) -> None:
     image = read(tmp_path, elf([stack(), code(), attributes(f"rv32i2p1_zve32x1p0_zvl{length}b1p0")]))
-    taken = {name for name, cfg in NAMED.items() if verdict(image, core_of(name, cfg.partitions)).startswith("runs")}
+    taken = {name for name, cfg in NAMED.items() if verdict(image, core_of(cfg)).startswith("runs")}
     lengths = {"tiny": 128, "small": 256, "full": 512}
     assert {name for name in taken if name in lengths} == {name for name, most in lengths.items() if length <= most}
 

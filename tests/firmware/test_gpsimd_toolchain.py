@@ -537,8 +537,8 @@ def test_plain_loops_become_vectors_of_any_length() -> None:
     image = read_image(build([APPS / "vector_add.cpp"]).path)
     assert image.functions["gp_body_vector_add"].vector_instructions >= 4
     assert image.arch is not None and image.arch.vlen_bits == 128 and "zve32x" in image.arch.extensions
-    for name, cfg in NAMED.items():
-        need_fit(image, core_of(name, cfg.partitions))
+    for cfg in NAMED.values():
+        need_fit(image, core_of(cfg))
     bare = read_image(build([APPS / "vector_add.cpp"], options=SCALAR).path)
     assert not any(function.vector_instructions for function in bare.functions.values())
     assert bare.arch is not None and "zve32x" not in bare.arch.extensions
@@ -548,9 +548,9 @@ def test_plain_loops_become_vectors_of_any_length() -> None:
 def test_a_longer_vector_is_refused_where_it_is_not(tmp_path: Path) -> None:
     flags = ("-mcpu=generic_rv32+m+c+zicsr+zifencei+zve32x+zvl512b",)
     image = made(tmp_path, (APPS / "vector_add.cpp").read_text(), Options(flags=flags), name="a.cpp")
-    need_fit(image, core_of("full", 128))
+    need_fit(image, core_of(NAMED["full"]))
     with pytest.raises(FirmwareError, match=r"at least 512 bits \(zvl512b\), and a core of small has VLEN 256"):
-        need_fit(image, core_of("small", 32))
+        need_fit(image, core_of(NAMED["small"]))
 
 
 @compiled

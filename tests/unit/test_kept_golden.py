@@ -115,7 +115,7 @@ def test_kept_bits_are_compared_as_those_of_a_run() -> None:
     next(iter(wrong.values())).reshape(-1)[3] ^= 1
     found = checked(cfg, image, result(wrong))
     assert not found.kept and not found.match and found.first is not None and found.first.count == 1
-    keep_golden(golden_key(cfg, image), wrong)  # whatever is kept, a right result is no mismatch
+    keep_golden(golden_key(cfg, image), wrong, {})  # whatever is kept, a right result is no mismatch
     assert checked(cfg, image, result(outputs)).match and checked(cfg, image, result(outputs)).kept
     place = next((Path(kept.build_root()) / "golden").iterdir())
     place.write_bytes(b"torn")
@@ -125,10 +125,10 @@ def test_kept_bits_are_compared_as_those_of_a_run() -> None:
 def test_the_oldest_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept, "KEPT_BYTES", 3000)
     for n in range(4):
-        keep_golden(f"k{n}", {"a": np.full(200, n, np.uint32)})
+        keep_golden(f"k{n}", {"a": np.full(200, n, np.uint32)}, {n: b"text"})
     assert kept_golden("k0") is None
     found = kept_golden("k3")
-    assert found is not None and (found["a"] == 3).all()
+    assert found is not None and (found.outputs["a"] == 3).all() and found.printed == {3: b"text"}
 
 
 def test_unchecked_is_said() -> None:

@@ -196,7 +196,7 @@ def test_conflicts_by_engine(program: Program) -> None:
     engines = values["engines"]
     assert engines["dma"]["conflicts"] == {"sbuf_read": 3, "sbuf_write": 0}
     assert engines["vector"]["conflicts"] == {"sbuf_read": 0, "sbuf_write": 0, "psum_read": 1200, "psum_write": 0}
-    assert engines["gpsimd"]["conflicts"] == {}
+    assert engines["gpsimd"]["conflicts"] == {"sbuf_read": 0, "sbuf_write": 0}
     assert sorted(port for ports in PORTS_OF.values() for port in ports.values()) == sorted(CONFLICT_PORTS)
 
 

@@ -21,6 +21,7 @@ from sim.report.report_json import Subject, make_report, write_report
 from sim.run.checking import checked
 from sim.run.cpu_parts import CpuParts
 from sim.run.cycles_bar import cycles_bar
+from sim.run.evaluate import write_arrays
 from sim.run.result import RunResult
 from sim.run.variant import changes, default_folder
 from sim.run.waves import Waves
@@ -155,4 +156,6 @@ def run_workload(run: Run, console: Console) -> dict[str, Any]:
     report["cpu_parts"] = cpu.rounded()
     report["total_seconds"] = round(time.monotonic() - begin, 3)
     write_report(report, run.folder)
+    if program.out is not None and result.end == "done":
+        write_arrays(program.out, program.arrays(dict(result.outputs)))
     return report

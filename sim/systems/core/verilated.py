@@ -10,6 +10,7 @@ from typing import Self
 import numpy as np
 
 from firmware.image import Image, Region
+from rtl.contract import gpsimd
 from rtl.contract.config import Config
 from rtl.contract.isa import OPCODE_QUEUE, Cause, Queue
 from rtl.contract.limits import limits
@@ -19,7 +20,7 @@ from sim.build.guided import Training
 from sim.build.model import Built, build
 from sim.errors import PlexusError
 from sim.native.library import DRIVER_SOURCES, SAMPLER, NativeCore, Reason, whole_sequence
-from sim.run.result import EngineCycles, Fault, RunResult
+from sim.run.result import EngineCycles, Fault, GpsimdCore, RunResult
 from sim.run.waves import Waves
 
 __all__ = ["VerilatedDevice", "build_core"]
@@ -179,6 +180,8 @@ class VerilatedDevice:
             cpu_seconds=core.cpu_seconds,
             retired=core.retire_log(),
             retired_total=core.retired,
+            printed={core: text for core in range(gpsimd.CORES_MAX) if (text := self.core.printed(core))},
+            gpsimd_cores=self._gpsimd_cores(),
             progress=self._progress() if end != "done" else {},
             hbm=core.hbm_counters(),
             trace=core.end_trace() if self.trace_records else None,
@@ -192,6 +195,29 @@ class VerilatedDevice:
             idle=read(at + EngineRegister.IDLE),
             stall={cause: read(at + EngineRegister.STALL + 8 * i) for i, cause in enumerate(STALLS[engine])},
             parts=self._parts(engine),
+        )
+
+    def _gpsimd_cores(self) -> tuple[GpsimdCore, ...]:
+        """What the cores of the programmable engine counted; nothing if none had a program, or there are none."""
+        if not self.cfg.gpsimd.enabled:
+            return ()
+
+        def count(core: int, counter: gpsimd.Counter) -> int:
+            return self.core.host_read(Control.GPSIMD + core * _ITEM_STRIDE + 8 * counter)
+
+        cores, counters = range(gpsimd.cores(self.cfg.partitions)), gpsimd.Counter
+        instructions = [count(core, counters.INSTRUCTIONS) for core in cores]
+        if not any(instructions):
+            return ()
+        stalls = [c for c in counters if counters.SLEEP <= c <= counters.FAULT]
+        return tuple(
+            GpsimdCore(
+                busy=count(core, counters.BUSY),
+                idle=count(core, counters.IDLE),
+                stall={stall.name.lower(): count(core, stall) for stall in stalls},
+                instructions=instructions[core],
+            )
+            for core in cores
         )
 
     def _parts(self, engine: Engine) -> dict[str, dict[str, int]]:

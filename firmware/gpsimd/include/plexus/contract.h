@@ -17,6 +17,7 @@
 
 /* First bytes of what a core reaches. Loads, stores and fetches elsewhere trap, so a null pointer does. */
 #define PLEXUS_REGION_LOCAL 0x10000000u  /* local memory of this core: stack at the bottom, then text, data and bss */
+#define PLEXUS_REGION_LOCAL_TOO 0x80000000u  /* the same bytes: images linked for a memory at 2 GiB, as public test suites are */
 #define PLEXUS_REGION_SBUF_ROWS 0x20000000u  /* local partition * 2^18 + byte */
 #define PLEXUS_REGION_SBUF_LANES 0x30000000u  /* byte column c of local partition p of L: (c / 4) * 4L + 4p + c mod 4 */
 #define PLEXUS_REGION_MAILBOX 0x40000000u  /* registers, see Mailbox */

@@ -1,0 +1,226 @@
+"""k.gpsimd: programs of the programmable engine, loaded into local memory of its cores, run, and read back."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from firmware.arguments import checked
+from firmware.builder import Builder
+from firmware.engines.base import Engine, access, caller, need
+from firmware.gpsimd.core import core_of, need_fit
+from firmware.gpsimd.elf import read_image
+from firmware.gpsimd.errors import FirmwareError
+from firmware.gpsimd.image import Image
+from firmware.hazards import Access
+from firmware.views import HbmView, KernelError, Tile, TileView
+from rtl.contract.gpsimd import LOAD, RUN
+from rtl.contract.gpsimd import cores as cores_of
+from rtl.contract.isa import Opcode, Queue
+from rtl.contract.memmap import Space
+
+__all__ = ["GpsimdEngine"]
+
+_TILE_SHARE = 16  # of SBUF, at most, that images pass through
+_WORD_BYTES = 4
+
+Place = tuple[int, bytes, int]
+"""What a core holds: byte in local memory, contents, address of tohost."""
+
+
+@checked
+class GpsimdEngine(Engine):
+    """The programmable engine: `k.gpsimd`."""
+
+    queue = Queue.GPSIMD
+
+    def __init__(self, kernel: Builder):
+        super().__init__(kernel)
+        self._lanes = kernel.cfg.partitions // cores_of(kernel.cfg.partitions)
+        self._row_bytes = _WORD_BYTES * self._lanes
+        self._loaded: dict[int, Place] = {}
+        self._tensors: dict[Place, HbmView] = {}
+        self._tile: Tile | None = None
+
+    def load(self, image: Image | Path | str, cores: Sequence[int] | None = None) -> None:
+        """Put an image, or the one in a file, into local memory of these cores, or of all. Nothing happens if it is
+        there.
+
+        It comes from HBM piece by piece, by way of a tile of SBUF that all images share.
+        """
+        self._need_engine()
+        one = self._image(image)
+        self._load(one, self._cores(cores))
+
+    def run(
+        self,
+        image: Image | Path | str,
+        entry: str | None = None,
+        *,
+        src: TileView | None = None,
+        src1: TileView | None = None,
+        dst: TileView | None = None,
+        args: tuple[int, int] = (0, 0),
+        cores: Sequence[int] | None = None,
+        watchdog_cycles: int = 0,
+        touches: Sequence[TileView] = (),
+    ) -> None:
+        """Run an image from `entry` on: a name made by GP_ENTRY, or a symbol; the image's own if not given. It is
+        loaded if it is not there.
+
+        The program finds src, src1, dst and `args` (imm1, imm2) in its mailbox. It reads src and src1, reads and writes
+        dst; what else of SBUF it reads or writes is named by `touches`. `watchdog_cycles`, in GPSIMD cycles: 0 for the
+        2^22 of the engine.
+        """
+        self._need_engine()
+        one, chosen = self._image(image), self._cores(cores)
+        start = self._entry(one, entry)
+        for number, value in enumerate(args, 1):
+            need(0 <= value < 1 << 64, f"argument {number} of {one.path.name} is {value}; it has 64 bits without sign")
+        need(
+            0 <= watchdog_cycles < 1 << 24,
+            f"a watchdog of {watchdog_cycles} GPSIMD cycles has no place; there are 24 bits",
+        )
+        patterns: dict[str, Any] = {}
+        accesses: list[Access] = []
+        for name, view in (("src0", src), ("src1", src1), ("dst", dst)):
+            if view is not None:
+                self._need_sbuf(view, f"{name} of {one.path.name}")
+                patterns[name] = self._k.free_pattern(view, name)
+                accesses.append(access(view, False))
+        for view in touches:
+            self._need_sbuf(view, f"what {one.path.name} touches")
+            accesses.append(access(view, False))
+        written = [view for view in (dst, *touches) if view is not None]
+        accesses += [access(view, True) for view in written]
+        self._load(one, chosen)
+        self._k.issue(
+            self.queue,
+            Opcode.GP_RUN,
+            accesses=tuple(accesses),
+            source=caller(),
+            imm0=RUN.pack(entry=start, cores=_mask(chosen), watchdog=watchdog_cycles),
+            imm1=args[0],
+            imm2=args[1],
+            image=one,
+            **patterns,
+        )
+
+    def store(self, dst: TileView, offset: int, *, core: int = 0) -> None:
+        """dst = local memory of a core from byte `offset` on: uint32 on as many partitions as the core has lanes;
+        element c of the p-th is word c * lanes + p."""
+        self._need_engine()
+        (chosen,) = self._cores((core,))
+        self._need_sbuf(dst, "the destination of local memory")
+        need(
+            dst.partitions == self._lanes and dst.dtype == "uint32",
+            f"local memory is stored as uint32 on {self._lanes} partitions, not as {dst.dtype} on {dst.partitions}",
+        )
+        size, local = self._row_bytes * dst.elements, self._k.cfg.gpsimd.local_bytes
+        need(
+            offset >= 0 and offset % self._row_bytes == 0,
+            f"local memory is stored from a multiple of {self._row_bytes} bytes on, not from {offset}",
+        )
+        need(
+            offset + size <= local,
+            f"{size} bytes of local memory from {offset} on end behind gpsimd.local_bytes = {local}",
+        )
+        self._k.issue(
+            self.queue,
+            Opcode.GP_STORE,
+            accesses=(access(dst, True),),
+            source=caller(),
+            dst=self._k.pattern(dst, "the destination"),
+            imm0=LOAD.pack(offset=offset, cores=1 << chosen),
+        )
+
+    def _load(self, image: Image, cores: Sequence[int]) -> None:
+        base = image.start - image.base
+        offset = base - base % self._row_bytes
+        data = bytes(base - offset) + image.load_bytes()
+        data += bytes(-len(data) % self._row_bytes)
+        place = offset, data, image.symbols.get("tohost", 0)
+        if all(self._loaded.get(core) == place for core in cores):
+            return
+        k = self._k
+        if place not in self._tensors:
+            words = np.frombuffer(data, "<u4").astype(np.uint32).reshape(-1, self._lanes)
+            bits = np.ascontiguousarray(words.T)
+            self._tensors[place] = k.hbm(f"gpsimd image {len(self._tensors)}", bits.shape, "uint32", bits)
+        source = self._tensors[place]
+        if self._tile is None:
+            share = k.cfg.sbuf.partition_bytes // _TILE_SHARE // _WORD_BYTES
+            columns = min(k.cfg.gpsimd.local_bytes // self._row_bytes, share)
+            self._tile = k.sbuf("gpsimd image", partitions=self._lanes, columns=columns, dtype="uint32")
+        total, piece = source.shape[1], self._tile.columns
+        for first in range(0, total, piece):
+            last = min(first + piece, total)
+            view = self._tile[:, : last - first]
+            k.dma(view, source[:, first:last])
+            k.issue(
+                self.queue,
+                Opcode.GP_LOAD,
+                accesses=(access(view, False),),
+                source=caller(),
+                src0=k.pattern(view, "an image"),
+                imm0=LOAD.pack(offset=offset + first * self._row_bytes, cores=_mask(cores)),
+                imm1=place[2],
+            )
+        self._loaded |= dict.fromkeys(cores, place)
+
+    def _image(self, image: Image | Path | str) -> Image:
+        """The image, if the cores run it. KernelError."""
+        try:
+            one = image if isinstance(image, Image) else read_image(Path(image))
+            need_fit(one, core_of(self._k.cfg))
+        except FirmwareError as error:
+            raise KernelError(str(error)) from None
+        vectors = [name for name, function in one.functions.items() if function.vector_instructions]
+        named = f"{', '.join(vectors[:3])}{', ...' if vectors[3:] else ''}"
+        need(
+            not vectors,
+            f"{one.path} has vector instructions in {named}, and cores have no vector unit yet: build it with --no-vector",
+        )
+        return one
+
+    def _entry(self, image: Image, name: str | None) -> int:
+        if name is None:
+            return image.entry
+        start = image.code_at(name)
+        if start is None:
+            there = ", ".join(image.entries) or "none"
+            raise KernelError(
+                f"{image.path}: there is no entry {name!r}; GP_ENTRY has made {there}, and no other symbol of code is "
+                f"called so"
+            )
+        return start
+
+    def _cores(self, cores: Sequence[int] | None) -> tuple[int, ...]:
+        count = cores_of(self._k.cfg.partitions)
+        if cores is None:
+            return tuple(range(count))
+        need(len(cores) > 0, "a program runs on at least one core of the GPSIMD engine; none is named")
+        for core in cores:
+            need(
+                0 <= core < count,
+                f"there is no core {core} in the GPSIMD engine of {self._k.cfg.name}, which has {count}, from 0",
+            )
+        return tuple(sorted(set(cores)))
+
+    def _need_engine(self) -> None:
+        need(
+            self._k.cfg.gpsimd.enabled,
+            f"configuration {self._k.cfg.name} has no programmable engine: gpsimd.enabled is false",
+        )
+
+    @staticmethod
+    def _need_sbuf(view: TileView, what: str) -> None:
+        need(
+            view.tile.space == Space.SBUF,
+            f"{what} is {view.tile.name} in {view.tile.space.name}; GPSIMD cores reach SBUF only",
+        )
+
+
+def _mask(cores: Sequence[int]) -> int:
+    return sum(1 << core for core in cores)
