@@ -98,10 +98,16 @@ class GoldenCores:
         return Item(lambda: dma.gather(d, machine.hbm, machine.sbuf.bytes), send, own)
 
     def _events(self) -> list[Callable[[], None]]:
-        """Parcels that may arrive, then what each machine may do next; without a seed the first of these."""
+        """Parcels that may arrive, then what each machine may do next; without a seed the first of these, then slices
+        of all programmable engines. Their watchdogs come when nothing else can happen."""
         events: list[Callable[[], None]] = [lambda way=way: way.popleft()() for way in self._parcels.values() if way]
         for machine in self.machines.values():
             if events and self.rng is None:
                 break
-            events += machine.events()
-        return events
+            events += machine.work()
+        slices = [event for machine in self.machines.values() for event in machine.slices()]
+        if self.rng is not None:
+            events += slices
+        elif slices and not events:
+            events = [lambda: [event() for event in slices].clear()]
+        return events or [event for machine in self.machines.values() for event in machine.expiry()]

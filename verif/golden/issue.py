@@ -70,7 +70,7 @@ def check(
     except ValueError:
         return Cause.ILLEGAL_OPCODE, 0
     kinds = f["wait0"], f["wait1"], f["update"]
-    if not _here(opcode, queue) or _reserved(f, cfg) or max(kinds) > max(*Wait, *Update):
+    if not _here(opcode, queue, cfg) or _reserved(f, cfg) or max(kinds) > max(*Wait, *Update):
         return Cause.ILLEGAL_OPCODE, 0
     for kind, name in zip(kinds, ("wait0", "wait1", "update"), strict=True):
         index = f[f"{name}_semaphore"]
@@ -117,10 +117,12 @@ def _operands(f: Fields) -> tuple[str, ...]:
     return tuple(n for n in names if n != "src1" or f["opcode"] >= 32 or beside)
 
 
-def _here(opcode: Opcode, queue: int) -> bool:
+def _here(opcode: Opcode, queue: int, cfg: Config) -> bool:
     """Whether the queue executes the opcode."""
     if opcode < 16:
         return True
+    if opcode >= 96:
+        return queue == Queue.GPSIMD and cfg.gpsimd.enabled
     owner = Queue.TENSOR if opcode < 32 else Queue.VECTOR if opcode < 64 else Queue.SCALAR
     return queue == owner
 
@@ -130,8 +132,12 @@ def _reserved(f: Fields, cfg: Config) -> bool:
     opcode = f["opcode"]
     operands = _operands(f)
     zero = [name for name in _HEADER if name not in _HEADER_OF.get(opcode, ())]
-    zero += [f"{name}_reserved" for name in operands]
-    zero += [f"{n}_{x}" for n in ("src0", "src1", "dst") if n not in operands for x in _PATTERN_FIELDS]
+    patterns = ("src0", "src1", "dst")
+    if opcode == Opcode.GP_RUN:  # its patterns are looked at by the program that runs
+        zero += [f"{name}_reserved" for name in patterns]
+    else:
+        zero += [f"{name}_reserved" for name in operands]
+        zero += [f"{n}_{x}" for n in patterns if n not in operands for x in _PATTERN_FIELDS]
     if opcode == Opcode.EXP and f["reduce"] != _LOAD_REDUCE:
         zero.append("column1")
     if 1 << f["tile"] > cfg.tensor.groups or f["rounding"] > _STOCHASTIC:
@@ -152,6 +158,11 @@ def _immediate(f: Fields, number: int, cfg: Config) -> bool:
         return value == 0 or f["src0_dtype"] == 7
     if opcode == Opcode.LOAD_TABLE:
         return value == 0 if number else value % 2**16 == 0 and value < 2**32
+    if opcode == Opcode.GP_RUN:
+        return True
+    if opcode in (Opcode.GP_LOAD, Opcode.GP_STORE):
+        tohost = 32 if opcode == Opcode.GP_LOAD else 0
+        return value < 1 << (40, tohost, 0)[number]
     if opcode == Opcode.QUANTIZE_MX:
         return value < (1 << 27 if number == 0 else 1)
     if opcode == Opcode.SHUFFLE:

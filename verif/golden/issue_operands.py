@@ -32,6 +32,8 @@ OPERANDS: dict[int, tuple[str, ...]] = {
     Opcode.MEMSET: ("dst",),
     Opcode.ACTIVATION: ("src0", "dst"),
     Opcode.LOAD_TABLE: ("src0",),
+    Opcode.GP_LOAD: ("src0",),
+    Opcode.GP_STORE: ("dst",),
 }
 """Operands of each opcode that has any."""
 _BYTES = {0: 4, 1: 2, 2: 2, 3: 4, 4: 1, 5: 1, 6: 1, 9: 1, 10: 2, 11: 4, 12: 1, 13: 2, 14: 4, 8: 1}  # by dtype code
@@ -91,7 +93,7 @@ def _formats(name: str, opcode: int, kind: int, cfg: Config) -> dict[int, tuple[
         if opcode == Opcode.TENSOR_TRANSPOSE:
             return {sbuf: RAW_FORMATS if kind == Kind.RAW else ()}
         return {sbuf: formats_of(kind, cfg)}
-    if opcode == Opcode.LOAD_TABLE:
+    if opcode in (Opcode.LOAD_TABLE, Opcode.GP_LOAD, Opcode.GP_STORE):
         return {sbuf: (14,)}
     if opcode == _MX:
         return {sbuf: tuple(_MX_COLUMN) if name == "dst" else (1, 2)}

@@ -2,26 +2,52 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rtl.contract.isa import INSTRUCTION, INSTRUCTION_BYTES, Cause, Queue, Update
 
-__all__ = ["Item", "Line", "words"]
+__all__ = ["Failed", "Item", "Line", "Steps", "words"]
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """What an instruction reads if it fails: why its queue halts when it completes, and the address of the fault."""
+
+    cause: Cause
+    address: int = 0
+
+
+class Steps(Protocol):
+    """The execution of an instruction that takes more than one event; then its `read` gives what came of it."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether it can go on by itself."""
+        ...
+
+    def advance(self) -> bool:
+        """A slice of it; True when it is over."""
+        ...
+
+    def expire(self) -> None:
+        """Nothing else can happen any more."""
+        ...
 
 
 @dataclass(slots=True)
 class Item:
-    """An issued instruction or descriptor: `read` returns what `commit` then stores."""
+    """An issued instruction or descriptor: `read` returns what `commit` then stores. Its `steps` come before."""
 
     read: Callable[[], Any]
     commit: Callable[[Any], None]
     signal: tuple[int, Update, int] | None
     state: int = 0  # 0 issued, 1 read, 2 committed
     value: Any = None
-    cause: Cause = Cause.NONE  # it fails when it completes
+    failed: Failed | None = None  # when it completes
+    steps: Steps | None = None
     word: int = 0
     queue: Queue | None = None  # that it came from; of a descriptor none
     sequence: int = 0  # its place there

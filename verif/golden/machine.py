@@ -1,9 +1,10 @@
 """The golden machine: runs an image word by word on NumPy memories, and leaves the bits that RTL must leave.
 
 It decodes instructions and descriptors itself from HBM. Without a seed it completes each item before
-the next. With a seed it chooses, at every step, any event that the contract allows: items of a queue are
-issued, read and commit in order but overlap; released descriptors of a ring read and write in any order
-and signal in order. A program whose semaphores suffice leaves the same bits under every seed.
+the next; cores of the programmable engine go on when nothing else can. With a seed it chooses, at every step, any
+event that the contract allows: items of a queue are issued, read and commit in order but overlap; released
+descriptors of a ring read and write in any order and signal in order; cores execute some instructions. A program
+whose semaphores suffice leaves the same bits under every seed.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -22,8 +23,9 @@ from rtl.contract.isa import (
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space
 from verif.golden import issue
 from verif.golden.copies import Alone, Copies
+from verif.golden.gpsimd.cluster import Cluster
 from verif.golden.groups import WeightKinds
-from verif.golden.lines import Item, Line, words
+from verif.golden.lines import Failed, Item, Line, words
 from verif.golden.memory import Memory
 from verif.golden.operands import Fields, Operands
 from verif.golden.results import Fault, ImageLike, RegionLike, RunResult
@@ -34,7 +36,7 @@ from verif.golden.vector_instructions import VectorInstructions
 __all__ = ["DeadlockError", "Fault", "GoldenMachine", "ImageLike", "RegionLike", "RunResult"]
 
 IN_FLIGHT = 4  # items of a queue or ring that may overlap under a seed
-_SEES_ITSELF = (Queue.VECTOR, Queue.SCALAR)
+_SEES_ITSELF = (Queue.VECTOR, Queue.SCALAR, Queue.GPSIMD)
 """Queues in which a read waits until all writes before it have been made."""
 
 
@@ -70,10 +72,12 @@ class GoldenMachine:
         self.hbm = image.memory()
         self.sbuf = Memory(cfg.partitions, cfg.sbuf.partition_bytes)
         self.psum = Memory(cfg.partitions, cfg.psum.partition_bytes)
+        self.cluster = Cluster(cfg, self.sbuf, self, self.rng)
         self.engines: dict[Queue, _EngineModel] = {
             Queue.TENSOR: TensorInstructions(self.sbuf, self.psum, cfg.tensor.rows, cfg.tensor.cols, cfg.tensor.groups),
             Queue.VECTOR: VectorInstructions(Operands(self.sbuf, self.psum), cfg.partitions),
             Queue.SCALAR: ScalarInstructions(Operands(self.sbuf, self.psum), cfg.scalar.table_rows),
+            Queue.GPSIMD: self.cluster,
         }
         self.weights = WeightKinds(cfg.tensor.rows, cfg.tensor.cols, cfg.tensor.groups)
         self.loaded = 0  # functions of the table that the scalar queue loaded last, a bit each
@@ -88,7 +92,7 @@ class GoldenMachine:
 
     def run(self) -> RunResult:
         """Execute until all is done or halted. DeadlockError if it stops before, without a fault."""
-        while events := self.events():
+        while events := self.events() or self.expiry():
             if self.rng is None:
                 events[0]()
             else:
@@ -111,6 +115,7 @@ class GoldenMachine:
             semaphores=list(self.semaphores),
             faults=list(self.faults),
             retired={q: self.queues[q].done for q in Queue},
+            printed={core: bytes(text) for core, text in enumerate(self.cluster.printed) if text},
         )
 
     def read(self, region: RegionLike) -> np.ndarray:
@@ -125,7 +130,27 @@ class GoldenMachine:
         return np.ascontiguousarray(rows).view(kind).reshape(region.shape)
 
     def events(self) -> list[Callable[[], None]]:
-        """What may happen next. Without a seed: one event, oldest work first."""
+        """What may happen next. Without a seed: one event."""
+        work = self.work()
+        return work if work and self.rng is None else work + self.slices()
+
+    def slices(self) -> list[Callable[[], None]]:
+        """What cores of the programmable engine may do next: they execute a GP_RUN, and not all of them sleep."""
+        item = self._runs()
+        return [lambda: self.advance(item)] if item and item.steps and item.steps.ready else []
+
+    def expiry(self) -> list[Callable[[], None]]:
+        """The watchdog of a GP_RUN whose cores all sleep; it comes when nothing else can happen."""
+        item = self._runs()
+        return [item.steps.expire] if item and item.steps else []
+
+    def _runs(self) -> Item | None:
+        """The GP_RUN that is executed now."""
+        item = next((i for i in self.queues[Queue.GPSIMD].flight if i.state < 2), None)
+        return item if item and item.steps and item.state == 0 else None
+
+    def work(self) -> list[Callable[[], None]]:
+        """What queues and rings may do next. Without a seed: one event, oldest work first."""
         events: list[Callable[[], None]] = []
         for line in (*self.queues, *self.rings):
             events += self._progress(line)
@@ -155,6 +180,7 @@ class GoldenMachine:
             items = [i for i in (reads, commits if commits and commits.state == 1 else None) if i]
         else:
             items = [i for i in line.flight if i.state < 2]
+        items = [i for i in items if i.steps is None or i.state]
         events: list[Callable[[], None]] = [lambda item=item: self.advance(item) for item in items]
         if line.flight[0].state == 2:
             events.append(lambda: self._complete(line))
@@ -163,8 +189,12 @@ class GoldenMachine:
     def advance(self, item: Item) -> None:
         """Let an item in flight read, or store."""
         if item.state == 0:
-            item.value = item.read()
-            item.cause = item.value if isinstance(item.value, Cause) else Cause.NONE
+            if item.steps is not None and not item.steps.advance():
+                return
+            value = item.value = item.read()
+            if isinstance(value, Cause) and value:
+                value = Failed(value)
+            item.failed = value if isinstance(value, Failed) else None
         else:
             item.commit(item.value)
             item.value = None
@@ -172,12 +202,13 @@ class GoldenMachine:
 
     def _complete(self, line: Line) -> None:
         item = line.flight.pop(0)
-        if item.cause:
+        if item.failed:
             # What is behind it leaves no trace, its own fault neither.
             line.flight.clear()
             line.halted = True
             self.faults = [fault for fault in self.faults if fault.queue != line.name]
-            self.faults.append(Fault(queue=line.name, sequence=line.done, cause=item.cause, address=0))
+            cause, address = item.failed.cause, item.failed.address
+            self.faults.append(Fault(queue=line.name, sequence=line.done, cause=cause, address=address))
             return
         line.done += 1
         if item.signal is not None:
@@ -228,6 +259,9 @@ class GoldenMachine:
             self.weights.issue(f)
         read, commit = self.action(f, queue)
         item = Item(read, commit, signal if f["update"] else None, word=word, queue=queue, sequence=line.issued)
+        if f["opcode"] == Opcode.GP_RUN:
+            run = self.cluster.run(word)
+            item.steps, item.read, item.commit = run, run.outcome, lambda _: None
         line.flight.append(item)
         line.issued += 1
 

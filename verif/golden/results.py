@@ -1,7 +1,7 @@
 """What a golden machine takes and gives: images, regions, faults, results."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -52,7 +52,10 @@ class Fault:
 
 @dataclass(slots=True, kw_only=True)
 class RunResult:
-    """What is there after a run: bits of the outputs, memories as bytes [partition, byte], faults."""
+    """What is there after a run: bits of the outputs, memories as bytes [partition, byte], faults.
+
+    `printed`: what cores of the programmable engine have printed, of those that have printed anything.
+    """
 
     outputs: dict[str, np.ndarray]
     sbuf: U8
@@ -61,3 +64,4 @@ class RunResult:
     semaphores: list[int]
     faults: list[Fault]
     retired: dict[Queue, int]
+    printed: dict[int, bytes] = field(default_factory=dict[int, bytes])

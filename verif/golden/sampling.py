@@ -3,6 +3,9 @@
 First the program goes by without a number: queues, waits and copies in their order, as without a seed. Then, from the
 last item back to the first, an item is kept if it writes a byte that is still asked for; what it reads is asked for
 from then on. The kept ones are run in their order.
+
+What a program on the programmable engine reads, writes and waits for is known only by running it: with one, everything
+is run at once.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,6 +31,7 @@ __all__ = ["TILE_ELEMENTS", "TILE_ROWS", "SampledMachine"]
 TILE_ROWS = 128
 TILE_ELEMENTS = 512
 """A result tile has at most so many rows of what one copy stores, and elements of each."""
+_OPCODE = 0xFF  # of an instruction word
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,7 @@ class SampledMachine(GoldenMachine):
         self._order: list[_Step] = []
         self.chosen: dict[str, NDArray[np.int64]] = {}
         self.tiles = self.kept = self.steps = 0
+        self._whole = any(word & _OPCODE >= Opcode.GP_LOAD for word in self.queues[Queue.GPSIMD].words)
         passed = super().run()
         if passed.faults:
             return passed
@@ -87,18 +92,24 @@ class SampledMachine(GoldenMachine):
         picked = [tiles[n] for n in self._chooser.permutation(len(tiles))[: self._count]]
         self.tiles, self.steps = len(picked), len(self._order)
         asked = self._asked(picked)
+        if self._whole:
+            self.kept = self.steps
+            return passed
         self._run(self._kept(asked))
         return self.result()
 
     def advance(self, item: Item) -> None:
         """Note what an item is, in place of letting it read and store."""
-        item.state += 1
+        if self._whole:
+            super().advance(item)
+        else:
+            item.state += 1
         if item.state < 2:
             return
         step = _Step(item.queue, item.word, item.sequence)
         if item.queue is not None:
             f = step.fields()
-            if f["opcode"] == Opcode.DMA_TRIGGER:
+            if f["opcode"] == Opcode.DMA_TRIGGER and not self._whole:
                 item.commit(None)
             if f["opcode"] in (Opcode.DMA_TRIGGER, Opcode.NOP):
                 return

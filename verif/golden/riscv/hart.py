@@ -14,7 +14,10 @@ INTERRUPTS = 1 << 11 | 1 << 7 | 1 << 3
 
 
 class Hart:
-    """RV32IMC_Zicsr_Zifencei, machine mode. `pc`, `csrs` and the first 32 of `x` may be read and set between steps."""
+    """RV32IMC_Zicsr_Zifencei, machine mode. `pc`, `csrs` and the first 32 of `x` may be read and set between steps.
+
+    `on_trap`, if there is one, is called when a trap has been entered; mcause and mepc are its own then.
+    """
 
     def __init__(self, memory: Memory, hart_id: int = 0, reset_pc: int = 0x10000000):
         self.memory = memory
@@ -23,6 +26,17 @@ class Hart:
         self._actions = Actions(memory, self.csrs)
         self.x = self._actions.x
         self._order = 0
+        self._paused = False
+        self.on_trap: Callable[[], None] | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether the last instruction of `run` was a WFI."""
+        return self._actions.waits
+
+    def pause(self) -> None:
+        """Let `run` end behind the instruction that it executes; for registers that change what is pending."""
+        self._actions.stop, self._paused = 0, True
 
     @property
     def read_csr_value(self) -> Callable[[int], int | None] | None:
@@ -69,15 +83,15 @@ class Hart:
         )  # fmt: skip
 
     def run(self, limit: int, pending: int = 0) -> int:
-        """Up to `limit` steps without records, a few times as fast; ends after a WFI. How many there were.
+        """Up to `limit` steps without records, a few times as fast. How many there were.
 
-        `pending` stays what it is meanwhile.
+        It ends after a WFI, and when a device asked for a `pause`. `pending` stays what it is meanwhile.
         """
         actions, csrs, fetch = self._actions, self.csrs, self.memory.fetch
         begin = csrs.retired + csrs.trapped
         made = 0
-        actions.waits = False
-        while made < limit and not actions.waits:
+        actions.waits = self._paused = False
+        while made < limit and not actions.waits and not self._paused:
             self._interrupt(pending)
             actions.stop = csrs.retired + limit - made
             pc = self.pc
@@ -99,10 +113,15 @@ class Hart:
         csrs.mip = pending & INTERRUPTS
         cause = csrs.interrupt() if pending else 0
         if cause:
-            self.pc = csrs.enter(cause, 0, self.pc)
+            self._enter(cause, 0)
         return cause
 
     def _trap(self, error: Trap) -> None:
         """An instruction at `pc` does not retire."""
         self.csrs.trapped += 1
-        self.pc = self.csrs.enter(error.cause, error.value, self.pc)
+        self._enter(error.cause, error.value)
+
+    def _enter(self, cause: int, value: int) -> None:
+        self.pc = self.csrs.enter(cause, value, self.pc)
+        if self.on_trap:
+            self.on_trap()

@@ -33,8 +33,8 @@ class Memory:
         self._code: list[tuple[int, int, memoryview]] = []  # base, last place where 4 bytes can begin, halfwords
         self._devices: list[tuple[int, Device]] = []
 
-    def add(self, base: int, content: bytes | bytearray | Device) -> None:
-        """A region from `base` on. A bytearray is used itself, bytes are copied.
+    def add(self, base: int, content: bytes | bytearray | Device, *, code: bool = True) -> None:
+        """A region from `base` on. A bytearray is used itself, bytes are copied. `code`: instructions may be there.
 
         Errors: ValueError for a region that is not whole words, leaves the 32 bits or overlaps another.
         """
@@ -52,7 +52,8 @@ class Memory:
         view = memoryview(content if isinstance(content, bytearray) else bytearray(content))
         views = {1: view, 2: view.cast("H"), 4: view.cast("I")}
         self._ram.append((base, size, views))
-        self._code.append((base, size - 3, views[2]))
+        if code:
+            self._code.append((base, size - 3, views[2]))
 
     def regions(self) -> list[tuple[int, int]]:
         """(base, bytes) of every region, RAM first."""

@@ -1,0 +1,90 @@
+"""Words of the GPSIMD queue, and images made of words; for tests that need no compiler and no kernel language."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtl.contract.formats import FORMATS
+from rtl.contract.gpsimd import LOAD, RUN
+from rtl.contract.isa import INSTRUCTION, INSTRUCTION_BYTES, Opcode, Queue, Update, Wait
+from rtl.contract.memmap import Space
+
+__all__ = ["WordImage", "after", "gp_load", "gp_run", "gp_store", "nop", "pattern", "then"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordImage:
+    """An image of instructions alone; rings hold descriptors as words."""
+
+    words: Mapping[Queue, Iterable[int]]
+    descriptors: Iterable[Iterable[int]] = ()
+    outputs: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    def _lists(self) -> list[list[int]]:
+        return [list(self.words.get(queue, ())) for queue in Queue] + [list(ring) for ring in self.descriptors]
+
+    def _places(self) -> list[tuple[int, int]]:
+        places, at = list[tuple[int, int]](), 0
+        for words in self._lists():
+            places.append((at, len(words)))
+            at += len(words) * INSTRUCTION_BYTES
+        return places
+
+    @property
+    def queues(self) -> dict[Queue, tuple[int, int]]:
+        return dict(zip(Queue, self._places(), strict=False))
+
+    @property
+    def rings(self) -> tuple[tuple[int, int], ...]:
+        return tuple(self._places()[len(Queue) :])
+
+    def memory(self) -> NDArray[np.uint8]:
+        words = [word for words in self._lists() for word in words]
+        data = b"".join(word.to_bytes(INSTRUCTION_BYTES, "little") for word in words)
+        return np.frombuffer(data, np.uint8).copy()
+
+
+def pattern(
+    name: str, start: int, count: int, offset: int, elements: int, *, step: int = 1, dtype: str = "uint32"
+) -> dict[str, int]:
+    """Fields of an operand in SBUF: `elements` of one row, `step` apart."""
+    values = {"space": int(Space.SBUF), "dtype": FORMATS[dtype].code, "partition_start": start}
+    values |= {"partition_count": count, "offset": offset, "step0": step, "count0": elements}
+    values |= {f"count{i}": 1 for i in (1, 2, 3)}
+    return {f"{name}_{key}": value for key, value in values.items()}
+
+
+def after(semaphore: int, value: int, kind: Wait = Wait.GE) -> dict[str, int]:
+    """Fields of an instruction that waits."""
+    return {"wait0": int(kind), "wait0_semaphore": semaphore, "wait0_value": value}
+
+
+def then(semaphore: int, value: int = 1, kind: Update = Update.ADD) -> dict[str, int]:
+    """Fields of an instruction that updates a semaphore."""
+    return {"update": int(kind), "update_semaphore": semaphore, "update_value": value}
+
+
+def nop(**fields: int) -> int:
+    """Waits and updates only."""
+    return INSTRUCTION.pack({"opcode": Opcode.NOP, **fields})
+
+
+def gp_load(source: Mapping[str, int], cores: int, offset: int = 0, tohost: int = 0, **fields: int) -> int:
+    """Local memory of `cores` from `offset` on is what `source`, a pattern "src0", holds."""
+    imm0 = LOAD.pack(offset=offset, cores=cores)
+    return INSTRUCTION.pack({"opcode": Opcode.GP_LOAD, "imm0": imm0, "imm1": tohost, **source, **fields})
+
+
+def gp_store(target: Mapping[str, int], cores: int, offset: int = 0, **fields: int) -> int:
+    """`target`, a pattern "dst", is what local memory of the one core of `cores` holds from `offset` on."""
+    imm0 = LOAD.pack(offset=offset, cores=cores)
+    return INSTRUCTION.pack({"opcode": Opcode.GP_STORE, "imm0": imm0, **target, **fields})
+
+
+def gp_run(entry: int, cores: int, watchdog: int = 0, **fields: int) -> int:
+    """`cores` run from `entry` on."""
+    imm0 = RUN.pack(entry=entry, cores=cores, watchdog=watchdog)
+    return INSTRUCTION.pack({"opcode": Opcode.GP_RUN, "imm0": imm0, **fields})
