@@ -7,6 +7,7 @@
 #include <plexus/contract.h>
 
 #define MSTATUS_MIE 0x8
+#define MIE_EXTERNAL 0x800
 #define MSTATUS_VS_INITIAL 0x200
 
     .section .text.gp_start, "ax", @progbits
@@ -19,7 +20,8 @@ _start:
     .globl _gp_start
 _gp_start:
     csrci mstatus, MSTATUS_MIE
-    csrw mie, zero
+    li t1, MIE_EXTERNAL /* not taken, but it ends the wfi of gp_wait */
+    csrw mie, t1
     lla t1, gp_default_trap
     csrw mtvec, t1
 #ifdef __riscv_vector
