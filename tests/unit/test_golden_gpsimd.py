@@ -23,7 +23,7 @@ from rtl.contract.gpsimd import (
 from rtl.contract.isa import Cause, Queue, Update, Wait
 from rtl.contract.memmap import Space, address
 from verif.checks import riscv_words as w
-from verif.checks.gpsimd_program import WordImage, after, gp_load, gp_run, gp_store, nop, pattern, then
+from verif.checks.gpsimd_program import WordImage, after, by_lane, gp_load, gp_run, gp_store, nop, pattern, then
 from verif.golden.machine import DeadlockError, Fault, GoldenMachine, RunResult
 
 CFG = named("tiny")
@@ -109,10 +109,8 @@ class Rig:
 
     def place(self, data: bytes, start: int = 0, offset: int = 0) -> None:
         """Words by lane, as GP_LOAD takes them."""
-        rows = np.frombuffer(data, "<u4").reshape(-1, LANES).T
-        for lane, row in enumerate(rows):
-            raw = np.frombuffer(np.ascontiguousarray(row).tobytes(), np.uint8)
-            self.machine.sbuf.bytes[start + lane, offset : offset + len(raw)] = raw
+        rows = by_lane(data, LANES)
+        self.machine.sbuf.bytes[start : start + LANES, offset : offset + rows.shape[1]] = rows
 
     def run(self) -> RunResult:
         return self.machine.run()
@@ -122,16 +120,10 @@ class Rig:
         return np.frombuffer(self.machine.cluster.local[core], "<u4")[at - LOCAL >> 2 :][:count].tolist()
 
 
-def loaded(code: bytes) -> tuple[bytes, int]:
-    """Code in whole rows of words, and how many elements of a partition they are."""
-    row = 4 * LANES
-    data = code.ljust(-(-len(code) // row) * row, b"\0")
-    return data, len(data) // row
-
-
 def image(code: bytes, mask: int = ALL, tohost: int = 0) -> int:
     """The instruction that loads code from its place in SBUF."""
-    return gp_load(pattern("src0", 0, LANES, IMAGE, loaded(code)[1]), mask, ENTRY - LOCAL, tohost)
+    elements = -(-len(code) // (4 * LANES))
+    return gp_load(pattern("src0", 0, LANES, IMAGE, elements), mask, ENTRY - LOCAL, tohost)
 
 
 def running(
@@ -150,7 +142,7 @@ def running(
     """A rig with one image and one run of it."""
     run = gp_run(entry, mask, watchdog, **(fields or {}))
     rig = Rig([image(code, mask, tohost), run, *behind], seed, config, **queues)
-    rig.place(loaded(code)[0], 0, IMAGE)
+    rig.place(code, 0, IMAGE)
     return rig
 
 
@@ -524,7 +516,7 @@ def test_each_load_says_anew_where_tohost_is() -> None:
         ([image(code), first, image(code, 2)], True),
     ):
         rig = Rig([*words, gp_run(ENTRY, 1)])
-        rig.place(loaded(code)[0], 0, IMAGE)
+        rig.place(code, 0, IMAGE)
         assert bool(rig.run().faults) != ends
 
 

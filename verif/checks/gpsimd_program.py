@@ -12,7 +12,7 @@ from rtl.contract.gpsimd import LOAD, RUN
 from rtl.contract.isa import INSTRUCTION, INSTRUCTION_BYTES, Opcode, Queue, Update, Wait
 from rtl.contract.memmap import Space
 
-__all__ = ["WordImage", "after", "gp_load", "gp_run", "gp_store", "nop", "pattern", "then"]
+__all__ = ["WordImage", "after", "by_lane", "gp_load", "gp_run", "gp_store", "nop", "pattern", "then"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +55,13 @@ def pattern(
     values |= {"partition_count": count, "offset": offset, "step0": step, "count0": elements}
     values |= {f"count{i}": 1 for i in (1, 2, 3)}
     return {f"{name}_{key}": value for key, value in values.items()}
+
+
+def by_lane(data: bytes, lanes: int) -> NDArray[np.uint8]:
+    """Bytes as GP_LOAD takes them from SBUF, [partition, byte]; zeros fill the last row of words."""
+    data += bytes(-len(data) % (4 * lanes))
+    words = np.frombuffer(data, "<u4").reshape(-1, lanes)
+    return np.ascontiguousarray(words.T).view(np.uint8)
 
 
 def after(semaphore: int, value: int, kind: Wait = Wait.GE) -> dict[str, int]:
