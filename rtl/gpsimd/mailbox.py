@@ -124,7 +124,7 @@ class CoreMailbox(wiring.Component):
         self._read(m, read, offset, loads, trap_value, waiting)
         m.d.sync += [answers.eq(loads | (ends & ~held.write)), found.eq(read)]
         with m.If(by_turn):
-            m.d.sync += found.eq(Mux(of_semaphore, Mux(held.address[_ADDS], 0, self.value), waiting.now))
+            m.d.sync += found.eq(Mux(of_semaphore, self.value, waiting.now))
         m.d.comb += [
             self.reply_valid.eq(answers | self.answered),
             self.reply.eq(Mux(self.answered, self.answer, found)),

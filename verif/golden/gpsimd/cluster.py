@@ -56,6 +56,8 @@ class Cluster:
             return Cause.GP_CORES
         if pattern.partition_count != self.lanes:
             return Cause.BAD_PARTITION
+        if len([count for _, count in pattern.dims[1:] if count != 1]):
+            return Cause.BAD_PATTERN
         if to["offset"] % row:
             return Cause.MISALIGNED
         if to["offset"] + row * pattern.elements > self.local_bytes:

@@ -50,8 +50,12 @@ class Core:
         return None
 
     def _csr(self, address: int) -> int | None:
-        """mip is what is pending now, not when a slice began."""
-        return self.mailbox.pending() if address == ADDRESSES["mip"] else None
+        """mip is what is pending now, not when a slice began; time is MTIME."""
+        if address == ADDRESSES["mip"]:
+            return self.mailbox.pending()
+        if address in (ADDRESSES["time"], ADDRESSES["timeh"]):
+            return self.mailbox.time >> (32 if address == ADDRESSES["timeh"] else 0) & 0xFFFFFFFF
+        return None
 
     def _trap(self) -> None:
         csrs = self.hart.csrs

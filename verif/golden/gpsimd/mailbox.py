@@ -81,9 +81,10 @@ class MailboxRegisters:
             Mailbox.BARRIER: lambda _: barrier.arrive(place.core),
             Mailbox.MTIMECMP: lambda value: setattr(self, "timer", self.timer >> 32 << 32 | value),
             Mailbox.MTIMECMPH: lambda value: setattr(self, "timer", value << 32 | self.timer & WORD),
-            Mailbox.WAIT_COMPARE: lambda value: setattr(self, "compare", value),
+            Mailbox.WAIT_COMPARE: lambda value: setattr(self, "compare", value & 7),
             Mailbox.TRAP: self._trap,
             **{at: lambda value, at=at: self._kept.update({at: value}) for at in self._kept},
+            Mailbox.WAIT_SEMAPHORE: lambda value: self._kept.update({Mailbox.WAIT_SEMAPHORE: value & 0xFF}),
         }
         self._readers, self._writers = readers, writers
 
@@ -93,13 +94,14 @@ class MailboxRegisters:
         return TENSOR_CYCLES * (self._hart.csrs.retired + self.slept)
 
     def holds(self) -> bool:
-        """Whether the condition of WAIT_COMPARE holds. A semaphore that does not exist never reaches anything."""
-        value, index = _signed(self._kept[Mailbox.WAIT_VALUE]), self._kept[Mailbox.WAIT_SEMAPHORE]
+        """Whether the condition of WAIT_COMPARE holds."""
+        values = self._semaphores.semaphores
+        value, index = _signed(self._kept[Mailbox.WAIT_VALUE]), self._kept[Mailbox.WAIT_SEMAPHORE] % len(values)
         match self.compare:
             case WaitFor.SEMAPHORE_GE:
-                return index < len(self._semaphores.semaphores) and self._semaphores.semaphores[index] >= value
+                return values[index] >= value
             case WaitFor.SEMAPHORE_EQ:
-                return index < len(self._semaphores.semaphores) and self._semaphores.semaphores[index] == value
+                return values[index] == value
             case WaitFor.TIMER:
                 return self.time >= self.timer
             case WaitFor.DMA:

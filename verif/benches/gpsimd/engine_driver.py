@@ -1,0 +1,241 @@
+"""The GPSIMD engine with SBUF, semaphores and time around it, and a golden engine that is given the same programs."""
+
+from collections import Counter as Count
+from typing import Any
+
+import numpy as np
+from cocotb.triggers import RisingEdge
+
+from rtl.base.dispatch import SEQUENCE_BITS
+from rtl.base.dma_port import SEMAPHORE_UPDATE
+from rtl.contract.access_pattern import PATTERN
+from rtl.contract.gpsimd import Counter, Region, cores
+from rtl.contract.isa import INSTRUCTION, Cause, Opcode, Update
+from verif.agents.bench import Bench
+from verif.agents.memory_port import MemoryPorts
+from verif.agents.stall import styled
+from verif.agents.stream import StreamSource
+from verif.checks.gpsimd_program import by_lane, gp_load, gp_run, gp_store, pattern
+from verif.checks.gpsimd_random import CODE, DATA, DATA_BYTES, TOHOST, EngineProgram
+from verif.golden.gpsimd.cluster import Cluster
+from verif.golden.lines import Failed
+from verif.golden.memory import Memory
+
+__all__ = ["FIRST_GP_CYCLES", "LAST_GP_CYCLES", "EngineDriver"]
+
+FIRST_GP_CYCLES, LAST_GP_CYCLES = 12, 8
+"""Most of the engine's cycles from GP_RUN to its first instruction, and from the last one to its end."""
+
+_IMAGE, _BACK = 4096, 6144  # bytes of partitions: images, and what is stored back
+_DATA_PLACE = _IMAGE + 1536
+
+
+class _Semaphores:
+    """As the golden engine wants them."""
+
+    def __init__(self, values: list[int]):
+        self.semaphores = list(values)
+
+    def update(self, index: int, update: Update, value: int) -> None:
+        new = value + (self.semaphores[index] if update == Update.ADD else 0)
+        self.semaphores[index] = (new + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
+class EngineDriver:
+    """`rng`: of the test. What an engine leaves in SBUF, in semaphores and in print is the golden engine's."""
+
+    def __init__(self, dut: Any, rng: np.random.Generator, style: str):
+        self.bench = Bench(dut)
+        self.dut, self.cfg, self.rng = dut, self.bench.cfg, rng
+        self.cores = cores(self.cfg.partitions)
+        self.lanes = self.cfg.partitions // self.cores
+        self.sbuf = Memory(self.cfg.partitions, self.cfg.sbuf.partition_bytes)
+        self.sbuf.bytes[:] = rng.integers(0, 256, self.sbuf.bytes.shape, dtype=np.uint8)
+        self.shared = bytearray(b"\xff" * 8192)
+        self.semaphores = _Semaphores([0] * self.cfg.issue.semaphores)
+        self.style = style
+        self.printed = [bytearray() for _ in range(self.cores)]
+        self.ends: list[tuple[int, int]] = []  # cause and address of each instruction
+        self.ticks = 0
+        self.states: Count[int] = Count()
+        self.accepted = self.first_busy = self.last_busy = 0
+        self.longest = [0, 0]  # of FIRST and LAST
+        self.others: list[tuple[int, int, int]] = []  # cycle, semaphore and value that somebody else sets
+        self.refusals = 0
+
+    async def start(self) -> None:
+        """Connect everything and reset."""
+        dut = self.dut
+        stalls = [styled(self.style, np.random.default_rng(self.rng.integers(1 << 32))) for _ in range(4)]
+        for name in ("start", "running", "mtime", "value", "update__ready", "told_core", "told_index"):
+            getattr(dut, name).value = 0
+        for name in ("psum_read__ready", "psum_read__data_valid", "psum_write__ready"):
+            getattr(dut, name).value = 0
+        self.commands = StreamSource(self.bench, "queue__command", stalls[0])
+        self.ports = MemoryPorts(self.bench, self.sbuf, Memory(self.cfg.partitions, 8))
+        self.ports.add_sbuf_read("sbuf_read", stalls[1])
+        self.ports.add_sbuf_write("sbuf_write", stalls[2])
+        self._taken = stalls[3]
+        self._ready = False
+        self.ports.on_cycle.append(self._cycle)
+        await self.bench.start()
+        self.ports.start()
+        dut.running.value = 1
+
+    def _cycle(self, now: int) -> None:
+        dut = self.dut
+        tick = dut.tick.value == 1
+        self.ticks += tick
+        if dut.update__valid.value == 1 and self._ready:
+            assert tick, "a semaphore changes between the engine's edges"
+            told = SEMAPHORE_UPDATE.from_bits(int(dut.update__payload.value))
+            self.semaphores.update(told.index, Update(told.update), told.value)
+        for at, semaphore, value in self.others:
+            if at == now:
+                self.semaphores.update(semaphore, Update.SET, value)
+        self._ready = not next(self._taken)
+        dut.update__ready.value = int(self._ready)
+        dut.value.value = self.semaphores.semaphores[int(dut.index.value) % len(self.semaphores.semaphores)]
+        dut.mtime.value = now
+        assert dut.psum_read__valid.value == 0 and dut.psum_write__valid.value == 0, "the engine asks for PSUM"
+        if dut.debug_valid.value == 1:
+            self.printed[int(dut.debug_core.value)].append(int(dut.debug_byte.value))
+        holds, state = dut.queue__status__holds.value == 1, int(dut.queue__status__state.value)
+        if dut.queue__command__valid.value == 1 and dut.queue__command__ready.value == 1:
+            self.accepted, self.first_busy = now, 0
+        if holds:
+            self.states[state] += 1
+            if state == Counter.BUSY:
+                self.first_busy = self.first_busy or now
+                self.last_busy = now
+        if dut.queue__done.value == 1:
+            self.ends.append((int(dut.queue__cause.value), int(dut.queue__address.value)))
+            if not self.ends[-1][0] and self.running:
+                for n, taken in enumerate((self.first_busy - self.accepted, now - self.last_busy)):
+                    self.longest[n] = max(self.longest[n], taken)
+        self.running = bool(self.commands.queue) and self._is_run(self.commands.queue[0]) or holds and self.running
+
+    running = False
+
+    @staticmethod
+    def _is_run(word: int) -> bool:
+        return word & 0xFF == Opcode.GP_RUN
+
+    def _words(self, program: EngineProgram) -> list[int]:
+        """The instructions of a program; images and data go to SBUF."""
+        words: list[int] = []
+        tohost = 0 if program.end not in ("tohost", "tohost fails") and self.rng.random() < 0.5 else TOHOST
+        tohost += int(self.rng.choice([Region.LOCAL, Region.LOCAL_TOO])) if tohost else 0
+        quadrants = self.cfg.partitions // self.lanes
+        data = self.rng.bytes(DATA_BYTES)
+        row = 4 * self.lanes
+
+        def load(content: bytes, place: int, offset: int, mask: int, tohost: int) -> None:
+            start = self.lanes * int(self.rng.integers(quadrants))
+            rows = by_lane(content, self.lanes)
+            self.sbuf.bytes[start : start + self.lanes, place : place + rows.shape[1]] = rows
+            source = pattern("src0", start, self.lanes, place, rows.shape[1] // 4)
+            words.append(gp_load(source, mask, offset, tohost))
+
+        for n, (core, code) in enumerate(program.code.items()):
+            assert len(code) // self.lanes < 600 and CODE % row == 0
+            load(code, _IMAGE + 608 * (n % 2), CODE, 1 << core, tohost)
+        mask = sum(1 << core for core in program.code)
+        load(data, _DATA_PLACE, DATA, mask, tohost)
+        arguments = sum(
+            int.from_bytes(self.rng.bytes(PATTERN.offset("reserved") // 8), "little")
+            << INSTRUCTION.offset(f"{name}_offset")
+            for name in ("src0", "src1", "dst")
+        )
+        free = {name: int(self.rng.integers(1 << 63)) for name in ("imm1", "imm2")}
+        words.append(gp_run(Region.LOCAL + CODE, mask, program.watchdog, **free) | arguments)
+        for core in program.code:
+            start = self.lanes * int(self.rng.integers(quadrants))
+            target = pattern("dst", start, self.lanes, _BACK, DATA_BYTES // row, step=int(self.rng.choice([1, 2])))
+            words.append(gp_store(target, 1 << core, DATA))
+        return words
+
+    async def run(self, program: EngineProgram) -> None:
+        """Send a program, wait for its end, compare what it left."""
+        dut = self.dut
+        dut.start.value = 1
+        await RisingEdge(self.bench.clk)
+        dut.start.value = 0
+        for at in program.before:
+            self.semaphores.update(at, Update.SET, -100)
+        words = self._words(program)
+        golden, memory, printed = self._golden(program, words)
+        self.others = [
+            (self.ports.cycle + int(self.rng.integers(20, 3000)), at, value) for at, value in program.before.items()
+        ]
+        self.ends.clear()
+        for p in self.printed:
+            p.clear()
+        self.commands.send(word | n % (1 << SEQUENCE_BITS) << INSTRUCTION.width for n, word in enumerate(words))
+        since = self.ports.cycle
+        while len(self.ends) < len(words) and not (self.ends and self.ends[-1][0]):
+            await RisingEdge(self.bench.clk)
+            assert self.ports.cycle - since < 60_000, f"{len(self.ends)} of {len(words)} instructions ended"
+        self.commands.queue.clear()
+        wanted = golden[: len(self.ends)]
+        shown = [(Cause(cause).name, hex(where)) for cause, where in self.ends]
+        assert self.ends == wanted, f"{program.end}: {shown}, golden {[(Cause(c).name, hex(a)) for c, a in golden]}"
+        await self.bench.cycles(60)
+        ticks = self.ticks
+        await self.bench.cycles(40)
+        if not program.cause:
+            self._compare(memory, printed)
+            assert self.ticks == ticks, "the clock runs without work"
+        self.others = []
+
+    def _golden(self, program: EngineProgram, words: list[int]) -> tuple[list[tuple[int, int]], Memory, list[bytes]]:
+        """How each instruction ends on the golden engine, SBUF then, and what was printed."""
+        memory = Memory(self.cfg.partitions, self.cfg.sbuf.partition_bytes)
+        memory.bytes[:] = self.sbuf.bytes
+        self.expected = _Semaphores(self.semaphores.semaphores)
+        for at, value in program.before.items():
+            self.expected.update(at, Update.SET, value)
+        cluster = Cluster(self.cfg, memory, self.expected, np.random.default_rng(self.rng.integers(1 << 32)))
+        cluster.shared[:] = self.shared
+        ends: list[tuple[int, int]] = []
+        for word in words:
+            f = INSTRUCTION.unpack(word)
+            failed: Failed | None = None
+            if f["opcode"] == Opcode.GP_RUN:
+                run = cluster.run(word)
+                while not run.advance():
+                    if not run.ready:
+                        run.expire()
+                failed = run.outcome()
+            else:
+                cluster.write(f, cluster.read(f))
+            ends.append((int(failed.cause), failed.address) if failed else (0, 0))
+            if failed:
+                break
+        if not program.cause:
+            self.shared = bytearray(cluster.shared)
+        return ends, memory, [bytes(p) for p in cluster.printed]
+
+    def _compare(self, memory: Memory, printed: list[bytes]) -> None:
+        wrong = np.argwhere(memory.bytes != self.sbuf.bytes)
+        if wrong.size:
+            p, at = wrong[0]
+            raise AssertionError(
+                f"SBUF partition {p} byte {at} is {self.sbuf.bytes[p, at]:#x}, must be {memory.bytes[p, at]:#x} "
+                f"({len(wrong)} bytes differ)"
+            )
+        for index, (have, want) in enumerate(zip(self.semaphores.semaphores, self.expected.semaphores, strict=True)):
+            assert have == want, f"semaphore {index} is {have}, must be {want}"
+        assert [bytes(p) for p in self.printed] == printed
+
+    async def counters(self) -> dict[Counter, list[int]]:
+        """What the host sees of each core."""
+        seen: dict[Counter, list[int]] = {}
+        for counter in Counter:
+            seen[counter] = []
+            for core in range(self.cores):
+                self.dut.told_core.value, self.dut.told_index.value = core, int(counter)
+                await RisingEdge(self.bench.clk)
+                await RisingEdge(self.bench.clk)
+                seen[counter].append(int(self.dut.told.value))
+        return seen
