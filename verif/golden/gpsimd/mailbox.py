@@ -81,9 +81,10 @@ class MailboxRegisters:
             Mailbox.BARRIER: lambda _: barrier.arrive(place.core),
             Mailbox.MTIMECMP: lambda value: setattr(self, "timer", self.timer >> 32 << 32 | value),
             Mailbox.MTIMECMPH: lambda value: setattr(self, "timer", value << 32 | self.timer & WORD),
-            Mailbox.WAIT_COMPARE: lambda value: setattr(self, "compare", value),
+            Mailbox.WAIT_COMPARE: lambda value: setattr(self, "compare", value & 7),
             Mailbox.TRAP: self._trap,
             **{at: lambda value, at=at: self._kept.update({at: value}) for at in self._kept},
+            Mailbox.WAIT_SEMAPHORE: lambda value: self._kept.update({Mailbox.WAIT_SEMAPHORE: value & 0xFF}),
         }
         self._readers, self._writers = readers, writers
 
@@ -93,13 +94,14 @@ class MailboxRegisters:
         return TENSOR_CYCLES * (self._hart.csrs.retired + self.slept)
 
     def holds(self) -> bool:
-        """Whether the condition of WAIT_COMPARE holds. A semaphore that does not exist never reaches anything."""
-        value, index = _signed(self._kept[Mailbox.WAIT_VALUE]), self._kept[Mailbox.WAIT_SEMAPHORE]
+        """Whether the condition of WAIT_COMPARE holds."""
+        value, every = _signed(self._kept[Mailbox.WAIT_VALUE]), self._semaphores.semaphores
+        semaphore = every[self._kept[Mailbox.WAIT_SEMAPHORE] % len(every)]
         match self.compare:
             case WaitFor.SEMAPHORE_GE:
-                return index < len(self._semaphores.semaphores) and self._semaphores.semaphores[index] >= value
+                return semaphore >= value
             case WaitFor.SEMAPHORE_EQ:
-                return index < len(self._semaphores.semaphores) and self._semaphores.semaphores[index] == value
+                return semaphore == value
             case WaitFor.TIMER:
                 return self.time >= self.timer
             case WaitFor.DMA:
@@ -120,7 +122,8 @@ class MailboxRegisters:
         if offset < INSTRUCTION_BYTES:
             return int.from_bytes(self._argument[offset : offset + 4], "little")
         if offset >= Mailbox.SEMAPHORE_BASE:
-            return self._semaphores.semaphores[self._semaphore(address, Cause.LOAD_ACCESS)] & WORD
+            value = self._semaphores.semaphores[self._semaphore(address, Cause.LOAD_ACCESS)] & WORD
+            return 0 if offset >= Mailbox.SEMAPHORE_ADD else value  # which is only written
         if offset not in self._readers:
             raise Trap(Cause.LOAD_ACCESS, address)
         return self._readers[offset]() & WORD
