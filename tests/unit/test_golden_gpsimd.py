@@ -544,6 +544,13 @@ def test_the_watchdog() -> None:
         assert bool(running(exact, watchdog=watchdog).run().faults) == late
 
 
+def test_without_one_of_its_own_a_run_has_the_engines_watchdog(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("verif.golden.gpsimd.cluster.WATCHDOG_CYCLES", 500)
+    code = li(A, 300) + addi(A, A, -1) + w.branch(1, A, 0, -4) + done()
+    assert fault_of(running(code, watchdog=0))[0] == Cause.GP_WATCHDOG
+    assert running(code, watchdog=700).run().faults == []
+
+
 def test_all_asleep_for_ever() -> None:
     """It takes no time; other queues go on before."""
     for code in (WFI + done(), wait(WaitFor.SEMAPHORE_GE, 5, 3) + done(), wait(WaitFor.NONE, 0) + done()):
