@@ -89,9 +89,9 @@ class Mailbox(IntEnum):
     TRAP = 0x0D0  # w: ends the run of this core as GP_TRAP, with this mcause
     TRAP_PC = 0x0D4  # rw: pc of that trap, written first
     TRAP_VALUE = 0x0D8  # rw: mtval of that trap, written first
-    COUNTERS = 0x100  # r: + 8 * Counter: bits 31:0; + 4: bits 63:32 as they were when 31:0 were loaded
+    COUNTERS = 0x100  # r: + 8 * Counter: bits 31:0; + 4: bits 63:32 of the counter loaded last, as they were then
     SEMAPHORE_BASE = 0x4000  # rw: + 4 * index: a load gives the value, a store sets it
-    SEMAPHORE_ADD = 0x8000  # rw: + 4 * index: a store adds to it
+    SEMAPHORE_ADD = 0x8000  # rw: + 4 * index: a load gives the value, a store adds to it
     END = 0xC000
 
 

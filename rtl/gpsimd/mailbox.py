@@ -134,7 +134,7 @@ class CoreMailbox(wiring.Component):
     def _read(self, m: Module, read: Value, offset: Value, loads: Value, trap_value: Value, waiting: Waiting) -> None:
         """What a load of a register finds: 0 where only stores go."""
         cfg = self.cfg
-        high = Signal(TIME_BITS - 32)  # of what was loaded last
+        time_high, high = Signal(TIME_BITS - 32), Signal(TIME_BITS - 32)  # of MTIME, and of a counter, loaded last
         counts = offset >= Mailbox.COUNTERS
         m.d.comb += self.counter.eq(offset[3:])
         known: dict[Mailbox, Value | int] = {
@@ -144,7 +144,7 @@ class CoreMailbox(wiring.Component):
             Mailbox.LOCAL_BYTES: cfg.gpsimd.local_bytes,
             Mailbox.BARRIER: self.barriers,
             Mailbox.MTIME: self.mtime[:32],
-            Mailbox.MTIMEH: high,
+            Mailbox.MTIMEH: time_high,
             Mailbox.MTIMECMP: waiting.mtimecmp[:32],
             Mailbox.MTIMECMPH: waiting.mtimecmp[32:],
             Mailbox.WAIT_SEMAPHORE: waiting.semaphore,
@@ -163,6 +163,6 @@ class CoreMailbox(wiring.Component):
                 with m.Elif(offset < Mailbox.CORE):
                     m.d.comb += read.eq(self.argument.word_select(offset[2:7], 32))
         with m.If(loads & (offset == Mailbox.MTIME)):
-            m.d.sync += high.eq(self.mtime[32:])
+            m.d.sync += time_high.eq(self.mtime[32:])
         with m.Elif(loads & counts & ~offset[2]):
             m.d.sync += high.eq(self.counter_value[32:])

@@ -116,12 +116,13 @@ def test_codes_stay() -> None:
         "SELECT": 38, "COPY_PREDICATED": 39, "RANGE_SELECT": 40, "BN_STATS": 41, "BN_AGGR": 42, "RECIPROCAL": 43,
         "MEMSET": 44, "MAX8": 45, "FIND_INDEX8": 46, "MATCH_REPLACE8": 47, "TRANSPOSE": 48, "SHUFFLE": 49, "EXP": 50,
         "QUANTIZE_MX": 51,
-        "ACTIVATION": 64, "LOAD_TABLE": 65,
+        "ACTIVATION": 64, "LOAD_TABLE": 65, "GP_LOAD": 96, "GP_RUN": 97, "GP_STORE": 98,
     }  # fmt: skip
     assert [c.name for c in sorted(Cause)] == [
         "NONE", "ILLEGAL_OPCODE", "ILLEGAL_DTYPE", "BAD_SPACE", "BAD_PARTITION", "BAD_PATTERN", "MISALIGNED",
         "OUT_OF_RANGE", "BAD_RING", "NO_ROUTE", "BAD_DESCRIPTOR", "BUS_ERROR", "BAD_SEMAPHORE",
         "BAD_OPERATOR", "NOT_LOADED", "BANK_CONFLICT", "LOAD_PENDING", "TAGS",
+        "GP_TRAP", "GP_WATCHDOG", "GP_EXIT", "GP_NO_IMAGE", "GP_CORES",
     ]  # fmt: skip
     assert [s.name for s in Space] == ["HBM", "SBUF", "PSUM", "SEMAPHORES", "GPSIMD", "CONTROL"]
     assert (Control.QUEUE, Control.RING, Control.ENGINE, Control.SEMAPHORE) == (0x1000, 0x2000, 0x4000, 0x6000)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from firmware.image import Region as OutputRegion
 from rtl.contract.config import load, named
 from rtl.contract.gpsimd import (
     FAULT,
@@ -20,11 +21,13 @@ from rtl.contract.gpsimd import (
     lane_address,
     row_address,
 )
-from rtl.contract.isa import Cause, Queue, Update, Wait
+from rtl.contract.isa import DESCRIPTOR, INSTRUCTION, Cause, Opcode, Queue, Update, Wait
 from rtl.contract.memmap import Space, address
 from verif.checks import riscv_words as w
 from verif.checks.gpsimd_program import WordImage, after, by_lane, gp_load, gp_run, gp_store, nop, pattern, then
+from verif.golden.cores import GoldenCores
 from verif.golden.machine import DeadlockError, Fault, GoldenMachine, RunResult
+from verif.golden.sampling import SampledMachine
 
 CFG = named("tiny")
 CORES = cores(CFG.partitions)
@@ -350,7 +353,15 @@ def test_registers_keep_what_is_stored_until_the_run_ends() -> None:
     again = b"".join(peek(MAILBOX + at, RESULT + 24 + 4 * i) for i, at in enumerate(both))
     rig = running(first + store + again + done(), behind=[gp_run(ENTRY, 1)])
     assert rig.run().faults == []
-    assert rig.words(0, RESULT, 12) == [0, 0, 0, 0, WORD, WORD, *range(0x80000001, 0x80000007)]
+    assert rig.words(0, RESULT, 12) == [0, 0, 0, 0, WORD, WORD, 1, *range(0x80000002, 0x80000007)]
+
+
+def test_a_wait_looks_at_the_low_bits() -> None:
+    count = CFG.issue.semaphores
+    code = poke(MAILBOX + Mailbox.SEMAPHORE_BASE + 4 * (255 % count), 9) + poke(MAILBOX + Mailbox.WAIT_VALUE, 9)
+    code += poke(MAILBOX + Mailbox.WAIT_SEMAPHORE, 0x1FF) + poke(MAILBOX + Mailbox.WAIT_COMPARE, 0xA)
+    code += peek(MAILBOX + Mailbox.WAIT_STATUS, RESULT) + peek(MAILBOX + Mailbox.WAIT_COMPARE, RESULT + 4)
+    assert result_of(code, 2) == [1, 2]
 
 
 def test_semaphores_are_loaded_set_and_added_to() -> None:
@@ -360,7 +371,7 @@ def test_semaphores_are_loaded_set_and_added_to() -> None:
     code += peek(base + 4 * last, RESULT) + peek(base, RESULT + 4) + peek(more + 4, RESULT + 8)
     rig = running(code + done())
     result = rig.run()
-    assert result.faults == [] and rig.words(0, RESULT, 3) == [0x7FFFFFFF, WORD - 2, 7]
+    assert result.faults == [] and rig.words(0, RESULT, 3) == [0x7FFFFFFF, WORD - 2, 0]
     assert (result.semaphores[0], result.semaphores[1], result.semaphores[last]) == (-3, 7, 0x7FFFFFFF)
 
 
@@ -535,6 +546,13 @@ def test_the_watchdog() -> None:
         assert bool(running(exact, watchdog=watchdog).run().faults) == late
 
 
+def test_without_one_of_its_own_a_run_has_the_engines_watchdog(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("verif.golden.gpsimd.cluster.WATCHDOG_CYCLES", 500)
+    code = li(A, 300) + addi(A, A, -1) + w.branch(1, A, 0, -4) + done()
+    assert fault_of(running(code, watchdog=0))[0] == Cause.GP_WATCHDOG
+    assert running(code, watchdog=700).run().faults == []
+
+
 def test_all_asleep_for_ever() -> None:
     """It takes no time; other queues go on before."""
     for code in (WFI + done(), wait(WaitFor.SEMAPHORE_GE, 5, 3) + done(), wait(WaitFor.NONE, 0) + done()):
@@ -568,7 +586,7 @@ def test_one_sleeps_for_time_while_another_polls() -> None:
     timer = poke(MAILBOX + Mailbox.MTIMECMP, 4000) + poke(MAILBOX + Mailbox.MTIMECMPH, 0)
     sleeper = timer + wait(WaitFor.TIMER, 0) + poke(SHARED, 1) + done()
     poll = li(T0, SHARED) + lw(A, T0) + w.branch(4, A, 0, -4) + done()
-    code = poke(SHARED, WORD) + csrr(A, MHARTID) + w.branch(1, A, 0, 4 + len(poll)) + poll + sleeper
+    code = csrr(A, MHARTID) + w.branch(1, A, 0, 4 + len(poll)) + poll + sleeper
     for seed in SEEDS:
         assert running(code, ALL, seed).run().faults == []
 
@@ -628,6 +646,59 @@ def test_a_queue_that_nobody_serves_is_still_a_deadlock() -> None:
         rig.run()
 
 
+# ---- machines of several cores, and for some results ----
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_programs_of_two_cores_wait_for_each_others_copies(seed: int | None) -> None:
+    """Each polls SBUF for what a ring of the other copies there, released when the own program says so."""
+    at, go = row_address(0, 3 * 1024), 3
+    poll = poke(MAILBOX + Mailbox.SEMAPHORE_ADD + 4 * go, 1) + li(T0, at) + lw(A, T0) + w.branch(4, A, 0, -4)
+    code = poll + li(OUT, RESULT) + sw(A, OUT) + done()
+    machines = GoldenCores(CFG, (0, 1), seed)
+    images = dict[int, WordImage]()
+    for core in (0, 1):
+        other = address(Space.SBUF, 3 * 1024, core_id=1 - core)
+        copy = {"source": address(Space.SBUF, 2048, core_id=core), "destination": other, "row_bytes": 4}
+        copy |= {"count0": 1, "count1": 1, "count2": 1, "signal_address": address(Space.SEMAPHORES, 0, core_id=core)}
+        trigger = INSTRUCTION.pack({"opcode": Opcode.DMA_TRIGGER, "imm1": 1, **after(go, 1)})
+        words = {Queue.GPSIMD: [image(code), gp_run(ENTRY, 1, 20000)], Queue.SYNC: [trigger]}
+        images[core] = WordImage(words=words, descriptors=[[DESCRIPTOR.pack(copy)]])
+    machines.load(images)
+    for core, machine in machines.machines.items():
+        machine.sbuf.bytes[:LANES, IMAGE : IMAGE + by_lane(code, LANES).shape[1]] = by_lane(code, LANES)
+        machine.sbuf.bytes[0, 2048:2052] = (core + 1, 0, 0, 0)
+    results = machines.run()
+    for core, machine in machines.machines.items():
+        assert results[core].faults == [] and machine.cluster.local[0][0x800:0x804] == bytes((2 - core, 0, 0, 0))
+
+
+def test_in_a_set_of_cores_the_watchdog_comes_last() -> None:
+    machines = GoldenCores(CFG, (0, 1))
+    code = wait(WaitFor.SEMAPHORE_GE, 1, 3) + done()
+    words = {Queue.GPSIMD: [image(code), gp_run(ENTRY, 1)]}
+    machines.load({0: WordImage(words=words), 1: WordImage(words={Queue.SYNC: [nop(**then(1))]})})
+    machine = machines.machines[0]
+    machine.sbuf.bytes[:LANES, IMAGE : IMAGE + by_lane(code, LANES).shape[1]] = by_lane(code, LANES)
+    results = machines.run()
+    assert [f.cause for f in results[0].faults] == [Cause.GP_WATCHDOG] and results[1].semaphores[1] == 1
+
+
+def test_a_sampled_machine_runs_all_of_a_program_with_firmware() -> None:
+    machine = SampledMachine(CFG, 1, 0)
+    code = poke(row_address(0, 2048), 77) + put("x") + done()
+    copy = {"source": address(Space.SBUF, 2048), "destination": 4096, "row_bytes": 4, "count0": 1, "count1": 1}
+    copy |= {"count2": 1, "signal_address": address(Space.SEMAPHORES, 0)}
+    trigger = INSTRUCTION.pack({"opcode": Opcode.DMA_TRIGGER, "imm1": 1})
+    region = OutputRegion(space=Space.HBM, offset=4096, shape=(1, 1), dtype="uint32", name="y")
+    words = {Queue.GPSIMD: [image(code), gp_run(ENTRY, 1), trigger]}
+    machine.load(WordImage(words=words, descriptors=[[DESCRIPTOR.pack(copy)]], outputs={"y": region}))
+    machine.sbuf.bytes[:LANES, IMAGE : IMAGE + by_lane(code, LANES).shape[1]] = by_lane(code, LANES)
+    result = machine.run()
+    assert result.faults == [] and result.printed == {0: b"x"} and result.outputs["y"].tolist() == [[77]]
+    assert machine.tiles == 1 and machine.kept == machine.steps and machine.chosen["y"].tolist() == [0]
+
+
 # ---- barrier ----
 
 
@@ -671,6 +742,19 @@ def test_a_core_that_has_ended_or_is_not_in_the_run_holds_nobody_up() -> None:
         rig = running(early, ALL, seed)
         assert rig.run().faults == []
         assert rig.words(0, RESULT) == [WORD] and rig.words(1, RESULT) == [3]
+
+
+def test_a_core_that_arrives_twice_is_there_once() -> None:
+    """Core 0 arrives twice before core 1 does once, then once more."""
+    at = MAILBOX + Mailbox.BARRIER
+    twice = poke(at, 1) * 2 + poke(SHARED, 1) + peek(at, RESULT) + wait(WaitFor.BARRIER, 1) + poke(at, 1)
+    twice += wait(WaitFor.BARRIER, 2) + done()
+    poll = li(T0, SHARED) + lw(A, T0) + w.branch(4, A, 0, -4) + poke(at, 1) + wait(WaitFor.BARRIER, 1)
+    later = poll + peek(at, RESULT) + poke(at, 1) + wait(WaitFor.BARRIER, 2) + peek(at, RESULT + 4) + done()
+    code = csrr(A, MHARTID) + w.branch(1, A, 0, 4 + len(twice)) + twice + later
+    rig = running(code, ALL)
+    assert rig.run().faults == []
+    assert rig.words(0, RESULT) == [0] and rig.words(1, RESULT + 4) == [2]
 
 
 def test_a_core_that_does_not_come_keeps_the_others() -> None:

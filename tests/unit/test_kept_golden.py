@@ -10,12 +10,14 @@ import pytest
 from firmware.image import Image, build_image
 from firmware.workloads import find_workload
 from rtl.contract.config import Config, load, named
+from rtl.contract.isa import Cause, Queue
 from rtl.contract.roles import values
 from sim.errors import PlexusError
 from sim.run import kept_golden as kept
 from sim.run.checking import checked, need_check
 from sim.run.kept_golden import BITS_DEPEND_ON, golden_key, keep_golden, kept_golden
 from sim.run.result import RunResult
+from verif.checks.gpsimd_program import WordImage, gp_load, gp_run, pattern
 from verif.golden.machine import GoldenMachine
 
 WORKLOADS = (
@@ -67,7 +69,10 @@ def test_the_golden_machine_reads_nothing_else_of_a_configuration() -> None:
         machine = GoldenMachine(_Watched(cfg, "", read))  # pyright: ignore[reportArgumentType]
         machine.load(image_of(cfg, workload))
         assert not machine.run().faults
-    assert read <= set(BITS_DEPEND_ON)
+    machine = GoldenMachine(_Watched(cfg, "", read))  # pyright: ignore[reportArgumentType]
+    machine.load(WordImage(words={Queue.GPSIMD: [gp_load(pattern("src0", 0, 4, 0, 1), 3), gp_run(0, 3)]}))
+    assert [fault.cause for fault in machine.run().faults] == [Cause.GP_TRAP]
+    assert read <= set(BITS_DEPEND_ON) and {"gpsimd.enabled", "gpsimd.local_bytes"} <= read
     assert {"partitions", "tensor.rows", "sbuf.partition_bytes", "scalar.table_rows", "hbm.capacity_mib"} <= read
 
 

@@ -6,19 +6,25 @@ __all__ = ["Barrier"]
 
 
 class Barrier:
-    """Counts how often each core has arrived. One that has ended holds nobody up."""
+    """Which cores have arrived. One that has ended holds nobody up; one that arrives twice is there once."""
 
     def __init__(self, cores: Iterable[int]):
-        self._arrived = dict.fromkeys(cores, 0)
+        self._running = set(cores)
+        self._there: set[int] = set()
         self.passed = 0
-        """Barriers that every core of the run has reached."""
+        """Barriers at which every core of the run has arrived."""
 
     def arrive(self, core: int) -> None:
-        """`core` has arrived once more."""
-        self._arrived[core] += 1
-        self.passed = min(self._arrived.values())
+        """`core` is there."""
+        self._there.add(core)
+        self._open()
 
     def leave(self, core: int) -> None:
         """`core` has ended."""
-        del self._arrived[core]
-        self.passed = min(self._arrived.values(), default=self.passed)
+        self._running.discard(core)
+        self._open()
+
+    def _open(self) -> None:
+        if self._there and self._running <= self._there:
+            self.passed += 1
+            self._there.clear()

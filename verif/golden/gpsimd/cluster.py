@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtl.contract.config import Config
-from rtl.contract.gpsimd import LOAD, RUN, SHARED_BYTES, WATCHDOG_CYCLES, Region, cores
+from rtl.contract.gpsimd import LOAD, RUN, SHARED_BYTES, WATCHDOG_CYCLES, Region, cores, lanes
 from rtl.contract.isa import INSTRUCTION, Cause, Opcode
 from verif.golden.gpsimd.barrier import Barrier
 from verif.golden.gpsimd.core import Core
@@ -37,7 +37,7 @@ class Cluster:
 
     def __init__(self, cfg: Config, sbuf: Sbuf, semaphores: Semaphores, rng: np.random.Generator | None = None):
         self.cores = cores(cfg.partitions)
-        self.lanes = cfg.partitions // self.cores
+        self.lanes = lanes(cfg.partitions)
         self.local_bytes = cfg.gpsimd.local_bytes
         self.local = [bytearray(b"\xff" * self.local_bytes) for _ in range(self.cores)]
         self.shared = bytearray(b"\xff" * SHARED_BYTES)

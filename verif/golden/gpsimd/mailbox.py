@@ -73,8 +73,9 @@ class MailboxRegisters:
         }
         for counter in Counter:
             at = Mailbox.COUNTERS + COUNTER_BYTES * counter
-            readers[at] = lambda at=at, counter=counter: self._low(at, hart.csrs.retired * (counter in _COUNTED))
-            readers[at + 4] = lambda at=at: self._high.get(at, 0)
+            counted = counter in _COUNTED
+            readers[at] = lambda counted=counted: self._low(Mailbox.COUNTERS, hart.csrs.retired * counted)
+            readers[at + 4] = lambda: self._high.get(Mailbox.COUNTERS, 0)
         writers: dict[int, Callable[[int], None]] = {
             Mailbox.DONE: self._done,
             Mailbox.PUT: lambda value: printed.append(value & 0xFF),
@@ -95,13 +96,13 @@ class MailboxRegisters:
 
     def holds(self) -> bool:
         """Whether the condition of WAIT_COMPARE holds."""
-        values = self._semaphores.semaphores
-        value, index = _signed(self._kept[Mailbox.WAIT_VALUE]), self._kept[Mailbox.WAIT_SEMAPHORE] % len(values)
+        value, every = _signed(self._kept[Mailbox.WAIT_VALUE]), self._semaphores.semaphores
+        semaphore = every[self._kept[Mailbox.WAIT_SEMAPHORE] % len(every)]
         match self.compare:
             case WaitFor.SEMAPHORE_GE:
-                return values[index] >= value
+                return semaphore >= value
             case WaitFor.SEMAPHORE_EQ:
-                return values[index] == value
+                return semaphore == value
             case WaitFor.TIMER:
                 return self.time >= self.timer
             case WaitFor.DMA:

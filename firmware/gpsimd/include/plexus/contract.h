@@ -36,9 +36,9 @@
 #define PLEXUS_MAILBOX_MTIMEH 0xa4u  /* r: bits 63:32 as they were at the last load of MTIME */
 #define PLEXUS_MAILBOX_MTIMECMP 0xa8u  /* rw: interrupt 7 is pending while MTIME >= MTIMECMP; all ones at the start of a run */
 #define PLEXUS_MAILBOX_MTIMECMPH 0xacu  /* rw */
-#define PLEXUS_MAILBOX_WAIT_SEMAPHORE 0xb0u  /* rw: index of the semaphore that WAIT_COMPARE looks at */
+#define PLEXUS_MAILBOX_WAIT_SEMAPHORE 0xb0u  /* rw: bits 7:0: index of the semaphore that WAIT_COMPARE looks at, modulo their number */
 #define PLEXUS_MAILBOX_WAIT_VALUE 0xb4u  /* rw: what it is compared with, signed */
-#define PLEXUS_MAILBOX_WAIT_COMPARE 0xb8u  /* rw: WaitFor; interrupt 11 is pending while that holds, and ends a wfi */
+#define PLEXUS_MAILBOX_WAIT_COMPARE 0xb8u  /* rw: bits 2:0: WaitFor; interrupt 11 is pending while that holds, and ends a wfi */
 #define PLEXUS_MAILBOX_WAIT_STATUS 0xbcu  /* r: 1 while the condition holds */
 #define PLEXUS_MAILBOX_DMA_PUSH 0xc0u  /* w: address in local memory of a descriptor, 128-byte aligned; traps if DMA_FREE is 0 */
 #define PLEXUS_MAILBOX_DMA_DONE 0xc4u  /* r: descriptors of this core completed since the start of the run */
