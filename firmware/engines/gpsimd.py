@@ -180,7 +180,7 @@ class GpsimdEngine(Engine):
         named = f"{', '.join(vectors[:3])}{', ...' if vectors[3:] else ''}"
         need(
             not vectors,
-            f"{one.path} has vector instructions in {named}, and cores have no vector unit yet: build it with --no-vector",
+            f"{one.path} has vector instructions in {named}; cores have no vector unit yet: build it with --no-vector",
         )
         return one
 
