@@ -26,6 +26,7 @@ from sim.run.checking import checked
 from sim.run.compare import Comparison, Mismatch, compare_printed
 from sim.run.kept_golden import golden_key, keep_golden
 from sim.run.result import EngineCycles, Fault, GpsimdCore, RunResult
+from sim.systems.core import run as core_run
 from verif.checks.made_elf import LOCAL, code, elf, stack
 
 CFG = named("small")
@@ -166,3 +167,20 @@ def test_text_counts_in_the_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     wrong = dataclasses.replace(right, printed={1: b"wrong"})
     found = checked(CFG, image, wrong)
     assert not found.match and found.first is not None
+
+
+def test_arrays_are_written_if_the_run_ended_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    image, given, out = tmp_path / "a.elf", tmp_path / "in.npz", tmp_path / "out.npz"
+    image.write_bytes(elf([stack(), code()]))
+    np.savez(given, dst=np.zeros((2, 3), np.float16))
+    bits = np.arange(6, dtype=np.uint16).reshape(2, 3)
+    ends = iter([result(end="fault", faults=(fault(Cause.GP_EXIT, 1),)), result(end="stuck"), result()])
+    monkeypatch.setattr(core_run, "_simulate", lambda *_: dataclasses.replace(next(ends), outputs={"dst": bits}))
+    params = find_workload("gpsimd").parse([f"elf={image}", f"in={given}", f"out={out}"])
+    run = core_run.Run(workload="gpsimd", params=params, cfg=CFG, check="none", out=tmp_path / "report")
+    for _ in range(2):
+        assert not passed(core_run.run_workload(run, Console(file=io.StringIO()))) and not out.exists()
+    assert passed(core_run.run_workload(run, Console(file=io.StringIO())))
+    with np.load(out) as found:
+        assert found.files == ["dst"] and found["dst"].dtype == np.float16
+        assert found["dst"].tobytes() == bits.tobytes()
