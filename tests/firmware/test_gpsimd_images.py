@@ -12,6 +12,7 @@ from firmware.gpsimd.errors import FirmwareError
 from firmware.gpsimd.image import Image
 from firmware.gpsimd.report import describe, verdict
 from rtl.contract.config import NAMED, load
+from sim.cli import main
 from verif.checks.made_elf import (
     ARCH,
     LOCAL,
@@ -150,6 +151,17 @@ def test_local_memory_is_that_of_the_configuration(tmp_path: Path) -> None:
     need_fit(image, core_of(load("small", ["gpsimd.local_bytes=131072"])))
     with pytest.raises(FirmwareError, match="configuration small has no GPSIMD cores: gpsimd.enabled is false"):
         core_of(load("small", ["gpsimd.enabled=false"]))
+
+
+def test_info_takes_changes_of_a_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.elf"
+    path.write_bytes(elf([stack(), code(), (".bss", NOBITS, 3, LOCAL + 8192, b"", 65536)]))
+    asked = ["firmware", "info", str(path), "--config", "small"]
+    assert main(asked) == 2 and "has 65,536" in capsys.readouterr().err
+    assert main([*asked, "--set", "gpsimd.local_bytes=131072"]) == 0
+    assert "runs it (VLEN 256, local memory 131,072 bytes)" in capsys.readouterr().out
+    assert main(["firmware", "info", str(path), "--set", "gpsimd.local_bytes=131072"]) == 2
+    assert "--set gpsimd.local_bytes=131072 changes a configuration: name one" in capsys.readouterr().err
 
 
 def test_an_image_linked_for_2_gib(tmp_path: Path) -> None:

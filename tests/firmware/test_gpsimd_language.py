@@ -1,6 +1,7 @@
 """k.gpsimd: the words it emits, what it waits for, what it refuses. Images are made byte by byte."""
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,12 @@ from firmware.kernel import Kernel, KernelError
 from firmware.program import Instruction
 from rtl.contract.config import load, named
 from rtl.contract.formats import FORMATS
-from rtl.contract.gpsimd import LOAD, RUN
+from rtl.contract.gpsimd import LOAD, RUN, Mailbox, Region
 from rtl.contract.isa import INSTRUCTION, INSTRUCTION_BYTES, Opcode, Queue
 from verif.checks.made_elf import LOCAL, NOBITS, PROGBITS, RET, VADD, attributes, code, elf, stack
+from verif.checks.riscv_words import immediate, jump, load_constant
+from verif.checks.riscv_words import store as storing
+from verif.golden.machine import GoldenMachine
 
 SMALL, TINY = named("small"), named("tiny")
 LANES = 8  # of a core of small
@@ -197,3 +201,45 @@ def test_a_configuration_without_the_engine(image: Path) -> None:
     for what in (lambda k: k.gpsimd.load(image), lambda k: k.gpsimd.run(image), lambda k: k.gpsimd.store(sbuf(k), 0)):
         with pytest.raises(KernelError, match="configuration small has no programmable engine: gpsimd.enabled is fal"):
             what(Kernel(cfg, "refused"))
+
+
+def adds_one(path: Path, source: int, result: int) -> Path:
+    """A program that stores the first word of one tile plus 1 to that of another, in its first partition."""
+    rows, mailbox = int(Region.SBUF_ROWS), int(Region.MAILBOX)
+    text = load_constant(10, rows + source) + immediate(0x03, 2, 11, 10, 0) + immediate(0x13, 0, 11, 11, 1)
+    text += load_constant(12, rows + result) + storing(2, 11, 12, 0)
+    text += load_constant(13, mailbox + Mailbox.DONE) + storing(2, 0, 13, 0) + jump(0, 0)
+    path.write_bytes(elf([code(LOCAL, text)], entry=LOCAL))
+    return path
+
+
+@pytest.mark.skipif(find_spec("verif.golden.gpsimd") is None, reason="the golden machine has no programmable engine")
+@pytest.mark.parametrize("seed", [None, *range(6)])
+def test_any_order_that_the_waits_allow_gives_the_same(tmp_path: Path, seed: int | None) -> None:
+    """Two programs in turn on the same cores, beside copies and the vector engine, tiles used again at once."""
+    k = Kernel(TINY, "chain")
+    a, b, c = (k.sbuf(name, partitions=8, columns=1, dtype="uint32") for name in "abc")
+    first = adds_one(tmp_path / "first.elf", a.offset, b.offset)
+    second = adds_one(tmp_path / "second.elf", b.offset, a.offset)
+    words = k.sbuf("words", partitions=4, columns=2, dtype="uint32")
+    source = k.hbm("source", (8, 1), "uint32", np.full((8, 1), 100, np.uint32))
+    outs = [k.hbm(f"out {n}", (8, 1), "uint32") for n in range(6)]
+    k.dma(a[:, :], source[:, :])
+    for n in range(3):
+        k.gpsimd.run(first, src=a[:, :], dst=b[:, :])
+        k.dma(outs[2 * n][:, :], b[:, :])
+        k.gpsimd.run(second, touches=[a[:, :], b[:, :]])
+        k.vector.copy(c[:, :], a[:, :])
+        k.dma(outs[2 * n + 1][:, :], c[:, :])
+    k.gpsimd.store(words[:, :], 0, core=1)
+    local = k.hbm("local", (4, 2), "uint32")
+    k.dma(local[:, :], words[:, :])
+    assert len(queue(k, Opcode.GP_LOAD)) == 6
+    machine = GoldenMachine(TINY, seed)
+    machine.load(build_image(k.program()))
+    result = machine.run()
+    assert not result.faults
+    for n in range(6):
+        assert [result.outputs[f"out {n}"][core, 0] for core in (0, 4)] == [101 + n] * 2  # of 4 partitions each
+    text = np.frombuffer(second.read_bytes()[52 : 52 + 32], "<u4")
+    assert np.array_equal(result.outputs["local"].T.reshape(-1), text)
