@@ -121,7 +121,8 @@ class Workload:
         except MemoryFullError as error:
             sizes = [f"{n}={v}" for n, v in complete.items() if type(v) is int and v and n != "seed"]
             what = ", ".join((["this text"] if complete.get("text") else []) + sizes)
-            raise MemoryFullError(f"{self.name} of {what} does not fit the memories of {cfg.name}: {error}") from None
+            of = f" of {what}" if what else ""
+            raise MemoryFullError(f"{self.name}{of} does not fit the memories of {cfg.name}: {error}") from None
         program.params = complete
         return program
 

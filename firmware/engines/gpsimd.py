@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from firmware.arguments import checked
 from firmware.builder import Builder
 from firmware.engines.base import Engine, access, caller, need
@@ -13,6 +11,7 @@ from firmware.gpsimd.core import core_of, need_fit
 from firmware.gpsimd.elf import read_image
 from firmware.gpsimd.errors import FirmwareError
 from firmware.gpsimd.image import Image
+from firmware.gpsimd.placed import WORD_BYTES, Placed, placed
 from firmware.hazards import Access
 from firmware.views import HbmView, KernelError, Tile, TileView
 from rtl.contract.gpsimd import LOAD, RUN
@@ -23,10 +22,6 @@ from rtl.contract.memmap import Space
 __all__ = ["GpsimdEngine"]
 
 _TILE_SHARE = 16  # of SBUF, at most, that images pass through
-_WORD_BYTES = 4
-
-Place = tuple[int, bytes, int]
-"""What a core holds: byte in local memory, contents, address of tohost."""
 
 
 @checked
@@ -38,9 +33,9 @@ class GpsimdEngine(Engine):
     def __init__(self, kernel: Builder):
         super().__init__(kernel)
         self._lanes = kernel.cfg.partitions // cores_of(kernel.cfg.partitions)
-        self._row_bytes = _WORD_BYTES * self._lanes
-        self._loaded: dict[int, Place] = {}
-        self._tensors: dict[Place, HbmView] = {}
+        self._row_bytes = WORD_BYTES * self._lanes
+        self._loaded: dict[int, Placed] = {}
+        self._tensors: dict[Placed, HbmView] = {}
         self._tile: Tile | None = None
 
     def load(self, image: Image | Path | str, cores: Sequence[int] | None = None) -> None:
@@ -136,21 +131,16 @@ class GpsimdEngine(Engine):
         )
 
     def _load(self, image: Image, cores: Sequence[int]) -> None:
-        base = image.start - image.base
-        offset = base - base % self._row_bytes
-        data = bytes(base - offset) + image.load_bytes()
-        data += bytes(-len(data) % self._row_bytes)
-        place = offset, data, image.symbols.get("tohost", 0)
+        place = placed(image, self._lanes)
         if all(self._loaded.get(core) == place for core in cores):
             return
         k = self._k
         if place not in self._tensors:
-            words = np.frombuffer(data, "<u4").astype(np.uint32).reshape(-1, self._lanes)
-            bits = np.ascontiguousarray(words.T)
+            bits = place.by_lane(self._lanes)
             self._tensors[place] = k.hbm(f"gpsimd image {len(self._tensors)}", bits.shape, "uint32", bits)
         source = self._tensors[place]
         if self._tile is None:
-            share = k.cfg.sbuf.partition_bytes // _TILE_SHARE // _WORD_BYTES
+            share = k.cfg.sbuf.partition_bytes // _TILE_SHARE // WORD_BYTES
             columns = min(k.cfg.gpsimd.local_bytes // self._row_bytes, share)
             self._tile = k.sbuf("gpsimd image", partitions=self._lanes, columns=columns, dtype="uint32")
         total, piece = source.shape[1], self._tile.columns
@@ -164,8 +154,8 @@ class GpsimdEngine(Engine):
                 accesses=(access(view, False),),
                 source=caller(),
                 src0=k.pattern(view, "an image"),
-                imm0=LOAD.pack(offset=offset + first * self._row_bytes, cores=_mask(cores)),
-                imm1=place[2],
+                imm0=LOAD.pack(offset=place.offset + first * self._row_bytes, cores=_mask(cores)),
+                imm1=place.tohost,
             )
         self._loaded |= dict.fromkeys(cores, place)
 
@@ -180,7 +170,7 @@ class GpsimdEngine(Engine):
         named = f"{', '.join(vectors[:3])}{', ...' if vectors[3:] else ''}"
         need(
             not vectors,
-            f"{one.path} has vector instructions in {named}, and cores have no vector unit yet: build it with --no-vector",
+            f"{one.path} has vector instructions in {named}; cores have no vector unit yet: build it with --no-vector",
         )
         return one
 

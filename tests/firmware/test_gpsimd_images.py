@@ -1,8 +1,6 @@
 """The reader of GPSIMD images, on ELF files made byte by byte: each refusal once, and no damage ends in a traceback."""
 
 import random
-import struct
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -14,67 +12,20 @@ from firmware.gpsimd.errors import FirmwareError
 from firmware.gpsimd.image import Image
 from firmware.gpsimd.report import describe, verdict
 from rtl.contract.config import NAMED, load
-from rtl.contract.gpsimd import Region
-
-RISCV, EXECUTABLE = 243, 2
-PROGBITS, SYMTAB, STRTAB, NOBITS, ATTRIBUTES = 1, 2, 3, 8, 0x7000_0003
-ALLOC, CODE = 2, 6
-LOCAL = int(Region.LOCAL)
-RET = bytes.fromhex("67800000")
-VADD = bytes.fromhex("d7002002")
-LW_FLOAT_WIDTH = bytes.fromhex("07200000")  # flw: width 2 is no vector load
-ARCH = "rv32i2p1_m2p0_c2p0_zicsr2p0_zifencei2p0_zmmul1p0_zca1p0_zve32x1p0_zvl128b1p0_zvl32b1p0_zvl64b1p0"
-
-Made = tuple[str, int, int, int, bytes, int]
-"""Name, type, flags, address, contents, size."""
-
-
-def attributes(arch: str) -> Made:
-    tags = b"\x05" + arch.encode() + b"\0"
-    part = b"\x01" + struct.pack("<I", len(tags) + 5) + tags
-    body = struct.pack("<I", len(part) + 10) + b"riscv\0" + part
-    return (".riscv.attributes", ATTRIBUTES, 0, 0, b"A" + body, len(body) + 1)
-
-
-def code(address: int = LOCAL + 4096, data: bytes = RET) -> Made:
-    return (".text", PROGBITS, CODE, address, data, len(data))
-
-
-def stack(size: int = 4096) -> Made:
-    return (".stack", NOBITS, ALLOC, LOCAL, b"", size)
-
-
-def elf(
-    sections: Iterable[Made] = (),
-    *,
-    ident: bytes = b"\x7fELF\x01\x01\x01",
-    kind: int = EXECUTABLE,
-    machine: int = RISCV,
-    entry: int = LOCAL + 4096,
-    flags: int = 1,
-    symbols: Iterable[tuple[str, int, int]] = (),
-) -> bytes:
-    """An ELF file of these sections; `symbols` are functions with address and size."""
-    made = list(sections) or [stack(), code(), attributes(ARCH)]
-    if symbols:
-        names, table = b"\0", bytes(16)
-        for name, address, size in symbols:
-            table += struct.pack("<IIIBBH", len(names), address, size, 0x12, 0, 2)
-            names += name.encode() + b"\0"
-        made += [(".symtab", SYMTAB, 0, 0, table, len(table)), (".strtab", STRTAB, 0, 0, names, len(names))]
-    made.append((".shstrtab", STRTAB, 0, 0, b"", 0))
-    texts = b"\0" + b"".join(name.encode() + b"\0" for name, *_ in made)
-    made[-1] = (".shstrtab", STRTAB, 0, 0, texts, len(texts))
-    body, headers, at, label = b"", bytes(40), 52, 1
-    for number, (name, type_, flag, address, data, size) in enumerate(made, 1):
-        link, entsize = (number + 1, 16) if type_ == SYMTAB else (0, 0)
-        headers += struct.pack("<10I", label, type_, flag, address, at, size, link, 0, 4, entsize)
-        body, at, label = body + data, at + len(data), label + len(name) + 1
-    count = len(made) + 1
-    header = ident.ljust(16, b"\0") + struct.pack(
-        "<HHIIIIIHHHHHH", kind, machine, 1, entry, 0, at, flags, 52, 32, 0, 40, count, count - 1
-    )
-    return header + body + headers
+from sim.cli import main
+from verif.checks.made_elf import (
+    ARCH,
+    LOCAL,
+    LW_FLOAT_WIDTH,
+    NOBITS,
+    PROGBITS,
+    RET,
+    VADD,
+    attributes,
+    code,
+    elf,
+    stack,
+)
 
 
 def read(tmp_path: Path, data: bytes) -> Image:
@@ -126,7 +77,7 @@ def test_an_image_that_does_not_say_what_it_needs_is_taken(tmp_path: Path) -> No
         (elf(flags=0x11), "relies on total store order (Ztso), which GPSIMD cores do not have"),
         (
             elf([code(0x7000_0000)]),
-            "section .text lies at 0x70000000, outside local memory, which begins at 0x10000000 and, the same bytes, at",
+            "section .text lies at 0x70000000, outside local memory, which begins at 0x10000000 and, the same bytes",
         ),
         (
             elf([code(), (".data", PROGBITS, 3, 0x8000_0000, b"\x07", 1)]),
@@ -200,6 +151,17 @@ def test_local_memory_is_that_of_the_configuration(tmp_path: Path) -> None:
     need_fit(image, core_of(load("small", ["gpsimd.local_bytes=131072"])))
     with pytest.raises(FirmwareError, match="configuration small has no GPSIMD cores: gpsimd.enabled is false"):
         core_of(load("small", ["gpsimd.enabled=false"]))
+
+
+def test_info_takes_changes_of_a_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.elf"
+    path.write_bytes(elf([stack(), code(), (".bss", NOBITS, 3, LOCAL + 8192, b"", 65536)]))
+    asked = ["firmware", "info", str(path), "--config", "small"]
+    assert main(asked) == 2 and "has 65,536" in capsys.readouterr().err
+    assert main([*asked, "--set", "gpsimd.local_bytes=131072"]) == 0
+    assert "runs it (VLEN 256, local memory 131,072 bytes)" in capsys.readouterr().out
+    assert main(["firmware", "info", str(path), "--set", "gpsimd.local_bytes=131072"]) == 2
+    assert "--set gpsimd.local_bytes=131072 changes a configuration: name one" in capsys.readouterr().err
 
 
 def test_an_image_linked_for_2_gib(tmp_path: Path) -> None:
