@@ -56,7 +56,7 @@ class Waiting(wiring.Component):
             with m.Case(Mailbox.MTIMECMPH):
                 m.d.sync += self.mtimecmp.eq(Cat(self.mtimecmp[:32], self.new))
         changes = self.store & Cat(self.offset == one for one in _WAIT).any()
-        with m.If(changes & ~fault("a core's old condition wakes it from a new wait")):
+        with m.If(changes):
             m.d.sync += seen.eq(0)
         with m.Switch(self.compare):
             with m.Case(WaitFor.SEMAPHORE_GE):

@@ -6,18 +6,20 @@ memory, and what depends on time is compared before it is kept.
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from rtl.contract.config import Config
 from rtl.contract.gpsimd import SHARED_BYTES, Counter, Mailbox, Region, WaitFor, cores, lane_address, row_address
 from rtl.contract.isa import Cause
 from verif.checks import riscv_words as w
 
-__all__ = ["CODE", "DATA", "DATA_BYTES", "ENDS", "TOHOST", "EngineProgram", "engine_program"]
+__all__ = ["CODE", "DATA", "DATA_BYTES", "ENDS", "OUTSIDE", "TOHOST", "EngineProgram", "engine_program"]
 
 CODE, DATA, DATA_BYTES = 0x100, 0x2000, 0x400
 """In local memory: where code is loaded to, and what a program writes."""
 TOHOST = DATA + 0x3F8
+OUTSIDE = 5
+_SLOTS = 8  # bytes of a core's part of shared memory that others read
 OPEN_BYTES = 2048
 """Of each partition that programs load from and store to."""
 
@@ -58,8 +60,10 @@ class EngineProgram:
     end: str
     cause: Cause
     watchdog: int = 0
-    before: dict[int, int] = field(default_factory=dict[int, int])
-    """Semaphores that somebody else sets while it runs, by index."""
+    outside: tuple[int, ...] = ()
+    """Semaphores that somebody else sets to OUTSIDE while it runs."""
+    signals: tuple[int, ...] = ()
+    """Semaphores that are 0 before it."""
 
 
 def _li(rd: int, value: int) -> bytes:
@@ -91,12 +95,13 @@ class _Maker:
         self.count = cores(cfg.partitions)
         self.lanes = cfg.partitions // self.count
         share = cfg.issue.semaphores // self.count
-        self.semaphores = range(core * share, (core + 1) * share - 2)
+        self.semaphores = (*range(core * share, core * share + 3), (core + 1) * share - 3)
         """Those of this core; of the two behind them one is others' to set, one is for the next core."""
         self.signal, self.outside = (core + 1) * share - 2, (core + 1) * share - 1
         self.kinds: tuple[Callable[[], bytes], ...] = (
             self.compute, self.memory, self.memory, self.memory, self.memory, self.semaphore, self.semaphore,
             self.register, self.keep, self.argument, self.print, self.times, self.counts, self.alarm, self.outsider,
+            self.rest,
         )  # fmt: skip
 
     def value(self) -> int:
@@ -115,7 +120,7 @@ class _Maker:
         at = self.rng.choice((
             row_address(lane, byte),
             lane_address(lane, byte, self.lanes),
-            Region.SHARED + self.core * share + byte % share if self.shares else row_address(0, byte),
+            Region.SHARED + self.core * share + byte % (share - _SLOTS) if self.shares else row_address(0, byte),
             Region.LOCAL + DATA + byte % (DATA_BYTES - 8),
             Region.LOCAL_TOO + DATA + byte % (DATA_BYTES - 8),
         ))  # fmt: skip
@@ -169,30 +174,54 @@ class _Maker:
         code += _lw(_T1, _T0) + w.branch(1, _T1, 0, 12) + pause + w.jump(0, -12)
         return code + _box(Mailbox.WAIT_COMPARE, 0) + _box(Mailbox.WAIT_VALUE, 0)
 
-    def alarm(self) -> bytes:
-        """By the timer, soon; MTIMECMP is all ones behind it."""
+    def alarm(self, at_least: int = 0) -> bytes:
+        """Asleep until the timer; MTIMECMP is all ones behind it."""
         code = _li(_T0, Region.MAILBOX) + _lw(_T1, _T0, Mailbox.MTIME) + _lw(_T2, _T0, Mailbox.MTIMEH)
-        code += w.immediate(0x13, 0, _T1, _T1, self.rng.randrange(60)) + w.store(2, _T1, _T0, Mailbox.MTIMECMP)
+        code += w.immediate(0x13, 0, _T1, _T1, at_least + self.rng.randrange(60)) + w.store(
+            2, _T1, _T0, Mailbox.MTIMECMP
+        )
         code += w.store(2, _T2, _T0, Mailbox.MTIMECMPH)
-        if self.rng.random() < 0.5:
+        if self.rng.random() < 0.5 and not at_least:
             code += self.wait(WaitFor.TIMER, 0)
         else:  # its own interrupt ends a wfi as well
             code += _WFI
         return code + _box(Mailbox.MTIMECMPH, -1) + _box(Mailbox.MTIMECMP, -1)
 
     def outsider(self) -> bytes:
-        return self.wait(WaitFor.SEMAPHORE_GE, self.rng.randrange(-2, 4), self.outside)
+        if self.rng.random() < 0.5:
+            return self.wait(WaitFor.SEMAPHORE_EQ, OUTSIDE, self.outside)
+        return self.wait(WaitFor.SEMAPHORE_GE, self.rng.randrange(-2, OUTSIDE + 1), self.outside)
 
-    def barrier(self, number: int) -> bytes:
-        return _box(Mailbox.BARRIER, 1) + self.wait(WaitFor.BARRIER, number)
+    def rest(self) -> bytes:
+        """mcycle stands still while the core sleeps: few of its cycles pass until the timer."""
+        rd, mcycle = self.value(), 0xB00
+        code = w.immediate(0x73, 2, rd, 0, mcycle) + self.alarm(400)
+        code += w.immediate(0x73, 2, _T1, 0, mcycle) + w.register(0x20, 0, rd, _T1, rd)
+        return code + w.immediate(0x13, 3, rd, rd, 150)
 
-    def hand_on(self, number: int) -> bytes:
-        """Count up the semaphore of the next core, then wait for the own one."""
+    def _neighbour(self, step: int) -> int:
         others = [k for k in range(self.count) if self.mask >> k & 1]
-        following = others[(others.index(self.core) + 1) % len(others)]
+        return others[(others.index(self.core) + step) % len(others)]
+
+    def _slot(self, core: int, part: int) -> int:
+        """A word of shared memory that a core leaves for others before they meet."""
+        return Region.SHARED + (core + 1) * SHARED_BYTES // self.count - 4 * part
+
+    def _meet(self, part: int, meeting: bytes) -> bytes:
+        """Leave a word, meet, and take that of the core before."""
+        if not self.shares:
+            return meeting
+        code = _poke(self._slot(self.core, part), self.value()) + meeting
+        return code + _li(_T0, self._slot(self._neighbour(-1), part)) + _lw(self.value(), _T0)
+
+    def barrier(self, part: int, number: int) -> bytes:
+        return self._meet(part, _box(Mailbox.BARRIER, 1) + self.wait(WaitFor.BARRIER, number))
+
+    def hand_on(self, part: int, number: int) -> bytes:
+        """Count up the semaphore of the next core, then wait for the own one."""
         share = self.cfg.issue.semaphores // self.count
-        code = _box(Mailbox.SEMAPHORE_ADD + 4 * ((following + 1) * share - 2), 1)
-        return code + self.wait(self.rng.choice((WaitFor.SEMAPHORE_GE, WaitFor.SEMAPHORE_EQ)), number, self.signal)
+        code = _box(Mailbox.SEMAPHORE_ADD + 4 * ((self._neighbour(1) + 1) * share - 2), 1)
+        return self._meet(part, code + self.wait(WaitFor.SEMAPHORE_GE, number, self.signal))
 
     def begin(self) -> bytes:
         code = b"".join(_li(n, self.rng.getrandbits(32)) for n in _VALUES)
@@ -248,15 +277,17 @@ def engine_program(seed: int, cfg: Config, end: str, statements: int = 12, mask:
     cause = _cause(end)
     makers = {k: _Maker(rng, cfg, k, mask, not cause) for k in running}
     code = {k: maker.begin() for k, maker in makers.items()}
+    handed = 0
     for part in range(1, 3):
         for k, maker in makers.items():
             code[k] += b"".join(rng.choice(maker.kinds)() for _ in range(rng.randrange(statements)))
-        meets = rng.random() < 0.7
+        meets = rng.random() < 0.5
+        handed += not meets
         for k, maker in makers.items():
-            code[k] += maker.barrier(part) if meets else _box(Mailbox.BARRIER, 0) + maker.hand_on(part)
+            code[k] += maker.barrier(part, part - handed) if meets else maker.hand_on(part, handed)
     for k, maker in makers.items():
         mine = k == victim
         code[k] += maker.leave() + maker.end(end if mine else "done" if not cause or rng.random() < 0.5 else "watchdog")
-    outside = {maker.outside: 5 for maker in makers.values()}
     late = 6000 if end in ("watchdog", "asleep") else 0
-    return EngineProgram(code, end, cause, late, outside)
+    outside, signals = (tuple(getattr(maker, name) for maker in makers.values()) for name in ("outside", "signal"))
+    return EngineProgram(code, end, cause, late, outside, signals)

@@ -6,17 +6,17 @@ import cocotb
 import numpy as np
 
 from rtl.contract.config import load
-from rtl.contract.gpsimd import Counter
+from rtl.contract.gpsimd import Counter, Region
 from verif.bench import Run
 from verif.benches.gpsimd.engine_driver import FIRST_GP_CYCLES, LAST_GP_CYCLES, EngineDriver
 from verif.checks.coverage import Coverage
+from verif.checks.gpsimd_program import gp_load, gp_run, gp_store, pattern
 from verif.checks.gpsimd_random import ENDS, engine_program
 
 _FAULTS = (
     "a store of a byte writes the whole word",
     "a load reads the bank beside",
     "a core reaches partitions behind its own",
-    "a core's old condition wakes it from a new wait",
     "the timer of a core is never due",
     "a core's set of a semaphore adds",
     "a core writes the partition beside",
@@ -51,9 +51,38 @@ async def leaves_what_golden_leaves(dut, style):
     ends = itertools.chain(ENDS, ("done",) * 10)
     for end in ends:
         await driver.run(engine_program(int(rng.integers(1 << 32)), driver.cfg, end))
+        await driver.check_counters()
         COVER.hit(f"end: {end}")
     COVER.when(driver.states[Counter.SBUF], "sbuf refuses")
     COVER.when(driver.states[Counter.SLEEP], "sleeps")
     COVER.when(driver.states[Counter.SEMAPHORE], "waits for others")
     first, last = (cycles // 2 for cycles in driver.longest)
     assert style != "never" or (first <= FIRST_GP_CYCLES and last <= LAST_GP_CYCLES), (first, last)
+
+
+@cocotb.test(timeout_time=1000, timeout_unit="us")
+async def refuses_what_golden_refuses(dut):
+    """Each reason, and the next that does not break the rule."""
+    driver = EngineDriver(dut, np.random.default_rng(cocotb.RANDOM_SEED), "never")
+    await driver.start()
+    lanes, count, end = driver.lanes, driver.cores, driver.cfg.gpsimd.local_bytes
+    loads, stores = pattern("src0", 0, lanes, 0, 4), pattern("dst", 0, lanes, 0, 4)
+    fewer, more = pattern("src0", 0, lanes // 2, 0, 4), pattern("src0", 0, 2 * lanes, 0, 4)
+    row, entry = 4 * lanes, Region.LOCAL
+    words = [
+        gp_run(entry, 1),
+        *(gp_load(loads, mask, row) for mask in (0, 1 << count, 1 << count | 1, (1 << count) - 1)),
+        *(gp_run(entry, mask) for mask in (0, 1 << count, 255)),
+        *(gp_store(stores, mask) for mask in (0, 3, 1 << count, (1 << count) - 1)),
+        *(gp_load(source, 1) for source in (fewer, more)),
+        *(gp_load(loads | {f"src0_count{k}": 2}, 1) for k in (1, 2, 3)),
+        *(gp_store(stores | {f"dst_count{k}": 2}, 1) for k in (1, 2, 3)),
+        *(gp_load(loads, 1, 1 << n) for n in range(2, 32)),
+        *(gp_load(loads, 1, end - n * row) for n in (3, 4)),
+        *(gp_store(stores, 1, end - n * row) for n in (3, 4)),
+        gp_load(loads, 1, end),
+        gp_load(pattern("src0", 0, lanes, 0, 65535, step=0), 1),
+    ]
+    for word in words:
+        await driver.new_program()
+        await driver.refuse(word)

@@ -16,7 +16,7 @@ from verif.agents.memory_port import MemoryPorts
 from verif.agents.stall import styled
 from verif.agents.stream import StreamSource
 from verif.checks.gpsimd_program import by_lane, gp_load, gp_run, gp_store, pattern
-from verif.checks.gpsimd_random import CODE, DATA, DATA_BYTES, TOHOST, EngineProgram
+from verif.checks.gpsimd_random import CODE, DATA, DATA_BYTES, OUTSIDE, TOHOST, EngineProgram
 from verif.golden.gpsimd.cluster import Cluster
 from verif.golden.lines import Failed
 from verif.golden.memory import Memory
@@ -28,6 +28,7 @@ FIRST_GP_CYCLES, LAST_GP_CYCLES = 12, 8
 
 _IMAGE, _BACK = 4096, 6144  # bytes of partitions: images, and what is stored back
 _DATA_PLACE = _IMAGE + 1536
+_CODE_BYTES = 2432  # of a core, at most
 
 
 class _Semaphores:
@@ -61,7 +62,12 @@ class EngineDriver:
         self.accepted = self.first_busy = self.last_busy = 0
         self.longest = [0, 0]  # of FIRST and LAST
         self.others: list[tuple[int, int, int]] = []  # cycle, semaphore and value that somebody else sets
-        self.refusals = 0
+        self.updates = 0
+        self.reads = self.bytes_written = 0  # of SBUF, by cores
+        self._grants = (0, 0)
+        self.began = 0
+        self.alone = style != "never"  # an instruction is sent when the one before is done
+        self.running = False  # the instruction in hand is a GP_RUN
 
     async def start(self) -> None:
         """Connect everything and reset."""
@@ -90,6 +96,7 @@ class EngineDriver:
             assert tick, "a semaphore changes between the engine's edges"
             told = SEMAPHORE_UPDATE.from_bits(int(dut.update__payload.value))
             self.semaphores.update(told.index, Update(told.update), told.value)
+            self.updates += 1
         for at, semaphore, value in self.others:
             if at == now:
                 self.semaphores.update(semaphore, Update.SET, value)
@@ -100,9 +107,16 @@ class EngineDriver:
         assert dut.psum_read__valid.value == 0 and dut.psum_write__valid.value == 0, "the engine asks for PSUM"
         if dut.debug_valid.value == 1:
             self.printed[int(dut.debug_core.value)].append(int(dut.debug_byte.value))
+        grants = (self.ports.grants["sbuf_read"], self.ports.grants["sbuf_write"])
+        if self.running:
+            self.reads += grants[0] - self._grants[0]
+            if grants[1] != self._grants[1]:
+                self.bytes_written += int(dut.sbuf_write__bytes.value).bit_count()
+        self._grants = grants
         holds, state = dut.queue__status__holds.value == 1, int(dut.queue__status__state.value)
         if dut.queue__command__valid.value == 1 and dut.queue__command__ready.value == 1:
             self.accepted, self.first_busy = now, 0
+            self.running = int(dut.queue__command__payload.value) & 0xFF == Opcode.GP_RUN
         if holds:
             self.states[state] += 1
             if state == Counter.BUSY:
@@ -113,13 +127,8 @@ class EngineDriver:
             if not self.ends[-1][0] and self.running:
                 for n, taken in enumerate((self.first_busy - self.accepted, now - self.last_busy)):
                     self.longest[n] = max(self.longest[n], taken)
-        self.running = bool(self.commands.queue) and self._is_run(self.commands.queue[0]) or holds and self.running
-
-    running = False
-
-    @staticmethod
-    def _is_run(word: int) -> bool:
-        return word & 0xFF == Opcode.GP_RUN
+        if dut.queue__done.value == 1:
+            self.running = False
 
     def _words(self, program: EngineProgram) -> list[int]:
         """The instructions of a program; images and data go to SBUF."""
@@ -137,9 +146,10 @@ class EngineDriver:
             source = pattern("src0", start, self.lanes, place, rows.shape[1] // 4)
             words.append(gp_load(source, mask, offset, tohost))
 
+        each = _CODE_BYTES // self.lanes
         for n, (core, code) in enumerate(program.code.items()):
-            assert len(code) // self.lanes < 600 and CODE % row == 0
-            load(code, _IMAGE + 608 * (n % 2), CODE, 1 << core, tohost)
+            assert len(code) <= _CODE_BYTES and CODE % row == 0
+            load(code, _IMAGE + each * n, CODE, 1 << core, tohost)
         mask = sum(1 << core for core in program.code)
         load(data, _DATA_PLACE, DATA, mask, tohost)
         arguments = sum(
@@ -149,6 +159,8 @@ class EngineDriver:
         )
         free = {name: int(self.rng.integers(1 << 63)) for name in ("imm1", "imm2")}
         words.append(gp_run(Region.LOCAL + CODE, mask, program.watchdog, **free) | arguments)
+        if program.cause:
+            return words  # nothing behind it has a meaning
         for core in program.code:
             start = self.lanes * int(self.rng.integers(quadrants))
             target = pattern("dst", start, self.lanes, _BACK, DATA_BYTES // row, step=int(self.rng.choice([1, 2])))
@@ -157,30 +169,31 @@ class EngineDriver:
 
     async def run(self, program: EngineProgram) -> None:
         """Send a program, wait for its end, compare what it left."""
-        dut = self.dut
-        dut.start.value = 1
-        await RisingEdge(self.bench.clk)
-        dut.start.value = 0
-        for at in program.before:
+        await self.new_program()
+        for at in program.signals:
+            self.semaphores.update(at, Update.SET, 0)
+        for at in program.outside:
             self.semaphores.update(at, Update.SET, -100)
         words = self._words(program)
         golden, memory, printed = self._golden(program, words)
-        self.others = [
-            (self.ports.cycle + int(self.rng.integers(20, 3000)), at, value) for at, value in program.before.items()
-        ]
+        self.others = [(self.ports.cycle + int(self.rng.integers(20, 3000)), at, OUTSIDE) for at in program.outside]
         self.ends.clear()
         for p in self.printed:
             p.clear()
-        self.commands.send(word | n % (1 << SEQUENCE_BITS) << INSTRUCTION.width for n, word in enumerate(words))
         since = self.ports.cycle
+        for n, word in enumerate(words):
+            self.commands.send([word | n % (1 << SEQUENCE_BITS) << INSTRUCTION.width])
+            if self.alone:
+                await self._ended(n + 1)
         while len(self.ends) < len(words) and not (self.ends and self.ends[-1][0]):
             await RisingEdge(self.bench.clk)
-            assert self.ports.cycle - since < 60_000, f"{len(self.ends)} of {len(words)} instructions ended"
-        self.commands.queue.clear()
+            assert self.ports.cycle - since < 60_000, (
+                f"{program.end}: {len(self.ends)} of {len(words)} instructions ended"
+            )
         wanted = golden[: len(self.ends)]
         shown = [(Cause(cause).name, hex(where)) for cause, where in self.ends]
         assert self.ends == wanted, f"{program.end}: {shown}, golden {[(Cause(c).name, hex(a)) for c, a in golden]}"
-        await self.bench.cycles(60)
+        await self.bench.cycles(60 + max(0, *(at - self.ports.cycle for at, _, _ in self.others)))
         ticks = self.ticks
         await self.bench.cycles(40)
         if not program.cause:
@@ -188,13 +201,51 @@ class EngineDriver:
             assert self.ticks == ticks, "the clock runs without work"
         self.others = []
 
+    async def _ended(self, count: int) -> None:
+        """So many instructions are done, and nothing comes of them any more."""
+        since = self.ports.cycle
+        while len(self.ends) < count:
+            await RisingEdge(self.bench.clk)
+            assert self.ports.cycle - since < 60_000, f"instruction {count - 1} does not end"
+        writes, updates = self.ports.grants["sbuf_write"], self.updates
+        await self.bench.cycles(12)
+        late = (self.ports.grants["sbuf_write"] - writes, self.updates - updates)
+        assert late == (0, 0), f"instruction {count - 1} was done before {late} of its stores"
+
+    async def refuse(self, word: int) -> None:
+        """An instruction ends as the golden engine says, and does nothing; no core has an image."""
+        golden = Cluster(self.cfg, self.sbuf, self.semaphores)
+        f = INSTRUCTION.unpack(word)
+        if f["opcode"] == Opcode.GP_RUN:
+            run = golden.run(word)
+            run.advance()
+            failed = run.outcome()
+            cause = failed.cause if failed else Cause.NONE
+        else:
+            found = golden.read(f)
+            cause = found if isinstance(found, Cause) else Cause.NONE
+        before = self.sbuf.bytes.copy()
+        self.ends.clear()
+        self.commands.send([word])
+        await self._ended(1)
+        assert self.ends == [(int(cause), 0)], f"{self.ends}, golden {cause.name}: {f}"
+        assert cause == Cause.NONE or (self.sbuf.bytes == before).all()
+
+    async def new_program(self) -> None:
+        """As the host begins one."""
+        self.dut.start.value = 1
+        await RisingEdge(self.bench.clk)
+        self.dut.start.value = 0
+        self.began = self.ports.cycle
+        self.reads = self.bytes_written = 0
+
     def _golden(self, program: EngineProgram, words: list[int]) -> tuple[list[tuple[int, int]], Memory, list[bytes]]:
         """How each instruction ends on the golden engine, SBUF then, and what was printed."""
         memory = Memory(self.cfg.partitions, self.cfg.sbuf.partition_bytes)
         memory.bytes[:] = self.sbuf.bytes
         self.expected = _Semaphores(self.semaphores.semaphores)
-        for at, value in program.before.items():
-            self.expected.update(at, Update.SET, value)
+        for at in program.outside:
+            self.expected.update(at, Update.SET, OUTSIDE)
         cluster = Cluster(self.cfg, memory, self.expected, np.random.default_rng(self.rng.integers(1 << 32)))
         cluster.shared[:] = self.shared
         ends: list[tuple[int, int]] = []
@@ -228,14 +279,25 @@ class EngineDriver:
             assert have == want, f"semaphore {index} is {have}, must be {want}"
         assert [bytes(p) for p in self.printed] == printed
 
-    async def counters(self) -> dict[Counter, list[int]]:
-        """What the host sees of each core."""
-        seen: dict[Counter, list[int]] = {}
-        for counter in Counter:
-            seen[counter] = []
-            for core in range(self.cores):
-                self.dut.told_core.value, self.dut.told_index.value = core, int(counter)
+    async def check_counters(self) -> None:
+        """Each core's states are the engine's cycles since the program began, whatever it did."""
+        dut = self.dut
+        dut.running.value = 0
+        await RisingEdge(self.bench.clk)
+        cycles = (self.ports.cycle - self.began) // 2  # of an engine at half the root clock
+        total = 0
+        for core in range(self.cores):
+            seen: list[int] = []
+            for counter in Counter:
+                dut.told_core.value, dut.told_index.value = core, int(counter)
                 await RisingEdge(self.bench.clk)
                 await RisingEdge(self.bench.clk)
-                seen[counter].append(int(self.dut.told.value))
-        return seen
+                seen.append(int(dut.told.value))
+            states = sum(seen[: Counter.INSTRUCTIONS])
+            assert abs(states - cycles) <= 1, f"core {core} counts {states} cycles of {cycles}: {seen}"
+            traps = seen[Counter.BUSY] - seen[Counter.INSTRUCTIONS]
+            assert 0 <= traps <= 2 and seen[Counter.MICRO_OPS] == 0, seen
+            total += seen[Counter.BYTES]
+        least = self.bytes_written + self.reads
+        assert least <= total <= least + 3 * self.reads, f"{total} bytes of SBUF, {self.bytes_written} written"
+        dut.running.value = 1

@@ -46,9 +46,9 @@
 #define PLEXUS_MAILBOX_TRAP 0xd0u  /* w: ends the run of this core as GP_TRAP, with this mcause */
 #define PLEXUS_MAILBOX_TRAP_PC 0xd4u  /* rw: pc of that trap, written first */
 #define PLEXUS_MAILBOX_TRAP_VALUE 0xd8u  /* rw: mtval of that trap, written first */
-#define PLEXUS_MAILBOX_COUNTERS 0x100u  /* r: + 8 * Counter: bits 31:0; + 4: bits 63:32 as they were when 31:0 were loaded */
+#define PLEXUS_MAILBOX_COUNTERS 0x100u  /* r: + 8 * Counter: bits 31:0; + 4: bits 63:32 of the counter loaded last, as they were then */
 #define PLEXUS_MAILBOX_SEMAPHORE_BASE 0x4000u  /* rw: + 4 * index: a load gives the value, a store sets it */
-#define PLEXUS_MAILBOX_SEMAPHORE_ADD 0x8000u  /* rw: + 4 * index: a store adds to it */
+#define PLEXUS_MAILBOX_SEMAPHORE_ADD 0x8000u  /* rw: + 4 * index: a load gives the value, a store adds to it */
 #define PLEXUS_MAILBOX_END 0xc000u
 
 /* Conditions of WAIT_COMPARE; those of a semaphore are as in isa.Wait. */
