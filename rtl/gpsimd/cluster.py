@@ -104,7 +104,7 @@ class Cluster(wiring.Component):
             m.d.comb += [
                 self.clocks[k].eq((run & awake) | moves),
                 tile.run.eq(run),
-                tile.entry.eq(word.imm0),
+                tile.entry.eq(word.imm0[:32]),
                 tile.hart.eq(k),
                 tile.mtime.eq(self.mtime),
                 tile.pending.eq(box.pending),
@@ -131,7 +131,7 @@ class Cluster(wiring.Component):
                 end.result.eq(Mux(tile.ended, tile.result, box.result)),
                 end.trapped.eq(box.trapped),
                 end.lost.eq(tile.lost),
-                end.cause.eq(Mux(tile.lost, tile.cause, box.result)),
+                end.cause.eq(Mux(tile.lost, tile.cause, box.result[:5])),
                 end.pc.eq(Mux(tile.lost, tile.pc, box.trap_pc)),
                 self.retires[k].eq(tile.retires),
             ]
@@ -192,7 +192,7 @@ class Cluster(wiring.Component):
                 tile.row_data.eq(mover.row_data),
             ]
             with m.If(commands.fills[k]):
-                m.d.sync += tile.tohost.eq(word.imm1)
+                m.d.sync += tile.tohost.eq(word.imm1[:32])
             with m.If(chosen):
                 m.d.comb += mover.line.eq(tile.line)
 

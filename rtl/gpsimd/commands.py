@@ -81,7 +81,7 @@ class Commands(wiring.Component):
         still = Signal(self.cores)
         m.d.comb += [
             self.command.ready.eq(stage == Stage.NONE),
-            self.chosen.eq(named),
+            self.chosen.eq(named[: self.cores]),
             still.eq(self.run & ~Cat(end.ended for end in self.ends)),
         ]
         with m.Switch(stage):

@@ -95,9 +95,9 @@ class CoreMailbox(wiring.Component):
         m.d.comb += [
             by_turn.eq(self.busy & (of_semaphore | asks_status)),
             self.request.eq(self.busy & ~by_turn & ~sent),
-            self.index.eq(Mux(self.busy & of_semaphore, held.address[2:], waiting.semaphore)),
+            self.index.eq(Mux(self.busy & of_semaphore, held.address[2:10], waiting.semaphore)),
             self.update.valid.eq(by_turn & held.write & self.turn),
-            self.update.payload.index.eq(held.address[2:]),
+            self.update.payload.index.eq(held.address[2:10]),
             self.update.payload.update.eq(
                 Mux(held.address[_ADDS] | fault("a core's set of a semaphore adds"), Update.ADD, Update.SET)
             ),
@@ -136,7 +136,7 @@ class CoreMailbox(wiring.Component):
         cfg = self.cfg
         time_high, high = Signal(TIME_BITS - 32), Signal(TIME_BITS - 32)  # of MTIME, and of a counter, loaded last
         counts = offset >= Mailbox.COUNTERS
-        m.d.comb += self.counter.eq(offset[3:])
+        m.d.comb += self.counter.eq(offset[3:8])
         known: dict[Mailbox, Value | int] = {
             Mailbox.CORE: self.core,
             Mailbox.CORES: cores(cfg.partitions),

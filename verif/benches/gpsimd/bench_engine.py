@@ -86,3 +86,8 @@ async def refuses_what_golden_refuses(dut):
     for word in words:
         await driver.new_program()
         await driver.refuse(word)
+
+
+@cocotb.test()
+async def covered(dut) -> None:
+    COVER.require_all()

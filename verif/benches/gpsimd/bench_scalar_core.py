@@ -1,10 +1,12 @@
 """ScalarCore: every instruction that retires is the golden hart's, under stalls, traps and interrupts."""
 
 import itertools
+from collections import Counter
 
 import cocotb
 import numpy as np
 
+from rtl.contract.gpsimd import Counter as gpsimd
 from verif.bench import Run
 from verif.benches.gpsimd.scalar_core_top import RAM, RAM_BYTES
 from verif.benches.gpsimd.scalar_driver import TOHOST, ScalarDriver
@@ -48,6 +50,7 @@ COVER = Coverage(
         "instruction of 32 bits across lines",
     ],
 )
+_RETIRE = 2  # cycles from the execute stage
 _PROGRAMS, _INSTRUCTIONS = 20, 600
 _DIVIDES = {4: "div", 5: "divu", 6: "rem", 7: "remu"}
 
@@ -137,6 +140,10 @@ async def takes_the_cycles_it_says(dut) -> None:
     await driver.run(2 + 2 * 13 + 1)
     gaps = [b - a for a, b in itertools.pairwise(driver.cycles[2 + 12 :])]
     assert gaps == want, f"cycles between instructions are {gaps}"
+    first, last = driver.cycles[2 + 12] - _RETIRE, driver.cycles[-1] - _RETIRE
+    states = Counter(driver.states[first:last])
+    lost = {gpsimd.BRANCH: 6, gpsimd.LOAD: 1, gpsimd.UNIT: 18}
+    assert states == {gpsimd.BUSY: len(want), **lost}, f"cycles are {states}"
 
 
 @cocotb.test()

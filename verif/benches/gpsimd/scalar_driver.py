@@ -45,6 +45,7 @@ class ScalarDriver(Bench):
         self.on_retired: list[Callable[[Retired], None]] = []
         self.retired = 0
         self.cycles: list[int] = []  # in which each retired
+        self.states: list[int] = []  # of each cycle, a gpsimd.Counter
         self.causes: set[int] = set()
         self.interrupted: set[int] = set()
         self.spoilt = False  # a store went where code is
@@ -88,6 +89,7 @@ class ScalarDriver(Bench):
             self.cycle += 1
             quiet += 1
             self.recent.append(self.pending)
+            self.states.append(int(dut.state.value))
             if dut.retired_valid.value == 1:
                 quiet = 0
                 got = RETIRED.from_bits(int(dut.retired.value))
