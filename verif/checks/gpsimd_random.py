@@ -233,12 +233,17 @@ class _Maker:
             w.store(2, n, _T0, 4 * n) for n in _VALUES
         )  # fmt: skip
 
+    def last_store(self) -> bytes:
+        """To SBUF, with all at hand for a store to tohost behind it."""
+        code = _li(_T2, row_address(0, OPEN_BYTES + 64)) + _li(_T0, Region.LOCAL_TOO + TOHOST) + _li(_T1, 1)
+        return code + w.store(2, self.value(), _T2, 0)
+
     def end(self, kind: str) -> bytes:
         """What `kind` of ENDS is; nothing comes behind it."""
         box = Region.MAILBOX
         bad: dict[str, bytes] = {
             "done": _box(Mailbox.DONE, 0) + _poke_number(Region.LOCAL + DATA, 0x600D),
-            "tohost": _poke_number(Region.LOCAL_TOO + TOHOST, 1) + _poke_number(Region.LOCAL + DATA, 0x600D),
+            "tohost": self.last_store() + w.store(2, _T1, _T0, 0) + _poke_number(Region.LOCAL + DATA, 0x600D),
             "exit": _box(Mailbox.DONE, self.rng.getrandbits(32) | 1),
             "tohost fails": _poke_number(Region.LOCAL + TOHOST, self.rng.getrandbits(32) | 3),
             "illegal": bytes(4),

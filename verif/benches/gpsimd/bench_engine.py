@@ -48,7 +48,7 @@ async def leaves_what_golden_leaves(dut, style):
     rng = np.random.default_rng(cocotb.RANDOM_SEED)
     driver = EngineDriver(dut, rng, style)
     await driver.start()
-    ends = itertools.chain(ENDS, ("done",) * 10)
+    ends = itertools.chain(ENDS, ("done", "tohost") * 6)
     for end in ends:
         await driver.run(engine_program(int(rng.integers(1 << 32)), driver.cfg, end))
         await driver.check_counters()
