@@ -82,6 +82,7 @@ async def refuses_what_golden_refuses(dut):
         *(gp_store(stores, 1, end - n * row) for n in (3, 4)),
         gp_load(loads, 1, end),
         gp_load(pattern("src0", 0, lanes, 0, 65535, step=0), 1),
+        gp_run(entry, 1),  # one has been filled, for a program before
     ]
     for word in words:
         await driver.new_program()
