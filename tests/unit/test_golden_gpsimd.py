@@ -371,7 +371,7 @@ def test_semaphores_are_loaded_set_and_added_to() -> None:
     code += peek(base + 4 * last, RESULT) + peek(base, RESULT + 4) + peek(more + 4, RESULT + 8)
     rig = running(code + done())
     result = rig.run()
-    assert result.faults == [] and rig.words(0, RESULT, 3) == [0x7FFFFFFF, WORD - 2, 0]
+    assert result.faults == [] and rig.words(0, RESULT, 3) == [0x7FFFFFFF, WORD - 2, 7]
     assert (result.semaphores[0], result.semaphores[1], result.semaphores[last]) == (-3, 7, 0x7FFFFFFF)
 
 
