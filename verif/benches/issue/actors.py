@@ -13,7 +13,12 @@ from verif.benches.issue.programs import Node
 __all__ = ["DmaActor", "EngineActor"]
 
 _ELEMENTWISE = ("sbuf", "psum", "fill", "clock", "unit")
-_OWN = {Engine.TENSOR: ("load", "sbuf", "fill"), Engine.VECTOR: _ELEMENTWISE, Engine.SCALAR: _ELEMENTWISE}
+_OWN = {
+    Engine.TENSOR: ("load", "sbuf", "fill"),
+    Engine.VECTOR: _ELEMENTWISE,
+    Engine.SCALAR: _ELEMENTWISE,
+    Engine.GPSIMD: ("sleep", "branch", "load", "unit", "memory", "sbuf"),
+}
 _HOLD = 2
 
 

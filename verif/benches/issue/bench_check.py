@@ -18,7 +18,7 @@ from verif.golden.groups import kept_of
 
 _EVERY_KIND = load("tiny", ["tensor.nvfp4=true"])
 _TILED = load("small", ["tensor.cols=8", "tensor.nvfp4=true"])
-_TENSOR, _VECTOR, _SCALAR = ({"queue": number} for number in range(3))
+_TENSOR, _VECTOR, _SCALAR, _GPSIMD = ({"queue": number} for number in range(4))
 _OF_VECTOR = (
     "every operator exists",
     "a shuffle may take any partition",
@@ -73,6 +73,7 @@ RUNS = (
     Run("check", config=_EVERY_KIND, options=_TENSOR, faults=_PLANTED),
     Run("check", config=_EVERY_KIND, options=_VECTOR, faults=_OF_VECTOR),
     Run("check", config=_EVERY_KIND, options=_SCALAR, faults=_OF_SCALAR),
+    Run("check", config=_EVERY_KIND, options=_GPSIMD, seeds=(1,)),
     Run("check", config=_TILED, options=_TENSOR, seeds=(1,), faults=("an operand may reach beyond its row tile",)),
     Run("check", config=load("tiny", ["tensor.sparsity=false"]), options=_TENSOR, seeds=(1,), regress=True),
 )
@@ -124,7 +125,7 @@ async def refuses_what_breaks_one_rule(dut: Any) -> None:
     for ring in (0, bench.cfg.dma.rings - 1, bench.cfg.dma.rings, 16, 1 << 63):
         for count in (0, 1, (1 << 32) - 1, 1 << 32, 1 << 63):
             bench.add({"opcode": 1, "imm0": ring, "imm1": count})
-    for opcode in (2, 15, 16, 17, 18, 31, 32, 33, 52, 63, 64, 65, 66, 255):
+    for opcode in (2, 15, 16, 17, 18, 31, 32, 33, 52, 63, 64, 65, 66, 95, 96, 97, 98, 99, 255):
         bench.add({"opcode": opcode})
     await bench.finish()
 

@@ -3,9 +3,10 @@
 from typing import Any
 
 import cocotb
+from cocotb.triggers import First
 
-from rtl.base.dma_port import ENDPOINT_STATUS
-from rtl.contract.isa import Cause
+from rtl.base.dma_port import ENDPOINT_STATUS, SEMAPHORE_UPDATE
+from rtl.contract.isa import Cause, Update
 from rtl.contract.memmap import Control, EndpointRegister, QueueRegister, RingRegister
 from rtl.contract.timing import STALLS, Engine
 from verif.agents.stall import randomly
@@ -219,12 +220,44 @@ async def _port(dut: Any, registers: list[int]) -> None:
         await dut.link_address.value_change
 
 
+async def _gpsimd(dut: Any, counters: list[int]) -> None:
+    """The counters of GPSIMD cores."""
+    while True:
+        dut.gpsimd_value.value = counters[int(dut.gpsimd_core.value) << 5 | int(dut.gpsimd_index.value)]
+        await First(dut.gpsimd_core.value_change, dut.gpsimd_index.value_change)
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def gpsimd_cores_see_and_change_semaphores(dut: Any) -> None:
+    """Each reads what was written last, in the cycle after; the host sees the same."""
+    bench = IssueBench(dut)
+    await bench.start()
+    held = [0] * bench.cfg.issue.semaphores
+    for _ in range(400):
+        index, update = int(bench.rng.integers(len(held))) % 24, int(bench.rng.integers(1, 3))
+        value = int(bench.rng.integers(1 << 32)) - (1 << 31)
+        told = SEMAPHORE_UPDATE.const({"index": index, "update": update, "value": value}).as_bits()
+        dut.gpsimd_update__payload.value, dut.gpsimd_update__valid.value = told, 1
+        await bench.edge
+        while dut.gpsimd_update__ready.value == 0:
+            await bench.edge
+        dut.gpsimd_update__valid.value = 0
+        held[index] = (value + (held[index] if update == Update.ADD else 0) + (1 << 31)) % (1 << 32) - (1 << 31)
+        other = int(bench.rng.integers(len(held))) % 24
+        dut.gpsimd_semaphore.value = other
+        await bench.edge
+        await bench.edge
+        assert int(dut.gpsimd_semaphore_value.value.to_signed()) == held[other], f"semaphore {other}"
+    shown = await bench.host.read_all([Control.SEMAPHORE + 8 * n for n in range(24)])
+    assert [v - (v >> 63 << 64) for v in shown] == held[:24]
+
+
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def registers_keep_their_place(dut: Any) -> None:
     """Nothing is where nothing should be; conflicts count while running only; writes to others do nothing."""
     bench = IssueBench(dut)
     await bench.start()
-    nowhere = [0x60, 0x4C, 0x4, 0x1030, 0x1500, 0x2030, 0x2000 + 0x100 * bench.cfg.dma.rings, 0x3030, 0x5800, 0x6004]
+    nowhere = [0x60, 0x4C, 0x4, 0x1030, 0x1500, 0x2030, 0x2000 + 0x100 * bench.cfg.dma.rings, 0x3030, 0x57F8, 0x6004]
     nowhere += [0x4500, 0x4058, 0x7000, 0x8000, 0x8600, 0x8204, 0x9000, 0xFFF8, 0x6000 + 8 * bench.cfg.issue.semaphores]
     for address in nowhere:
         await bench.host.write(address, (1 << 64) - 1)
@@ -243,6 +276,13 @@ async def registers_keep_their_place(dut: Any) -> None:
     assert await bench.host.read_all([0x7100, 0x7F00]) == [0, 0], "behind the registers of a port"
     port.cancel()
     dut.link_value.value = 0
+    counters = [int.from_bytes(bench.rng.bytes(6), "little") for _ in range(256)]
+    cores = cocotb.start_soon(_gpsimd(dut, counters))
+    order = bench.rng.permutation(256).tolist()
+    assert await bench.host.read_all([Control.GPSIMD + 8 * n for n in order]) == [counters[n] for n in order], "cores"
+    assert await bench.host.read_all([Control.GPSIMD + 4, Control.CONFLICT + 0x700]) == [0, 0]
+    cores.cancel()
+    dut.gpsimd_value.value = 0
     for address in (Control.STATUS, Control.CYCLES, Control.HBM_READ, 0x1010, 0x1020, 0x2010, 0x4000, 0x5000, 0x6000):
         await bench.host.write(address, 5)
         assert await bench.host.read(address) == 0

@@ -44,6 +44,8 @@ _PLANTED = (
     ),
 )
 
+_HAS_ENGINE = has_engine(manifest().config, Queue(manifest().options["queue"]))
+
 RUNS = (Run("issue_queue", options=_TENSOR, faults=_PLANTED), Run("issue_queue", options=_SYNC))
 
 
@@ -86,7 +88,7 @@ async def halts_at_the_first_fault(dut: Any, program: int) -> None:
         COVERAGE.when(fault > 3, "fault_behind_running_work")
 
 
-@cocotb.test(timeout_time=1, timeout_unit="ms", skip=not has_engine(Queue(manifest().options["queue"])))
+@cocotb.test(timeout_time=1, timeout_unit="ms", skip=not _HAS_ENGINE)
 @cocotb.parametrize(program=range(6))
 async def halts_at_what_the_engine_fails_at(dut: Any, program: int) -> None:
     """Some instructions fail in the engine; the first of them is the last record, whatever was dispatched."""

@@ -32,7 +32,7 @@ def _coverage() -> Coverage:
     bins = ["NOP_BAD_SEMAPHORE", "NOP_ILLEGAL_OPCODE", "DMA_TRIGGER_BAD_RING", "no_such_opcode"]
     bins += [f"{Opcode(o).name}_NONE" for o in (0, 1, *opcodes_of(queue))]
     for opcode in opcodes_of(queue):
-        causes = ["ILLEGAL_OPCODE", "BAD_SEMAPHORE", *_OF_OPERANDS]
+        causes = ["ILLEGAL_OPCODE", "BAD_SEMAPHORE", *(_OF_OPERANDS if opcode != Opcode.GP_RUN else ())]
         causes += ["BAD_OPERATOR"] if opcode in _WITH_OPERATORS else []
         causes += ["NOT_LOADED"] if opcode == Opcode.ACTIVATION else []
         bins += [f"{Opcode(opcode).name}_{cause}" for cause in causes]

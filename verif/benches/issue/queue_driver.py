@@ -37,8 +37,8 @@ COVERAGE = Coverage(
     ]
     + [
         "fetch_fault",
-        *(["engine_fault"] if has_engine(Queue(manifest().options["queue"])) else []),
-        *(_WITH_ENGINE if has_engine(Queue(manifest().options["queue"])) else []),
+        *(["engine_fault"] if has_engine(manifest().config, Queue(manifest().options["queue"])) else []),
+        *(_WITH_ENGINE if has_engine(manifest().config, Queue(manifest().options["queue"])) else []),
     ]
     + [c.name for c in _CAUSES],
 )
@@ -72,7 +72,7 @@ class QueueBench(Bench):
     def __init__(self, dut: Any):
         super().__init__(dut)
         self.queue = Queue(int(self.options["queue"]))
-        self.has_engine = has_engine(self.queue)
+        self.has_engine = has_engine(self.cfg, self.queue)
         self.source = StreamSource(self, "words")
         self.program: list[Expected] = []
         self.weights = WeightKinds(

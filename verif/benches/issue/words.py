@@ -22,7 +22,13 @@ from verif.golden.groups import (
 
 __all__ = ["Fields", "legal", "opcodes_of", "pack", "spoiled"]
 
-_OPCODES = {Queue.TENSOR: (16, 17, 18), Queue.VECTOR: VECTOR_OPCODES, Queue.SCALAR: SCALAR_OPCODES}
+_OPCODES = {
+    Queue.TENSOR: (16, 17, 18),
+    Queue.VECTOR: VECTOR_OPCODES,
+    Queue.SCALAR: SCALAR_OPCODES,
+    Queue.GPSIMD: (96, 97, 98),
+}
+_UINT32 = 14
 _SPOIL_DTYPES = (0, 1, 2, 3, 4, 5, 7, 8, 9, 15)
 _TRIES = 300
 
@@ -60,6 +66,8 @@ def legal(
         f["imm0"], f["imm1"] = int(rng.integers(cfg.dma.rings)), int(rng.integers(1, 5))
     if opcode < 16:
         return f
+    if opcode >= 96:
+        return f | _programmable(rng, cfg, opcode)
     if opcode >= 32:
         return f | elementwise(rng, cfg, opcode, loaded)
     for _ in range(_TRIES):
@@ -71,6 +79,21 @@ def legal(
     if opcode == Opcode.TENSOR_TRANSPOSE:
         return legal(rng, cfg, queue, Opcode.MULTIPLY_MOVING, loaded, weights)
     return legal(rng, cfg, queue, Opcode.LOAD_STATIONARY)
+
+
+def _programmable(rng: np.random.Generator, cfg: Config, opcode: int) -> Fields:
+    """Fields of an instruction of the GPSIMD engine; a program's operands are any bits."""
+    numbers = {f"imm{i}": int(rng.integers(1 << 64, dtype=np.uint64)) for i in range(3)}
+    if opcode == Opcode.GP_RUN:
+        widths = {
+            f.name: f.width for f in INSTRUCTION if f.name.startswith(("src", "dst")) and "reserved" not in f.name
+        }
+        return numbers | {name: int(rng.integers(1 << width)) for name, width in widths.items()}
+    name, load = ("src0", True) if opcode == Opcode.GP_LOAD else ("dst", False)
+    partitions = int(rng.integers(1, cfg.partitions + 1))
+    made = pattern(rng, cfg, Space.SBUF, _UINT32, partitions, dims_of(rng, int(rng.integers(1, 200))), False)
+    f = {f"{name}_{k}": v for k, v in made.items()} | {"imm0": numbers["imm0"] >> 24}
+    return f | {"imm1": numbers["imm1"] >> 32} if load else f
 
 
 def _matmul(rng: np.random.Generator, cfg: Config, opcode: int) -> Fields:
@@ -126,7 +149,9 @@ def spoiled(
         kind = int(rng.integers(19 if "kind" in f else 15))
         name = operands[int(rng.integers(len(operands)))] if operands else ""
         if kind == 0:
-            f["opcode"] = int(rng.choice([0, 1, 2, 15, 16, 17, 18, 31, *range(32, 53), 64, 65, 66, 255]))
+            f["opcode"] = int(
+                rng.choice([0, 1, 2, 15, 16, 17, 18, 31, *range(32, 53), 64, 65, 66, *range(95, 100), 255])
+            )
         elif kind == 1:
             field = list(INSTRUCTION)[int(rng.integers(len(INSTRUCTION.fields)))]
             f[field.name] = f.get(field.name, 0) ^ 1 << int(rng.integers(field.width))
