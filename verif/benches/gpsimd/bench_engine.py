@@ -6,12 +6,18 @@ import cocotb
 import numpy as np
 
 from rtl.contract.config import load
-from rtl.contract.gpsimd import Counter, Region
+from rtl.contract.gpsimd import Counter, Mailbox, Region, row_address
 from verif.bench import Run
 from verif.benches.gpsimd.engine_driver import FIRST_GP_CYCLES, LAST_GP_CYCLES, EngineDriver
+from verif.checks import riscv_words as w
 from verif.checks.coverage import Coverage
-from verif.checks.gpsimd_program import gp_load, gp_run, gp_store, pattern
+from verif.checks.gpsimd_program import by_lane, gp_load, gp_run, gp_store, pattern
 from verif.checks.gpsimd_random import ENDS, engine_program
+
+CYCLES = {"SBUF": (48, 32), "shared memory": (48, 32), "a register": (17, 17)}
+"""Of a core's sixteen loads and sixteen stores, seen by the next instruction."""
+LOCAL_CYCLES = {4: (25, 17), 8: (21, 17)}
+"""The same in local memory, by lanes: lines of code wait for a cycle without a load."""
 
 _FAULTS = (
     "a store of a byte writes the whole word",
@@ -87,6 +93,41 @@ async def refuses_what_golden_refuses(dut):
     for word in words:
         await driver.new_program()
         await driver.refuse(word)
+
+
+@cocotb.test(timeout_time=1000, timeout_unit="us")
+async def takes_the_cycles_it_says(dut):
+    """Between two looks at mcycle, sixteen loads or stores of each kind by one core that is alone."""
+    driver = EngineDriver(dut, np.random.default_rng(cocotb.RANDOM_SEED), "never")
+    await driver.start()
+    await driver.new_program()
+    places = {
+        "local memory": Region.LOCAL + 0x800,
+        "SBUF": row_address(0, 1024),
+        "shared memory": Region.SHARED,
+        "a register": Region.MAILBOX + Mailbox.WAIT_VALUE,
+    }
+    code, base, mark, times = b"", 10, 11, []
+    for place in places.values():
+        for access in (w.immediate(0x03, 2, 12, base, 0), w.store(2, 12, base, 0)):
+            result = 13 + len(times)
+            code += w.load_constant(base, place) + w.immediate(0x73, 2, mark, 0, 0xB00) + 16 * access
+            code += w.immediate(0x73, 2, result, 0, 0xB00) + w.register(0x20, 0, result, result, mark)
+            times.append(result)
+    code += w.load_constant(base, row_address(0, 2048))
+    code += b"".join(w.store(2, rd, base, 4 * n) for n, rd in enumerate(times))
+    code += w.load_constant(base, Region.MAILBOX) + w.store(2, 0, base, Mailbox.DONE) + w.jump(0, 0)
+    rows = by_lane(code, driver.lanes)
+    driver.sbuf.bytes[: driver.lanes, 4096 : 4096 + rows.shape[1]] = rows
+    source = pattern("src0", 0, driver.lanes, 4096, rows.shape[1] // 4)
+    for word in (gp_load(source, 1), gp_run(Region.LOCAL, 1)):
+        driver.commands.send([word])
+        await driver.ended(len(driver.ends) + 1)
+    assert driver.ends == [(0, 0)] * 2
+    cycles = driver.sbuf.bytes[0, 2048 : 2048 + 4 * len(times)].view("<u4").tolist()
+    took = {name: (cycles[2 * n], cycles[2 * n + 1]) for n, name in enumerate(places)}
+    dut._log.info("cycles of 16 loads, of 16 stores: %s; begin and end %s", took, [c // 2 for c in driver.longest])
+    assert took == {"local memory": LOCAL_CYCLES[driver.lanes], **CYCLES}, took
 
 
 @cocotb.test()

@@ -184,7 +184,7 @@ class EngineDriver:
         for n, word in enumerate(words):
             self.commands.send([word | n % (1 << SEQUENCE_BITS) << INSTRUCTION.width])
             if self.alone:
-                await self._ended(n + 1)
+                await self.ended(n + 1)
         while len(self.ends) < len(words) and not (self.ends and self.ends[-1][0]):
             await RisingEdge(self.bench.clk)
             assert self.ports.cycle - since < 60_000, (
@@ -201,7 +201,7 @@ class EngineDriver:
             assert self.ticks == ticks, "the clock runs without work"
         self.others = []
 
-    async def _ended(self, count: int) -> None:
+    async def ended(self, count: int) -> None:
         """So many instructions are done, and nothing comes of them any more."""
         since = self.ports.cycle
         while len(self.ends) < count:
@@ -227,7 +227,7 @@ class EngineDriver:
         before = self.sbuf.bytes.copy()
         self.ends.clear()
         self.commands.send([word])
-        await self._ended(1)
+        await self.ended(1)
         assert self.ends == [(int(cause), 0)], f"{self.ends}, golden {cause.name}: {f}"
         assert cause == Cause.NONE or (self.sbuf.bytes == before).all()
 
