@@ -15,10 +15,15 @@ REGISTER_PS = 60.0
 MARGIN = 0.04
 """Of a period, for jitter and what varies."""
 _PS = 1e6  # in a period of 1 MHz
-_ENGINES = ("vector", "scalar")
-_OF_ENGINES = {"rtl.vector": "vector", "rtl.scalar": "scalar", "rtl.numeric.functions": "vector"}
+_ENGINES = ("vector", "scalar", "gpsimd")
+_OF_ENGINES = {
+    "rtl.vector": "vector",
+    "rtl.scalar": "scalar",
+    "rtl.gpsimd": "gpsimd",
+    "rtl.numeric.functions": "vector",
+}
 """Rooms whose units, built alone, run on the clock of an engine."""
-_WITH_CLOCKS = ("rtl.core", "rtl.vector.clocked", "rtl.scalar.clocked")
+_WITH_CLOCKS = ("rtl.core", "rtl.vector.clocked", "rtl.scalar.clocked", "rtl.gpsimd.clocked")
 """Where the clocks of engines are made; their domains have names."""
 
 

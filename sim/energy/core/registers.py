@@ -10,7 +10,7 @@ from sim.progress import Progress
 
 __all__ = ["CLOCKS", "registers_of"]
 
-CLOCKS = ("root", "tensor", "vector", "scalar", "dma", "memory")
+CLOCKS = ("root", "tensor", "vector", "scalar", "gpsimd", "dma", "memory")
 """Root: always; memory: SBUF and PSUM, with any engine. The adders of PSUM are the tensor engine's."""
 
 

@@ -41,7 +41,7 @@ def clock_edges(report: Mapping[str, Any]) -> dict[str, float]:
     cycles = report["cycles"]
     edges: dict[str, float] = {"root": cycles}
     asleep = 1.0
-    for name in ("tensor", "vector", "scalar", "dma"):
+    for name in ("tensor", "vector", "scalar", "gpsimd", "dma"):
         engine = report["engines"][name]
         stalls = sum(count for cause, count in engine["stall"].items() if cause not in _NOT_CLOCKED)
         awake = engine["busy"] + stalls
