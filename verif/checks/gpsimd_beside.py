@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmware.image import Image
+from firmware.image import Image, Segment
 from rtl.contract.config import Config
-from rtl.contract.gpsimd import FAULT
+from rtl.contract.gpsimd import FAULT, Counter, cores
 from rtl.contract.isa import Cause
 from rtl.contract.memmap import ADDRESS, Control
 from sim.run.result import RunResult
@@ -20,11 +20,12 @@ __all__ = ["Beside", "beside"]
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """`differences`: sentences; `result` and `semaphores` are those of the RTL."""
+    """`differences`: sentences; all else is of the RTL. `sbuf_bytes`: loaded and stored by each GPSIMD core."""
 
     differences: list[str]
     result: RunResult
     semaphores: list[int]
+    sbuf_bytes: list[int]
 
     @property
     def instructions(self) -> int:
@@ -43,16 +44,30 @@ def _texts(got: Mapping[int, bytes], want: Mapping[int, bytes], victims: set[int
     return found
 
 
+def _of_words(words: WordImage) -> Image:
+    memory = words.memory()
+    return Image(
+        segments=(Segment(0, memory),),
+        queues=words.queues,
+        rings=words.rings,
+        outputs=words.outputs,
+        tensors={},
+        hbm_bytes=len(memory),
+    )
+
+
 def beside(cfg: Config, asked: Image | WordImage, seed: int | None = None) -> Beside:
     """Run both; `seed` is the golden machine's. Without a fault everything is compared, else the faults and texts."""
-    image = asked.as_image() if isinstance(asked, WordImage) else asked
+    image = _of_words(asked) if isinstance(asked, WordImage) else asked
     golden = GoldenMachine(cfg, seed)
     golden.load(image)
     want = golden.run()
     with VerilatedDevice(cfg, build_core(cfg).binary) as device:
         device.load(image)
         got = device.run()
-        values = [device.core.host_read(Control.SEMAPHORE + 8 * n) for n in range(cfg.issue.semaphores)]
+        read = device.core.host_read
+        values = [read(Control.SEMAPHORE + 8 * n) for n in range(cfg.issue.semaphores)]
+        moved = [read(Control.GPSIMD + 0x100 * core + 8 * Counter.BYTES) for core in range(cores(cfg.partitions))]
     semaphores = [(value + (1 << 31)) % (1 << 32) - (1 << 31) for value in values]
     have, need = (
         sorted((f.queue, f.sequence, Cause(f.cause).name, hex(f.address)) for f in faults)
@@ -73,4 +88,4 @@ def beside(cfg: Config, asked: Image | WordImage, seed: int | None = None) -> Be
         for index, (mine, theirs) in enumerate(zip(semaphores, want.semaphores, strict=True)):
             if mine != theirs:
                 differences.append(f"semaphore {index} is {mine}, must be {theirs}")
-    return Beside(differences, got, semaphores)
+    return Beside(differences, got, semaphores, moved)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from firmware.image import Image, Segment
 from rtl.contract.formats import FORMATS
 from rtl.contract.gpsimd import LOAD, RUN
 from rtl.contract.isa import DESCRIPTOR, INSTRUCTION, INSTRUCTION_BYTES, Opcode, Queue, Update, Wait
@@ -54,18 +53,6 @@ class WordImage:
                 raise ValueError(f"{len(part)} bytes at {at} of HBM lie on {len(filled)} bytes before them")
             filled += bytes(at - len(filled)) + part
         return np.frombuffer(filled, np.uint8).copy()
-
-    def as_image(self) -> Image:
-        """For a device that takes images of programs only."""
-        memory = self.memory()
-        return Image(
-            segments=(Segment(0, memory),),
-            queues=self.queues,
-            rings=self.rings,
-            outputs=self.outputs,
-            tensors={},
-            hbm_bytes=len(memory),
-        )
 
 
 def pattern(
