@@ -24,6 +24,18 @@ from verif.golden.riscv.hart import Hart
 
 pytestmark = pytest.mark.sim
 TINY, SMALL = named("tiny"), named("small")
+ODD = load(
+    "tiny",
+    (
+        "gpsimd.clock_mhz=961",
+        "gpsimd.local_bytes=16384",
+        "vector.clock_mhz=1801",
+        "hbm.ports=2",
+        "hbm.bytes_per_cycle=37",
+        "sbuf.banks=2",
+        "issue.queue_depth=2",
+    ),
+)
 MILLION = 1_000_000
 
 
@@ -52,6 +64,13 @@ def test_a_million_instructions(cfg: Config) -> None:
         assert found.differences == [], f"run {runs}"
         retired, runs = retired + found.instructions, runs + 1
     print(f"{cfg.name}: {retired:,} instructions in {runs} runs")
+
+
+@pytest.mark.regress
+@pytest.mark.parametrize("seed", range(60))
+def test_other_clocks_and_sizes(seed: int) -> None:
+    """An engine of an odd clock, two ports of HBM, small memories."""
+    assert chain(ODD, 2000 + seed, ENDS[seed % len(ENDS)], 30).differences == []
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -1,63 +1,45 @@
 """Programs of the GPSIMD engine between work of other engines: hazards, semaphores both ways, a queue that fails."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from firmware.gpsimd.image import Image, Section
+from firmware.gpsimd.image import Image
 from firmware.image import build_image
 from firmware.kernel import Kernel
 from rtl.contract.config import Config, named
-from rtl.contract.gpsimd import Mailbox, Region, WaitFor, cores, lanes, row_address
+from rtl.contract.gpsimd import Mailbox, Region, cores, lanes
 from rtl.contract.isa import Cause, Queue
 from sim.systems.core.verilated import VerilatedDevice, build_core
 from verif.checks import riscv_words as w
 from verif.checks.gpsimd_beside import beside
+from verif.checks.gpsimd_words import (
+    BOX,
+    DONE,
+    IMM1,
+    IMM2,
+    TO,
+    VALUE,
+    VALUE2,
+    argument,
+    code_image,
+    each,
+    enabled,
+    waited,
+)
 from verif.checks.random_elements import RandomElements
 from verif.checks.random_maker import Maker
 from verif.golden.machine import GoldenMachine
 
 pytestmark = pytest.mark.sim
 TINY, SMALL = named("tiny"), named("small")
-IMM1, IMM2 = 0x70, 0x78
-"""Bytes of GP_RUN in the mailbox."""
-WFI = (0x10500073).to_bytes(4, "little")
-EXTERNAL, MIE = 1 << 11, 0x304
-_BOX, _T1, _T2, _FROM, _TO, _LEFT = 28, 6, 7, 10, 11, 12
-
-
-def made(name: str, code: bytes) -> Image:
-    """An image of code that begins with its first instruction."""
-    start = Region.LOCAL + 0x1000
-    whole = w.load_constant(_BOX, Region.MAILBOX) + code
-    return Image(Path(name), start, (Section("text", start, len(whole), True, whole),), None, {}, {})
-
-
-def argument(rd: int, byte: int) -> bytes:
-    """A word of the instruction."""
-    return w.immediate(0x03, 2, rd, _BOX, byte)
-
-
-DONE = w.store(2, 0, _BOX, Mailbox.DONE)
-
-
-def each(count: int, lane: int, body: bytes, step: int) -> bytes:
-    """For each of `count` elements of a partition: `body` takes the word at _FROM in _T1 and stores to _TO."""
-    code = w.load_constant(_T1, row_address(lane, 0)) + w.load_constant(_LEFT, count)
-    code += w.register(0, 0, _FROM, _T1, 8) + w.register(0, 0, _TO, _T1, 9)
-    loop = w.immediate(0x03, 2, _T1, _FROM, 0) + body
-    loop += w.immediate(0x13, 0, _FROM, _FROM, 4) + w.immediate(0x13, 0, _TO, _TO, step)
-    loop += w.immediate(0x13, 0, _LEFT, _LEFT, -1)
-    return code + loop + w.branch(1, _LEFT, 0, -len(loop))
 
 
 def tripled(cfg: Config, columns: int) -> Image:
     """dst = 3 src0 + 7, 32-bit integers of all partitions; imm1 and imm2 are bytes of the two."""
-    body = w.load_constant(_T2, 3) + w.register(1, 0, _T1, _T1, _T2)
-    body += w.immediate(0x13, 0, _T1, _T1, 7) + w.store(2, _T1, _TO, 0)
-    code = argument(8, IMM1) + argument(9, IMM2)
-    return made("tripled", code + b"".join(each(columns, n, body, 4) for n in range(lanes(cfg.partitions))) + DONE)
+    body = w.load_constant(VALUE2, 3) + w.register(1, 0, VALUE, VALUE, VALUE2)
+    body += w.immediate(0x13, 0, VALUE, VALUE, 7) + w.store(2, VALUE, TO, 0)
+    loops = b"".join(each(columns, lane, body, 4) for lane in range(lanes(cfg.partitions)))
+    return code_image("tripled", argument(8, IMM1) + argument(9, IMM2) + loops + DONE)
 
 
 @pytest.mark.parametrize("columns", [1, 6, 37])
@@ -88,13 +70,30 @@ def test_a_program_between_vector_instructions_and_copies(columns: int) -> None:
     assert (found.result.outputs["z"].view(np.float32) == 3 * data.astype(np.float32) + 7).all()
 
 
-def waited(semaphore: int, register: int) -> bytes:
-    """Asleep until a semaphore is at least what a register holds."""
-    code = w.load_constant(_T1, semaphore) + w.store(2, _T1, _BOX, Mailbox.WAIT_SEMAPHORE)
-    code += w.store(2, register, _BOX, Mailbox.WAIT_VALUE)
-    code += w.load_constant(_T1, WaitFor.SEMAPHORE_GE) + w.store(2, _T1, _BOX, Mailbox.WAIT_COMPARE)
-    asks = w.immediate(0x03, 2, _T1, _BOX, Mailbox.WAIT_STATUS)
-    return code + asks + w.branch(1, _T1, 0, 12) + WFI + w.jump(0, -len(asks) - 8)
+@pytest.mark.parametrize("seed", range(6))
+def test_programs_beside_random_statements(seed: int) -> None:
+    """Cores go back and forth between two tiles of their own while all engines and rings work on others."""
+    maker = Maker(TINY, seed)
+    k, p, columns = maker.k, TINY.partitions, 48
+    maker.triggers = [Queue.SYNC, Queue.GPSIMD]
+    data = maker.rng.integers(0, 1 << 32, (p, columns), np.uint32)
+    x, y = k.hbm("x", data.shape, "int32", data), k.hbm("y", data.shape, "int32")
+    one, other = (k.sbuf(name, partitions=p, columns=columns, dtype="int32")[:, :] for name in ("one", "other"))
+    image, kinds = tripled(TINY, columns), [maker.multiply, maker.move, RandomElements(maker).statement]
+    maker.begin()
+    k.dma(one, x[:, :])
+    want = data
+    for n in range(60):
+        kinds[n % len(kinds)]()
+        if n % 6 == 0:
+            k.gpsimd.run(image, src=one, dst=other, args=(one.offset, other.offset))
+            one, other, want = other, one, 3 * want + 7
+    k.dma(y[:, :], one)
+    maker.end()
+    found = beside(TINY, build_image(k.program()), seed)
+    assert found.differences == []
+    assert (found.result.outputs["y"] == want).all()
+    assert sum(found.result.conflicts.values()) > 0
 
 
 @pytest.mark.parametrize("cfg", [TINY, pytest.param(SMALL, marks=pytest.mark.regress)], ids=lambda c: c.name)
@@ -120,19 +119,18 @@ def test_a_program_waits_for_queues_and_they_for_it(cfg: Config) -> None:
     k.tensor.load(weights[:n, :])
     k.tensor.matmul(given[:n, :], psum[1])
     k.vector.copy(last[:n, :], psum[1])
-    code = w.load_constant(_T1, EXTERNAL) + w.immediate(0x73, 1, 0, _T1, MIE)
-    code += argument(13, IMM1) + argument(14, IMM1 + 4) + w.load_constant(15, k.items(Queue.VECTOR))
+    code = enabled() + argument(13, IMM1) + argument(14, IMM1 + 4) + w.load_constant(15, k.items(Queue.VECTOR))
     code += w.load_constant(8, sums.offset) + w.load_constant(9, weights.offset)
     code += waited(Queue.TENSOR, 13) + waited(Queue.VECTOR, 14)
-    upper = w.immediate(0x13, 5, _T1, _T1, 16) + w.store(1, _T1, _TO, 0)  # FP32 to BF16
+    upper = w.immediate(0x13, 5, VALUE, VALUE, 16) + w.store(1, VALUE, TO, 0)  # FP32 to BF16
     code += b"".join(each(n, lane, upper, 2) for lane in range(lanes(p)))
-    code += w.load_constant(_T1, Region.MAILBOX + Mailbox.SEMAPHORE_ADD + 4 * handed.index)
-    code += w.immediate(0x13, 0, _T2, 0, 1) + w.store(2, _T2, _T1, 0) + waited(Queue.VECTOR, 15)
+    code += w.load_constant(VALUE, Region.MAILBOX + Mailbox.SEMAPHORE_ADD + 4 * handed.index)
+    code += w.immediate(0x13, 0, VALUE2, 0, 1) + w.store(2, VALUE2, VALUE, 0) + waited(Queue.VECTOR, 15)
     code += argument(8, IMM2) + argument(9, IMM2 + 4)
-    turn = w.immediate(0x13, 4, _T1, _T1, -1) + w.store(2, _T1, _TO, 0)
+    turn = w.immediate(0x13, 4, VALUE, VALUE, -1) + w.store(2, VALUE, TO, 0)
     code += b"".join(each(n, lane, turn, 4) for lane in range(lanes(p))) + DONE
     args = (products | copies << 32, last.offset | turned.offset << 32)
-    k.gpsimd.run(made("both", code), args=args, touches=[turned])
+    k.gpsimd.run(code_image("both", code), args=args, touches=[turned])
     k.dma(y[:, :], last[:n, :])
     k.dma(z[:, :], turned)
     built = build_image(k.program())
@@ -145,7 +143,7 @@ def test_a_program_waits_for_queues_and_they_for_it(cfg: Config) -> None:
 
 ENDS = {
     Cause.GP_TRAP: bytes(4),
-    Cause.GP_EXIT: w.immediate(0x13, 0, 5, 0, 3) + w.store(2, 5, _BOX, Mailbox.DONE),
+    Cause.GP_EXIT: w.immediate(0x13, 0, 5, 0, 3) + w.store(2, 5, BOX, Mailbox.DONE),
     Cause.GP_WATCHDOG: w.jump(0, 0),
 }
 
@@ -163,7 +161,7 @@ def test_the_queue_faults_and_a_kernel_beside_it_ends_bit_equal(cause: Cause, se
         for n in range(40):
             kinds[int(maker.rng.integers(len(kinds)))]()
             if fails and n == 5:
-                maker.k.gpsimd.run(made("bad", ENDS[cause]), watchdog_cycles=500)
+                maker.k.gpsimd.run(code_image("bad", ENDS[cause]), watchdog_cycles=500)
         for tile in maker.everything:
             maker.k.dma(maker.outputs[tile.name], tile[:, :], ring=1, queue=Queue.SCALAR)
         return maker.k

@@ -25,7 +25,7 @@ from verif.checks.gpsimd_program import (
     pattern,
     then,
     trigger,
-)  # fmt: skip
+)
 from verif.checks.gpsimd_random import CODE, DATA, DATA_BYTES, OUTSIDE, TOHOST, EngineProgram
 from verif.checks.riscv_program import random_program
 
