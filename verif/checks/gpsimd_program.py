@@ -9,19 +9,23 @@ from numpy.typing import NDArray
 
 from rtl.contract.formats import FORMATS
 from rtl.contract.gpsimd import LOAD, RUN
-from rtl.contract.isa import INSTRUCTION, INSTRUCTION_BYTES, Opcode, Queue, Update, Wait
-from rtl.contract.memmap import Space
+from rtl.contract.isa import DESCRIPTOR, INSTRUCTION, INSTRUCTION_BYTES, Opcode, Queue, Update, Wait
+from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address
 
-__all__ = ["WordImage", "after", "by_lane", "gp_load", "gp_run", "gp_store", "nop", "pattern", "then"]
+__all__ = [
+    "WordImage", "after", "by_lane", "copy", "gp_load", "gp_run", "gp_store", "nop", "pattern", "then", "trigger",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordImage:
-    """An image of instructions alone; rings hold descriptors as words."""
+    """An image of instructions and data; rings hold descriptors as words."""
 
     words: Mapping[Queue, Iterable[int]]
     descriptors: Iterable[Iterable[int]] = ()
     outputs: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    data: Mapping[int, bytes] = field(default_factory=dict[int, bytes])
+    """By byte of HBM, behind all words."""
 
     def _lists(self) -> list[list[int]]:
         return [list(self.words.get(queue, ())) for queue in Queue] + [list(ring) for ring in self.descriptors]
@@ -43,8 +47,12 @@ class WordImage:
 
     def memory(self) -> NDArray[np.uint8]:
         words = [word for words in self._lists() for word in words]
-        data = b"".join(word.to_bytes(INSTRUCTION_BYTES, "little") for word in words)
-        return np.frombuffer(data, np.uint8).copy()
+        filled = bytearray(b"".join(word.to_bytes(INSTRUCTION_BYTES, "little") for word in words))
+        for at, part in sorted(self.data.items()):
+            if at < len(filled):
+                raise ValueError(f"{len(part)} bytes at {at} of HBM lie on {len(filled)} bytes before them")
+            filled += bytes(at - len(filled)) + part
+        return np.frombuffer(filled, np.uint8).copy()
 
 
 def pattern(
@@ -77,6 +85,22 @@ def then(semaphore: int, value: int = 1, kind: Update = Update.ADD) -> dict[str,
 def nop(**fields: int) -> int:
     """Waits and updates only."""
     return INSTRUCTION.pack({"opcode": Opcode.NOP, **fields})
+
+
+def trigger(ring: int, count: int = 1, **fields: int) -> int:
+    """The next `count` descriptors of a ring may run."""
+    return INSTRUCTION.pack({"opcode": Opcode.DMA_TRIGGER, "imm0": ring, "imm1": count, **fields})
+
+
+def copy(target: tuple[Space, int], source: tuple[Space, int], rows: int, row_bytes: int, semaphore: int) -> int:
+    """A descriptor: rows lie on successive partitions of SBUF and side by side in HBM; `semaphore` gets +1."""
+    fields: dict[str, int] = {"row_bytes": row_bytes, "count0": rows, "count1": 1, "count2": 1}
+    for name, (space, offset) in (("source", source), ("destination", target)):
+        fields[name] = address(space, offset)
+        fields[f"{name}_step0"] = row_bytes if space == Space.HBM else PARTITION_STRIDE_BYTES
+    signal = address(Space.SEMAPHORES, 4 * semaphore)
+    fields |= {"signal_address": signal, "signal_update": Update.ADD, "signal_value": 1}
+    return DESCRIPTOR.pack(fields)
 
 
 def gp_load(source: Mapping[str, int], cores: int, offset: int = 0, tohost: int = 0, **fields: int) -> int:
