@@ -133,6 +133,7 @@ FIXED = Figures(
 )
 ENGINE = {"busy": 100, "idle": 700, "stall": {"semaphore": 50, "fetch": 50, "fill": 100}}
 CLOCKS_OF_RUN = {"cycles": 1000, "engines": dict.fromkeys(("tensor", "vector", "scalar", "dma"), ENGINE)}
+CLOCKS_OF_RUN["engines"]["gpsimd"] = {"busy": 0, "idle": 1000, "stall": {}}
 
 
 def table(scale: float = 1.0) -> dict[str, Any]:
@@ -283,7 +284,7 @@ def test_an_index_is_of_the_same_assumptions() -> None:
     assert (twice.low, twice.high) == (pytest.approx(2.0), pytest.approx(2.0))
 
 
-ENGINE_NAMES = ("tensor", "vector", "scalar", "dma")
+ENGINE_NAMES = ("tensor", "vector", "scalar", "gpsimd", "dma")
 
 
 def test_shares_sum_to_the_whole() -> None:
