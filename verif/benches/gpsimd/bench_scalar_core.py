@@ -32,6 +32,12 @@ _FAULTS = (
 RUNS = (
     Run("scalar_core", options={"line_bits": 128}, faults=_FAULTS),
     Run("scalar_core", options={"line_bits": 512}),
+    *(
+        Run(
+            "scalar_core", options={"line_bits": bits}, seeds=tuple(range(100, 120)), regress=True
+        )  # a million instructions
+        for bits in (128, 256, 512)
+    ),
 )
 
 _KINDS = {
