@@ -41,7 +41,12 @@ KNOBS: dict[str, Any] = {
 }
 """Of every field of Role.KNOB less than ROOMY has."""
 
-CLOCKS: dict[str, Any] = {"tensor.clock_mhz": 2500, "vector.clock_mhz": 960, "scalar.clock_mhz": 700}
+CLOCKS: dict[str, Any] = {
+    "tensor.clock_mhz": 2500,
+    "vector.clock_mhz": 960,
+    "scalar.clock_mhz": 700,
+    "gpsimd.clock_mhz": 600,
+}
 """Of every field of Role.CLOCK another value on its side of half the root clock."""
 
 ROOMY = [
