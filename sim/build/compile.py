@@ -29,8 +29,12 @@ from sim.toolchain import FST_HEADERS, MAKE_VARIABLES, compiler, compiler_says, 
 
 __all__ = ["Port", "compile_model", "ports_of", "read_ports"]
 
-CELL_FLAGS = ("-O3", "-ffp-contract=off", "-std=c++17", "-fPIC")
+_EXACT = ("-ffp-contract=off", "-std=c++17", "-fPIC")
 """For the C++ of cells: never fused or reordered behind our back, for the bits must be right."""
+
+CELL_FLAGS = ("-O3", *_EXACT)
+LANE_FLAGS = ("-O1", *_EXACT, "-Wno-psabi")
+"""For lanes, which are written as vectors: at -O3 they take the compiler a half longer and run no faster."""
 
 NATIVE_FLAGS = (
     "-fPIC",
@@ -217,7 +221,7 @@ def compile_model(
     ]
     for text_of, text in emitted.generated.items():
         (folder / text_of).write_text(text)
-        flags = [*CELL_FLAGS, "-Wno-psabi", *(host.flags if host else ())]
+        flags = [*LANE_FLAGS, *(host.flags if host else ())]
         cells.append(compile_object(folder / text_of, flags, log, progress, [CELLS]))
     verilog = [str(s) for s in emitted.sources if s.suffix in (".sv", ".v")]
 
@@ -232,6 +236,7 @@ def compile_model(
         "--cc", "--exe", "-Mdir", "obj", "--top-module", emitted.top, "--prefix", "Vtop", "-o", f"../{name}",
         "-Wno-fatal", "-Wno-lint", "-Wno-style", "--no-timing", "--timescale", "1ns/1ps", *_WIDE,
     ]  # fmt: skip
+    command += [] if profiled else ["--decorations", "none"]  # a third of the text is blanks and remarks on types
     command += ["--hierarchical"] if hier else []
     command += [f"--trace-{waves}"] if waves else []
     command += FLAGS if coverage else []
