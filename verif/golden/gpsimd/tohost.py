@@ -23,6 +23,12 @@ class TohostMemory(Memory):
         if value & 1 and self._folded(address) == self._tohost:
             raise Ended.by_exit(value >> 1)
 
+    def span(self, first: int, last: int, store: bool) -> memoryview | None:
+        """See Memory. Stores to the word that ends the run are made one by one."""
+        if store and self._folded(first) <= self._tohost <= self._folded(last):
+            return None
+        return super().span(first, last, store)
+
     def _folded(self, address: int) -> int:
         """The address in LOCAL of a byte of LOCAL_TOO; others as they are."""
         offset = address - Region.LOCAL_TOO

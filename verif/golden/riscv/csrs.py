@@ -7,12 +7,15 @@ instret, no protection, no other mode: registers of those do not exist here.
 from collections.abc import Callable
 
 from verif.golden.riscv.traps import INTERRUPT
+from verif.golden.riscv.vector.csrs import vector_readers, vector_writers
+from verif.golden.riscv.vector.state import VectorState
 
 __all__ = ["ADDRESSES", "NO_EVENTS", "Csrs"]
 
 WORD = 0xFFFFFFFF
 MISA = 1 << 30 | 1 << 12 | 1 << 8 | 1 << 2  # 32 bits, M, I, C
 MIE, MPIE, MPP = 1 << 3, 1 << 7, 3 << 11
+VS, DIRTY, SD = 9, 3, 1 << 31  # place of the two bits, what says that registers have changed, and its summary
 PRIORITY = (11, 3, 7)  # external, software, timer
 INTERRUPTS = sum(1 << n for n in PRIORITY)
 
@@ -28,9 +31,13 @@ NO_EVENTS = (*range(0x323, 0x340), *range(0xB03, 0xB20), *range(0xB83, 0xBA0))
 
 
 class Csrs:
-    """Registers by address. `retired` and `trapped` count steps; mcycle is their sum, and so are cycle and time."""
+    """Registers by address. `retired` and `trapped` count steps; mcycle is their sum, and so are cycle and time.
 
-    def __init__(self, hart_id: int):
+    With `vectors` their CSRs are there, and VS and SD of mstatus.
+    """
+
+    def __init__(self, hart_id: int, vectors: VectorState | None = None):
+        self._vectors = vectors
         self.enabled = self.enabled_before = False  # MIE, MPIE of mstatus
         self.mie = self.mip = self.mtvec = self.mscratch = self.mepc = self.mcause = self.mtval = 0
         self.retired = self.trapped = 0
@@ -41,7 +48,7 @@ class Csrs:
         readers: dict[str, Callable[[], int]] = {
             **counters,
             **{f"{name}h": lambda count=count: count() >> 32 for name, count in counters.items()},
-            "mstatus": lambda: MPP | MIE * self.enabled | MPIE * self.enabled_before,
+            "mstatus": self._status,
             "misa": lambda: MISA,
             "mhartid": lambda: hart_id,
             **{name: lambda name=name: getattr(self, name) for name in ("mie", "mip", "mtvec", "mscratch", "mepc")},
@@ -63,10 +70,18 @@ class Csrs:
             "minstreth": lambda v: self._set_instret(v << 32 | instret() & WORD),
         }
         self._writers = {ADDRESSES[name]: write for name, write in writers.items()}
+        of_vectors = vector_readers(vectors) if vectors else {}
+        self._of_vectors = frozenset(of_vectors)
+        self._readers |= of_vectors
+        self._writers |= vector_writers(vectors) if vectors else {}
 
     def has(self, address: int, writes: bool = False) -> bool:
         """The register exists and, if `writes`, may be written: the highest bits of its address are not two ones."""
         return address in self._readers and not (writes and address >> 10 == 3)
+
+    def usable(self, address: int) -> bool:
+        """Not a register of vectors while these are off."""
+        return address not in self._of_vectors or self._vectors is None or self._vectors.status != 0
 
     def read(self, address: int) -> int:
         """32 bits. Errors: KeyError if there is none."""
@@ -79,6 +94,8 @@ class Csrs:
         """
         if address in self._writers:
             self._writers[address](value)
+            if self._vectors and address in self._of_vectors:
+                self._vectors.status = DIRTY
 
     def interrupt(self) -> int:
         """The interrupt to be taken now, as mcause holds it; 0 if there is none."""
@@ -99,8 +116,14 @@ class Csrs:
         self.enabled, self.enabled_before = self.enabled_before, True
         return self.mepc
 
+    def _status(self) -> int:
+        vs = self._vectors.status if self._vectors else 0
+        return MPP | MIE * self.enabled | MPIE * self.enabled_before | vs << VS | SD * (vs == DIRTY)
+
     def _set_status(self, value: int) -> None:
         self.enabled, self.enabled_before = bool(value & MIE), bool(value & MPIE)
+        if self._vectors:
+            self._vectors.status = value >> VS & 3
 
     def _set_cycle(self, value: int) -> None:
         self._cycle_offset = value - (self.retired + self.trapped + 1)

@@ -11,6 +11,7 @@ from verif.golden.riscv.decode import Instruction, decode
 from verif.golden.riscv.expand import expand
 from verif.golden.riscv.memory import Memory
 from verif.golden.riscv.traps import Cause, Trap
+from verif.golden.riscv.vector.unit import VectorUnit
 
 __all__ = ["Actions"]
 
@@ -35,16 +36,17 @@ BRANCHES: dict[str, Callable[[int, int], bool]] = {
 
 
 class Actions(dict[int, Action]):
-    """Action by instruction word as fetched. An action raises Trap instead of changing anything.
+    """Action by instruction word as fetched. An action raises Trap instead of changing anything, except that a vector
+    load or store has done what came before the element that traps.
 
     `x` holds the registers and, at 32, what is written to x0. `access` is what the last load or store did: (address,
     bytes, value, is a store). Setting `stop` to 0 asks the loop that runs actions to look at the world.
     """
 
-    def __init__(self, memory: Memory, csrs: Csrs):
+    def __init__(self, memory: Memory, csrs: Csrs, x: list[int], vectors: VectorUnit | None = None):
         super().__init__()
-        self.x = [0] * 33
-        self.memory, self.csrs = memory, csrs
+        self.x = x
+        self.memory, self.csrs, self.vectors = memory, csrs, vectors
         self.access: tuple[int, int, int, bool] | None = None
         self.stop = 0
         self.waits = False  # the last instruction was WFI
@@ -59,8 +61,11 @@ class Actions(dict[int, Action]):
             writes = instruction.name.startswith("csrrw") or bool(instruction.rs1 or instruction.uimm)
             if not self.csrs.has(instruction.imm, writes):
                 instruction = None
+        if self.vectors and size == 4 and instruction is None and (prepared := self.vectors.prepare(bits)):
+            self.instructions[bits], self[bits] = prepared
+            return self[bits]
         self.instructions[bits] = instruction
-        self[bits] = self._make(instruction, size) if instruction else self._raising(Cause.ILLEGAL, bits)
+        self[bits] = self._make(instruction, size, bits) if instruction else self._raising(Cause.ILLEGAL, bits)
         return self[bits]
 
     def last_access(self) -> tuple[int, int, int, bool] | None:
@@ -75,7 +80,7 @@ class Actions(dict[int, Action]):
 
         return run
 
-    def _make(self, i: Instruction, size: int) -> Action:
+    def _make(self, i: Instruction, size: int, bits: int) -> Action:
         name = i.name
         if name in LOADS:
             return self._load(i, size)
@@ -90,7 +95,7 @@ class Actions(dict[int, Action]):
         if name in WITH_IMMEDIATE:
             return self._immediate(i, size)
         if name.startswith("csr"):
-            return self._csr(i)
+            return self._csr(i, bits)
         others: dict[str, Callable[[], Action]] = {
             "lui": lambda: self._upper(i, size),
             "auipc": lambda: self._upper_pc(i),
@@ -203,12 +208,14 @@ class Actions(dict[int, Action]):
 
         return run
 
-    def _csr(self, i: Instruction) -> Action:
+    def _csr(self, i: Instruction, bits: int) -> Action:
         x, csrs, rd, rs1, uimm, address = self.x, self.csrs, i.rd, i.rs1, i.uimm, i.imm
         kind, immediate = i.name[4], i.name.endswith("i")
         writes = kind == "w" or bool(rs1 or uimm)
 
         def run(pc: int) -> int:
+            if not csrs.usable(address):
+                raise Trap(Cause.ILLEGAL, bits)
             old = None
             operand = uimm if immediate else x[rs1]
             if self.read_csr_value and (rd or kind != "w"):

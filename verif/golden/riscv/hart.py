@@ -6,7 +6,8 @@ from verif.golden.riscv.csrs import Csrs
 from verif.golden.riscv.execute import Actions
 from verif.golden.riscv.memory import Memory
 from verif.golden.riscv.retired import Retired
-from verif.golden.riscv.traps import Trap
+from verif.golden.riscv.traps import Cause, Trap
+from verif.golden.riscv.vector.unit import VectorUnit
 
 __all__ = ["Hart"]
 
@@ -14,17 +15,20 @@ INTERRUPTS = 1 << 11 | 1 << 7 | 1 << 3
 
 
 class Hart:
-    """RV32IMC_Zicsr_Zifencei, machine mode. `pc`, `csrs` and the first 32 of `x` may be read and set between steps.
+    """RV32IMC_Zicsr_Zifencei, machine mode, and Zve32x if `vlen` tells the bits of a vector register. `pc`, `csrs`, the
+    first 32 of `x` and `vector`, which is None without vectors, may be read and set between steps.
 
     `on_trap`, if there is one, is called when a trap has been entered; mcause and mepc are its own then.
     """
 
-    def __init__(self, memory: Memory, hart_id: int = 0, reset_pc: int = 0x10000000):
+    def __init__(self, memory: Memory, hart_id: int = 0, reset_pc: int = 0x10000000, vlen: int | None = None):
         self.memory = memory
-        self.csrs = Csrs(hart_id)
+        self.x = [0] * 33
+        vectors = None if vlen is None else VectorUnit(vlen, memory, self.x)
+        self.vector = vectors.state if vectors else None
+        self.csrs = Csrs(hart_id, self.vector)
         self.pc = reset_pc
-        self._actions = Actions(memory, self.csrs)
-        self.x = self._actions.x
+        self._actions = Actions(memory, self.csrs, self.x, vectors)
         self._order = 0
         self._paused = False
         self.on_trap: Callable[[], None] | None = None
@@ -68,6 +72,8 @@ class Hart:
             csrs.retired += 1
         except Trap as error:
             rd, trap, cause = 0, 1, error.cause
+            if cause == Cause.ILLEGAL:  # vectors and their CSRs, by what vtype, vstart and mstatus hold
+                rs1 = rs2 = a = b = 0
             self._trap(error)
         address = rmask = wmask = rdata = wdata = 0
         if access := actions.last_access():

@@ -82,6 +82,13 @@ class Memory:
                 return device.load(address, size) & (1 << 8 * size) - 1
         raise Trap(Cause.LOAD_ACCESS, address)
 
+    def span(self, first: int, last: int, store: bool) -> memoryview | None:
+        """Bytes `first` to `last` if they lie in one RAM and can be moved at once, by a `store` or by a load."""
+        for base, room, views in self._ram:
+            if base <= first and last < base + room:
+                return views[1][first - base : last - base + 1]
+        return None
+
     def store(self, address: int, size: int, value: int) -> None:
         """Write the low 1, 2 or 4 bytes of `value`. Errors: Trap, misaligned before access fault."""
         if address & size - 1:
