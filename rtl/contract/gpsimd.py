@@ -109,7 +109,7 @@ class WaitFor(IntEnum):
 class Counter(IntEnum):
     """Positions in the counters of a core. BUSY to FAULT are GPSIMD cycles and sum to those of the run."""
 
-    BUSY = 0  # an instruction retired, or a vector micro-operation moved
+    BUSY = 0  # an instruction retired
     IDLE = 1  # no run
     SLEEP = 2  # wfi, timer or DMA
     SEMAPHORE = 3  # wfi, semaphore or barrier
@@ -119,12 +119,12 @@ class Counter(IntEnum):
     UNIT = 7  # multiply and divide
     MEMORY = 8
     SBUF = 9
-    VECTOR = 10
+    VECTOR = 10  # a vector instruction is under way
     DMA = 11
     CLOCK = 12
     FAULT = 13
     INSTRUCTIONS = 14  # retired
-    MICRO_OPS = 15
+    MICRO_OPS = 15  # registers, rows of local memory and elements that vector instructions went through
     BYTES = 16  # loaded from and stored to SBUF
 
 
@@ -134,7 +134,7 @@ RUN = Word(
     (
         Field("entry", 32, "address of the first instruction"),
         Field("cores", 8, "a bit for each core that runs"),
-        Field("watchdog", 24, "GPSIMD cycles, 0 for the configuration's"),
+        Field("watchdog", 24, "GPSIMD cycles, 0 for 2^22"),
     ),
 )
 """imm0 of GP_RUN; src0, src1, dst, imm1 and imm2 belong to the operator, which checks them."""

@@ -35,7 +35,7 @@ class Cluster(wiring.Component):
     """Everything on the engine's own clock, which is its "sync", and the tiles on `tile_domains`.
 
     filled, fills, as Commands has them. turn: whose semaphore `index` and `update` are for, each core in turn.
-    state: of each core, a gpsimd.Counter; retires: an instruction of it; sbuf_bytes: moved for core `served`.
+    state: of each core, a gpsimd.Counter; retires: an instruction of it; moves: a pass of its vector unit; sbuf_bytes: moved for core `served`.
     """
 
     def __init__(self, cfg: Config):
@@ -57,6 +57,7 @@ class Cluster(wiring.Component):
                 "counter_value": In(TIME_BITS).array(count),
                 "state": Out(STATE_BITS).array(count),
                 "retires": Out(count),
+                "moves": Out(count),
                 "served": Out(count),
                 "sbuf_bytes": Out(3),
                 "printed": Out(1),
@@ -134,6 +135,7 @@ class Cluster(wiring.Component):
                 end.cause.eq(Mux(tile.lost, tile.cause, box.result[:5])),
                 end.pc.eq(Mux(tile.lost, tile.pc, box.trap_pc)),
                 self.retires[k].eq(tile.retires),
+                self.moves[k].eq(tile.moves),
             ]
             with m.If(turn[k]):
                 m.d.comb += [

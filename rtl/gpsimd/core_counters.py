@@ -18,7 +18,7 @@ _STATES = Counter.INSTRUCTIONS  # those before it are states
 class CoreCounters(wiring.Component):
     """In each cycle with `tick` and `running` one state of each core goes up: IDLE without `active`, else `state`.
 
-    retires: an instruction of a core; moved: `bytes` of SBUF for a core. `value[k]` is counter `index[k]` of core k,
+    retires: an instruction of a core; moves: a pass of its vector unit; moved: `bytes` of SBUF for a core. `value[k]` is counter `index[k]` of core k,
     `told` is `told_index` of core `told_core`. They are RAMs, so `known` says which have gone up since `clear`.
     """
 
@@ -32,6 +32,7 @@ class CoreCounters(wiring.Component):
                 "active": In(1),
                 "state": In(STATE_BITS).array(cores),
                 "retires": In(cores),
+                "moves": In(cores),
                 "moved": In(cores),
                 "bytes": In(3),
                 "index": In(range(len(Counter))).array(cores),
@@ -54,7 +55,8 @@ class CoreCounters(wiring.Component):
         for k in range(self.cores):
             m.submodules[f"core_{k}"] = memory = Memory(shape=TIME_BITS, depth=_STATES, init=[])
             write, old = memory.write_port(), memory.read_port(domain="comb")
-            known, instructions, moved = Signal(_STATES), Signal(TIME_BITS), Signal(TIME_BITS)
+            known = Signal(_STATES)
+            instructions, passes, moved = Signal(TIME_BITS), Signal(TIME_BITS), Signal(TIME_BITS)
             goes = counts & self.active
             m.d.comb += [
                 write.addr.eq(self.state[k]),
@@ -63,11 +65,12 @@ class CoreCounters(wiring.Component):
                 write.data.eq(Mux(known.bit_select(self.state[k], 1), old.data, 0) + 1),
             ]
             with m.If(self.clear & ~fault("what the last program counted of a core stays")):
-                m.d.sync += [known.eq(0), instructions.eq(0), moved.eq(0)]
+                m.d.sync += [known.eq(0), instructions.eq(0), passes.eq(0), moved.eq(0)]
             with m.Elif(goes):
                 m.d.sync += [
                     known.bit_select(self.state[k], 1).eq(1),
                     instructions.eq(instructions + self.retires[k]),
+                    passes.eq(passes + self.moves[k]),
                     moved.eq(moved + Mux(self.moved[k], self.bytes, 0)),
                 ]
             told.append(Signal(TIME_BITS, name=f"told_{k}"))
@@ -80,6 +83,8 @@ class CoreCounters(wiring.Component):
                         m.d.comb += value.eq(counted + asleep)
                     with m.Case(Counter.INSTRUCTIONS):
                         m.d.comb += value.eq(instructions)
+                    with m.Case(Counter.MICRO_OPS):
+                        m.d.comb += value.eq(passes)
                     with m.Case(Counter.BYTES):
                         m.d.comb += value.eq(moved)
                     with m.Default():

@@ -23,7 +23,8 @@ class Csr(wiring.Component):
     may not. commit: that instruction, or any other, leaves the stage and will retire; `write_commit` if it is one of
     these. trap: it traps instead, with `cause` (bit 5: an interrupt), `pc`, `tval`. mret: return. interrupt: one is
     pending and enabled, `interrupt_cause` says which. vector: where `trap` goes; `nowhere`: mtvec is 0. epc: where
-    mret goes.
+    mret goes. With `vectors` there is mstatus.VS: vector_enabled if it is not 0, vector_touched makes it 3. CSRs of
+    vectors are elsewhere: `vector_exists` and `vector_read` of `address`; vector_write: it becomes `new`.
     Timing: reads combinational; writes seen in the next cycle.
     """
 
@@ -49,6 +50,16 @@ class Csr(wiring.Component):
     vector: Out(32)
     nowhere: Out(1)
     epc: Out(32)
+    vector_exists: In(1)
+    vector_read: In(32)
+    vector_touched: In(1)
+    vector_enabled: Out(1)
+    vector_write: Out(1)
+    new: Out(32)
+
+    def __init__(self, vectors: bool):
+        self.vectors = vectors
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -58,12 +69,14 @@ class Csr(wiring.Component):
             Signal(32, name=n) for n in ("mtvec", "mscratch", "mepc", "mcause", "mtval")
         )
         cycles, retired = Signal(64), Signal(64)
-        new = Signal(32)
+        new = self.new
+        vs = Signal(2)  # mstatus.VS
 
         def bits(three: Value) -> Value:
             return Cat(Const(0, 3), three[0], Const(0, 3), three[1], Const(0, 3), three[2], Const(0, 20))
 
-        status = Cat(Const(0, 3), enabled, Const(0, 3), before, Const(0, 3), Const(3, 2), Const(0, 19))
+        dirty = vs == 3
+        status = Cat(Const(0, 3), enabled, Const(0, 3), before, Const(0, 1), vs, Const(3, 2), Const(0, 18), dirty)
         m.d.sync += mip.eq(self.pending)
         known: dict[int, Value] = {
             0x300: status,
@@ -92,6 +105,16 @@ class Csr(wiring.Component):
             for address, value in known.items():
                 with m.Case(address):
                     m.d.comb += [self.read.eq(value), exists.eq(1)]
+        of_vectors = self.vector_exists if self.vectors else Const(0, 1)
+        with m.If(of_vectors & (vs != 0)):
+            m.d.comb += [self.read.eq(self.vector_read), exists.eq(1)]
+        m.d.comb += [
+            self.vector_enabled.eq(vs != 0),
+            self.vector_write.eq(self.write_commit & self.writes & of_vectors),
+        ]
+        if self.vectors:
+            with m.If(self.vector_touched | self.vector_write):
+                m.d.sync += vs.eq(3)
         m.d.comb += self.illegal.eq(~exists | (self.writes & (self.address[10:12] == _READ_ONLY)))
         with m.Switch(self.use):
             with m.Case(CsrUse.SET):
@@ -106,6 +129,8 @@ class Csr(wiring.Component):
             with m.Switch(self.address):
                 with m.Case(0x300):
                     m.d.sync += [enabled.eq(new[3]), before.eq(new[7])]
+                    if self.vectors:
+                        m.d.sync += vs.eq(new[9:11])
                 with m.Case(0x304):
                     m.d.sync += mie.eq(Cat(new[_MSI], new[_MTI], new[_MEI]))
                 with m.Case(0x305):

@@ -11,7 +11,8 @@ __all__ = ["Decode"]
 
 
 class Decode(wiring.Component):
-    """`bits` as `o`: RV32IMC_Zicsr_Zifencei and mret, wfi of machine mode; all else is illegal. `short`: 16 bits.
+    """`bits` as `o`: RV32IMC_Zicsr_Zifencei and mret, wfi of machine mode; all else is illegal. `short`: 16 bits. With
+    `vectors` their instructions are left to the vector unit.
 
     Timing: combinational.
     """
@@ -19,6 +20,10 @@ class Decode(wiring.Component):
     bits: In(32)
     short: In(1)
     o: Out(DECODED)
+
+    def __init__(self, vectors: bool):
+        self.vectors = vectors
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -85,6 +90,8 @@ class Decode(wiring.Component):
                         m.d.comb += o.illegal.eq(1)
             with m.Case(0x0F):
                 m.d.comb += [o.unit.eq(Unit.NOTHING), o.flush.eq(funct3 == 1), o.illegal.eq(funct3[1:3] != 0)]
+            with m.Case(*((0x07, 0x27, 0x57) if self.vectors else ())):
+                self._vector(m, w, uses_rs1, uses_rs2, writes)
             with m.Case(0x73):
                 with m.If(funct3[:2] != 0):
                     m.d.comb += [writes.eq(1), uses_rs1.eq(~funct3[2]), o.unit.eq(Unit.CSR), o.immediate.eq(w[15:20])]
@@ -108,3 +115,17 @@ class Decode(wiring.Component):
         with m.If(self.short & expand.illegal):
             m.d.comb += o.illegal.eq(1)
         return m
+
+    def _vector(self, m: Module, w: Value, uses_rs1: Value, uses_rs2: Value, writes: Value) -> None:
+        """Registers x of vector instructions; which of these there are is the vector unit's to say."""
+        o = self.o
+        funct3, in_memory = w[12:15], ~w[6]
+        configures = funct3 == 7
+        moves_out = (funct3 == 2) & (w[26:32] == 0x10) & ((w[15:20] == 0) | (w[16:20] == 8))
+        m.d.comb += [
+            o.unit.eq(Unit.VECTOR),
+            o.illegal.eq(in_memory & ((funct3 >= 1) & (funct3 <= 4))),
+            uses_rs1.eq(in_memory | (funct3 == 4) | (funct3 == 6) | (configures & ~w[30:32].all())),
+            uses_rs2.eq(Mux(in_memory, w[26:28] == 2, configures & w[31] & ~w[30])),
+            writes.eq(~in_memory & (configures | moves_out)),
+        ]

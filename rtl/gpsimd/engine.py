@@ -77,6 +77,7 @@ class GpsimdEngine(EngineFrame):
             counters.tick.eq(self.edge),
             counters.active.eq(cluster.active),
             counters.retires.eq(cluster.retires),
+            counters.moves.eq(cluster.moves),
             counters.moved.eq(cluster.served),
             counters.bytes.eq(cluster.sbuf_bytes),
             counters.told_core.eq(self.told_core),

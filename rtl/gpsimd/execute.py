@@ -14,7 +14,7 @@ __all__ = ["Execute"]
 
 class Execute(wiring.Component):
     """The instruction `i`. `allowed`: there is memory for the load or store at its address. csr_read, csr_illegal,
-    quotient: of the units beside.
+    quotient, vector_*: of the units beside.
 
     Timing: combinational; `allowed` may depend on the address.
     """
@@ -24,6 +24,11 @@ class Execute(wiring.Component):
     csr_read: In(32)
     csr_illegal: In(1)
     quotient: In(32)
+    vector_done: In(1)
+    vector_traps: In(1)
+    vector_cause: In(5)
+    vector_tval: In(32)
+    vector_result: In(32)
     o: Out(EXECUTED)
 
     def elaborate(self, platform: object) -> Module:
@@ -61,6 +66,8 @@ class Execute(wiring.Component):
                 m.d.comb += o.result.eq(self.quotient)
             with m.Case(Unit.CSR):
                 m.d.comb += o.result.eq(self.csr_read)
+            with m.Case(Unit.VECTOR):
+                m.d.comb += o.result.eq(self.vector_result)
             with m.Default():
                 m.d.comb += o.result.eq(alu.result)
 
@@ -70,6 +77,8 @@ class Execute(wiring.Component):
             m.d.comb += [o.traps.eq(1), o.cause.eq(1), o.tval.eq(Mux(x.fault, x.pc, x.pc + 2))]
         with m.Elif(what.illegal | ((what.unit == Unit.CSR) & self.csr_illegal)):
             m.d.comb += [o.traps.eq(1), o.cause.eq(2), o.tval.eq(x.bits)]
+        with m.Elif((what.unit == Unit.VECTOR) & self.vector_done & self.vector_traps):
+            m.d.comb += [o.traps.eq(1), o.cause.eq(self.vector_cause), o.tval.eq(self.vector_tval)]
         with m.Elif(what.unit == Unit.EBREAK):
             m.d.comb += [o.traps.eq(1), o.cause.eq(3), o.tval.eq(x.pc)]
         with m.Elif(what.unit == Unit.ECALL):

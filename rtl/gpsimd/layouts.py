@@ -18,6 +18,7 @@ __all__ = [
     "Operator",
     "Place",
     "Unit",
+    "rows_ports",
     "scalar_ports",
 ]
 
@@ -53,6 +54,7 @@ class Unit(enum.IntEnum, shape=4):
     EBREAK = 9
     MRET = 10
     WFI = 11
+    VECTOR = 12
 
 
 class Branch(enum.IntEnum, shape=2):
@@ -175,9 +177,27 @@ DEVICE = data.StructLayout({"place": Place, "access": ACCESS})
 """A load or store that local memory does not answer. It is aligned, and its place has what it asks for."""
 
 
-def scalar_ports(line_bits: int) -> dict[str, wiring.Member]:
-    """Of a scalar core that reads code in lines of `line_bits`; ScalarCore says what each is for."""
+def rows_ports(lanes: int) -> dict[str, wiring.Member]:
+    """Of a vector unit towards rows of local memory; rtl/gpsimd/vector/memory.py says what each is for."""
+    rows, bits = 32 - exact_log2(4 * lanes), 32 * lanes
     return {
+        "span_first": Out(32),
+        "span_last": Out(32),
+        "in_rows": In(1),
+        "line_en": Out(1),
+        "line_row": Out(rows),
+        "row_en": Out(1),
+        "row": Out(rows),
+        "row_data": Out(bits),
+        "row_mask": Out(4 * lanes),
+    }
+
+
+def scalar_ports(line_bits: int, vectors: bool) -> dict[str, wiring.Member]:
+    """Of a scalar core that reads code in lines of `line_bits`, with or without vectors; ScalarCore says what each is
+    for."""
+    return {
+        **({"rows": Out(wiring.Signature(rows_ports(line_bits // 32)))} if vectors else {}),
         "start": In(1),
         "entry": In(32),
         "line": Out(stream.Signature(32 - exact_log2(line_bits // 8))),
@@ -188,6 +208,7 @@ def scalar_ports(line_bits: int) -> dict[str, wiring.Member]:
         "access_allowed": In(1),
         "access_reply": In(32),
         "access_reply_valid": In(1),
+        "moves": Out(1),
         "pending": In(3),
         "hart": In(32),
         "mtime": In(64),

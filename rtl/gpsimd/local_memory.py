@@ -15,7 +15,7 @@ class LocalMemory(wiring.Component):
     """Word w is row w // lanes of bank w % lanes; `lanes` is a power of two.
 
     word_en: reads a word, line_en a row; a word goes first, so a row with it is not read. store_en: writes the bytes
-    `store_mask` of a word, row_en a whole row; not both in a cycle.
+    `store_mask` of a word, row_en the bytes `row_mask` of a row; not both in a cycle.
     Timing: what is read is there in the next cycle, until the next read of its kind; it is the old one if it is written
     meanwhile.
     """
@@ -39,6 +39,7 @@ class LocalMemory(wiring.Component):
                 "row_en": In(1),
                 "row": In(row_bits),
                 "row_data": In(32 * lanes),
+                "row_mask": In(4 * lanes),
             }
         )
 
@@ -60,7 +61,8 @@ class LocalMemory(wiring.Component):
                 ram.write_en.eq(stored | self.row_en),
                 ram.write_address.eq(Mux(self.row_en, self.row, self.store_address[bank_bits:])),
                 ram.write_mask.eq(
-                    Mux(self.row_en | fault("a store of a byte writes the whole word"), 0b1111, self.store_mask)
+                    Mux(self.row_en, self.row_mask.word_select(n, 4), self.store_mask)
+                    | fault("a store of a byte writes the whole word").replicate(4)
                 ),
                 ram.write_data.eq(Mux(self.row_en, self.row_data.word_select(n, 32), self.store_data)),
             ]

@@ -1,6 +1,6 @@
 """What a GPSIMD core reaches: which memory an address means, and whether it may be loaded or stored there."""
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -10,8 +10,10 @@ from rtl.contract.config import Config
 from rtl.contract.gpsimd import SHARED_BYTES, Counter, Mailbox, Region, lanes
 from rtl.gpsimd.layouts import ACCESS, Place
 
-__all__ = ["Reach"]
+__all__ = ["REGION_BIT", "Reach", "in_local"]
 
+REGION_BIT = 28
+"""Bits of an address from here on name a region."""
 
 _ROW_BITS = 18
 _STORED = ("BARRIER", "MTIMECMP", "MTIMECMPH", "WAIT_SEMAPHORE", "WAIT_VALUE", "WAIT_COMPARE", "TRAP_PC", "TRAP_VALUE")
@@ -20,6 +22,13 @@ _STORED += ("DONE", "PUT", "TRAP")
 _LOADED = (*_STORED, "DMA_PUSH", "DMA_DONE", "DMA_FREE", "WAIT_STATUS", "CORE", "CORES", "LANES", "LOCAL_BYTES")
 _LOADED += ("MTIME", "MTIMEH")
 _PAGE_BITS = 14  # a page of registers, one of semaphores, one of semaphores that stores add to
+
+
+def in_local(address: Value, local_bytes: int) -> Value:
+    """A byte of local memory, by either of its addresses."""
+    region, offset = address[REGION_BIT:], address[:REGION_BIT]
+    regions = (region == Region.LOCAL >> REGION_BIT) | (region == Region.LOCAL_TOO >> REGION_BIT)
+    return regions & (offset >> exact_log2(local_bytes) == 0)
 
 
 class Reach(wiring.Component):
@@ -33,37 +42,37 @@ class Reach(wiring.Component):
         m = Module()
         cfg = self.cfg
         count = lanes(cfg.partitions)
-        at = self.i.address[:28]
+        at = self.i.address[:REGION_BIT]
         partition, byte = at >> _ROW_BITS, at[:_ROW_BITS]
         mine = (partition < count) | fault("a core reaches partitions behind its own")
-        with m.Switch(self.i.address[28:]):
-            with m.Case(Region.LOCAL >> 28, Region.LOCAL_TOO >> 28):
+        with m.Switch(self.i.address[REGION_BIT:]):
+            with m.Case(Region.LOCAL >> REGION_BIT, Region.LOCAL_TOO >> REGION_BIT):
                 m.d.comb += [
                     self.place.eq(Place.LOCAL),
-                    self.allowed.eq(at >> exact_log2(cfg.gpsimd.local_bytes) == 0),
+                    self.allowed.eq(in_local(self.i.address, cfg.gpsimd.local_bytes)),
                 ]
-            with m.Case(Region.SBUF_ROWS >> 28):
+            with m.Case(Region.SBUF_ROWS >> REGION_BIT):
                 m.d.comb += [
                     self.place.eq(Place.ROWS),
                     self.allowed.eq(mine & (byte < cfg.sbuf.partition_bytes)),
                 ]
-            with m.Case(Region.SBUF_LANES >> 28):
+            with m.Case(Region.SBUF_LANES >> REGION_BIT):
                 m.d.comb += [
                     self.place.eq(Place.LANES),
                     self.allowed.eq(at < cfg.sbuf.partition_bytes * count),
                 ]
-            with m.Case(Region.SHARED >> 28):
+            with m.Case(Region.SHARED >> REGION_BIT):
                 m.d.comb += [
                     self.place.eq(Place.SHARED),
                     self.allowed.eq(at < SHARED_BYTES),
                 ]
-            with m.Case(Region.MAILBOX >> 28):
+            with m.Case(Region.MAILBOX >> REGION_BIT):
                 self._mailbox(m)
         return m
 
     def _mailbox(self, m: Module) -> None:
         """Whole words only: the semaphores that there are, and registers by what they take."""
-        at = self.i.address[:28]
+        at = self.i.address[:REGION_BIT]
         page, place = at >> _PAGE_BITS, at[:_PAGE_BITS]
         semaphore = (page == Mailbox.SEMAPHORE_BASE >> _PAGE_BITS) | (page == Mailbox.SEMAPHORE_ADD >> _PAGE_BITS)
         exists = place < 4 * self.cfg.issue.semaphores

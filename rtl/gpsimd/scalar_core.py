@@ -6,7 +6,7 @@ checked before it is sent), so traps are precise and nothing behind that stage i
 
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
-from amaranth.lib.wiring import connect, flipped
+from amaranth.lib.wiring import Out, connect, flipped
 
 from rtl.base.fault import fault
 from rtl.contract.gpsimd import Counter
@@ -16,40 +16,43 @@ from rtl.gpsimd.decode import Decode
 from rtl.gpsimd.divide import Divide
 from rtl.gpsimd.execute import Execute
 from rtl.gpsimd.fetch import Fetch
-from rtl.gpsimd.layouts import DECODED, FETCHED, ISSUED, RETIRED, Branch, Unit, scalar_ports
+from rtl.gpsimd.layouts import DECODED, FETCHED, ISSUED, RETIRED, Branch, Unit, rows_ports, scalar_ports
 from rtl.gpsimd.multiply import Multiply
 from rtl.gpsimd.record import Record
 from rtl.gpsimd.registers import Registers
+from rtl.gpsimd.vector.unit import VectorUnit
 
 __all__ = ["ScalarCore"]
 
 
 class ScalarCore(wiring.Component):
-    """RV32IMC_Zicsr_Zifencei, machine mode.
+    """RV32IMC_Zicsr_Zifencei, machine mode, and with `vectors` Zve32x, a lane for 32 bits of a line.
 
     line, reply, reply_valid, reply_fault: code by lines, as Fetch has them. access: loads and stores; `access_allowed`
     is combinational of the payload: there is memory for it. access_reply, with access_reply_valid: the word that a load
     reads, one cycle after it was taken or later. pending: interrupts (software, timer, external). hart, mtime: as CSRs
     show them. waits: in `wfi`. retired, retired_valid: what leaves the last stage. start: in the first cycle after a
     reset; instructions come from `entry` on. state: what this cycle is for, a gpsimd.Counter from BUSY to MEMORY;
-    `trapped`: a trap that is taken in this cycle.
+    `trapped`: a trap that is taken in this cycle. rows: the vector unit's way to rows of memory, which are lines: what
+    is read is the `reply` of the next cycle. moves: of the vector unit.
     Timing: cycles more than one: `jal` or a branch back that is taken 1; any other jump, a branch forward that is taken
     or one back that is not 2; a load's or product's result used by the next instruction 1; a division 17.
     """
 
-    def __init__(self, line_bits: int = 128):
+    def __init__(self, line_bits: int = 128, *, vectors: bool = True):
         self.fetch = Fetch(line_bits)
-        super().__init__(scalar_ports(line_bits))
+        self.vectors = vectors
+        super().__init__(scalar_ports(line_bits, vectors))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.fetch = fetch = self.fetch
-        m.submodules.decode = decode = Decode()
+        m.submodules.decode = decode = Decode(self.vectors)
         m.submodules.registers = registers = Registers()
         m.submodules.execute = execute = Execute()
         m.submodules.divide = divide = Divide()
         m.submodules.multiply = multiply = Multiply()
-        m.submodules.csr = csr = Csr()
+        m.submodules.csr = csr = Csr(self.vectors)
         m.submodules.record = record = Record()
         m.submodules.load = load = LoadAlign()
         connect(m, fetch.line, flipped(self.line))
@@ -115,9 +118,14 @@ class ScalarCore(wiring.Component):
             self.access.payload.data.eq(done.data),
             self.waits.eq(does & (unit == Unit.WFI) & ~csr.wake),
         ]
+        vector_waits = Signal()
+        if self.vectors:
+            self._vector(m, x, x_valid & ~interrupted & ~m_waits, execute, csr, vector_waits)
         with m.Switch(unit):
             with m.Case(Unit.LOAD, Unit.STORE):
                 m.d.comb += ready.eq(self.access.ready)
+            with m.Case(Unit.VECTOR):
+                m.d.comb += ready.eq(execute.vector_done)
             with m.Case(Unit.DIVIDE):
                 m.d.comb += ready.eq(divide.done)
             with m.Case(Unit.WFI):
@@ -202,6 +210,8 @@ class ScalarCore(wiring.Component):
             m.d.comb += self.state.eq(Counter.MEMORY)
         with m.Elif(unit == Unit.WFI):
             m.d.comb += self.state.eq(Counter.SLEEP)
+        with m.Elif(unit == Unit.VECTOR):
+            m.d.comb += self.state.eq(Mux(vector_waits, Counter.MEMORY, Counter.VECTOR))
         with m.Else():
             m.d.comb += self.state.eq(Mux(unit == Unit.DIVIDE, Counter.UNIT, Counter.MEMORY))
 
@@ -252,3 +262,42 @@ class ScalarCore(wiring.Component):
             registers.w_value.eq(w_value),
         ]
         return m
+
+    def _vector(self, m: Module, x: Value, goes: Value, execute: Execute, csr: Csr, waits: Value) -> None:
+        """The vector unit, which an instruction in the execute stage waits for, and its way to memory."""
+        m.submodules.vector = vector = VectorUnit(len(self.reply) // 32)
+        is_vector = (x.what.unit == Unit.VECTOR) & ~x.what.illegal & ~x.fetched.fault & ~x.fetched.fault_second
+        rows = self.rows
+        m.d.comb += [
+            vector.start.eq(goes & is_vector),
+            vector.bits.eq(x.fetched.bits),
+            vector.rs1.eq(x.a),
+            vector.rs2.eq(x.b),
+            vector.enabled.eq(csr.vector_enabled),
+            vector.csr.eq(csr.address),
+            vector.csr_write.eq(csr.vector_write),
+            vector.csr_value.eq(csr.new),
+            csr.vector_exists.eq(vector.csr_exists),
+            csr.vector_read.eq(vector.csr_read),
+            csr.vector_touched.eq(vector.touched),
+            execute.vector_done.eq(vector.done),
+            execute.vector_traps.eq(vector.traps),
+            execute.vector_cause.eq(vector.cause),
+            execute.vector_tval.eq(vector.tval),
+            execute.vector_result.eq(vector.result),
+            vector.allowed.eq(self.access_allowed),
+            vector.access.ready.eq(self.access.ready),
+            vector.reply.eq(self.access_reply),
+            vector.reply_valid.eq(self.access_reply_valid),
+            vector.line.eq(self.reply),
+            waits.eq(vector.waits),
+            self.moves.eq(vector.moves),
+            *(
+                getattr(rows, name).eq(getattr(vector, name))
+                if member.flow == Out
+                else getattr(vector, name).eq(getattr(rows, name))
+                for name, member in rows_ports(vector.lanes).items()
+            ),
+        ]
+        with m.If(is_vector):
+            m.d.comb += [self.access.valid.eq(vector.access.valid), self.access.payload.eq(vector.access.payload)]

@@ -1,20 +1,18 @@
 """A GPSIMD tile: a scalar core, its local memory, and what ends a run there."""
 
-from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, ResetInserter, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from rtl.contract.config import Config
-from rtl.contract.gpsimd import Counter, Region, lanes
+from rtl.contract.gpsimd import Counter, lanes
 from rtl.gpsimd.layouts import DEVICE, Place
 from rtl.gpsimd.local_memory import LocalMemory
-from rtl.gpsimd.reach import Reach
+from rtl.gpsimd.reach import REGION_BIT, Reach, in_local
 from rtl.gpsimd.scalar_core import ScalarCore
 
 __all__ = ["Tile"]
-
-_REGION_BIT = 28  # bits of an address from here on name a region
 
 
 class Tile(wiring.Component):
@@ -25,7 +23,8 @@ class Tile(wiring.Component):
     trap while mtvec is 0, or of the first instruction of a handler (those of the first trap). The end of `run` is for
     others to do: at the end of that cycle, so that nothing behind it executes.
     row_en: row `row` of local memory becomes `row_data`; line_en: it is read, and `line` has it in the next cycle. Both
-    without `run`. waits: asleep; the clock may stop while `pending` is 0. state: ScalarCore's; retires: an instruction.
+    without `run`. waits: asleep; the clock may stop while `pending` is 0. state: ScalarCore's; retires: an instruction; moves:
+    a pass of the vector unit.
     """
 
     def __init__(self, cfg: Config):
@@ -51,6 +50,7 @@ class Tile(wiring.Component):
                 "waits": Out(1),
                 "state": Out(4),
                 "retires": Out(1),
+                "moves": Out(1),
                 "ended": Out(1),
                 "result": Out(32),
                 "lost": Out(1),
@@ -62,11 +62,12 @@ class Tile(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         cfg = self.cfg
-        local_bits = exact_log2(cfg.gpsimd.local_bytes)
+        local_bytes = cfg.gpsimd.local_bytes
+        local_bits = exact_log2(local_bytes)
         line_bits = exact_log2(4 * self.lanes)
         run = self.run
         m.submodules.core = core = ResetInserter(~run)(ScalarCore(32 * self.lanes))
-        m.submodules.memory = memory = LocalMemory(self.lanes, cfg.gpsimd.local_bytes)
+        m.submodules.memory = memory = LocalMemory(self.lanes, local_bytes)
         m.submodules.reach = reach = Reach(cfg)
         access = core.access.payload
         word, local, loaded, begins = Signal(), Signal(), Signal(), Signal()
@@ -97,22 +98,19 @@ class Tile(wiring.Component):
             self.state.eq(core.state),
         ]
 
-        # code: a row is a line; a load goes first
+        # code, and vectors by rows: a row is a line; a load goes first
         asks, read, inside = Signal(), Signal(), Signal()
-        number = core.line.payload
-        region = number >> (_REGION_BIT - line_bits)
-        above = number[: _REGION_BIT - line_bits] >> (local_bits - line_bits)
+        number, rows = core.line.payload, core.rows
         m.d.comb += [
-            inside.eq(
-                ((region == Region.LOCAL >> _REGION_BIT) | (region == Region.LOCAL_TOO >> _REGION_BIT)) & (above == 0)
-            ),
-            core.line.ready.eq(~memory.word_en),
+            inside.eq(in_local(Cat(Const(0, line_bits), number), local_bytes)),
+            core.line.ready.eq(~memory.word_en & ~rows.line_en),
             asks.eq(core.line.valid & core.line.ready & run),
-            memory.line_en.eq(asks | self.line_en),
-            memory.line_row.eq(Mux(run, number, self.row)),
-            memory.row_en.eq(self.row_en),
-            memory.row.eq(self.row),
-            memory.row_data.eq(self.row_data),
+            memory.line_en.eq(asks | self.line_en | rows.line_en),
+            memory.line_row.eq(Mux(rows.line_en, rows.line_row, Mux(run, number, self.row))),
+            memory.row_en.eq(self.row_en | rows.row_en),
+            memory.row.eq(Mux(run, rows.row, self.row)),
+            memory.row_data.eq(Mux(run, rows.row_data, self.row_data)),
+            memory.row_mask.eq(Mux(run, rows.row_mask, -1)),
             self.line.eq(memory.line),
             core.reply.eq(memory.line),
             core.reply_valid.eq(read),
@@ -120,18 +118,26 @@ class Tile(wiring.Component):
         m.d.sync += [read.eq(asks), core.reply_fault.eq(~inside)]
 
         # ends
+        ends_here = (self.tohost != 0) & in_local(self.tohost, local_bytes)
+        offset = self.tohost[:local_bits] >> 2
+        first, last = rows.span_first, rows.span_last
+        passes_end = ends_here & (first[2:local_bits] <= offset) & (offset <= last[2:local_bits])
+        same = first[REGION_BIT:] == last[REGION_BIT:]
+        all_inside = in_local(first, local_bytes) & in_local(last, local_bytes) & same & (first <= last)
+        m.d.comb += rows.in_rows.eq(all_inside & ~passes_end)
         trapped, again = core.trapped, Signal()
         cause, pc = Signal(5), Signal(32)  # of the trap that was taken last
         bytes_ = Cat(bit.replicate(8) for bit in access.mask)
         m.d.comb += [
             self.ended.eq(
                 memory.store_en
-                & (self.tohost != 0)
-                & (access.address[2:local_bits] == self.tohost[2:local_bits])
+                & ends_here
+                & (access.address[2:local_bits] == offset)
                 & access.mask[0]
                 & access.data[0]
             ),
             self.result.eq((access.data & bytes_) >> 1),
+            self.moves.eq(core.moves & run),
             self.retires.eq((core.state == Counter.BUSY) & ~trapped.valid & run),
             self.lost.eq(trapped.valid & (trapped.nowhere | again)),
             self.cause.eq(Mux(again, cause, trapped.cause)),

@@ -124,6 +124,12 @@ TOPS: dict[str, Top] = {
         Top("unpack", "rtl.numeric.pe.unpack:Unpack", "codes of float formats to PE operands"),
         Top("unpack_element", "rtl.numeric.pe.unpack_element:UnpackElement", "FP8 and FP4 codes to elements"),
         Top("vector_engine", "rtl.vector.clocked:ClockedVector", "vector engine with its clock"),
+        Top(
+            "vector_unit",
+            "verif.benches.gpsimd.vector_unit_top:VectorUnitTop",
+            "vector unit of a GPSIMD core beside a memory",
+            ("lanes",),
+        ),
     )
 }
 

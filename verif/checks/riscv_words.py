@@ -2,11 +2,12 @@
 
 __all__ = [
     "branch", "c_alu", "c_branch", "c_immediate", "c_jump", "c_memory", "c_register", "c_stack",
-    "immediate", "jump", "load_constant", "register", "store", "upper",
+    "immediate", "jump", "load_constant", "register", "store", "upper", "word",
 ]  # fmt: skip
 
 
-def _word(value: int) -> bytes:
+def word(value: int) -> bytes:
+    """Any of 32 bits."""
     return value.to_bytes(4, "little")
 
 
@@ -23,36 +24,36 @@ def _signed(value: int, bits: int) -> int:
 
 def register(funct7: int, funct3: int, rd: int, rs1: int, rs2: int) -> bytes:
     """R-type of opcode OP."""
-    return _word(funct7 << 25 | rs2 << 20 | rs1 << 15 | funct3 << 12 | rd << 7 | 0x33)
+    return word(funct7 << 25 | rs2 << 20 | rs1 << 15 | funct3 << 12 | rd << 7 | 0x33)
 
 
 def immediate(opcode: int, funct3: int, rd: int, rs1: int, imm: int) -> bytes:
     """I-type: OP-IMM 0x13, LOAD 0x03, JALR 0x67, SYSTEM 0x73; `imm` of either sign, in 12 bits."""
-    return _word((imm if imm >= 0x800 else _signed(imm, 12)) << 20 | rs1 << 15 | funct3 << 12 | rd << 7 | opcode)
+    return word((imm if imm >= 0x800 else _signed(imm, 12)) << 20 | rs1 << 15 | funct3 << 12 | rd << 7 | opcode)
 
 
 def store(funct3: int, rs2: int, rs1: int, imm: int) -> bytes:
     """S-type."""
     imm = _signed(imm, 12)
-    return _word(imm >> 5 << 25 | rs2 << 20 | rs1 << 15 | funct3 << 12 | (imm & 31) << 7 | 0x23)
+    return word(imm >> 5 << 25 | rs2 << 20 | rs1 << 15 | funct3 << 12 | (imm & 31) << 7 | 0x23)
 
 
 def branch(funct3: int, rs1: int, rs2: int, offset: int) -> bytes:
     """B-type."""
     n = _signed(offset, 13)
     high = n >> 12 << 31 | (n >> 5 & 0x3F) << 25
-    return _word(high | rs2 << 20 | rs1 << 15 | funct3 << 12 | (n >> 1 & 15) << 8 | (n >> 11 & 1) << 7 | 0x63)
+    return word(high | rs2 << 20 | rs1 << 15 | funct3 << 12 | (n >> 1 & 15) << 8 | (n >> 11 & 1) << 7 | 0x63)
 
 
 def upper(opcode: int, rd: int, imm20: int) -> bytes:
     """U-type: LUI 0x37, AUIPC 0x17."""
-    return _word((imm20 & 0xFFFFF) << 12 | rd << 7 | opcode)
+    return word((imm20 & 0xFFFFF) << 12 | rd << 7 | opcode)
 
 
 def jump(rd: int, offset: int) -> bytes:
     """JAL."""
     n = _signed(offset, 21)
-    return _word(
+    return word(
         n >> 20 << 31 | (n >> 1 & 0x3FF) << 21 | (n >> 11 & 1) << 20 | (n >> 12 & 0xFF) << 12 | rd << 7 | 0x6F
     )  # fmt: skip
 

@@ -43,6 +43,7 @@ RUNS = (
 _KINDS = {
     0x03: "load", 0x0F: "fence", 0x13: "immediate", 0x17: "auipc", 0x23: "store", 0x33: "register", 0x37: "lui",
     0x63: "branch", 0x67: "jalr", 0x6F: "jal", 0x73: "system",
+    0x07: "vector load", 0x27: "vector store", 0x57: "vector",
 }  # fmt: skip
 COVER = Coverage(
     "gpsimd.scalar_core",

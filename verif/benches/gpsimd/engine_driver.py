@@ -296,7 +296,7 @@ class EngineDriver:
             states = sum(seen[: Counter.INSTRUCTIONS])
             assert abs(states - cycles) <= 1, f"core {core} counts {states} cycles of {cycles}: {seen}"
             traps = seen[Counter.BUSY] - seen[Counter.INSTRUCTIONS]
-            assert 0 <= traps <= 2 and seen[Counter.MICRO_OPS] == 0, seen
+            assert 0 <= traps <= 2, seen
             total += seen[Counter.BYTES]
         least = self.bytes_written + self.reads
         assert least <= total <= least + 3 * self.reads, f"{total} bytes of SBUF, {self.bytes_written} written"

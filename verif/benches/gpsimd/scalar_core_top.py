@@ -18,8 +18,9 @@ class ScalarCoreTop(wiring.Component):
 
     def __init__(self, line_bits: int = 128):
         self.core = ScalarCore(line_bits)
-        ports = scalar_ports(line_bits)
-        del ports["access_allowed"]
+        ports = scalar_ports(line_bits, vectors=True)
+        for name in ("access_allowed", "rows"):  # no vector is moved by rows
+            del ports[name]
         super().__init__(ports)
 
     def elaborate(self, platform: object) -> Module:

@@ -4,9 +4,12 @@ Nothing keeps them in order: a register holds any value, so loads, stores and ju
 what trapped; after an interrupt or a fetch that failed it goes where the device says.
 """
 
+import random
+
 import numpy as np
 
 from verif.checks.riscv_words import branch, immediate, jump, load_constant, register, store, upper
+from verif.checks.vector_words import LMULS, random_vector_word, vtypes
 
 __all__ = ["CODE_BYTES", "HANDLER", "SOUP_BYTES", "patches", "soup"]
 
@@ -18,9 +21,10 @@ _VECTORS = 0xF100
 _DATA = CODE_BYTES
 _AGAIN = 0x40
 _CSRS = (0x300, 0x301, 0x304, 0x305, 0x340, 0x341, 0x342, 0x343, 0x344, 0x310, 0x320, 0xB00, 0xB02, 0xB80, 0xB82)
-_READ_ONLY = (0xC00, 0xC01, 0xC02, 0xC80, 0xC81, 0xC82, 0xF11, 0xF12, 0xF13, 0xF14, 0xF15)
+_CSRS += (0x008, 0x009, 0x00A, 0x00F)
+_READ_ONLY = (0xC00, 0xC01, 0xC02, 0xC80, 0xC81, 0xC82, 0xF11, 0xF12, 0xF13, 0xF14, 0xF15, 0xC20, 0xC21, 0xC22)
 _CORNERS = (0, 1, 0xFFFFFFFF, 0x80000000, 0x7FFFFFFF)
-_OFTEN = (0.10, 0.08, 0.04, 0.10, 0.05, 0.07, 0.06, 0.05, 0.05, 0.06, 0.025, 0.02, 0.265, 0.005, 0.005, 0.02)
+_OFTEN = (0.08, 0.07, 0.04, 0.08, 0.05, 0.06, 0.05, 0.05, 0.05, 0.06, 0.025, 0.02, 0.235, 0.005, 0.005, 0.02, 0.1)
 """Of each kind below."""
 _ECALL, _EBREAK, _MRET, _WFI, _FENCE_I = 0x73, 0x00100073, 0x30200073, 0x10500073, 0x100F
 _X5 = 5
@@ -77,6 +81,22 @@ def _csr_access(rng: np.random.Generator, rd: int, rs1: int) -> bytes:
     return _csr(int(rng.choice([1, 2, 3, 5, 6, 7])), rd, rs1 * int(rng.random() < 0.5), number)
 
 
+def _vectors(rng: np.random.Generator, pointer: int) -> bytes:
+    """A few instructions of vectors, most often with a vtype for which they are legal."""
+    choose = random.Random(int(rng.integers(1 << 31)))
+    lmul = choose.choice(LMULS)
+    vtype = choose.choice([v for v in vtypes() if (v & 7) == lmul & 7])
+    code = load_constant(_X5, 0x600) + _csr(2, 0, _X5, 0x300) + _csr(5, 0, 0, 0x008)  # VS; vstart is 0
+    code += load_constant(_X5, choose.choice((1, 3, 9, 30, 1 << 20))) + _word(vtype << 20 | _X5 << 15 | 0x7057)
+    for _ in range(choose.randrange(1, 6)):
+        word = random_vector_word(choose, lmul)
+        if word & 0x5F == 7:
+            code += load_constant(word >> 15 & 31, pointer & ~3)
+            code += load_constant(word >> 20 & 31, choose.choice((0, 1, 4, 12, -8))) if word >> 26 & 3 == 2 else b""
+        code += _word(word)
+    return code
+
+
 def _one(rng: np.random.Generator, base: int) -> bytes:
     """A few instructions."""
     rd, rs1, rs2 = (int(v) for v in rng.integers(0, 32, 3))
@@ -124,9 +144,11 @@ def _one(rng: np.random.Generator, base: int) -> bytes:
             other = rs2 if rs2 != rs1 else rs1 ^ 1
             flipped = upper(0x17, rs1, 0) + upper(0x37, other, 1 << int(rng.integers(20)))
             return flipped + register(0, 4, rs1, rs1, other) + immediate(0x67, 0, rd, rs1, 16)
-        case _:
+        case 15:
             far = near if rng.random() < 0.9 else int(rng.integers(-2000, 2000))
             return upper(0x17, rs1, 0) + immediate(0x67, 0, rd, rs1, 8 + far)
+        case _:
+            return _vectors(rng, pointer)
 
 
 def soup(rng: np.random.Generator, base: int, ram_bytes: int) -> bytearray:

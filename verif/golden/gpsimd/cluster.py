@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtl.contract.config import Config
-from rtl.contract.gpsimd import LOAD, RUN, SHARED_BYTES, WATCHDOG_CYCLES, Region, cores, lanes
+from rtl.contract.gpsimd import LANE_BITS, LOAD, RUN, SHARED_BYTES, WATCHDOG_CYCLES, Region, cores, lanes
 from rtl.contract.isa import INSTRUCTION, Cause, Opcode
 from verif.golden.gpsimd.barrier import Barrier
 from verif.golden.gpsimd.core import Core
@@ -97,7 +97,7 @@ class Cluster:
     def _core(self, number: int, word: int, entry: int, barrier: Barrier) -> Core:
         tohost = self._tohost[number]
         memory = TohostMemory(tohost, self.local_bytes) if tohost else Memory()
-        hart = Hart(memory, number, entry & ~1)
+        hart = Hart(memory, number, entry & ~1, vlen=LANE_BITS * self.lanes)
         place = Place(core=number, cores=self.cores, lanes=self.lanes, local_bytes=self.local_bytes)
         mailbox = MailboxRegisters(place, word, hart, self._semaphores, barrier, self.printed[number])
         windows = Windows(self._sbuf, number * self.lanes, self.lanes)

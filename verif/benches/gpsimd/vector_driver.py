@@ -1,0 +1,173 @@
+"""A vector unit with memory around it, and a golden hart that does the same instructions."""
+
+import random
+
+import numpy as np
+
+from rtl.gpsimd.layouts import ACCESS
+from verif.agents.bench import Bench
+from verif.benches.gpsimd.vector_unit_top import DEVICE, DEVICE_BYTES, RAM, RAM_BYTES
+from verif.golden.riscv.hart import Hart
+from verif.golden.riscv.memory import Device, Memory
+from verif.golden.riscv.retired import Retired
+
+__all__ = ["VSTART", "VXRM", "VXSAT", "VectorDriver"]
+
+CODE = 0x2000_0000
+VSTART, VXSAT, VXRM, VCSR, VL, VTYPE, VLENB = 0x008, 0x009, 0x00A, 0x00F, 0xC20, 0xC21, 0xC22
+_LIMIT_CYCLES = 20_000
+
+
+class VectorDriver(Bench):
+    """Executes words one after the other; registers, memory, CSRs, results and traps are compared after each.
+
+    cycles: of the last instruction. stalls: how often memory is not ready or answers late.
+    """
+
+    def __init__(self, dut, stalls: float = 0.0):
+        super().__init__(dut)
+        self.lanes = len(dut.mask) // 4
+        self.line_bytes = 4 * self.lanes
+        self.stalls = stalls
+        self.random = random.Random(int(self.rng.integers(1 << 31)))
+        self.ram = bytearray(self.rng.bytes(RAM_BYTES))
+        self.code = bytearray(4)
+        self.stored: list[tuple[int, int, int]] = []  # to the device: address, mask of bytes, value
+        self.golden_stored: list[tuple[int, int, int]] = []
+        self.golden_ram = bytearray(self.ram)
+        memory = Memory()
+        memory.add(RAM, self.golden_ram)
+        memory.add(CODE, self.code)
+        memory.add(DEVICE, Device(DEVICE_BYTES, self._device_load, self._device_store))
+        self.hart = Hart(memory, reset_pc=CODE, vlen=32 * self.lanes)
+        self.v = np.zeros_like(self.hart.vector.v)
+        self.cycles_taken = 0
+        for name in ("start", "enabled", "csr_write", "access__ready", "reply_valid", "slowly"):
+            getattr(dut, name).value = 0
+
+    def _device_load(self, address: int, size: int) -> int:
+        return self._device_word(address) >> 8 * (address & 3)
+
+    @staticmethod
+    def _device_word(address: int) -> int:
+        return (address >> 2) * 0x9E3779B1 & 0xFFFFFFFF
+
+    def _device_store(self, address: int, size: int, value: int) -> None:
+        lane = address & 3
+        mask = (1 << size) - 1 << lane
+        self.golden_stored.append((address & ~3, mask, (value & (1 << 8 * size) - 1) << 8 * lane))
+
+    async def write_csr(self, number: int, value: int) -> None:
+        """As an instruction would."""
+        dut = self.dut
+        dut.csr.value, dut.csr_value.value, dut.csr_write.value = number, value, 1
+        await self.edge
+        dut.csr_write.value = 0
+        self.hart.csrs.write(number, value)
+
+    async def compare_csrs(self) -> None:
+        """All that there are."""
+        for number in (VSTART, VXSAT, VXRM, VCSR, VL, VTYPE, VLENB):
+            self.dut.csr.value = number
+            await self.edge
+            assert self.dut.csr_exists.value == 1
+            have, need = int(self.dut.csr_read.value), self.hart.csrs.read(number)
+            assert have == need, f"{self.what}: CSR {number:#x} is {have:#x}, golden {need:#x}"
+
+    async def execute(self, word: int, rs1: int, rs2: int, enabled: int = 3) -> Retired:
+        """The instruction with these values in the registers that it names, if it reads them; x0 is 0."""
+        hart, dut = self.hart, self.dut
+        state = hart.vector
+        first, second = word >> 15 & 31, word >> 20 & 31
+        rs1, rs2 = rs1 if first else 0, rs2 if second else 0
+        if first == second:
+            rs2 = rs1
+        hart.x[first], hart.x[second], hart.pc = rs1, rs2, CODE
+        self.code[:] = word.to_bytes(4, "little")
+        state.status = enabled
+        before = f"vtype {state.vtype:#x}, vl {state.vl}, vstart {state.vstart}, vxrm {state.vxrm}"
+        self.what = f"{word:#010x} with x[{first}] {rs1:#x}, x[{second}] {rs2:#x}, {before}"
+        dut.bits.value, dut.rs1.value, dut.rs2.value = word, rs1, rs2
+        dut.enabled.value = int(enabled != 0)
+        dut.slowly.value = int(self.random.random() < 0.2)
+        dut.start.value = 1
+        await self._until_done()
+        got = {name: int(getattr(dut, name).value) for name in ("traps", "cause", "tval", "result")}
+        dut.start.value = 0
+        want = hart.step()
+        assert got["traps"] == want.trap, f"{self.what}: traps {got['traps']}, golden {want.trap} ({hart.csrs.mcause})"
+        if want.trap:
+            assert got["cause"] == want.cause, f"{self.what}: cause {got['cause']}, golden {want.cause}"
+            assert got["tval"] == hart.csrs.mtval, f"{self.what}: tval {got['tval']:#x}, golden {hart.csrs.mtval:#x}"
+        elif want.rd_addr:
+            assert got["result"] == want.rd_wdata, f"{self.what}: rd {got['result']:#x}, golden {want.rd_wdata:#x}"
+        if not np.array_equal(self.v, state.v):
+            register, byte = np.argwhere(self.v != state.v)[0]
+            have, need = (bytes(v[register][::-1]).hex() for v in (self.v, state.v))
+            raise AssertionError(f"{self.what}: v{register} from byte {byte} on is {have}, golden {need}")
+        if self.ram != self.golden_ram:
+            at = [n for n in range(RAM_BYTES) if self.ram[n] != self.golden_ram[n]]
+            there = ", ".join(f"{RAM + n:#x} is {self.ram[n]:#x}, golden {self.golden_ram[n]:#x}" for n in at[:4])
+            raise AssertionError(f"{self.what}: {there}")
+        assert self.stored == self.golden_stored, f"{self.what}: the device got {self.stored}, golden {self.golden_stored}"
+        self.stored.clear()
+        self.golden_stored.clear()
+        return want
+
+    async def _until_done(self) -> None:
+        dut, rng = self.dut, self.random
+        self.cycles_taken = 0
+        answer: tuple[int, int] | None = None  # cycle, word
+        ready = 0
+        while True:
+            late = rng.random() < self.stalls
+            ready = int(not late)
+            dut.access__ready.value = ready
+            dut.reply_valid.value = 0
+            dut.reply.value = rng.getrandbits(32)
+            if answer and answer[0] <= self.cycles_taken:
+                dut.reply_valid.value, dut.reply.value = 1, answer[1]
+                answer = None
+            await self.edge
+            self.cycles_taken += 1
+            assert self.cycles_taken < _LIMIT_CYCLES, f"{self.what}: does not end"
+            if dut.written.value == 1:
+                self._write(int(dut.number.value), int(dut.mask.value), int(dut.data.value))
+            if dut.row_en.value == 1:
+                self._store_row(int(dut.row.value), int(dut.row_mask.value), int(dut.row_data.value))
+            if dut.line_en.value == 1:
+                place = int(dut.line_row.value) * self.line_bytes - RAM
+                held = self.ram[place : place + self.line_bytes] if 0 <= place < RAM_BYTES else rng.randbytes(self.line_bytes)
+                dut.line.value = int.from_bytes(held, "little")
+            if ready and dut.access__valid.value == 1:
+                access = ACCESS.from_bits(int(dut.access__payload.value))
+                word = self._access(access.address, access.write, access.mask, access.data)
+                if not access.write:
+                    answer = self.cycles_taken + (rng.randrange(4) if rng.random() < self.stalls else 0), word
+            if dut.done.value == 1:
+                return
+
+    def _write(self, number: int, mask: int, data: int) -> None:
+        for n, value in enumerate(data.to_bytes(self.line_bytes, "little")):
+            if mask >> n & 1:
+                self.v[number, n] = value
+
+    def _store_row(self, row: int, mask: int, data: int) -> None:
+        place = row * self.line_bytes - RAM
+        for n, value in enumerate(data.to_bytes(self.line_bytes, "little")):
+            if mask >> n & 1:
+                assert 0 <= place + n < RAM_BYTES, f"{self.what}: a row is stored outside memory"
+                self.ram[place + n] = value
+
+    def _access(self, address: int, write: int, mask: int, value: int) -> int:
+        word = address & ~3
+        if not RAM <= word < RAM + RAM_BYTES:
+            if write:
+                lanes = sum(255 << 8 * n for n in range(4) if mask >> n & 1)
+                self.stored.append((word, mask, value & lanes))
+            return self._device_word(word)
+        place = word - RAM
+        for n in range(4):
+            if write and mask >> n & 1:
+                self.ram[place + n] = value >> 8 * n & 255
+        return int.from_bytes(self.ram[place : place + 4], "little")
