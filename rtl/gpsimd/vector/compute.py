@@ -9,8 +9,7 @@ from rtl.base.fault import fault
 from rtl.gpsimd.vector.active import Active, body, bytes_of, log_elements
 from rtl.gpsimd.vector.bits import MaskBits, Prefix
 from rtl.gpsimd.vector.configuration import setting
-from rtl.gpsimd.vector.divides import Divides
-from rtl.gpsimd.vector.lanes import Lanes
+from rtl.gpsimd.vector.lanes import vector_lanes
 from rtl.gpsimd.vector.layouts import VECTOR, Kind, Result, Second, Source
 from rtl.gpsimd.vector.passes import PASS, Passes, Phase, distance_of
 from rtl.gpsimd.vector.permute import Permute
@@ -64,8 +63,7 @@ class Compute(wiring.Component):
         operands, kind = i.operands, i.kind
         m.submodules.passes = passes = Passes(lanes)
         m.submodules.active = active = Active(lanes)
-        m.submodules.lanes = unit = Lanes(lanes)
-        m.submodules.divides = divides = Divides(lanes)
+        m.submodules.lanes = unit = vector_lanes(lanes)
         m.submodules.permute = permute = Permute(lanes)
         m.submodules.logic = logic = MaskBits(lanes)
         m.submodules.prefix = prefix = Prefix(lanes)
@@ -118,7 +116,7 @@ class Compute(wiring.Component):
         a, b = first_spread.o, second_spread.o
         total = Signal(bits)  # of a reduction
         m.d.comb += [
-            goes.eq(~(e_valid & divides_it) | divides.done),
+            goes.eq(~(e_valid & divides_it) | unit.divided[0]),
             active.load.eq(~self.busy),
             active.elements.eq(all_elements),
             active.carries.eq(self.mask & i.masked.replicate(bits)),
@@ -135,8 +133,12 @@ class Compute(wiring.Component):
             second_spread.part.eq(e.outer),
             second_spread.size.eq(size),
             second_spread.signed.eq(operands.signed_second),
-            unit.lane.eq(i.lane),
-            unit.operands.eq(operands),
+            Value.cast(unit.lane).eq(i.lane),
+            unit.clips.eq(operands.clips),
+            unit.clips_signed.eq(operands.clips_signed),
+            unit.step.eq(e.step),
+            unit.divides.eq(e_valid & divides_it),
+            unit.remainder.eq(i.bits[0]),
             unit.size.eq(size),
             unit.mode.eq(now.vxrm),
             unit.carry.eq(bytes_of(active.carry, size, lanes)),
@@ -210,14 +212,6 @@ class Compute(wiring.Component):
             permute.chosen.eq(ranked[:places]),
             permute.base.eq(base),
             permute.to.eq((base >> log_elements(lanes, size)) + e.inner),
-            divides.start.eq(e_valid & divides_it),
-            divides.go.eq(goes),
-            divides.remainder.eq(i.bits[0]),
-            divides.signed.eq(i.lane.signed),
-            divides.size.eq(size),
-            divides.step.eq(e.step),
-            divides.first.eq(a),
-            divides.second.eq(b),
         ]
         for own, rank in zip(permute.ranks, prefix.counts, strict=True):
             m.d.comb += own.eq(rank)
@@ -225,8 +219,8 @@ class Compute(wiring.Component):
         collected, collected_bytes = Signal(bits), Signal(places)
         moved_data, moved_bytes = Signal(bits), Signal(places)
         m.d.comb += [
-            moved_data.eq(Mux(divides_it, divides.result, permute.moved)),
-            moved_bytes.eq(Mux(divides_it, divides.bytes, permute.bytes)),
+            moved_data.eq(Mux(divides_it, unit.quotient, permute.moved)),
+            moved_bytes.eq(Mux(divides_it, permute.step_bytes.replicate(lanes), permute.bytes)),
         ]
         moved_bits = Cat(bit.replicate(8) for bit in moved_bytes)
         fresh = e.begins | compress

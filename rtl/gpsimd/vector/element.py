@@ -7,7 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.fault import fault
-from rtl.gpsimd.vector.layouts import LANE, OPERANDS, Result
+from rtl.gpsimd.vector.layouts import LANE, Result
 
 __all__ = ["Element"]
 
@@ -15,8 +15,7 @@ __all__ = ["Element"]
 class Element(wiring.Component):
     """Of an element whose width is 8 << `size` bits, up to `width`; what is above in `a`, `b` and `c` is don't care.
 
-    a: vs2's, b: what stands beside it, c: vd's, each after `operands` has exchanged them; carry: the mask's bit. mode:
-    vxrm (RISC-V "V" extension, section 3.8).
+    a: vs2's, b: what stands beside it, c: vd's; carry: the mask's bit. clips: the result has half the width. mode: vxrm (RISC-V "V" extension, section 3.8).
     Timing: `result` (with don't cares above the element), `flag` (a comparison, a carry) and `saturates` in the cycle
     after. `early`: the result in the same cycle, unless it is a product or clipped.
     """
@@ -26,7 +25,8 @@ class Element(wiring.Component):
         super().__init__(
             {
                 "lane": In(LANE),
-                "operands": In(OPERANDS),
+                "clips": In(1),
+                "clips_signed": In(1),
                 "size": In(2),
                 "mode": In(2),
                 "a": In(width),
@@ -47,14 +47,14 @@ class Element(wiring.Component):
         lane, size, mode = Signal(LANE), Signal(2), Signal(2)
         clips, clips_signed = Signal(), Signal()
         held, held_flag, held_saturates = Signal(self.width), Signal(), Signal()
-        factor, third = Signal(signed(2 * self.width + 2)), Signal(self.width)
+        factor, third = Signal(2 * self.width), Signal(self.width)
         m.d.comb += self.early.eq(first)
         m.d.sync += [
             lane.eq(self.lane),
             size.eq(self.size),
             mode.eq(self.mode),
-            clips.eq(self.operands.clips),
-            clips_signed.eq(self.operands.clips_signed),
+            clips.eq(self.clips),
+            clips_signed.eq(self.clips_signed),
             held.eq(first),
             held_flag.eq(flag),
             held_saturates.eq(saturates),

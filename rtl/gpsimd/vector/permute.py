@@ -19,7 +19,7 @@ class Permute(wiring.Component):
     `data`. indices: of vs1, for Source.HALVES the half `part` of twice as many. distance: of distance_of; scalar:
     what vslide1up and vslide1down put in. first: of all passes for this register of the result. ranks: for each element
     of `data`, `base` and ranks[e] give its place, if chosen[e].
-    moved: elements where `bytes` are 1; of vcompress they are for register `to` of the result.
+    step_bytes: of a word, those of its place `step`. moved: elements where `bytes` are 1; of vcompress they are for register `to` of the result.
     Timing: combinational.
     """
 
@@ -48,6 +48,7 @@ class Permute(wiring.Component):
                 "to": In(3),
                 "moved": Out(32 * lanes),
                 "bytes": Out(places),
+                "step_bytes": Out(4),
             }
         )
 
@@ -72,7 +73,7 @@ class Permute(wiring.Component):
             away.eq(Mux(up, begin - distance, begin + distance)),
         ]
 
-        step_byte, step_bytes = Signal(2), Signal(4)
+        step_byte, step_bytes = Signal(2), self.step_bytes
         m.d.comb += [step_byte.eq(step << size), step_bytes.eq(_enable(size, step_byte))]
         words: list[Value] = [self.data[32 * n : 32 * n + 32] for n in range(lanes)]
         lane_from = [Signal(lane_bits, name=f"lane_from_{n}") for n in range(lanes)]
