@@ -47,9 +47,9 @@ def _arithmetic_reads(word: int, sew: int, lmul: float) -> list[Read]:
     if multiply and funct6 in WIDE_MULTIPLY_ADD:
         reads.append((vd, wide[0], wide[1]))
     if not (funct3 == MVX and funct6 == 0x10):
-        reads.append((vs2, *first))
+        reads.append((vs2, first[0], first[1]))
     if funct3 in (IVV, MVV) and second[0]:
-        reads.append((vs1, *second))
+        reads.append((vs1, second[0], second[1]))
     return reads
 
 
