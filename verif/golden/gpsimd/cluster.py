@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtl.contract.config import Config
-from rtl.contract.gpsimd import LOAD, RUN, SHARED_BYTES, WATCHDOG_CYCLES, Region, cores, lanes
+from rtl.contract.gpsimd import LANE_BITS, LOAD, RUN, SHARED_BYTES, WATCHDOG_CYCLES, Region, cores, lanes
 from rtl.contract.isa import INSTRUCTION, Cause, Opcode
 from verif.golden.gpsimd.barrier import Barrier
 from verif.golden.gpsimd.core import Core
@@ -24,6 +24,8 @@ from verif.golden.riscv.memory import Memory
 __all__ = ["Cluster"]
 
 WORD_BYTES = 4
+VECTORS = False
+"""Whether cores execute vectors unless a cluster is told so: the hardware has none yet."""
 
 Words = NDArray[np.unsignedinteger]
 
@@ -32,10 +34,17 @@ class Cluster:
     """The engine without time. Memories start as 0xFF and survive runs; nothing else of a core does.
 
     `local[core]` and `shared` are memories, `printed[core]` is what a core has printed. With `rng` slices of cores come
-    in any order.
+    in any order. With `vectors` each has Zve32x; its vector registers are 0 when a run starts.
     """
 
-    def __init__(self, cfg: Config, sbuf: Sbuf, semaphores: Semaphores, rng: np.random.Generator | None = None):
+    def __init__(
+        self,
+        cfg: Config,
+        sbuf: Sbuf,
+        semaphores: Semaphores,
+        rng: np.random.Generator | None = None,
+        vectors: bool = VECTORS,
+    ):
         self.cores = cores(cfg.partitions)
         self.lanes = lanes(cfg.partitions)
         self.local_bytes = cfg.gpsimd.local_bytes
@@ -45,6 +54,7 @@ class Cluster:
         self._tohost = [0] * self.cores
         self._filled = 0  # a bit for each core that a GP_LOAD has filled
         self._sbuf, self._semaphores, self._rng = sbuf, semaphores, rng
+        self._vlen = LANE_BITS * self.lanes if vectors else None
 
     def read(self, f: Fields) -> Words | Cause:
         """Words that a GP_LOAD or GP_STORE moves, [element, partition], or why it does not."""
@@ -97,7 +107,7 @@ class Cluster:
     def _core(self, number: int, word: int, entry: int, barrier: Barrier) -> Core:
         tohost = self._tohost[number]
         memory = TohostMemory(tohost, self.local_bytes) if tohost else Memory()
-        hart = Hart(memory, number, entry & ~1)
+        hart = Hart(memory, number, entry & ~1, self._vlen)
         place = Place(core=number, cores=self.cores, lanes=self.lanes, local_bytes=self.local_bytes)
         mailbox = MailboxRegisters(place, word, hart, self._semaphores, barrier, self.printed[number])
         windows = Windows(self._sbuf, number * self.lanes, self.lanes)
