@@ -290,7 +290,8 @@ def test_run_does_what_steps_do() -> None:
         rigs = [VectorRig(vlen), VectorRig(vlen)]
         program = [
             vsetvli(5, 10, E32M4), memory(LOAD, WORD, 8, 11), memory(LOAD, WORD, 12, 12), arithmetic(0, 0, 8, 8, 12),
-            memory(STORE, WORD, 8, 11), 0x00229313, 0x006585B3, 0x00660633,  # slli x6, x5, 2; add x11, x11, x6; add x12...
+            memory(STORE, WORD, 8, 11),
+            0x00229313, 0x006585B3, 0x00660633,  # slli x6, x5, 2; add x11, x11, x6; add x12, x12, x6
             0x40550533, 0xFC051EE3,  # sub x10, x10, x5; bne x10, x0, -36
         ]  # fmt: skip
         for rig in rigs:
