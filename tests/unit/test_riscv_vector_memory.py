@@ -253,3 +253,15 @@ def test_a_vector_store_to_tohost_ends_the_run(fields: int) -> None:
         hart.step()
     assert end.value.low == (3 if fields == 1 else 5)
     assert data[12] == (7 if fields == 1 else 11) and not any(data[16:])
+
+
+@pytest.mark.parametrize("opcode", [LOAD, STORE])
+@pytest.mark.parametrize("vstart", [4, 5, 127])
+def test_nothing_is_left_to_do_from_vl_on(rig: VectorRig, opcode: int, vstart: int) -> None:
+    """5.4: nothing is written; 3.7: vstart becomes 0 all the same. QEMU leaves it."""
+    rig.configure(E32, 4)
+    rig.state.vstart = vstart
+    before, data = rig.state.v.copy(), bytes(rig.data)
+    assert not rig.do(memory(opcode, WORD, 4, 0)).trap
+    assert (rig.state.vstart, rig.state.vl) == (0, 4)
+    assert np.array_equal(before, rig.state.v) and data == rig.data

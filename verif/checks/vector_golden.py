@@ -26,15 +26,15 @@ def golden_left(records: Records) -> tuple[NDArray[np.void], list[bytes]]:
     left = np.zeros(len(records.given), left_type(records.vlen))
     memories = []
     given = records.given
-    heads = np.stack([given[name] for name in ("word", "vtype", "vl", "vxrm", "vxsat", "memory")], 1).tolist()
+    heads = np.stack([given[name] for name in ("word", "vtype", "vl", "vxrm", "vxsat", "vstart", "memory")], 1).tolist()
     scalars, vectors = given["x"].tolist(), given["v"]
     results = []
-    for number, (word, vtype, vl, vxrm, vxsat, uses_memory) in enumerate(heads):
+    for number, (word, vtype, vl, vxrm, vxsat, vstart, uses_memory) in enumerate(heads):
         code[:] = word.to_bytes(4, "little")
         hart.x[:32] = scalars[number]
         hart.pc = CODE
         state.v[:] = vectors[number]
-        state.vtype, state.vl, state.vxrm, state.vxsat, state.vstart, state.status = vtype, vl, vxrm, vxsat, 0, 3
+        state.vtype, state.vl, state.vxrm, state.vxsat, state.vstart, state.status = vtype, vl, vxrm, vxsat, vstart, 3
         if uses_memory:
             data[:] = records.memory
         retired = hart.step()

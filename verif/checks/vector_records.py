@@ -20,7 +20,7 @@ ASIDE = 320  # bytes behind the middle of memory where elements may begin and a 
 
 def given_type(vlen: int) -> np.dtype:
     """A record, as the program that executes them takes it. `memory`: 1 if the instruction may use memory."""
-    head = [(name, "<u4") for name in ("word", "vtype", "vl", "vxrm", "vxsat", "memory")]
+    head = [(name, "<u4") for name in ("word", "vtype", "vl", "vxrm", "vxsat", "vstart", "memory")]
     return np.dtype([*head, ("x", "<u4", 32), ("v", "u1", (32, vlen // 8))])
 
 
@@ -77,7 +77,8 @@ def _address(rng: random.Random, record: np.void, sew: int) -> None:
 
 
 def random_records(seed: int, vlen: int, count: int) -> Records:
-    """Records of every instruction of Zve32x with every vtype, none of which faults; vstart is 0."""
+    """Records of every instruction of Zve32x with every vtype, none of which faults; vstart is 0 but of some
+    loads and stores."""
     rng, draws = np.random.default_rng([seed, vlen]), random.Random(seed << 10 | vlen)
     configurations = vtypes()
     given = np.zeros(count, given_type(vlen))
@@ -96,5 +97,7 @@ def random_records(seed: int, vlen: int, count: int) -> Records:
             record["vtype"], record["vl"] = VILL, 0
         if word & 0x7F in LOADS_AND_STORES:
             record["memory"] = 1
+            if draws.random() < 0.1:
+                record["vstart"] = draws.randrange(vl + 2) & vlen - 1
             _address(draws, record, sew)
     return Records(vlen, given, memory)

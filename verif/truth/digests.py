@@ -37,7 +37,7 @@ def label(word: int) -> str:
 
 
 class Digests:
-    """Results are added in order; those where a difference is known are not.
+    """Results are added in order, but for vstart; those where a difference is known are not.
 
     What was illegal is one group for each vtype; the records themselves are the group "records" by VLEN, which tells
     when it is they that have changed.
@@ -52,7 +52,7 @@ class Digests:
     def add(self, records: Records, left: NDArray[np.void], memory: list[bytes]) -> None:
         """Results of records."""
         self._of("records", records.vlen).update(records.given.tobytes() + records.memory)
-        state = np.stack([left[name] for name in ("vl", "vtype", "vxsat", "vxrm", "vstart")], 1)
+        state = np.stack([left[name] for name in ("vl", "vtype", "vxsat", "vxrm")], 1)
         x = left["x"].copy()
         x[:, UNUSED] = 0
         after = iter(memory)

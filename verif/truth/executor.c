@@ -17,7 +17,7 @@
 enum { MEMORY = 0x20000000, MEMORY_BYTES = 4096, REGISTERS = 32, VLENB_MAX = 64, SLOT_WORDS = 8, BUFFER = 1 << 20 };
 
 struct given {
-    uint32_t word, vtype, vl, vxrm, vxsat, memory, x[REGISTERS];
+    uint32_t word, vtype, vl, vxrm, vxsat, vstart, memory, x[REGISTERS];
     uint8_t v[REGISTERS * VLENB_MAX];
 };
 
@@ -51,7 +51,7 @@ __asm__(
     "vl8re8.v v0, (t0)\nadd t0, t0, t1\nvl8re8.v v8, (t0)\nadd t0, t0, t1\n"
     "vl8re8.v v16, (t0)\nadd t0, t0, t1\nvl8re8.v v24, (t0)\n"
     "lw t0, 268(x4)\ncsrw vxrm, t0\nlw t0, 272(x4)\ncsrw vxsat, t0\n"
-    "lw t0, 264(x4)\nlw t1, 260(x4)\nvsetvl x0, t0, t1\n"
+    "lw t0, 264(x4)\nlw t1, 260(x4)\nvsetvl x0, t0, t1\nlw t0, 276(x4)\ncsrw vstart, t0\n"
     "lw x31, 256(x4)\n"
     "lw x1, 4(x4)\nlw x2, 8(x4)\nlw x3, 12(x4)\nlw x5, 20(x4)\nlw x6, 24(x4)\nlw x7, 28(x4)\nlw x8, 32(x4)\n"
     "lw x9, 36(x4)\nlw x10, 40(x4)\nlw x11, 44(x4)\nlw x12, 48(x4)\nlw x13, 52(x4)\nlw x14, 56(x4)\nlw x15, 60(x4)\n"
@@ -168,9 +168,9 @@ int main(int count, char **names) {
     sigaction(SIGBUS, &action, 0);
     context.v = given.v;
     context.back = executed;
-    size_t size = offsetof(struct given, v) + REGISTERS * vlenb;
+    size_t bytes = REGISTERS * vlenb;
     for (uint32_t i = 0; i < head[0]; i++) {
-        take(in, &given, size);
+        take(in, &given, offsetof(struct given, v) + bytes);
         if (given.memory) {
             memcpy(memory, before, MEMORY_BYTES);
         }
@@ -180,6 +180,7 @@ int main(int count, char **names) {
         context.vl = given.vl;
         context.vxrm = given.vxrm;
         context.vxsat = given.vxsat;
+        context.vstart = given.vstart;
         caught = 0;
         execute(&context);
         left.signal = caught;
@@ -189,8 +190,8 @@ int main(int count, char **names) {
         left.vxrm = context.vxrm;
         left.vstart = context.vstart;
         memcpy(left.x, context.x, sizeof left.x);
-        memcpy(left.v, given.v, REGISTERS * vlenb);
-        give(out, &left, size);
+        memcpy(left.v, given.v, bytes);
+        give(out, &left, offsetof(struct left, v) + bytes);
         if (given.memory) {
             whole(memory_file, memory, MEMORY_BYTES, 1);
         }
