@@ -10,6 +10,7 @@ from collections import Counter
 
 import numpy as np
 
+from firmware.gpsimd.errors import FirmwareError
 from verif.checks.vector_golden import golden_left
 from verif.checks.vector_records import Records, random_records
 from verif.truth.differences import difference
@@ -64,7 +65,7 @@ def _compare(qemu: Qemu, records: Records, legal: Counter[str], known: Counter[s
 
 
 def main() -> int:
-    """See above; 1 if something differs."""
+    """See above; 1 if something differs, 2 if there is no QEMU or compiler."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--records", type=int, default=100000, help="of each VLEN")
     arguments.add_argument("--vlen", type=int, choices=VLENS, action="append", help="default: all")
@@ -72,7 +73,11 @@ def main() -> int:
     arguments.add_argument("--qemu", help="the program, if it is in no folder of PATH")
     arguments.add_argument("--write", action="store_true", help=f"renew {FILE.name}")
     chosen = arguments.parse_args()
-    qemu = Qemu(chosen.qemu)
+    try:
+        qemu = Qemu(chosen.qemu)
+    except (RuntimeError, FirmwareError) as error:
+        print(error)
+        return 2
     print(qemu.version())
     if chosen.write:
         digests = Digests()
