@@ -10,6 +10,8 @@ from rtl.contract.gpsimd import BARE_EXTENSIONS, LANE_BITS, LOCAL_BYTES, VECTOR_
 
 __all__ = ["Core", "core_of", "need_fit"]
 
+_WITH_VECTORS = "; --set gpsimd.vectors=true gives it vectors"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Core:
@@ -30,7 +32,9 @@ def core_of(cfg: Config) -> Core:
     if not cfg.gpsimd.enabled:
         raise FirmwareError(f"configuration {cfg.name} has no GPSIMD cores: gpsimd.enabled is false")
     lanes = cfg.partitions // cores(cfg.partitions)
-    return Core(name=cfg.name, vlen_bits=LANE_BITS * lanes, local_bytes=cfg.gpsimd.local_bytes)
+    return Core(
+        name=cfg.name, vlen_bits=LANE_BITS * lanes if cfg.gpsimd.vectors else 0, local_bytes=cfg.gpsimd.local_bytes
+    )
 
 
 def need_fit(image: Image, core: Core) -> None:
@@ -41,7 +45,7 @@ def need_fit(image: Image, core: Core) -> None:
                 continue
             raise FirmwareError(
                 f"{image.path} needs extension {name}, and a core of {core.name} has "
-                f"{', '.join(sorted(core.extensions))}"
+                f"{', '.join(sorted(core.extensions))}" + (_WITH_VECTORS if name in VECTOR_EXTENSIONS else "")
             )
         if image.arch.vlen_bits > core.vlen_bits:
             raise FirmwareError(

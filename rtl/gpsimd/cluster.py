@@ -35,7 +35,8 @@ class Cluster(wiring.Component):
     """Everything on the engine's own clock, which is its "sync", and the tiles on `tile_domains`.
 
     filled, fills, as Commands has them. turn: whose semaphore `index` and `update` are for, each core in turn.
-    state: of each core, a gpsimd.Counter; retires: an instruction of it; moves: a pass of its vector unit; sbuf_bytes: moved for core `served`.
+    state: of each core, a gpsimd.Counter; retires: an instruction of it; moves: a pass of its vector unit; sbuf_bytes:
+    moved for core `served`.
     """
 
     def __init__(self, cfg: Config):
@@ -76,6 +77,7 @@ class Cluster(wiring.Component):
         starts = commands.stage == Stage.START
         word = commands.word
         size = f"{lanes(cfg.partitions)}x{cfg.gpsimd.local_bytes}x{cfg.sbuf.partition_bytes}x{cfg.issue.semaphores}"
+        size += "v" if cfg.gpsimd.vectors else ""
         tiles = [Placed(f"gpsimd_tile_{size}", lambda: Tile(cfg), faults=True) for _ in range(count)]
         boxes = [CoreMailbox(cfg) for _ in range(count)]
         turn = Signal(count, init=1)

@@ -18,8 +18,9 @@ _STATES = Counter.INSTRUCTIONS  # those before it are states
 class CoreCounters(wiring.Component):
     """In each cycle with `tick` and `running` one state of each core goes up: IDLE without `active`, else `state`.
 
-    retires: an instruction of a core; moves: a pass of its vector unit; moved: `bytes` of SBUF for a core. `value[k]` is counter `index[k]` of core k,
-    `told` is `told_index` of core `told_core`. They are RAMs, so `known` says which have gone up since `clear`.
+    retires: an instruction of a core; moves: a pass of its vector unit; moved: `bytes` of SBUF for a core. `value[k]`
+    is counter `index[k]` of core k, `told` is `told_index` of core `told_core`. They are RAMs, so `known` says which
+    have gone up since `clear`.
     """
 
     def __init__(self, cores: int):

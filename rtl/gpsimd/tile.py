@@ -1,6 +1,6 @@
 """A GPSIMD tile: a scalar core, its local memory, and what ends a run there."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, ResetInserter, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -23,8 +23,8 @@ class Tile(wiring.Component):
     trap while mtvec is 0, or of the first instruction of a handler (those of the first trap). The end of `run` is for
     others to do: at the end of that cycle, so that nothing behind it executes.
     row_en: row `row` of local memory becomes `row_data`; line_en: it is read, and `line` has it in the next cycle. Both
-    without `run`. waits: asleep; the clock may stop while `pending` is 0. state: ScalarCore's; retires: an instruction; moves:
-    a pass of the vector unit.
+    without `run`. waits: asleep; the clock may stop while `pending` is 0. state: ScalarCore's; retires: an instruction;
+    moves: a pass of the vector unit.
     """
 
     def __init__(self, cfg: Config):
@@ -66,7 +66,7 @@ class Tile(wiring.Component):
         local_bits = exact_log2(local_bytes)
         line_bits = exact_log2(4 * self.lanes)
         run = self.run
-        m.submodules.core = core = ResetInserter(~run)(ScalarCore(32 * self.lanes))
+        m.submodules.core = core = ResetInserter(~run)(ScalarCore(32 * self.lanes, vectors=cfg.gpsimd.vectors))
         m.submodules.memory = memory = LocalMemory(self.lanes, local_bytes)
         m.submodules.reach = reach = Reach(cfg)
         access = core.access.payload
@@ -100,17 +100,17 @@ class Tile(wiring.Component):
 
         # code, and vectors by rows: a row is a line; a load goes first
         asks, read, inside = Signal(), Signal(), Signal()
-        number, rows = core.line.payload, core.rows
+        number = core.line.payload
         m.d.comb += [
             inside.eq(in_local(Cat(Const(0, line_bits), number), local_bytes)),
-            core.line.ready.eq(~memory.word_en & ~rows.line_en),
+            core.line.ready.eq(~memory.word_en),
             asks.eq(core.line.valid & core.line.ready & run),
-            memory.line_en.eq(asks | self.line_en | rows.line_en),
-            memory.line_row.eq(Mux(rows.line_en, rows.line_row, Mux(run, number, self.row))),
-            memory.row_en.eq(self.row_en | rows.row_en),
-            memory.row.eq(Mux(run, rows.row, self.row)),
-            memory.row_data.eq(Mux(run, rows.row_data, self.row_data)),
-            memory.row_mask.eq(Mux(run, rows.row_mask, -1)),
+            memory.line_en.eq(asks | self.line_en),
+            memory.line_row.eq(Mux(run, number, self.row)),
+            memory.row_en.eq(self.row_en),
+            memory.row.eq(self.row),
+            memory.row_data.eq(self.row_data),
+            memory.row_mask.eq(-1),
             self.line.eq(memory.line),
             core.reply.eq(memory.line),
             core.reply_valid.eq(read),
@@ -120,21 +120,14 @@ class Tile(wiring.Component):
         # ends
         ends_here = (self.tohost != 0) & in_local(self.tohost, local_bytes)
         offset = self.tohost[:local_bits] >> 2
-        first, last = rows.span_first, rows.span_last
-        passes_end = ends_here & (first[2:local_bits] <= offset) & (offset <= last[2:local_bits])
-        same = first[REGION_BIT:] == last[REGION_BIT:]
-        all_inside = in_local(first, local_bytes) & in_local(last, local_bytes) & same & (first <= last)
-        m.d.comb += rows.in_rows.eq(all_inside & ~passes_end)
+        if cfg.gpsimd.vectors:
+            self._rows(m, core, memory, ends_here)
         trapped, again = core.trapped, Signal()
         cause, pc = Signal(5), Signal(32)  # of the trap that was taken last
         bytes_ = Cat(bit.replicate(8) for bit in access.mask)
         m.d.comb += [
             self.ended.eq(
-                memory.store_en
-                & ends_here
-                & (access.address[2:local_bits] == offset)
-                & access.mask[0]
-                & access.data[0]
+                memory.store_en & ends_here & (access.address[2:local_bits] == offset) & access.mask[0] & access.data[0]
             ),
             self.result.eq((access.data & bytes_) >> 1),
             self.moves.eq(core.moves & run),
@@ -148,3 +141,23 @@ class Tile(wiring.Component):
         with m.If(~run | self.retires):
             m.d.sync += again.eq(0)
         return m
+
+    def _rows(self, m: Module, core: ScalarCore, memory: LocalMemory, ends_here: Value) -> None:
+        """Rows of the vector unit go first. A span that a store to tohost could be in is gone through by elements."""
+        local_bytes = self.cfg.gpsimd.local_bytes
+        words = slice(2, exact_log2(local_bytes))
+        rows, end = core.rows, self.tohost[words]
+        first, last = rows.span_first, rows.span_last
+        with_end = ends_here & (first[words] <= end) & (end <= last[words])
+        inside = in_local(first, local_bytes) & in_local(last, local_bytes) & (first <= last)
+        same = first[REGION_BIT:] == last[REGION_BIT:]
+        m.d.comb += rows.in_rows.eq(inside & same & ~with_end)
+        with m.If(rows.line_en):
+            m.d.comb += [core.line.ready.eq(0), memory.line_en.eq(1), memory.line_row.eq(rows.line_row)]
+        with m.If(rows.row_en):
+            m.d.comb += [
+                memory.row_en.eq(1),
+                memory.row.eq(rows.row),
+                memory.row_data.eq(rows.row_data),
+                memory.row_mask.eq(rows.row_mask),
+            ]

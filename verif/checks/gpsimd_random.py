@@ -116,7 +116,7 @@ class _Maker:
         self.kinds: tuple[Callable[[], bytes], ...] = (
             self.compute, self.memory, self.memory, self.memory, self.memory, self.semaphore, self.semaphore,
             self.register, self.keep, self.argument, self.print, self.times, self.counts, self.alarm, self.outsider,
-            self.rest, self.vectors, self.vectors,
+            self.rest, *((self.vectors,) * 3 if cfg.gpsimd.vectors else ()),
         )  # fmt: skip
 
     def value(self) -> int:
@@ -148,10 +148,11 @@ class _Maker:
         """Where so many bytes, a multiple of 4, can be loaded and stored."""
         byte = self.rng.randrange(DATA_BYTES - 8 - size_bytes)
         share = SHARED_BYTES // self.count
+        shared = Region.SHARED + self.core * share + byte % (share - _SLOTS - size_bytes)
         at = self.rng.choice((
             row_address(self.rng.randrange(self.lanes), byte),
             lane_address(0, byte, self.lanes),
-            Region.SHARED + self.core * share + byte % (share - _SLOTS - size_bytes) if self.shares else row_address(0, byte),
+            shared if self.shares else row_address(0, byte),
             Region.LOCAL + DATA + byte, Region.LOCAL + DATA + byte, Region.LOCAL_TOO + DATA + byte,
         ))  # fmt: skip
         return at & ~3
@@ -306,10 +307,12 @@ class _Maker:
             "behind local memory": _li(_T0, Region.LOCAL + self.cfg.gpsimd.local_bytes) + _lw(_T1, _T0),
             "dma": _poke_number(box + Mailbox.DMA_PUSH, 0),
             "bad handler": _li(_T0, Region.SHARED) + w.immediate(0x73, 1, 0, _T0, _MTVEC) + _ECALL,
-            "vectors off": _li(_T0, 0x600) + w.immediate(0x73, 3, 0, _T0, 0x300)
-            + w.word(_vsetvli(2, 3)),
-            "vector behind local memory": _vectors_on() + _li(_T0, 1 << 20) + w.word(_vsetvli(2, 3))
-            + _li(_T0, Region.LOCAL + self.cfg.gpsimd.local_bytes - 4 * self.rng.randrange(1, 8)) + w.word(0x0202_E407),
+            "vectors off": _li(_T0, 0x600) + w.immediate(0x73, 3, 0, _T0, 0x300) + w.word(_vsetvli(2, 3)),
+            "vector behind local memory": _vectors_on()
+            + _li(_T0, 1 << 20)
+            + w.word(_vsetvli(2, 3))
+            + _li(_T0, Region.LOCAL + self.cfg.gpsimd.local_bytes - 4 * self.rng.randrange(1, 8))
+            + w.word(0x0202_E407),
             "watchdog": b"",
             "asleep": _WFI,
         }

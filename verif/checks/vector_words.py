@@ -21,7 +21,8 @@ X4 = 4  # never used: a program that executes these has its data there
 
 def vtypes() -> list[int]:
     """Values of vtype that exist, undisturbed."""
-    return [(lmul & 7) | (sew // 8).bit_length() - 1 << 3 for lmul in LMULS for sew in SEWS if sew <= 32 >> max(-lmul, 0)]
+    pairs = [(sew, lmul) for lmul in LMULS for sew in SEWS if sew <= 32 >> max(-lmul, 0)]
+    return [(lmul & 7) | (sew // 8).bit_length() - 1 << 3 for sew, lmul in pairs]
 
 
 def _registers(rng: random.Random, lmul: int) -> tuple[int, int, int]:
@@ -31,7 +32,8 @@ def _registers(rng: random.Random, lmul: int) -> tuple[int, int, int]:
     vd, vs1, vs2 = (rng.getrandbits(5) & mask for _ in range(3))
     if rng.random() < 0.25:
         near = rng.choice((0, 0, 1, wide // 2, wide - 1, wide))
-        vs1, vs2, vd = rng.choice(((vd + near, vs2, vd), (vs1, vd + near, vd), (vs1, vs1 + near, vd), (vs1, vs2, vs2 + near)))
+        together = (vd + near, vs2, vd), (vs1, vd + near, vd), (vs1, vs1 + near, vd), (vs1, vs2, vs2 + near)
+        vs1, vs2, vd = rng.choice(together)
     if rng.random() < 0.1:
         vd = rng.choice((0, vd))
     return vd & 31, vs1 & 31, vs2 & 31

@@ -89,9 +89,11 @@ class Compute(wiring.Component):
                 m.d.comb += scalar.eq(i.vs1)
             with m.Default():
                 m.d.comb += scalar.eq(self.x)
+        elements_there = body(m, elements, "body")
+        tail = fault("the tail of a vector is written")
         unmasked = ~i.masked | i.carry_in | fault("a mask of vectors is not looked at")
         m.d.comb += [
-            all_elements.eq(body(m, elements, "body") & (self.mask | unmasked.replicate(bits))),
+            all_elements.eq((elements_there | tail.replicate(bits)) & (self.mask | unmasked.replicate(bits))),
             begin.eq(self.start & ~self.busy),
             passes.begin.eq(begin),
             passes.go.eq(goes),
@@ -112,7 +114,9 @@ class Compute(wiring.Component):
         e, e_valid = Signal(PASS), Signal()
         each = e.phase == Phase.EACH
         splat = Signal(32)
-        m.d.comb += splat.eq(Mux(now.size == 2, scalar, Mux(now.size == 1, scalar[:16].replicate(2), scalar[:8].replicate(4))))
+        m.d.comb += splat.eq(
+            Mux(now.size == 2, scalar, Mux(now.size == 1, scalar[:16].replicate(2), scalar[:8].replicate(4)))
+        )
         a, b = first_spread.o, second_spread.o
         total = Signal(bits)  # of a reduction
         m.d.comb += [
@@ -310,7 +314,9 @@ class Compute(wiring.Component):
 
     def _firsts(self, size: Value) -> Value:
         """The bytes where elements begin."""
-        return Mux(size == 2, Const(0b0001, 4), Mux(size == 1, Const(0b0101, 4), Const(0b1111, 4))).replicate(self.lanes)
+        return Mux(size == 2, Const(0b0001, 4), Mux(size == 1, Const(0b0101, 4), Const(0b1111, 4))).replicate(
+            self.lanes
+        )
 
     def _ranks(self, prefix: Prefix, base: Value, size: Value) -> Value:
         """What viota gives for each element of a register."""

@@ -15,7 +15,8 @@ __all__ = ["Element"]
 class Element(wiring.Component):
     """Of an element whose width is 8 << `size` bits, up to `width`; what is above in `a`, `b` and `c` is don't care.
 
-    a: vs2's, b: what stands beside it, c: vd's; carry: the mask's bit. clips: the result has half the width. mode: vxrm (RISC-V "V" extension, section 3.8).
+    a: vs2's, b: what stands beside it, c: vd's; carry: the mask's bit. clips: the result has half the width. mode: vxrm
+    (RISC-V "V" extension, section 3.8).
     Timing: `result` (with don't cares above the element), `flag` (a comparison, a carry) and `saturates` in the cycle
     after. `early`: the result in the same cycle, unless it is a product or clipped.
     """

@@ -24,9 +24,7 @@ class Legal(wiring.Component):
     """
 
     def __init__(self, lanes: int):
-        super().__init__(
-            {"i": In(VECTOR), "now": In(setting(lanes)), "legal": Out(1), "field_group": Out(signed(5))}
-        )
+        super().__init__({"i": In(VECTOR), "now": In(setting(lanes)), "legal": Out(1), "field_group": Out(signed(5))})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -78,7 +76,9 @@ class Legal(wiring.Component):
             wide & operands.widens_first & over_first & ~self._highest(i.vs2, first, 1),
             wide & has_second & over_second & ~self._highest(i.vs1, second, 1),
             elements & operands.narrows & over_first & (i.vd != i.vs2),
-            extends & over_first & ~Mux(operands.quarters, self._highest(i.vs2, first, 2), self._highest(i.vs2, first, 1)),
+            extends
+            & over_first
+            & ~Mux(operands.quarters, self._highest(i.vs2, first, 2), self._highest(i.vs2, first, 1)),
         ]
         # a mask is not where its result goes, unless that is a mask or one element
         only_one = reduces | (i.kind == Kind.COUNT) | (i.kind == Kind.CONFIG) | (memory & i.store)
@@ -171,9 +171,7 @@ class Legal(wiring.Component):
     @staticmethod
     def _aligned(register: Value, group: Value) -> Value:
         """The number of a group's first register is a multiple of its size."""
-        return ~(
-            ((group >= 1) & register[0]) | ((group >= 2) & register[1]) | ((group >= 3) & register[2])
-        )
+        return ~(((group >= 1) & register[0]) | ((group >= 2) & register[1]) | ((group >= 3) & register[2]))
 
     @staticmethod
     def _overlap(a: Value, group_a: Value, b: Value, group_b: Value) -> Value:

@@ -31,8 +31,8 @@ class VectorMemory(wiring.Component):
     has to see element by element. read, index_number, data_number: registers to be read; write: bytes `write_mask` of
     one become `write_data`. line_en: row `line_row` is read, `line` in the next cycle; row_en: bytes `row_mask` of row
     `row` are written; rows are counted from address 0. access, allowed, reply: an element each, as a scalar core's.
-    moves: a row or an element; waits: for memory. done: with `traps`, `cause` and `address` if element `element` must not be touched; with `shrinks` if there the
-    vector ends.
+    moves: a row or an element; waits: for memory. done: with `traps`, `cause` and `address` if element `element` must
+    not be touched; with `shrinks` if there the vector ends.
     Timing: a register of a row a cycle, and two or three more; an element takes 2 cycles, one that is loaded 3 or more.
     """
 
@@ -135,6 +135,7 @@ class VectorMemory(wiring.Component):
         of_rows = _rotated(m, joined, offset, 8, "of_rows", right=True)
         turned = _rotated(m, self.data, offset, 8, "turned")
         turned_bytes = _rotated(m, stored, offset, 1, "turned_bytes")
+        alone = (place == 0) | fault("a row that is stored lacks what turned around")
         loads = (stage == _Stage.ROWS) & went & ~i.store
         stores = (stage == _Stage.ROWS) & went & i.store
         m.d.comb += [
@@ -143,7 +144,7 @@ class VectorMemory(wiring.Component):
             self.row_en.eq(stores),
             self.row.eq(first_row + place),
             self.row_data.eq((turned & above_bits) | (before & ~above_bits)),
-            self.row_mask.eq((turned_bytes & above) | Mux(place == 0, 0, before_bytes & ~above)),
+            self.row_mask.eq((turned_bytes & above) | Mux(alone, 0, before_bytes & ~above)),
         ]
         with m.If(went):
             m.d.sync += [before.eq(Mux(i.store, turned, self.line)), before_bytes.eq(turned_bytes)]
@@ -166,7 +167,7 @@ class VectorMemory(wiring.Component):
         m.d.comb += value.eq(_picked(self.data, data_byte, self.width))
         replicated = Mux(self.width == 2, value, Mux(self.width == 1, value[:16].replicate(2), value[:8].replicate(4)))
         bytes_ = Mux(self.width == 2, 0b1111, Mux(self.width == 1, 0b11 << address[:2], 1 << address[:2]))[:4]
-        refused = misaligned | ~self.allowed
+        refused = (misaligned & ~fault("an element of a vector need not be aligned")) | ~self.allowed
         is_access = stage == _Stage.ACCESS
         more_fields, more = field != i.fields, element + 1 < self.elements
         step, skips = Signal(), Signal()  # to the next element, of the same segment or of another
@@ -181,7 +182,9 @@ class VectorMemory(wiring.Component):
             self.access.payload.mask.eq(bytes_),
             self.access.payload.data.eq(replicated),
             skips.eq((stage == _Stage.READ) & ~wanted),
-            step.eq((is_access & self.access.ready & ~refused & i.store) | ((stage == _Stage.ANSWER) & self.reply_valid)),
+            step.eq(
+                (is_access & self.access.ready & ~refused & i.store) | ((stage == _Stage.ANSWER) & self.reply_valid)
+            ),
             self.index_number.eq(i.vs2 + ((element << i.width) >> log_bytes)[:3]),
             self.data_number.eq(Mux(stage == _Stage.READ, number, i.vd + count[:4])),
             self.read.eq(going | (stage == _Stage.READ)),
@@ -197,7 +200,9 @@ class VectorMemory(wiring.Component):
         ]
         answer, spread = Signal(32), Signal(32)
         m.d.comb += answer.eq(self.reply >> (address[:2] << 3))
-        m.d.comb += spread.eq(Mux(self.width == 2, answer, Mux(self.width == 1, answer[:16].replicate(2), answer[:8].replicate(4))))
+        m.d.comb += spread.eq(
+            Mux(self.width == 2, answer, Mux(self.width == 1, answer[:16].replicate(2), answer[:8].replicate(4)))
+        )
         element_bytes = Mux(self.width == 2, 0b1111, Mux(self.width == 1, 0b11, 1))
         with m.If(stage == _Stage.ROWS):
             m.d.comb += [

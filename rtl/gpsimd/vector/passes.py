@@ -1,6 +1,6 @@
 """The passes that a vector instruction takes, one a cycle, and the registers that each reads."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import data, enum, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2

@@ -19,7 +19,8 @@ class Permute(wiring.Component):
     `data`. indices: of vs1, for Source.HALVES the half `part` of twice as many. distance: of distance_of; scalar:
     what vslide1up and vslide1down put in. first: of all passes for this register of the result. ranks: for each element
     of `data`, `base` and ranks[e] give its place, if chosen[e].
-    step_bytes: of a word, those of its place `step`. moved: elements where `bytes` are 1; of vcompress they are for register `to` of the result.
+    step_bytes: of a word, those of its place `step`. moved: elements where `bytes` are 1; of vcompress they are for
+    register `to` of the result.
     Timing: combinational.
     """
 
@@ -84,7 +85,9 @@ class Permute(wiring.Component):
             index, wide = Signal(signed(self.bits + 3), name=f"index_{n}"), Signal(32, name=f"wide_{n}")
             place = Signal(self.bits, name=f"place_{n}")  # in its register
             m.d.comb += [
-                place.eq(Mux(size == 2, n, Mux(size == 1, Cat(step[0], Const(n, lane_bits)), Cat(step, Const(n, lane_bits))))),
+                place.eq(
+                    Mux(size == 2, n, Mux(size == 1, Cat(step[0], Const(n, lane_bits)), Cat(step, Const(n, lane_bits))))
+                ),
                 wide.eq(self._index(n)),
             ]
             by_index = (source == Source.VECTOR) | (source == Source.HALVES)
@@ -104,8 +107,7 @@ class Permute(wiring.Component):
                 beyond.eq(~index[-1] & (index >= most)),
                 takes[n].eq(here & ~index[-1] & ~beyond & mine & ~((source == Source.DOWN_ONE) & last)),
                 puts[n].eq(
-                    self.first
-                    & (((source == Source.UP_ONE) & index[-1]) | ((source == Source.DOWN_ONE) & last))
+                    self.first & (((source == Source.UP_ONE) & index[-1]) | ((source == Source.DOWN_ONE) & last))
                 ),
                 zeros[n].eq(self.first & beyond & (by_index | down | (source == Source.SAME)) & mine & ~puts[n]),
                 lane_from[n].eq((index << size)[2 : 2 + lane_bits]),

@@ -25,7 +25,8 @@ class VectorUnit(wiring.Component):
     start: instruction `bits` with x[rs1], x[rs2] is to be executed; all stay until `done`, in that cycle or later, with
     `result` for rd or, with `traps`, `cause` and `tval`. enabled: mstatus.VS is not 0; touched: VS becomes 3.
     csr, csr_write, csr_value, csr_read, csr_exists: Configuration's. access, allowed, reply and the ports of memory:
-    VectorMemory's. moves: a pass, a row or an element; waits: memory is awaited. written: bytes `mask` of register `number` become `data`; for others to see.
+    VectorMemory's. moves: a pass, a row or an element; waits: memory is awaited. written: bytes `mask` of register
+    `number` become `data`; for others to see.
     Timing: cycles, with n registers of the widest operand: vsetvl 1; elementwise n + 2, one more if the result is a
     mask; of masks 3; reductions n + 4 + log2(elements of a register); a division 19 for each register and element of a
     word; a permutation as many passes as it takes, and 2; viota 3 + n. Memory: VectorMemory's.

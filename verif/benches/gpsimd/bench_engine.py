@@ -42,7 +42,8 @@ _FAULTS = (
 
 RUNS = (
     Run("gpsimd_engine", config=load("tiny"), faults=_FAULTS),
-    Run("gpsimd_engine", config=load("small"), regress=True),
+    Run("gpsimd_engine", config=load("tiny", ["gpsimd.vectors=true"]), seeds=(1,)),
+    Run("gpsimd_engine", config=load("small", ["gpsimd.vectors=true"]), regress=True),
 )
 
 COVER = Coverage("gpsimd.engine", [*(f"end: {end}" for end in ENDS), "sbuf refuses", "sleeps", "waits for others"])

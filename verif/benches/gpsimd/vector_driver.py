@@ -21,7 +21,8 @@ _LIMIT_CYCLES = 20_000
 class VectorDriver(Bench):
     """Executes words one after the other; registers, memory, CSRs, results and traps are compared after each.
 
-    cycles: of the last instruction. stalls: how often memory is not ready or answers late.
+    cycles_taken: by the last one. stalls: how often memory is not ready or answers late; slowly: how often rows of
+    memory are not moved as such.
     """
 
     def __init__(self, dut, stalls: float = 0.0):
@@ -29,6 +30,7 @@ class VectorDriver(Bench):
         self.lanes = len(dut.mask) // 4
         self.line_bytes = 4 * self.lanes
         self.stalls = stalls
+        self.slowly = 0.2
         self.random = random.Random(int(self.rng.integers(1 << 31)))
         self.ram = bytearray(self.rng.bytes(RAM_BYTES))
         self.code = bytearray(4)
@@ -89,7 +91,7 @@ class VectorDriver(Bench):
         self.what = f"{word:#010x} with x[{first}] {rs1:#x}, x[{second}] {rs2:#x}, {before}"
         dut.bits.value, dut.rs1.value, dut.rs2.value = word, rs1, rs2
         dut.enabled.value = int(enabled != 0)
-        dut.slowly.value = int(self.random.random() < 0.2)
+        dut.slowly.value = int(self.random.random() < self.slowly)
         dut.start.value = 1
         await self._until_done()
         got = {name: int(getattr(dut, name).value) for name in ("traps", "cause", "tval", "result")}
@@ -109,7 +111,9 @@ class VectorDriver(Bench):
             at = [n for n in range(RAM_BYTES) if self.ram[n] != self.golden_ram[n]]
             there = ", ".join(f"{RAM + n:#x} is {self.ram[n]:#x}, golden {self.golden_ram[n]:#x}" for n in at[:4])
             raise AssertionError(f"{self.what}: {there}")
-        assert self.stored == self.golden_stored, f"{self.what}: the device got {self.stored}, golden {self.golden_stored}"
+        assert self.stored == self.golden_stored, (
+            f"{self.what}: the device got {self.stored}, golden {self.golden_stored}"
+        )
         self.stored.clear()
         self.golden_stored.clear()
         return want
@@ -137,7 +141,11 @@ class VectorDriver(Bench):
                 self._store_row(int(dut.row.value), int(dut.row_mask.value), int(dut.row_data.value))
             if dut.line_en.value == 1:
                 place = int(dut.line_row.value) * self.line_bytes - RAM
-                held = self.ram[place : place + self.line_bytes] if 0 <= place < RAM_BYTES else rng.randbytes(self.line_bytes)
+                held = (
+                    self.ram[place : place + self.line_bytes]
+                    if 0 <= place < RAM_BYTES
+                    else rng.randbytes(self.line_bytes)
+                )
                 dut.line.value = int.from_bytes(held, "little")
             if ready and dut.access__valid.value == 1:
                 access = ACCESS.from_bits(int(dut.access__payload.value))

@@ -32,10 +32,16 @@ class Cluster:
     """The engine without time. Memories start as 0xFF and survive runs; nothing else of a core does.
 
     `local[core]` and `shared` are memories, `printed[core]` is what a core has printed. With `rng` slices of cores come
-    in any order.
+    in any order. With gpsimd.vectors each has Zve32x; its vector registers are 0 when a run starts.
     """
 
-    def __init__(self, cfg: Config, sbuf: Sbuf, semaphores: Semaphores, rng: np.random.Generator | None = None):
+    def __init__(
+        self,
+        cfg: Config,
+        sbuf: Sbuf,
+        semaphores: Semaphores,
+        rng: np.random.Generator | None = None,
+    ):
         self.cores = cores(cfg.partitions)
         self.lanes = lanes(cfg.partitions)
         self.local_bytes = cfg.gpsimd.local_bytes
@@ -45,6 +51,7 @@ class Cluster:
         self._tohost = [0] * self.cores
         self._filled = 0  # a bit for each core that a GP_LOAD has filled
         self._sbuf, self._semaphores, self._rng = sbuf, semaphores, rng
+        self._vlen = LANE_BITS * self.lanes if cfg.gpsimd.vectors else None
 
     def read(self, f: Fields) -> Words | Cause:
         """Words that a GP_LOAD or GP_STORE moves, [element, partition], or why it does not."""
@@ -97,7 +104,7 @@ class Cluster:
     def _core(self, number: int, word: int, entry: int, barrier: Barrier) -> Core:
         tohost = self._tohost[number]
         memory = TohostMemory(tohost, self.local_bytes) if tohost else Memory()
-        hart = Hart(memory, number, entry & ~1, vlen=LANE_BITS * self.lanes)
+        hart = Hart(memory, number, entry & ~1, self._vlen)
         place = Place(core=number, cores=self.cores, lanes=self.lanes, local_bytes=self.local_bytes)
         mailbox = MailboxRegisters(place, word, hart, self._semaphores, barrier, self.printed[number])
         windows = Windows(self._sbuf, number * self.lanes, self.lanes)

@@ -60,7 +60,7 @@
 #define PLEXUS_WAIT_BARRIER 5  /* BARRIER >= WAIT_VALUE */
 
 /* Positions in the counters of a core. BUSY to FAULT are GPSIMD cycles and sum to those of the run. */
-#define PLEXUS_COUNTER_BUSY 0  /* an instruction retired, or a vector micro-operation moved */
+#define PLEXUS_COUNTER_BUSY 0  /* an instruction retired */
 #define PLEXUS_COUNTER_IDLE 1  /* no run */
 #define PLEXUS_COUNTER_SLEEP 2  /* wfi, timer or DMA */
 #define PLEXUS_COUNTER_SEMAPHORE 3  /* wfi, semaphore or barrier */
@@ -70,12 +70,12 @@
 #define PLEXUS_COUNTER_UNIT 7  /* multiply and divide */
 #define PLEXUS_COUNTER_MEMORY 8
 #define PLEXUS_COUNTER_SBUF 9
-#define PLEXUS_COUNTER_VECTOR 10
+#define PLEXUS_COUNTER_VECTOR 10  /* a vector instruction is under way */
 #define PLEXUS_COUNTER_DMA 11
 #define PLEXUS_COUNTER_CLOCK 12
 #define PLEXUS_COUNTER_FAULT 13
 #define PLEXUS_COUNTER_INSTRUCTIONS 14  /* retired */
-#define PLEXUS_COUNTER_MICRO_OPS 15
+#define PLEXUS_COUNTER_MICRO_OPS 15  /* registers, rows of local memory and elements that vector instructions went through */
 #define PLEXUS_COUNTER_BYTES 16  /* loaded from and stored to SBUF */
 
 /* Which memory of a core an address means. */
@@ -300,6 +300,6 @@
 #define PLEXUS_GP_RUN_CORES_LSB 32
 #define PLEXUS_GP_RUN_CORES_BITS 8  /* a bit for each core that runs */
 #define PLEXUS_GP_RUN_WATCHDOG_LSB 40
-#define PLEXUS_GP_RUN_WATCHDOG_BITS 24  /* GPSIMD cycles, 0 for the configuration's */
+#define PLEXUS_GP_RUN_WATCHDOG_BITS 24  /* GPSIMD cycles, 0 for 2^22 */
 
 #endif

@@ -59,4 +59,3 @@ class Registers:
         if i.masked:
             bits = np.where(state.mask(0, len(bits)), bits, state.mask(register, len(bits)))
         state.set_mask(register, bits)
-
