@@ -113,7 +113,7 @@ class Configuration(wiring.Component):
             m.d.sync += held.vstart.eq(Mux(fault("a trap inside a load of vectors loses vstart"), 0, self.index))
         with m.Elif(self.end):
             m.d.sync += held.vstart.eq(0)
-        with m.If(self.saturates & ~fault("vxsat stays 0")):
+        with m.If(self.saturates & ~fault("no saturation is ever told")):
             m.d.sync += vxsat.eq(1)
         self._csrs(m, held, vill, vxsat)
         return m
