@@ -1,6 +1,7 @@
 """Workloads by name: their parameters, how their program is built, what they measure of a result."""
 
 from firmware.engines.tensor import ROUNDINGS
+from firmware.gpsimd_params import OPERATOR_PARAMS
 from firmware.kernel import KernelError
 from firmware.kernels.dma_copy import DIRECTIONS
 from firmware.kernels.feed_forward import ACTIVATIONS
@@ -23,6 +24,7 @@ from firmware.makers import (
     make_softmax,
     make_transpose,
     settle_attention,
+    settle_gpsimd,
 )
 from firmware.params import DTYPE, ROWS, SEED, SIZE_MAX, size
 from firmware.workload import Param, Workload
@@ -157,7 +159,7 @@ WORKLOADS: dict[str, Workload] = {
         ),
         Workload(
             name="gpsimd",
-            doc="a program of yours on the GPSIMD cores: an ELF file, its operands from arrays, what it leaves",
+            doc="a program of yours on the GPSIMD cores, or an operator of their library on random values",
             params={
                 "elf": Param(type=str, default=None, doc="the program, as plexus firmware build makes it"),
                 "in": Param(
@@ -179,7 +181,9 @@ WORKLOADS: dict[str, Workload] = {
                     minimum=1,
                     maximum=(1 << 24) - 1,
                 ),
+                **OPERATOR_PARAMS,
             },
+            settle=settle_gpsimd,
             maker=make_gpsimd,
         ),
         Workload(

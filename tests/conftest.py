@@ -24,8 +24,8 @@ _BESIDE = ("Makefile", "pyproject.toml", ".ci/run", *(f"tools/{p.name}" for p in
 _PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md")))
 _LEDGER_READERS = {"verif/checks/cycles.py", "verif/mutants/plan.py"}
 """What reads verif/plan; other tests than law do not."""
-_FIRMWARE, _COMPILED = ROOT / "firmware" / "gpsimd", {".c", ".cpp", ".h", ".ld", ".S"}
-"""What tests of the GPSIMD engine compile."""
+_FIRMWARE, _COMPILED = ROOT / "firmware" / "gpsimd", {".c", ".cpp", ".h", ".ld", ".S", ".elf", ".toml"}
+"""What tests of the GPSIMD engine compile, and what they compare it with."""
 _LAW = ROOT / "tests" / "law"
 """It reads everything and takes seconds, so it always runs."""
 _KEPT = [("kept", "yes")]
