@@ -90,9 +90,10 @@ def topk(*, x: np.ndarray, k: int) -> Arrays:
 
 def nonzero(*, x: np.ndarray, columns: int) -> Arrays:
     indices = np.full((len(x), columns), -1, np.int32)
-    for row, places in zip(indices, (np.flatnonzero(row) for row in x), strict=True):
+    there = x != 0
+    for row, places in zip(indices, map(np.flatnonzero, there), strict=True):
         row[: len(places)] = places[:columns]
-    return {"indices": indices, "count": np.count_nonzero(x, axis=1).astype(np.int32)[:, None]}
+    return {"indices": indices, "count": there.sum(axis=1).astype(np.int32)[:, None]}
 
 
 def partition_reduce(*, x: np.ndarray, op: str = "sum") -> Arrays:
