@@ -139,7 +139,7 @@ firmware-tools: $(STAMP)
 
 firmware: firmware-tools
 	@$(PY) -m firmware.gpsimd.library --write
-	@for app in firmware/gpsimd/apps/*.c*; do \
+	@for app in firmware/gpsimd/apps/*.cpp firmware/gpsimd/apps/*/*.cpp; do \
 		name=$${app##*/}; $(BIN)/plexus firmware build $$app -o $(BUILD)/firmware/$${name%.*}.elf || exit; done
 
 clean:
