@@ -59,11 +59,12 @@ def run(tmp_path: Path, *params: str, exit_code: int = 0) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("program", sorted(PROGRAMS))
-def test_each_program_runs_with_its_defaults(tmp_path: Path, program: str) -> None:
+def test_each_program_runs_with_its_defaults(tmp_path: Path, capsys: pytest.CaptureFixture[str], program: str) -> None:
     small = () if program == "route" else ("columns=40",)
     report = run(tmp_path, f"program={program}", *small, f"out={tmp_path / 'out.npz'}")
     assert report["match"] is True and report["metrics"]["operator"] == program
     metrics = report["metrics"]
+    assert f"and is what NumPy says of {program}" in " ".join(capsys.readouterr().out.split())
     assert metrics["gpsimd_cycles"] > metrics["gpsimd_bus_cycles"] >= metrics["gpsimd_port_cycles"]
     with np.load(tmp_path / "out.npz") as found:
         assert found.files

@@ -6,6 +6,7 @@ template <typename Relation>
 static void row(gp::Walk<const uint32_t> in, gp::Walk<uint32_t> out, uint32_t count, uint32_t rows, uint32_t value,
                 uint32_t step, uint32_t multiplier, uint32_t fill, Relation holds) {
     for (uint32_t i = 0; i < count; i++, value += step, in.next(), out.next())
+        GP_LANES
         for (uint32_t p = 0; p < rows; p++) out[p] = holds(int32_t(value + p * multiplier)) ? in[p] : fill;
 }
 

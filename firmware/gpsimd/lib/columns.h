@@ -10,6 +10,13 @@
     (gp_argument_word(PLEXUS_INSTRUCTION_IMM1_LSB / 32 + PLEXUS_##field##_LSB / 32) >> PLEXUS_##field##_LSB % 32 & \
      uint32_t((uint64_t(1) << PLEXUS_##field##_BITS) - 1))
 
+/* Before a loop over partitions: no turn needs what another one stores, so turns may become lanes of a vector. */
+#ifdef __riscv_vector
+#define GP_LANES _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define GP_LANES
+#endif
+
 namespace gp {
 
 /* A column after the other. */

@@ -12,6 +12,7 @@ static void by_column(const Columns<const uint32_t> &from, const Columns<const u
     auto at = index.walk();
     auto out = to.walk();
     for (uint32_t i = 0; i < columns; i++, at.next(), out.next())
+        GP_LANES
         for (uint32_t p = 0; p < rows; p++) {
             const uint32_t column = at[p];
             out[p] = column < size ? in[int32_t(column) * step + int32_t(p)] : fill;
@@ -27,6 +28,7 @@ static void by_shared_column(const Columns<const uint32_t> &from, const Columns<
     for (uint32_t i = 0, lane = 0; i < columns && rows; i++, out.next()) {
         const uint32_t column = at[lane];
         const uint32_t *in = from[column < size ? column : 0];
+        GP_LANES
         for (uint32_t p = 0; p < rows; p++) out[p] = column < size ? in[p] : fill;
         if (++lane == rows) lane = 0, at.next();
     }
@@ -43,10 +45,12 @@ static void by_partition(const Columns<const uint32_t> &from, const Columns<cons
         const uint32_t left = from.count[0] - first, columns = left < piece ? left : piece;
         uint32_t *column = gp::shared(half);
         for (uint32_t i = 0; i < columns; i++, in.next(), column += width)
+            GP_LANES
             for (uint32_t p = 0; p < given; p++) column[number + p] = in[p];
         gp_barrier();
         column = gp::shared(half);
         for (uint32_t i = 0; i < columns; i++, at.next(), out.next(), column += width)
+            GP_LANES
             for (uint32_t p = 0; p < rows; p++) {
                 const uint32_t partition = at[p];
                 out[p] = partition < width ? column[partition] : fill;

@@ -16,6 +16,7 @@ static void apply(Op op) {
     }
     const uint32_t columns = to.count[0], rows = to.rows;
     for (uint32_t i = 0; i < columns; i++, a.next(), b.next(), out.next())
+        GP_LANES
         for (uint32_t p = 0; p < rows; p++) out[p] = op(a[p], b[p]);
 }
 

@@ -4,6 +4,7 @@
 static void row(gp::Walk<uint32_t> to, uint32_t count, uint32_t rows, uint32_t value, uint32_t step,
                 uint32_t multiplier) {
     for (uint32_t i = 0; i < count; i++, value += step, to.next())
+        GP_LANES
         for (uint32_t p = 0; p < rows; p++) to[p] = value + p * multiplier;
 }
 

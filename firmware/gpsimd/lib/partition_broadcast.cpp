@@ -15,6 +15,7 @@ GP_ENTRY(partition_broadcast) {
         gp_barrier();
         for (uint32_t i = 0; i < columns && rows; i++, out.next()) {
             const uint32_t value = row[i];
+            GP_LANES
             for (uint32_t p = 0; p < rows; p++) out[p] = value;
         }
     }

@@ -15,6 +15,7 @@ static void reduce(int32_t identity, Op op) {
         int32_t *all = reinterpret_cast<int32_t *>(gp::shared(half)), *mine = all + rank * piece;
         for (uint32_t i = 0; i < columns; i++, in.next()) {
             int32_t value = identity;
+            GP_LANES
             for (uint32_t p = 0; p < rows; p++) value = op(value, in[p]);
             mine[i] = value;
         }

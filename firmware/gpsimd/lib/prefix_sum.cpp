@@ -12,6 +12,7 @@ GP_ENTRY(prefix_sum) {
     auto in = from.walk();
     auto out = to.walk();
     for (uint32_t i = 0; i < columns; i++, in.next(), out.next())
+        GP_LANES
         for (uint32_t p = 0; p < rows; p++) {
             const uint32_t before = sum[p], with = before + in[p];
             out[p] = exclusive ? before : with;
