@@ -166,7 +166,7 @@ def make_moe(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
     x = rng.standard_normal((tokens, d), np.float32)
     gate = rng.standard_normal((d, experts), np.float32) / np.float32(math.sqrt(d))
     weights = rng.standard_normal((experts, d, f), np.float32) / np.float32(math.sqrt(d))
-    settings = {name: params[name] for name in ("top_k", "dtype", "mode", "route", "scored")}
+    settings = {name: params[name] for name in ("top_k", "dtype", "mode", "route", "scored", "router")}
     return moe(cfg, x, gate, weights, **settings)
 
 

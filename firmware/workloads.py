@@ -7,7 +7,7 @@ from firmware.kernels.dma_copy import DIRECTIONS
 from firmware.kernels.feed_forward import ACTIVATIONS
 from firmware.kernels.gemm_formats import GEMM_FORMATS
 from firmware.kernels.minilm import DEFAULT_TEXT
-from firmware.kernels.moe import EXPERTS_MAX, MODES, MOE_FORMATS, ROUTES
+from firmware.kernels.moe import EXPERTS_MAX, MODES, MOE_FORMATS, ROUTERS, ROUTES
 from firmware.kernels.transpose import ENGINES, TRANSPOSED_FORMATS
 from firmware.layer_parts import LAYER_PARTS
 from firmware.makers import (
@@ -153,6 +153,9 @@ WORKLOADS: dict[str, Workload] = {
                     type=str, default="scores", doc="who gets a token: by score, or in turn", choices=ROUTES
                 ),
                 "scored": Param(type=bool, default=True, doc="scores and top-k on the machine too"),
+                "router": Param(
+                    type=str, default="vector", doc="who chooses by scores: MAX8, or route", choices=ROUTERS
+                ),
                 "seed": SEED,
             },
             maker=make_moe,

@@ -331,3 +331,37 @@ def test_parameters_of_a_program() -> None:
         with pytest.raises(KernelError) as error:
             workload.build(SMALL, workload.parse(settings))
         assert says in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(("tokens", "experts", "top_k"), [(40, 5, 2), (64, 8, 8), (9, 1, 1)])
+def test_moe_routes_its_tokens(tokens: int, experts: int, top_k: int) -> None:
+    """Lists of tokens by expert are those of the host, who routes by the same scores; the results of experts are as
+    without."""
+    workload = find_workload("moe")
+    sizes = {"tokens": tokens, "experts": experts, "top_k": top_k, "d": 24, "f": 16, "mode": "whole"}
+    outputs = []
+    for router in ("vector", "gpsimd"):
+        program = workload.build(SMALL, sizes | {"router": router}, seed=3)
+        machine = GoldenMachine(SMALL, 1)
+        machine.load(build_image(program))
+        outputs.append(machine.run().outputs)
+        assert program.metrics(outputs[-1])["routes_agree"] == 1.0
+    by_vector, by_cores = outputs
+    results = [name for name in by_vector if name != "top"]
+    assert set(by_cores) == {*results, "lists", "counts"}
+    assert all(np.array_equal(by_vector[name], by_cores[name]) for name in results)
+    lists, counts = (by_cores[name].view(INT) for name in ("lists", "counts"))
+    assert [(row >= 0).sum() for row in lists] == counts[:, 0].tolist() and counts.sum() == tokens * top_k
+    lists[0, 0] = -1
+    assert program.metrics(by_cores)["routes_agree"] < 1.0
+
+
+def test_moe_without_the_engine() -> None:
+    """It works as ever by the vector engine, and a sentence refuses the other way."""
+    cfg, workload = load("small", ["gpsimd.enabled=false"]), find_workload("moe")
+    sizes = {"tokens": 16, "d": 16, "f": 16, "mode": "whole"}
+    assert workload.build(cfg, sizes).tensors["top"].output
+    said = refused(workload.build, cfg, sizes | {"router": "gpsimd"})
+    assert "has no programmable engine" in said
+    said = refused(workload.build, SMALL, sizes | {"router": "gpsimd", "scored": False})
+    assert said == "router=gpsimd routes by the scores of the machine, and scored=false leaves them out"
