@@ -19,6 +19,8 @@ _INTEGERS, _WORDS = ("int32", "uint32"), ("fp32", "int32", "uint32")
 _ORDERED = ("fp32", "int32")
 _SIGNED = (Integer.MAX, Integer.MIN, Integer.SHIFT_RIGHT_SIGNED)
 _MASK = (1 << 32) - 1
+_LONGEST = (1 << 24) - 1
+"""GPSIMD cycles; every operator ends, however many elements it has."""
 
 
 @checked
@@ -203,7 +205,7 @@ class GpsimdOperators(GpsimdEngine):
         image = self._image(library())
         word = ARGUMENTS[name].pack(values or {})
         args = (word & ((1 << 64) - 1), word >> 64)
-        self._start(image, image.entry_of(name), self._cores(None), operands, reads, writes, args)
+        self._start(image, image.entry_of(name), self._cores(None), operands, reads, writes, args, _LONGEST)
 
     def _operand(self, name: str, what: str, view: TileView, dtypes: Sequence[str], axes: int = 1) -> TileView:
         self._need_sbuf(view, f"{what} of {name}")

@@ -10,7 +10,7 @@ import numpy as np
 from firmware.kernel import Kernel, KernelError
 from firmware.numbers import bits_dtype
 from firmware.program import Meaning, Program
-from firmware.views import TileView
+from firmware.views import MemoryFullError, TileView
 from rtl.contract.config import Config
 from rtl.contract.gpsimd import lanes
 
@@ -84,6 +84,10 @@ class _Sizes:
     def values(self, columns: int | None = None, rows: int | None = None) -> np.ndarray:
         """Of the format that is asked for; whole numbers are of 32 bits."""
         shape = rows or self.rows, columns or self.params["columns"]
+        if (size := 4 * shape[1]) > self.cfg.sbuf.partition_bytes:  # before they are drawn
+            raise MemoryFullError(
+                f"{shape[1]} columns need {size} bytes of a partition, and SBUF has {self.cfg.sbuf.partition_bytes}"
+            )
         if self.params.get("dtype") == "fp32":
             return self.rng.standard_normal(shape, np.float32)
         return self.rng.integers(-(1 << 31), 1 << 31, shape, np.int64).astype(np.int32)

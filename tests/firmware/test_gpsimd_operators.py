@@ -255,6 +255,116 @@ PINNED: list[tuple[Operation, dict[str, list[list[int]]]]] = [
 ]
 
 
+def floats(*bits: int) -> np.ndarray:
+    return np.array([bits], np.uint32).view(np.float32)
+
+
+INF, NAN, MINUS_NAN, ZERO, MINUS_ZERO = 0x7F80_0000, 0x7FC0_0001, 0xFFC0_0002, 0, 0x8000_0000
+ONE, TWO, MINUS_ONE, MINUS_TWO, LEAST = 0x3F80_0000, 0x4000_0000, 0xBF80_0000, 0xC000_0000, 0x8000_0001
+
+
+@pytest.mark.parametrize(
+    ("row", "k", "want"),
+    [
+        ((ONE, TWO, INF, MINUS_NAN, NAN), 2, [3, 4]),
+        ((ONE, NAN, MINUS_NAN, INF), 2, [1, 2]),
+        ((NAN, INF, MINUS_NAN), 1, [0]),
+        ((MINUS_TWO, MINUS_ONE, LEAST, MINUS_ZERO, ZERO), 1, [3]),
+        ((MINUS_TWO, MINUS_ONE, LEAST, MINUS_ZERO, ZERO), 4, [3, 4, 2, 1]),
+        ((ZERO, MINUS_ZERO, LEAST, ZERO), 3, [0, 1, 3]),
+        ((MINUS_ZERO, ONE, ZERO, MINUS_ZERO), 3, [1, 0, 2]),
+        ((0xFF80_0000, 0xFF80_0000, MINUS_NAN), 2, [2, 0]),
+    ],
+)
+def test_pinned_order_of_topk_and_route(row: tuple[int, ...], k: int, want: list[int]) -> None:
+    x = floats(*row)
+    outputs = {"values": (1, k, "fp32"), "indices": (1, k, "int32")}
+    found = ran(operator_program(TINY, Operation(operator="topk", inputs={"x": x}, outputs=outputs, means={"k": k})))
+    assert found["indices"].tolist() == [want] and order(x[0])[:k].tolist() == want
+    assert found["values"].view(np.uint32).tolist() == [[row[at] for at in want]]
+    experts = len(row)
+    of = Operation(
+        operator="route",
+        inputs={"logits": x},
+        outputs={"lists": (experts, 1, "int32"), "counts": (experts, 1, "int32")},
+        said={"tokens": 1, "k": k},
+        means={"experts": experts, "capacity": 1},
+    )
+    assert sorted(want) == np.flatnonzero(ran(operator_program(TINY, of))["counts"]).tolist()
+
+
+def test_pinned_nonzero_of_fp32() -> None:
+    outputs = {"indices": (1, 4, "int32"), "count": (1, 1, "int32")}
+    x = floats(ZERO, MINUS_ZERO, MINUS_NAN, LEAST)
+    found = ran(operator_program(TINY, Operation(operator="nonzero", inputs={"x": x}, outputs=outputs)))
+    assert found["indices"].tolist() == [[2, 3, -1, -1]] and found["count"].tolist() == [[2]]
+
+
+@pytest.mark.parametrize(
+    ("op", "a", "b", "want"),
+    [
+        ("add", 2**31 - 1, 1, -(2**31)),
+        ("subtract", -(2**31), 1, 2**31 - 1),
+        ("multiply", 1 << 16, 1 << 15, -(2**31)),
+        ("bit_and", -2, 7, 6),
+        ("bit_or", 5, 2, 7),
+        ("bit_xor", -1, 5, -6),
+        ("shift_left", 1, 33, 2),
+        ("shift_right", -8, 1, 2**31 - 4),
+        ("shift_right_signed", -8, 33, -4),
+        ("max", -1, 1, 1),
+        ("min", -1, 1, -1),
+    ],
+)
+def test_pinned_integers(op: str, a: int, b: int, want: int) -> None:
+    outputs = {"dst": (1, 1, "int32")}
+    for y in (b, np.array([[b]], INT)):
+        inputs = {"x": np.array([[a]], INT)} | ({"y": y} if isinstance(y, np.ndarray) else {})
+        said: dict[str, Any] = {"op": op} | ({} if isinstance(y, np.ndarray) else {"y": y})
+        of = Operation(operator="integer", inputs=inputs, outputs=outputs, said=said)
+        program = operator_program(TINY, of)
+        found = ran(program)
+        assert found["dst"].tolist() == [[want]] and wrong(program, found) == []
+
+
+CANARY = 0x5A5A_0000
+ROOMY = load("tiny", ["sbuf.partition_bytes=16384"])
+
+
+@pytest.mark.parametrize("step", [1, 3])
+@pytest.mark.parametrize("operator", sorted(OPERATIONS))
+def test_nothing_else_is_written(operator: str, step: int) -> None:
+    """Operands are columns of wider tiles on all partitions: all other words of these stay."""
+    p = ROOMY.partitions
+    for seed in range(20, 25):
+        of = random_operation(operator, ROOMY, seed)
+        k = Kernel(ROOMY, "wide")
+        shapes = {
+            name: (*a.shape, {"float32": "fp32"}.get(a.dtype.name, a.dtype.name)) for name, a in of.inputs.items()
+        }
+        views, wide, places = {}, {}, {}
+        for name, (rows, columns, dtype) in (shapes | of.outputs).items():
+            size, first = step * columns + 5, of.start.get(name, 0)
+            places[name] = slice(first, first + rows), slice(2, 2 + step * (columns - 1) + 1, step)
+            before = np.full((p, size), CANARY, np.uint32)
+            if name in of.inputs:
+                before[places[name]] = of.inputs[name].view(np.uint32)
+            wide[name] = k.sbuf(f"{name} tile", partitions=p, columns=size, dtype=dtype)
+            k.dma(wide[name][:, :], k.hbm(f"{name} before", before.shape, dtype, before)[:, :])
+            views[name] = wide[name][places[name]]
+        getattr(k.gpsimd, operator)(**views, **of.said)
+        for name, tile_ in wide.items():
+            k.dma(k.hbm(name, (p, tile_.columns), tile_.dtype)[:, :], tile_[:, :])
+        machine = GoldenMachine(ROOMY, seed)
+        machine.load(build_image(k.program()))
+        outputs = machine.run().outputs
+        want = {name: a.view(np.uint32) for name, a in MEANINGS[operator](**of.inputs, **of.said, **of.means).items()}
+        for name, bits in (want | {name: a.view(np.uint32) for name, a in of.inputs.items()}).items():
+            assert np.array_equal(outputs[name][places[name]], bits), f"{name}, seed {seed}"
+            outputs[name][places[name]] = CANARY
+            assert (outputs[name] == CANARY).all(), f"beside {name}, seed {seed}"
+
+
 @pytest.mark.parametrize(("of", "want"), PINNED, ids=[f"{n} {of.operator}" for n, (of, _) in enumerate(PINNED)])
 def test_pinned_results(of: Operation, want: dict[str, list[list[int]]]) -> None:
     program = operator_program(TINY, of)
