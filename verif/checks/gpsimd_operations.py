@@ -205,7 +205,7 @@ def _histogram(m: Maker) -> Operation:
 def _route(m: Maker) -> Operation:
     experts, blocks = m.number(1, min(8, m.cfg.partitions)), m.number(1, 3)
     k, tokens = m.one_of(1, experts, m.number(1, experts)), m.number(1, m.rows * blocks)
-    room = m.one_of(tokens, m.number(1, tokens))
+    room = m.one_of(tokens, 1, m.number(1, tokens))
     outputs = {"lists": (experts, room, "int32"), "counts": (experts, 1, "int32")}
     first = m.number(0, m.cfg.partitions - experts)
     return Operation(
