@@ -48,7 +48,7 @@ help:
 	@echo "make profile   where a simulation's time goes: RUNS=\"gemm attention mxfp8 idle minilm switch\""
 	@echo "make waves     make sim with a wave file in build/waves.vcd      make setup  only .venv"
 	@echo "make explore   many runs from one file, to a table and a page: SWEEP=sweeps/attention-exp.toml"
-	@echo "make firmware  images of firmware/gpsimd/apps in build/firmware; gets the RISC-V compiler first (101 MB): docs/firmware.md"
+	@echo "make firmware  the library of GPSIMD operators, images of firmware/gpsimd/apps in build/firmware; gets the RISC-V compiler first (101 MB): docs/firmware.md"
 	@echo "make clean     remove build/"
 
 setup: $(STAMP)
@@ -138,7 +138,8 @@ firmware-tools: $(STAMP)
 	@$(PY) tools/extra firmware
 
 firmware: firmware-tools
-	@for app in firmware/gpsimd/apps/*.c*; do \
+	@$(PY) -m firmware.gpsimd.library --write
+	@for app in firmware/gpsimd/apps/*.cpp firmware/gpsimd/apps/*/*.cpp; do \
 		name=$${app##*/}; $(BIN)/plexus firmware build $$app -o $(BUILD)/firmware/$${name%.*}.elf || exit; done
 
 clean:

@@ -21,7 +21,7 @@ import numpy as np
 
 from firmware.arguments import checked
 from firmware.engines.base import access, caller, need
-from firmware.engines.gpsimd import GpsimdEngine
+from firmware.engines.gpsimd_operators import GpsimdOperators
 from firmware.engines.scalar import ScalarEngine
 from firmware.engines.tensor import TensorEngine
 from firmware.engines.vector import VectorEngine
@@ -72,7 +72,7 @@ class Kernel:
         self.tensor = TensorEngine(self)
         self.vector = VectorEngine(self)
         self.scalar = ScalarEngine(self)
-        self.gpsimd = GpsimdEngine(self)
+        self.gpsimd = GpsimdOperators(self)
         self._producers = producers = len(Queue) + cfg.dma.rings
         need(
             producers <= cfg.issue.semaphores,

@@ -14,6 +14,7 @@ from firmware.kernels.feed_forward import feed_forward
 from firmware.kernels.gemm import gemm
 from firmware.kernels.gemm_formats import GEMM_FORMATS
 from firmware.kernels.gemm_sparse import sparse_gemm
+from firmware.kernels.gpsimd_operators import random_operator, settle_program
 from firmware.kernels.gpsimd_program import gpsimd_program, read_operands
 from firmware.kernels.minilm import LONG_TEXT, minilm_projection
 from firmware.kernels.minilm_model import minilm, text_encoder_layer
@@ -42,6 +43,7 @@ __all__ = [
     "make_softmax",
     "make_transpose",
     "settle_attention",
+    "settle_gpsimd",
 ]
 
 RANDOM_ATTENTION = {
@@ -164,7 +166,7 @@ def make_moe(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
     x = rng.standard_normal((tokens, d), np.float32)
     gate = rng.standard_normal((d, experts), np.float32) / np.float32(math.sqrt(d))
     weights = rng.standard_normal((experts, d, f), np.float32) / np.float32(math.sqrt(d))
-    settings = {name: params[name] for name in ("top_k", "dtype", "mode", "route", "scored")}
+    settings = {name: params[name] for name in ("top_k", "dtype", "mode", "route", "scored", "router")}
     return moe(cfg, x, gate, weights, **settings)
 
 
@@ -183,18 +185,29 @@ def make_transpose(cfg: Config, params: Mapping[str, Any], seed: int) -> Program
     return transpose(cfg, bits, dtype=dtype, engine=engine)
 
 
+def settle_gpsimd(params: dict[str, Any]) -> dict[str, Any]:
+    """A program of the user, or an operator of the library with its own parameters."""
+    given = {name for name, value in params.items() if value is not None}
+    own = ("elf", "in", "entry", "cores", "watchdog", "out")
+    if params["program"] is None:
+        if extra := sorted(given - set(own)):
+            raise KernelError(f"{extra[0]} belongs to an operator of the library: program=NAME says which")
+        return {name: params[name] for name in own}
+    if extra := sorted(given & set(own[:-1])):
+        raise KernelError(f"program and {extra[0]} exclude each other: {extra[0]} is for a program of yours, elf=FILE")
+    return settle_program(params, given)
+
+
 def make_gpsimd(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
-    if not params["elf"]:
-        raise KernelError("gpsimd runs a program of yours: elf=FILE, as plexus firmware build makes it")
-    operands = read_operands(Path(params["in"]), cfg.partitions) if params["in"] else {}
-    program = gpsimd_program(
-        cfg,
-        Path(params["elf"]),
-        operands,
-        entry=params["entry"],
-        cores=params["cores"],
-        watchdog_cycles=params["watchdog"] or 0,
-    )
+    if "program" in params:
+        program = random_operator(cfg, params, seed)
+    elif params["elf"]:
+        program = _program_of_elf(cfg, params)
+    else:
+        raise KernelError(
+            "gpsimd runs a program of yours: elf=FILE, as plexus firmware build makes it; or an operator of the "
+            "library: program=NAME"
+        )
     if params["out"]:
         program.out = out = Path(params["out"])
         if out.is_dir() or not out.absolute().parent.is_dir():
@@ -205,3 +218,15 @@ def make_gpsimd(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
                 f"begin_signature and end_signature in {params['elf']}"
             )
     return program
+
+
+def _program_of_elf(cfg: Config, params: Mapping[str, Any]) -> Program:
+    operands = read_operands(Path(params["in"]), cfg.partitions) if params["in"] else {}
+    return gpsimd_program(
+        cfg,
+        Path(params["elf"]),
+        operands,
+        entry=params["entry"],
+        cores=params["cores"],
+        watchdog_cycles=params["watchdog"] or 0,
+    )

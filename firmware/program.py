@@ -26,6 +26,7 @@ __all__ = [
     "Descriptor",
     "HbmTensor",
     "Instruction",
+    "Meaning",
     "Place",
     "Program",
     "Semaphore",
@@ -152,6 +153,19 @@ class Allocation:
     bytes: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meaning:
+    """What an operator of the GPSIMD engine must leave, beside what the golden machine makes of its instructions:
+    `operator` by its name, `given` by the names of the model in NumPy. `loads` and `stores`: elements that it cannot do
+    without; `elements`: those of its largest operand."""
+
+    operator: str
+    given: dict[str, Any]
+    elements: int
+    loads: int
+    stores: int
+
+
 def _nothing(outputs: dict[str, np.ndarray]) -> dict[str, Any]:
     return {}
 
@@ -170,6 +184,7 @@ class Program:
     params: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     metrics: Callable[[dict[str, np.ndarray]], dict[str, Any]] = _nothing
+    meaning: Meaning | None = None
     out: Path | None = None  # .npz file for `arrays`, if the run ends by itself
     arrays: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]] = _nothing  # of the outputs' bits
     macs: int = 0  # useful multiply-adds

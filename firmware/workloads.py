@@ -1,12 +1,13 @@
 """Workloads by name: their parameters, how their program is built, what they measure of a result."""
 
 from firmware.engines.tensor import ROUNDINGS
+from firmware.gpsimd_params import OPERATOR_PARAMS
 from firmware.kernel import KernelError
 from firmware.kernels.dma_copy import DIRECTIONS
 from firmware.kernels.feed_forward import ACTIVATIONS
 from firmware.kernels.gemm_formats import GEMM_FORMATS
 from firmware.kernels.minilm import DEFAULT_TEXT
-from firmware.kernels.moe import EXPERTS_MAX, MODES, MOE_FORMATS, ROUTES
+from firmware.kernels.moe import EXPERTS_MAX, MODES, MOE_FORMATS, ROUTERS, ROUTES
 from firmware.kernels.transpose import ENGINES, TRANSPOSED_FORMATS
 from firmware.layer_parts import LAYER_PARTS
 from firmware.makers import (
@@ -23,6 +24,7 @@ from firmware.makers import (
     make_softmax,
     make_transpose,
     settle_attention,
+    settle_gpsimd,
 )
 from firmware.params import DTYPE, ROWS, SEED, SIZE_MAX, size
 from firmware.workload import Param, Workload
@@ -151,13 +153,16 @@ WORKLOADS: dict[str, Workload] = {
                     type=str, default="scores", doc="who gets a token: by score, or in turn", choices=ROUTES
                 ),
                 "scored": Param(type=bool, default=True, doc="scores and top-k on the machine too"),
+                "router": Param(
+                    type=str, default="vector", doc="who chooses by scores: MAX8, or route", choices=ROUTERS
+                ),
                 "seed": SEED,
             },
             maker=make_moe,
         ),
         Workload(
             name="gpsimd",
-            doc="a program of yours on the GPSIMD cores: an ELF file, its operands from arrays, what it leaves",
+            doc="a program of yours on the GPSIMD cores, or an operator of their library on random values",
             params={
                 "elf": Param(type=str, default=None, doc="the program, as plexus firmware build makes it"),
                 "in": Param(
@@ -179,7 +184,9 @@ WORKLOADS: dict[str, Workload] = {
                     minimum=1,
                     maximum=(1 << 24) - 1,
                 ),
+                **OPERATOR_PARAMS,
             },
+            settle=settle_gpsimd,
             maker=make_gpsimd,
         ),
         Workload(

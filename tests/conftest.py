@@ -24,8 +24,10 @@ _BESIDE = ("Makefile", "pyproject.toml", ".ci/run", *(f"tools/{p.name}" for p in
 _PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md")))
 _LEDGER_READERS = {"verif/checks/cycles.py", "verif/mutants/plan.py"}
 """What reads verif/plan; other tests than law do not."""
-_FIRMWARE, _COMPILED = ROOT / "firmware" / "gpsimd", {".c", ".cpp", ".h", ".ld", ".S"}
-"""What tests of the GPSIMD engine compile."""
+_FIRMWARE, _COMPILED = ROOT / "firmware" / "gpsimd", {".c", ".cpp", ".h", ".ld", ".S", ".elf", ".toml"}
+"""What tests of the GPSIMD engine compile, and what they compare it with."""
+_LIBRARY = "firmware/gpsimd/library.py"
+"""It reads an image that is no module."""
 _LAW = ROOT / "tests" / "law"
 """It reads everything and takes seconds, so it always runs."""
 _KEPT = [("kept", "yes")]
@@ -54,6 +56,8 @@ def _sources(file: Path) -> str:
     extra: list[Path] = []
     if _LEDGER_READERS & {str(file.relative_to(ROOT)), *found.files}:
         extra += (ROOT / "verif" / "plan").glob("*.toml")
+    if _LIBRARY in found.files:
+        extra.append(_FIRMWARE / "lib" / "lib.elf")
     if "gpsimd" in file.name:
         extra += (p for p in _FIRMWARE.rglob("*") if p.is_file() and p.suffix in _COMPILED)
     return sources_of([], [file, *extra]).digest + found.digest if extra else found.digest

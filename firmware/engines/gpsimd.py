@@ -1,6 +1,6 @@
 """k.gpsimd: programs of the programmable engine, loaded into local memory of its cores, run, and read back."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ from firmware.gpsimd.elf import read_image
 from firmware.gpsimd.errors import FirmwareError
 from firmware.gpsimd.image import Image
 from firmware.gpsimd.placed import WORD_BYTES, Placed, placed
-from firmware.hazards import Access
 from firmware.views import HbmView, KernelError, Tile, TileView
 from rtl.contract.gpsimd import LOAD, RUN
 from rtl.contract.gpsimd import cores as cores_of
@@ -77,28 +76,38 @@ class GpsimdEngine(Engine):
             0 <= watchdog_cycles < 1 << 24,
             f"a watchdog of {watchdog_cycles} GPSIMD cycles has no place; there are 24 bits",
         )
-        patterns: dict[str, Any] = {}
-        accesses: list[Access] = []
-        for name, view in (("src0", src), ("src1", src1), ("dst", dst)):
-            if view is not None:
-                self._need_sbuf(view, f"{name} of {one.path.name}")
-                patterns[name] = self._k.free_pattern(view, name)
-                accesses.append(access(view, False))
+        given = {"src0": src, "src1": src1, "dst": dst}
+        operands = {name: view for name, view in given.items() if view is not None}
+        for name, view in operands.items():
+            self._need_sbuf(view, f"{name} of {one.path.name}")
         for view in touches:
             self._need_sbuf(view, f"what {one.path.name} touches")
-            accesses.append(access(view, False))
-        written = [view for view in (dst, *touches) if view is not None]
-        accesses += [access(view, True) for view in written]
-        self._load(one, chosen)
+        writes = [view for view in (dst, *touches) if view is not None]
+        self._start(one, start, chosen, operands, (*operands.values(), *touches), writes, args, watchdog_cycles)
+
+    def _start(
+        self,
+        image: Image,
+        entry: int,
+        cores: Sequence[int],
+        operands: Mapping[str, TileView],
+        reads: Sequence[TileView],
+        writes: Sequence[TileView],
+        args: tuple[int, int],
+        watchdog_cycles: int = 0,
+    ) -> None:
+        """A GP_RUN behind the GP_LOAD that it needs, with views as patterns."""
+        patterns: dict[str, Any] = {name: self._k.free_pattern(view, name) for name, view in operands.items()}
+        self._load(image, cores)
         self._k.issue(
             self.queue,
             Opcode.GP_RUN,
-            accesses=tuple(accesses),
+            accesses=(*(access(view, False) for view in reads), *(access(view, True) for view in writes)),
             source=caller(),
-            imm0=RUN.pack(entry=start, cores=_mask(chosen), watchdog=watchdog_cycles),
+            imm0=RUN.pack(entry=entry, cores=_mask(cores), watchdog=watchdog_cycles),
             imm1=args[0],
             imm2=args[1],
-            image=one,
+            image=image,
             **patterns,
         )
 

@@ -84,7 +84,8 @@ def _key(sources: Sequence[Path], options: Options) -> str:
     """Names what is built how; contents are in the record."""
     named = [str(source.resolve()) for source in sources]
     script = link_script(options.local_bytes, options.stack_bytes)
-    made = [compiler_version(), FLAGS, RUNTIME, SCALAR, LANGUAGES, options.cpu, options.flags, script, named]
+    made = [compiler_version(), FLAGS, RUNTIME, SCALAR, LANGUAGES, options.cpu, options.flags, options.lines]
+    made += [script, named]
     return hashlib.sha256(json.dumps(made).encode()).hexdigest()[:16]
 
 
@@ -115,6 +116,7 @@ def _compile(source: Path, into: Path, options: Options, tick: Tick) -> tuple[Pa
     flags += cplusplus_headers(FOLDER / "include") if language is CXX else (f"-I{FOLDER / 'include' / 'c'}",)
     flags += RUNTIME if source in OURS else options.flags
     flags += SCALAR if source in OURS and source.name != "memory.c" else ()
+    flags += () if options.lines else ("-g0",)
     tool = "c++" if language is CXX else "cc"
     rule = target.with_suffix(".d")
     arguments = [tool, *flags, "-MMD", "-MF", str(rule), "-c", str(source), "-o", str(target)]

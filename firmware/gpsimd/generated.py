@@ -1,7 +1,7 @@
 """Files that are written from the contract and committed. `python -m firmware.gpsimd.generated [--write]` compares.
 
 `include/plexus/contract.h` holds addresses, mailbox registers, opcodes and every bit field of instructions and
-descriptors; `link.ld` the memory of a core.
+descriptors; `include/plexus/operators.h` the arguments of the operators in `lib`; `link.ld` the memory of a core.
 """
 
 import inspect
@@ -12,11 +12,11 @@ from enum import IntEnum
 from pathlib import Path
 
 from firmware.gpsimd.link_script import link_script
-from rtl.contract import gpsimd, isa, memmap
+from rtl.contract import gpsimd, gpsimd_operators, isa, memmap
 from rtl.contract.formats import FORMATS
 from rtl.contract.words import Word
 
-__all__ = ["FOLDER", "contract_header", "generated_files", "main"]
+__all__ = ["FOLDER", "contract_header", "generated_files", "main", "operators_header"]
 
 FOLDER = Path(__file__).resolve().parent
 
@@ -28,7 +28,14 @@ _ENUMS: tuple[tuple[str, type[IntEnum]], ...] = (
     ("SPACE", memmap.Space),
     ("UPDATE", isa.Update),
 )
+_OPERATOR_ENUMS: tuple[tuple[str, type[IntEnum]], ...] = (
+    ("INTEGER", gpsimd_operators.Integer),
+    ("RELATION", gpsimd_operators.Relation),
+    ("REDUCTION", gpsimd_operators.Reduction),
+    ("GATHER", gpsimd_operators.Gather),
+)
 _WORDS: tuple[Word, ...] = (isa.INSTRUCTION, isa.DESCRIPTOR, gpsimd.RUN)
+_OPERATOR_NUMBERS = ("K_MAX", "BINS_MAX", "ROUTED_MAX")
 _NUMBERS = ("CORES_MAX", "LANE_BITS", "LOCAL_BYTES", "SHARED_BYTES", "STACK_BYTES", "WATCHDOG_CYCLES")
 
 
@@ -86,9 +93,33 @@ def contract_header() -> str:
     return "\n".join([*lines, "#endif", ""])
 
 
+def operators_header() -> str:
+    """Text of include/plexus/operators.h."""
+    lines = [
+        "/* Arguments of operators, in imm1 and imm2 of their GP_RUN.",
+        " * Written by `python -m firmware.gpsimd.generated --write`.",
+        " */",
+        "#ifndef PLEXUS_OPERATORS_H",
+        "#define PLEXUS_OPERATORS_H",
+        "",
+        *(_define(f"PLEXUS_{name}", f"{getattr(gpsimd_operators, name)}u") for name in _OPERATOR_NUMBERS),
+        "",
+    ]
+    for prefix, enum in _OPERATOR_ENUMS:
+        lines += _enum(prefix, enum)
+    for word in gpsimd_operators.ARGUMENTS.values():
+        lines += _word(word)
+    return "\n".join([*lines, "#endif", ""])
+
+
 def generated_files() -> dict[Path, str]:
     """Path and text of every generated file."""
-    return {FOLDER / "include" / "plexus" / "contract.h": contract_header(), FOLDER / "link.ld": link_script()}
+    headers = FOLDER / "include" / "plexus"
+    return {
+        headers / "contract.h": contract_header(),
+        headers / "operators.h": operators_header(),
+        FOLDER / "link.ld": link_script(),
+    }
 
 
 def main(arguments: list[str]) -> int:

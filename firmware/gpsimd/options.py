@@ -39,6 +39,9 @@ class Options:
     stack_bytes: int = STACK_BYTES
     flags: tuple[str, ...] = ()
     """More for the compiler, behind our own: -O2, -DN=4, -Iinclude."""
+    lines: bool = True
+    """Whether the image tells the line of an instruction; without, it names no folder and is the same wherever it is
+    built."""
 
     @property
     def cpu(self) -> str:

@@ -1,9 +1,10 @@
 """Workload `moe`: y = sum over the top-k experts e of a token of gate_e(x) W_e^T x, a linear layer an expert.
 
 The scores and the top-k of each token are computed on the machine: x Wg by the array, MAX8 and FIND_INDEX8 by the
-vector engine. No instruction and no descriptor takes an address from data, so which tokens an expert gets is decided by
-the host, from the same rounded operands, before the program is built; the run then tells whether the machine's choice
-was the same. The host gathers the columns of x for each expert, and adds up what the experts of a token give.
+vector engine, or the tokens of each expert by `route` on the GPSIMD cores. No instruction and no descriptor takes an
+address from data, so which tokens an expert gets is decided by the host, from the same rounded operands, before the
+program is built; the run then tells whether the machine's choice was the same. The host gathers the columns of x for
+each expert, and adds up what the experts of a token give.
 """
 
 from dataclasses import dataclass
@@ -11,21 +12,23 @@ from typing import Any
 
 import numpy as np
 
-from firmware.kernel import Kernel, KernelError
+from firmware.kernel import Kernel, KernelError, Tile
 from firmware.kernels.expert_products import MODES, Expert, expert_products
 from firmware.kernels.gemm import product_metrics, unrounded_metrics
 from firmware.kernels.gemm_formats import GEMM_FORMATS, packed_operand
-from firmware.kernels.spans import spans
+from firmware.kernels.spans import Span, spans
 from firmware.numbers import decode, encode
 from firmware.packing import Packed
 from firmware.program import Program
+from firmware.views import HbmView, TileView
 from rtl.contract.config import Config
 
-__all__ = ["EXPERTS_MAX", "MOE_FORMATS", "MODES", "ROUTES", "moe"]
+__all__ = ["EXPERTS_MAX", "MOE_FORMATS", "MODES", "ROUTERS", "ROUTES", "moe"]
 
 EXPERTS_MAX = 8  # MAX8 and FIND_INDEX8 look at so many scores at once
 MOE_FORMATS = tuple(name for name, fmt in GEMM_FORMATS.items() if fmt.scales != "e4m3fn")
 ROUTES = ("scores", "even")
+ROUTERS = ("vector", "gpsimd")
 _LEAST = float("-inf")
 
 
@@ -52,34 +55,87 @@ def _routed(scores: np.ndarray, top_k: int, route: str) -> _Routes:
     return _Routes(scores, [rows for rows, _ in places], [weights[at] for at in places])
 
 
+@dataclass(frozen=True)
+class _Scores:
+    """x Wg by the array: `blocks` of tokens, a row of `sums` a token. Made in the order of its fields."""
+
+    k: Kernel
+    x: HbmView
+    cuts: list[Span]
+    gate: list[Tile]
+    tokens: list[Tile]
+    sums: Tile
+
+    @classmethod
+    def of(cls, k: Kernel, x_bits: np.ndarray, gate_bits: np.ndarray) -> "_Scores":
+        """Tensors and tiles, and the gate on its way."""
+        size, experts = min(k.cfg.tensor.rows, k.cfg.tensor.cols), gate_bits.shape[1]
+        x, gate = k.hbm("x_t", x_bits.shape, "bf16", x_bits), k.hbm("gate", gate_bits.shape, "bf16", gate_bits)
+        cuts = spans(len(x_bits), size)
+        moving = [k.sbuf(f"gate{i}", partitions=c.size, columns=experts, dtype="bf16") for i, c in enumerate(cuts)]
+        stationary = [k.sbuf(f"tokens{i}", partitions=size, columns=size, dtype="bf16") for i in range(2)]
+        sums = k.psum("scores", partitions=size, columns=experts)
+        for tile, cut in zip(moving, cuts, strict=True):
+            k.dma(tile[:, :], gate[cut.start : cut.stop, :])
+        return cls(k, x, cuts, moving, stationary, sums)
+
+    @property
+    def blocks(self) -> list[Span]:
+        return spans(self.x.shape[1], self.sums.partitions)
+
+    def block(self, tokens: Span) -> TileView:
+        """Their scores, while no other block is asked for."""
+        sums = self.sums[: tokens.size, :]
+        for i, cut in enumerate(self.cuts):
+            tile = self.tokens[i % 2][: cut.size, : tokens.size]
+            self.k.dma(tile, self.x[cut.start : cut.stop, tokens.start : tokens.stop])
+            self.k.tensor.load(tile)
+            self.k.tensor.matmul(self.gate[i][:, :], sums, accumulate=i > 0)
+        return sums
+
+
 def _top_scores(k: Kernel, x_bits: np.ndarray, gate_bits: np.ndarray) -> None:
     """Output `top` [tokens, 8]: experts of each token by score, on the machine."""
-    cfg = k.cfg
-    depth, tokens = x_bits.shape
-    experts = gate_bits.shape[1]
-    size = min(cfg.tensor.rows, cfg.tensor.cols)
-    x_view, gate_view = k.hbm("x_t", x_bits.shape, "bf16", x_bits), k.hbm("gate", gate_bits.shape, "bf16", gate_bits)
-    top = k.hbm("top", (tokens, EXPERTS_MAX), "uint32")
-    cuts = spans(depth, size)
-    moving = [k.sbuf(f"gate{i}", partitions=c.size, columns=experts, dtype="bf16") for i, c in enumerate(cuts)]
-    stationary = [k.sbuf(f"tokens{i}", partitions=size, columns=size, dtype="bf16") for i in range(2)]
-    sums = k.psum("scores", partitions=size, columns=experts)
+    of = _Scores.of(k, x_bits, gate_bits)
+    size, experts = of.sums.partitions, of.sums.columns
+    top = k.hbm("top", (x_bits.shape[1], EXPERTS_MAX), "uint32")
     scores = k.sbuf("all_scores", partitions=size, columns=EXPERTS_MAX, dtype="fp32")
     values = k.sbuf("top_values", partitions=size, columns=EXPERTS_MAX, dtype="fp32")
     found = k.sbuf("top_experts", partitions=size, columns=EXPERTS_MAX, dtype="uint32")
-    for tile, cut in zip(moving, cuts, strict=True):
-        k.dma(tile[:, :], gate_view[cut.start : cut.stop, :])
     k.vector.memset(scores[:, :], _LEAST)
-    for block in spans(tokens, size):
-        for i, cut in enumerate(cuts):
-            tile = stationary[i % 2][: cut.size, : block.size]
-            k.dma(tile, x_view[cut.start : cut.stop, block.start : block.stop])
-            k.tensor.load(tile)
-            k.tensor.matmul(moving[i][:, :], sums[: block.size, :], accumulate=i > 0)
-        k.vector.copy(scores[: block.size, :experts], sums[: block.size, :])
+    for block in of.blocks:
+        k.vector.copy(scores[: block.size, :experts], of.block(block))
         k.vector.max8(values[: block.size, :], scores[: block.size, :])
         k.vector.find_index8(found[: block.size, :], scores[: block.size, :], values[: block.size, :])
         k.dma(top[block.start : block.stop, :], found[: block.size, :])
+
+
+def _routed_tokens(k: Kernel, x_bits: np.ndarray, gate_bits: np.ndarray, top_k: int) -> None:
+    """Outputs `lists` [experts, tokens], tokens of each expert and then -1, and `counts`, on the machine."""
+    of = _Scores.of(k, x_bits, gate_bits)
+    size, experts, tokens = of.sums.partitions, of.sums.columns, x_bits.shape[1]
+    logits = k.sbuf("logits", partitions=size, columns=len(of.blocks) * experts, dtype="fp32")
+    lists = k.sbuf("token_lists", partitions=experts, columns=tokens, dtype="int32")
+    counts = k.sbuf("token_counts", partitions=experts, columns=1, dtype="int32")
+    for number, block in enumerate(of.blocks):
+        at = slice(number * experts, (number + 1) * experts)
+        k.vector.copy(logits[: block.size, at], of.block(block))
+    k.gpsimd.route(lists[:, :], counts[:, :], logits[:, :], tokens=tokens, k=top_k)
+    k.dma(k.hbm("lists", (experts, tokens), "int32")[:, :], lists[:, :])
+    k.dma(k.hbm("counts", (experts, 1), "int32")[:, :], counts[:, :])
+
+
+def _agreement(scores: np.ndarray, top_k: int, outputs: dict[str, np.ndarray]) -> float:
+    """Share of tokens for which the machine has chosen the host's experts."""
+    wanted = np.zeros(scores.shape, bool)
+    np.put_along_axis(wanted, np.argsort(-scores, axis=1, kind="stable")[:, :top_k], True, axis=1)
+    found = np.zeros(scores.shape, bool)
+    if "lists" in outputs:
+        experts, places = np.nonzero(outputs["lists"].view(np.int32) >= 0)
+        found[outputs["lists"][experts, places], experts] = True
+    else:
+        np.put_along_axis(found, outputs["top"][:, :top_k].astype(np.int64), True, axis=1)
+    return float((found == wanted).all(axis=1).mean())
 
 
 def moe(
@@ -93,18 +149,22 @@ def moe(
     mode: str = "tiles",
     route: str = "scores",
     scored: bool = True,
+    router: str = "vector",
 ) -> Program:
     """A program for float32 x [tokens, d], gate [d, experts], weights [experts, d, f].
 
     mode: tiles (an expert a row group, all at once), one (one after another, each on one row group), whole (one after
-    another on the whole array). route: scores, or even (tokens in turn). scored: scores and top-k on the machine too.
-    Outputs: `y{e}` [f, tokens of expert e], FP32, weighted; `top`. Errors: KernelError.
+    another on the whole array). route: scores, or even (tokens in turn). scored: scores and top-k on the machine too;
+    router: vector (MAX8 and FIND_INDEX8) or gpsimd (route). Outputs: `y{e}` [f, tokens of expert e], FP32, weighted;
+    `top`, of gpsimd `lists` and `counts`. Errors: KernelError.
     """
     tokens, experts = len(x), gate.shape[1]
     if not 1 <= experts <= EXPERTS_MAX:
         raise KernelError(f"moe has 1 to {EXPERTS_MAX} experts, not {experts}")
     if not 1 <= top_k <= experts:
         raise KernelError(f"top_k must be from 1 to experts ({experts}), not {top_k}")
+    if router == "gpsimd" and not scored:
+        raise KernelError("router=gpsimd routes by the scores of the machine, and scored=false leaves them out")
     k = Kernel(cfg, "moe")
     x_bits, gate_bits = (np.ascontiguousarray(encode(a, "bf16")) for a in (x.T, gate))
     real_x, real_gate = (decode(bits, "bf16").astype(np.float64) for bits in (x_bits, gate_bits))
@@ -114,7 +174,9 @@ def moe(
     for e in range(experts):
         moving.append(packed_operand(cfg, dtype, "a", np.ascontiguousarray(x[routes.tokens[e]].T)))
         stationary.append(packed_operand(cfg, dtype, "b", weights[e]))
-    if scored:
+    if scored and router == "gpsimd":
+        _routed_tokens(k, x_bits, gate_bits, top_k)
+    elif scored:
         _top_scores(k, x_bits, gate_bits)
     work = [Expert(e, stationary[e], moving[e], routes.gates[e]) for e in range(experts) if len(routes.tokens[e])]
     expert_products(k, work, mode)
@@ -131,9 +193,7 @@ def moe(
         found: dict[str, Any] = product_metrics(y, exact) | unrounded_metrics(y, given)
         found["tokens_by_expert"] = [len(at) for at in routes.tokens]
         if scored:
-            best = np.argsort(-routes.scores, axis=1, kind="stable")[:, :top_k]
-            same = np.sort(outputs["top"][:, :top_k], axis=1) == np.sort(best, axis=1)
-            found["routes_agree"] = float(same.all(axis=1).mean())
+            found["routes_agree"] = _agreement(routes.scores, top_k, outputs)
         return found
 
     macs = sum(len(at) for at in routes.tokens) * weights.shape[1] * weights.shape[2]

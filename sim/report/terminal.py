@@ -84,7 +84,9 @@ def _verdict(report: Mapping[str, Any]) -> Text:
             "default",
         )
     if report["match"]:
-        return Text("MATCH", "bold green").append(f"  {what}: every bit equals the golden machine's", "default")
+        operator = report["metrics"].get("operator")
+        too = f", and is what NumPy says of {operator}" if operator else ""
+        return Text("MATCH", "bold green").append(f"  {what}: every bit equals the golden machine's{too}", "default")
     first = report["mismatch"]
     if first is None:
         return Text(f"MISMATCH  {what}", "bold red").append(f"\n  {report['not_compared']}", "red")

@@ -7,7 +7,7 @@ import numpy as np
 
 from firmware.image import Image, Region
 
-__all__ = ["DEVICES", "Device", "find_device"]
+__all__ = ["DEVICES", "MEANINGS", "Device", "find_device", "find_meaning"]
 
 DEVICES = {
     "golden": "verif.golden.machine:GoldenMachine",
@@ -15,6 +15,9 @@ DEVICES = {
     "rtl": "sim.systems.core.verilated:VerilatedDevice",
 }
 """Devices by name; resolved when needed, for this room does not import verif."""
+
+MEANINGS = "verif.golden.gpsimd.operators:MEANINGS"
+"""What operators of the GPSIMD engine mean, by name."""
 
 
 class Device(Protocol):
@@ -30,5 +33,14 @@ class Device(Protocol):
 
 def find_device(name: str) -> Any:
     """The class of a device."""
-    module, _, attribute = DEVICES[name].partition(":")
+    return _found(DEVICES[name])
+
+
+def find_meaning(operator: str) -> Any:
+    """The function in NumPy that says what an operator must leave."""
+    return _found(MEANINGS)[operator]
+
+
+def _found(place: str) -> Any:
+    module, _, attribute = place.partition(":")
     return getattr(importlib.import_module(module), attribute)

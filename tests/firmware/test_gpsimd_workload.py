@@ -124,7 +124,7 @@ def test_settings_that_are_refused(tmp_path: Path) -> None:
     wrong = public(0, TOO + 0x1002, 1)
     for settings, says in (
         ((), "gpsimd runs a program of yours: elf=FILE, as plexus firmware build makes it"),
-        (("program=topk",), "workload gpsimd has no parameter 'program'; it has elf, in, out, entry, cores, watchdog"),
+        (("file=a.elf",), "workload gpsimd has no parameter 'file'; it has elf, in, out, entry, cores, watchdog, "),
         (("cores=0",), "cores must be at least 1, not 0"),
         (("watchdog=16777216",), "watchdog must be at most 16777215, not 16777216"),
         ((image, "cores=5"), "there is no core 4 in the GPSIMD engine of small, which has 4, from 0"),

@@ -1,5 +1,7 @@
 """The workload `moe` on a core with two row groups: bit for bit in every mode."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -13,8 +15,8 @@ pytestmark = pytest.mark.sim
 TWO = load("tiny", ["partitions=16", "tensor.rows=16", "tensor.cols=16", "sbuf.partition_bytes=16384"])
 
 
-def _run(mode: str, dtype: str) -> None:
-    settings = {"tokens": 48, "d": 64, "f": 16, "mode": mode, "dtype": dtype, "scored": True}
+def _run(mode: str, dtype: str, **more: Any) -> None:
+    settings = {"tokens": 48, "d": 64, "f": 16, "mode": mode, "dtype": dtype, "scored": True} | more
     image = build_image(find_workload("moe").build(TWO, settings, seed=2))
     golden = GoldenMachine(TWO)
     golden.load(image)
@@ -33,3 +35,8 @@ def _run(mode: str, dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["bf16", "mxfp8"])
 def test_moe(mode: str, dtype: str) -> None:
     _run(mode, dtype)
+
+
+@pytest.mark.parametrize("top_k", [1, 3])
+def test_moe_routed_by_gpsimd_cores(top_k: int) -> None:
+    _run("whole", "bf16", router="gpsimd", top_k=top_k)

@@ -22,6 +22,7 @@ from sim.run.checking import checked
 from sim.run.cpu_parts import CpuParts
 from sim.run.cycles_bar import cycles_bar
 from sim.run.evaluate import write_arrays
+from sim.run.meaning import operator_metrics, with_meaning
 from sim.run.result import RunResult
 from sim.run.variant import changes, default_folder
 from sim.run.waves import Waves
@@ -136,7 +137,12 @@ def run_workload(run: Run, console: Console) -> dict[str, Any]:
     result = _simulate(run, program, image, console, cpu)
     with console.status("golden machine"), cpu.part("check"):
         comparison = checked(run.cfg, image, result, run.check)
-    metrics = program.metrics(dict(result.outputs)) if result.end == "done" and not comparison.why else {}
+    metrics: dict[str, Any] = {}
+    if result.end == "done" and not comparison.why:
+        metrics |= program.metrics(dict(result.outputs))
+        if program.meaning is not None:
+            comparison = with_meaning(comparison, result.outputs, program.meaning)
+            metrics |= operator_metrics(run.cfg, result, program.meaning)
     subject = Subject(
         workload=run.workload,
         params=run.params,

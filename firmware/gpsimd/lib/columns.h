@@ -1,0 +1,118 @@
+/* What operators share: arguments, operands as columns of the partitions that a core serves, the order of numbers. */
+#ifndef PLEXUS_LIB_COLUMNS_H
+#define PLEXUS_LIB_COLUMNS_H
+
+#include <plexus/operators.h>
+#include <plexus/view.h>
+
+/* An argument by its name, as in GP_OPERATOR(TOPK_K); none crosses a word. */
+#define GP_OPERATOR(field)                                                                                       \
+    (gp_argument_word(PLEXUS_INSTRUCTION_IMM1_LSB / 32 + PLEXUS_##field##_LSB / 32) >> PLEXUS_##field##_LSB % 32 & \
+     uint32_t((uint64_t(1) << PLEXUS_##field##_BITS) - 1))
+
+/* Before a loop over partitions: no turn needs what another one stores, so turns may become lanes of a vector. */
+#ifdef __riscv_vector
+#define GP_LANES _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define GP_LANES
+#endif
+
+namespace gp {
+
+/* A column after the other. */
+template <typename T>
+struct Walk {
+    T *at;
+    int32_t step;
+    void next() { at += step; }
+    T &operator[](uint32_t partition) const { return at[partition]; }
+};
+
+/* A column of an operand of 32-bit elements: its partitions of this core lie one behind the other. Loops over columns
+ * with one over partitions inside become vector instructions. */
+template <typename T>
+class Columns {
+  public:
+    explicit Columns(uint32_t operand) {
+        const View<T> view(operand);
+        const gp_pattern &pattern = view.pattern();
+        const uint32_t lanes = gp_lanes();
+        first_ = reinterpret_cast<T *>(PLEXUS_REGION_SBUF_LANES) + pattern.offset / 4 * lanes + view.begin();
+        for (int axis = 0; axis < 4; axis++) {
+            step[axis] = pattern.step[axis] * int32_t(lanes);
+            count[axis] = pattern.count[axis];
+        }
+        rows = view.end() - view.begin();
+        partitions = pattern.partition_count;
+        number = gp_core() * lanes + view.begin() - pattern.partition_start;
+        dtype = pattern.dtype;
+    }
+
+    T *operator[](uint32_t i) const { return first_ + int32_t(i) * step[0]; }
+    /* From a column on, or from indices of the outer axes. */
+    Walk<T> walk(uint32_t i = 0) const { return {(*this)[i], step[0]}; }
+    Walk<T> walk(uint32_t i1, uint32_t i2, uint32_t i3) const {
+        return {first_ + int32_t(i1) * step[1] + int32_t(i2) * step[2] + int32_t(i3) * step[3], step[0]};
+    }
+
+    uint32_t rows;       /* partitions of this core */
+    uint32_t number;     /* the first of them, counted from the first of the operand */
+    uint32_t partitions; /* of the operand, in all cores */
+    uint32_t dtype;
+    uint32_t count[4]; /* axes, innermost first */
+    int32_t step[4];   /* between neighbours of an axis */
+
+  private:
+    T *first_;
+};
+
+constexpr uint32_t SHARED_WORDS = PLEXUS_SHARED_BYTES / 4;
+
+/* Memory of all cores. Two halves in turn, with a barrier after each is written: who writes a half again has passed a
+ * barrier that every reader of it reached later. */
+inline uint32_t *shared(uint32_t word = 0) { return static_cast<uint32_t *>(gp_shared(4 * word)); }
+
+/* Elements as integers of the same order: 32-bit integers as they are. `below(bits, bound(least))` is quick, and never
+ * true of an element that is larger than `least`. */
+struct Signed {
+    static int32_t key(uint32_t bits) { return int32_t(bits); }
+    static int32_t bound(int32_t least) { return least; }
+    static bool below(uint32_t bits, int32_t bound) { return int32_t(bits) <= bound; }
+};
+
+/* FP32: zeros of both signs are equal, every NaN is above infinity. */
+struct Float {
+    static int32_t key(uint32_t bits) {
+        const uint32_t magnitude = bits & 0x7fffffff;
+        if (magnitude > 0x7f800000) return 0x7fffffff;
+        return int32_t(bits) < 0 ? -int32_t(magnitude) : int32_t(magnitude);
+    }
+    static int32_t bound(int32_t least) { return least < 0 ? INT32_MIN : least + (least != 0x7fffffff); }
+    static bool below(uint32_t bits, int32_t bound) { return int32_t(bits) < bound && bits <= 0xff800000; }
+};
+
+/* `one` into the first `count` - 1 keys, which descend, behind those that equal it; gives the last of `count`. */
+[[gnu::noinline]] inline int32_t keep(int32_t *key, uint32_t *place, uint32_t count, int32_t one, uint32_t at) {
+    uint32_t j = count - 1;
+    for (; j && key[j - 1] < one; j--) key[j] = key[j - 1], place[j] = place[j - 1];
+    key[j] = one, place[j] = at;
+    return key[count - 1];
+}
+
+/* Places of the k largest of `count` elements, the largest first, of equal ones the one that comes first. */
+template <typename Order>
+void largest(Walk<const uint32_t> in, uint32_t count, uint32_t k, int32_t *key, uint32_t *place) {
+    int32_t least = 0;
+    uint32_t i = 0;
+    for (; i < k; i++, in.next()) least = keep(key, place, i + 1, Order::key(*in.at), i);
+    int32_t bound = Order::bound(least);
+    for (; i < count; i++, in.next()) {
+        if (Order::below(*in.at, bound)) continue;
+        const int32_t one = Order::key(*in.at);
+        if (one > least) bound = Order::bound(least = keep(key, place, k, one, i));
+    }
+}
+
+} // namespace gp
+
+#endif

@@ -1,0 +1,69 @@
+// dst[p, i] = src0[p, src1[p, i]], or by indices that the partitions of a core share, or src0[src1[p, i], i].
+// Any 32-bit elements; an index outside gives fill.
+#include "columns.h"
+
+using gp::Columns;
+
+static void by_column(const Columns<const uint32_t> &from, const Columns<const uint32_t> &index,
+                      const Columns<uint32_t> &to, uint32_t fill) {
+    const uint32_t columns = to.count[0], rows = to.rows, size = from.count[0];
+    const uint32_t *in = from[0];
+    const int32_t step = from.step[0];
+    auto at = index.walk();
+    auto out = to.walk();
+    for (uint32_t i = 0; i < columns; i++, at.next(), out.next())
+        GP_LANES
+        for (uint32_t p = 0; p < rows; p++) {
+            const uint32_t column = at[p];
+            out[p] = column < size ? in[int32_t(column) * step + int32_t(p)] : fill;
+        }
+}
+
+/* Index i of a core is in its partition i mod L, column i / L. */
+static void by_shared_column(const Columns<const uint32_t> &from, const Columns<const uint32_t> &index,
+                             const Columns<uint32_t> &to, uint32_t fill) {
+    const uint32_t columns = to.count[0], rows = to.rows, size = from.count[0];
+    auto at = index.walk();
+    auto out = to.walk();
+    for (uint32_t i = 0, lane = 0; i < columns && rows; i++, out.next()) {
+        const uint32_t column = at[lane];
+        const uint32_t *in = from[column < size ? column : 0];
+        GP_LANES
+        for (uint32_t p = 0; p < rows; p++) out[p] = column < size ? in[p] : fill;
+        if (++lane == rows) lane = 0, at.next();
+    }
+}
+
+/* All cores put as many columns as fit into shared memory, then take from there. */
+static void by_partition(const Columns<const uint32_t> &from, const Columns<const uint32_t> &index,
+                         const Columns<uint32_t> &to, uint32_t fill) {
+    const uint32_t width = from.partitions, piece = gp::SHARED_WORDS / 2 / width;
+    const uint32_t rows = to.rows, given = from.rows, number = from.number;
+    auto in = from.walk(), at = index.walk();
+    auto out = to.walk();
+    for (uint32_t first = 0, half = 0; first < from.count[0]; first += piece, half ^= gp::SHARED_WORDS / 2) {
+        const uint32_t left = from.count[0] - first, columns = left < piece ? left : piece;
+        uint32_t *column = gp::shared(half);
+        for (uint32_t i = 0; i < columns; i++, in.next(), column += width)
+            GP_LANES
+            for (uint32_t p = 0; p < given; p++) column[number + p] = in[p];
+        gp_barrier();
+        column = gp::shared(half);
+        for (uint32_t i = 0; i < columns; i++, at.next(), out.next(), column += width)
+            GP_LANES
+            for (uint32_t p = 0; p < rows; p++) {
+                const uint32_t partition = at[p];
+                out[p] = partition < width ? column[partition] : fill;
+            }
+    }
+}
+
+GP_ENTRY(gather) {
+    const Columns<const uint32_t> from(GP_SRC0), index(GP_SRC1);
+    const Columns<uint32_t> to(GP_DST);
+    const uint32_t fill = GP_OPERATOR(GATHER_FILL), mode = GP_OPERATOR(GATHER_MODE);
+    if (mode == PLEXUS_GATHER_COLUMNS) by_column(from, index, to, fill);
+    else if (mode == PLEXUS_GATHER_SHARED) by_shared_column(from, index, to, fill);
+    else by_partition(from, index, to, fill);
+    return 0;
+}
