@@ -37,7 +37,9 @@ def build(
         int | None, typer.Option(metavar="N", help="Local memory of a core, a power of two; default 65536.")
     ] = None,
     stack_bytes: Annotated[int | None, typer.Option(metavar="N", help="Of that for the stack; default 4096.")] = None,
-    no_vector: Annotated[bool, typer.Option("--no-vector", help="For a core without a vector unit.")] = False,
+    vectors: Annotated[
+        bool, typer.Option("--vectors", help="With vector instructions, for cores with gpsimd.vectors.")
+    ] = False,
     flag: Annotated[
         list[str] | None,
         typer.Option(metavar="FLAG", help="One for the compiler, as in --flag=-O2 or --flag=-DN=4. May be repeated."),
@@ -56,7 +58,7 @@ def build(
     from sim.progress import progress
 
     options = Options(
-        vector=not no_vector,
+        vector=vectors,
         local_bytes=LOCAL_BYTES if local_bytes is None else local_bytes,
         stack_bytes=STACK_BYTES if stack_bytes is None else stack_bytes,
         flags=tuple(flag or ()),

@@ -178,8 +178,9 @@ class GpsimdEngine(Engine):
         vectors = [name for name, function in one.functions.items() if function.vector_instructions]
         named = f"{', '.join(vectors[:3])}{', ...' if vectors[3:] else ''}"
         need(
-            not vectors,
-            f"{one.path} has vector instructions in {named}; cores have no vector unit yet: build it with --no-vector",
+            not vectors or self._k.cfg.gpsimd.vectors,
+            f"{one.path} has vector instructions in {named}, and cores of {self._k.cfg.name} have no vectors; "
+            "--set gpsimd.vectors=true gives them these",
         )
         return one
 

@@ -34,7 +34,8 @@ RUNTIME = ("-fno-builtin", "-ffile-prefix-map=" + str(FOLDER) + "=plexus")
 class Options:
     """What a build may choose. Sizes in bytes."""
 
-    vector: bool = True
+    vector: bool = False
+    """With vector instructions."""
     local_bytes: int = LOCAL_BYTES
     stack_bytes: int = STACK_BYTES
     flags: tuple[str, ...] = ()

@@ -58,7 +58,8 @@ def describe(image: Image) -> list[str]:
 
 def verdict(image: Image, core: Core) -> str:
     """Whether a core runs the image, or the sentence in which it refuses."""
-    what = f"VLEN {core.vlen_bits}, local memory {core.local_bytes:,} bytes"
+    vectors = f"VLEN {core.vlen_bits}" if core.vlen_bits else "no vectors"
+    what = f"{vectors}, local memory {core.local_bytes:,} bytes"
     try:
         need_fit(image, core)
     except FirmwareError as error:

@@ -127,7 +127,7 @@ def test_compiled_loops_leave_what_numpy_does(config: str, tmp_path: Path, monke
     given = inputs()
     text = tmp_path / "loops.c"
     text.write_text(source(given))
-    image = read_image(build([text], options=Options(flags=("-O2",))).path)
+    image = read_image(build([text], options=Options(vector=True, flags=("-O2",))).path)
     met: set[str] = set()
     prepare = VectorUnit.prepare
 

@@ -178,7 +178,7 @@ def test_refusals(image: Path, tmp_path: Path) -> None:
         ("needs extension f, and a core of small has", lambda k: k.gpsimd.load(float_)),
         ("takes 73,728 bytes, 0 of them stack, and local memory", lambda k: k.gpsimd.load(large)),
         ("section .data lies at 0x20000000, outside local memory", lambda k: k.gpsimd.load(outside)),
-        ("has vector instructions in add; cores have no vector unit yet", lambda k: k.gpsimd.load(vectors)),
+        ("has vector instructions in add, and cores of small have no vectors", lambda k: k.gpsimd.load(vectors)),
         ("none.elf cannot be read: No such file", lambda k: k.gpsimd.load(tmp_path / "none.elf")),
         ("as uint32 on 8 partitions, not as uint32 on 4", lambda k: k.gpsimd.store(sbuf(k, partitions=4), 0)),
         ("as uint32 on 8 partitions, not as int32 on 8", lambda k: k.gpsimd.store(sbuf(k, dtype="int32"), 0)),

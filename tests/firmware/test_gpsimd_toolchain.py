@@ -16,7 +16,7 @@ from firmware.gpsimd.link_script import link_script
 from firmware.gpsimd.options import Options
 from firmware.gpsimd.report import long_functions
 from firmware.gpsimd.where import where
-from rtl.contract.config import NAMED
+from rtl.contract.config import NAMED, load
 from rtl.contract.gpsimd import RUN, Mailbox, Region, WaitFor, cores, lane_address
 from rtl.contract.isa import DESCRIPTOR, INSTRUCTION, PATTERN
 from rtl.contract.memmap import Space, address
@@ -34,6 +34,7 @@ def compiled(test):
 
 
 SCALAR = Options(vector=False)
+WITH_VECTORS = "gpsimd.vectors=true"
 
 
 def made(tmp_path: Path, text: str, options: Options = SCALAR, *, name: str = "a.c") -> Image:
@@ -534,11 +535,13 @@ int main(void) {
 
 @compiled
 def test_plain_loops_become_vectors_of_any_length() -> None:
-    image = read_image(build([APPS / "vector_add.cpp"]).path)
+    image = read_image(build([APPS / "vector_add.cpp"], options=Options(vector=True)).path)
     assert image.functions["gp_body_vector_add"].vector_instructions >= 4
     assert image.arch is not None and image.arch.vlen_bits == 128 and "zve32x" in image.arch.extensions
-    for cfg in NAMED.values():
-        need_fit(image, core_of(cfg))
+    for name in NAMED:
+        need_fit(image, core_of(load(name, [WITH_VECTORS])))
+        with pytest.raises(FirmwareError, match="--set gpsimd.vectors=true gives it vectors"):
+            need_fit(image, core_of(NAMED[name]))
     bare = read_image(build([APPS / "vector_add.cpp"], options=SCALAR).path)
     assert not any(function.vector_instructions for function in bare.functions.values())
     assert bare.arch is not None and "zve32x" not in bare.arch.extensions
@@ -547,10 +550,10 @@ def test_plain_loops_become_vectors_of_any_length() -> None:
 @compiled
 def test_a_longer_vector_is_refused_where_it_is_not(tmp_path: Path) -> None:
     flags = ("-mcpu=generic_rv32+m+c+zicsr+zifencei+zve32x+zvl512b",)
-    image = made(tmp_path, (APPS / "vector_add.cpp").read_text(), Options(flags=flags), name="a.cpp")
-    need_fit(image, core_of(NAMED["full"]))
+    image = made(tmp_path, (APPS / "vector_add.cpp").read_text(), Options(vector=True, flags=flags), name="a.cpp")
+    need_fit(image, core_of(load("full", [WITH_VECTORS])))
     with pytest.raises(FirmwareError, match=r"at least 512 bits \(zvl512b\), and a core of small has VLEN 256"):
-        need_fit(image, core_of(NAMED["small"]))
+        need_fit(image, core_of(load("small", [WITH_VECTORS])))
 
 
 @compiled
@@ -567,19 +570,19 @@ GP_ENTRY(twice) {
     __riscv_vse32_v_i32m1(x, __riscv_vadd_vv_i32m1(v, v, vl), vl);
     return 0;
 }""",
-        Options(),
+        Options(vector=True),
     )
     assert image.functions["gp_body_twice"].vector_instructions == 4
     assert not list(long_functions(image))
     asm = '__asm__ volatile(".rept 300\\nvadd.vv v8, v8, v8\\n.endr");'
-    image = made(tmp_path, f"int main(void) {{ {asm} return 0; }}", Options())
+    image = made(tmp_path, f"int main(void) {{ {asm} return 0; }}", Options(vector=True))
     (warning,) = long_functions(image)
     assert warning.startswith("main (a.c:1) has 300 vector instructions, more than 256: ")
 
 
 @compiled
 def test_what_the_start_code_and_the_runtime_take() -> None:
-    image = read_image(build([APPS / "hello.cpp"]).path)
+    image = read_image(build([APPS / "hello.cpp"], options=Options(vector=True)).path)
     assert len(image.bytes()) <= 3072
 
 
@@ -605,13 +608,15 @@ def test_the_compilers_words_come_before_the_sentence(tmp_path: Path, capsys: py
 @compiled
 def test_info_tells_what_is_in_an_image(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "a.elf"
-    assert main(["firmware", "build", str(APPS / "vector_add.cpp"), "-o", str(output)]) == 0
+    assert main(["firmware", "build", "--vectors", str(APPS / "vector_add.cpp"), "-o", str(output)]) == 0
     assert " bytes loaded, 0 cleared or kept, 4,096 of stack" in capsys.readouterr().out
     assert main(["firmware", "info", str(output)]) == 0
     said = capsys.readouterr().out
     for text in ("entry 0x10001000\n", " vector_add\n", "VLEN at least 128", "not loaded  .stack",
-                 "small  runs it (VLEN 256, local memory 65,536 bytes)"):  # fmt: skip
+                 "small  refuses it (no vectors, local memory 65,536 bytes)"):  # fmt: skip
         assert text in said
+    assert main(["firmware", "info", str(output), "--config", "small", "--set", WITH_VECTORS]) == 0
+    assert "runs it (VLEN 256, local memory 65,536 bytes)" in capsys.readouterr().out
 
 
 @compiled
