@@ -99,7 +99,7 @@ TOPS: dict[str, Top] = {
             "scalar_core",
             "verif.benches.gpsimd.scalar_core_top:ScalarCoreTop",
             "scalar core of the GPSIMD engine beside a memory",
-            ("line_bits",),
+            ("line_bits", "vectors"),
         ),
         Top("scalar_engine", "rtl.scalar.clocked:ClockedScalar", "scalar engine with its clock"),
         Top("scheduler", "rtl.link.framing.scheduler:Scheduler", "which unit of a link goes next"),

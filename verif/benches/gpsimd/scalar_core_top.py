@@ -16,10 +16,10 @@ DEVICE, DEVICE_BYTES = 0x4000_0000, 0x100
 class ScalarCoreTop(wiring.Component):
     """ScalarCore whose `access_allowed` is true in RAM and for the device. Timing: ScalarCore's."""
 
-    def __init__(self, line_bits: int = 128):
-        self.core = ScalarCore(line_bits)
-        ports = scalar_ports(line_bits, vectors=True)
-        for name in ("access_allowed", "rows"):  # no vector is moved by rows
+    def __init__(self, line_bits: int = 128, vectors: bool = True):
+        self.core = ScalarCore(line_bits, vectors=vectors)
+        ports = scalar_ports(line_bits, vectors)
+        for name in ("access_allowed", *(("rows",) if vectors else ())):  # no vector is moved by rows
             del ports[name]
         super().__init__(ports)
 

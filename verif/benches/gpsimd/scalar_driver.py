@@ -39,7 +39,8 @@ class ScalarDriver(Bench):
         self.line_bytes = len(dut.reply) // 8
         self.stalls = stalls
         self.interrupts = interrupts
-        self.hart = Hart(self._memory(ram), hart_id=5, reset_pc=RAM, vlen=8 * self.line_bytes)
+        vlen = 8 * self.line_bytes if self.options.get("vectors", True) else None
+        self.hart = Hart(self._memory(ram), hart_id=5, reset_pc=RAM, vlen=vlen)
         self.hart.read_csr_value = self._timed
         self.seen = self.seen_rd = 0  # what the hardware's instruction read, and wrote to rd
         self.on_retired: list[Callable[[Retired], None]] = []
