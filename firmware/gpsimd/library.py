@@ -23,7 +23,7 @@ __all__ = ["IMAGE", "LIBRARY_BYTES_MAX", "RECORD", "build_library", "library", "
 LIBRARY = FOLDER / "lib"
 IMAGE, RECORD = LIBRARY / "lib.elf", LIBRARY / "lib.toml"
 OPTIONS = Options(vector=False, local_bytes=LOCAL_BYTES_MIN, stack_bytes=2048, lines=False)
-"""For cores of every configuration: the smallest local memory, no vectors yet, no paths."""
+"""For cores of every configuration: the smallest local memory, no vectors, no paths."""
 
 LIBRARY_BYTES_MAX = 1 << 14
 """Loaded bytes."""

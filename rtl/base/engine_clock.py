@@ -31,7 +31,7 @@ def clock_engine(
         gated_domain(m, name, gate)
         m.d.comb += gate.enable.eq(enable)
     m.d.comb += engine.tick.eq(tick)
-    if hasattr(engine, "edge"):
+    if "edge" in engine.more:
         m.d.comb += engine.edge.eq(ticks.tick)
     return tick
 

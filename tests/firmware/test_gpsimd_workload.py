@@ -1,6 +1,5 @@
 """The workload gpsimd: its parameters and arrays, what a run of it leaves, what is refused; programs made by hand."""
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +22,6 @@ from verif.golden.machine import GoldenMachine, RunResult
 SMALL = named("small")
 TOO = int(Region.LOCAL_TOO)
 TOHOST = TOO + 0x800
-has_engine = pytest.mark.skipif(
-    importlib.util.find_spec("verif.golden.gpsimd") is None, reason="the golden machine has no programmable engine"
-)
 
 
 def write(path: Path, data: bytes) -> str:
@@ -143,7 +139,6 @@ def test_settings_that_are_refused(tmp_path: Path) -> None:
         assert says in str(error.value) and "\n" not in str(error.value)
 
 
-@has_engine
 @pytest.mark.parametrize("cfg", ["tiny", "small"])
 @pytest.mark.parametrize(("first", "count"), [(0, 8), (0, 1), (4, 3), (12, 19), (20, 1), (0, 33), (28, 2)])
 def test_a_signature_is_read_wherever_it_lies(tmp_path: Path, cfg: str, first: int, count: int) -> None:
@@ -154,7 +149,6 @@ def test_a_signature_is_read_wherever_it_lies(tmp_path: Path, cfg: str, first: i
     assert made.arrays(result.outputs)["signature"].tolist() == values
 
 
-@has_engine
 def test_a_long_signature_comes_in_pieces(tmp_path: Path) -> None:
     """More rows than the tile of tiny has columns."""
     length = 4 * 1100
@@ -176,7 +170,6 @@ def test_a_long_signature_comes_in_pieces(tmp_path: Path) -> None:
     assert made.arrays(result.outputs)["signature"].tolist() == list(range(2, 1102))
 
 
-@has_engine
 def test_how_a_program_ended_is_a_sentence(tmp_path: Path) -> None:
     mailbox = int(Region.MAILBOX)
     printing = words_at(mailbox + Mailbox.PUT, ord("a")) + words_at(mailbox + Mailbox.DONE, 0) + RET

@@ -24,6 +24,7 @@ from verif.golden.riscv.hart import Hart
 
 pytestmark = pytest.mark.sim
 TINY, SMALL = named("tiny"), named("small")
+VECTORS, SMALL_VECTORS = (load(name, ("gpsimd.vectors=true",)) for name in ("tiny", "small"))
 ODD = load(
     "tiny",
     (
@@ -54,8 +55,16 @@ def test_a_core_leaves_what_golden_leaves(end: str, seed: int) -> None:
     assert found.differences == [] and found.instructions > 0
 
 
+@pytest.mark.parametrize("end", ENDS)
+def test_a_core_with_vectors_leaves_what_golden_leaves(end: str) -> None:
+    found = chain(VECTORS, 50 + ENDS.index(end), end, 24)
+    assert found.differences == [] and found.instructions > 0
+
+
 @pytest.mark.regress
-@pytest.mark.parametrize("cfg", [TINY, SMALL], ids=lambda c: c.name)
+@pytest.mark.parametrize(
+    "cfg", [TINY, SMALL, VECTORS, SMALL_VECTORS], ids=lambda c: f"{c.name}{'v' * c.gpsimd.vectors}"
+)
 def test_a_million_instructions(cfg: Config) -> None:
     """Longer programs, until so many have retired on the cores."""
     retired = runs = 0
