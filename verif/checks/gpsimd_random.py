@@ -346,6 +346,6 @@ def engine_program(seed: int, cfg: Config, end: str, statements: int = 12, mask:
     for k, maker in makers.items():
         mine = k == victim
         code[k] += maker.leave() + maker.end(end if mine else "done" if not cause or rng.random() < 0.5 else "watchdog")
-    late = (60_000 if cfg.gpsimd.vectors else 6000) if end in ("watchdog", "asleep") else 0
+    late = (30_000 if cfg.gpsimd.vectors else 6000) if end in ("watchdog", "asleep") else 0
     outside, signals = (tuple(getattr(maker, name) for maker in makers.values()) for name in ("outside", "signal"))
     return EngineProgram(code, end, cause, late, outside, signals)

@@ -49,8 +49,8 @@ RUNS = (
 COVER = Coverage("gpsimd.engine", [*(f"end: {end}" for end in ENDS), "sbuf refuses", "sleeps", "waits for others"])
 
 
-@cocotb.test(timeout_time=4000, timeout_unit="us")
-@cocotb.parametrize(style=["never", "half"])
+@cocotb.test(timeout_time=8000, timeout_unit="us")
+@cocotb.parametrize(style=["never", "mostly"])
 async def leaves_what_golden_leaves(dut, style):
     rng = np.random.default_rng(cocotb.RANDOM_SEED)
     driver = EngineDriver(dut, rng, style)

@@ -9,7 +9,7 @@ from cocotb.triggers import RisingEdge
 from rtl.base.dispatch import SEQUENCE_BITS
 from rtl.base.dma_port import SEMAPHORE_UPDATE
 from rtl.contract.access_pattern import PATTERN
-from rtl.contract.gpsimd import Counter, Region, cores
+from rtl.contract.gpsimd import SHARED_BYTES, Counter, Region, cores
 from rtl.contract.isa import INSTRUCTION, Cause, Opcode, Update
 from verif.agents.bench import Bench
 from verif.agents.memory_port import MemoryPorts
@@ -42,6 +42,10 @@ class _Semaphores:
         self.semaphores[index] = (new + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
+_SHARED = bytearray(b"\xff" * SHARED_BYTES)
+"""What shared memory holds: all tests of a bench run in one simulation, and a reset does not clear it."""
+
+
 class EngineDriver:
     """`rng`: of the test. What an engine leaves in SBUF, in semaphores and in print is the golden engine's."""
 
@@ -52,7 +56,7 @@ class EngineDriver:
         self.lanes = self.cfg.partitions // self.cores
         self.sbuf = Memory(self.cfg.partitions, self.cfg.sbuf.partition_bytes)
         self.sbuf.bytes[:] = rng.integers(0, 256, self.sbuf.bytes.shape, dtype=np.uint8)
-        self.shared = bytearray(b"\xff" * 8192)
+        self.shared = _SHARED
         self.semaphores = _Semaphores([0] * self.cfg.issue.semaphores)
         self.style = style
         self.printed = [bytearray() for _ in range(self.cores)]
@@ -187,7 +191,7 @@ class EngineDriver:
                 await self.ended(n + 1)
         while len(self.ends) < len(words) and not (self.ends and self.ends[-1][0]):
             await RisingEdge(self.bench.clk)
-            assert self.ports.cycle - since < 60_000, (
+            assert self.ports.cycle - since < 100_000, (
                 f"{program.end}: {len(self.ends)} of {len(words)} instructions ended"
             )
         wanted = golden[: len(self.ends)]
@@ -206,7 +210,7 @@ class EngineDriver:
         since = self.ports.cycle
         while len(self.ends) < count:
             await RisingEdge(self.bench.clk)
-            assert self.ports.cycle - since < 60_000, f"instruction {count - 1} does not end"
+            assert self.ports.cycle - since < 100_000, f"instruction {count - 1} does not end"
         writes, updates = self.ports.grants["sbuf_write"], self.updates
         await self.bench.cycles(12)
         late = (self.ports.grants["sbuf_write"] - writes, self.updates - updates)
@@ -264,7 +268,7 @@ class EngineDriver:
             if failed:
                 break
         if not program.cause:
-            self.shared = bytearray(cluster.shared)
+            self.shared[:] = cluster.shared
         return ends, memory, [bytes(p) for p in cluster.printed]
 
     def _compare(self, memory: Memory, printed: list[bytes]) -> None:
