@@ -64,9 +64,9 @@ def decode_integer(rules: Rules) -> None:
             rules.legal(True, True, True)
             rules.lanes(Result.PICK, chooses=1)
             m.d.comb += o.carry_in.eq(1)
-            with m.If(~o.masked):
+            with m.If(rules.bits[25]):
                 m.d.comb += o.lane.result.eq(Result.SECOND)
-                with m.If(o.vs2 != 0):
+                with m.If(rules.bits[20:25] != 0):
                     m.d.comb += o.illegal.eq(1)
         with m.Case("01100-"):  # vmseq, vmsne
             rules.legal(True, True, True)
@@ -100,10 +100,10 @@ def decode_integer(rules: Rules) -> None:
                 m.d.comb += [
                     o.lane.result.eq(Result.SECOND),
                     o.second.eq(Second.VECTOR),
-                    o.vs1.eq(o.vs2),
+                    o.vs1.eq(rules.bits[20:25]),
                     o.is_whole.eq(1),
                     o.whole.eq(w[15:18]),
-                    o.illegal.eq(o.masked | ((w[15:20] & (w[15:20] + 1)[:5]) != 0) | w[18:20].any()),
+                    o.illegal.eq(~rules.bits[25] | ((w[15:20] & (w[15:20] + 1)[:5]) != 0) | w[18:20].any()),
                 ]
         with m.Case("10100-"):  # vsrl, vsra
             rules.legal(True, True, True)

@@ -35,15 +35,15 @@ def decode_memory(rules: Rules) -> None:
             with m.Case(0b01000):
                 m.d.comb += [o.is_whole.eq(1), o.whole.eq(fields), o.fields.eq(0)]
                 powers = (fields & (fields + 1)[:3]) == 0
-                with m.If(o.masked | ~powers | (o.store & (width != 0))):
+                with m.If(~rules.bits[25] | ~powers | (rules.bits[5] & (width != 0))):
                     m.d.comb += o.illegal.eq(1)
             with m.Case(0b01011):
                 m.d.comb += o.is_mask.eq(1)
-                with m.If(o.masked | (width != 0) | (fields != 0)):
+                with m.If(~rules.bits[25] | (width != 0) | (fields != 0)):
                     m.d.comb += o.illegal.eq(1)
             with m.Case(0b10000):
                 m.d.comb += o.first_only.eq(1)
-                with m.If(o.store):
+                with m.If(rules.bits[5]):
                     m.d.comb += o.illegal.eq(1)
             with m.Default():
                 m.d.comb += o.illegal.eq(1)

@@ -53,9 +53,9 @@ def decode_multiply(rules: Rules) -> None:
             _masks(rules, vector)
         with m.Case(0b010111):  # vcompress
             rules.permute(Source.COMPRESS)
-            m.d.comb += o.illegal.eq(~vector | o.masked)
+            m.d.comb += o.illegal.eq(~vector | ~rules.bits[25])
         with m.Case("011---"):  # logic of masks
-            m.d.comb += [o.kind.eq(Kind.BITS), o.illegal.eq(~vector | o.masked)]
+            m.d.comb += [o.kind.eq(Kind.BITS), o.illegal.eq(~vector | ~rules.bits[25])]
             m.d.comb += [o.mask_result.eq(1), o.lane.result.eq(Result.AND)]
             with m.Switch(w[26:29]):
                 for n, result, bits in (
@@ -121,22 +121,27 @@ def _moves(rules: Rules, vector: Value) -> None:
     m, o = rules.m, rules.o
     with m.If(~vector):
         rules.lanes(Result.SECOND)
-        m.d.comb += [o.scalar_result.eq(1), o.illegal.eq(o.masked | (o.vs2 != 0))]
+        m.d.comb += [o.scalar_result.eq(1), o.illegal.eq(~rules.bits[25] | (rules.bits[20:25] != 0))]
     with m.Else():
-        with m.Switch(o.vs1):
+        with m.Switch(rules.bits[15:20]):
             with m.Case(0b00000):
-                m.d.comb += [o.kind.eq(Kind.MOVE_OUT), o.writes_x.eq(1), o.illegal.eq(o.masked)]
+                m.d.comb += [o.kind.eq(Kind.MOVE_OUT), o.writes_x.eq(1), o.illegal.eq(~rules.bits[25])]
             with m.Case(0b10000, 0b10001):
-                m.d.comb += [o.kind.eq(Kind.COUNT), o.writes_x.eq(1), o.illegal.eq(0), o.bits.eq(o.vs1[0])]
+                m.d.comb += [o.kind.eq(Kind.COUNT), o.writes_x.eq(1), o.illegal.eq(0), o.bits.eq(rules.bits[15:20][0])]
 
 
 def _masks(rules: Rules, vector: Value) -> None:
     """vmsbf, vmsof, vmsif, viota, vid."""
     m, o = rules.m, rules.o
     with m.If(vector):
-        with m.Switch(o.vs1):
+        with m.Switch(rules.bits[15:20]):
             with m.Case(1, 2, 3):
-                m.d.comb += [o.kind.eq(Kind.FIRST), o.mask_result.eq(1), o.illegal.eq(0), o.bits.eq(o.vs1[:2])]
+                m.d.comb += [
+                    o.kind.eq(Kind.FIRST),
+                    o.mask_result.eq(1),
+                    o.illegal.eq(0),
+                    o.bits.eq(rules.bits[15:20][:2]),
+                ]
             with m.Case(0b10000, 0b10001):
-                m.d.comb += [o.kind.eq(Kind.IOTA), o.bits.eq(o.vs1[0])]
-                m.d.comb += o.illegal.eq(o.vs1[0] & (o.vs2 != 0))
+                m.d.comb += [o.kind.eq(Kind.IOTA), o.bits.eq(rules.bits[15:20][0])]
+                m.d.comb += o.illegal.eq(rules.bits[15:20][0] & (rules.bits[20:25] != 0))

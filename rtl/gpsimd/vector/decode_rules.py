@@ -43,10 +43,10 @@ class Rules:
     def carry(self, subtract: int, to_mask: bool) -> None:
         """vadc and its like: v0 is added, if vm is 0."""
         o = self.o
-        self.lanes(Result.SUM, subtract=subtract, carries=o.masked, on_less=1)
+        self.lanes(Result.SUM, subtract=subtract, carries=~self.bits[25], on_less=1)
         self.m.d.comb += [o.carry_in.eq(1), o.mask_result.eq(to_mask)]
         if not to_mask:
-            with self.m.If(~o.masked):
+            with self.m.If(self.bits[25]):
                 self.m.d.comb += o.illegal.eq(1)
 
     def permute(self, source: Source | Value) -> None:
