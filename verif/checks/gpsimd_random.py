@@ -12,6 +12,7 @@ from rtl.contract.config import Config
 from rtl.contract.gpsimd import SHARED_BYTES, Counter, Mailbox, Region, WaitFor, cores, lane_address, row_address
 from rtl.contract.isa import Cause
 from verif.checks import riscv_words as w
+from verif.checks.gpsimd_vectors import behind, off, vectors
 
 __all__ = ["CODE", "DATA", "DATA_BYTES", "ENDS", "OUTSIDE", "TOHOST", "EngineProgram", "engine_program"]
 
@@ -42,12 +43,6 @@ _SHOWN = (
     "TRAP_PC",
 )
 _SHOWN += ("TRAP_VALUE", "MTIMECMPH", "DMA_PUSH")
-
-_VECTOR_OPERATIONS = (
-    (0x00, 0), (0x02, 0), (0x05, 0), (0x0B, 0), (0x21, 0), (0x25, 0), (0x2B, 0), (0x27, 0), (0x09, 2), (0x21, 2),
-    (0x25, 2), (0x27, 2), (0x2D, 2), (0x29, 2),
-)  # fmt: skip
-"""funct6 and funct3 of vadd, vsub, vmin, vxor, vsadd, vsll, vssra, vsmul, vaadd, vdiv, vmul, vmulh, vmacc, vmadd."""
 
 ENDS = (
     "done", "tohost", "exit", "tohost fails", "illegal", "null", "ecall", "told", "foreign rows", "foreign lanes",
@@ -86,15 +81,6 @@ def _poke(at: int, rs: int = _T1) -> bytes:
 
 def _poke_number(at: int, value: int) -> bytes:
     return _li(_T1, value) + _poke(at)
-
-
-def _vsetvli(size: int, lmul: int) -> int:
-    return (size << 3 | lmul) << 20 | _T0 << 15 | 7 << 12 | 0x57
-
-
-def _vectors_on() -> bytes:
-    """mstatus.VS is not 0."""
-    return _li(_T0, 0x200) + w.immediate(0x73, 2, 0, _T0, 0x300)
 
 
 def _box(register: int, value: int) -> bytes:
@@ -158,23 +144,7 @@ class _Maker:
         return at & ~3
 
     def vectors(self) -> bytes:
-        """Loads, computes and stores vectors, from one place to another."""
-        rng = self.rng
-        size, lmul = rng.randrange(3), rng.randrange(3)
-        count = rng.randrange(1, 128 >> size)
-        width = (0, 5, 6)[size]
-        code = _vectors_on() + _li(_T0, count) + w.word(_vsetvli(size, lmul))
-        for register in (8, 16):
-            code += _li(_T0, self._window(128)) + w.word(0x0200_0007 | _T0 << 15 | width << 12 | register << 7)
-        for _ in range(rng.randrange(4)):  # OPIVV and OPMVV, vd and vs2 among v8, v16, v24, vs1 too
-            funct6, funct3 = rng.choice(_VECTOR_OPERATIONS)
-            vd, vs1, vs2 = (rng.choice((8, 16, 24)) for _ in range(3))
-            code += w.word(funct6 << 26 | 1 << 25 | vs2 << 20 | vs1 << 15 | funct3 << 12 | vd << 7 | 0x57)
-        code += w.word(0x4200_2057 | rng.choice((8, 16, 24)) << 20 | self.value() << 7)  # vmv.x.s
-        stride = 4 * rng.randrange(1, 3) if count < 32 and size == 2 else 0
-        store = 0x0200_0027 | _T0 << 15 | width << 12 | rng.choice((8, 16)) << 7
-        code += _li(_T0, self._window(256 if stride else 128)) + _li(_T1, stride)
-        return code + w.word(store | (2 << 26 | _T1 << 20 if stride else 0))
+        return vectors(self.rng, self._window, self.value)
 
     def semaphore(self) -> bytes:
         page = self.rng.choice((Mailbox.SEMAPHORE_BASE, Mailbox.SEMAPHORE_ADD))
@@ -307,12 +277,10 @@ class _Maker:
             "behind local memory": _li(_T0, Region.LOCAL + self.cfg.gpsimd.local_bytes) + _lw(_T1, _T0),
             "dma": _poke_number(box + Mailbox.DMA_PUSH, 0),
             "bad handler": _li(_T0, Region.SHARED) + w.immediate(0x73, 1, 0, _T0, _MTVEC) + _ECALL,
-            "vectors off": _li(_T0, 0x600) + w.immediate(0x73, 3, 0, _T0, 0x300) + w.word(_vsetvli(2, 3)),
-            "vector behind local memory": _vectors_on()
-            + _li(_T0, 1 << 20)
-            + w.word(_vsetvli(2, 3))
-            + _li(_T0, Region.LOCAL + self.cfg.gpsimd.local_bytes - 4 * self.rng.randrange(1, 8))
-            + w.word(0x0202_E407),
+            "vectors off": off(),
+            "vector behind local memory": behind(
+                Region.LOCAL + self.cfg.gpsimd.local_bytes - 4 * self.rng.randrange(1, 8)
+            ),
             "watchdog": b"",
             "asleep": _WFI,
         }
