@@ -2,7 +2,7 @@
 
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, PureInterface, connect, flipped
 from amaranth.utils import exact_log2
 
 from rtl.base.arbiter import RoundRobin
@@ -11,7 +11,9 @@ from rtl.base.memory_port import QUADRANTS, SbufReadSignature, SbufWriteSignatur
 from rtl.base.ram import Ram
 from rtl.contract.config import Config
 from rtl.contract.gpsimd import SHARED_BYTES, cores, lanes
+from rtl.gpsimd.lane_bus import LaneBus, LaneSignature
 from rtl.gpsimd.layouts import DEVICE, Place
+from rtl.gpsimd.shared_port import share_port
 
 __all__ = ["Bus"]
 
@@ -22,8 +24,10 @@ class Bus(wiring.Component):
     """`request` of core k is for what `held[k]` says; cores take turns.
 
     served: the request is through, a store has committed. answered, one cycle later, ends a load: `answer`. bytes: how
-    many of SBUF the core that is served moves. printed: core `printer` prints `byte`.
-    Timing: a request that is alone is served at once, but for SBUF when it grants.
+    many of SBUF the core that is served moves. printed: core `printer` prints `byte`. lanes: LaneBus', of cores with
+    vectors.
+    Timing: a request that is alone is served at once, but for SBUF when it grants; there `lanes` and `request` take
+    turns if both ask.
     """
 
     def __init__(self, cfg: Config):
@@ -42,6 +46,7 @@ class Bus(wiring.Component):
                 "printed": Out(1),
                 "printer": Out(3),
                 "byte": Out(8),
+                **({"lanes": In(LaneSignature(cfg)).array(self.cores)} if cfg.gpsimd.vectors else {}),
             }
         )
 
@@ -69,20 +74,26 @@ class Bus(wiring.Component):
         asked = self.request.any()
         mask = Cat(access.mask & ~byte[2].replicate(4), access.mask & byte[2].replicate(4))
         quadrant = partition[-2:]
+        read, write = SbufReadSignature(cfg).create(), SbufWriteSignature(cfg).create()  # of a word
         m.d.comb += [
-            self.sbuf_read.valid.eq(asked & in_sbuf & ~access.write),
-            self.sbuf_write.valid.eq(asked & in_sbuf & access.write),
-            self.sbuf_write.bytes.eq(mask),
-            self.sbuf_write.partitions.eq(1 << (partition ^ fault("a core writes the partition beside"))),
-            self.sbuf_write.data.eq(access.data.replicate(2 * cfg.partitions)),
+            read.valid.eq(asked & in_sbuf & ~access.write),
+            write.valid.eq(asked & in_sbuf & access.write),
+            write.bytes.eq(mask),
+            write.partitions.eq(1 << (partition ^ fault("a core writes the partition beside"))),
+            write.data.eq(access.data.replicate(2 * cfg.partitions)),
         ]
-        for port in (self.sbuf_read, self.sbuf_write):
+        for port in (read, write):
             m.d.comb += port.quadrants.eq(1 << quadrant)
             m.d.comb += [port.word[q].eq(byte[3:][: sbuf_word_bits(cfg)]) for q in range(QUADRANTS)]
+        if cfg.gpsimd.vectors:
+            self._share(m, read, write)
+        else:
+            connect(m, read, flipped(self.sbuf_read))
+            connect(m, write, flipped(self.sbuf_write))
         with m.If(~in_sbuf):
             m.d.comb += moves.eq(asked)
         with m.Else():
-            m.d.comb += moves.eq(asked & Mux(access.write, self.sbuf_write.ready, self.sbuf_read.ready))
+            m.d.comb += moves.eq(asked & Mux(access.write, write.ready, read.ready))
         is_shared = chosen.place == Place.SHARED
         m.d.comb += [
             turn.accept.eq(moves),
@@ -106,3 +117,19 @@ class Bus(wiring.Component):
         ]
         m.d.comb += self.answer.eq(Mux(was_shared, shared.read_data, self.sbuf_read.data.word_select(was_word, 32)))
         return m
+
+    def _share(self, m: Module, read: PureInterface, write: PureInterface) -> None:
+        """Words of one core and lanes of many take turns."""
+        m.submodules.lane_bus = lane_bus = LaneBus(self.cfg)
+        for outer, inner in zip(self.lanes, lane_bus.lanes, strict=True):
+            connect(m, flipped(outer), inner)
+        for name, words, port, many in (
+            ("read", read, self.sbuf_read, lane_bus.sbuf_read),
+            ("write", write, self.sbuf_write, lane_bus.sbuf_write),
+        ):
+            word_next = Signal(name=f"{name}_word_next")
+            of_word = Signal(name=f"{name}_of_word")
+            m.d.comb += of_word.eq(words.valid & (~many.valid | word_next))
+            with m.If(port.valid & port.ready):
+                m.d.sync += word_next.eq(~of_word)
+            share_port(m, port, words, many, of_word)

@@ -1,12 +1,13 @@
 """The cores of the GPSIMD engine, and all that they share: connects, in the engine's clock."""
 
 from amaranth.hdl import Cat, DomainRenamer, Module, Mux, ResetInserter, Signal, signed
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.base.dma_port import SEMAPHORE_INDEX_BITS, SEMAPHORE_UPDATE
 from rtl.base.engine_frame import engine_ports
 from rtl.base.fault import fault
+from rtl.base.layouts import layout
 from rtl.base.pattern import operand
 from rtl.base.placed import Placed
 from rtl.contract.config import Config
@@ -15,9 +16,10 @@ from rtl.contract.isa import Opcode
 from rtl.gpsimd.barrier import Barrier
 from rtl.gpsimd.bus import Bus
 from rtl.gpsimd.commands import Commands, Stage
-from rtl.gpsimd.layouts import Place
+from rtl.gpsimd.layouts import MOVED_BITS, Place
 from rtl.gpsimd.mailbox import CoreMailbox
 from rtl.gpsimd.rows import RowMover
+from rtl.gpsimd.shared_port import share_port
 from rtl.gpsimd.tile import Tile
 from rtl.gpsimd.waiting import TIME_BITS
 
@@ -36,7 +38,7 @@ class Cluster(wiring.Component):
 
     filled, fills, as Commands has them. turn: whose semaphore `index` and `update` are for, each core in turn.
     state: of each core, a gpsimd.Counter; retires: an instruction of it; moves: a pass of its vector unit; sbuf_bytes:
-    moved for core `served`.
+    moved for it.
     """
 
     def __init__(self, cfg: Config):
@@ -59,8 +61,7 @@ class Cluster(wiring.Component):
                 "state": Out(STATE_BITS).array(count),
                 "retires": Out(count),
                 "moves": Out(count),
-                "served": Out(count),
-                "sbuf_bytes": Out(3),
+                "sbuf_bytes": Out(MOVED_BITS).array(count),
                 "printed": Out(1),
                 "printer": Out(3),
                 "byte": Out(8),
@@ -146,6 +147,17 @@ class Cluster(wiring.Component):
                     self.update.payload.eq(box.update.payload),
                 ]
             in_sbuf = box.busy & ((box.held.place == Place.ROWS) | (box.held.place == Place.LANES))
+            m.d.comb += self.sbuf_bytes[k].eq(Mux(bus.served[k], bus.bytes, 0))
+            if cfg.gpsimd.vectors:
+                lanes_of = bus.lanes[k]
+                m.d.comb += [
+                    lanes_of.valid.eq(tile.lane_valid & ~box.busy),  # behind the stores of the core itself
+                    lanes_of.request.eq(tile.lane_request),
+                    tile.lane_ready.eq(lanes_of.ready),
+                    tile.lane_reply.eq(lanes_of.reply),
+                    self.sbuf_bytes[k].eq(Mux(bus.served[k], bus.bytes, tile.lane_moved)),
+                ]
+                in_sbuf |= tile.lane_valid
             state = self.state[k]
             with m.If(~run):
                 m.d.comb += state.eq(Counter.IDLE)
@@ -162,7 +174,7 @@ class Cluster(wiring.Component):
         """SBUF belongs to the mover between runs; the bus is idle then."""
         word = commands.word
         stores = word.opcode == Opcode.GP_STORE
-        offset = word.imm0[LOAD.offset("offset") :][: LOAD.fields[0].width]
+        offset = data.View(layout(LOAD), word.imm0).offset
         row_bytes = 4 * lanes(self.cfg.partitions)
         moving = commands.stage == Stage.MOVE
         m.d.comb += [
@@ -171,22 +183,12 @@ class Cluster(wiring.Component):
             mover.first.eq(offset >> row_bytes.bit_length() - 1),
             mover.pattern.eq(Mux(stores, operand(word, "dst").as_value(), operand(word, "src0").as_value())),
             commands.moved.eq(mover.done),
-            self.served.eq(bus.served),
-            self.sbuf_bytes.eq(bus.bytes),
             self.printed.eq(bus.printed),
             self.printer.eq(bus.printer),
             self.byte.eq(bus.byte),
         ]
-        for name in ("sbuf_read", "sbuf_write"):
-            port, mine, others = getattr(self, name), getattr(mover, name), getattr(bus, name)
-            for field in ("valid", "quadrants", "word", "data", "bytes", "partitions"):
-                if not hasattr(port, field):
-                    continue
-                if field == "data" and name == "sbuf_read":
-                    m.d.comb += [mine.data.eq(port.data), others.data.eq(port.data)]
-                else:
-                    m.d.comb += getattr(port, field).eq(Mux(moving, getattr(mine, field), getattr(others, field)))
-            m.d.comb += [mine.ready.eq(port.ready & moving), others.ready.eq(port.ready & ~moving)]
+        share_port(m, self.sbuf_read, mover.sbuf_read, bus.sbuf_read, moving)
+        share_port(m, self.sbuf_write, mover.sbuf_write, bus.sbuf_write, moving)
         for k, tile in enumerate(tiles):
             chosen = commands.chosen[k]
             m.d.comb += [

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 from rtl.base.fault import fault
 from rtl.contract.gpsimd import Counter
 from rtl.gpsimd.cluster import STATE_BITS
+from rtl.gpsimd.layouts import MOVED_BITS
 from rtl.gpsimd.waiting import TIME_BITS
 
 __all__ = ["CoreCounters"]
@@ -18,7 +19,7 @@ _STATES = Counter.INSTRUCTIONS  # those before it are states
 class CoreCounters(wiring.Component):
     """In each cycle with `tick` and `running` one state of each core goes up: IDLE without `active`, else `state`.
 
-    retires: an instruction of a core; moves: a pass of its vector unit; moved: `bytes` of SBUF for a core. `value[k]`
+    retires: an instruction of a core; moves: a pass of its vector unit; bytes: of SBUF for a core. `value[k]`
     is counter `index[k]` of core k, `told` is `told_index` of core `told_core`. They are RAMs, so `known` says which
     have gone up since `clear`.
     """
@@ -34,8 +35,7 @@ class CoreCounters(wiring.Component):
                 "state": In(STATE_BITS).array(cores),
                 "retires": In(cores),
                 "moves": In(cores),
-                "moved": In(cores),
-                "bytes": In(3),
+                "bytes": In(MOVED_BITS).array(cores),
                 "index": In(range(len(Counter))).array(cores),
                 "value": Out(TIME_BITS).array(cores),
                 "told_core": In(3),
@@ -72,7 +72,7 @@ class CoreCounters(wiring.Component):
                     known.bit_select(self.state[k], 1).eq(1),
                     instructions.eq(instructions + self.retires[k]),
                     passes.eq(passes + self.moves[k]),
-                    moved.eq(moved + Mux(self.moved[k], self.bytes, 0)),
+                    moved.eq(moved + self.bytes[k]),
                 ]
             told.append(Signal(TIME_BITS, name=f"told_{k}"))
             for place, index, value in (("own", self.index[k], self.value[k]), ("host", self.told_index, told[k])):

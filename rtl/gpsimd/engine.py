@@ -78,8 +78,6 @@ class GpsimdEngine(EngineFrame):
             counters.active.eq(cluster.active),
             counters.retires.eq(cluster.retires),
             counters.moves.eq(cluster.moves),
-            counters.moved.eq(cluster.served),
-            counters.bytes.eq(cluster.sbuf_bytes),
             counters.told_core.eq(self.told_core),
             counters.told_index.eq(self.told_index),
             self.told.eq(counters.told),
@@ -87,6 +85,7 @@ class GpsimdEngine(EngineFrame):
         for k in range(count):
             m.d.comb += [
                 counters.state[k].eq(cluster.state[k]),
+                counters.bytes[k].eq(cluster.sbuf_bytes[k]),
                 counters.index[k].eq(cluster.counter[k]),
                 cluster.counter_value[k].eq(counters.value[k]),
             ]

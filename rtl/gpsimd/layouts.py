@@ -11,6 +11,7 @@ __all__ = [
     "EXECUTED",
     "FETCHED",
     "ISSUED",
+    "MOVED_BITS",
     "RETIRED",
     "TRAPPED",
     "Branch",
@@ -173,23 +174,32 @@ ACCESS = data.StructLayout({"address": 32, "write": 1, "mask": 4, "data": 32})
 """A load or store: `address` of a byte, `mask` and `data` of the word of 4 bytes that holds it."""
 
 
+MOVED_BITS = 8
+"""Of how many bytes of SBUF a core moves in a cycle."""
+
 DEVICE = data.StructLayout({"place": Place, "access": ACCESS})
 """A load or store that local memory does not answer. It is aligned, and its place has what it asks for."""
 
 
 def rows_ports(lanes: int) -> dict[str, wiring.Member]:
-    """Of a vector unit towards rows of local memory; rtl/gpsimd/vector/memory.py says what each is for."""
+    """Of a vector unit towards rows of memory; rtl/gpsimd/vector/memory.py says what each is for."""
     rows, bits = 32 - exact_log2(4 * lanes), 32 * lanes
     return {
         "span_first": Out(32),
         "span_last": Out(32),
+        "span_narrow": Out(1),
         "in_rows": In(1),
         "line_en": Out(1),
         "line_row": Out(rows),
+        "line_ready": In(1),
+        "line": In(bits),
         "row_en": Out(1),
         "row": Out(rows),
         "row_data": Out(bits),
         "row_mask": Out(4 * lanes),
+        "row_last": Out(1),
+        "row_ready": In(1),
+        "moved": Out(MOVED_BITS),
     }
 
 

@@ -33,8 +33,8 @@ class ScalarCore(wiring.Component):
     reads, one cycle after it was taken or later. pending: interrupts (software, timer, external). hart, mtime: as CSRs
     show them. waits: in `wfi`. retired, retired_valid: what leaves the last stage. start: in the first cycle after a
     reset; instructions come from `entry` on. state: what this cycle is for, a gpsimd.Counter from BUSY to MEMORY;
-    `trapped`: a trap that is taken in this cycle. rows: the vector unit's way to rows of memory, which are lines: what
-    is read is the `reply` of the next cycle. moves: of the vector unit.
+    `trapped`: a trap that is taken in this cycle. rows: the vector unit's way to rows of memory. moves: of the vector
+    unit.
     Timing: cycles more than one: `jal` or a branch back that is taken 1; any other jump, a branch forward that is taken
     or one back that is not 2; a load's or product's result used by the next instruction 1; a division 17.
     """
@@ -289,7 +289,6 @@ class ScalarCore(wiring.Component):
             vector.access.ready.eq(self.access.ready),
             vector.reply.eq(self.access_reply),
             vector.reply_valid.eq(self.access_reply_valid),
-            vector.line.eq(self.reply),
             waits.eq(vector.waits),
             self.moves.eq(vector.moves),
             *(

@@ -6,13 +6,25 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from rtl.contract.config import Config
-from rtl.contract.gpsimd import Counter, lanes
-from rtl.gpsimd.layouts import DEVICE, Place
+from rtl.contract.gpsimd import Counter, Region, lanes
+from rtl.gpsimd.lane_rows import LaneRows, lane_request
+from rtl.gpsimd.layouts import DEVICE, MOVED_BITS, Place
 from rtl.gpsimd.local_memory import LocalMemory
 from rtl.gpsimd.reach import REGION_BIT, Reach, in_local
 from rtl.gpsimd.scalar_core import ScalarCore
 
 __all__ = ["Tile"]
+
+
+def lane_ports(cfg: Config) -> dict[str, wiring.Member]:
+    """Of LaneRows, towards SBUF."""
+    return {
+        "lane_valid": Out(1),
+        "lane_request": Out(lane_request(cfg)),
+        "lane_ready": In(1),
+        "lane_reply": In(64 * lanes(cfg.partitions)),
+        "lane_moved": Out(MOVED_BITS),
+    }
 
 
 class Tile(wiring.Component):
@@ -24,7 +36,7 @@ class Tile(wiring.Component):
     others to do: at the end of that cycle, so that nothing behind it executes.
     row_en: row `row` of local memory becomes `row_data`; line_en: it is read, and `line` has it in the next cycle. Both
     without `run`. waits: asleep; the clock may stop while `pending` is 0. state: ScalarCore's; retires: an instruction;
-    moves: a pass of the vector unit.
+    moves: a pass of the vector unit. lane_*, of a tile with vectors: LaneRows' way to SBUF.
     """
 
     def __init__(self, cfg: Config):
@@ -56,6 +68,7 @@ class Tile(wiring.Component):
                 "lost": Out(1),
                 "cause": Out(5),
                 "pc": Out(32),
+                **(lane_ports(cfg) if cfg.gpsimd.vectors else {}),
             }
         )
 
@@ -143,18 +156,41 @@ class Tile(wiring.Component):
         return m
 
     def _rows(self, m: Module, core: ScalarCore, memory: LocalMemory, ends_here: Value) -> None:
-        """Rows of the vector unit go first. A span that a store to tohost could be in is gone through by elements."""
-        local_bytes = self.cfg.gpsimd.local_bytes
+        """Rows of the vector unit, local ones first. A span that a store to tohost could be in is gone through by
+        elements."""
+        cfg = self.cfg
+        local_bytes = cfg.gpsimd.local_bytes
         words = slice(2, exact_log2(local_bytes))
         rows, end = core.rows, self.tohost[words]
         first, last = rows.span_first, rows.span_last
         with_end = ends_here & (first[words] <= end) & (end <= last[words])
-        inside = in_local(first, local_bytes) & in_local(last, local_bytes) & (first <= last)
-        same = first[REGION_BIT:] == last[REGION_BIT:]
-        m.d.comb += rows.in_rows.eq(inside & same & ~with_end)
-        with m.If(rows.line_en):
+        inside = in_local(first, local_bytes) & in_local(last, local_bytes)
+        in_order = (first <= last) & (first[REGION_BIT:] == last[REGION_BIT:])
+        in_lanes = Signal()
+        of_sbuf = last[:REGION_BIT] < cfg.sbuf.partition_bytes * self.lanes
+        m.submodules.lane_rows = lane_rows = ResetInserter(~self.run)(LaneRows(cfg))
+        m.d.comb += [
+            in_lanes.eq(first[REGION_BIT:] == Region.SBUF_LANES >> REGION_BIT),
+            rows.in_rows.eq(in_order & ((inside & ~with_end) | (in_lanes & of_sbuf & ~rows.span_narrow))),
+            lane_rows.line_en.eq(rows.line_en & in_lanes),
+            lane_rows.line_row.eq(rows.line_row),
+            lane_rows.row_en.eq(rows.row_en & in_lanes),
+            lane_rows.row.eq(rows.row),
+            lane_rows.row_data.eq(rows.row_data),
+            lane_rows.row_mask.eq(rows.row_mask),
+            lane_rows.row_last.eq(rows.row_last),
+            rows.line_ready.eq(~in_lanes | lane_rows.line_ready),
+            rows.line.eq(Mux(in_lanes, lane_rows.line, memory.line)),
+            rows.row_ready.eq(~in_lanes | lane_rows.row_ready),
+            self.lane_valid.eq(lane_rows.valid & self.run),
+            self.lane_request.eq(lane_rows.request),
+            lane_rows.ready.eq(self.lane_ready),
+            lane_rows.reply.eq(self.lane_reply),
+            self.lane_moved.eq(Mux(in_lanes, rows.moved, 0)),
+        ]
+        with m.If(rows.line_en & ~in_lanes):
             m.d.comb += [core.line.ready.eq(0), memory.line_en.eq(1), memory.line_row.eq(rows.line_row)]
-        with m.If(rows.row_en):
+        with m.If(rows.row_en & ~in_lanes):
             m.d.comb += [
                 memory.row_en.eq(1),
                 memory.row.eq(rows.row),

@@ -18,9 +18,10 @@ class VectorMemory(wiring.Component):
     """`start`: instruction `i`, legal and with `elements` of 1 << width bytes, begins; kept until `done`.
 
     rs1, rs2: of the instruction. mask: v0. group: logarithm of how many registers a field has. span: the first and the
-    last byte, if they are in the order of memory; `in_rows`: between them is local memory only, and nothing that one
-    has to see element by element. read, index_number, data_number: registers to be read; write: bytes `write_mask` of
-    one become `write_data`. Ports of rows: VectorRows'; rows are counted from address 0. The rest: VectorElements'.
+    last byte, if they are in the order of memory, and whether less than words is stored there; `in_rows`: between them
+    is memory that has rows, and nothing that one has to see element by element. read, index_number, data_number:
+    registers to be read; write: bytes `write_mask` of one become `write_data`. Ports of rows: VectorRows'; rows are
+    counted from address 0. The rest: VectorElements'.
     Timing: of rows n + 1 cycles for n registers, one more if they do not begin with a row; else VectorElements', and 1.
     """
 
@@ -47,7 +48,6 @@ class VectorMemory(wiring.Component):
                 "write_number": Out(5),
                 "write_data": Out(32 * lanes),
                 "write_mask": Out(4 * lanes),
-                "line": In(32 * lanes),
                 **rows_ports(lanes),
                 "access": Out(stream.Signature(ACCESS)),
                 "allowed": In(1),
@@ -79,6 +79,7 @@ class VectorMemory(wiring.Component):
             length.eq(self.elements << width),
             self.span_first.eq(self.rs1),
             self.span_last.eq((self.rs1 + length - 1)[:32]),
+            self.span_narrow.eq(i.store & (width != 2)),
             by_rows.eq(side_by_side & aligned & (self.vstart == 0) & self.in_rows),
             empty.eq(self.elements <= self.vstart),
             begins.eq(self.start & ~busy & ~empty),
@@ -101,7 +102,9 @@ class VectorMemory(wiring.Component):
             rows.registers.eq((length + (4 * lanes - 1)) >> exact_log2(4 * lanes)),
             rows.enabled.eq(bytes_of(active.element, width, lanes)),
             rows.data.eq(self.data),
+            rows.line_ready.eq(self.line_ready),
             rows.line.eq(self.line),
+            rows.row_ready.eq(self.row_ready),
             elements.begin.eq(begins & ~by_rows),
             elements.i.eq(i),
             elements.rs1.eq(self.rs1),
@@ -117,8 +120,8 @@ class VectorMemory(wiring.Component):
             elements.reply.eq(self.reply),
             elements.reply_valid.eq(self.reply_valid),
         ]
-        of_rows = ("line_en", "line_row", "row_en", "row", "row_data", "row_mask")
-        of_elements = ("index_number", "waits", "traps", "shrinks", "cause", "address", "element")
+        of_rows = ("line_en", "line_row", "row_en", "row", "row_data", "row_mask", "row_last", "moved")
+        of_elements = ("index_number", "traps", "shrinks", "cause", "address", "element")
         for part, names in ((rows, of_rows), (elements, of_elements)):
             m.d.comb += [getattr(self, name).eq(getattr(part, name)) for name in names]
         m.d.comb += [
@@ -129,5 +132,6 @@ class VectorMemory(wiring.Component):
             self.write_data.eq(Mux(is_rows, rows.write_data, elements.write_data)),
             self.write_mask.eq(Mux(is_rows, rows.enabled, elements.write_mask)),
             self.moves.eq(rows.read | elements.moves),
+            self.waits.eq(rows.waits | elements.waits),
         ]
         return m

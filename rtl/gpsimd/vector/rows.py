@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from rtl.base.fault import fault
+from rtl.gpsimd.layouts import MOVED_BITS
 
 __all__ = ["VectorRows"]
 
@@ -15,7 +16,9 @@ class VectorRows(wiring.Component):
 
     read: register `count` of the group is read, and is `data` in the next cycle; enabled: the bytes that count of the
     register that is loaded or stored then, of the next one after `next`. write: register `number` becomes `write_data`.
-    line_en: row `line_row` is read, `line` in the next cycle; row_en: bytes `row_mask` of row `row` are written.
+    line_en: row `line_row` is read in a cycle with line_ready, and is `line` in the next; row_en: bytes `row_mask` of
+    row `row` are written in a cycle with row_ready, the last row with `row_last`. waits: for one of both. moved: bytes
+    of a register that goes through in this cycle.
     Timing: a row a cycle, from `begin` on, and one more; a row more if `base` is not where one begins.
     """
 
@@ -38,11 +41,16 @@ class VectorRows(wiring.Component):
                 "write_data": Out(bits),
                 "line_en": Out(1),
                 "line_row": Out(rows),
+                "line_ready": In(1),
                 "line": In(bits),
                 "row_en": Out(1),
                 "row": Out(rows),
                 "row_data": Out(bits),
                 "row_mask": Out(places),
+                "row_last": Out(1),
+                "row_ready": In(1),
+                "waits": Out(1),
+                "moved": Out(MOVED_BITS),
                 "done": Out(1),
             }
         )
@@ -54,20 +62,28 @@ class VectorRows(wiring.Component):
         offset, first_row = self.base[:log_bytes], self.base[log_bytes:]
         busy, went, shifted = Signal(), Signal(), Signal()
         last, place = Signal(4), Signal(4)  # rows: the last, and the one that was read or is written now
+        wants, moves = Signal(), Signal()
         m.d.comb += [
             shifted.eq(offset != 0),
             last.eq(self.registers - 1 + shifted),
-            self.read.eq(self.begin | (busy & (self.count <= last))),
-            self.line_en.eq(self.read & ~self.store),
+            wants.eq(self.begin | (busy & (self.count <= last))),
+            moves.eq(went & (~self.store | self.row_ready)),
+            self.read.eq(wants & Mux(self.store, ~went | moves, self.line_ready)),
+            self.line_en.eq(wants & ~self.store),
             self.line_row.eq(first_row + self.count),
             self.row.eq(first_row + place),
-            self.done.eq(went & (place == last)),
+            self.row_last.eq(place == last),
+            self.waits.eq((self.line_en & ~self.line_ready) | (self.row_en & ~self.row_ready)),
+            self.done.eq(moves & (place == last)),
         ]
-        m.d.sync += [went.eq(self.read), place.eq(self.count)]
+        with m.If(self.read):
+            m.d.sync += [went.eq(1), place.eq(self.count), self.count.eq(self.count + 1)]
+        with m.Elif(moves):
+            m.d.sync += went.eq(0)
         with m.If(self.done):
             m.d.sync += [busy.eq(0), self.count.eq(0)]
-        with m.Elif(self.read):
-            m.d.sync += [busy.eq(1), self.count.eq(self.count + 1)]
+        with m.Elif(self.begin):
+            m.d.sync += busy.eq(1)
 
         above, above_bits = Signal(places), Signal(32 * lanes)  # bytes of a row from `offset` on
         before, before_bytes = Signal(32 * lanes), Signal(places)  # the row or the register before
@@ -89,11 +105,18 @@ class VectorRows(wiring.Component):
             self.row_en.eq(went & self.store),
             self.row_data.eq((turned & above_bits) | (before & ~above_bits)),
             self.row_mask.eq((turned_bytes & above) | Mux(alone, 0, before_bytes & ~above)),
-            self.next.eq(self.write | (self.row_en & is_register)),
+            self.next.eq(self.write | (moves & self.store & is_register)),
+            self.moved.eq(Mux(self.next, _ones(self.enabled), 0)),
         ]
-        with m.If(went):
+        with m.If(moves):
             m.d.sync += [before.eq(Mux(self.store, turned, self.line)), before_bytes.eq(turned_bytes)]
         return m
+
+
+def _ones(bits: Value) -> Value:
+    """How many are 1."""
+    half = len(bits) // 2
+    return _ones(bits[:half]) + _ones(bits[half:]) if half else bits
 
 
 def _rotated(m: Module, value: Value, places: Value, unit: int, name: str, *, right: bool = False) -> Value:

@@ -58,7 +58,6 @@ class VectorUnit(wiring.Component):
                 "allowed": In(1),
                 "reply": In(32),
                 "reply_valid": In(1),
-                "line": In(32 * lanes),
                 **rows_ports(lanes),
                 "written": Out(1),
                 "number": Out(5),
@@ -154,7 +153,6 @@ class VectorUnit(wiring.Component):
             memory.reply.eq(self.reply),
             memory.reply_valid.eq(self.reply_valid),
         ]
-        m.d.comb += memory.line.eq(self.line)
         for name, member in rows_ports(self.lanes).items():
             inner, outer = getattr(memory, name), getattr(self, name)
             m.d.comb += outer.eq(inner) if member.flow == Out else inner.eq(outer)

@@ -67,8 +67,7 @@ class EngineDriver:
         self.longest = [0, 0]  # of FIRST and LAST
         self.others: list[tuple[int, int, int]] = []  # cycle, semaphore and value that somebody else sets
         self.updates = 0
-        self.reads = self.bytes_written = 0  # of SBUF, by cores
-        self._grants = (0, 0)
+        self.moved_bytes: dict[int, int] = {}  # of SBUF by each core; empty if the program fails
         self.began = 0
         self.alone = style != "never"  # an instruction is sent when the one before is done
         self.running = False  # the instruction in hand is a GP_RUN
@@ -111,12 +110,6 @@ class EngineDriver:
         assert dut.psum_read__valid.value == 0 and dut.psum_write__valid.value == 0, "the engine asks for PSUM"
         if dut.debug_valid.value == 1:
             self.printed[int(dut.debug_core.value)].append(int(dut.debug_byte.value))
-        grants = (self.ports.grants["sbuf_read"], self.ports.grants["sbuf_write"])
-        if self.running:
-            self.reads += grants[0] - self._grants[0]
-            if grants[1] != self._grants[1]:
-                self.bytes_written += int(dut.sbuf_write__bytes.value).bit_count()
-        self._grants = grants
         holds, state = dut.queue__status__holds.value == 1, int(dut.queue__status__state.value)
         if dut.queue__command__valid.value == 1 and dut.queue__command__ready.value == 1:
             self.accepted, self.first_busy = now, 0
@@ -241,7 +234,6 @@ class EngineDriver:
         await RisingEdge(self.bench.clk)
         self.dut.start.value = 0
         self.began = self.ports.cycle
-        self.reads = self.bytes_written = 0
 
     def _golden(self, program: EngineProgram, words: list[int]) -> tuple[list[tuple[int, int]], Memory, list[bytes]]:
         """How each instruction ends on the golden engine, SBUF then, and what was printed."""
@@ -267,8 +259,10 @@ class EngineDriver:
             ends.append((int(failed.cause), failed.address) if failed else (0, 0))
             if failed:
                 break
+        self.moved_bytes = {}
         if not program.cause:
             self.shared[:] = cluster.shared
+            self.moved_bytes = {core: windows.moved_bytes for core, windows in cluster.windows.items()}
         return ends, memory, [bytes(p) for p in cluster.printed]
 
     def _compare(self, memory: Memory, printed: list[bytes]) -> None:
@@ -289,7 +283,6 @@ class EngineDriver:
         dut.running.value = 0
         await RisingEdge(self.bench.clk)
         cycles = (self.ports.cycle - self.began) // 2  # of an engine at half the root clock
-        total = 0
         for core in range(self.cores):
             seen: list[int] = []
             for counter in Counter:
@@ -301,7 +294,8 @@ class EngineDriver:
             assert abs(states - cycles) <= 1, f"core {core} counts {states} cycles of {cycles}: {seen}"
             traps = seen[Counter.BUSY] - seen[Counter.INSTRUCTIONS]
             assert 0 <= traps <= 2, seen
-            total += seen[Counter.BYTES]
-        least = self.bytes_written + self.reads
-        assert least <= total <= least + 3 * self.reads, f"{total} bytes of SBUF, {self.bytes_written} written"
+            moved = self.moved_bytes.get(core, 0 if self.moved_bytes else seen[Counter.BYTES])
+            assert seen[Counter.BYTES] == moved, (
+                f"core {core} counts {seen[Counter.BYTES]} bytes of SBUF, golden {moved}"
+            )
         dut.running.value = 1

@@ -44,7 +44,8 @@ class VectorDriver(Bench):
         self.hart = Hart(memory, reset_pc=CODE, vlen=32 * self.lanes)
         self.v = np.zeros_like(self.hart.vector.v)
         self.cycles_taken = 0
-        for name in ("start", "enabled", "csr_write", "access__ready", "reply_valid", "slowly"):
+        ready = ("access__ready", "line_ready", "row_ready")
+        for name in ("start", "enabled", "csr_write", "reply_valid", "slowly", *ready):
             getattr(dut, name).value = 0
 
     def _device_load(self, address: int, size: int) -> int:
@@ -123,12 +124,15 @@ class VectorDriver(Bench):
         self.cycles_taken = 0
         answer: tuple[int, int] | None = None  # cycle, word
         ready = 0
+        last: bool | None = None  # the row that is stored; None before the first
         while True:
             late = rng.random() < self.stalls
             ready = int(not late)
             dut.access__ready.value = ready
             dut.reply_valid.value = 0
             dut.reply.value = rng.getrandbits(32)
+            goes = [rng.random() >= self.stalls for _ in range(2)]
+            dut.line_ready.value, dut.row_ready.value = int(goes[0]), int(goes[1])
             if answer and answer[0] <= self.cycles_taken:
                 dut.reply_valid.value, dut.reply.value = 1, answer[1]
                 answer = None
@@ -137,9 +141,12 @@ class VectorDriver(Bench):
             assert self.cycles_taken < _LIMIT_CYCLES, f"{self.what}: does not end"
             if dut.written.value == 1:
                 self._write(int(dut.number.value), int(dut.mask.value), int(dut.data.value))
-            if dut.row_en.value == 1:
+            if goes[1] and dut.row_en.value == 1:
+                assert not last, f"{self.what}: a row is stored behind the last"
+                last = dut.row_last.value == 1
                 self._store_row(int(dut.row.value), int(dut.row_mask.value), int(dut.row_data.value))
-            if dut.line_en.value == 1:
+            dut.line.value = rng.getrandbits(8 * self.line_bytes)
+            if goes[0] and dut.line_en.value == 1:
                 place = int(dut.line_row.value) * self.line_bytes - RAM
                 held = (
                     self.ram[place : place + self.line_bytes]
@@ -153,6 +160,7 @@ class VectorDriver(Bench):
                 if not access.write:
                     answer = self.cycles_taken + (rng.randrange(4) if rng.random() < self.stalls else 0), word
             if dut.done.value == 1:
+                assert last is not False, f"{self.what}: no row that is stored is the last"
                 return
 
     def _write(self, number: int, mask: int, data: int) -> None:

@@ -31,8 +31,9 @@ Words = NDArray[np.unsignedinteger]
 class Cluster:
     """The engine without time. Memories start as 0xFF and survive runs; nothing else of a core does.
 
-    `local[core]` and `shared` are memories, `printed[core]` is what a core has printed. With `rng` slices of cores come
-    in any order. With gpsimd.vectors each has Zve32x; its vector registers are 0 when a run starts.
+    `local[core]` and `shared` are memories, `printed[core]` is what a core has printed, `windows[core]` are those of
+    its last run. With `rng` slices of cores come in any order. With gpsimd.vectors each has Zve32x; its vector
+    registers are 0 when a run starts.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class Cluster:
         self.local = [bytearray(b"\xff" * self.local_bytes) for _ in range(self.cores)]
         self.shared = bytearray(b"\xff" * SHARED_BYTES)
         self.printed = [bytearray() for _ in range(self.cores)]
+        self.windows: dict[int, Windows] = {}
         self._tohost = [0] * self.cores
         self._filled = 0  # a bit for each core that a GP_LOAD has filled
         self._sbuf, self._semaphores, self._rng = sbuf, semaphores, rng
@@ -107,7 +109,7 @@ class Cluster:
         hart = Hart(memory, number, entry & ~1, self._vlen)
         place = Place(core=number, cores=self.cores, lanes=self.lanes, local_bytes=self.local_bytes)
         mailbox = MailboxRegisters(place, word, hart, self._semaphores, barrier, self.printed[number])
-        windows = Windows(self._sbuf, number * self.lanes, self.lanes)
+        self.windows[number] = windows = Windows(self._sbuf, number * self.lanes, self.lanes)
         memory.add(Region.LOCAL, self.local[number])
         memory.add(Region.LOCAL_TOO, self.local[number])
         memory.add(Region.SHARED, self.shared, code=False)

@@ -12,9 +12,13 @@ COLUMN_BYTES = 4  # bytes of a partition that lie side by side in the window of 
 
 
 class Windows:
-    """Bytes of partitions `first` to `first` + `lanes` - 1, as `rows` and as `lanes` are found in the address map."""
+    """Bytes of partitions `first` to `first` + `lanes` - 1, as `rows` and as `lanes` are found in the address map.
+
+    `moved_bytes`: loaded and stored so far.
+    """
 
     def __init__(self, sbuf: Memory, first: int, lanes: int):
+        self.moved_bytes = 0
         view = sbuf.bytes.reshape(-1).data
         self._views = {1: view, 2: view.cast("H"), 4: view.cast("I")}
         self._partition_bytes = sbuf.bytes.shape[1]
@@ -36,13 +40,18 @@ class Windows:
         return self._first + partition * self._partition_bytes + column * COLUMN_BYTES + byte
 
     def _load_row(self, address: int, size: int) -> int:
-        return self._views[size][self._row(address, Cause.LOAD_ACCESS) // size]
+        value = self._views[size][self._row(address, Cause.LOAD_ACCESS) // size]
+        self.moved_bytes += size
+        return value
 
     def _store_row(self, address: int, size: int, value: int) -> None:
         self._views[size][self._row(address, Cause.STORE_ACCESS) // size] = value
+        self.moved_bytes += size
 
     def _load_lane(self, address: int, size: int) -> int:
+        self.moved_bytes += size
         return self._views[size][self._lane(address) // size]
 
     def _store_lane(self, address: int, size: int, value: int) -> None:
+        self.moved_bytes += size
         self._views[size][self._lane(address) // size] = value

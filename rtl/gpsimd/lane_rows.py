@@ -1,0 +1,110 @@
+"""Rows of a vector unit in words of SBUF: two neighbours are one word of each partition."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.base.fault import fault
+from rtl.base.memory_port import sbuf_word_bits
+from rtl.contract.config import Config
+from rtl.contract.gpsimd import lanes
+
+__all__ = ["LaneRows", "lane_request"]
+
+
+def lane_request(cfg: Config) -> data.StructLayout:
+    """A word of every partition of a core: read, or `bytes` of `data` written in the partitions of the mask."""
+    count = lanes(cfg.partitions)
+    fields = {"write": 1, "word": sbuf_word_bits(cfg), "bytes": 8, "partitions": count, "data": 64 * count}
+    return data.StructLayout(fields)
+
+
+class LaneRows(wiring.Component):
+    """line_*, row_*: as VectorRows has them, but rows are counted from the first column on.
+
+    valid, request, ready: a word of SBUF; what is read is `reply` in the next cycle. row_mask has all or no bytes of a
+    lane.
+    Timing: a row a cycle each way, for which a word is asked for in every other cycle; a row that is stored and is no
+    whole neighbour of the one before is a word of its own.
+    """
+
+    def __init__(self, cfg: Config):
+        self.cfg = cfg
+        self.lanes = count = lanes(cfg.partitions)
+        super().__init__(
+            {
+                "line_en": In(1),
+                "line_row": In(sbuf_word_bits(cfg) + 1),
+                "line_ready": Out(1),
+                "line": Out(32 * count),
+                "row_en": In(1),
+                "row": In(sbuf_word_bits(cfg) + 1),
+                "row_data": In(32 * count),
+                "row_mask": In(4 * count),
+                "row_last": In(1),
+                "row_ready": Out(1),
+                "valid": Out(1),
+                "request": Out(lane_request(cfg)),
+                "ready": In(1),
+                "reply": In(64 * count),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        count, request = self.lanes, self.request
+
+        def half(number: int) -> Cat:
+            return Cat(self.reply[64 * n + 32 * number :][:32] for n in range(count))
+
+        # a load: the upper half of a word is kept for the row behind
+        kept, kept_data, has_kept, read, from_kept, upper = (
+            Signal(), Signal(32 * count), Signal(), Signal(), Signal(), Signal()
+        )  # fmt: skip
+        odd = self.line_row[0]
+        m.d.comb += [
+            has_kept.eq(kept & odd),
+            read.eq(self.line_en & ~has_kept & self.ready),
+            self.line_ready.eq(has_kept | read),
+            self.line.eq(Mux(from_kept, kept_data, Mux(upper, half(1), half(0)))),
+        ]
+        m.d.sync += [kept.eq(read & ~odd), from_kept.eq(has_kept), upper.eq(odd)]
+        fresh = Signal()  # the reply is there
+        m.d.sync += fresh.eq(read)
+        with m.If(fresh):
+            m.d.sync += kept_data.eq(Mux(fault("the half of a word that is kept is the other one"), half(0), half(1)))
+
+        # a store: a whole row waits for its neighbour
+        waits, waiting = Signal(), Signal(32 * count)
+        whole, lane_mask = Signal(), Signal(count)
+        second = self.row[0]
+        alone, both, joins = Signal(), Signal(), Signal()
+        m.d.comb += [
+            lane_mask.eq(Cat(self.row_mask[4 * n] for n in range(count))),
+            whole.eq(lane_mask.all() | fault("a row of lanes that is stored in part is taken for whole")),
+            joins.eq(self.row_en & ~second & ~self.row_last & whole),
+            both.eq(waits & whole),
+            alone.eq(waits & ~whole),  # the neighbour is not whole: what waits goes first
+        ]
+        m.d.comb += [
+            request.write.eq(self.row_en),
+            request.word.eq(Mux(self.row_en, self.row[1:], self.line_row[1:])),
+            request.bytes.eq(Mux(both, 0xFF, Mux(second & ~alone, 0xF0, 0x0F))),
+            request.partitions.eq(lane_mask | alone.replicate(count)),
+            request.data.eq(
+                Cat(
+                    Cat(
+                        Mux(waits, waiting.word_select(n, 32), self.row_data.word_select(n, 32)),
+                        self.row_data.word_select(n, 32),
+                    )
+                    for n in range(count)
+                )
+            ),
+            self.valid.eq((self.line_en & ~has_kept) | (self.row_en & ~joins & request.partitions.any())),
+            self.row_ready.eq(joins | (~alone & (self.ready | ~request.partitions.any()))),
+        ]
+        with m.If(joins):
+            m.d.sync += [waits.eq(1), waiting.eq(self.row_data)]
+        with m.Elif(self.ready & self.row_en):
+            m.d.sync += waits.eq(0)
+        return m
