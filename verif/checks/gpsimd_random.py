@@ -102,7 +102,7 @@ class _Maker:
         self.kinds: tuple[Callable[[], bytes], ...] = (
             self.compute, self.memory, self.memory, self.memory, self.memory, self.semaphore, self.semaphore,
             self.register, self.keep, self.argument, self.print, self.times, self.counts, self.alarm, self.outsider,
-            self.rest, *((self.vectors,) * 3 if cfg.gpsimd.vectors else ()),
+            self.rest, *((self.vectors,) * 6 if cfg.gpsimd.vectors else ()),
         )  # fmt: skip
 
     def value(self) -> int:
@@ -137,7 +137,7 @@ class _Maker:
         shared = Region.SHARED + self.core * share + byte % (share - _SLOTS - size_bytes)
         at = self.rng.choice((
             row_address(self.rng.randrange(self.lanes), byte),
-            lane_address(0, byte, self.lanes),
+            lane_address(0, byte, self.lanes), lane_address(0, byte, self.lanes),
             shared if self.shares else row_address(0, byte),
             Region.LOCAL + DATA + byte, Region.LOCAL + DATA + byte, Region.LOCAL_TOO + DATA + byte,
         ))  # fmt: skip

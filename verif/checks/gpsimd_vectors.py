@@ -31,22 +31,29 @@ def _set(size: int, lmul: int, count: int) -> bytes:
 
 
 def vectors(rng: random.Random, window: Callable[[int], int], value: Callable[[], int]) -> bytes:
-    """Loads, computes and stores vectors. `window`: an address from which so many bytes are there; `value`: a register
-    that may be written. Uses registers 5 and 6."""
-    size, lmul = rng.randrange(3), rng.randrange(3)
+    """Loads, computes and stores vectors, some of it masked. `window`: an address from which so many bytes are there;
+    `value`: a register that may be written. Uses registers 5 and 6."""
+    size, lmul = rng.choice((0, 1, 2, 2)), rng.randrange(3)
     count, width = rng.randrange(1, VECTOR_BYTES >> size), _WIDTHS[size]
-    code = _set(size, lmul, count)
+    code = _set(size, lmul, count) + _li(_T0, rng.getrandbits(32)) + w.word(0x5E00_4057 | _T0 << 15)  # vmv.v.x v0
+
+    def all_or_masked() -> int:
+        return int(rng.random() < 0.6) << 25
+
     for register in (8, 16):
-        code += _li(_T0, window(VECTOR_BYTES)) + w.word(0x0200_0007 | _T0 << 15 | width << 12 | register << 7)
+        code += _li(_T0, window(VECTOR_BYTES))
+        code += w.word(all_or_masked() | _T0 << 15 | width << 12 | register << 7 | 0x07)
     for _ in range(rng.randrange(4)):
         funct6, funct3 = rng.choice(_OPERATIONS)
         vd, vs1, vs2 = (rng.choice((8, 16, 24)) for _ in range(3))
-        code += w.word(funct6 << 26 | 1 << 25 | vs2 << 20 | vs1 << 15 | funct3 << 12 | vd << 7 | 0x57)
+        code += w.word(funct6 << 26 | all_or_masked() | vs2 << 20 | vs1 << 15 | funct3 << 12 | vd << 7 | 0x57)
     code += w.word(0x4200_2057 | rng.choice((8, 16, 24)) << 20 | value() << 7)  # vmv.x.s
-    stride = 4 * rng.randrange(1, 3) if count < 32 and size == 2 else 0
-    store = 0x0200_0027 | _T0 << 15 | width << 12 | rng.choice((8, 16)) << 7
-    code += _li(_T0, window(2 * VECTOR_BYTES if stride else VECTOR_BYTES)) + _li(_T1, stride)
-    return code + w.word(store | (2 << 26 | _T1 << 20 if stride else 0))
+    for _ in range(2):
+        stride = 4 * rng.randrange(1, 3) if count < 32 and size == 2 and rng.random() < 0.5 else 0
+        store = 0x27 | all_or_masked() | _T0 << 15 | width << 12 | rng.choice((8, 16)) << 7
+        code += _li(_T0, window(2 * VECTOR_BYTES if stride else VECTOR_BYTES)) + _li(_T1, stride)
+        code += w.word(store | (2 << 26 | _T1 << 20 if stride else 0))
+    return code
 
 
 def off() -> bytes:

@@ -6,7 +6,7 @@ import cocotb
 import numpy as np
 
 from rtl.contract.config import load
-from rtl.contract.gpsimd import Counter, Mailbox, Region, row_address
+from rtl.contract.gpsimd import Counter, Mailbox, Region, lane_address, row_address
 from verif.bench import Run
 from verif.benches.gpsimd.engine_driver import FIRST_GP_CYCLES, LAST_GP_CYCLES, EngineDriver
 from verif.checks import riscv_words as w
@@ -18,6 +18,11 @@ CYCLES = {"SBUF": (48, 32), "shared memory": (48, 32), "a register": (17, 17)}
 """Of a core's sixteen loads and sixteen stores, seen by the next instruction."""
 LOCAL_CYCLES = {4: (25, 17), 8: (21, 17)}
 """The same in local memory, by lanes: lines of code wait for a cycle without a load."""
+
+ROW_CYCLES = 10
+"""Of a load or a store of eight registers, seen by the next instruction."""
+
+_BASE = 11
 
 _FAULTS = (
     "a store of a byte writes the whole word",
@@ -40,9 +45,15 @@ _FAULTS = (
     "images of the last program can be run",
 )
 
+_LANE_FAULTS = (
+    "a row of lanes that is stored in part is taken for whole",
+    "the half of a word that is kept is the other one",
+    "bytes that one core writes are written of all",
+)
+
 RUNS = (
     Run("gpsimd_engine", config=load("tiny"), faults=_FAULTS),
-    Run("gpsimd_engine", config=load("tiny", ["gpsimd.vectors=true"]), seeds=(1,)),
+    Run("gpsimd_engine", config=load("tiny", ["gpsimd.vectors=true"]), seeds=(1,), faults=_LANE_FAULTS),
     Run("gpsimd_engine", config=load("small", ["gpsimd.vectors=true"]), regress=True),
 )
 
@@ -96,28 +107,17 @@ async def refuses_what_golden_refuses(dut):
         await driver.refuse(word)
 
 
-@cocotb.test(timeout_time=1000, timeout_unit="us")
-async def takes_the_cycles_it_says(dut):
-    """Between two looks at mcycle, sixteen loads or stores of each kind by one core that is alone."""
-    driver = EngineDriver(dut, np.random.default_rng(cocotb.RANDOM_SEED), "never")
+async def _cycles(driver: EngineDriver, parts: list[tuple[bytes, bytes]]) -> list[int]:
+    """Between two looks at mcycle, of the second code of each part, behind the first; by core 0, which is alone."""
     await driver.start()
     await driver.new_program()
-    places = {
-        "local memory": Region.LOCAL + 0x800,
-        "SBUF": row_address(0, 1024),
-        "shared memory": Region.SHARED,
-        "a register": Region.MAILBOX + Mailbox.WAIT_VALUE,
-    }
-    code, base, mark, times = b"", 10, 11, []
-    for place in places.values():
-        for access in (w.immediate(0x03, 2, 12, base, 0), w.store(2, 12, base, 0)):
-            result = 13 + len(times)
-            code += w.load_constant(base, place) + w.immediate(0x73, 2, mark, 0, 0xB00) + 16 * access
-            code += w.immediate(0x73, 2, result, 0, 0xB00) + w.register(0x20, 0, result, result, mark)
-            times.append(result)
-    code += w.load_constant(base, row_address(0, 2048))
-    code += b"".join(w.store(2, rd, base, 4 * n) for n, rd in enumerate(times))
-    code += w.load_constant(base, Region.MAILBOX) + w.store(2, 0, base, Mailbox.DONE) + w.jump(0, 0)
+    mark, code = 10, b""
+    for n, (prepare, timed) in enumerate(parts):
+        code += prepare + w.immediate(0x73, 2, mark, 0, 0xB00) + timed
+        code += w.immediate(0x73, 2, 13 + n, 0, 0xB00) + w.register(0x20, 0, 13 + n, 13 + n, mark)
+    code += w.load_constant(_BASE, row_address(0, 2048))
+    code += b"".join(w.store(2, 13 + n, _BASE, 4 * n) for n in range(len(parts)))
+    code += w.load_constant(_BASE, Region.MAILBOX) + w.store(2, 0, _BASE, Mailbox.DONE) + w.jump(0, 0)
     rows = by_lane(code, driver.lanes)
     driver.sbuf.bytes[: driver.lanes, 4096 : 4096 + rows.shape[1]] = rows
     source = pattern("src0", 0, driver.lanes, 4096, rows.shape[1] // 4)
@@ -125,10 +125,43 @@ async def takes_the_cycles_it_says(dut):
         driver.commands.send([word])
         await driver.ended(len(driver.ends) + 1)
     assert driver.ends == [(0, 0)] * 2
-    cycles = driver.sbuf.bytes[0, 2048 : 2048 + 4 * len(times)].view("<u4").tolist()
+    return driver.sbuf.bytes[0, 2048 : 2048 + 4 * len(parts)].view("<u4").tolist()
+
+
+@cocotb.test(timeout_time=1000, timeout_unit="us")
+async def takes_the_cycles_it_says(dut):
+    """Sixteen loads or stores of each kind by one core that is alone."""
+    driver = EngineDriver(dut, np.random.default_rng(cocotb.RANDOM_SEED), "never")
+    places = {
+        "local memory": Region.LOCAL + 0x800,
+        "SBUF": row_address(0, 1024),
+        "shared memory": Region.SHARED,
+        "a register": Region.MAILBOX + Mailbox.WAIT_VALUE,
+    }
+    accesses = (w.immediate(0x03, 2, 12, _BASE, 0), w.store(2, 12, _BASE, 0))
+    cycles = await _cycles(
+        driver, [(w.load_constant(_BASE, place), 16 * access) for place in places.values() for access in accesses]
+    )
     took = {name: (cycles[2 * n], cycles[2 * n + 1]) for n, name in enumerate(places)}
     dut._log.info("cycles of 16 loads, of 16 stores: %s; begin and end %s", took, [c // 2 for c in driver.longest])
     assert took == {"local memory": LOCAL_CYCLES[driver.lanes], **CYCLES}, took
+
+
+@cocotb.test(timeout_time=1000, timeout_unit="us")
+async def takes_the_cycles_of_rows(dut):
+    """A load and a store of eight registers: lanes of SBUF from the first or second column on, and local memory."""
+    driver = EngineDriver(dut, np.random.default_rng(cocotb.RANDOM_SEED), "never")
+    if not driver.cfg.gpsimd.vectors:
+        return
+    load_row, store_row = (w.word(0x0200_6007 | n << 5 | _BASE << 15 | 8 << 7) for n in (0, 1))
+    on = w.load_constant(12, 0x600) + w.immediate(0x73, 2, 0, 12, 0x300)
+    on += w.word(0x0130_7657)  # vsetvli x12, x0, e32, m8
+    places = [Region.SBUF_LANES, lane_address(0, 4, driver.lanes), Region.LOCAL + 0x1000]
+    parts = [(w.load_constant(_BASE, place), access) for place in places for access in (load_row, store_row)]
+    parts[0] = on + parts[0][0], parts[0][1]
+    took = await _cycles(driver, parts)
+    dut._log.info("cycles of a load and a store of eight registers: %s", took)
+    assert took == [ROW_CYCLES] * len(parts), took
 
 
 @cocotb.test()
