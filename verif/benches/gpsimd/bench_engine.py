@@ -7,6 +7,7 @@ import numpy as np
 
 from rtl.contract.config import load
 from rtl.contract.gpsimd import Counter, Mailbox, Region, lane_address, row_address
+from verif.agents.bench import manifest
 from verif.bench import Run
 from verif.benches.gpsimd.engine_driver import FIRST_GP_CYCLES, LAST_GP_CYCLES, EngineDriver
 from verif.checks import riscv_words as w
@@ -147,12 +148,10 @@ async def takes_the_cycles_it_says(dut):
     assert took == {"local memory": LOCAL_CYCLES[driver.lanes], **CYCLES}, took
 
 
-@cocotb.test(timeout_time=1000, timeout_unit="us")
+@cocotb.test(timeout_time=1000, timeout_unit="us", skip=not manifest().config.gpsimd.vectors)
 async def takes_the_cycles_of_rows(dut):
     """A load and a store of eight registers: lanes of SBUF from the first or second column on, and local memory."""
     driver = EngineDriver(dut, np.random.default_rng(cocotb.RANDOM_SEED), "never")
-    if not driver.cfg.gpsimd.vectors:
-        return
     load_row, store_row = (w.word(0x0200_6007 | n << 5 | _BASE << 15 | 8 << 7) for n in (0, 1))
     on = w.load_constant(12, 0x600) + w.immediate(0x73, 2, 0, 12, 0x300)
     on += w.word(0x0130_7657)  # vsetvli x12, x0, e32, m8
