@@ -57,7 +57,7 @@ def _sources(file: Path) -> str:
     if _LEDGER_READERS & {str(file.relative_to(ROOT)), *found.files}:
         extra += (ROOT / "verif" / "plan").glob("*.toml")
     if _LIBRARY in found.files:
-        extra.append(_FIRMWARE / "lib" / "lib.elf")
+        extra += (_FIRMWARE / "lib").glob("*.elf")
     if "gpsimd" in file.name:
         extra += (p for p in _FIRMWARE.rglob("*") if p.is_file() and p.suffix in _COMPILED)
     return sources_of([], [file, *extra]).digest + found.digest if extra else found.digest

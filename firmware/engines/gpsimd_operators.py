@@ -202,7 +202,7 @@ class GpsimdOperators(GpsimdEngine):
         values: dict[str, int] | None = None,
     ) -> None:
         self._need_engine()
-        image = self._image(library())
+        image = self._image(library(vectors=self._k.cfg.gpsimd.vectors))
         word = ARGUMENTS[name].pack(values or {})
         args = (word & ((1 << 64) - 1), word >> 64)
         self._start(image, image.entry_of(name), self._cores(None), operands, reads, writes, args, _LONGEST)

@@ -30,14 +30,15 @@ def with_meaning(comparison: Comparison, outputs: Mapping[str, np.ndarray], mean
 
 def operator_metrics(cfg: Config, result: RunResult, meaning: Meaning) -> dict[str, Any]:
     """GPSIMD cycles from the start of the run to the end of the last core, and two bounds in the same: the bus of
-    scalar accesses takes one a cycle, ports of vectors take L elements a cycle and core each way."""
+    scalar accesses takes one a cycle, which binds cores without vectors; ports of vectors take L elements a cycle and
+    core each way."""
     ran = [core.busy + sum(core.stall.values()) for core in result.gpsimd_cores]
     cycles, both = max(ran, default=0), meaning.loads + meaning.stores
     wide = cores(cfg.partitions) * lanes(cfg.partitions)
     return {
         "operator": meaning.operator,
         "gpsimd_cycles": cycles,
-        "gpsimd_bus_cycles": both,
+        **({} if cfg.gpsimd.vectors else {"gpsimd_bus_cycles": both}),
         "gpsimd_port_cycles": -(-max(meaning.loads, meaning.stores) // wide),
         "gpsimd_cycles_per_element": round(cycles / meaning.elements, 3),
     }

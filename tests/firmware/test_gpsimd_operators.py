@@ -58,34 +58,39 @@ def wrong(program: Program, found: dict[str, np.ndarray]) -> list[str]:
 
 def test_each_operator_has_an_entry_arguments_a_meaning_and_a_program() -> None:
     names = set(ARGUMENTS)
-    assert names == set(MEANINGS) == set(PROGRAMS) == set(OPERATIONS) == set(lib.library().entries)
+    assert names == set(MEANINGS) == set(PROGRAMS) == set(OPERATIONS)
+    assert all(names == set(lib.library(vectors=vectors).entries) for vectors in lib.IMAGES)
 
 
-def test_the_committed_image_is_what_its_sources_say() -> None:
+def test_the_committed_images_are_what_their_sources_say() -> None:
     record = tomllib.loads(lib.RECORD.read_text())
     assert record["sources"] == lib.source_digest(), "renew with make firmware"
-    assert record["image"] == hashlib.sha256(lib.IMAGE.read_bytes()).hexdigest()
-    loaded = sum(section.size_bytes for section in lib.library().loaded)
-    assert loaded == record["loaded_bytes"] <= lib.LIBRARY_BYTES_MAX
+    for vectors, path in lib.IMAGES.items():
+        assert record[path.name]["image"] == hashlib.sha256(path.read_bytes()).hexdigest()
+        loaded = lib.loaded_bytes(lib.library(vectors=vectors))
+        assert loaded == record[path.name]["loaded_bytes"] <= lib.LIBRARY_BYTES_MAX
     assert lib.main([]) == 0
 
 
 @pytest.mark.parametrize("name", sorted(NAMED))
 def test_every_core_takes_it(name: str) -> None:
-    need_fit(lib.library(), core_of(load(name, ["gpsimd.local_bytes=16384"])))
+    for vectors in lib.IMAGES:
+        fields = ["gpsimd.local_bytes=16384", f"gpsimd.vectors={str(vectors).lower()}"]
+        need_fit(lib.library(vectors=vectors), core_of(load(name, fields)))
 
 
 @pytest.mark.firmware
 @pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="no ziglang: make firmware-tools")
 def test_the_compiler_gives_the_committed_image_in_any_folder(tmp_path: Path) -> None:
-    data, record = lib.build_library()
-    assert data == lib.IMAGE.read_bytes() and record == lib.RECORD.read_text()
+    built, record = lib.build_library()
+    assert all(path.read_bytes() == lib.IMAGES[vectors].read_bytes() for vectors, path in built.items())
+    assert record == lib.RECORD.read_text()
     for name in ("firmware", "rtl"):
         shutil.copytree(ROOT / name, tmp_path / name)
     environment = {"PYTHONPATH": str(tmp_path), "PLEXUS_BUILD": str(build_root()), "PATH": "/usr/bin:/bin"}
     asked = [sys.executable, "-m", "firmware.gpsimd.library", "--write"]
     said = subprocess.run(asked, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True).stdout
-    assert "as it was" in said
+    assert said.count("as it was") == len(lib.IMAGES)
 
 
 # the language
@@ -291,6 +296,37 @@ def test_pinned_order_of_topk_and_route(row: tuple[int, ...], k: int, want: list
         means={"experts": experts, "capacity": 1},
     )
     assert sorted(want) == np.flatnonzero(ran(operator_program(TINY, of))["counts"]).tolist()
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_topk_of_rows_that_vectors_hold(seed: int) -> None:
+    """Enough columns on all lanes: vectors say what needs no look. Of few values, all of them special, or of many."""
+    rng = np.random.default_rng(seed)
+    columns, k = int(rng.integers(32, 90)), int(rng.integers(1, 9))
+    dtype = "fp32" if seed % 2 else "int32"
+    special = [
+        INF,
+        INF | 1 << 31,
+        NAN,
+        MINUS_NAN,
+        ZERO,
+        MINUS_ZERO,
+        ONE,
+        MINUS_ONE,
+        LEAST,
+        0xFF80_0001,
+        2**31 - 1,
+        2**32 - 1,
+    ]
+    some = rng.choice(np.array(special, np.uint32), int(rng.integers(1, 6)))
+    bits = rng.choice(some, (8, columns))
+    anything = rng.random((8, columns)) < rng.choice([0, 0.1, 1])
+    bits = np.where(anything, rng.integers(0, 1 << 32, bits.shape, np.uint32), bits)
+    x = bits.view(np.float32 if dtype == "fp32" else INT)
+    outputs = {"values": (8, k, dtype), "indices": (8, k, "int32")}
+    of = Operation(operator="topk", inputs={"x": x}, outputs=outputs, means={"k": k})
+    program = operator_program(load("tiny", ["gpsimd.vectors=true"]), of)
+    assert not wrong(program, ran(program))
 
 
 def test_pinned_nonzero_of_fp32() -> None:

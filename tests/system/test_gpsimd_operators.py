@@ -9,7 +9,7 @@ import pytest
 
 from firmware.image import build_image
 from firmware.kernels.gpsimd_operators import PROGRAMS, operator_program
-from rtl.contract.config import Config, named
+from rtl.contract.config import Config, load, named
 from sim.cli import main
 from sim.run.checking import checked
 from sim.run.meaning import meant, with_meaning
@@ -19,6 +19,7 @@ from verif.golden.gpsimd import operators
 
 pytestmark = pytest.mark.sim
 TINY, SMALL = named("tiny"), named("small")
+VECTORS, SMALL_VECTORS = (load(name, ["gpsimd.vectors=true"]) for name in ("tiny", "small"))
 
 
 def all_agree(operator: str, cfg: Config, seeds: range) -> None:
@@ -34,9 +35,10 @@ def all_agree(operator: str, cfg: Config, seeds: range) -> None:
         assert found.match, f"seed {seed}: {found.first}"
 
 
+@pytest.mark.parametrize("cfg", [TINY, VECTORS], ids=["scalar", "vectors"])
 @pytest.mark.parametrize("operator", sorted(OPERATIONS))
-def test_rtl_golden_and_numpy_agree(operator: str) -> None:
-    all_agree(operator, TINY, range(6))
+def test_rtl_golden_and_numpy_agree(operator: str, cfg: Config) -> None:
+    all_agree(operator, cfg, range(6))
 
 
 @pytest.mark.parametrize("operator", ["gather", "partition_reduce", "route"])
@@ -46,7 +48,9 @@ def test_rtl_golden_and_numpy_agree_on_four_cores(operator: str) -> None:
 
 
 @pytest.mark.regress
-@pytest.mark.parametrize("cfg", [TINY, SMALL], ids=lambda cfg: cfg.name)
+@pytest.mark.parametrize(
+    "cfg", [TINY, SMALL, VECTORS, SMALL_VECTORS], ids=lambda c: f"{c.name}{'v' * c.gpsimd.vectors}"
+)
 @pytest.mark.parametrize("operator", sorted(OPERATIONS))
 def test_rtl_golden_and_numpy_agree_many_times(operator: str, cfg: Config) -> None:
     all_agree(operator, cfg, range(1000, 1060))

@@ -8,7 +8,7 @@ import numpy as np
 from firmware.kernels.gpsimd_operators import Operation
 from rtl.contract.config import Config
 from rtl.contract.gpsimd import lanes
-from rtl.contract.gpsimd_operators import Integer, Reduction, Relation
+from rtl.contract.gpsimd_operators import K_MAX, Integer, Reduction, Relation
 
 __all__ = ["OPERATIONS", "random_operation"]
 
@@ -114,8 +114,8 @@ def _gather(m: Maker) -> Operation:
 
 
 def _topk(m: Maker) -> Operation:
-    columns, dtype = m.columns(), m.one_of("fp32", "int32")
-    k = m.one_of(1, columns, min(8, columns))
+    columns, dtype = m.one_of(m.columns(), m.columns(), 77), m.one_of("fp32", "int32")
+    k = m.one_of(1, min(columns, K_MAX), min(8, columns))
     outputs = {"values": (m.rows, k, dtype), "indices": (m.rows, k, m.whole())}
     return Operation(
         operator="topk",

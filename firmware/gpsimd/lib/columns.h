@@ -10,6 +10,10 @@
     (gp_argument_word(PLEXUS_INSTRUCTION_IMM1_LSB / 32 + PLEXUS_##field##_LSB / 32) >> PLEXUS_##field##_LSB % 32 & \
      uint32_t((uint64_t(1) << PLEXUS_##field##_BITS) - 1))
 
+#ifdef __riscv_vector
+#include <riscv_vector.h>
+#endif
+
 /* Before a loop over partitions: no turn needs what another one stores, so turns may become lanes of a vector. */
 #ifdef __riscv_vector
 #define GP_LANES _Pragma("clang loop vectorize(assume_safety)")
@@ -18,6 +22,12 @@
 #endif
 
 namespace gp {
+
+#ifdef __riscv_vector
+using Vector = vuint32m8_t;
+using SignedVector = vint32m8_t;
+using Mask = vbool4_t;
+#endif
 
 /* A column after the other. */
 template <typename T>
@@ -66,52 +76,14 @@ class Columns {
     T *first_;
 };
 
+/* Memory of the operator that runs; it holds anything when that begins. */
+extern uint32_t scratch[PLEXUS_BINS_MAX];
+
 constexpr uint32_t SHARED_WORDS = PLEXUS_SHARED_BYTES / 4;
 
 /* Memory of all cores. Two halves in turn, with a barrier after each is written: who writes a half again has passed a
  * barrier that every reader of it reached later. */
 inline uint32_t *shared(uint32_t word = 0) { return static_cast<uint32_t *>(gp_shared(4 * word)); }
-
-/* Elements as integers of the same order: 32-bit integers as they are. `below(bits, bound(least))` is quick, and never
- * true of an element that is larger than `least`. */
-struct Signed {
-    static int32_t key(uint32_t bits) { return int32_t(bits); }
-    static int32_t bound(int32_t least) { return least; }
-    static bool below(uint32_t bits, int32_t bound) { return int32_t(bits) <= bound; }
-};
-
-/* FP32: zeros of both signs are equal, every NaN is above infinity. */
-struct Float {
-    static int32_t key(uint32_t bits) {
-        const uint32_t magnitude = bits & 0x7fffffff;
-        if (magnitude > 0x7f800000) return 0x7fffffff;
-        return int32_t(bits) < 0 ? -int32_t(magnitude) : int32_t(magnitude);
-    }
-    static int32_t bound(int32_t least) { return least < 0 ? INT32_MIN : least + (least != 0x7fffffff); }
-    static bool below(uint32_t bits, int32_t bound) { return int32_t(bits) < bound && bits <= 0xff800000; }
-};
-
-/* `one` into the first `count` - 1 keys, which descend, behind those that equal it; gives the last of `count`. */
-[[gnu::noinline]] inline int32_t keep(int32_t *key, uint32_t *place, uint32_t count, int32_t one, uint32_t at) {
-    uint32_t j = count - 1;
-    for (; j && key[j - 1] < one; j--) key[j] = key[j - 1], place[j] = place[j - 1];
-    key[j] = one, place[j] = at;
-    return key[count - 1];
-}
-
-/* Places of the k largest of `count` elements, the largest first, of equal ones the one that comes first. */
-template <typename Order>
-void largest(Walk<const uint32_t> in, uint32_t count, uint32_t k, int32_t *key, uint32_t *place) {
-    int32_t least = 0;
-    uint32_t i = 0;
-    for (; i < k; i++, in.next()) least = keep(key, place, i + 1, Order::key(*in.at), i);
-    int32_t bound = Order::bound(least);
-    for (; i < count; i++, in.next()) {
-        if (Order::below(*in.at, bound)) continue;
-        const int32_t one = Order::key(*in.at);
-        if (one > least) bound = Order::bound(least = keep(key, place, k, one, i));
-    }
-}
 
 } // namespace gp
 

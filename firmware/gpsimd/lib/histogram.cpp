@@ -1,11 +1,10 @@
 // dst[p, b] = how many elements of src0[p, :] are b; 32-bit integers, those outside of dst's columns do not count.
 #include "columns.h"
 
-static GP_KEEP uint32_t counts[PLEXUS_BINS_MAX];
-
 GP_ENTRY(histogram) {
     const gp::Columns<const uint32_t> from(GP_SRC0);
     const gp::Columns<uint32_t> to(GP_DST);
+    uint32_t *counts = gp::scratch;
     const uint32_t bins = to.count[0], columns = from.count[0], rows = from.rows;
     for (uint32_t p = 0; p < rows; p++) {
         for (uint32_t bin = 0; bin < bins; bin++) counts[bin] = 0;

@@ -1,11 +1,19 @@
 // dst[p, i...] = offset + p * multiplier + sum of i[axis] * step[axis], 32 bits, wrapping; up to four axes.
-#include "columns.h"
+#include "lanes.h"
 
 static void row(gp::Walk<uint32_t> to, uint32_t count, uint32_t rows, uint32_t value, uint32_t step,
                 uint32_t multiplier) {
+#ifdef __riscv_vector
+    const gp::Pass pass(count, rows, to);
+    const gp::Ramp ramp(pass, value, multiplier, step);
+    gp::Vector now = ramp.first();
+    for (uint32_t i = 0; i < pass.columns; i++, to.next())
+        for (uint32_t p = 0; p < pass.rows; p += ramp.vl, now = __riscv_vadd(now, ramp.further, ramp.vl))
+            gp::put(&to[p], now, gp::length(pass.rows - p));
+#else
     for (uint32_t i = 0; i < count; i++, value += step, to.next())
-        GP_LANES
         for (uint32_t p = 0; p < rows; p++) to[p] = value + p * multiplier;
+#endif
 }
 
 GP_ENTRY(iota) {

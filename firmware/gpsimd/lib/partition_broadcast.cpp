@@ -1,5 +1,5 @@
 // dst[p, i] = src0[0, i] for all partitions of dst; any 32-bit elements. By way of shared memory.
-#include "columns.h"
+#include "lanes.h"
 
 GP_ENTRY(partition_broadcast) {
     const gp::Columns<const uint32_t> from(GP_SRC0);
@@ -15,8 +15,12 @@ GP_ENTRY(partition_broadcast) {
         gp_barrier();
         for (uint32_t i = 0; i < columns && rows; i++, out.next()) {
             const uint32_t value = row[i];
-            GP_LANES
+#ifdef __riscv_vector
+            const size_t vl = gp::length(rows);
+            gp::put(out.at, gp::all(value, vl), vl);
+#else
             for (uint32_t p = 0; p < rows; p++) out[p] = value;
+#endif
         }
     }
     return 0;

@@ -1,20 +1,17 @@
 // Tokens to their k experts of the highest logits, of equal ones the lower. src0[p, b * experts + e] is the logit of
 // token b * partitions + p. dst[e, :] = tokens of expert e, ascending, then -1; src1[e, 0] = how many chose it, written
 // too, though only as many are in dst as it has columns. FP32 (a NaN is above infinity) or 32-bit integers.
-#include "columns.h"
+#include "best.h"
 
 template <typename Order>
 static void choose(uint8_t *chosen, uint32_t tokens, uint32_t experts, uint32_t k) {
     const gp::Columns<const uint32_t> logits(GP_SRC0);
-    int32_t key[PLEXUS_K_MAX];
-    uint32_t place[PLEXUS_K_MAX];
-    for (uint32_t before = logits.number, block = 0; before < tokens; before += logits.partitions, block++)
-        for (uint32_t p = 0; p < logits.rows && before + p < tokens; p++) {
-            auto in = logits.walk(block * experts);
-            in.at += p;
-            gp::largest<Order>(in, experts, k, key, place);
+    for (uint32_t before = logits.number, block = 0; before < tokens; before += logits.partitions, block++) {
+        const uint32_t left = tokens - before, rows = left < logits.rows ? left : logits.rows;
+        gp::best<Order>(logits.walk(block * experts), experts, rows, k, [=](uint32_t p, const uint32_t *place) {
             for (uint32_t j = 0; j < k; j++) chosen[(before + p) * k + j] = uint8_t(place[j]);
-        }
+        });
+    }
 }
 
 /* Each core looks through all choices for those of its own experts. */
