@@ -21,7 +21,8 @@ class CoreCounters(wiring.Component):
 
     retires: an instruction of a core; moves: a pass of its vector unit; bytes: of SBUF for a core. `value[k]`
     is counter `index[k]` of core k, `told` is `told_index` of core `told_core`. They are RAMs, so `known` says which
-    have gone up since `clear`.
+    have gone up since `clear`. "sync" is the engine's clock, which has an edge at a tick with work, "root" the clock of
+    ticks: `stale` says that nothing has been counted at an edge since `clear`.
     """
 
     def __init__(self, cores: int):
@@ -48,48 +49,50 @@ class CoreCounters(wiring.Component):
         m = Module()
         counts = self.tick & self.running
         asleep = Signal(TIME_BITS)  # cycles in which nothing ran
+        stale = Signal()
+        goes = counts & self.active
         with m.If(counts & ~self.active):
-            m.d.sync += asleep.eq(asleep + 1)
+            m.d.root += asleep.eq(asleep + 1)
+        with m.If(goes):
+            m.d.root += stale.eq(0)
         with m.If(self.clear):
-            m.d.sync += asleep.eq(0)
+            m.d.root += [asleep.eq(0), stale.eq(~fault("what the last program counted of a core stays"))]
         told: list[Signal] = []
         for k in range(self.cores):
             m.submodules[f"core_{k}"] = memory = Memory(shape=TIME_BITS, depth=_STATES, init=[])
             write, old = memory.write_port(), memory.read_port(domain="comb")
-            known = Signal(_STATES)
+            counted, known = Signal(_STATES), Signal(_STATES)
             instructions, passes, moved = Signal(TIME_BITS), Signal(TIME_BITS), Signal(TIME_BITS)
-            goes = counts & self.active
             m.d.comb += [
+                known.eq(Mux(stale, 0, counted)),
                 write.addr.eq(self.state[k]),
                 write.en.eq(goes),
                 old.addr.eq(self.state[k] ^ fault("a counter of a core goes on from the one beside")),
                 write.data.eq(Mux(known.bit_select(self.state[k], 1), old.data, 0) + 1),
             ]
-            with m.If(self.clear & ~fault("what the last program counted of a core stays")):
-                m.d.sync += [known.eq(0), instructions.eq(0), passes.eq(0), moved.eq(0)]
-            with m.Elif(goes):
+            with m.If(goes):
                 m.d.sync += [
-                    known.bit_select(self.state[k], 1).eq(1),
-                    instructions.eq(instructions + self.retires[k]),
-                    passes.eq(passes + self.moves[k]),
-                    moved.eq(moved + self.bytes[k]),
+                    counted.eq(known | (1 << self.state[k])[:_STATES]),
+                    instructions.eq(Mux(stale, 0, instructions) + self.retires[k]),
+                    passes.eq(Mux(stale, 0, passes) + self.moves[k]),
+                    moved.eq(Mux(stale, 0, moved) + self.bytes[k]),
                 ]
             told.append(Signal(TIME_BITS, name=f"told_{k}"))
             for place, index, value in (("own", self.index[k], self.value[k]), ("host", self.told_index, told[k])):
                 read = memory.read_port(domain="comb")
-                counted = Signal(TIME_BITS, name=f"{place}_{k}")
-                m.d.comb += [read.addr.eq(index), counted.eq(Mux(known.bit_select(index, 1), read.data, 0))]
+                state = Signal(TIME_BITS, name=f"{place}_{k}")
+                m.d.comb += [read.addr.eq(index), state.eq(Mux(known.bit_select(index, 1), read.data, 0))]
                 with m.Switch(index):
                     with m.Case(Counter.IDLE):
-                        m.d.comb += value.eq(counted + asleep)
+                        m.d.comb += value.eq(state + asleep)
                     with m.Case(Counter.INSTRUCTIONS):
-                        m.d.comb += value.eq(instructions)
+                        m.d.comb += value.eq(Mux(stale, 0, instructions))
                     with m.Case(Counter.MICRO_OPS):
-                        m.d.comb += value.eq(passes)
+                        m.d.comb += value.eq(Mux(stale, 0, passes))
                     with m.Case(Counter.BYTES):
-                        m.d.comb += value.eq(moved)
+                        m.d.comb += value.eq(Mux(stale, 0, moved))
                     with m.Default():
-                        m.d.comb += value.eq(Mux(index < _STATES, counted, 0))
+                        m.d.comb += value.eq(Mux(index < _STATES, state, 0))
         with m.If(self.told_core < self.cores):
             m.d.comb += self.told.eq(Array(told)[self.told_core])
         return m

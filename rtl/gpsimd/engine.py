@@ -1,6 +1,6 @@
 """The GPSIMD engine: its cores behind a bridge to the root clock, and what is counted there."""
 
-from amaranth.hdl import Module, Mux, Signal, signed
+from amaranth.hdl import DomainRenamer, Module, Mux, Signal, signed
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
@@ -55,7 +55,8 @@ class GpsimdEngine(EngineFrame):
         m = super().elaborate(platform)
         count = cores(self.cfg.partitions)
         cluster = self._pipeline
-        m.submodules.counters = counters = CoreCounters(count)
+        counters = CoreCounters(count)
+        m.submodules.counters = DomainRenamer({"sync": self.domain, "root": "sync"})(counters)
         filled = Signal(count)
         with m.If(self.start):
             m.d.sync += filled.eq(Mux(fault("images of the last program can be run"), filled, 0))

@@ -19,8 +19,9 @@ class RowMover(wiring.Component):
     """From a cycle with `start` on, element c of `pattern` becomes row `first` + c, or with `store` the other way.
 
     The pattern has 32-bit elements on as many partitions as a core has lanes; it must stay as it is. row_en, row,
-    row_data: a row is written; line_en, row: one is read, and `line` has it from the next cycle on. moves: an element
-    has gone through SBUF. Timing: a row a cycle to local memory, one in two cycles from it; `done` in the last one.
+    row_data: a row is written, two cycles after its word was asked for; line_en, row: one is read, and `line` has it
+    from the next cycle on. moves: an element has gone through SBUF.
+    Timing: a row a cycle to local memory, one in two cycles from it; `done` in the last one.
     """
 
     def __init__(self, cfg: Config):
@@ -72,25 +73,28 @@ class RowMover(wiring.Component):
         for port in (self.sbuf_read, self.sbuf_write):
             m.d.comb += port.quadrants.eq(quadrants)
             m.d.comb += [port.word[q].eq(walker.address[3:][: sbuf_word_bits(cfg)]) for q in range(QUADRANTS)]
+        written, fetched_last = Signal(), Signal()
         m.d.sync += [
             fetched.eq(self.moves & ~self.store),
+            written.eq(fetched),
             half.eq(walker.address[2]),
-            ending.eq(self.moves & walker.last),
+            fetched_last.eq(self.moves & walker.last & ~self.store),
+            ending.eq(fetched_last | (self.moves & walker.last & self.store)),
             ready.eq(self.line_en | (ready & ~self.moves & walker.valid)),
         ]
         with m.If(self.start):
             m.d.sync += self.row.eq(self.first)
-        with m.Elif(fetched | (self.moves & self.store)):
+        with m.Elif(written | (self.moves & self.store)):
             m.d.sync += self.row.eq(self.row + 1)
 
         # its first partition is a multiple of the lanes, since that many may start nowhere else
         data = self.sbuf_read.data
         words = [Mux(half, data[64 * p + 32 : 64 * p + 64], data[64 * p : 64 * p + 32]) for p in range(partitions)]
         groups = Array(Cat(*words[at : at + self.lanes]) for at in range(0, partitions, self.lanes))
+        m.d.sync += self.row_data.eq(groups[start >> exact_log2(self.lanes)])
         line = self.line ^ fault("a stored row has a bit turned")
         m.d.comb += [
-            self.row_en.eq(fetched & ~(fault("the last row of an image is not loaded") & ending)),
-            self.row_data.eq(groups[start >> exact_log2(self.lanes)]),
+            self.row_en.eq(written & ~(fault("the last row of an image is not loaded") & ending)),
             self.sbuf_write.data.eq(Cat(line.word_select(p % self.lanes, 32).replicate(2) for p in range(partitions))),
             self.done.eq(ending),
         ]

@@ -84,12 +84,13 @@ class Tile(wiring.Component):
         m.submodules.reach = reach = Reach(cfg)
         access = core.access.payload
         word, local, loaded, begins = Signal(), Signal(), Signal(), Signal()
-        m.d.sync += [begins.eq(~run), loaded.eq(memory.word_en)]
+        mtime = Signal(64)  # a cycle old: a core that sleeps has no input that changes with the root clock
+        m.d.sync += [begins.eq(~run), loaded.eq(memory.word_en), mtime.eq(self.mtime)]
         m.d.comb += [
             core.start.eq(begins),
             core.entry.eq(self.entry),
             core.hart.eq(self.hart),
-            core.mtime.eq(self.mtime),
+            core.mtime.eq(mtime),
             core.pending.eq(self.pending << 1),
             reach.i.eq(access),
             core.access_allowed.eq(reach.allowed),
