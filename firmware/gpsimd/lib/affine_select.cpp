@@ -35,7 +35,10 @@ static void row(gp::Walk<const uint32_t> in, gp::Walk<uint32_t> out, uint32_t co
         }
 #else
     for (uint32_t i = 0; i < count; i++, value += step, in.next(), out.next())
-        for (uint32_t p = 0; p < rows; p++) out[p] = holds(int32_t(value + p * multiplier)) != unless ? in[p] : fill;
+        if (unless)
+            for (uint32_t p = 0; p < rows; p++) out[p] = holds(int32_t(value + p * multiplier)) ? fill : in[p];
+        else
+            for (uint32_t p = 0; p < rows; p++) out[p] = holds(int32_t(value + p * multiplier)) ? in[p] : fill;
 #endif
 }
 
