@@ -309,6 +309,23 @@ async def refuses_what_the_golden_model_refuses(dut: Any) -> None:
         assert len(seen) == 5, f"all five causes of a refusal must be seen, not only {seen}"
 
 
+@cocotb.test(timeout_time=8, timeout_unit="ms")
+async def refuses_each_bit_of_an_address_behind_hbm(dut: Any) -> None:
+    """Of either side, alone."""
+    bench = DmaBench(dut, stalls="never")
+    await bench.start()
+    good = random_descriptor(bench.rng, bench.cfg, "hbm to hbm", 1)
+    for bit in range((bench.cfg.hbm.capacity_mib << 20).bit_length() - 1, 40):
+        for side in ("source", "destination"):
+            bad = {**good, side: address(Space.HBM, 1 << bit)}
+            cause, at = check(bad, bench.cfg, link=bench.link)
+            assert cause == Cause.OUT_OF_RANGE, (bit, side)
+            bench.host.submit(0, [bad])
+            await bench.host.idle()
+            assert bench.host.fault(0) == (cause, 0, at), f"{side} at bit {bit}: {bench.host.fault(0)}"
+            await bench.host.restart()
+
+
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def takes_only_what_was_released(dut: Any) -> None:
     """Descriptors that are there wait for their release, and releases for their descriptors."""
