@@ -59,15 +59,22 @@ class Csr(wiring.Component):
 
     def __init__(self, vectors: bool):
         self.vectors = vectors
+        # seen by proofs too
+        self.enabled = Signal()  # mstatus.MIE
+        self.before = Signal()  # mstatus.MPIE
+        self.mie = Signal(3)
+        self.mip = Signal(3)
+        self.mtvec = Signal(32)
+        self.mscratch = Signal(32)
+        self.mepc = Signal(32)
+        self.mcause = Signal(32)
+        self.mtval = Signal(32)
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        enabled, before = Signal(), Signal()  # mstatus.MIE, MPIE
-        mie, mip = Signal(3), Signal(3)
-        mtvec, mscratch, mepc, mcause, mtval = (
-            Signal(32, name=n) for n in ("mtvec", "mscratch", "mepc", "mcause", "mtval")
-        )
+        enabled, before, mie, mip, mtvec = self.enabled, self.before, self.mie, self.mip, self.mtvec
+        mscratch, mepc, mcause, mtval = self.mscratch, self.mepc, self.mcause, self.mtval
         cycles, retired = Signal(64), Signal(64)
         new = self.new
         vs = Signal(2)  # mstatus.VS

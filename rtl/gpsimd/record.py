@@ -25,10 +25,15 @@ class Record(wiring.Component):
     interrupt_cause: In(5)
     o: Out(RETIRED)
 
+    def __init__(self):
+        self.first = Signal()  # the next is the first of a handler; seen by proofs too
+        self.cause = Signal(5)
+        super().__init__()
+
     def elaborate(self, platform: object) -> Module:
         m = Module()
         x, what, done, o = self.i.fetched, self.i.what, self.done, self.o
-        order, first, cause = Signal(64), Signal(), Signal(5)
+        order, first, cause = Signal(64), self.first, self.cause
         with m.If(self.moves):
             m.d.sync += [order.eq(order + 1), first.eq(0)]
         with m.If(self.interrupted):
