@@ -161,12 +161,12 @@ class Csr(wiring.Component):
                 mcause.eq(Cat(self.cause[:5], Const(0, 26), self.cause[5])),
                 mtval.eq(self.tval),
                 before.eq(enabled),
-                enabled.eq(0),
+                enabled.eq(enabled & fault("interrupts stay enabled in a handler")),
             ]
         with m.If(self.mret):
-            m.d.sync += [enabled.eq(before), before.eq(1)]
+            m.d.sync += [enabled.eq(before), before.eq(~fault("mret leaves mpie cleared"))]
 
-        ready = Signal(3)
+        ready, vectored = Signal(3), mtvec[0] & ~fault("all interrupts go to the base of mtvec")
         m.d.comb += [
             ready.eq(mip & (mie | fault("mie is not looked at").replicate(3))),
             self.wake.eq(ready.any()),
@@ -174,6 +174,6 @@ class Csr(wiring.Component):
             self.interrupt_cause.eq(0x20 | Mux(ready[2], _MEI, Mux(ready[0], _MSI, _MTI))),
             self.epc.eq(mepc),
             self.nowhere.eq(mtvec[2:] == 0),
-            self.vector.eq(Cat(Const(0, 2), mtvec[2:]) + Mux(mtvec[0] & self.cause[5], self.cause[:5] << 2, 0)),
+            self.vector.eq(Cat(Const(0, 2), mtvec[2:]) + Mux(vectored & self.cause[5], self.cause[:5] << 2, 0)),
         ]
         return m

@@ -135,7 +135,7 @@ class ScalarCore(wiring.Component):
             self._vector(m, x, x_valid & ~interrupted & ~m_waits, execute, csr, vector_waits)
         with m.Switch(unit):
             with m.Case(Unit.LOAD, Unit.STORE):
-                m.d.comb += ready.eq(self.access.ready)
+                m.d.comb += ready.eq(self.access.ready & ~fault("a load or store is never taken"))
             with m.Case(Unit.VECTOR):
                 m.d.comb += ready.eq(execute.vector_done)
             with m.Case(Unit.DIVIDE):
@@ -159,7 +159,7 @@ class ScalarCore(wiring.Component):
             multiply.en.eq(x_moves),
             multiply.funct3.eq(x_what.funct3),
             multiply.first.eq(x.a),
-            multiply.second.eq(x.b),
+            multiply.second.eq(Mux(fault("a product is always a square"), x.a, x.b)),
             csr.address.eq(x_what.csr),
             csr.use.eq(x_what.csr_use),
             csr.value.eq(Mux(x_what.csr_immediate, x_what.immediate, x.a)),
@@ -236,7 +236,7 @@ class ScalarCore(wiring.Component):
             m.d.sync += [
                 m_valid.eq(1),
                 m_told.eq(record.o),
-                m_rd.eq(Mux(traps, 0, x_what.rd)),
+                m_rd.eq(Mux(traps & ~fault("a load that traps writes its register"), 0, x_what.rd)),
                 m_result.eq(done.result),
                 m_load.eq(is_load & ~traps),
                 m_multiply.eq(unit == Unit.MULTIPLY),

@@ -96,7 +96,7 @@ class InstructionsProof(wiring.Component):
 
 def _proof(group: str, *faults: str) -> Proof:
     return Proof(
-        name=f"gpsimd_{group}",
+        name=f"gpsimd_isa_{group}",
         make=lambda: InstructionsProof(group),
         depth=2,
         cover_depth=9,
@@ -106,14 +106,14 @@ def _proof(group: str, *faults: str) -> Proof:
 
 
 PROOFS = (
-    _proof("upper"),
-    _proof("jumps", "a short instruction's link is that of a long one"),
+    _proof("upper", "auipc leaves out the pc"),
+    _proof("jumps", "a short instruction's link is that of a long one", "jalr goes to an odd address"),
     _proof("branches", "a branch compares signed numbers only"),
-    _proof("loads", "lh extends with zeros"),
-    _proof("stores"),
-    _proof("immediate"),
-    _proof("registers"),
-    _proof("products"),
-    _proof("system"),
-    _proof("illegal"),
+    _proof("loads", "lh extends with zeros", "a load that traps writes its register"),
+    _proof("stores", "sh writes the lower half of a word"),
+    _proof("immediate", "sra fills with zeros"),
+    _proof("registers", "sltu compares signed numbers"),
+    _proof("products", "a product is always a square"),
+    _proof("system", "an ebreak is told as an ecall"),
+    _proof("illegal", "slli by 32 or more is taken for legal"),
 )

@@ -53,12 +53,16 @@ class AnyFetch(Fetch):
     """Stands in for Fetch: any instruction, or none, at the address that is next. Proof gpsimd_fetch says the same of
     Fetch."""
 
+    def __init__(self, line_bits: int):
+        self.begun = Signal()  # there was a jump
+        super().__init__(line_bits)
+
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        pc, o, short = Signal(32), self.o.payload, Signal()
+        pc, o, short, begun = Signal(32), self.o.payload, Signal(), self.begun
         low, high = AnySeq(16), AnySeq(16)
         m.d.comb += [
-            self.o.valid.eq(AnySeq(1)),
+            self.o.valid.eq(AnySeq(1) & begun),
             o.fault.eq(AnySeq(1)),
             short.eq((low[:2] != 3) & ~o.fault),
             o.pc.eq(pc),
@@ -67,7 +71,7 @@ class AnyFetch(Fetch):
             o.fault_second.eq(AnySeq(1) & ~o.fault & ~short),
         ]
         with m.If(self.jump):
-            m.d.sync += pc.eq(self.target)
+            m.d.sync += [pc.eq(self.target), begun.eq(1)]
         with m.Elif(self.o.valid & self.o.ready):
             m.d.sync += pc.eq(pc + Mux(short, 2, 4))
         return m
