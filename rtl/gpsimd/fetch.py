@@ -107,11 +107,12 @@ class Fetch(wiring.Component):
 
         # the line that is missing, else the one behind; a FIFO of lines, since code goes forward
         behind, miss = Signal(number_bits), Signal(number_bits)
+        halved = fault("the line of an instruction's second half is never asked for")
         m.d.comb += behind.eq(second + 1)
         hit_behind, _ = find(behind, "line_behind")
         needed = Signal()
         m.d.comb += [
-            miss.eq(Mux(~hit, first, Mux(~hit_second, second, behind))),
+            miss.eq(Mux(~hit, first, Mux(~hit_second & ~halved, second, behind))),
             needed.eq(~hit | ~hit_second | (~hit_behind & ~fails_second)),
         ]
         m.d.comb += [
