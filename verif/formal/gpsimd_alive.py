@@ -14,9 +14,9 @@ from verif.formal.proof import Proof
 __all__ = ["PROOFS", "AliveProof"]
 
 ACCESS, REPLY, DIVISION = 1, 1, 1
-CYCLES = 2 * (WAITS + 3) + ACCESS + REPLY
-"""Between two that retire: an interrupt comes before an instruction that was waited for, so that code is waited for
-again; then an access, and the stages."""
+CYCLES = 2 * (WAITS + 4) + ACCESS + REPLY
+"""To the first that retires, and between two: an interrupt comes before an instruction that was waited for, so that code
+is waited for again; then an access, and the stages."""
 
 
 class AliveProof(wiring.Component):
@@ -27,7 +27,7 @@ class AliveProof(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        core = Core(m, platform)
+        core = Core(m, platform, control=True)
         unit, fetch = core.unit, core.fetch
 
         def within(cycles: int, waits: Value, name: str) -> None:
@@ -60,8 +60,8 @@ PROOFS = (
         name="gpsimd_alive",
         make=AliveProof,
         depth=CYCLES + 2,
-        cover_depth=CYCLES + 20,
-        fault_depth=CYCLES + 12,
+        cover_depth=CYCLES + 4,
+        fault_depth=CYCLES + 4,
         faults=("a load or store is never taken",),
     ),
 )

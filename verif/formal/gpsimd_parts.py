@@ -16,6 +16,7 @@ from rtl.gpsimd.decode import Decode
 from rtl.gpsimd.divide import Divide
 from rtl.gpsimd.execute import Execute
 from rtl.gpsimd.fetch import Fetch
+from rtl.gpsimd.layouts import DECODED, Unit
 from rtl.gpsimd.record import Record
 from rtl.gpsimd.registers import Registers
 from rtl.gpsimd.scalar_core import ScalarCore
@@ -135,12 +136,55 @@ class _Divide(Divide):
         return m
 
 
+def _anything(unit: wiring.Component, but: tuple[str, ...] = ()) -> Module:
+    """All outputs of a unit free, but for some."""
+    m = Module()
+    for path, member, port in unit.signature.flatten(unit):
+        if member.flow == Out and path[0] not in but:
+            drive(m, port)
+    return m
+
+
+class _AnyExecute(Execute):
+    """Stands in for Execute."""
+
+    def elaborate(self, platform: object) -> Module:
+        return _anything(self)
+
+
+class _AnyDecode(Decode):
+    """Stands in for Decode: no instruction need be what its bits say, but none is of vectors."""
+
+    def elaborate(self, platform: object) -> Module:
+        m, free = Module(), Signal(DECODED)
+        drive(m, free)
+        m.d.comb += self.o.eq(free)
+        with m.If(free.unit == Unit.VECTOR):
+            m.d.comb += self.o.unit.eq(Unit.ALU)
+        return m
+
+
+class _AnyCsr(Csr):
+    """Stands in for Csr: an interrupt at any time, but none behind another before mret or a CSR instruction."""
+
+    def elaborate(self, platform: object) -> Module:
+        m = _anything(self, but=("interrupt",))
+        inside = Signal()  # of a handler
+        with m.If(self.mret | self.write_commit):
+            m.d.sync += inside.eq(0)
+        with m.If(self.trap):
+            m.d.sync += inside.eq(1)
+        m.d.comb += self.interrupt.eq(AnySeq(1) & ~inside)
+        return m
+
+
 class Core:
     """A scalar core in `m`: all its inputs are free, its code and registers anything (of `followed` it is what was
     written). Its parts are at hand. There is memory where a bit of `reachable` says so, by the address's upper bits.
+    control: parts that compute give anything, so that only what waits for what is left.
     """
 
-    def __init__(self, m: Module, platform: object, followed: Value | int = 0):
+    def __init__(self, m: Module, platform: object, followed: Value | int = 0, *, control: bool = False):
         self.unit = unit = ScalarCore(LINE_BITS, vectors=False)
         counts_as_used(unit.fetch)
         unit.fetch = self.fetch = AnyFetch(LINE_BITS)
@@ -154,8 +198,9 @@ class Core:
 
         m.submodules.core = StandIn(
             unit,
-            Csr=self._take("csr", Csr),
-            Execute=self._take("execute", Execute),
+            Csr=self._take("csr", _AnyCsr if control else Csr),
+            Execute=self._take("execute", _AnyExecute if control else Execute),
+            Decode=self._take("decode", _AnyDecode if control else Decode),
             Registers=self._take("registers", Registers),
             Record=self._take("record", Record),
             Divide=self._take("divide", _Divide),
@@ -178,6 +223,13 @@ class Core:
             drive(m, port)
         for port in (unit.access_reply_valid, unit.access.ready):
             drive(m, port)
+        m.d.comb += [
+            Assert(self.begun | ~Cat(unit.d_valid, unit.x_valid, unit.m_valid, unit.retired_valid).any()),
+            Assert(self.fetch.begun == self.begun),
+            Assert(~unit.x_valid | (unit.x.what.unit != Unit.VECTOR)),
+        ]
+        if control:
+            return
         copy = Decode(vectors=False)  # what is in X was decoded
         m.submodules.copy = copy
         m.d.comb += [

@@ -51,7 +51,7 @@ class TrapsProof(wiring.Component):
         due = pending & enabled
         number = Mux(due[2], _EXTERNAL, Mux(due[0], _SOFTWARE, _TIMER))
         base = mtvec & 0xFFFFFFFC
-        taken, leaves = Signal(), Signal()
+        taken, leaves, inside = Signal(), Signal(), Signal()  # inside: no other interrupt is due, for gpsimd_alive
         handler = Mux(mtvec[0], (base + 4 * number)[:32], base)
         m.d.comb += [
             leaves.eq(record.moves),
@@ -59,11 +59,16 @@ class TrapsProof(wiring.Component):
             Assert(~(taken & leaves)),
             Assert(~taken | unit.x_valid & on & due.any()),
             Assert(~(unit.x_valid & unit.x_first & on & due.any()) | taken),
+            Assert(~(taken & inside)),
             Assert(~taken | (core.fetch.jump & (core.fetch.target == handler))),
             Assert(unit.trapped.valid == (taken | leaves & told.trap)),
             Assert(~unit.trapped.valid | (unit.trapped.nowhere == (base == 0)) & (unit.trapped.pc == x.pc)),
             Assert(~unit.trapped.valid | (unit.trapped.cause == Mux(taken, number, told.cause))),
         ]
+        with m.If(csr.mret | csr.write_commit):
+            m.d.sync += inside.eq(0)
+        with m.If(csr.trap):
+            m.d.sync += inside.eq(1)
         first, cause = Signal(), Signal(4)  # of a handler
         with m.If(taken):
             m.d.sync += [first.eq(1), cause.eq(number)]
@@ -145,6 +150,7 @@ class TrapsProof(wiring.Component):
         registers = ((mtvec, csr.mtvec), (mscratch, csr.mscratch), (mepc, csr.mepc), (mcause, csr.mcause))
         m.d.comb += [Assert(ours == theirs) for ours, theirs in (*state, *registers, (mtval, csr.mtval))]
         m.d.comb += [
+            Assert(~inside | ~on),
             Assert(record.first == first),
             Assert(~first | (record.cause == cause)),
             Cover(taken & mtvec[0] & (number == _TIMER)),
