@@ -13,10 +13,10 @@ from verif.formal.proof import Proof
 
 __all__ = ["PROOFS", "AliveProof"]
 
-ACCESS, REPLY, DIVISION = 1, 1, 1
-CYCLES = 2 * (WAITS + 4) + ACCESS + REPLY
-"""To the first that retires, and between two: an interrupt comes before an instruction that was waited for, so that code
-is waited for again; then an access, and the stages."""
+ACCESS, REPLY, DIVISION = 1, 1, 17
+CYCLES = 2 * (WAITS + 4) + max(ACCESS + REPLY, DIVISION)
+"""To the first that retires, and between two: an interrupt comes before an instruction that was waited for, so that
+code is waited for again; then an access or a division, and the stages."""
 
 
 class AliveProof(wiring.Component):

@@ -102,9 +102,7 @@ class FetchProof(wiring.Component):
             m.d.sync += old.eq(0)
         answered = fetch.reply.word_select(at[0], 16)
         mine = fetch.wanted == at[1:]
-        m.d.comb += Assume(
-            ~(fetch.reply_valid & mine) | (fetch.reply_fault == missing) & (old | (answered == what))
-        )
+        m.d.comb += Assume(~(fetch.reply_valid & mine) | (fetch.reply_fault == missing) & (old | (answered == what)))
 
         # addresses one after the other
         out, next_pc = fetch.o.payload, Signal(32)

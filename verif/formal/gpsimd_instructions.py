@@ -5,7 +5,7 @@ What registers hold is gpsimd_registers' to say, what CSRs do gpsimd_traps', whe
 Products and quotients stand in; there is memory where the upper four bits of an address say so, any of them.
 """
 
-from amaranth.hdl import Assert, Cat, Const, Cover, Module, Mux, Signal, Value
+from amaranth.hdl import Assert, Cat, Cover, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.data import View
 
@@ -47,7 +47,8 @@ class InstructionsProof(wiring.Component):
     def _check(
         self, m: Module, name: str, core: Core, valid: Value, told: View, value: Value, loaded: Value
     ) -> tuple[Instruction, Value, Value]:
-        """Holds a record to what its instruction does. Returns that, and whether it is of the group and does, or traps."""
+        """Holds a record to what its instruction does. Returns that, and whether it is of the group and does so, or
+        traps."""
         m.submodules[name] = what = Instruction()
         m.d.comb += [
             what.insn.eq(told.insn),

@@ -7,7 +7,7 @@ import re
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -123,7 +123,9 @@ class Compressed(wiring.Component):
 
 _BRANCHES = {"beq": "000", "bne": "001", "blt": "100", "bge": "101", "bltu": "110", "bgeu": "111"}
 _IMMEDIATE = {"addi": "000", "slti": "010", "sltiu": "011", "xori": "100", "ori": "110", "andi": "111"}
-_REGISTERS = {"add": "000", "sll": "001", "slt": "010", "sltu": "011", "xor": "100", "srl": "101", "or": "110", "and": "111"}
+_REGISTERS = {
+    "add": "000", "sll": "001", "slt": "010", "sltu": "011", "xor": "100", "srl": "101", "or": "110", "and": "111",
+}  # fmt: skip
 _LOADS = {"lb": "000", "lh": "001", "lw": "010", "lbu": "100", "lhu": "101"}
 _STORES = {"sb": "000", "sh": "001", "sw": "010"}
 _X = "----- -----"  # two registers

@@ -1,8 +1,8 @@
 """Scalar core: instructions retire in the order of the program, each once, and each from where the one before it went.
 
 What leaves stage X is at the retire port later, unchanged; numbers count up by one. An instruction's address is
-`pc_wdata` of the one before, but for the first of an interrupt's handler: there it is where the interrupt went, and what
-it came before is where the one before went (proof gpsimd_traps says which addresses these are).
+`pc_wdata` of the one before, but for the first of an interrupt's handler: there it is where the interrupt went, and
+`mepc` is where the one before went (proof gpsimd_traps says which addresses these are).
 """
 
 from amaranth.hdl import Assert, Cover, Module, Mux, Signal, Value

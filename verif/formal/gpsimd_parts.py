@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from amaranth.asserts import AnyConst, AnySeq
-from amaranth.hdl import Assert, Cat, Const, Elaboratable, Fragment, Module, Mux, Signal, Value
+from amaranth.hdl import Assert, Cat, Const, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out

@@ -44,7 +44,8 @@ class RegistersProof(wiring.Component):
 
         # for the induction: the same of stages M and X, and what is behind them
         waits = unit.m_load | unit.m_multiply  # its value was not there when the next was read
-        for number, value in ((unit.m_told.rs1_addr, unit.m_told.rs1_rdata), (unit.m_told.rs2_addr, unit.m_told.rs2_rdata)):
+        inside = unit.m_told
+        for number, value in ((inside.rs1_addr, inside.rs1_rdata), (inside.rs2_addr, inside.rs2_rdata)):
             m.d.comb += Assert(~(unit.m_valid & (number == followed)) | (value == after))
             m.d.comb += Assert(~(unit.m_valid & (number == 0)) | (value == 0))
         for number, value in ((x.what.rs1, x.a), (x.what.rs2, x.b)):
