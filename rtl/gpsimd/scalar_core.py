@@ -121,7 +121,7 @@ class ScalarCore(wiring.Component):
         traps = done.traps
         m.d.comb += [
             interrupted.eq(x_valid & x_first & csr.interrupt),  # before it has begun
-            does.eq(x_valid & ~interrupted & ~traps),
+            does.eq(x_valid & ~interrupted & (~traps | fault("a store goes to memory although it traps"))),
             x_moves.eq(x_valid & ~interrupted & (ready | traps) & ~m_waits),
             self.access.valid.eq(does & (is_load | is_store) & ~m_waits),
             self.access.payload.address.eq(done.address),

@@ -1,6 +1,7 @@
 """Scalar core: instructions retire in the order of the program, each once, and each from where the one before it went.
 
-What leaves stage X is at the retire port later, unchanged; numbers count up by one. An instruction's address is
+What leaves stage X is at the retire port later, unchanged; numbers count up by one; each load and store that is told
+went to memory once, and each load's word is its answer. An instruction's address is
 `pc_wdata` of the one before, but for the first of an interrupt's handler: there it is where the interrupt went, and
 `mepc` is where the one before went (proof gpsimd_traps says which addresses these are).
 """
@@ -11,6 +12,7 @@ from amaranth.lib import wiring
 from rtl.gpsimd.layouts import RETIRED, Branch
 from verif.formal.gpsimd_parts import Core, same
 from verif.formal.proof import Proof
+from verif.formal.stream_rules import StreamRules
 
 __all__ = ["PROOFS", "OrderProof"]
 
@@ -42,6 +44,21 @@ class OrderProof(wiring.Component):
             Assert(~retires | same(told, before, _EARLY)),
             Assert(~unit.m_valid | (unit.m_told.order == behind) & same(unit.m_told, left, _EARLY)),
             Assert(record.o.order == (behind + unit.m_valid)[:64]),
+        ]
+
+        # loads and stores: each once, as told, and kept until it is taken
+        access, o = unit.access, record.o
+        asked = access.payload
+        m.submodules.rules = StreamRules(access.valid, access.ready, asked)
+        goes = access.valid & access.ready
+        answer, answered = Signal(32), Signal()
+        m.d.sync += [answer.eq(unit.access_reply), answered.eq(unit.access_reply_valid)]
+        m.d.comb += [
+            Assert(goes == (record.moves & (o.mem_rmask | o.mem_wmask).any())),
+            Assert(~goes | (asked.address[2:] == o.mem_addr[2:]) & (asked.mask == (o.mem_rmask | o.mem_wmask))),
+            Assert(~goes | (asked.write == o.mem_wmask.any()) & (~asked.write | (asked.data == o.mem_wdata))),
+            Assert(~(retires & told.mem_rmask.any()) | answered & (told.mem_rdata == answer)),
+            Assert(~unit.m_valid | (unit.m_load == unit.m_told.mem_rmask.any())),
         ]
 
         # addresses at the port
@@ -103,6 +120,10 @@ PROOFS = (
         depth=2,
         cover_depth=14,
         fault_depth=12,
-        faults=("a loop is never left", "an instruction that traps has no number"),
+        faults=(
+            "a loop is never left",
+            "an instruction that traps has no number",
+            "a store goes to memory although it traps",
+        ),
     ),
 )

@@ -88,7 +88,14 @@ class TrapsProof(wiring.Component):
             with m.Case(4, 5, 6, 7):
                 m.d.comb += explained.eq(what.address)
         traps, returns = leaves & told.trap, leaves & ~told.trap & what.legal & what.mret
-        m.d.comb += [Assert(~traps | (told.pc_wdata == base)), Assert(~returns | (told.pc_wdata == mepc))]
+        sleeps = leaves & ~told.trap & what.legal & (what.word == 0x10500073)  # wfi
+        m.d.comb += [
+            Assert(~traps | (told.pc_wdata == base)),
+            Assert(~returns | (told.pc_wdata == mepc)),
+            Assert(~leaves | ((told.trap & (told.cause == 1)) == (x.fault | x.fault_second))),
+            Assert(~unit.waits | ~due.any()),
+            Assert(~sleeps | due.any()),
+        ]
         with m.If(taken | traps):
             m.d.sync += [
                 was.eq(on),
