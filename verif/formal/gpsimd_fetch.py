@@ -172,6 +172,7 @@ PROOFS = (
         depth=2,
         cover_depth=14,
         fault_depth=14,
+        short=True,
         faults=(
             "fence.i leaves the lines of code that are kept",
             "both halves of an instruction are read from one line",

@@ -103,6 +103,7 @@ def _proof(group: str, *faults: str) -> Proof:
         cover_depth=9,
         fault_depth=9,
         faults=faults,
+        short=True,
     )
 
 

@@ -190,6 +190,7 @@ PROOFS = (
         depth=2,
         cover_depth=8,
         fault_depth=8,
+        short=True,
         faults=(
             "bytes that one core writes are written of all",
             "two cores of a quadrant go to SBUF at once",
@@ -202,6 +203,7 @@ PROOFS = (
         depth=3,
         cover_depth=8,
         fault_depth=8,
+        short=True,
         faults=(
             "the half of a word that is kept is the other one",
             "a row of lanes that is stored in part is taken for whole",
