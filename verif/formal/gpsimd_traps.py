@@ -89,12 +89,15 @@ class TrapsProof(wiring.Component):
                 m.d.comb += explained.eq(what.address)
         traps, returns = leaves & told.trap, leaves & ~told.trap & what.legal & what.mret
         sleeps = leaves & ~told.trap & what.legal & (what.word == 0x10500073)  # wfi
+        renews = (what.word[:7] == 0x0F) & (what.word[12:15] == 1)  # fence.i
         m.d.comb += [
             Assert(~traps | (told.pc_wdata == base)),
             Assert(~returns | (told.pc_wdata == mepc)),
             Assert(~leaves | ((told.trap & (told.cause == 1)) == (x.fault | x.fault_second))),
             Assert(~unit.waits | ~due.any()),
             Assert(~sleeps | due.any()),
+            Assert(core.fetch.flush == (leaves & ~told.trap & what.legal & renews)),
+            Assert(~core.fetch.flush | core.fetch.jump),  # as gpsimd_fetch has it
         ]
         with m.If(taken | traps):
             m.d.sync += [
