@@ -8,11 +8,10 @@ the waits, and says how long one for an instruction is then: what gpsimd_alive a
 from amaranth.asserts import AnyConst, AnySeq
 from amaranth.hdl import Assert, Assume, Cat, Cover, Elaboratable, Module, Mux, Signal
 from amaranth.lib import wiring
-from amaranth.utils import ceil_log2
 
 from rtl.gpsimd.fetch import LINES, Fetch
 from verif.formal.free import StandIn, drive
-from verif.formal.gpsimd_parts import LINE_BITS, fetched_sound
+from verif.formal.gpsimd_parts import LINE_BITS, MemoryPort, fetched_sound
 from verif.formal.proof import Proof, without_reset
 from verif.formal.stream_rules import StreamRules
 
@@ -22,25 +21,20 @@ WAITS = 7
 """Cycles without an instruction that may follow each other, where lines are taken and answered at once."""
 
 
-class _Port:
-    def __init__(self, width: int, depth: int):
-        self.addr, self.data, self.en = Signal(ceil_log2(depth)), Signal(width), Signal()
-
-
 class _Lines(Elaboratable):
-    """Stands in for the Memory of lines: of each line the half word `low` only is kept, or nothing."""
+    """Stands in for the Memory of lines: its rows can be looked at."""
 
     def __init__(self, shape: int, depth: int, init: list[int]):
         self.shape, self.depth = shape, depth
         self.rows = [Signal(shape, name=f"row_{n}") for n in range(depth)]
-        self.reads: list[_Port] = []
-        self.write = _Port(shape, depth)
+        self.reads: list[MemoryPort] = []
+        self.write = MemoryPort(shape, depth)
 
-    def read_port(self, *, domain: str) -> _Port:
-        self.reads.append(_Port(self.shape, self.depth))
+    def read_port(self, *, domain: str) -> MemoryPort:
+        self.reads.append(MemoryPort(self.shape, self.depth))
         return self.reads[-1]
 
-    def write_port(self) -> _Port:
+    def write_port(self) -> MemoryPort:
         return self.write
 
     def elaborate(self, platform: object) -> Module:

@@ -23,7 +23,7 @@ from rtl.gpsimd.scalar_core import ScalarCore
 from verif.formal.free import StandIn, drive
 from verif.formal.proof import without_reset
 
-__all__ = ["AnyFetch", "Core", "fetched_sound", "mixed", "same"]
+__all__ = ["LINE_BITS", "AnyFetch", "Core", "MemoryPort", "fetched_sound", "mixed", "same"]
 
 LINE_BITS = 32
 
@@ -78,9 +78,11 @@ class AnyFetch(Fetch):
         return m
 
 
-class _Port:
-    def __init__(self, depth: int):
-        self.addr, self.data, self.en = Signal(ceil_log2(depth)), Signal(32), Signal()
+class MemoryPort:
+    """Of a stand-in of Memory."""
+
+    def __init__(self, width: int, depth: int):
+        self.addr, self.data, self.en = Signal(ceil_log2(depth)), Signal(width), Signal()
 
 
 class _Kept(Elaboratable):
@@ -89,14 +91,14 @@ class _Kept(Elaboratable):
     def __init__(self, followed: Value, shape: int, depth: int, init: list[int]):
         self.followed, self.depth = followed, depth
         self.kept = Signal(shape)
-        self.reads: list[_Port] = []
-        self.write = _Port(depth)
+        self.reads: list[MemoryPort] = []
+        self.write = MemoryPort(32, depth)
 
-    def read_port(self, *, domain: str) -> _Port:
-        self.reads.append(_Port(self.depth))
+    def read_port(self, *, domain: str) -> MemoryPort:
+        self.reads.append(MemoryPort(32, self.depth))
         return self.reads[-1]
 
-    def write_port(self) -> _Port:
+    def write_port(self) -> MemoryPort:
         return self.write
 
     def elaborate(self, platform: object) -> Module:
