@@ -24,12 +24,13 @@ class StoreAlign(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        upper = self.place[1] & ~fault("sh writes the lower half of a word")
         with m.Switch(self.funct3[:2]):
             with m.Case(0):
                 m.d.comb += [self.mask.eq(1 << self.place), self.aligned.eq(1)]
                 m.d.comb += self.data.eq(self.value[:8].replicate(4))
             with m.Case(1):
-                m.d.comb += [self.mask.eq(Mux(self.place[1], 0b1100, 0b0011)), self.aligned.eq(~self.place[0])]
+                m.d.comb += [self.mask.eq(Mux(upper, 0b1100, 0b0011)), self.aligned.eq(~self.place[0])]
                 m.d.comb += self.data.eq(self.value[:16].replicate(2))
             with m.Default():
                 m.d.comb += [self.mask.eq(0b1111), self.aligned.eq(self.place == 0), self.data.eq(self.value)]

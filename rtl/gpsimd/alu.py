@@ -1,6 +1,6 @@
 """The ALU of a scalar core, and its comparison for branches."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -35,10 +35,10 @@ class ScalarAlu(wiring.Component):
                 (Operator.SUB, a - b),
                 (Operator.SLL, a << amount),
                 (Operator.SLT, a.as_signed() < b.as_signed()),
-                (Operator.SLTU, a < b),
+                (Operator.SLTU, Mux(fault("sltu compares signed numbers"), a.as_signed() < b.as_signed(), a < b)),
                 (Operator.XOR, a ^ b),
                 (Operator.SRL, a >> amount),
-                (Operator.SRA, a.as_signed() >> amount),
+                (Operator.SRA, Mux(fault("sra fills with zeros"), a >> amount, a.as_signed() >> amount)),
                 (Operator.OR, a | b),
                 (Operator.AND, a & b),
                 (Operator.SECOND, b),

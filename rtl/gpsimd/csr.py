@@ -59,15 +59,22 @@ class Csr(wiring.Component):
 
     def __init__(self, vectors: bool):
         self.vectors = vectors
+        # seen by proofs too
+        self.enabled = Signal()  # mstatus.MIE
+        self.before = Signal()  # mstatus.MPIE
+        self.mie = Signal(3)
+        self.mip = Signal(3)
+        self.mtvec = Signal(32)
+        self.mscratch = Signal(32)
+        self.mepc = Signal(32)
+        self.mcause = Signal(32)
+        self.mtval = Signal(32)
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        enabled, before = Signal(), Signal()  # mstatus.MIE, MPIE
-        mie, mip = Signal(3), Signal(3)
-        mtvec, mscratch, mepc, mcause, mtval = (
-            Signal(32, name=n) for n in ("mtvec", "mscratch", "mepc", "mcause", "mtval")
-        )
+        enabled, before, mie, mip, mtvec = self.enabled, self.before, self.mie, self.mip, self.mtvec
+        mscratch, mepc, mcause, mtval = self.mscratch, self.mepc, self.mcause, self.mtval
         cycles, retired = Signal(64), Signal(64)
         new = self.new
         vs = Signal(2)  # mstatus.VS
@@ -154,12 +161,12 @@ class Csr(wiring.Component):
                 mcause.eq(Cat(self.cause[:5], Const(0, 26), self.cause[5])),
                 mtval.eq(self.tval),
                 before.eq(enabled),
-                enabled.eq(0),
+                enabled.eq(enabled & fault("interrupts stay enabled in a handler")),
             ]
         with m.If(self.mret):
-            m.d.sync += [enabled.eq(before), before.eq(1)]
+            m.d.sync += [enabled.eq(before), before.eq(~fault("mret leaves mpie cleared"))]
 
-        ready = Signal(3)
+        ready, vectored = Signal(3), mtvec[0] & ~fault("all interrupts go to the base of mtvec")
         m.d.comb += [
             ready.eq(mip & (mie | fault("mie is not looked at").replicate(3))),
             self.wake.eq(ready.any()),
@@ -167,6 +174,6 @@ class Csr(wiring.Component):
             self.interrupt_cause.eq(0x20 | Mux(ready[2], _MEI, Mux(ready[0], _MSI, _MTI))),
             self.epc.eq(mepc),
             self.nowhere.eq(mtvec[2:] == 0),
-            self.vector.eq(Cat(Const(0, 2), mtvec[2:]) + Mux(mtvec[0] & self.cause[5], self.cause[:5] << 2, 0)),
+            self.vector.eq(Cat(Const(0, 2), mtvec[2:]) + Mux(vectored & self.cause[5], self.cause[:5] << 2, 0)),
         ]
         return m

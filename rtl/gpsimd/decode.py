@@ -4,6 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.fault import fault
 from rtl.gpsimd.expand import Expand
 from rtl.gpsimd.layouts import DECODED, Branch, Operator, Unit
 
@@ -74,7 +75,7 @@ class Decode(wiring.Component):
                 m.d.comb += [writes.eq(1), uses_rs1.eq(1), o.immediate.eq(of_i), o.second_is_immediate.eq(1)]
                 m.d.comb += o.operator.eq(funct3)
                 with m.If(funct3 == 1):
-                    m.d.comb += o.illegal.eq(funct7 != 0)
+                    m.d.comb += o.illegal.eq((funct7 != 0) & ~fault("slli by 32 or more is taken for legal"))
                 with m.If(funct3 == 5):
                     m.d.comb += [o.operator.eq(Cat(funct3, funct7[5])), o.illegal.eq((funct7 & 0x5F) != 0)]
             with m.Case(0x33):

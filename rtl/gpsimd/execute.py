@@ -38,10 +38,11 @@ class Execute(wiring.Component):
         x, what, a, b, o = self.i.fetched, self.i.what, self.i.a, self.i.b, self.o
         long = ~x.short | fault("a short instruction's link is that of a long one")
         after = (x.pc + Mux(long, 4, 2))[:32]
-        target = Mux(what.branch == Branch.INDIRECT, o.address & 0xFFFFFFFE, (x.pc + what.immediate)[:32])
+        even = Mux(fault("jalr goes to an odd address"), 0xFFFFFFFF, 0xFFFFFFFE)
+        target = Mux(what.branch == Branch.INDIRECT, o.address & even, (x.pc + what.immediate)[:32])
         m.d.comb += [
             alu.operator.eq(what.operator),
-            alu.first.eq(Mux(what.first_is_pc, x.pc, a)),
+            alu.first.eq(Mux(what.first_is_pc & ~fault("auipc leaves out the pc"), x.pc, a)),
             alu.second.eq(Mux(what.second_is_immediate, what.immediate, b)),
             alu.left.eq(a),
             alu.right.eq(b),
@@ -80,7 +81,7 @@ class Execute(wiring.Component):
         with m.Elif((what.unit == Unit.VECTOR) & self.vector_done & self.vector_traps):
             m.d.comb += [o.traps.eq(1), o.cause.eq(self.vector_cause), o.tval.eq(self.vector_tval)]
         with m.Elif(what.unit == Unit.EBREAK):
-            m.d.comb += [o.traps.eq(1), o.cause.eq(3), o.tval.eq(x.pc)]
+            m.d.comb += [o.traps.eq(1), o.cause.eq(Mux(fault("an ebreak is told as an ecall"), 11, 3)), o.tval.eq(x.pc)]
         with m.Elif(what.unit == Unit.ECALL):
             m.d.comb += [o.traps.eq(1), o.cause.eq(11)]
         with m.Elif(accesses & ~store.aligned):

@@ -28,6 +28,15 @@ class Fetch(wiring.Component):
     def __init__(self, line_bits: int):
         self.line_bits = line_bits
         self.shift = exact_log2(line_bits // 8)
+        number_bits = 32 - self.shift
+        # seen by proofs too
+        self.kept = [Signal(name=f"kept_{n}") for n in range(LINES)]
+        self.bad = Signal(LINES)
+        self.tags = [Signal(number_bits, name=f"tag_{n}") for n in range(LINES)]
+        self.open = Signal()  # `line` shows a request that was not taken yet, and keeps it
+        self.asked = Signal()  # one is under way
+        self.stale = Signal()  # ... that nobody wants
+        self.wanted = Signal(number_bits)
         super().__init__(
             {
                 "line": Out(stream.Signature(32 - self.shift)),
@@ -45,14 +54,11 @@ class Fetch(wiring.Component):
         m = Module()
         number_bits = 32 - self.shift
         pc = Signal(32)
-        kept = [Signal(name=f"kept_{n}") for n in range(LINES)]
-        bad = Signal(LINES)
-        tags = [Signal(number_bits, name=f"tag_{n}") for n in range(LINES)]
+        kept, bad, tags = self.kept, self.bad, self.tags
         m.submodules.lines = lines = Memory(shape=self.line_bits, depth=LINES, init=[])
         write = lines.write_port()
         oldest = Signal(range(LINES))
-        asked, stale = Signal(), Signal()  # one is under way; nobody wants it
-        wanted = Signal(number_bits)
+        asked, stale, wanted, open_ = self.asked, self.stale, self.wanted, self.open
 
         first, second = Signal(number_bits), Signal(number_bits)
         m.d.comb += [first.eq(pc[self.shift :]), second.eq((pc + 2)[self.shift : 32])]
@@ -67,7 +73,7 @@ class Fetch(wiring.Component):
                     m.d.comb += place.eq(n)
             return hit, place
 
-        def half_of(place: Signal, address: Value, name: str) -> Signal:
+        def half_of(place: Value, address: Value, name: str) -> Signal:
             """16 bits of a line that is kept."""
             read = lines.read_port(domain="comb")
             half = Signal(16, name=name)
@@ -77,7 +83,12 @@ class Fetch(wiring.Component):
         hit, place = find(first, "first_line")
         hit_second, place_second = find(second, "second_line")
         fails, fails_second = hit & bad.bit_select(place, 1), hit_second & bad.bit_select(place_second, 1)
-        low, high = half_of(place, pc, "low"), half_of(place_second, pc + 2, "high")
+        low, high = (
+            half_of(place, pc, "low"),
+            half_of(
+                Mux(fault("both halves of an instruction are read from one line"), place, place_second), pc + 2, "high"
+            ),
+        )
         out = self.o.payload
         short = Signal()
         m.d.comb += [
@@ -96,14 +107,14 @@ class Fetch(wiring.Component):
 
         # the line that is missing, else the one behind; a FIFO of lines, since code goes forward
         behind, miss = Signal(number_bits), Signal(number_bits)
+        halved = fault("the line of an instruction's second half is never asked for")
         m.d.comb += behind.eq(second + 1)
         hit_behind, _ = find(behind, "line_behind")
         needed = Signal()
         m.d.comb += [
-            miss.eq(Mux(~hit, first, Mux(~hit_second, second, behind))),
+            miss.eq(Mux(~hit, first, Mux(~hit_second & ~halved, second, behind))),
             needed.eq(~hit | ~hit_second | (~hit_behind & ~fails_second)),
         ]
-        open_ = Signal()  # `line` shows a request that was not taken yet, and keeps it
         m.d.comb += [
             self.line.valid.eq(open_),
             self.line.payload.eq(wanted),

@@ -83,8 +83,10 @@ class LaneBus(wiring.Component):
                     m.d.comb += which.eq(core.request.bytes)
         for k, core in enumerate(self.lanes):
             fits = core.request.bytes == which if same_bytes else Const(1)
+            fits |= fault("a core writes bytes of its words that another one chose")
             others = [n for n in range(self.cores) if n != k and self._quadrants(n) == self._quadrants(k)]
             blocked = Cat(turn[n] for n in others).any() | Cat(goes[n] for n in others if n < k).any()
+            blocked &= ~fault("two cores of a quadrant go to SBUF at once")
             m.d.comb += goes[k].eq(asks[k] & (turn[k] | (fits & ~blocked)))
         if not same_bytes:
             return

@@ -31,6 +31,14 @@ class LaneRows(wiring.Component):
     def __init__(self, cfg: Config):
         self.cfg = cfg
         self.lanes = count = lanes(cfg.partitions)
+        # seen by proofs too
+        self.kept = Signal()  # the upper half of the word that was read in the cycle before is kept
+        self.kept_data = Signal(32 * count)
+        self.from_kept = Signal()
+        self.upper = Signal()
+        self.fresh = Signal()  # the reply is there
+        self.waits = Signal()  # a whole row, for its neighbour
+        self.waiting = Signal(32 * count)
         super().__init__(
             {
                 "line_en": In(1),
@@ -58,9 +66,8 @@ class LaneRows(wiring.Component):
             return Cat(self.reply[64 * n + 32 * number :][:32] for n in range(count))
 
         # a load: the upper half of a word is kept for the row behind
-        kept, kept_data, has_kept, read, from_kept, upper = (
-            Signal(), Signal(32 * count), Signal(), Signal(), Signal(), Signal()
-        )  # fmt: skip
+        kept, kept_data, from_kept, upper, fresh = self.kept, self.kept_data, self.from_kept, self.upper, self.fresh
+        has_kept, read = Signal(), Signal()
         odd = self.line_row[0]
         m.d.comb += [
             has_kept.eq(kept & odd),
@@ -69,13 +76,12 @@ class LaneRows(wiring.Component):
             self.line.eq(Mux(from_kept, kept_data, Mux(upper, half(1), half(0)))),
         ]
         m.d.sync += [kept.eq(read & ~odd), from_kept.eq(has_kept), upper.eq(odd)]
-        fresh = Signal()  # the reply is there
         m.d.sync += fresh.eq(read)
         with m.If(fresh):
             m.d.sync += kept_data.eq(Mux(fault("the half of a word that is kept is the other one"), half(0), half(1)))
 
         # a store: a whole row waits for its neighbour
-        waits, waiting = Signal(), Signal(32 * count)
+        waits, waiting = self.waits, self.waiting
         whole, lane_mask = Signal(), Signal(count)
         second = self.row[0]
         alone, both, joins = Signal(), Signal(), Signal()

@@ -4,6 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.fault import fault
 from rtl.gpsimd.layouts import EXECUTED, ISSUED, RETIRED, Unit
 
 __all__ = ["Record"]
@@ -25,12 +26,20 @@ class Record(wiring.Component):
     interrupt_cause: In(5)
     o: Out(RETIRED)
 
+    def __init__(self):
+        self.first = Signal()  # the next is the first of a handler; seen by proofs too
+        self.cause = Signal(5)
+        super().__init__()
+
     def elaborate(self, platform: object) -> Module:
         m = Module()
         x, what, done, o = self.i.fetched, self.i.what, self.done, self.o
-        order, first, cause = Signal(64), Signal(), Signal(5)
+        order, first, cause = Signal(64), self.first, self.cause
         with m.If(self.moves):
-            m.d.sync += [order.eq(order + 1), first.eq(0)]
+            m.d.sync += [
+                order.eq(order + (~done.traps | ~fault("an instruction that traps has no number"))),
+                first.eq(0),
+            ]
         with m.If(self.interrupted):
             m.d.sync += [first.eq(1), cause.eq(self.interrupt_cause)]
         reads = ~done.traps & (what.unit == Unit.LOAD)

@@ -5,6 +5,8 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.fault import fault
+
 __all__ = ["Registers"]
 
 
@@ -27,16 +29,24 @@ class Registers(wiring.Component):
     first_value: Out(32)
     second_value: Out(32)
 
+    def __init__(self):
+        self.known = Signal(32)  # written since reset, others are 0; seen by proofs too
+        super().__init__()
+
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.array = array = Memory(shape=32, depth=32, init=[])
-        known = Signal(32)  # written since reset; others are 0
+        known = self.known
         write = array.write_port()
 
         def seen(number: Value) -> Value:
             read = array.read_port(domain="comb")
             m.d.comb += read.addr.eq(number)
-            kept = Mux(self.w_rd == number, self.w_value, Mux(known.bit_select(number, 1), read.data, 0))
+            kept = Mux(
+                (self.w_rd == number) & ~fault("a register does not see what stage W writes"),
+                self.w_value,
+                Mux(known.bit_select(number, 1), read.data, 0),
+            )
             newer = Mux(self.m_rd == number, self.m_value, kept)
             return Mux(number == 0, 0, Mux(self.x_rd == number, self.x_value, newer))
 

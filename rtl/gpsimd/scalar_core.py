@@ -42,6 +42,19 @@ class ScalarCore(wiring.Component):
     def __init__(self, line_bits: int = 128, *, vectors: bool = True):
         self.fetch = Fetch(line_bits)
         self.vectors = vectors
+        # what is in the stages; seen by proofs too
+        self.d_valid = Signal()
+        self.d = Signal(FETCHED)
+        self.x_valid = Signal()
+        self.x_first = Signal()  # its first cycle there
+        self.x_ahead = Signal()  # the one behind it is from where it jumps to
+        self.x = Signal(ISSUED)
+        self.m_valid = Signal()
+        self.m_load = Signal()
+        self.m_multiply = Signal()
+        self.m_place = Signal(2)
+        self.m_funct3 = Signal(3)
+        self.m_told = Signal(RETIRED)
         super().__init__(scalar_ports(line_bits, vectors))
 
     def elaborate(self, platform: object) -> Module:
@@ -60,7 +73,7 @@ class ScalarCore(wiring.Component):
         d_moves, x_moves, m_moves = Signal(), Signal(), Signal()
 
         # decode; jal and a branch back, most often a loop's, go from here, and execute sees whether that was right
-        d_valid, d = Signal(), Signal(FETCHED)
+        d_valid, d = self.d_valid, self.d
         what, ahead = Signal(DECODED), Signal()
         back = (what.branch == Branch.CONDITIONAL) & what.immediate[31]
         m.d.comb += [
@@ -79,12 +92,11 @@ class ScalarCore(wiring.Component):
             m.d.sync += d_valid.eq(0)
 
         # execute
-        x_valid, x_first, x_ahead = Signal(), Signal(), Signal()
-        x = Signal(ISSUED)
+        x, x_valid, x_first, x_ahead = self.x, self.x_valid, self.x_first, self.x_ahead
         x_what, unit = x.what, x.what.unit
         done = execute.o
         is_load, is_store = unit == Unit.LOAD, unit == Unit.STORE
-        m_load, m_rd, m_valid, m_waits = Signal(), Signal(5), Signal(), Signal()
+        m_load, m_rd, m_valid, m_waits = self.m_load, Signal(5), self.m_valid, Signal()
 
         def used(number: Value) -> Value:
             return (number != 0) & ((what.rs1 == number) | (what.rs2 == number))
@@ -109,7 +121,7 @@ class ScalarCore(wiring.Component):
         traps = done.traps
         m.d.comb += [
             interrupted.eq(x_valid & x_first & csr.interrupt),  # before it has begun
-            does.eq(x_valid & ~interrupted & ~traps),
+            does.eq(x_valid & ~interrupted & (~traps | fault("a store goes to memory although it traps"))),
             x_moves.eq(x_valid & ~interrupted & (ready | traps) & ~m_waits),
             self.access.valid.eq(does & (is_load | is_store) & ~m_waits),
             self.access.payload.address.eq(done.address),
@@ -123,7 +135,7 @@ class ScalarCore(wiring.Component):
             self._vector(m, x, x_valid & ~interrupted & ~m_waits, execute, csr, vector_waits)
         with m.Switch(unit):
             with m.Case(Unit.LOAD, Unit.STORE):
-                m.d.comb += ready.eq(self.access.ready)
+                m.d.comb += ready.eq(self.access.ready & ~fault("a load or store is never taken"))
             with m.Case(Unit.VECTOR):
                 m.d.comb += ready.eq(execute.vector_done)
             with m.Case(Unit.DIVIDE):
@@ -147,7 +159,7 @@ class ScalarCore(wiring.Component):
             multiply.en.eq(x_moves),
             multiply.funct3.eq(x_what.funct3),
             multiply.first.eq(x.a),
-            multiply.second.eq(x.b),
+            multiply.second.eq(Mux(fault("a product is always a square"), x.a, x.b)),
             csr.address.eq(x_what.csr),
             csr.use.eq(x_what.csr_use),
             csr.value.eq(Mux(x_what.csr_immediate, x_what.immediate, x.a)),
@@ -216,15 +228,15 @@ class ScalarCore(wiring.Component):
             m.d.comb += self.state.eq(Mux(unit == Unit.DIVIDE, Counter.UNIT, Counter.MEMORY))
 
         # memory
-        m_multiply, m_place, m_funct3 = Signal(), Signal(2), Signal(3)
-        m_told, m_result, m_value = Signal(RETIRED), Signal(32), Signal(32)
+        m_multiply, m_place, m_funct3 = self.m_multiply, self.m_place, self.m_funct3
+        m_told, m_result, m_value = self.m_told, Signal(32), Signal(32)
         with m.If(m_moves):
             m.d.sync += [m_valid.eq(0), m_rd.eq(0)]
         with m.If(x_moves):
             m.d.sync += [
                 m_valid.eq(1),
                 m_told.eq(record.o),
-                m_rd.eq(Mux(traps, 0, x_what.rd)),
+                m_rd.eq(Mux(traps & ~fault("a load that traps writes its register"), 0, x_what.rd)),
                 m_result.eq(done.result),
                 m_load.eq(is_load & ~traps),
                 m_multiply.eq(unit == Unit.MULTIPLY),

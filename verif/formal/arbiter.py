@@ -1,13 +1,13 @@
 """RoundRobin and Aged: one grant at most, only to who asks, and a bounded wait."""
 
 from amaranth.asserts import AnyConst, AnySeq
-from amaranth.hdl import Assert, Cover, Module, Mux, Signal, Value
+from amaranth.hdl import Assert, Cat, Cover, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 
 from rtl.base.arbiter import Aged, RoundRobin
 from verif.formal.proof import Proof, without_reset
 
-__all__ = ["PROOFS", "AgedProof", "RoundRobinProof"]
+__all__ = ["PROOFS", "AgedProof", "RoundRobinProof", "ones", "turn_comes"]
 
 
 def ones(bits: Value) -> Value:
@@ -16,6 +16,19 @@ def ones(bits: Value) -> Value:
     for bit in bits[1:]:
         total = total + bit
     return total
+
+
+def turn_comes(m: Module, arbiter: RoundRobin, chosen: Value) -> Value:
+    """How many grants to others may come before the turn of `chosen` does; with what an induction must know of whose
+    turn it is: `later` is a run of ones at the top."""
+    count, later = arbiter.count, arbiter.later
+    m.d.comb += Assert(Cat(later == (((1 << count) - 1) >> n << n if n else 0) for n in range(count)).any())
+    below = (1 << chosen) - 1
+    return Mux(
+        later.bit_select(chosen, 1),
+        ones((later & below)[:count]),
+        ones(later) + chosen,
+    )
 
 
 class RoundRobinProof(wiring.Component):
@@ -29,7 +42,7 @@ class RoundRobinProof(wiring.Component):
         m = Module()
         m.submodules.arbiter = arbiter = RoundRobin(self.count)
         without_reset(m)
-        requests, grant, later = arbiter.requests, arbiter.grant, arbiter.later
+        requests, grant = arbiter.requests, arbiter.grant
         m.d.comb += [requests.eq(AnySeq(self.count)), arbiter.accept.eq(AnySeq(1))]
 
         m.d.comb += [
@@ -50,19 +63,8 @@ class RoundRobinProof(wiring.Component):
             m.d.sync += others.eq(others + 1)
         m.d.comb += Assert(others <= self.count - 1)
 
-        # the induction must know: `later` is a run of ones at the top, and whose turn comes before
-        top = Signal()
-        for n in range(self.count):
-            with m.If(later == (((1 << self.count) - 1) >> n << n if n else 0)):
-                m.d.comb += top.eq(1)
-        m.d.comb += Assert(top)
-        below = (1 << chosen) - 1
-        ahead = Mux(
-            later.bit_select(chosen, 1),
-            ones((later & below)[: self.count]),
-            ones(later) + chosen,
-        )
-        m.d.comb += Assert(others + ahead <= self.count - 1)
+        # the induction must know whose turn comes before
+        m.d.comb += Assert(others + turn_comes(m, arbiter, chosen) <= self.count - 1)
 
         # without accept the choice stays
         before = Signal(self.count)
