@@ -7,10 +7,13 @@ import pytest
 
 from rtl.contract.config import named
 from rtl.emit.constants import run_constants
+from rtl.emit.verilog import emit
 from sim.build.emitting import emit_top
 from sim.build.tops import TOPS
 from sim.cli import main
 from sim.errors import PlexusError
+from sim.toolchain import activate
+from verif.benches.gpsimd.vector_unit_top import VectorUnitTop
 from verif.checks.emitted import COMPARED, QUICK, check, faults_of
 
 TINY = named("tiny")
@@ -51,6 +54,13 @@ def test_form_is_refused_where_there_is_none() -> None:
         emit_top("mac", TINY, form="native")
     with pytest.raises(PlexusError, match="the array is native or structural, not 'fast'"):
         emit_top("core", TINY, form="fast")
+
+
+def test_vectors_of_the_largest_core_run_long() -> None:
+    """Sixteen lanes, which could be in C++ were their words not too long for it."""
+    activate()
+    emitted = emit(VectorUnitTop(16), "vector_unit", runs_long=True)
+    assert "plexus_gpsimd_lanes_16" in emitted.text
 
 
 def test_a_process_of_constants_runs() -> None:

@@ -98,4 +98,4 @@ def _joined(size: Value, values: list[Value]) -> Value:
 
 def vector_lanes(lanes: int) -> Repeated:
     """So many lanes side by side; what their element does, its width and the rounding mode are common to all."""
-    return Repeated(f"plexus_gpsimd_lanes_{lanes}", _Lane, lanes, shared=_SHARED, form="either")
+    return Repeated(f"plexus_gpsimd_lanes_{lanes}", _Lane, lanes, shared=_SHARED)
