@@ -17,6 +17,7 @@ from verif.agents.dma_host import DmaHost
 from verif.agents.mover_ports import MoverPorts
 from verif.agents.stall import STYLES, styled
 from verif.bench import Run, noticed_by
+from verif.benches.dma.bad_descriptors import bad_descriptor
 from verif.benches.dma.descriptors import (
     HBM_BYTES,
     KINDS,
@@ -234,41 +235,6 @@ async def copies_what_the_golden_model_copies(dut: Any) -> None:
     COVERAGE.require_all()
 
 
-def _bad(rng: np.random.Generator, bench: DmaBench) -> dict[str, int]:
-    """A descriptor with one thing wrong."""
-    cfg = bench.cfg
-    d = random_descriptor(rng, cfg, str(rng.choice(KINDS)), 1)
-    elsewhere = int(rng.integers(1, 1 << 18))
-    capacity = cfg.hbm.capacity_mib << 20
-    to_sbuf = d["destination"] >> 40 == Space.SBUF
-    choices: list[dict[str, int]] = [
-        {"row_bytes": 0},
-        {"row_bytes": (1 << 18) + int(rng.integers(1, 1000))},
-        {f"count{rng.integers(3)}": 0},
-        {f"reserved{rng.integers(2)}": 1 << int(rng.integers(28))},
-        {"signal_update": int(rng.integers(3, 16))},
-        {"source": d["source"] | 1 << 63},
-        {"source": d["source"] | elsewhere << 44},
-        {"source": d["source"] | elsewhere << 44, "destination": d["destination"] | elsewhere << 44},
-        {"destination": d["destination"] | elsewhere << 44},
-        {"source": address(Space(int(rng.integers(2, 6))), 64)},
-        {"destination": address(Space(int(rng.integers(2, 6))), 64)},
-        {"source": address(Space.HBM, capacity - int(rng.integers(0, d["row_bytes"])))},
-        {"count2": 7, "source_step2": -(1 << 47)},
-        {"count1": 0xFFFFFFFF, "destination_step1": int(rng.integers(1, 1 << 20))},
-        {"destination": address(Space.SBUF, cfg.partitions * PARTITION_STRIDE_BYTES)},
-        {"destination": address(Space.SBUF, cfg.sbuf.partition_bytes - d["row_bytes"] + 1)},
-        {"signal_update": 1, "signal_address": address(Space.SEMAPHORES, 4 * cfg.issue.semaphores)},
-        {"signal_update": 2, "signal_address": address(Space.SEMAPHORES, 4 * int(rng.integers(64)) + 2)},
-        {"signal_update": 1, "signal_address": address(Space.SBUF, 4)},
-        {"signal_update": 1, "signal_address": address(Space.SEMAPHORES, 4, core_id=elsewhere)},
-    ]
-    if to_sbuf:
-        choices.append({"count0": 2, "destination_step0": cfg.partitions * PARTITION_STRIDE_BYTES})
-    changed = {**d, **choices[int(rng.integers(len(choices)))]}
-    return changed if check(changed, cfg, link=bench.link)[0] != Cause.NONE else _bad(rng, bench)
-
-
 @cocotb.test(timeout_time=8, timeout_unit="ms")
 async def refuses_what_the_golden_model_refuses(dut: Any) -> None:
     """A bad descriptor halts its ring, with a record; what came before is done, what follows is not."""
@@ -279,7 +245,7 @@ async def refuses_what_the_golden_model_refuses(dut: Any) -> None:
         rings = len(bench.host.rings)
         ring = int(bench.rng.integers(rings))
         other = (ring + 1) % rings
-        bad = _bad(bench.rng, bench)
+        bad = bad_descriptor(bench.rng, bench.cfg, link=bench.link)
         cause, at = check(bad, bench.cfg, link=bench.link)
         seen.add(cause)
         good = int(bench.rng.integers(0, 3))

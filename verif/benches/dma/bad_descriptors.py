@@ -1,0 +1,45 @@
+"""Random descriptors that the golden model refuses."""
+
+import numpy as np
+
+from rtl.contract.config import Config
+from rtl.contract.isa import Cause
+from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address
+from verif.benches.dma.descriptors import KINDS, random_descriptor
+from verif.golden.dma import check
+
+__all__ = ["bad_descriptor"]
+
+
+def bad_descriptor(rng: np.random.Generator, cfg: Config, *, link: bool) -> dict[str, int]:
+    """A descriptor with one thing wrong; `link`: others' cores can be reached."""
+    d = random_descriptor(rng, cfg, str(rng.choice(KINDS)), 1)
+    elsewhere = int(rng.integers(1, 1 << 18))
+    capacity = cfg.hbm.capacity_mib << 20
+    to_sbuf = d["destination"] >> 40 == Space.SBUF
+    choices: list[dict[str, int]] = [
+        {"row_bytes": 0},
+        {"row_bytes": (1 << 18) + int(rng.integers(1, 1000))},
+        {f"count{rng.integers(3)}": 0},
+        {f"reserved{rng.integers(2)}": 1 << int(rng.integers(28))},
+        {"signal_update": int(rng.integers(3, 16))},
+        {"source": d["source"] | 1 << 63},
+        {"source": d["source"] | elsewhere << 44},
+        {"source": d["source"] | elsewhere << 44, "destination": d["destination"] | elsewhere << 44},
+        {"destination": d["destination"] | elsewhere << 44},
+        {"source": address(Space(int(rng.integers(2, 6))), 64)},
+        {"destination": address(Space(int(rng.integers(2, 6))), 64)},
+        {"source": address(Space.HBM, capacity - int(rng.integers(0, d["row_bytes"])))},
+        {"count2": 7, "source_step2": -(1 << 47)},
+        {"count1": 0xFFFFFFFF, "destination_step1": int(rng.integers(1, 1 << 20))},
+        {"destination": address(Space.SBUF, cfg.partitions * PARTITION_STRIDE_BYTES)},
+        {"destination": address(Space.SBUF, cfg.sbuf.partition_bytes - d["row_bytes"] + 1)},
+        {"signal_update": 1, "signal_address": address(Space.SEMAPHORES, 4 * cfg.issue.semaphores)},
+        {"signal_update": 2, "signal_address": address(Space.SEMAPHORES, 4 * int(rng.integers(64)) + 2)},
+        {"signal_update": 1, "signal_address": address(Space.SBUF, 4)},
+        {"signal_update": 1, "signal_address": address(Space.SEMAPHORES, 4, core_id=elsewhere)},
+    ]
+    if to_sbuf:
+        choices.append({"count0": 2, "destination_step0": cfg.partitions * PARTITION_STRIDE_BYTES})
+    changed = {**d, **choices[int(rng.integers(len(choices)))]}
+    return changed if check(changed, cfg, link=link)[0] != Cause.NONE else bad_descriptor(rng, cfg, link=link)
