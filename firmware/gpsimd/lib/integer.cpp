@@ -1,9 +1,9 @@
 // dst = src0 op y, 32-bit integers that wrap around; y is src1 or a number.
 #include "lanes.h"
 
-static int32_t with_sign(uint32_t value) { return int32_t(value); }
 #ifdef __riscv_vector
 using gp::with_sign, gp::without_sign;
+static int32_t with_sign(uint32_t value) { return int32_t(value); }
 #define GP_VECTOR_OPERATION(vector) \
     template <typename Y>           \
     gp::Vector operator()(gp::Vector a, Y b, size_t vl) const { return vector; }
