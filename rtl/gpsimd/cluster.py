@@ -37,8 +37,8 @@ class Cluster(wiring.Component):
     """Everything on the engine's own clock, which is its "sync", and the tiles on `tile_domains`.
 
     filled, fills, as Commands has them. turn: whose semaphore `index` and `update` are for, each core in turn.
-    state: of each core, a gpsimd.Counter; retires: an instruction of it; moves: a pass of its vector unit; sbuf_bytes:
-    moved for it.
+    state: of each core, a gpsimd.Counter; retires: an instruction of it; moves: how many passes of its vector unit;
+    sbuf_bytes: moved for it.
     """
 
     def __init__(self, cfg: Config):
@@ -60,7 +60,7 @@ class Cluster(wiring.Component):
                 "counter_value": In(TIME_BITS).array(count),
                 "state": Out(STATE_BITS).array(count),
                 "retires": Out(count),
-                "moves": Out(count),
+                "moves": Out(2).array(count),
                 "sbuf_bytes": Out(MOVED_BITS).array(count),
                 "printed": Out(1),
                 "printer": Out(3),
@@ -155,7 +155,7 @@ class Cluster(wiring.Component):
                     lanes_of.request.eq(tile.lane_request),
                     tile.lane_ready.eq(lanes_of.ready),
                     tile.lane_reply.eq(lanes_of.reply),
-                    self.sbuf_bytes[k].eq(Mux(bus.served[k], bus.bytes, tile.lane_moved)),
+                    self.sbuf_bytes[k].eq(Mux(bus.served[k], bus.bytes, 0) + tile.lane_moved),
                 ]
                 in_sbuf |= tile.lane_valid
             state = self.state[k]

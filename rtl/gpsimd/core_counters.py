@@ -19,7 +19,7 @@ _STATES = Counter.INSTRUCTIONS  # those before it are states
 class CoreCounters(wiring.Component):
     """In each cycle with `tick` and `running` one state of each core goes up: IDLE without `active`, else `state`.
 
-    retires: an instruction of a core; moves: a pass of its vector unit; bytes: of SBUF for a core. `value[k]`
+    retires: an instruction of a core; moves: passes of its vector unit; bytes: of SBUF for a core. `value[k]`
     is counter `index[k]` of core k, `told` is `told_index` of core `told_core`. They are RAMs, so `known` says which
     have gone up since `clear`. "sync" is the engine's clock, which has an edge at a tick with work, "root" the clock of
     ticks: `stale` says that nothing has been counted at an edge since `clear`.
@@ -35,7 +35,7 @@ class CoreCounters(wiring.Component):
                 "active": In(1),
                 "state": In(STATE_BITS).array(cores),
                 "retires": In(cores),
-                "moves": In(cores),
+                "moves": In(2).array(cores),
                 "bytes": In(MOVED_BITS).array(cores),
                 "index": In(range(len(Counter))).array(cores),
                 "value": Out(TIME_BITS).array(cores),

@@ -78,7 +78,7 @@ class GpsimdEngine(EngineFrame):
             counters.tick.eq(self.edge),
             counters.active.eq(cluster.active),
             counters.retires.eq(cluster.retires),
-            counters.moves.eq(cluster.moves),
+            *(own.eq(moves) for own, moves in zip(counters.moves, cluster.moves, strict=True)),
             counters.told_core.eq(self.told_core),
             counters.told_index.eq(self.told_index),
             self.told.eq(counters.told),

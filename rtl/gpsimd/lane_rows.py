@@ -24,8 +24,9 @@ class LaneRows(wiring.Component):
 
     valid, request, ready: a word of SBUF; what is read is `reply` in the next cycle. row_mask has all or no bytes of a
     lane.
-    Timing: a row a cycle each way, for which a word is asked for in every other cycle; a row that is stored and is no
-    whole neighbour of the one before is a word of its own.
+    Timing: a row a cycle each way, for which a word is asked for in every other cycle, for a store before a load; a row
+    that is stored and is no whole neighbour of the one before is a word of its own, and so is one that is loaded not in
+    the cycle after its neighbour.
     """
 
     def __init__(self, cfg: Config):
@@ -67,11 +68,11 @@ class LaneRows(wiring.Component):
 
         # a load: the upper half of a word is kept for the row behind
         kept, kept_data, from_kept, upper, fresh = self.kept, self.kept_data, self.from_kept, self.upper, self.fresh
-        has_kept, read = Signal(), Signal()
+        has_kept, read, writes = Signal(), Signal(), Signal()
         odd = self.line_row[0]
         m.d.comb += [
             has_kept.eq(kept & odd),
-            read.eq(self.line_en & ~has_kept & self.ready),
+            read.eq(self.line_en & ~has_kept & ~writes & self.ready),
             self.line_ready.eq(has_kept | read),
             self.line.eq(Mux(from_kept, kept_data, Mux(upper, half(1), half(0)))),
         ]
@@ -93,8 +94,9 @@ class LaneRows(wiring.Component):
             alone.eq(waits & ~whole),  # the neighbour is not whole: what waits goes first
         ]
         m.d.comb += [
-            request.write.eq(self.row_en),
-            request.word.eq(Mux(self.row_en, self.row[1:], self.line_row[1:])),
+            writes.eq(self.row_en & ~joins & request.partitions.any()),
+            request.write.eq(writes),
+            request.word.eq(Mux(writes, self.row[1:], self.line_row[1:])),
             request.bytes.eq(Mux(both, 0xFF, Mux(second & ~alone, 0xF0, 0x0F))),
             request.partitions.eq(lane_mask | alone.replicate(count)),
             request.data.eq(
@@ -106,7 +108,7 @@ class LaneRows(wiring.Component):
                     for n in range(count)
                 )
             ),
-            self.valid.eq((self.line_en & ~has_kept) | (self.row_en & ~joins & request.partitions.any())),
+            self.valid.eq((self.line_en & ~has_kept) | writes),
             self.row_ready.eq(joins | (~alone & (self.ready | ~request.partitions.any()))),
         ]
         with m.If(joins):

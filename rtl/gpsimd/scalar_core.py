@@ -34,7 +34,8 @@ class ScalarCore(wiring.Component):
     show them. waits: in `wfi`. retired, retired_valid: what leaves the last stage. start: in the first cycle after a
     reset; instructions come from `entry` on. state: what this cycle is for, a gpsimd.Counter from BUSY to MEMORY;
     `trapped`: a trap that is taken in this cycle. rows: the vector unit's way to rows of memory. moves: of the vector
-    unit.
+    unit, which may go on behind an instruction that has retired; what others could see of that waits for it: loads and
+    stores, CSRs, traps and interrupts, sleep.
     Timing: cycles more than one: `jal` or a branch back that is taken 1; any other jump, a branch forward that is taken
     or one back that is not 2; a load's or product's result used by the next instruction 1; a division 17.
     """
@@ -104,9 +105,10 @@ class ScalarCore(wiring.Component):
         late = x_valid & (is_load | (unit == Unit.MULTIPLY)) & used(x_what.rd)
         waits = late & ~fault("a loaded value is used a cycle early") | m_waits & used(m_rd)
         m.d.comb += d_moves.eq(d_valid & ~waits & (~x_valid | x_moves) & ~jump)
+        does, interrupted, ready, delays = Signal(), Signal(), Signal(), Signal()
         with m.If(x_moves | jump):
             m.d.sync += x_valid.eq(0)
-        m.d.sync += x_first.eq(0)
+        m.d.sync += x_first.eq(delays)
         with m.If(d_moves):
             m.d.sync += [
                 x_valid.eq(1),
@@ -117,12 +119,24 @@ class ScalarCore(wiring.Component):
                 x.a.eq(registers.first_value),
                 x.b.eq(registers.second_value),
             ]
-        does, interrupted, ready = Signal(), Signal(), Signal()
+        quiet, waits_for_quiet = Signal(init=1), Signal()  # quiet: no instruction of vectors goes on behind
         traps = done.traps
+        with m.Switch(unit):
+            with m.Case(Unit.ALU, Unit.LINK, Unit.MULTIPLY, Unit.DIVIDE, Unit.NOTHING, Unit.VECTOR):
+                m.d.comb += waits_for_quiet.eq(~quiet & (traps | x_what.flush))
+            with m.Default():
+                m.d.comb += waits_for_quiet.eq(~quiet & ~fault("a load or store does not wait for those of vectors"))
         m.d.comb += [
-            interrupted.eq(x_valid & x_first & csr.interrupt),  # before it has begun
-            does.eq(x_valid & ~interrupted & (~traps | fault("a store goes to memory although it traps"))),
-            x_moves.eq(x_valid & ~interrupted & (ready | traps) & ~m_waits),
+            delays.eq(x_valid & x_first & csr.interrupt & ~quiet),
+            interrupted.eq(x_valid & x_first & csr.interrupt & quiet),  # before it has begun
+            does.eq(
+                x_valid
+                & ~interrupted
+                & ~delays
+                & ~waits_for_quiet
+                & (~traps | fault("a store goes to memory although it traps"))
+            ),
+            x_moves.eq(x_valid & ~interrupted & ~delays & ~waits_for_quiet & (ready | traps) & ~m_waits),
             self.access.valid.eq(does & (is_load | is_store) & ~m_waits),
             self.access.payload.address.eq(done.address),
             self.access.payload.write.eq(is_store),
@@ -132,7 +146,9 @@ class ScalarCore(wiring.Component):
         ]
         vector_waits = Signal()
         if self.vectors:
-            self._vector(m, x, x_valid & ~interrupted & ~m_waits, execute, csr, vector_waits)
+            m.d.comb += quiet.eq(
+                self._vector(m, x, x_valid & ~interrupted & ~delays & ~m_waits, execute, csr, vector_waits)
+            )
         with m.Switch(unit):
             with m.Case(Unit.LOAD, Unit.STORE):
                 m.d.comb += ready.eq(self.access.ready & ~fault("a load or store is never taken"))
@@ -220,6 +236,8 @@ class ScalarCore(wiring.Component):
             m.d.comb += self.state.eq(hole)
         with m.Elif(m_waits):
             m.d.comb += self.state.eq(Counter.MEMORY)
+        with m.Elif(delays | waits_for_quiet):
+            m.d.comb += self.state.eq(Mux(vector_waits, Counter.MEMORY, Counter.VECTOR))
         with m.Elif(unit == Unit.WFI):
             m.d.comb += self.state.eq(Counter.SLEEP)
         with m.Elif(unit == Unit.VECTOR):
@@ -275,8 +293,9 @@ class ScalarCore(wiring.Component):
         ]
         return m
 
-    def _vector(self, m: Module, x: Value, goes: Value, execute: Execute, csr: Csr, waits: Value) -> None:
-        """The vector unit, which an instruction in the execute stage waits for, and its way to memory."""
+    def _vector(self, m: Module, x: Value, goes: Value, execute: Execute, csr: Csr, waits: Value) -> Value:
+        """The vector unit, which takes instructions from the execute stage, and its way to memory; whether nothing is
+        under way there."""
         m.submodules.vector = vector = VectorUnit(len(self.reply) // 32)
         is_vector = (x.what.unit == Unit.VECTOR) & ~x.what.illegal & ~x.fetched.fault & ~x.fetched.fault_second
         rows = self.rows
@@ -312,3 +331,4 @@ class ScalarCore(wiring.Component):
         ]
         with m.If(is_vector):
             m.d.comb += [self.access.valid.eq(vector.access.valid), self.access.payload.eq(vector.access.payload)]
+        return vector.quiet

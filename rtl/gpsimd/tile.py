@@ -36,7 +36,7 @@ class Tile(wiring.Component):
     others to do: at the end of that cycle, so that nothing behind it executes.
     row_en: row `row` of local memory becomes `row_data`; line_en: it is read, and `line` has it in the next cycle. Both
     without `run`. waits: asleep; the clock may stop while `pending` is 0. state: ScalarCore's; retires: an instruction;
-    moves: a pass of the vector unit. lane_*, of a tile with vectors: LaneRows' way to SBUF.
+    moves: how many passes, rows and elements of the vector unit. lane_*, of a tile with vectors: LaneRows' way to SBUF.
     """
 
     def __init__(self, cfg: Config):
@@ -62,7 +62,7 @@ class Tile(wiring.Component):
                 "waits": Out(1),
                 "state": Out(4),
                 "retires": Out(1),
-                "moves": Out(1),
+                "moves": Out(2),
                 "ended": Out(1),
                 "result": Out(32),
                 "lost": Out(1),
@@ -144,7 +144,7 @@ class Tile(wiring.Component):
                 memory.store_en & ends_here & (access.address[2:local_bits] == offset) & access.mask[0] & access.data[0]
             ),
             self.result.eq((access.data & bytes_) >> 1),
-            self.moves.eq(core.moves & run),
+            self.moves.eq(Mux(run, core.moves, 0)),
             self.retires.eq((core.state == Counter.BUSY) & ~trapped.valid & run),
             self.lost.eq(trapped.valid & (trapped.nowhere | again)),
             self.cause.eq(Mux(again, cause, trapped.cause)),
@@ -157,8 +157,8 @@ class Tile(wiring.Component):
         return m
 
     def _rows(self, m: Module, core: ScalarCore, memory: LocalMemory, ends_here: Value) -> None:
-        """Rows of the vector unit, local ones first. A span that a store to tohost could be in is gone through by
-        elements."""
+        """Rows of the vector unit, local ones before code and behind words. A span that a store to tohost could be in
+        is gone through by elements."""
         cfg = self.cfg
         local_bytes = cfg.gpsimd.local_bytes
         words = slice(2, exact_log2(local_bytes))
@@ -173,25 +173,26 @@ class Tile(wiring.Component):
         m.d.comb += [
             in_lanes.eq(first[REGION_BIT:] == Region.SBUF_LANES >> REGION_BIT),
             rows.in_rows.eq(in_order & ((inside & ~with_end) | (in_lanes & of_sbuf & ~rows.span_narrow))),
-            lane_rows.line_en.eq(rows.line_en & in_lanes),
+            rows.in_lanes.eq(in_lanes),
+            lane_rows.line_en.eq(rows.line_en & rows.line_lanes),
             lane_rows.line_row.eq(rows.line_row),
-            lane_rows.row_en.eq(rows.row_en & in_lanes),
+            lane_rows.row_en.eq(rows.row_en & rows.row_lanes),
             lane_rows.row.eq(rows.row),
             lane_rows.row_data.eq(rows.row_data),
             lane_rows.row_mask.eq(rows.row_mask),
             lane_rows.row_last.eq(rows.row_last),
-            rows.line_ready.eq(~in_lanes | lane_rows.line_ready),
-            rows.line.eq(Mux(in_lanes, lane_rows.line, memory.line)),
-            rows.row_ready.eq(~in_lanes | lane_rows.row_ready),
+            rows.line_ready.eq(Mux(rows.line_lanes, lane_rows.line_ready, ~memory.word_en)),
+            rows.line.eq(Mux(rows.line_lanes, lane_rows.line, memory.line)),
+            rows.row_ready.eq(~rows.row_lanes | lane_rows.row_ready),
             self.lane_valid.eq(lane_rows.valid & self.run),
             self.lane_request.eq(lane_rows.request),
             lane_rows.ready.eq(self.lane_ready),
             lane_rows.reply.eq(self.lane_reply),
-            self.lane_moved.eq(Mux(in_lanes, rows.moved, 0)),
+            self.lane_moved.eq(Mux(rows.line_lanes, rows.line_moved, 0) + Mux(rows.row_lanes, rows.row_moved, 0)),
         ]
-        with m.If(rows.line_en & ~in_lanes):
+        with m.If(rows.line_en & ~rows.line_lanes):
             m.d.comb += [core.line.ready.eq(0), memory.line_en.eq(1), memory.line_row.eq(rows.line_row)]
-        with m.If(rows.row_en & ~in_lanes):
+        with m.If(rows.row_en & ~rows.row_lanes):
             m.d.comb += [
                 memory.row_en.eq(1),
                 memory.row.eq(rows.row),

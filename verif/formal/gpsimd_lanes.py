@@ -97,8 +97,9 @@ class LaneBusProof(wiring.Component):
 
 
 class LaneRowsProof(wiring.Component):
-    """One word of SBUF, chosen by the prover, is followed. Rows come one after the other, as VectorRows has them: a row
-    asked for in the cycle behind an even one is its neighbour, and a store ends with its last row."""
+    """One word of SBUF, chosen by the prover, is followed. Rows come one after the other, as RowLoads and RowStores
+    have them: a row asked for in the cycle behind an even one is its neighbour, and a store ends with its last row. No
+    row is loaded while it is stored, or in the cycle after."""
 
     def __init__(self, cfg: Config):
         self.cfg = cfg
@@ -115,7 +116,6 @@ class LaneRowsProof(wiring.Component):
         m.d.comb += [
             rows.row_mask.eq(Cat(bit.replicate(4) for bit in mask)),
             rows.ready.eq(AnySeq(1) & rows.valid),
-            Assume(~(rows.line_en & rows.row_en)),
         ]
         goes, here = rows.valid & rows.ready, request.word == followed
         held = [Signal(32 * count, name=f"held_{n}") for n in range(2)]  # by SBUF, the two rows of the word
@@ -156,12 +156,15 @@ class LaneRowsProof(wiring.Component):
         under_way, row = Signal(), Signal(len(rows.row))
         with m.If(rows.row_en & rows.row_ready):
             m.d.sync += [under_way.eq(~rows.row_last), row.eq(rows.row)]
+        was_stored, stored_row = Signal(), Signal(len(rows.row))
+        m.d.sync += [was_stored.eq(rows.row_en), stored_row.eq(rows.row)]
         offer = Cat(rows.row, rows.row_data, mask, rows.row_last)
         stalls, stored = Signal(), Signal(len(offer))
         m.d.sync += [stalls.eq(rows.row_en & ~rows.row_ready), stored.eq(offer)]
         m.d.comb += [
             Assume(~(rows.row_en & under_way) | (rows.row == (row + 1)[: len(row)])),
-            Assume(~(rows.line_en & under_way)),
+            Assume(~(rows.line_en & rows.row_en & (rows.line_row == rows.row))),
+            Assume(~(rows.line_en & was_stored & (rows.line_row == stored_row))),
             Assume(~stalls | rows.row_en & (stored == offer)),
         ]
         waits_here = rows.waits & (row[1:] == followed)

@@ -5,14 +5,13 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from rtl.base.fault import fault
-from rtl.gpsimd.vector.active import Active, body, bytes_of
+from rtl.gpsimd.vector.active import Active, bytes_of
 from rtl.gpsimd.vector.bits import MaskBits
-from rtl.gpsimd.vector.configuration import setting
 from rtl.gpsimd.vector.lanes import vector_lanes
 from rtl.gpsimd.vector.layouts import VECTOR, Kind, Source
 from rtl.gpsimd.vector.operands import Operands
-from rtl.gpsimd.vector.passes import PASS, Passes, Phase, distance_of
+from rtl.gpsimd.vector.pass_reader import PassReader, begun
+from rtl.gpsimd.vector.passes import PASS, Phase, distance_of
 from rtl.gpsimd.vector.permute import Permute
 from rtl.gpsimd.vector.ranks import Ranks
 from rtl.gpsimd.vector.reduction import Reduction
@@ -20,16 +19,19 @@ from rtl.gpsimd.vector.write_back import WriteBack
 
 __all__ = ["Compute"]
 
+_OF_READER = ("ready", "wants_read", "wants_write", "has_read", "has_written", "first", "second", "third")
 _WRITTEN = ("write", "write_number", "write_data", "write_mask")
 
 
 class Compute(wiring.Component):
-    """`start`: instruction `i`, legal, with x[rs1] `x`; kept until `done`, in that cycle if there is nothing to do.
+    """`start` with `ready`: an instruction begins, of which all that `begun` names is given.
 
-    mask: v0. read: registers `first`, `second` and `third` are read, and their data are there in the next cycle, until
-    the next read. write: bytes `write_mask` of register `write_number` become `write_data`. result: for rd, with
-    `done`. saturates: something has.
-    Timing: VectorUnit's.
+    may, to_read, to_write, wants_read, wants_write, has_read, has_written: PassReader's; late: registers that passes
+    which were taken have still to write. read: registers `first`, `second` and `third` are read, and their data are
+    there in the next cycle, until the next read. write: bytes `write_mask` of register `write_number` become
+    `write_data`. idle: nothing is under way. ends: an instruction is through, with `result` for rd. saturates:
+    something has.
+    Timing: PassReader's; what a pass makes is written two cycles after it was taken.
     """
 
     def __init__(self, lanes: int):
@@ -38,12 +40,15 @@ class Compute(wiring.Component):
         super().__init__(
             {
                 "start": In(1),
-                "i": In(VECTOR),
-                "now": In(setting(lanes)),
-                "x": In(32),
-                "mask": In(bits),
-                "busy": Out(1),
-                "done": Out(1),
+                "ready": Out(1),
+                **{name: In(shape) for name, shape in begun(lanes).items()},
+                "may": In(1),
+                "to_read": In(32),
+                "to_write": In(32),
+                **{name: Out(32) for name in ("wants_read", "wants_write", "has_read", "has_written")},
+                "late": Out(32),
+                "idle": Out(1),
+                "ends": Out(1),
                 "result": Out(32),
                 "saturates": Out(1),
                 "read": Out(1),
@@ -62,11 +67,10 @@ class Compute(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        lanes, i, now = self.lanes, self.i, self.now
-        bits, places, log_bytes = 32 * lanes, 4 * lanes, exact_log2(4 * lanes)
+        lanes = self.lanes
+        bits, places = 32 * lanes, 4 * lanes
         element_bits = exact_log2(bits)
-        operands, kind = i.operands, i.kind
-        m.submodules.passes = passes = Passes(lanes)
+        m.submodules.reader = reader = PassReader(lanes)
         m.submodules.active = active = Active(lanes)
         m.submodules.lanes = unit = vector_lanes(lanes)
         m.submodules.permute = permute = Permute(lanes)
@@ -75,54 +79,47 @@ class Compute(wiring.Component):
         m.submodules.operands = values = Operands(lanes)
         m.submodules.reduction = reduction = Reduction(lanes)
         m.submodules.write_back = back = WriteBack(lanes)
-        scalar = values.scalar
-        permutes, reduces, divides_it = kind == Kind.PERMUTE, kind == Kind.REDUCE, kind == Kind.DIVIDE
-        compress = permutes & (i.source == Source.COMPRESS)
-
-        # for how many elements of which size
-        doubled = (operands.widens_first | operands.widens_second | operands.narrows) & ~operands.swaps
-        size, elements = Signal(2), Signal(element_bits + 1)
-        all_elements = Signal(bits)  # that are computed
-        begin, goes = Signal(), Signal()
-        with m.If(i.is_whole):
-            m.d.comb += [size.eq(0), elements.eq((i.whole + 1) << log_bytes)]
-        with m.Else():
-            m.d.comb += [size.eq(now.size + doubled), elements.eq(Mux(i.scalar_result, now.vl != 0, now.vl))]
-        elements_there = body(m, elements, "body")
-        tail = fault("the tail of a vector is written")
-        unmasked = ~i.masked | i.carry_in | fault("a mask of vectors is not looked at")
+        now, all_elements, taken = reader.held_now, reader.held_active, reader.taken
+        e, e_valid, e_writes, goes = Signal(PASS), Signal(), Signal(32), Signal()
         m.d.comb += [
-            all_elements.eq((elements_there | tail.replicate(bits)) & (self.mask | unmasked.replicate(bits))),
-            begin.eq(self.start & ~self.busy),
-            passes.begin.eq(begin),
-            passes.go.eq(goes),
-            passes.i.eq(i),
-            passes.setting.eq(now),
-            passes.elements.eq(elements),
-            passes.size.eq(size),
-            passes.distance.eq(distance_of(i.source, scalar, element_bits)),
-            self.read.eq(passes.valid & goes),
-            self.first.eq(passes.first),
-            self.second.eq(passes.second),
-            self.third.eq(passes.third),
+            reader.start.eq(self.start),
+            *(getattr(reader, name).eq(getattr(self, name)) for name in (*begun(lanes), "may", "to_read", "to_write")),
+            reader.goes.eq(goes),
+            reader.behind.eq(e_valid | back.valid),
+            *(getattr(self, name).eq(getattr(reader, name)) for name in _OF_READER),
+            self.read.eq(taken),
+            self.idle.eq(~reader.busy & ~e_valid & ~back.valid),
         ]
-        with m.If(begin & ~passes.empty):
-            m.d.sync += self.busy.eq(1)
 
         # second cycle of a pass: its operands are there
-        e, e_valid = Signal(PASS), Signal()
+        i, size, now_size, mode, beside = Signal(VECTOR), Signal(2), Signal(2), Signal(2), Signal(32)
+        operands, kind = i.operands, i.kind
+        permutes, reduces, divides_it = kind == Kind.PERMUTE, kind == Kind.REDUCE, kind == Kind.DIVIDE
+        compress = permutes & (i.source == Source.COMPRESS)
+        with m.If(goes):
+            m.d.sync += e_valid.eq(taken)
+        with m.If(taken):
+            m.d.sync += [
+                e.eq(reader.o),
+                e_writes.eq(reader.writes),
+                i.eq(reader.held_i),
+                size.eq(reader.held_size),
+                now_size.eq(now.size),
+                mode.eq(now.vxrm),
+                beside.eq(reader.held_scalar),
+            ]
         m.d.comb += [
             goes.eq(~(e_valid & divides_it) | unit.divided[0]),
-            active.load.eq(~self.busy),
+            active.load.eq(taken & reader.fresh),
             active.elements.eq(all_elements),
-            active.carries.eq(self.mask & i.masked.replicate(bits)),
+            active.carries.eq(reader.held_carries),
             active.next.eq(e_valid & goes & e.closes),
             active.size.eq(size),
             values.i.eq(i),
-            values.now_size.eq(now.size),
+            values.now_size.eq(now_size),
             values.size.eq(size),
             values.part.eq(e.outer[:2]),
-            values.x.eq(self.x),
+            values.scalar.eq(beside),
             values.first.eq(self.first_data),
             values.second.eq(self.second_data),
             values.third.eq(self.third_data),
@@ -133,14 +130,12 @@ class Compute(wiring.Component):
             unit.divides.eq(e_valid & divides_it),
             unit.remainder.eq(i.bits[0]),
             unit.size.eq(size),
-            unit.mode.eq(now.vxrm),
+            unit.mode.eq(mode),
             unit.carry.eq(bytes_of(active.carry, size, lanes)),
             unit.a.eq(Mux(reduces & (e.phase == Phase.FOLD), reduction.folded, values.a)),
             unit.b.eq(Mux(reduces, reduction.total, values.b)),
             unit.c.eq(values.c),
         ]
-        with m.If(goes):
-            m.d.sync += [e_valid.eq(passes.valid), e.eq(passes.now)]
         computed = Signal(places)
         m.d.comb += computed.eq(bytes_of(active.element, size, lanes))
         m.d.comb += [
@@ -174,8 +169,8 @@ class Compute(wiring.Component):
             permute.size.eq(size),
             permute.lmul.eq(now.lmul),
             permute.vl.eq(now.vl),
-            permute.scalar.eq(scalar),
-            permute.distance.eq(distance_of(i.source, scalar, element_bits)),
+            permute.scalar.eq(beside),
+            permute.distance.eq(distance_of(i.source, beside, element_bits)),
             permute.result_number.eq(e.number),
             permute.from_number.eq(e.from_number),
             permute.step.eq(e.step),
@@ -196,10 +191,10 @@ class Compute(wiring.Component):
             moved_bytes.eq(Mux(divides_it, permute.step_bytes.replicate(lanes), permute.bytes)),
         ]
         moved_bits = Cat(bit.replicate(8) for bit in moved_bytes)
-        fresh = e.begins | compress
+        begins = e.begins | compress
         m.d.comb += [
             collected.eq((moved_data & moved_bits) | (kept & ~moved_bits)),
-            collected_bytes.eq(moved_bytes | Mux(fresh, 0, kept_bytes)),
+            collected_bytes.eq(moved_bytes | Mux(begins, 0, kept_bytes)),
         ]
         with m.If(takes & (e.phase == Phase.EACH)):
             m.d.sync += [kept.eq(collected), kept_bytes.eq(collected_bytes)]
@@ -224,7 +219,7 @@ class Compute(wiring.Component):
             back.i.eq(i),
             back.size.eq(size),
             back.computed.eq(computed),
-            back.narrow.eq(bytes_of(active.element, now.size, lanes)[: places // 2]),
+            back.narrow.eq(bytes_of(active.element, now_size, lanes)[: places // 2]),
             back.elements.eq(all_elements),
             back.number.eq(Mux(compress, permute.to, Mux(e.phase == Phase.LAST, 0, e.number))),
             back.made.eq(made),
@@ -237,9 +232,11 @@ class Compute(wiring.Component):
             back.saturates.eq(unit.saturates),
             self.result.eq(back.value),
             self.saturates.eq(back.saturated),
-            self.done.eq(back.ends | (begin & passes.empty)),
+            self.ends.eq(back.ends),
             *(getattr(self, name).eq(getattr(back, name)) for name in _WRITTEN),
         ]
-        with m.If(back.ends):
-            m.d.sync += self.busy.eq(0)
+        written_late = Signal(32)
+        with m.If(takes):
+            m.d.sync += written_late.eq(e_writes)
+        m.d.comb += self.late.eq(Mux(e_valid, e_writes, 0) | Mux(back.valid, written_late, 0))
         return m

@@ -19,12 +19,14 @@ class Legal(wiring.Component):
     """`legal`: groups of registers lie as `now` demands, no operand is wider than 32 bits, and only where it is
     allowed does the result overlap what it comes from (RISC-V "V" extension, sections 3.4.2, 5.2, 5.3, 7.8, 16).
 
-    field_group: logarithm of how many registers a field in memory has.
+    field_group: logarithm of how many registers a field in memory has; first, second, to: of groups vs2, vs1 and vd of
+    an instruction whose passes are elementwise.
     Timing: combinational.
     """
 
     def __init__(self, lanes: int):
-        super().__init__({"i": In(VECTOR), "now": In(setting(lanes)), "legal": Out(1), "field_group": Out(signed(5))})
+        logs = {name: Out(_LOG) for name in ("field_group", "first", "second", "to")}
+        super().__init__({"i": In(VECTOR), "now": In(setting(lanes)), "legal": Out(1), **logs})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -47,7 +49,7 @@ class Legal(wiring.Component):
         # elementwise: groups of the result and of both operands
         extends = elements & operands.swaps & operands.widens_first
         wide = elements & (operands.widens_first | operands.widens_second) & ~operands.narrows & ~extends
-        to, first, second = Signal(_LOG), Signal(_LOG), Signal(_LOG)
+        to, first, second = self.to, self.first, self.second
         m.d.comb += [
             to.eq(group + wide),
             first.eq(Mux(wide & ~operands.widens_first, group + 1, group)),

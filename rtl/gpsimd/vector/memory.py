@@ -1,117 +1,159 @@
-"""Loads and stores of vectors: whole rows of local memory, or an element after the other."""
+"""Loads and stores of vectors: whole rows of memory, beside what comes after, or an element after the other."""
 
-from amaranth.hdl import Module, Mux, Signal, signed
+from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
+from rtl.base.fault import fault
 from rtl.gpsimd.layouts import ACCESS, rows_ports
-from rtl.gpsimd.vector.active import Active, body, bytes_of
+from rtl.gpsimd.vector.active import Active
 from rtl.gpsimd.vector.elements import VectorElements
 from rtl.gpsimd.vector.layouts import VECTOR
-from rtl.gpsimd.vector.rows import VectorRows
+from rtl.gpsimd.vector.row_loads import RowLoads
+from rtl.gpsimd.vector.row_stores import RowStores
 
 __all__ = ["VectorMemory"]
 
+_LOADS = ("wants_write", "has_written", "write_number", "write_data", "write_mask", "line_en", "line_row", "line_lanes")
+_STORES = ("wants_read", "has_read", "row_en", "row", "row_data", "row_mask", "row_last", "row_lanes")
+_ELEMENTS = ("index_number", "traps", "shrinks", "cause", "address", "element")
+
 
 class VectorMemory(wiring.Component):
-    """`start`: instruction `i`, legal and with `elements` of 1 << width bytes, begins; kept until `done`.
+    """Instruction `i`, legal, with x[rs1], x[rs2], v0 and Intake's `elements`, `size`, `active` and `registers`.
 
-    rs1, rs2: of the instruction. mask: v0. group: logarithm of how many registers a field has. span: the first and the
-    last byte, if they are in the order of memory, and whether less than words is stored there; `in_rows`: between them
-    is memory that has rows, and nothing that one has to see element by element. read, index_number, data_number:
-    registers to be read; write: bytes `write_mask` of one become `write_data`. Ports of rows: VectorRows'; rows are
-    counted from address 0. The rest: VectorElements'.
-    Timing: of rows n + 1 cycles for n registers, one more if they do not begin with a row; else VectorElements', and 1.
+    by_rows: it goes by rows, for which it is given to loads or stores with `load` and `load_ready`, `store` and
+    `store_ready`, and not waited for; else with `begin` while nothing else is under way, until `done`. group: logarithm
+    of how many registers a field has. span_first, span_last: the first and the last byte, if they are in the order of
+    memory; span_narrow: less than words is stored there; in_rows: between them is memory that has rows, and nothing
+    that one has to see element by element, in_lanes: SBUF's. Ports of rows, and load_may, wants_write, has_written,
+    line_moved, store_may, wants_read, has_read, row_moved: RowLoads' and RowStores'. index_number and data_number, with
+    `read`, stored, with `read_stored`, write, with number, data and mask: registers, of elements; loaded and write_*:
+    of rows. The rest: VectorElements'.
+    Timing: theirs.
     """
 
     def __init__(self, lanes: int):
         self.lanes = lanes
-        self.bits = exact_log2(32 * lanes)
+        self.bits = bits = exact_log2(32 * lanes)
+        register, places = Out(32 * lanes), Out(4 * lanes)
         super().__init__(
             {
-                "start": In(1),
                 "i": In(VECTOR),
                 "rs1": In(32),
                 "rs2": In(32),
-                "elements": In(self.bits + 1),
-                "vstart": In(self.bits),
-                "width": In(2),
+                "elements": In(bits + 1),
+                "size": In(2),
+                "active": In(32 * lanes),
+                "registers": In(4),
+                "vstart": In(bits),
                 "group": In(signed(5)),
-                "mask": In(32 * lanes),
+                "by_rows": Out(1),
+                "load": In(1),
+                "load_ready": Out(1),
+                "load_busy": Out(1),
+                "load_may": In(1),
+                "wants_write": Out(32),
+                "has_written": Out(32),
+                "loaded": Out(1),
+                "write_number": Out(5),
+                "write_data": register,
+                "write_mask": places,
+                "store": In(1),
+                "store_ready": Out(1),
+                "store_busy": Out(1),
+                "store_may": In(1),
+                "wants_read": Out(32),
+                "has_read": Out(32),
+                "read_stored": Out(1),
+                "stored": Out(5),
+                "stored_data": In(32 * lanes),
+                "begin": In(1),
+                "done": Out(1),
                 "read": Out(1),
                 "index_number": Out(5),
                 "data_number": Out(5),
                 "index_data": In(32 * lanes),
                 "data": In(32 * lanes),
                 "write": Out(1),
-                "write_number": Out(5),
-                "write_data": Out(32 * lanes),
-                "write_mask": Out(4 * lanes),
+                "element_data": register,
+                "element_mask": places,
                 **rows_ports(lanes),
                 "access": Out(stream.Signature(ACCESS)),
                 "allowed": In(1),
                 "reply": In(32),
                 "reply_valid": In(1),
-                "moves": Out(1),
+                "moves": Out(2),
                 "waits": Out(1),
-                "done": Out(1),
                 "traps": Out(1),
                 "shrinks": Out(1),
                 "cause": Out(5),
                 "address": Out(32),
-                "element": Out(self.bits),
+                "element": Out(bits),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        i, lanes, width = self.i, self.lanes, self.width
-        m.submodules.active = active = Active(lanes)
-        m.submodules.rows = rows = VectorRows(lanes)
-        m.submodules.elements = elements = VectorElements(lanes)
+        i, size, first, last = self.i, self.size, self.span_first, self.span_last
+        m.submodules.active = active = Active(self.lanes)
+        m.submodules.loads = loads = RowLoads(self.lanes)
+        m.submodules.stores = stores = RowStores(self.lanes)
+        m.submodules.elements = elements = VectorElements(self.lanes)
         connect(m, elements.access, flipped(self.access))
-        length, by_rows, busy, begins, empty = Signal(32), Signal(), Signal(), Signal(), Signal()
-        is_rows = Signal()  # ... is under way
-        side_by_side = ~i.strided & ~i.indexed & (i.fields == 0)
-        aligned = Mux(width == 2, self.rs1[:2] == 0, Mux(width == 1, ~self.rs1[0], 1))
+        side_by_side, aligned = Signal(), Signal()
         m.d.comb += [
-            length.eq(self.elements << width),
-            self.span_first.eq(self.rs1),
-            self.span_last.eq((self.rs1 + length - 1)[:32]),
-            self.span_narrow.eq(i.store & (width != 2)),
-            by_rows.eq(side_by_side & aligned & (self.vstart == 0) & self.in_rows),
-            empty.eq(self.elements <= self.vstart),
-            begins.eq(self.start & ~busy & ~empty),
-            self.done.eq((self.start & ~busy & empty) | rows.done | elements.done),
-            active.load.eq(~busy),
-            active.elements.eq(body(m, self.elements, "body") & (self.mask | ~i.masked.replicate(32 * lanes))),
-            active.size.eq(width),
-            active.next.eq(rows.next | elements.next),
-            active.by_one.eq(~is_rows),
+            side_by_side.eq(~i.strided & ~i.indexed & (i.fields == 0)),
+            aligned.eq(Mux(size == 2, self.rs1[:2] == 0, Mux(size == 1, ~self.rs1[0], 1))),
+            first.eq(self.rs1),
+            last.eq((self.rs1 + (self.elements << size) - 1)[:32]),
+            self.span_narrow.eq(i.store & (size != 2)),
+            self.by_rows.eq(side_by_side & aligned & (self.vstart == 0) & self.in_rows),
         ]
-        with m.If(self.done):
-            m.d.sync += busy.eq(0)
-        with m.Elif(begins):
-            m.d.sync += [busy.eq(1), is_rows.eq(by_rows)]
-
+        # loads and stores pass each other, but not where they touch the same bytes
+        loaded, stored = self._touched(m, "loads", self.load), self._touched(m, "stores", self.store)
+        passes = fault("a load of rows passes a store to them")
         m.d.comb += [
-            rows.begin.eq(begins & by_rows),
-            rows.store.eq(i.store),
-            rows.base.eq(self.rs1),
-            rows.registers.eq((length + (4 * lanes - 1)) >> exact_log2(4 * lanes)),
-            rows.enabled.eq(bytes_of(active.element, width, lanes)),
-            rows.data.eq(self.data),
-            rows.line_ready.eq(self.line_ready),
-            rows.line.eq(self.line),
-            rows.row_ready.eq(self.row_ready),
-            elements.begin.eq(begins & ~by_rows),
+            self.load_ready.eq(loads.ready & ~(stores.busy & stored & ~passes)),
+            self.store_ready.eq(stores.ready & ~(loads.busy & loaded)),
+            self.load_busy.eq(loads.busy),
+            self.store_busy.eq(stores.busy),
+        ]
+        for part, start in ((loads, self.load), (stores, self.store)):
+            m.d.comb += [
+                part.start.eq(start),
+                part.base.eq(self.rs1),
+                part.registers.eq(self.registers),
+                part.vd.eq(i.vd),
+                part.active.eq(self.active),
+                part.size.eq(size),
+                part.in_lanes.eq(self.in_lanes),
+            ]
+        m.d.comb += [
+            loads.may.eq(self.load_may),
+            loads.line_ready.eq(self.line_ready),
+            loads.line.eq(self.line),
+            self.loaded.eq(loads.write),
+            self.line_moved.eq(loads.moved),
+            stores.may.eq(self.store_may),
+            stores.data.eq(self.stored_data),
+            stores.row_ready.eq(self.row_ready),
+            self.read_stored.eq(stores.reads),
+            self.stored.eq(stores.number),
+            self.row_moved.eq(stores.moved),
+            active.load.eq(self.begin),
+            active.elements.eq(self.active),
+            active.size.eq(size),
+            active.next.eq(elements.next),
+            active.by_one.eq(1),
+            elements.begin.eq(self.begin),
             elements.i.eq(i),
             elements.rs1.eq(self.rs1),
             elements.rs2.eq(self.rs2),
             elements.elements.eq(self.elements),
             elements.vstart.eq(self.vstart),
-            elements.width.eq(width),
+            elements.width.eq(size),
             elements.group.eq(self.group),
             elements.wanted.eq(active.element[0]),
             elements.index_data.eq(self.index_data),
@@ -119,19 +161,23 @@ class VectorMemory(wiring.Component):
             elements.allowed.eq(self.allowed),
             elements.reply.eq(self.reply),
             elements.reply_valid.eq(self.reply_valid),
+            self.done.eq(elements.done),
+            self.read.eq(elements.read),
+            self.data_number.eq(elements.data_number),
+            self.write.eq(elements.write),
+            self.element_data.eq(elements.write_data),
+            self.element_mask.eq(elements.write_mask),
+            self.moves.eq(loads.reads + stores.reads + elements.moves),
+            self.waits.eq(loads.waits | stores.waits | elements.waits),
         ]
-        of_rows = ("line_en", "line_row", "row_en", "row", "row_data", "row_mask", "row_last", "moved")
-        of_elements = ("index_number", "traps", "shrinks", "cause", "address", "element")
-        for part, names in ((rows, of_rows), (elements, of_elements)):
+        for part, names in ((loads, _LOADS), (stores, _STORES), (elements, _ELEMENTS)):
             m.d.comb += [getattr(self, name).eq(getattr(part, name)) for name in names]
-        m.d.comb += [
-            self.read.eq(rows.read | elements.read),
-            self.data_number.eq(Mux(elements.read, elements.data_number, (i.vd + rows.count)[:5])),
-            self.write.eq(rows.write | elements.write),
-            self.write_number.eq(Mux(is_rows, (i.vd + rows.number)[:5], elements.data_number)),
-            self.write_data.eq(Mux(is_rows, rows.write_data, elements.write_data)),
-            self.write_mask.eq(Mux(is_rows, rows.enabled, elements.write_mask)),
-            self.moves.eq(rows.read | elements.moves),
-            self.waits.eq(rows.waits | elements.waits),
-        ]
         return m
+
+    def _touched(self, m: Module, name: str, start: Value) -> Value:
+        """The span of `i` has bytes of the one that began last with `start`, by either address of local memory."""
+        first, last, in_lanes = Signal(28, name=f"{name}_first"), Signal(28, name=f"{name}_last"), Signal(name=name)
+        with m.If(start):
+            m.d.sync += [first.eq(self.span_first), last.eq(self.span_last), in_lanes.eq(self.in_lanes)]
+        apart = (self.span_first[:28] > last) | (self.span_last[:28] < first) | (self.in_lanes != in_lanes)
+        return ~apart

@@ -14,7 +14,7 @@ class Operands(wiring.Component):
     """Of instruction `i`: `a`, `b` and `c` of the lanes, from registers vs2 (`first`), vs1 (`second`) and vd (`third`).
 
     now_size: of the elements that vtype says; size: of those that are computed. part: which half or quarter of what is
-    extended. x: x[rs1]; scalar: that or the immediate.
+    extended. scalar: what stands beside vs2 if that is no vector.
     Timing: combinational.
     """
 
@@ -27,11 +27,10 @@ class Operands(wiring.Component):
                 "now_size": In(2),
                 "size": In(2),
                 "part": In(2),
-                "x": In(32),
+                "scalar": In(32),
                 "first": In(bits),
                 "second": In(bits),
                 "third": In(bits),
-                "scalar": Out(32),
                 "a": Out(bits),
                 "b": Out(bits),
                 "c": Out(bits),
@@ -43,13 +42,6 @@ class Operands(wiring.Component):
         i, operands, scalar, of = self.i, self.i.operands, self.scalar, self.now_size
         m.submodules.first_spread = first = Spread(self.lanes)
         m.submodules.second_spread = second = Spread(self.lanes)
-        with m.Switch(i.second):
-            with m.Case(Second.IMMEDIATE):
-                m.d.comb += scalar.eq(i.vs1.as_signed())
-            with m.Case(Second.UNSIGNED):
-                m.d.comb += scalar.eq(i.vs1)
-            with m.Default():
-                m.d.comb += scalar.eq(self.x)
         everywhere = Signal(32)
         m.d.comb += [
             everywhere.eq(Mux(of == 2, scalar, Mux(of == 1, scalar[:16].replicate(2), scalar[:8].replicate(4)))),

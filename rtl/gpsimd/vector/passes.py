@@ -43,10 +43,11 @@ def distance_of(source: Value, scalar: Value, bits: int) -> Value:
 
 
 class Passes(wiring.Component):
-    """`begin`: instruction `i` begins, in this cycle with its first pass; `go`: the pass of this cycle is taken.
+    """`now`: a pass of instruction `i`, whose registers `first`, `second` and `third` are to be read; the first one
+    behind the last of the instruction before. `go`: it is taken.
 
-    elements: how many it is for; scalar: what stands beside vs2. size: of the elements that are computed. empty: there
-    is nothing to do. valid, with `now`: a pass, whose registers `first`, `second` and `third` are to be read.
+    elements: how many it is for, one at least, if its passes depend on them. size: of the elements that are computed.
+    distance: of distance_of.
     Timing: combinational.
     """
 
@@ -55,15 +56,12 @@ class Passes(wiring.Component):
         self.element_bits = exact_log2(32 * lanes)
         super().__init__(
             {
-                "begin": In(1),
                 "go": In(1),
                 "i": In(VECTOR),
                 "setting": In(setting(lanes)),
                 "elements": In(self.element_bits + 1),
                 "size": In(2),
                 "distance": In(self.element_bits + 1),
-                "empty": Out(1),
-                "valid": Out(1),
                 "now": Out(PASS),
                 "first": Out(5),
                 "second": Out(5),
@@ -89,7 +87,6 @@ class Passes(wiring.Component):
             registers.eq(((self.elements << self.size) + (4 * self.lanes - 1)) >> log_bytes),
             outer_last.eq(Mux(quarters, (registers << 1) - 1, registers - 1)[:4]),
             fold_last.eq(log_elements(self.lanes, self.size) - 1),
-            self.empty.eq((self.elements == 0) & (kind != Kind.COUNT) & (kind != Kind.MOVE_OUT)),
         ]
         with m.Switch(kind):
             with m.Case(Kind.BITS, Kind.COUNT, Kind.FIRST, Kind.MOVE_OUT):
@@ -121,8 +118,7 @@ class Passes(wiring.Component):
                 m.d.comb += lasts.eq(all_passes & ~reduces & ~to_mask)
             with m.Case(Phase.LAST.value):
                 m.d.comb += lasts.eq(1)
-        m.d.comb += self.valid.eq(running | (self.begin & ~self.empty))
-        with m.If(self.valid & self.go):
+        with m.If(self.go):
             m.d.sync += [running.eq(~lasts), phase.eq(current)]
             with m.Switch(current):
                 with m.Case(Phase.FIRST.value):

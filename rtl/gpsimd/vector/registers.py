@@ -2,9 +2,8 @@
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
-
-from rtl.base.ram import Ram
 
 __all__ = ["VectorRegisters"]
 
@@ -12,10 +11,10 @@ _COUNT = 32
 
 
 class VectorRegisters(wiring.Component):
-    """32 registers of 32 bits a lane, 0 since the last reset. Three are read at once; bytes `mask` of one are written.
+    """32 registers of 32 bits a lane, 0 since the last reset. Bytes `mask` of one or two, not the same, are written.
 
-    Timing: what is read is there in the cycle after `read`, until the next, and does not see a write of the same cycle;
-    `mask_register`, v0, is always there.
+    Timing: what is read, three with `read` and one with `read_stored`, is there in the cycle after, until the next of
+    its kind, and does not see a write of the same cycle; `mask_register`, v0, is always there.
     """
 
     def __init__(self, lanes: int):
@@ -30,42 +29,48 @@ class VectorRegisters(wiring.Component):
                 "first_data": Out(bits),
                 "second_data": Out(bits),
                 "third_data": Out(bits),
+                "read_stored": In(1),
+                "stored": In(5),
+                "stored_data": Out(bits),
                 "mask_register": Out(bits),
-                "write": In(1),
-                "number": In(5),
-                "data": In(bits),
-                "mask": In(4 * lanes),
+                "write": In(1).array(2),
+                "number": In(5).array(2),
+                "data": In(bits).array(2),
+                "mask": In(4 * lanes).array(2),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        bits = 32 * self.lanes
+        m.submodules.memory = memory = Memory(shape=bits, depth=_COUNT, init=[])
         known = Signal(_COUNT)  # written since reset; then all of it holds what it should
-        bytes_ = Cat(bit.replicate(8) for bit in self.mask)
-        masked = Signal(32 * self.lanes)
-        m.d.comb += masked.eq(self.data & bytes_)
-        had = known.bit_select(self.number, 1)
-        with m.If(self.write):
-            m.d.sync += known.bit_select(self.number, 1).eq(1)
-            with m.If(self.number == 0):
-                m.d.sync += self.mask_register.eq((self.mask_register & ~bytes_) | masked)
-
-        def port(name: str, number: Value, data: Value) -> None:
-            m.submodules[name] = ram = Ram(32 * self.lanes, _COUNT, 8)
-            valid = Signal(name=f"{name}_known")
-            with m.If(self.read):
-                m.d.sync += valid.eq(known.bit_select(number, 1))
+        new, mask_register = Signal(_COUNT), Signal(bits)
+        news, masks = known, self.mask_register
+        for n in range(2):
+            number, write, data, mask = self.number[n], self.write[n], self.data[n], self.mask[n]
+            bytes_, had = Signal(bits, name=f"bytes_{n}"), Signal(name=f"had_{n}")
+            port = memory.write_port(granularity=8)
             m.d.comb += [
-                ram.read_en.eq(self.read),
-                ram.read_address.eq(number),
-                ram.write_en.eq(self.write),
-                ram.write_address.eq(self.number),
-                ram.write_mask.eq(self.mask | ~had.replicate(4 * self.lanes)),
-                ram.write_data.eq(Mux(had, self.data, masked)),
-                data.eq(Mux(valid, ram.read_data, 0)),
+                bytes_.eq(Cat(bit.replicate(8) for bit in mask)),
+                had.eq(known.bit_select(number, 1)),
+                port.addr.eq(number),
+                port.en.eq(Mux(write, mask | ~had.replicate(4 * self.lanes), 0)),
+                port.data.eq(Mux(had, data, data & bytes_)),
             ]
+            news |= Mux(write, (1 << number)[:_COUNT], 0)
+            masks = Mux(write & (number == 0), (masks & ~bytes_) | (data & bytes_), masks)
+        m.d.comb += [new.eq(news), mask_register.eq(masks)]
+        m.d.sync += [known.eq(new), self.mask_register.eq(mask_register)]
 
-        port("of_first", self.first, self.first_data)
-        port("of_second", self.second, self.second_data)
-        port("of_third", self.third, self.third_data)
+        def port(name: str, read: Value, number: Value, data: Value) -> None:
+            read_port, valid = memory.read_port(), Signal(name=f"{name}_known")
+            with m.If(read):
+                m.d.sync += valid.eq(known.bit_select(number, 1))
+            m.d.comb += [read_port.en.eq(read), read_port.addr.eq(number), data.eq(Mux(valid, read_port.data, 0))]
+
+        port("first", self.read, self.first, self.first_data)
+        port("second", self.read, self.second, self.second_data)
+        port("third", self.read, self.third, self.third_data)
+        port("stored", self.read_stored, self.stored, self.stored_data)
         return m

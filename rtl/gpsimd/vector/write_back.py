@@ -12,7 +12,7 @@ __all__ = ["WriteBack"]
 
 
 class WriteBack(wiring.Component):
-    """`take`: `e` is a pass of instruction `i`, whose operands are there.
+    """`take`: `e` is a pass of instruction `i`, whose operands are there; valid: in the cycle before one was.
 
     computed: bytes of elements that count; narrow: the same of elements of half the width, in half a register.
     elements: as bits of a mask. number: register of the group vd. made: what the pass has made of its operands, and of
@@ -42,6 +42,7 @@ class WriteBack(wiring.Component):
                 "result": In(bits),
                 "flag": In(places),
                 "saturates": In(places),
+                "valid": Out(1),
                 "saturated": Out(1),
                 "value": Out(32),
                 "ends": Out(1),
@@ -54,25 +55,28 @@ class WriteBack(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        lanes, places, i, size = self.lanes, 4 * self.lanes, self.i, self.size
+        lanes, places = self.lanes, 4 * self.lanes
+        compress = self.i.source == Source.COMPRESS
+        e, valid = Signal(PASS), self.valid
+        i, size = Signal(VECTOR), Signal(2)  # of e
         kind, operands = i.kind, i.operands
-        compress = i.source == Source.COMPRESS
         to_mask = i.mask_result & (kind == Kind.LANES)
-        e, valid = Signal(PASS), Signal()
         held, bytes_, firsts, number = Signal(32 * lanes), Signal(places), Signal(places), Signal(5)
         m.d.sync += valid.eq(self.take)
         with m.If(self.take):
             m.d.sync += [
                 e.eq(self.e),
+                i.eq(self.i),
+                size.eq(self.size),
                 held.eq(self.made),
-                number.eq((i.vd + self.number)[:5]),
-                firsts.eq(self.computed & _first_bytes(size, lanes)),
+                number.eq((self.i.vd + self.number)[:5]),
+                firsts.eq(self.computed & _first_bytes(self.size, lanes)),
                 bytes_.eq(self.computed),
             ]
-            with m.If(operands.narrows):
+            with m.If(self.i.operands.narrows):
                 nothing = Const(0, places // 2)
                 m.d.sync += bytes_.eq(Mux(self.e.outer[0], Cat(nothing, self.narrow), self.narrow))
-            with m.Switch(kind):
+            with m.Switch(self.i.kind):
                 with m.Case(Kind.BITS, Kind.FIRST):
                     m.d.sync += [held.eq(self._into_mask(self.masks)), bytes_.eq(-1)]
                 with m.Case(Kind.PERMUTE):
@@ -83,7 +87,7 @@ class WriteBack(wiring.Component):
         each, last = valid & (e.phase == Phase.EACH), valid & (e.phase == Phase.LAST)
         flags = Signal(32 * lanes)
         with m.If(each & to_mask):
-            self._flags(m, flags, e.outer)
+            self._flags(m, flags, size, e.outer)
         narrowed = Cat(
             Mux(size == 1, Cat(lane[:8], lane[16:24]), lane[:16])
             for lane in (self.result[32 * n : 32 * n + 32] for n in range(lanes))
@@ -125,11 +129,11 @@ class WriteBack(wiring.Component):
         """vd with new bits for elements that count."""
         return (self.old & ~self.elements) | (bits & self.elements)
 
-    def _flags(self, m: Module, flags: Signal, register: Value) -> None:
+    def _flags(self, m: Module, flags: Signal, size: Value, register: Value) -> None:
         """Comparisons of a register's elements, to where its bits are in a mask."""
         for log in range(3):
             count = 4 * self.lanes >> log
-            with m.If(self.size == log), m.Switch(register):
+            with m.If(size == log), m.Switch(register):
                 for n in range(8):
                     with m.Case(n):
                         m.d.sync += flags[n * count : (n + 1) * count].eq(self.flag[:: 1 << log])

@@ -20,7 +20,7 @@ CYCLES = {"SBUF": (48, 32), "shared memory": (48, 32), "a register": (17, 17)}
 LOCAL_CYCLES = {4: (25, 17), 8: (21, 17)}
 """The same in local memory, by lanes: lines of code wait for a cycle without a load."""
 
-ROW_CYCLES = 10
+ROW_CYCLES = 11
 """Of a load or a store of eight registers, seen by the next instruction."""
 
 _BASE = 11

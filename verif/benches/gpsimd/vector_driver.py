@@ -19,15 +19,16 @@ _LIMIT_CYCLES = 20_000
 
 
 class VectorDriver(Bench):
-    """Executes words one after the other; registers, memory, CSRs, results and traps are compared after each.
+    """Executes words one after the other; results and traps are compared with each, registers and memory when the unit
+    is quiet: behind each, and with `overlap` only behind some.
 
-    cycles_taken: by the last one. stalls: how often memory is not ready or answers late; slowly: how often rows of
-    memory are not moved as such.
+    cycles_taken: by the last one, until it was done; cycles_to_quiet: until all was. stalls: how often memory is not
+    ready or answers late; slowly: how often rows of memory are not moved as such.
     """
 
     def __init__(self, dut, stalls: float = 0.0):
         super().__init__(dut)
-        self.lanes = len(dut.mask) // 4
+        self.lanes = len(dut.mask__0) // 4
         self.line_bytes = 4 * self.lanes
         self.stalls = stalls
         self.slowly = 0.2
@@ -43,7 +44,12 @@ class VectorDriver(Bench):
         memory.add(DEVICE, Device(DEVICE_BYTES, self._device_load, self._device_store))
         self.hart = Hart(memory, reset_pc=CODE, vlen=32 * self.lanes)
         self.v = np.zeros_like(self.hart.vector.v)
-        self.cycles_taken = 0
+        self.cycles_taken = self.cycles_to_quiet = 0
+        self.cycle = 0
+        self.overlap = 0.0
+        self.behind: list[str] = []  # what has been executed since the unit was quiet
+        self.answer: tuple[int, int] | None = None  # of an element that is loaded: cycles until it comes, word
+        self.last: bool | None = None  # the row that was stored; None before the first
         ready = ("access__ready", "line_ready", "row_ready")
         for name in ("start", "enabled", "csr_write", "reply_valid", "slowly", *ready):
             getattr(dut, name).value = 0
@@ -62,6 +68,7 @@ class VectorDriver(Bench):
 
     async def write_csr(self, number: int, value: int) -> None:
         """As an instruction would."""
+        await self.settle()
         dut = self.dut
         dut.csr.value, dut.csr_value.value, dut.csr_write.value = number, value, 1
         await self.edge
@@ -70,6 +77,7 @@ class VectorDriver(Bench):
 
     async def compare_csrs(self) -> None:
         """All that there are."""
+        await self.settle()
         for number in (VSTART, VXSAT, VXRM, VCSR, VL, VTYPE, VLENB):
             self.dut.csr.value = number
             await self.edge
@@ -94,9 +102,18 @@ class VectorDriver(Bench):
         dut.enabled.value = int(enabled != 0)
         dut.slowly.value = int(self.random.random() < self.slowly)
         dut.start.value = 1
-        await self._until_done()
+        self.behind.append(self.what)
+        self.cycles_taken = 0
+        while True:
+            await self._cycle()
+            self.cycles_taken += 1
+            assert self.cycles_taken < _LIMIT_CYCLES, f"{self.what}: does not end"
+            if dut.done.value == 1:
+                break
         got = {name: int(getattr(dut, name).value) for name in ("traps", "cause", "tval", "result")}
         dut.start.value = 0
+        for name in ("bits", "rs1", "rs2"):
+            getattr(dut, name).value = self.random.getrandbits(32)
         want = hart.step()
         assert got["traps"] == want.trap, f"{self.what}: traps {got['traps']}, golden {want.trap} ({hart.csrs.mcause})"
         if want.trap:
@@ -104,64 +121,70 @@ class VectorDriver(Bench):
             assert got["tval"] == hart.csrs.mtval, f"{self.what}: tval {got['tval']:#x}, golden {hart.csrs.mtval:#x}"
         elif want.rd_addr:
             assert got["result"] == want.rd_wdata, f"{self.what}: rd {got['result']:#x}, golden {want.rd_wdata:#x}"
+        if self.random.random() >= self.overlap:
+            await self.settle()
+        return want
+
+    async def settle(self) -> None:
+        """Until nothing is under way; then all is compared."""
+        if not self.behind:
+            return
+        self.cycles_to_quiet = self.cycles_taken
+        while True:
+            await self._cycle()
+            if self.dut.quiet.value == 1:
+                break
+            self.cycles_to_quiet += 1
+            assert self.cycles_to_quiet < _LIMIT_CYCLES, f"{self.what}: does not end"
+        what = "; ".join(self.behind[-8:])
+        self.behind.clear()
+        assert self.last is not False, f"{what}: no row that is stored is the last"
+        state = self.hart.vector
         if not np.array_equal(self.v, state.v):
             register, byte = np.argwhere(self.v != state.v)[0]
             have, need = (bytes(v[register][::-1]).hex() for v in (self.v, state.v))
-            raise AssertionError(f"{self.what}: v{register} from byte {byte} on is {have}, golden {need}")
+            raise AssertionError(f"{what}: v{register} from byte {byte} on is {have}, golden {need}")
         if self.ram != self.golden_ram:
             at = [n for n in range(RAM_BYTES) if self.ram[n] != self.golden_ram[n]]
             there = ", ".join(f"{RAM + n:#x} is {self.ram[n]:#x}, golden {self.golden_ram[n]:#x}" for n in at[:4])
-            raise AssertionError(f"{self.what}: {there}")
-        assert self.stored == self.golden_stored, (
-            f"{self.what}: the device got {self.stored}, golden {self.golden_stored}"
-        )
+            raise AssertionError(f"{what}: {there}")
+        assert self.stored == self.golden_stored, f"{what}: the device got {self.stored}, golden {self.golden_stored}"
         self.stored.clear()
         self.golden_stored.clear()
-        return want
 
-    async def _until_done(self) -> None:
+    async def _cycle(self) -> None:
+        """A cycle of all that is around the unit."""
         dut, rng = self.dut, self.random
-        self.cycles_taken = 0
-        answer: tuple[int, int] | None = None  # cycle, word
-        ready = 0
-        last: bool | None = None  # the row that is stored; None before the first
-        while True:
-            late = rng.random() < self.stalls
-            ready = int(not late)
-            dut.access__ready.value = ready
-            dut.reply_valid.value = 0
-            dut.reply.value = rng.getrandbits(32)
-            goes = [rng.random() >= self.stalls for _ in range(2)]
-            dut.line_ready.value, dut.row_ready.value = int(goes[0]), int(goes[1])
-            if answer and answer[0] <= self.cycles_taken:
-                dut.reply_valid.value, dut.reply.value = 1, answer[1]
-                answer = None
-            await self.edge
-            self.cycles_taken += 1
-            assert self.cycles_taken < _LIMIT_CYCLES, f"{self.what}: does not end"
-            if dut.written.value == 1:
-                self._write(int(dut.number.value), int(dut.mask.value), int(dut.data.value))
-            if goes[1] and dut.row_en.value == 1:
-                assert not last, f"{self.what}: a row is stored behind the last"
-                last = dut.row_last.value == 1
-                self._store_row(int(dut.row.value), int(dut.row_mask.value), int(dut.row_data.value))
-            dut.line.value = rng.getrandbits(8 * self.line_bytes)
-            if goes[0] and dut.line_en.value == 1:
-                place = int(dut.line_row.value) * self.line_bytes - RAM
-                held = (
-                    self.ram[place : place + self.line_bytes]
-                    if 0 <= place < RAM_BYTES
-                    else rng.randbytes(self.line_bytes)
-                )
-                dut.line.value = int.from_bytes(held, "little")
-            if ready and dut.access__valid.value == 1:
-                access = ACCESS.from_bits(int(dut.access__payload.value))
-                word = self._access(access.address, access.write, access.mask, access.data)
-                if not access.write:
-                    answer = self.cycles_taken + (rng.randrange(4) if rng.random() < self.stalls else 0), word
-            if dut.done.value == 1:
-                assert last is not False, f"{self.what}: no row that is stored is the last"
-                return
+        ready = int(rng.random() >= self.stalls)
+        dut.access__ready.value = ready
+        dut.reply_valid.value = 0
+        dut.reply.value = rng.getrandbits(32)
+        goes = [rng.random() >= self.stalls for _ in range(2)]
+        dut.line_ready.value, dut.row_ready.value = int(goes[0]), int(goes[1])
+        if self.answer:
+            late, word = self.answer
+            self.answer = (late - 1, word) if late else None
+            if not late:
+                dut.reply_valid.value, dut.reply.value = 1, word
+        await self.edge
+        self.cycle += 1
+        for n in range(2):
+            if getattr(dut, f"written__{n}").value == 1:
+                self._write(*(int(getattr(dut, f"{name}__{n}").value) for name in ("number", "mask", "data")))
+        dut.line.value = rng.getrandbits(8 * self.line_bytes)
+        if goes[0] and dut.line_en.value == 1:
+            place = int(dut.line_row.value) * self.line_bytes - RAM
+            inside = 0 <= place < RAM_BYTES
+            held = self.ram[place : place + self.line_bytes] if inside else rng.randbytes(self.line_bytes)
+            dut.line.value = int.from_bytes(held, "little")
+        if goes[1] and dut.row_en.value == 1:  # what is read meanwhile is the old row
+            self.last = dut.row_last.value == 1
+            self._store_row(int(dut.row.value), int(dut.row_mask.value), int(dut.row_data.value))
+        if ready and dut.access__valid.value == 1:
+            access = ACCESS.from_bits(int(dut.access__payload.value))
+            word = self._access(access.address, access.write, access.mask, access.data)
+            if not access.write:
+                self.answer = rng.randrange(4) if rng.random() < self.stalls else 0, word
 
     def _write(self, number: int, mask: int, data: int) -> None:
         for n, value in enumerate(data.to_bytes(self.line_bytes, "little")):

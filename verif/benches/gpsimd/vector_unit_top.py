@@ -1,6 +1,6 @@
 """A vector unit beside a memory: what is RAM, what is a device and what is neither is decided here."""
 
-from amaranth.hdl import Module
+from amaranth.hdl import Cat, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -18,7 +18,7 @@ class VectorUnitTop(wiring.Component):
     def __init__(self, lanes: int = 4):
         self.unit = VectorUnit(lanes)
         ports = dict(self.unit.signature.members)
-        for name in ("allowed", "in_rows", "span_first", "span_last"):
+        for name in ("allowed", "in_rows", "in_lanes", "span_first", "span_last"):
             del ports[name]
         super().__init__({**ports, "slowly": In(1)})
 
@@ -31,6 +31,8 @@ class VectorUnitTop(wiring.Component):
             inner, outer = getattr(unit, name), getattr(self, name)
             if member.is_signature:
                 connect(m, inner, flipped(outer))
+            elif member.dimensions:
+                m.d.comb += Cat(outer).eq(Cat(inner))
             else:
                 m.d.comb += outer.eq(inner) if member.flow == Out else inner.eq(outer)
         address, first, last = unit.access.payload.address, unit.span_first, unit.span_last
