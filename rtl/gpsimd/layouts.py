@@ -19,6 +19,7 @@ __all__ = [
     "Operator",
     "Place",
     "Unit",
+    "look_ports",
     "rows_ports",
     "scalar_ports",
 ]
@@ -204,6 +205,22 @@ def rows_ports(lanes: int) -> dict[str, wiring.Member]:
         "row_last": Out(1),
         "row_ready": In(1),
         "row_moved": Out(MOVED_BITS),
+        **look_ports(lanes),
+    }
+
+
+def look_ports(lanes: int) -> dict[str, wiring.Member]:
+    """Towards LocalLookup: words of the lanes `look_en` are loaded, or stored, once they are `look_ready`; a lane whose
+    address is not `look_allowed` is none of them. `look_found`: in the cycle after."""
+    words = 32 * lanes
+    return {
+        "look_en": Out(lanes),
+        "look_write": Out(1),
+        "look_address": Out(words),
+        "look_data": Out(words),
+        "look_allowed": In(lanes),
+        "look_ready": In(lanes),
+        "look_found": In(words),
     }
 
 

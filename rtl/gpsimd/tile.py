@@ -10,6 +10,7 @@ from rtl.contract.gpsimd import Counter, Region, lanes
 from rtl.gpsimd.lane_rows import LaneRows, lane_request
 from rtl.gpsimd.layouts import DEVICE, MOVED_BITS, Place
 from rtl.gpsimd.local_memory import LocalMemory
+from rtl.gpsimd.lookup import LocalLookup
 from rtl.gpsimd.reach import REGION_BIT, Reach, in_local
 from rtl.gpsimd.scalar_core import ScalarCore
 
@@ -199,3 +200,26 @@ class Tile(wiring.Component):
                 memory.row_data.eq(rows.row_data),
                 memory.row_mask.eq(rows.row_mask),
             ]
+
+        # words of local memory, also before code
+        m.submodules.lookup = lookup = LocalLookup(self.lanes, len(memory.row))
+        m.d.comb += [
+            lookup.en.eq(Mux(self.run, rows.look_en, 0)),
+            lookup.address.eq(rows.look_address),
+            lookup.inside.eq(
+                Cat(in_local(rows.look_address.word_select(n, 32), local_bytes) for n in range(self.lanes))
+            ),
+            lookup.has_kept_word.eq(ends_here),
+            lookup.kept_word.eq(end),
+            lookup.data.eq(rows.look_data),
+            lookup.line.eq(memory.line),
+            rows.look_allowed.eq(lookup.allowed),
+            rows.look_ready.eq(lookup.ready),
+            rows.look_found.eq(lookup.found),
+            memory.bank_en.eq(lookup.bank_en),
+            memory.bank_write.eq(rows.look_write),
+            *(own.eq(row) for own, row in zip(memory.bank_row, lookup.bank_row, strict=True)),
+            memory.bank_data.eq(lookup.bank_data),
+        ]
+        with m.If(rows.look_en.any()):
+            m.d.comb += core.line.ready.eq(0)

@@ -1,6 +1,6 @@
 """Which registers the instructions under way have still to read and to write, so that they may overlap."""
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -17,6 +17,7 @@ class Pipe(enum.IntEnum, shape=2):
     COMPUTE = 0
     LOAD = 1
     STORE = 2
+    LOOKUP = 3
 
 
 class Hazards(wiring.Component):
@@ -75,5 +76,8 @@ class Hazards(wiring.Component):
                 not_free.eq(others_write | others_read | late),
                 self.may[p].eq(~((self.wants_read[p] & not_there) | (self.wants_write[p] & not_free)).any()),
             ]
-        m.d.comb += self.written.eq(~(self.late | self.to_write[0] | self.to_write[1] | self.to_write[2]))
+        left: Value = self.late
+        for p in pipes:
+            left = left | self.to_write[p]
+        m.d.comb += self.written.eq(~left)
         return m

@@ -21,8 +21,8 @@ class Intake(wiring.Component):
     elements, of 1 << size bytes; active: those that count; carries: v0 if it is an operand. uses_mask: v0 matters.
     empty: nothing is to do. scalar: what stands beside vs2 if that is no vector. streams: passes are elementwise, and
     a later instruction may begin behind the last; plain: pass n reads and writes registers n of its groups.
-    registers: of memory, from vd on, if elements lie side by side there. reads, writes: sets of registers, or of more
-    than it uses, where it does not stream.
+    registers: of memory, from vd on, and from vs2 on if there are indices, of the same width. reads, writes: sets of
+    registers, or of more than it uses, where it does not stream.
     Timing: combinational.
     """
 
@@ -104,10 +104,14 @@ class Intake(wiring.Component):
             second.eq(_group(i.vs1, Mux(self.streams, self.second, 3))),
             to.eq(_group(i.vd, Mux(self.streams, of_to, 3))),
         ]
-        moved = Signal(32)
-        m.d.comb += moved.eq(((1 << self.registers) - 1) << i.vd)
+        moved, indices, all_of_them = Signal(32), Signal(32), Signal(8)
+        m.d.comb += [
+            all_of_them.eq((1 << self.registers) - 1),
+            moved.eq(all_of_them << i.vd),
+            indices.eq(Mux(i.indexed, all_of_them << i.vs2, 0)),
+        ]
         with m.If(memory):
-            m.d.comb += [self.reads.eq(Mux(i.store, moved, 0)), self.writes.eq(Mux(i.store, 0, moved))]
+            m.d.comb += [self.reads.eq(Mux(i.store, moved, 0) | indices), self.writes.eq(Mux(i.store, 0, moved))]
         with m.Else():
             has_second = (i.second == Second.VECTOR) | ~self.streams
             reads_to = operands.accumulates | ~self.streams

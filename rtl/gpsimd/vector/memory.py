@@ -1,4 +1,4 @@
-"""Loads and stores of vectors: whole rows of memory, beside what comes after, or an element after the other."""
+"""Loads and stores of vectors: whole rows of memory, beside what comes after; words of local memory; elements."""
 
 from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import stream, wiring
@@ -10,6 +10,7 @@ from rtl.gpsimd.layouts import ACCESS, rows_ports
 from rtl.gpsimd.vector.active import Active
 from rtl.gpsimd.vector.elements import VectorElements
 from rtl.gpsimd.vector.layouts import VECTOR
+from rtl.gpsimd.vector.lookups import VectorLookups
 from rtl.gpsimd.vector.row_loads import RowLoads
 from rtl.gpsimd.vector.row_stores import RowStores
 
@@ -17,6 +18,7 @@ __all__ = ["VectorMemory"]
 
 _LOADS = ("wants_write", "has_written", "write_number", "write_data", "write_mask", "line_en", "line_row", "line_lanes")
 _STORES = ("wants_read", "has_read", "row_en", "row", "row_data", "row_mask", "row_last", "row_lanes")
+_LOOKUPS = ("look_en", "look_write", "look_address", "look_data")
 _ELEMENTS = ("index_number", "traps", "shrinks", "cause", "address", "element")
 
 
@@ -24,11 +26,13 @@ class VectorMemory(wiring.Component):
     """Instruction `i`, legal, with x[rs1], x[rs2], v0 and Intake's `elements`, `size`, `active` and `registers`.
 
     by_rows: it goes by rows, for which it is given to loads or stores with `load` and `load_ready`, `store` and
-    `store_ready`, and not waited for; else with `begin` while nothing else is under way, until `done`. group: logarithm
+    `store_ready`, and not waited for; by_words: it may go by words of local memory, with `look` and `look_free`, until
+    `looked`; else, and if that `refuses`, with `begin` while nothing else is under way, until `done`. group: logarithm
     of how many registers a field has. span_first, span_last: the first and the last byte, if they are in the order of
     memory; span_narrow: less than words is stored there; in_rows: between them is memory that has rows, and nothing
     that one has to see element by element, in_lanes: SBUF's. Ports of rows, and load_may, wants_write, has_written,
-    line_moved, store_may, wants_read, has_read, row_moved: RowLoads' and RowStores'. index_number and data_number, with
+    line_moved, store_may, wants_read, has_read, row_moved: RowLoads' and RowStores'; look_wants_read and the like:
+    VectorLookups'. index_number and data_number, with
     `read`, stored, with `read_stored`, write, with number, data and mask: registers, of elements; loaded and write_*:
     of rows. The rest: VectorElements'.
     Timing: theirs.
@@ -69,6 +73,25 @@ class VectorMemory(wiring.Component):
                 "read_stored": Out(1),
                 "stored": Out(5),
                 "stored_data": In(32 * lanes),
+                "by_words": Out(1),
+                "look": In(1),
+                "look_free": Out(1),
+                "look_busy": Out(1),
+                "look_may": In(1),
+                "look_wants_read": Out(32),
+                "look_wants_write": Out(32),
+                "look_closes": Out(1),
+                "read_looked": Out(1),
+                "look_index_number": Out(5),
+                "look_number": Out(5),
+                "look_index": In(32 * lanes),
+                "look_value": In(32 * lanes),
+                "found": Out(1),
+                "found_number": Out(5),
+                "found_data": register,
+                "found_mask": places,
+                "looked": Out(1),
+                "refuses": Out(1),
                 "begin": In(1),
                 "done": Out(1),
                 "read": Out(1),
@@ -100,9 +123,11 @@ class VectorMemory(wiring.Component):
         m.submodules.active = active = Active(self.lanes)
         m.submodules.loads = loads = RowLoads(self.lanes)
         m.submodules.stores = stores = RowStores(self.lanes)
+        m.submodules.lookups = lookups = VectorLookups(self.lanes)
         m.submodules.elements = elements = VectorElements(self.lanes)
         connect(m, elements.access, flipped(self.access))
-        side_by_side, aligned = Signal(), Signal()
+        side_by_side, aligned, words = Signal(), Signal(), Signal()
+        resumes, first_element = Signal(), Signal(self.bits)  # behind what went by words
         m.d.comb += [
             side_by_side.eq(~i.strided & ~i.indexed & (i.fields == 0)),
             aligned.eq(Mux(size == 2, self.rs1[:2] == 0, Mux(size == 1, ~self.rs1[0], 1))),
@@ -110,7 +135,19 @@ class VectorMemory(wiring.Component):
             last.eq((self.rs1 + (self.elements << size) - 1)[:32]),
             self.span_narrow.eq(i.store & (size != 2)),
             self.by_rows.eq(side_by_side & aligned & (self.vstart == 0) & self.in_rows),
+            words.eq((i.strided | (i.indexed & (i.width == 2))) & (i.fields == 0) & (size == 2)),
+            self.by_words.eq(words & (self.vstart == 0)),
+            # rows of local memory first: they have its banks, and may be what is looked for
+            self.look_free.eq(~lookups.busy & ~(loads.busy & ~loads.line_lanes) & ~(stores.busy & ~stores.row_lanes)),
+            self.look_busy.eq(lookups.busy),
+            self.looked.eq(lookups.done),
+            self.refuses.eq(lookups.refuses),
+            self.look_closes.eq(lookups.closes),
         ]
+        with m.If(lookups.refuses):
+            m.d.sync += [resumes.eq(1), first_element.eq(lookups.element)]
+        with m.Elif(elements.done):
+            m.d.sync += resumes.eq(0)
         # loads and stores pass each other, but not where they touch the same bytes
         loaded, stored = self._touched(m, "loads", self.load), self._touched(m, "stores", self.store)
         passes = fault("a load of rows passes a store to them")
@@ -152,7 +189,7 @@ class VectorMemory(wiring.Component):
             elements.rs1.eq(self.rs1),
             elements.rs2.eq(self.rs2),
             elements.elements.eq(self.elements),
-            elements.vstart.eq(self.vstart),
+            elements.vstart.eq(Mux(resumes, first_element, self.vstart)),
             elements.width.eq(size),
             elements.group.eq(self.group),
             elements.wanted.eq(active.element[0]),
@@ -167,10 +204,34 @@ class VectorMemory(wiring.Component):
             self.write.eq(elements.write),
             self.element_data.eq(elements.write_data),
             self.element_mask.eq(elements.write_mask),
-            self.moves.eq(loads.reads + stores.reads + elements.moves),
+            self.moves.eq(loads.reads + stores.reads + (elements.moves | lookups.moves)),
             self.waits.eq(loads.waits | stores.waits | elements.waits),
+            lookups.start.eq(self.look),
+            lookups.base.eq(self.rs1),
+            lookups.stride.eq(self.rs2),
+            lookups.strided.eq(i.strided),
+            lookups.store.eq(i.store),
+            lookups.registers.eq(self.registers),
+            lookups.vd.eq(i.vd),
+            lookups.vs2.eq(i.vs2),
+            lookups.active.eq(self.active),
+            lookups.may.eq(self.look_may),
+            lookups.index.eq(self.look_index),
+            lookups.data.eq(self.look_value),
+            lookups.look_allowed.eq(self.look_allowed),
+            lookups.look_ready.eq(self.look_ready),
+            lookups.look_found.eq(self.look_found),
+            self.look_wants_read.eq(lookups.wants_read),
+            self.look_wants_write.eq(lookups.wants_write),
+            self.read_looked.eq(lookups.reads),
+            self.look_index_number.eq(lookups.index_number),
+            self.look_number.eq(lookups.data_number),
+            self.found.eq(lookups.write),
+            self.found_number.eq(lookups.write_number),
+            self.found_data.eq(lookups.write_data),
+            self.found_mask.eq(lookups.write_mask),
         ]
-        for part, names in ((loads, _LOADS), (stores, _STORES), (elements, _ELEMENTS)):
+        for part, names in ((loads, _LOADS), (stores, _STORES), (lookups, _LOOKUPS), (elements, _ELEMENTS)):
             m.d.comb += [getattr(self, name).eq(getattr(part, name)) for name in names]
         return m
 

@@ -8,13 +8,14 @@ from amaranth.lib.wiring import In, Out
 __all__ = ["VectorRegisters"]
 
 _COUNT = 32
+_WRITERS = 3
 
 
 class VectorRegisters(wiring.Component):
-    """32 registers of 32 bits a lane, 0 since the last reset. Bytes `mask` of one or two, not the same, are written.
+    """32 registers of 32 bits a lane, 0 since the last reset. Bytes `mask` of up to three, not the same, are written.
 
-    Timing: what is read, three with `read` and one with `read_stored`, is there in the cycle after, until the next of
-    its kind, and does not see a write of the same cycle; `mask_register`, v0, is always there.
+    Timing: what is read, three with `read`, one with `read_stored` and two with `read_looked`, is there in the cycle
+    after, until the next of its kind, and does not see a write of the same cycle; `mask_register`, v0, is always there.
     """
 
     def __init__(self, lanes: int):
@@ -32,11 +33,16 @@ class VectorRegisters(wiring.Component):
                 "read_stored": In(1),
                 "stored": In(5),
                 "stored_data": Out(bits),
+                "read_looked": In(1),
+                "index": In(5),
+                "index_data": Out(bits),
+                "looked": In(5),
+                "looked_data": Out(bits),
                 "mask_register": Out(bits),
-                "write": In(1).array(2),
-                "number": In(5).array(2),
-                "data": In(bits).array(2),
-                "mask": In(4 * lanes).array(2),
+                "write": In(1).array(_WRITERS),
+                "number": In(5).array(_WRITERS),
+                "data": In(bits).array(_WRITERS),
+                "mask": In(4 * lanes).array(_WRITERS),
             }
         )
 
@@ -47,7 +53,7 @@ class VectorRegisters(wiring.Component):
         known = Signal(_COUNT)  # written since reset; then all of it holds what it should
         new, mask_register = Signal(_COUNT), Signal(bits)
         news, masks = known, self.mask_register
-        for n in range(2):
+        for n in range(_WRITERS):
             number, write, data, mask = self.number[n], self.write[n], self.data[n], self.mask[n]
             bytes_, had = Signal(bits, name=f"bytes_{n}"), Signal(name=f"had_{n}")
             port = memory.write_port(granularity=8)
@@ -73,4 +79,6 @@ class VectorRegisters(wiring.Component):
         port("second", self.read, self.second, self.second_data)
         port("third", self.read, self.third, self.third_data)
         port("stored", self.read_stored, self.stored, self.stored_data)
+        port("index", self.read_looked, self.index, self.index_data)
+        port("looked", self.read_looked, self.looked, self.looked_data)
         return m

@@ -31,7 +31,7 @@ class VectorUnit(wiring.Component):
     it has begun: only with `quiet` all that was done is in registers, memory and CSRs. enabled: mstatus.VS is not 0;
     touched: VS becomes 3. csr, csr_write, csr_value, csr_read, csr_exists: Configuration's. access, allowed, reply and
     the ports of memory: VectorMemory's. moves: how many passes, rows and elements; waits: memory is awaited. written:
-    bytes `mask` of register `number` become `data`, two at once at most; for others to see.
+    bytes `mask` of register `number` become `data`, three at once at most; for others to see.
     Timing: an instruction is done in its first cycle, if those before leave room; vsetvl always is. It begins in the
     next one and takes, with n registers of the widest operand: elementwise n cycles, one more if the result is a mask;
     of masks 1; reductions n + 2 + log2(elements of a register); a division 19 for each register and element of a word;
@@ -69,10 +69,10 @@ class VectorUnit(wiring.Component):
                 "reply": In(32),
                 "reply_valid": In(1),
                 **rows_ports(lanes),
-                "written": Out(1).array(2),
-                "number": Out(5).array(2),
-                "mask": Out(4 * lanes).array(2),
-                "data": Out(32 * lanes).array(2),
+                "written": Out(1).array(3),
+                "number": Out(5).array(3),
+                "mask": Out(4 * lanes).array(3),
+                "data": Out(32 * lanes).array(3),
             }
         )
 
@@ -91,8 +91,9 @@ class VectorUnit(wiring.Component):
         is_memory, is_config = i.kind == Kind.MEMORY, i.kind == Kind.CONFIG
 
         # what may begin
-        does, refused, alone, waited_for = Signal(), Signal(), Signal(), Signal()  # waited_for: it is under way alone
+        does, refused, alone, waited_for = Signal(), Signal(), Signal(), Signal()  # waited_for: it is under way
         goes, begins, room, ends = Signal(), Signal(len(Pipe)), Signal(), Signal()
+        looks, elements = Signal(), Signal()  # it goes by words; it goes by elements, as soon as nothing is under way
         computes = ~is_memory & ~is_config
         stale = fault("a mask is taken before it is there")
         m.d.comb += [
@@ -102,19 +103,27 @@ class VectorUnit(wiring.Component):
             does.eq(self.start & ((legal.legal & self.enabled) | waited_for)),
             refused.eq(self.start & ~does),
             self.touched.eq(does),
-            self.quiet.eq(compute.idle & ~memory.load_busy & ~memory.store_busy),
+            self.quiet.eq(compute.idle & ~memory.load_busy & ~memory.store_busy & ~memory.look_busy),
+            looks.eq(is_memory & memory.by_words),
             alone.eq((i.kind == Kind.COUNT) | (i.kind == Kind.MOVE_OUT) | (is_memory & ~memory.by_rows)),
-            room.eq(Mux(alone, self.quiet & ~waited_for, 1) & (~intake.uses_mask | hazards.written[0] | stale)),
+            room.eq(
+                Mux(alone, (self.quiet | looks) & ~waited_for, 1) & (~intake.uses_mask | hazards.written[0] | stale)
+            ),
             goes.eq(does & ~intake.empty & room),
             begins[Pipe.COMPUTE].eq(goes & computes & compute.ready),
             begins[Pipe.LOAD].eq(goes & is_memory & ~alone & ~i.store & memory.load_ready),
             begins[Pipe.STORE].eq(goes & is_memory & ~alone & i.store & memory.store_ready),
-            memory.begin.eq(goes & is_memory & alone),
-            ends.eq(waited_for & (compute.ends | memory.done)),
+            begins[Pipe.LOOKUP].eq(goes & looks & memory.look_free),
+            memory.begin.eq((goes & is_memory & alone & ~looks) | (elements & self.quiet)),
+            ends.eq(waited_for & ((compute.ends & ~is_memory) | memory.looked | memory.done)),
         ]
+        with m.If(memory.refuses):
+            m.d.sync += elements.eq(1)
+        with m.Elif(memory.begin):
+            m.d.sync += elements.eq(0)
         with m.If(ends):
             m.d.sync += waited_for.eq(0)
-        with m.Elif(alone & (begins[Pipe.COMPUTE] | memory.begin)):
+        with m.Elif(alone & (begins[Pipe.COMPUTE] | begins[Pipe.LOOKUP] | memory.begin)):
             m.d.sync += waited_for.eq(1)
         m.d.comb += [
             self.done.eq(refused | (does & (is_config | intake.empty)) | (begins.any() & ~alone) | ends),
@@ -155,6 +164,7 @@ class VectorUnit(wiring.Component):
             *(getattr(compute, name).eq(getattr(intake, name)) for name in _TO_COMPUTE),
             memory.load.eq(begins[Pipe.LOAD]),
             memory.store.eq(begins[Pipe.STORE]),
+            memory.look.eq(begins[Pipe.LOOKUP]),
             memory.i.eq(i),
             memory.rs1.eq(self.rs1),
             memory.rs2.eq(self.rs2),
@@ -188,11 +198,16 @@ class VectorUnit(wiring.Component):
             hazards.has_written[Pipe.LOAD].eq(memory.has_written),
             hazards.wants_read[Pipe.STORE].eq(memory.wants_read),
             hazards.has_read[Pipe.STORE].eq(memory.has_read),
+            hazards.wants_read[Pipe.LOOKUP].eq(memory.look_wants_read),
+            hazards.wants_write[Pipe.LOOKUP].eq(memory.look_wants_write),
+            hazards.has_read[Pipe.LOOKUP].eq(memory.look_closes.replicate(32)),
+            hazards.has_written[Pipe.LOOKUP].eq(memory.look_closes.replicate(32)),
             compute.to_read.eq(hazards.to_read[Pipe.COMPUTE]),
             compute.to_write.eq(hazards.to_write[Pipe.COMPUTE]),
             compute.may.eq(hazards.may[Pipe.COMPUTE]),
             memory.load_may.eq(hazards.may[Pipe.LOAD]),
             memory.store_may.eq(hazards.may[Pipe.STORE]),
+            memory.look_may.eq(hazards.may[Pipe.LOOKUP]),
         ]
 
     def _registers(self, m: Module, registers: VectorRegisters, compute: Compute, memory: VectorMemory) -> None:
@@ -211,15 +226,23 @@ class VectorUnit(wiring.Component):
             memory.index_data.eq(registers.first_data),
             memory.data.eq(registers.third_data),
             memory.stored_data.eq(registers.stored_data),
-            Cat(self.written).eq(Cat(compute.write | one, memory.loaded)),
+            registers.read_looked.eq(memory.read_looked),
+            registers.index.eq(memory.look_index_number),
+            registers.looked.eq(memory.look_number),
+            memory.look_index.eq(registers.index_data),
+            memory.look_value.eq(registers.looked_data),
+            Cat(self.written).eq(Cat(compute.write | one, memory.loaded, memory.found)),
             self.number[0].eq(Mux(one, memory.data_number, compute.write_number)),
             self.mask[0].eq(Mux(one, memory.element_mask, compute.write_mask)),
             self.data[0].eq(Mux(one, memory.element_data, compute.write_data)),
             self.number[1].eq(memory.write_number),
             self.mask[1].eq(memory.write_mask),
             self.data[1].eq(memory.write_data),
+            self.number[2].eq(memory.found_number),
+            self.mask[2].eq(memory.found_mask),
+            self.data[2].eq(memory.found_data),
         ]
-        for n in range(2):
+        for n in range(len(self.written)):
             m.d.comb += [
                 registers.write[n].eq(self.written[n]),
                 registers.number[n].eq(self.number[n]),

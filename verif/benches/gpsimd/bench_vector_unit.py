@@ -20,6 +20,8 @@ _FAULTS = (
     "a mask of vectors is not looked at",
     "a permutation finds the word beside",
     "a row that is stored lacks what turned around",
+    "a lane's word may lie across two",
+    "two lanes have a bank at once",
     "a step of vectors does not wait for what it reads",
     "a trap inside a load of vectors loses vstart",
     "an element of a vector need not be aligned",
@@ -64,6 +66,8 @@ COVER = Coverage(
         "saturates",
         "a load of what is being stored",
         "a store to what is being loaded",
+        "lookups with one that is none",
+        *(f"lookups, {kind}" for kind in ("own bank", "any", "few words")),
     ],
 )
 
@@ -206,6 +210,59 @@ async def keeps_the_order_of_what_meets(dut, stalls: float) -> None:
         await driver.settle()
 
 
+async def _indices(driver: VectorDriver, register: int, indices: list[int]) -> None:
+    """Into registers from `register` on, through memory."""
+    await driver.settle()
+    values = b"".join((index & 0xFFFFFFFF).to_bytes(4, "little") for index in indices)
+    for ram in (driver.ram, driver.golden_ram):
+        ram[: len(values)] = values
+    await driver.execute(0x0202_E007 | register << 7, RAM, 0)  # vle32.v
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+@cocotb.parametrize(stalls=[0.0, 0.4])
+async def finds_words_where_each_lane_says(dut, stalls: float) -> None:
+    """Indexed and strided: own banks, one bank, the same words, and now and then what is no word of local memory."""
+    driver = VectorDriver(dut, stalls)
+    driver.overlap, driver.slowly = 0.8, 0.05
+    rng, row = driver.random, driver.line_bytes
+    await driver.start()
+    for _ in range(60):
+        await _random_registers(driver)
+        lmul = rng.randrange(4)
+        most = driver.lanes << lmul
+        await driver.execute(_vsetvli(2 << 3 | lmul), rng.choice((most, rng.randrange(most + 1))), 0)
+        for _ in range(4):
+            kind = rng.choice(("own bank", "any", "few words"))
+            rows, base = RAM_BYTES // row, RAM + 4 * rng.randrange(4) * (kind != "own bank")
+            indices = [
+                row * rng.randrange(rows - 1) + 4 * (n % driver.lanes)
+                if kind == "own bank"
+                else 4 * rng.randrange((RAM_BYTES - 16) // 4 if kind == "any" else 3)
+                for n in range(most)
+            ]
+            if rng.random() < 0.3:
+                indices[rng.randrange(most)] = rng.choice((1, 2, DEVICE - base + 8, RAM_BYTES, -4 * RAM_BYTES))
+                COVER.hit("lookups with one that is none")
+            await _indices(driver, 8, indices)
+            for _ in range(3):
+                load, masked = rng.random() < 0.5, rng.random() < 0.4
+                data = rng.choice((16, 24))
+                word = (not masked) << 25 | 8 << 20 | 5 << 15 | 6 << 12 | data << 7 | (0x07 if load else 0x27)
+                if rng.random() < 0.7:
+                    await driver.execute(word | rng.choice((1, 3)) << 26, base, 0)
+                    COVER.hit(f"lookups, {kind}")
+                else:
+                    await driver.execute(
+                        word | 2 << 26, base + 0x400, rng.choice((0, 4, -4, 8, row, -row, 12, 2)) & 0xFFFFFFFF
+                    )
+                if rng.random() < 0.5:
+                    await driver.execute(0x0000_0057 | 1 << 25 | 16 << 20 | 24 << 15 | rng.choice((16, 24)) << 7, 0, 0)
+                if driver.hart.vector.vstart:
+                    await driver.write_csr(VSTART, 0)
+        await driver.settle()
+
+
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def takes_the_cycles_it_says(dut) -> None:
     """Of instructions on `n` registers: one alone until all is quiet, and many that overlap."""
@@ -228,6 +285,14 @@ async def takes_the_cycles_it_says(dut) -> None:
             await driver.execute(word, RAM, 0)
             assert driver.cycles_taken == 1, driver.cycles_taken
             assert driver.cycles_to_quiet == cycles, (hex(word), driver.cycles_to_quiet)
+        row, lanes = driver.line_bytes, driver.lanes
+        own = [row * driver.random.randrange(RAM_BYTES // row) + 4 * (k % lanes) for k in range(n * lanes)]
+        for indices, cycles in ((own, n + 2), ([row * k for k in range(n * lanes)], n * lanes + 2)):
+            await _indices(driver, 8, indices)
+            await driver.settle()
+            for word in (0x0682_E807, 0x0682_E827):  # vluxei32.v v16, (x5), v8; vsuxei32.v
+                await driver.execute(word, RAM, 0)
+                assert driver.cycles_taken == cycles, (hex(word), driver.cycles_taken)
         # loads, sums and stores
         driver.overlap, begun = 1.0, driver.cycle
         for k in range(10):

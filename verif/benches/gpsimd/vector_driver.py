@@ -51,7 +51,7 @@ class VectorDriver(Bench):
         self.answer: tuple[int, int] | None = None  # of an element that is loaded: cycles until it comes, word
         self.last: bool | None = None  # the row that was stored; None before the first
         ready = ("access__ready", "line_ready", "row_ready")
-        for name in ("start", "enabled", "csr_write", "reply_valid", "slowly", *ready):
+        for name in ("start", "enabled", "csr_write", "reply_valid", "slowly", "stalls", "banks", *ready):
             getattr(dut, name).value = 0
 
     def _device_load(self, address: int, size: int) -> int:
@@ -101,6 +101,8 @@ class VectorDriver(Bench):
         dut.bits.value, dut.rs1.value, dut.rs2.value = word, rs1, rs2
         dut.enabled.value = int(enabled != 0)
         dut.slowly.value = int(self.random.random() < self.slowly)
+        dut.has_kept_word.value = int(self.random.random() < self.slowly)
+        dut.kept_word.value = self.random.randrange(RAM_BYTES // 4)
         dut.start.value = 1
         self.behind.append(self.what)
         self.cycles_taken = 0
@@ -161,6 +163,7 @@ class VectorDriver(Bench):
         dut.reply.value = rng.getrandbits(32)
         goes = [rng.random() >= self.stalls for _ in range(2)]
         dut.line_ready.value, dut.row_ready.value = int(goes[0]), int(goes[1])
+        dut.stalls.value = rng.getrandbits(self.lanes) & rng.getrandbits(self.lanes) if self.stalls else 0
         if self.answer:
             late, word = self.answer
             self.answer = (late - 1, word) if late else None
@@ -168,7 +171,7 @@ class VectorDriver(Bench):
                 dut.reply_valid.value, dut.reply.value = 1, word
         await self.edge
         self.cycle += 1
-        for n in range(2):
+        for n in range(3):
             if getattr(dut, f"written__{n}").value == 1:
                 self._write(*(int(getattr(dut, f"{name}__{n}").value) for name in ("number", "mask", "data")))
         dut.line.value = rng.getrandbits(8 * self.line_bytes)
@@ -177,6 +180,7 @@ class VectorDriver(Bench):
             inside = 0 <= place < RAM_BYTES
             held = self.ram[place : place + self.line_bytes] if inside else rng.randbytes(self.line_bytes)
             dut.line.value = int.from_bytes(held, "little")
+        self._banks()
         if goes[1] and dut.row_en.value == 1:  # what is read meanwhile is the old row
             self.last = dut.row_last.value == 1
             self._store_row(int(dut.row.value), int(dut.row_mask.value), int(dut.row_data.value))
@@ -185,6 +189,22 @@ class VectorDriver(Bench):
             word = self._access(access.address, access.write, access.mask, access.data)
             if not access.write:
                 self.answer = rng.randrange(4) if rng.random() < self.stalls else 0, word
+
+    def _banks(self) -> None:
+        """Words of RAM by banks."""
+        dut = self.dut
+        dut.banks.value = self.random.getrandbits(8 * self.line_bytes)
+        enabled = int(dut.bank_en.value)
+        if not enabled:
+            return
+        data, words = int(dut.bank_data.value), []
+        for n in range(self.lanes):
+            place = int(getattr(dut, f"bank_row__{n}").value) * self.line_bytes + 4 * n
+            words.append(self.ram[place : place + 4])
+            if enabled >> n & 1 and dut.bank_write.value == 1:
+                self.ram[place : place + 4] = (data >> 32 * n & 0xFFFFFFFF).to_bytes(4, "little")
+        if dut.bank_write.value == 0:
+            dut.banks.value = int.from_bytes(b"".join(words), "little")
 
     def _write(self, number: int, mask: int, data: int) -> None:
         for n, value in enumerate(data.to_bytes(self.line_bytes, "little")):
