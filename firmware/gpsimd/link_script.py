@@ -61,6 +61,8 @@ SECTIONS
     /* Neither loaded nor cleared: it keeps what a run left for the next. */
     .noinit (NOLOAD) : ALIGN(16) {{
         *(.noinit .noinit.*)
+        . = ALIGN(64);
+        __free_start = .;
     }} > LOCAL
 
     __local_end = ORIGIN(LOCAL) + LENGTH(LOCAL);

@@ -24,7 +24,6 @@ class Execute(wiring.Component):
     csr_read: In(32)
     csr_illegal: In(1)
     quotient: In(32)
-    vector_done: In(1)
     vector_traps: In(1)
     vector_cause: In(5)
     vector_tval: In(32)
@@ -78,7 +77,7 @@ class Execute(wiring.Component):
             m.d.comb += [o.traps.eq(1), o.cause.eq(1), o.tval.eq(Mux(x.fault, x.pc, x.pc + 2))]
         with m.Elif(what.illegal | ((what.unit == Unit.CSR) & self.csr_illegal)):
             m.d.comb += [o.traps.eq(1), o.cause.eq(2), o.tval.eq(x.bits)]
-        with m.Elif((what.unit == Unit.VECTOR) & self.vector_done & self.vector_traps):
+        with m.Elif((what.unit == Unit.VECTOR) & self.vector_traps):
             m.d.comb += [o.traps.eq(1), o.cause.eq(self.vector_cause), o.tval.eq(self.vector_tval)]
         with m.Elif(what.unit == Unit.EBREAK):
             m.d.comb += [o.traps.eq(1), o.cause.eq(Mux(fault("an ebreak is told as an ecall"), 11, 3)), o.tval.eq(x.pc)]

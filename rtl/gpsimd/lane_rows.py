@@ -34,6 +34,7 @@ class LaneRows(wiring.Component):
         self.lanes = count = lanes(cfg.partitions)
         # seen by proofs too
         self.kept = Signal()  # the upper half of the word that was read in the cycle before is kept
+        self.kept_word = Signal(sbuf_word_bits(cfg))
         self.kept_data = Signal(32 * count)
         self.from_kept = Signal()
         self.upper = Signal()
@@ -71,12 +72,12 @@ class LaneRows(wiring.Component):
         has_kept, read, writes = Signal(), Signal(), Signal()
         odd = self.line_row[0]
         m.d.comb += [
-            has_kept.eq(kept & odd),
+            has_kept.eq(kept & odd & (self.line_row[1:] == self.kept_word)),
             read.eq(self.line_en & ~has_kept & ~writes & self.ready),
             self.line_ready.eq(has_kept | read),
             self.line.eq(Mux(from_kept, kept_data, Mux(upper, half(1), half(0)))),
         ]
-        m.d.sync += [kept.eq(read & ~odd), from_kept.eq(has_kept), upper.eq(odd)]
+        m.d.sync += [kept.eq(read & ~odd), from_kept.eq(has_kept), upper.eq(odd), self.kept_word.eq(self.line_row[1:])]
         m.d.sync += fresh.eq(read)
         with m.If(fresh):
             m.d.sync += kept_data.eq(Mux(fault("the half of a word that is kept is the other one"), half(0), half(1)))

@@ -144,16 +144,15 @@ class ScalarCore(wiring.Component):
             self.access.payload.data.eq(done.data),
             self.waits.eq(does & (unit == Unit.WFI) & ~csr.wake),
         ]
-        vector_waits = Signal()
+        vector_waits, vector_done = Signal(), Signal()
         if self.vectors:
-            m.d.comb += quiet.eq(
-                self._vector(m, x, x_valid & ~interrupted & ~delays & ~m_waits, execute, csr, vector_waits)
-            )
+            vector = self._vector(m, x, x_valid & ~interrupted & ~delays & ~m_waits, execute, csr)
+            m.d.comb += [quiet.eq(vector.quiet), vector_waits.eq(vector.waits), vector_done.eq(vector.done)]
         with m.Switch(unit):
             with m.Case(Unit.LOAD, Unit.STORE):
                 m.d.comb += ready.eq(self.access.ready & ~fault("a load or store is never taken"))
             with m.Case(Unit.VECTOR):
-                m.d.comb += ready.eq(execute.vector_done)
+                m.d.comb += ready.eq(vector_done)
             with m.Case(Unit.DIVIDE):
                 m.d.comb += ready.eq(divide.done)
             with m.Case(Unit.WFI):
@@ -293,9 +292,8 @@ class ScalarCore(wiring.Component):
         ]
         return m
 
-    def _vector(self, m: Module, x: Value, goes: Value, execute: Execute, csr: Csr, waits: Value) -> Value:
-        """The vector unit, which takes instructions from the execute stage, and its way to memory; whether nothing is
-        under way there."""
+    def _vector(self, m: Module, x: Value, goes: Value, execute: Execute, csr: Csr) -> VectorUnit:
+        """The vector unit, which takes instructions from the execute stage, and its way to memory."""
         m.submodules.vector = vector = VectorUnit(len(self.reply) // 32)
         is_vector = (x.what.unit == Unit.VECTOR) & ~x.what.illegal & ~x.fetched.fault & ~x.fetched.fault_second
         rows = self.rows
@@ -311,7 +309,6 @@ class ScalarCore(wiring.Component):
             csr.vector_exists.eq(vector.csr_exists),
             csr.vector_read.eq(vector.csr_read),
             csr.vector_touched.eq(vector.touched),
-            execute.vector_done.eq(vector.done),
             execute.vector_traps.eq(vector.traps),
             execute.vector_cause.eq(vector.cause),
             execute.vector_tval.eq(vector.tval),
@@ -320,7 +317,6 @@ class ScalarCore(wiring.Component):
             vector.access.ready.eq(self.access.ready),
             vector.reply.eq(self.access_reply),
             vector.reply_valid.eq(self.access_reply_valid),
-            waits.eq(vector.waits),
             self.moves.eq(vector.moves),
             *(
                 getattr(rows, name).eq(getattr(vector, name))
@@ -331,4 +327,4 @@ class ScalarCore(wiring.Component):
         ]
         with m.If(is_vector):
             m.d.comb += [self.access.valid.eq(vector.access.valid), self.access.payload.eq(vector.access.payload)]
-        return vector.quiet
+        return vector

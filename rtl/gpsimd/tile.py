@@ -168,7 +168,8 @@ class Tile(wiring.Component):
         with_end = ends_here & (first[words] <= end) & (end <= last[words])
         inside = in_local(first, local_bytes) & in_local(last, local_bytes)
         in_order = (first <= last) & (first[REGION_BIT:] == last[REGION_BIT:])
-        in_lanes = Signal()
+        in_lanes, from_lanes = Signal(), Signal()
+        m.d.sync += from_lanes.eq(rows.line_lanes)  # what is there in this cycle
         of_sbuf = last[:REGION_BIT] < cfg.sbuf.partition_bytes * self.lanes
         m.submodules.lane_rows = lane_rows = ResetInserter(~self.run)(LaneRows(cfg))
         m.d.comb += [
@@ -183,13 +184,13 @@ class Tile(wiring.Component):
             lane_rows.row_mask.eq(rows.row_mask),
             lane_rows.row_last.eq(rows.row_last),
             rows.line_ready.eq(Mux(rows.line_lanes, lane_rows.line_ready, ~memory.word_en)),
-            rows.line.eq(Mux(rows.line_lanes, lane_rows.line, memory.line)),
+            rows.line.eq(Mux(from_lanes, lane_rows.line, memory.line)),
             rows.row_ready.eq(~rows.row_lanes | lane_rows.row_ready),
             self.lane_valid.eq(lane_rows.valid & self.run),
             self.lane_request.eq(lane_rows.request),
             lane_rows.ready.eq(self.lane_ready),
             lane_rows.reply.eq(self.lane_reply),
-            self.lane_moved.eq(Mux(rows.line_lanes, rows.line_moved, 0) + Mux(rows.row_lanes, rows.row_moved, 0)),
+            self.lane_moved.eq(rows.line_moved + rows.row_moved),
         ]
         with m.If(rows.line_en & ~rows.line_lanes):
             m.d.comb += [core.line.ready.eq(0), memory.line_en.eq(1), memory.line_row.eq(rows.line_row)]

@@ -1,11 +1,57 @@
 // dst[p, i] = src0[p, src1[p, i]], or by indices that the partitions of a core share, or src0[src1[p, i], i].
 // Any 32-bit elements; an index outside gives fill.
-#include "columns.h"
+#include "lanes.h"
 
 using gp::Columns;
 
+#ifdef __riscv_vector
+/* From a copy in local memory, behind whose columns is one of `fill`; false if it has no room. What comes next is
+ * made ready while words are looked up. */
+static bool by_table(const Columns<const uint32_t> &from, const Columns<const uint32_t> &index,
+                     const Columns<uint32_t> &to, uint32_t fill) {
+    const gp::Table table;
+    const uint32_t size = from.count[0], row_bytes = table.row_bytes();
+    if (size >= table.rows) return false;
+    if (!to.rows) return true;
+    gp::copy(table.walk(), from.walk(), size, from.rows);
+    gp::clear(table[size], table.lanes, fill);
+    auto at = index.walk();
+    auto out = to.walk();
+    const gp::Pass pass(to.count[0], to.rows, at, out);
+    const size_t vl = gp::length(pass.rows);
+    const gp::Vector lane = gp::lane_bytes(vl);
+    for (uint32_t i = 0; i < pass.columns; i++, at.next(), out.next()) {
+        const uint32_t *in = at.at;
+        uint32_t *put = out.at;
+        const uint32_t *const end = in + pass.rows - vl; /* the last that are whole begin here, or before */
+        gp::Vector place = __riscv_vmadd(__riscv_vminu(gp::fetch(in, vl), size, vl), row_bytes, lane, vl);
+#pragma clang loop unroll_count(2)
+        for (; in + vl <= end; put += vl) {
+            in += vl;
+            gp::before(in);
+            gp::Vector next = __riscv_vminu(gp::fetch(in, vl), size, vl);
+            gp::before(next);
+            gp::Vector found = __riscv_vluxei32(table.at, place, vl);
+            gp::before(found);
+            place = __riscv_vmadd(next, row_bytes, lane, vl);
+            gp::put(put, found, vl);
+        }
+        gp::put(put, __riscv_vluxei32(table.at, place, vl), vl);
+        in += vl, put += vl;
+        if (const size_t rest = uint32_t(end - in) + vl) {
+            const gp::Vector last = __riscv_vminu(gp::fetch(in, rest), size, rest);
+            gp::put(put, __riscv_vluxei32(table.at, __riscv_vmadd(last, row_bytes, lane, rest), rest), rest);
+        }
+    }
+    return true;
+}
+#endif
+
 static void by_column(const Columns<const uint32_t> &from, const Columns<const uint32_t> &index,
                       const Columns<uint32_t> &to, uint32_t fill) {
+#ifdef __riscv_vector
+    if (by_table(from, index, to, fill)) return;
+#endif
     const uint32_t columns = to.count[0], rows = to.rows, size = from.count[0];
     const uint32_t *in = from[0];
     const int32_t step = from.step[0];

@@ -29,9 +29,52 @@ GP_OPERATION(ShiftRightSigned, uint32_t(int32_t(a) >> (b & 31)), without_sign(__
 GP_OPERATION(Max, int32_t(a) > int32_t(b) ? a : b, without_sign(__riscv_vmax(with_sign(a), with_sign(b), vl)));
 GP_OPERATION(Min, int32_t(a) < int32_t(b) ? a : b, without_sign(__riscv_vmin(with_sign(a), with_sign(b), vl)));
 
+/* `count` elements; without b, y is `number`. */
+using Row = void(uint32_t *out, const uint32_t *a, const uint32_t *b, uint32_t count, uint32_t number);
+
 template <typename Op>
-static void apply() {
+static void row(uint32_t *out, const uint32_t *a, const uint32_t *b, uint32_t count, uint32_t number) {
     const Op op;
+#ifdef __riscv_vector
+    if (!count) return;
+    if (b)
+        do {
+            const size_t vl = gp::length(count);
+            const gp::Vector x = gp::fetch(a, vl);
+            const uint32_t *const beside = b;
+            a += vl, b += vl, count -= vl;
+            gp::before(a), gp::before(b), gp::before(count);
+            gp::put(out, op(x, gp::fetch(beside, vl), vl), vl);
+            out += vl;
+        } while (count);
+    else
+        for (size_t vl; count; count -= vl, out += vl, a += vl) {
+            vl = gp::length(count);
+            gp::put(out, op(gp::fetch(a, vl), number, vl), vl);
+        }
+#else
+    for (uint32_t p = 0; p < count; p++) out[p] = op(a[p], b ? b[p] : number);
+#endif
+}
+
+static Row *row_of(uint32_t operation) {
+    switch (operation) {
+        case PLEXUS_INTEGER_ADD: return row<Add>;
+        case PLEXUS_INTEGER_SUBTRACT: return row<Subtract>;
+        case PLEXUS_INTEGER_MULTIPLY: return row<Multiply>;
+        case PLEXUS_INTEGER_BIT_AND: return row<And>;
+        case PLEXUS_INTEGER_BIT_OR: return row<Or>;
+        case PLEXUS_INTEGER_BIT_XOR: return row<Xor>;
+        case PLEXUS_INTEGER_SHIFT_LEFT: return row<ShiftLeft>;
+        case PLEXUS_INTEGER_SHIFT_RIGHT: return row<ShiftRight>;
+        case PLEXUS_INTEGER_SHIFT_RIGHT_SIGNED: return row<ShiftRightSigned>;
+        case PLEXUS_INTEGER_MAX: return row<Max>;
+        default: return row<Min>;
+    }
+}
+
+GP_ENTRY(integer) {
+    Row *const row = row_of(GP_OPERATOR(INTEGER_OP));
     const gp::Columns<const uint32_t> x(GP_SRC0), y(GP_SRC1);
     const gp::Columns<uint32_t> to(GP_DST);
     const bool by_number = GP_OPERATOR(INTEGER_BY_NUMBER);
@@ -39,32 +82,7 @@ static void apply() {
     auto a = x.walk(), b = by_number ? a : y.walk();
     auto out = to.walk();
     const gp::Pass pass(to.count[0], to.rows, a, b, out);
-    for (uint32_t i = 0; i < pass.columns; i++, a.next(), b.next(), out.next()) {
-#ifdef __riscv_vector
-        for (uint32_t p = 0, vl; p < pass.rows; p += vl) {
-            vl = gp::length(pass.rows - p);
-            const gp::Vector one = gp::fetch(&a[p], vl);
-            gp::put(&out[p], by_number ? op(one, number, vl) : op(one, gp::fetch(&b[p], vl), vl), vl);
-        }
-#else
-        for (uint32_t p = 0; p < pass.rows; p++) out[p] = op(a[p], by_number ? number : b[p]);
-#endif
-    }
-}
-
-GP_ENTRY(integer) {
-    switch (GP_OPERATOR(INTEGER_OP)) {
-        case PLEXUS_INTEGER_ADD: apply<Add>(); break;
-        case PLEXUS_INTEGER_SUBTRACT: apply<Subtract>(); break;
-        case PLEXUS_INTEGER_MULTIPLY: apply<Multiply>(); break;
-        case PLEXUS_INTEGER_BIT_AND: apply<And>(); break;
-        case PLEXUS_INTEGER_BIT_OR: apply<Or>(); break;
-        case PLEXUS_INTEGER_BIT_XOR: apply<Xor>(); break;
-        case PLEXUS_INTEGER_SHIFT_LEFT: apply<ShiftLeft>(); break;
-        case PLEXUS_INTEGER_SHIFT_RIGHT: apply<ShiftRight>(); break;
-        case PLEXUS_INTEGER_SHIFT_RIGHT_SIGNED: apply<ShiftRightSigned>(); break;
-        case PLEXUS_INTEGER_MAX: apply<Max>(); break;
-        default: apply<Min>();
-    }
+    for (uint32_t i = 0; i < pass.columns; i++, a.next(), b.next(), out.next())
+        row(out.at, a.at, by_number ? nullptr : b.at, pass.rows, number);
     return 0;
 }

@@ -22,6 +22,12 @@ struct Pass {
 inline size_t length(uint32_t elements) { return __riscv_vsetvl_e32m8(elements); }
 inline Vector fetch(const uint32_t *at, size_t vl) { return __riscv_vle32_v_u32m8(at, vl); }
 inline void put(uint32_t *at, Vector value, size_t vl) { __riscv_vse32(at, value, vl); }
+/* `value` is computed before what is fetched from here on: a core stands still when it fetches while it fetches. */
+template <typename T>
+inline void before(T &value) {
+    asm volatile("" : "+r"(value) : : "memory");
+}
+inline void before(Vector &value) { asm volatile("" : "+vr"(value) : : "memory"); }
 inline Vector all(uint32_t value, size_t vl) { return __riscv_vmv_v_x_u32m8(value, vl); }
 inline SignedVector with_sign(Vector value) { return __riscv_vreinterpret_i32m8(value); }
 inline Vector without_sign(SignedVector value) { return __riscv_vreinterpret_u32m8(value); }
@@ -44,6 +50,46 @@ struct Ramp {
     size_t vl;
     uint32_t value, multiplier, step, further;
 };
+
+/* Numbers of the lanes whose elements `vl` registers hold, times 4: bytes in a row. */
+inline Vector lane_bytes(size_t vl) {
+    return __riscv_vsll(__riscv_vand(__riscv_vid_v_u32m8(vl), gp_lanes() - 1, vl), 2, vl);
+}
+
+extern "C" uint32_t __free_start[]; /* local memory behind the image and all that it names */
+
+/* Rows of a word for each lane in local memory that nobody else uses, while the operator runs. Lane i has its words in
+ * bank i, so a register of them, each from a row of its own, is found in a cycle. */
+struct Table {
+    Table() : lanes(gp_lanes()), at(__free_start) {
+        const uint32_t end = PLEXUS_REGION_LOCAL + GP_REGISTER(LOCAL_BYTES);
+        rows = (end - reinterpret_cast<uint32_t>(at)) / row_bytes();
+    }
+    uint32_t row_bytes() const { return 4 * lanes; }
+    uint32_t *operator[](uint32_t row) const { return at + row * lanes; }
+    Walk<uint32_t> walk() const { return {at, int32_t(lanes)}; }
+
+    uint32_t lanes, rows;
+    uint32_t *at;
+};
+
+/* Columns of `rows` partitions each, as many as they are. */
+inline void copy(Walk<uint32_t> to, Walk<const uint32_t> from, uint32_t columns, uint32_t rows) {
+    const Pass pass(columns, rows, to, from);
+    for (uint32_t i = 0; i < pass.columns; i++, to.next(), from.next())
+        for (uint32_t p = 0, vl; p < pass.rows; p += vl) {
+            vl = length(pass.rows - p);
+            put(&to[p], fetch(&from[p], vl), vl);
+        }
+}
+
+/* The same word in all places. */
+inline void clear(uint32_t *to, uint32_t words, uint32_t value) {
+    for (size_t vl; words; words -= vl, to += vl) {
+        vl = length(words);
+        put(to, all(value, vl), vl);
+    }
+}
 
 #endif
 

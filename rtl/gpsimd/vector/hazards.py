@@ -26,7 +26,7 @@ class Hazards(wiring.Component):
     begins: an instruction goes to a pipe, which is done with the one before but for what is `late`; it will read
     `reads` and write `writes`. wants_read, wants_write: a pipe's next step would; may: no older instruction has still
     to write any of them, or to read what the step writes. has_read, has_written: that is through. late: to be written
-    by steps of COMPUTE that were taken, of its instruction or the one before. written: registers that nobody has still
+    by steps of COMPUTE and LOAD that were taken, of whatever instruction. written: registers that nobody has still
     to write.
     Timing: combinational; `may` and `written` do not see this cycle's `begins`, `has_read` and `has_written`.
     """

@@ -16,12 +16,12 @@ class RowLoads(wiring.Component):
     """`start` with `ready`: bytes from `base` on go to `registers` registers from `vd` on, those of elements of 1 <<
     size bytes that are `active`; in_lanes: of SBUF, for `line_lanes`.
 
-    may: the next row may be read; it fills the register of the set `wants_write`. write: register `write_number`
-    becomes `write_data` where `write_mask` is; `has_written` is that register. line_en: row `line_row` is read in a
-    cycle with line_ready, and is `line` in the next. busy, from the cycle after `start` on. waits: for a row. moved:
-    bytes of a register that goes through in this cycle.
+    may: the next row may be read; it fills the register of the set `wants_write`, and `has_written` says that it was.
+    write: register `write_number` becomes `write_data` where `write_mask` is; `late` is that register. line_en: row
+    `line_row` is read in a cycle with line_ready, and is `line` in the next. busy: rows are to be read, from the cycle
+    after `start` on. waits: for a row. moved: bytes of SBUF, of a register that goes through in this cycle.
     Timing: a row a cycle from the cycle after `start` on, written in the next; a row more if `base` is not where one
-    begins.
+    begins. `ready` with the last row.
     """
 
     def __init__(self, lanes: int):
@@ -41,6 +41,7 @@ class RowLoads(wiring.Component):
                 "may": In(1),
                 "wants_write": Out(32),
                 "has_written": Out(32),
+                "late": Out(32),
                 "write": Out(1),
                 "write_number": Out(5),
                 "write_data": Out(bits),
@@ -63,9 +64,8 @@ class RowLoads(wiring.Component):
         m.submodules.active = active = Active(lanes)
         base, vd, size = Signal(32), Signal(5), Signal(2)
         offset, first_row = base[:log_bytes], base[log_bytes:]
-        shifted, last = Signal(), Signal(4)
-        count, place = Signal(4), Signal(4)  # rows: of the next, and of what was read
-        went, done, fills, wants = Signal(), Signal(), Signal(), Signal()
+        shifted, last, count = Signal(), Signal(4), Signal(4)  # rows: the last, and the next
+        done, fills, wants, number = Signal(), Signal(), Signal(), Signal(5)
         with m.If(self.start):
             m.d.sync += [
                 base.eq(self.base),
@@ -75,47 +75,51 @@ class RowLoads(wiring.Component):
                 shifted.eq(self.base[:log_bytes] != 0),
                 last.eq(self.registers - 1 + (self.base[:log_bytes] != 0)),
                 count.eq(0),
+                self.busy.eq(1),
             ]
-        with m.Elif(self.reads):
-            m.d.sync += count.eq(count + 1)
-        with m.If(self.start):
-            m.d.sync += self.busy.eq(1)
-        with m.Elif(done):
-            m.d.sync += self.busy.eq(0)
-        with m.If(self.reads):
-            m.d.sync += place.eq(count)
-        m.d.sync += went.eq(self.reads)
-        number = Signal(5)  # of the register that the row which is next will fill
+        with m.Else():
+            with m.If(self.reads):
+                m.d.sync += count.eq(count + 1)
+            with m.If(done):
+                m.d.sync += self.busy.eq(0)
         m.d.comb += [
             number.eq((vd + count - shifted)[:5]),
             fills.eq(~shifted | (count != 0)),
             self.wants_write.eq(Mux(fills, 1 << number, 0)),
-            wants.eq(self.busy & (count <= last) & self.may),
+            self.has_written.eq(Mux(self.reads, self.wants_write, 0)),
+            wants.eq(self.busy & self.may),
             self.reads.eq(wants & self.line_ready),
             self.line_en.eq(wants),
             self.line_row.eq(first_row + count),
             self.waits.eq(wants & ~self.line_ready),
-            done.eq(went & (place == last)),
+            done.eq(self.reads & (count == last)),
             self.ready.eq(~self.busy | done),
-        ]
-
-        above, above_bits = Signal(places), Signal(32 * lanes)  # bytes of a row from `offset` on
-        before, joined = Signal(32 * lanes), Signal(32 * lanes)  # before: the row before
-        m.d.comb += [
             active.load.eq(self.start),
             active.elements.eq(self.active),
-            active.next.eq(self.write),
+            active.next.eq(self.reads & fills),
             active.size.eq(size),
-            above.eq(Cat(offset <= n for n in range(places))),
-            above_bits.eq(Cat(bit.replicate(8) for bit in above)),
-            joined.eq(Mux(shifted, (before & above_bits) | (self.line & ~above_bits), self.line)),
-            self.write.eq(went & ~(shifted & (place == 0))),
-            self.write_number.eq((vd + place - shifted)[:5]),
-            self.write_mask.eq(bytes_of(active.element, size, lanes)),
-            self.write_data.eq(rotated(m, joined, offset, 8, "of_rows", right=True)),
-            self.has_written.eq(Mux(self.write, 1 << self.write_number, 0)),
-            self.moved.eq(Mux(self.write, ones(self.write_mask), 0)),
         ]
-        with m.If(went):
+
+        # the row is there: of the instruction before, maybe
+        came, turned, lanes_of_row = Signal(), Signal(log_bytes), Signal()
+        m.d.sync += [came.eq(self.reads), self.write.eq(self.reads & fills)]
+        with m.If(self.reads):
+            m.d.sync += [
+                self.write_number.eq(number),
+                self.write_mask.eq(bytes_of(active.element, size, lanes)),
+                turned.eq(offset),
+                lanes_of_row.eq(self.line_lanes),
+            ]
+        above, above_bits = Signal(places), Signal(32 * lanes)  # bytes of a row from `turned` on
+        before, joined = Signal(32 * lanes), Signal(32 * lanes)  # before: the row before
+        m.d.comb += [
+            above.eq(Cat(turned <= n for n in range(places))),
+            above_bits.eq(Cat(bit.replicate(8) for bit in above)),
+            joined.eq(Mux(turned != 0, (before & above_bits) | (self.line & ~above_bits), self.line)),
+            self.write_data.eq(rotated(m, joined, turned, 8, "of_rows", right=True)),
+            self.late.eq(Mux(self.write, 1 << self.write_number, 0)),
+            self.moved.eq(Mux(self.write & lanes_of_row, ones(self.write_mask), 0)),
+        ]
+        with m.If(came):
             m.d.sync += before.eq(self.line)
         return m

@@ -19,8 +19,8 @@ class RowStores(wiring.Component):
 
     may: the next register may be read, that of the set `wants_read`. reads: register `number` is read, and is `data` in
     the next cycle; `has_read` is that register. row_en: bytes `row_mask` of row `row` are written in a cycle with
-    row_ready, the last row with `row_last`. busy, from the cycle after `start` on. waits: for a row. moved: bytes of a
-    register that goes through in this cycle.
+    row_ready, the last row with `row_last`. busy, from the cycle after `start` on. waits: for a row. moved: bytes of
+    SBUF, of a register that goes through in this cycle.
     Timing: a register a cycle from the cycle after `start` on, written in the next; a row more if `base` is not where
     one begins.
     """
@@ -124,7 +124,7 @@ class RowStores(wiring.Component):
         m.d.comb += [
             self.row_data.eq((turned & above_bits) | (before & ~above_bits)),
             self.row_mask.eq((turned_bytes & above) | Mux(alone, 0, before_bytes & ~above)),
-            self.moved.eq(Mux(goes & is_register, ones(enabled), 0)),
+            self.moved.eq(Mux(goes & is_register & self.row_lanes, ones(enabled), 0)),
         ]
         with m.If(goes):
             m.d.sync += [before.eq(turned), before_bytes.eq(turned_bytes)]

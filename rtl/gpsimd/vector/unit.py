@@ -103,7 +103,7 @@ class VectorUnit(wiring.Component):
             does.eq(self.start & ((legal.legal & self.enabled) | waited_for)),
             refused.eq(self.start & ~does),
             self.touched.eq(does),
-            self.quiet.eq(compute.idle & ~memory.load_busy & ~memory.store_busy & ~memory.look_busy),
+            self.quiet.eq(compute.idle & ~memory.load_busy & ~memory.loaded & ~memory.store_busy & ~memory.look_busy),
             looks.eq(is_memory & memory.by_words),
             alone.eq((i.kind == Kind.COUNT) | (i.kind == Kind.MOVE_OUT) | (is_memory & ~memory.by_rows)),
             room.eq(
@@ -189,7 +189,7 @@ class VectorUnit(wiring.Component):
             hazards.begins.eq(begins),
             hazards.reads.eq(intake.reads),
             hazards.writes.eq(intake.writes),
-            hazards.late.eq(compute.late),
+            hazards.late.eq(compute.late | memory.load_late),
             hazards.wants_read[Pipe.COMPUTE].eq(compute.wants_read),
             hazards.wants_write[Pipe.COMPUTE].eq(compute.wants_write),
             hazards.has_read[Pipe.COMPUTE].eq(compute.has_read),
