@@ -17,6 +17,7 @@ MODULES = (
     "verif.formal.gpsimd_compressed",
     "verif.formal.gpsimd_fetch",
     "verif.formal.gpsimd_instructions",
+    "verif.formal.gpsimd_hazards",
     "verif.formal.gpsimd_lanes",
     "verif.formal.issue_check_clock",
     "verif.formal.psum_guard",

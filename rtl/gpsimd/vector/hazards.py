@@ -34,6 +34,8 @@ class Hazards(wiring.Component):
     def __init__(self):
         pipes = len(Pipe)
         registers = In(_REGISTERS)
+        # the instruction of p began before that of q; seen by proofs too
+        self.older = {(p, q): Signal(name=f"{p.name}_before_{q.name}".lower()) for p in Pipe for q in Pipe if p < q}
         super().__init__(
             {
                 "begins": In(pipes),
@@ -53,8 +55,7 @@ class Hazards(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        pipes = list(Pipe)
-        older = {(p, q): Signal(name=f"{p.name}_before_{q.name}".lower()) for p in pipes for q in pipes if p < q}
+        pipes, older = list(Pipe), self.older
         for p in pipes:
             begins = self.begins[p]
             to_read, to_write = self.to_read[p], self.to_write[p]

@@ -77,22 +77,6 @@ def _vsetvli(vtype: int) -> int:
     return vtype << 20 | 5 << 15 | 7 << 12 | 0x57
 
 
-async def _random_registers(driver: VectorDriver) -> None:
-    """All registers from memory: anything, small numbers, or those at the end of a range."""
-    rng, size = driver.random, 8 * driver.line_bytes
-    for register in (0, 8, 16, 24):
-        kind, values = rng.random(), rng.randbytes(size)
-        if kind < 0.3:
-            width = rng.choice((1, 2, 4))
-            values = b"".join(rng.randrange(64).to_bytes(width, "little") for _ in range(size // width))
-        elif kind < 0.4:
-            values = bytes(rng.choice((0, 0, 0x7F, 0x80, 0xFF, 1)) for _ in range(size))
-        await driver.settle()
-        for ram in (driver.ram, driver.golden_ram):
-            ram[:size] = values
-        await driver.execute(7 << 29 | 1 << 25 | 8 << 20 | 5 << 15 | 6 << 12 | register << 7 | 7, RAM, 0)  # vl8re32.v
-
-
 def _address(rng: random.Random, register_bytes: int) -> int:
     kind = rng.random()
     if kind < 0.7:
@@ -140,7 +124,7 @@ async def does_what_golden_does(dut, stalls: float) -> None:
     lmul = 0
     for n in range(_INSTRUCTIONS):
         if n % 40 == 0:
-            await _random_registers(driver)
+            await driver.random_registers()
         if n % 12 == 0 or (state.vtype >> 31 and rng.random() < 0.7):
             lmul = await _configure(driver)
         if rng.random() < 0.05:
@@ -191,7 +175,7 @@ async def keeps_the_order_of_what_meets(dut, stalls: float) -> None:
     rng, size = driver.random, driver.line_bytes
     await driver.start()
     for _ in range(120):
-        await _random_registers(driver)
+        await driver.random_registers()
         lmul = rng.randrange(4)
         most = driver.lanes << lmul
         vl = rng.choice((most, most, rng.randrange(most + 1)))
@@ -228,7 +212,7 @@ async def finds_words_where_each_lane_says(dut, stalls: float) -> None:
     rng, row = driver.random, driver.line_bytes
     await driver.start()
     for _ in range(60):
-        await _random_registers(driver)
+        await driver.random_registers()
         lmul = rng.randrange(4)
         most = driver.lanes << lmul
         await driver.execute(_vsetvli(2 << 3 | lmul), rng.choice((most, rng.randrange(most + 1))), 0)
@@ -269,7 +253,7 @@ async def takes_the_cycles_it_says(dut) -> None:
     driver = VectorDriver(dut)
     driver.slowly = 0
     await driver.start()
-    await _random_registers(driver)
+    await driver.random_registers()
     await driver.settle()
     places = (driver.line_bytes // 4).bit_length() - 1  # log2 of elements of a register
     add, compare, reduce, load, store = 0x0284_0857, 0x6284_0C57, 0x0284_2C57, 0x0202_E407, 0x0202_E827

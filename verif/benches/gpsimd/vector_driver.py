@@ -127,6 +127,21 @@ class VectorDriver(Bench):
             await self.settle()
         return want
 
+    async def random_registers(self) -> None:
+        """All registers from memory: anything, small numbers, or those at the end of a range."""
+        rng, size = self.random, 8 * self.line_bytes
+        for register in (0, 8, 16, 24):
+            kind, values = rng.random(), rng.randbytes(size)
+            if kind < 0.3:
+                width = rng.choice((1, 2, 4))
+                values = b"".join(rng.randrange(64).to_bytes(width, "little") for _ in range(size // width))
+            elif kind < 0.4:
+                values = bytes(rng.choice((0, 0, 0x7F, 0x80, 0xFF, 1)) for _ in range(size))
+            await self.settle()
+            for ram in (self.ram, self.golden_ram):
+                ram[:size] = values
+            await self.execute(7 << 29 | 1 << 25 | 8 << 20 | 5 << 15 | 6 << 12 | register << 7 | 7, RAM, 0)  # vl8re32.v
+
     async def settle(self) -> None:
         """Until nothing is under way; then all is compared."""
         if not self.behind:
