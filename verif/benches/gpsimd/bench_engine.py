@@ -50,6 +50,7 @@ _LANE_FAULTS = (
     "a row of lanes that is stored in part is taken for whole",
     "the half of a word that is kept is the other one",
     "bytes that one core writes are written of all",
+    "a load or store does not wait for those of vectors",
 )
 
 RUNS = (
