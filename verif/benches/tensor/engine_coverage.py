@@ -10,7 +10,7 @@ from verif.benches.tensor.engine_steps import GROUPS
 from verif.checks.coverage import Coverage
 from verif.golden.groups import RAW_FORMATS, formats_of
 
-__all__ = ["COVERAGE", "NAN", "OF_TILES", "STATES"]
+__all__ = ["COVERAGE", "NAN", "OF_BANKS", "OF_TILES", "STATES"]
 
 NAN = "transpose of a NaN with a payload"
 STATES = ("busy", "", *STALLS[Engine.TENSOR])
@@ -37,3 +37,8 @@ OF_TILES = Coverage(
     + ["transposes of two tiles in one cycle", "transpose to a bank of sums", "sums to a bank of a transpose"],
 )
 """Bins of an array with row groups."""
+OF_BANKS = Coverage(
+    "tensor.banks",
+    ["sums meet a transpose", "a transpose meets sums", "several banks", "down over a bank's end", "free again"],
+)
+"""Bins of destinations anywhere in PSUM."""
