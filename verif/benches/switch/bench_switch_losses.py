@@ -7,7 +7,7 @@ import cocotb
 from rtl.contract.link import NO_PROGRESS_FLITS, RETRAINS_WITHOUT_PROGRESS, LinkCause, LinkState, PacketOpcode
 from rtl.contract.link_config import LinkConfig
 from rtl.contract.switch_config import SwitchConfig
-from rtl.contract.switch_registers import SwitchCause, SwitchRegister, port_address
+from rtl.contract.switch_registers import ResponderRegister, SwitchCause, SwitchRegister, SwitchSpace, port_address
 from verif.agents.switch_ports import SwitchPorts
 from verif.bench import Run
 from verif.benches.switch.switch_traffic import FLITS, Traffic, begin, unit
@@ -20,8 +20,10 @@ RUNS = (
 )
 
 _EVENTS = ["to itself", "response", "dead output", "restart", "taken out", "put back", "cut by a restart"]
-_LOSSES = ["lost and told", "waited in lists", "waited at a source", "in a retry buffer"]
+_LOSSES = ["lost and told", "spoilt in a list", "waited in lists", "waited at a source", "in a retry buffer"]
 COVER = Coverage("switch.losses", FLITS + _EVENTS + _LOSSES)
+
+_RESPONDER_PARITY = SwitchSpace.RESPONDER + ResponderRegister.PARITY
 
 
 async def _flits_told(traffic: Traffic) -> dict[str, int]:
@@ -200,14 +202,21 @@ async def _until_nothing_waits(traffic: Traffic) -> None:
 @cocotb.test(timeout_time=4000, timeout_unit="us")
 async def what_waits_for_a_port_that_goes_is_counted(dut: Any) -> None:
     """A slow reader: its output has no credits, lists of all queues and sources fill up; then the port, each one in
-    turn, is taken out."""
+    turn, is taken out. The responder takes what waited in lists, of every queue: bits that flipped there are told."""
     bench, ports, traffic = await begin(dut, COVER)
     for gone in (int(p) for p in bench.rng.permutation(ports.cfg.ports)):
         before, late_before = await _flits_told(traffic), await traffic.told(SwitchCause.LATE)
         partner = ports.partners[gone]
         partner.stall = True
-        sent = await _fill(traffic, gone, 240)
+        parity_before = await ports.read(_RESPONDER_PARITY)
+        sent = await _fill(traffic, gone, 60)
+        await ports.run(200 * ports.cfg.slot_cycles)
+        assert not any(p.waiting for p in ports.partners), "lists are full before a bit flips"
+        dut.flip.value = (1 << ports.cfg.ports) - 1
+        spoilt = await _fill(traffic, gone, 180)
         await ports.run(500 * ports.cfg.slot_cycles)
+        dut.flip.value = 0
+        sent += spoilt
         came = len(partner.received)
         waits = sum(len(p.waiting) for p in ports.partners)
         assert await ports.read(port_address(gone, SwitchRegister.IN_FLIGHT)) == 0, "not everything is acknowledged"
@@ -219,6 +228,9 @@ async def what_waits_for_a_port_that_goes_is_counted(dut: Any) -> None:
         assert late == told["late"] and not told["bad_flits"] and not told["unresolved"], f"{late}, {told}"
         assert came + told["late"] + told["dropped"] == sent, f"{sent} flits sent, {came} came, told: {told}"
         assert len(partner.received) == came, "flits came out of a port that was taken out"
+        parity = await ports.read(_RESPONDER_PARITY) - parity_before
+        assert parity == spoilt - waits, f"{parity} flits with wrong parity, {spoilt - waits} waited in lists"
+        COVER.when(parity > 0, "spoilt in a list")
         COVER.when(told["late"] > 0, "waited in lists")
         COVER.when(told["dropped"] > 0 and waits > 0, "waited at a source")
         partner.received.clear()

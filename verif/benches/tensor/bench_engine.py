@@ -18,7 +18,8 @@ from verif.agents.patterns import contiguous
 from verif.agents.stall import STYLES
 from verif.agents.tags import random_tags
 from verif.bench import Run, noticed_by
-from verif.benches.tensor.engine_driver import COVERAGE, EngineBench
+from verif.benches.tensor.engine_coverage import COVERAGE
+from verif.benches.tensor.engine_driver import EngineBench
 from verif.benches.tensor.engine_steps import Step, gemm_steps
 
 _SETTINGS = ["tensor.cols=8", "tensor.moving_max=64", "psum.bank_bytes=256", "sbuf.partition_bytes=8192"]
@@ -230,12 +231,8 @@ async def every_pattern_of_sparsity(dut: Any, style: str) -> None:
     bench.cover()
 
 
-@cocotb.test(skip=not TENSOR.sparsity)
-@cocotb.parametrize(repeats=[False, True])
-async def a_load_with_wrong_tags_fails(dut: Any, repeats: bool) -> None:
-    """It retires with the cause, and no load before it does, however many have ended; pairs of rows share a bus."""
-    bench = EngineBench(dut)
-    await bench.start()
+def _tagged(bench: EngineBench, *, repeats: bool) -> tuple[Step, Step, Step]:
+    """A load with right tags, one with wrong ones, and a matmul; pairs of rows share a bus."""
     cfg = bench.cfg
     pattern = PATTERNS["2:4"]
     rows, columns = (0, cfg.tensor.rows), cfg.tensor.cols
@@ -252,8 +249,35 @@ async def a_load_with_wrong_tags_fails(dut: Any, repeats: bool) -> None:
     moving = contiguous(space=Space.SBUF, dtype="uint32", partitions=rows, elements=cfg.tensor.moving_max, offset=2048)
     sums = contiguous(space=Space.PSUM, dtype="fp32", partitions=(0, columns), elements=cfg.tensor.moving_max)
     multiply = Step(Opcode.MULTIPLY_MOVING, replace(moving, dtype=1), sums, kind=Kind.SPARSE, sparsity=pattern.code)
-    bad = replace(load, scales=wrong)
+    return load, replace(load, scales=wrong), multiply
+
+
+@cocotb.test(skip=not TENSOR.sparsity)
+@cocotb.parametrize(repeats=[False, True])
+async def a_load_with_wrong_tags_fails(dut: Any, repeats: bool) -> None:
+    """It retires with the cause, and no load before it does, however many have ended."""
+    bench = EngineBench(dut)
+    await bench.start()
+    load, bad, multiply = _tagged(bench, repeats=repeats)
     await bench.run([load, multiply, load, bad, load], {3: Cause.TAGS})
+
+
+@cocotb.test(skip=not TENSOR.sparsity)
+async def wrong_tags_may_end_while_a_load_retires(dut: Any) -> None:
+    """Loads that wait for a matmul retire before, while and after one behind them ends that fails."""
+    bench = EngineBench(dut)
+    await bench.start()
+    load, bad, multiply = _tagged(bench, repeats=False)
+    assert multiply.dst is not None
+    steps: list[Step] = []
+    causes: dict[int, int] = {}
+    for loads in range(1, 9):
+        for columns in range(1, bench.cfg.tensor.cols + 1):
+            dims = ((1, columns),)
+            short = replace(multiply, src=replace(multiply.src, dims=dims), dst=replace(multiply.dst, dims=dims))
+            steps += [load, short, *[load] * loads, bad, load]
+            causes[len(steps) - 2] = Cause.TAGS
+    await bench.run(steps, causes)
 
 
 @cocotb.test()

@@ -16,7 +16,8 @@ from verif.agents.patterns import contiguous
 from verif.agents.stall import STYLES
 from verif.agents.tags import random_tags
 from verif.bench import Run, noticed_by
-from verif.benches.tensor.engine_driver import OF_TILES, EngineBench
+from verif.benches.tensor.engine_coverage import OF_TILES
+from verif.benches.tensor.engine_driver import EngineBench
 from verif.benches.tensor.engine_steps import GROUPS, Step, gemm_steps
 
 _SETTINGS = ["tensor.cols=8", "tensor.moving_max=64", "psum.bank_bytes=256", "sbuf.partition_bytes=8192"]

@@ -14,47 +14,22 @@ from rtl.contract.isa import Opcode, Rounding
 from rtl.contract.kinds import Kind
 from rtl.contract.memmap import Space
 from rtl.contract.sparsity import PATTERNS
-from rtl.contract.timing import MATMUL_MIN_CYCLES, STALLS, Engine, array_latency
-from verif.agents.bench import Bench, manifest
+from rtl.contract.timing import MATMUL_MIN_CYCLES, array_latency
+from verif.agents.bench import Bench
 from verif.agents.memory_port import MemoryPorts
 from verif.agents.patterns import contiguous, random_columns, random_pattern
 from verif.agents.stall import styled
 from verif.agents.stream import StreamSource
 from verif.agents.tags import random_tags
+from verif.benches.tensor.engine_coverage import COVERAGE, NAN, OF_TILES, STATES
+from verif.benches.tensor.engine_flight import Flight
 from verif.benches.tensor.engine_steps import GROUPS, Step, golden_psum
-from verif.checks.coverage import Coverage
 from verif.golden.groups import RAW_FORMATS, WeightKinds, formats_of
 from verif.golden.memory import Memory
 from verif.golden.sparsity import tags_of, tags_stand
 from verif.golden.tensor_instructions import turned
 
-__all__ = ["COVERAGE", "OF_TILES", "EngineBench"]
-
-_NAN = "transpose of a NaN with a payload"
-STATES = ("busy", "", *STALLS[Engine.TENSOR])
-COVERAGE = Coverage(
-    "tensor.engine",
-    [f"{Kind(k).name} {by_code(d).name}" for k in range(8) for d in formats_of(k, manifest().config)]
-    + [f"result {way.name}" for way in Rounding]
-    + [f"sparsity {name}" for name in PATTERNS if manifest().config.tensor.sparsity]
-    + ["accumulate", "overwrite", "one column", "as many columns as allowed", "matmul without a load"]
-    + ["two loads in a row", "some rows only", "some columns only", "moving refused", "stationary refused"]
-    + ["load hidden", "load exposed", "fill", "drain", "starved by SBUF", "matmul shorter than the minimum"]
-    + [f"transpose {by_code(d).name}" for d in RAW_FORMATS]
-    + ["transpose of some rows", "transpose of some columns", "transpose of a NaN with a payload"]
-    + ["transpose that goes up", "transpose that goes down", "rows of a transpose beside sums", "transpose twice"]
-    + ["matmul without a load after a transpose", "load after a transpose", "transpose hidden"],
-)
-OF_TILES = Coverage(
-    "tensor.tiles",
-    [f"tile {at} of {1 << k}" for k in range(GROUPS.bit_length()) for at in range(1 << k)]
-    + ["sums of two tiles in one cycle", "sums of all groups in one cycle", "tiles of two sizes in a row"]
-    + ["whole array after a load of one tile", "one tile after a load of the whole array", "a group without a row"]
-    + ["wrong tags", "lost row", "bank of another tile", "bank of another tile after its end"]
-    + [f"transpose in tile {at} of {1 << k}" for k in range(GROUPS.bit_length()) for at in range(1 << k)]
-    + ["transposes of two tiles in one cycle", "transpose to a bank of sums", "sums to a bank of a transpose"],
-)
-"""Bins of an array with row groups."""
+__all__ = ["EngineBench"]
 
 
 class EngineBench:
@@ -69,6 +44,7 @@ class EngineBench:
         cfg = self.cfg
         self.sbuf = Memory(cfg.partitions, cfg.sbuf.partition_bytes)
         self.psum = Memory(cfg.partitions, cfg.psum.partition_bytes)
+        self.operands = Memory(cfg.partitions, cfg.sbuf.partition_bytes)  # SBUF as the program finds it
         self.program: list[Step] = []
         self.beats: list[int] = []  # cycles
         self.sums: list[int] = []
@@ -78,6 +54,7 @@ class EngineBench:
         self.causes: dict[int, int] = {}  # of instructions that failed
         self.states: dict[str, int] = {}
         self.fill_memories()
+        self.flight = Flight(cfg, self.sbuf, [])
 
     def fill_memories(self) -> None:
         """Ordinary 16-bit numbers, and a few special ones, in SBUF; ordinary FP32 numbers in PSUM."""
@@ -112,13 +89,18 @@ class EngineBench:
             dut.queue__status__holds,
             dut.queue__status__state,
             dut.queue__status__draining,
+            dut.sbuf_moving__0__valid,
+            dut.sbuf_moving__0__ready,
+            self.commands.valid,
+            self.commands.ready,
         )
         self.ports.on_cycle.append(self._watch)
         await self.bench.start()
         self.ports.start()
 
     def _watch(self, now: int) -> None:
-        beat, last, done, holds, state, draining = (int(s.value) for s in self._watched)
+        beat, last, done, holds, state, draining, *reads_and_commands = (int(s.value) for s in self._watched)
+        asks, granted, offered, accepts = reads_and_commands
         rows = sum(int(s.value) for s in self._turned)
         self.turned += [now] * rows
         COVERAGE.when(rows and last, "rows of a transpose beside sums")
@@ -133,6 +115,11 @@ class EngineBench:
         what = STATES[state] if holds else "drain" if draining else "idle"
         self.states[what] = self.states.get(what, 0) + 1
         assert (what == "busy") == bool(beat), f"cycle {now}: status says {what}, beat is {beat}"
+        assert granted or not asks or what != "fill", f"cycle {now}: SBUF refuses a read, status says {what}"
+        self.flight.check(now, holds=holds, draining=draining)
+        self.flight.beats += beat
+        if offered and accepts:
+            self.flight.take(now)
         if done:
             self._check_done(now)
 
@@ -150,11 +137,14 @@ class EngineBench:
         assert all(a >= b for a, b in zip(there, rows, strict=True)), (
             f"instruction {number} is done with {there} of {rows} rows in PSUM"
         )
+        self.flight.end(now)
 
     async def run(self, program: list[Step], causes: dict[int, int] | None = None) -> None:
         """Send the program, wait for its end, compare PSUM with the golden engine's; `causes`: what fails."""
         self.program = program
         golden = golden_psum(self.cfg, self.sbuf, self.psum, program)
+        self.operands.bytes[:] = self.sbuf.bytes
+        self.flight = Flight(self.cfg, self.sbuf, program)
         self.commands.send([s.word(n) for n, s in enumerate(program)])
         elements = sum(s.src.elements for s in program)
         limit = 2000 + (4 if self.style == "never" else 20) * elements + 20 * len(program)
@@ -164,7 +154,9 @@ class EngineBench:
             assert self.ports.cycle < limit, f"{len(self.dones)} of {len(program)} instructions after {limit} cycles"
         await self.bench.cycles(array_latency(self.cfg.tensor) + 8)
         assert len(self.dones) == len(program), "an instruction was done twice"
-        assert self.causes == (causes or {}), f"{self.causes} failed"
+        expected = self.flight.causes | (causes or {})
+        wrong_causes = sorted(self.causes.items() ^ expected.items())
+        assert not wrong_causes, f"told or expected, and not both: {wrong_causes}"
         for leaving, turns in ((self.sums, False), (self.turned, True)):
             assert len(leaving) == sum(s.dst.elements for s in program if s.dst is not None and s.turns == turns)
         wrong = np.argwhere(self.psum.bytes != golden.bytes)
@@ -322,8 +314,8 @@ class EngineBench:
         COVERAGE.hit(f"transpose {by_code(s.src.dtype).name}")
         COVERAGE.when(s.src.partition_count < self.cfg.tensor.rows, "transpose of some rows")
         COVERAGE.when(s.src.elements < self.cfg.tensor.cols, "transpose of some columns")
-        words = turned(self.sbuf, s.src)
-        COVERAGE.when(((words & 0x7FC0_0000 == 0x7F80_0000) & (words & 0x3F_FFFF != 0)).any(), _NAN)
+        words = turned(self.operands, s.src)
+        COVERAGE.when(((words & 0x7FC0_0000 == 0x7F80_0000) & (words & 0x3F_FFFF != 0)).any(), NAN)
         steps = [step for step, count in s.dst.dims if count > 1]
         COVERAGE.when(any(step > 0 for step in steps), "transpose that goes up")
         COVERAGE.when(any(step < 0 for step in steps), "transpose that goes down")

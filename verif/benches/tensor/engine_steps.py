@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rtl.contract.access_pattern import AccessPattern
+from rtl.contract.formats import by_code
 from rtl.contract.isa import INSTRUCTION, Opcode, Queue
 from rtl.contract.kinds import Kind
 from rtl.contract.memmap import Space
@@ -11,6 +12,7 @@ from verif.agents.bench import manifest
 from verif.agents.memory_port import add_fp32
 from verif.agents.patterns import command_word, contiguous
 from verif.golden.array_kinds import Columns, KindsState, operand_columns, sparse_columns
+from verif.golden.groups import bytes_of, moving_bytes_of
 from verif.golden.memory import Memory
 from verif.golden.rounding import row_words, to_bf16
 from verif.golden.sparsity import tags_of
@@ -59,6 +61,12 @@ class Step:
             return operand_columns(sbuf, self.src, self.kind, self.scales, self.table)
         tags = tags_of(sbuf, self.scales, self.src.elements) if self.scales else None
         return sparse_columns(sbuf, self.src, self.sparsity, tags)
+
+    def reads(self) -> list[tuple[AccessPattern, int]]:
+        """Its operands in SBUF, with the bytes of their elements."""
+        sparse = self.kind == Kind.SPARSE and self.opcode == Opcode.MULTIPLY_MOVING
+        found = [(self.src, moving_bytes_of(self.sparsity) if sparse else bytes_of(self.kind, self.src.dtype))]
+        return found + [(s, by_code(s.dtype).bytes) for s in (self.scales,) if s is not None]
 
     def rows(self) -> range:
         """Rows of the operand."""
