@@ -114,6 +114,8 @@ class DmaHost:
                     assert active.value == 1, f"the clock would stop while a descriptor of ring {r} is under way"
             if holds.value == 1 and int(state.value) in _MOVING:
                 assert int(self.dut.movers_busy.value), "no mover is busy, and their work is what the DMA waits for"
+            if active.value == 0 and reset.value == 0:
+                assert int(self.dut.movers_busy.value) == 0, "a mover is busy, and the DMA has nothing to do"
             for r, pulse in enumerate(pulses):
                 if pulse.value == 1:
                     self.completed[r] += 1

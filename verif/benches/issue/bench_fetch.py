@@ -1,7 +1,9 @@
 """Fetch: every word of every client once and in order, whatever HBM and the consumers do; errors contained."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import shake_128
+from itertools import pairwise
 from typing import Any
 
 import cocotb
@@ -32,7 +34,7 @@ RUNS = (Run("fetch", faults=_PLANTED), Run("fetch", config=_DEEP_AND_WIDE, seeds
 COVERAGE = Coverage(
     "fetch",
     ["full", "interleaved_ids", "bus_error", "out_of_range", "misaligned", "end_of_hbm", "no_words", "loaded_again"]
-    + ["limited"],
+    + ["limited", "in turn", "long"],
 )
 _WORD = 128
 
@@ -192,6 +194,65 @@ async def reads_ahead_as_far_as_there_is_room(dut: Any, part: int) -> None:
         sink.stall = never()
     await bench.settle()
     bench.check()
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def asks_for_all_in_turn(dut: Any) -> None:
+    """Nobody takes a word: until its part is full, a client's next request waits for one of every other at most."""
+    bench = FetchBench(dut)
+    for sink in bench.sinks:
+        sink.stall = iter(lambda: True, None)
+    loading = True
+    bench.memory.stall = iter(lambda: loading, None)
+    await bench.start()
+    clients = bench.rng.permutation(bench.clients).tolist()
+    await bench.load({c: (c * 65536, bench.room(c) + 20) for c in clients})
+    loading = False
+    await bench.cycles(400 + 20 * bench.depth * bench.clients)
+    order = [who - FETCH_ID for who, _ in bench.memory.requests[1:]]  # the first was alone
+    for c in clients:
+        places = [-1, *(n for n, who in enumerate(order) if who == c)]
+        for before, place in pairwise(places[:-1]):  # the last one needs that a word has come to the front
+            between = order[before + 1 : place]
+            assert len(set(between)) == len(between), f"client {c} waits while others ask again: {between}"
+    COVERAGE.hit("in turn")
+
+
+@cocotb.test(timeout_time=4, timeout_unit="ms")
+@cocotb.parametrize(style=["never", "mostly"])
+async def counts_the_words_of_long_programs(dut: Any, style: str) -> None:
+    """Far into its words every client reads ahead as far as at first, and tells the number of one that is missing.
+
+    `style`: of requests that HBM refuses; if it does mostly, a client has room for more than one."""
+    bench = FetchBench(dut)
+    bench.memory.latency, bench.memory.jitter = 4, 60
+    bench.memory.stall = styled(style, bench.rng)
+    most = [0] * bench.clients  # words that are taken, before all are
+
+    def stall(client: int) -> Iterator[bool]:
+        for often in randomly(bench.rng, 0.3):
+            yield often or len(bench.sinks[client].taken) >= most[client]
+
+    for c, sink in enumerate(bench.sinks):
+        sink.stall = stall(c)
+    await bench.start()
+    for longest in (140, 260):
+        missing = bench.rng.integers(longest // 2, longest, bench.clients).tolist()
+        most[:] = [n - 2 * bench.room(c) for c, n in enumerate(missing)]
+        regions = {c: (c << 16, n + int(bench.rng.integers(1, 100))) for c, n in enumerate(missing)}
+        bench.broken = {base + _WORD * missing[c] for c, (base, _) in regions.items()}
+        bench.memory.requests.clear()
+        await bench.load(regions)
+        for sink, n in zip(bench.sinks, most, strict=True):
+            await sink.count(n)
+        await bench.cycles(600)
+        for c, n in enumerate(most):
+            asked = len(bench.asked(c))
+            assert asked == n + bench.room(c), f"client {c} asked for {asked} words, of which {n} are taken"
+        most[:] = [1 << 32] * bench.clients
+        await bench.settle()
+        bench.check()
+    COVERAGE.hit("long")
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")

@@ -4,11 +4,13 @@ from typing import Any
 
 import cocotb
 
+from rtl.contract.access_pattern import start_partition_rule
 from rtl.contract.config import load
-from rtl.contract.isa import Cause
+from rtl.contract.isa import Cause, Opcode
 from rtl.contract.kinds import Kind
 from verif.bench import Run
 from verif.benches.issue.check_driver import OF_WEIGHTS, CheckBench, plain
+from verif.benches.issue.words import Fields
 
 _ONE_GROUP = load("tiny", ["tensor.nvfp4=true"])
 _TILED = load("small", ["tensor.cols=8", "tensor.nvfp4=true"])
@@ -123,6 +125,46 @@ async def a_transpose_leaves_zeros_to_load_on(dut: Any) -> None:
     bench.forget()
     assert bench.add(turn) == none
     await bench.finish()
+
+
+def _word(bench: CheckBench, kind: int, dtype: int) -> Fields:
+    """A load, a matmul or a transpose of random rows, often one or two; loads of few columns, which add up, and matmuls
+    of as many as their rows hold, or one more."""
+    rng, tensor, whole = bench.rng, bench.cfg.tensor, bench.cfg.partitions
+    tile = int(rng.integers(tensor.groups.bit_length())) * int(rng.integers(2))
+    count = int(rng.integers(1, min(rng.choice([2, tensor.rows]), tensor.rows >> tile) + 1))
+    starts = [s for s in range(0, tensor.rows, whole // 4) if start_partition_rule(s, count, whole)]
+    start = int(rng.choice([s for s in starts if s + count <= tensor.rows]))
+    opcode = int(rng.choice([16, 17, 18], p=[0.45, 0.5, 0.05]))
+    if opcode == Opcode.TENSOR_TRANSPOSE:
+        return plain(opcode, Kind.RAW, 0, start, count) | {"tile": tile}
+    fields = plain(opcode, kind, dtype, start, count) | {"tile": tile}
+    if opcode == Opcode.LOAD_STATIONARY:
+        return fields | {"src0_count0": int(rng.integers(1, rng.choice([2, tensor.cols]) + 1))}
+    held = sum(bench.weights.agree(fields | {"dst_partition_count": n + 1}) for n in range(tensor.cols))
+    return fields | {"dst_partition_count": min(max(1, held + int(rng.integers(2))), tensor.cols)}
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def each_row_keeps_what_its_loads_left(dut: Any) -> None:
+    """Random loads and matmuls, some of another kind than those before."""
+    bench = CheckBench(dut)
+    await bench.start()
+    e4m3fn, e4m3, bf16, fp32 = 4, 5, 1, 0
+    kinds = ((Kind.ONE, bf16), (Kind.HIGH, fp32), (Kind.LOW, fp32), (Kind.PAIR, e4m3fn), (Kind.PAIR, e4m3))
+    for _ in range(20):
+        kind, dtype = kinds[0]
+        for _ in range(40):
+            if bench.rng.random() < 0.2:
+                kind, dtype = kinds[int(bench.rng.integers(len(kinds)))]
+            fields = _word(bench, kind, dtype)
+            cause = bench.add(fields)
+            OF_WEIGHTS.hit(f"random {Opcode(fields['opcode']).name} {cause.name}")
+        await bench.finish()
+        dut.start.value = 1
+        await bench.edge
+        dut.start.value = 0
+        bench.forget()
 
 
 @cocotb.test()

@@ -55,6 +55,8 @@ OF_WEIGHTS = Coverage(
     "check.weights",
     ["other kind", "other E4M3", "kinds by row", "kinds by column", "load before a transpose"]
     + ["zeros behind a transpose", "weights beside a transpose"]
+    + ["random LOAD_STATIONARY NONE", "random MULTIPLY_MOVING NONE", "random MULTIPLY_MOVING ILLEGAL_DTYPE"]
+    + ["random TENSOR_TRANSPOSE NONE", "random TENSOR_TRANSPOSE LOAD_PENDING"]
     + ["load in another tile", "transpose of another tile"] * (manifest().config.tensor.groups > 1),
 )
 

@@ -267,63 +267,6 @@ async def keeps_the_pace(dut: Any, kind: tuple[Opcode, str, Space, str]) -> None
 
 
 @cocotb.test()
-@cocotb.parametrize(first=[Space.SBUF, Space.PSUM])
-async def every_bit_of_the_other_source_counts(dut: Any, first: Space) -> None:
-    """Ones times numbers that are read with them from the other memory, between all quadrants."""
-    bench = InstructionBench(dut)
-    await bench.start()
-    quarter, n = bench.cfg.partitions // 4, 24
-    spaces = first, Space.PSUM if first == Space.SBUF else Space.SBUF
-    everyone = contiguous(space=first, dtype="fp32", partitions=(0, bench.cfg.partitions), elements=n)
-    memory = bench.sbuf if first == Space.SBUF else bench.psum
-    memory.write(everyone, np.full((bench.cfg.partitions, n), 0x3F800000, np.uint32))
-    program = []
-    for place in range(16):
-        to, of = (q * quarter for q in divmod(place, 4))
-        ones, numbers = (
-            contiguous(space=space, dtype="fp32", partitions=(of, quarter), elements=n, offset=at)
-            for space, at in zip(spaces, (0, 256), strict=True)
-        )
-        target = contiguous(
-            space=Space.SBUF, dtype="fp32", partitions=(to, quarter), elements=n, offset=512 + 4 * n * (place % 4)
-        )
-        program.append(Item(Opcode.TENSOR_TENSOR, target, ones, numbers, {"op0": int(AluOp.MULTIPLY)}))
-    await bench.run(program)
-
-
-@cocotb.test()
-@cocotb.parametrize(odd=["source", "second", "target"])
-async def as_many_go_at_once_as_the_least_operand_lets(dut: Any, odd: str) -> None:
-    """Two operands of neighbours, aligned, and one whose place, steps or counts are not."""
-    bench = InstructionBench(dut)
-    await bench.start()
-    row = ((1, 8),)
-    ways = (
-        (0, row),
-        (2, row),
-        (4, row),
-        (0, ((2, 8),)),
-        (14, ((-1, 8),)),
-        (0, ((1, 4), (5, 2))),
-        (0, ((1, 4), (6, 2))),
-    )
-    ways += ((0, ((1, 2), (3, 4))), (0, ((1, 2), (2, 4))), (0, ((1, 1), (4, 8))))
-    program = []
-    for n, (at, dims) in enumerate(ways):
-        operands = {
-            name: replace(
-                contiguous(space=Space.SBUF, dtype="bf16", partitions=(0, bench.cfg.partitions), elements=8),
-                offset=512 * k + 64 * n % 512 + at * (name == odd),
-                dims=dims if name == odd else row,
-            )
-            for k, name in enumerate(("source", "second", "target"))
-        }
-        item = Item(Opcode.TENSOR_TENSOR, operands["target"], operands["source"], operands["second"])
-        program.append(replace(item, fields={"op0": int(AluOp.ADD)}))
-    await bench.run(program)
-
-
-@cocotb.test()
 @cocotb.parametrize(rate=[1, 2, 4])
 async def exp_keeps_to_its_limit(dut: Any, rate: int) -> None:
     """As slow as an engine that was built for so many results a cycle, and the same bytes."""
