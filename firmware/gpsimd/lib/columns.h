@@ -76,7 +76,7 @@ class Columns {
     T *first_;
 };
 
-/* Memory of the operator that runs; it holds anything when that begins. */
+/* Memory of the operator that runs; it holds anything when that begins. A row of lanes begins there. */
 extern uint32_t scratch[PLEXUS_BINS_MAX];
 
 constexpr uint32_t SHARED_WORDS = PLEXUS_SHARED_BYTES / 4;

@@ -74,7 +74,7 @@ struct Table {
 };
 
 /* Columns of `rows` partitions each, as many as they are. */
-inline void copy(Walk<uint32_t> to, Walk<const uint32_t> from, uint32_t columns, uint32_t rows) {
+[[gnu::noinline]] inline void copy(Walk<uint32_t> to, Walk<const uint32_t> from, uint32_t columns, uint32_t rows) {
     const Pass pass(columns, rows, to, from);
     for (uint32_t i = 0; i < pass.columns; i++, to.next(), from.next())
         for (uint32_t p = 0, vl; p < pass.rows; p += vl) {
@@ -84,7 +84,7 @@ inline void copy(Walk<uint32_t> to, Walk<const uint32_t> from, uint32_t columns,
 }
 
 /* The same word in all places. */
-inline void clear(uint32_t *to, uint32_t words, uint32_t value) {
+[[gnu::noinline]] inline void clear(uint32_t *to, uint32_t words, uint32_t value) {
     for (size_t vl; words; words -= vl, to += vl) {
         vl = length(words);
         put(to, all(value, vl), vl);

@@ -1,25 +1,43 @@
 // dst[0, i] = sum, max or min over all partitions of src0[p, i], 32-bit integers with sign; sums wrap.
-// Each core reduces its own; the one with dst's partition reduces what all of them left in shared memory.
+// Each core reduces its own partitions, then some columns of what all of them left in shared memory.
 #include "lanes.h"
 
 #ifdef __riscv_vector
-#define GP_VECTOR_REDUCTION(vector, of_vector)                                                                     \
-    gp::SignedVector operator()(gp::SignedVector a, gp::SignedVector b, size_t vl) const { return vector(a, b, vl); } \
-    int32_t of_all(gp::SignedVector of, size_t vl) const {                                                         \
-        return __riscv_vmv_x_s_i32m1_i32(of_vector(of, __riscv_vmv_v_x_i32m1(NOTHING, 1), vl));                    \
-    }
+#define GP_VECTOR_REDUCTION(vector) \
+    gp::SignedVector operator()(gp::SignedVector a, gp::SignedVector b, size_t vl) const { return vector(a, b, vl); }
 #else
-#define GP_VECTOR_REDUCTION(vector, of_vector)
+#define GP_VECTOR_REDUCTION(vector)
 #endif
-#define GP_REDUCTION(name, nothing, scalar, vector, of_vector)            \
+#define GP_REDUCTION(name, nothing, scalar, vector)                       \
     struct name {                                                         \
         static constexpr int32_t NOTHING = nothing;                       \
         int32_t operator()(int32_t a, int32_t b) const { return scalar; } \
-        GP_VECTOR_REDUCTION(vector, of_vector)                            \
+        GP_VECTOR_REDUCTION(vector)                                       \
     }
-GP_REDUCTION(Sum, 0, int32_t(uint32_t(a) + uint32_t(b)), __riscv_vadd, __riscv_vredsum);
-GP_REDUCTION(Max, INT32_MIN, a > b ? a : b, __riscv_vmax, __riscv_vredmax);
-GP_REDUCTION(Min, INT32_MAX, a < b ? a : b, __riscv_vmin, __riscv_vredmin);
+GP_REDUCTION(Sum, 0, int32_t(uint32_t(a) + uint32_t(b)), __riscv_vadd);
+GP_REDUCTION(Max, INT32_MIN, a > b ? a : b, __riscv_vmax);
+GP_REDUCTION(Min, INT32_MAX, a < b ? a : b, __riscv_vmin);
+
+#ifdef __riscv_vector
+/* Columns from a copy in local memory, as many at once as that holds: each element reduces a column of its own, in every
+ * step the word of another lane than its neighbours, so that their banks differ. */
+template <typename Op>
+static void across(gp::Walk<const uint32_t> in, uint32_t columns, uint32_t rows, int32_t *to) {
+    const Op op;
+    const uint32_t lanes = gp_lanes(), bytes = 4 * lanes;
+    const size_t most = gp::length(PLEXUS_BINS_MAX / lanes);
+    const gp::Vector own = __riscv_vmadd(__riscv_vid_v_u32m8(most), bytes, gp::lane_bytes(most), most);
+    if (rows < lanes) gp::clear(gp::scratch, most * lanes, uint32_t(Op::NOTHING));
+    for (size_t vl; columns; columns -= vl, in.at += int32_t(vl) * in.step, to += vl) {
+        vl = columns < most ? columns : most;
+        gp::copy({gp::scratch, int32_t(lanes)}, in, vl, rows);
+        gp::SignedVector value = gp::with_sign(gp::all(uint32_t(Op::NOTHING), vl));
+        for (uint32_t byte = 0; byte < bytes; byte += 4)
+            value = op(value, gp::with_sign(__riscv_vluxei32(gp::scratch, __riscv_vxor(own, byte, vl), vl)), vl);
+        __riscv_vse32(to, value, vl);
+    }
+}
+#endif
 
 template <typename Op>
 static void reduce() {
@@ -33,32 +51,43 @@ static void reduce() {
     for (uint32_t first = 0, half = 0; first < from.count[0]; first += piece, half ^= gp::SHARED_WORDS / 2) {
         const uint32_t left = from.count[0] - first, columns = left < piece ? left : piece;
         int32_t *all = reinterpret_cast<int32_t *>(gp::shared(half)), *mine = all + rank * piece;
-        for (uint32_t i = 0; i < columns; i++, in.next()) {
 #ifdef __riscv_vector
-            const size_t vl = gp::length(rows);
-            mine[i] = vl ? op.of_all(gp::with_sign(gp::fetch(in.at, vl)), vl) : Op::NOTHING;
+        across<Op>({in.at, in.step}, columns, rows, mine);
+        in.at += int32_t(columns) * in.step;
 #else
+        for (uint32_t i = 0; i < columns; i++, in.next()) {
             int32_t value = Op::NOTHING;
             for (uint32_t p = 0; p < rows; p++) value = op(value, int32_t(in[p]));
             mine[i] = value;
-#endif
         }
+#endif
+        gp_barrier();
+        const uint32_t each = (columns + cores - 1) / cores, begin = rank * each, behind = begin + each;
+        const uint32_t end = behind < columns ? behind : columns;
+#ifdef __riscv_vector
+        for (uint32_t i = begin, vl; i < end; i += vl) {
+            vl = gp::length(end - i);
+            gp::SignedVector value = __riscv_vle32_v_i32m8(all + i, vl);
+            for (uint32_t core = 1; core < cores; core++)
+                value = op(value, __riscv_vle32_v_i32m8(all + core * piece + i, vl), vl);
+            __riscv_vse32(all + i, value, vl);
+        }
+#else
+        for (uint32_t i = begin; i < end; i++) {
+            int32_t value = all[i];
+            for (uint32_t core = 1; core < cores; core++) value = op(value, all[core * piece + i]);
+            all[i] = value;
+        }
+#endif
         gp_barrier();
         if (!to.rows) continue;
 #ifdef __riscv_vector
         for (uint32_t i = 0, vl; i < columns; i += vl, out.at += int32_t(vl) * out.step) {
             vl = gp::length(columns - i);
-            gp::SignedVector value = __riscv_vle32_v_i32m8(all + i, vl);
-            for (uint32_t core = 1; core < cores; core++)
-                value = op(value, __riscv_vle32_v_i32m8(all + core * piece + i, vl), vl);
-            __riscv_vsse32(out.at, out.step * int32_t(sizeof *out.at), value, vl);
+            __riscv_vsse32(out.at, out.step * int32_t(sizeof *out.at), __riscv_vle32_v_i32m8(all + i, vl), vl);
         }
 #else
-        for (uint32_t i = 0; i < columns; i++, out.next()) {
-            int32_t value = all[i];
-            for (uint32_t core = 1; core < cores; core++) value = op(value, all[core * piece + i]);
-            out[0] = value;
-        }
+        for (uint32_t i = 0; i < columns; i++, out.next()) out[0] = all[i];
 #endif
     }
 }

@@ -9,8 +9,6 @@ from verif.benches.gpsimd.vector_driver import VSTART, VXRM, VXSAT, VectorDriver
 from verif.benches.gpsimd.vector_unit_top import DEVICE, RAM, RAM_BYTES
 from verif.checks.coverage import Coverage
 from verif.checks.vector_words import random_vector_word, vtypes
-from verif.golden.riscv.vector.decode import decode_vector
-from verif.golden.riscv.vector.table import INTEGER, MULTIPLY, UNARY
 
 _FAULTS = (
     "a half is never rounded up",
@@ -41,19 +39,9 @@ RUNS = (
 
 _INSTRUCTIONS = 8000
 _CAUSES = (2, 4, 5, 6, 7)
-_KINDS = ("unit", "mask", "whole", "strided", "indexed")
-_NAMES = (
-    *((name, form) for table in (INTEGER, MULTIPLY) for name, forms in table.values() for form in forms),
-    *((name, "") for table in UNARY.values() for name in table.values()),
-    *((f"{verb} {kind}", "x") for verb in ("load", "store") for kind in _KINDS),
-    *(("vmv.v", form) for form in "vxi"),
-    *(("load first", "x"), ("vmv.s.x", "x"), ("vrgatherei16", "v"), ("vmvr", "")),
-    *(("vsetvli", "x"), ("vsetivli", "i"), ("vsetvl", "x")),
-)
 COVER = Coverage(
     "gpsimd.vector_unit",
     [
-        *(f"{name}, {form}" for name, form in _NAMES),
         *(f"vtype {vtype:#x}" for vtype in vtypes()),
         *(f"trap {cause}" for cause in _CAUSES),
         *(f"vxrm {mode}" for mode in range(4)),
@@ -140,9 +128,6 @@ async def does_what_golden_does(dut, stalls: float) -> None:
         if want.trap:
             COVER.hit(f"trap {want.cause}")
         else:
-            instruction = decode_vector(word)
-            assert instruction
-            COVER.hit(f"{instruction.name}, {instruction.form}")
             COVER.hit(f"vxrm {state.vxrm}")
             COVER.when(vstart and word & 0x7F == 7, "resumes")
             COVER.when(word & 0x7F == 7 and state.vl < vl, "vl shrinks")

@@ -263,21 +263,17 @@ async def a_load_with_wrong_tags_fails(dut: Any, repeats: bool) -> None:
 
 
 @cocotb.test(skip=not TENSOR.sparsity)
-async def wrong_tags_may_end_while_a_load_retires(dut: Any) -> None:
-    """Loads that wait for a matmul retire before, while and after one behind them ends that fails."""
+@cocotb.parametrize(loads=range(1, 9), columns=range(1, 9))
+async def wrong_tags_may_end_while_a_load_retires(dut: Any, loads: int, columns: int) -> None:
+    """Loads that wait for a matmul retire before, while and after one behind them ends that fails; the queue halts."""
     bench = EngineBench(dut)
     await bench.start()
     load, bad, multiply = _tagged(bench, repeats=False)
     assert multiply.dst is not None
-    steps: list[Step] = []
-    causes: dict[int, int] = {}
-    for loads in range(1, 9):
-        for columns in range(1, bench.cfg.tensor.cols + 1):
-            dims = ((1, columns),)
-            short = replace(multiply, src=replace(multiply.src, dims=dims), dst=replace(multiply.dst, dims=dims))
-            steps += [load, short, *[load] * loads, bad, load]
-            causes[len(steps) - 2] = Cause.TAGS
-    await bench.run(steps, causes)
+    dims = ((1, columns),)
+    short = replace(multiply, src=replace(multiply.src, dims=dims), dst=replace(multiply.dst, dims=dims))
+    steps = [load, short, *[load] * loads, bad, load]
+    await bench.run(steps, {len(steps) - 2: Cause.TAGS})
 
 
 @cocotb.test()
