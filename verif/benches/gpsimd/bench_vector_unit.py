@@ -137,6 +137,21 @@ async def does_what_golden_does(dut, stalls: float) -> None:
     await driver.settle()
 
 
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def ends_at_the_first_fault(dut) -> None:
+    """vle8ff, vle16ff and vle32ff that reach the end of memory: vl becomes the number of what is there."""
+    driver = VectorDriver(dut)
+    driver.overlap = 0.5
+    await driver.start()
+    for size, width in enumerate((0, 5, 6)):
+        for there in range(1, 9):
+            await driver.execute(_vsetvli(size << 3), driver.lanes, 0)
+            word = 1 << 25 | 16 << 20 | 5 << 15 | width << 12 | 8 << 7 | 7
+            await driver.execute(word, RAM + RAM_BYTES - (there << size), 0)
+            COVER.when(driver.hart.vector.vl < driver.lanes, "vl shrinks")
+            await driver.compare_csrs()
+
+
 def _near_word(rng: random.Random, lmul: int) -> int:
     """A load, a store or an instruction of arithmetic on four groups of registers, so that one meets the others."""
     vd, vs1, vs2 = (
