@@ -14,7 +14,7 @@ class LocalLookup(wiring.Component):
     """Word w of local memory is in bank w mod `lanes`, row w / lanes; addresses are those of bytes.
 
     allowed: the address of a lane is that of a word in `inside`, and not in the bank and row `kept_word`, with
-    `has_kept_word`. en: lanes that want their word read, or with `write` written; `ready`: those served now, of each
+    `has_kept_word`. en: lanes that want their word read or written; `ready`: those served now, of each
     bank the lowest that is not stalled, which keeps the order of lanes that write one word. bank_en, bank_row,
     bank_data: of banks. found: words read in the cycle before, from `line`, the words of all banks.
     Timing: combinational, but `found`.

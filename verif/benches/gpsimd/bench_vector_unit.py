@@ -39,9 +39,11 @@ RUNS = (
 
 _INSTRUCTIONS = 8000
 _CAUSES = (2, 4, 5, 6, 7)
+_SETS = ("vsetvli", "vsetvli again", "vsetvl", "vsetivli")  # by the two upper bits
 COVER = Coverage(
     "gpsimd.vector_unit",
     [
+        *_SETS,
         *(f"vtype {vtype:#x}" for vtype in vtypes()),
         *(f"trap {cause}" for cause in _CAUSES),
         *(f"vxrm {mode}" for mode in range(4)),
@@ -129,6 +131,7 @@ async def does_what_golden_does(dut, stalls: float) -> None:
             COVER.hit(f"trap {want.cause}")
         else:
             COVER.hit(f"vxrm {state.vxrm}")
+            COVER.when(word & 0x707F == 0x7057, _SETS[word >> 30])
             COVER.when(vstart and word & 0x7F == 7, "resumes")
             COVER.when(word & 0x7F == 7 and state.vl < vl, "vl shrinks")
             COVER.when(state.vxsat > vxsat, "saturates")

@@ -50,6 +50,7 @@ class VectorDriver(Bench):
         self.behind: list[str] = []  # what has been executed since the unit was quiet
         self.answer: tuple[int, int] | None = None  # of an element that is loaded: cycles until it comes, word
         self.last: bool | None = None  # the row that was stored; None before the first
+        self.by_rows = self.lasts = 0  # stores that go by rows, and rows that were told to be a store's last
         ready = ("access__ready", "line_ready", "row_ready")
         for name in ("start", "enabled", "csr_write", "reply_valid", "slowly", "stalls", "banks", *ready):
             getattr(dut, name).value = 0
@@ -116,7 +117,9 @@ class VectorDriver(Bench):
         dut.start.value = 0
         for name in ("bits", "rs1", "rs2"):
             getattr(dut, name).value = self.random.getrandbits(32)
+        elements = self._row_elements(word, rs1)
         want = hart.step()
+        self.by_rows += elements > 0 and not want.trap
         assert got["traps"] == want.trap, f"{self.what}: traps {got['traps']}, golden {want.trap} ({hart.csrs.mcause})"
         if want.trap:
             assert got["cause"] == want.cause, f"{self.what}: cause {got['cause']}, golden {want.cause}"
@@ -142,6 +145,18 @@ class VectorDriver(Bench):
                 ram[:size] = values
             await self.execute(7 << 29 | 1 << 25 | 8 << 20 | 5 << 15 | 6 << 12 | register << 7 | 7, RAM, 0)  # vl8re32.v
 
+    def _row_elements(self, word: int, address: int) -> int:
+        """Of a store that is to go by rows: side by side in RAM, aligned, from the first element on; else 0."""
+        state, kind = self.hart.vector, word >> 20 & 31
+        if word & 0x7F != 0x27 or word >> 26 & 3 or state.vstart or self.dut.slowly.value == 1:
+            return 0
+        size = {0: 1, 5: 2, 6: 4}.get(word >> 12 & 7, 0)
+        elements = {0: state.vl, 8: ((word >> 29) + 1) * self.line_bytes, 11: -(-state.vl // 8)}.get(kind, 0)
+        if not size or (kind != 8 and word >> 29) or address % size:
+            return 0
+        inside = RAM <= address and address + elements * size <= RAM + RAM_BYTES
+        return elements if inside else 0
+
     async def settle(self) -> None:
         """Until nothing is under way; then all is compared."""
         if not self.behind:
@@ -156,6 +171,8 @@ class VectorDriver(Bench):
         what = "; ".join(self.behind[-8:])
         self.behind.clear()
         assert self.last is not False, f"{what}: no row that is stored is the last"
+        assert self.lasts == self.by_rows, f"{what}: {self.lasts} rows are the last of {self.by_rows} stores"
+        self.lasts = self.by_rows = 0
         state = self.hart.vector
         if not np.array_equal(self.v, state.v):
             register, byte = np.argwhere(self.v != state.v)[0]
@@ -198,6 +215,7 @@ class VectorDriver(Bench):
         self._banks()
         if goes[1] and dut.row_en.value == 1:  # what is read meanwhile is the old row
             self.last = dut.row_last.value == 1
+            self.lasts += self.last
             self._store_row(int(dut.row.value), int(dut.row_mask.value), int(dut.row_data.value))
         if ready and dut.access__valid.value == 1:
             access = ACCESS.from_bits(int(dut.access__payload.value))
