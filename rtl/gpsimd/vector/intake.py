@@ -8,7 +8,7 @@ from amaranth.utils import exact_log2
 from rtl.base.fault import fault
 from rtl.gpsimd.vector.active import body
 from rtl.gpsimd.vector.configuration import setting
-from rtl.gpsimd.vector.layouts import VECTOR, Kind, Result, Second
+from rtl.gpsimd.vector.layouts import VECTOR, Kind, Second, log_of_whole, unread
 
 __all__ = ["Intake"]
 
@@ -96,9 +96,8 @@ class Intake(wiring.Component):
             self.plain.eq(self.streams & ~wide),
         ]
         first, second, to = Signal(32), Signal(32), Signal(32)
-        of_first = Mux(i.is_whole, _log(i.whole), self.first)
-        of_to = Mux(i.is_whole, _log(i.whole), self.to)
-        unread = i.carry_in & ~i.masked & (i.lane.result == Result.SECOND)  # vmv.v
+        of_first = Mux(i.is_whole, log_of_whole(i.whole), self.first)
+        of_to = Mux(i.is_whole, log_of_whole(i.whole), self.to)
         m.d.comb += [
             first.eq(_group(i.vs2, Mux(self.streams, of_first, 3))),
             second.eq(_group(i.vs1, Mux(self.streams, self.second, 3))),
@@ -116,7 +115,7 @@ class Intake(wiring.Component):
             has_second = (i.second == Second.VECTOR) | ~self.streams
             reads_to = operands.accumulates | ~self.streams
             m.d.comb += [
-                self.reads.eq(Mux(unread, 0, first) | Mux(has_second, second, 0) | Mux(reads_to, to, 0)),
+                self.reads.eq(Mux(unread(i), 0, first) | Mux(has_second, second, 0) | Mux(reads_to, to, 0)),
                 self.writes.eq(to),
             ]
         return m
@@ -126,8 +125,3 @@ def _group(number: Value, log: Value) -> Value:
     """The registers of a group."""
     ones = Mux(log <= 0, 1, Mux(log == 1, 3, Mux(log == 2, 15, 255)))
     return (ones << number)[:32]
-
-
-def _log(less_one: Value) -> Value:
-    """Logarithm of 1, 2, 4 or 8 registers."""
-    return Mux(less_one[2], 3, Mux(less_one[1], 2, less_one[0]))

@@ -1,8 +1,9 @@
 """What a vector instruction is, as the parts of the vector unit see it."""
 
+from amaranth.hdl import Mux, Value
 from amaranth.lib import data, enum
 
-__all__ = ["LANE", "OPERANDS", "VECTOR", "Kind", "Result", "Second", "Source"]
+__all__ = ["LANE", "OPERANDS", "VECTOR", "Kind", "Result", "Second", "Source", "log_of_whole", "unread"]
 
 
 class Kind(enum.IntEnum, shape=4):
@@ -123,3 +124,13 @@ VECTOR = data.StructLayout(
         "is_mask": 1,  # vlm, vsm
     }
 )
+
+
+def log_of_whole(less_one: Value) -> Value:
+    """Logarithm of 1, 2, 4 or 8 registers, of VECTOR's `whole`."""
+    return Mux(less_one[2], 3, Mux(less_one[1], 2, less_one[0]))
+
+
+def unread(i: Value) -> Value:
+    """vs2 is no operand of the VECTOR `i`: vmv.v."""
+    return i.carry_in & ~i.masked & (i.lane.result == Result.SECOND)

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.base.fault import fault
 from rtl.gpsimd.vector.configuration import setting
-from rtl.gpsimd.vector.layouts import VECTOR, Kind, Result, Second, Source
+from rtl.gpsimd.vector.layouts import VECTOR, Kind, Second, Source, log_of_whole, unread
 
 __all__ = ["Legal"]
 
@@ -67,13 +67,13 @@ class Legal(wiring.Component):
         mask_to = i.mask_result
         faults += [
             elements & ~mask_to & ~self._aligned(i.vd, to),
-            elements & ~self._unread(i) & ~self._aligned(i.vs2, first),
+            elements & ~unread(i) & ~self._aligned(i.vs2, first),
             elements & has_second & ~self._aligned(i.vs1, second),
         ]
         over_first, over_second = self._overlap(i.vd, to, i.vs2, first), self._overlap(i.vd, to, i.vs1, second)
         with_mask = elements & mask_to
         faults += [
-            with_mask & ~self._unread(i) & self._overlap(i.vd, _ONE, i.vs2, first) & (i.vd != i.vs2),
+            with_mask & ~unread(i) & self._overlap(i.vd, _ONE, i.vs2, first) & (i.vd != i.vs2),
             with_mask & has_second & self._overlap(i.vd, _ONE, i.vs1, second) & (i.vd != i.vs1),
             wide & operands.widens_first & over_first & ~self._highest(i.vs2, first, 1),
             wide & has_second & over_second & ~self._highest(i.vs1, second, 1),
@@ -90,7 +90,9 @@ class Legal(wiring.Component):
         # the others
         faults += [
             reduces & ~self._aligned(i.vs2, group),
-            whole & ~memory & ~(self._aligned(i.vd, self._log(i.whole)) & self._aligned(i.vs2, self._log(i.whole))),
+            whole
+            & ~memory
+            & ~(self._aligned(i.vd, log_of_whole(i.whole)) & self._aligned(i.vs2, log_of_whole(i.whole))),
             (i.kind == Kind.FIRST) & (i.vd == i.vs2),
             (i.kind == Kind.IOTA) & ~self._aligned(i.vd, group),
             (i.kind == Kind.IOTA) & ~i.bits[0] & self._overlap(i.vd, group, i.vs2, _ONE),
@@ -112,7 +114,7 @@ class Legal(wiring.Component):
         ]
         # a register is read with one width of elements
         over_sources = self._overlap(i.vs2, first, i.vs1, second)
-        reads_first = (elements & ~self._unread(i)) | reduces | permutes | (memory & i.indexed)
+        reads_first = (elements & ~unread(i)) | reduces | permutes | (memory & i.indexed)
         reads_second = (elements & has_second) | reduces | by_vector
         faults += [
             i.masked & (i.vs2 == 0) & reads_first,
@@ -138,7 +140,7 @@ class Legal(wiring.Component):
         with m.If(i.is_mask):
             m.d.comb += field.eq(0)
         with m.If(i.is_whole):
-            m.d.comb += field.eq(self._log(i.whole))
+            m.d.comb += field.eq(log_of_whole(i.whole))
         m.d.comb += self.field_group.eq(field)
         fields, registers = Signal(4), Signal(7)
         m.d.comb += [
@@ -159,16 +161,6 @@ class Legal(wiring.Component):
             indexed & (i.fields != 0) & segment_over,
             plain & i.indexed & i.store & segment_over & ~same,
         ]
-
-    @staticmethod
-    def _unread(i: Value) -> Value:
-        """vs2 is no operand: vmv.v."""
-        return i.carry_in & ~i.masked & (i.lane.result == Result.SECOND)
-
-    @staticmethod
-    def _log(less_one: Value) -> Value:
-        """Logarithm of 1, 2, 4 or 8 registers."""
-        return Mux(less_one[2], 3, Mux(less_one[1], 2, less_one[0]))
 
     @staticmethod
     def _aligned(register: Value, group: Value) -> Value:
