@@ -36,8 +36,17 @@ def _pattern(prefix: str, pattern: AccessPattern | None) -> dict[str, int]:
     return {f"{prefix}_{name}": value for name, value in pattern.fields().items()}
 
 
-def instruction_word(instruction: Instruction) -> bytes:
-    """The 128 bytes of an instruction. ValueError names a field that does not fit."""
+Offsets = Mapping[tuple[int, str], int]
+"""The HBM offset of each tensor by core and name."""
+
+
+def _absolute(place: Place, offsets: Offsets) -> int:
+    base = offsets[place.core, place.tensor] if place.tensor else 0
+    return address(place.space, place.offset + base, core_id=place.core)
+
+
+def instruction_word(instruction: Instruction, offsets: Offsets | None = None) -> bytes:
+    """The 128 bytes of an instruction; `offsets` for places it names. ValueError names a field that does not fit."""
     values: dict[str, int] = {
         "opcode": instruction.opcode,
         "update": Update.ADD,
@@ -48,6 +57,9 @@ def instruction_word(instruction: Instruction) -> bytes:
         **_pattern("src1", instruction.src1),
         **_pattern("dst", instruction.dst),
     }
+    for number, place in enumerate((instruction.place1, instruction.place2), 1):
+        if place is not None:
+            values[f"imm{number}"] = _absolute(place, offsets or {})
     if len(instruction.waits) > 2:
         raise ValueError(f"an instruction has two wait slots, not {len(instruction.waits)}")
     for slot, wait in enumerate(instruction.waits):
@@ -57,16 +69,11 @@ def instruction_word(instruction: Instruction) -> bytes:
     return INSTRUCTION.pack(values).to_bytes(INSTRUCTION.bytes, "little")
 
 
-def descriptor_word(descriptor: Descriptor, offsets: Mapping[tuple[int, str], int]) -> bytes:
-    """The 128 bytes of a descriptor; `offsets` holds the HBM offset of each tensor by core and name."""
-
-    def absolute(place: Place) -> int:
-        base = offsets[place.core, place.tensor] if place.tensor else 0
-        return address(place.space, place.offset + base, core_id=place.core)
-
+def descriptor_word(descriptor: Descriptor, offsets: Offsets) -> bytes:
+    """The 128 bytes of a descriptor."""
     values = {
-        "source": absolute(descriptor.source),
-        "destination": absolute(descriptor.destination),
+        "source": _absolute(descriptor.source, offsets),
+        "destination": _absolute(descriptor.destination, offsets),
         "row_bytes": descriptor.row_bytes,
         "class_": descriptor.class_,
         "signal_address": address(

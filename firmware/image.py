@@ -126,7 +126,7 @@ def _fill(program: Program, layout: _Layout, offsets: Mapping[tuple[int, str], i
                     f"whose program is not among those that are laid out"
                 )
     for queue, (base, _) in layout.queues.items():
-        put(base, b"".join(instruction_word(i) for i in program.queues.get(queue, [])))
+        put(base, b"".join(instruction_word(i, offsets) for i in program.queues.get(queue, [])))
     for (base, _), ring in zip(layout.rings, program.rings, strict=True):
         put(base, b"".join(descriptor_word(d, offsets) for d in ring))
     for tensor in program.tensors.values():

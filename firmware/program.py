@@ -104,6 +104,8 @@ class Instruction:
     imm0: int = 0
     imm1: int = 0
     imm2: int = 0
+    place1: "Place | None" = None  # imm1 and imm2 are the addresses of these
+    place2: "Place | None" = None
     source: str = ""  # where the kernel says so: file:line
     part: str = ""  # what the report calls its beats, if it is not what its opcode is for
     image: Image | None = field(default=None, compare=False, repr=False)  # that a GP_RUN runs, for who explains a fault

@@ -105,7 +105,7 @@ class Core(wiring.Component):
         engines: dict[str, EngineFrame] = {"vector": vector, "scalar": scalar}
         if gpsimd is not None:
             m.submodules.gpsimd = engines["gpsimd"] = gpsimd
-            self._programmable(m, gpsimd, issue)
+            self._programmable(m, gpsimd, issue, dma)
         for name, engine in engines.items():
             waiting = getattr(issue, name).command.valid
             parts = ("ticks", "cycles") if self.limited else ()
@@ -196,9 +196,11 @@ class Core(wiring.Component):
             ]
         return m
 
-    def _programmable(self, m: Module, gpsimd: GpsimdEngine, issue: Issue) -> None:
+    def _programmable(self, m: Module, gpsimd: GpsimdEngine, issue: Issue, dma: Dma) -> None:
         """What the GPSIMD engine has beside other engines."""
         connect(m, gpsimd.update, issue.gpsimd_update)
+        connect(m, gpsimd.copy, dma.ring[-1])
+        connect(m, dma.ring_status[-1], gpsimd.copies)
         m.d.comb += [
             gpsimd.start.eq(issue.start),
             gpsimd.running.eq(issue.running),

@@ -6,17 +6,19 @@ from typing import Any
 
 from firmware.arguments import checked
 from firmware.builder import Builder
+from firmware.copies import place
 from firmware.engines.base import Engine, access, caller, need
 from firmware.gpsimd.core import core_of, need_fit
 from firmware.gpsimd.elf import read_image
 from firmware.gpsimd.errors import FirmwareError
 from firmware.gpsimd.image import Image
 from firmware.gpsimd.placed import WORD_BYTES, Placed, placed
+from firmware.program import Place
 from firmware.views import HbmView, KernelError, Tile, TileView
 from rtl.contract.gpsimd import LOAD, RUN
 from rtl.contract.gpsimd import cores as cores_of
 from rtl.contract.isa import Opcode, Queue
-from rtl.contract.memmap import Space
+from rtl.contract.memmap import Space, core_place
 
 __all__ = ["GpsimdEngine"]
 
@@ -55,22 +57,24 @@ class GpsimdEngine(Engine):
         src: TileView | None = None,
         src1: TileView | None = None,
         dst: TileView | None = None,
-        args: tuple[int, int] = (0, 0),
+        args: tuple[int | HbmView, int | HbmView] = (0, 0),
         cores: Sequence[int] | None = None,
         watchdog_cycles: int = 0,
-        touches: Sequence[TileView] = (),
+        touches: Sequence[TileView | HbmView] = (),
     ) -> None:
         """Run an image from `entry` on: a name made by GP_ENTRY, or a symbol; the image's own if not given. It is
         loaded if it is not there.
 
-        The program finds src, src1, dst and `args` (imm1, imm2) in its mailbox. It reads src and src1, reads and writes
-        dst; what else of SBUF it reads or writes is named by `touches`. `watchdog_cycles`, in GPSIMD cycles: 0 for the
+        The program finds src, src1, dst and `args` (imm1, imm2) in its mailbox; of a view of HBM the address of its
+        first byte, for copies that it makes itself. It reads src and src1, reads and writes dst, and such a view if it
+        is an output; what else it reads or writes is named by `touches`. `watchdog_cycles`, in GPSIMD cycles: 0 for the
         2^22 of the engine.
         """
         self._need_engine()
         one, chosen = self._image(image), self._cores(cores)
         start = self._entry(one, entry)
-        for number, value in enumerate(args, 1):
+        numbers = [0 if isinstance(value, HbmView) else value for value in args]
+        for number, value in enumerate(numbers, 1):
             need(0 <= value < 1 << 64, f"argument {number} of {one.path.name} is {value}; it has 64 bits without sign")
         need(
             0 <= watchdog_cycles < 1 << 24,
@@ -80,10 +84,13 @@ class GpsimdEngine(Engine):
         operands = {name: view for name, view in given.items() if view is not None}
         for name, view in operands.items():
             self._need_sbuf(view, f"{name} of {one.path.name}")
-        for view in touches:
-            self._need_sbuf(view, f"what {one.path.name} touches")
-        writes = [view for view in (dst, *touches) if view is not None]
-        self._start(one, start, chosen, operands, (*operands.values(), *touches), writes, args, watchdog_cycles)
+        places = {f"place{n}": place(value) for n, value in enumerate(args, 1) if isinstance(value, HbmView)}
+        touched: list[TileView | HbmView] = [*touches, *(value for value in args if isinstance(value, HbmView))]
+        for view in touched:
+            self._need_reach(view, one.path.name)
+        writes = [view for view in (dst, *touched) if view is not None and _may_change(view)]
+        reads = [*operands.values(), *touched]
+        self._start(one, start, chosen, operands, reads, writes, (numbers[0], numbers[1]), watchdog_cycles, places)
 
     def _start(
         self,
@@ -91,13 +98,15 @@ class GpsimdEngine(Engine):
         entry: int,
         cores: Sequence[int],
         operands: Mapping[str, TileView],
-        reads: Sequence[TileView],
-        writes: Sequence[TileView],
+        reads: Sequence[TileView | HbmView],
+        writes: Sequence[TileView | HbmView],
         args: tuple[int, int],
         watchdog_cycles: int = 0,
+        places: Mapping[str, Place] | None = None,
     ) -> None:
         """A GP_RUN behind the GP_LOAD that it needs, with views as patterns."""
-        patterns: dict[str, Any] = {name: self._k.free_pattern(view, name) for name, view in operands.items()}
+        fields: dict[str, Any] = {name: self._k.free_pattern(view, name) for name, view in operands.items()}
+        fields |= places or {}
         self._load(image, cores)
         self._k.issue(
             self.queue,
@@ -108,7 +117,7 @@ class GpsimdEngine(Engine):
             imm1=args[0],
             imm2=args[1],
             image=image,
-            **patterns,
+            **fields,
         )
 
     def store(self, dst: TileView, offset: int, *, core: int = 0) -> None:
@@ -214,12 +223,29 @@ class GpsimdEngine(Engine):
             f"configuration {self._k.cfg.name} has no programmable engine: gpsimd.enabled is false",
         )
 
+    def _need_reach(self, view: TileView | HbmView, program: str) -> None:
+        """That a program may load and store there, or copy."""
+        if not isinstance(view, HbmView):
+            self._need_sbuf(view, f"what {program} touches")
+            return
+        need(
+            view.core == self._k.core,
+            f"{program} is given tensor {view.tensor.name} of core {core_place(view.core)}; a program gets those of "
+            f"its own, core {core_place(self._k.core)}",
+        )
+        self._k.add_tensor(view.tensor)
+
     @staticmethod
     def _need_sbuf(view: TileView, what: str) -> None:
         need(
             view.tile.space == Space.SBUF,
             f"{what} is {view.tile.name} in {view.tile.space.name}; GPSIMD cores reach SBUF only",
         )
+
+
+def _may_change(view: TileView | HbmView) -> bool:
+    """Inputs of a kernel stay as they are."""
+    return not isinstance(view, HbmView) or view.tensor.output
 
 
 def _mask(cores: Sequence[int]) -> int:

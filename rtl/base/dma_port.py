@@ -13,6 +13,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In
 
 from rtl.base.dispatch import SEQUENCE_BITS
+from rtl.contract.config import Config
 from rtl.contract.link import ENDPOINT_BITS
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "SEMAPHORE_INDEX_BITS",
     "SEMAPHORE_UPDATE",
     "RingStatusSignature",
+    "ring_count",
 ]
 
 CAUSE_BITS = 8  # isa.Cause
@@ -51,6 +53,11 @@ ENDPOINT_STATUS = data.StructLayout(
     }
 )
 """What memmap.EndpointRegister shows, one field a register."""
+
+
+def ring_count(cfg: Config) -> int:
+    """Rings of the DMA: those of the queues, and behind them one of the GPSIMD cores, which needs no release."""
+    return cfg.dma.rings + cfg.gpsimd.enabled
 
 
 class RingStatusSignature(wiring.Signature):

@@ -10,6 +10,7 @@ from rtl.contract.words import Field, Word
 
 __all__ = [
     "BARE_EXTENSIONS",
+    "COPIES_MAX",
     "CORES_MAX",
     "FAULT",
     "LANE_BITS",
@@ -41,6 +42,9 @@ LOCAL_BYTES_MIN, LOCAL_BYTES_MAX = 1 << 14, 1 << 22
 SHARED_BYTES = 1 << 13
 STACK_BYTES = 1 << 12
 """Stack of an image unless its build says otherwise."""
+
+COPIES_MAX = 4
+"""Copies of a core that have not ended, at most; DMA_PUSH waits while there are so many."""
 
 WATCHDOG_CYCLES = 1 << 22
 """GPSIMD cycles after which a run has failed, unless the instruction says otherwise."""
@@ -83,9 +87,9 @@ class Mailbox(IntEnum):
     WAIT_VALUE = 0x0B4  # rw: what it is compared with, signed
     WAIT_COMPARE = 0x0B8  # rw: bits 2:0: WaitFor; interrupt 11 is pending while that holds, and ends a wfi
     WAIT_STATUS = 0x0BC  # r: 1 while the condition holds
-    DMA_PUSH = 0x0C0  # w: address in local memory of a descriptor, 128-byte aligned; traps if DMA_FREE is 0
+    DMA_PUSH = 0x0C0  # w: address in local memory of a descriptor, a multiple of 128; waits until it has been read
     DMA_DONE = 0x0C4  # r: descriptors of this core completed since the start of the run
-    DMA_FREE = 0x0C8  # r: descriptors that DMA_PUSH takes now
+    DMA_FREE = 0x0C8  # r: descriptors that this core may push before one of its own must complete, 4 at most
     TRAP = 0x0D0  # w: ends the run of this core as GP_TRAP, with this mcause
     TRAP_PC = 0x0D4  # rw: pc of that trap, written first
     TRAP_VALUE = 0x0D8  # rw: mtval of that trap, written first
@@ -155,8 +159,12 @@ FAULT = Word(
     "gp_fault",
     40,
     (
-        Field("low", 32, "GP_TRAP: mepc; GP_WATCHDOG: 0; GP_EXIT: the exit value"),
-        Field("cause", 5, "GP_TRAP: mcause's number"),
+        Field("low", 32, "GP_TRAP: mepc; GP_WATCHDOG: 0; GP_EXIT: the exit value; GP_DMA: pc of the store to DMA_PUSH"),
+        Field(
+            "cause",
+            5,
+            "GP_TRAP: mcause's number; GP_DMA: Cause of a ring, or MISALIGNED: no descriptor there",
+        ),
         Field("core", 3, "of several that failed in a cycle the lowest; GP_WATCHDOG: that still ran"),
     ),
 )

@@ -235,11 +235,12 @@ class Cause(IntEnum):
     BANK_CONFLICT = 15  # sums of two row tiles, or sums and a transpose, come to one PSUM bank
     LOAD_PENDING = 16  # a transpose would overwrite weights that no matmul has taken
     TAGS = 17  # tags of a stationary operand do not ascend within a bus, or are not below the group
-    GP_TRAP = 18  # a core trapped and nobody handled it; of this and the next two the address is gpsimd.FAULT
+    GP_TRAP = 18  # a core trapped and nobody handled it; of this, the next two and GP_DMA the address is gpsimd.FAULT
     GP_WATCHDOG = 19  # a run took too long
     GP_EXIT = 20  # a core ended with another exit value than 0
     GP_NO_IMAGE = 21  # GP_RUN of a core that no GP_LOAD of the program has filled
     GP_CORES = 22  # no core is named, or one that does not exist, or more than one in GP_STORE
+    GP_DMA = 23  # a copy that a core pushed was refused or failed
 
 
 def _prefixed(prefix: str, word: Word) -> tuple[Field, ...]:

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.base.axi import LINK_ID, AxiSignature
 from rtl.base.dispatch import EngineStatusSignature
-from rtl.base.dma_port import RELEASE, ROW_BYTES_BITS, SEMAPHORE_UPDATE, RingStatusSignature
+from rtl.base.dma_port import RELEASE, ROW_BYTES_BITS, SEMAPHORE_UPDATE, RingStatusSignature, ring_count
 from rtl.base.fault import fault
 from rtl.base.layouts import DESCRIPTOR_LAYOUT
 from rtl.base.limits import limit_ports
@@ -30,19 +30,20 @@ __all__ = ["Dma"]
 
 class Dma(wiring.Component):
     """See docs/dma.md. Members towards issue: `release`, `ring[r]`, `signal`, `ring_status[r]`; `start` clears
-    what was released, counted and halted (only while not `active`). `axi[i]`: HBM. `mover[e]`: SBUF.
+    what was released, counted and halted (only while not `active`). The last ring is that of the GPSIMD cores, if there
+    are any. `axi[i]`: HBM. `mover[e]`: SBUF.
     `status`: what the DMA does in this cycle (timing.STALLS). `hbm_read_bytes`, `hbm_written_bytes`: useful
     bytes of the row that left the row generator in this cycle.
     `link`: other cores can be reached (docs/endpoint.md): `request_out`, `response_out`, `request_in`, `response_in`
     are the packets; LINK_COUNTS tells what the endpoint refused.
-    `begins`, `ends`: rings whose next descriptor is taken in this cycle, or has completed; `movers_busy`: movers that
-    moved a byte or wait for one. `active`: the clock is needed in this cycle.
+    `begins`, `ends`: rings of the queues whose next descriptor is taken in this cycle, or has completed; `movers_busy`:
+    movers that moved a byte or wait for one. `active`: the clock is needed in this cycle.
     """
 
     def __init__(self, cfg: Config, *, link: bool = False):
         self.cfg = cfg
         self.link = link
-        rings = cfg.dma.rings
+        rings = ring_count(cfg)
         super().__init__(
             {
                 **limit_ports(cfg, "buffer_bytes", "burst_bytes"),
@@ -56,8 +57,8 @@ class Dma(wiring.Component):
                 "mover": Out(SbufMoverSignature(cfg)).array(cfg.dma.engines),
                 **(LINK_PORTS | LINK_COUNTS if link else {}),
                 "status": Out(EngineStatusSignature()),
-                "begins": Out(rings),
-                "ends": Out(rings),
+                "begins": Out(cfg.dma.rings),
+                "ends": Out(cfg.dma.rings),
                 "movers_busy": Out(cfg.dma.engines),
                 "hbm_read_bytes": Out(ROW_BYTES_BITS),
                 "hbm_written_bytes": Out(ROW_BYTES_BITS),
@@ -79,11 +80,11 @@ class Dma(wiring.Component):
         connect(m, flipped(self.release), intake.release)
         connect(m, intake.candidate, check.candidate)
         connect(m, check.job, rows.job)
-        rings = range(cfg.dma.rings)
-        for r in rings:
+        for r in range(ring_count(cfg)):
             connect(m, flipped(self.ring[r]), intake.ring[r])
             connect(m, complete.ring_status[r], flipped(self.ring_status[r]))
-            lost = fault("the end of a ring's descriptors is not told") if r == rings[-1] else 0
+        for r in range(cfg.dma.rings):
+            lost = fault("the end of a ring's descriptors is not told") if r == cfg.dma.rings - 1 else 0
             m.d.comb += self.ends[r].eq(complete.ring_status[r].completed & ~lost)
         m.d.comb += [
             self.begins.eq(intake.opened),

@@ -6,7 +6,7 @@ from amaranth.lib import data
 from amaranth.utils import ceil_log2
 
 from rtl.base.axi import ADDRESS_BITS
-from rtl.base.dma_port import ROW_BYTES_BITS
+from rtl.base.dma_port import ROW_BYTES_BITS, ring_count
 from rtl.contract.config import Config
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES
 
@@ -45,7 +45,7 @@ PARTITION_SHIFT = ceil_log2(PARTITION_STRIDE_BYTES)
 
 def slot_bits(cfg: Config) -> int:
     """Bits of a slot number: ring * SLOTS + place."""
-    return ceil_log2(cfg.dma.rings * SLOTS)
+    return ceil_log2(ring_count(cfg) * SLOTS)
 
 
 def address_bits(cfg: Config) -> int:

@@ -4,18 +4,19 @@ from amaranth.hdl import Cat, DomainRenamer, Module, Mux, ResetInserter, Signal,
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from rtl.base.dma_port import SEMAPHORE_INDEX_BITS, SEMAPHORE_UPDATE
+from rtl.base.dma_port import CAUSE_BITS, SEMAPHORE_INDEX_BITS, SEMAPHORE_UPDATE
 from rtl.base.engine_frame import engine_ports
 from rtl.base.fault import fault
-from rtl.base.layouts import layout
+from rtl.base.layouts import DESCRIPTOR_LAYOUT, layout
 from rtl.base.pattern import operand
 from rtl.base.placed import Placed
 from rtl.contract.config import Config
-from rtl.contract.gpsimd import LOAD, Counter, cores, lanes
+from rtl.contract.gpsimd import LOAD, Counter, Mailbox, cores, lanes
 from rtl.contract.isa import Opcode
 from rtl.gpsimd.barrier import Barrier
 from rtl.gpsimd.bus import Bus
 from rtl.gpsimd.commands import Commands, Stage
+from rtl.gpsimd.copies import ENDED_BITS, Copies
 from rtl.gpsimd.layouts import MOVED_BITS, Place
 from rtl.gpsimd.mailbox import CoreMailbox
 from rtl.gpsimd.rows import RowMover
@@ -37,6 +38,7 @@ class Cluster(wiring.Component):
     """Everything on the engine's own clock, which is its "sync", and the tiles on `tile_domains`.
 
     filled, fills, as Commands has them. turn: whose semaphore `index` and `update` are for, each core in turn.
+    copy: descriptors that cores push; copies_ended, copies_busy, copies_cause: of their ring, as Copies has them.
     state: of each core, a gpsimd.Counter; retires: an instruction of it; moves: how many passes of its vector unit;
     sbuf_bytes: moved for it.
     """
@@ -56,6 +58,10 @@ class Cluster(wiring.Component):
                 "index": Out(SEMAPHORE_INDEX_BITS),
                 "value": In(signed(32)),
                 "update": Out(stream.Signature(SEMAPHORE_UPDATE)),
+                "copy": Out(stream.Signature(DESCRIPTOR_LAYOUT)),
+                "copies_ended": In(ENDED_BITS),
+                "copies_busy": In(1),
+                "copies_cause": In(CAUSE_BITS),
                 "counter": Out(range(len(Counter))).array(count),
                 "counter_value": In(TIME_BITS).array(count),
                 "state": Out(STATE_BITS).array(count),
@@ -75,6 +81,7 @@ class Cluster(wiring.Component):
         m.submodules.mover = mover = RowMover(cfg)
         m.submodules.bus = bus = Bus(cfg)
         m.submodules.barrier = barrier = Barrier(count)
+        copies = Copies(cfg)
         starts = commands.stage == Stage.START
         word = commands.word
         size = f"{lanes(cfg.partitions)}x{cfg.gpsimd.local_bytes}x{cfg.sbuf.partition_bytes}x{cfg.issue.semaphores}"
@@ -92,12 +99,13 @@ class Cluster(wiring.Component):
             self.active.eq(commands.stage != Stage.NONE),
             commands.filled.eq(self.filled),
             self.fills.eq(commands.fills),
-            commands.busy.eq(Cat(box.busy for box in boxes).any()),
+            commands.busy.eq(Cat(box.busy for box in boxes).any() | copies.active),
             barrier.start.eq(starts),
             barrier.run.eq(commands.run),
             barrier.arrives.eq(Cat(box.arrives for box in boxes)),
         ]
-        self._memory(m, commands, mover, bus, tiles)
+        self._memory(m, commands, mover, bus, copies, tiles)
+        self._copies(m, commands, copies, tiles)
         for k, (tile, box, domain) in enumerate(zip(tiles, boxes, tile_domains(cfg), strict=True)):
             m.submodules[f"tile_{k}"] = DomainRenamer(domain)(tile)
             m.submodules[f"mailbox_{k}"] = ResetInserter(starts)(box)
@@ -105,6 +113,17 @@ class Cluster(wiring.Component):
             awake = ~tile.waits | box.pending.any() | fault("the clock of a core that sleeps goes on")
             moves = commands.chosen[k] & ((commands.stage == Stage.MOVE) | starts)
             end = commands.ends[k]
+            asked = tile.o.payload
+            pushes = Signal(name=f"pushes_{k}")
+            at_push = asked.access.address[: box.offset_bits] == Mailbox.DMA_PUSH
+            m.d.comb += [
+                pushes.eq(tile.o.valid & run & (asked.place == Place.REGISTER) & asked.access.write & at_push),
+                copies.push[k].eq(pushes & ~box.busy),  # what it has stored before is there
+                copies.address[k].eq(asked.access.data),
+                copies.pc[k].eq(tile.pc),
+                box.copies.eq(copies.done[k]),
+                box.copies_free.eq(copies.free[k]),
+            ]
             m.d.comb += [
                 self.clocks[k].eq((run & awake) | moves),
                 tile.run.eq(run),
@@ -114,9 +133,9 @@ class Cluster(wiring.Component):
                 tile.pending.eq(box.pending),
                 tile.reply.eq(box.reply),
                 tile.reply_valid.eq(box.reply_valid),
-                box.i.valid.eq(tile.o.valid & run),
+                box.i.valid.eq(tile.o.valid & run & ~pushes),
                 box.i.payload.eq(tile.o.payload),
-                tile.o.ready.eq(box.i.ready),
+                tile.o.ready.eq(Mux(pushes, copies.taken[k], box.i.ready)),
                 box.core.eq(k),
                 box.argument.eq(word),
                 box.mtime.eq(self.mtime),
@@ -165,12 +184,29 @@ class Cluster(wiring.Component):
                 m.d.comb += state.eq(Counter.SEMAPHORE)
             with m.Elif((tile.state == Counter.MEMORY) & in_sbuf):
                 m.d.comb += state.eq(Counter.SBUF)
+            with m.Elif((tile.state == Counter.MEMORY) & pushes):
+                m.d.comb += state.eq(Counter.DMA)
             with m.Else():
                 m.d.comb += state.eq(tile.state)
         self._status(m, commands, mover)
         return m
 
-    def _memory(self, m: Module, commands: Commands, mover: RowMover, bus: Bus, tiles: list[Placed]) -> None:
+    def _copies(self, m: Module, commands: Commands, copies: Copies, tiles: list[Placed]) -> None:
+        """Those of a run, which is done when all have ended."""
+        m.submodules.copies = ResetInserter(commands.done)(copies)
+        connect(m, copies.o, flipped(self.copy))
+        m.d.comb += [
+            copies.ended.eq(self.copies_ended),
+            copies.busy.eq(self.copies_busy),
+            copies.cause.eq(self.copies_cause),
+            commands.copy_failed.eq(copies.failed),
+            commands.copy_fault.eq(copies.told),
+            *(own.eq(tile.line) for own, tile in zip(copies.line, tiles, strict=True)),
+        ]
+
+    def _memory(
+        self, m: Module, commands: Commands, mover: RowMover, bus: Bus, copies: Copies, tiles: list[Placed]
+    ) -> None:
         """SBUF belongs to the mover between runs; the bus is idle then."""
         word = commands.word
         stores = word.opcode == Opcode.GP_STORE
@@ -193,8 +229,8 @@ class Cluster(wiring.Component):
             chosen = commands.chosen[k]
             m.d.comb += [
                 tile.row_en.eq(mover.row_en & chosen),
-                tile.line_en.eq(mover.line_en & chosen),
-                tile.row.eq(mover.row),
+                tile.line_en.eq((mover.line_en & chosen) | copies.line_en[k]),
+                tile.row.eq(Mux(moving, mover.row, copies.row)),
                 tile.row_data.eq(mover.row_data),
             ]
             with m.If(commands.fills[k]):

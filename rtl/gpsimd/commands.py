@@ -38,9 +38,10 @@ class Commands(wiring.Component):
     """Takes an instruction when the one before is done. `word` is the one in hand.
 
     filled: cores that have an image; fills: those that get one now. move, in the first cycle of MOVE; `moved` ends it.
-    run: cores that run. ends: what each tells, looked at while it runs. busy: a store of any has not committed. done,
-    with `cause` and `address`: as EngineSignature has them.
-    Timing: a run begins 3 cycles after its instruction was taken, and is done 2 cycles after its last core.
+    run: cores that run. ends: what each tells, looked at while it runs. busy: a store or a copy of any has not
+    committed. copy_failed: one that a core pushed never will; copy_fault: gpsimd.FAULT of it. done, with `cause` and
+    `address`: as EngineSignature has them. Timing: a run begins 3 cycles after its instruction was taken, and is done 2
+    cycles after its last core.
     """
 
     def __init__(self, cfg: Config):
@@ -59,6 +60,8 @@ class Commands(wiring.Component):
                 "run": Out(self.cores),
                 "ends": In(ENDS).array(self.cores),
                 "busy": In(1),
+                "copy_failed": In(1),
+                "copy_fault": In(FAULT.width),
                 "done": Out(1),
                 "cause": Out(CAUSE_BITS),
                 "address": Out(64),
@@ -116,7 +119,9 @@ class Commands(wiring.Component):
                 with m.Elif(still == 0):
                     m.d.sync += stage.eq(Stage.END)
             with m.Case(Stage.END):
-                with m.If(~self.busy | fault("a run is done before its stores have committed")):
+                with m.If(self.copy_failed & (self.cause == 0)):
+                    m.d.sync += [self.cause.eq(failure), self.address.eq(Space.GPSIMD << 40 | where)]
+                with m.Elif(~self.busy | fault("a run is done before its stores have committed")):
                     m.d.comb += self.done.eq(1)
                     m.d.sync += stage.eq(Stage.NONE)
         return m
@@ -146,10 +151,13 @@ class Commands(wiring.Component):
             m.d.comb += wrong.eq(Cause.GP_NO_IMAGE)
 
     def _failure(self, m: Module, failure: Signal, where: Signal, late: Value) -> None:
-        """Why a run fails in this cycle, and gpsimd.FAULT: of the lowest core that fails, else the watchdog's."""
+        """Why a run fails in this cycle, and gpsimd.FAULT: of the lowest core that fails, else of a copy, else the
+        watchdog's."""
         for k in reversed(range(self.cores)):
             with m.If(self.run[k] & late):
                 m.d.comb += [failure.eq(Cause.GP_WATCHDOG), where.eq(FAULT.pack(low=0, cause=0, core=k))]
+        with m.If(self.copy_failed):
+            m.d.comb += [failure.eq(Cause.GP_DMA), where.eq(self.copy_fault)]
         for k in reversed(range(self.cores)):
             end = self.ends[k]
             core = FAULT.pack(low=0, cause=0, core=k)

@@ -4,12 +4,14 @@ from amaranth.hdl import DomainRenamer, Module, Mux, Signal, signed
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.dma_port import SEMAPHORE_INDEX_BITS, SEMAPHORE_UPDATE
+from rtl.base.dma_port import SEMAPHORE_INDEX_BITS, SEMAPHORE_UPDATE, RingStatusSignature
 from rtl.base.engine_frame import EngineFrame
 from rtl.base.fault import fault
+from rtl.base.layouts import DESCRIPTOR_LAYOUT
 from rtl.contract.config import Config
 from rtl.contract.gpsimd import cores
 from rtl.gpsimd.cluster import Cluster, tile_domains
+from rtl.gpsimd.copies import ENDED_BITS
 from rtl.gpsimd.core_counters import CoreCounters
 from rtl.gpsimd.waiting import TIME_BITS
 
@@ -23,6 +25,8 @@ GPSIMD_PORTS = {
     "index": Out(SEMAPHORE_INDEX_BITS),
     "value": In(signed(32)),
     "update": Out(stream.Signature(SEMAPHORE_UPDATE)),
+    "copy": Out(stream.Signature(DESCRIPTOR_LAYOUT)),
+    "copies": Out(RingStatusSignature()),
     "told_core": In(3),
     "told_index": In(5),
     "told": Out(TIME_BITS),
@@ -38,6 +42,7 @@ class GpsimdEngine(EngineFrame):
 
     start: a new program, for which no core has an image and all counters are 0; running: cycles that count. edge:
     cycles in which the engine's clock would tick, were there work. mtime: CYCLES. index, value, update: semaphores.
+    copy: descriptors for the ring of these cores, whose status is `copies`.
     told: a counter, for the host. debug_*: a byte that a core prints, for one cycle; outputs only.
     """
 
@@ -62,6 +67,12 @@ class GpsimdEngine(EngineFrame):
             m.d.sync += filled.eq(Mux(fault("images of the last program can be run"), filled, 0))
         with m.Elif(self.tick):
             m.d.sync += filled.eq(filled | cluster.fills)
+        # a descriptor is taken, and copies end, between two edges of the engine's clock
+        taken, ended = Signal(), Signal(ENDED_BITS)
+        with m.If(self.tick):
+            m.d.sync += [taken.eq(0), ended.eq(0)]
+        with m.Else():
+            m.d.sync += [taken.eq(taken | (self.copy.valid & self.copy.ready)), ended.eq(ended + self.copies.completed)]
         m.d.comb += [
             cluster.filled.eq(filled),
             cluster.mtime.eq(self.mtime),
@@ -73,6 +84,12 @@ class GpsimdEngine(EngineFrame):
             self.debug_valid.eq(cluster.printed & self.tick),
             self.debug_core.eq(cluster.printer),
             self.debug_byte.eq(cluster.byte),
+            cluster.copy.ready.eq(taken | (self.copy.valid & self.copy.ready)),
+            self.copy.valid.eq(cluster.copy.valid & ~taken),
+            self.copy.payload.eq(cluster.copy.payload),
+            cluster.copies_ended.eq(ended + self.copies.completed),
+            cluster.copies_busy.eq(self.copies.busy),
+            cluster.copies_cause.eq(self.copies.cause),
             counters.clear.eq(self.start),
             counters.running.eq(self.running),
             counters.tick.eq(self.edge),

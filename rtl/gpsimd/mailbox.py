@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from rtl.base.dma_port import SEMAPHORE_INDEX_BITS, SEMAPHORE_UPDATE
 from rtl.base.fault import fault
 from rtl.contract.config import Config
-from rtl.contract.gpsimd import Counter, Mailbox, cores, lanes
+from rtl.contract.gpsimd import COPIES_MAX, Counter, Mailbox, cores, lanes
 from rtl.contract.isa import Update
 from rtl.gpsimd.layouts import DEVICE, Place
 from rtl.gpsimd.waiting import TIME_BITS, Waiting
@@ -24,9 +24,9 @@ class CoreMailbox(wiring.Component):
     Reset at the start of a run. i: a load or store, the next when the one before has been answered. reply, reply_valid:
     what a load finds, one cycle later or more. request: `held` waits for the bus; `served` ends a store, `answered` a
     load, later, with `answer`. turn: `value` is that of semaphore `index`, which `update` may change; what waits for a
-    semaphore is looked at then. counter: which counter has `counter_value`.
-    pending: timer and external interrupt. ended, trapped: DONE or TRAP is stored, with `result`; trap_pc: TRAP_PC.
-    arrives: at a barrier. for_others: WAIT_COMPARE names a semaphore or the barrier.
+    semaphore is looked at then. counter: which counter has `counter_value`. pending: timer and external interrupt.
+    ended, trapped: DONE or TRAP is stored, with `result`; trap_pc: TRAP_PC. arrives: at a barrier. copies, copies_free:
+    DMA_DONE and DMA_FREE; stores to DMA_PUSH go elsewhere. for_others: WAIT_COMPARE names a semaphore or the barrier.
     """
 
     def __init__(self, cfg: Config):
@@ -50,6 +50,8 @@ class CoreMailbox(wiring.Component):
                 "update": Out(stream.Signature(SEMAPHORE_UPDATE)),
                 "barriers": In(signed(32)),
                 "arrives": Out(1),
+                "copies": In(32),
+                "copies_free": In(range(COPIES_MAX + 1)),
                 "counter": Out(range(len(Counter))),
                 "counter_value": In(TIME_BITS),
                 "pending": Out(2),
@@ -61,6 +63,8 @@ class CoreMailbox(wiring.Component):
                 "trap_pc": Out(32),
             }
         )
+
+    offset_bits = _OFFSET_BITS
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -115,6 +119,7 @@ class CoreMailbox(wiring.Component):
             waiting.new.eq(access.data),
             waiting.mtime.eq(self.mtime),
             waiting.barriers.eq(self.barriers),
+            waiting.copies.eq(self.copies),
             waiting.looked.eq(self.turn & ~(self.busy & of_semaphore)),
             waiting.value.eq(self.value),
             self.pending.eq(waiting.due | waiting.holds << 1),
@@ -150,6 +155,8 @@ class CoreMailbox(wiring.Component):
             Mailbox.WAIT_SEMAPHORE: waiting.semaphore,
             Mailbox.WAIT_VALUE: waiting.wait_value,
             Mailbox.WAIT_COMPARE: waiting.compare,
+            Mailbox.DMA_DONE: self.copies,
+            Mailbox.DMA_FREE: self.copies_free,
             Mailbox.TRAP_PC: self.trap_pc,
             Mailbox.TRAP_VALUE: trap_value,
         }

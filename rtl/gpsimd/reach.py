@@ -17,9 +17,9 @@ REGION_BIT = 28
 
 _ROW_BITS = 18
 _STORED = ("BARRIER", "MTIMECMP", "MTIMECMPH", "WAIT_SEMAPHORE", "WAIT_VALUE", "WAIT_COMPARE", "TRAP_PC", "TRAP_VALUE")
-_STORED += ("DONE", "PUT", "TRAP")
-"""Registers of the mailbox that take stores; DMA_PUSH takes none while DMA_FREE is 0."""
-_LOADED = (*_STORED, "DMA_PUSH", "DMA_DONE", "DMA_FREE", "WAIT_STATUS", "CORE", "CORES", "LANES", "LOCAL_BYTES")
+_STORED += ("DONE", "PUT", "TRAP", "DMA_PUSH")
+"""Registers of the mailbox that take stores."""
+_LOADED = (*_STORED, "DMA_DONE", "DMA_FREE", "WAIT_STATUS", "CORE", "CORES", "LANES", "LOCAL_BYTES")
 _LOADED += ("MTIME", "MTIMEH")
 _PAGE_BITS = 14  # a page of registers, one of semaphores, one of semaphores that stores add to
 

@@ -33,11 +33,12 @@ class Tile(wiring.Component):
 
     o, with reply, reply_valid: loads and stores that local memory does not answer, an answer to each load. tohost: a
     store there, if it is not 0, whose bit 0 is 1 is an end. ended, with `result`: that; lost, with `cause` and `pc`: a
-    trap while mtvec is 0, or of the first instruction of a handler (those of the first trap). The end of `run` is for
-    others to do: at the end of that cycle, so that nothing behind it executes.
-    row_en: row `row` of local memory becomes `row_data`; line_en: it is read, and `line` has it in the next cycle. Both
-    without `run`. waits: asleep; the clock may stop while `pending` is 0. state: ScalarCore's; retires: an instruction;
-    moves: how many passes, rows and elements of the vector unit. lane_*, of a tile with vectors: LaneRows' way to SBUF.
+    trap while mtvec is 0, or of the first instruction of a handler (those of the first trap). Else `pc` is that of what
+    asks at `o`. The end of `run` is for others to do: at the end of that cycle, so that nothing behind it executes.
+    row_en, without `run`: row `row` of local memory becomes `row_data`; line_en, without it or while `o` has a store:
+    that row is read, before code, and `line` has it in the next cycle. waits: asleep; the clock may stop while
+    `pending` is 0. state: ScalarCore's; retires: an instruction; moves: how many passes, rows and elements of the
+    vector unit. lane_*, of a tile with vectors: LaneRows' way to SBUF.
     """
 
     def __init__(self, cfg: Config):
@@ -118,10 +119,10 @@ class Tile(wiring.Component):
         number = core.line.payload
         m.d.comb += [
             inside.eq(in_local(Cat(Const(0, line_bits), number), local_bytes)),
-            core.line.ready.eq(~memory.word_en),
+            core.line.ready.eq(~memory.word_en & ~self.line_en),
             asks.eq(core.line.valid & core.line.ready & run),
             memory.line_en.eq(asks | self.line_en),
-            memory.line_row.eq(Mux(run, number, self.row)),
+            memory.line_row.eq(Mux(self.line_en, self.row, number)),
             memory.row_en.eq(self.row_en),
             memory.row.eq(self.row),
             memory.row_data.eq(self.row_data),
@@ -149,7 +150,7 @@ class Tile(wiring.Component):
             self.retires.eq((core.state == Counter.BUSY) & ~trapped.valid & run),
             self.lost.eq(trapped.valid & (trapped.nowhere | again)),
             self.cause.eq(Mux(again, cause, trapped.cause)),
-            self.pc.eq(Mux(again, pc, trapped.pc)),
+            self.pc.eq(Mux(trapped.valid & again, pc, trapped.pc)),
         ]
         with m.If(trapped.valid):
             m.d.sync += [again.eq(1), cause.eq(trapped.cause), pc.eq(trapped.pc)]

@@ -28,6 +28,7 @@ class Waiting(wiring.Component):
     new: In(32)
     mtime: In(TIME_BITS)
     barriers: In(signed(32))
+    copies: In(signed(32))
     looked: In(1)
     value: In(signed(32))
     semaphore: Out(SEMAPHORE_INDEX_BITS)
@@ -66,7 +67,7 @@ class Waiting(wiring.Component):
             with m.Case(WaitFor.TIMER):
                 m.d.comb += self.now.eq(self.due)
             with m.Case(WaitFor.DMA):
-                m.d.comb += self.now.eq(self.wait_value <= 0)
+                m.d.comb += self.now.eq(self.copies >= self.wait_value)
             with m.Case(WaitFor.BARRIER):
                 m.d.comb += [self.now.eq(self.barriers >= self.wait_value)]
         m.d.comb += [

@@ -19,10 +19,21 @@ _TRAPS = {
 }  # fmt: skip
 """Names of mcause; those of the specification, by what a core does with them."""
 
+_COPIES = {
+    int(Cause.MISALIGNED): "its descriptor's address is no multiple of 128",
+    int(Cause.OUT_OF_RANGE): "its descriptor, or a row of it, lies outside its memory",
+    int(Cause.BAD_DESCRIPTOR): "a row of 0 bytes or more than 2^18, a count of 0, or a reserved field that is set",
+    int(Cause.BAD_SPACE): "a side of it is neither in HBM nor in SBUF",
+    int(Cause.NO_ROUTE): "a side of it is in a core that cannot be reached",
+    int(Cause.BAD_SEMAPHORE): "its signal is no semaphore",
+    int(Cause.BUS_ERROR): "HBM answered with an error",
+}
+"""Why the DMA refuses a descriptor, or a copy fails."""
+
 
 def ended(fault: Fault, program: Program) -> str:
     """How a program ended that did not end well, in a sentence; empty for another fault."""
-    if fault.cause not in (Cause.GP_TRAP, Cause.GP_WATCHDOG, Cause.GP_EXIT):
+    if fault.cause not in (Cause.GP_TRAP, Cause.GP_WATCHDOG, Cause.GP_EXIT, Cause.GP_DMA):
         return ""
     word = FAULT.unpack(ADDRESS.unpack(fault.address)["offset"])
     low, core = word["low"], f"core gp{word['core']}"
@@ -35,6 +46,9 @@ def ended(fault: Fault, program: Program) -> str:
     if fault.cause == Cause.GP_WATCHDOG:
         cycles = RUN.unpack(run.imm0)["watchdog"] if run else 0
         return f"{core}{of} still ran after {cycles or WATCHDOG_CYCLES:,} GPSIMD cycles, the limit of its watchdog"
+    if fault.cause == Cause.GP_DMA:
+        why = _COPIES.get(word["cause"], f"cause {word['cause']}")
+        return f"{core}{of} pushed a copy that failed: {why}, at pc {low:#010x}{_place(image, low)}"
     trap = _TRAPS.get(word["cause"], "trap")
     return f"{core}{of} trapped: {trap} (mcause {word['cause']}) at pc {low:#010x}{_place(image, low)}"
 

@@ -202,7 +202,7 @@ int main(void) {
     return 0;
 }""",
     )
-    outcome = ran(image, registers={Mailbox.DMA_FREE: 1, Mailbox.WAIT_STATUS: 1})
+    outcome = ran(image, registers={Mailbox.WAIT_STATUS: 1})
     words = [int(line, 16) for line in outcome.printed.splitlines()]
     assert sum(word << 32 * i for i, word in enumerate(words)) == DESCRIPTOR.pack(
         source=address(Space.HBM, 0x1_2345_6780, core_id=5),

@@ -11,6 +11,7 @@ import pytest
 from firmware.image import Region as OutputRegion
 from rtl.contract.config import load, named
 from rtl.contract.gpsimd import (
+    COPIES_MAX,
     FAULT,
     SHARED_BYTES,
     Counter,
@@ -337,7 +338,7 @@ def test_registers_tell_where_one_is() -> None:
     rig = running(code + done(), ALL, config="gpsimd.local_bytes=16384")
     assert rig.run().faults == []
     for core in range(CORES):
-        assert rig.words(core, RESULT, 6) == [core, CORES, LANES, 16384, 0, 0]
+        assert rig.words(core, RESULT, 6) == [core, CORES, LANES, 16384, COPIES_MAX, 0]
 
 
 def test_a_load_of_what_is_only_written_gives_0() -> None:
@@ -406,7 +407,7 @@ TRAPS = (
     *((w.store(0, A, T0, 0), MAILBOX + at, 7) for at in (Mailbox.PUT, Mailbox.DONE, Mailbox.SEMAPHORE_ADD)),
     (w.store(1, A, T0, 0), MAILBOX + Mailbox.PUT + 1, 6),
     *((sw(A, T0), MAILBOX + at, 7) for at in (0, 124, Mailbox.CORE, Mailbox.LANES, Mailbox.MTIME, Mailbox.WAIT_STATUS)),
-    *((sw(A, T0), MAILBOX + at, 7) for at in (Mailbox.DMA_PUSH, Mailbox.DMA_DONE, Mailbox.DMA_FREE, Mailbox.COUNTERS)),
+    *((sw(A, T0), MAILBOX + at, 7) for at in (Mailbox.DMA_DONE, Mailbox.DMA_FREE, Mailbox.COUNTERS)),
     (lw(A, T0), 0, 5),
     (sw(A, T0), LOCAL - 4, 7),
     (lw(A, T0), LOCAL + END, 5),

@@ -84,6 +84,11 @@ def fault(cause: Cause, low: int = 0, core: int = 0, trap: int = 0, sequence: in
         (fault(Cause.GP_TRAP, 16, 1, 30), "core gp1 of sift.elf trapped: trap (mcause 30) at pc 0x00000010"),
         (fault(Cause.GP_WATCHDOG, core=1), "core gp1 of sift.elf still ran after 1,234 GPSIMD cycles, the limit of"),
         (fault(Cause.GP_WATCHDOG, sequence=9), "core gp0 still ran after 4,194,304 GPSIMD cycles, the limit of its"),
+        (
+            fault(Cause.GP_DMA, LOCAL + 4098, 1, Cause.BAD_SEMAPHORE),
+            "core gp1 of sift.elf pushed a copy that failed: its signal is no semaphore, at pc 0x10001002 in sift",
+        ),
+        (fault(Cause.GP_DMA, 16, 1, 31), "core gp1 of sift.elf pushed a copy that failed: cause 31, at pc 0x00000010"),
         (fault(Cause.GP_NO_IMAGE), ""),
         (fault(Cause.BAD_SPACE), ""),
     ],

@@ -77,7 +77,7 @@ def beside(cfg: Config, asked: Image | WordImage, seed: int | None = None) -> Be
     end = "fault" if want.faults else "done"
     if got.end != end:
         differences.append(f"it ends as {got.end}, must end as {end}: {got.message} {got.progress}")
-    told = [f for f in want.faults if f.cause in (Cause.GP_TRAP, Cause.GP_EXIT)]
+    told = [f for f in want.faults if f.cause in (Cause.GP_TRAP, Cause.GP_EXIT, Cause.GP_DMA)]
     victims = {FAULT.unpack(ADDRESS.unpack(f.address)["offset"])["core"] for f in told}
     differences += _texts(got.printed, want.printed, victims, bool(want.faults))
     if not want.faults:

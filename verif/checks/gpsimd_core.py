@@ -13,6 +13,7 @@ from rtl.contract.gpsimd import Region as Place
 from rtl.contract.gpsimd import cores
 from rtl.contract.isa import INSTRUCTION, Cause, Queue, Update
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space
+from verif.checks.gpsimd_copies import COPIES, HBM, HBM_BYTES
 from verif.checks.gpsimd_program import (
     WordImage,
     after,
@@ -35,7 +36,7 @@ CODE_BYTES = DATA - CODE
 """Of a core, at most."""
 
 _ARRIVED, _LOADED, _BEGUN, _STORED, _LATE = 8, 9, 10, 11, 12  # semaphores that random programs leave alone
-_WORDS_END = 1 << 18  # of HBM; the rest is data
+_WORDS_END = HBM  # the rest is data
 _SCRATCH_BYTES = 1 << 16
 _OPEN_BYTES, _LAST_BYTES = 8192, 16  # of each partition that programs reach: its first and its last
 _IMAGE, _DATA, _BACK = 4096, 6144, 6656  # bytes of partitions: what is loaded, and what is stored back
@@ -61,6 +62,8 @@ class _Maker:
     def __post_init__(self) -> None:
         self.count = cores(self.cfg.partitions)
         self.lanes = self.cfg.partitions // self.count
+        self.parts = self._place(self.count * HBM_BYTES)
+        self.data[self.parts] = self.rng.bytes(self.count * HBM_BYTES)
         self.scratch = self._place(2 * _SCRATCH_BYTES)
 
     def _place(self, size: int) -> int:
@@ -122,6 +125,8 @@ class _Maker:
         for core, code in program.code.items():
             assert len(code) <= CODE_BYTES
             self.load(code, _IMAGE, CODE, 1 << core, tohost)
+        for core, pushed in program.copies.items():
+            self.load(pushed, _IMAGE, COPIES, 1 << core, tohost)
         self.load(self.rng.bytes(DATA_BYTES), _DATA, DATA, mask, tohost)
         ready = after(_STORED, self.stored)
         for at, value in [(at, -100) for at in program.outside] + [(at, 0) for at in program.signals]:
@@ -153,6 +158,8 @@ class _Maker:
             self.say(trigger(_COPIES, **after(_STORED, self.stored)))
             name = f"SBUF from byte {byte}"
             self.outputs[name] = Region(name=name, space=Space.HBM, offset=at, shape=shape, dtype="uint8")
+        name, shape = "parts of HBM", (self.count, HBM_BYTES)
+        self.outputs[name] = Region(name=name, space=Space.HBM, offset=self.parts, shape=shape, dtype="uint8")
         self.data[self.scratch] = bytes(2 * _SCRATCH_BYTES)
         image = WordImage(words=self.words, descriptors=self.rings, outputs=self.outputs, data=self.data)
         assert max(base + 128 * count for base, count in (*image.queues.values(), *image.rings)) <= _WORDS_END

@@ -5,12 +5,13 @@ memory, and what depends on time is compared before it is kept.
 """
 
 import random
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from rtl.contract.config import Config
 from rtl.contract.gpsimd import SHARED_BYTES, Counter, Mailbox, Region, WaitFor, cores, lane_address, row_address
-from rtl.contract.isa import Cause
+from rtl.contract.isa import INSTRUCTION_BYTES, Cause
+from verif.checks import gpsimd_copies as copies
 from verif.checks import riscv_words as w
 from verif.checks.gpsimd_vectors import behind, off, vectors
 
@@ -43,11 +44,12 @@ _SHOWN = (
     "TRAP_PC",
 )
 _SHOWN += ("TRAP_VALUE", "MTIMECMPH", "DMA_PUSH")
+_PUSHES_MAX = 6  # of a statement; a core may have four under way
 
 ENDS = (
     "done", "tohost", "exit", "tohost fails", "illegal", "null", "ecall", "told", "foreign rows", "foreign lanes",
     "psum", "register", "store to argument", "byte of register", "no semaphore", "behind local memory",
-    "dma", "bad handler", "vectors off", "vector behind local memory",
+    "wrong push", "bad descriptor", "bad handler", "vectors off", "vector behind local memory",
     "watchdog", "asleep",
 )  # fmt: skip
 """How the core `victim` of a program ends; with the first two no core fails."""
@@ -65,6 +67,8 @@ class EngineProgram:
     """Semaphores that somebody else sets to OUTSIDE while it runs."""
     signals: tuple[int, ...] = ()
     """Semaphores that are 0 before it."""
+    copies: Mapping[int, bytes] = field(default_factory=dict[int, bytes])
+    """Descriptors of each core, from local byte gpsimd_copies.COPIES on."""
 
 
 def _li(rd: int, value: int) -> bytes:
@@ -99,10 +103,11 @@ class _Maker:
         self.semaphores = (*range(core * share, core * share + 3), (core + 1) * share - 3)
         """Those of this core; of the two behind them one is others' to set, one is for the next core."""
         self.signal, self.outside = (core + 1) * share - 2, (core + 1) * share - 1
+        self.pushed = 0
         self.kinds: tuple[Callable[[], bytes], ...] = (
             self.compute, self.memory, self.memory, self.memory, self.memory, self.semaphore, self.semaphore,
             self.register, self.keep, self.argument, self.print, self.times, self.counts, self.alarm, self.outsider,
-            self.rest, *((self.vectors,) * 6 if cfg.gpsimd.vectors else ()),
+            self.rest, self.copy, self.copy, *((self.vectors,) * 6 if cfg.gpsimd.vectors else ()),
         )  # fmt: skip
 
     def value(self) -> int:
@@ -209,6 +214,22 @@ class _Maker:
             return self.wait(WaitFor.SEMAPHORE_EQ, OUTSIDE, self.outside)
         return self.wait(WaitFor.SEMAPHORE_GE, self.rng.randrange(-2, OUTSIDE + 1), self.outside)
 
+    def push(self, number: int) -> bytes:
+        """A descriptor, by either address of local memory."""
+        at = self.rng.choice((Region.LOCAL, Region.LOCAL_TOO)) + copies.COPIES + INSTRUCTION_BYTES * number
+        self.pushed += 1
+        return _box(Mailbox.DMA_PUSH, at)
+
+    def copy(self) -> bytes:
+        """Descriptors that go side by side, then a wait for all, asleep or with an eye on DMA_DONE."""
+        many = self.rng.random() < 0.7
+        numbers = [self.rng.choice(copies.DISJOINT) for _ in range(self.rng.randint(1, _PUSHES_MAX))]
+        code = b"".join(self.push(n) for n in (numbers if many else [copies.IN]))
+        if self.rng.random() < 0.6:
+            return code + self.wait(WaitFor.DMA, self.pushed)
+        look = _li(_T0, Region.MAILBOX + Mailbox.DMA_DONE) + _li(_T2, self.pushed) + _lw(_T1, _T0)
+        return code + look + w.branch(4, _T1, _T2, -4)
+
     def rest(self) -> bytes:
         """mcycle stands still while the core sleeps: few of its cycles pass until the timer."""
         rd, mcycle = self.value(), 0xB00
@@ -252,14 +273,15 @@ class _Maker:
 
     def last_store(self) -> bytes:
         """To SBUF, with all at hand for a store to tohost behind it."""
-        code = _li(_T2, row_address(0, OPEN_BYTES + 64)) + _li(_T0, Region.LOCAL_TOO + TOHOST) + _li(_T1, 1)
+        code = b"" if self.rng.random() < 0.5 else self.push(self.rng.choice(copies.DISJOINT))
+        code += _li(_T2, row_address(0, OPEN_BYTES + 64)) + _li(_T0, Region.LOCAL_TOO + TOHOST) + _li(_T1, 1)
         return code + w.store(2, self.value(), _T2, 0)
 
     def end(self, kind: str) -> bytes:
         """What `kind` of ENDS is; nothing comes behind it."""
         box = Region.MAILBOX
         bad: dict[str, bytes] = {
-            "done": _box(Mailbox.DONE, 0) + _poke_number(Region.LOCAL + DATA, 0x600D),
+            "done": self.push(copies.DISJOINT[0]) + _box(Mailbox.DONE, 0) + _poke_number(Region.LOCAL + DATA, 0x600D),
             "tohost": self.last_store() + w.store(2, _T1, _T0, 0) + _poke_number(Region.LOCAL + DATA, 0x600D),
             "exit": _box(Mailbox.DONE, self.rng.getrandbits(32) | 1),
             "tohost fails": _poke_number(Region.LOCAL + TOHOST, self.rng.getrandbits(32) | 3),
@@ -275,7 +297,8 @@ class _Maker:
             "byte of register": _li(_T0, box + Mailbox.CORE) + w.immediate(0x03, 0, _T1, _T0, 0),
             "no semaphore": _poke_number(box + Mailbox.SEMAPHORE_ADD + 4 * self.cfg.issue.semaphores, 0),
             "behind local memory": _li(_T0, Region.LOCAL + self.cfg.gpsimd.local_bytes) + _lw(_T1, _T0),
-            "dma": _poke_number(box + Mailbox.DMA_PUSH, 0),
+            "wrong push": _box(Mailbox.DMA_PUSH, self.rng.choice(copies.WRONG_PUSHES)),
+            "bad descriptor": self.push(copies.DISJOINT[0]) + self.push(copies.BAD),
             "bad handler": _li(_T0, Region.SHARED) + w.immediate(0x73, 1, 0, _T0, _MTVEC) + _ECALL,
             "vectors off": off(),
             "vector behind local memory": behind(
@@ -289,6 +312,7 @@ class _Maker:
 
 def _cause(end: str) -> Cause:
     known = {"done": Cause.NONE, "tohost": Cause.NONE, "exit": Cause.GP_EXIT, "tohost fails": Cause.GP_EXIT}
+    known |= {"wrong push": Cause.GP_DMA, "bad descriptor": Cause.GP_DMA}
     known |= {"watchdog": Cause.GP_WATCHDOG, "asleep": Cause.GP_WATCHDOG}
     return known.get(end, Cause.GP_TRAP)
 
@@ -316,4 +340,5 @@ def engine_program(seed: int, cfg: Config, end: str, statements: int = 12, mask:
         code[k] += maker.leave() + maker.end(end if mine else "done" if not cause or rng.random() < 0.5 else "watchdog")
     late = (30_000 if cfg.gpsimd.vectors else 6000) if end in ("watchdog", "asleep") else 0
     outside, signals = (tuple(getattr(maker, name) for maker in makers.values()) for name in ("outside", "signal"))
-    return EngineProgram(code, end, cause, late, outside, signals)
+    pushed = {k: copies.descriptors(rng, cfg, k) for k in running}
+    return EngineProgram(code, end, cause, late, outside, signals, pushed)

@@ -72,7 +72,7 @@ class GoldenMachine:
         self.hbm = image.memory()
         self.sbuf = Memory(cfg.partitions, cfg.sbuf.partition_bytes)
         self.psum = Memory(cfg.partitions, cfg.psum.partition_bytes)
-        self.cluster = Cluster(cfg, self.sbuf, self, self.rng)
+        self.cluster = Cluster(cfg, self.sbuf, self, self.rng, copy=lambda word: self.copies.start(self, word))
         self.engines: dict[Queue, _EngineModel] = {
             Queue.TENSOR: TensorInstructions(self.sbuf, self.psum, cfg.tensor.rows, cfg.tensor.cols, cfg.tensor.groups),
             Queue.VECTOR: VectorInstructions(Operands(self.sbuf, self.psum), cfg.partitions),
@@ -152,7 +152,7 @@ class GoldenMachine:
     def work(self) -> list[Callable[[], None]]:
         """What queues and rings may do next. Without a seed: one event, oldest work first."""
         events: list[Callable[[], None]] = []
-        for line in (*self.queues, *self.rings):
+        for line in (*self.queues, *self.rings, self.cluster.copies.line):
             events += self._progress(line)
             if events and self.rng is None:
                 return events
@@ -213,6 +213,8 @@ class GoldenMachine:
         line.done += 1
         if item.signal is not None:
             self.update(*item.signal)
+        if item.ended is not None:
+            item.ended()
 
     def update(self, index: int, update: Update, value: int) -> None:
         """Add to a semaphore or set it."""

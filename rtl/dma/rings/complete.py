@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.base.arbiter import RoundRobin
 from rtl.base.dispatch import SEQUENCE_BITS
-from rtl.base.dma_port import SEMAPHORE_UPDATE, RingStatusSignature
+from rtl.base.dma_port import SEMAPHORE_UPDATE, RingStatusSignature, ring_count
 from rtl.base.fault import fault
 from rtl.contract.config import Config
 from rtl.contract.isa import Cause, Update
@@ -31,7 +31,7 @@ class Complete(wiring.Component):
     def __init__(self, cfg: Config, *, link: bool = False):
         self.cfg = cfg
         self.sources = cfg.dma.engines + link
-        rings = cfg.dma.rings
+        rings = ring_count(cfg)
         slot = slot_bits(cfg)
         super().__init__(
             {
@@ -74,7 +74,7 @@ class Complete(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         cfg = self.cfg
-        rings = cfg.dma.rings
+        rings = ring_count(cfg)
         slots = rings * SLOTS
         arrived, row = self._collect(m)
 

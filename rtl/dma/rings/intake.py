@@ -5,7 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.arbiter import RoundRobin
-from rtl.base.dma_port import COUNT_BITS, RELEASE
+from rtl.base.dma_port import COUNT_BITS, RELEASE, ring_count
 from rtl.base.layouts import DESCRIPTOR_LAYOUT
 from rtl.contract.config import Config
 from rtl.dma.layouts import SLOTS, slot_bits
@@ -19,7 +19,8 @@ def candidate_layout(cfg: Config) -> data.StructLayout:
 
 
 class Intake(wiring.Component):
-    """Takes released descriptors only, ring by ring in turn, each ring in its order.
+    """Takes released descriptors only, ring by ring in turn, each ring in its order. What comes in the ring of GPSIMD
+    cores counts as released.
 
     `tail`: the next slot of each ring in its window of SLOTS; `room`: the ring has that slot free; `opened`
     pulses when it is taken. `stop`: these rings give no more descriptors until `start`.
@@ -30,7 +31,7 @@ class Intake(wiring.Component):
 
     def __init__(self, cfg: Config):
         self.cfg = cfg
-        rings = cfg.dma.rings
+        rings = ring_count(cfg)
         super().__init__(
             {
                 "start": In(1),
@@ -48,7 +49,7 @@ class Intake(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        rings = self.cfg.dma.rings
+        rings = ring_count(self.cfg)
         m.submodules.turn = turn = RoundRobin(rings)
         chosen = Signal(rings)
         offers = Signal(rings)
@@ -61,18 +62,9 @@ class Intake(wiring.Component):
             self.offered.eq(offers.any()),
         ]
         for r, ring in enumerate(self.ring):
-            pending = Signal(COUNT_BITS, name=f"pending{r}")
-            add = Signal(COUNT_BITS, name=f"released{r}")
-            with m.If(self.release.valid & (self.release.payload.ring == r)):
-                m.d.comb += add.eq(self.release.payload.count)
             taken = chosen[r] & self.candidate.ready
-            with m.If(self.start):
-                m.d.sync += pending.eq(add)
-            with m.Else():
-                m.d.sync += pending.eq(pending + add - taken)
             m.d.comb += [
-                self.waiting[r].eq((pending != 0) & ~self.stop[r]),
-                offers[r].eq((pending != 0) & ring.valid & self.room[r] & ~self.stop[r]),
+                offers[r].eq(self.waiting[r] & ring.valid & self.room[r]),
                 ring.ready.eq(taken),
                 self.opened[r].eq(taken),
             ]
@@ -81,4 +73,16 @@ class Intake(wiring.Component):
                     self.candidate.payload.word.eq(ring.payload),
                     self.candidate.payload.slot.eq(r * SLOTS + self.tail[r]),
                 ]
+            if r == self.cfg.dma.rings:
+                m.d.comb += self.waiting[r].eq(ring.valid & ~self.stop[r])
+                continue
+            pending = Signal(COUNT_BITS, name=f"pending{r}")
+            add = Signal(COUNT_BITS, name=f"released{r}")
+            with m.If(self.release.valid & (self.release.payload.ring == r)):
+                m.d.comb += add.eq(self.release.payload.count)
+            with m.If(self.start):
+                m.d.sync += pending.eq(add)
+            with m.Else():
+                m.d.sync += pending.eq(pending + add - taken)
+            m.d.comb += self.waiting[r].eq((pending != 0) & ~self.stop[r])
         return m

@@ -1,6 +1,7 @@
 """GpsimdEngine: random programs on its cores leave what the golden engine leaves, and end as it does."""
 
 import itertools
+import random
 
 import cocotb
 import numpy as np
@@ -9,9 +10,11 @@ from rtl.contract.config import load
 from rtl.contract.gpsimd import Counter, Mailbox, Region, lane_address, row_address
 from verif.agents.bench import manifest
 from verif.bench import Run
+from verif.benches.gpsimd.copy_ring import SLOTS
 from verif.benches.gpsimd.engine_driver import FIRST_GP_CYCLES, LAST_GP_CYCLES, EngineDriver
 from verif.checks import riscv_words as w
 from verif.checks.coverage import Coverage
+from verif.checks.gpsimd_copies import descriptors
 from verif.checks.gpsimd_program import by_lane, gp_load, gp_run, gp_store, pattern
 from verif.checks.gpsimd_random import ENDS, engine_program
 
@@ -23,7 +26,10 @@ LOCAL_CYCLES = {4: (25, 17), 8: (21, 17)}
 ROW_CYCLES = 11
 """Of a load or a store of eight registers, seen by the next instruction."""
 
-_BASE = 11
+PUSH_CYCLES = {4: 12, 8: 8, 16: 6}
+"""Of a store to DMA_PUSH while nothing is under way, by lanes; the same again if the DMA takes one at once."""
+
+_BASE, _DATA = 11, 0x400
 
 _FAULTS = (
     "a store of a byte writes the whole word",
@@ -37,6 +43,10 @@ _FAULTS = (
     "the watchdog of a run sleeps",
     "other cores go on behind a failure",
     "a run is done before its stores have committed",
+    "a copy of a core that has completed is not counted",
+    "a line of a descriptor is read in another's place",
+    "a descriptor is read from anywhere",
+    "a run is done before its copies",
     "an image leaves local memory",
     "a core without an image runs",
     "a barrier opens for the first who comes",
@@ -59,7 +69,8 @@ RUNS = (
     Run("gpsimd_engine", config=load("small", ["gpsimd.vectors=true"]), regress=True),
 )
 
-COVER = Coverage("gpsimd.engine", [*(f"end: {end}" for end in ENDS), "sbuf refuses", "sleeps", "waits for others"])
+_SEEN = ("sbuf refuses", "sleeps", "waits for others", "a push waits", "four copies under way")
+COVER = Coverage("gpsimd.engine", [*(f"end: {end}" for end in ENDS), *_SEEN])
 
 
 @cocotb.test(timeout_time=8000, timeout_unit="us")
@@ -76,6 +87,8 @@ async def leaves_what_golden_leaves(dut, style):
     COVER.when(driver.states[Counter.SBUF], "sbuf refuses")
     COVER.when(driver.states[Counter.SLEEP], "sleeps")
     COVER.when(driver.states[Counter.SEMAPHORE], "waits for others")
+    COVER.when(driver.states[Counter.DMA], "a push waits")
+    COVER.when(driver.copies.most == SLOTS, "four copies under way")
     first, last = (cycles // 2 for cycles in driver.longest)
     assert style != "never" or (first <= FIRST_GP_CYCLES and last <= LAST_GP_CYCLES), (first, last)
 
@@ -109,8 +122,9 @@ async def refuses_what_golden_refuses(dut):
         await driver.refuse(word)
 
 
-async def _cycles(driver: EngineDriver, parts: list[tuple[bytes, bytes]]) -> list[int]:
-    """Between two looks at mcycle, of the second code of each part, behind the first; by core 0, which is alone."""
+async def _cycles(driver: EngineDriver, parts: list[tuple[bytes, bytes]], data: bytes = b"") -> list[int]:
+    """Between two looks at mcycle, of the second code of each part, behind the first; by core 0, which is alone, with
+    `data` from local byte _DATA on."""
     await driver.start()
     await driver.new_program()
     mark, code = 10, b""
@@ -120,7 +134,8 @@ async def _cycles(driver: EngineDriver, parts: list[tuple[bytes, bytes]]) -> lis
     code += w.load_constant(_BASE, row_address(0, 2048))
     code += b"".join(w.store(2, 13 + n, _BASE, 4 * n) for n in range(len(parts)))
     code += w.load_constant(_BASE, Region.MAILBOX) + w.store(2, 0, _BASE, Mailbox.DONE) + w.jump(0, 0)
-    rows = by_lane(code, driver.lanes)
+    assert len(code) <= _DATA
+    rows = by_lane(code.ljust(_DATA, b"\0") + data if data else code, driver.lanes)
     driver.sbuf.bytes[: driver.lanes, 4096 : 4096 + rows.shape[1]] = rows
     source = pattern("src0", 0, driver.lanes, 4096, rows.shape[1] // 4)
     for word in (gp_load(source, 1), gp_run(Region.LOCAL, 1)):
@@ -147,6 +162,18 @@ async def takes_the_cycles_it_says(dut):
     took = {name: (cycles[2 * n], cycles[2 * n + 1]) for n, name in enumerate(places)}
     dut._log.info("cycles of 16 loads, of 16 stores: %s; begin and end %s", took, [c // 2 for c in driver.longest])
     assert took == {"local memory": LOCAL_CYCLES[driver.lanes], **CYCLES}, took
+
+
+@cocotb.test(timeout_time=1000, timeout_unit="us")
+async def takes_the_cycles_of_a_push(dut):
+    """One, and one more behind it."""
+    driver = EngineDriver(dut, np.random.default_rng(cocotb.RANDOM_SEED), "never")
+    copies = descriptors(random.Random(cocotb.RANDOM_SEED), driver.cfg, 0)
+    ready = w.load_constant(_BASE, Region.MAILBOX + Mailbox.DMA_PUSH) + w.load_constant(12, Region.LOCAL + _DATA)
+    store = w.store(2, 12, _BASE, 0)
+    took = await _cycles(driver, [(ready, store), (b"", store)], copies)
+    dut._log.info("cycles of two pushes: %s", took)
+    assert took == [PUSH_CYCLES[driver.lanes]] * 2, took
 
 
 @cocotb.test(timeout_time=1000, timeout_unit="us", skip=not manifest().config.gpsimd.vectors)

@@ -1,6 +1,7 @@
 """The GPSIMD engine with SBUF, semaphores and time around it, and a golden engine that is given the same programs."""
 
 from collections import Counter as Count
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,13 @@ from verif.agents.bench import Bench
 from verif.agents.memory_port import MemoryPorts
 from verif.agents.stall import styled
 from verif.agents.stream import StreamSource
+from verif.benches.gpsimd.copy_ring import CopyRing
+from verif.checks.gpsimd_copies import COPIES, HBM
 from verif.checks.gpsimd_program import by_lane, gp_load, gp_run, gp_store, pattern
 from verif.checks.gpsimd_random import CODE, DATA, DATA_BYTES, OUTSIDE, TOHOST, EngineProgram
+from verif.golden.copies import Alone
 from verif.golden.gpsimd.cluster import Cluster
-from verif.golden.lines import Failed
+from verif.golden.lines import Failed, Item
 from verif.golden.memory import Memory
 
 __all__ = ["FIRST_GP_CYCLES", "LAST_GP_CYCLES", "EngineDriver"]
@@ -27,7 +31,7 @@ FIRST_GP_CYCLES, LAST_GP_CYCLES = 12, 8
 """Most of the engine's cycles from GP_RUN to its first instruction, and from the last one to its end."""
 
 _IMAGE, _BACK = 4096, 6144  # bytes of partitions: images, and what is stored back
-_DATA_PLACE = _IMAGE + 1536
+_COPIES_PLACE, _DATA_PLACE = _IMAGE + 1280, _IMAGE + 1792
 _CODE_BYTES = 2432  # of a core, at most
 
 
@@ -38,6 +42,8 @@ class _Semaphores:
         self.semaphores = list(values)
 
     def update(self, index: int, update: Update, value: int) -> None:
+        if update == Update.NONE:
+            return
         new = value + (self.semaphores[index] if update == Update.ADD else 0)
         self.semaphores[index] = (new + (1 << 31)) % (1 << 32) - (1 << 31)
 
@@ -63,7 +69,7 @@ class EngineDriver:
         self.ends: list[tuple[int, int]] = []  # cause and address of each instruction
         self.ticks = 0
         self.states: Count[int] = Count()
-        self.accepted = self.first_busy = self.last_busy = 0
+        self.accepted = self.first_busy = self.last_busy = 0  # the last also of a copy that completes
         self.longest = [0, 0]  # of FIRST and LAST
         self.others: list[tuple[int, int, int]] = []  # cycle, semaphore and value that somebody else sets
         self.updates = 0
@@ -75,7 +81,7 @@ class EngineDriver:
     async def start(self) -> None:
         """Connect everything and reset."""
         dut = self.dut
-        stalls = [styled(self.style, np.random.default_rng(self.rng.integers(1 << 32))) for _ in range(4)]
+        stalls = [styled(self.style, np.random.default_rng(self.rng.integers(1 << 32))) for _ in range(5)]
         for name in ("start", "running", "mtime", "value", "update__ready", "told_core", "told_index"):
             getattr(dut, name).value = 0
         for name in ("psum_read__ready", "psum_read__data_valid", "psum_write__ready"):
@@ -85,6 +91,8 @@ class EngineDriver:
         self.ports.add_sbuf_read("sbuf_read", stalls[1])
         self.ports.add_sbuf_write("sbuf_write", stalls[2])
         self._taken = stalls[3]
+        rng = np.random.default_rng(self.rng.integers(1 << 32))
+        self.copies = CopyRing(self.bench, self.sbuf, stalls[4], rng, lambda *signal: self.semaphores.update(*signal))
         self._ready = False
         self.ports.on_cycle.append(self._cycle)
         await self.bench.start()
@@ -93,6 +101,8 @@ class EngineDriver:
 
     def _cycle(self, now: int) -> None:
         dut = self.dut
+        if self.copies.cycle(now):
+            self.last_busy = now
         tick = dut.tick.value == 1
         self.ticks += tick
         if dut.update__valid.value == 1 and self._ready:
@@ -148,6 +158,8 @@ class EngineDriver:
             assert len(code) <= _CODE_BYTES and CODE % row == 0
             load(code, _IMAGE + each * n, CODE, 1 << core, tohost)
         mask = sum(1 << core for core in program.code)
+        for core, pushed in program.copies.items():
+            load(pushed, _COPIES_PLACE, COPIES, 1 << core, tohost)
         load(data, _DATA_PLACE, DATA, mask, tohost)
         arguments = sum(
             int.from_bytes(self.rng.bytes(PATTERN.offset("reserved") // 8), "little")
@@ -167,6 +179,7 @@ class EngineDriver:
     async def run(self, program: EngineProgram) -> None:
         """Send a program, wait for its end, compare what it left."""
         await self.new_program()
+        self.copies.restart()
         for at in program.signals:
             self.semaphores.update(at, Update.SET, 0)
         for at in program.outside:
@@ -204,14 +217,19 @@ class EngineDriver:
         while len(self.ends) < count:
             await RisingEdge(self.bench.clk)
             assert self.ports.cycle - since < 100_000, f"instruction {count - 1} does not end"
-        writes, updates = self.ports.grants["sbuf_write"], self.updates
+        assert not self.copies.under_way, f"instruction {count - 1} was done before its copies"
+        before = self._changes()
         await self.bench.cycles(12)
-        late = (self.ports.grants["sbuf_write"] - writes, self.updates - updates)
-        assert late == (0, 0), f"instruction {count - 1} was done before {late} of its stores"
+        late = self._changes() - before
+        assert late == 0, f"instruction {count - 1} was done before {late} of its stores"
+
+    def _changes(self) -> int:
+        """Made by cores: of SBUF, of semaphores, and copies."""
+        return self.ports.grants["sbuf_write"] + self.updates + self.copies.completed + len(self.copies.under_way)
 
     async def refuse(self, word: int) -> None:
         """An instruction ends as the golden engine says, and does nothing; no core has an image."""
-        golden = Cluster(self.cfg, self.sbuf, self.semaphores)
+        golden = Cluster(self.cfg, self.sbuf, self.semaphores, copy=lambda _: (Cause.NONE, 0, None))
         f = INSTRUCTION.unpack(word)
         if f["opcode"] == Opcode.GP_RUN:
             run = golden.run(word)
@@ -242,7 +260,10 @@ class EngineDriver:
         self.expected = _Semaphores(self.semaphores.semaphores)
         for at in program.outside:
             self.expected.update(at, Update.SET, OUTSIDE)
-        cluster = Cluster(self.cfg, memory, self.expected, np.random.default_rng(self.rng.integers(1 << 32)))
+        self.hbm = self.copies.hbm.copy()
+        sees = SimpleNamespace(cfg=self.cfg, core_id=0, hbm=self.hbm, sbuf=memory, grow=lambda _: None)
+        rng = np.random.default_rng(self.rng.integers(1 << 32))
+        cluster = Cluster(self.cfg, memory, self.expected, rng, copy=lambda word: Alone().start(sees, word))
         cluster.shared[:] = self.shared
         ends: list[tuple[int, int]] = []
         for word in words:
@@ -251,7 +272,9 @@ class EngineDriver:
             if f["opcode"] == Opcode.GP_RUN:
                 run = cluster.run(word)
                 while not run.advance():
-                    if not run.ready:
+                    if cluster.copies.line.flight:
+                        self._complete(cluster.copies.line.flight)
+                    elif not run.ready:
                         run.expire()
                 failed = run.outcome()
             else:
@@ -265,6 +288,16 @@ class EngineDriver:
             self.moved_bytes = {core: windows.moved_bytes for core, windows in cluster.windows.items()}
         return ends, memory, [bytes(p) for p in cluster.printed]
 
+    def _complete(self, flight: list[Item]) -> None:
+        """Copies of the golden engine, in their order."""
+        for item in flight:
+            item.commit(item.read())
+            if item.signal:
+                self.expected.update(*item.signal)
+            if item.ended:
+                item.ended()
+        flight.clear()
+
     def _compare(self, memory: Memory, printed: list[bytes]) -> None:
         wrong = np.argwhere(memory.bytes != self.sbuf.bytes)
         if wrong.size:
@@ -275,6 +308,8 @@ class EngineDriver:
             )
         for index, (have, want) in enumerate(zip(self.semaphores.semaphores, self.expected.semaphores, strict=True)):
             assert have == want, f"semaphore {index} is {have}, must be {want}"
+        wrong = np.flatnonzero(self.copies.hbm != self.hbm)
+        assert not wrong.size, f"{wrong.size} bytes of HBM differ, first {wrong[0] - HBM} of those that copies reach"
         assert [bytes(p) for p in self.printed] == printed
 
     async def check_counters(self) -> None:

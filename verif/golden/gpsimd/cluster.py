@@ -10,6 +10,7 @@ from rtl.contract.config import Config
 from rtl.contract.gpsimd import LANE_BITS, LOAD, RUN, SHARED_BYTES, WATCHDOG_CYCLES, Region, cores, lanes
 from rtl.contract.isa import INSTRUCTION, Cause, Opcode
 from verif.golden.gpsimd.barrier import Barrier
+from verif.golden.gpsimd.copies import CoreCopies, Start
 from verif.golden.gpsimd.core import Core
 from verif.golden.gpsimd.mailbox import MailboxRegisters, Semaphores
 from verif.golden.gpsimd.place import Place
@@ -33,7 +34,8 @@ class Cluster:
 
     `local[core]` and `shared` are memories, `printed[core]` is what a core has printed, `windows[core]` are those of
     its last run. With `rng` slices of cores come in any order. With gpsimd.vectors each has Zve32x; its vector
-    registers are 0 when a run starts.
+    registers are 0 when a run starts. `copy`: what a descriptor does that a core pushes; `copies.line` has those under
+    way.
     """
 
     def __init__(
@@ -42,7 +44,10 @@ class Cluster:
         sbuf: Sbuf,
         semaphores: Semaphores,
         rng: np.random.Generator | None = None,
+        *,
+        copy: Start,
     ):
+        self.copies = CoreCopies(copy)
         self.cores = cores(cfg.partitions)
         self.lanes = lanes(cfg.partitions)
         self.local_bytes = cfg.gpsimd.local_bytes
@@ -93,13 +98,14 @@ class Cluster:
         """The execution of a GP_RUN, which begins with its first slice."""
         f = RUN.unpack(INSTRUCTION.unpack(word)["imm0"])
         watchdog = f["watchdog"] or WATCHDOG_CYCLES
-        return Run(partial(self._begin, word, f["entry"], f["cores"]), watchdog, self._rng)
+        return Run(partial(self._begin, word, f["entry"], f["cores"]), watchdog, self.copies, self._rng)
 
     def _begin(self, word: int, entry: int, mask: int) -> Cause | tuple[Barrier, Mapping[int, Core]]:
         if not self._exist(mask):
             return Cause.GP_CORES
         if mask & ~self._filled:
             return Cause.GP_NO_IMAGE
+        self.copies.begin()
         barrier = Barrier(self._numbers(mask))
         return barrier, {number: self._core(number, word, entry, barrier) for number in self._numbers(mask)}
 
@@ -108,7 +114,9 @@ class Cluster:
         memory = TohostMemory(tohost, self.local_bytes) if tohost else Memory()
         hart = Hart(memory, number, entry & ~1, self._vlen)
         place = Place(core=number, cores=self.cores, lanes=self.lanes, local_bytes=self.local_bytes)
-        mailbox = MailboxRegisters(place, word, hart, self._semaphores, barrier, self.printed[number])
+        mailbox = MailboxRegisters(
+            place, word, hart, self._semaphores, barrier, self.printed[number], self.copies, self.local[number]
+        )
         self.windows[number] = windows = Windows(self._sbuf, number * self.lanes, self.lanes)
         memory.add(Region.LOCAL, self.local[number])
         memory.add(Region.LOCAL_TOO, self.local[number])

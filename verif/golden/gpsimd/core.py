@@ -1,6 +1,7 @@
 """A core during a run: its hart, asleep or awake."""
 
 from rtl.contract.gpsimd import WaitFor
+from rtl.contract.isa import Cause
 from verif.golden.gpsimd.ended import Ended
 from verif.golden.gpsimd.mailbox import EXTERNAL, TENSOR_CYCLES, TIMER, MailboxRegisters
 from verif.golden.riscv.csrs import ADDRESSES
@@ -39,7 +40,12 @@ class Core:
         end = self.steps + instructions
         self.asleep = False
         while self.ready and self.steps < end:
-            self.hart.run(end - self.steps, self.mailbox.pending())
+            try:
+                self.hart.run(end - self.steps, self.mailbox.pending())
+            except Ended as ended:
+                if ended.cause == Cause.GP_DMA:
+                    raise Ended.by_copy(Cause(ended.number), self.hart.pc) from None
+                raise
             self.asleep = self.hart.waits
 
     def sleep_left(self) -> int | None:

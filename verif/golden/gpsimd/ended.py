@@ -6,7 +6,7 @@ __all__ = ["Ended"]
 
 
 class Ended(Exception):
-    """A core has ended. `cause`: NONE, GP_EXIT or GP_TRAP; `low` and `number` as gpsimd.FAULT has them."""
+    """A core has ended. `cause`: NONE, GP_EXIT, GP_TRAP or GP_DMA; `low` and `number` as gpsimd.FAULT has them."""
 
     def __init__(self, cause: Cause, low: int = 0, number: int = 0):
         super().__init__(f"{cause.name}, {low:#010x}, {number}")
@@ -18,6 +18,11 @@ class Ended(Exception):
     def by_exit(cls, value: int) -> "Ended":
         """The program has given an exit value of 32 bits."""
         return cls(Cause.GP_EXIT, value) if value else cls(Cause.NONE)
+
+    @classmethod
+    def by_copy(cls, why: Cause, pc: int = 0) -> "Ended":
+        """A descriptor that the store at `pc` has pushed is refused."""
+        return cls(Cause.GP_DMA, pc, int(why))
 
     @classmethod
     def by_trap(cls, pc: int, mcause: int) -> "Ended":

@@ -6,6 +6,7 @@ from typing import Protocol
 from rtl.contract.gpsimd import Counter, Mailbox, Region, WaitFor
 from rtl.contract.isa import INSTRUCTION_BYTES, Update
 from verif.golden.gpsimd.barrier import Barrier
+from verif.golden.gpsimd.copies import CoreCopies
 from verif.golden.gpsimd.ended import Ended
 from verif.golden.gpsimd.place import Place
 from verif.golden.riscv.hart import Hart
@@ -38,17 +39,25 @@ class MailboxRegisters:
 
     There is no time: a GPSIMD cycle is an instruction that retired, or one that the core has slept (`slept`). What a
     program makes of MTIME and of counters cannot be compared with hardware; counters but BUSY and INSTRUCTIONS are 0.
-    DMA takes no descriptors.
     """
 
     def __init__(
-        self, place: Place, argument: int, hart: Hart, semaphores: Semaphores, barrier: Barrier, printed: bytearray
+        self,
+        place: Place,
+        argument: int,
+        hart: Hart,
+        semaphores: Semaphores,
+        barrier: Barrier,
+        printed: bytearray,
+        copies: CoreCopies,
+        local: bytearray,
     ):
         self.slept = 0
         self.timer = (1 << 64) - 1  # MTIMECMP
         self.compare = 0  # WAIT_COMPARE
         self.device = Device(Mailbox.END, self._load, self._store)
         self._hart, self._semaphores, self._barrier = hart, semaphores, barrier
+        self._core, self._copies = place.core, copies
         self._argument = argument.to_bytes(INSTRUCTION_BYTES, "little")
         self._kept: dict[Mailbox, int] = dict.fromkeys(
             (Mailbox.WAIT_SEMAPHORE, Mailbox.WAIT_VALUE, Mailbox.TRAP_PC, Mailbox.TRAP_VALUE), 0
@@ -66,8 +75,8 @@ class MailboxRegisters:
             Mailbox.MTIMECMPH: lambda: self.timer >> 32,
             Mailbox.WAIT_COMPARE: lambda: self.compare,
             Mailbox.WAIT_STATUS: lambda: int(self.holds()),
-            Mailbox.DMA_DONE: lambda: 0,
-            Mailbox.DMA_FREE: lambda: 0,
+            Mailbox.DMA_DONE: lambda: copies.done(place.core),
+            Mailbox.DMA_FREE: lambda: copies.free(place.core),
             **dict.fromkeys((Mailbox.DONE, Mailbox.PUT, Mailbox.DMA_PUSH, Mailbox.TRAP), lambda: 0),
             **{at: lambda at=at: self._kept[at] for at in self._kept},
         }
@@ -83,6 +92,7 @@ class MailboxRegisters:
             Mailbox.MTIMECMP: lambda value: setattr(self, "timer", self.timer >> 32 << 32 | value),
             Mailbox.MTIMECMPH: lambda value: setattr(self, "timer", value << 32 | self.timer & WORD),
             Mailbox.WAIT_COMPARE: lambda value: setattr(self, "compare", value & 7),
+            Mailbox.DMA_PUSH: lambda address: copies.push(place.core, local, address),
             Mailbox.TRAP: self._trap,
             **{at: lambda value, at=at: self._kept.update({at: value}) for at in self._kept},
             Mailbox.WAIT_SEMAPHORE: lambda value: self._kept.update({Mailbox.WAIT_SEMAPHORE: value & 0xFF}),
@@ -106,7 +116,7 @@ class MailboxRegisters:
             case WaitFor.TIMER:
                 return self.time >= self.timer
             case WaitFor.DMA:
-                return value <= 0
+                return _signed(self._copies.done(self._core)) >= value
             case WaitFor.BARRIER:
                 return self._barrier.passed >= value
             case _:

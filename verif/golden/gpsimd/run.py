@@ -8,6 +8,7 @@ from rtl.contract.gpsimd import FAULT
 from rtl.contract.isa import Cause
 from rtl.contract.memmap import Space, address
 from verif.golden.gpsimd.barrier import Barrier
+from verif.golden.gpsimd.copies import CoreCopies
 from verif.golden.gpsimd.core import Core
 from verif.golden.gpsimd.ended import Ended
 from verif.golden.lines import Failed
@@ -21,8 +22,8 @@ Start = Callable[[Barrier], Mapping[int, Core]]
 
 
 class Run:
-    """Cores in turn, until all have ended or one has failed. `begin` gives the cores of the mask, fresh from reset, or
-    the reason why there is no run; it is asked when the run begins. See lines.Steps.
+    """Cores in turn, until all and their copies have ended or one has failed. `begin` gives the cores of the mask,
+    fresh from reset, or the reason why there is no run; it is asked when the run begins. See lines.Steps.
 
     Time passes for a core that sleeps as for those that run; if none runs, until the first alarm. One that rings behind
     the watchdog never does.
@@ -32,9 +33,10 @@ class Run:
         self,
         begin: Callable[[], Cause | tuple[Barrier, Mapping[int, Core]]],
         watchdog: int,
+        copies: CoreCopies,
         rng: np.random.Generator | None,
     ):
-        self._begin, self._watchdog, self._rng = begin, watchdog, rng
+        self._begin, self._watchdog, self._copies, self._rng = begin, watchdog, copies, rng
         self._cores: dict[int, Core] | None = None
         self._barrier = Barrier(())
         self._failed: Failed | None = None
@@ -44,6 +46,8 @@ class Run:
         """See Steps: it has not begun or has failed, or a core is awake or will be."""
         if self._cores is None or self._failed:
             return True
+        if not self._cores:
+            return not self._copies.line.flight
         return any(core.ready for core in self._cores.values()) or self._alarm() is not None
 
     def outcome(self) -> Failed | None:
@@ -58,9 +62,9 @@ class Run:
                 self._failed, self._cores = Failed(found), {}
             else:
                 self._barrier, self._cores = found[0], dict(found[1])
-        elif not self._failed:
+        elif self._cores and not self._failed:
             self._slice(self._cores)
-        return not self._cores or self._failed is not None
+        return self._failed is not None or not (self._cores or self._copies.line.flight)
 
     def expire(self) -> None:
         """The watchdog has come; of several cores that still ran the lowest is told."""

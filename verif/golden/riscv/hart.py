@@ -109,6 +109,9 @@ class Hart:
             except Trap as error:
                 self.pc = pc
                 self._trap(error)
+            except Exception:  # a device has ended the run
+                self.pc = pc
+                raise
             made = csrs.retired + csrs.trapped - begin
         self._order += made
         return made

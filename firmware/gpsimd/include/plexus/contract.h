@@ -40,9 +40,9 @@
 #define PLEXUS_MAILBOX_WAIT_VALUE 0xb4u  /* rw: what it is compared with, signed */
 #define PLEXUS_MAILBOX_WAIT_COMPARE 0xb8u  /* rw: bits 2:0: WaitFor; interrupt 11 is pending while that holds, and ends a wfi */
 #define PLEXUS_MAILBOX_WAIT_STATUS 0xbcu  /* r: 1 while the condition holds */
-#define PLEXUS_MAILBOX_DMA_PUSH 0xc0u  /* w: address in local memory of a descriptor, 128-byte aligned; traps if DMA_FREE is 0 */
+#define PLEXUS_MAILBOX_DMA_PUSH 0xc0u  /* w: address in local memory of a descriptor, a multiple of 128; waits until it has been read */
 #define PLEXUS_MAILBOX_DMA_DONE 0xc4u  /* r: descriptors of this core completed since the start of the run */
-#define PLEXUS_MAILBOX_DMA_FREE 0xc8u  /* r: descriptors that DMA_PUSH takes now */
+#define PLEXUS_MAILBOX_DMA_FREE 0xc8u  /* r: descriptors that this core may push before one of its own must complete, 4 at most */
 #define PLEXUS_MAILBOX_TRAP 0xd0u  /* w: ends the run of this core as GP_TRAP, with this mcause */
 #define PLEXUS_MAILBOX_TRAP_PC 0xd4u  /* rw: pc of that trap, written first */
 #define PLEXUS_MAILBOX_TRAP_VALUE 0xd8u  /* rw: mtval of that trap, written first */

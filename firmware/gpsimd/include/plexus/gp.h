@@ -200,13 +200,12 @@ static inline uint64_t gp_address(uint32_t space, uint64_t offset, uint32_t core
 void gp_descriptor_copy(gp_descriptor *d, uint64_t destination, uint64_t source, uint32_t row_bytes, uint32_t rows,
                         int64_t destination_step, int64_t source_step);
 
-/* Starts a descriptor, when there is room for it. It must stay as it is until it is done. */
+/* Starts a descriptor, behind all that this core has stored. It has been read when this returns, and may change then. */
 static inline void gp_dma_push(const gp_descriptor *d) {
     __asm__ volatile("fence" ::: "memory");
-    while (!GP_REGISTER(DMA_FREE)) {}
     GP_REGISTER(DMA_PUSH) = (uint32_t)(uintptr_t)d;
 }
-/* Waits until `count` descriptors of this core have completed since the start of the run. */
+/* Waits until `count` descriptors of this core have completed since the start of the run; they complete in order. */
 static inline void gp_dma_wait(uint32_t count) { gp_wait(PLEXUS_WAIT_DMA, count); }
 
 /* ---- traps ---- */
