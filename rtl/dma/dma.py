@@ -87,7 +87,7 @@ class Dma(wiring.Component):
             lost = fault("the end of a ring's descriptors is not told") if r == cfg.dma.rings - 1 else 0
             m.d.comb += self.ends[r].eq(complete.ring_status[r].completed & ~lost)
         m.d.comb += [
-            self.begins.eq(intake.opened),
+            self.begins.eq(intake.opened[: cfg.dma.rings]),
             intake.start.eq(self.start),
             intake.stop.eq(complete.stop),
             intake.room.eq(complete.room),

@@ -15,7 +15,7 @@ from rtl.contract.gpsimd import COPIES_MAX, FAULT, cores, lanes
 from rtl.contract.isa import INSTRUCTION_BYTES, Cause
 from rtl.gpsimd.reach import in_local
 
-__all__ = ["ENDED_BITS", "Copies"]
+__all__ = ["ENDED_BITS", "Copies", "Stage"]
 
 ENDED_BITS = 3
 """Copies that may end between two edges of the engine's clock."""
@@ -25,7 +25,9 @@ _WHY_BITS = FAULT.offset("core") - FAULT.offset("cause")
 _OWNER = data.StructLayout({"core": 3, "pc": 32})
 
 
-class _Stage(enum.IntEnum, shape=2):
+class Stage(enum.IntEnum, shape=2):
+    """Of the descriptor in hand."""
+
     FIND = 0
     READ = 1
     OFFER = 2
@@ -46,6 +48,16 @@ class Copies(wiring.Component):
         self.cfg = cfg
         self.cores = count = cores(cfg.partitions)
         self.row_bytes = 4 * lanes(cfg.partitions)
+        lines = INSTRUCTION_BYTES // self.row_bytes
+        # the descriptor in hand; seen by proofs too
+        self.stage = Signal(Stage)
+        self.owner = Signal(count)  # one bit a core
+        self.kept = Signal(_OWNER)
+        self.first = Signal(exact_log2(cfg.gpsimd.local_bytes // self.row_bytes))
+        self.asked, self.came, self.arrives = Signal(range(lines + 1)), Signal(range(lines + 1)), Signal()
+        self.held = Signal(8 * INSTRUCTION_BYTES)
+        self.halted = Signal()
+        self.due = Signal(ENDED_BITS + 1)
         super().__init__(
             {
                 "push": In(count),
@@ -72,28 +84,26 @@ class Copies(wiring.Component):
         lines = INSTRUCTION_BYTES // self.row_bytes
         m.submodules.turn = turn = RoundRobin(self.cores)
         m.submodules.owners = owners = Fifo(_OWNER, _UNDER_WAY)
-        stage, owner = Signal(_Stage), Signal(self.cores)  # whose descriptor it is, one bit a core
-        address, first = Signal(32), Signal.like(self.row)
-        mine, asked, arrives, held = Signal(_OWNER), Signal(range(lines + 1)), Signal(), Signal(8 * INSTRUCTION_BYTES)
-        came = Signal(range(lines + 1))
+        stage, owner, kept, first, held = self.stage, self.owner, self.kept, self.first, self.held
+        asked, came, arrives = self.asked, self.came, self.arrives
+        address, mine = Signal(32), Signal(_OWNER)
 
         # read one, line by line
         for k in range(self.cores):
             m.d.comb += turn.requests[k].eq(self.push[k] & (self.free[k] != 0))
             with m.If(turn.grant[k]):
                 m.d.comb += [address.eq(self.address[k]), mine.core.eq(k), mine.pc.eq(self.pc[k])]
-        kept = Signal(_OWNER)
         unaligned = address[: exact_log2(INSTRUCTION_BYTES)] != 0
         outside = ~in_local(address, self.cfg.gpsimd.local_bytes)
         wrong, anywhere = Signal(CAUSE_BITS), fault("a descriptor is read from anywhere")
         pushed = (self.push & owner).any()
         m.d.comb += [
-            turn.accept.eq(stage == _Stage.FIND),
-            self.line_en.eq(Mux((stage == _Stage.READ) & (asked != lines), owner & self.push, 0)),
+            turn.accept.eq(stage == Stage.FIND),
+            self.line_en.eq(Mux((stage == Stage.READ) & (asked != lines), owner & self.push, 0)),
             self.row.eq(first + (asked ^ fault("a line of a descriptor is read in another's place"))),
-            self.o.valid.eq((stage == _Stage.OFFER) & owners.i.ready),
+            self.o.valid.eq((stage == Stage.OFFER) & owners.i.ready),
             self.o.payload.eq(held),
-            owners.i.valid.eq((stage == _Stage.OFFER) & self.o.ready),
+            owners.i.valid.eq((stage == Stage.OFFER) & self.o.ready),
             owners.i.payload.eq(kept),
         ]
         m.d.sync += arrives.eq(self.line_en.any())
@@ -103,7 +113,7 @@ class Copies(wiring.Component):
                 came.eq(came + 1),
             ]
         with m.Switch(stage):
-            with m.Case(_Stage.FIND):
+            with m.Case(Stage.FIND):
                 with m.If(turn.grant.any()):
                     m.d.sync += [
                         owner.eq(turn.grant),
@@ -112,22 +122,22 @@ class Copies(wiring.Component):
                         asked.eq(0),
                         came.eq(0),
                         wrong.eq(Mux(unaligned, Cause.MISALIGNED, Cause.OUT_OF_RANGE)),
-                        stage.eq(Mux((unaligned | outside) & ~anywhere, _Stage.WRONG, _Stage.READ)),
+                        stage.eq(Mux((unaligned | outside) & ~anywhere, Stage.WRONG, Stage.READ)),
                     ]
-            with m.Case(_Stage.READ):
+            with m.Case(Stage.READ):
                 with m.If(self.line_en.any()):
                     m.d.sync += asked.eq(asked + 1)
                 with m.If(~pushed):  # the core was stopped
-                    m.d.sync += stage.eq(_Stage.FIND)
+                    m.d.sync += stage.eq(Stage.FIND)
                 with m.Elif(came == lines):
                     m.d.comb += self.taken.eq(owner)
-                    m.d.sync += stage.eq(_Stage.OFFER)
-            with m.Case(_Stage.OFFER):
+                    m.d.sync += stage.eq(Stage.OFFER)
+            with m.Case(Stage.OFFER):
                 with m.If(self.o.valid & self.o.ready):
-                    m.d.sync += stage.eq(_Stage.FIND)
+                    m.d.sync += stage.eq(Stage.FIND)
 
         # the ends of those under way, one a cycle
-        halted, due, ends = Signal(), Signal(ENDED_BITS + 1), Signal()
+        halted, due, ends = self.halted, self.due, Signal()
         m.d.comb += [ends.eq(due != 0), owners.o.ready.eq(ends)]
         m.d.sync += [due.eq(due + self.ended - ends), halted.eq(self.cause != 0)]
         for k in range(self.cores):
@@ -137,9 +147,9 @@ class Copies(wiring.Component):
                 m.d.sync += self.done[k].eq(self.done[k] + 1)
             m.d.sync += under_way.eq(under_way + self.taken[k] - of_core)
             m.d.comb += self.free[k].eq(COPIES_MAX - under_way)
-        for failed, why, of in ((stage == _Stage.WRONG, wrong, kept), (halted & ~ends, self.cause, owners.o.payload)):
+        for failed, why, of in ((stage == Stage.WRONG, wrong, kept), (halted & ~ends, self.cause, owners.o.payload)):
             with m.If(failed):
                 m.d.comb += [self.failed.eq(1), self.told.eq(Cat(of.pc, why[:_WHY_BITS], of.core))]
-        waits = (stage == _Stage.OFFER) | (owners.level != 0)
+        waits = (stage == Stage.OFFER) | (owners.level != 0)
         m.d.comb += self.active.eq(((~halted & waits) | self.busy) & ~fault("a run is done before its copies"))
         return m
