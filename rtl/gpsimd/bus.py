@@ -8,11 +8,11 @@ from amaranth.utils import exact_log2
 from rtl.base.arbiter import RoundRobin
 from rtl.base.fault import fault
 from rtl.base.memory_port import QUADRANTS, SbufReadSignature, SbufWriteSignature, sbuf_word_bits
-from rtl.base.ram import Ram
 from rtl.contract.config import Config
-from rtl.contract.gpsimd import SHARED_BYTES, cores, lanes
+from rtl.contract.gpsimd import cores, lanes
 from rtl.gpsimd.lane_bus import LaneBus, LaneSignature
 from rtl.gpsimd.layouts import DEVICE, Place
+from rtl.gpsimd.shared_memory import SharedMemory, SharedRowsSignature
 from rtl.gpsimd.shared_port import share_port
 
 __all__ = ["Bus"]
@@ -24,15 +24,17 @@ class Bus(wiring.Component):
     """`request` of core k is for what `held[k]` says; cores take turns.
 
     served: the request is through, a store has committed. answered, one cycle later, ends a load: `answer`. bytes: how
-    many of SBUF the core that is served moves. printed: core `printer` prints `byte`. lanes: LaneBus', of cores with
-    vectors.
-    Timing: a request that is alone is served at once, but for SBUF when it grants; there `lanes` and `request` take
-    turns if both ask.
+    many of SBUF the core that is served moves. printed: core `printer` prints `byte`. lanes: LaneBus', shared: rows of
+    SharedMemory, both of cores with vectors.
+    Timing: a request that is alone is served at once, but for SBUF when it grants; there and in shared memory rows and
+    `request` take turns if both ask.
     """
 
     def __init__(self, cfg: Config):
         self.cfg = cfg
         self.cores = cores(cfg.partitions)
+        rows = {name: In(of(cfg)) for name, of in (("lanes", LaneSignature), ("shared", SharedRowsSignature))}
+        rows = {name: member.array(self.cores) for name, member in rows.items()}
         super().__init__(
             {
                 "request": In(self.cores),
@@ -46,7 +48,7 @@ class Bus(wiring.Component):
                 "printed": Out(1),
                 "printer": Out(3),
                 "byte": Out(8),
-                **({"lanes": In(LaneSignature(cfg)).array(self.cores)} if cfg.gpsimd.vectors else {}),
+                **(rows if cfg.gpsimd.vectors else {}),
             }
         )
 
@@ -55,7 +57,7 @@ class Bus(wiring.Component):
         cfg = self.cfg
         lane_bits = exact_log2(lanes(cfg.partitions))
         m.submodules.turn = turn = RoundRobin(self.cores)
-        m.submodules.shared = shared = Ram(32, SHARED_BYTES // 4, 8)
+        m.submodules.shared = shared = SharedMemory(cfg)
         chosen, core, moves = Signal(DEVICE), Signal(range(self.cores)), Signal()
         m.d.comb += turn.requests.eq(self.request)
         for k in range(self.cores):
@@ -87,24 +89,22 @@ class Bus(wiring.Component):
             m.d.comb += [port.word[q].eq(byte[3:][: sbuf_word_bits(cfg)]) for q in range(QUADRANTS)]
         if cfg.gpsimd.vectors:
             self._share(m, read, write)
+            for outer, inner in zip(self.shared, shared.rows, strict=True):
+                connect(m, flipped(outer), inner)
         else:
             connect(m, read, flipped(self.sbuf_read))
             connect(m, write, flipped(self.sbuf_write))
-        with m.If(~in_sbuf):
-            m.d.comb += moves.eq(asked)
-        with m.Else():
-            m.d.comb += moves.eq(asked & Mux(access.write, write.ready, read.ready))
         is_shared = chosen.place == Place.SHARED
+        with m.If(in_sbuf):
+            m.d.comb += moves.eq(asked & Mux(access.write, write.ready, read.ready))
+        with m.Else():
+            m.d.comb += moves.eq(asked & (shared.word_ready | ~is_shared))
         m.d.comb += [
             turn.accept.eq(moves),
             self.served.eq(Mux(moves, turn.grant, 0)),
             self.bytes.eq(Mux(in_sbuf & moves, sum(access.mask[n] for n in range(4)), 0)),
-            shared.read_en.eq(moves & is_shared & ~access.write),
-            shared.read_address.eq(access.address[2:]),
-            shared.write_en.eq(moves & is_shared & access.write),
-            shared.write_address.eq(access.address[2:]),
-            shared.write_mask.eq(access.mask),
-            shared.write_data.eq(access.data),
+            shared.word_en.eq(asked & is_shared),
+            shared.access.eq(access),
             self.printed.eq(moves & (chosen.place == Place.REGISTER)),
             self.printer.eq(core),
             self.byte.eq(access.data),
@@ -115,7 +115,7 @@ class Bus(wiring.Component):
             was_shared.eq(is_shared),
             was_word.eq(Cat(byte[2], partition)),
         ]
-        m.d.comb += self.answer.eq(Mux(was_shared, shared.read_data, self.sbuf_read.data.word_select(was_word, 32)))
+        m.d.comb += self.answer.eq(Mux(was_shared, shared.word, self.sbuf_read.data.word_select(was_word, 32)))
         return m
 
     def _share(self, m: Module, read: PureInterface, write: PureInterface) -> None:

@@ -177,6 +177,18 @@ class Cluster(wiring.Component):
                     self.sbuf_bytes[k].eq(Mux(bus.served[k], bus.bytes, 0) + tile.lane_moved),
                 ]
                 in_sbuf |= tile.lane_valid
+                shared, free = bus.shared[k], ~box.busy  # rows behind the stores of the core itself
+                m.d.comb += [
+                    shared.line_en.eq(tile.shared_line_en & free),
+                    shared.line_row.eq(tile.shared_line_row),
+                    shared.row_en.eq(tile.shared_row_en & free),
+                    shared.row.eq(tile.shared_row),
+                    shared.row_data.eq(tile.shared_row_data),
+                    shared.row_mask.eq(tile.shared_row_mask),
+                    tile.shared_line_ready.eq(shared.line_ready),
+                    tile.shared_line.eq(shared.line),
+                    tile.shared_row_ready.eq(shared.row_ready),
+                ]
             state = self.state[k]
             with m.If(~run):
                 m.d.comb += state.eq(Counter.IDLE)

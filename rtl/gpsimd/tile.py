@@ -6,20 +6,22 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from rtl.contract.config import Config
-from rtl.contract.gpsimd import Counter, Region, lanes
+from rtl.contract.gpsimd import SHARED_BYTES, Counter, Region, lanes
 from rtl.gpsimd.lane_rows import LaneRows, lane_request
 from rtl.gpsimd.layouts import DEVICE, MOVED_BITS, Place
 from rtl.gpsimd.local_memory import LocalMemory
 from rtl.gpsimd.lookup import LocalLookup
 from rtl.gpsimd.reach import REGION_BIT, Reach, in_local
 from rtl.gpsimd.scalar_core import ScalarCore
+from rtl.gpsimd.shared_memory import shared_rows_ports
 
 __all__ = ["Tile"]
 
 
 def lane_ports(cfg: Config) -> dict[str, wiring.Member]:
-    """Of LaneRows, towards SBUF."""
+    """Of LaneRows, towards SBUF, and of rows in shared memory."""
     return {
+        **{f"shared_{name}": member for name, member in shared_rows_ports(cfg).items()},
         "lane_valid": Out(1),
         "lane_request": Out(lane_request(cfg)),
         "lane_ready": In(1),
@@ -38,7 +40,7 @@ class Tile(wiring.Component):
     row_en, without `run`: row `row` of local memory becomes `row_data`; line_en, without it or while `o` has a store:
     that row is read, before code, and `line` has it in the next cycle. waits: asleep; the clock may stop while
     `pending` is 0. state: ScalarCore's; retires: an instruction; moves: how many passes, rows and elements of the
-    vector unit. lane_*, of a tile with vectors: LaneRows' way to SBUF.
+    vector unit. Of a tile with vectors lane_*: LaneRows' way to SBUF, shared_*: rows of shared memory.
     """
 
     def __init__(self, cfg: Config):
@@ -169,33 +171,51 @@ class Tile(wiring.Component):
         with_end = ends_here & (first[words] <= end) & (end <= last[words])
         inside = in_local(first, local_bytes) & in_local(last, local_bytes)
         in_order = (first <= last) & (first[REGION_BIT:] == last[REGION_BIT:])
-        in_lanes, from_lanes = Signal(), Signal()
-        m.d.sync += from_lanes.eq(rows.line_lanes)  # what is there in this cycle
-        of_sbuf = last[:REGION_BIT] < cfg.sbuf.partition_bytes * self.lanes
+        in_lanes, in_shared = (first[REGION_BIT:] == of >> REGION_BIT for of in (Region.SBUF_LANES, Region.SHARED))
+        of_sbuf = in_lanes & (last[:REGION_BIT] < cfg.sbuf.partition_bytes * self.lanes) & ~rows.span_narrow
+        of_shared = in_shared & (last[:REGION_BIT] < SHARED_BYTES)
+        region = REGION_BIT - exact_log2(4 * self.lanes)  # of a row's number
+        line_shared, row_shared = (
+            beyond & (row[region:] == Region.SHARED >> REGION_BIT)
+            for beyond, row in ((rows.line_beyond, rows.line_row), (rows.row_beyond, rows.row))
+        )
+        from_lanes, from_shared = Signal(), Signal()
+        m.d.sync += [from_lanes.eq(rows.line_beyond), from_shared.eq(line_shared)]  # what is there in this cycle
         m.submodules.lane_rows = lane_rows = ResetInserter(~self.run)(LaneRows(cfg))
         m.d.comb += [
-            in_lanes.eq(first[REGION_BIT:] == Region.SBUF_LANES >> REGION_BIT),
-            rows.in_rows.eq(in_order & ((inside & ~with_end) | (in_lanes & of_sbuf & ~rows.span_narrow))),
-            rows.in_lanes.eq(in_lanes),
-            lane_rows.line_en.eq(rows.line_en & rows.line_lanes),
+            rows.in_rows.eq(in_order & ((inside & ~with_end) | of_sbuf | of_shared)),
+            rows.beyond.eq(in_lanes | in_shared),
+            lane_rows.line_en.eq(rows.line_en & rows.line_beyond & ~line_shared),
             lane_rows.line_row.eq(rows.line_row),
-            lane_rows.row_en.eq(rows.row_en & rows.row_lanes),
+            lane_rows.row_en.eq(rows.row_en & rows.row_beyond & ~row_shared),
             lane_rows.row.eq(rows.row),
             lane_rows.row_data.eq(rows.row_data),
             lane_rows.row_mask.eq(rows.row_mask),
             lane_rows.row_last.eq(rows.row_last),
-            rows.line_ready.eq(Mux(rows.line_lanes, lane_rows.line_ready, ~memory.word_en)),
-            rows.line.eq(Mux(from_lanes, lane_rows.line, memory.line)),
-            rows.row_ready.eq(~rows.row_lanes | lane_rows.row_ready),
+            rows.line_ready.eq(
+                Mux(
+                    line_shared,
+                    self.shared_line_ready,
+                    Mux(rows.line_beyond, lane_rows.line_ready, ~memory.word_en),
+                )
+            ),
+            rows.line.eq(Mux(from_shared, self.shared_line, Mux(from_lanes, lane_rows.line, memory.line))),
+            rows.row_ready.eq(Mux(row_shared, self.shared_row_ready, ~rows.row_beyond | lane_rows.row_ready)),
+            self.shared_line_en.eq(rows.line_en & line_shared & self.run),
+            self.shared_line_row.eq(rows.line_row),
+            self.shared_row_en.eq(rows.row_en & row_shared & self.run),
+            self.shared_row.eq(rows.row),
+            self.shared_row_data.eq(rows.row_data),
+            self.shared_row_mask.eq(rows.row_mask),
             self.lane_valid.eq(lane_rows.valid & self.run),
             self.lane_request.eq(lane_rows.request),
             lane_rows.ready.eq(self.lane_ready),
             lane_rows.reply.eq(self.lane_reply),
-            self.lane_moved.eq(rows.line_moved + rows.row_moved),
+            self.lane_moved.eq(Mux(from_shared, 0, rows.line_moved) + Mux(row_shared, 0, rows.row_moved)),
         ]
-        with m.If(rows.line_en & ~rows.line_lanes):
+        with m.If(rows.line_en & ~rows.line_beyond):
             m.d.comb += [core.line.ready.eq(0), memory.line_en.eq(1), memory.line_row.eq(rows.line_row)]
-        with m.If(rows.row_en & ~rows.row_lanes):
+        with m.If(rows.row_en & ~rows.row_beyond):
             m.d.comb += [
                 memory.row_en.eq(1),
                 memory.row.eq(rows.row),

@@ -1,6 +1,6 @@
 """Loads and stores of vectors: whole rows of memory, beside what comes after; words of local memory; elements."""
 
-from amaranth.hdl import Module, Mux, Signal, Value, signed
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
@@ -16,8 +16,17 @@ from rtl.gpsimd.vector.row_stores import RowStores
 
 __all__ = ["VectorMemory"]
 
-_LOADS = ("wants_write", "has_written", "write_number", "write_data", "write_mask", "line_en", "line_row", "line_lanes")
-_STORES = ("wants_read", "has_read", "row_en", "row", "row_data", "row_mask", "row_last", "row_lanes")
+_LOADS = (
+    "wants_write",
+    "has_written",
+    "write_number",
+    "write_data",
+    "write_mask",
+    "line_en",
+    "line_row",
+    "line_beyond",
+)
+_STORES = ("wants_read", "has_read", "row_en", "row", "row_data", "row_mask", "row_last", "row_beyond")
 _LOOKUPS = ("look_en", "look_write", "look_address", "look_data")
 _ELEMENTS = ("index_number", "traps", "shrinks", "cause", "address", "element")
 
@@ -30,12 +39,10 @@ class VectorMemory(wiring.Component):
     `looked`; else, and if that `refuses`, with `begin` while nothing else is under way, until `done`. group: logarithm
     of how many registers a field has. span_first, span_last: the first and the last byte, if they are in the order of
     memory; span_narrow: less than words is stored there; in_rows: between them is memory that has rows, and nothing
-    that one has to see element by element, in_lanes: SBUF's. Ports of rows, and load_may, wants_write, has_written,
-    line_moved, store_may, wants_read, has_read, row_moved: RowLoads' and RowStores'; look_wants_read and the like:
-    VectorLookups'. index_number and data_number, with
-    `read`, stored, with `read_stored`, write, with number, data and mask: registers, of elements; loaded and write_*:
-    of rows. The rest: VectorElements'.
-    Timing: theirs.
+    that one has to see element by element, beyond: not local memory. Ports of rows, and load_may, wants_write,
+    has_written, line_moved, store_may, wants_read, has_read, row_moved: RowLoads' and RowStores'; look_wants_read and
+    the like: VectorLookups'. index_number and data_number, with `read`, stored, with `read_stored`, write, with number,
+    data and mask: registers, of elements; loaded and write_*: of rows. The rest: VectorElements'. Timing: theirs.
     """
 
     def __init__(self, lanes: int):
@@ -139,7 +146,7 @@ class VectorMemory(wiring.Component):
             words.eq((i.strided | (i.indexed & (i.width == 2))) & (i.fields == 0) & (size == 2)),
             self.by_words.eq(words & (self.vstart == 0)),
             # rows of local memory first: they have its banks, and may be what is looked for
-            self.look_free.eq(~lookups.busy & ~(loads.busy & ~loads.line_lanes) & ~(stores.busy & ~stores.row_lanes)),
+            self.look_free.eq(~lookups.busy & ~(loads.busy & ~loads.line_beyond) & ~(stores.busy & ~stores.row_beyond)),
             self.look_busy.eq(lookups.busy),
             self.looked.eq(lookups.done),
             self.refuses.eq(lookups.refuses),
@@ -166,7 +173,7 @@ class VectorMemory(wiring.Component):
                 part.vd.eq(i.vd),
                 part.active.eq(self.active),
                 part.size.eq(size),
-                part.in_lanes.eq(self.in_lanes),
+                part.beyond.eq(self.beyond),
             ]
         m.d.comb += [
             loads.may.eq(self.load_may),
@@ -239,8 +246,11 @@ class VectorMemory(wiring.Component):
 
     def _touched(self, m: Module, name: str, start: Value) -> Value:
         """The span of `i` has bytes of the one that began last with `start`, by either address of local memory."""
-        first, last, in_lanes = Signal(28, name=f"{name}_first"), Signal(28, name=f"{name}_last"), Signal(name=name)
+        first, last, place = (
+            Signal(n, name=f"{name}_{what}") for n, what in ((28, "first"), (28, "last"), (5, "place"))
+        )
+        here = Mux(self.beyond, Cat(self.beyond, self.span_first[28:]), 0)
         with m.If(start):
-            m.d.sync += [first.eq(self.span_first), last.eq(self.span_last), in_lanes.eq(self.in_lanes)]
-        apart = (self.span_first[:28] > last) | (self.span_last[:28] < first) | (self.in_lanes != in_lanes)
+            m.d.sync += [first.eq(self.span_first), last.eq(self.span_last), place.eq(here)]
+        apart = (self.span_first[:28] > last) | (self.span_last[:28] < first) | (here != place)
         return ~apart

@@ -14,12 +14,12 @@ __all__ = ["RowLoads"]
 
 class RowLoads(wiring.Component):
     """`start` with `ready`: bytes from `base` on go to `registers` registers from `vd` on, those of elements of 1 <<
-    size bytes that are `active`; in_lanes: of SBUF, for `line_lanes`.
+    size bytes that are `active`; beyond: not of local memory, for `line_beyond`.
 
     may: the next row may be read; it fills the register of the set `wants_write`, and `has_written` says that it was.
     write: register `write_number` becomes `write_data` where `write_mask` is; `late` is that register. line_en: row
     `line_row` is read in a cycle with line_ready, and is `line` in the next. busy: rows are to be read, from the cycle
-    after `start` on. waits: for a row. moved: bytes of SBUF, of a register that goes through in this cycle.
+    after `start` on. waits: for a row. moved: bytes from beyond, of a register that goes through in this cycle.
     Timing: a row a cycle from the cycle after `start` on, written in the next; a row more if `base` is not where one
     begins. `ready` with the last row.
     """
@@ -36,7 +36,7 @@ class RowLoads(wiring.Component):
                 "vd": In(5),
                 "active": In(bits),
                 "size": In(2),
-                "in_lanes": In(1),
+                "beyond": In(1),
                 "busy": Out(1),
                 "may": In(1),
                 "wants_write": Out(32),
@@ -47,7 +47,7 @@ class RowLoads(wiring.Component):
                 "write_data": Out(bits),
                 "write_mask": Out(places),
                 "line_en": Out(1),
-                "line_lanes": Out(1),
+                "line_beyond": Out(1),
                 "line_row": Out(rows),
                 "line_ready": In(1),
                 "line": In(bits),
@@ -71,7 +71,7 @@ class RowLoads(wiring.Component):
                 base.eq(self.base),
                 vd.eq(self.vd),
                 size.eq(self.size),
-                self.line_lanes.eq(self.in_lanes),
+                self.line_beyond.eq(self.beyond),
                 shifted.eq(self.base[:log_bytes] != 0),
                 last.eq(self.registers - 1 + (self.base[:log_bytes] != 0)),
                 count.eq(0),
@@ -101,14 +101,14 @@ class RowLoads(wiring.Component):
         ]
 
         # the row is there: of the instruction before, maybe
-        came, turned, lanes_of_row = Signal(), Signal(log_bytes), Signal()
+        came, turned, beyond_of_row = Signal(), Signal(log_bytes), Signal()
         m.d.sync += [came.eq(self.reads), self.write.eq(self.reads & fills)]
         with m.If(self.reads):
             m.d.sync += [
                 self.write_number.eq(number),
                 self.write_mask.eq(bytes_of(active.element, size, lanes)),
                 turned.eq(offset),
-                lanes_of_row.eq(self.line_lanes),
+                beyond_of_row.eq(self.line_beyond),
             ]
         above, above_bits = Signal(places), Signal(32 * lanes)  # bytes of a row from `turned` on
         before, joined = Signal(32 * lanes), Signal(32 * lanes)  # before: the row before
@@ -118,7 +118,7 @@ class RowLoads(wiring.Component):
             joined.eq(Mux(turned != 0, (before & above_bits) | (self.line & ~above_bits), self.line)),
             self.write_data.eq(rotated(m, joined, turned, 8, "of_rows", right=True)),
             self.late.eq(Mux(self.write, 1 << self.write_number, 0)),
-            self.moved.eq(Mux(self.write & lanes_of_row, ones(self.write_mask), 0)),
+            self.moved.eq(Mux(self.write & beyond_of_row, ones(self.write_mask), 0)),
         ]
         with m.If(came):
             m.d.sync += before.eq(self.line)

@@ -15,12 +15,12 @@ __all__ = ["RowStores"]
 
 class RowStores(wiring.Component):
     """`start` with `ready`: `registers` registers from `vd` on go to bytes from `base` on, elements of 1 << size bytes,
-    those that are `active`; in_lanes: for `row_lanes`.
+    those that are `active`; beyond: for `row_beyond`.
 
     may: the next register may be read, that of the set `wants_read`. reads: register `number` is read, and is `data` in
     the next cycle; `has_read` is that register. row_en: bytes `row_mask` of row `row` are written in a cycle with
-    row_ready, the last row with `row_last`. busy, from the cycle after `start` on. waits: for a row. moved: bytes of
-    SBUF, of a register that goes through in this cycle.
+    row_ready, the last row with `row_last`. busy, from the cycle after `start` on. waits: for a row. moved: bytes to
+    beyond, of a register that goes through in this cycle.
     Timing: a register a cycle from the cycle after `start` on, written in the next; a row more if `base` is not where
     one begins.
     """
@@ -37,7 +37,7 @@ class RowStores(wiring.Component):
                 "vd": In(5),
                 "active": In(bits),
                 "size": In(2),
-                "in_lanes": In(1),
+                "beyond": In(1),
                 "busy": Out(1),
                 "may": In(1),
                 "wants_read": Out(32),
@@ -46,7 +46,7 @@ class RowStores(wiring.Component):
                 "number": Out(5),
                 "data": In(bits),
                 "row_en": Out(1),
-                "row_lanes": Out(1),
+                "row_beyond": Out(1),
                 "row": Out(rows),
                 "row_data": Out(bits),
                 "row_mask": Out(places),
@@ -73,7 +73,7 @@ class RowStores(wiring.Component):
                 vd.eq(self.vd),
                 size.eq(self.size),
                 registers.eq(self.registers),
-                self.row_lanes.eq(self.in_lanes),
+                self.row_beyond.eq(self.beyond),
                 shifted.eq(self.base[:log_bytes] != 0),
                 last.eq(self.registers - 1 + (self.base[:log_bytes] != 0)),
                 count.eq(0),
@@ -124,7 +124,7 @@ class RowStores(wiring.Component):
         m.d.comb += [
             self.row_data.eq((turned & above_bits) | (before & ~above_bits)),
             self.row_mask.eq((turned_bytes & above) | Mux(alone, 0, before_bytes & ~above)),
-            self.moved.eq(Mux(goes & is_register & self.row_lanes, ones(enabled), 0)),
+            self.moved.eq(Mux(goes & is_register & self.row_beyond, ones(enabled), 0)),
         ]
         with m.If(goes):
             m.d.sync += [before.eq(turned), before_bytes.eq(turned_bytes)]

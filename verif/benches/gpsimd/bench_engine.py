@@ -7,7 +7,8 @@ import cocotb
 import numpy as np
 
 from rtl.contract.config import load
-from rtl.contract.gpsimd import Counter, Mailbox, Region, lane_address, row_address
+from rtl.contract.gpsimd import SHARED_BYTES, Counter, Mailbox, Region, lane_address, row_address
+from rtl.contract.isa import Cause
 from verif.agents.bench import manifest
 from verif.bench import Run
 from verif.benches.gpsimd.copy_ring import SLOTS
@@ -16,7 +17,7 @@ from verif.checks import riscv_words as w
 from verif.checks.coverage import Coverage
 from verif.checks.gpsimd_copies import descriptors
 from verif.checks.gpsimd_program import by_lane, gp_load, gp_run, gp_store, pattern
-from verif.checks.gpsimd_random import ENDS, engine_program
+from verif.checks.gpsimd_random import ENDS, EngineProgram, engine_program
 
 CYCLES = {"SBUF": (48, 32), "shared memory": (48, 32), "a register": (17, 17)}
 """Of a core's sixteen loads and sixteen stores, seen by the next instruction."""
@@ -61,6 +62,7 @@ _LANE_FAULTS = (
     "the half of a word that is kept is the other one",
     "bytes that one core writes are written of all",
     "a load or store does not wait for those of vectors",
+    "a row of shared memory goes to the core beside",
 )
 
 RUNS = (
@@ -178,17 +180,39 @@ async def takes_the_cycles_of_a_push(dut):
 
 @cocotb.test(timeout_time=1000, timeout_unit="us", skip=not manifest().config.gpsimd.vectors)
 async def takes_the_cycles_of_rows(dut):
-    """A load and a store of eight registers: lanes of SBUF from the first or second column on, and local memory."""
+    """A load and a store of eight registers: SBUF from the first or second column on, local and shared memory."""
     driver = EngineDriver(dut, np.random.default_rng(cocotb.RANDOM_SEED), "never")
     load_row, store_row = (w.word(0x0200_6007 | n << 5 | _BASE << 15 | 8 << 7) for n in (0, 1))
     on = w.load_constant(12, 0x600) + w.immediate(0x73, 2, 0, 12, 0x300)
     on += w.word(0x0130_7657)  # vsetvli x12, x0, e32, m8
-    places = [Region.SBUF_LANES, lane_address(0, 4, driver.lanes), Region.LOCAL + 0x1000]
+    places = [Region.SBUF_LANES, lane_address(0, 4, driver.lanes), Region.LOCAL + 0x1000, Region.SHARED + 0x400]
     parts = [(w.load_constant(_BASE, place), access) for place in places for access in (load_row, store_row)]
     parts[0] = on + parts[0][0], parts[0][1]
     took = await _cycles(driver, parts)
     dut._log.info("cycles of a load and a store of eight registers: %s", took)
     assert took == [ROW_CYCLES] * len(parts), took
+
+
+@cocotb.test(timeout_time=1000, timeout_unit="us", skip=not manifest().config.gpsimd.vectors)
+async def rows_of_shared_memory_are_those_of_their_core(dut):
+    """All cores load and store rows at the same time, with words between them: the sums are what golden leaves."""
+    driver = EngineDriver(dut, np.random.default_rng(cocotb.RANDOM_SEED), "never")
+    await driver.start()
+    each = SHARED_BYTES // driver.cores
+    load_row, store_row = (0x0200_6007 | n << 5 | _BASE << 15 | 8 << 7 for n in (0, 1))  # v8
+    number_all, add_core, add = 0x5208_A057, 0x0200_4057 | 13 << 15, 0x0280_0457  # v0; v0 += x13; v8 += v0
+    code: dict[int, bytes] = {}
+    for core in range(driver.cores):
+        base = Region.SHARED + core * each + 4 * int(driver.rng.integers(driver.lanes))
+        some = w.load_constant(12, 0x600) + w.immediate(0x73, 2, 0, 12, 0x300) + w.word(0x0130_7657)  # e32, m8
+        some += w.load_constant(13, 1000 * core) + w.word(number_all) + w.word(add_core)
+        some += w.load_constant(_BASE, base) + w.word(store_row)
+        for n in range(8):
+            some += w.word(load_row) + w.word(add) + w.word(store_row)
+            some += w.immediate(0x03, 2, 14, _BASE, 4 * n) + w.store(2, 14, _BASE, 4 * (n + 1))
+        some += w.word(load_row) + w.load_constant(_BASE, Region.SBUF_LANES) + w.word(store_row)
+        code[core] = some + w.load_constant(_BASE, Region.MAILBOX) + w.store(2, 0, _BASE, Mailbox.DONE) + w.jump(0, 0)
+    await driver.run(EngineProgram(code, "done", Cause.NONE))
 
 
 @cocotb.test()

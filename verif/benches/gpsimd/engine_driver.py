@@ -203,7 +203,7 @@ class EngineDriver:
         wanted = golden[: len(self.ends)]
         shown = [(Cause(cause).name, hex(where)) for cause, where in self.ends]
         assert self.ends == wanted, f"{program.end}: {shown}, golden {[(Cause(c).name, hex(a)) for c, a in golden]}"
-        await self.bench.cycles(60 + max(0, *(at - self.ports.cycle for at, _, _ in self.others)))
+        await self.bench.cycles(60 + max((0, *(at - self.ports.cycle for at, _, _ in self.others))))
         ticks = self.ticks
         await self.bench.cycles(40)
         if not program.cause:

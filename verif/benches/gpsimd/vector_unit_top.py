@@ -22,7 +22,7 @@ class VectorUnitTop(wiring.Component):
     def __init__(self, lanes: int = 4):
         self.unit = VectorUnit(lanes)
         ports = dict(self.unit.signature.members)
-        for name in ("allowed", "in_rows", "in_lanes", "span_first", "span_last", *look_ports(lanes)):
+        for name in ("allowed", "in_rows", "beyond", "span_first", "span_last", *look_ports(lanes)):
             del ports[name]
         self.lookup = LocalLookup(lanes, exact_log2(RAM_BYTES // (4 * lanes)))
         of_lookup = {
