@@ -19,6 +19,7 @@ MODULES = (
     "verif.formal.gpsimd_instructions",
     "verif.formal.gpsimd_hazards",
     "verif.formal.gpsimd_lanes",
+    "verif.formal.gpsimd_shared",
     "verif.formal.issue_check_clock",
     "verif.formal.psum_guard",
     "verif.formal.streams",
