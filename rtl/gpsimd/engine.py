@@ -59,7 +59,7 @@ class GpsimdEngine(EngineFrame):
         cluster = self._pipeline
         counters = CoreCounters(count)
         m.submodules.counters = DomainRenamer({"sync": self.domain, "root": "sync"})(counters)
-        filled = Signal(count)
+        filled, none = Signal(count), Const(Counter.IDLE, STATE_BITS)
         with m.If(self.start):
             m.d.sync += filled.eq(Mux(fault("images of the last program can be run"), filled, 0))
         with m.Elif(self.tick):
@@ -84,7 +84,7 @@ class GpsimdEngine(EngineFrame):
             counters.told_core.eq(self.told_core),
             counters.told_index.eq(self.told_index),
             self.told.eq(counters.told),
-            self.core_state.eq(Cat(*cluster.state, *[Const(Counter.IDLE, STATE_BITS)] * (CORES_MAX - count))),
+            self.core_state.eq(Cat(*cluster.state, *[none] * (CORES_MAX - count)) ^ fault("a trace has another state")),
         ]
         for k in range(count):
             m.d.comb += [
