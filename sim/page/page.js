@@ -192,7 +192,7 @@ function bars(d) {
     box.append(p, bar);
   }
   const L = $("legend"); L.replaceChildren();
-  L.append(el("span", "box: an instruction or descriptor, from issue to end; strip below: what the engine did"));
+  L.append(el("span", "box: an instruction or descriptor, from issue to end; strip below: what the engine did" + (d.traced && Object.keys(d.cores).length ? "; gp0 and up: what each GPSIMD core did" : "")));
 }
 
 function roof(d) {

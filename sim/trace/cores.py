@@ -29,15 +29,16 @@ def core_intervals(recorded: Recorded, core: int) -> np.ndarray:
     states = _states(recorded, core)
     changes = np.flatnonzero(np.diff(states, prepend=-1))
     found = np.zeros(len(changes), INTERVAL)
-    found["begin"] = recorded.cores_cycle[changes]
-    found["end"] = np.append(recorded.cores_cycle[changes[1:]], recorded.cores_from)[: len(changes)]
+    begins = np.cumsum(recorded.cores_step)[changes]
+    found["begin"] = begins
+    found["end"] = np.append(begins[1:], recorded.cores_from)[: len(changes)]
     found["value"] = states[changes]
     return found
 
 
 def core_state_cycles(recorded: Recorded, core: int) -> dict[str, int]:
     """GPSIMD cycles of a core in each state, by name, over the whole run: what its hardware counters say."""
-    lengths = np.diff(np.append(recorded.cores_passed, recorded.cores_recorded))
+    lengths = np.append(recorded.cores_passed[1:], recorded.cores_recorded - recorded.cores_passed.sum())
     sums = recorded.cores_sums[core].astype(np.int64)
     np.add.at(sums, _states(recorded, core), lengths[: len(recorded.cores_states)])
     return {name: int(sums[n]) for n, name in enumerate(CORE_STATES)}

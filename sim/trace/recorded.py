@@ -43,7 +43,7 @@ class Recorded:
     coarse: np.ndarray
     cores_from: int
     cores_recorded: int
-    cores_cycle: np.ndarray
+    cores_step: np.ndarray
     cores_passed: np.ndarray
     cores_states: np.ndarray
     cores_sums: np.ndarray

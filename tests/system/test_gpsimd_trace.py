@@ -63,7 +63,7 @@ def traced(**options: Any) -> tuple[Recorded, RunResult, tuple[int, int]]:
 
 def test_behind_the_last_record_there_are_sums() -> None:
     recorded, result, beats = traced(trace_records=700)
-    assert len(recorded.cores_cycle) == 700 and 0 < recorded.cores_from < recorded.cycles == recorded.coarse_from
+    assert len(recorded.cores_step) == 700 and 0 < recorded.cores_from < recorded.cycles == recorded.coarse_from
     assert recorded.cores_sums[:2].any(axis=1).all() and (recorded.cores_sums[2:, Counter.BUSY] == 0).all()
     assert core_intervals(recorded, 1)["end"][-1] == recorded.cores_from
     need_agreement(recorded, result, beats)

@@ -25,8 +25,8 @@ def two_cores() -> Recorded:
     """Of 50 GPSIMD cycles in 100 tensor cycles gp0 runs 15, gp1 10 and then waits for a load."""
     return replace(
         by_hand(),
-        cores_cycle=np.array([0, 21, 31, 41, 51]),
-        cores_passed=np.array([0, 10, 15, 20, 25]),
+        cores_step=np.array([0, 21, 10, 10, 10]),
+        cores_passed=np.array([0, 10, 5, 5, 5]),
         cores_states=np.array(
             [word(IDLE, IDLE), word(BUSY, FETCH), word(BUSY, BUSY), word(BUSY, LOAD), word(IDLE, LOAD)], np.uint32
         ),
@@ -58,7 +58,7 @@ def test_sums_behind_the_limit_of_records_are_counted() -> None:
 
 def test_a_run_without_an_engine_has_no_cores() -> None:
     none = np.zeros(0, np.int64)
-    trace = replace(by_hand(), cores_cycle=none, cores_passed=none, cores_states=none, cores_recorded=0)
+    trace = replace(by_hand(), cores_step=none, cores_passed=none, cores_states=none, cores_recorded=0)
     assert cores_that_ran(trace) == [] and len(core_intervals(trace, 0)) == 0
     assert not any(core_state_cycles(trace, 0).values())
 
@@ -66,7 +66,7 @@ def test_a_run_without_an_engine_has_no_cores() -> None:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"cores_passed": np.array([0, 10, 15, 20, 26])}, "gp0 in busy: the trace has 16, the hardware counted 15"),
+        ({"cores_passed": np.array([0, 10, 5, 5, 6])}, "gp0 in busy: the trace has 16, the hardware counted 15"),
         ({"cores_states": two_cores().cores_states ^ (1 << 4)}, "gp1 in"),
         ({"cores_recorded": 51}, "gp0 in idle: the trace has 36, the hardware counted 35"),
         ({"cores_sums": np.eye(CORES_MAX, 16, dtype=np.int64)}, "gp0 in busy"),

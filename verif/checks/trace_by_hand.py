@@ -61,7 +61,7 @@ def by_hand() -> Recorded:
         "access_writes": [1, 0, 1, 0, 1],
         "access_item": [NEVER, 0, 0, 1, 1],
         "access_copy": [0, NEVER, NEVER, NEVER, NEVER],
-        "cores_cycle": [0],
+        "cores_step": [0],
         "cores_passed": [0],
         "cores_states": [0x1111_1111],
     }
