@@ -210,6 +210,8 @@ class Core(wiring.Component):
             gpsimd.told_core.eq(issue.gpsimd_core),
             gpsimd.told_index.eq(issue.gpsimd_index),
             issue.gpsimd_value.eq(gpsimd.told),
+            self.trace.core_tick.eq(gpsimd.edge),
+            self.trace.core_state.eq(gpsimd.core_state),
             *(getattr(self, name).eq(getattr(gpsimd, name)) for name in DEBUG_PORTS),
         ]
 

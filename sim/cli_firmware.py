@@ -1,4 +1,4 @@
-"""`plexus firmware`: C, C++ and assembly to an image for the GPSIMD engine, and what is in an image."""
+"""`plexus firmware`: C, C++ and assembly to an image for the GPSIMD engine; what is in one, what cores executed."""
 
 import sys
 from pathlib import Path
@@ -107,3 +107,34 @@ def info(
     width = max(map(len, NAMED))
     for name, cfg in NAMED.items():
         print(f"  {name:{width}}  {verdict(read, core_of(cfg))}")
+
+
+@firmware.command()
+def instructions(
+    waves: Annotated[
+        Path, typer.Argument(metavar="WAVES.vcd", parser=path_of, help="Of plexus run gpsimd --waves WAVES.vcd.")
+    ],
+    elf: Annotated[
+        Path | None,
+        typer.Option("--elf", metavar="FILE.elf", parser=path_of, help="The program, for functions and lines."),
+    ] = None,
+    core: Annotated[
+        int | None, typer.Option("--core", metavar="N", help="Of this core only; all if not given.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", parser=path_of, help="There, not on the terminal.")
+    ] = None,
+) -> None:
+    """What GPSIMD cores executed: a line an instruction with its cycle, pc, what it wrote, loaded and stored."""
+    from firmware.gpsimd.elf import read_image
+    from sim.report.instructions import instruction_lines
+    from sim.run.retired import retired_in
+    from sim.whole_file import whole_file
+
+    lines = instruction_lines(retired_in(waves, core), None if elf is None else read_image(elf))
+    if output is None:
+        for line in lines:
+            print(line)
+        return
+    with whole_file(output) as place, place.open("w", encoding="utf-8") as out:
+        out.writelines(f"{line}\n" for line in lines)

@@ -4,6 +4,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
 from rtl.base.dispatch import SEQUENCE_BITS
+from rtl.contract.gpsimd import CORES_MAX
 from rtl.contract.isa import Queue
 from rtl.contract.timing import CONFLICT_PORTS, Engine
 
@@ -27,7 +28,9 @@ class TraceSignature(wiring.Signature):
     """Of the cycle in which it is seen. `running`: the cycle is counted. `state`: STATE_BITS an engine, what its
     counters count: 0 busy, 1 idle, 2 and up a cause of timing.STALLS. `issue[q]`: see IssueSignature. `begin`, `end`: a
     bit a ring, its next descriptor is taken to be checked and moved, or has completed. `movers`: a bit a mover with
-    rows under way. `refused`: a bit for each of timing.CONFLICT_PORTS."""
+    rows under way. `refused`: a bit for each of timing.CONFLICT_PORTS. `core_tick`: a GPSIMD cycle ends, also while
+    nothing there has work; `core_state`: STATE_BITS a core, in such a cycle what its counters count, a gpsimd.Counter;
+    IDLE where there is no core."""
 
     def __init__(self):
         super().__init__(
@@ -39,5 +42,7 @@ class TraceSignature(wiring.Signature):
                 "end": Out(RINGS_MAX),
                 "movers": Out(MOVERS_MAX),
                 "refused": Out(len(CONFLICT_PORTS)),
+                "core_tick": Out(1),
+                "core_state": Out(STATE_BITS * CORES_MAX),
             }
         )

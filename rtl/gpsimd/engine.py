@@ -1,6 +1,6 @@
 """The GPSIMD engine: its cores behind a bridge to the root clock, and what is counted there."""
 
-from amaranth.hdl import DomainRenamer, Module, Mux, Signal, signed
+from amaranth.hdl import Cat, Const, DomainRenamer, Module, Mux, Signal, signed
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
@@ -9,8 +9,8 @@ from rtl.base.engine_frame import EngineFrame
 from rtl.base.fault import fault
 from rtl.base.layouts import DESCRIPTOR_LAYOUT
 from rtl.contract.config import Config
-from rtl.contract.gpsimd import cores
-from rtl.gpsimd.cluster import Cluster, tile_domains
+from rtl.contract.gpsimd import CORES_MAX, Counter, cores
+from rtl.gpsimd.cluster import STATE_BITS, Cluster, tile_domains
 from rtl.gpsimd.copies import ENDED_BITS
 from rtl.gpsimd.core_counters import CoreCounters
 from rtl.gpsimd.waiting import TIME_BITS
@@ -33,6 +33,7 @@ GPSIMD_PORTS = {
     "debug_valid": Out(1),
     "debug_core": Out(3),
     "debug_byte": Out(8),
+    "core_state": Out(STATE_BITS * CORES_MAX),
 }
 """Of the engine beside those of every engine."""
 
@@ -43,7 +44,8 @@ class GpsimdEngine(EngineFrame):
     start: a new program, for which no core has an image and all counters are 0; running: cycles that count. edge:
     cycles in which the engine's clock would tick, were there work. mtime: CYCLES. index, value, update: semaphores.
     copy: descriptors for the ring of these cores, whose status is `copies`.
-    told: a counter, for the host. debug_*: a byte that a core prints, for one cycle; outputs only.
+    told: a counter, for the host. debug_*: a byte that a core prints, for one cycle; outputs only. core_state: of each
+    core, for a trace; IDLE of those that are not there.
     """
 
     def __init__(self, cfg: Config):
@@ -62,7 +64,7 @@ class GpsimdEngine(EngineFrame):
         cluster = self._pipeline
         counters = CoreCounters(count)
         m.submodules.counters = DomainRenamer({"sync": self.domain, "root": "sync"})(counters)
-        filled = Signal(count)
+        filled, none = Signal(count), Const(Counter.IDLE, STATE_BITS)
         with m.If(self.start):
             m.d.sync += filled.eq(Mux(fault("images of the last program can be run"), filled, 0))
         with m.Elif(self.tick):
@@ -99,6 +101,7 @@ class GpsimdEngine(EngineFrame):
             counters.told_core.eq(self.told_core),
             counters.told_index.eq(self.told_index),
             self.told.eq(counters.told),
+            self.core_state.eq(Cat(*cluster.state, *[none] * (CORES_MAX - count)) ^ fault("a trace has another state")),
         ]
         for k in range(count):
             m.d.comb += [

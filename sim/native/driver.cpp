@@ -376,22 +376,27 @@ PX int px_trace(Driver* d, uint64_t limit) {
 }
 
 // The trace is over. Numbers: first cycle, cycles, cycle from which it is in buckets (or cycles), events that were lost,
-// records, buckets of beats, coarse buckets.
+// records, buckets of beats, coarse buckets; records of GPSIMD cores, cycle from which there are none (or cycles), GPSIMD
+// cycles before it.
 PX int px_trace_end(Driver* d, uint64_t* numbers) {
     if (!d->trace) return -1;
     plexus::Trace& t = *d->trace;
     t.finish(d->hbm.counters());
     const uint64_t all[] = {t.first, t.cycles, std::min(t.coarse_from, t.cycles), t.lost,
-                            t.records.size(), t.beats.size() / 2, t.coarse.size()};
+                            t.records.size(), t.beats.size() / 2, t.coarse.size(),
+                            t.cores.records.size(), std::min(t.cores.summed_from, t.cycles), t.cores.recorded};
     std::copy(std::begin(all), std::end(all), numbers);
     return 0;
 }
 
-PX void px_trace_data(Driver* d, plexus::TraceRecord* records, uint32_t* beats, uint32_t* coarse) {
+PX void px_trace_data(Driver* d, plexus::TraceRecord* records, uint32_t* beats, uint32_t* coarse,
+                      plexus::CoreRecord* cores, uint64_t* core_sums) {
     const plexus::Trace& t = *d->trace;
     std::copy(t.records.begin(), t.records.end(), records);
     std::copy(t.beats.begin(), t.beats.end(), beats);
     for (const auto& sums : t.coarse) coarse = std::copy(sums.begin(), sums.end(), coarse);
+    std::copy(t.cores.records.begin(), t.cores.records.end(), cores);
+    std::copy(t.cores.sums.begin(), t.cores.sums.end(), core_sums);
 }
 
 PX void px_hbm_counters(Driver* d, plexus::HbmCounters* out) { *out = d->hbm.counters(); }

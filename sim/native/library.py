@@ -14,7 +14,7 @@ import numpy as np
 
 from rtl.contract.config import Config
 from sim.errors import PlexusError
-from sim.native.tracing import TRACE_RECORDS, TRACE_SUMS, TRACED, RawTrace
+from sim.native.tracing import TRACE_CORE_SUMS, TRACE_RECORDS, TRACE_SUMS, TRACED, TRACED_CORES, RawTrace
 
 __all__ = [
     "DRIVER_SOURCES",
@@ -100,7 +100,7 @@ _DRIVER: dict[str, tuple[object, list[object]]] = {
     "px_hbm_counters": (None, [c_void_p, POINTER(c_uint64)]),
     "px_trace": (c_int, [c_void_p, c_uint64]),
     "px_trace_end": (c_int, [c_void_p, POINTER(c_uint64)]),
-    "px_trace_data": (None, [c_void_p, c_void_p, c_void_p, c_void_p]),
+    "px_trace_data": (None, [c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p]),
     "px_rams": (c_uint64, [c_void_p, c_void_p, c_uint64]),
     "px_ram_shape": (c_int, [c_void_p, c_char_p, POINTER(c_uint64), POINTER(c_uint64)]),
     "px_ram_read": (c_int, [c_void_p, c_char_p, c_uint64, c_uint64, c_void_p]),
@@ -289,16 +289,29 @@ class NativeCore:
 
     def end_trace(self) -> RawTrace:
         """The trace so far; nothing follows."""
-        numbers = (c_uint64 * 7)()
+        numbers = (c_uint64 * 10)()
         if self._lib.px_trace_end(self._model, numbers) < 0:
             raise PlexusError("no trace was started")
-        first, cycles, coarse_from, lost, records, buckets, sums = numbers
+        first, cycles, coarse_from, lost, records, buckets, sums, core_records, cores_from, cores_recorded = numbers
         log = np.empty(records, TRACED)
         beats = np.empty((buckets, 2), np.uint32)
         coarse = np.empty((sums, TRACE_SUMS), np.uint32)
-        self._lib.px_trace_data(self._model, log.ctypes.data, beats.ctypes.data, coarse.ctypes.data)
+        cores = np.empty(core_records, TRACED_CORES)
+        core_sums = np.empty(TRACE_CORE_SUMS, np.uint64)
+        parts = (log, beats, coarse, cores, core_sums)
+        self._lib.px_trace_data(self._model, *(part.ctypes.data for part in parts))
         return RawTrace(
-            first=first, cycles=cycles, coarse_from=coarse_from, lost=lost, records=log, beats=beats, coarse=coarse
+            first=first,
+            cycles=cycles,
+            coarse_from=coarse_from,
+            lost=lost,
+            records=log,
+            beats=beats,
+            coarse=coarse,
+            cores=cores,
+            cores_from=cores_from,
+            cores_recorded=cores_recorded,
+            core_sums=core_sums,
         )
 
     def rams(self) -> list[str]:

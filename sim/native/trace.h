@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core_trace.h"
 #include "hbm.h"
 #include "pins.h"
 
@@ -37,7 +38,7 @@ public:
     // Cycles of each engine in each state, refused cycles of each port, busy cycles of each mover.
     using Sums = std::array<uint32_t, ENGINES * STATES + 2 * MASK_BITS>;
 
-    Trace(Vtop& top, uint64_t limit) : limit_(limit) {
+    Trace(Vtop& top, uint64_t limit) : cores(top, limit), limit_(limit) {
         running_ = pin<CData>(top, "trace__running");
         state_ = pin<IData>(top, "trace__state");
         refused_ = pin<SData>(top, "trace__refused");
@@ -62,6 +63,7 @@ public:
         // The core may stop counting and never start again; cycles are those it counts.
         const uint64_t cycle = cycles++;
         if (cycle && cycle % BEATS_CYCLES == 0) close_bucket(hbm);
+        cores.sample(cycle);
         for (unsigned q = 0; q < QUEUES; q++) {
             if (*valid_[q]) add(cycle, *sequence_[q], ISSUE, q);
         }
@@ -104,6 +106,7 @@ public:
     std::vector<TraceRecord> records;
     std::vector<uint32_t> beats;    // read and written, of each bucket
     std::vector<Sums> coarse;
+    CoreTrace cores;    // with as many records of its own, so that programs take none of the others
 
 private:
     unsigned state(unsigned engine) const { return *state_ >> (STATE_BITS * engine) & (STATES - 1); }

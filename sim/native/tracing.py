@@ -5,12 +5,15 @@ from enum import IntEnum
 
 import numpy as np
 
+from rtl.contract.gpsimd import CORES_MAX
 from rtl.contract.timing import Engine
 
 __all__ = [
     "TRACED",
+    "TRACED_CORES",
     "TRACE_BEATS_CYCLES",
     "TRACE_COARSE_CYCLES",
+    "TRACE_CORE_SUMS",
     "TRACE_RECORDS",
     "TRACE_SUMS",
     "RawTrace",
@@ -20,11 +23,17 @@ __all__ = [
 TRACED = np.dtype([("cycle", "<u8"), ("value", "<u4"), ("kind", "<u2"), ("place", "<u2")])
 """A record of a trace, as trace.h stores it."""
 
+TRACED_CORES = np.dtype([("cycle", "<u8"), ("states", "<u4"), ("passed", "<u4")])
+"""A record of GPSIMD cores, as core_trace.h stores it: from `cycle` on they are in these states, 4 bits each; `passed`:
+GPSIMD cycles since the record before."""
+
 TRACE_RECORDS = 1 << 22
 TRACE_BEATS_CYCLES = 256
 TRACE_COARSE_CYCLES = 4096
 TRACE_SUMS = 16 * len(Engine) + 2 * 16
 """Of a bucket of TRACE_COARSE_CYCLES: 16 states of each engine, then 16 ports that refuse and 16 movers."""
+TRACE_CORE_SUMS = (CORES_MAX, 16)
+"""GPSIMD cycles of each core in each state."""
 
 
 class Traced(IntEnum):
@@ -45,6 +54,8 @@ class RawTrace:
 
     `records`: TRACED. `beats`: uint32 [buckets of TRACE_BEATS_CYCLES, read and written]. `coarse`: uint32 [buckets,
     TRACE_SUMS].
+    `cores`: TRACED_CORES up to cycle `cores_from`, before which there were `cores_recorded` GPSIMD cycles; `core_sums`,
+    uint64 TRACE_CORE_SUMS, has what follows.
     """
 
     first: int
@@ -54,3 +65,7 @@ class RawTrace:
     records: np.ndarray
     beats: np.ndarray
     coarse: np.ndarray
+    cores: np.ndarray
+    cores_from: int
+    cores_recorded: int
+    core_sums: np.ndarray

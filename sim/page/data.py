@@ -15,6 +15,7 @@ from sim.page.title import title_of
 from sim.report.programs import lines_of
 from sim.report.terminal import PRINTED_LINES
 from sim.toolchain import ROOT
+from sim.trace.cores import CORE_STATES, core_intervals, cores_that_ran
 from sim.trace.critical import CAUSES, critical_path
 from sim.trace.instructions import attributed, first_beats
 from sim.trace.intervals import STATES, engine_intervals
@@ -72,6 +73,12 @@ def _sources(recorded: Recorded) -> dict[str, dict[int, str]]:
     return found
 
 
+def _cores(recorded: Recorded) -> dict[str, Any]:
+    """GPSIMD cores that ran, as engines are told."""
+    found = {f"gp{core}": core_intervals(recorded, core) for core in cores_that_ran(recorded)}
+    return {name: {"begin": _grown(of["begin"]), "state": of["value"].tolist()} for name, of in found.items()}
+
+
 def _traced(report: Mapping[str, Any], recorded: Recorded) -> dict[str, Any]:
     """What only a trace can tell."""
     cfg = report["config_resolved"]
@@ -91,6 +98,9 @@ def _traced(report: Mapping[str, Any], recorded: Recorded) -> dict[str, Any]:
             for name, found in engines.items()
             if (found["value"] != 1).any()
         },
+        "cores": _cores(recorded),
+        "coreStates": CORE_STATES,
+        "coresRecorded": recorded.cores_from,
         "items": {
             "grown": ["issue", "end", "first", "sequence", "queue"],
             "queue": _grown(recorded.item_queue),
@@ -100,6 +110,7 @@ def _traced(report: Mapping[str, Any], recorded: Recorded) -> dict[str, Any]:
             "waits": _waits(recorded),
             "line": recorded.item_line_text.tolist(),
             "shape": recorded.item_shape_text.tolist(),
+            "program": recorded.item_program_text.tolist(),
             "issue": _grown(recorded.item_issue),
             "first": _grown(first_beats(recorded)),
             "end": _grown(recorded.item_retire),
@@ -156,6 +167,8 @@ def page_data(report: Mapping[str, Any], recorded: Recorded | None, why: str) ->
             f"; the trace was full at cycle {recorded.coarse_from:,}: behind it only sums of 4,096 cycles, and "
             f"{recorded.lost:,} issues and ends of instructions and descriptors are not shown"
         )
+    if recorded is not None and recorded.cores_from < recorded.cycles:
+        note += f"; states of GPSIMD cores are shown up to cycle {recorded.cores_from:,}, behind it there are only sums"
     data: dict[str, Any] = {
         "title": title_of(report),
         "verdict": verdict,

@@ -42,14 +42,16 @@ class Timeline {
       let longest = 0; b.forEach((x, k) => longest = Math.max(longest, e[k] - x));
       this.lanes.push({ name, kind, list, b, e, longest, height: 20 });
     };
+    const states = (name, s, end, names, engine, height) => ({ name, kind: "state", b: s.begin, e: s.begin.slice(1).concat([end]), value: s.state, states: names, engine, longest: 1 << 30, height });
     for (const [q, list] of [...group(I.queue, I.issue).entries()].sort((a, b) => a[0] - b[0])) {
       lane(d.queues[q], "item", list, I.issue, I.end);
       const s = d.engines[d.queues[q]];
-      if (s) this.lanes.push({ name: "", kind: "state", b: s.begin, e: s.begin.slice(1).concat([d.recorded]), value: s.state, states: d.states[d.queues[q]], engine: d.queues[q], longest: 1 << 30, height: 9 });
+      if (s) this.lanes.push(states("", s, d.recorded, d.states[d.queues[q]], d.queues[q], 9));
+      if (d.queues[q] === "gpsimd") for (const [core, s] of Object.entries(d.cores)) this.lanes.push(states(core, s, d.coresRecorded, d.coreStates, core, 9));
     }
     for (const [r, list] of [...group(C.ring, C.begin).entries()].sort((a, b) => a[0] - b[0])) lane("ring " + r, "copy", list, C.begin, C.end);
     const s = d.engines.dma;
-    if (s) this.lanes.push({ name: "dma", kind: "state", b: s.begin, e: s.begin.slice(1).concat([d.recorded]), value: s.state, states: d.states.dma, engine: "dma", longest: 1 << 30, height: 12 });
+    if (s) this.lanes.push(states("dma", s, d.recorded, d.states.dma, "dma", 12));
     for (const s of semaphores(d)) this.lanes.push(s);
     const P = d.path;
     this.lanes.push({ name: "critical path", kind: "path", list: P.begin.map((_, n) => n), b: P.begin, e: P.end, longest: 1 << 30, height: 12 });
@@ -101,7 +103,7 @@ class Timeline {
     if (!this.d.traced) { g.fillStyle = ink("--ink"); g.fillText(this.d.why, 10, 36, whole - 20); }
     drawn = performance.now();
   }
-  name(l, k) { const n = l.list[k], d = this.d; return l.kind === "copy" ? d.texts[d.copies.shape[n]] : d.opcodes[d.items.opcode[n]]; }
+  name(l, k) { const n = l.list[k], d = this.d; return l.kind === "copy" ? d.texts[d.copies.shape[n]] : opcode(d, n); }
   tell(l, k) {
     const d = this.d, span = `cycles ${num(l.b[k])} to ${num(l.e[k])} (${num(l.e[k] - l.b[k])})`;
     if (l.kind === "state") return `${l.engine}: ${l.states[l.value[k]]}\n${span}`;
@@ -110,11 +112,11 @@ class Timeline {
     const n = l.list[k];
     if (l.kind === "copy") return `${l.name}, descriptor ${d.copies.index[n]}: ${num(d.copies.bytes[n])} bytes\n${d.texts[d.copies.shape[n]]}\n${span}${d.copies.end[n] < 0 ? ", has not ended" : ""}\n${d.texts[d.copies.line[n]]}`;
     const own = (d.spent[n] || []).map(([s, c]) => `${d.states[l.name] ? d.states[l.name][s] : s} ${num(c)}`).join(", ");
-    return `${l.name} ${d.items.sequence[n]}: ${d.opcodes[d.items.opcode[n]]}${d.items.cause[n] ? "  FAULT " + d.causes[d.items.cause[n]] : ""}\n${d.texts[d.items.shape[n]]}\n${span}${d.items.end[n] < 0 ? ", has not retired" : ""}${d.items.first[n] >= 0 ? ", first beat " + num(d.items.first[n]) : ""}${own ? "\n" + own : ""}\n${d.texts[d.items.line[n]]}\n${source(d, d.texts[d.items.line[n]])}`;
+    return `${l.name} ${d.items.sequence[n]}: ${opcode(d, n)}${d.items.cause[n] ? "  FAULT " + d.causes[d.items.cause[n]] : ""}\n${d.texts[d.items.shape[n]]}\n${span}${d.items.end[n] < 0 ? ", has not retired" : ""}${d.items.first[n] >= 0 ? ", first beat " + num(d.items.first[n]) : ""}${own ? "\n" + own : ""}\n${d.texts[d.items.line[n]]}\n${source(d, d.texts[d.items.line[n]])}`;
   }
   tellStep(k) {
     const d = this.d, P = d.path, i = P.item[k], c = P.copy[k];
-    const who = i >= 0 ? `${d.queues[d.items.queue[i]]} ${d.items.sequence[i]} ${d.opcodes[d.items.opcode[i]]}, ${d.texts[d.items.line[i]]}` : c >= 0 ? `ring ${d.copies.ring[c]} descriptor ${d.copies.index[c]}, ${d.texts[d.copies.line[c]]}` : "";
+    const who = i >= 0 ? `${d.queues[d.items.queue[i]]} ${d.items.sequence[i]} ${opcode(d, i)}, ${d.texts[d.items.line[i]]}` : c >= 0 ? `ring ${d.copies.ring[c]} descriptor ${d.copies.index[c]}, ${d.texts[d.copies.line[c]]}` : "";
     return `critical path: ${d.causesOfSteps[P.cause[k]]}\n${who}`;
   }
   hover(e) {
@@ -135,7 +137,7 @@ class Timeline {
     if (text && d.traced) {
       const hit = d.texts.map(t => t.toLowerCase().includes(text)), code = d.opcodes.map(t => (t || "").includes(text));
       this.found = new Set();
-      d.items.queue.forEach((q, n) => { if (d.items.issue[n] >= 0 && (hit[d.items.line[n]] || hit[d.items.shape[n]] || code[d.items.opcode[n]])) { this.found.add("i" + n); this.order.push([d.items.issue[n], d.items.end[n]]); } });
+      d.items.queue.forEach((q, n) => { if (d.items.issue[n] >= 0 && (hit[d.items.line[n]] || hit[d.items.shape[n]] || hit[d.items.program[n]] || code[d.items.opcode[n]])) { this.found.add("i" + n); this.order.push([d.items.issue[n], d.items.end[n]]); } });
       d.copies.ring.forEach((r, n) => { if (d.copies.begin[n] >= 0 && (hit[d.copies.line[n]] || hit[d.copies.shape[n]])) { this.found.add("c" + n); this.order.push([d.copies.begin[n], d.copies.end[n]]); } });
       this.order.sort((a, b) => a[0] - b[0]); this.turn = -1;
     }
@@ -157,7 +159,8 @@ function semaphores(d) {
     return { name: "semaphore " + s, kind: "semaphore", semaphore: s, by: list, waits, b, e: b.slice(1).concat([d.cycles]), longest: 1 << 30, height: 9 };
   });
 }
-const instruction = (d, n) => `${d.queues[d.items.queue[n]]} ${d.items.sequence[n]} ${d.opcodes[d.items.opcode[n]]}`;
+const opcode = (d, n) => [d.opcodes[d.items.opcode[n]], d.texts[d.items.program[n]]].filter(Boolean).join(" ");
+const instruction = (d, n) => `${d.queues[d.items.queue[n]]} ${d.items.sequence[n]} ${opcode(d, n)}`;
 function tellSemaphore(d, l, k) {
   const [, kind, n] = l.by[k], who = kind === "i" ? instruction(d, n) : `ring ${d.copies.ring[n]} descriptor ${d.copies.index[n]}`;
   const free = (l.waits.get(l.semaphore + ":" + (k + 1)) || []).map(i => `${instruction(d, i)}, issued at ${num(d.items.issue[i])}`);
@@ -189,7 +192,7 @@ function bars(d) {
     box.append(p, bar);
   }
   const L = $("legend"); L.replaceChildren();
-  L.append(el("span", "box: an instruction or descriptor, from issue to end; strip below: what the engine did"));
+  L.append(el("span", "box: an instruction or descriptor, from issue to end; strip below: what the engine did" + (d.traced && Object.keys(d.cores).length ? "; gp0 and up: what each GPSIMD core did" : "")));
 }
 
 function roof(d) {
@@ -268,7 +271,7 @@ let drawn = 0, timeline, draw = () => {};
 (async () => {
   const d = await unpacked();
   if (d.traced) {
-    for (const e of Object.values(d.engines)) e.begin = grow(e.begin);
+    for (const e of [...Object.values(d.engines), ...Object.values(d.cores)]) e.begin = grow(e.begin);
     for (const o of [d.items, d.copies, d.path]) for (const name of o.grown) o[name] = grow(o[name]);
     for (const h of Object.values(d.held)) { h.cycle = grow(h.cycle); h.bytes = grow(h.bytes); }
     const spent = [];

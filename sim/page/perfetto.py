@@ -10,6 +10,7 @@ from rtl.contract.isa import Opcode, Queue
 from rtl.contract.memmap import Space
 from rtl.contract.timing import Engine
 from sim.native.tracing import TRACE_BEATS_CYCLES
+from sim.trace.cores import CORE_STATES, core_intervals, cores_that_ran
 from sim.trace.critical import semaphore_edges
 from sim.trace.intervals import STATES, engine_intervals, mask_intervals
 from sim.trace.occupancy import bytes_held
@@ -19,7 +20,7 @@ from sim.whole_file import whole_file
 __all__ = ["perfetto_events", "write_perfetto"]
 
 _CORE = 1  # the process
-_ENGINES, _RINGS, _MOVERS = 10, 20, 40  # first thread of each kind; queues begin at 1
+_ENGINES, _RINGS, _MOVERS, _CORES = 10, 20, 40, 60  # first thread of each kind; queues begin at 1
 _QUEUES = 1
 
 Event = dict[str, Any]
@@ -44,6 +45,7 @@ class _Events:
         names |= {_ENGINES + e: f"engine {e.name.lower()}" for e in Engine}
         names |= {_RINGS + r: f"ring {r}" for r in sorted(set(self.r.copy_ring.tolist()))}
         names |= {_MOVERS + m: f"mover {m}" for m in self.movers()}
+        names |= {_CORES + core: f"core gp{core}" for core in cores_that_ran(self.r)}
         yield {"ph": "M", "pid": _CORE, "tid": 0, "ts": 0, "name": "process_name", "args": {"name": "core"}}
         for tid, name in names.items():
             yield {"ph": "M", "pid": _CORE, "tid": tid, "ts": 0, "name": "thread_name", "args": {"name": name}}
@@ -61,13 +63,14 @@ class _Events:
             for n, following in zip(mine, (mine + [NEVER])[1:], strict=True):
                 begin = int(r.item_issue[n])
                 end = int(r.item_retire[n]) if r.item_retire[n] != NEVER else r.cycles
+                program = r.text(int(r.item_program_text[n]))
                 if following != NEVER:
                     end = min(end, int(r.item_issue[following]))
                 yield self._slice(
                     _QUEUES + queue,
                     begin,
                     max(end, begin + 1),
-                    Opcode(int(r.item_opcode[n])).name.lower(),
+                    " ".join(filter(None, (Opcode(int(r.item_opcode[n])).name.lower(), program))),
                     sequence=int(r.item_sequence[n]),
                     retired=int(r.item_retire[n]),
                     line=r.text(int(r.item_line_text[n])),
@@ -78,6 +81,9 @@ class _Events:
         for engine in Engine:
             for begin, end, state in engine_intervals(self.r, engine).tolist():
                 yield self._slice(_ENGINES + engine, begin, end, STATES[engine][state])
+        for core in cores_that_ran(self.r):
+            for begin, end, state in core_intervals(self.r, core).tolist():
+                yield self._slice(_CORES + core, begin, end, CORE_STATES[state])
 
     def copies(self) -> Iterator[Event]:
         """Descriptors of a ring overlap: asynchronous slices."""

@@ -23,10 +23,11 @@ def waves_kind(path: Path) -> str:
 
 
 def _below(text: str) -> dict[str, dict[str, str]]:
-    """Of each module of the Verilog its instances: name -> module."""
+    """Of each module of the Verilog its instances: name -> module. Names that are words of Verilog, as `instance`, are
+    escaped there, and not in waves."""
     found: dict[str, dict[str, str]] = {}
     for module in _MODULE.finditer(text):
-        instances = {name: what for what, name in _INSTANCE.findall(module[0]) if what not in _WORDS}
+        instances = {name.removeprefix("\\"): what for what, name in _INSTANCE.findall(module[0]) if what not in _WORDS}
         found[module[1]] = instances
     return found
 

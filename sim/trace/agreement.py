@@ -4,7 +4,8 @@ import numpy as np
 
 from rtl.contract.timing import Engine
 from sim.errors import PlexusError
-from sim.run.result import EngineCycles, RunResult
+from sim.run.result import EngineCycles, GpsimdCore, RunResult
+from sim.trace.cores import core_state_cycles
 from sim.trace.intervals import refused_cycles, state_cycles
 from sim.trace.recorded import NEVER, Recorded
 
@@ -20,7 +21,7 @@ def _need(what: str, traced: int, counted: int) -> None:
         raise TraceError(f"{what}: the trace has {traced}, the hardware counted {counted}; one of them is broken")
 
 
-def _flat(engine: EngineCycles) -> dict[str, int]:
+def _flat(engine: EngineCycles | GpsimdCore) -> dict[str, int]:
     return {"busy": engine.busy, "idle": engine.idle, **engine.stall}
 
 
@@ -33,6 +34,10 @@ def need_agreement(recorded: Recorded, result: RunResult, beats: tuple[int, int]
         traced = state_cycles(recorded, engine)
         for state, counted in _flat(result.engines[name]).items():
             _need(f"cycles of {name} in {state}", traced[state], counted)
+    for n, core in enumerate(result.gpsimd_cores):
+        traced = core_state_cycles(recorded, n)
+        for state, counted in _flat(core).items():
+            _need(f"GPSIMD cycles of gp{n} in {state}", traced[state], counted)
     for port, traced in refused_cycles(recorded).items():
         _need(f"refused cycles of {port}", traced, result.conflicts[port])
     for n, way in enumerate(("read from", "written to")):

@@ -13,7 +13,7 @@ __all__ = ["FILE", "FORMAT", "NEVER", "Recorded", "load_trace", "save_trace"]
 FILE = "trace.npz"
 """Beside report.json."""
 
-FORMAT = 1
+FORMAT = 2
 NEVER = -1
 """A cycle of what did not happen, a number of what there is not."""
 
@@ -23,7 +23,8 @@ class Recorded:
     """Every field is a column of trace.npz; docs/trace.md says what each holds. Cycles count as `report.json` does.
 
     Items are the instructions of the program, queue by queue; copies its descriptors, ring by ring. What records hold
-    ends at `coarse_from`; behind it there are sums, in `coarse`.
+    ends at `coarse_from`; behind it there are sums, in `coarse`. Of GPSIMD cores it ends at `cores_from`, with
+    `cores_sums` behind it.
     """
 
     format: int
@@ -40,12 +41,19 @@ class Recorded:
     movers_busy: np.ndarray
     beats: np.ndarray
     coarse: np.ndarray
+    cores_from: int
+    cores_recorded: int
+    cores_step: np.ndarray
+    cores_passed: np.ndarray
+    cores_states: np.ndarray
+    cores_sums: np.ndarray
     item_queue: np.ndarray
     item_sequence: np.ndarray
     item_opcode: np.ndarray
     item_beats: np.ndarray
     item_line_text: np.ndarray
     item_shape_text: np.ndarray
+    item_program_text: np.ndarray
     item_update: np.ndarray
     item_waits: np.ndarray
     item_ring: np.ndarray
@@ -80,7 +88,7 @@ class Recorded:
         return np.flatnonzero(self.item_queue == queue)
 
 
-_NUMBERS = ("format", "cycles", "coarse_from", "lost")
+_NUMBERS = ("format", "cycles", "coarse_from", "lost", "cores_from", "cores_recorded")
 
 
 def save_trace(recorded: Recorded, folder: Path) -> Path:

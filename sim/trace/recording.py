@@ -8,6 +8,7 @@ import numpy as np
 from firmware.program import Descriptor, Instruction, Place, Program
 from rtl.contract.access_pattern import AccessPattern
 from rtl.contract.formats import FORMATS
+from rtl.contract.gpsimd import RUN
 from rtl.contract.isa import Opcode, Queue
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space
 from sim.native.library import whole_sequences
@@ -46,6 +47,14 @@ def _shape(i: Instruction) -> str:
         return f"ring {i.imm0}, {i.imm1} descriptor{'s' if i.imm1 != 1 else ''}"
     sources = ", ".join(text for text in (_pattern(i.src0), _pattern(i.src1)) if text)
     return f"{sources} -> {_pattern(i.dst)}" if i.dst is not None else sources
+
+
+def _program(i: Instruction) -> str:
+    """The function that a GP_RUN starts, or its address; empty for all else."""
+    if i.opcode != Opcode.GP_RUN:
+        return ""
+    entry = int(RUN.unpack(i.imm0)["entry"])
+    return (i.image.function_at(entry) if i.image else "") or f"{entry:#010x}"
 
 
 def _end(place: Place) -> str:
@@ -172,12 +181,19 @@ def record(raw: RawTrace, retired: np.ndarray, program: Program) -> Recorded:
         movers_busy=kinds[Traced.MOVERS]["value"].astype("<u2"),
         beats=raw.beats,
         coarse=raw.coarse,
+        cores_from=raw.cores_from,
+        cores_recorded=raw.cores_recorded,
+        cores_step=np.diff(raw.cores["cycle"].astype("<i8"), prepend=0),
+        cores_passed=raw.cores["passed"].astype("<i8"),
+        cores_states=raw.cores["states"].astype("<u4"),
+        cores_sums=raw.core_sums.astype("<i8"),
         item_queue=_column((queue for queue in Queue for _ in program.queues.get(queue, [])), "u1"),
         item_sequence=_column((n for queue in Queue for n in range(len(program.queues.get(queue, [])))), "<i4"),
         item_opcode=_column((i.opcode for i in items), "u1"),
         item_beats=_column((i.dst.elements if i.dst is not None else 0 for i in items), "<i4"),
         item_line_text=_column((texts.number(i.source) for i in items), "<i4"),
         item_shape_text=_column((texts.number(_shape(i)) for i in items), "<i4"),
+        item_program_text=_column((texts.number(_program(i)) for i in items), "<i4"),
         item_update=_column((i.update for i in items), "<i4"),
         item_waits=waits,
         item_ring=_column((i.imm0 if i.opcode == Opcode.DMA_TRIGGER else NEVER for i in items), "<i2"),

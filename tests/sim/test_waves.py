@@ -115,6 +115,16 @@ def test_scope_alone_is_in_the_file(tmp_path: Path) -> None:
         Waves(path=part, scope="absent").scope_in(built.folder)
 
 
+def test_a_scope_whose_name_is_a_word_of_verilog(tmp_path: Path) -> None:
+    """Verilog writes it escaped, as a block that is compiled by itself has its `instance`."""
+    text = "module top (clk);\n  tile tile_1 (\n  );\nendmodule\n"
+    text += "module tile (clk);\n  tile_inside \\instance (\n  );\nendmodule\n"
+    (tmp_path / "top.v").write_text(text)
+    assert Waves(path=Path("x.vcd"), scope="tile_1.instance").scope_in(tmp_path) == "top top tile_1 instance"
+    with pytest.raises(PlexusError, match=r"no scope 'absent' in top\.tile_1; those in it: instance"):
+        Waves(path=Path("x.vcd"), scope="tile_1.absent").scope_in(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("given", "says"),
     [

@@ -24,6 +24,7 @@ from sim.systems.core.verilated import VerilatedDevice, build_core
 from sim.systems.registry import system_of_workload
 from sim.systems.system import Asked
 from sim.trace.agreement import TraceError, need_agreement
+from sim.trace.cores import core_intervals
 from sim.trace.critical import critical_path, semaphore_edges
 from sim.trace.instructions import attributed
 from sim.trace.recorded import load_trace
@@ -36,6 +37,7 @@ _RUNS = {
     "attention": ("heads=1", "seq=32", "head=8"),
     "dma": ("direction=both", "row_bytes=64"),
     "softmax": ("columns=64",),
+    "gpsimd": ("program=iota", "columns=8"),
 }
 _QUIET = Console(quiet=True)
 
@@ -143,6 +145,24 @@ def test_a_browser_paints_zooms_finds_and_hovers(
     assert not browser.heard and not browser.asked
 
 
+def test_a_browser_shows_what_each_gpsimd_core_did(runs: dict[str, Path], browser: Browser) -> None:
+    browser.heard.clear()
+    browser.open(write_page(runs["gpsimd"]), width=1280, dark=False)
+    recorded = load_trace(runs["gpsimd"])
+    lanes = browser.run("timeline.lanes.filter(l => /^gp\\d$/.test(l.name)).map(l => [l.name, l.b.length, l.e.at(-1)])")
+    assert lanes == [[f"gp{n}", len(core_intervals(recorded, n)), recorded.cycles] for n in range(2)]
+    top = browser.run("(() => { const l = timeline.lanes.find(l => l.name === 'gp1'); return l.y + l.height / 2; })()")
+    first = int(core_intervals(recorded, 1)["begin"][1])
+    browser.run(f"timeline.show({first}, {first} + 40)")
+    browser.run("timeline.draw()")
+    browser.run(f"timeline.hover({{offsetX: timeline.left + 2, offsetY: {top}, clientX: 9, clientY: 9}})")
+    assert browser.run("$('tip').textContent").startswith("gp1: fetch")
+    browser.run("$('find').value = 'iota'; $('find').oninput({target: $('find')})")
+    found = browser.run("[...timeline.found].map(key => instruction(timeline.d, +key.slice(1)))")
+    assert len(found) == 1 and found[0].endswith("gp_run iota")
+    assert not browser.heard
+
+
 def test_a_full_trace_goes_on_in_sums() -> None:
     """Few records: what follows is in buckets, and all of it still agrees with every counter."""
     cfg = named("tiny")
@@ -179,6 +199,10 @@ def test_perfetto_says_what_the_report_says(runs: dict[str, Path], workload: str
     for name, engine in report["engines"].items():
         told = {"busy": engine["busy"], "idle": engine["idle"], **engine["stall"]}
         assert {state: cycles[f"engine {name}", state] for state in told} == told
+    for n, core in enumerate(report["gpsimd_cores"]):  # a GPSIMD cycle is two, the run may begin or end within one
+        told = {"busy": core["busy"], "idle": core["idle"], **core["stall"]}
+        assert all(abs(cycles[f"core gp{n}", state] - 2 * count) <= 2 for state, count in told.items())
+    assert len([name for name in tracks.values() if name.startswith("core gp")]) == len(report["gpsimd_cores"])
     queued = [e for e in events if e["ph"] == "X" and tracks[e["tid"]].startswith("queue ")]
     assert len(queued) == report["instructions_retired"]
     begun, ended = ([e["id"] for e in events if e["ph"] == ph] for ph in "be")

@@ -55,6 +55,7 @@ _FAULTS = (
     "a counter of a core goes on from the one beside",
     "what the last program counted of a core stays",
     "images of the last program can be run",
+    "a trace has another state",
 )
 
 _LANE_FAULTS = (

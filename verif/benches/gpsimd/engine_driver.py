@@ -10,7 +10,7 @@ from cocotb.triggers import RisingEdge
 from rtl.base.dispatch import SEQUENCE_BITS
 from rtl.base.dma_port import SEMAPHORE_UPDATE
 from rtl.contract.access_pattern import PATTERN
-from rtl.contract.gpsimd import SHARED_BYTES, Counter, Region, cores
+from rtl.contract.gpsimd import CORES_MAX, SHARED_BYTES, Counter, Region, cores
 from rtl.contract.isa import INSTRUCTION, Cause, Opcode, Update
 from verif.agents.bench import Bench
 from verif.agents.memory_port import MemoryPorts
@@ -68,6 +68,7 @@ class EngineDriver:
         self.printed = [bytearray() for _ in range(self.cores)]
         self.ends: list[tuple[int, int]] = []  # cause and address of each instruction
         self.ticks = 0
+        self.shown = [[0] * 16 for _ in range(CORES_MAX)]
         self.states: Count[int] = Count()
         self.accepted = self.first_busy = self.last_busy = 0  # the last also of a copy that completes
         self.longest = [0, 0]  # of FIRST and LAST
@@ -105,6 +106,10 @@ class EngineDriver:
             self.last_busy = now
         tick = dut.tick.value == 1
         self.ticks += tick
+        if tick:
+            shown = int(dut.core_state.value)
+            for core, states in enumerate(self.shown):
+                states[shown >> 4 * core & 15] += 1
         if dut.update__valid.value == 1 and self._ready:
             assert tick, "a semaphore changes between the engine's edges"
             told = SEMAPHORE_UPDATE.from_bits(int(dut.update__payload.value))
@@ -252,6 +257,7 @@ class EngineDriver:
         await RisingEdge(self.bench.clk)
         self.dut.start.value = 0
         self.began = self.ports.cycle
+        self.shown = [[0] * 16 for _ in range(CORES_MAX)]
 
     def _golden(self, program: EngineProgram, words: list[int]) -> tuple[list[tuple[int, int]], Memory, list[bytes]]:
         """How each instruction ends on the golden engine, SBUF then, and what was printed."""
@@ -327,10 +333,16 @@ class EngineDriver:
                 seen.append(int(dut.told.value))
             states = sum(seen[: Counter.INSTRUCTIONS])
             assert abs(states - cycles) <= 1, f"core {core} counts {states} cycles of {cycles}: {seen}"
+            for state in set(range(Counter.INSTRUCTIONS)) - {
+                Counter.IDLE
+            }:  # idle ones are counted without an edge, too
+                shown = self.shown[core][state]
+                assert shown == seen[state], f"core {core} shows {shown} cycles of state {state}, counts {seen[state]}"
             traps = seen[Counter.BUSY] - seen[Counter.INSTRUCTIONS]
             assert 0 <= traps <= 2, seen
             moved = self.moved_bytes.get(core, 0 if self.moved_bytes else seen[Counter.BYTES])
             assert seen[Counter.BYTES] == moved, (
                 f"core {core} counts {seen[Counter.BYTES]} bytes of SBUF, golden {moved}"
             )
+        assert all(states[Counter.IDLE] == sum(states) for states in self.shown[self.cores :])
         dut.running.value = 1
