@@ -54,8 +54,8 @@ template <bool NEXT>
     const vbool8_t left = __riscv_vmsge(a, b, FULL);
     const vint32m4_t high = __riscv_vmax(a, b, FULL);
     vint32m4_t low = high;
-    if (NEXT) low = here(__riscv_vmin(a, b, FULL));
-    const vuint32m4_t at4 = here(__riscv_vmerge(__riscv_vget_u32m4(at, 1), __riscv_vget_u32m4(at, 0), left, FULL));
+    if (NEXT) low = __riscv_vmin(a, b, FULL);
+    const vuint32m4_t at4 = __riscv_vmerge(__riscv_vget_u32m4(at, 1), __riscv_vget_u32m4(at, 0), left, FULL);
 
     const vint32m2_t c = __riscv_vget_i32m2(high, 0), d = __riscv_vget_i32m2(high, 1);
     const vbool16_t left2 = __riscv_vmsge(c, d, FULL);
@@ -63,19 +63,19 @@ template <bool NEXT>
     vint32m2_t low2 = high2;
     if (NEXT) {
         low2 = __riscv_vmax(__riscv_vget_i32m2(low, 0), __riscv_vget_i32m2(low, 1), FULL);
-        low2 = here(__riscv_vmax(low2, __riscv_vmin(c, d, FULL), FULL));
+        low2 = __riscv_vmax(low2, __riscv_vmin(c, d, FULL), FULL);
     }
-    const vuint32m2_t at2 = here(__riscv_vmerge(__riscv_vget_u32m2(at4, 1), __riscv_vget_u32m2(at4, 0), left2, FULL));
+    const vuint32m2_t at2 = __riscv_vmerge(__riscv_vget_u32m2(at4, 1), __riscv_vget_u32m2(at4, 0), left2, FULL);
 
     const vint32m1_t e = __riscv_vget_i32m1(high2, 0), f = __riscv_vget_i32m1(high2, 1);
     const vbool32_t left1 = __riscv_vmsge(e, f, FULL);
-    const vuint32m1_t at1 = here(__riscv_vmerge(__riscv_vget_u32m1(at2, 1), __riscv_vget_u32m1(at2, 0), left1, FULL));
-    best = here(__riscv_vmax(e, f, FULL));
+    best = __riscv_vmax(e, f, FULL);
     if (NEXT) {
         second = __riscv_vmax(__riscv_vget_i32m1(low2, 0), __riscv_vget_i32m1(low2, 1), FULL);
-        second = here(__riscv_vmax(second, __riscv_vmin(e, f, FULL), FULL));
+        second = __riscv_vmax(second, __riscv_vmin(e, f, FULL), FULL);
+        asm volatile("" : "+vr"(best), "+vr"(second)); /* here, so that nothing else must be kept */
     }
-    return at1;
+    return __riscv_vmerge(__riscv_vget_u32m1(at2, 1), __riscv_vget_u32m1(at2, 0), left1, FULL);
 }
 
 /* Of two halves, the larger element of each place. */
@@ -113,8 +113,16 @@ class Tournament {
         for (uint32_t first = 0; first < columns; first += COLUMNS, in += COLUMNS * table.lanes) {
             const uint32_t left = columns - first, some = left < COLUMNS ? left : COLUMNS;
             const bool deep = first || left > WAYS * WAYS;
-            const uint32_t bits = fill(in, some, deep ? WAYS : 1, keys);
-            if (bits > most_bits) most_bits = bits;
+            const uint32_t whole = keys == ANY_FLOATS ? 0 : some / FLAT, blocks = deep ? WAYS : 1;
+            for (uint32_t b = 0, bits; b < blocks; b = b < whole ? whole : blocks) {
+                uint32_t *const block = table[b * BLOCK];
+                if (b < whole) bits = fill(block, whole, in, table.lanes, nothing);
+                else {
+                    part(block, blocks - b, in + b * FLAT * table.lanes, some - b * FLAT, keys);
+                    bits = fill(block, blocks - b, block + 2 * table.lanes, table.lanes, nothing);
+                }
+                if (bits > most_bits) most_bits = bits;
+            }
             keep(nothing, first);
             rounds(mark_of(keys), deep);
             find(first);
@@ -138,67 +146,96 @@ class Tournament {
         return __riscv_vmv_x(__riscv_vredmax(of, of, FULL));
     }
 
-    /* Keys of these columns to the places of a block. */
-    [[gnu::noinline]] void part(uint32_t *group, const uint32_t *in, uint32_t columns, Keys keys) const {
+    /* Keys of these columns to their places, from a block on; there are none behind them. */
+    [[gnu::noinline]] void part(uint32_t *block, uint32_t blocks, const uint32_t *in, uint32_t columns, Keys keys) const {
         const uint32_t lanes = table.lanes;
-        for (uint32_t g = 0; g < WAYS; g++, group += GROUP * lanes, in += WAYS * lanes) {
-            put(group, all(uint32_t(nothing_of(keys)), FULL), FULL);
-            if (!columns) continue;
-            const uint32_t some = columns < WAYS ? columns : WAYS;
-            const size_t vl = length(some * lanes);
-            const Vector bits = fetch(in, vl);
-            put(group, keys == ANY_FLOATS ? without_sign(float_keys(bits, vl)) : bits, vl);
-            columns -= some;
-        }
+        for (; blocks; blocks--, block += lanes)
+            for (uint32_t g = 0; g < WAYS; g++, block += GROUP * lanes, in += WAYS * lanes) {
+                put(block + 2 * lanes, all(uint32_t(nothing_of(keys)), FULL), FULL);
+                if (!columns) continue;
+                const uint32_t some = columns < WAYS ? columns : WAYS;
+                const size_t vl = length(some * lanes);
+                const Vector bits = fetch(in, vl);
+                put(block + 2 * lanes, keys == ANY_FLOATS ? without_sign(float_keys(bits, vl)) : bits, vl);
+                columns -= some;
+            }
     }
 
-    /* The tree of these columns; gives the largest of their bits. Two groups at a time, so that one goes on while the
-     * other waits, and the next is loaded meanwhile. */
-    [[gnu::noinline]] uint32_t fill(const uint32_t *in, uint32_t columns, uint32_t blocks, Keys keys) {
-        const uint32_t lanes = table.lanes;
-        vuint32m4_t watched = __riscv_vmv_v_x_u32m4(0, FULL);
-        for (uint32_t *block = table.at; blocks; blocks--) {
-            const uint32_t *from = in;
-            uint32_t step = WAYS * lanes, *group = block + lanes, *const end = block += BLOCK * lanes;
-            if (columns < WAYS * WAYS || keys == ANY_FLOATS) {
-                part(group + lanes, in, columns, keys);
-                from = group + lanes, step = GROUP * lanes;
-                columns = columns < WAYS * WAYS ? WAYS * WAYS : columns;
-            }
-            in += WAYS * WAYS * lanes, columns -= WAYS * WAYS;
-            vint32m1_t top = __riscv_vmv_v_x_i32m1(nothing_of(keys), FULL);
-            vint32m4_t q4 = __riscv_vmv_v_x_i32m4(nothing_of(keys), FULL);
-            int32_t *last = reinterpret_cast<int32_t *>(end - BLOCK * lanes); /* where that goes */
-            for (Vector x = fetch(from, FULL); group != end; group += 2 * GROUP * lanes) {
-                uint32_t *const other = group + GROUP * lanes;
-                from += step;
-                Vector y = fetch(from, FULL);
-                put(group + lanes, x, FULL);
-                watched = here(__riscv_vmaxu(watched, __riscv_vget_u32m4(x, 0), FULL));
-                const vint32m2_t q2 = here(larger(q4));
-                watched = here(__riscv_vmaxu(watched, __riscv_vget_u32m4(x, 1), FULL));
-                const vint32m1_t q1 = here(larger(q2));
-                const vint32m4_t p4 = here(larger(with_sign(x)));
-                if (other + GROUP * lanes != end) from += step;
-                x = fetch(from, FULL);
-                top = __riscv_vmax(top, q1, FULL);
-                __riscv_vse32(last, q1, FULL);
-                put(other + lanes, y, FULL);
-                watched = here(__riscv_vmaxu(watched, __riscv_vget_u32m4(y, 0), FULL));
-                const vint32m2_t p2 = here(larger(p4));
-                watched = here(__riscv_vmaxu(watched, __riscv_vget_u32m4(y, 1), FULL));
-                const vint32m1_t p1 = here(larger(p2));
-                q4 = here(larger(with_sign(y)));
-                top = __riscv_vmax(top, p1, FULL);
-                __riscv_vse32(reinterpret_cast<int32_t *>(group), p1, FULL);
-                last = reinterpret_cast<int32_t *>(other);
-            }
-            const vint32m1_t q1 = larger(larger(q4));
-            __riscv_vse32(last, q1, FULL);
-            __riscv_vse32(reinterpret_cast<int32_t *>(end - BLOCK * lanes), __riscv_vmax(top, q1, FULL), FULL);
-        }
-        const vuint32m1_t none = __riscv_vmv_v_x_u32m1(0, FULL);
-        return __riscv_vmv_x(__riscv_vredmaxu(watched, none, FULL));
+    /* The tree of all of these blocks, whose columns lie side by side, or are where they belong; gives the largest of
+     * their bits. Two groups x and y at a time: the order of these instructions is what makes it quick, a step of one
+     * while the other waits, what is stored and loaded next to it. v8, v16: x, y; v4, v28: the larger of their halves,
+     * of the y before; v3: the largest of the block; v24: of bits. */
+    [[gnu::noinline]] static uint32_t fill(uint32_t *block, uint32_t blocks, const uint32_t *from, uint32_t lanes,
+                                           int32_t nothing) {
+        const uint32_t row = 4 * lanes, there = from == block + 2 * lanes, step = (there ? GROUP : WAYS) * row;
+        const uint32_t *const end = there ? nullptr : from + (blocks * WAYS - 1) * WAYS * lanes; /* nothing is behind */
+        uint32_t result, group, before, at;
+        asm volatile("vsetvli %[x], zero, e32, m8, ta, ma\n"
+                     "vmv.v.i v24, 0\n"
+                     "vl8re32.v v8, (%[from])\n"
+                     "1: vsetvli %[x], zero, e32, m4, ta, ma\n"
+                     "vmv.v.x v28, %[nothing]\n"
+                     "vsetvli %[x], zero, e32, m1, ta, ma\n"
+                     "vmv.v.x v3, %[nothing]\n"
+                     "mv %[before], %[block]\n"
+                     "add %[group], %[block], %[row]\n"
+                     "add %[block], %[block], %[size]\n"
+                     "beqz %[there], 2f\n"
+                     "add %[from], %[group], %[row]\n"
+                     "vl8re32.v v8, (%[from])\n"
+                     "2: vsetvli %[x], zero, e32, m4, ta, ma\n"
+                     "vmaxu.vv v24, v24, v8\n"
+                     "add %[at], %[group], %[row]\n"
+                     "add %[from], %[from], %[step]\n"
+                     "vl8re32.v v16, (%[from])\n"
+                     "vmaxu.vv v24, v24, v12\n"
+                     "vs8r.v v8, (%[at])\n"
+                     "add %[at], %[at], %[nine]\n"
+                     "beq %[from], %[end], 3f\n"
+                     "add %[from], %[from], %[step]\n"
+                     "3: vmax.vv v4, v8, v12\n"
+                     "vmaxu.vv v24, v24, v16\n"
+                     "vl8re32.v v8, (%[from])\n"
+                     "vmaxu.vv v24, v24, v20\n"
+                     "vs8r.v v16, (%[at])\n"
+                     "vsetvli %[x], zero, e32, m2, ta, ma\n"
+                     "vmax.vv v28, v28, v30\n"
+                     "vmax.vv v4, v4, v6\n"
+                     "vsetvli %[x], zero, e32, m1, ta, ma\n"
+                     "vmax.vv v2, v28, v29\n"
+                     "vsetvli %[x], zero, e32, m4, ta, ma\n"
+                     "vmax.vv v28, v16, v20\n"
+                     "vsetvli %[x], zero, e32, m1, ta, ma\n"
+                     "vmax.vv v1, v4, v5\n"
+                     "vmax.vv v3, v3, v2\n"
+                     "vs1r.v v2, (%[before])\n"
+                     "add %[before], %[group], %[nine]\n"
+                     "vs1r.v v1, (%[group])\n"
+                     "add %[group], %[before], %[nine]\n"
+                     "vmax.vv v3, v3, v1\n"
+                     "bne %[group], %[block], 2b\n"
+                     "vsetvli %[x], zero, e32, m2, ta, ma\n"
+                     "vmax.vv v28, v28, v30\n"
+                     "vsetvli %[x], zero, e32, m1, ta, ma\n"
+                     "vmax.vv v28, v28, v29\n"
+                     "vs1r.v v28, (%[before])\n"
+                     "vmax.vv v3, v3, v28\n"
+                     "sub %[at], %[block], %[size]\n"
+                     "vs1r.v v3, (%[at])\n"
+                     "addi %[blocks], %[blocks], -1\n"
+                     "bnez %[blocks], 1b\n"
+                     "vmv.v.i v0, 0\n"
+                     "vsetvli %[x], zero, e32, m4, ta, ma\n"
+                     "vredmaxu.vs v0, v24, v0\n"
+                     "vmv.x.s %[x], v0\n"
+                     : [x] "=&r"(result), [group] "=&r"(group), [before] "=&r"(before), [at] "=&r"(at), [from] "+r"(from),
+                       [block] "+r"(block), [blocks] "+r"(blocks)
+                     : [nothing] "r"(nothing), [row] "r"(row), [size] "r"(BLOCK * row), [there] "r"(there), [step] "r"(step),
+                       [end] "r"(end), [nine] "r"(GROUP * row)
+                     : "memory", "vtype", "vl", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11",
+                       "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25",
+                       "v26", "v27", "v28", "v29", "v30", "v31");
+        return result;
     }
 
     /* What has won so far is the ninth block. */
@@ -217,6 +254,7 @@ class Tournament {
         const uint32_t step = row, lanes = table.lanes;
         uint32_t *const of_blocks = table.at, *const of_groups = of_blocks + lanes, *const of_columns = of_groups + lanes;
         uint32_t *const blocks = table[BLOCKS], *place = table[PLACES];
+        const int32_t *const of_kept = reinterpret_cast<int32_t *>(of_blocks + KEPT * lanes);
         const uint32_t *const end = place + k * lanes;
         const vuint32m1_t lane = __riscv_vsll(__riscv_vid_v_u32m1(FULL), 2, FULL);
         const vint32m1_t nothing = __riscv_vmv_v_x_i32m1(is_nothing, FULL);
@@ -227,7 +265,7 @@ class Tournament {
             vuint32m1_t block;
             if (deep) {
                 const Vector at = fetch(blocks, FULL);
-                const vint32m1_t kept = __riscv_vreinterpret_i32m1(__riscv_vluxei32(of_blocks, kept_at, FULL));
+                const vint32m1_t kept = __riscv_vle32_v_i32m1(of_kept, FULL);
                 block = winner<false>(with_sign(__riscv_vluxei32(of_blocks, at, FULL)), at, best, next);
                 block = __riscv_vmerge(block, kept_at, __riscv_vmsge(kept, best, FULL), FULL);
             } else block = __riscv_vle32_v_u32m1(blocks, FULL);
