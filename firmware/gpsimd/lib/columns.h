@@ -86,7 +86,7 @@ struct Columns : Operand {
 
 /* Memory of the operator that runs; it holds anything when that begins. A row of lanes begins there. */
 #ifdef __riscv_vector
-constexpr uint32_t SCRATCH_WORDS = 256; /* of 16 lanes 16 rows */
+constexpr uint32_t SCRATCH_WORDS = 128; /* of 16 lanes 8 rows */
 #else
 constexpr uint32_t SCRATCH_WORDS = PLEXUS_BINS_MAX;
 #endif

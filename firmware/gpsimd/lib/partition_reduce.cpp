@@ -26,9 +26,9 @@ static void across(gp::Walk<const uint32_t> in, uint32_t columns, uint32_t rows,
     const Op op;
     const uint32_t lanes = gp_lanes(), bytes = 4 * lanes;
     const gp::Table table;
-    const bool roomy = table.rows * lanes >= 2 * gp::SCRATCH_WORDS;
+    const bool roomy = table.rows * lanes >= 4 * gp::SCRATCH_WORDS;
     uint32_t *const at = roomy ? table.at : gp::scratch;
-    const size_t most = gp::length((roomy ? 2 : 1) * gp::SCRATCH_WORDS / lanes);
+    const size_t most = gp::length((roomy ? 4 : 1) * gp::SCRATCH_WORDS / lanes);
     const gp::Vector own = __riscv_vmadd(__riscv_vid_v_u32m8(most), bytes, gp::lane_bytes(most), most);
     if (rows < lanes) gp::clear(at, most * lanes, uint32_t(Op::NOTHING));
     for (size_t vl; columns; columns -= vl, in.at += int32_t(vl) * in.step, to += vl) {

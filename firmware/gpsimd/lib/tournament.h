@@ -9,13 +9,12 @@
 
 namespace gp {
 
-/* What a tournament compares: integers with sign. 32-bit integers as they are, FP32 by its bits, which is quick, and right
- * if there is no NaN and all that win are above 0, or any FP32 by keys. */
+/* What a tournament compares: integers with sign. 32-bit integers as they are; FP32 by its bits, which is quick, and
+ * right if there is no NaN and all that win are above 0, or any FP32 by keys. */
 enum Keys { INTEGERS, POSITIVES, ANY_FLOATS };
 
-/* Less than all that can win, for columns that are not there and for those that have won. */
+/* Less than all that can win, of columns that are not there or have won; as bits it is no NaN. */
 constexpr int32_t nothing_of(Keys keys) { return keys == POSITIVES ? 0 : INT32_MIN; }
-constexpr int32_t mark_of(Keys keys) { return keys == POSITIVES ? -1 : INT32_MIN; }
 
 /* Keys of any FP32: zeros are 0, every NaN is one above infinity. */
 inline SignedVector float_keys(Vector bits, size_t vl) {
@@ -36,9 +35,10 @@ template <typename T>
 /* As many elements as registers hold. */
 constexpr size_t FULL = size_t(-1);
 
+/* Which of eight elements register r has: bits 0 and 2 change places, so halves of the registers are neighbours. */
 constexpr uint32_t turned(uint32_t r) { return r >> 2 | (r & 2) | (r & 1) << 2; }
 
-/* Eight that grow by `step`, each in its register. */
+/* Eight that grow by `step`, in registers as `turned` says. */
 inline Vector eight(vuint32m1_t first, uint32_t step) {
     return __riscv_vcreate_v_u32m1_u32m8(
         first, __riscv_vadd(first, turned(1) * step, FULL), __riscv_vadd(first, turned(2) * step, FULL),
@@ -46,8 +46,9 @@ inline Vector eight(vuint32m1_t first, uint32_t step) {
         __riscv_vadd(first, turned(5) * step, FULL), __riscv_vadd(first, turned(6) * step, FULL),
         __riscv_vadd(first, turned(7) * step, FULL));
 }
-/* Of eight elements of each lane the place of the largest, itself, and the largest of the others. Register r has element
- * `turned(r)`: halves are neighbours, so the lower of equal ones wins. */
+
+/* Of eight elements of each lane the place of the largest, of equal ones of the lower, itself, and, if NEXT, the
+ * largest of the others. They are in registers as `turned` says. */
 template <bool NEXT>
 [[gnu::always_inline]] inline vuint32m1_t winner(SignedVector key, Vector at, vint32m1_t &best, vint32m1_t &second) {
     const vint32m4_t a = __riscv_vget_i32m4(key, 0), b = __riscv_vget_i32m4(key, 1);
@@ -69,13 +70,14 @@ template <bool NEXT>
 
     const vint32m1_t e = __riscv_vget_i32m1(high2, 0), f = __riscv_vget_i32m1(high2, 1);
     const vbool32_t left1 = __riscv_vmsge(e, f, FULL);
+    vuint32m1_t at1 = __riscv_vmerge(__riscv_vget_u32m1(at2, 1), __riscv_vget_u32m1(at2, 0), left1, FULL);
     best = __riscv_vmax(e, f, FULL);
     if (NEXT) {
         second = __riscv_vmax(__riscv_vget_i32m1(low2, 0), __riscv_vget_i32m1(low2, 1), FULL);
         second = __riscv_vmax(second, __riscv_vmin(e, f, FULL), FULL);
-        asm volatile("" : "+vr"(best), "+vr"(second)); /* here, so that nothing else must be kept */
+        asm volatile("" : "+vr"(at1), "+vr"(best), "+vr"(second)); /* here, so that nothing else must be kept */
     }
-    return __riscv_vmerge(__riscv_vget_u32m1(at2, 1), __riscv_vget_u32m1(at2, 0), left1, FULL);
+    return at1;
 }
 
 /* Of two halves, the larger element of each place. */
@@ -97,14 +99,30 @@ class Tournament {
 
     explicit Tournament(uint32_t k_) : k(k_), table(), row(table.row_bytes()) {}
 
-    static constexpr uint32_t FLAT = 64; /* columns that are a block, which is quick */
+    static constexpr uint32_t K_MOST = 8, FLAT = 64, AT_ONCE = 4; /* columns of a block; blocks of `run_several` */
 
-    /* Whether it can be held: k is at most 8, and there is room. */
-    bool fits() const { return k <= WAYS && table.rows >= ROWS; }
+    /* Whether k is not too large, and there is room. */
+    bool fits() const { return k <= K_MOST && table.rows >= ROWS; }
 
     /* What won, the largest first, and their columns. */
     Walk<const uint32_t> keys() const { return {table[KEYS], int32_t(table.lanes)}; }
     Walk<uint32_t> columns() const { return {table[FOUND], int32_t(table.lanes)}; }
+    /* Of `run_several`. */
+    Walk<uint32_t> columns_of_several(uint32_t n) const {
+        return {table[SEVERAL + n * RESULTS + 2 * WAYS], int32_t(table.lanes)};
+    }
+
+    /* As `run` for several rows of columns, each at most FLAT, one behind the other: each has a block. */
+    [[gnu::noinline]] bool run_several(const uint32_t *in, uint32_t columns, uint32_t several, Keys keys) {
+        const uint32_t lanes = table.lanes;
+        const bool whole = columns == FLAT && keys != ANY_FLOATS;
+        if (!whole)
+            for (uint32_t n = 0; n < several; n++) part(table[n * BLOCK], 1, in + n * columns * lanes, columns, keys);
+        const uint32_t bits = fill(table.at, several, whole ? in : table[2], lanes, nothing_of(keys));
+        rounds(nothing_of(keys), false, several, SEVERAL);
+        for (uint32_t n = 0; n < several; n++) find(0, SEVERAL + n * RESULTS);
+        return right(keys, bits, several, SEVERAL);
+    }
 
     /* False if these keys do not say which elements are larger. Columns lie side by side. */
     [[gnu::noinline]] bool run(const uint32_t *in, uint32_t columns, Keys keys) {
@@ -124,30 +142,40 @@ class Tournament {
                 if (bits > most_bits) most_bits = bits;
             }
             keep(nothing, first);
-            rounds(mark_of(keys), deep);
-            find(first);
+            rounds(nothing_of(keys), deep, 1, KEYS);
+            find(first, KEYS);
         }
-        if (keys == ANY_FLOATS) return true;
-        const int32_t high = fold(KEYS, 0), low = ~fold(KEYS + k - 1, -1);
-        if (keys == INTEGERS) return low != nothing;
-        return most_bits <= (Float::SIGN | Float::INFINITY_BITS) && high <= int32_t(Float::INFINITY_BITS) && low > 0;
+        return right(keys, most_bits, 1, KEYS);
     }
 
   private:
-    static constexpr uint32_t WAYS = 8, GROUP = 1 + WAYS, BLOCK = 1 + WAYS * GROUP, COLUMNS = WAYS * WAYS * WAYS,
+    static constexpr uint32_t WAYS = K_MOST, GROUP = 1 + WAYS, BLOCK = 1 + WAYS * GROUP, COLUMNS = WAYS * WAYS * WAYS,
                               KEPT = WAYS * BLOCK, KEYS = KEPT + BLOCK, PLACES = KEYS + WAYS, FOUND = PLACES + WAYS,
-                              BLOCKS = FOUND + WAYS, ROWS = BLOCKS + WAYS;
+                              BLOCKS = FOUND + WAYS, ROWS = BLOCKS + WAYS, RESULTS = BLOCKS - KEYS,
+                              SEVERAL = AT_ONCE * BLOCK; /* where results of several are */
 
+    static SignedVector found(const uint32_t *base, Vector at) {
+        return with_sign(__riscv_vluxei32(base, at, FULL));
+    }
     int32_t *at_row(uint32_t r) const { return reinterpret_cast<int32_t *>(table[r]); }
 
-    /* Largest of a row whose elements are turned by `flip`. */
-    int32_t fold(uint32_t r, int32_t flip) const {
-        const vint32m1_t of = __riscv_vxor(__riscv_vle32_v_i32m1(at_row(r), FULL), flip, FULL);
-        return __riscv_vmv_x(__riscv_vredmax(of, of, FULL));
+    /* Whether these keys say which elements are larger: by the largest bits, the largest that won and the least. */
+    bool right(Keys keys, uint32_t bits, uint32_t several, uint32_t results) const {
+        if (keys == ANY_FLOATS) return true;
+        vint32m1_t high = __riscv_vle32_v_i32m1(at_row(results), FULL), low = high;
+        for (; several; several--, results += RESULTS) {
+            high = __riscv_vmax(high, __riscv_vle32_v_i32m1(at_row(results), FULL), FULL);
+            low = __riscv_vmin(low, __riscv_vle32_v_i32m1(at_row(results + k - 1), FULL), FULL);
+        }
+        const int32_t least = __riscv_vmv_x(__riscv_vredmin(low, low, FULL));
+        if (keys == INTEGERS) return least != nothing_of(keys);
+        const int32_t most = __riscv_vmv_x(__riscv_vredmax(high, high, FULL));
+        return bits <= (Float::SIGN | Float::INFINITY_BITS) && most <= int32_t(Float::INFINITY_BITS) && least > 0;
     }
 
     /* Keys of these columns to their places, from a block on; there are none behind them. */
-    [[gnu::noinline]] void part(uint32_t *block, uint32_t blocks, const uint32_t *in, uint32_t columns, Keys keys) const {
+    [[gnu::noinline]] void part(uint32_t *block, uint32_t blocks, const uint32_t *in, uint32_t columns,
+                                Keys keys) const {
         const uint32_t lanes = table.lanes;
         for (; blocks; blocks--, block += lanes)
             for (uint32_t g = 0; g < WAYS; g++, block += GROUP * lanes, in += WAYS * lanes) {
@@ -228,13 +256,13 @@ class Tournament {
                      "vsetvli %[x], zero, e32, m4, ta, ma\n"
                      "vredmaxu.vs v0, v24, v0\n"
                      "vmv.x.s %[x], v0\n"
-                     : [x] "=&r"(result), [group] "=&r"(group), [before] "=&r"(before), [at] "=&r"(at), [from] "+r"(from),
-                       [block] "+r"(block), [blocks] "+r"(blocks)
-                     : [nothing] "r"(nothing), [row] "r"(row), [size] "r"(BLOCK * row), [there] "r"(there), [step] "r"(step),
-                       [end] "r"(end), [nine] "r"(GROUP * row)
-                     : "memory", "vtype", "vl", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11",
-                       "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25",
-                       "v26", "v27", "v28", "v29", "v30", "v31");
+                     : [x] "=&r"(result), [group] "=&r"(group), [before] "=&r"(before), [at] "=&r"(at),
+                       [from] "+r"(from), [block] "+r"(block), [blocks] "+r"(blocks)
+                     : [nothing] "r"(nothing), [row] "r"(row), [size] "r"(BLOCK * row), [there] "r"(there),
+                       [step] "r"(step), [end] "r"(end), [nine] "r"(GROUP * row)
+                     : "memory", "vtype", "vl", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10",
+                       "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23",
+                       "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31");
         return result;
     }
 
@@ -250,42 +278,45 @@ class Tournament {
 
     /* Whoever wins becomes nothing, and its group and block have the next in their rows. What is in scalar registers is
      * computed before: a core stands still when it loads a scalar. */
-    [[gnu::noinline]] void rounds(int32_t is_nothing, bool deep) {
+    [[gnu::noinline]] void rounds(int32_t is_nothing, bool deep, uint32_t several, uint32_t results) {
         const uint32_t step = row, lanes = table.lanes;
-        uint32_t *const of_blocks = table.at, *const of_groups = of_blocks + lanes, *const of_columns = of_groups + lanes;
-        uint32_t *const blocks = table[BLOCKS], *place = table[PLACES];
+        uint32_t *const of_blocks = table.at, *of_groups = of_blocks + lanes;
+        uint32_t *const blocks = table[BLOCKS], *place = table[results + WAYS];
         const int32_t *const of_kept = reinterpret_cast<int32_t *>(of_blocks + KEPT * lanes);
-        const uint32_t *const end = place + k * lanes;
+        const uint32_t of_all = k * lanes;
         const vuint32m1_t lane = __riscv_vsll(__riscv_vid_v_u32m1(FULL), 2, FULL);
         const vint32m1_t nothing = __riscv_vmv_v_x_i32m1(is_nothing, FULL);
         put(blocks, eight(lane, BLOCK * step), FULL);
         const vuint32m1_t kept_at = here(__riscv_vadd(lane, KEPT * step, FULL));
-        for (; place != end; place += lanes) {
-            vint32m1_t best = nothing, others = nothing, next = nothing;
-            vuint32m1_t block;
-            if (deep) {
-                const Vector at = fetch(blocks, FULL);
-                const vint32m1_t kept = __riscv_vle32_v_i32m1(of_kept, FULL);
-                block = winner<false>(with_sign(__riscv_vluxei32(of_blocks, at, FULL)), at, best, next);
-                block = __riscv_vmerge(block, kept_at, __riscv_vmsge(kept, best, FULL), FULL);
-            } else block = __riscv_vle32_v_u32m1(blocks, FULL);
-            Vector at = eight(block, GROUP * step);
-            const vuint32m1_t group = winner<true>(with_sign(__riscv_vluxei32(of_groups, at, FULL)), at, best, others);
-            at = eight(group, step);
-            const vuint32m1_t column = winner<true>(with_sign(__riscv_vluxei32(of_columns, at, FULL)), at, best, next);
-            __riscv_vsuxei32(reinterpret_cast<int32_t *>(of_groups), group, next, FULL);
-            if (deep)
-                __riscv_vsuxei32(reinterpret_cast<int32_t *>(of_blocks), block, __riscv_vmax(next, others, FULL), FULL);
-            __riscv_vsuxei32(reinterpret_cast<int32_t *>(of_columns), column, nothing, FULL);
-            __riscv_vse32(reinterpret_cast<int32_t *>(place) - WAYS * lanes, best, FULL);
-            __riscv_vse32(place, column, FULL);
+        for (; several; several--, of_groups += BLOCK * lanes, place += RESULTS * lanes - of_all) {
+            uint32_t *const of_columns = of_groups + lanes;
+            for (const uint32_t *const end = place + of_all; place != end; place += lanes) {
+                vint32m1_t best = nothing, others = nothing, next = nothing;
+                vuint32m1_t block;
+                if (deep) {
+                    const Vector at = fetch(blocks, FULL);
+                    const vint32m1_t kept = __riscv_vle32_v_i32m1(of_kept, FULL);
+                    block = winner<false>(found(of_blocks, at), at, best, next);
+                    block = __riscv_vmerge(block, kept_at, __riscv_vmsge(kept, best, FULL), FULL);
+                } else block = __riscv_vle32_v_u32m1(blocks, FULL);
+                Vector at = eight(block, GROUP * step);
+                const vuint32m1_t group = winner<true>(found(of_groups, at), at, best, others);
+                at = eight(group, step);
+                const vuint32m1_t column = winner<true>(found(of_columns, at), at, best, next);
+                __riscv_vsuxei32(reinterpret_cast<int32_t *>(of_groups), group, next, FULL);
+                next = __riscv_vmax(next, others, FULL);
+                if (deep) __riscv_vsuxei32(reinterpret_cast<int32_t *>(of_blocks), block, next, FULL);
+                __riscv_vsuxei32(reinterpret_cast<int32_t *>(of_columns), column, nothing, FULL);
+                __riscv_vse32(reinterpret_cast<int32_t *>(place) - WAYS * lanes, best, FULL);
+                __riscv_vse32(place, column, FULL);
+            }
         }
     }
 
     /* Columns at the places of what won; `first` is that of the first. */
-    void find(uint32_t first) {
+    [[gnu::noinline]] void find(uint32_t first, uint32_t results) {
         const size_t vl = length(k * table.lanes);
-        const Vector place = fetch(table[PLACES], vl);
+        const Vector place = fetch(table[results + WAYS], vl);
         const Vector at = __riscv_vsrl(place, uint32_t(__builtin_ctz(row)), vl);
         const Vector block = __riscv_vsrl(__riscv_vmul(at, 65536 / BLOCK + 1, vl), 16, vl);
         const Vector rest = __riscv_vnmsac(at, BLOCK, block, vl);
@@ -295,7 +326,7 @@ class Tournament {
         if (first)
             column = __riscv_vluxei32_mu(__riscv_vmseq(block, WAYS, vl), column,
                                          table.at + (int32_t(FOUND) - int32_t(KEPT)) * int32_t(table.lanes), place, vl);
-        put(table[FOUND], column, vl);
+        put(table[results + 2 * WAYS], column, vl);
     }
 
     Table table;
