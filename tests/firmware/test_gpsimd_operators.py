@@ -327,7 +327,7 @@ def test_topk_of_rows_that_vectors_hold(seed: int) -> None:
     assert not wrong(program, ran(program))
 
 
-@pytest.mark.parametrize("kind", ["ascending", "descending", "normal", "equal", "large_k"])
+@pytest.mark.parametrize("kind", ["ascending", "descending", "normal", "equal", "zero", "large_k"])
 @pytest.mark.parametrize("name", ["tiny", "full"])
 def test_topk_of_many_columns_of_vectors(name: str, kind: str) -> None:
     """What is quick, what is the worst order, and a k that vectors do not hold."""
@@ -335,13 +335,23 @@ def test_topk_of_many_columns_of_vectors(name: str, kind: str) -> None:
     x = rng.standard_normal((cfg.partitions, columns), np.float32)
     if kind in ("ascending", "descending"):
         x = np.sort(x, axis=1)[:, :: 1 if kind == "ascending" else -1]
-    elif kind == "equal":
-        x[:] = 1
+    elif kind in ("equal", "zero"):
+        x[:] = kind == "equal"
     k = 64 if kind == "large_k" else 8
     x = x[:, :100] if kind == "large_k" else x
     outputs = {"values": (cfg.partitions, k, "fp32"), "indices": (cfg.partitions, k, "int32")}
     of = Operation(operator="topk", inputs={"x": np.ascontiguousarray(x)}, outputs=outputs, means={"k": k})
     program = operator_program(cfg, of)
+    assert not wrong(program, ran(program))
+
+
+@pytest.mark.parametrize("columns", [64, 512, 1024])
+def test_topk_of_the_least_integers_of_vectors(columns: int) -> None:
+    """They are what a tournament has where nothing is."""
+    x = np.full((8, columns), -(2**31), INT)
+    outputs = {"values": (8, 8, "int32"), "indices": (8, 8, "int32")}
+    of = Operation(operator="topk", inputs={"x": x}, outputs=outputs, means={"k": 8})
+    program = operator_program(load("tiny", ["gpsimd.vectors=true"]), of)
     assert not wrong(program, ran(program))
 
 

@@ -268,7 +268,7 @@ class Tournament {
 
     /* What has won so far is the ninth block. */
     void keep(int32_t nothing, bool some) {
-        clear(table[KEPT], some ? BLOCK * table.lanes : table.lanes, uint32_t(nothing));
+        clear(table[KEPT], BLOCK * table.lanes, uint32_t(nothing)); /* it wins where all others are nothing */
         if (!some) return;
         copy({table[KEPT + 2], int32_t(table.lanes)}, {table[KEYS], int32_t(table.lanes)}, k, table.lanes);
         const vint32m1_t high = __riscv_vle32_v_i32m1(at_row(KEYS), FULL);
