@@ -37,7 +37,7 @@ RECORD = LIBRARY / "lib.toml"
 IMAGES = {False: LIBRARY / "lib.elf", True: LIBRARY / "lib-vectors.elf"}
 """By whether the cores have vectors."""
 OPTIONS = {
-    vectors: Options(vector=vectors, local_bytes=LOCAL_BYTES_MIN, stack_bytes=2048, lines=False) for vectors in IMAGES
+    vectors: Options(vector=vectors, local_bytes=LOCAL_BYTES_MIN, stack_bytes=1536, lines=False) for vectors in IMAGES
 }
 """For cores of every configuration: the smallest local memory, no paths."""
 

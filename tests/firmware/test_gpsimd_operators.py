@@ -24,6 +24,7 @@ from firmware.kernels.gpsimd_operators import PROGRAMS, Operation, operator_prog
 from firmware.program import Program
 from firmware.workloads import find_workload
 from rtl.contract.config import NAMED, load, named
+from rtl.contract.gpsimd import lanes
 from rtl.contract.gpsimd_operators import ARGUMENTS
 from rtl.contract.isa import Opcode, Queue
 from sim.toolchain import ROOT, build_root
@@ -298,35 +299,86 @@ def test_pinned_order_of_topk_and_route(row: tuple[int, ...], k: int, want: list
     assert sorted(want) == np.flatnonzero(ran(operator_program(TINY, of))["counts"]).tolist()
 
 
-@pytest.mark.parametrize("seed", range(24))
+SPECIAL = np.array(
+    [INF, INF | 1 << 31, NAN, MINUS_NAN, ZERO, MINUS_ZERO, ONE, MINUS_ONE, LEAST, 0xFF80_0001, 2**31 - 1, 2**32 - 1],
+    np.uint32,
+)
+
+
+def special(rng: np.random.Generator, shape: tuple[int, int], dtype: str) -> np.ndarray:
+    """Few values, all of them special, or many, or some of both."""
+    bits = rng.choice(rng.choice(SPECIAL, int(rng.integers(1, 6))), shape)
+    anything = rng.random(shape) < rng.choice([0, 0.1, 1])
+    bits = np.where(anything, rng.integers(0, 1 << 32, shape, np.uint32), bits)
+    return bits.view(np.float32 if dtype == "fp32" else INT)
+
+
+@pytest.mark.parametrize("seed", range(32))
 def test_topk_of_rows_that_vectors_hold(seed: int) -> None:
-    """Enough columns on all lanes: vectors say what needs no look. Of few values, all of them special, or of many."""
+    """All lanes take part: a group, some of them, all 512 columns that a tree has, more of them."""
     rng = np.random.default_rng(seed)
-    columns, k = int(rng.integers(32, 90)), int(rng.integers(1, 9))
+    low, high = ((8, 90), (8, 90), (505, 520), (1016, 1040))[seed // 2 % 4]
+    columns, k = int(rng.integers(low, high)), int(rng.integers(1, 9))
     dtype = "fp32" if seed % 2 else "int32"
-    special = [
-        INF,
-        INF | 1 << 31,
-        NAN,
-        MINUS_NAN,
-        ZERO,
-        MINUS_ZERO,
-        ONE,
-        MINUS_ONE,
-        LEAST,
-        0xFF80_0001,
-        2**31 - 1,
-        2**32 - 1,
-    ]
-    some = rng.choice(np.array(special, np.uint32), int(rng.integers(1, 6)))
-    bits = rng.choice(some, (8, columns))
-    anything = rng.random((8, columns)) < rng.choice([0, 0.1, 1])
-    bits = np.where(anything, rng.integers(0, 1 << 32, bits.shape, np.uint32), bits)
-    x = bits.view(np.float32 if dtype == "fp32" else INT)
-    outputs = {"values": (8, k, dtype), "indices": (8, k, "int32")}
-    of = Operation(operator="topk", inputs={"x": x}, outputs=outputs, means={"k": k})
+    cfg = load("tiny" if seed < 24 else "small", ["gpsimd.vectors=true"])
+    outputs = {"values": (cfg.partitions, k, dtype), "indices": (cfg.partitions, k, "int32")}
+    inputs = {"x": special(rng, (cfg.partitions, columns), dtype)}
+    program = operator_program(cfg, Operation(operator="topk", inputs=inputs, outputs=outputs, means={"k": k}))
+    assert not wrong(program, ran(program))
+
+
+@pytest.mark.parametrize("kind", ["ascending", "descending", "normal", "equal", "zero", "large_k"])
+@pytest.mark.parametrize("name", ["tiny", "full"])
+def test_topk_of_many_columns_of_vectors(name: str, kind: str) -> None:
+    """What is quick, what is the worst order, and a k that vectors do not hold."""
+    cfg, rng, columns = load(name, ["gpsimd.vectors=true"]), np.random.default_rng(3), 1024
+    x = rng.standard_normal((cfg.partitions, columns), np.float32)
+    if kind in ("ascending", "descending"):
+        x = np.sort(x, axis=1)[:, :: 1 if kind == "ascending" else -1]
+    elif kind in ("equal", "zero"):
+        x[:] = kind == "equal"
+    k = 64 if kind == "large_k" else 8
+    x = x[:, :100] if kind == "large_k" else x
+    outputs = {"values": (cfg.partitions, k, "fp32"), "indices": (cfg.partitions, k, "int32")}
+    of = Operation(operator="topk", inputs={"x": np.ascontiguousarray(x)}, outputs=outputs, means={"k": k})
+    program = operator_program(cfg, of)
+    assert not wrong(program, ran(program))
+
+
+@pytest.mark.parametrize("columns", [64, 512, 1024])
+def test_topk_of_the_least_integers_of_vectors(columns: int) -> None:
+    """They are what a tournament has where nothing is."""
+    x = np.full((8, columns), -(2**31), INT)
+    outputs = {"values": (8, 8, "int32"), "indices": (8, 8, "int32")}
+    of = Operation(operator="topk", inputs={"x": x}, outputs=outputs, means={"k": 8})
     program = operator_program(load("tiny", ["gpsimd.vectors=true"]), of)
     assert not wrong(program, ran(program))
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_route_by_masks_of_vectors(seed: int) -> None:
+    """Experts from the first partition of a core on: cores share a bit for each token and expert."""
+    rng = np.random.default_rng(seed)
+    cfg = load("full" if seed % 4 == 3 else "small", ["gpsimd.vectors=true"])
+    wide, dtype = lanes(cfg.partitions), "fp32" if seed % 2 else "int32"
+    experts = int(rng.integers(1, min(64, cfg.partitions) + 1)) if seed % 3 else min(64, cfg.partitions)
+    rows, blocks = wide * int(rng.integers(1, cfg.partitions // wide + 1)), int(rng.integers(1, 7))
+    tokens, k = int(rng.integers(1, rows * blocks + 1)), int(rng.integers(1, min(9, experts) + 1))
+    room = int(rng.choice([1, max(1, tokens // 3), tokens, tokens + 5]))
+    first = wide * int(rng.integers(0, (cfg.partitions - experts) // wide + 1))
+    x = special(rng, (rows, blocks * experts), dtype)
+    if seed % 8 == 5:
+        x = rng.standard_normal(x.shape, np.float32)
+    of = Operation(
+        operator="route",
+        inputs={"logits": x},
+        outputs={"lists": (experts, room, "int32"), "counts": (experts, 1, "int32")},
+        said={"tokens": tokens, "k": k},
+        means={"experts": experts, "capacity": room},
+        start={"logits": 0, "lists": first, "counts": first},
+    )
+    program = operator_program(cfg, of)
+    assert not wrong(program, ran(program, seed))
 
 
 def test_pinned_nonzero_of_fp32() -> None:

@@ -38,16 +38,14 @@ struct Walk {
     T &operator[](uint32_t partition) const { return at[partition]; }
 };
 
-/* A column of an operand of 32-bit elements: its partitions of this core lie one behind the other. Loops over columns
- * with one over partitions inside become vector instructions. */
-template <typename T>
-class Columns {
+/* An operand of 32-bit elements, whatever they are. */
+class Operand {
   public:
-    explicit Columns(uint32_t operand) {
-        const View<T> view(operand);
+    explicit Operand(uint32_t operand) {
+        const View<uint32_t> view(operand);
         const gp_pattern &pattern = view.pattern();
         const uint32_t lanes = gp_lanes();
-        first_ = reinterpret_cast<T *>(PLEXUS_REGION_SBUF_LANES) + pattern.offset / 4 * lanes + view.begin();
+        first_ = PLEXUS_REGION_SBUF_LANES + (pattern.offset / 4 * lanes + view.begin()) * 4;
         for (int axis = 0; axis < 4; axis++) {
             step[axis] = pattern.step[axis] * int32_t(lanes);
             count[axis] = pattern.count[axis];
@@ -58,13 +56,6 @@ class Columns {
         dtype = pattern.dtype;
     }
 
-    T *operator[](uint32_t i) const { return first_ + int32_t(i) * step[0]; }
-    /* From a column on, or from indices of the outer axes. */
-    Walk<T> walk(uint32_t i = 0) const { return {(*this)[i], step[0]}; }
-    Walk<T> walk(uint32_t i1, uint32_t i2, uint32_t i3) const {
-        return {first_ + int32_t(i1) * step[1] + int32_t(i2) * step[2] + int32_t(i3) * step[3], step[0]};
-    }
-
     uint32_t rows;       /* partitions of this core */
     uint32_t number;     /* the first of them, counted from the first of the operand */
     uint32_t partitions; /* of the operand, in all cores */
@@ -72,12 +63,34 @@ class Columns {
     uint32_t count[4]; /* axes, innermost first */
     int32_t step[4];   /* between neighbours of an axis */
 
+  protected:
+    uint32_t first_;
+};
+
+/* A column of an operand: its partitions of this core lie one behind the other. Loops over columns with one over
+ * partitions inside become vector instructions. */
+template <typename T>
+struct Columns : Operand {
+    using Operand::Operand;
+
+    T *operator[](uint32_t i) const { return first() + int32_t(i) * step[0]; }
+    /* From a column on, or from indices of the outer axes. */
+    Walk<T> walk(uint32_t i = 0) const { return {(*this)[i], step[0]}; }
+    Walk<T> walk(uint32_t i1, uint32_t i2, uint32_t i3) const {
+        return {first() + int32_t(i1) * step[1] + int32_t(i2) * step[2] + int32_t(i3) * step[3], step[0]};
+    }
+
   private:
-    T *first_;
+    T *first() const { return reinterpret_cast<T *>(first_); }
 };
 
 /* Memory of the operator that runs; it holds anything when that begins. A row of lanes begins there. */
-extern uint32_t scratch[PLEXUS_BINS_MAX];
+#ifdef __riscv_vector
+constexpr uint32_t SCRATCH_WORDS = 128; /* of 16 lanes 8 rows */
+#else
+constexpr uint32_t SCRATCH_WORDS = PLEXUS_BINS_MAX;
+#endif
+extern uint32_t scratch[SCRATCH_WORDS];
 
 constexpr uint32_t SHARED_WORDS = PLEXUS_SHARED_BYTES / 4;
 

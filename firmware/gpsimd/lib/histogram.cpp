@@ -40,17 +40,23 @@ GP_ENTRY(histogram) {
 #ifdef __riscv_vector
     if (by_lanes(from, to)) return 0;
 #endif
-    uint32_t *counts = gp::scratch;
     const uint32_t bins = to.count[0], columns = from.count[0], rows = from.rows;
     for (uint32_t p = 0; p < rows; p++) {
-        for (uint32_t bin = 0; bin < bins; bin++) counts[bin] = 0;
+#ifdef __riscv_vector /* no more room than that, so it counts where counts go */
+        const gp::Walk<uint32_t> counts = {&to[0][p], to.step[0]};
+#else
+        const gp::Walk<uint32_t> counts = {gp::scratch, 1};
+#endif
+        for (uint32_t bin = 0; bin < bins; bin++) counts[bin * uint32_t(counts.step)] = 0;
         auto in = from.walk();
         for (uint32_t i = 0; i < columns; i++, in.next()) {
             const uint32_t bin = in[p];
-            if (bin < bins) counts[bin]++;
+            if (bin < bins) counts[bin * uint32_t(counts.step)]++;
         }
+#ifndef __riscv_vector
         auto out = to.walk();
         for (uint32_t bin = 0; bin < bins; bin++, out.next()) out[p] = counts[bin];
+#endif
     }
     return 0;
 }

@@ -25,15 +25,18 @@ template <typename Op>
 static void across(gp::Walk<const uint32_t> in, uint32_t columns, uint32_t rows, int32_t *to) {
     const Op op;
     const uint32_t lanes = gp_lanes(), bytes = 4 * lanes;
-    const size_t most = gp::length(PLEXUS_BINS_MAX / lanes);
+    const gp::Table table;
+    const bool roomy = table.rows * lanes >= 4 * gp::SCRATCH_WORDS;
+    uint32_t *const at = roomy ? table.at : gp::scratch;
+    const size_t most = gp::length((roomy ? 4 : 1) * gp::SCRATCH_WORDS / lanes);
     const gp::Vector own = __riscv_vmadd(__riscv_vid_v_u32m8(most), bytes, gp::lane_bytes(most), most);
-    if (rows < lanes) gp::clear(gp::scratch, most * lanes, uint32_t(Op::NOTHING));
+    if (rows < lanes) gp::clear(at, most * lanes, uint32_t(Op::NOTHING));
     for (size_t vl; columns; columns -= vl, in.at += int32_t(vl) * in.step, to += vl) {
         vl = columns < most ? columns : most;
-        gp::copy({gp::scratch, int32_t(lanes)}, in, vl, rows);
+        gp::copy({at, int32_t(lanes)}, in, vl, rows);
         gp::SignedVector value = gp::with_sign(gp::all(uint32_t(Op::NOTHING), vl));
         for (uint32_t byte = 0; byte < bytes; byte += 4)
-            value = op(value, gp::with_sign(__riscv_vluxei32(gp::scratch, __riscv_vxor(own, byte, vl), vl)), vl);
+            value = op(value, gp::with_sign(__riscv_vluxei32(at, __riscv_vxor(own, byte, vl), vl)), vl);
         __riscv_vse32(to, value, vl);
     }
 }

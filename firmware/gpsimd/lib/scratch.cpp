@@ -1,4 +1,4 @@
 // Memory that operators use in turn, which needs no value before.
 #include "columns.h"
 
-alignas(64) GP_KEEP uint32_t gp::scratch[PLEXUS_BINS_MAX];
+alignas(64) GP_KEEP uint32_t gp::scratch[gp::SCRATCH_WORDS];
