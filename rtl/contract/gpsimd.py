@@ -163,7 +163,7 @@ FAULT = Word(
         Field(
             "cause",
             5,
-            "GP_TRAP: mcause's number; GP_DMA: Cause of a ring, or MISALIGNED: no descriptor there",
+            "GP_TRAP: mcause's number; GP_DMA: why, the Cause of a ring, also of a push where no descriptor is",
         ),
         Field("core", 3, "of several that failed in a cycle the lowest; GP_WATCHDOG: that still ran"),
     ),

@@ -200,7 +200,7 @@ class Cluster(wiring.Component):
                 m.d.comb += state.eq(Counter.DMA)
             with m.Else():
                 m.d.comb += state.eq(tile.state)
-        self._status(m, commands, mover)
+        self._status(m, commands, mover, copies)
         return m
 
     def _copies(self, m: Module, commands: Commands, copies: Copies, tiles: list[Placed]) -> None:
@@ -250,8 +250,9 @@ class Cluster(wiring.Component):
             with m.If(chosen):
                 m.d.comb += mover.line.eq(tile.line)
 
-    def _status(self, m: Module, commands: Commands, mover: RowMover) -> None:
-        """Busy if any core is or an element moves, else what the lowest core that is awake waits for."""
+    def _status(self, m: Module, commands: Commands, mover: RowMover, copies: Copies) -> None:
+        """Busy if any core is or an element moves, else what the lowest core that is awake waits for; behind the last
+        core its copies."""
         status = self.queue.status
         m.d.comb += [status.holds.eq(self.active), status.opcode.eq(commands.word.opcode)]
         with m.Switch(commands.stage):
@@ -266,5 +267,7 @@ class Cluster(wiring.Component):
                             m.d.comb += status.state.eq(state)
                 with m.If(Cat(state == Counter.BUSY for state in self.state).any()):
                     m.d.comb += status.state.eq(Counter.BUSY)
+            with m.Case(Stage.END):
+                m.d.comb += status.state.eq(Mux(copies.active, Counter.DMA, Counter.MEMORY))
             with m.Default():
                 m.d.comb += status.state.eq(Counter.MEMORY)

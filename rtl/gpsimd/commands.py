@@ -119,7 +119,8 @@ class Commands(wiring.Component):
                 with m.Elif(still == 0):
                     m.d.sync += stage.eq(Stage.END)
             with m.Case(Stage.END):
-                with m.If(self.copy_failed & (self.cause == 0)):
+                lost = fault("a copy that fails behind the last core is not told")
+                with m.If(self.copy_failed & (self.cause == 0) & ~lost):
                     m.d.sync += [self.cause.eq(failure), self.address.eq(Space.GPSIMD << 40 | where)]
                 with m.Elif(~self.busy | fault("a run is done before its stores have committed")):
                     m.d.comb += self.done.eq(1)

@@ -151,5 +151,7 @@ class Copies(wiring.Component):
             with m.If(failed):
                 m.d.comb += [self.failed.eq(1), self.told.eq(Cat(of.pc, why[:_WHY_BITS], of.core))]
         waits = (stage == Stage.OFFER) | (owners.level != 0)
-        m.d.comb += self.active.eq(((~halted & waits) | self.busy) & ~fault("a run is done before its copies"))
+        early = fault("a run is done before its copies")
+        # of a ring that has halted what completed before is still to be counted; then one has failed, not before
+        m.d.comb += self.active.eq((((~halted | ends) & waits) | self.busy) & ~early)
         return m

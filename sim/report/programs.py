@@ -26,7 +26,7 @@ _COPIES = {
     int(Cause.BAD_SPACE): "a side of it is neither in HBM nor in SBUF",
     int(Cause.NO_ROUTE): "a side of it is in a core that cannot be reached",
     int(Cause.BAD_SEMAPHORE): "its signal is no semaphore",
-    int(Cause.BUS_ERROR): "HBM answered with an error",
+    int(Cause.BUS_ERROR): "HBM, or the core that it reads from, answered with an error",
 }
 """Why the DMA refuses a descriptor, or a copy fails."""
 

@@ -49,8 +49,8 @@ _PUSHES_MAX = 6  # of a statement; a core may have four under way
 ENDS = (
     "done", "tohost", "exit", "tohost fails", "illegal", "null", "ecall", "told", "foreign rows", "foreign lanes",
     "psum", "register", "store to argument", "byte of register", "no semaphore", "behind local memory",
-    "wrong push", "bad descriptor", "bad handler", "vectors off", "vector behind local memory",
-    "watchdog", "asleep",
+    "wrong push", "bad descriptor", "refused behind the end", "bad handler", "vectors off",
+    "vector behind local memory", "watchdog", "asleep",
 )  # fmt: skip
 """How the core `victim` of a program ends; with the first two no core fails."""
 
@@ -299,6 +299,7 @@ class _Maker:
             "behind local memory": _li(_T0, Region.LOCAL + self.cfg.gpsimd.local_bytes) + _lw(_T1, _T0),
             "wrong push": _box(Mailbox.DMA_PUSH, self.rng.choice(copies.WRONG_PUSHES)),
             "bad descriptor": self.push(copies.DISJOINT[0]) + self.push(copies.BAD),
+            "refused behind the end": self.push(copies.DISJOINT[0]) + self.push(copies.BAD) + _box(Mailbox.DONE, 0),
             "bad handler": _li(_T0, Region.SHARED) + w.immediate(0x73, 1, 0, _T0, _MTVEC) + _ECALL,
             "vectors off": off(),
             "vector behind local memory": behind(
@@ -312,7 +313,7 @@ class _Maker:
 
 def _cause(end: str) -> Cause:
     known = {"done": Cause.NONE, "tohost": Cause.NONE, "exit": Cause.GP_EXIT, "tohost fails": Cause.GP_EXIT}
-    known |= {"wrong push": Cause.GP_DMA, "bad descriptor": Cause.GP_DMA}
+    known |= dict.fromkeys(("wrong push", "bad descriptor", "refused behind the end"), Cause.GP_DMA)
     known |= {"watchdog": Cause.GP_WATCHDOG, "asleep": Cause.GP_WATCHDOG}
     return known.get(end, Cause.GP_TRAP)
 
@@ -337,7 +338,13 @@ def engine_program(seed: int, cfg: Config, end: str, statements: int = 12, mask:
             code[k] += maker.barrier(part, part - handed) if meets else maker.hand_on(part, handed)
     for k, maker in makers.items():
         mine = k == victim
-        code[k] += maker.leave() + maker.end(end if mine else "done" if not cause or rng.random() < 0.5 else "watchdog")
+        code[k] += maker.leave() + maker.end(
+            end
+            if mine
+            else "done"
+            if not cause or rng.random() < 0.5 or end == "refused behind the end"
+            else "watchdog"
+        )
     late = (30_000 if cfg.gpsimd.vectors else 6000) if end in ("watchdog", "asleep") else 0
     outside, signals = (tuple(getattr(maker, name) for maker in makers.values()) for name in ("outside", "signal"))
     pushed = {k: copies.descriptors(rng, cfg, k) for k in running}

@@ -113,7 +113,7 @@ class CopiesProof(wiring.Component):
             Assert(under_way == waiting),
             Assert(fifo_sound(owners)),
             Assert(copies.due <= owners.level),
-            Assert(copies.halted | (under_way == 0) | copies.active),
+            Assert((under_way == 0) | copies.active | copies.failed),
             Cover(done == 1),
             Cover(free == COPIES_MAX - 2),
         ]

@@ -50,12 +50,14 @@ class Operand {
             step[axis] = pattern.step[axis] * int32_t(lanes);
             count[axis] = pattern.count[axis];
         }
+        start = pattern.partition_start;
         rows = view.end() - view.begin();
         partitions = pattern.partition_count;
         number = gp_core() * lanes + view.begin() - pattern.partition_start;
         dtype = pattern.dtype;
     }
 
+    uint32_t start;      /* its first partition, in all of SBUF */
     uint32_t rows;       /* partitions of this core */
     uint32_t number;     /* the first of them, counted from the first of the operand */
     uint32_t partitions; /* of the operand, in all cores */

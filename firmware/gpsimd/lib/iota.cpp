@@ -7,9 +7,22 @@ static void row(gp::Walk<uint32_t> to, uint32_t count, uint32_t rows, uint32_t v
     const gp::Pass pass(count, rows, to);
     const gp::Ramp ramp(pass, value, multiplier, step);
     gp::Vector now = ramp.first();
-    for (uint32_t i = 0; i < pass.columns; i++, to.next())
-        for (uint32_t p = 0; p < pass.rows; p += ramp.vl, now = __riscv_vadd(now, ramp.further, ramp.vl))
-            gp::put(&to[p], now, gp::length(pass.rows - p));
+    const size_t vl = ramp.vl;
+    gp::Vector then = __riscv_vadd(now, ramp.further, vl); /* while one is stored the other one goes on */
+    for (uint32_t i = 0; i < pass.columns; i++, to.next()) {
+        uint32_t *put = to.at, *const end = put + pass.rows;
+        for (; put + 2 * vl <= end; put += 2 * vl) {
+            gp::put(put, now, vl);
+            gp::put(put + vl, then, vl);
+            now = __riscv_vadd(now, 2 * ramp.further, vl);
+            then = __riscv_vadd(then, 2 * ramp.further, vl);
+        }
+        for (; put < end; put += vl) {
+            gp::put(put, now, uint32_t(end - put) < vl ? uint32_t(end - put) : vl);
+            now = then;
+            then = __riscv_vadd(then, ramp.further, vl);
+        }
+    }
 #else
     for (uint32_t i = 0; i < count; i++, value += step, to.next())
         for (uint32_t p = 0; p < rows; p++) to[p] = value + p * multiplier;

@@ -73,6 +73,36 @@ struct Table {
     uint32_t *at;
 };
 
+/* Columns of one partition that lie side by side, eight at a time: a register has a row of the core's partitions, of
+ * which one takes part, so lookups of words in local memory find all banks free. */
+struct OneLane {
+    static constexpr uint32_t AT_ONCE = 8;
+
+    explicit OneLane(const uint32_t *at)
+        : lanes(gp_lanes()), lane(reinterpret_cast<uint32_t>(at) / 4 & (lanes - 1)), most(length(AT_ONCE * lanes)) {}
+    Mask mask() const { return __riscv_vmseq(__riscv_vand(__riscv_vid_v_u32m8(most), lanes - 1, most), lane, most); }
+    /* Byte of its column's word in local memory, for each element. */
+    Vector word() const {
+        const uint32_t log = uint32_t(__builtin_ctz(lanes));
+        return __riscv_vsll(__riscv_vsrl(__riscv_vid_v_u32m8(most), log, most), 2, most);
+    }
+
+    /* Columns from `from` on to words of `scratch`. */
+    [[gnu::noinline]] void take(const uint32_t *from, uint32_t columns) const {
+        const Mask takes_part = mask();
+        const Vector at = word();
+        uint32_t *to = scratch;
+        from -= lane;
+        for (uint32_t left = columns * lanes, vl; left; left -= vl, to += AT_ONCE, from += most) {
+            vl = left < most ? left : most;
+            __riscv_vsuxei32(takes_part, to, at, fetch(from, vl), vl);
+        }
+    }
+
+    uint32_t lanes, lane;
+    size_t most;
+};
+
 /* Columns of `rows` partitions each, as many as they are. */
 [[gnu::noinline]] inline void copy(Walk<uint32_t> to, Walk<const uint32_t> from, uint32_t columns, uint32_t rows) {
     const Pass pass(columns, rows, to, from);
@@ -81,6 +111,11 @@ struct Table {
             vl = length(pass.rows - p);
             put(&to[p], fetch(&from[p], vl), vl);
         }
+}
+
+/* Words of memory that is no SBUF. */
+inline void copy_words(uint32_t *to, const uint32_t *from, uint32_t words) {
+    copy({to, 1}, {from, 1}, 1, words);
 }
 
 /* The same word in all places. */

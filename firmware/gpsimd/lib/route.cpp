@@ -46,7 +46,7 @@ class ByMasks {
     /* Whether it can be done so, the same on all cores. */
     bool suits() const {
         const uint32_t room = lists.count[0];
-        return lanes >= 8 && (logits.number | logits.partitions | lists.number) % lanes == 0 &&
+        return lanes >= 8 && (logits.start | logits.partitions | lists.start) % lanes == 0 &&
                uint32_t(logits.step[0]) == lanes && experts <= gp::Tournament::FLAT && all.fits() &&
                (experts + lanes - 1) / lanes * bytes <= PLEXUS_SHARED_BYTES &&
                MASKS + mask_rows() + (room > tokens ? room : tokens) <= table.rows;
@@ -136,7 +136,7 @@ class ByMasks {
                      "vsetvli %[x], zero, e32, m8, ta, mu\n"
                      "vsuxei32.v v16, (%[to]), v24, v0.t\n"
                      "bltu %[masks], %[end], 1b\n"
-                     : [now] "+vr"(now), [masks] "+r"(masks), [x] "=&r"(x)
+                     : [now] "+&vr"(now), [masks] "+&r"(masks), [x] "=&r"(x)
                      : [zeros] "r"(table.at), [numbers] "r"(table[8]), [lanes] "r"(lanes), [row] "r"(row_bytes()),
                        [to] "r"(to), [end] "r"(end)
                      : "memory", "vtype", "vl", "v0", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11",

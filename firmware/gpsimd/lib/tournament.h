@@ -257,7 +257,7 @@ class Tournament {
                      "vredmaxu.vs v0, v24, v0\n"
                      "vmv.x.s %[x], v0\n"
                      : [x] "=&r"(result), [group] "=&r"(group), [before] "=&r"(before), [at] "=&r"(at),
-                       [from] "+r"(from), [block] "+r"(block), [blocks] "+r"(blocks)
+                       [from] "+&r"(from), [block] "+&r"(block), [blocks] "+&r"(blocks)
                      : [nothing] "r"(nothing), [row] "r"(row), [size] "r"(BLOCK * row), [there] "r"(there),
                        [step] "r"(step), [end] "r"(end), [nine] "r"(GROUP * row)
                      : "memory", "vtype", "vl", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10",

@@ -15,7 +15,7 @@ from verif.golden.memory import Memory
 __all__ = ["SLOTS", "CopyRing"]
 
 SLOTS = 4  # under way, at most
-_LATE = 120  # root cycles that a copy takes, at most
+_LATE = 60  # cycles of the engine that a copy takes, at most
 
 
 class CopyRing:
@@ -35,6 +35,7 @@ class CopyRing:
         self.most = self.completed = 0
         self._cfg, self._sbuf, self._stall, self._rng, self._update = bench.cfg, sbuf, stall, rng, update
         self._cause = Cause.NONE
+        self._root_cycles = bench.cfg.tensor.clock_mhz // bench.cfg.gpsimd.clock_mhz
         dut = bench.dut
         self._valid, self._ready, self._word = dut.copy__valid, dut.copy__ready, dut.copy__payload
         status = ("completed", "busy", "cause")
@@ -52,7 +53,7 @@ class CopyRing:
     def cycle(self, now: int) -> bool:
         """Whether a copy completes."""
         if self._takes and self._valid.value == 1:
-            late = int(self._rng.integers(1, _LATE))
+            late = int(self._rng.integers(1, _LATE * self._root_cycles))
             self.under_way.append((now + late, DESCRIPTOR.unpack(int(self._word.value))))
             self.most = max(self.most, len(self.under_way))
         ends = bool(self.under_way) and self.under_way[0][0] <= now

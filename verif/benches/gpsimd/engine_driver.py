@@ -58,6 +58,7 @@ class EngineDriver:
     def __init__(self, dut: Any, rng: np.random.Generator, style: str):
         self.bench = Bench(dut)
         self.dut, self.cfg, self.rng = dut, self.bench.cfg, rng
+        self.root_cycles = self.cfg.tensor.clock_mhz // self.cfg.gpsimd.clock_mhz  # of one of the engine
         self.cores = cores(self.cfg.partitions)
         self.lanes = self.cfg.partitions // self.cores
         self.sbuf = Memory(self.cfg.partitions, self.cfg.sbuf.partition_bytes)
@@ -323,7 +324,7 @@ class EngineDriver:
         dut = self.dut
         dut.running.value = 0
         await RisingEdge(self.bench.clk)
-        cycles = (self.ports.cycle - self.began) // 2  # of an engine at half the root clock
+        cycles = (self.ports.cycle - self.began) // self.root_cycles
         for core in range(self.cores):
             seen: list[int] = []
             for counter in Counter:

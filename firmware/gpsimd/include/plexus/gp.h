@@ -204,6 +204,7 @@ void gp_descriptor_copy(gp_descriptor *d, uint64_t destination, uint64_t source,
 static inline void gp_dma_push(const gp_descriptor *d) {
     __asm__ volatile("fence" ::: "memory");
     GP_REGISTER(DMA_PUSH) = (uint32_t)(uintptr_t)d;
+    __asm__ volatile("fence" ::: "memory");
 }
 /* Waits until `count` descriptors of this core have completed since the start of the run; they complete in order. */
 static inline void gp_dma_wait(uint32_t count) { gp_wait(PLEXUS_WAIT_DMA, count); }
