@@ -13,7 +13,7 @@ from firmware.program import Descriptor, Instruction, Program
 from rtl.contract import rates
 from rtl.contract.config import Config, ConfigError
 from rtl.contract.config_changes import changed, merge, parsed
-from rtl.contract.isa import Opcode, Queue
+from rtl.contract.isa import INSTRUCTION_BYTES, Opcode, Queue
 from rtl.contract.memmap import Space
 from sim.advice.bounding import Bounding, bounding, bounds
 from sim.run.result import RunResult
@@ -120,8 +120,12 @@ class Facts:
 
     @cached_property
     def fetched_share(self) -> float:
-        """Share of HBM's bytes that are words of queues and rings."""
-        fetched = self.result.hbm_bytes_read - self.program.hbm_read_bytes
+        """Share of HBM's bytes that are words of queues and rings; what programs on GPSIMD cores copy is none."""
+        if any(i.opcode == Opcode.GP_RUN for i in self.instructions("gpsimd")):
+            words = [*self.program.queues.values(), *self.program.rings]
+            fetched = INSTRUCTION_BYTES * sum(len(some) for some in words)
+        else:
+            fetched = self.result.hbm_bytes_read - self.program.hbm_read_bytes
         return max(0, fetched) / self.hbm_bytes if self.hbm_bytes else 0.0
 
     @cached_property

@@ -117,6 +117,16 @@ def test_nearer_bound_of_movement_wins() -> None:
     assert bounding(result, bounds(CFG, port, 64 * 100)).engine == "dma"
 
 
+def test_what_a_program_copies_is_not_fetched() -> None:
+    """Ten instructions of 128 bytes, of which one runs a program that moved the rest."""
+    nop, runs = (Instruction(opcode=op, update=0) for op in (Opcode.NOP, Opcode.GP_RUN))
+    program = Program(name="", config=CFG, queues={Queue.GPSIMD: [*[nop] * 9, runs]})
+    result = read(run({"dma": 950}), 12_800)
+    assert facts_of(CFG, program, result).fetched_share == 0.1
+    without = dataclasses.replace(program, queues={Queue.GPSIMD: [nop] * 10})
+    assert facts_of(CFG, without, result).fetched_share == 1.0
+
+
 def test_rows_that_are_shorter_than_what_hbm_moves_meanwhile() -> None:
     """100 ns are 240 cycles, in which 4 movers wait for 128 rows: 64 bytes a cycle want rows of 120."""
     result = run({"dma": 700}, {"dma": {"hbm_latency": 200}})

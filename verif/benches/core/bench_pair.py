@@ -32,7 +32,7 @@ _PLANTED = (
 RUNS = (Run("core_pair", seeds=(1,), faults=_PLANTED, slow=True),)
 
 _BINS = ["write to SBUF", "write to HBM", "signal", "read", "computed there", "replay", "outage", "after a lost link"]
-_BINS += ["refused write", "refused read", "registers of the port"]
+_BINS += ["refused write", "refused read", "registers of the port", "write by a GPSIMD core"]
 COVERAGE = Coverage("core pair", _BINS)
 FLIT = 10  # cycles of a core in which a flit's last beat arrives
 HBM_BYTES = 1 << 18
@@ -174,6 +174,8 @@ def _right(made: Exchange, want: Mapping[int, RunResult]) -> None:
         assert np.array_equal(want[core].outputs[name], made.total.view(np.uint32)), name
     for bin_ in ("write to SBUF", "write to HBM", "signal", "read", "computed there"):
         COVERAGE.hit(bin_)
+    assert np.array_equal(want[1].outputs["sent"], made.sent.view(np.uint32))
+    COVERAGE.hit("write by a GPSIMD core")
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")

@@ -4,10 +4,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from firmware.gpsimd.image import Image
 from firmware.kernel import Kernel
-from firmware.program import Program
+from firmware.program import Program, Semaphore
+from firmware.views import Tile
 from rtl.contract.config import Config
-from rtl.contract.isa import Queue
+from rtl.contract.gpsimd import Mailbox
+from rtl.contract.isa import DESCRIPTOR, INSTRUCTION_BYTES, Queue, Update
+from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address
+from verif.checks import riscv_words as w
+from verif.checks.gpsimd_words import BOX, DONE, VALUE, code_image
 
 __all__ = ["COLUMNS", "Exchange", "exchange", "misdirected", "whole_sbuf"]
 
@@ -20,15 +26,17 @@ PACKET_BYTES = 448
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """Programs of cores 0 and 1, and what must come out at core 0 in `back` and `fetched`."""
+    """Programs of cores 0 and 1, what must come out at core 0 in `back` and `fetched`, and what core 1 is sent."""
 
     programs: tuple[Program, Program]
     total: np.ndarray
+    sent: np.ndarray
 
 
 def exchange(cfg: Config, rng: np.random.Generator, *, lost: bool = False) -> Exchange:
     """Core 0 sends x to a tile and y to a tensor of core 1, which adds them, keeps the sum and writes it back to
-    core 0; core 0 then reads it from core 1 too. x leaves from a tensor that core 0 overwrites as soon as it may.
+    core 0; core 0 then reads it from core 1 too. x leaves from a tensor that core 0 overwrites as soon as it may. A
+    program on a GPSIMD core of core 0 sends a tile of its own, which core 1 keeps as `sent`.
     `lost`: core 0 first reads on a ring of its own, for a link that is lost, and goes on when core 1 has begun.
     """
     p = cfg.partitions
@@ -42,6 +50,8 @@ def exchange(cfg: Config, rng: np.random.Generator, *, lost: bool = False) -> Ex
     x_tile, y_tile, sum_tile = (
         far.sbuf(name, partitions=p, columns=COLUMNS, dtype="fp32") for name in ("x_tile", "y_tile", "sum_tile")
     )
+    own, sent_tile = (k.sbuf("own", partitions=p, columns=COLUMNS, dtype="fp32") for k in (near, far))
+    sent = far.hbm("sent", shape, "fp32")
     arrived, answered, begun = far.semaphore("arrived"), near.semaphore("answered"), near.semaphore("begun")
 
     if lost:
@@ -49,6 +59,8 @@ def exchange(cfg: Config, rng: np.random.Generator, *, lost: bool = False) -> Ex
         near.dma(waste[:, :], more_far[:, :], class_=CLASS, ring=1, queue=Queue.SCALAR)
         far.dma(begins[:, :], more_far[0:1, :], class_=CLASS, signal=begun)
         near.wait(Queue.SYNC, begun, 1, begins[:, :])
+    near.dma(own[:, :], x_near[:, :], ring=0, queue=Queue.SYNC)
+    near.gpsimd.run(_sends(own, sent_tile, arrived), cores=[0], touches=[own[:, :]])
     near.dma(leaves[:, :], x_near[:, :], ring=0, queue=Queue.SYNC)
     near.dma(x_tile[:, :], leaves[:, :], class_=CLASS, ring=0, signal=arrived)
     near.dma(y_far[:, :], y_near[:, :], class_=CLASS, ring=0, signal=arrived)
@@ -56,12 +68,29 @@ def exchange(cfg: Config, rng: np.random.Generator, *, lost: bool = False) -> Ex
     near.wait(Queue.SYNC, answered, 1, back[:, :])
     near.dma(fetched[:, :], sum_far[:, :], class_=CLASS, ring=0)
 
-    far.wait(Queue.SYNC, arrived, 2, x_tile[:, :], y_far[:, :])
+    far.wait(Queue.SYNC, arrived, 3, x_tile[:, :], y_far[:, :], sent_tile[:, :])
+    far.dma(sent[:, :], sent_tile[:, :])
     far.dma(y_tile[:, :], y_far[:, :])
     far.vector.tensor_tensor(sum_tile[:, :], x_tile[:, :], "add", y_tile[:, :])
     kept = far.dma(sum_far[:, :], sum_tile[:, :])
     far.dma(back[:, :], sum_tile[:, :], class_=CLASS, after=[kept], signal=answered)
-    return Exchange((near.program(), far.program()), x + y)
+    return Exchange((near.program(), far.program()), x + y, x)
+
+
+def _sends(source: Tile, target: Tile, signal: Semaphore) -> Image:
+    """A program that pushes one copy, of all of a tile to one of another core."""
+    places = {"source": source, "destination": target}
+    d = {"row_bytes": source.columns * 4, "count0": source.partitions, "count1": 1, "count2": 1, "class_": CLASS}
+    for name, tile in places.items():
+        at = tile.start * PARTITION_STRIDE_BYTES + tile.offset
+        d |= {name: address(Space.SBUF, at, core_id=tile.core), f"{name}_step0": PARTITION_STRIDE_BYTES}
+    signal_address = address(Space.SEMAPHORES, 4 * signal.index, core_id=signal.core)
+    d |= {"signal_address": signal_address, "signal_update": Update.ADD, "signal_value": 1}
+    place = code_image("sends", b"").entry + INSTRUCTION_BYTES
+    code = w.load_constant(VALUE, place) + w.store(2, VALUE, BOX, Mailbox.DMA_PUSH) + DONE
+    before = len(code_image("sends", b"").sections[0].data)
+    word = DESCRIPTOR.pack(d).to_bytes(INSTRUCTION_BYTES, "little")
+    return code_image("sends", code.ljust(INSTRUCTION_BYTES - before, b"\0") + word)
 
 
 def misdirected(cfg: Config) -> tuple[tuple[Program, Program, Program], int]:
