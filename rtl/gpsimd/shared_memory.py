@@ -55,27 +55,32 @@ class SharedMemory(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        log_lanes = exact_log2(self.lanes)
         address, data = self.access.address, self.access.data
         m.submodules.ram = ram = Ram(32 * self.lanes, SHARED_BYTES // (4 * self.lanes), 8)
         loads, stores = Signal(), Signal()  # of words, done in this cycle
         wants_load, wants_store = self.word_en & ~self.access.write, self.word_en & self.access.write
-        row, lane, was_lane = Signal(len(ram.read_address)), Signal(log_lanes), Signal(log_lanes)
+        row = Signal(len(ram.read_address))
         m.d.comb += [
-            row.eq(address >> 2 + log_lanes),
-            lane.eq(address >> 2),
+            row.eq(address >> 2 + exact_log2(self.lanes)),
             self.word_ready.eq(Mux(self.access.write, stores, loads)),
-            self.word.eq(ram.read_data.word_select(was_lane, 32)),
             ram.read_address.eq(row),
             ram.write_address.eq(row),
-            ram.write_mask.eq(self.access.mask << (lane << 2)),
             ram.write_data.eq(data.replicate(self.lanes)),
         ]
-        m.d.sync += was_lane.eq(lane)
         if not self.cfg.gpsimd.vectors:
-            m.d.comb += [loads.eq(wants_load), stores.eq(wants_store), ram.read_en.eq(loads), ram.write_en.eq(stores)]
+            m.d.comb += [
+                *(loads.eq(wants_load), stores.eq(wants_store), ram.read_en.eq(loads), ram.write_en.eq(stores)),
+                *(self.word.eq(ram.read_data), ram.write_mask.eq(self.access.mask)),
+            ]
             return m
 
+        lane, was_lane = Signal(exact_log2(self.lanes)), Signal(exact_log2(self.lanes))
+        m.d.comb += [
+            lane.eq(address >> 2),
+            self.word.eq(ram.read_data.word_select(was_lane, 32)),
+            ram.write_mask.eq(self.access.mask << (lane << 2)),
+        ]
+        m.d.sync += was_lane.eq(lane)
         lines, line_turn = self._turns(m, "lines", Cat(core.line_en for core in self.rows), wants_load, loads)
         rows, row_turn = self._turns(m, "rows", Cat(core.row_en for core in self.rows), wants_store, stores)
         m.d.comb += [ram.read_en.eq(loads | lines), ram.write_en.eq(stores | rows)]

@@ -111,7 +111,7 @@ LOAD, STORE = "load outside memory (mcause 5)", "store outside memory (mcause 7)
         (row_address(0, TINY.sbuf.partition_bytes), True, STORE),
         (lane_address(0, TINY.sbuf.partition_bytes, WIDTH), False, LOAD),
         (LOCAL + TINY.gpsimd.local_bytes, False, LOAD),
-        (BOX + Mailbox.DMA_PUSH, True, STORE),
+        (BOX + Mailbox.DMA_DONE, True, STORE),
         (LOCAL + 2, False, "misaligned load (mcause 4)"),
     ],
     ids=["null load", "null store", "PSUM", "foreign rows", "row end", "foreign lanes", "local end", "dma", "aligned"],

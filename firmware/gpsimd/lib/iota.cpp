@@ -4,6 +4,7 @@
 static void row(gp::Walk<uint32_t> to, uint32_t count, uint32_t rows, uint32_t value, uint32_t step,
                 uint32_t multiplier) {
 #ifdef __riscv_vector
+    if (!rows) return;
     const gp::Pass pass(count, rows, to);
     const gp::Ramp ramp(pass, value, multiplier, step);
     gp::Vector now = ramp.first();
