@@ -10,8 +10,9 @@ from firmware.image import ImageError, build_image, build_images
 from firmware.kernel import Kernel, KernelError
 from firmware.rings import FENCE
 from rtl.contract.config import load, named
+from rtl.contract.gpsimd import FAULT
 from rtl.contract.isa import DESCRIPTOR, Cause, Opcode, Queue
-from rtl.contract.memmap import Space, address, core_id
+from rtl.contract.memmap import ADDRESS, Space, address, core_id
 from verif.benches.core.exchange import exchange
 from verif.golden.cores import GoldenCores
 from verif.golden.machine import DeadlockError, GoldenMachine
@@ -192,9 +193,11 @@ def test_one_machine_alone_has_no_route():
     image = build_images(made.programs)[0]
     machine = GoldenMachine(TINY)
     machine.load(image)
-    (fault,) = machine.run().faults
-    assert (fault.queue, fault.sequence, fault.cause) == ("ring 0", 1, Cause.NO_ROUTE)
-    assert fault.address >> 44 == 1
+    faults = {fault.queue: fault for fault in machine.run().faults}
+    fault, pushed = faults.pop("ring 0"), faults.pop("gpsimd")
+    assert not faults and (fault.sequence, fault.cause, fault.address >> 44) == (3, Cause.NO_ROUTE, 1)
+    record = FAULT.unpack(ADDRESS.unpack(pushed.address)["offset"])
+    assert (pushed.cause, record["cause"], record["core"]) == (Cause.GP_DMA, Cause.NO_ROUTE, 0)
 
 
 def test_what_lies_in_no_core_is_refused():
