@@ -27,7 +27,8 @@ from verif.checks.gpsimd_program import (
     then,
     trigger,
 )
-from verif.checks.gpsimd_random import CODE, DATA, DATA_BYTES, OUTSIDE, TOHOST, EngineProgram
+from verif.checks.gpsimd_random import EngineProgram
+from verif.checks.gpsimd_statements import CODE, DATA, DATA_BYTES, OUTSIDE, TOHOST
 from verif.checks.riscv_program import random_program
 
 __all__ = ["CODE_BYTES", "core_image", "hart_program"]

@@ -19,7 +19,8 @@ from verif.agents.stream import StreamSource
 from verif.benches.gpsimd.copy_ring import CopyRing
 from verif.checks.gpsimd_copies import COPIES, HBM
 from verif.checks.gpsimd_program import by_lane, gp_load, gp_run, gp_store, pattern
-from verif.checks.gpsimd_random import CODE, DATA, DATA_BYTES, OUTSIDE, TOHOST, EngineProgram
+from verif.checks.gpsimd_random import EngineProgram
+from verif.checks.gpsimd_statements import CODE, DATA, DATA_BYTES, OUTSIDE, TOHOST
 from verif.golden.copies import Alone
 from verif.golden.gpsimd.cluster import Cluster
 from verif.golden.lines import Failed, Item
