@@ -11,7 +11,7 @@ from rtl.base.layouts import DESCRIPTOR_LAYOUT, layout
 from rtl.base.pattern import operand
 from rtl.base.placed import Placed
 from rtl.contract.config import Config
-from rtl.contract.gpsimd import LOAD, Counter, Mailbox, cores, lanes
+from rtl.contract.gpsimd import LOAD, Counter, cores, lanes
 from rtl.contract.isa import Opcode
 from rtl.gpsimd.barrier import Barrier
 from rtl.gpsimd.bus import Bus
@@ -113,11 +113,9 @@ class Cluster(wiring.Component):
             awake = ~tile.waits | box.pending.any() | fault("the clock of a core that sleeps goes on")
             moves = commands.chosen[k] & ((commands.stage == Stage.MOVE) | starts)
             end = commands.ends[k]
-            asked = tile.o.payload
-            pushes = Signal(name=f"pushes_{k}")
-            at_push = asked.access.address[: box.offset_bits] == Mailbox.DMA_PUSH
+            asked, pushes = tile.o.payload, Signal(name=f"pushes_{k}")
             m.d.comb += [
-                pushes.eq(tile.o.valid & run & (asked.place == Place.REGISTER) & asked.access.write & at_push),
+                pushes.eq(tile.o.valid & run & (asked.place == Place.PUSH)),
                 copies.push[k].eq(pushes & ~box.busy),  # what it has stored before is there
                 copies.address[k].eq(asked.access.data),
                 copies.pc[k].eq(tile.pc),

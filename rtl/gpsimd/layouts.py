@@ -86,6 +86,7 @@ class Place(enum.IntEnum, shape=3):
     REGISTER = 3  # of the mailbox
     SEMAPHORE = 4
     SHARED = 5
+    PUSH = 6  # a store to DMA_PUSH
 
 
 FETCHED = data.StructLayout(

@@ -64,8 +64,6 @@ class CoreMailbox(wiring.Component):
             }
         )
 
-    offset_bits = _OFFSET_BITS
-
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.waiting = waiting = Waiting()

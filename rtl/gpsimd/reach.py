@@ -85,7 +85,8 @@ class Reach(wiring.Component):
                 argument = place < Mailbox.CORE
                 counter = (place >= Mailbox.COUNTERS) & (place < Mailbox.COUNTERS + 8 * len(Counter))
                 m.d.comb += register.eq(~self.i.write & (argument | counter))
+        push = self.i.write & (page == 0) & (place == Mailbox.DMA_PUSH)
         m.d.comb += [
-            self.place.eq(Mux(semaphore, Place.SEMAPHORE, Place.REGISTER)),
+            self.place.eq(Mux(semaphore, Place.SEMAPHORE, Mux(push, Place.PUSH, Place.REGISTER))),
             self.allowed.eq((self.i.mask == 0b1111) & (register | (semaphore & exists))),
         ]
