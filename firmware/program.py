@@ -196,6 +196,11 @@ class Program:
     psum_bytes: int = 0
 
     @property
+    def starts_cores(self) -> bool:
+        """Whether it starts a program on a GPSIMD core."""
+        return any(i.opcode == Opcode.GP_RUN for i in self.queues.get(Queue.GPSIMD, []))
+
+    @property
     def hbm_read_bytes(self) -> int:
         """Bytes that descriptors read from the core's HBM (words fetched by queues and rings come on top)."""
         return sum(d.bytes for ring in self.rings for d in ring if self._in_hbm(d.source))

@@ -18,6 +18,10 @@ def _as_they_are(params: dict[str, Any]) -> dict[str, Any]:
     return params
 
 
+def _never(_: Mapping[str, Any]) -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Param:
     """A parameter: its type (int, float, bool or str), default and what it means; `choices` and limits if any."""
@@ -95,6 +99,7 @@ class Workload:
     """A named program. `maker` takes the configuration, the parameters and the seed of the run.
 
     `settle` gives parameters whose defaults depend on each other their values, or refuses what does not go together.
+    `starts_cores`: whether with these parameters the program starts GPSIMD cores.
     """
 
     name: str
@@ -102,6 +107,7 @@ class Workload:
     params: Mapping[str, Param] = field(default_factory=dict)
     maker: Callable[[Config, Mapping[str, Any], int], Program]
     settle: Callable[[dict[str, Any]], dict[str, Any]] = _as_they_are
+    starts_cores: Callable[[Mapping[str, Any]], bool] = _never
 
     def parse(self, settings: Iterable[str]) -> dict[str, Any]:
         """All parameters from texts `name=value`, each name once. KernelError."""

@@ -159,6 +159,7 @@ WORKLOADS: dict[str, Workload] = {
                 "seed": SEED,
             },
             maker=make_moe,
+            starts_cores=lambda params: params["router"] == "gpsimd",
         ),
         Workload(
             name="gpsimd",
@@ -188,6 +189,7 @@ WORKLOADS: dict[str, Workload] = {
             },
             settle=settle_gpsimd,
             maker=make_gpsimd,
+            starts_cores=lambda _: True,
         ),
         Workload(
             name="transpose",

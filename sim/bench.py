@@ -24,6 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rtl.contract.config import named
+from rtl.contract.roles import unprogrammed
 from sim.figures.builds import model_figures
 from sim.figures.codec import codec_figures
 from sim.figures.engines import ENGINE_GROUPS
@@ -160,7 +161,7 @@ def _builds(bench: Bench) -> None:
         bench.say(f"building {config}")
         with _fresh_cache():
             begin = time.monotonic()
-            build_core(named(config))
+            build_core(unprogrammed(named(config)))
             seconds = time.monotonic() - begin
         bench.add(name=f"build-{config}", what=f"build of {config}, cold", value=seconds, unit="s", target=target)
 

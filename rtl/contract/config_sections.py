@@ -97,7 +97,7 @@ class GpsimdConfig:
     local_bytes: int = number(
         "local memory of a core", LOCAL_BYTES_MIN, LOCAL_BYTES_MAX, LOCAL_BYTES, unit="bytes", of_two=True
     )
-    vectors: bool = flag("whether cores have vectors, Zve32x; a model with them takes longer to build", False)
+    vectors: bool = flag("whether cores have vectors, Zve32x; a model with them takes longer to build", True)
 
     def __post_init__(self) -> None:
         check("gpsimd", self)

@@ -160,6 +160,8 @@ def test_info_takes_changes_of_a_configuration(tmp_path: Path, capsys: pytest.Ca
     asked = ["firmware", "info", str(path), "--config", "small"]
     assert main(asked) == 2 and "has 65,536" in capsys.readouterr().err
     assert main([*asked, "--set", "gpsimd.local_bytes=131072"]) == 0
+    assert "runs it (VLEN 256, local memory 131,072 bytes)" in capsys.readouterr().out
+    assert main([*asked, "--set", "gpsimd.local_bytes=131072", "--set", "gpsimd.vectors=false"]) == 0
     assert "runs it (no vectors, local memory 131,072 bytes)" in capsys.readouterr().out
     assert main(["firmware", "info", str(path), "--set", "gpsimd.local_bytes=131072"]) == 2
     assert "--set gpsimd.local_bytes=131072 changes a configuration: name one" in capsys.readouterr().err

@@ -21,6 +21,7 @@ from verif.checks.riscv_words import store as storing
 from verif.golden.machine import GoldenMachine
 
 SMALL, TINY = named("small"), named("tiny")
+SCALAR = load("small", ["gpsimd.vectors=false"])
 LANES = 8  # of a core of small
 SYMBOLS = [("_gp_start", LOCAL + 4096, 4), ("twice", LOCAL + 4096, 4), ("gp_body_twice", LOCAL + 4100, 4)]
 ENTRIES = [*SYMBOLS, ("helper", LOCAL + 4098, 4)]
@@ -187,7 +188,7 @@ def test_refusals(image: Path, tmp_path: Path) -> None:
     ]
     for says, what in cases:
         with pytest.raises(KernelError) as error:
-            what(Kernel(SMALL, "refused"))
+            what(Kernel(SCALAR, "refused"))
         assert says in str(error.value) and "\n" not in str(error.value)
 
 

@@ -23,7 +23,7 @@ from firmware.kernel import Kernel, KernelError
 from firmware.kernels.gpsimd_operators import PROGRAMS, Operation, operator_program
 from firmware.program import Program
 from firmware.workloads import find_workload
-from rtl.contract.config import NAMED, load, named
+from rtl.contract.config import NAMED, Config, load, named
 from rtl.contract.gpsimd import lanes
 from rtl.contract.gpsimd_operators import ARGUMENTS
 from rtl.contract.isa import Opcode, Queue
@@ -33,6 +33,9 @@ from verif.golden.gpsimd.operators import MEANINGS, order
 from verif.golden.machine import GoldenMachine
 
 TINY, SMALL = named("tiny"), named("small")
+SCALAR, SMALL_SCALAR = (load(name, ["gpsimd.vectors=false"]) for name in ("tiny", "small"))
+EACH = pytest.mark.parametrize("cfg", [TINY, SCALAR], ids=["vectors", "scalar"])
+"""An image of the library has code of its own for cores with vectors."""
 INT = np.int32
 COUNT = count()
 
@@ -282,10 +285,11 @@ ONE, TWO, MINUS_ONE, MINUS_TWO, LEAST = 0x3F80_0000, 0x4000_0000, 0xBF80_0000, 0
         ((0xFF80_0000, 0xFF80_0000, MINUS_NAN), 2, [2, 0]),
     ],
 )
-def test_pinned_order_of_topk_and_route(row: tuple[int, ...], k: int, want: list[int]) -> None:
+@EACH
+def test_pinned_order_of_topk_and_route(row: tuple[int, ...], k: int, want: list[int], cfg: Config) -> None:
     x = floats(*row)
     outputs = {"values": (1, k, "fp32"), "indices": (1, k, "int32")}
-    found = ran(operator_program(TINY, Operation(operator="topk", inputs={"x": x}, outputs=outputs, means={"k": k})))
+    found = ran(operator_program(cfg, Operation(operator="topk", inputs={"x": x}, outputs=outputs, means={"k": k})))
     assert found["indices"].tolist() == [want] and order(x[0])[:k].tolist() == want
     assert found["values"].view(np.uint32).tolist() == [[row[at] for at in want]]
     experts = len(row)
@@ -296,7 +300,7 @@ def test_pinned_order_of_topk_and_route(row: tuple[int, ...], k: int, want: list
         said={"tokens": 1, "k": k},
         means={"experts": experts, "capacity": 1},
     )
-    assert sorted(want) == np.flatnonzero(ran(operator_program(TINY, of))["counts"]).tolist()
+    assert sorted(want) == np.flatnonzero(ran(operator_program(cfg, of))["counts"]).tolist()
 
 
 SPECIAL = np.array(
@@ -383,10 +387,11 @@ def test_route_by_masks_of_vectors(seed: int) -> None:
     assert not wrong(program, ran(program, seed))
 
 
-def test_pinned_nonzero_of_fp32() -> None:
+@EACH
+def test_pinned_nonzero_of_fp32(cfg: Config) -> None:
     outputs = {"indices": (1, 4, "int32"), "count": (1, 1, "int32")}
     x = floats(ZERO, MINUS_ZERO, MINUS_NAN, LEAST)
-    found = ran(operator_program(TINY, Operation(operator="nonzero", inputs={"x": x}, outputs=outputs)))
+    found = ran(operator_program(cfg, Operation(operator="nonzero", inputs={"x": x}, outputs=outputs)))
     assert found["indices"].tolist() == [[2, 3, -1, -1]] and found["count"].tolist() == [[2]]
 
 
@@ -406,13 +411,14 @@ def test_pinned_nonzero_of_fp32() -> None:
         ("min", -1, 1, -1),
     ],
 )
-def test_pinned_integers(op: str, a: int, b: int, want: int) -> None:
+@EACH
+def test_pinned_integers(op: str, a: int, b: int, want: int, cfg: Config) -> None:
     outputs = {"dst": (1, 1, "int32")}
     for y in (b, np.array([[b]], INT)):
         inputs = {"x": np.array([[a]], INT)} | ({"y": y} if isinstance(y, np.ndarray) else {})
         said: dict[str, Any] = {"op": op} | ({} if isinstance(y, np.ndarray) else {"y": y})
         of = Operation(operator="integer", inputs=inputs, outputs=outputs, said=said)
-        program = operator_program(TINY, of)
+        program = operator_program(cfg, of)
         found = ran(program)
         assert found["dst"].tolist() == [[want]] and wrong(program, found) == []
 
@@ -456,27 +462,29 @@ def test_nothing_else_is_written(operator: str, step: int) -> None:
 
 
 @pytest.mark.parametrize(("of", "want"), PINNED, ids=[f"{n} {of.operator}" for n, (of, _) in enumerate(PINNED)])
-def test_pinned_results(of: Operation, want: dict[str, list[list[int]]]) -> None:
-    program = operator_program(TINY, of)
+@EACH
+def test_pinned_results(of: Operation, want: dict[str, list[list[int]]], cfg: Config) -> None:
+    program = operator_program(cfg, of)
     found = ran(program)
     assert {name: array.tolist() for name, array in found.items()} == want
     assert wrong(program, found) == []
 
 
-@pytest.mark.parametrize("cfg", [TINY, SMALL], ids=lambda cfg: cfg.name)
+@pytest.mark.parametrize("cfg", [TINY, SMALL, SCALAR], ids=["tiny", "small", "scalar"])
 @pytest.mark.parametrize("operator", sorted(OPERATIONS))
-def test_golden_is_what_numpy_means(operator: str, cfg: Any) -> None:
+def test_golden_is_what_numpy_means(operator: str, cfg: Config) -> None:
     for seed in range(8):
         program = operator_program(cfg, random_operation(operator, cfg, seed))
         assert wrong(program, ran(program, seed)) == [], f"seed {seed}"
 
 
 @pytest.mark.regress
-@pytest.mark.parametrize("name", ["tiny", "small", "full"])
+@pytest.mark.parametrize(
+    "cfg", [TINY, SMALL, named("full"), SCALAR, SMALL_SCALAR], ids=lambda c: f"{c.name}{'v' * c.gpsimd.vectors}"
+)
 @pytest.mark.parametrize("operator", sorted(OPERATIONS))
-def test_golden_is_what_numpy_means_many_times(operator: str, name: str) -> None:
-    cfg = named(name)
-    for seed in range(100, 110 if name == "full" else 160):
+def test_golden_is_what_numpy_means_many_times(operator: str, cfg: Config) -> None:
+    for seed in range(100, 110 if cfg.name == "full" else 160):
         program = operator_program(cfg, random_operation(operator, cfg, seed))
         assert wrong(program, ran(program, seed)) == [], f"seed {seed}"
 

@@ -1,6 +1,7 @@
 """Random programs of the GPSIMD engine on whole cores, beside the golden machine: results, ends, counters."""
 
 import random
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -20,11 +21,13 @@ from verif.checks.gpsimd_program import WordImage, after, gp_load, gp_run, nop, 
 from verif.checks.gpsimd_random import ENDS, EngineProgram, engine_program
 from verif.golden.gpsimd.core import Core
 from verif.golden.gpsimd.mailbox import MailboxRegisters
+from verif.golden.riscv.decode import Instruction
 from verif.golden.riscv.hart import Hart
+from verif.golden.riscv.vector.unit import VectorUnit
 
 pytestmark = pytest.mark.sim
-TINY, SMALL = named("tiny"), named("small")
-VECTORS, SMALL_VECTORS = (load(name, ("gpsimd.vectors=true",)) for name in ("tiny", "small"))
+TINY, SMALL = (load(name, ["gpsimd.vectors=false"]) for name in ("tiny", "small"))
+VECTORS, SMALL_VECTORS = named("tiny"), named("small")
 ODD = load(
     "tiny",
     (
@@ -37,14 +40,14 @@ ODD = load(
         "issue.queue_depth=2",
     ),
 )
-MILLION = 1_000_000
+MANY = 10_000_000
 
 
-def chain(cfg: Config, seed: int, end: str, statements: int = 12) -> Beside:
+def chain(cfg: Config, seed: int, end: str, statements: int = 12, *, dense: bool = False) -> Beside:
     """Two programs that end well, then one that ends as `end` says."""
     rng = random.Random(seed)
-    first = engine_program(rng.getrandbits(32), cfg, rng.choice(("done", "tohost")), statements)
-    programs = [first, hart_program(rng.getrandbits(32), cfg), engine_program(seed, cfg, end, statements)]
+    first = engine_program(rng.getrandbits(32), cfg, rng.choice(("done", "tohost")), statements, dense=dense)
+    programs = [first, hart_program(rng.getrandbits(32), cfg), engine_program(seed, cfg, end, statements, dense=dense)]
     return beside(cfg, core_image(cfg, programs, seed), rng.choice((None, seed)))
 
 
@@ -65,14 +68,31 @@ def test_a_core_with_vectors_leaves_what_golden_leaves(end: str) -> None:
 @pytest.mark.parametrize(
     "cfg", [TINY, SMALL, VECTORS, SMALL_VECTORS], ids=lambda c: f"{c.name}{'v' * c.gpsimd.vectors}"
 )
-def test_a_million_instructions(cfg: Config) -> None:
-    """Longer programs, until so many have retired on the cores."""
-    retired = runs = 0
-    while retired < MILLION:
-        found = chain(cfg, 1000 + runs, ENDS[runs % len(ENDS)], 60)
+def test_ten_million_instructions(cfg: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Longer programs, until so many have retired on the cores; half of them are vectors', if cores have them."""
+    retired = runs = vectors = 0
+    prepare = VectorUnit.prepare
+
+    def counted(unit: VectorUnit, word: int) -> tuple[Instruction, Callable[[int], int]] | None:
+        prepared = prepare(unit, word)
+        if prepared is None:
+            return None
+
+        def step(pc: int) -> int:
+            nonlocal vectors
+            vectors += 1
+            return prepared[1](pc)
+
+        return prepared[0], step
+
+    monkeypatch.setattr(VectorUnit, "prepare", counted)
+    statements = 20 if cfg.gpsimd.vectors else 60
+    while retired < MANY:
+        found = chain(cfg, 1000 + runs, ENDS[runs % len(ENDS)], statements, dense=cfg.gpsimd.vectors)
         assert found.differences == [], f"run {runs}"
         retired, runs = retired + found.instructions, runs + 1
-    print(f"{cfg.name}: {retired:,} instructions in {runs} runs")
+    print(f"{cfg.name}: {retired:,} instructions, {vectors:,} of vectors, in {runs} runs")
+    assert (2 * vectors >= retired) == cfg.gpsimd.vectors
 
 
 @pytest.mark.regress

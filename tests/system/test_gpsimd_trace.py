@@ -9,7 +9,7 @@ import pytest
 
 from firmware.image import build_image
 from firmware.workloads import find_workload
-from rtl.contract.config import named
+from rtl.contract.config import load
 from rtl.contract.gpsimd import Counter
 from rtl.contract.isa import Opcode
 from sim.cli import main
@@ -21,7 +21,7 @@ from sim.trace.recorded import Recorded, load_trace
 from sim.trace.recording import record
 
 pytestmark = pytest.mark.sim
-TINY = named("tiny")
+TINY = load("tiny", ["gpsimd.vectors=false"])
 GATHER = {"program": "gather", "mode": "partitions", "columns": 8}
 """Loads of SBUF and of the memory that cores share."""
 
@@ -30,10 +30,18 @@ def told(core: dict[str, Any]) -> dict[str, int]:
     return {"busy": core["busy"], "idle": core["idle"], **core["stall"]}
 
 
-@pytest.mark.parametrize("clock_mhz", [1200, 1000])
-def test_tracks_are_the_counters_of_the_report(clock_mhz: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("clock_mhz", "vectors", "seen"),
+    [
+        (1200, "false", {"busy", "idle", "sbuf", "memory", "load"}),
+        (1000, "false", {"busy", "idle", "sbuf", "memory", "load"}),
+        (1200, "true", {"busy", "idle", "vector"}),
+    ],
+)
+def test_tracks_are_the_counters_of_the_report(clock_mhz: int, vectors: str, seen: set[str], tmp_path: Path) -> None:
     params = [word for name, value in GATHER.items() for word in ("-p", f"{name}={value}")]
     asked = ["run", "gpsimd", "--config", "tiny", "--set", f"gpsimd.clock_mhz={clock_mhz}", *params]
+    asked += ["--set", f"gpsimd.vectors={vectors}"]
     assert main([*asked, "--out", str(tmp_path)]) == 0
     report, recorded = json.loads((tmp_path / "report.json").read_text()), load_trace(tmp_path)
     assert cores_that_ran(recorded) == [0, 1] and recorded.cores_from == recorded.cycles == report["cycles"]
@@ -47,7 +55,7 @@ def test_tracks_are_the_counters_of_the_report(clock_mhz: int, tmp_path: Path) -
             # an interval begins and ends with cycles of the GPSIMD clock, the run within one of them
             cycles = (mine["end"] - mine["begin"]).sum()
             assert abs(cycles - ratio * told(core)[name]) <= ratio + len(mine) * (ratio % 1 > 0)
-        assert {"busy", "idle", "sbuf", "memory", "load"} <= {CORE_STATES[value] for value in found["value"]}
+        assert seen <= {CORE_STATES[value] for value in found["value"]}
     runs = recorded.item_program_text[recorded.item_opcode == Opcode.GP_RUN]
     assert [recorded.text(text) for text in runs.tolist()] == ["gather"]
 

@@ -12,7 +12,7 @@ from firmware.image import Image, build_image
 from firmware.workloads import find_workload
 from rtl.contract.config import Config, ConfigError, load, named
 from rtl.contract.config_fields import Role
-from rtl.contract.roles import covers, envelope, roles
+from rtl.contract.roles import covers, envelope, roles, unprogrammed
 from sim.report.verdict import passed
 from sim.run.result import RunResult
 from sim.systems.core.run import Run, run_workload
@@ -72,6 +72,10 @@ WORKLOADS: list[tuple[str, Mapping[str, Any]]] = [
 ]
 
 
+CORE_PROGRAMS: list[tuple[str, Mapping[str, Any]]] = [("gpsimd", {"program": "iota"}), ("moe", {"router": "gpsimd"})]
+"""Workloads that start GPSIMD cores."""
+
+
 def run(cfg: Config, model: Config, image: Image) -> RunResult:
     with VerilatedDevice(cfg, build_core(model).binary) as device:
         device.load(image)
@@ -97,6 +101,12 @@ def test_all_at_once(changed: Mapping[str, Any]) -> None:
     cfg, model = load("tiny", [f"{key}={value}" for key, value in changed.items()]), load("tiny", ROOMY)
     assert covers(model, cfg)
     need_lockstep(cfg, model)
+
+
+def test_without_vectors_where_no_core_starts() -> None:
+    cfg = named("tiny")
+    assert cfg.gpsimd.vectors and not unprogrammed(cfg).gpsimd.vectors
+    need_lockstep(cfg, unprogrammed(cfg))
 
 
 @pytest.mark.regress
@@ -149,7 +159,9 @@ def test_a_variant_that_needs_less_runs_on_the_model_of_its_base(tmp_path: Path)
     report = run_workload(
         Run(workload="gemm", params=WORKLOADS[0][1], cfg=cfg, check="none", out=tmp_path), Console(quiet=True)
     )
-    assert report["config_model"] == {"dma.rings": 2, "hbm.latency_ns": 25}
+    assert report["config_model"] == {"dma.rings": 2, "hbm.latency_ns": 25, "gpsimd.vectors": False}
     assert (report["match"], report["golden"]) == ("unchecked", "none") and passed(report)
     more = Run(workload="gemm", params=WORKLOADS[0][1], cfg=load("tiny", ["dma.rings=3"]))
-    assert more.built is more.cfg
+    assert more.built == unprogrammed(more.cfg)
+    cores = {name: find_workload(name).complete(params) for name, params in CORE_PROGRAMS}
+    assert all(Run(workload=name, params=params, cfg=more.cfg).built is more.cfg for name, params in cores.items())

@@ -81,15 +81,18 @@ def _cause(end: str) -> Cause:
     return known.get(end, Cause.GP_TRAP)
 
 
-def engine_program(seed: int, cfg: Config, end: str, statements: int = 12, mask: int | None = None) -> EngineProgram:
-    """A run on some of the cores. The lowest of them, or another, ends as `end` says; then others wait for nobody."""
+def engine_program(
+    seed: int, cfg: Config, end: str, statements: int = 12, mask: int | None = None, *, dense: bool = False
+) -> EngineProgram:
+    """A run on some of the cores. The lowest of them, or another, ends as `end` says; then others wait for nobody.
+    dense: on cores with vectors most instructions are theirs."""
     rng = random.Random(seed)
     count = cores(cfg.partitions)
     mask = mask or rng.randrange(1, 1 << count)
     running = [k for k in range(count) if mask >> k & 1]
     victim = rng.choice(running)
     cause = _cause(end)
-    makers = {k: Statements(rng, cfg, k, mask, not cause) for k in running}
+    makers = {k: Statements(rng, cfg, k, mask, not cause, dense) for k in running}
     code = {k: maker.begin() for k, maker in makers.items()}
     handed = 0
     for part in range(1, 3):

@@ -60,9 +60,9 @@ def box(register: int, value: int) -> bytes:
 
 
 class Statements:
-    """Statements of core `core`, as bytes that may stand anywhere."""
+    """Statements of core `core`, as bytes that may stand anywhere. `dense`: most of their instructions are vectors'."""
 
-    def __init__(self, rng: random.Random, cfg: Config, core: int, mask: int, shares: bool):
+    def __init__(self, rng: random.Random, cfg: Config, core: int, mask: int, shares: bool, dense: bool = False):
         self.shares = shares
         self.rng, self.cfg, self.core, self.mask = rng, cfg, core, mask
         self.count = cores(cfg.partitions)
@@ -76,6 +76,7 @@ class Statements:
             self.compute, self.memory, self.memory, self.memory, self.memory, self.semaphore, self.semaphore,
             self.register, self.keep, self.argument, self.print, self.times, self.counts, self.alarm, self.outsider,
             self.rest, self.copy, self.copy, *((self.vectors,) * 6 if cfg.gpsimd.vectors else ()),
+            *((self.many_vectors,) * 18 if dense else ()),
         )  # fmt: skip
 
     def value(self) -> int:
@@ -118,6 +119,9 @@ class Statements:
 
     def vectors(self) -> bytes:
         return vectors(self.rng, self._window, self.value)
+
+    def many_vectors(self) -> bytes:
+        return vectors(self.rng, self._window, self.value, 48)
 
     def semaphore(self) -> bytes:
         page = self.rng.choice((Mailbox.SEMAPHORE_BASE, Mailbox.SEMAPHORE_ADD))

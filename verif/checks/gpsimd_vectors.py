@@ -30,9 +30,9 @@ def _set(size: int, lmul: int, count: int) -> bytes:
     return on + _li(_T0, count) + w.word((size << 3 | lmul) << 20 | _T0 << 15 | 7 << 12 | 0x57)
 
 
-def vectors(rng: random.Random, window: Callable[[int], int], value: Callable[[], int]) -> bytes:
-    """Loads, computes and stores vectors, some of it masked. `window`: an address from which so many bytes are there;
-    `value`: a register that may be written. Uses registers 5 and 6."""
+def vectors(rng: random.Random, window: Callable[[int], int], value: Callable[[], int], operations: int = 4) -> bytes:
+    """Loads, computes in fewer than `operations` steps and stores vectors, some of it masked. `window`: an address from
+    which so many bytes are there; `value`: a register that may be written. Uses registers 5 and 6."""
     size, lmul = rng.choice((0, 1, 2, 2)), rng.randrange(3)
     count, width = rng.randrange(1, VECTOR_BYTES >> size), _WIDTHS[size]
     code = _set(size, lmul, count) + _li(_T0, rng.getrandbits(32)) + w.word(0x5E00_4057 | _T0 << 15)  # vmv.v.x v0
@@ -43,7 +43,7 @@ def vectors(rng: random.Random, window: Callable[[int], int], value: Callable[[]
     for register in (8, 16):
         code += _li(_T0, window(VECTOR_BYTES))
         code += w.word(all_or_masked() | _T0 << 15 | width << 12 | register << 7 | 0x07)
-    for _ in range(rng.randrange(4)):
+    for _ in range(rng.randrange(operations)):
         funct6, funct3 = rng.choice(_OPERATIONS)
         vd, vs1, vs2 = (rng.choice((8, 16, 24)) for _ in range(3))
         code += w.word(funct6 << 26 | all_or_masked() | vs2 << 20 | vs1 << 15 | funct3 << 12 | vd << 7 | 0x57)

@@ -5,7 +5,7 @@ from amaranth.hdl import Assert, Cat, Cover, Module, Signal, Value
 from amaranth.lib import wiring
 
 from rtl.base.arbiter import RoundRobin
-from rtl.contract.config import Config, load
+from rtl.contract.config import Config, named
 from rtl.gpsimd.shared_memory import SharedMemory
 from verif.formal.arbiter import ones, turn_comes
 from verif.formal.free import FollowedRam, StandIn, drive
@@ -104,7 +104,7 @@ class SharedMemoryProof(wiring.Component):
 PROOFS = (
     Proof(
         name="gpsimd_shared",
-        make=lambda: SharedMemoryProof(load("small", ("gpsimd.vectors=true",))),
+        make=lambda: SharedMemoryProof(named("small")),
         depth=2,
         cover_depth=8,
         fault_depth=8,

@@ -13,7 +13,7 @@ from firmware.image import Image, build_image
 from firmware.program import Program
 from firmware.workloads import find_workload
 from rtl.contract.config import Config
-from rtl.contract.roles import covers
+from rtl.contract.roles import covers, unprogrammed
 from sim.advice.bounding import bounds
 from sim.errors import PlexusError
 from sim.native.tracing import TRACE_RECORDS
@@ -52,13 +52,17 @@ class Run:
     out: Path | None = None
     file: str | None = None  # that the configuration was read from
 
+    def needed(self, cfg: Config) -> Config:
+        """`cfg` without what this run cannot tell from nothing: vectors, if it starts no GPSIMD core."""
+        return cfg if find_workload(self.workload).starts_cores(self.params) else unprogrammed(cfg)
+
     @property
     def built(self) -> Config:
         """Whose model runs it: that of the named configuration it goes out from, if that serves, else its own."""
         if self.model is not None:
             return self.model
-        base = by_name()[changes(self.cfg)[0]]
-        return base if isinstance(base, Config) and covers(base, self.cfg) else self.cfg
+        base, own = by_name()[changes(self.cfg)[0]], self.needed(self.cfg)
+        return self.needed(base) if isinstance(base, Config) and covers(self.needed(base), own) else own
 
     @property
     def folder(self) -> Path:
@@ -71,6 +75,8 @@ class Run:
 
 
 def _simulate(run: Run, program: Program, image: Image, console: Console, cpu: CpuParts) -> RunResult:
+    if program.starts_cores and run.built.gpsimd.vectors != run.cfg.gpsimd.vectors:
+        raise PlexusError(f"{run.workload} starts GPSIMD cores, whose vectors are not those of the model it is given")
     with cpu.part("build"):
         built = build_core(run.built, array=run.array, waves=run.waves.kind if run.waves else "", fast=run.fast)
     guess = max(bounds(run.cfg, program, program.hbm_read_bytes + program.hbm_written_bytes).values())

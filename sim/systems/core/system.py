@@ -59,12 +59,11 @@ class CoreSystem(System):
         return core_run.run_workload(run, console)
 
     def group(self, run: Run) -> str:
-        return json.dumps([model_values(run.cfg), run.array, run.fast], sort_keys=True)
+        return json.dumps([model_values(run.needed(run.cfg)), run.array, run.fast], sort_keys=True)
 
     def model(self, runs: Sequence[Run]) -> Sequence[str]:
-        first = runs[0]
-        served = all(covers(first.built, run.cfg) for run in runs)
-        most = first.built if served else envelope([run.cfg for run in runs])
+        first, needed = runs[0], [run.needed(run.cfg) for run in runs]
+        most = first.built if all(covers(first.built, cfg) for cfg in needed) else envelope(needed)
         changes = difference(most, load(first.file or first.cfg.name))
         return [f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in changes.items()]
 

@@ -83,6 +83,10 @@ class LayersRun:
         settings = dict(self.params) | {"run_seed": self.seed, "array": self.array}
         return default_folder(self.workload, self.cfg, settings, defaults)
 
+    def needed(self, cfg: Config) -> Config:
+        """`cfg` without what no operation can tell from nothing."""
+        return Run(workload="gemm", params={}, cfg=cfg).needed(cfg)
+
     @property
     def built(self) -> Config:
         """Whose model runs its operations."""
