@@ -46,8 +46,11 @@ MANY = 10_000_000
 def chain(cfg: Config, seed: int, end: str, statements: int = 12, *, dense: bool = False) -> Beside:
     """Two programs that end well, then one that ends as `end` says."""
     rng = random.Random(seed)
-    first = engine_program(rng.getrandbits(32), cfg, rng.choice(("done", "tohost")), statements, dense=dense)
-    programs = [first, hart_program(rng.getrandbits(32), cfg), engine_program(seed, cfg, end, statements, dense=dense)]
+    well = ("done", "tohost")
+    first = engine_program(rng.getrandbits(32), cfg, rng.choice(well), statements, dense=dense)
+    other = rng.getrandbits(32)
+    second = engine_program(other, cfg, rng.choice(well), statements, dense=True) if dense else hart_program(other, cfg)
+    programs = [first, second, engine_program(seed, cfg, end, statements, dense=dense)]
     return beside(cfg, core_image(cfg, programs, seed), rng.choice((None, seed)))
 
 
@@ -86,9 +89,10 @@ def test_ten_million_instructions(cfg: Config, monkeypatch: pytest.MonkeyPatch) 
         return prepared[0], step
 
     monkeypatch.setattr(VectorUnit, "prepare", counted)
-    statements = 20 if cfg.gpsimd.vectors else 60
+    statements = 12 if cfg.gpsimd.vectors else 60
+    ends = [end for end in ENDS if not cfg.gpsimd.vectors or end not in ("watchdog", "asleep")]  # they turn in a loop
     while retired < MANY:
-        found = chain(cfg, 1000 + runs, ENDS[runs % len(ENDS)], statements, dense=cfg.gpsimd.vectors)
+        found = chain(cfg, 1000 + runs, ends[runs % len(ends)], statements, dense=cfg.gpsimd.vectors)
         assert found.differences == [], f"run {runs}"
         retired, runs = retired + found.instructions, runs + 1
     print(f"{cfg.name}: {retired:,} instructions, {vectors:,} of vectors, in {runs} runs")

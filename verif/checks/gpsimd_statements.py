@@ -28,6 +28,7 @@ OPEN_BYTES = 2048
 """Of each partition that programs load from and store to."""
 
 T0, T1, T2 = 5, 6, 7
+_TIMES = 8
 _VALUES = tuple(range(10, 26))
 _MIE, _MTIME = 0x304, 0xC01
 WFI = (0x10500073).to_bytes(4, "little")
@@ -76,7 +77,7 @@ class Statements:
             self.compute, self.memory, self.memory, self.memory, self.memory, self.semaphore, self.semaphore,
             self.register, self.keep, self.argument, self.print, self.times, self.counts, self.alarm, self.outsider,
             self.rest, self.copy, self.copy, *((self.vectors,) * 6 if cfg.gpsimd.vectors else ()),
-            *((self.many_vectors,) * 18 if dense else ()),
+            *((self.many_vectors,) * 80 if dense else ()),
         )  # fmt: skip
 
     def value(self) -> int:
@@ -121,7 +122,9 @@ class Statements:
         return vectors(self.rng, self._window, self.value)
 
     def many_vectors(self) -> bytes:
-        return vectors(self.rng, self._window, self.value, 48)
+        """The same a few times, on what the time before left."""
+        body = vectors(self.rng, self._window, self.value, 64) + w.immediate(0x13, 0, _TIMES, _TIMES, -1)
+        return li(_TIMES, self.rng.randrange(4, 24)) + body + w.branch(1, _TIMES, 0, -len(body))
 
     def semaphore(self) -> bytes:
         page = self.rng.choice((Mailbox.SEMAPHORE_BASE, Mailbox.SEMAPHORE_ADD))
