@@ -1,9 +1,10 @@
 """The GPSIMD engine: its cores behind a bridge to the root clock, and what is counted there."""
 
-from amaranth.hdl import Cat, Const, DomainRenamer, Module, Mux, Signal, signed
+from amaranth.hdl import Cat, ClockDomain, ClockSignal, Const, DomainRenamer, Module, Mux, ResetSignal, Signal, signed
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.clock_gate import ClockGate
 from rtl.base.dma_port import SEMAPHORE_INDEX_BITS, SEMAPHORE_UPDATE, RingStatusSignature
 from rtl.base.engine_frame import EngineFrame
 from rtl.base.fault import fault
@@ -42,7 +43,8 @@ class GpsimdEngine(EngineFrame):
     """GP_LOAD, GP_RUN, GP_STORE. docs/gpsimd.md has the timing.
 
     start: a new program, for which no core has an image and all counters are 0; running: cycles that count. edge:
-    cycles in which the engine's clock would tick, were there work. mtime: CYCLES. index, value, update: semaphores.
+    cycles in which the engine's clock would tick, were there work. mtime: CYCLES, one more after each cycle with
+    `running`, 0 after `start`. index, value, update: semaphores.
     copy: descriptors for the ring of these cores, whose status is `copies`.
     told: a counter, for the host. debug_*: a byte that a core prints, for one cycle; outputs only. core_state: of each
     core, for a trace; IDLE of those that are not there.
@@ -69,6 +71,16 @@ class GpsimdEngine(EngineFrame):
             m.d.sync += filled.eq(Mux(fault("images of the last program can be run"), filled, 0))
         with m.Elif(self.tick):
             m.d.sync += filled.eq(filled | cluster.fills)
+        # as mtime, but on a clock that stands still without work: what cores make of the time costs nothing meanwhile
+        time = Signal(TIME_BITS)
+        m.submodules.time_gate = gate = ClockGate()
+        m.domains.timed = ClockDomain(local=True)
+        m.d.comb += [
+            gate.enable.eq(cluster.active | self.queue.command.valid),
+            ClockSignal("timed").eq(gate.gated),
+            ResetSignal("timed").eq(ResetSignal()),
+        ]
+        m.d.timed += time.eq(Mux(self.start, 0, self.mtime + self.running))
         # a descriptor is taken, and copies end, between two edges of the engine's clock
         taken, ended = Signal(), Signal(ENDED_BITS)
         with m.If(self.tick):
@@ -77,7 +89,7 @@ class GpsimdEngine(EngineFrame):
             m.d.sync += [taken.eq(taken | (self.copy.valid & self.copy.ready)), ended.eq(ended + self.copies.completed)]
         m.d.comb += [
             cluster.filled.eq(filled),
-            cluster.mtime.eq(self.mtime),
+            cluster.mtime.eq(time),
             cluster.value.eq(self.value),
             cluster.update.ready.eq(self.update.ready),
             self.index.eq(cluster.index),

@@ -5,7 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-__all__ = ["Active", "body", "bytes_of", "log_elements"]
+__all__ = ["Active", "bits_of", "body", "bytes_of", "log_elements"]
 
 
 def log_elements(lanes: int, size: Value) -> Value:
@@ -33,6 +33,23 @@ def bytes_of(elements: Value, size: Value, lanes: int) -> Value:
     halves = Cat(bit.replicate(2) for bit in elements[: count // 2])
     quarters = Cat(bit.replicate(4) for bit in elements[: count // 4])
     return Mux(size == 2, quarters, Mux(size == 1, halves, whole))
+
+
+def bits_of(m: Module, bytes_: Value, name: str) -> Value:
+    """Eight bits for each of `bytes_`, of which there are four a lane.
+
+    Of a concatenation of repeated bits a simulator makes a term for each bit of a register; this is a few a lane.
+    """
+    words: list[Value] = []
+    for n in range(len(bytes_) // 4):
+        four, apart = bytes_[4 * n : 4 * n + 4], Signal(32, name=f"{name}_apart_{n}")
+        word = Signal(32, name=f"{name}_word_{n}")
+        m.d.comb += [
+            apart.eq((four | (four << 7) | (four << 14) | (four << 21)) & 0x01010101),
+            word.eq((apart << 8) - apart),
+        ]
+        words.append(word)
+    return Cat(*words)
 
 
 class Active(wiring.Component):

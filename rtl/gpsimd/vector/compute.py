@@ -1,11 +1,11 @@
 """Instructions of vectors that stay in registers: operands of each pass, what is made of them, and where it goes."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from rtl.gpsimd.vector.active import Active, bytes_of
+from rtl.gpsimd.vector.active import Active, bits_of, bytes_of
 from rtl.gpsimd.vector.bits import MaskBits
 from rtl.gpsimd.vector.lanes import vector_lanes
 from rtl.gpsimd.vector.layouts import VECTOR, Kind, Source
@@ -190,7 +190,7 @@ class Compute(wiring.Component):
             moved_data.eq(Mux(divides_it, unit.quotient, permute.moved)),
             moved_bytes.eq(Mux(divides_it, permute.step_bytes.replicate(lanes), permute.bytes)),
         ]
-        moved_bits = Cat(bit.replicate(8) for bit in moved_bytes)
+        moved_bits = bits_of(m, moved_bytes, "moved")
         begins = e.begins | compress
         m.d.comb += [
             collected.eq((moved_data & moved_bits) | (kept & ~moved_bits)),

@@ -76,8 +76,8 @@ class Intake(wiring.Component):
         tail = fault("the tail of a vector is written")
         unmasked = ~i.masked | i.carry_in | fault("a mask of vectors is not looked at")
         m.d.comb += [
-            self.active.eq((there | tail.replicate(bits)) & (self.mask | unmasked.replicate(bits))),
-            self.carries.eq(self.mask & i.masked.replicate(bits)),
+            self.active.eq(Mux(unmasked, there | tail.replicate(bits), (there | tail.replicate(bits)) & self.mask)),
+            self.carries.eq(Mux(i.masked, self.mask, 0)),
             self.uses_mask.eq(i.masked),
             self.empty.eq((self.elements <= now.vstart) & ~counts),
             self.registers.eq(((self.elements << self.size) + (4 * lanes - 1)) >> log_bytes),

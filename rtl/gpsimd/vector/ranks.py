@@ -45,12 +45,13 @@ class Ranks(wiring.Component):
         wrong = fault("viota counts the element itself")
         m.d.comb += [count.eq(Mux(wrong, sums[n + 1], sums[n])) for n, count in enumerate(self.counts)]
         by_size = [sums[places >> n] for n in range(3)]
+        ones = Const(-1, 32 * lanes)
         with m.If(self.begin):
-            m.d.sync += [left.eq(self.mask | self.fills.replicate(32 * lanes)), base.eq(0)]
+            m.d.sync += [left.eq(Mux(self.fills, ones, self.mask)), base.eq(0)]
         with m.Elif(self.next):
             of = [left >> (places >> n) for n in range(3)]
             m.d.sync += [
-                left.eq(Mux(size == 2, of[2], Mux(size == 1, of[1], of[0])) | self.fills.replicate(32 * lanes)),
+                left.eq(Mux(self.fills, ones, Mux(size == 2, of[2], Mux(size == 1, of[1], of[0])))),
                 base.eq(base + Mux(size == 2, by_size[2], Mux(size == 1, by_size[1], by_size[0]))),
             ]
         values = [Signal(16, name=f"rank_{n}") for n in range(places)]

@@ -1,11 +1,11 @@
 """What a reduction has so far: an element of each place of a register, and in the end of one."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from rtl.gpsimd.vector.active import bytes_of
+from rtl.gpsimd.vector.active import bits_of
 from rtl.gpsimd.vector.layouts import LANE, Result
 from rtl.gpsimd.vector.passes import Phase
 
@@ -47,8 +47,8 @@ class Reduction(wiring.Component):
                     m.d.comb += self.folded.eq(total >> (bits >> n + 1))
         only, kept = Signal(bits), Signal(bits)
         m.d.comb += [
-            only.eq(Cat(bit.replicate(8) for bit in bytes_of(Const(1, bits), self.size, self.lanes))),
-            kept.eq(Cat(bit.replicate(8) for bit in self.computed)),
+            only.eq(Mux(self.size == 2, (1 << 32) - 1, Mux(self.size == 1, (1 << 16) - 1, (1 << 8) - 1))),
+            kept.eq(bits_of(m, self.computed, "kept")),
         ]
         with m.If(self.valid):
             with m.Switch(self.phase):

@@ -1,9 +1,11 @@
 """The vector registers."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
+
+from rtl.gpsimd.vector.active import bits_of
 
 __all__ = ["VectorRegisters"]
 
@@ -58,7 +60,7 @@ class VectorRegisters(wiring.Component):
             bytes_, had = Signal(bits, name=f"bytes_{n}"), Signal(name=f"had_{n}")
             port = memory.write_port(granularity=8)
             m.d.comb += [
-                bytes_.eq(Cat(bit.replicate(8) for bit in mask)),
+                bytes_.eq(bits_of(m, mask, f"bytes_{n}")),
                 had.eq(known.bit_select(number, 1)),
                 port.addr.eq(number),
                 port.en.eq(Mux(write, mask | ~had.replicate(4 * self.lanes), 0)),

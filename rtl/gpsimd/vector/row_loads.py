@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from rtl.gpsimd.layouts import MOVED_BITS
-from rtl.gpsimd.vector.active import Active, bytes_of
+from rtl.gpsimd.vector.active import Active, bits_of, bytes_of
 from rtl.gpsimd.vector.rotate import ones, rotated
 
 __all__ = ["RowLoads"]
@@ -114,11 +114,11 @@ class RowLoads(wiring.Component):
         before, joined = Signal(32 * lanes), Signal(32 * lanes)  # before: the row before
         m.d.comb += [
             above.eq(Cat(turned <= n for n in range(places))),
-            above_bits.eq(Cat(bit.replicate(8) for bit in above)),
+            above_bits.eq(bits_of(m, above, "above")),
             joined.eq(Mux(turned != 0, (before & above_bits) | (self.line & ~above_bits), self.line)),
             self.write_data.eq(rotated(m, joined, turned, 8, "of_rows", right=True)),
             self.late.eq(Mux(self.write, 1 << self.write_number, 0)),
-            self.moved.eq(Mux(self.write & beyond_of_row, ones(self.write_mask), 0)),
+            self.moved.eq(Mux(self.write & beyond_of_row, ones(m, self.write_mask, "moved"), 0)),
         ]
         with m.If(came):
             m.d.sync += before.eq(self.line)

@@ -7,7 +7,7 @@ from amaranth.utils import exact_log2
 
 from rtl.base.fault import fault
 from rtl.gpsimd.layouts import MOVED_BITS
-from rtl.gpsimd.vector.active import Active, bytes_of
+from rtl.gpsimd.vector.active import Active, bits_of, bytes_of
 from rtl.gpsimd.vector.rotate import ones, rotated
 
 __all__ = ["RowStores"]
@@ -116,7 +116,7 @@ class RowStores(wiring.Component):
             enabled.eq(bytes_of(active.element, size, lanes)),
             stored.eq(Mux(is_register, enabled, 0)),
             above.eq(Cat(offset <= n for n in range(places))),
-            above_bits.eq(Cat(bit.replicate(8) for bit in above)),
+            above_bits.eq(bits_of(m, above, "above")),
         ]
         turned = rotated(m, self.data, offset, 8, "turned")
         turned_bytes = rotated(m, stored, offset, 1, "turned_bytes")
@@ -124,7 +124,7 @@ class RowStores(wiring.Component):
         m.d.comb += [
             self.row_data.eq((turned & above_bits) | (before & ~above_bits)),
             self.row_mask.eq((turned_bytes & above) | Mux(alone, 0, before_bytes & ~above)),
-            self.moved.eq(Mux(goes & is_register & self.row_beyond, ones(enabled), 0)),
+            self.moved.eq(Mux(goes & is_register & self.row_beyond, ones(m, enabled, "moved"), 0)),
         ]
         with m.If(goes):
             m.d.sync += [before.eq(turned), before_bytes.eq(turned_bytes)]
