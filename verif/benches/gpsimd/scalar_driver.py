@@ -5,9 +5,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rtl.gpsimd.layouts import ACCESS, RETIRED
+from rtl.contract.gpsimd import Counter
+from rtl.gpsimd.layouts import ACCESS, RETIRED, TRAPPED
 from verif.agents.bench import Bench
 from verif.benches.gpsimd.scalar_core_top import DEVICE, DEVICE_BYTES, RAM, RAM_BYTES
+from verif.benches.gpsimd.scalar_times import ScalarTimes
 from verif.benches.gpsimd.soup import CODE_BYTES, HANDLER, SOUP_BYTES
 from verif.golden.riscv.hart import Hart
 from verif.golden.riscv.memory import Device, Memory
@@ -19,8 +21,6 @@ TOHOST = 0xE000  # a place in RAM
 
 _PROMPT = 6
 """Instructions that may still retire when an interrupt is pending and enabled: three stages', and while mip is set."""
-_TIMED = (0x344, 0xB00, 0xB80, 0xC00, 0xC01, 0xC80, 0xC81)
-"""CSRs that show when something happens: mip, mcycle, cycle, time and their upper halves."""
 _PRIORITY = (11, 3, 7)
 _MEMORY = 4
 """Cycles back that an interrupt may have been seen before it stops an instruction."""
@@ -40,9 +40,13 @@ class ScalarDriver(Bench):
         self.stalls = stalls
         self.interrupts = interrupts
         vlen = 8 * self.line_bytes if self.options.get("vectors", True) else None
-        self.hart = Hart(self._memory(ram), hart_id=5, reset_pc=RAM, vlen=vlen)
+        number = int(rng.integers(1 << 32))
+        self.hart = Hart(self._memory(ram), hart_id=number, reset_pc=RAM, vlen=vlen)
         self.hart.read_csr_value = self._timed
-        self.seen = self.seen_rd = 0  # what the hardware's instruction read, and wrote to rd
+        self.seen = self.seen_rd = self.seen_to = 0  # what the hardware's instruction read, and wrote to rd
+        self.times = ScalarTimes()
+        self.trapped: deque[tuple[int, int, int]] = deque()  # nowhere, cause and pc of traps that were told
+        self.asked_lines = 0
         self.on_retired: list[Callable[[Retired], None]] = []
         self.retired = 0
         self.cycles: list[int] = []  # in which each retired
@@ -57,7 +61,7 @@ class ScalarDriver(Bench):
         self.due = 0  # instructions for which an interrupt has been pending and enabled
         for name in ("line__ready", "access__ready", "reply_valid", "access_reply_valid", "pending", "mtime", "start"):
             getattr(dut, name).value = 0
-        dut.hart.value = 5
+        dut.hart.value = number
 
     def _memory(self, ram: bytearray) -> Memory:
         memory = Memory()
@@ -69,7 +73,11 @@ class ScalarDriver(Bench):
         return self.seen >> 8 * (address & 3)
 
     def _timed(self, number: int) -> int | None:
-        return self.seen_rd if number in _TIMED else None
+        if not self.times.is_timed(number):
+            return None
+        if self.seen_to:
+            self.times.check(number, self.seen_rd, self.cycle, {_mip(pending) for pending in self.recent})
+        return self.seen_rd
 
     async def run(self, instructions: int, *, patched: bool = False) -> None:
         """Until that many have retired, or it sleeps for ever, or executes data.
@@ -91,6 +99,10 @@ class ScalarDriver(Bench):
             quiet += 1
             self.recent.append(self.pending)
             self.states.append(int(dut.state.value))
+            assert dut.waits.value == 0 or self.states[-1] == Counter.SLEEP, "it sleeps, and does not say so"
+            told = TRAPPED.from_bits(int(dut.trapped.value))
+            if told.valid:
+                self.trapped.append((int(told.nowhere), int(told.cause), int(told.pc)))
             if dut.retired_valid.value == 1:
                 quiet = 0
                 got = RETIRED.from_bits(int(dut.retired.value))
@@ -105,6 +117,7 @@ class ScalarDriver(Bench):
                 number = int(dut.line__payload.value)
                 assert line is None, "a second line is asked for before the first has come"
                 line = self.cycle + self._delay(), number
+                self.asked_lines += 1
             if access_ready and dut.access__valid.value == 1:
                 access = ACCESS.from_bits(int(dut.access__payload.value))
                 word = self._access(access.address, access.write, access.mask, access.data)
@@ -128,7 +141,8 @@ class ScalarDriver(Bench):
             access_ready = int(rng.random() >= self.stalls)
             dut.line__ready.value = line_ready
             dut.access__ready.value = access_ready
-            dut.mtime.value = int(rng.integers(1 << 63)) << 1 | 1
+            self.times.shown.append(int(rng.integers(1 << 63)) << 1 | int(rng.integers(2)))
+            dut.mtime.value = self.times.shown[-1]
             if rng.random() < self.interrupts or (dut.waits.value == 1 and rng.random() < 0.1):
                 self._raise(int(rng.integers(8)))
 
@@ -164,8 +178,8 @@ class ScalarDriver(Bench):
 
     def _compare(self, got) -> None:
         self.retired += 1
-        self.seen, self.seen_rd = int(got.mem_rdata), int(got.rd_wdata)
-        pending = 0
+        self.seen, self.seen_rd, self.seen_to = int(got.mem_rdata), int(got.rd_wdata), int(got.rd_addr)
+        pending, pc, mtvec = 0, self.hart.pc, self.hart.csrs.mtvec
         if got.intr:
             pending = self._check_interrupt(int(got.cause) if not got.trap else 0)
         want = self.hart.step(pending)
@@ -183,6 +197,12 @@ class ScalarDriver(Bench):
             )
         lanes = sum(255 << 8 * n for n in range(4) if want.mem_rmask >> n & 1)
         assert int(got.mem_rdata) & lanes == want.mem_rdata
+        told = [(int(mtvec < 4), want.cause & 31, where) for where in [pc] * want.intr + [want.pc_rdata] * want.trap]
+        heard = [self.trapped.popleft() for _ in told if self.trapped]
+        assert [one[::2] for one in told] == [one[::2] for one in heard], f"traps are told as {heard}, golden {told}"
+        assert heard[-1:] == told[-1:], f"a trap is told as {heard}, golden {told}"
+        if want.insn & 0x7F == 0x73 and not want.trap:
+            self.times.written(want.insn, self.cycle, self.hart.csrs)
         if want.trap:
             self.causes.add(want.cause)
         if want.intr:
