@@ -24,7 +24,7 @@ def _bit(rng: random.Random, size: int, end: int) -> int:
 
 def nowhere(rng: random.Random, cfg: Config) -> tuple[int, int, bool]:
     """An address, log2 of bytes, and whether it is a store."""
-    stores, at = rng.random() < 0.5, 4 * rng.randrange(64)
+    stores, at = rng.random() < 0.5, rng.choice((0, 4 * rng.randrange(64)))
     count, bytes_ = lanes(cfg.partitions), cfg.sbuf.partition_bytes
     wholes: dict[str, Callable[[], int]] = {
         "local": lambda: rng.choice((Region.LOCAL, Region.LOCAL_TOO)) + _bit(rng, cfg.gpsimd.local_bytes, _REGION_BITS),
@@ -44,8 +44,9 @@ def nowhere(rng: random.Random, cfg: Config) -> tuple[int, int, bool]:
     counters = range(Mailbox.COUNTERS, Mailbox.COUNTERS + 8 * len(Counter), 4)
     known |= set(counters)
     if kind == "register":  # also those that differ from one by a bit
-        near = {one ^ 1 << n for one in known for n in range(2, 14)} - known
-        return Region.MAILBOX + rng.choice(sorted(near)), _WORD, stores
+        near = sorted({one ^ 1 << n for one in known for n in range(2, 14)} - known)
+        edges = [one for one in near if one - 4 in known or one + 4 in known]
+        return Region.MAILBOX + rng.choice(rng.choice((near, edges))), _WORD, stores
     if kind == "read only":
         return Region.MAILBOX + rng.choice(sorted(known - {int(Mailbox[one]) for one in _STORED})), _WORD, True
     register = rng.choice((0, Mailbox.WAIT_VALUE, Mailbox.TRAP_PC, _PAGE, 2 * _PAGE))

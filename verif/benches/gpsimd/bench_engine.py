@@ -102,6 +102,16 @@ async def leaves_what_golden_leaves(dut, style):
 
 
 @cocotb.test(timeout_time=1000, timeout_unit="us")
+async def is_left_in_its_midst(dut):
+    """A program, from which the reset of the next test takes the engine; it leaves shared memory as it is."""
+    rng = np.random.default_rng(cocotb.RANDOM_SEED)
+    driver = EngineDriver(dut, rng, "never")
+    await driver.start()
+    await driver.new_program()
+    await driver.begin(engine_program(int(rng.integers(1 << 32)), driver.cfg, "watchdog"), int(rng.integers(200, 2000)))
+
+
+@cocotb.test(timeout_time=1000, timeout_unit="us")
 async def refuses_what_golden_refuses(dut):
     """Each reason, and the next that does not break the rule."""
     driver = EngineDriver(dut, np.random.default_rng(cocotb.RANDOM_SEED), "never")

@@ -178,6 +178,13 @@ class EngineDriver:
             words.append(gp_store(target, 1 << core, DATA))
         return words
 
+    async def begin(self, program: EngineProgram, cycles: int) -> None:
+        """The first so many of a program whose end nobody waits for."""
+        self.commands.send(
+            [word | n % (1 << SEQUENCE_BITS) << INSTRUCTION.width for n, word in enumerate(self._words(program))]
+        )
+        await self.bench.cycles(cycles)
+
     async def run(self, program: EngineProgram) -> None:
         """Send a program, wait for its end, compare what it left."""
         await self.new_program()
