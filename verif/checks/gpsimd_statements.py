@@ -139,13 +139,15 @@ class Statements:
         return li(T0, Region.MAILBOX + Mailbox[self.rng.choice(_SHOWN)]) + lw(self.value(), T0)
 
     def keep(self) -> bytes:
-        """MTIMECMPH gets ones above, so that no time comes; WAIT_COMPARE is looked at, and 0 behind it."""
-        name = self.rng.choice(_KEPT)
-        at = Region.MAILBOX + Mailbox[name]
-        high = li(T1, -1) if name == "MTIMECMPH" else w.immediate(0x13, 0, T1, self.value(), 0)
-        if name != "WAIT_COMPARE":
-            return high + poke(at)
-        return high + poke(at) + lw(self.value(), T0) + w.store(2, 0, T0, 0)
+        """Some registers, which keep what they are given while others change; ones above let no time come, and
+        WAIT_COMPARE is 0 behind it."""
+        rd, code = self.value(), li(T0, Region.MAILBOX)
+        for name in self.rng.sample(_KEPT, 4):
+            code += li(T1, -1) if name == "MTIMECMPH" else w.immediate(0x13, 0, T1, self.value(), 0)
+            code += w.store(2, T1, T0, Mailbox[name])
+        for name in self.rng.sample(_KEPT, 4):
+            code += lw(T1, T0, Mailbox[name]) + w.immediate(0x13, 1, rd, rd, 1) + w.register(0, 0, rd, rd, T1)
+        return code + w.store(2, 0, T0, Mailbox.WAIT_COMPARE)
 
     def argument(self) -> bytes:
         """The sum of some words."""
@@ -176,7 +178,8 @@ class Statements:
         code += w.store(2, T1, T0, Mailbox.MTIMECMPH) + lw(T1, T0, Mailbox.WAIT_STATUS)
         code += w.immediate(0x13, 1, rd, rd, 4) + w.register(0, 0, rd, rd, T1)
         code += w.immediate(0x73, 2, T1, 0, _MIP) + w.register(0, 4, rd, rd, T1)
-        return code + box(Mailbox.MTIMECMPH, -1) + box(Mailbox.WAIT_COMPARE, 0)
+        code += box(Mailbox.MTIMECMPH, -1) + box(Mailbox.MTIMECMP, -1)
+        return code + box(Mailbox.WAIT_COMPARE, 0)
 
     def nowhere(self) -> bytes:
         """Loads and stores where nothing is; a handler steps over them, and keeps where they were and why."""
