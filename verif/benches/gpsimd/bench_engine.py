@@ -80,6 +80,18 @@ _SEEN = ("sbuf refuses", "sleeps", "waits for others", "a push waits", "four cop
 COVER = Coverage("gpsimd.engine", [*(f"end: {end}" for end in ENDS), *_SEEN])
 
 
+def _all_of_shared_memory() -> EngineProgram:
+    """Its words to two partitions: a store that went there by mistake is seen."""
+    code = w.load_constant(10, Region.SHARED)
+    for lane in range(2):
+        end = Region.SHARED + (lane + 1) * SHARED_BYTES // 2
+        code += w.load_constant(11, row_address(lane, 0)) + w.load_constant(12, end)
+        code += w.immediate(0x03, 2, 13, 10, 0) + w.store(2, 13, 11, 0) + w.immediate(0x13, 0, 10, 10, 4)
+        code += w.immediate(0x13, 0, 11, 11, 4) + w.branch(6, 10, 12, -16)
+    code += w.load_constant(_BASE, Region.MAILBOX) + w.store(2, 0, _BASE, Mailbox.DONE) + w.jump(0, 0)
+    return EngineProgram({0: code}, "done", Cause.NONE)
+
+
 @cocotb.test(timeout_time=8000, timeout_unit="us")
 @cocotb.parametrize(style=["never", "mostly"])
 async def leaves_what_golden_leaves(dut, style):
@@ -92,6 +104,7 @@ async def leaves_what_golden_leaves(dut, style):
         await driver.run(program)
         await check_counters(driver, program)
         COVER.hit(f"end: {end}")
+    await driver.run(_all_of_shared_memory())
     COVER.when(driver.states[Counter.SBUF], "sbuf refuses")
     COVER.when(driver.states[Counter.SLEEP], "sleeps")
     COVER.when(driver.states[Counter.SEMAPHORE], "waits for others")

@@ -14,6 +14,7 @@ from verif.benches.gpsimd.scalar_driver import TOHOST, ScalarDriver
 from verif.benches.gpsimd.soup import CODE_BYTES, patches, soup
 from verif.checks.coverage import Coverage
 from verif.checks.riscv_program import random_program
+from verif.checks.riscv_words import branch, jump
 
 _FAULTS = (
     "a branch compares signed numbers only",
@@ -152,6 +153,26 @@ async def takes_the_cycles_it_says(dut) -> None:
     states = Counter(driver.states[first:last])
     lost = {gpsimd.BRANCH: 6, gpsimd.LOAD: 1, gpsimd.UNIT: 18}
     assert states == {gpsimd.BUSY: len(want), **lost}, f"cycles are {states}"
+
+
+@cocotb.test(timeout_time=200, timeout_unit="us")
+async def asks_for_lines_ahead_and_keeps_them(dut) -> None:
+    """Straight code, then a loop of seven lines: an instruction a cycle, and each line is asked for once."""
+    rng = np.random.default_rng(cocotb.RANDOM_SEED)
+    add, count = 0x00130313, 0x00300293  # addi x6, x6, 1; li x5, 3
+    driver = ScalarDriver(dut, rng, bytearray(RAM_BYTES), 0, 0)
+    line = driver.line_bytes // 4
+    straight, body = 16 * line - 1, 6 * line
+    words = [add] * straight + [count] + [add] * body + [0xFFF28293]  # addi x5, x5, -1
+    code = b"".join(word.to_bytes(4, "little") for word in words) + branch(1, 5, 0, -4 * (body + 1)) + jump(0, 0)
+    driver.ram[: len(code)] = code
+    driver.hart = driver.golden(driver.ram)
+    await driver.start()
+    await driver.run(straight + 1 + 3 * (body + 2) + 1)
+    gaps = [b - a for a, b in itertools.pairwise(driver.cycles)]
+    loop = [1] * (body + 1)
+    assert gaps == [1] * (straight + 1) + loop + [2] + loop + [2] + loop + [3], gaps
+    assert driver.asked_lines == 16 + 7 + 2, f"{driver.asked_lines} lines are asked for"
 
 
 @cocotb.test()

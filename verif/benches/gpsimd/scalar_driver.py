@@ -39,10 +39,8 @@ class ScalarDriver(Bench):
         self.line_bytes = len(dut.reply) // 8
         self.stalls = stalls
         self.interrupts = interrupts
-        vlen = 8 * self.line_bytes if self.options.get("vectors", True) else None
-        number = int(rng.integers(1 << 32))
-        self.hart = Hart(self._memory(ram), hart_id=number, reset_pc=RAM, vlen=vlen)
-        self.hart.read_csr_value = self._timed
+        self.number = int(rng.integers(1 << 32))  # mhartid
+        self.hart = self.golden(ram)
         self.seen = self.seen_rd = self.seen_to = 0  # what the hardware's instruction read, and wrote to rd
         self.times = ScalarTimes()
         self.trapped: deque[tuple[int, int, int]] = deque()  # nowhere, cause and pc of traps that were told
@@ -61,7 +59,14 @@ class ScalarDriver(Bench):
         self.due = 0  # instructions for which an interrupt has been pending and enabled
         for name in ("line__ready", "access__ready", "reply_valid", "access_reply_valid", "pending", "mtime", "start"):
             getattr(dut, name).value = 0
-        dut.hart.value = number
+        dut.hart.value = self.number
+
+    def golden(self, ram: bytearray) -> Hart:
+        """A hart at the start of what `ram` holds."""
+        vlen = 8 * self.line_bytes if self.options.get("vectors", True) else None
+        hart = Hart(self._memory(ram), hart_id=self.number, reset_pc=RAM, vlen=vlen)
+        hart.read_csr_value = self._timed
+        return hart
 
     def _memory(self, ram: bytearray) -> Memory:
         memory = Memory()
