@@ -9,7 +9,7 @@ import numpy as np
 from rtl.contract.gpsimd import Counter as gpsimd
 from verif.agents.bench import manifest
 from verif.bench import Run
-from verif.benches.gpsimd.scalar_core_top import RAM, RAM_BYTES
+from verif.benches.gpsimd.scalar_core_top import DEVICE, RAM, RAM_BYTES
 from verif.benches.gpsimd.scalar_driver import TOHOST, ScalarDriver
 from verif.benches.gpsimd.soup import CODE_BYTES, patches, soup
 from verif.checks.coverage import Coverage
@@ -64,6 +64,11 @@ _PROGRAMS, _INSTRUCTIONS = 20, 600
 _DIVIDES = {4: "div", 5: "divu", 6: "rem", 7: "remu"}
 
 
+def _place(rng: np.random.Generator) -> int:
+    """For RAM: anywhere but around the device."""
+    return RAM_BYTES * int(rng.choice([rng.integers(1, DEVICE // RAM_BYTES), rng.integers(0x5000, 0xFFFF)]))
+
+
 def _cover(told, line_bytes: int) -> None:
     word = told.insn
     if told.trap:
@@ -88,7 +93,8 @@ def _cover(told, line_bytes: int) -> None:
 async def follows_golden(dut, stalls: float, interrupts: float) -> None:
     rng = np.random.default_rng(cocotb.RANDOM_SEED)
     for _ in range(_PROGRAMS):
-        driver = ScalarDriver(dut, rng, soup(rng, RAM, RAM_BYTES), stalls, interrupts)
+        at = _place(rng)
+        driver = ScalarDriver(dut, rng, soup(rng, at, RAM_BYTES), stalls, interrupts, at)
         driver.on_retired.append(lambda told, line=driver.line_bytes: _cover(told, line))
         await driver.start()
         await driver.run(_INSTRUCTIONS)
@@ -110,9 +116,10 @@ async def programs_end(dut, stalls: float) -> None:
     rng = np.random.default_rng(cocotb.RANDOM_SEED)
     for _ in range(6):
         seed = int(rng.integers(1 << 31))
-        code = random_program(seed, 150, RAM, RAM + CODE_BYTES, 2048, RAM + TOHOST, interrupts=True)
+        at = _place(rng)
+        code = random_program(seed, 150, at, at + CODE_BYTES, 2048, at + TOHOST, interrupts=True)
         ram = bytearray(code.ljust(RAM_BYTES, b"\0"))
-        driver = ScalarDriver(dut, rng, ram, stalls, 0.01)
+        driver = ScalarDriver(dut, rng, ram, stalls, 0.01, at)
         await driver.start()
         await driver.run(20_000, patched=True)
         assert driver.done, f"program {seed} did not end in 20,000 instructions"

@@ -27,13 +27,15 @@ _MEMORY = 4
 
 
 class ScalarDriver(Bench):
-    """A RAM of the hardware and one of the golden hart, both from `ram`; each instruction that retires is compared.
+    """A RAM of the hardware and one of the golden hart, both from `ram`, from address `at` on; each instruction that
+    retires is compared.
 
     `rng`: of the test, for all its programs.
     """
 
-    def __init__(self, dut, rng: np.random.Generator, ram: bytearray, stalls: float, interrupts: float):
+    def __init__(self, dut, rng: np.random.Generator, ram: bytearray, stalls: float, interrupts: float, at: int = RAM):
         super().__init__(dut)
+        self.at = at
         self.rng = rng
         self.ram = bytearray(ram)
         self.line_bytes = len(dut.reply) // 8
@@ -60,17 +62,18 @@ class ScalarDriver(Bench):
         for name in ("line__ready", "access__ready", "reply_valid", "access_reply_valid", "pending", "mtime", "start"):
             getattr(dut, name).value = 0
         dut.hart.value = self.number
+        dut.ram.value = at // RAM_BYTES
 
     def golden(self, ram: bytearray) -> Hart:
         """A hart at the start of what `ram` holds."""
         vlen = 8 * self.line_bytes if self.options.get("vectors", True) else None
-        hart = Hart(self._memory(ram), hart_id=self.number, reset_pc=RAM, vlen=vlen)
+        hart = Hart(self._memory(ram), hart_id=self.number, reset_pc=self.at, vlen=vlen)
         hart.read_csr_value = self._timed
         return hart
 
     def _memory(self, ram: bytearray) -> Memory:
         memory = Memory()
-        memory.add(RAM, bytearray(ram))
+        memory.add(self.at, bytearray(ram))
         memory.add(DEVICE, Device(DEVICE_BYTES, self._read_device, lambda address, size, value: None))
         return memory
 
@@ -91,7 +94,7 @@ class ScalarDriver(Bench):
         """
         dut, rng = self.dut, self.rng
         if not self.cycle:
-            dut.start.value, dut.entry.value = 1, RAM
+            dut.start.value, dut.entry.value = 1, self.at
             await self.edge
             dut.start.value, dut.entry.value = 0, int(rng.integers(1 << 32))
         line: tuple[int, int] | None = None  # cycle of the answer, number
@@ -111,7 +114,7 @@ class ScalarDriver(Bench):
             if dut.retired_valid.value == 1:
                 quiet = 0
                 got = RETIRED.from_bits(int(dut.retired.value))
-                if CODE_BYTES <= got.pc_rdata - RAM < HANDLER and not patched:
+                if CODE_BYTES <= got.pc_rdata - self.at < HANDLER and not patched:
                     return  # it executes data, which it may have changed
                 self.cycles.append(self.cycle)
                 self._compare(got)
@@ -131,7 +134,7 @@ class ScalarDriver(Bench):
                     load = self.cycle + self._delay(), word
             dut.reply_valid.value = int(line is not None and line[0] <= self.cycle)
             if line is not None and line[0] <= self.cycle:
-                place = line[1] * self.line_bytes - RAM
+                place = line[1] * self.line_bytes - self.at
                 inside = 0 <= place < RAM_BYTES
                 held = self.ram[place : place + self.line_bytes] if inside else rng.bytes(self.line_bytes)
                 dut.reply.value = int.from_bytes(held, "little")
@@ -159,7 +162,7 @@ class ScalarDriver(Bench):
         self.dut.pending.value = pending
 
     def _access(self, address: int, write: int, mask: int, value: int) -> int:
-        place = (address & ~3) - RAM
+        place = (address & ~3) - self.at
         if not 0 <= place < RAM_BYTES:
             if write:
                 self.store_word(address - DEVICE, value)
@@ -179,7 +182,7 @@ class ScalarDriver(Bench):
         """What the device shows: in its first word where the handler of a soup goes on, else anything."""
         if place:
             return int(self.rng.integers(1 << 32))
-        return RAM + 2 * int(self.rng.integers(20, SOUP_BYTES // 2 - 40))
+        return self.at + 2 * int(self.rng.integers(20, SOUP_BYTES // 2 - 40))
 
     def _compare(self, got) -> None:
         self.retired += 1
