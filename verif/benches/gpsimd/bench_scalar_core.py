@@ -98,6 +98,7 @@ async def follows_golden(dut, stalls: float, interrupts: float) -> None:
         driver.on_retired.append(lambda told, line=driver.line_bytes: _cover(told, line))
         await driver.start()
         await driver.run(_INSTRUCTIONS)
+        driver.compare_memory()
 
 
 @cocotb.test(timeout_time=1000, timeout_unit="us")
@@ -163,23 +164,24 @@ async def takes_the_cycles_it_says(dut) -> None:
 
 
 @cocotb.test(timeout_time=200, timeout_unit="us")
-async def asks_for_lines_ahead_and_keeps_them(dut) -> None:
+@cocotb.parametrize(at=[RAM, 0xEFFF_0000], place=[0x800, 0xF000])
+async def asks_for_lines_ahead_and_keeps_them(dut, at: int, place: int) -> None:
     """Straight code, then a loop of seven lines: an instruction a cycle, and each line is asked for once."""
     rng = np.random.default_rng(cocotb.RANDOM_SEED)
     add, count = 0x00130313, 0x00300293  # addi x6, x6, 1; li x5, 3
-    driver = ScalarDriver(dut, rng, bytearray(RAM_BYTES), 0, 0)
+    driver = ScalarDriver(dut, rng, bytearray(RAM_BYTES), 0, 0, at)
     line = driver.line_bytes // 4
     straight, body = 16 * line - 1, 6 * line
     words = [add] * straight + [count] + [add] * body + [0xFFF28293]  # addi x5, x5, -1
     code = b"".join(word.to_bytes(4, "little") for word in words) + branch(1, 5, 0, -4 * (body + 1)) + jump(0, 0)
-    driver.ram[: len(code)] = code
+    driver.ram[:4], driver.ram[place : place + len(code)] = jump(0, place), code
     driver.hart = driver.golden(driver.ram)
     await driver.start()
-    await driver.run(straight + 1 + 3 * (body + 2) + 1)
-    gaps = [b - a for a, b in itertools.pairwise(driver.cycles)]
+    await driver.run(1 + straight + 1 + 3 * (body + 2) + 1)
+    gaps = [b - a for a, b in itertools.pairwise(driver.cycles[1:])]
     loop = [1] * (body + 1)
     assert gaps == [1] * (straight + 1) + loop + [2] + loop + [2] + loop + [3], gaps
-    assert driver.asked_lines == 16 + 7 + 2, f"{driver.asked_lines} lines are asked for"
+    assert driver.asked_lines == 2 + 16 + 7 + 2, f"{driver.asked_lines} lines are asked for"
 
 
 @cocotb.test()

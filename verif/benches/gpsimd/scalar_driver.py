@@ -22,6 +22,8 @@ TOHOST = 0xE000  # a place in RAM
 _PROMPT = 6
 """Instructions that may still retire when an interrupt is pending and enabled: three stages', and while mip is set."""
 _PRIORITY = (11, 3, 7)
+_UNDER_WAY = 4
+"""Instructions that have not retired and may have stored something."""
 _MEMORY = 4
 """Cycles back that an interrupt may have been seen before it stops an instruction."""
 
@@ -47,6 +49,7 @@ class ScalarDriver(Bench):
         self.times = ScalarTimes()
         self.trapped: deque[tuple[int, int, int]] = deque()  # nowhere, cause and pc of traps that were told
         self.asked_lines = 0
+        self.stored: deque[tuple[int, int]] = deque(maxlen=1000)  # instructions compared by then, and place
         self.on_retired: list[Callable[[Retired], None]] = []
         self.retired = 0
         self.cycles: list[int] = []  # in which each retired
@@ -71,9 +74,17 @@ class ScalarDriver(Bench):
         hart.read_csr_value = self._timed
         return hart
 
+    def compare_memory(self) -> None:
+        """All but what instructions that have not retired may have stored."""
+        late = {place for retired, place in self.stored if retired + _UNDER_WAY > self.retired}
+        for place in range(0, RAM_BYTES, 4):
+            have, need = (int.from_bytes(ram[place : place + 4], "little") for ram in (self.ram, self.golden_ram))
+            assert have == need or place in late, f"RAM from {place:#x} on is {have:#x}, golden {need:#x}"
+
     def _memory(self, ram: bytearray) -> Memory:
         memory = Memory()
-        memory.add(self.at, bytearray(ram))
+        self.golden_ram = bytearray(ram)
+        memory.add(self.at, self.golden_ram)
         memory.add(DEVICE, Device(DEVICE_BYTES, self._read_device, lambda address, size, value: None))
         return memory
 
@@ -168,6 +179,7 @@ class ScalarDriver(Bench):
                 self.store_word(address - DEVICE, value)
             return self.device_word(address - DEVICE)
         if write:
+            self.stored.append((self.retired, place))
             self.spoilt |= place < CODE_BYTES or place >= HANDLER
             self.done |= place == TOHOST
             for n in range(4):
