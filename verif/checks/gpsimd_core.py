@@ -28,7 +28,7 @@ from verif.checks.gpsimd_program import (
     trigger,
 )
 from verif.checks.gpsimd_random import EngineProgram
-from verif.checks.gpsimd_statements import CODE, DATA, DATA_BYTES, OUTSIDE, TOHOST
+from verif.checks.gpsimd_statements import CODE, DATA, DATA_BYTES, TOHOST
 from verif.checks.riscv_program import random_program
 
 __all__ = ["CODE_BYTES", "core_image", "hart_program"]
@@ -109,7 +109,7 @@ class _Maker:
         target, source = self.scratch, self.scratch + _SCRATCH_BYTES
         self.rings[_DELAYS].append(copy((Space.HBM, target), (Space.HBM, source), 1, size, _LATE))
 
-    def set_outside(self, semaphore: int) -> None:
+    def set_outside(self, semaphore: int, value: int) -> None:
         """Some other queue sets it, at once or later."""
         words = self.words[_OTHERS[int(self.rng.integers(len(_OTHERS)))]]
         ready = after(_BEGUN, self.begun)
@@ -117,7 +117,7 @@ class _Maker:
             words.append(trigger(_DELAYS, **ready))
             self.delay()
             ready = after(_LATE, len(self.rings[_DELAYS]))
-        words.append(nop(**ready, **then(semaphore, OUTSIDE, Update.SET)))
+        words.append(nop(**ready, **then(semaphore, value, Update.SET)))
 
     def run(self, program: EngineProgram) -> None:
         mask = sum(1 << core for core in program.code)
@@ -130,12 +130,14 @@ class _Maker:
             self.load(pushed, _IMAGE, COPIES, 1 << core, tohost)
         self.load(self.rng.bytes(DATA_BYTES), _DATA, DATA, mask, tohost)
         ready = after(_STORED, self.stored)
-        for at, value in [(at, -100) for at in program.outside] + [(at, 0) for at in program.signals]:
+        for at, value in [(at, before) for at, (before, _) in program.outside.items()] + [
+            (at, 0) for at in program.signals
+        ]:
             self.say(nop(**ready, **then(at, value, Update.SET)))
         self.say(nop(**ready, **then(_BEGUN)))
         self.begun += 1
-        for at in program.outside:
-            self.set_outside(at)
+        for at, (_, value) in program.outside.items():
+            self.set_outside(at, value)
         arguments = sum(
             int.from_bytes(self.rng.bytes(PATTERN.offset("reserved") // 8), "little")
             << INSTRUCTION.offset(f"{name}_offset")

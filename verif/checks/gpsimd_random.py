@@ -34,12 +34,14 @@ class EngineProgram:
     end: str
     cause: Cause
     watchdog: int = 0
-    outside: tuple[int, ...] = ()
-    """Semaphores that somebody else sets to OUTSIDE while it runs."""
+    outside: Mapping[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
+    """Semaphores that somebody else sets while it runs: what they are before, and then."""
     signals: tuple[int, ...] = ()
     """Semaphores that are 0 before it."""
     copies: Mapping[int, bytes] = field(default_factory=dict[int, bytes])
     """Descriptors of each core, from local byte gpsimd_copies.COPIES on."""
+    traps: Mapping[int, int] = field(default_factory=dict[int, int])
+    """Of each core, that its handler takes if the program ends well."""
 
 
 def _ending(core: Statements, kind: str) -> bytes:
@@ -109,7 +111,12 @@ def engine_program(
             well = not cause or rng.random() < 0.5 or end == "refused behind the end"
             how = "done" if well else "watchdog"
         code[k] += maker.leave() + _ending(maker, how)
-    late = (30_000 if cfg.gpsimd.vectors else 6000) if end in ("watchdog", "asleep") else 0
-    outside, signals = (tuple(getattr(maker, name) for maker in makers.values()) for name in ("outside", "signal"))
+    late = 30_000 if cfg.gpsimd.vectors else 6000
+    late += rng.randrange(1 << 11) if end in ("watchdog", "asleep") else rng.choice((0, 1 << rng.randrange(16, 24)))
+    if not cause:
+        late = rng.choice((0, late))
+    outside = {maker.outside: (maker.before, maker.set) for maker in makers.values()}
+    signals = tuple(maker.signal for maker in makers.values())
+    traps = {k: maker.traps for k, maker in makers.items()}
     pushed = {k: copies.descriptors(rng, cfg, k) for k in running}
-    return EngineProgram(code, end, cause, late, outside, signals, pushed)
+    return EngineProgram(code, end, cause, late, outside, signals, pushed, traps)

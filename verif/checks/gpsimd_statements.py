@@ -12,17 +12,17 @@ from rtl.contract.gpsimd import SHARED_BYTES, Counter, Mailbox, Region, WaitFor,
 from rtl.contract.isa import INSTRUCTION_BYTES
 from verif.checks import gpsimd_copies as copies
 from verif.checks import riscv_words as w
+from verif.checks.gpsimd_nowhere import nowhere
 from verif.checks.gpsimd_vectors import vectors
 
 __all__ = [
-    "CODE", "DATA", "DATA_BYTES", "OUTSIDE", "T0", "T1", "TOHOST", "WFI", "Statements", "box", "li", "lw",
+    "CODE", "DATA", "DATA_BYTES", "T0", "T1", "TOHOST", "WFI", "Statements", "box", "li", "lw",
     "poke_number",
 ]  # fmt: skip
 
 CODE, DATA, DATA_BYTES = 0x100, 0x2000, 0x400
 """In local memory: where code is loaded to, and what a program writes."""
 TOHOST = DATA + 0x3F8
-OUTSIDE = 5
 _SLOTS = 8  # bytes of a core's part of shared memory that others read
 OPEN_BYTES = 2048
 """Of each partition that programs load from and store to."""
@@ -30,12 +30,15 @@ OPEN_BYTES = 2048
 T0, T1, T2 = 5, 6, 7
 _TIMES = 8
 _VALUES = tuple(range(10, 26))
-_MIE, _MTIME = 0x304, 0xC01
+_MIE, _MIP, _MTIME, _MTIMEH = 0x304, 0x344, 0xC01, 0xC81
+_CLOSE = 1024  # root cycles, between two looks at the time that follow each other
+_MTVEC, _MEPC, _MCAUSE, _MTVAL = 0x305, 0x341, 0x342, 0x343
 WFI = (0x10500073).to_bytes(4, "little")
-_KEPT = ("WAIT_VALUE", "TRAP_PC", "TRAP_VALUE", "MTIMECMPH")
+_MRET = (0x30200073).to_bytes(4, "little")
+_KEPT = ("WAIT_VALUE", "TRAP_PC", "TRAP_VALUE", "MTIMECMP", "MTIMECMPH", "WAIT_SEMAPHORE", "WAIT_COMPARE")
 _SHOWN = (
     "CORE", "CORES", "LANES", "LOCAL_BYTES", "DMA_DONE", "DMA_FREE", "DONE", "PUT", "TRAP", "WAIT_VALUE", "TRAP_PC",
-    "TRAP_VALUE", "MTIMECMPH", "DMA_PUSH",
+    "TRAP_VALUE", "MTIMECMP", "MTIMECMPH", "DMA_PUSH", "BARRIER", "WAIT_SEMAPHORE", "WAIT_COMPARE",
 )  # fmt: skip
 _PUSHES_MAX = 6  # of a statement; a core may have four under way
 
@@ -72,12 +75,17 @@ class Statements:
         self.semaphores = (*range(core * share, core * share + 3), (core + 1) * share - 3)
         """Those of this core; of the two behind them one is others' to set, one is for the next core."""
         self.signal, self.outside = (core + 1) * share - 2, (core + 1) * share - 1
-        self.pushed = 0
+        bit = self.rng.randrange(32)
+        sign = 1 << 31
+        self.set = ((self.rng.getrandbits(32) | 1 << bit) & (sign - 1 if bit == 31 else -1) ^ sign) - sign
+        self.before = self.set - (1 << bit)
+        """Of `outside`: what somebody else sets, and less by one bit, what it is at the start."""
+        self.pushed = self.traps = 0
         self.kinds: tuple[Callable[[], bytes], ...] = (
             self.compute, self.memory, self.memory, self.memory, self.memory, self.semaphore, self.semaphore,
             self.register, self.keep, self.argument, self.print, self.times, self.counts, self.alarm, self.outsider,
-            self.rest, self.copy, self.copy, *((self.vectors,) * 6 if cfg.gpsimd.vectors else ()),
-            *((self.many_vectors,) * 80 if dense else ()),
+            self.rest, self.no_time, self.nowhere, self.copy, self.copy,
+            *((self.vectors,) * 6 if cfg.gpsimd.vectors else ()), *((self.many_vectors,) * 80 if dense else ()),
         )  # fmt: skip
 
     def value(self) -> int:
@@ -137,23 +145,62 @@ class Statements:
         return li(T0, Region.MAILBOX + Mailbox[self.rng.choice(_SHOWN)]) + lw(self.value(), T0)
 
     def keep(self) -> bytes:
-        """MTIMECMPH gets ones above, so that no time comes."""
-        name = self.rng.choice(_KEPT)
-        high = li(T1, -1) if name == "MTIMECMPH" else w.immediate(0x13, 0, T1, self.value(), 0)
-        return high + poke(Region.MAILBOX + Mailbox[name])
+        """Some registers, which keep what they are given while others change; ones above let no time come, and
+        WAIT_COMPARE is 0 behind it."""
+        rd, code = self.value(), li(T0, Region.MAILBOX)
+        for name in self.rng.sample(_KEPT, 4):
+            code += li(T1, -1) if name == "MTIMECMPH" else w.immediate(0x13, 0, T1, self.value(), 0)
+            code += w.store(2, T1, T0, Mailbox[name])
+        for name in self.rng.sample(_KEPT, 4):
+            code += lw(T1, T0, Mailbox[name]) + w.immediate(0x13, 1, rd, rd, 1) + w.register(0, 0, rd, rd, T1)
+        return code + w.store(2, 0, T0, Mailbox.WAIT_COMPARE)
 
     def argument(self) -> bytes:
-        return li(T0, Region.MAILBOX + 4 * self.rng.randrange(32)) + lw(self.value(), T0)
+        """The sum of some words."""
+        rd, code = self.value(), li(T0, Region.MAILBOX)
+        return code + b"".join(lw(T1, T0, 4 * n) + w.register(0, 0, rd, rd, T1) for n in self.rng.sample(range(32), 12))
 
     def print(self) -> bytes:
         return poke(Region.MAILBOX + Mailbox.PUT, self.value())
 
     def times(self) -> bytes:
-        """Time goes on, and MTIMEH is what belongs to it; the CSR shows no less."""
+        """Time goes on, and MTIMEH is what belongs to it; the CSRs show no less, and little more."""
         rd, load = self.value(), li(T0, Region.MAILBOX + Mailbox.MTIME)
         code = load + lw(T1, T0) + lw(T2, T0) + w.register(0, 3, rd, T1, T2)
         code += w.immediate(0x73, 2, T1, 0, _MTIME) + w.register(0, 3, T1, T1, T2)
-        return code + w.register(0, 0, rd, rd, T1) + lw(T1, T0, 4) + w.register(0, 0, rd, rd, T1)
+        code += w.register(0, 0, rd, rd, T1) + w.immediate(0x73, 2, T1, 0, _MTIME) + w.register(0x20, 0, T1, T1, T2)
+        code += w.immediate(0x13, 3, T1, T1, _CLOSE) + w.immediate(0x13, 1, T1, T1, 1) + w.register(0, 0, rd, rd, T1)
+        code += w.immediate(0x73, 2, T2, 0, _MTIMEH) + w.register(0, 0, rd, rd, T2)
+        return code + lw(T1, T0, 4) + w.register(0, 0, rd, rd, T1)
+
+    def no_time(self) -> bytes:
+        """The timer is due if MTIME is MTIMECMP, and not for long with one more bit of MTIMECMPH; mip says the same."""
+        rd = self.value()
+        code = box(Mailbox.WAIT_COMPARE, WaitFor.TIMER) + li(T0, Region.MAILBOX)
+        code += lw(T1, T0, Mailbox.MTIME) + lw(T2, T0, Mailbox.MTIMEH)
+        code += w.store(2, T1, T0, Mailbox.MTIMECMP) + w.store(2, T2, T0, Mailbox.MTIMECMPH)
+        code += lw(rd, T0, Mailbox.WAIT_STATUS) + w.immediate(0x73, 2, T1, 0, _MIP) + w.register(0, 0, rd, rd, T1)
+        code += li(T1, 1 << self.rng.randrange(32)) + w.register(0, 0, T1, T1, T2)
+        code += w.store(2, T1, T0, Mailbox.MTIMECMPH) + lw(T1, T0, Mailbox.WAIT_STATUS)
+        code += w.immediate(0x13, 1, rd, rd, 4) + w.register(0, 0, rd, rd, T1)
+        code += w.immediate(0x73, 2, T1, 0, _MIP) + w.register(0, 4, rd, rd, T1)
+        code += box(Mailbox.MTIMECMPH, -1) + box(Mailbox.MTIMECMP, -1)
+        return code + box(Mailbox.WAIT_COMPARE, 0)
+
+    def nowhere(self) -> bytes:
+        """Loads and stores where nothing is; a handler steps over them, and keeps where they were and why."""
+        where, why = self.rng.sample(_VALUES, 2)
+        handler = w.immediate(0x73, 2, T1, 0, _MEPC) + w.immediate(0x13, 0, T1, T1, 4)
+        handler += w.immediate(0x73, 1, 0, T1, _MEPC) + w.immediate(0x73, 2, T1, 0, _MTVAL)
+        handler += w.register(0, 0, where, where, T1) + w.immediate(0x73, 2, T1, 0, _MCAUSE)
+        handler += w.immediate(0x13, 1, why, why, 4) + w.register(0, 0, why, why, T1) + _MRET
+        code = w.upper(0x17, T1, 0) + w.immediate(0x13, 0, T1, T1, 16) + w.immediate(0x73, 1, 0, T1, _MTVEC)
+        code += w.jump(0, 4 + len(handler)) + handler
+        for _ in range(4):
+            at, size, stores = nowhere(self.rng, self.cfg)
+            code += li(T0, at) + (w.store(size, T1, T0, 0) if stores else w.immediate(0x03, size, T1, T0, 0))
+            self.traps += 1
+        return code + w.immediate(0x73, 1, 0, 0, _MTVEC)
 
     def counts(self) -> bytes:
         """Instructions between two looks at their counter."""
@@ -172,20 +219,27 @@ class Statements:
         return code + box(Mailbox.WAIT_COMPARE, 0) + box(Mailbox.WAIT_VALUE, 0)
 
     def alarm(self, at_least: int = 0) -> bytes:
-        """Asleep until the timer; MTIMECMP is all ones behind it."""
+        """Asleep until the timer, and not less; MTIMECMP is all ones behind it."""
+        rd = self.value()
         code = li(T0, Region.MAILBOX) + lw(T1, T0, Mailbox.MTIME) + lw(T2, T0, Mailbox.MTIMEH)
         code += w.immediate(0x13, 0, T1, T1, at_least + self.rng.randrange(60)) + w.store(2, T1, T0, Mailbox.MTIMECMP)
-        code += w.store(2, T2, T0, Mailbox.MTIMECMPH)
+        code += w.store(2, T2, T0, Mailbox.MTIMECMPH) + w.immediate(0x13, 0, rd, T1, 0)
         if self.rng.random() < 0.5 and not at_least:
             code += self.wait(WaitFor.TIMER, 0)
         else:  # its own interrupt ends a wfi as well
             code += WFI
+        code += li(T0, Region.MAILBOX) + lw(T1, T0, Mailbox.MTIME)
+        code += w.register(0x20, 0, rd, T1, rd) + w.register(0, 2, rd, rd, 0)
         return code + box(Mailbox.MTIMECMPH, -1) + box(Mailbox.MTIMECMP, -1)
 
     def outsider(self) -> bytes:
+        """Until somebody else has set a semaphore, which is looked at behind that."""
         if self.rng.random() < 0.5:
-            return self.wait(WaitFor.SEMAPHORE_EQ, OUTSIDE, self.outside)
-        return self.wait(WaitFor.SEMAPHORE_GE, self.rng.randrange(-2, OUTSIDE + 1), self.outside)
+            code = self.wait(WaitFor.SEMAPHORE_EQ, self.set, self.outside)
+        else:
+            least = self.rng.choice((self.set, self.rng.randint(self.before + 1, self.set)))
+            code = self.wait(WaitFor.SEMAPHORE_GE, least, self.outside)
+        return code + li(T0, Region.MAILBOX + Mailbox.SEMAPHORE_BASE + 4 * self.outside) + lw(self.value(), T0)
 
     def push(self, number: int) -> bytes:
         """A descriptor, by either address of local memory."""

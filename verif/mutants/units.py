@@ -33,6 +33,8 @@ UNMEASURED = {
 WRAPS = {
     "activation": ("rtl/numeric/functions/activation.py",),
     "convert": ("rtl/numeric/formats/from_fp32.py", "rtl/numeric/formats/to_fp32.py"),
+    "scalar_core": ("rtl/gpsimd/scalar_core.py",),
+    "vector_unit": ("rtl/gpsimd/vector/unit.py",),
 }
 """What the tops of these benches wrap, and engines have without the wrapping."""
 

@@ -12,12 +12,14 @@ from rtl.contract.isa import Cause
 from verif.agents.bench import manifest
 from verif.bench import Run
 from verif.benches.gpsimd.copy_ring import SLOTS
+from verif.benches.gpsimd.engine_counters import check_counters, told
 from verif.benches.gpsimd.engine_driver import FIRST_GP_CYCLES, LAST_GP_CYCLES, EngineDriver
 from verif.checks import riscv_words as w
 from verif.checks.coverage import Coverage
 from verif.checks.gpsimd_copies import descriptors
 from verif.checks.gpsimd_program import by_lane, gp_load, gp_run, gp_store, pattern
 from verif.checks.gpsimd_random import ENDS, EngineProgram, engine_program
+from verif.checks.gpsimd_statements import WFI
 
 CYCLES = {"SBUF": (48, 32), "shared memory": (48, 32), "a register": (17, 17)}
 """Of a core's sixteen loads and sixteen stores, seen by the next instruction."""
@@ -80,6 +82,18 @@ _SEEN = ("sbuf refuses", "sleeps", "waits for others", "a push waits", "four cop
 COVER = Coverage("gpsimd.engine", [*(f"end: {end}" for end in ENDS), *_SEEN])
 
 
+def _all_of_shared_memory() -> EngineProgram:
+    """Its words to two partitions: a store that went there by mistake is seen."""
+    code = w.load_constant(10, Region.SHARED)
+    for lane in range(2):
+        end = Region.SHARED + (lane + 1) * SHARED_BYTES // 2
+        code += w.load_constant(11, row_address(lane, 0)) + w.load_constant(12, end)
+        code += w.immediate(0x03, 2, 13, 10, 0) + w.store(2, 13, 11, 0) + w.immediate(0x13, 0, 10, 10, 4)
+        code += w.immediate(0x13, 0, 11, 11, 4) + w.branch(6, 10, 12, -16)
+    code += w.load_constant(_BASE, Region.MAILBOX) + w.store(2, 0, _BASE, Mailbox.DONE) + w.jump(0, 0)
+    return EngineProgram({0: code}, "done", Cause.NONE)
+
+
 @cocotb.test(timeout_time=8000, timeout_unit="us")
 @cocotb.parametrize(style=["never", "mostly"])
 async def leaves_what_golden_leaves(dut, style):
@@ -88,9 +102,11 @@ async def leaves_what_golden_leaves(dut, style):
     await driver.start()
     ends = itertools.chain(ENDS, ("done", "tohost") * 6)
     for end in ends:
-        await driver.run(engine_program(int(rng.integers(1 << 32)), driver.cfg, end))
-        await driver.check_counters()
+        program = engine_program(int(rng.integers(1 << 32)), driver.cfg, end)
+        await driver.run(program)
+        await check_counters(driver, program)
         COVER.hit(f"end: {end}")
+    await driver.run(_all_of_shared_memory())
     COVER.when(driver.states[Counter.SBUF], "sbuf refuses")
     COVER.when(driver.states[Counter.SLEEP], "sleeps")
     COVER.when(driver.states[Counter.SEMAPHORE], "waits for others")
@@ -98,6 +114,16 @@ async def leaves_what_golden_leaves(dut, style):
     COVER.when(driver.copies.most == SLOTS, "four copies under way")
     first, last = (cycles // driver.root_cycles for cycles in driver.longest)
     assert style != "never" or (first <= FIRST_GP_CYCLES and last <= LAST_GP_CYCLES), (first, last)
+
+
+@cocotb.test(timeout_time=1000, timeout_unit="us")
+async def is_left_in_its_midst(dut):
+    """A program, from which the reset of the next test takes the engine; it leaves shared memory as it is."""
+    rng = np.random.default_rng(cocotb.RANDOM_SEED)
+    driver = EngineDriver(dut, rng, "never")
+    await driver.start()
+    await driver.new_program()
+    await driver.begin(engine_program(int(rng.integers(1 << 32)), driver.cfg, "watchdog"), int(rng.integers(200, 2000)))
 
 
 @cocotb.test(timeout_time=1000, timeout_unit="us")
@@ -129,11 +155,22 @@ async def refuses_what_golden_refuses(dut):
         await driver.refuse(word)
 
 
+async def _execute(driver: EngineDriver, image: bytes, mask: int) -> None:
+    """Some cores, from the first byte of local memory on, which is `image`."""
+    await driver.start()
+    await driver.new_program()
+    rows = by_lane(image, driver.lanes)
+    driver.sbuf.bytes[: driver.lanes, 4096 : 4096 + rows.shape[1]] = rows
+    source = pattern("src0", 0, driver.lanes, 4096, rows.shape[1] // 4)
+    for word in (gp_load(source, mask), gp_run(Region.LOCAL, mask)):
+        driver.commands.send([word])
+        await driver.ended(len(driver.ends) + 1)
+    assert driver.ends == [(0, 0)] * 2
+
+
 async def _cycles(driver: EngineDriver, parts: list[tuple[bytes, bytes]], data: bytes = b"") -> list[int]:
     """Between two looks at mcycle, of the second code of each part, behind the first; by core 0, which is alone, with
     `data` from local byte _DATA on."""
-    await driver.start()
-    await driver.new_program()
     mark, code = 10, b""
     for n, (prepare, timed) in enumerate(parts):
         code += prepare + w.immediate(0x73, 2, mark, 0, 0xB00) + timed
@@ -142,13 +179,7 @@ async def _cycles(driver: EngineDriver, parts: list[tuple[bytes, bytes]], data: 
     code += b"".join(w.store(2, 13 + n, _BASE, 4 * n) for n in range(len(parts)))
     code += w.load_constant(_BASE, Region.MAILBOX) + w.store(2, 0, _BASE, Mailbox.DONE) + w.jump(0, 0)
     assert len(code) <= _DATA
-    rows = by_lane(code.ljust(_DATA, b"\0") + data if data else code, driver.lanes)
-    driver.sbuf.bytes[: driver.lanes, 4096 : 4096 + rows.shape[1]] = rows
-    source = pattern("src0", 0, driver.lanes, 4096, rows.shape[1] // 4)
-    for word in (gp_load(source, 1), gp_run(Region.LOCAL, 1)):
-        driver.commands.send([word])
-        await driver.ended(len(driver.ends) + 1)
-    assert driver.ends == [(0, 0)] * 2
+    await _execute(driver, code.ljust(_DATA, b"\0") + data if data else code, 1)
     return driver.sbuf.bytes[0, 2048 : 2048 + 4 * len(parts)].view("<u4").tolist()
 
 
@@ -218,6 +249,45 @@ async def rows_of_shared_memory_are_those_of_their_core(dut):
         some += w.word(load_row) + w.load_constant(_BASE, Region.SBUF_LANES) + w.word(store_row)
         code[core] = some + w.load_constant(_BASE, Region.MAILBOX) + w.store(2, 0, _BASE, Mailbox.DONE) + w.jump(0, 0)
     await driver.run(EngineProgram(code, "done", Cause.NONE))
+
+
+@cocotb.test(timeout_time=1000, timeout_unit="us")
+async def shows_a_core_what_the_host_reads(dut):
+    """Counters by both ways; those that only go up before a core looks at them are the same."""
+    driver = EngineDriver(dut, np.random.default_rng(cocotb.RANDOM_SEED), "never")
+    kept, vectors = 0x1000, driver.cfg.gpsimd.vectors
+    code = w.load_constant(_BASE, row_address(0, 1024))
+    code += 5 * (w.immediate(0x03, 2, 12, _BASE, 0) + w.store(1, 12, _BASE, 8) + w.register(1, 4, 12, 12, 12))
+    code += w.load_constant(12, 1 << 7) + w.immediate(0x73, 1, 0, 12, 0x304) + w.load_constant(_BASE, Region.MAILBOX)
+    code += w.immediate(0x03, 2, 12, _BASE, Mailbox.MTIME) + w.immediate(0x13, 0, 12, 12, 200)
+    code += w.immediate(0x03, 2, 13, _BASE, Mailbox.MTIMEH) + w.store(2, 12, _BASE, Mailbox.MTIMECMP)
+    code += w.store(2, 13, _BASE, Mailbox.MTIMECMPH) + WFI
+    if vectors:  # two loads of rows and a sum of eight registers
+        load_row, add = 0x0200_6007 | 10 << 15 | 8 << 7, 0x0280_0457
+        code += w.load_constant(12, 0x600) + w.immediate(0x73, 2, 0, 12, 0x300) + w.word(0x0130_7657)  # e32, m8
+        code += w.load_constant(10, Region.LOCAL + kept) + 2 * w.word(load_row) + w.word(add)
+    code += w.load_constant(15, Region.LOCAL + kept)
+    for n in range(2 * len(Counter)):
+        code += w.immediate(0x03, 2, 12, _BASE, Mailbox.COUNTERS + 4 * n) + w.store(2, 12, 15, 4 * n)
+    await _execute(driver, code + w.store(2, 0, _BASE, Mailbox.DONE) + w.jump(0, 0), (1 << driver.cores) - 1)
+    words = 2 * len(Counter)
+    for core in range(driver.cores):
+        target = pattern("dst", 0, driver.lanes, 6144, -(-words // driver.lanes))
+        driver.commands.send([gp_store(target, 1 << core, kept)])
+        await driver.ended(3 + core)
+        rows = driver.sbuf.bytes[: driver.lanes, 6144:].view("<u4")
+        seen = [int(rows[n % driver.lanes, n // driver.lanes]) for n in range(words)]
+        host = [await told(driver, core, counter) for counter in Counter]
+        late = {Counter.BUSY, Counter.IDLE, Counter.FETCH, Counter.BRANCH, Counter.LOAD, Counter.MEMORY}
+        for counter in set(Counter) - late - {Counter.INSTRUCTIONS}:
+            assert seen[2 * counter] == host[counter], (
+                f"{counter.name} is {seen[2 * counter]}, for the host {host[counter]}"
+            )
+        for counter in late - {Counter.IDLE}:
+            assert 0 <= host[counter] - seen[2 * counter] < 300, (counter.name, seen, host)
+        assert not any(seen[1::2]), seen
+        assert min(host[one] for one in (Counter.SLEEP, Counter.UNIT, Counter.SBUF)) > 0, host
+        assert host[Counter.BYTES] == 5 * (4 + 2) and host[Counter.MICRO_OPS] == vectors * 3 * 8, host
 
 
 @cocotb.test()

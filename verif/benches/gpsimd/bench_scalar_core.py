@@ -9,11 +9,12 @@ import numpy as np
 from rtl.contract.gpsimd import Counter as gpsimd
 from verif.agents.bench import manifest
 from verif.bench import Run
-from verif.benches.gpsimd.scalar_core_top import RAM, RAM_BYTES
+from verif.benches.gpsimd.scalar_core_top import DEVICE, RAM, RAM_BYTES
 from verif.benches.gpsimd.scalar_driver import TOHOST, ScalarDriver
 from verif.benches.gpsimd.soup import CODE_BYTES, patches, soup
 from verif.checks.coverage import Coverage
 from verif.checks.riscv_program import random_program
+from verif.checks.riscv_words import branch, jump
 
 _FAULTS = (
     "a branch compares signed numbers only",
@@ -63,6 +64,11 @@ _PROGRAMS, _INSTRUCTIONS = 20, 600
 _DIVIDES = {4: "div", 5: "divu", 6: "rem", 7: "remu"}
 
 
+def _place(rng: np.random.Generator) -> int:
+    """For RAM: anywhere but around the device."""
+    return RAM_BYTES * int(rng.choice([rng.integers(1, DEVICE // RAM_BYTES), rng.integers(0x5000, 0xFFFF)]))
+
+
 def _cover(told, line_bytes: int) -> None:
     word = told.insn
     if told.trap:
@@ -87,10 +93,12 @@ def _cover(told, line_bytes: int) -> None:
 async def follows_golden(dut, stalls: float, interrupts: float) -> None:
     rng = np.random.default_rng(cocotb.RANDOM_SEED)
     for _ in range(_PROGRAMS):
-        driver = ScalarDriver(dut, rng, soup(rng, RAM, RAM_BYTES), stalls, interrupts)
+        at = _place(rng)
+        driver = ScalarDriver(dut, rng, soup(rng, at, RAM_BYTES), stalls, interrupts, at)
         driver.on_retired.append(lambda told, line=driver.line_bytes: _cover(told, line))
         await driver.start()
         await driver.run(_INSTRUCTIONS)
+        driver.compare_memory()
 
 
 @cocotb.test(timeout_time=1000, timeout_unit="us")
@@ -109,9 +117,10 @@ async def programs_end(dut, stalls: float) -> None:
     rng = np.random.default_rng(cocotb.RANDOM_SEED)
     for _ in range(6):
         seed = int(rng.integers(1 << 31))
-        code = random_program(seed, 150, RAM, RAM + CODE_BYTES, 2048, RAM + TOHOST, interrupts=True)
+        at = _place(rng)
+        code = random_program(seed, 150, at, at + CODE_BYTES, 2048, at + TOHOST, interrupts=True)
         ram = bytearray(code.ljust(RAM_BYTES, b"\0"))
-        driver = ScalarDriver(dut, rng, ram, stalls, 0.01)
+        driver = ScalarDriver(dut, rng, ram, stalls, 0.01, at)
         await driver.start()
         await driver.run(20_000, patched=True)
         assert driver.done, f"program {seed} did not end in 20,000 instructions"
@@ -152,6 +161,27 @@ async def takes_the_cycles_it_says(dut) -> None:
     states = Counter(driver.states[first:last])
     lost = {gpsimd.BRANCH: 6, gpsimd.LOAD: 1, gpsimd.UNIT: 18}
     assert states == {gpsimd.BUSY: len(want), **lost}, f"cycles are {states}"
+
+
+@cocotb.test(timeout_time=200, timeout_unit="us")
+@cocotb.parametrize(at=[RAM, 0xEFFF_0000], place=[0x800, 0xF000])
+async def asks_for_lines_ahead_and_keeps_them(dut, at: int, place: int) -> None:
+    """Straight code, then a loop of seven lines: an instruction a cycle, and each line is asked for once."""
+    rng = np.random.default_rng(cocotb.RANDOM_SEED)
+    add, count = 0x00130313, 0x00300293  # addi x6, x6, 1; li x5, 3
+    driver = ScalarDriver(dut, rng, bytearray(RAM_BYTES), 0, 0, at)
+    line = driver.line_bytes // 4
+    straight, body = 16 * line - 1, 6 * line
+    words = [add] * straight + [count] + [add] * body + [0xFFF28293]  # addi x5, x5, -1
+    code = b"".join(word.to_bytes(4, "little") for word in words) + branch(1, 5, 0, -4 * (body + 1)) + jump(0, 0)
+    driver.ram[:4], driver.ram[place : place + len(code)] = jump(0, place), code
+    driver.hart = driver.golden(driver.ram)
+    await driver.start()
+    await driver.run(1 + straight + 1 + 3 * (body + 2) + 1)
+    gaps = [b - a for a, b in itertools.pairwise(driver.cycles[1:])]
+    loop = [1] * (body + 1)
+    assert gaps == [1] * (straight + 1) + loop + [2] + loop + [2] + loop + [3], gaps
+    assert driver.asked_lines == 2 + 16 + 7 + 2, f"{driver.asked_lines} lines are asked for"
 
 
 @cocotb.test()

@@ -9,18 +9,18 @@ from cocotb.triggers import RisingEdge
 
 from rtl.base.dispatch import SEQUENCE_BITS
 from rtl.base.dma_port import SEMAPHORE_UPDATE
-from rtl.contract.access_pattern import PATTERN
 from rtl.contract.gpsimd import CORES_MAX, SHARED_BYTES, Counter, Region, cores
-from rtl.contract.isa import INSTRUCTION, Cause, Opcode, Update
+from rtl.contract.isa import INSTRUCTION, INSTRUCTION_BYTES, Cause, Opcode, Update
 from verif.agents.bench import Bench
 from verif.agents.memory_port import MemoryPorts
 from verif.agents.stall import styled
 from verif.agents.stream import StreamSource
 from verif.benches.gpsimd.copy_ring import CopyRing
+from verif.benches.gpsimd.engine_parts import Semaphores, StatusCheck
 from verif.checks.gpsimd_copies import COPIES, HBM
 from verif.checks.gpsimd_program import by_lane, gp_load, gp_run, gp_store, pattern
 from verif.checks.gpsimd_random import EngineProgram
-from verif.checks.gpsimd_statements import CODE, DATA, DATA_BYTES, OUTSIDE, TOHOST
+from verif.checks.gpsimd_statements import CODE, DATA, DATA_BYTES, TOHOST
 from verif.golden.copies import Alone
 from verif.golden.gpsimd.cluster import Cluster
 from verif.golden.lines import Failed, Item
@@ -32,21 +32,12 @@ FIRST_GP_CYCLES, LAST_GP_CYCLES = 12, 8
 """Most of the engine's cycles from GP_RUN to its first instruction, and from the last one to its end."""
 
 _IMAGE, _BACK = 4096, 6144  # bytes of partitions: images, and what is stored back
-_COPIES_PLACE, _DATA_PLACE = _IMAGE + 1280, _IMAGE + 1792
-_CODE_BYTES = 2432  # of a core, at most
+_COPIES_PLACE, _DATA_PLACE = _IMAGE + 1536, _IMAGE + 1792
+_CODE_BYTES = 3072  # of a core, at most
 
 
-class _Semaphores:
-    """As the golden engine wants them."""
-
-    def __init__(self, values: list[int]):
-        self.semaphores = list(values)
-
-    def update(self, index: int, update: Update, value: int) -> None:
-        if update == Update.NONE:
-            return
-        new = value + (self.semaphores[index] if update == Update.ADD else 0)
-        self.semaphores[index] = (new + (1 << 31)) % (1 << 32) - (1 << 31)
+_OF_RUN = ("opcode", "imm0")
+"""Fields that GP_RUN gives a meaning; a program reads all."""
 
 
 _SHARED = bytearray(b"\xff" * SHARED_BYTES)
@@ -65,7 +56,7 @@ class EngineDriver:
         self.sbuf = Memory(self.cfg.partitions, self.cfg.sbuf.partition_bytes)
         self.sbuf.bytes[:] = rng.integers(0, 256, self.sbuf.bytes.shape, dtype=np.uint8)
         self.shared = _SHARED
-        self.semaphores = _Semaphores([0] * self.cfg.issue.semaphores)
+        self.semaphores = Semaphores([0] * self.cfg.issue.semaphores)
         self.style = style
         self.printed = [bytearray() for _ in range(self.cores)]
         self.ends: list[tuple[int, int]] = []  # cause and address of each instruction
@@ -74,11 +65,14 @@ class EngineDriver:
         self.states: Count[int] = Count()
         self.accepted = self.first_busy = self.last_busy = 0  # the last also of a copy that completes
         self.longest = [0, 0]  # of FIRST and LAST
+        self.time = int(rng.integers(1 << 16)) << 32 | int(rng.integers(1 << 31))  # MTIME at the start
         self.others: list[tuple[int, int, int]] = []  # cycle, semaphore and value that somebody else sets
         self.updates = 0
         self.moved_bytes: dict[int, int] = {}  # of SBUF by each core; empty if the program fails
         self.began = 0
         self.alone = style != "never"  # an instruction is sent when the one before is done
+        self.opcode = 0
+        self.status = StatusCheck(self.cores)
         self.running = False  # the instruction in hand is a GP_RUN
 
     async def start(self) -> None:
@@ -123,14 +117,19 @@ class EngineDriver:
         self._ready = not next(self._taken)
         dut.update__ready.value = int(self._ready)
         dut.value.value = self.semaphores.semaphores[int(dut.index.value) % len(self.semaphores.semaphores)]
-        dut.mtime.value = now
+        dut.mtime.value = self.time + now
         assert dut.psum_read__valid.value == 0 and dut.psum_write__valid.value == 0, "the engine asks for PSUM"
         if dut.debug_valid.value == 1:
             self.printed[int(dut.debug_core.value)].append(int(dut.debug_byte.value))
         holds, state = dut.queue__status__holds.value == 1, int(dut.queue__status__state.value)
         if dut.queue__command__valid.value == 1 and dut.queue__command__ready.value == 1:
             self.accepted, self.first_busy = now, 0
-            self.running = int(dut.queue__command__payload.value) & 0xFF == Opcode.GP_RUN
+            self.opcode = int(dut.queue__command__payload.value) & 0xFF
+            self.running = self.opcode == Opcode.GP_RUN
+        if tick:
+            if holds:
+                self.status.check(state, int(dut.queue__status__opcode.value))
+            self.status.before = shown, self.opcode
         if holds:
             self.states[state] += 1
             if state == Counter.BUSY:
@@ -168,13 +167,9 @@ class EngineDriver:
         for core, pushed in program.copies.items():
             load(pushed, _COPIES_PLACE, COPIES, 1 << core, tohost)
         load(data, _DATA_PLACE, DATA, mask, tohost)
-        arguments = sum(
-            int.from_bytes(self.rng.bytes(PATTERN.offset("reserved") // 8), "little")
-            << INSTRUCTION.offset(f"{name}_offset")
-            for name in ("src0", "src1", "dst")
-        )
-        free = {name: int(self.rng.integers(1 << 63)) for name in ("imm1", "imm2")}
-        words.append(gp_run(Region.LOCAL + CODE, mask, program.watchdog, **free) | arguments)
+        entry = int(self.rng.choice([Region.LOCAL, Region.LOCAL_TOO])) + CODE
+        free = INSTRUCTION.unpack(int.from_bytes(self.rng.bytes(INSTRUCTION_BYTES), "little"))  # all that it may be
+        words.append(gp_run(entry, mask, program.watchdog, **{k: v for k, v in free.items() if k not in _OF_RUN}))
         if program.cause:
             return words  # nothing behind it has a meaning
         for core in program.code:
@@ -183,17 +178,27 @@ class EngineDriver:
             words.append(gp_store(target, 1 << core, DATA))
         return words
 
+    async def begin(self, program: EngineProgram, cycles: int) -> None:
+        """The first so many of a program whose end nobody waits for."""
+        self.commands.send(
+            [word | n % (1 << SEQUENCE_BITS) << INSTRUCTION.width for n, word in enumerate(self._words(program))]
+        )
+        await self.bench.cycles(cycles)
+
     async def run(self, program: EngineProgram) -> None:
         """Send a program, wait for its end, compare what it left."""
         await self.new_program()
         self.copies.restart()
         for at in program.signals:
             self.semaphores.update(at, Update.SET, 0)
-        for at in program.outside:
-            self.semaphores.update(at, Update.SET, -100)
+        for at, (before, _) in program.outside.items():
+            self.semaphores.update(at, Update.SET, before)
         words = self._words(program)
         golden, memory, printed = self._golden(program, words)
-        self.others = [(self.ports.cycle + int(self.rng.integers(20, 3000)), at, OUTSIDE) for at in program.outside]
+        self.others = [
+            (self.ports.cycle + int(self.rng.integers(20, 3000)), at, value)
+            for at, (_, value) in program.outside.items()
+        ]
         self.ends.clear()
         for p in self.printed:
             p.clear()
@@ -265,13 +270,15 @@ class EngineDriver:
         """How each instruction ends on the golden engine, SBUF then, and what was printed."""
         memory = Memory(self.cfg.partitions, self.cfg.sbuf.partition_bytes)
         memory.bytes[:] = self.sbuf.bytes
-        self.expected = _Semaphores(self.semaphores.semaphores)
-        for at in program.outside:
-            self.expected.update(at, Update.SET, OUTSIDE)
+        self.expected = Semaphores(self.semaphores.semaphores)
+        for at, (_, value) in program.outside.items():
+            self.expected.update(at, Update.SET, value)
         self.hbm = self.copies.hbm.copy()
         sees = SimpleNamespace(cfg=self.cfg, core_id=0, hbm=self.hbm, sbuf=memory, grow=lambda _: None)
         rng = np.random.default_rng(self.rng.integers(1 << 32))
-        cluster = Cluster(self.cfg, memory, self.expected, rng, copy=lambda word: Alone().start(sees, word))
+        cluster = Cluster(
+            self.cfg, memory, self.expected, rng, copy=lambda word: Alone().start(sees, word), began=self.time
+        )
         cluster.shared[:] = self.shared
         ends: list[tuple[int, int]] = []
         for word in words:
@@ -319,32 +326,3 @@ class EngineDriver:
         wrong = np.flatnonzero(self.copies.hbm != self.hbm)
         assert not wrong.size, f"{wrong.size} bytes of HBM differ, first {wrong[0] - HBM} of those that copies reach"
         assert [bytes(p) for p in self.printed] == printed
-
-    async def check_counters(self) -> None:
-        """Each core's states are the engine's cycles since the program began, whatever it did."""
-        dut = self.dut
-        dut.running.value = 0
-        await RisingEdge(self.bench.clk)
-        cycles = (self.ports.cycle - self.began) // self.root_cycles
-        for core in range(self.cores):
-            seen: list[int] = []
-            for counter in Counter:
-                dut.told_core.value, dut.told_index.value = core, int(counter)
-                await RisingEdge(self.bench.clk)
-                await RisingEdge(self.bench.clk)
-                seen.append(int(dut.told.value))
-            states = sum(seen[: Counter.INSTRUCTIONS])
-            assert abs(states - cycles) <= 1, f"core {core} counts {states} cycles of {cycles}: {seen}"
-            for state in set(range(Counter.INSTRUCTIONS)) - {
-                Counter.IDLE
-            }:  # idle ones are counted without an edge, too
-                shown = self.shown[core][state]
-                assert shown == seen[state], f"core {core} shows {shown} cycles of state {state}, counts {seen[state]}"
-            traps = seen[Counter.BUSY] - seen[Counter.INSTRUCTIONS]
-            assert 0 <= traps <= 2, seen
-            moved = self.moved_bytes.get(core, 0 if self.moved_bytes else seen[Counter.BYTES])
-            assert seen[Counter.BYTES] == moved, (
-                f"core {core} counts {seen[Counter.BYTES]} bytes of SBUF, golden {moved}"
-            )
-        assert all(states[Counter.IDLE] == sum(states) for states in self.shown[self.cores :])
-        dut.running.value = 1

@@ -5,9 +5,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rtl.gpsimd.layouts import ACCESS, RETIRED
+from rtl.contract.gpsimd import Counter
+from rtl.gpsimd.layouts import ACCESS, RETIRED, TRAPPED
 from verif.agents.bench import Bench
 from verif.benches.gpsimd.scalar_core_top import DEVICE, DEVICE_BYTES, RAM, RAM_BYTES
+from verif.benches.gpsimd.scalar_times import ScalarTimes
 from verif.benches.gpsimd.soup import CODE_BYTES, HANDLER, SOUP_BYTES
 from verif.golden.riscv.hart import Hart
 from verif.golden.riscv.memory import Device, Memory
@@ -19,30 +21,35 @@ TOHOST = 0xE000  # a place in RAM
 
 _PROMPT = 6
 """Instructions that may still retire when an interrupt is pending and enabled: three stages', and while mip is set."""
-_TIMED = (0x344, 0xB00, 0xB80, 0xC00, 0xC01, 0xC80, 0xC81)
-"""CSRs that show when something happens: mip, mcycle, cycle, time and their upper halves."""
 _PRIORITY = (11, 3, 7)
+_UNDER_WAY = 4
+"""Instructions that have not retired and may have stored something."""
 _MEMORY = 4
 """Cycles back that an interrupt may have been seen before it stops an instruction."""
 
 
 class ScalarDriver(Bench):
-    """A RAM of the hardware and one of the golden hart, both from `ram`; each instruction that retires is compared.
+    """A RAM of the hardware and one of the golden hart, both from `ram`, from address `at` on; each instruction that
+    retires is compared.
 
     `rng`: of the test, for all its programs.
     """
 
-    def __init__(self, dut, rng: np.random.Generator, ram: bytearray, stalls: float, interrupts: float):
+    def __init__(self, dut, rng: np.random.Generator, ram: bytearray, stalls: float, interrupts: float, at: int = RAM):
         super().__init__(dut)
+        self.at = at
         self.rng = rng
         self.ram = bytearray(ram)
         self.line_bytes = len(dut.reply) // 8
         self.stalls = stalls
         self.interrupts = interrupts
-        vlen = 8 * self.line_bytes if self.options.get("vectors", True) else None
-        self.hart = Hart(self._memory(ram), hart_id=5, reset_pc=RAM, vlen=vlen)
-        self.hart.read_csr_value = self._timed
-        self.seen = self.seen_rd = 0  # what the hardware's instruction read, and wrote to rd
+        self.number = int(rng.integers(1 << 32))  # mhartid
+        self.hart = self.golden(ram)
+        self.seen = self.seen_rd = self.seen_to = 0  # what the hardware's instruction read, and wrote to rd
+        self.times = ScalarTimes()
+        self.trapped: deque[tuple[int, int, int]] = deque()  # nowhere, cause and pc of traps that were told
+        self.asked_lines = 0
+        self.stored: deque[tuple[int, int]] = deque(maxlen=1000)  # instructions compared by then, and place
         self.on_retired: list[Callable[[Retired], None]] = []
         self.retired = 0
         self.cycles: list[int] = []  # in which each retired
@@ -57,11 +64,27 @@ class ScalarDriver(Bench):
         self.due = 0  # instructions for which an interrupt has been pending and enabled
         for name in ("line__ready", "access__ready", "reply_valid", "access_reply_valid", "pending", "mtime", "start"):
             getattr(dut, name).value = 0
-        dut.hart.value = 5
+        dut.hart.value = self.number
+        dut.ram.value = at // RAM_BYTES
+
+    def golden(self, ram: bytearray) -> Hart:
+        """A hart at the start of what `ram` holds."""
+        vlen = 8 * self.line_bytes if self.options.get("vectors", True) else None
+        hart = Hart(self._memory(ram), hart_id=self.number, reset_pc=self.at, vlen=vlen)
+        hart.read_csr_value = self._timed
+        return hart
+
+    def compare_memory(self) -> None:
+        """All but what instructions that have not retired may have stored."""
+        late = {place for retired, place in self.stored if retired + _UNDER_WAY > self.retired}
+        for place in range(0, RAM_BYTES, 4):
+            have, need = (int.from_bytes(ram[place : place + 4], "little") for ram in (self.ram, self.golden_ram))
+            assert have == need or place in late, f"RAM from {place:#x} on is {have:#x}, golden {need:#x}"
 
     def _memory(self, ram: bytearray) -> Memory:
         memory = Memory()
-        memory.add(RAM, bytearray(ram))
+        self.golden_ram = bytearray(ram)
+        memory.add(self.at, self.golden_ram)
         memory.add(DEVICE, Device(DEVICE_BYTES, self._read_device, lambda address, size, value: None))
         return memory
 
@@ -69,7 +92,11 @@ class ScalarDriver(Bench):
         return self.seen >> 8 * (address & 3)
 
     def _timed(self, number: int) -> int | None:
-        return self.seen_rd if number in _TIMED else None
+        if not self.times.is_timed(number):
+            return None
+        if self.seen_to:
+            self.times.check(number, self.seen_rd, self.cycle, {_mip(pending) for pending in self.recent})
+        return self.seen_rd
 
     async def run(self, instructions: int, *, patched: bool = False) -> None:
         """Until that many have retired, or it sleeps for ever, or executes data.
@@ -78,7 +105,7 @@ class ScalarDriver(Bench):
         """
         dut, rng = self.dut, self.rng
         if not self.cycle:
-            dut.start.value, dut.entry.value = 1, RAM
+            dut.start.value, dut.entry.value = 1, self.at
             await self.edge
             dut.start.value, dut.entry.value = 0, int(rng.integers(1 << 32))
         line: tuple[int, int] | None = None  # cycle of the answer, number
@@ -91,10 +118,14 @@ class ScalarDriver(Bench):
             quiet += 1
             self.recent.append(self.pending)
             self.states.append(int(dut.state.value))
+            assert dut.waits.value == 0 or self.states[-1] == Counter.SLEEP, "it sleeps, and does not say so"
+            told = TRAPPED.from_bits(int(dut.trapped.value))
+            if told.valid:
+                self.trapped.append((int(told.nowhere), int(told.cause), int(told.pc)))
             if dut.retired_valid.value == 1:
                 quiet = 0
                 got = RETIRED.from_bits(int(dut.retired.value))
-                if CODE_BYTES <= got.pc_rdata - RAM < HANDLER and not patched:
+                if CODE_BYTES <= got.pc_rdata - self.at < HANDLER and not patched:
                     return  # it executes data, which it may have changed
                 self.cycles.append(self.cycle)
                 self._compare(got)
@@ -105,6 +136,7 @@ class ScalarDriver(Bench):
                 number = int(dut.line__payload.value)
                 assert line is None, "a second line is asked for before the first has come"
                 line = self.cycle + self._delay(), number
+                self.asked_lines += 1
             if access_ready and dut.access__valid.value == 1:
                 access = ACCESS.from_bits(int(dut.access__payload.value))
                 word = self._access(access.address, access.write, access.mask, access.data)
@@ -113,7 +145,7 @@ class ScalarDriver(Bench):
                     load = self.cycle + self._delay(), word
             dut.reply_valid.value = int(line is not None and line[0] <= self.cycle)
             if line is not None and line[0] <= self.cycle:
-                place = line[1] * self.line_bytes - RAM
+                place = line[1] * self.line_bytes - self.at
                 inside = 0 <= place < RAM_BYTES
                 held = self.ram[place : place + self.line_bytes] if inside else rng.bytes(self.line_bytes)
                 dut.reply.value = int.from_bytes(held, "little")
@@ -128,7 +160,8 @@ class ScalarDriver(Bench):
             access_ready = int(rng.random() >= self.stalls)
             dut.line__ready.value = line_ready
             dut.access__ready.value = access_ready
-            dut.mtime.value = int(rng.integers(1 << 63)) << 1 | 1
+            self.times.shown.append(int(rng.integers(1 << 63)) << 1 | int(rng.integers(2)))
+            dut.mtime.value = self.times.shown[-1]
             if rng.random() < self.interrupts or (dut.waits.value == 1 and rng.random() < 0.1):
                 self._raise(int(rng.integers(8)))
 
@@ -140,12 +173,13 @@ class ScalarDriver(Bench):
         self.dut.pending.value = pending
 
     def _access(self, address: int, write: int, mask: int, value: int) -> int:
-        place = (address & ~3) - RAM
+        place = (address & ~3) - self.at
         if not 0 <= place < RAM_BYTES:
             if write:
                 self.store_word(address - DEVICE, value)
             return self.device_word(address - DEVICE)
         if write:
+            self.stored.append((self.retired, place))
             self.spoilt |= place < CODE_BYTES or place >= HANDLER
             self.done |= place == TOHOST
             for n in range(4):
@@ -160,12 +194,12 @@ class ScalarDriver(Bench):
         """What the device shows: in its first word where the handler of a soup goes on, else anything."""
         if place:
             return int(self.rng.integers(1 << 32))
-        return RAM + 2 * int(self.rng.integers(20, SOUP_BYTES // 2 - 40))
+        return self.at + 2 * int(self.rng.integers(20, SOUP_BYTES // 2 - 40))
 
     def _compare(self, got) -> None:
         self.retired += 1
-        self.seen, self.seen_rd = int(got.mem_rdata), int(got.rd_wdata)
-        pending = 0
+        self.seen, self.seen_rd, self.seen_to = int(got.mem_rdata), int(got.rd_wdata), int(got.rd_addr)
+        pending, pc, mtvec = 0, self.hart.pc, self.hart.csrs.mtvec
         if got.intr:
             pending = self._check_interrupt(int(got.cause) if not got.trap else 0)
         want = self.hart.step(pending)
@@ -183,6 +217,12 @@ class ScalarDriver(Bench):
             )
         lanes = sum(255 << 8 * n for n in range(4) if want.mem_rmask >> n & 1)
         assert int(got.mem_rdata) & lanes == want.mem_rdata
+        told = [(int(mtvec < 4), want.cause & 31, where) for where in [pc] * want.intr + [want.pc_rdata] * want.trap]
+        heard = [self.trapped.popleft() for _ in told if self.trapped]
+        assert [one[::2] for one in told] == [one[::2] for one in heard], f"traps are told as {heard}, golden {told}"
+        assert heard[-1:] == told[-1:], f"a trap is told as {heard}, golden {told}"
+        if want.insn & 0x7F == 0x73 and not want.trap:
+            self.times.written(want.insn, self.cycle, self.hart.csrs)
         if want.trap:
             self.causes.add(want.cause)
         if want.intr:

@@ -34,8 +34,8 @@ class Cluster:
 
     `local[core]` and `shared` are memories, `printed[core]` is what a core has printed, `windows[core]` are those of
     its last run. With `rng` slices of cores come in any order. With gpsimd.vectors each has Zve32x; its vector
-    registers are 0 when a run starts. `copy`: what a descriptor does that a core pushes; `copies.line` has those under
-    way.
+    registers are 0 when a run starts, and MTIME is `began`. `copy`: what a descriptor does that a core pushes;
+    `copies.line` has those under way.
     """
 
     def __init__(
@@ -46,8 +46,10 @@ class Cluster:
         rng: np.random.Generator | None = None,
         *,
         copy: Start,
+        began: int = 0,
     ):
         self.copies = CoreCopies(copy)
+        self._began = began
         self.cores = cores(cfg.partitions)
         self.lanes = lanes(cfg.partitions)
         self.local_bytes = cfg.gpsimd.local_bytes
@@ -115,7 +117,15 @@ class Cluster:
         hart = Hart(memory, number, entry & ~1, self._vlen)
         place = Place(core=number, cores=self.cores, lanes=self.lanes, local_bytes=self.local_bytes)
         mailbox = MailboxRegisters(
-            place, word, hart, self._semaphores, barrier, self.printed[number], self.copies, self.local[number]
+            place,
+            word,
+            hart,
+            self._semaphores,
+            barrier,
+            self.printed[number],
+            self.copies,
+            self.local[number],
+            self._began,
         )
         self.windows[number] = windows = Windows(self._sbuf, number * self.lanes, self.lanes)
         memory.add(Region.LOCAL, self.local[number])

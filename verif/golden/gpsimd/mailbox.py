@@ -37,8 +37,9 @@ def _signed(value: int) -> int:
 class MailboxRegisters:
     """Registers at the start of a run, and then as loads and stores of `device` change them.
 
-    There is no time: a GPSIMD cycle is an instruction that retired, or one that the core has slept (`slept`). What a
-    program makes of MTIME and of counters cannot be compared with hardware; counters but BUSY and INSTRUCTIONS are 0.
+    There is no time: a GPSIMD cycle is an instruction that retired, or one that the core has slept (`slept`). A run
+    begins at MTIME `began`. What a program makes of MTIME and of counters cannot be compared with hardware; counters
+    but BUSY and INSTRUCTIONS are 0.
     """
 
     def __init__(
@@ -51,8 +52,10 @@ class MailboxRegisters:
         printed: bytearray,
         copies: CoreCopies,
         local: bytearray,
+        began: int = 0,
     ):
         self.slept = 0
+        self.began = began
         self.timer = (1 << 64) - 1  # MTIMECMP
         self.compare = 0  # WAIT_COMPARE
         self.device = Device(Mailbox.END, self._load, self._store)
@@ -102,7 +105,7 @@ class MailboxRegisters:
     @property
     def time(self) -> int:
         """MTIME."""
-        return TENSOR_CYCLES * (self._hart.csrs.retired + self.slept)
+        return self.began + TENSOR_CYCLES * (self._hart.csrs.retired + self.slept)
 
     def holds(self) -> bool:
         """Whether the condition of WAIT_COMPARE holds."""

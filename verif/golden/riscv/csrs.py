@@ -73,6 +73,7 @@ class Csrs:
         of_vectors = vector_readers(vectors) if vectors else {}
         self._of_vectors = frozenset(of_vectors)
         self._readers |= of_vectors
+        self._cycle = cycle
         self._writers |= vector_writers(vectors) if vectors else {}
 
     def has(self, address: int, writes: bool = False) -> bool:
@@ -96,6 +97,11 @@ class Csrs:
             self._writers[address](value)
             if self._vectors and address in self._of_vectors:
                 self._vectors.status = DIRTY
+
+    @property
+    def cycle(self) -> int:
+        """All bits of mcycle."""
+        return self._cycle() & (1 << 64) - 1
 
     def interrupt(self) -> int:
         """The interrupt to be taken now, as mcause holds it; 0 if there is none."""
