@@ -34,7 +34,7 @@ def compiled(test):
 
 
 SCALAR = Options(vector=False)
-WITH_VECTORS = "gpsimd.vectors=true"
+WITHOUT_VECTORS = "gpsimd.vectors=false"
 
 
 def made(tmp_path: Path, text: str, options: Options = SCALAR, *, name: str = "a.c") -> Image:
@@ -539,9 +539,9 @@ def test_plain_loops_become_vectors_of_any_length() -> None:
     assert image.functions["gp_body_vector_add"].vector_instructions >= 4
     assert image.arch is not None and image.arch.vlen_bits == 128 and "zve32x" in image.arch.extensions
     for name in NAMED:
-        need_fit(image, core_of(load(name, [WITH_VECTORS])))
+        need_fit(image, core_of(NAMED[name]))
         with pytest.raises(FirmwareError, match="--set gpsimd.vectors=true gives it vectors"):
-            need_fit(image, core_of(NAMED[name]))
+            need_fit(image, core_of(load(name, [WITHOUT_VECTORS])))
     bare = read_image(build([APPS / "vector_add.cpp"], options=SCALAR).path)
     assert not any(function.vector_instructions for function in bare.functions.values())
     assert bare.arch is not None and "zve32x" not in bare.arch.extensions
@@ -551,9 +551,9 @@ def test_plain_loops_become_vectors_of_any_length() -> None:
 def test_a_longer_vector_is_refused_where_it_is_not(tmp_path: Path) -> None:
     flags = ("-mcpu=generic_rv32+m+c+zicsr+zifencei+zve32x+zvl512b",)
     image = made(tmp_path, (APPS / "vector_add.cpp").read_text(), Options(vector=True, flags=flags), name="a.cpp")
-    need_fit(image, core_of(load("full", [WITH_VECTORS])))
+    need_fit(image, core_of(NAMED["full"]))
     with pytest.raises(FirmwareError, match=r"at least 512 bits \(zvl512b\), and a core of small has VLEN 256"):
-        need_fit(image, core_of(load("small", [WITH_VECTORS])))
+        need_fit(image, core_of(NAMED["small"]))
 
 
 @compiled
@@ -613,10 +613,10 @@ def test_info_tells_what_is_in_an_image(tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["firmware", "info", str(output)]) == 0
     said = capsys.readouterr().out
     for text in ("entry 0x10001000\n", " vector_add\n", "VLEN at least 128", "not loaded  .stack",
-                 "small  refuses it (no vectors, local memory 65,536 bytes)"):  # fmt: skip
+                 "small  runs it (VLEN 256, local memory 65,536 bytes)"):  # fmt: skip
         assert text in said
-    assert main(["firmware", "info", str(output), "--config", "small", "--set", WITH_VECTORS]) == 0
-    assert "runs it (VLEN 256, local memory 65,536 bytes)" in capsys.readouterr().out
+    assert main(["firmware", "info", str(output), "--config", "small", "--set", WITHOUT_VECTORS]) == 2
+    assert "a core of small has" in capsys.readouterr().err
 
 
 @compiled
