@@ -8,7 +8,7 @@ own in fields of Role.HOST, has less room, smaller knobs, or other clocks with t
 configuration refuses, its kernels and the golden machine refuse.
 
 Vectors of GPSIMD cores are a part of a model that only a program of such a core can tell from none, so that all other
-programs run on a model without (`unprogrammed`), which builds in two thirds of the time.
+programs run on a model without (`unprogrammed`), which builds in 0.6 of the time.
 """
 
 import dataclasses

@@ -9,12 +9,13 @@ import pytest
 from firmware.image import build_image
 from firmware.kernel import KernelError
 from firmware.program import Program
-from firmware.workloads import find_workload
+from firmware.workloads import WORKLOADS, find_workload
 from rtl.contract.config import named
 from rtl.contract.gpsimd import RUN, Mailbox, Region
 from rtl.contract.isa import Opcode, Queue
 from sim.report.programs import ended
 from sim.run.result import Fault
+from verif.checks.cycles import Entry, entries
 from verif.checks.made_elf import CODE, LOCAL, PROGBITS, RET, code, elf, stack
 from verif.checks.riscv_words import jump, load_constant, store
 from verif.golden.machine import GoldenMachine, RunResult
@@ -197,3 +198,14 @@ def test_how_a_program_ended_is_a_sentence(tmp_path: Path) -> None:
         ]
         assert told == ([says] if says else [])
     assert getattr(result, "printed", {}) == dict.fromkeys(range(4), b"a")
+
+
+@pytest.mark.parametrize(
+    "entry", [one for one in entries() if one.section == "tiny" and one.workload in WORKLOADS], ids=str
+)
+def test_workloads_say_whether_they_start_cores(entry: Entry) -> None:
+    """By that a run takes its model, before there is a program."""
+    workload = find_workload(entry.workload)
+    params = workload.parse(entry.params)
+    assert workload.build(named("tiny"), params).starts_cores == workload.starts_cores(params)
+    assert workload.starts_cores(params) == (entry.workload == "gpsimd" or "router=gpsimd" in entry.params)

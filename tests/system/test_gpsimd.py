@@ -61,9 +61,10 @@ def test_a_core_leaves_what_golden_leaves(end: str, seed: int) -> None:
     assert found.differences == [] and found.instructions > 0
 
 
+@pytest.mark.parametrize("cfg", [VECTORS, pytest.param(SMALL_VECTORS, marks=pytest.mark.regress)], ids=lambda c: c.name)
 @pytest.mark.parametrize("end", ENDS)
-def test_a_core_with_vectors_leaves_what_golden_leaves(end: str) -> None:
-    found = chain(VECTORS, 50 + ENDS.index(end), end, 24)
+def test_a_core_with_vectors_leaves_what_golden_leaves(end: str, cfg: Config) -> None:
+    found = chain(cfg, 50 + ENDS.index(end), end, 24)
     assert found.differences == [] and found.instructions > 0
 
 
@@ -89,8 +90,9 @@ def test_ten_million_instructions(cfg: Config, monkeypatch: pytest.MonkeyPatch) 
         return prepared[0], step
 
     monkeypatch.setattr(VectorUnit, "prepare", counted)
-    statements = 12 if cfg.gpsimd.vectors else 60
-    ends = [end for end in ENDS if not cfg.gpsimd.vectors or end not in ("watchdog", "asleep")]  # they turn in a loop
+    statements = 12 if cfg.gpsimd.vectors else 30
+    # the loop that these two end in would be most of the instructions
+    ends = [end for end in ENDS if not cfg.gpsimd.vectors or end not in ("watchdog", "asleep")]
     while retired < MANY:
         found = chain(cfg, 1000 + runs, ends[runs % len(ends)], statements, dense=cfg.gpsimd.vectors)
         assert found.differences == [], f"run {runs}"

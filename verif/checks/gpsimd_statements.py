@@ -131,7 +131,7 @@ class Statements:
 
     def many_vectors(self) -> bytes:
         """The same a few times, on what the time before left."""
-        body = vectors(self.rng, self._window, self.value, 64) + w.immediate(0x13, 0, _TIMES, _TIMES, -1)
+        body = vectors(self.rng, self._window, self.value, 96) + w.immediate(0x13, 0, _TIMES, _TIMES, -1)
         return li(_TIMES, self.rng.randrange(4, 24)) + body + w.branch(1, _TIMES, 0, -len(body))
 
     def semaphore(self) -> bytes:

@@ -54,7 +54,8 @@ class Run:
 
     def needed(self, cfg: Config) -> Config:
         """`cfg` without what this run cannot tell from nothing: vectors, if it starts no GPSIMD core."""
-        return cfg if find_workload(self.workload).starts_cores(self.params) else unprogrammed(cfg)
+        workload = find_workload(self.workload)
+        return cfg if workload.starts_cores(workload.complete(self.params)) else unprogrammed(cfg)
 
     @property
     def built(self) -> Config:
@@ -76,7 +77,10 @@ class Run:
 
 def _simulate(run: Run, program: Program, image: Image, console: Console, cpu: CpuParts) -> RunResult:
     if program.starts_cores and run.built.gpsimd.vectors != run.cfg.gpsimd.vectors:
-        raise PlexusError(f"{run.workload} starts GPSIMD cores, whose vectors are not those of the model it is given")
+        has, wants = (str(cfg.gpsimd.vectors).lower() for cfg in (run.built, run.cfg))
+        raise PlexusError(
+            f"{run.workload} starts GPSIMD cores, so gpsimd.vectors must be {wants} in its model too, not {has}"
+        )
     with cpu.part("build"):
         built = build_core(run.built, array=run.array, waves=run.waves.kind if run.waves else "", fast=run.fast)
     guess = max(bounds(run.cfg, program, program.hbm_read_bytes + program.hbm_written_bytes).values())
