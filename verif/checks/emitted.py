@@ -38,7 +38,7 @@ QUICK = tuple(name for name in TOPS if name not in (*COMPARED, *_LARGE))
 
 _WITHOUT_VECTORS = ("gpsimd_engine", "core", "core_pair")
 """Whose GPSIMD cores are checked without vectors. With them Verilator tells of a loop (UNOPTFLAT) from one field of a
-record to another, through the word that a core pushes and what traps: no bit depends on itself, which Yosys confirms."""
+record to another, through the word that a core pushes and what traps; Yosys finds that no bit depends on itself."""
 
 _OPTIONS: dict[str, dict[str, Any]] = {
     "axi_share": {"port_bytes": 64},
