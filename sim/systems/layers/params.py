@@ -10,6 +10,7 @@ from firmware.models.operations import PHASES, Layer, Operation, operations
 from firmware.models.table import models, read_model
 from firmware.workload import Param, parse_params
 from rtl.contract.config import Config
+from rtl.contract.roles import unprogrammed
 from sim.errors import PlexusError
 from sim.layer_table import read_layers
 from sim.run.variant import changes, default_folder
@@ -84,8 +85,8 @@ class LayersRun:
         return default_folder(self.workload, self.cfg, settings, defaults)
 
     def needed(self, cfg: Config) -> Config:
-        """`cfg` without what no operation can tell from nothing."""
-        return Run(workload="gemm", params={}, cfg=cfg).needed(cfg)
+        """`cfg` without vectors of GPSIMD: no operation starts a core."""
+        return unprogrammed(cfg)
 
     @property
     def built(self) -> Config:
