@@ -16,7 +16,7 @@ from firmware.gpsimd.image import Image
 from rtl.contract import rates
 from rtl.contract.access_pattern import AccessPattern
 from rtl.contract.config import Config
-from rtl.contract.isa import AluOp, Opcode, Queue, Reduce
+from rtl.contract.isa import OPCODE_QUEUE, AluOp, Opcode, Queue, Reduce
 from rtl.contract.kinds import Kind
 from rtl.contract.memmap import Space
 
@@ -196,9 +196,9 @@ class Program:
     psum_bytes: int = 0
 
     @property
-    def starts_cores(self) -> bool:
-        """Whether it starts a program on a GPSIMD core."""
-        return any(i.opcode == Opcode.GP_RUN for i in self.queues.get(Queue.GPSIMD, []))
+    def programs_cores(self) -> bool:
+        """Whether it gives GPSIMD cores something to do: loads, starts or reads one."""
+        return any(OPCODE_QUEUE.get(i.opcode) == Queue.GPSIMD for i in self.queues.get(Queue.GPSIMD, []))
 
     @property
     def hbm_read_bytes(self) -> int:

@@ -99,7 +99,7 @@ class Workload:
     """A named program. `maker` takes the configuration, the parameters and the seed of the run.
 
     `settle` gives parameters whose defaults depend on each other their values, or refuses what does not go together.
-    `starts_cores`: whether with these parameters the program starts GPSIMD cores.
+    `programs_cores`: whether with these parameters the program gives GPSIMD cores something to do.
     """
 
     name: str
@@ -107,7 +107,7 @@ class Workload:
     params: Mapping[str, Param] = field(default_factory=dict)
     maker: Callable[[Config, Mapping[str, Any], int], Program]
     settle: Callable[[dict[str, Any]], dict[str, Any]] = _as_they_are
-    starts_cores: Callable[[Mapping[str, Any]], bool] = _never
+    programs_cores: Callable[[Mapping[str, Any]], bool] = _never
 
     def parse(self, settings: Iterable[str]) -> dict[str, Any]:
         """All parameters from texts `name=value`, each name once. KernelError."""

@@ -159,7 +159,7 @@ WORKLOADS: dict[str, Workload] = {
                 "seed": SEED,
             },
             maker=make_moe,
-            starts_cores=lambda params: params["router"] == "gpsimd",
+            programs_cores=lambda params: params["router"] == "gpsimd",
         ),
         Workload(
             name="gpsimd",
@@ -189,7 +189,7 @@ WORKLOADS: dict[str, Workload] = {
             },
             settle=settle_gpsimd,
             maker=make_gpsimd,
-            starts_cores=lambda _: True,
+            programs_cores=lambda _: True,
         ),
         Workload(
             name="transpose",

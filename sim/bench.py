@@ -165,7 +165,7 @@ def _builds(bench: Bench) -> None:
             seconds = time.monotonic() - begin
         bench.add(
             name=f"build-{config}",
-            what=f"build of {config} without vectors of GPSIMD, cold",
+            what=f"build of {config} for programs without GPSIMD cores, cold",
             value=seconds,
             unit="s",
             target=target,

@@ -142,7 +142,10 @@ class ScalarCore(wiring.Component):
             self.access.payload.write.eq(is_store),
             self.access.payload.mask.eq(done.mask),
             self.access.payload.data.eq(done.data),
-            self.waits.eq(does & (unit == Unit.WFI) & ~csr.wake),
+            # a core whose clock stands still would not see the reply of a load before
+            self.waits.eq(
+                does & (unit == Unit.WFI) & ~csr.wake & (~m_valid | fault("a core sleeps although a load is under way"))
+            ),
         ]
         vector_waits, vector_done = Signal(), Signal()
         if self.vectors:

@@ -207,5 +207,5 @@ def test_workloads_say_whether_they_start_cores(entry: Entry) -> None:
     """By that a run takes its model, before there is a program."""
     workload = find_workload(entry.workload)
     params = workload.parse(entry.params)
-    assert workload.build(named("tiny"), params).starts_cores == workload.starts_cores(params)
-    assert workload.starts_cores(params) == (entry.workload == "gpsimd" or "router=gpsimd" in entry.params)
+    assert workload.build(named("tiny"), params).programs_cores == workload.programs_cores(params)
+    assert workload.programs_cores(params) == (entry.workload == "gpsimd" or "router=gpsimd" in entry.params)

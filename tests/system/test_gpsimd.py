@@ -156,6 +156,23 @@ def test_counters_are_exact(seed: int) -> None:
         assert abs(cycles - result.cycles // 2) <= 1
 
 
+@pytest.mark.parametrize("place", ["rows", "shared", "semaphore", "register", "local"])
+def test_a_load_under_way_is_answered_before_a_core_sleeps(place: str) -> None:
+    mailbox = Region.MAILBOX
+    at = {
+        "rows": row_address(0, 64), "shared": Region.SHARED + 64, "semaphore": mailbox + Mailbox.SEMAPHORE_BASE + 20,
+        "register": mailbox + Mailbox.CORES, "local": Region.LOCAL + 0x100,
+    }  # fmt: skip
+    code = w.load_constant(5, 1 << 7) + w.immediate(0x73, 1, 0, 5, 0x304) + w.load_constant(5, mailbox)
+    code += w.immediate(0x03, 2, 6, 5, Mailbox.MTIME) + w.immediate(0x03, 2, 7, 5, Mailbox.MTIMEH)
+    code += w.immediate(0x13, 0, 6, 6, 400) + w.store(2, 6, 5, Mailbox.MTIMECMP) + w.store(2, 7, 5, Mailbox.MTIMECMPH)
+    code += w.load_constant(5, at[place]) + w.immediate(0x03, 2, 10, 5, 0) + (0x10500073).to_bytes(4, "little")
+    code += w.load_constant(5, row_address(1, 256)) + w.store(2, 10, 5, 0)
+    code += w.load_constant(5, mailbox + Mailbox.DONE) + w.store(2, 0, 5, 0)
+    found = beside(TINY, core_image(TINY, [EngineProgram({0: code}, "done", Cause.NONE)], 1))
+    assert found.differences == [] and found.result.gpsimd_cores[0].stall["sleep"] > 100
+
+
 def test_nothing_is_lost_where_all_add_to_one_semaphore() -> None:
     """Cores and queues, at the same time."""
     shared, added, count, times = 20, 21, cores(TINY.partitions), 100

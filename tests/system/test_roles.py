@@ -9,14 +9,18 @@ import pytest
 from rich.console import Console
 
 from firmware.image import Image, build_image
+from firmware.program import Instruction, Program
 from firmware.workloads import find_workload
 from rtl.contract.config import Config, ConfigError, load, named
 from rtl.contract.config_fields import Role
+from rtl.contract.isa import INSTRUCTION, Opcode, Queue
 from rtl.contract.roles import covers, envelope, roles, unprogrammed
 from sim.report.verdict import passed
 from sim.run.result import RunResult
 from sim.systems.core.run import Run, run_workload
 from sim.systems.core.verilated import VerilatedDevice, build_core
+from verif.checks.gpsimd_beside import of_words
+from verif.checks.gpsimd_program import WordImage, after, nop, then
 
 pytestmark = pytest.mark.sim
 
@@ -76,24 +80,33 @@ CORE_PROGRAMS: list[tuple[str, Mapping[str, Any]]] = [("gpsimd", {"program": "io
 """Workloads that start GPSIMD cores."""
 
 
-def run(cfg: Config, model: Config, image: Image) -> RunResult:
-    with VerilatedDevice(cfg, build_core(model).binary) as device:
-        device.load(image)
+def run(cfg: Config, model: Config, image: Image | WordImage) -> RunResult:
+    with VerilatedDevice(cfg, build_core(model).binary, trace_records=1 << 20) as device:
+        device.load(of_words(image) if isinstance(image, WordImage) else image)
         return device.run()
 
 
+def need_equal(own: RunResult, other: RunResult, name: str) -> None:
+    """The same cycles, counters, conflicts, retire log, trace, faults and bits."""
+    assert (own.end, own.faults, own.progress) == (other.end, other.faults, other.progress), name
+    assert (own.cycles, own.engines, own.windows) == (other.cycles, other.engines, other.windows), name
+    assert own.conflicts == other.conflicts and own.hbm == other.hbm and own.gpsimd_cores == other.gpsimd_cores, name
+    assert np.array_equal(own.retired, other.retired), name
+    assert own.trace is not None and other.trace is not None and not own.trace.lost
+    assert np.array_equal(own.trace.records, other.trace.records), name
+    assert np.array_equal(own.trace.beats, other.trace.beats), name
+    for tensor, bits in own.outputs.items():
+        assert np.array_equal(bits, other.outputs[tensor]), (name, tensor)
+
+
 def need_lockstep(cfg: Config, model: Config) -> None:
-    """The same cycles, counters, conflicts, retire log and bits of all workloads."""
+    """All workloads end, and show the same."""
     for name, params in WORKLOADS:
         workload = find_workload(name)
         image = build_image(workload.build(cfg, workload.complete(params), 0))
         own, other = run(cfg, cfg, image), run(cfg, model, image)
-        assert own.end == other.end == "done", name
-        assert (own.cycles, own.engines, own.windows) == (other.cycles, other.engines, other.windows), name
-        assert own.conflicts == other.conflicts and own.hbm == other.hbm, name
-        assert np.array_equal(own.retired, other.retired), name
-        for tensor, bits in own.outputs.items():
-            assert np.array_equal(bits, other.outputs[tensor]), (name, tensor)
+        assert own.end == "done", name
+        need_equal(own, other, name)
 
 
 @pytest.mark.parametrize("changed", [LESS, KNOBS | CLOCKS], ids=["rooms", "knobs and clocks"])
@@ -103,10 +116,43 @@ def test_all_at_once(changed: Mapping[str, Any]) -> None:
     need_lockstep(cfg, model)
 
 
-def test_without_vectors_where_no_core_starts() -> None:
+def test_without_gpsimd_cores_where_they_have_nothing_to_do() -> None:
     cfg = named("tiny")
-    assert cfg.gpsimd.vectors and not unprogrammed(cfg).gpsimd.vectors
+    assert cfg.gpsimd.enabled and not unprogrammed(cfg).gpsimd.enabled
     need_lockstep(cfg, unprogrammed(cfg))
+
+
+@pytest.mark.parametrize("end", ["done", "fault", "stuck"])
+def test_the_gpsimd_queue_waits_and_signals_without_its_engine(end: str) -> None:
+    """A token from queue to queue, all six of them; it stays out, or an opcode that is none faults beside it."""
+    cfg, queues = named("tiny"), list(Queue)
+    words: dict[Queue, list[int]] = {}
+    for n, queue in enumerate(queues):
+        turns = [nop(**after(10 + n, turn + 1), **then(10 + (n + 1) % len(queues))) for turn in range(40)]
+        words[queue] = [nop(**then(10)), *turns] if queue == Queue.SYNC else turns
+    if end == "stuck":
+        del words[Queue.GPSIMD][-1]
+    if end == "fault":
+        words[Queue.GPSIMD][-1] = INSTRUCTION.pack({"opcode": 255})
+    image = WordImage(words=words)
+    own, other = run(cfg, cfg, image), run(cfg, unprogrammed(cfg), image)
+    assert own.end == end and own.engines["gpsimd"].stall["semaphore"] > 0
+    need_equal(own, other, end)
+
+
+def test_whose_programs_need_gpsimd_cores() -> None:
+    """Loading one is enough, and reading one."""
+    for opcode in (Opcode.GP_LOAD, Opcode.GP_RUN, Opcode.GP_STORE, Opcode.NOP):
+        queues = {Queue.GPSIMD: [Instruction(opcode=opcode, update=0)]}
+        assert Program(name="one", config=named("tiny"), queues=queues).programs_cores == (opcode != Opcode.NOP)
+
+
+def test_what_there_is_not_of_gpsimd_needs_no_other_model() -> None:
+    small = unprogrammed(named("small"))
+    for more in ("gpsimd.local_bytes=131072", "gpsimd.vectors=false", "gpsimd.clock_mhz=1201"):
+        cfg = load("small", [more])
+        assert covers(small, unprogrammed(cfg)) and not covers(named("small"), cfg), more
+    assert not covers(small, named("small")) and not covers(named("small"), small)
 
 
 @pytest.mark.regress
@@ -159,7 +205,7 @@ def test_a_variant_that_needs_less_runs_on_the_model_of_its_base(tmp_path: Path)
     report = run_workload(
         Run(workload="gemm", params=WORKLOADS[0][1], cfg=cfg, check="none", out=tmp_path), Console(quiet=True)
     )
-    assert report["config_model"] == {"dma.rings": 2, "hbm.latency_ns": 25, "gpsimd.vectors": False}
+    assert report["config_model"] == {"dma.rings": 2, "hbm.latency_ns": 25, "gpsimd.enabled": False}
     assert (report["match"], report["golden"]) == ("unchecked", "none") and passed(report)
     more = Run(workload="gemm", params=WORKLOADS[0][1], cfg=load("tiny", ["dma.rings=3"]))
     assert more.built == unprogrammed(more.cfg)

@@ -13,9 +13,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from rtl.contract.config import named
+from rtl.contract.config import load
 from rtl.contract.isa import Queue
-from rtl.contract.roles import unprogrammed
 from rtl.emit.verilog import Emitted
 from sim.build.emitting import emit_top
 from sim.build.lint import warnings_of
@@ -83,7 +82,7 @@ def faults_of(emitted: Emitted) -> list[str]:
 
 def check(top: str) -> list[str]:
     """All that other tools have against `top` at `tiny`, as `plexus emit` writes it."""
-    cfg = unprogrammed(named("tiny")) if top in _WITHOUT_VECTORS else named("tiny")
+    cfg = load("tiny", ["gpsimd.vectors=false"] if top in _WITHOUT_VECTORS else [])
     return faults_of(emit_top(top, cfg, options=_OPTIONS.get(top)))
 
 

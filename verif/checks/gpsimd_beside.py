@@ -15,7 +15,7 @@ from sim.systems.core.verilated import VerilatedDevice, build_core
 from verif.checks.gpsimd_program import WordImage
 from verif.golden.machine import GoldenMachine
 
-__all__ = ["Beside", "beside"]
+__all__ = ["Beside", "beside", "of_words"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,8 @@ def _texts(got: Mapping[int, bytes], want: Mapping[int, bytes], victims: set[int
     return found
 
 
-def _of_words(words: WordImage) -> Image:
+def of_words(words: WordImage) -> Image:
+    """What a device can load."""
     memory = words.memory()
     return Image(
         segments=(Segment(0, memory),),
@@ -58,7 +59,7 @@ def _of_words(words: WordImage) -> Image:
 
 def beside(cfg: Config, asked: Image | WordImage, seed: int | None = None) -> Beside:
     """Run both; `seed` is the golden machine's. Without a fault everything is compared, else the faults and texts."""
-    image = _of_words(asked) if isinstance(asked, WordImage) else asked
+    image = of_words(asked) if isinstance(asked, WordImage) else asked
     golden = GoldenMachine(cfg, seed)
     golden.load(image)
     want = golden.run()

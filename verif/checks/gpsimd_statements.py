@@ -94,20 +94,24 @@ class Statements:
     def compute(self) -> bytes:
         return w.register(0, self.rng.choice((0, 4, 6, 7)), self.value(), self.value(), self.value())
 
-    def memory(self) -> bytes:
-        """A load or store of 1, 2 or 4 bytes."""
-        size = self.rng.randrange(3)
+    def _place(self, size: int) -> int:
+        """Where 1 << size bytes can be loaded and stored."""
         byte, lane = self.rng.randrange(OPEN_BYTES) >> size << size, self.rng.randrange(self.lanes)
         if self.rng.random() < 0.1:
             byte = self.cfg.sbuf.partition_bytes - (1 << size)
         share = SHARED_BYTES // self.count
-        at = self.rng.choice((
+        return self.rng.choice((
             row_address(lane, byte),
             lane_address(lane, byte, self.lanes),
             Region.SHARED + self.core * share + byte % (share - _SLOTS) if self.shares else row_address(0, byte),
             Region.LOCAL + DATA + byte % (DATA_BYTES - 8),
             Region.LOCAL_TOO + DATA + byte % (DATA_BYTES - 8),
         ))  # fmt: skip
+
+    def memory(self) -> bytes:
+        """A load or store of 1, 2 or 4 bytes."""
+        size = self.rng.randrange(3)
+        at = self._place(size)
         if self.rng.random() < 0.5:
             return li(T0, at) + w.store(size, self.value(), T0, 0)
         unsigned = self.rng.random() < 0.5 and size < 2
@@ -218,15 +222,18 @@ class Statements:
         code += lw(T1, T0) + w.branch(1, T1, 0, 12) + pause + w.jump(0, -12)
         return code + box(Mailbox.WAIT_COMPARE, 0) + box(Mailbox.WAIT_VALUE, 0)
 
-    def alarm(self, at_least: int = 0) -> bytes:
-        """Asleep until the timer, and not less; MTIMECMP is all ones behind it."""
-        rd = self.value()
+    def alarm(self, at_least: int = 0, kept: int = 0) -> bytes:
+        """Asleep until the timer, and not less, some with a load still under way; MTIMECMP is all ones behind it.
+        Register `kept` keeps its value."""
+        rd, other = self.rng.sample([n for n in _VALUES if n != kept], 2)
         code = li(T0, Region.MAILBOX) + lw(T1, T0, Mailbox.MTIME) + lw(T2, T0, Mailbox.MTIMEH)
         code += w.immediate(0x13, 0, T1, T1, at_least + self.rng.randrange(60)) + w.store(2, T1, T0, Mailbox.MTIMECMP)
         code += w.store(2, T2, T0, Mailbox.MTIMECMPH) + w.immediate(0x13, 0, rd, T1, 0)
         if self.rng.random() < 0.5 and not at_least:
             code += self.wait(WaitFor.TIMER, 0)
         else:  # its own interrupt ends a wfi as well
+            if self.rng.random() < 0.5:
+                code += li(T0, self._place(2)) + lw(other, T0)
             code += WFI
         code += li(T0, Region.MAILBOX) + lw(T1, T0, Mailbox.MTIME)
         code += w.register(0x20, 0, rd, T1, rd) + w.register(0, 2, rd, rd, 0)
@@ -260,7 +267,7 @@ class Statements:
     def rest(self) -> bytes:
         """mcycle stands still while the core sleeps: few of its cycles pass until the timer."""
         rd, mcycle = self.value(), 0xB00
-        code = w.immediate(0x73, 2, rd, 0, mcycle) + self.alarm(400)
+        code = w.immediate(0x73, 2, rd, 0, mcycle) + self.alarm(400, kept=rd)
         code += w.immediate(0x73, 2, T1, 0, mcycle) + w.register(0x20, 0, rd, T1, rd)
         return code + w.immediate(0x13, 3, rd, rd, 150)
 

@@ -1,4 +1,5 @@
-"""Scalar core: outside `wfi` an instruction retires every so many cycles, if code and memory come in time.
+"""Scalar core: outside `wfi` an instruction retires every so many cycles, if code and memory come in time; in `wfi`,
+where its clock may stand still, no load is under way.
 
 Assumed: fetch waits as proof gpsimd_fetch_time says; a load or store is taken after ACCESS cycles at most, a load is
 answered REPLY cycles later than it could be at most, a division (which stands in) takes DIVISION.
@@ -42,13 +43,19 @@ class AliveProof(wiring.Component):
         within(REPLY, unit.m_valid & unit.m_load & ~unit.access_reply_valid, "reply_waits")
         divide = core.made["divide"]
         within(DIVISION, divide.start & ~divide.done, "division_waits")
+        asked = Signal()  # a load that was taken is not answered
+        with m.If(unit.access.valid & unit.access.ready & ~unit.access.payload.write):
+            m.d.sync += asked.eq(1)
+        with m.Elif(unit.access_reply_valid):
+            m.d.sync += asked.eq(0)
         waits = Signal(range(2 * CYCLES))
-        with m.If(unit.retired_valid | ~core.begun):
+        with m.If(unit.retired_valid | ~core.begun | unit.waits):
             m.d.sync += waits.eq(0)
         with m.Else():
             m.d.sync += waits.eq(waits + 1)
         m.d.comb += [
-            Assume(~unit.waits),
+            Assert(~(unit.waits & asked)),
+            Assert(asked == (unit.m_valid & unit.m_load)),
             Assert(waits < CYCLES),
             Cover(unit.retired_valid & (waits == CYCLES - 1)),
         ]
@@ -62,6 +69,6 @@ PROOFS = (
         depth=CYCLES + 2,
         cover_depth=CYCLES + 4,
         fault_depth=CYCLES + 4,
-        faults=("a load or store is never taken",),
+        faults=("a load or store is never taken", "a core sleeps although a load is under way"),
     ),
 )

@@ -53,9 +53,9 @@ class Run:
     file: str | None = None  # that the configuration was read from
 
     def needed(self, cfg: Config) -> Config:
-        """`cfg` without what this run cannot tell from nothing: vectors, if it starts no GPSIMD core."""
+        """`cfg` without what this run cannot tell from nothing: GPSIMD cores, if they have nothing to do."""
         workload = find_workload(self.workload)
-        return cfg if workload.starts_cores(workload.complete(self.params)) else unprogrammed(cfg)
+        return cfg if workload.programs_cores(workload.complete(self.params)) else unprogrammed(cfg)
 
     @property
     def built(self) -> Config:
@@ -76,11 +76,13 @@ class Run:
 
 
 def _simulate(run: Run, program: Program, image: Image, console: Console, cpu: CpuParts) -> RunResult:
-    if program.starts_cores and run.built.gpsimd.vectors != run.cfg.gpsimd.vectors:
-        has, wants = (str(cfg.gpsimd.vectors).lower() for cfg in (run.built, run.cfg))
-        raise PlexusError(
-            f"{run.workload} starts GPSIMD cores, so gpsimd.vectors must be {wants} in its model too, not {has}"
-        )
+    if program.programs_cores:
+        for name in ("enabled", "vectors"):
+            has, wants = (str(getattr(cfg.gpsimd, name)).lower() for cfg in (run.built, run.cfg))
+            if has != wants:
+                raise PlexusError(
+                    f"{run.workload} starts GPSIMD cores, so gpsimd.{name} must be {wants} in its model too, not {has}"
+                )
     with cpu.part("build"):
         built = build_core(run.built, array=run.array, waves=run.waves.kind if run.waves else "", fast=run.fast)
     guess = max(bounds(run.cfg, program, program.hbm_read_bytes + program.hbm_written_bytes).values())

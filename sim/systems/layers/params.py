@@ -85,7 +85,7 @@ class LayersRun:
         return default_folder(self.workload, self.cfg, settings, defaults)
 
     def needed(self, cfg: Config) -> Config:
-        """`cfg` without vectors of GPSIMD: no operation starts a core."""
+        """`cfg` without GPSIMD cores: no operation gives them anything to do."""
         return unprogrammed(cfg)
 
     @property

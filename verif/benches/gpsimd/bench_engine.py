@@ -55,6 +55,7 @@ _FAULTS = (
     "a core without an image runs",
     "a barrier opens for the first who comes",
     "the clock of a core that sleeps goes on",
+    "a core sleeps although a load is under way",
     "a counter of a core goes on from the one beside",
     "what the last program counted of a core stays",
     "images of the last program can be run",
