@@ -14,7 +14,7 @@ __all__ = ["Execute"]
 
 class Execute(wiring.Component):
     """The instruction `i`. `allowed`: there is memory for the load or store at its address. csr_read, csr_illegal,
-    quotient, vector_*: of the units beside.
+    quotient, vector_*: of the units beside. early: it traps, but for what vectors say, which may depend on `ready` of memory.
 
     Timing: combinational; `allowed` may depend on the address.
     """
@@ -28,6 +28,7 @@ class Execute(wiring.Component):
     vector_cause: In(5)
     vector_tval: In(32)
     vector_result: In(32)
+    early: Out(1)
     o: Out(EXECUTED)
 
     def elaborate(self, platform: object) -> Module:
@@ -73,18 +74,20 @@ class Execute(wiring.Component):
 
         is_store = what.unit == Unit.STORE
         accesses = is_store | (what.unit == Unit.LOAD)
+        of_vectors = (what.unit == Unit.VECTOR) & self.vector_traps
         with m.If(x.fault | x.fault_second):
-            m.d.comb += [o.traps.eq(1), o.cause.eq(1), o.tval.eq(Mux(x.fault, x.pc, x.pc + 2))]
+            m.d.comb += [self.early.eq(1), o.cause.eq(1), o.tval.eq(Mux(x.fault, x.pc, x.pc + 2))]
         with m.Elif(what.illegal | ((what.unit == Unit.CSR) & self.csr_illegal)):
-            m.d.comb += [o.traps.eq(1), o.cause.eq(2), o.tval.eq(x.bits)]
-        with m.Elif((what.unit == Unit.VECTOR) & self.vector_traps):
-            m.d.comb += [o.traps.eq(1), o.cause.eq(self.vector_cause), o.tval.eq(self.vector_tval)]
+            m.d.comb += [self.early.eq(1), o.cause.eq(2), o.tval.eq(x.bits)]
         with m.Elif(what.unit == Unit.EBREAK):
-            m.d.comb += [o.traps.eq(1), o.cause.eq(Mux(fault("an ebreak is told as an ecall"), 11, 3)), o.tval.eq(x.pc)]
+            m.d.comb += [self.early.eq(1), o.cause.eq(Mux(fault("an ebreak is told as an ecall"), 11, 3)), o.tval.eq(x.pc)]
         with m.Elif(what.unit == Unit.ECALL):
-            m.d.comb += [o.traps.eq(1), o.cause.eq(11)]
+            m.d.comb += [self.early.eq(1), o.cause.eq(11)]
         with m.Elif(accesses & ~store.aligned):
-            m.d.comb += [o.traps.eq(1), o.cause.eq(Mux(is_store, 6, 4)), o.tval.eq(o.address)]
+            m.d.comb += [self.early.eq(1), o.cause.eq(Mux(is_store, 6, 4)), o.tval.eq(o.address)]
         with m.Elif(accesses & ~self.allowed):
-            m.d.comb += [o.traps.eq(1), o.cause.eq(Mux(is_store, 7, 5)), o.tval.eq(o.address)]
+            m.d.comb += [self.early.eq(1), o.cause.eq(Mux(is_store, 7, 5)), o.tval.eq(o.address)]
+        with m.Elif(of_vectors):
+            m.d.comb += [o.cause.eq(self.vector_cause), o.tval.eq(self.vector_tval)]
+        m.d.comb += o.traps.eq(self.early | of_vectors)
         return m

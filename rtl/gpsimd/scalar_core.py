@@ -120,21 +120,22 @@ class ScalarCore(wiring.Component):
                 x.b.eq(registers.second_value),
             ]
         quiet, waits_for_quiet = Signal(init=1), Signal()  # quiet: no instruction of vectors goes on behind
-        traps = done.traps
+        traps, early, waits_early = done.traps, execute.early, Signal()  # early: whatever vectors find, or memory says
         with m.Switch(unit):
             with m.Case(Unit.ALU, Unit.LINK, Unit.MULTIPLY, Unit.DIVIDE, Unit.NOTHING, Unit.VECTOR):
-                m.d.comb += waits_for_quiet.eq(~quiet & (traps | x_what.flush))
+                m.d.comb += waits_early.eq(~quiet & (early | x_what.flush))
             with m.Default():
-                m.d.comb += waits_for_quiet.eq(~quiet & ~fault("a load or store does not wait for those of vectors"))
+                m.d.comb += waits_early.eq(~quiet & ~fault("a load or store does not wait for those of vectors"))
         m.d.comb += [
+            waits_for_quiet.eq(waits_early | (~quiet & traps)),
             delays.eq(x_valid & x_first & csr.interrupt & ~quiet),
             interrupted.eq(x_valid & x_first & csr.interrupt & quiet),  # before it has begun
             does.eq(
                 x_valid
                 & ~interrupted
                 & ~delays
-                & ~waits_for_quiet
-                & (~traps | fault("a store goes to memory although it traps"))
+                & ~waits_early
+                & (~early | fault("a store goes to memory although it traps"))
             ),
             x_moves.eq(x_valid & ~interrupted & ~delays & ~waits_for_quiet & (ready | traps) & ~m_waits),
             self.access.valid.eq(does & (is_load | is_store) & ~m_waits),

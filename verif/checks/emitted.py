@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from rtl.contract.config import load
+from rtl.contract.config import named
 from rtl.contract.isa import Queue
 from rtl.emit.verilog import Emitted
 from sim.build.emitting import emit_top
@@ -34,10 +34,6 @@ _LARGE = (
 )  # fmt: skip
 QUICK = tuple(name for name in TOPS if name not in (*COMPARED, *_LARGE))
 """Tops that take seconds; a port with its lanes, which holds the whole link, is one of them."""
-
-_WITHOUT_VECTORS = ("gpsimd_engine", "core", "core_pair")
-"""Whose GPSIMD cores are checked without vectors. With them Verilator tells of a loop (UNOPTFLAT) from one field of a
-record to another, through the word that a core pushes and what traps; Yosys finds that no bit depends on itself."""
 
 _OPTIONS: dict[str, dict[str, Any]] = {
     "axi_share": {"port_bytes": 64},
@@ -82,8 +78,7 @@ def faults_of(emitted: Emitted) -> list[str]:
 
 def check(top: str) -> list[str]:
     """All that other tools have against `top` at `tiny`, as `plexus emit` writes it."""
-    cfg = load("tiny", ["gpsimd.vectors=false"] if top in _WITHOUT_VECTORS else [])
-    return faults_of(emit_top(top, cfg, options=_OPTIONS.get(top)))
+    return faults_of(emit_top(top, named("tiny"), options=_OPTIONS.get(top)))
 
 
 def main() -> int:
