@@ -67,7 +67,7 @@ class Statements:
     """Statements of core `core`, as bytes that may stand anywhere. `dense`: most of their instructions are vectors'."""
 
     def __init__(self, rng: random.Random, cfg: Config, core: int, mask: int, shares: bool, dense: bool = False):
-        self.shares = shares
+        self.shares, self.dense = shares, dense
         self.rng, self.cfg, self.core, self.mask = rng, cfg, core, mask
         self.count = cores(cfg.partitions)
         self.lanes = cfg.partitions // self.count
@@ -217,7 +217,7 @@ class Statements:
         """Asleep or not until a condition holds; the registers are 0 behind it."""
         code = box(Mailbox.WAIT_SEMAPHORE, semaphore) + box(Mailbox.WAIT_VALUE, value)
         code += box(Mailbox.WAIT_COMPARE, condition) + li(T0, Region.MAILBOX + Mailbox.WAIT_STATUS)
-        sleeps = self.rng.random() < 0.7
+        sleeps = self.rng.random() < (0.95 if self.dense else 0.7)
         pause = WFI if sleeps else w.immediate(0x13, 0, 0, 0, 0)
         code += lw(T1, T0) + w.branch(1, T1, 0, 12) + pause + w.jump(0, -12)
         return code + box(Mailbox.WAIT_COMPARE, 0) + box(Mailbox.WAIT_VALUE, 0)
