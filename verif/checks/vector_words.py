@@ -6,7 +6,7 @@ what is missing there.
 
 import random
 
-__all__ = ["LMULS", "SEWS", "random_vector_word", "vtypes"]
+__all__ = ["LMULS", "SEWS", "UNARY", "WHOLE_MOVE", "random_vector_word", "vtypes"]
 
 SEWS = (8, 16, 32)
 LMULS = (-2, -1, 0, 1, 2, 3)

@@ -1,12 +1,16 @@
 """VectorUnit: every encoding of Zve32x with every SEW and LMUL, as in the golden hart; what is none traps."""
 
+import random
+from collections.abc import Iterator
+from itertools import product
+
 import cocotb
 
 from verif.bench import Run
 from verif.benches.gpsimd.vector_driver import VSTART, VectorDriver
 from verif.benches.gpsimd.vector_unit_top import RAM, RAM_BYTES
 from verif.checks.vector_encodings import Encoding, encodings
-from verif.checks.vector_words import vtypes
+from verif.checks.vector_words import UNARY, WHOLE_MOVE, vtypes
 
 _FAULTS = ("vwmaccsu takes its scalar as unsigned", "viota counts the element itself")
 
@@ -29,6 +33,39 @@ async def _execute(driver: VectorDriver, encoding: Encoding, lmul: int, *, safe:
     if driver.hart.vector.vstart:
         await driver.write_csr(VSTART, 0)
     return not (want.trap and want.cause == _ILLEGAL)
+
+
+def _all_words(rng: random.Random) -> Iterator[int]:
+    """Each funct6, funct3 and vm of OP-V but vset*, with each vs1 where that chooses; each mop, vm, width and lumop of
+    loads and stores. Registers fit any instruction, and the number of fields is anything."""
+    for funct6, funct3, vm in product(range(64), range(7), (0, 1)):
+        chooses = funct6 in UNARY or funct6 == WHOLE_MOVE
+        for vs1 in range(32) if chooses else (8,):
+            vs2, vd = rng.choice((0, 16)), rng.choice((0, 4, 24))
+            yield funct6 << 26 | vm << 25 | vs2 << 20 | vs1 << 15 | funct3 << 12 | vd << 7 | 0x57
+    for opcode, mop, vm, width in product((0x07, 0x27), range(4), (0, 1), (0, 5, 6, 7)):
+        for lumop in range(32) if mop == 0 else (16,):
+            yield rng.randrange(16) << 28 | mop << 26 | vm << 25 | lumop << 20 | 5 << 15 | width << 12 | 8 << 7 | opcode
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def refuses_what_golden_refuses(dut) -> None:
+    driver = VectorDriver(dut)
+    driver.overlap = 0.8
+    refused = done = 0
+    await driver.start()
+    for number, word in enumerate(_all_words(driver.random)):
+        if number % 40 == 0:
+            await driver.random_registers()
+            await driver.execute(2 << 23 | 5 << 15 | 7 << 12 | 0x57, driver.lanes - 1, 0)  # vsetvli x0, x5, e32, m1
+        want = await driver.execute(word, RAM + 4 * driver.random.randrange(RAM_BYTES // 8), 4)
+        refused += want.trap and want.cause == _ILLEGAL
+        done += not want.trap
+        if driver.hart.vector.vstart:
+            await driver.write_csr(VSTART, 0)
+    await driver.settle()
+    assert refused > 2000 and done > 300, (refused, done)
+    dut._log.info("of %d words %d were executed and %d refused as illegal", number + 1, done, refused)
 
 
 @cocotb.test(timeout_time=200, timeout_unit="ms")

@@ -51,6 +51,7 @@ class VectorDriver(Bench):
         self.answer: tuple[int, int] | None = None  # of an element that is loaded: cycles until it comes, word
         self.last: bool | None = None  # the row that was stored; None before the first
         self.by_rows = self.lasts = 0  # stores that go by rows, and rows that were told to be a store's last
+        self.moved, self.golden_moved = [0, 0], [0, 0]  # bytes loaded and stored by rows beyond
         ready = ("access__ready", "line_ready", "row_ready")
         for name in ("start", "enabled", "csr_write", "reply_valid", "slowly", "stalls", "banks", *ready):
             getattr(dut, name).value = 0
@@ -117,9 +118,11 @@ class VectorDriver(Bench):
         dut.start.value = 0
         for name in ("bits", "rs1", "rs2"):
             getattr(dut, name).value = self.random.getrandbits(32)
-        elements = self._row_elements(word, rs1)
+        elements, row_bytes = self._row_elements(word, rs1), self._row_bytes(word, rs1)
         want = hart.step()
-        self.by_rows += elements > 0 and not want.trap
+        if not want.trap:
+            self.by_rows += elements > 0 and word & 0x7F == 0x27
+            self.golden_moved[word & 0x7F == 0x27] += row_bytes
         assert got["traps"] == want.trap, f"{self.what}: traps {got['traps']}, golden {want.trap} ({hart.csrs.mcause})"
         if want.trap:
             assert got["cause"] == want.cause, f"{self.what}: cause {got['cause']}, golden {want.cause}"
@@ -146,16 +149,29 @@ class VectorDriver(Bench):
             await self.execute(7 << 29 | 1 << 25 | 8 << 20 | 5 << 15 | 6 << 12 | register << 7 | 7, RAM, 0)  # vl8re32.v
 
     def _row_elements(self, word: int, address: int) -> int:
-        """Of a store that is to go by rows: side by side in RAM, aligned, from the first element on; else 0."""
+        """Of a load or store that is to go by rows: side by side in RAM, aligned, from the first element on; else 0."""
         state, kind = self.hart.vector, word >> 20 & 31
-        if word & 0x7F != 0x27 or word >> 26 & 3 or state.vstart or self.dut.slowly.value == 1:
+        if word & 0x5F != 7 or word >> 26 & 3 or state.vstart or self.dut.slowly.value == 1:
             return 0
         size = {0: 1, 5: 2, 6: 4}.get(word >> 12 & 7, 0)
-        elements = {0: state.vl, 8: ((word >> 29) + 1) * self.line_bytes, 11: -(-state.vl // 8)}.get(kind, 0)
+        elements = {0: state.vl, 16: state.vl, 8: ((word >> 29) + 1) * self.line_bytes, 11: -(-state.vl // 8)}.get(kind, 0)
         if not size or (kind != 8 and word >> 29) or address % size:
             return 0
-        inside = RAM <= address and address + elements * size <= RAM + RAM_BYTES
+        end = address + elements * (1 if kind == 8 else size)
+        inside = RAM <= address and end <= RAM + RAM_BYTES
         return elements if inside else 0
+
+    def _row_bytes(self, word: int, address: int) -> int:
+        """That it moves, if it goes by rows beyond."""
+        elements = self._row_elements(word, address)
+        if address < RAM + RAM_BYTES // 2 or not elements:
+            return 0
+        if word >> 25 & 1 or word >> 20 & 31 in (8, 11):
+            active = elements
+        else:
+            bits = int.from_bytes(self.hart.vector.v[0].tobytes(), "little")
+            active = (bits & (1 << elements) - 1).bit_count()
+        return active * (1 if word >> 20 & 31 == 8 else {0: 1, 5: 2, 6: 4}[word >> 12 & 7])
 
     async def settle(self) -> None:
         """Until nothing is under way; then all is compared."""
@@ -173,6 +189,8 @@ class VectorDriver(Bench):
         assert self.last is not False, f"{what}: no row that is stored is the last"
         assert self.lasts == self.by_rows, f"{what}: {self.lasts} rows are the last of {self.by_rows} stores"
         self.lasts = self.by_rows = 0
+        assert self.moved == self.golden_moved, f"{what}: {self.moved} bytes are told moved, golden {self.golden_moved}"
+        self.moved, self.golden_moved = [0, 0], [0, 0]
         state = self.hart.vector
         if not np.array_equal(self.v, state.v):
             register, byte = np.argwhere(self.v != state.v)[0]
@@ -203,6 +221,8 @@ class VectorDriver(Bench):
                 dut.reply_valid.value, dut.reply.value = 1, word
         await self.edge
         self.cycle += 1
+        self.moved[0] += int(dut.line_moved.value)
+        self.moved[1] += int(dut.row_moved.value)
         for n in range(3):
             if getattr(dut, f"written__{n}").value == 1:
                 self._write(*(int(getattr(dut, f"{name}__{n}").value) for name in ("number", "mask", "data")))

@@ -16,8 +16,8 @@ DEVICE, DEVICE_BYTES = 0x4000_0000, 0x100
 
 
 class VectorUnitTop(wiring.Component):
-    """VectorUnit with `allowed` and `in_rows` for RAM and a device, and LocalLookup for RAM; `slowly`: no rows, and no
-    words. bank_*: LocalLookup's; banks: what they read in the cycle before. Timing: VectorUnit's."""
+    """VectorUnit with `allowed` and `in_rows` for RAM and a device, and LocalLookup for RAM, of which spans that begin in
+    the upper half are `beyond`; `slowly`: no rows, and no words. bank_*: LocalLookup's; banks: what they read in the cycle before. Timing: VectorUnit's."""
 
     def __init__(self, lanes: int = 4):
         self.unit = VectorUnit(lanes)
@@ -55,6 +55,7 @@ class VectorUnitTop(wiring.Component):
         m.d.comb += [
             unit.allowed.eq((address[12:] == RAM >> 12) | (address[8:] == DEVICE >> 8)),
             unit.in_rows.eq(in_ram & ~self.slowly),
+            unit.beyond.eq(first[11]),
         ]
         m.submodules.lookup = lookup = self.lookup
         lanes = range(unit.lanes)
