@@ -14,7 +14,8 @@ __all__ = ["Execute"]
 
 class Execute(wiring.Component):
     """The instruction `i`. `allowed`: there is memory for the load or store at its address. csr_read, csr_illegal,
-    quotient, vector_*: of the units beside. early: it traps, but for what vectors say, which may depend on `ready` of memory.
+    quotient, vector_*: of the units beside. early: it traps, but for what vectors say, which may depend on `ready` of
+    memory.
 
     Timing: combinational; `allowed` may depend on the address.
     """
@@ -80,7 +81,8 @@ class Execute(wiring.Component):
         with m.Elif(what.illegal | ((what.unit == Unit.CSR) & self.csr_illegal)):
             m.d.comb += [self.early.eq(1), o.cause.eq(2), o.tval.eq(x.bits)]
         with m.Elif(what.unit == Unit.EBREAK):
-            m.d.comb += [self.early.eq(1), o.cause.eq(Mux(fault("an ebreak is told as an ecall"), 11, 3)), o.tval.eq(x.pc)]
+            cause = Mux(fault("an ebreak is told as an ecall"), 11, 3)
+            m.d.comb += [self.early.eq(1), o.cause.eq(cause), o.tval.eq(x.pc)]
         with m.Elif(what.unit == Unit.ECALL):
             m.d.comb += [self.early.eq(1), o.cause.eq(11)]
         with m.Elif(accesses & ~store.aligned):

@@ -154,7 +154,8 @@ class VectorDriver(Bench):
         if word & 0x5F != 7 or word >> 26 & 3 or state.vstart or self.dut.slowly.value == 1:
             return 0
         size = {0: 1, 5: 2, 6: 4}.get(word >> 12 & 7, 0)
-        elements = {0: state.vl, 16: state.vl, 8: ((word >> 29) + 1) * self.line_bytes, 11: -(-state.vl // 8)}.get(kind, 0)
+        whole = ((word >> 29) + 1) * self.line_bytes
+        elements = {0: state.vl, 16: state.vl, 8: whole, 11: -(-state.vl // 8)}.get(kind, 0)
         if not size or (kind != 8 and word >> 29) or address % size:
             return 0
         end = address + elements * (1 if kind == 8 else size)

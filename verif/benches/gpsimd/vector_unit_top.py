@@ -16,8 +16,11 @@ DEVICE, DEVICE_BYTES = 0x4000_0000, 0x100
 
 
 class VectorUnitTop(wiring.Component):
-    """VectorUnit with `allowed` and `in_rows` for RAM and a device, and LocalLookup for RAM, of which spans that begin in
-    the upper half are `beyond`; `slowly`: no rows, and no words. bank_*: LocalLookup's; banks: what they read in the cycle before. Timing: VectorUnit's."""
+    """VectorUnit with `allowed` and `in_rows` for RAM and a device, and LocalLookup for RAM.
+
+    Spans that begin in the upper half of RAM are `beyond`. `slowly`: no rows, and no words. bank_*: LocalLookup's;
+    banks: what they read in the cycle before. Timing: VectorUnit's.
+    """
 
     def __init__(self, lanes: int = 4):
         self.unit = VectorUnit(lanes)
