@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 from rtl.contract.any_config import AnyConfig
-from rtl.contract.config import Config
+from rtl.contract.config import Config, GpsimdConfig
 from rtl.contract.config_changes import changed
 from rtl.contract.config_fields import ConfigError, Role, fields_of
 
@@ -68,7 +68,7 @@ def covers(model: AnyConfig, cfg: AnyConfig) -> bool:
 def unprogrammed(cfg: Config) -> Config:
     """What a model must be of to run programs of `cfg` that give GPSIMD cores nothing to do, with the same cycles and
     counters."""
-    return dataclasses.replace(cfg, gpsimd=dataclasses.replace(cfg.gpsimd, enabled=False))
+    return dataclasses.replace(cfg, gpsimd=GpsimdConfig(enabled=False, clock_mhz=cfg.gpsimd.clock_mhz))
 
 
 def envelope(configs: Sequence[ConfigT]) -> ConfigT:

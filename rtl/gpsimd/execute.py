@@ -14,8 +14,8 @@ __all__ = ["Execute"]
 
 class Execute(wiring.Component):
     """The instruction `i`. `allowed`: there is memory for the load or store at its address. csr_read, csr_illegal,
-    quotient, vector_*: of the units beside. early: it traps, but for what vectors say, which may depend on `ready` of
-    memory.
+    quotient, vector_*: of the units beside. early: it traps whatever the vector unit says, whose vector_traps
+    may depend on `ready` of memory.
 
     Timing: combinational; `allowed` may depend on the address.
     """

@@ -31,13 +31,13 @@ class ScalarCore(wiring.Component):
     line, reply, reply_valid, reply_fault: code by lines, as Fetch has them. access: loads and stores; `access_allowed`
     is combinational of the payload: there is memory for it. access_reply, with access_reply_valid: the word that a load
     reads, one cycle after it was taken or later. pending: interrupts (software, timer, external). hart, mtime: as CSRs
-    show them. waits: in `wfi`. retired, retired_valid: what leaves the last stage. start: in the first cycle after a
-    reset; instructions come from `entry` on. state: what this cycle is for, a gpsimd.Counter from BUSY to MEMORY;
-    `trapped`: a trap that is taken in this cycle. rows: the vector unit's way to rows of memory. moves: of the vector
-    unit, which may go on behind an instruction that has retired; what others could see of that waits for it: loads and
-    stores, CSRs, traps and interrupts, sleep.
-    Timing: cycles more than one: `jal` or a branch back that is taken 1; any other jump, a branch forward that is taken
-    or one back that is not 2; a load's or product's result used by the next instruction 1; a division 17.
+    show them. waits: in `wfi`, and all before has left, so that the clock may stop. retired, retired_valid: what
+    leaves the last stage. start: in the first cycle after a reset; instructions come from `entry` on. state: what
+    this cycle is for, a gpsimd.Counter from BUSY to MEMORY; `trapped`: a trap that is taken in this cycle. rows:
+    the vector unit's way to rows of memory. moves: of the vector unit, which may go on behind an instruction that
+    has retired; what others could see of that waits for it: loads and stores, CSRs, traps and interrupts, sleep.
+    Timing: cycles more than one: `jal` or a branch back that is taken 1; any other jump, a branch forward that is
+    taken or one back that is not 2; a load's or product's result used by the next instruction 1; a division 17.
     """
 
     def __init__(self, line_bits: int = 128, *, vectors: bool = True):
@@ -120,7 +120,7 @@ class ScalarCore(wiring.Component):
                 x.b.eq(registers.second_value),
             ]
         quiet, waits_for_quiet = Signal(init=1), Signal()  # quiet: no instruction of vectors goes on behind
-        traps, early, waits_early = done.traps, execute.early, Signal()  # early: whatever vectors find, or memory says
+        traps, early, waits_early = done.traps, execute.early, Signal()  # early: but for vectors
         with m.Switch(unit):
             with m.Case(Unit.ALU, Unit.LINK, Unit.MULTIPLY, Unit.DIVIDE, Unit.NOTHING, Unit.VECTOR):
                 m.d.comb += waits_early.eq(~quiet & (early | x_what.flush))

@@ -130,6 +130,14 @@ class Subject:
     model: Config | None = None  # that ran it, if not one of its own
 
 
+def _differs(model: Config, cfg: Config) -> dict[str, Any]:
+    """What the model that ran `cfg` has otherwise; of GPSIMD cores that it has not, nothing else."""
+    found = difference(model, cfg)
+    if model.gpsimd.enabled:
+        return found
+    return {key: value for key, value in found.items() if key == "gpsimd.enabled" or not key.startswith("gpsimd.")}
+
+
 def make_report(
     subject: Subject,
     result: RunResult,
@@ -161,7 +169,7 @@ def make_report(
         "config_base": base,
         "config_changes": changed,
         "config_resolved": cfg.as_dict(),
-        "config_model": difference(subject.model, cfg) if subject.model else {},
+        "config_model": _differs(subject.model, cfg) if subject.model else {},
         "array": subject.array,
         "fast": subject.fast,
         "seed": subject.seed,

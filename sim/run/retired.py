@@ -112,7 +112,10 @@ def _read(waves: TextIO, path: Path, core: int | None) -> Iterator[RetiredInstru
         cores = sorted({port.core for uses in wanted.values() for port, _ in uses})
         if not cores:
             scopes = RETIRED_SCOPE.format(core="N")
-            raise PlexusError(f"{path} has no GPSIMD core: whole waves have, those of --waves-scope gpsimd or {scopes}")
+            raise PlexusError(
+                f"{path} has no GPSIMD core: of programs that run on some, whole waves have, and those of "
+                f"--waves-scope gpsimd or {scopes}"
+            )
         if core is not None and core not in cores:
             raise PlexusError(f"{path} has no core {core}: those in it are {', '.join(map(str, cores))}")
         try:

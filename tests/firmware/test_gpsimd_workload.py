@@ -203,7 +203,7 @@ def test_how_a_program_ended_is_a_sentence(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "entry", [one for one in entries() if one.section == "tiny" and one.workload in WORKLOADS], ids=str
 )
-def test_workloads_say_whether_they_start_cores(entry: Entry) -> None:
+def test_workloads_say_whether_they_need_cores(entry: Entry) -> None:
     """By that a run takes its model, before there is a program."""
     workload = find_workload(entry.workload)
     params = workload.parse(entry.params)

@@ -14,13 +14,14 @@ from firmware.workloads import find_workload
 from rtl.contract.config import Config, ConfigError, load, named
 from rtl.contract.config_fields import Role
 from rtl.contract.isa import INSTRUCTION, Opcode, Queue
+from rtl.contract.memmap import Space
 from rtl.contract.roles import covers, envelope, roles, unprogrammed
 from sim.report.verdict import passed
 from sim.run.result import RunResult
 from sim.systems.core.run import Run, run_workload
 from sim.systems.core.verilated import VerilatedDevice, build_core
 from verif.checks.gpsimd_beside import of_words
-from verif.checks.gpsimd_program import WordImage, after, nop, then
+from verif.checks.gpsimd_program import WordImage, after, copy, nop, then, trigger
 
 pytestmark = pytest.mark.sim
 
@@ -124,7 +125,7 @@ def test_without_gpsimd_cores_where_they_have_nothing_to_do() -> None:
 
 @pytest.mark.parametrize("end", ["done", "fault", "stuck"])
 def test_the_gpsimd_queue_waits_and_signals_without_its_engine(end: str) -> None:
-    """A token from queue to queue, all six of them; it stays out, or an opcode that is none faults beside it."""
+    """A token from queue to queue, and copies; it stays out, or an opcode that is none faults beside it."""
     cfg, queues = named("tiny"), list(Queue)
     words: dict[Queue, list[int]] = {}
     for n, queue in enumerate(queues):
@@ -134,7 +135,11 @@ def test_the_gpsimd_queue_waits_and_signals_without_its_engine(end: str) -> None
         del words[Queue.GPSIMD][-1]
     if end == "fault":
         words[Queue.GPSIMD][-1] = INSTRUCTION.pack({"opcode": 255})
-    image = WordImage(words=words)
+    # and copies: the model has a ring less
+    words[Queue.GPSIMD][:0] = [trigger(1), trigger(0, **then(30))]
+    rows = (Space.HBM, 0)
+    descriptors = [[copy((Space.SBUF, 64 * n), rows, 4, 40, 31)] for n in range(2)]
+    image = WordImage(words=words, descriptors=descriptors)
     own, other = run(cfg, cfg, image), run(cfg, unprogrammed(cfg), image)
     assert own.end == end and own.engines["gpsimd"].stall["semaphore"] > 0
     need_equal(own, other, end)
@@ -201,7 +206,7 @@ def test_an_envelope_has_the_most_of_all() -> None:
 
 
 def test_a_variant_that_needs_less_runs_on_the_model_of_its_base(tmp_path: Path) -> None:
-    cfg = load("tiny", ["dma.rings=1", "hbm.latency_ns=50"])
+    cfg = load("tiny", ["dma.rings=1", "hbm.latency_ns=50", "gpsimd.vectors=false"])
     report = run_workload(
         Run(workload="gemm", params=WORKLOADS[0][1], cfg=cfg, check="none", out=tmp_path), Console(quiet=True)
     )

@@ -69,7 +69,7 @@ def test_values_that_nobody_knows_are_zeros(tmp_path: Path) -> None:
     [
         ("a.fst", "", None, "instructions are read from waves in a file that ends in .vcd, not from "),
         ("none.vcd", None, None, "none.vcd cannot be read: No such file or directory"),
-        ("a.vcd", "$scope module top $end\n$enddefinitions $end\n", None, "has no GPSIMD core: whole waves have"),
+        ("a.vcd", "$scope module top $end\n$enddefinitions $end\n", None, "GPSIMD core: of programs that run on some"),
         ("a.vcd", "", None, "has no GPSIMD core"),
         ("a.vcd", "#3\n1v0\nb12 00\n", None, "a.vcd is torn: "),
         ("a.vcd", "", 2, "a.vcd has no core 2: those in it are 0, 1"),

@@ -45,7 +45,7 @@ def _texts(got: Mapping[int, bytes], want: Mapping[int, bytes], victims: set[int
 
 
 def of_words(words: WordImage) -> Image:
-    """What a device can load."""
+    """`words` as an image that a device can load."""
     memory = words.memory()
     return Image(
         segments=(Segment(0, memory),),

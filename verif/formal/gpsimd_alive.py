@@ -1,5 +1,5 @@
-"""Scalar core: outside `wfi` an instruction retires every so many cycles, if code and memory come in time; in `wfi`,
-where its clock may stand still, no load is under way.
+"""Scalar core: while it does not sleep an instruction retires every so many cycles, if code and memory come in time;
+while it sleeps, so that its clock may stand still, no load is under way.
 
 Assumed: fetch waits as proof gpsimd_fetch_time says; a load or store is taken after ACCESS cycles at most, a load is
 answered REPLY cycles later than it could be at most, a division (which stands in) takes DIVISION.
@@ -58,6 +58,7 @@ class AliveProof(wiring.Component):
             Assert(asked == (unit.m_valid & unit.m_load)),
             Assert(waits < CYCLES),
             Cover(unit.retired_valid & (waits == CYCLES - 1)),
+            Cover(unit.waits & core.begun),
         ]
         return m
 

@@ -81,7 +81,7 @@ def _simulate(run: Run, program: Program, image: Image, console: Console, cpu: C
             has, wants = (str(getattr(cfg.gpsimd, name)).lower() for cfg in (run.built, run.cfg))
             if has != wants:
                 raise PlexusError(
-                    f"{run.workload} starts GPSIMD cores, so gpsimd.{name} must be {wants} in its model too, not {has}"
+                    f"{run.workload} needs GPSIMD cores, so gpsimd.{name} must be {wants} in its model too, not {has}"
                 )
     with cpu.part("build"):
         built = build_core(run.built, array=run.array, waves=run.waves.kind if run.waves else "", fast=run.fast)

@@ -18,6 +18,7 @@ from verif.checks.riscv_words import branch, jump
 
 _FAULTS = (
     "a branch compares signed numbers only",
+    "a core sleeps although a load is under way",
     "a loop is never left",
     "a loaded value is used a cycle early",
     "a quotient by 0 has a sign",

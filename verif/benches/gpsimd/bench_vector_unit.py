@@ -259,12 +259,12 @@ async def lookups_wait_for_each_register(dut) -> None:
     await driver.start()
     await driver.execute(_vsetvli(2 << 3), lanes, 0)
     for register in range(3, 32):
-        await driver.random_registers()
-        await _indices(driver, 2, [1] * lanes)
-        await _indices(driver, 1, [4 * rng.randrange(RAM_BYTES // 4) for _ in range(lanes)])
         quotient = 0x20 << 26 | 1 << 25 | 1 << 20 | 2 << 15 | 2 << 12 | register << 7 | 0x57  # vdivu.vv of v1 by v2
         other = 3 if register > 16 else 31
         for index, data, opcode in ((register, other, 0x07), (1, register, 0x27), (register, other, 0x27)):
+            await driver.random_registers()
+            await _indices(driver, 2, [1] * lanes)
+            await _indices(driver, 1, [4 * rng.randrange(RAM_BYTES // 4) for _ in range(lanes)])
             await driver.execute(quotient, 0, 0)
             await driver.execute(3 << 26 | 1 << 25 | index << 20 | 5 << 15 | 6 << 12 | data << 7 | opcode, RAM, 0)
             await driver.settle()

@@ -25,11 +25,12 @@ _PRIORITY = (11, 3, 7)
 _UNDER_WAY = 4
 """Instructions that have not retired and may have stored something."""
 _MEMORY = 4
+"""Cycles back that an interrupt may have been seen before it stops an instruction."""
 _STATES = (
     Counter.BUSY, Counter.SLEEP, Counter.FETCH, Counter.BRANCH, Counter.LOAD, Counter.UNIT, Counter.MEMORY,
     Counter.VECTOR,
 )  # fmt: skip
-"""Cycles back that an interrupt may have been seen before it stops an instruction."""
+"""Of a core that runs, as far as it can tell itself."""
 
 
 class ScalarDriver(Bench):
@@ -224,7 +225,7 @@ class ScalarDriver(Bench):
                 f"instruction {want.order} at {want.pc_rdata:#x}, {want.insn:#x}: {name} {have:#x}, golden {need:#x}"
             )
         lanes = sum(255 << 8 * n for n in range(4) if want.mem_rmask >> n & 1)
-        assert int(got.mem_rdata) & (lanes if lanes else -1) == want.mem_rdata
+        assert int(got.mem_rdata) & (lanes or -1) == want.mem_rdata
         told = [(int(mtvec < 4), want.cause & 31, where) for where in [pc] * want.intr + [want.pc_rdata] * want.trap]
         heard = [self.trapped.popleft() for _ in told if self.trapped]
         assert [one[::2] for one in told] == [one[::2] for one in heard], f"traps are told as {heard}, golden {told}"

@@ -163,7 +163,7 @@ class VectorDriver(Bench):
         return elements if inside else 0
 
     def _row_bytes(self, word: int, address: int) -> int:
-        """That it moves, if it goes by rows beyond."""
+        """Bytes that it moves by rows, where these are beyond local memory; else 0."""
         elements = self._row_elements(word, address)
         if address < RAM + RAM_BYTES // 2 or not elements:
             return 0
