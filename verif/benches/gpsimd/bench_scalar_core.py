@@ -128,6 +128,19 @@ async def programs_end(dut, stalls: float) -> None:
 
 
 @cocotb.test(timeout_time=200, timeout_unit="us")
+async def sleeps_when_loads_are_answered(dut) -> None:
+    """Nothing can wake it then; the driver sees that no load is under way."""
+    rng = np.random.default_rng(cocotb.RANDOM_SEED)
+    words = [0x100087B7, 0x0007A303, 0x10500073]  # lui x15, data; lw x6, 0(x15); wfi
+    ram = bytearray(b"".join(w.to_bytes(4, "little") for w in words).ljust(RAM_BYTES, b"\0"))
+    for _ in range(8):
+        driver = ScalarDriver(dut, rng, bytearray(ram), 0.9, 0)
+        await driver.start()
+        await driver.run(3)
+        assert driver.retired == 2 and dut.waits.value == 1, f"{driver.retired} instructions, and it does not sleep"
+
+
+@cocotb.test(timeout_time=200, timeout_unit="us")
 async def takes_the_cycles_it_says(dut) -> None:
     """Cycles from one instruction to the next, where memory answers at once and code is kept."""
     rng = np.random.default_rng(cocotb.RANDOM_SEED)
