@@ -102,6 +102,7 @@ class DmaHost:
         active, start, reset = self.dut.active, self.dut.start, self.dut.rst
         faults = [getattr(self.dut, f"ring_status__{r}__cause") for r in range(len(pulses))]
         of_queues = (1 << self.bench.cfg.dma.rings) - 1
+        busy = [getattr(self.dut, f"ring_status__{r}__busy") for r in range(len(pulses))]
         under_way = [0] * len(pulses)  # descriptors that were taken and have not ended
         takes = [[getattr(self.dut, f"ring__{r}__{name}") for name in ("valid", "ready")] for r in range(len(pulses))]
         while True:
@@ -115,6 +116,8 @@ class DmaHost:
             if start.value == 1 or reset.value == 1:
                 under_way = [0] * len(pulses)
             for r, fault in enumerate(faults):
+                if under_way[r] and int(fault.value) == Cause.NONE:
+                    assert busy[r].value == 1, f"a descriptor of ring {r} is under way, and the ring is not busy"
                 under_way[r] += (taken >> r & 1) - (ended >> r & 1)
                 if under_way[r] and int(fault.value) == Cause.NONE:
                     assert active.value == 1, f"the clock would stop while a descriptor of ring {r} is under way"

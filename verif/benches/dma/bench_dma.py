@@ -292,6 +292,28 @@ async def refuses_each_bit_of_an_address_behind_hbm(dut: Any) -> None:
             await bench.host.restart()
 
 
+@cocotb.test(timeout_time=8, timeout_unit="ms")
+async def refuses_each_bit_of_a_reach_behind_hbm(dut: Any) -> None:
+    """Rows of either side that lie two steps of two dimensions apart, up and down, each a power of two."""
+    bench = DmaBench(dut, stalls="never")
+    await bench.start()
+    good = random_descriptor(bench.rng, bench.cfg, "hbm to hbm", 1)
+    good |= {f"{side}_step{n}": 0 for side in ("source", "destination") for n in range(3)}
+    bits = range((bench.cfg.hbm.capacity_mib << 20).bit_length() - 1, 38)
+    for bit in bits:
+        for side in ("source", "destination"):
+            for other in bench.rng.choice(bits, 3, replace=False):
+                dimensions, sign = bench.rng.permutation(3), int(bench.rng.choice((-1, 1)))
+                bad = good | {f"count{n}": 2 if n in dimensions[:2] else 1 for n in range(3)}
+                bad |= {f"{side}_step{n}": sign << int(b) for n, b in zip(dimensions, (bit, other), strict=False)}
+                cause, at = check(bad, bench.cfg, link=bench.link)
+                assert cause == Cause.OUT_OF_RANGE, bad
+                bench.host.submit(0, [bad])
+                await bench.host.idle()
+                assert bench.host.fault(0) == (cause, 0, at), f"{bench.host.fault(0)} for {bad}"
+                await bench.host.restart()
+
+
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def takes_only_what_was_released(dut: Any) -> None:
     """Descriptors that are there wait for their release, and releases for their descriptors."""
