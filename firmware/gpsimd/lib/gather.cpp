@@ -74,8 +74,13 @@ static void by_shared_column(const Columns<const uint32_t> &from, const Columns<
     for (uint32_t i = 0, lane = 0; i < columns && rows; i++, out.next()) {
         const uint32_t column = at[lane];
         const uint32_t *in = from[column < size ? column : 0];
-        GP_LANES
+#ifdef __riscv_vector
+        vuint32m1_t value = __riscv_vmv_v_x_u32m1(fill, rows);
+        if (column < size) value = __riscv_vle32_v_u32m1(in, rows);
+        __riscv_vse32(out.at, value, rows);
+#else
         for (uint32_t p = 0; p < rows; p++) out[p] = column < size ? in[p] : fill;
+#endif
         if (++lane == rows) lane = 0, at.next();
     }
 }
@@ -90,17 +95,49 @@ static void by_partition(const Columns<const uint32_t> &from, const Columns<cons
     for (uint32_t first = 0, half = 0; first < from.count[0]; first += piece, half ^= gp::SHARED_WORDS / 2) {
         const uint32_t left = from.count[0] - first, columns = left < piece ? left : piece;
         uint32_t *column = gp::shared(half);
-        for (uint32_t i = 0; i < columns; i++, in.next(), column += width)
-            GP_LANES
+        uint32_t i;
+        for (i = 0; i < columns; i++, in.next(), column += width) {
+#ifdef __riscv_vector
+            __riscv_vse32(column + number, __riscv_vle32_v_u32m1(in.at, given), given);
+#else
             for (uint32_t p = 0; p < given; p++) column[number + p] = in[p];
+#endif
+        }
         gp_barrier();
         column = gp::shared(half);
-        for (uint32_t i = 0; i < columns; i++, at.next(), out.next(), column += width)
-            GP_LANES
+#ifdef __riscv_vector
+        const gp::Table table; /* where words are looked up by lanes; that of other cores is not asked meanwhile */
+        const uint32_t words = columns * width;
+        if (words <= table.rows * table.lanes) gp::copy_words(table.at, column, words), column = table.at;
+        i = 0;
+        if (uint32_t(at.step) == rows && uint32_t(out.step) == rows && rows == table.lanes) {
+            const size_t most = gp::length(8 * rows);
+            const gp::Vector number = __riscv_vid_v_u32m8(most);
+            const gp::Vector base =
+                __riscv_vmul(__riscv_vsrl(number, uint32_t(__builtin_ctz(rows)), most), 4 * width, most);
+            for (; i + 8 <= columns; i += 8, at.at += most, out.at += most, column += 8 * width) {
+                const gp::Vector partition = gp::fetch(at.at, most);
+                const gp::Mask there = __riscv_vmsltu(partition, width, most);
+                const gp::Vector byte = __riscv_vmadd(partition, uint32_t(4), base, most);
+                gp::put(out.at, __riscv_vluxei32_mu(there, gp::all(fill, most), column, byte, most), most);
+            }
+        }
+#else
+        i = 0;
+#endif
+        for (; i < columns; i++, at.next(), out.next(), column += width) {
+#ifdef __riscv_vector
+            const vuint32m1_t partition = __riscv_vle32_v_u32m1(at.at, rows);
+            const vbool32_t there = __riscv_vmsltu(partition, width, rows);
+            const vuint32m1_t none = __riscv_vmv_v_x_u32m1(fill, rows), byte = __riscv_vsll(partition, 2, rows);
+            __riscv_vse32(out.at, __riscv_vluxei32_mu(there, none, column, byte, rows), rows);
+#else
             for (uint32_t p = 0; p < rows; p++) {
                 const uint32_t partition = at[p];
                 out[p] = partition < width ? column[partition] : fill;
             }
+#endif
+        }
     }
 }
 
