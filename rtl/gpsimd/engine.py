@@ -76,7 +76,7 @@ class GpsimdEngine(EngineFrame):
         m.submodules.time_gate = gate = ClockGate()
         m.domains.timed = ClockDomain(local=True)
         m.d.comb += [
-            gate.enable.eq(cluster.active | self.queue.command.valid),
+            gate.enable.eq((cluster.active & ~fault("time stands still for cores")) | self.queue.command.valid),
             ClockSignal("timed").eq(gate.gated),
             ResetSignal("timed").eq(ResetSignal()),
         ]

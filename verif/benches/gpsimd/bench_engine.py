@@ -39,6 +39,7 @@ _FAULTS = (
     "a load reads the bank beside",
     "a core reaches partitions behind its own",
     "the timer of a core is never due",
+    "time stands still for cores",
     "a core's set of a semaphore adds",
     "a core writes the partition beside",
     "a stored row has a bit turned",
