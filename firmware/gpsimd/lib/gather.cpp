@@ -105,11 +105,11 @@ static void by_partition(const Columns<const uint32_t> &from, const Columns<cons
         }
         gp_barrier();
         column = gp::shared(half);
+        i = 0;
 #ifdef __riscv_vector
-        const gp::Table table; /* where words are looked up by lanes; that of other cores is not asked meanwhile */
+        const gp::Table table; /* of all words, if it has room: lanes look them up at once there */
         const uint32_t words = columns * width;
         if (words <= table.rows * table.lanes) gp::copy_words(table.at, column, words), column = table.at;
-        i = 0;
         if (uint32_t(at.step) == rows && uint32_t(out.step) == rows && rows == table.lanes) {
             const size_t most = gp::length(8 * rows);
             const gp::Vector number = __riscv_vid_v_u32m8(most);
@@ -122,8 +122,6 @@ static void by_partition(const Columns<const uint32_t> &from, const Columns<cons
                 gp::put(out.at, __riscv_vluxei32_mu(there, gp::all(fill, most), column, byte, most), most);
             }
         }
-#else
-        i = 0;
 #endif
         for (; i < columns; i++, at.next(), out.next(), column += width) {
 #ifdef __riscv_vector
