@@ -79,7 +79,7 @@ class Core(wiring.Component):
         m = Module()
         m.submodules.issue = issue = Issue(cfg, ports=len(CONFLICT_PORTS))
         groups = range(cfg.tensor.groups)
-        sbuf = Sbuf(cfg, [reach(cfg, g) for g in groups])
+        sbuf = Sbuf(cfg, [reach(cfg, g) for g in groups], add_domain="sbuf_add", form=self.form)
         m.submodules.sbuf = DomainRenamer("memory")(sbuf)
         adders = tuple(f"add{g}" for g in groups)
         psum = Psum(cfg, add_domains=adders, form=self.form)
@@ -102,6 +102,7 @@ class Core(wiring.Component):
         for g, name in enumerate(adders):
             self._gate(m, name, psum.adding[g])
         self._gate(m, "dma", dma_awake)
+        self._gate(m, "sbuf_add", sbuf.adding)
         engines: dict[str, EngineFrame] = {"vector": vector, "scalar": scalar}
         if gpsimd is not None:
             m.submodules.gpsimd = engines["gpsimd"] = gpsimd
@@ -252,5 +253,6 @@ class Core(wiring.Component):
             "sbuf_gpsimd_write": of(sbuf, "write_gpsimd"),
             "sbuf_mover_reads": of(sbuf, "mover_read"),
             "sbuf_mover_writes": of(sbuf, "mover_write"),
+            "sbuf_mover_adds": of(sbuf, "mover_add"),
         }
         return Cat(by_port[name] for name in CONFLICT_PORTS)

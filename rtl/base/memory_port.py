@@ -89,7 +89,8 @@ class SbufMoverSignature(wiring.Signature):
     """A DMA mover's port: 16 aligned bytes of one partition of its group each way a cycle.
 
     Group g holds partitions g*P/dma.engines and up; `lane` counts inside the group. Reads and writes
-    are independent.
+    are independent. `write_add` (isa.DmaAdd): the bytes are added to what is there; those that are not COPY commit
+    later, in the order in which they were accepted, and `write_done` pulses for each that had `write_last`.
     """
 
     def __init__(self, cfg: Config):
@@ -109,6 +110,9 @@ class SbufMoverSignature(wiring.Signature):
                 "write_pair": Out(pair),
                 "write_data": Out(128),
                 "write_bytes": Out(16),
+                "write_add": Out(2),
+                "write_last": Out(1),
+                "write_done": In(1),
             }
         )
 

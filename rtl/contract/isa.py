@@ -19,6 +19,7 @@ __all__ = [
     "SHUFFLE_KEEP",
     "AluOp",
     "Cause",
+    "DmaAdd",
     "Function",
     "Opcode",
     "Queue",
@@ -243,6 +244,20 @@ class Cause(IntEnum):
     GP_DMA = 23  # a copy that a core pushed was refused or failed
 
 
+class DmaAdd(IntEnum):
+    """What a descriptor does with the bytes at its destination. All but COPY: little-endian elements in SBUF."""
+
+    COPY = 0  # overwrites them
+    FP32 = 1  # FP32 sum
+    BF16 = 2  # FP32 sum of two BF16, rounded to BF16 to nearest even
+    INT32 = 3  # sum modulo 2^32
+
+    @property
+    def element_bytes(self) -> int:
+        """Addresses, steps and lengths of rows are multiples of it."""
+        return (1, 4, 2, 4)[self]
+
+
 def _prefixed(prefix: str, word: Word) -> tuple[Field, ...]:
     return tuple(Field(f"{prefix}_{f.name}", f.width, f.doc, f.signed) for f in word)
 
@@ -307,7 +322,8 @@ DESCRIPTOR = Word(
         Field("destination", 64),
         Field("row_bytes", 32, "contiguous bytes on both sides, 1 to 2^18"),
         Field("class_", 3, "traffic class"),
-        Field("reserved0", 29),
+        Field("add", 2, "DmaAdd: to what is at the destination, in SBUF"),
+        Field("reserved0", 27),
         Field("count0", 32, "rows along the innermost outer dimension, at least 1"),
         Field("source_step0", 48, "bytes; 0 broadcasts", signed=True),
         Field("destination_step0", 48, signed=True),

@@ -16,6 +16,7 @@ __all__ = [
     "PARTS",
     "PE_ROW_CYCLES",
     "PSUM_ADD_CYCLES",
+    "SBUF_ADD_CYCLES",
     "SBUF_READ_CYCLES",
     "PORTS_OF",
     "STALLS",
@@ -34,6 +35,9 @@ DMA_ROWS_IN_FLIGHT = 32
 
 PSUM_ADD_CYCLES = 3
 """From reading the old sum to writing the new one."""
+
+SBUF_ADD_CYCLES = 3
+"""The same beside SBUF, where a mover adds."""
 
 MATMUL_MIN_CYCLES = 8
 """Fewest cycles between the first beats of two MULTIPLY_MOVING: no address recurs inside the adder."""
@@ -125,6 +129,7 @@ CONFLICT_PORTS = (
     "psum_scalar_write",
     "sbuf_gpsimd_read",
     "sbuf_gpsimd_write",
+    "sbuf_mover_adds",  # the old bytes of a sum
 )
 """Memory ports whose refused cycles are counted, by position at memmap.Control.CONFLICT."""
 
@@ -135,7 +140,7 @@ PORTS_OF: dict[Engine, dict[str, str]] = {
     Engine.VECTOR: {port.replace("vector_", ""): port for port in _VECTOR_PORTS},
     Engine.SCALAR: {port.replace("vector_", ""): port.replace("vector", "scalar") for port in _VECTOR_PORTS},
     Engine.GPSIMD: {"sbuf_read": "sbuf_gpsimd_read", "sbuf_write": "sbuf_gpsimd_write"},
-    Engine.DMA: {"sbuf_read": "sbuf_mover_reads", "sbuf_write": "sbuf_mover_writes"},
+    Engine.DMA: {"sbuf_read": "sbuf_mover_reads", "sbuf_write": "sbuf_mover_writes", "sbuf_add": "sbuf_mover_adds"},
 }
 """The same by engine: short name of a port and its name in CONFLICT_PORTS. PSUM refuses no sum of the tensor engine."""
 

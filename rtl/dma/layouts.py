@@ -79,6 +79,7 @@ def job_layout(cfg: Config, *, link: bool = False) -> data.StructLayout:
             "source": bits,
             "destination": bits,
             "bytes": ROW_BYTES_BITS,
+            "add": 2,  # isa.DmaAdd
             "count": data.ArrayLayout(32, 3),
             "source_step": steps,
             "destination_step": steps,
@@ -98,6 +99,7 @@ def row_layout(cfg: Config) -> data.StructLayout:
             "source": bits,
             "destination": bits,
             "bytes": ROW_BYTES_BITS,
+            "add": 2,  # isa.DmaAdd, to SBUF
         }
     )
 
@@ -144,6 +146,7 @@ def step_layout(cfg: Config) -> data.StructLayout:
             "head": 4,
             "tail": 4,
             "to_sbuf": 1,
+            "add": 2,
             "to": address_bits(cfg) - 4,  # 16-byte unit at the destination
             "last": 1,  # of the row
             "slot": slot_bits(cfg),
@@ -158,6 +161,7 @@ def unit_layout(cfg: Config) -> data.StructLayout:
             "data": 128,
             "bytes": 16,
             "to_sbuf": 1,
+            "add": 2,
             "to": address_bits(cfg) - 4,
             "last": 1,
             "slot": slot_bits(cfg),

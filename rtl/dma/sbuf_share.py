@@ -4,14 +4,17 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.fifo import Fifo
 from rtl.base.memory_port import SbufMoverSignature
 from rtl.contract.config import Config
+from rtl.dma.movers.mover import ADDED_ROWS
 
 __all__ = ["SbufShare"]
 
 
 class SbufShare(wiring.Component):
-    """`link` goes first, but not twice in a row while `mover` wants; each way on its own.
+    """`link` goes first, but not twice in a row while `mover` wants; each way on its own. Whose sum has been written is
+    known by the order of sums.
 
     Timing: combinational from both to `sbuf` and back; the last winner is a register.
     """
@@ -23,7 +26,7 @@ class SbufShare(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        for way, fields in (("read", ("lane", "pair")), ("write", ("lane", "pair", "data", "bytes"))):
+        for way, fields in (("read", ("lane", "pair")), ("write", ("lane", "pair", "data", "bytes", "add", "last"))):
 
             def of(port: object, field: str, way: str = way) -> Signal:
                 return getattr(port, f"{way}_{field}")
@@ -43,6 +46,16 @@ class SbufShare(wiring.Component):
                 m.d.comb += of(self.sbuf, field).eq(of(self.mover, field))
                 with m.If(link):
                     m.d.comb += of(self.sbuf, field).eq(of(self.link, field))
+        m.submodules.ends = ends = Fifo(1, ADDED_ROWS)  # of rows that are added: 1 of the link
+        m.d.comb += [
+            ends.i.valid.eq(
+                self.sbuf.write_valid & self.sbuf.write_ready & self.sbuf.write_last & (self.sbuf.write_add != 0)
+            ),
+            ends.i.payload.eq(self.link.write_ready),
+            ends.o.ready.eq(self.sbuf.write_done),
+            self.link.write_done.eq(self.sbuf.write_done & ends.o.payload),
+            self.mover.write_done.eq(self.sbuf.write_done & ~ends.o.payload),
+        ]
         for port in (self.mover, self.link):
             m.d.comb += [
                 port.read_data.eq(self.sbuf.read_data),

@@ -1,6 +1,6 @@
 """A port to all partitions becomes one to each group."""
 
-from amaranth.hdl import Array, Module, Signal
+from amaranth.hdl import Array, Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -39,6 +39,8 @@ class SbufSplit(wiring.Component):
                 group.write_pair.eq(whole.write_pair),
                 group.write_data.eq(whole.write_data),
                 group.write_bytes.eq(whole.write_bytes),
+                group.write_add.eq(whole.write_add),
+                group.write_last.eq(whole.write_last),
             ]
         with m.If(whole.read_valid):
             m.d.sync += asked.eq(reads)
@@ -47,5 +49,6 @@ class SbufSplit(wiring.Component):
             whole.write_ready.eq(Array(g.write_ready for g in groups)[writes]),
             whole.read_data.eq(Array(g.read_data for g in groups)[asked]),
             whole.read_data_valid.eq(Array(g.read_data_valid for g in groups)[asked]),
+            whole.write_done.eq(Cat(g.write_done for g in groups).any()),
         ]
         return m

@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 
-from amaranth.hdl import Cat, Const, Module, Signal, Value
+from amaranth.hdl import Cat, Const, DomainRenamer, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.memory_port import QUADRANTS, SbufMoverSignature, SbufReadSignature, SbufWriteSignature
 from rtl.base.placed import Placed
 from rtl.contract.config import Config
+from rtl.memory.sbuf_adder import SbufAdder
 from rtl.memory.sbuf_arbiter import SbufArbiter
 from rtl.memory.sbuf_group import SbufGroup
+from rtl.memory.sbuf_sums import SbufSums
 
 __all__ = ["ALL_QUADRANTS", "Sbuf"]
 
@@ -25,8 +27,9 @@ class Sbuf(wiring.Component):
     outside the mask `reach[g]`; each of `engines` has a `read_{name}` and a `write_{name}`.
     Banks have one read and one write port, so reads and writes never meet. Who waits for whom, and how
     long at most: docs/memory.md. `refused` pulses for each cycle in which a valid request is not
-    ready: read ports, write ports, mover reads, mover writes, from bit 0; `refused_names` lists them, ports of an
-    array by one name. Reset: the contents stay.
+    ready: read ports, write ports, mover reads, mover writes, old bytes of sums, from bit 0; `refused_names` lists
+    them, ports of an array by one name. What movers add runs in `add_domain`, which must have an edge at the end of
+    every cycle with `adding`; `form` is that of the adders (Fp32AddLanes). Reset: the contents stay.
     """
 
     def __init__(
@@ -34,10 +37,14 @@ class Sbuf(wiring.Component):
         cfg: Config,
         reach: Sequence[int] = (ALL_QUADRANTS,),
         engines: tuple[str, ...] = ("vector", "scalar", "gpsimd"),
+        add_domain: str = "sync",
+        form: str = "structural",
     ):
         self.cfg = cfg
         self.reach = tuple(reach)
         self.engines = engines
+        self.add_domain = add_domain
+        self.form = form
         feeds = len(self.reach)
         movers = cfg.dma.engines
         self.refused_names = (
@@ -47,6 +54,7 @@ class Sbuf(wiring.Component):
             *(f"write_{name}" for name in engines),
             *("mover_read",) * movers,
             *("mover_write",) * movers,
+            *("mover_add",) * movers,
         )
         super().__init__(
             {
@@ -56,6 +64,7 @@ class Sbuf(wiring.Component):
                 **{f"write_{name}": In(SbufWriteSignature(cfg)) for name in engines},
                 "mover": In(SbufMoverSignature(cfg)).array(movers),
                 "refused": Out(len(self.refused_names)),
+                "adding": Out(1),
             }
         )
 
@@ -68,8 +77,16 @@ class Sbuf(wiring.Component):
         reach = [*self.reach, *self.reach, *(ALL_QUADRANTS for _ in self.engines)]
         writes = [getattr(self, f"write_{name}") for name in self.engines]
         movers = self.mover
+        adders: list[Placed] = []
+        sums: list[Placed] = []
+        for e in range(engines):
+            m.submodules[f"adder_{e}"] = adder = Placed("sbuf_adder", lambda: SbufAdder(cfg), faults=True)
+            lanes = Placed("sbuf_sums", lambda: SbufSums(self.form), faults=True)
+            m.submodules[f"sums_{e}"] = DomainRenamer(self.add_domain)(lanes)
+            adders.append(adder)
+            sums.append(lanes)
 
-        m.submodules.read_arbiter = reader = SbufArbiter(cfg, len(reads), "read")
+        m.submodules.read_arbiter = reader = SbufArbiter(cfg, len(reads), "read", adds=True)
         m.submodules.write_arbiter = writer = SbufArbiter(cfg, len(writes), "write")
         for arbiter, ports, way in ((reader, reads, "read"), (writer, writes, "write")):
             for n, port in enumerate(ports):
@@ -79,18 +96,25 @@ class Sbuf(wiring.Component):
                     arbiter.words[n].eq(port.word),
                     port.ready.eq(arbiter.grant[n]),
                 ]
-            for e, mover in enumerate(movers):
+            for e, mover in enumerate(movers if arbiter is reader else adders):
                 m.d.comb += [
                     arbiter.mover_valid[e].eq(getattr(mover, f"{way}_valid")),
                     arbiter.mover_pair[e].eq(getattr(mover, f"{way}_pair")),
                     getattr(mover, f"{way}_ready").eq(arbiter.mover_grant[e]),
                 ]
+        for e, adder in enumerate(adders):
+            m.d.comb += [
+                reader.add_valid[e].eq(adder.look_valid),
+                reader.add_pair[e].eq(adder.look_pair),
+                adder.look_ready.eq(reader.add_grant[e]),
+            ]
         m.d.comb += self.refused.eq(
             Cat(
                 reader.refused[: len(reads)],
                 writer.refused[: len(writes)],
-                reader.refused[len(reads) :],
+                reader.refused[len(reads) : -engines],
                 writer.refused[len(writes) :],
+                reader.refused[-engines:],
             )
         )
 
@@ -101,16 +125,17 @@ class Sbuf(wiring.Component):
             m.d.sync += [select.eq(reader.use[n]), port.data_valid.eq(port.valid & port.ready)]
             selects.append(select)
 
-        lanes = cfg.partitions // engines
+        each = cfg.partitions // engines
         depth = cfg.sbuf.partition_bytes // 8 // banks
-        name = f"sbuf_group_{lanes}x{banks}x{depth}_{len(reads)}r{len(writes)}w"
+        name = f"sbuf_group_{each}x{banks}x{depth}_{len(reads)}r{len(writes)}w"
         slices: list[list[Value]] = [[] for _ in reads]
-        for e, mover in enumerate(movers):
+        m.d.comb += self.adding.eq(Cat(adder.adding for adder in adders).any())
+        for e, (mover, adder, lanes) in enumerate(zip(movers, adders, sums, strict=True)):
             group = Placed(name, lambda: SbufGroup(cfg, len(reads), len(writes)), faults=True)
             m.submodules[f"group_{e}"] = group
             q = e * QUADRANTS // engines
             mine = slice(q * banks, (q + 1) * banks)
-            wide = slice(64 * lanes * e, 64 * lanes * (e + 1))
+            wide = slice(64 * each * e, 64 * each * (e + 1))
             m.d.comb += [
                 group.read_banks.eq(self._any(reader, mine)),
                 group.read_rows.eq(Cat(reader.rows[at] for at in range(q * banks, (q + 1) * banks))),
@@ -119,11 +144,25 @@ class Sbuf(wiring.Component):
                 group.mover_read_lane.eq(mover.read_lane),
                 group.mover_read_pair.eq(mover.read_pair),
                 mover.read_data.eq(group.mover_read_data),
-                group.mover_write.eq(mover.write_valid & mover.write_ready),
-                group.mover_write_lane.eq(mover.write_lane),
-                group.mover_write_pair.eq(mover.write_pair),
-                group.mover_write_data.eq(mover.write_data),
-                group.mover_write_bytes.eq(mover.write_bytes),
+                group.mover_write.eq(adder.write_valid & adder.write_ready),
+                group.mover_write_lane.eq(adder.write_lane),
+                group.mover_write_pair.eq(adder.write_pair),
+                group.mover_write_data.eq(adder.write_data),
+                group.mover_write_bytes.eq(adder.write_bytes),
+                group.add_read.eq(adder.look_valid & adder.look_ready),
+                group.add_read_lane.eq(adder.look_lane),
+                group.add_read_pair.eq(adder.look_pair),
+                lanes.valid.eq(adder.sum_valid),
+                lanes.add.eq(adder.sum_add),
+                lanes.new.eq(adder.sum_new),
+                lanes.old.eq(group.add_read_data),
+                adder.sum.eq(lanes.out),
+                *(
+                    getattr(adder.mover, f"write_{name}").eq(getattr(mover, f"write_{name}"))
+                    for name in ("valid", "lane", "pair", "data", "bytes", "add", "last")
+                ),
+                mover.write_ready.eq(adder.mover.write_ready),
+                mover.write_done.eq(adder.mover.write_done),
             ]
             m.d.sync += mover.read_data_valid.eq(mover.read_valid & mover.read_ready)
             for n, quadrants in enumerate(reach):
@@ -131,13 +170,13 @@ class Sbuf(wiring.Component):
                     m.d.comb += group.select[n].eq(selects[n][mine])
                     slices[n].append(group.data[n])
                 else:
-                    slices[n].append(Const(0, 64 * lanes))
+                    slices[n].append(Const(0, 64 * each))
             for n, port in enumerate(writes):
                 m.d.comb += [
                     group.write_banks[n].eq(writer.use[n][mine]),
                     group.write_data[n].eq(port.data[wide]),
                     group.write_bytes[n].eq(port.bytes),
-                    group.write_partitions[n].eq(port.partitions[lanes * e : lanes * (e + 1)]),
+                    group.write_partitions[n].eq(port.partitions[each * e : each * (e + 1)]),
                 ]
         for port, parts in zip(reads, slices, strict=True):
             m.d.comb += port.data.eq(Cat(*parts))

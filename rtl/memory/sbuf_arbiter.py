@@ -1,6 +1,6 @@
 """Who reaches which SBUF bank in a cycle. One for the read ports, one for the write ports."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2, exact_log2
@@ -30,15 +30,20 @@ class SbufArbiter(wiring.Component):
     MOVER_PATIENCE_CYCLES refusals in a row its banks are closed to engines for the cycle; movers never
     meet each other, so it is served then, whatever else is asked.
 
+    `adds`: each mover's group also reads the old bytes of its sums, `add_*`, after the mover, beside it if their pairs
+    differ. It ages alike, and if it has and the mover has not it goes first: it is served in its tenth cycle at
+    the latest.
+
     `way`: read or write, what the ports ask for, in names of faults.
     Timing: combinational, but for the ages. `grant` may be 1 without `valid`.
     Arrays: [port][quadrant]; [mover]; bank bits are packed [quadrant][bank].
     """
 
-    def __init__(self, cfg: Config, ports: int, way: str = "request"):
+    def __init__(self, cfg: Config, ports: int, way: str = "request", *, adds: bool = False):
         self.cfg = cfg
         self.ports = ports
         self.way = way
+        self.adds = adds
         words = data.ArrayLayout(sbuf_word_bits(cfg), QUADRANTS)
         banks = QUADRANTS * cfg.sbuf.banks
         super().__init__(
@@ -50,7 +55,16 @@ class SbufArbiter(wiring.Component):
                 "mover_valid": In(cfg.dma.engines),
                 "mover_pair": In(data.ArrayLayout(sbuf_word_bits(cfg) - 1, cfg.dma.engines)),
                 "mover_grant": Out(cfg.dma.engines),
-                "refused": Out(ports + cfg.dma.engines),  # engine ports, then movers
+                **(
+                    {
+                        "add_valid": In(cfg.dma.engines),
+                        "add_pair": In(data.ArrayLayout(sbuf_word_bits(cfg) - 1, cfg.dma.engines)),
+                        "add_grant": Out(cfg.dma.engines),
+                    }
+                    if adds
+                    else {}
+                ),
+                "refused": Out(ports + (1 + adds) * cfg.dma.engines),  # engine ports, movers, then sums
                 "use": Out(data.ArrayLayout(banks, ports)),  # banks a port has in this cycle
                 "rows": Out(data.ArrayLayout(row_bits(cfg), banks)),  # row of the engine in a bank
             }
@@ -76,12 +90,26 @@ class SbufArbiter(wiring.Component):
             ]
             needs.append(need)
             urgent.append(age.urgent)
+        waits = [self.mover_valid[e] for e in range(movers)]  # of each in `needs`
+        if self.adds:
+            for e in range(movers):
+                m.submodules[f"add_age_{e}"] = age = Aged(MOVER_PATIENCE_CYCLES, f"sum's {self.way}")
+                need = Signal(banks, name=f"add_need_{e}")
+                m.d.comb += [
+                    need.eq(0b11 << (self.add_pair[e][: bank_bits - 1] << 1)),
+                    age.request.eq(self.add_valid[e]),
+                    age.grant.eq(self.add_grant[e]),
+                ]
+                needs.append(need)
+                urgent.append(age.urgent)
+                waits.append(self.add_valid[e])
         closed = Signal(QUADRANTS * banks)
         with m.If(Cat(urgent).any()):
             for q in range(QUADRANTS):
                 closing = 0
                 for e in range(q * groups, (q + 1) * groups):
-                    closing |= Mux(urgent[e] & self.mover_valid[e], needs[e], 0)
+                    for n in range(e, len(needs), movers):
+                        closing |= Mux(urgent[n] & waits[n], needs[n], 0)
                 m.d.comb += closed[q * banks : (q + 1) * banks].eq(closing)
 
         # engines by priority
@@ -113,11 +141,20 @@ class SbufArbiter(wiring.Component):
                 m.d.comb += reported[p].eq(0)
             taken = after
 
-        # movers take what is left
+        # movers take what is left, then their sums
         for e in range(movers):
             q = e // groups
-            m.d.comb += self.mover_grant[e].eq(~(needs[e] & taken[q * banks : (q + 1) * banks]).any())
-        m.d.comb += self.refused.eq(Cat(*reported, self.mover_valid & ~self.mover_grant))
+            left = Signal(banks, name=f"left_{e}")
+            m.d.comb += [
+                left.eq(~taken[q * banks : (q + 1) * banks]),
+                self.mover_grant[e].eq(~(needs[e] & ~left).any()),
+            ]
+            if self.adds:
+                self._add(m, e, needs[e], needs[movers + e], urgent[movers + e] & ~urgent[e], left)
+        refused = [*reported, self.mover_valid & ~self.mover_grant]
+        if self.adds:
+            refused.append(self.add_valid & ~self.add_grant)
+        m.d.comb += self.refused.eq(Cat(*refused))
 
         # the row of the one engine port in a bank
         asks = self.valid.any()  # else a simulator need not look
@@ -129,3 +166,17 @@ class SbufArbiter(wiring.Component):
                     row |= Mux(self.use[p][at], self.words[p][q][bank_bits:], 0)
                 m.d.comb += self.rows[at].eq(Mux(asks, row, 0))
         return m
+
+    def _add(self, m: Module, e: int, mover: Value, need: Value, aged: Value, left: Value) -> None:
+        """Grants of a mover and of its sums, where banks that are `left` may be wanted by both."""
+        meets = Signal(name=f"meets_{e}")
+        first = Signal(name=f"add_first_{e}")
+        m.d.comb += [
+            meets.eq((mover & need).any()),
+            first.eq(aged & self.add_valid[e]),
+            self.mover_grant[e].eq(~(mover & ~left).any() & ~(meets & first)),
+            self.add_grant[e].eq(
+                ~(need & ~left).any()
+                & ~(self.mover_valid[e] & meets & ~first & ~fault("a mover and its sums read one bank at once"))
+            ),
+        ]

@@ -20,7 +20,7 @@ class SbufGroup(wiring.Component):
 
     `read_banks`: banks that engines read, with their rows; `select[n]`: the bank of port n in the cycle
     of its data (0: none, data are 0). `write_banks[n]`: the bank port n writes.
-    `mover_read` and `mover_write` are granted requests. Nothing here is refused.
+    `mover_read`, `add_read` and `mover_write` are granted requests. Nothing here is refused.
     """
 
     def __init__(self, cfg: Config, reads: int, writes: int):
@@ -42,6 +42,10 @@ class SbufGroup(wiring.Component):
                 "mover_read_lane": In(ceil_log2(self.lanes)),
                 "mover_read_pair": In(pair),
                 "mover_read_data": Out(128),
+                "add_read": In(1),
+                "add_read_lane": In(ceil_log2(self.lanes)),
+                "add_read_pair": In(pair),
+                "add_read_data": Out(128),
                 "write_banks": In(banks).array(writes),
                 "write_rows": In(rows),
                 "write_data": In(width).array(writes),
@@ -71,12 +75,14 @@ class SbufGroup(wiring.Component):
 
     def _read(self, m: Module, rams: list[Ram], pair_bits: int) -> None:
         mover_row = self.mover_read_pair[pair_bits:]
-        mover_pair = self.mover_read_pair[:pair_bits]
+        add_row = self.add_read_pair[pair_bits:]
         for b, ram in enumerate(rams):
-            mine = self.mover_read & (mover_pair == b // 2)
+            mine = self.mover_read & (self.mover_read_pair[:pair_bits] == b // 2)
+            old = Signal(name=f"old_{b}")
             m.d.comb += [
-                ram.read_en.eq(self.read_banks[b] | mine),
-                ram.read_address.eq(Mux(self.read_banks[b], self.read_rows[b], mover_row)),
+                old.eq(self.add_read & (self.add_read_pair[:pair_bits] == b // 2)),
+                ram.read_en.eq(self.read_banks[b] | mine | old),
+                ram.read_address.eq(Mux(self.read_banks[b], self.read_rows[b], Mux(old, add_row, mover_row))),
             ]
 
         # the widest multiplexers of the core: one branch taken, nothing evaluated per bit
@@ -85,25 +91,31 @@ class SbufGroup(wiring.Component):
                 with m.If(select[b]):
                     m.d.comb += out.eq(ram.read_data)
 
-        answer = Signal()
-        lane = Signal.like(self.mover_read_lane)
-        pair = Signal(pair_bits)
-        m.d.sync += answer.eq(self.mover_read)
-        with m.If(self.mover_read):
-            m.d.sync += [lane.eq(self.mover_read_lane), pair.eq(mover_pair)]
+        answer = self._answer(m, rams, pair_bits, "mover", "mover")
+        self._answer(m, rams, pair_bits, "add", "sum")
         with m.If(fault("an engine gets the bank of the request, not of the data, when a mover read too") & answer):
             m.d.comb += self.data[0].eq(rams[0].read_data)
+
+    def _answer(self, m: Module, rams: list[Ram], pair_bits: int, who: str, name: str) -> Signal:
+        """Data of a read of 16 bytes in the cycle after it, in which the result is 1."""
+        read = getattr(self, f"{who}_read")
+        at_lane, at_pair, out = (getattr(self, f"{who}_read_{name}") for name in ("lane", "pair", "data"))
+        answer = Signal(name=f"{who}_answer")
+        lane = Signal.like(at_lane, name=f"{who}_lane")
+        pair = Signal(pair_bits, name=f"{who}_pair")
+        m.d.sync += answer.eq(read)
+        with m.If(read):
+            m.d.sync += [lane.eq(at_lane), pair.eq(at_pair)]
         with m.If(answer):
             with m.Switch(Cat(lane, pair)):
                 for k in range(len(rams) // 2):
                     for p in range(self.lanes):
                         here = slice(64 * p, 64 * (p + 1))
                         with m.Case(k << len(lane) | p):
-                            m.d.comb += self.mover_read_data.eq(
-                                Cat(rams[2 * k].read_data[here], rams[2 * k + 1].read_data[here])
-                            )
-                            with m.If(fault("a mover reads its upper 8 bytes from the first lane")):
-                                m.d.comb += self.mover_read_data[64:].eq(rams[2 * k + 1].read_data[:64])
+                            m.d.comb += out.eq(Cat(rams[2 * k].read_data[here], rams[2 * k + 1].read_data[here]))
+                            with m.If(fault(f"a {name} reads its upper 8 bytes from the first lane")):
+                                m.d.comb += out[64:].eq(rams[2 * k + 1].read_data[:64])
+        return answer
 
     def _write(self, m: Module, rams: list[Ram], pair_bits: int) -> None:
         masks: list[Signal] = []

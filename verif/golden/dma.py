@@ -1,4 +1,4 @@
-"""What a DMA descriptor does: the rule that accepts it, and the copy.
+"""What a DMA descriptor does: the rule that accepts it, and the copy or the sum.
 
 `check` and `copy` take the fields of rtl.contract.isa.DESCRIPTOR as a mapping (missing ones are 0).
 HBM is anything sliced like a uint8 array; SBUF is a uint8 array of shape (P, partition_bytes).
@@ -8,14 +8,15 @@ from collections.abc import Iterable, Iterator, Mapping, MutableSequence
 from itertools import product
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
 from rtl.contract.config import Config
-from rtl.contract.isa import DESCRIPTOR, Cause, Update
+from rtl.contract.isa import DESCRIPTOR, Cause, DmaAdd, Update
 from rtl.contract.memmap import ADDRESS, PARTITION_STRIDE_BYTES, Space
 
-__all__ = ["ROW_BYTES_MAX", "check", "copy", "gather", "hbm_end", "row_addresses", "scatter", "signal"]
+__all__ = ["ROW_BYTES_MAX", "added", "check", "copy", "gather", "hbm_end", "row_addresses", "scatter", "signal"]
 
 ROW_BYTES_MAX = 1 << 18
 _OFFSET_MASK = (1 << 40) - 1
@@ -62,9 +63,9 @@ def _fits(d: Mapping[str, int], side: str, cfg: Config) -> bool:
 def check(descriptor: Mapping[str, int], cfg: Config, core_id: int = 0, *, link: bool = False) -> tuple[Cause, int]:
     """(Cause.NONE, 0), or why the descriptor is refused and the address that is at fault.
 
-    The first rule that is broken counts: form (address 0), then source, then destination (core, space),
-    ranges (source, destination), then the signal. With a link one end may be in another core, and the signal may
-    go to the core of the destination.
+    The first rule that is broken counts: form (address 0), then source, then destination (core, space), then what
+    a sum asks for (to SBUF, source here, whole elements: source, destination), ranges (source, destination), then
+    the signal. With a link one end may be in another core, and the signal may go to the core of the destination.
     """
     d = _complete(descriptor)
     places = {name: ADDRESS.unpack(d[name]) for name in ("source", "destination", "signal_address")}
@@ -86,6 +87,15 @@ def check(descriptor: Mapping[str, int], cfg: Config, core_id: int = 0, *, link:
             return Cause.NO_ROUTE, d[side]
         if places[side]["space"] not in (Space.HBM, Space.SBUF):
             return Cause.BAD_SPACE, d[side]
+    if d["add"] != DmaAdd.COPY:
+        if places["destination"]["space"] != Space.SBUF:
+            return Cause.BAD_SPACE, d["destination"]
+        if d["source"] >> 44 != core_id:
+            return Cause.NO_ROUTE, d["source"]
+        size = {DmaAdd.FP32: 4, DmaAdd.BF16: 2, DmaAdd.INT32: 4}[DmaAdd(d["add"])]
+        for side in ("source", "destination"):
+            if any(x % size for x in (d[side], d["row_bytes"], *(d[f"{side}_step{n}"] for n in range(3)))):
+                return Cause.MISALIGNED, d[side]
     for side in ("source", "destination"):
         if not _fits(d, side, cfg):
             return Cause.OUT_OF_RANGE, d[side]
@@ -113,9 +123,10 @@ def copy(
     hbm: NDArray[np.uint8] | MutableSequence[int] | Any,
     sbuf: NDArray[np.uint8],
 ) -> None:
-    """Copy row after row. The descriptor must have passed `check`.
+    """Copy, or add, row after row. The descriptor must have passed `check`.
 
-    Where rows of the destination overlap each other or the source, the hardware promises no order.
+    Where rows of the destination overlap each other or the source, the hardware promises no order but that of
+    sums of one partition.
     """
     for row, destination in zip(_rows(descriptor, hbm, sbuf), row_addresses(descriptor, "destination"), strict=True):
         _store(descriptor, destination, row, hbm, sbuf)
@@ -151,7 +162,28 @@ def _store(descriptor: Mapping[str, int], at: int, row: Any, hbm: Any, sbuf: NDA
         hbm[at : at + n] = row
     else:
         partition, byte = divmod(at, PARTITION_STRIDE_BYTES)
-        sbuf[partition, byte : byte + n] = row
+        here = sbuf[partition, byte : byte + n]
+        here[:] = added(here, row, DmaAdd(descriptor.get("add", 0)))
+
+
+def added(old: NDArray[np.uint8], new: NDArray[np.uint8], add: DmaAdd) -> NDArray[np.uint8]:
+    """Bytes of old + new in each little-endian element; of `new` for COPY.
+
+    FP32: nearest even, gradual underflow, every NaN 0x7fc00000. BF16: the same sum in FP32, then rounded to the
+    nearest even, every NaN 0x7fc0. INT32 modulo 2^32.
+    """
+    new = np.ascontiguousarray(new, np.uint8)
+    old = np.ascontiguousarray(old, np.uint8)
+    if add == DmaAdd.COPY:
+        return new
+    if add == DmaAdd.INT32:
+        return (old.view("<u4") + new.view("<u4")).view(np.uint8)
+    kind = np.dtype("<f4") if add == DmaAdd.FP32 else np.dtype(ml_dtypes.bfloat16)
+    with np.errstate(all="ignore"):
+        total = (old.view(kind).astype(np.float32) + new.view(kind).astype(np.float32)).astype(kind)
+    bits = total.view("<u4" if add == DmaAdd.FP32 else "<u2")
+    bits[np.isnan(total)] = 0x7FC00000 if add == DmaAdd.FP32 else 0x7FC0
+    return bits.view(np.uint8)
 
 
 def signal(descriptor: Mapping[str, int]) -> tuple[int, Update, int]:

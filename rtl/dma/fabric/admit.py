@@ -8,19 +8,19 @@ from amaranth.lib.wiring import In, Out
 from rtl.base.fault import fault
 from rtl.base.layouts import ADDRESS_LAYOUT
 from rtl.contract.config import Config
-from rtl.contract.isa import Update
+from rtl.contract.isa import DmaAdd, Update
 from rtl.contract.link import PACKET_BYTES_MAX, PacketOpcode
 from rtl.contract.memmap import CoreId, Space
-from rtl.dma.fabric.packets import RECEIVED, flagged
+from rtl.dma.fabric.packets import RECEIVED, added, flagged
 from rtl.dma.layouts import PARTITION_SHIFT
 
 __all__ = ["Admit"]
 
 
 class Admit(wiring.Component):
-    """`good`: a request that this core may execute: opcode, length, alignment of an addition, endpoint, core, space,
-    range and signal are right. `foreign`: endpoint or core is another. `to_sbuf`: its memory. docs/endpoint.md has the
-    rules as a table.
+    """`good`: a request that this core may execute: opcode, length, alignment and memory of a sum, endpoint, core,
+    space, range and signal are right. `foreign`: endpoint or core is another. `to_sbuf`: its memory. docs/endpoint.md
+    has the rules as a table.
     Timing: combinational.
     """
 
@@ -75,9 +75,19 @@ class Admit(wiring.Component):
                 )
         whole = (header.length_bytes != 0) & (header.length_bytes <= PACKET_BYTES_MAX)
         words = ~(header.length_bytes[:2].any() | place.offset[:2].any())
+        add = Signal()  # a write that adds may do so
+        with m.Switch(added(header)):
+            with m.Case(DmaAdd.COPY):
+                m.d.comb += add.eq(1)
+            with m.Case(DmaAdd.BF16):
+                m.d.comb += add.eq(self.to_sbuf & ~(header.length_bytes[0] | place.offset[0]))
+            with m.Default():
+                m.d.comb += add.eq(self.to_sbuf & words)
         with m.Switch(header.opcode):
             with m.Case(PacketOpcode.WRITE):
-                m.d.comb += length.eq(whole & inside)
+                m.d.comb += length.eq(
+                    whole & inside & (add | fault("an endpoint adds whatever the packet's alignment"))
+                )
             with m.Case(PacketOpcode.READ):
                 m.d.comb += length.eq(whole & inside & ~flagged(header))
             with m.Case(PacketOpcode.ADD):
@@ -94,6 +104,7 @@ class Admit(wiring.Component):
             & signal
             & self.packet.whole
             & (header.reserved == 0)
-            & (header.flags[1:] == 0)
+            & ((added(header) == DmaAdd.COPY) | (header.opcode == PacketOpcode.WRITE))
+            & ~header.flags[3]
         )
         return m

@@ -1,13 +1,13 @@
 """Pieces of rows that are written to another core."""
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.fault import fault
 from rtl.base.fifo import Fifo, RamFifo
 from rtl.contract.config import Config
-from rtl.contract.link import PacketFlag, PacketOpcode
+from rtl.contract.link import PacketOpcode
 from rtl.contract.memmap import CoreId
 from rtl.dma.fabric.packets import SLOT_BITS, SLOTS_EACH, TO_SEND, remote_row, staging
 from rtl.dma.fabric.places import Places
@@ -49,7 +49,7 @@ class AwayWrites(wiring.Component):
         place = places.place
         note = data.StructLayout(
             {
-                **{"slot": slot_bits(self.own), "class_": 3, "remote": 64, "bytes": 10},
+                **{"slot": slot_bits(self.own), "class_": 3, "remote": 64, "bytes": 10, "add": 2},
                 **{"last": 1, "first": 1, "signals": 1, "signal": 64},
             }
         )
@@ -73,7 +73,7 @@ class AwayWrites(wiring.Component):
         ]
         m.d.comb += [
             getattr(keep.data, name).eq(getattr(piece, name))
-            for name in ("slot", "class_", "remote", "bytes", "last", "signals", "signal")
+            for name in ("slot", "class_", "remote", "bytes", "add", "last", "signals", "signal")
         ]
 
         # Pieces come back in their order, because all go to one memory.
@@ -93,7 +93,7 @@ class AwayWrites(wiring.Component):
             packet.class_.eq(kept.class_),
             packet.endpoint.eq(kept.remote >> CoreId.LSB),
             packet.header.opcode.eq(PacketOpcode.WRITE),
-            packet.header.flags.eq(Mux(signals, PacketFlag.SIGNAL, 0)),
+            packet.header.flags.eq(Cat(signals, Mux(fault("a packet loses its add"), 0, kept.add))),
             packet.header.length_bytes.eq(kept.bytes),
             packet.header.address.eq(kept.remote),
             packet.signal.eq(kept.signal),

@@ -11,7 +11,7 @@ from rtl.contract.memmap import CoreId
 from rtl.dma.fabric.admit import Admit
 from rtl.dma.fabric.answers import Answers
 from rtl.dma.fabric.execute import Execute
-from rtl.dma.fabric.packets import RECEIVED, SLOT_BITS, SLOTS_EACH, TO_SEND, flagged, staging
+from rtl.dma.fabric.packets import RECEIVED, SLOT_BITS, SLOTS_EACH, TO_SEND, added, flagged, staging
 from rtl.dma.fabric.pending import Pending
 from rtl.dma.layouts import done_layout, row_layout
 
@@ -93,6 +93,7 @@ class Endpoint(wiring.Component):
             local.source.eq(staging(cfg, 0, packet.slot)),
             local.destination.eq(header.address[: len(local.destination)]),
             local.bytes.eq(header.length_bytes),
+            local.add.eq(added(header)),
             self.gather.payload.slot.eq(place | SLOTS_EACH),
             self.gather.payload.from_sbuf.eq(admit.to_sbuf),
             self.gather.payload.to_sbuf.eq(1),

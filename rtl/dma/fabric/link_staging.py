@@ -87,7 +87,10 @@ class LinkStaging(wiring.Component):
             self.sbuf.write_pair.eq(port.write_pair),
             self.sbuf.write_data.eq(port.write_data),
             self.sbuf.write_bytes.eq(port.write_bytes),
+            self.sbuf.write_add.eq(port.write_add),
+            self.sbuf.write_last.eq(port.write_last),
             port.write_ready.eq(self.sbuf.write_ready),
+            port.write_done.eq(self.sbuf.write_done),
         ]
         m.d.sync += port.read_data_valid.eq(port.read_valid)
         with m.If(port.read_valid):

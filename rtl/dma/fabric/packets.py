@@ -22,6 +22,7 @@ __all__ = [
     "SLOT_BITS",
     "TO_SEND",
     "UNIT_BITS",
+    "added",
     "flagged",
     "link_config",
     "payload_bytes",
@@ -70,6 +71,11 @@ def flagged(header: data.View) -> Value:
     return (header.flags & PacketFlag.SIGNAL).any()
 
 
+def added(header: data.View) -> Value:
+    """isa.DmaAdd of the payload."""
+    return header.flags[1:3]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _LinkConfig(Config):
     """A core's rule of a mover for each quadrant does not hold for the movers of a link."""
@@ -108,6 +114,7 @@ def remote_row(cfg: Config) -> data.StructLayout:
             "local": address_bits(cfg),
             "remote": 64,
             "bytes": 19,
+            "add": 2,  # isa.DmaAdd, there
             "class_": 3,
             "last": 1,  # of its descriptor
             "signals": 1,  # with its last packet, at the other core
@@ -117,3 +124,4 @@ def remote_row(cfg: Config) -> data.StructLayout:
 
 
 assert PACKET_BYTES_MAX == 16 << UNIT_BITS
+assert PacketFlag.ADD == 0b11 << 1

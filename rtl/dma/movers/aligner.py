@@ -78,6 +78,7 @@ class Aligner(wiring.Component):
             units.i.valid.eq(self.step_valid & step.emit),
             units.i.payload.bytes.eq(mask),
             units.i.payload.to_sbuf.eq(step.to_sbuf),
+            units.i.payload.add.eq(step.add),
             units.i.payload.to.eq(step.to),
             units.i.payload.last.eq(step.last),
             units.i.payload.slot.eq(step.slot),

@@ -4,10 +4,12 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from rtl.base.fault import fault
 from rtl.base.fifo import Fifo, RamFifo
 from rtl.base.limits import limit_ports
 from rtl.base.memory_port import SbufMoverSignature
 from rtl.contract.config import Config
+from rtl.contract.isa import DmaAdd
 from rtl.contract.timing import DMA_ROWS_IN_FLIGHT
 from rtl.dma.layouts import ar_burst, done_layout, fetch_layout, row_layout
 from rtl.dma.movers.aligner import Aligner
@@ -16,10 +18,13 @@ from rtl.dma.movers.remote import Remote
 from rtl.dma.movers.sequencer import Sequencer
 from rtl.dma.movers.writer import Writer
 
-__all__ = ["Mover", "ROWS_AHEAD"]
+__all__ = ["ADDED_ROWS", "Mover", "ROWS_AHEAD"]
 
 ROWS_AHEAD = 16
 """Rows that wait for their bursts: a group of 8 partitions fits twice."""
+
+ADDED_ROWS = 4
+"""Rows whose last sum is on its way into one group: as many as SbufAdder has places."""
 
 
 class Mover(wiring.Component):
@@ -30,14 +35,16 @@ class Mover(wiring.Component):
     `ask`, `answer_*`: 16-byte units of other movers' partitions; `serve_*`: the same for the others, before
     its own reads (the data are on the port in the cycle after `serve_ready`).
     `read`, `beat_*`: bursts from HBM and their beats, never refused; `write`, `w_*`, `b_*`: bursts to HBM.
-    `done`: rows whose last write has committed: SBUF took it, or HBM answered.
+    `done`: rows whose last write has committed: SBUF took it, or told that the last sum is there, or HBM answered. Of
+    rows that are added `added_rows` may wait for that: 1 where `sbuf` reaches several groups, whose order is not known.
     For the counters: `moves` a step was made, `sbuf_refused`, `reading` beats are awaited, `writing` beats
     wait to be sent, `committing` answers are awaited.
     Timing: 16 bytes every cycle over any sequence of rows whose data are there.
     """
 
-    def __init__(self, cfg: Config):
+    def __init__(self, cfg: Config, added_rows: int = ADDED_ROWS):
         self.cfg = cfg
+        self.added_rows = added_rows
         port = cfg.hbm.port_bytes
         super().__init__(
             {
@@ -127,23 +134,33 @@ class Mover(wiring.Component):
             aligner.other.eq(other),
         ]
 
-        # Destinations. A row to SBUF is done when its last unit is taken.
+        # Destinations. A row to SBUF is done when its last unit is taken, or if it is added when the last sum is there.
         m.submodules.stored = stored = Fifo(done_layout(cfg), 2)
+        m.submodules.added = added = Fifo(done_layout(cfg), self.added_rows)
         unit = aligner.unit
         writes = Signal()
+        adds = Signal()
+        early = fault("a row is done before its last sum is in SBUF")
+        there = Signal(range(self.added_rows + 1))  # of the rows in `added`, those whose last sum is in SBUF
+        tells = Signal()
+        takes = Signal()  # SBUF takes the last unit of a row
         m.d.comb += [
-            writes.eq(unit.valid & unit.payload.to_sbuf & stored.i.ready),
+            adds.eq(unit.payload.add != DmaAdd.COPY),
+            writes.eq(unit.valid & unit.payload.to_sbuf & Mux(adds, added.i.ready, stored.i.ready)),
+            takes.eq(writes & self.sbuf.write_ready & unit.payload.last),
+            tells.eq(added.o.valid & (there != 0)),
             self.sbuf.write_valid.eq(writes),
             self.sbuf.write_lane.eq(unit.payload.to[14:]),
             self.sbuf.write_pair.eq(unit.payload.to),
             self.sbuf.write_data.eq(unit.payload.data),
             self.sbuf.write_bytes.eq(unit.payload.bytes),
+            self.sbuf.write_add.eq(unit.payload.add),
+            self.sbuf.write_last.eq(unit.payload.last),
             writer.unit.valid.eq(unit.valid & ~unit.payload.to_sbuf),
             writer.unit.payload.eq(unit.payload),
-            unit.ready.eq(Mux(unit.payload.to_sbuf, self.sbuf.write_ready & stored.i.ready, writer.unit.ready)),
-            stored.i.valid.eq(writes & self.sbuf.write_ready & unit.payload.last),
-            stored.i.payload.slot.eq(unit.payload.slot),
-            stored.i.payload.read_error.eq(unit.payload.read_error),
+            unit.ready.eq(Mux(unit.payload.to_sbuf, writes & self.sbuf.write_ready, writer.unit.ready)),
+            stored.i.valid.eq(takes & (~adds | early)),
+            added.i.valid.eq(takes & adds & ~early),
             self.w_valid.eq(writer.w_valid),
             self.w_data.eq(writer.w_data),
             self.w_strobe.eq(writer.w_strobe),
@@ -152,12 +169,23 @@ class Mover(wiring.Component):
             writer.b_error.eq(self.b_error),
             self.b_ready.eq(writer.b_ready),
         ]
+        for ends in (stored, added):
+            m.d.comb += [
+                ends.i.payload.slot.eq(unit.payload.slot),
+                ends.i.payload.read_error.eq(unit.payload.read_error),
+            ]
         m.d.comb += [
-            self.done.valid.eq(stored.o.valid | writer.done.valid),
-            self.done.payload.eq(Mux(stored.o.valid, stored.o.payload, writer.done.payload)),
+            self.done.valid.eq(stored.o.valid | tells | writer.done.valid),
+            self.done.payload.eq(writer.done.payload),
             stored.o.ready.eq(self.done.ready),
-            writer.done.ready.eq(self.done.ready & ~stored.o.valid),
+            added.o.ready.eq(self.done.ready & ~stored.o.valid & (there != 0)),
+            writer.done.ready.eq(self.done.ready & ~stored.o.valid & ~tells),
         ]
+        with m.If(stored.o.valid):
+            m.d.comb += self.done.payload.eq(stored.o.payload)
+        with m.Elif(tells):
+            m.d.comb += self.done.payload.eq(added.o.payload)
+        m.d.sync += there.eq(there + self.sbuf.write_done - (tells & added.o.ready))
         m.d.comb += [
             self.moves.eq(sequencer.moves),
             self.sbuf_refused.eq((self.sbuf.read_valid & ~self.sbuf.read_ready) | (writes & ~self.sbuf.write_ready)),

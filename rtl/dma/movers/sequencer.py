@@ -67,6 +67,7 @@ class Sequencer(wiring.Component):
         tail = Signal(4)
         turn = Signal(4)
         to_sbuf = Signal()
+        add = Signal(2)
         slot = Signal.like(row.slot)
 
         group = ceil_log2(cfg.dma.engines)
@@ -88,6 +89,7 @@ class Sequencer(wiring.Component):
             step.last.eq(step.emit & (emits == 1)),
             step.tail.eq(Mux(step.last, tail, 15)),
             step.to_sbuf.eq(to_sbuf),
+            step.add.eq(add),
             step.to.eq(to),
             step.slot.eq(slot),
             self.own_valid.eq(busy & self.room & step.take & (place == Place.OWN)),
@@ -148,6 +150,7 @@ class Sequencer(wiring.Component):
                 tail.eq(d + row.bytes - 1),
                 turn.eq(d - s),
                 to_sbuf.eq(row.to_sbuf),
+                add.eq(row.add),
                 slot.eq(row.slot),
             ]
         with m.Elif(go & step.last):

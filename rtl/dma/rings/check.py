@@ -23,7 +23,7 @@ _SIDES = ("source", "destination")
 
 
 class Check(wiring.Component):
-    """One descriptor at a time: form, core and space of both ends, reach of both ends, signal.
+    """One descriptor at a time: form, core and space of both ends, what a sum may be, reach of both ends, signal.
 
     The first rule broken gives the cause, in that order (verif/golden/dma.py says the same). A good
     descriptor leaves at `job`; `report` pulses when it does, or when one is refused (`refused`), with `slot`
@@ -107,6 +107,17 @@ class Check(wiring.Component):
                     with m.Elif((spaces[side] != Space.HBM) & (spaces[side] != Space.SBUF)):
                         refuse(Cause.BAD_SPACE, at)
                         m.next = "END"
+                with m.Elif(rules.adds() & (spaces["destination"] == Space.HBM)):
+                    refuse(Cause.BAD_SPACE, word.destination)
+                    m.next = "END"
+                if self.link:
+                    with m.Elif(rules.adds() & rules.foreign(word.source)):
+                        refuse(Cause.NO_ROUTE, word.source)
+                        m.next = "END"
+                for side in _SIDES:
+                    with m.Elif(rules.misaligned(side) & ~fault("the alignment of a sum is not checked")):
+                        refuse(Cause.MISALIGNED, getattr(word, side))
+                        m.next = "END"
             with m.State("REACH"):
                 with m.If(~reach["source"].busy & ~reach["destination"].busy):
                     with m.If(dimension == 3):
@@ -144,6 +155,7 @@ class Check(wiring.Component):
             job.source.eq(word.source),
             job.destination.eq(word.destination),
             job.bytes.eq(word.row_bytes),
+            job.add.eq(word.add),
             *(job.count[n].eq(getattr(word, f"count{n}")) for n in range(3)),
             *(job.source_step[n].eq(getattr(word, f"source_step{n}")) for n in range(3)),
             *(job.destination_step[n].eq(getattr(word, f"destination_step{n}")) for n in range(3)),

@@ -1,12 +1,15 @@
 """The rules of a descriptor as values of its word: form, reachable cores, ranges, signal (docs/dma.md)."""
 
+from functools import reduce
+from operator import or_
+
 from amaranth.hdl import Const, Mux, Value
 from amaranth.lib.data import View
 
 from rtl.base.dma_port import ROW_BYTES_BITS
 from rtl.base.layouts import ADDRESS_LAYOUT
 from rtl.contract.config import Config
-from rtl.contract.isa import Update
+from rtl.contract.isa import DmaAdd, Update
 from rtl.contract.memmap import CoreId, Space
 from rtl.dma.layouts import PARTITION_SHIFT
 from rtl.dma.rings.extent import Extent
@@ -69,6 +72,17 @@ class DescriptorRules:
         """The signal's address is none of a semaphore."""
         at = View(ADDRESS_LAYOUT, self.word.signal_address)
         return (at.space != Space.SEMAPHORES) | at.offset[:2].any() | (at.offset[2:] >= self.cfg.issue.semaphores)
+
+    def adds(self) -> Value:
+        """The destination's bytes are added to."""
+        return self.word.add != DmaAdd.COPY
+
+    def misaligned(self, side: str) -> Value:
+        """Address, steps or length of this side of a sum are no multiples of its elements."""
+        word = self.word
+        steps = (getattr(word, f"{side}_step{n}") for n in range(3))
+        bits = reduce(or_, (at[:2] for at in (getattr(word, side), word.row_bytes, *steps)))
+        return self.adds() & (bits[0] | (bits[1] & (word.add != DmaAdd.BF16)))
 
     def fits(self, side: str, reach: Extent, length: Value) -> Value:
         """Every row of this side, `length` bytes long, lies in its memory."""

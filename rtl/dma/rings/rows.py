@@ -129,6 +129,7 @@ class RowGenerator(wiring.Component):
                 row.payload.source.eq(source),
                 row.payload.destination.eq(destination),
                 row.payload.bytes.eq(held.bytes),
+                row.payload.add.eq(held.add),
             ]
         accepted: Value = Cat(row.ready & (mover == e) for e, row in enumerate(self.row)).any()
         from_hbm: Value = ~held.from_sbuf
@@ -149,6 +150,7 @@ class RowGenerator(wiring.Component):
                 row.remote[:40].eq(far),
                 row.remote[40:].eq(held.far),
                 row.bytes.eq(held.bytes),
+                row.add.eq(held.add),
                 row.class_.eq(held.class_),
                 row.last.eq(last),
                 row.signals.eq(held.signals),

@@ -11,8 +11,8 @@ from verif.golden.dma import check
 __all__ = ["bad_descriptor"]
 
 
-def bad_descriptor(rng: np.random.Generator, cfg: Config, *, link: bool) -> dict[str, int]:
-    """A descriptor with one thing wrong; `link`: others' cores can be reached."""
+def bad_descriptor(rng: np.random.Generator, cfg: Config, number: int, *, link: bool) -> dict[str, int]:
+    """A descriptor with one thing wrong, another for each `number`; `link`: others' cores can be reached."""
     d = random_descriptor(rng, cfg, str(rng.choice(KINDS)), 1)
     elsewhere = int(rng.integers(1, 1 << 18))
     capacity = cfg.hbm.capacity_mib << 20
@@ -21,8 +21,11 @@ def bad_descriptor(rng: np.random.Generator, cfg: Config, *, link: bool) -> dict
         {"row_bytes": 0},
         {"row_bytes": (1 << 18) + int(rng.integers(1, 1000))},
         {f"count{rng.integers(3)}": 0},
-        {f"reserved{rng.integers(2)}": 1 << int(rng.integers(28))},
+        {"reserved0": 1 << int(rng.integers(27))},
+        {"reserved1": 1 << int(rng.integers(28))},
         {"signal_update": int(rng.integers(3, 16))},
+        {"add": int(rng.integers(1, 4))},  # most are misaligned, to HBM or from another core
+        {"add": 2, "row_bytes": 2 * int(rng.integers(1, 20)), "source": d["source"] | 1},
         {"source": d["source"] | 1 << 63},
         {"source": d["source"] | elsewhere << 44},
         {"source": d["source"] | elsewhere << 44, "destination": d["destination"] | elsewhere << 44},
@@ -41,5 +44,7 @@ def bad_descriptor(rng: np.random.Generator, cfg: Config, *, link: bool) -> dict
     ]
     if to_sbuf:
         choices.append({"count0": 2, "destination_step0": cfg.partitions * PARTITION_STRIDE_BYTES})
-    changed = {**d, **choices[int(rng.integers(len(choices)))]}
-    return changed if check(changed, cfg, link=link)[0] != Cause.NONE else bad_descriptor(rng, cfg, link=link)
+    changed = {**d, **choices[number % len(choices)]}
+    if check(changed, cfg, link=link)[0] != Cause.NONE:
+        return changed
+    return bad_descriptor(rng, cfg, int(rng.integers(len(choices))), link=link)

@@ -3,6 +3,7 @@
 import logging
 import random
 import warnings
+from itertools import cycle
 from mmap import mmap
 from typing import Any
 
@@ -10,7 +11,7 @@ import cocotb
 import numpy as np
 from cocotbext.axi import AxiBus, AxiRam
 
-from rtl.contract.isa import DESCRIPTOR, Cause, Update
+from rtl.contract.isa import DESCRIPTOR, Cause, DmaAdd, Update
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address
 from verif.agents.bench import Bench
 from verif.agents.dma_host import DmaHost
@@ -22,6 +23,7 @@ from verif.benches.dma.descriptors import (
     HBM_BYTES,
     KINDS,
     WINDOWS,
+    adding_descriptor,
     directed,
     long_rows,
     power_row,
@@ -45,10 +47,12 @@ _FAULTS = (
         "the end of a ring's descriptors is not told",
         "bursts start anywhere and are full length: they cross 4 KiB",
         "a step of 0 does not broadcast",
+        "a row is done before its last sum is in SBUF",
         "the outermost dimension of a descriptor is left out",
     ),
     *noticed_by(
         "refuses_what_the_golden_model_refuses",
+        "the alignment of a sum is not checked",
         "the last row may leave its memory by its own length",
         "the signal's address is not checked",
         "rings of a DMA do not halt",
@@ -76,6 +80,8 @@ COVERAGE = Coverage(
         "row crosses 4 KiB",
         "own partitions",
         "partitions of another mover",
+        *(f"adds {add.name}, {kind}" for add in DmaAdd if add for kind in KINDS if kind.endswith("sbuf")),
+        "rows added to the same bytes",
         *(f"signal {u.name}" for u in Update),
     ],
 )
@@ -94,7 +100,7 @@ class DmaBench(Bench):
         self.style = stalls
         self.sbuf = self.rng.integers(0, 256, (self.cfg.partitions, self.cfg.sbuf.partition_bytes), np.uint8)
         self.host = DmaHost(self, self._stall)
-        self.ports = MoverPorts(self, self.sbuf, self._stall)
+        self.ports = MoverPorts(self, self.sbuf, self._stall, self._late)
         storage = mmap(-1, HBM_BYTES)
         self.ram = AxiRam(AxiBus.from_prefix(dut, "axi__0_"), dut.clk, dut.rst, size=HBM_BYTES, mem=storage)
         self.hbm = np.frombuffer(storage, np.uint8)
@@ -111,6 +117,9 @@ class DmaBench(Bench):
     def _stall(self) -> Any:
         style = self.style or str(self.rng.choice(["never", "rarely", "half", "bursty"]))
         return styled(style, self.rng)
+
+    def _late(self) -> int:
+        return 0 if self.style == "never" or self.rng.random() < 0.8 else int(self.rng.integers(1, 60))
 
     def _pause(self) -> Any:
         own = random.Random(int(self.rng.integers(1 << 30)))
@@ -147,6 +156,10 @@ class DmaBench(Bench):
         from_hbm = d["source"] >> 40 == Space.HBM
         to_hbm = d["destination"] >> 40 == Space.HBM
         kind = f"{'hbm' if from_hbm else 'sbuf'} to {'hbm' if to_hbm else 'sbuf'}"
+        if add := DmaAdd(d.get("add", 0)):
+            COVERAGE.hit(f"adds {add.name}, {kind}")
+            again = [n for n in range(3) if d[f"count{n}"] > 1 and not d[f"destination_step{n}"]]
+            COVERAGE.when(again, "rows added to the same bytes")
         mask = (1 << 40) - 1
         s, t = d["source"] & mask & 15, d["destination"] & mask & 15
         COVERAGE.hit(f"{kind}, {'equal' if s == t else 'ahead' if t > s else 'behind'}")
@@ -221,6 +234,7 @@ async def copies_what_the_golden_model_copies(dut: Any) -> None:
     """Random descriptors on random rings, each with other stalls everywhere."""
     bench = DmaBench(dut)
     await bench.start()
+    formats = {kind: cycle(add for add in DmaAdd if add) for kind in KINDS}
     for round_ in range(24):
         bench.style = str(bench.rng.choice(STYLES)) if round_ % 3 else None
         count = int(bench.rng.integers(1, WINDOWS + 1))
@@ -230,9 +244,37 @@ async def copies_what_the_golden_model_copies(dut: Any) -> None:
             kind = str(bench.rng.choice(KINDS))
             longest = 2000 if bench.rng.random() < 0.3 else 300
             ring = 0 if one_ring else int(bench.rng.integers(len(bench.host.rings)))
-            batch.append((ring, random_descriptor(bench.rng, bench.cfg, kind, number, longest=longest)))
+            if kind.endswith("sbuf") and bench.rng.random() < 0.4:
+                batch.append((ring, adding_descriptor(bench.rng, bench.cfg, kind, number, next(formats[kind]))))
+            else:
+                batch.append((ring, random_descriptor(bench.rng, bench.cfg, kind, number, longest=longest)))
         await bench.run(batch)
     COVERAGE.require_all()
+
+
+@cocotb.test(timeout_time=8, timeout_unit="ms")
+async def adds_in_the_order_of_a_ring(dut: Any) -> None:
+    """A copy and sums of one ring to the same bytes, one behind the other, without a wait between: floats, whose sums
+    depend on their order."""
+    bench = DmaBench(dut)
+    await bench.start()
+    bench.host.on_completed = lambda ring: bench.host.signals.clear()
+    for round_ in range(8):
+        bench.style = "never" if round_ % 2 else None
+        first = adding_descriptor(bench.rng, bench.cfg, "hbm to sbuf", 0, DmaAdd.FP32, size=4)
+        many = [first | {"add": 0}]
+        for _ in range(int(bench.rng.integers(3, 9))):
+            source = int(bench.rng.integers(0, 1 << 12)) & ~3
+            add = int(bench.rng.choice([DmaAdd.FP32, DmaAdd.FP32, DmaAdd.BF16, DmaAdd.INT32]))
+            many.append(first | {"add": add, "source": address(Space.HBM, 1 << 15 | source)})
+        many = [d for d in many if check(d, bench.cfg)[0] == Cause.NONE]
+        sbuf = bench.sbuf.copy()
+        for d in many:
+            copy(d, bench.hbm, sbuf)
+        bench.host.submit(int(bench.rng.integers(len(bench.host.rings))), many)
+        await bench.host.idle()
+        _same(bench.sbuf, sbuf, "SBUF after sums")
+    assert bench.ports.sums > 100
 
 
 @cocotb.test(timeout_time=8, timeout_unit="ms")
@@ -241,11 +283,11 @@ async def refuses_what_the_golden_model_refuses(dut: Any) -> None:
     bench = DmaBench(dut)
     await bench.start()
     seen: set[int] = set()
-    for _ in range(40):
+    for number in range(44):
         rings = len(bench.host.rings)
         ring = int(bench.rng.integers(rings))
         other = (ring + 1) % rings
-        bad = bad_descriptor(bench.rng, bench.cfg, link=bench.link)
+        bad = bad_descriptor(bench.rng, bench.cfg, number, link=bench.link)
         cause, at = check(bad, bench.cfg, link=bench.link)
         seen.add(cause)
         good = int(bench.rng.integers(0, 3))
@@ -253,8 +295,8 @@ async def refuses_what_the_golden_model_refuses(dut: Any) -> None:
         before = [random_descriptor(bench.rng, bench.cfg, kind, n) for n, kind in enumerate(kinds)]
         after = random_descriptor(bench.rng, bench.cfg, "hbm to hbm", 4)
         beside = random_descriptor(bench.rng, bench.cfg, "hbm to sbuf", 5)
-        for number, d in enumerate(before):
-            bench.expect(ring, number, d)
+        for n, d in enumerate(before):
+            bench.expect(ring, n, d)
         bench.expect(other, 5, beside)
         hbm, sbuf = bench.hbm.copy(), bench.sbuf.copy()
         bench.host.submit(ring, [*before, bad, after])
@@ -272,7 +314,7 @@ async def refuses_what_the_golden_model_refuses(dut: Any) -> None:
         await bench.host.restart()
         assert bench.host.fault(ring)[0] == Cause.NONE
     if not bench.plant:
-        assert len(seen) == 5, f"all five causes of a refusal must be seen, not only {seen}"
+        assert len(seen) == 6, f"all six causes of a refusal must be seen, not only {seen}"
 
 
 @cocotb.test(timeout_time=8, timeout_unit="ms")

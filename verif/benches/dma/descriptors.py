@@ -6,15 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from rtl.contract.config import Config
-from rtl.contract.isa import Cause, Update
+from rtl.contract.isa import Cause, DmaAdd, Update
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address
-from verif.golden.dma import check
+from verif.golden.dma import check, row_addresses
 
 __all__ = [
     "HBM_BYTES",
     "KINDS",
     "WINDOWS",
     "Window",
+    "adding_descriptor",
     "directed",
     "long_rows",
     "power_row",
@@ -141,6 +142,25 @@ def random_descriptor(
             d[f"destination_step{n}"] = target[1][n] if n < dims else int(rng.integers(-9999, 9999))
         if check(d, cfg)[0] == Cause.NONE:
             return d
+
+
+def adding_descriptor(
+    rng: np.random.Generator, cfg: Config, kind: str, number: int, add: DmaAdd, *, size: int = 0
+) -> dict[str, int]:
+    """One that adds in the same window, aligned to its elements or to those of `size` bytes; of three, one has a
+    dimension whose rows are added to the same bytes."""
+    while True:
+        d = random_descriptor(rng, cfg, kind, number)
+        element = size or (2 if add == DmaAdd.BF16 else 4)
+        steps = [f"{side}_step{n}" for side in ("source", "destination") for n in range(3)]
+        d |= {name: d[name] - d[name] % element for name in ("source", "destination", "row_bytes", *steps)}
+        if rng.random() < 0.3:
+            d[f"destination_step{rng.integers(3)}"] = 0
+        place = window(cfg, number)
+        bytes_ = [at % PARTITION_STRIDE_BYTES for at in row_addresses(d, "destination")]
+        inside = min(bytes_) >= place.sbuf.start and max(bytes_) + d["row_bytes"] <= place.sbuf.stop
+        if inside and check(d | {"add": add}, cfg)[0] == Cause.NONE:
+            return d | {"add": int(add)}
 
 
 def directed(cfg: Config) -> Iterator[tuple[str, dict[str, int]]]:

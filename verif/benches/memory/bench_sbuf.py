@@ -17,8 +17,25 @@ _PLANTED = (
     "a mover reads its upper 8 bytes from the first lane",
     "an engine gets the bank of the request, not of the data, when a mover read too",
 )
+_SUMS = (
+    "a sum beside SBUF does not wait for one of the same bytes",
+    "a mover's add overwrites what is in SBUF",
+    "the end of a sum is told before it is in SBUF",
+    "the sum of two INT32 beside SBUF loses its carry into the upper half",
+    "a sum's read that is refused never becomes urgent",
+    "a mover and its sums read one bank at once",
+    "a sum reads its upper 8 bytes from the first lane",
+)
 
-RUNS = (Run("sbuf", faults=noticed_by("movers_wait_no_longer_than_promised", *_PLANTED)),)
+RUNS = (
+    Run(
+        "sbuf",
+        faults=(
+            *noticed_by("movers_wait_no_longer_than_promised", *_PLANTED),
+            *noticed_by("adds_what_movers_bring", *_SUMS),
+        ),
+    ),
+)
 
 
 @cocotb.test(timeout_time=200, timeout_unit="us")
@@ -62,6 +79,19 @@ async def movers_wait_no_longer_than_promised(dut) -> None:
     # engines ask in every cycle and leave no pair of banks free for long
     for hot, cycles in ((2, 400), (4, 1000), (16, 400)):
         await bench.run(cycles, {"read": 1.0, "write": 1.0, "mover_read": 0.6, "mover_write": 0.6}, hot)
+
+
+@cocotb.test(timeout_time=200, timeout_unit="us")
+async def adds_what_movers_bring(dut) -> None:
+    """Sums and copies of a few bytes from all ports, with engines that leave no bank free for long."""
+    bench = await started(dut)
+    for adding in (0.2, 0.6, 1.0):
+        await bench.run(300, {"mover_read": 0.5, "mover_write": 1.0}, 8, adding)
+        await bench.run(400, {"read": 0.8, "write": 0.8, "mover_read": 1.0, "mover_write": 1.0}, 8, adding)
+    for hot in (4, 16):
+        await bench.run(600, {"read": 1.0, "write": 0.9, "mover_read": 0.9, "mover_write": 1.0}, hot, 0.8)
+    await bench.run(400, {"mover_read": 1.0, "mover_write": 1.0}, 64, 1.0)
+    await bench.run(600, {"write": 1.0, "mover_write": 1.0}, 64, 1.0)
 
 
 @cocotb.test(timeout_time=200, timeout_unit="us")

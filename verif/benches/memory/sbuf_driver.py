@@ -7,7 +7,9 @@ from functools import cache
 import numpy as np
 
 from rtl.base.memory_port import QUADRANTS, sbuf_word_bits
+from rtl.contract.isa import DmaAdd
 from verif.agents.bench import Bench
+from verif.benches.memory.sbuf_sums import Sum, Sums
 from verif.checks.coverage import Coverage
 from verif.golden.memory import Memory
 
@@ -43,6 +45,19 @@ COVERAGE = Coverage(
         "write of part of a pair",
         "write with partitions masked in a quadrant",
         "last word of a partition",
+        *(f"mover adds {add.name}" for add in DmaAdd if add),
+        "sum waits for one of the same bytes",
+        "copy waits for a sum of the same bytes",
+        "copy waits because a sum is written",
+        "sum waits because all places are taken",
+        "sum's read waits for the mover's read of its banks",
+        "sum's read beside the mover's read",
+        "sum's read goes before the mover's read",
+        "sum's read waits to its limit",
+        "sum written late",
+        "sum of part of a pair",
+        "end of a row of sums",
+        "sum of every port in a cycle",
     ],
 )
 
@@ -64,7 +79,8 @@ class Request:
     data: int = 0
     bytes: int = 0
     partitions: int = 0
-    waited: int = 0
+    add: int = 0
+    last: int = 0
 
 
 class Port:
@@ -112,7 +128,12 @@ class SbufBench(Bench):
         for e in range(self.movers):
             read, write = f"mover__{e}__read_", f"mover__{e}__write_"
             self.ports["mover_read"].append(Port(self, read, ("lane", "pair")))
-            self.ports["mover_write"].append(Port(self, write, ("lane", "pair", "data", "bytes")))
+            self.ports["mover_write"].append(Port(self, write, ("lane", "pair", "data", "bytes", "add", "last")))
+        self.done = [getattr(dut, f"mover__{e}__write_done") for e in range(self.movers)]
+        self.sums = [Sums() for _ in range(self.movers)]
+        self.cycle = 0
+        self.adding = 0.0
+        self.waited = {way: [0] * self.movers for way in ("read", "write", "add")}
         self.answers = [
             *((getattr(dut, f"read_{pins}__data_valid"), getattr(dut, f"read_{pins}__data")) for pins in _READ_PINS),
             *(
@@ -122,7 +143,7 @@ class SbufBench(Bench):
         ]
         self.expected: list[int | None] = [None] * len(self.answers)
         self.masks: list[int] = [0] * len(self.answers)  # bits of the answer that were asked for
-        self.counts = np.zeros(len(READS) + len(WRITES) + 2 * self.movers, dtype=int)
+        self.counts = np.zeros(len(READS) + len(WRITES) + 3 * self.movers, dtype=int)
 
     # --- the model -----------------------------------------------------------------------------
 
@@ -130,20 +151,44 @@ class SbufBench(Bench):
         """(quadrant, bank) that an engine's request needs."""
         return {(q, request.words[q] % self.banks) for q in range(QUADRANTS) if request.quadrants >> q & 1}
 
-    def pair_of(self, mover: int, request: Request) -> set[tuple[int, int]]:
+    def pair_of(self, mover: int, request: Request | Sum) -> set[tuple[int, int]]:
         """(quadrant, bank) that a mover's request needs."""
         quadrant = mover * QUADRANTS // self.movers
         even = 2 * request.pair % self.banks
         return {(quadrant, even), (quadrant, even + 1)}
 
-    def decide(self, way: str) -> tuple[list[bool], list[bool]]:
-        """Who is granted, engines and movers; also the coverage of it."""
+    def asks(self, way: str) -> list[Request | Sum | None]:
+        """What each mover's port asks SBUF for: reads; copies that may go, or the sum that is to be written before
+        them; the old bytes of sums that may begin.
+        """
+        if way == "read":
+            return [port.request for port in self.ports["mover_read"]]
+        asks: list[Request | Sum | None] = []
+        for port, sums in zip(self.ports["mover_write"], self.sums, strict=True):
+            r = port.request
+            free = r is not None and not sums.meets(r.lane, r.pair)
+            if way == "write":
+                asks.append(sums.head(self.cycle) or (r if free and not r.add else None))
+            else:
+                asks.append(r if free and r.add and not sums.full else None)
+        return asks
+
+    def decide(self, way: str) -> dict[str, list[bool]]:
+        """Who is granted: engines, movers, and with reads the sums; also the coverage of it."""
         engines = [port.request for port in self.ports[way]]
-        movers = [port.request for port in self.ports[f"mover_{way}"]]
+        asks = {way: self.asks(way)}
+        if way == "read":
+            asks["add"] = self.asks("add")
         closed: set[tuple[int, int]] = set()
-        for e, request in enumerate(movers):
-            if request is not None and request.waited >= PATIENCE_CYCLES:
-                closed |= self.pair_of(e, request)
+        urgent: dict[str, list[bool]] = {}
+        for kind, requests in asks.items():
+            urgent[kind] = [
+                r is not None and waited >= PATIENCE_CYCLES
+                for r, waited in zip(requests, self.waited[kind], strict=True)
+            ]
+            for e, request in enumerate(requests):
+                if urgent[kind][e]:
+                    closed |= self.pair_of(e, request)
         taken: set[tuple[int, int]] = set()
         granted = []
         for n, request in enumerate(engines):
@@ -162,18 +207,50 @@ class SbufBench(Bench):
             else:
                 COVERAGE.hit(f"{way} {name} refused" if n else f"first {way} port refused by an aged mover")
                 COVERAGE.when(need - taken - closed, "refused in one quadrant, free in another")
-        served = []
-        for e, request in enumerate(movers):
+        served = self._movers(way, asks, urgent, taken)
+        for kind, requests in asks.items():
+            for e, request in enumerate(requests):
+                waits = request is not None and not served[kind][e]
+                self.waited[kind][e] = self.waited[kind][e] + 1 if waits else 0
+                limit = PATIENCE_CYCLES + (kind == "add")
+                assert self.waited[kind][e] <= limit, f"the model itself lets a mover wait too long: {kind} {e}"
+        return {way: granted, **{f"mover_{kind}": oks for kind, oks in served.items()}}
+
+    def _movers(
+        self,
+        way: str,
+        asks: dict[str, list[Request | Sum | None]],
+        urgent: dict[str, list[bool]],
+        taken: set[tuple[int, int]],
+    ) -> dict[str, list[bool]]:
+        """Who of the movers, and of their sums, gets what the engines left."""
+        served: dict[str, list[bool]] = {kind: [] for kind in asks}
+        for e, request in enumerate(asks[way]):
             need = self.pair_of(e, request) if request is not None else set()
-            served.append(not need & taken)
+            ok = not need & taken
             if request is not None and need & taken:
                 odd = {bank % 2 for _, bank in need & taken}
                 COVERAGE.when(0 in odd, "mover waits because of its even bank")
                 COVERAGE.when(1 in odd, "mover waits because of its odd bank")
-            if request is not None and request.waited == PATIENCE_CYCLES:
-                assert served[-1], "the model itself lets a mover wait too long"
+            old = asks["add"][e] if way == "read" else None
+            if old is not None:
+                wants = self.pair_of(e, old)
+                meets = bool(wants & need)
+                first = urgent["add"][e] and not urgent[way][e]
+                COVERAGE.when(meets and first and ok, "sum's read goes before the mover's read")
+                COVERAGE.when(meets and not first and ok, "sum's read waits for the mover's read of its banks")
+                ok = ok and not (meets and first)
+                served["add"].append(not wants & taken and not (meets and not first))
+                COVERAGE.when(need and not meets and ok and served["add"][-1], "sum's read beside the mover's read")
+                COVERAGE.when(
+                    self.waited["add"][e] >= PATIENCE_CYCLES and served["add"][-1], "sum's read waits to its limit"
+                )
+            elif way == "read":
+                served["add"].append(False)
+            served[way].append(ok)
+            if request is not None and self.waited[way][e] == PATIENCE_CYCLES and ok:
                 COVERAGE.hit(f"mover {way} waits to its limit")
-        return granted, served
+        return served
 
     def fetch(self, request: Request) -> tuple[int, int]:
         """Answer to an engine's read, and which of its bits count."""
@@ -211,30 +288,67 @@ class SbufBench(Bench):
                 for p in range(part * q, part * (q + 1)):
                     if r.partitions >> p & 1:
                         self.store(p, 8 * r.words[q], r.data >> 64 * p & (1 << 64) - 1, r.bytes, 8)
-        for e, (port, ok) in enumerate(zip(self.ports["mover_write"], grants["mover_write"], strict=True)):
+        for e, (port, sums) in enumerate(zip(self.ports["mover_write"], self.sums, strict=True)):
             r = port.request
-            if r is not None and ok:
+            head = sums.head(self.cycle)
+            if r is not None and grants["mover_add"][e]:
+                COVERAGE.hit(f"mover adds {DmaAdd(r.add).name}")
+                COVERAGE.when(0 < r.bytes < 0xFFFF, "sum of part of a pair")
+                row = self.before[e * self.lanes + r.lane, 16 * r.pair : 16 * r.pair + 16]
+                where = {"lane": r.lane, "pair": r.pair, "bytes": r.bytes, "last": r.last}
+                sums.begin(row, r.data, r.add, self.cycle, **where)
+            if head is not None and grants["mover_write"][e]:
+                COVERAGE.when(head.due < self.cycle, "sum written late")
+                self.store(e * self.lanes + head.lane, 16 * head.pair, head.data, head.bytes, 16)
+                sums.under_way.remove(head)
+            elif r is not None and not r.add and grants["mover_accept"][e]:
                 COVERAGE.when(0 < r.bytes < 0xFFFF, "write of part of a pair")
                 self.store(e * self.lanes + r.lane, 16 * r.pair, r.data, r.bytes, 16)
+
+    def accepted(self, grants: dict[str, list[bool]]) -> list[bool]:
+        """`ready` of each mover's write port."""
+        oks = []
+        for e, (port, sums) in enumerate(zip(self.ports["mover_write"], self.sums, strict=True)):
+            r, head = port.request, sums.head(self.cycle)
+            if r is None:
+                oks.append(False)
+                continue
+            meets = sums.meets(r.lane, r.pair)
+            oks.append(grants["mover_add"][e] if r.add else head is None and not meets and grants["mover_write"][e])
+            COVERAGE.when(
+                meets, f"{'sum' if r.add else 'copy'} waits for {'one' if r.add else 'a sum'} of the same bytes"
+            )
+            COVERAGE.when(head and not r.add and not meets, "copy waits because a sum is written")
+            COVERAGE.when(r.add and not meets and sums.full, "sum waits because all places are taken")
+        return oks
 
     # --- one cycle -----------------------------------------------------------------------------
 
     async def step(self, choose: Callable[[str, int], Request | None]) -> None:
         """One clock edge: check what was there before it, then ask for more where a port is free."""
         await self.edge
-        grants: dict[str, list[bool]] = {}
-        for way in ("read", "write"):
-            grants[way], grants[f"mover_{way}"] = self.decide(way)
-        refused: list[bool] = []
+        asks = {way: self.asks(way) for way in ("read", "write", "add")}
+        grants = {**self.decide("read"), **self.decide("write")}
+        grants["mover_accept"] = self.accepted(grants)
+        ready = grants | {"mover_write": grants["mover_accept"]}
         for kind in ("read", "write", "mover_read", "mover_write"):
-            for n, (port, ok) in enumerate(zip(self.ports[kind], grants[kind], strict=True)):
-                asked = port.request is not None
-                if asked:
+            for n, (port, ok) in enumerate(zip(self.ports[kind], ready[kind], strict=True)):
+                if port.request is not None:
                     assert bool(port.ready.value) == ok, f"{kind} {n}: ready is {port.ready.value}, not {int(ok)}"
-                refused.append(asked and not ok)
+        refused: list[bool] = []
+        for kind in ("read", "write"):
+            refused += [p.request is not None and not ok for p, ok in zip(self.ports[kind], grants[kind], strict=True)]
+        for kind in ("read", "write", "add"):
+            refused += [r is not None and not ok for r, ok in zip(asks[kind], grants[f"mover_{kind}"], strict=True)]
         seen = int(self.refused.value)
         assert seen == sum(r << n for n, r in enumerate(refused)), f"refused is {seen:b}, not {refused[::-1]}"
         self.counts += refused
+        for e, done in enumerate(self.done):
+            head = self.sums[e].head(self.cycle)
+            want = head is not None and bool(head.last) and grants["mover_write"][e]
+            assert bool(done.value) == want, f"mover {e}: write_done is {done.value}, not {int(want)}"
+            COVERAGE.when(want, "end of a row of sums")
+        COVERAGE.when(all(grants["mover_add"]), "sum of every port in a cycle")
 
         for n, ((valid, data), value) in enumerate(zip(self.answers, self.expected, strict=True)):
             assert bool(valid.value) == (value is not None), f"answer {n}: data_valid is {valid.value}"
@@ -244,14 +358,12 @@ class SbufBench(Bench):
 
         self.expect(grants)
         self.cover(grants)
+        self.before = self.memory.bytes.copy()
         self.commit(grants)
+        self.cycle += 1
         for kind, ports in self.ports.items():
             for n, port in enumerate(ports):
-                if port.request is not None and not grants[kind][n]:
-                    port.request.waited += 1
-                    if kind.startswith("mover"):
-                        assert port.request.waited <= PATIENCE_CYCLES, f"{kind} {n} waits too long"
-                else:
+                if port.request is None or ready[kind][n]:
                     port.ask(choose(kind, n), self.word_bits)
 
     def expect(self, grants: dict[str, list[bool]]) -> None:
@@ -296,6 +408,11 @@ class SbufBench(Bench):
             r.pair = int(rng.integers(hot // 2)) if rng.random() < 0.95 else self.words // 2 - 1
             r.data = int.from_bytes(rng.bytes(16), "little")
             r.bytes = int(rng.choice([0xFFFF, int(rng.integers(1 << 16))]))
+            if kind == "mover_write" and rng.random() < self.adding:
+                r.add = int(rng.integers(1, len(DmaAdd)))
+                r.last = int(rng.random() < 0.3)
+                if rng.random() < 0.5:
+                    r.data = self.like(r.data, r.add)
             return r
         r.quadrants = int(rng.choice([15, int(rng.integers(1, 16))]))
         at = [int(w) for w in rng.integers(hot, size=QUADRANTS)]
@@ -309,13 +426,28 @@ class SbufBench(Bench):
             r.partitions = every if rng.random() < 0.5 else int(rng.integers(every, endpoint=True))
         return r
 
-    async def run(self, cycles: int, shares: dict[str, float], hot: int = 16) -> None:
-        """Random requests: a free port of a kind asks again with the probability of its kind."""
+    def like(self, data: int, add: int) -> int:
+        """Elements near each other in size, so that sums are rounded and cancel; some special."""
+        rng = self.rng
+        if add == DmaAdd.INT32:
+            return data
+        kind, one = ("<u2", 0x3F80) if add == DmaAdd.BF16 else ("<u4", 0x3F800000)
+        bits = np.frombuffer(data.to_bytes(16, "little"), kind).copy()
+        spread = {2: 0x0FFF, 4: 0x0FFFFFFF}[bits.itemsize]
+        near = (bits & spread & ~np.asarray(0, kind)) + (one - spread // 2 & ~0x7F)
+        near[rng.random(len(bits)) < 0.1] = 0
+        return int.from_bytes((near | bits & (1 << 8 * bits.itemsize - 1)).astype(kind).tobytes(), "little")
+
+    async def run(self, cycles: int, shares: dict[str, float], hot: int = 16, adding: float = 0.3) -> None:
+        """Random requests: a free port of a kind asks again with the probability of its kind; `adding`: share of a
+        mover's writes.
+        """
 
         def choose(kind: str, n: int) -> Request | None:
             share = shares.get(f"{kind} {n}", shares.get(kind, 0.0))
             return self.random_request(kind, hot) if self.rng.random() < share else None
 
+        self.adding = adding
         for _ in range(cycles):
             await self.step(choose)
         for _ in range(40):
