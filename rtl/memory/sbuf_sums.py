@@ -14,9 +14,9 @@ _WORDS = 4
 
 
 class SbufSums(wiring.Component):
-    """out = old + new in each element, as `add` (isa.DmaAdd) says: RN32 with gradual underflow and the canonical NaN; of
-    BF16 the FP32 sum rounded to the nearest even, which rounds the exact sum (24 >= 2 * 8 + 2 bits); of
-    INT32 modulo 2^32. `form`: see Fp32AddLanes.
+    """out = old + new in each element, as `add` (isa.DmaAdd) says: RN32 with gradual underflow and the canonical NaN;
+    of BF16 the FP32 sum rounded to the nearest even, which rounds the exact sum (24 >= 2 * 8 + 2 bits); of INT32
+    modulo 2^32. `form`: see Fp32AddLanes.
 
     Lane i below 4 adds word i, or its upper BF16; lane 4 + i the lower one.
     Timing: operands of cycle t, with `valid`, give `out` in cycle t + LATENCY.

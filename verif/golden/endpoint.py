@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtl.contract.config import Config
-from rtl.contract.isa import Update
+from rtl.contract.isa import DmaAdd, Update
 from rtl.contract.link import ENDPOINT_BITS, PACKET_BYTES_MAX, PACKET_HEADER, SIGNAL, PacketFlag, PacketOpcode
 from rtl.contract.memmap import ADDRESS, PARTITION_STRIDE_BYTES, CoreId, Space
+from verif.golden.dma import added
 
 __all__ = ["BEAT_BYTES", "Packet", "Peer", "from_beats"]
 
@@ -29,6 +30,11 @@ class Packet:
     header: Mapping[str, int]
     payload: bytes = b""
     signal: Mapping[str, int] | None = None
+
+    @property
+    def add(self) -> DmaAdd:
+        """What its flags say of its payload."""
+        return DmaAdd(self.header.get("flags", 0) >> 1 & 3)
 
     @property
     def body(self) -> bytes:
@@ -83,8 +89,13 @@ class Peer:
         place = ADDRESS.unpack(header["address"])
         length = header["length_bytes"]
         opcode = header["opcode"]
-        if place["zero"]:
+        if place["zero"] or header.get("flags", 0) & 8:
             return False
+        if packet.add != DmaAdd.COPY:
+            size = 2 if packet.add == DmaAdd.BF16 else 4
+            whole = place["offset"] % size == length % size == 0
+            if opcode != PacketOpcode.WRITE or place["space"] != Space.SBUF or not whole:
+                return False
         if packet.signal is not None:
             s = packet.signal
             if (
@@ -138,7 +149,7 @@ class Peer:
             here = self.window(address, length)
             before = here.tobytes()
             if opcode == PacketOpcode.WRITE:
-                here[:] = np.frombuffer(packet.payload, np.uint8)
+                here[:] = added(here, np.frombuffer(packet.payload, np.uint8), packet.add)
             elif opcode != PacketOpcode.READ:
                 word = np.dtype("<u8" if opcode == PacketOpcode.FETCH_ADD and length == 8 else "<u4")
                 total = np.frombuffer(before, word) + np.frombuffer(packet.payload, word)

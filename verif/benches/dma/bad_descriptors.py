@@ -16,6 +16,8 @@ def bad_descriptor(rng: np.random.Generator, cfg: Config, number: int, *, link: 
     d = random_descriptor(rng, cfg, str(rng.choice(KINDS)), 1)
     elsewhere = int(rng.integers(1, 1 << 18))
     capacity = cfg.hbm.capacity_mib << 20
+    steps = [f"{side}_step{n}" for side in ("source", "destination") for n in range(3)]
+    whole = {"add": 3, "row_bytes": 4, "destination": address(Space.SBUF, 64), **dict.fromkeys(steps, 0)}
     to_sbuf = d["destination"] >> 40 == Space.SBUF
     choices: list[dict[str, int]] = [
         {"row_bytes": 0},
@@ -24,6 +26,7 @@ def bad_descriptor(rng: np.random.Generator, cfg: Config, number: int, *, link: 
         {"reserved0": 1 << int(rng.integers(27))},
         {"reserved1": 1 << int(rng.integers(28))},
         {"signal_update": int(rng.integers(3, 16))},
+        whole | {"source": elsewhere << 44},
         {"add": int(rng.integers(1, 4))},  # most are misaligned, to HBM or from another core
         {"add": 2, "row_bytes": 2 * int(rng.integers(1, 20)), "source": d["source"] | 1},
         {"source": d["source"] | 1 << 63},

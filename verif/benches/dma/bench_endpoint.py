@@ -5,14 +5,14 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from rtl.contract.isa import Cause
+from rtl.contract.isa import Cause, DmaAdd
 from rtl.contract.link import PacketOpcode
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address
 from verif.bench import Run, noticed_by
 from verif.benches.dma.endpoint_driver import COVERAGE, OUTBOUND, EndpointBench
 from verif.benches.dma.requests import CORE, Requests
 from verif.benches.dma.transfers import FAR, transfer
-from verif.golden.dma import check
+from verif.golden.dma import added, check
 from verif.golden.endpoint import Packet, Peer
 
 _FAULTS = (
@@ -25,12 +25,14 @@ _FAULTS = (
         "a payload may leave its memory by its own length",
         "a fetch-add of 8 bytes loses its carry",
         "a packet for another endpoint is executed",
+        "an endpoint adds whatever the packet's alignment",
     ),
     *noticed_by(
         "transfers_to_and_from_another_core",
         "the signal goes with the first packet",
         "an error response is taken for data",
         "a signal that reaches into the next beat is cut",
+        "a packet loses its add",
     ),
 )
 
@@ -57,7 +59,7 @@ async def executes_requests_in_order(dut: Any) -> None:
             elif len(golden.refused) > refused:
                 COVERAGE.hit("refused write")
             if len(golden.refused) == refused:
-                maker.done(class_, packet)
+                maker.done(class_, packet, golden)
                 if packet.signal is not None:
                     s = packet.signal
                     bench.signals[s["value"]] = (s["index"], s["update"], maker.before(class_))
@@ -100,6 +102,9 @@ async def transfers_to_and_from_another_core(dut: Any) -> None:
                 b = d["destination"] + i * d.get("destination_step0", 0)
                 giver, taker = (near, far) if a >> 44 == CORE else (far, near)
                 data = giver.window(a, d["row_bytes"]).tobytes()
+                if d.get("add"):
+                    there = far.window(b, len(data))
+                    data = added(there, np.frombuffer(data, np.uint8), DmaAdd(d["add"])).tobytes()
                 writes.append((b, data))
                 if taker is near:
                     near.window(b, len(data))[:] = np.frombuffer(data, np.uint8)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from cocotb.utils import get_sim_time
 
+from rtl.contract.isa import DmaAdd
 from rtl.contract.link import PacketOpcode
 from rtl.contract.memmap import Space
 from verif.agents.axi import HbmAgent
@@ -24,6 +25,7 @@ COVERAGE = Coverage(
     "endpoint",
     [
         *(f"{o.name} {s.name}" for o in list(PacketOpcode)[:4] for s in (Space.HBM, Space.SBUF)),
+        *(f"WRITE adds {add.name}" for add in DmaAdd if add),
         "SIGNAL",
         "signal with its write",
         "signal across two beats",
@@ -49,6 +51,7 @@ OUTBOUND = Coverage(
         "answer to another endpoint",
         "from SBUF",
         "from HBM",
+        *(f"adds {add.name}" for add in DmaAdd if add),
     ],
 )
 
@@ -67,7 +70,7 @@ class EndpointBench(Bench):
         self.host = DmaHost(self, self.stall)
         self.host.on_signal = self._signalled
         dut.core_id.value = CORE
-        self.ports = MoverPorts(self, self.sbuf, self.stall)
+        self.ports = MoverPorts(self, self.sbuf, self.stall, lambda: max(0, int(self.rng.integers(-90, 30))))
         self.agent = HbmAgent(self, self.hbm, port_bytes=cfg.hbm.port_bytes, commit=self._commit, stall=self.stall())
         self.requests_in = PacketSource(self, "request_in", self.stall(), endpoint=CORE & 0xFFF)
         self.responses_in = PacketSource(self, "response_in", self.stall(), endpoint=CORE & 0xFFF)

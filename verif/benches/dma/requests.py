@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from rtl.contract.config import Config
+from rtl.contract.isa import DmaAdd
 from rtl.contract.link import PacketOpcode
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address
-from verif.golden.endpoint import Packet
+from verif.golden.endpoint import Packet, Peer
 
 __all__ = ["CORE", "Requests"]
 
@@ -21,7 +22,7 @@ _SIGNAL_LENGTHS = (57, 58, 60, 63, 121, 505, 511)
 
 class Requests:
     """Every class has a part of HBM and of each partition; in an epoch a byte is written once. Additions have
-    words of their own, which they share."""
+    words of their own, which they share, and so have half of the writes that add."""
 
     def __init__(self, cfg: Config, rng: np.random.Generator):
         self.cfg = cfg
@@ -41,16 +42,20 @@ class Requests:
         """Writes of the class so far in this epoch, which a signal announces."""
         return list(self.writes[class_])
 
-    def done(self, class_: int, packet: Packet) -> None:
-        """`packet` was admitted."""
-        if packet.header["opcode"] == PacketOpcode.WRITE:
-            self.writes[class_].append((packet.header["address"], packet.payload))
+    def done(self, class_: int, packet: Packet, golden: Peer) -> None:
+        """`packet` was admitted, and has been done by `golden`."""
+        at = packet.header["address"]
+        byte = (at & (1 << 40) - 1) % PARTITION_STRIDE_BYTES
+        shared = packet.add and byte - class_ * self.share < 64
+        if packet.header["opcode"] == PacketOpcode.WRITE and not shared:
+            self.writes[class_].append((at, golden.window(at, len(packet.payload)).tobytes()))
 
-    def _room(self, class_: int, length: int) -> int:
-        """An address that this epoch has not written."""
-        if self.rng.integers(2):
+    def _room(self, class_: int, length: int, element: int = 1) -> int:
+        """An address that this epoch has not written; in SBUF, if it has to be a multiple of an element."""
+        if element > 1 or self.rng.integers(2):
             p = int(self.rng.integers(self.cfg.partitions))
             at = self.sbuf_next[class_][p] + int(self.rng.integers(20))
+            at = -(-at // element) * element
             if at + length <= self.share:
                 self.sbuf_next[class_][p] = at + length
                 return address(Space.SBUF, p * PARTITION_STRIDE_BYTES + class_ * self.share + at, core_id=CORE)
@@ -103,11 +108,30 @@ class Requests:
             skip = int(rng.integers(len(data)))
             at, length = at + skip, int(rng.integers(1, len(data) - skip + 1))
             coverage.hit("read of what was just written")
+        elif opcode == PacketOpcode.WRITE and rng.random() < 0.4:
+            return self._adding(class_, header, length, signal, coverage)
         else:
             at = self._room(class_, length)
         coverage.hit(f"{opcode.name} {Space(at >> 40 & 15).name}")
         carries = opcode != PacketOpcode.READ
         return Packet({**header, "address": at, "length_bytes": length}, rng.bytes(length) if carries else b"", signal)
+
+    def _adding(
+        self, class_: int, header: dict[str, int], length: int, signal: dict[str, int] | None, coverage: Any
+    ) -> Packet:
+        """A write that adds."""
+        add = DmaAdd(int(self.rng.integers(1, len(DmaAdd))))
+        size = 2 if add == DmaAdd.BF16 else 4
+        length = max(size, length - length % size)
+        at = self._room(class_, length, size)
+        if self.rng.integers(2) or at >> 40 & 15 == Space.HBM:
+            length = 4 * int(self.rng.integers(1, 17))
+            offset = 4 * int(self.rng.integers((64 - length) // 4 + 1))
+            p = int(self.rng.integers(2))
+            at = address(Space.SBUF, p * PARTITION_STRIDE_BYTES + class_ * self.share + offset, core_id=CORE)
+        coverage.hit(f"WRITE adds {add.name}")
+        fields = {**header, "address": at, "length_bytes": length, "flags": int(add) << 1}
+        return Packet(fields, self.rng.bytes(length), signal)
 
     def _bad(self, packet: Packet) -> tuple[Packet, int]:
         """One thing wrong with it; beats to leave out."""
@@ -121,6 +145,8 @@ class Requests:
             wrong = signals[int(rng.integers(len(signals)))]
             if wrong.get("index", 0) < 1 << 12:
                 return Packet(h, packet.payload, {**packet.signal, **wrong}), 0
+        if rng.random() < 0.25:
+            return self._bad_flags(packet), 0
         if opcode == PacketOpcode.SIGNAL:
             return Packet({**h, "address": address(Space.HBM, 0, core_id=CORE)}, b"", packet.signal), 0
         if opcode != PacketOpcode.READ and rng.random() < 0.2:
@@ -142,6 +168,16 @@ class Requests:
         if opcode == PacketOpcode.READ and rng.integers(3) == 0:
             return Packet({**h, "length_bytes": int(rng.choice((0, 513, 1000)))}), 0
         return Packet({**h, "address": places[int(rng.integers(len(places)))]}, packet.payload, packet.signal), 0
+
+    def _bad_flags(self, packet: Packet) -> Packet:
+        """A sum that is none, or a reserved flag."""
+        rng = self.rng
+        h = dict(packet.header)
+        if h["opcode"] != PacketOpcode.WRITE or rng.integers(4) == 0:
+            return Packet({**h, "flags": int(rng.choice([2, 4, 6, 8]))}, packet.payload, packet.signal)
+        h["flags"] = 2 * int(rng.integers(1, 4))
+        h["address"] = int(rng.choice([address(Space.HBM, 64, core_id=CORE), h["address"] | 1]))
+        return Packet(h, packet.payload, packet.signal)
 
     def batch(self, count: int, coverage: Any) -> Iterator[tuple[int, Packet, int, int]]:
         """(class, packet, beats left out, endpoint), one by one: `done` is told of each before the next is made."""

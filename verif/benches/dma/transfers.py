@@ -3,6 +3,7 @@
 import numpy as np
 
 from rtl.contract.config import Config
+from rtl.contract.isa import DmaAdd
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address
 from verif.benches.dma.requests import CORE
 from verif.checks.coverage import Coverage
@@ -36,6 +37,10 @@ def transfer(cfg: Config, rng: np.random.Generator, number: int, coverage: Cover
         d["source_step0"] = int(rng.integers(0, 3000))
         d["destination_step0"] = d["row_bytes"] + int(rng.integers(0, 64))
     d["class_"] = int(rng.integers(4))
+    if away and d["destination"] >> 40 & 15 == Space.SBUF and rng.random() < 0.6:
+        d["add"] = int(rng.integers(1, len(DmaAdd)))
+        d |= {name: d[name] & ~3 for name in ("source", "destination")} | {"row_bytes": 4 * (1 + size // 4)}
+        coverage.hit(f"adds {DmaAdd(d['add']).name}")
     there = away and bool(rng.integers(2))
     core = FAR if there else CORE
     d["signal_address"] = address(Space.SEMAPHORES, 4 * int(rng.integers(cfg.issue.semaphores)), core_id=core)
