@@ -76,6 +76,7 @@ def descriptor_word(descriptor: Descriptor, offsets: Offsets) -> bytes:
         "destination": _absolute(descriptor.destination, offsets),
         "row_bytes": descriptor.row_bytes,
         "class_": descriptor.class_,
+        "add": descriptor.add,
         "signal_address": address(
             Space.SEMAPHORES, descriptor.signal * SEMAPHORE_BYTES, core_id=descriptor.signal_core
         ),

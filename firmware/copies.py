@@ -12,8 +12,11 @@ __all__ = ["place", "rows"]
 ROW_BYTES_MAX = 1 << 18
 
 
-def rows(cfg: Config, dst: CopyView, src: CopyView) -> tuple[int, tuple[tuple[int, int, int], ...]]:
-    """Rows of contiguous bytes and up to three dimensions of them, innermost first."""
+def rows(
+    cfg: Config, dst: CopyView, src: CopyView, *, adds: bool = False
+) -> tuple[int, tuple[tuple[int, int, int], ...]]:
+    """Rows of contiguous bytes and up to three dimensions of them, innermost first. `adds`: `dst` may repeat elements,
+    and what is added to one of them stays in the order of `src`."""
     d, s = dst.axes_bytes(), src.axes_bytes()
     counts = [n for n, _ in d if n > 1]
     need(
@@ -22,7 +25,7 @@ def rows(cfg: Config, dst: CopyView, src: CopyView) -> tuple[int, tuple[tuple[in
     )
     dst_steps = [step for n, step in d if n > 1]
     src_steps = [step for n, step in s if n > 1]
-    need(0 not in dst_steps, f"{name_of(dst)} repeats elements, which only a source may do")
+    need(adds or 0 not in dst_steps, f"{name_of(dst)} repeats elements, which only a source, or a sum, may do")
     row = element_bytes(dst.dtype)
     sbuf_sides = not isinstance(src, HbmView), not isinstance(dst, HbmView)
     merged: list[tuple[int, int, int]] = []  # innermost first
@@ -38,9 +41,9 @@ def rows(cfg: Config, dst: CopyView, src: CopyView) -> tuple[int, tuple[tuple[in
         f"a copy from {name_of(src)} to {name_of(dst)} needs {len(merged)} dimensions of rows; a descriptor has 3",
     )
     # Partitions innermost, those of different movers first: so all movers soon have a row.
-    merged.sort(key=lambda dim: -_partitions(dim, sbuf_sides))
+    merged.sort(key=lambda dim: -_partitions(dim, sbuf_sides) if dim[2] else 0)
     lanes = cfg.partitions // cfg.dma.engines
-    if merged and len(merged) < 3 and _partitions(merged[0], sbuf_sides):
+    if merged and len(merged) < 3 and merged[0][2] and _partitions(merged[0], sbuf_sides):
         count, a, b = merged[0]
         if count % lanes == 0 and count > lanes > 1:
             merged[:1] = [(count // lanes, a * lanes, b * lanes), (lanes, a, b)]

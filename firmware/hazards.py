@@ -27,6 +27,7 @@ class Access:
     box: Box
     writes: bool
     core: int = 0  # where the memory is; `memory` names it too
+    behind: bool = False  # a sum: it comes behind what its own producer wrote there before
 
 
 def _overlap(a: Box, b: Box) -> bool:
@@ -102,13 +103,14 @@ class Hazards:
         """What must be complete before an item of `producer` with these accesses may start.
 
         Inside an ordered producer only a read after a write waits: its reads run ahead of its writes. Inside
-        an interlocked one not even that.
+        an interlocked one not even that. A ring is neither, but its sums come behind its writes of the same bytes.
         """
         found: Known = {}
         for access in accesses:
             in_order = producer in self.ordered
             for (other, _), count in self.writers[access.memory].meeting(access.box):
-                if not (in_order and other == producer and (access.writes or producer in self.interlocked)):
+                mine = other == producer
+                if not mine or not (access.behind or (in_order and (access.writes or producer in self.interlocked))):
                     found[other] = max(found.get(other, 0), count)
             if not access.writes:
                 continue

@@ -133,6 +133,7 @@ class Kernel:
         ring: int | None = None,
         queue: Queue | None = None,
         class_: int = 0,
+        add: str | None = None,
         after: Sequence[Completion] = (),
         signal: Semaphore | None = None,
     ) -> Completion:
@@ -142,10 +143,13 @@ class Kernel:
 
         One of the two may be a view of another kernel: it lies in that kernel's core. `signal` gets +1 when all
         data are there; it is a semaphore of this core or of that of `dst`.
+        `add`: fp32, bf16 or int32: dst + src goes to `dst`, which lies in SBUF, of this core or another; `src` lies
+        here. `dst` may repeat elements: then all of `src` is added, in its order. What one ring copies and adds to
+        `dst` comes in the order of the kernel, without a wait; between rings, and for who reads it, the kernel waits.
         `after`: what earlier copies returned, to be complete before this one starts. Returns its own. A copy to
         another core is complete here when `src` has been read and has left.
         """
-        return self._rings.copy(dst, src, ring=ring, queue=queue, class_=class_, after=after, signal=signal)
+        return self._rings.copy(dst, src, ring=ring, queue=queue, class_=class_, add=add, after=after, signal=signal)
 
     def semaphore(self, name: str) -> Semaphore:
         """A semaphore of this core for copies to add to, its own and those of other cores; it begins at 0."""

@@ -16,7 +16,7 @@ from firmware.gpsimd.image import Image
 from rtl.contract import rates
 from rtl.contract.access_pattern import AccessPattern
 from rtl.contract.config import Config
-from rtl.contract.isa import OPCODE_QUEUE, AluOp, Opcode, Queue, Reduce
+from rtl.contract.isa import OPCODE_QUEUE, AluOp, DmaAdd, Opcode, Queue, Reduce
 from rtl.contract.kinds import Kind
 from rtl.contract.memmap import Space
 
@@ -132,6 +132,7 @@ class Descriptor:
     signal: int  # semaphore that gets +1 when the last byte has committed
     signal_core: int = 0
     class_: int = 0
+    add: DmaAdd = DmaAdd.COPY
     origin: str = ""  # the kernel's line
 
     @property

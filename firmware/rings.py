@@ -11,7 +11,7 @@ from firmware.engines.base import access, caller, name_of, need
 from firmware.hazards import Access, Hazards, Known
 from firmware.program import Completion, Descriptor, HbmTensor, Place, Semaphore
 from firmware.views import CopyView, HbmView
-from rtl.contract.isa import Opcode, Queue
+from rtl.contract.isa import DmaAdd, Opcode, Queue
 from rtl.contract.memmap import Space, core_place
 
 __all__ = ["Rings"]
@@ -20,6 +20,7 @@ LOAD_QUEUE, LOAD_RING = Queue.SYNC, 0
 STORE_QUEUE, STORE_RING = Queue.GPSIMD, 1
 FENCE = "fence"  # two words of HBM, of which the first is copied to the second
 FENCE_BYTES = 4
+_SUMS = {"fp32": ("fp32",), "bf16": ("bf16",), "int32": ("int32", "uint32")}  # formats that they take
 
 
 class Rings:
@@ -31,6 +32,7 @@ class Rings:
         self._known = known
         self._owners: dict[int, Queue] = {}
         self._classes: dict[str, int] = {}  # of what lies in other cores
+        self._ways: dict[tuple[int, str], set[int | None]] = {}  # by ring and memory that it writes: classes
         self.descriptors: list[list[Descriptor]] = [[] for _ in range(kernel.cfg.dma.rings)]
 
     def copy(
@@ -41,6 +43,7 @@ class Rings:
         ring: int | None,
         queue: Queue | None,
         class_: int,
+        add: str | None,
         after: Sequence[Completion],
         signal: Semaphore | None,
     ) -> Completion:
@@ -70,8 +73,13 @@ class Rings:
         if isinstance(dst, HbmView):
             need(dst.tensor.output, f"tensor {dst.tensor.name} is an input, so a kernel must not write to it")
         self._reaches(dst, src, class_, signal)
-        row_bytes, dims = rows(cfg, dst, src)
-        accesses = (access(dst, True), access(src, False))
+        adds = self._sum(dst, src, add)
+        row_bytes, dims = rows(cfg, dst, src, adds=bool(adds))
+        written = access(dst, True)
+        way = class_ if src.core == self._k.core else None  # what is read from elsewhere comes another way
+        ways = self._ways.setdefault((ring, written.memory), set())
+        ways.add(way)
+        accesses = (replace(written, behind=bool(adds) and ways == {class_}), access(src, False))
         self._append(
             Descriptor(
                 source=place(src),
@@ -81,6 +89,7 @@ class Rings:
                 signal=self._producer(ring) if signal is None else signal.index,
                 signal_core=self._k.core if signal is None else signal.core,
                 class_=class_,
+                add=adds,
                 origin=caller(),
             ),
             ring,
@@ -127,6 +136,30 @@ class Rings:
                     f"copies of {name_of(view)} in core {core_place(view.core)} have class {first}, so class {class_} "
                     f"must not be used: one class may overtake another",
                 )
+
+    def _sum(self, dst: CopyView, src: CopyView, add: str | None) -> DmaAdd:
+        """The rules of a sum."""
+        if add is None:
+            return DmaAdd.COPY
+        need(add in _SUMS, f"a copy adds {', '.join(_SUMS)}, not {add!r}")
+        need(
+            not isinstance(dst, HbmView),
+            f"a copy adds beside SBUF, not in HBM, where {name_of(dst)} lies",
+        )
+        need(
+            src.dtype in _SUMS[add],
+            f"{name_of(src)} is {src.dtype}; a copy that adds {add} takes {' or '.join(_SUMS[add])}",
+        )
+        need(
+            src.core == self._k.core,
+            f"what a copy adds must lie in its own core {core_place(self._k.core)}; {name_of(src)} lies in core "
+            f"{core_place(src.core)}",
+        )
+        size = DmaAdd[add.upper()].element_bytes
+        for view in (dst, src):
+            at = place(view).offset
+            need(at % size == 0, f"{name_of(view)} begins at byte {at}, no multiple of the {size} bytes of {add}")
+        return DmaAdd[add.upper()]
 
     def _append(
         self,

@@ -3,7 +3,7 @@
 from firmware.engines.tensor import ROUNDINGS
 from firmware.gpsimd_params import OPERATOR_PARAMS
 from firmware.kernel import KernelError
-from firmware.kernels.dma_copy import DIRECTIONS
+from firmware.kernels.dma_copy import ADDS, DIRECTIONS
 from firmware.kernels.feed_forward import ACTIVATIONS
 from firmware.kernels.gemm_formats import GEMM_FORMATS
 from firmware.kernels.minilm import DEFAULT_TEXT
@@ -73,6 +73,12 @@ WORKLOADS: dict[str, Workload] = {
                 ),
                 "row_bytes": Param(type=int, default=512, doc="contiguous bytes of a row", minimum=1, maximum=1 << 18),
                 "direction": Param(type=str, default="read", doc="where to", choices=DIRECTIONS),
+                "add": Param(
+                    type=str,
+                    default=None,
+                    doc="format in which rows are added to what is in SBUF; copied if not given",
+                    choices=tuple(ADDS),
+                ),
             },
             maker=make_dma,
         ),

@@ -1,4 +1,4 @@
-"""Workload `dma`: rows between HBM and SBUF, as fast as the movers go.
+"""Workload `dma`: rows between HBM and SBUF, copied or added, as fast as the movers go.
 
 Row i lies on partition i mod P, so that P successive rows (a block) fill every mover. What DMA writes
 to SBUF comes back in samples, for only HBM is compared.
@@ -7,12 +7,14 @@ to SBUF comes back in samples, for only HBM is compared.
 import numpy as np
 
 from firmware.kernel import HbmView, Kernel, KernelError, Tile
+from firmware.numbers import encode
 from firmware.program import Program
 from rtl.contract.config import Config
 
-__all__ = ["DIRECTIONS", "dma_copy"]
+__all__ = ["ADDS", "DIRECTIONS", "dma_copy"]
 
-DIRECTIONS = ("read", "write", "both", "sbuf")
+DIRECTIONS = ("read", "write", "both", "sbuf", "inside")
+ADDS = {"fp32": 4, "bf16": 2, "int32": 4}  # bytes of an element
 DEFAULT_BYTES = 8 << 20
 DEFAULT_INSIDE_BYTES = 512 << 10  # between movers SBUF copies go through one crossbar, 16 bytes a cycle
 DESCRIPTORS = 16  # of each direction, so that the rings have something to overlap
@@ -29,8 +31,11 @@ def _rings(cfg: Config) -> tuple[list[int], list[int]]:
 class _Copies:
     """The copies of one workload: `rows` rows of `row_bytes` in blocks of P."""
 
-    def __init__(self, cfg: Config, rows: int, row_bytes: int, seed: int):
+    def __init__(self, cfg: Config, rows: int, row_bytes: int, seed: int, add: str | None):
         self.cfg = cfg
+        self.add = add
+        self.dtype = add or "uint8"
+        self.width = row_bytes // ADDS.get(add or "", 1)  # elements of a row
         self.k = Kernel(cfg, "dma")
         self.rows, self.row_bytes = rows, row_bytes
         self.rng = np.random.default_rng(seed)
@@ -39,14 +44,20 @@ class _Copies:
         self.moved = 0
 
     def random(self, name: str, rows: int) -> HbmView:
-        """An input tensor of random bytes."""
-        data = self.rng.integers(0, 256, (rows, self.row_bytes), dtype=np.uint8)
-        return self.k.hbm(name, (rows, self.row_bytes), "uint8", data)
+        """An input tensor of random bytes, or of normal values of the format in which it is added."""
+        shape = (rows, self.width)
+        if self.add in ("fp32", "bf16"):
+            return self.k.hbm(name, shape, self.dtype, encode(self.rng.standard_normal(shape, np.float32), self.dtype))
+        kind = np.dtype(np.uint32 if self.add else np.uint8)
+        bounds = np.iinfo(kind)
+        return self.k.hbm(
+            name, shape, self.dtype, self.rng.integers(bounds.min, bounds.max, shape, kind, endpoint=True)
+        )
 
     def pattern(self) -> Tile:
         """A block of random rows in SBUF, the source of all writes."""
         p = min(self.cfg.partitions, self.rows)
-        tile = self.k.sbuf("pattern", partitions=p, columns=self.row_bytes, dtype="uint8")
+        tile = self.k.sbuf("pattern", partitions=p, columns=self.width, dtype=self.dtype)
         self.k.dma(tile[:, :], self.random("pattern_rows", p)[:, :])
         return tile
 
@@ -86,6 +97,27 @@ class _Copies:
                 )
             slot += blocks
 
+    def accumulate(self, free_bytes: int) -> None:
+        """HBM to SBUF: each ring adds all its rows to the same blocks, the first ones copied; the sums come back."""
+        p, width = self.cfg.partitions, self.width
+        source = self.random("rows", self.rows)
+        pieces = self.pieces(free_bytes // self.row_bytes // len(self.reads))
+        landings: dict[int, Tile] = {}
+        for i, (first, rows) in enumerate(pieces):
+            ring = self.reads[i % len(self.reads)]
+            blocks, rows_here = max(1, rows // p), min(rows, p)
+            begins = ring not in landings
+            if begins:
+                name = f"sums{ring}"
+                tile = self.k.sbuf(name, partitions=rows_here, columns=blocks * width, dtype=self.dtype)
+                landings[ring] = tile
+            target = landings[ring][:rows_here, : blocks * width].split(0, width)
+            view = source[first : first + rows].split(0, rows_here).permute((1, 0, 2))
+            self.k.dma(target, view, ring=ring, add=None if begins else self.add)
+        for n, (ring, tile) in enumerate(landings.items()):
+            sums = self.k.hbm(f"sums_of_ring{ring}", (tile.partitions, tile.columns), self.dtype)
+            self.k.dma(sums[:, :], tile[:, :], ring=self.writes[n % len(self.writes)])
+
     def write(self, pattern: Tile) -> None:
         """SBUF to HBM: every block is the pattern."""
         p = self.cfg.partitions
@@ -96,25 +128,37 @@ class _Copies:
             view = target[first : first + rows].split(0, rows_here).permute((1, 0, 2))
             self.k.dma(view, source, ring=self.writes[i % len(self.writes)])
 
-    def inside(self, pattern: Tile, free_bytes: int) -> None:
-        """SBUF to SBUF: the pattern to the other half of the partitions, again and again."""
-        half, width = pattern.partitions // 2, self.row_bytes
-        if half < 1:
+    def within(self, pattern: Tile, free_bytes: int, *, across: bool) -> None:
+        """SBUF to SBUF: the pattern to other columns of its partitions, or `across`, of the other half of the
+        partitions, again and again. If it is added, to blocks that are the same block of random rows."""
+        p, width = pattern.partitions, self.width
+        half = p // 2
+        if across and half < 1:
             raise KernelError(f"direction=sbuf needs at least 2 rows, not {self.rows}")
-        capacity = min(max(1, self.blocks), free_bytes // width)
-        landing = self.k.sbuf("landing", partitions=2 * half, columns=capacity * width, dtype="uint8")
+        used = 2 * half if across else p
+        capacity = min(max(1, self.blocks), free_bytes // self.row_bytes)
+        landing = self.k.sbuf("landing", partitions=used, columns=capacity * width, dtype=self.dtype)
+        if self.add:
+            base = self.random("base", used)
+            self.k.dma(
+                landing[:, :].split(0, width), base[:, :].repeat(capacity).permute((1, 0, 2)), ring=self.reads[0]
+            )
         blocks = max(1, min(capacity, self.blocks // DESCRIPTORS))
         starts = range(0, capacity, blocks)
-        samples = self.k.hbm("read_back", (len(starts) * 2 * half, width), "uint8")
+        samples = self.k.hbm("read_back", (len(starts) * used, width), self.dtype)
+        ways = ((slice(0, half), slice(half, used)), (slice(half, used), slice(0, half)))
         for i, at in enumerate(starts):
             count = min(blocks, capacity - at)
             columns = slice(at * width, (at + count) * width)
-            for side, other in ((0, half), (half, 0)):
-                target = landing[other : other + half, columns].split(0, width)
-                source = pattern[side : side + half, :].repeat(count)
-                self.k.dma(target, source, ring=self.reads[i % len(self.reads)])
+            for source, target in ways if across else ((slice(0, p), slice(0, p)),):
+                self.k.dma(
+                    landing[target, columns].split(0, width),
+                    pattern[source, :].repeat(count),
+                    ring=self.reads[i % len(self.reads)],
+                    add=self.add,
+                )
             self.k.dma(
-                samples[i * 2 * half : (i + 1) * 2 * half],
+                samples[i * used : (i + 1) * used],
                 landing[:, (at + count - 1) * width : (at + count) * width],
                 ring=self.writes[i % len(self.writes)],
             )
@@ -123,14 +167,15 @@ class _Copies:
 def _check_sizes(cfg: Config, rows: int, row_bytes: int, direction: str) -> None:
     """KernelError if SBUF, HBM or the host does not hold this. Asked before any data are drawn."""
     partition = cfg.sbuf.partition_bytes
-    both = direction in ("both", "sbuf")  # the pattern and what lands, both in SBUF
+    inside = direction in ("sbuf", "inside")
+    both = direction == "both" or inside  # the pattern and what lands, both in SBUF
     limit = partition // 32 * 16 if both else partition // 16 * 16
     if row_bytes > limit:
         raise KernelError(
             f"row_bytes must be at most {limit}, {'half a' if both else 'a'} partition of SBUF, with "
             f"direction={direction}, not {row_bytes}"
         )
-    if direction == "sbuf":
+    if inside:
         return
     size = rows * row_bytes * (2 if direction == "both" else 1)
     what = f"direction={direction} with rows={rows} and row_bytes={row_bytes} needs {size} bytes"
@@ -140,10 +185,27 @@ def _check_sizes(cfg: Config, rows: int, row_bytes: int, direction: str) -> None
         raise KernelError(f"{what} of host memory for its data; at most {HOST_BYTES_MAX} are allowed")
 
 
+def _check_sum(direction: str, row_bytes: int, add: str) -> None:
+    """KernelError unless rows of so many bytes can be added."""
+    if add not in ADDS:
+        raise KernelError(f"add must be one of {', '.join(ADDS)}, not {add!r}")
+    if direction in ("write", "both"):
+        raise KernelError(f"add={add} is done beside SBUF; direction={direction} writes to HBM, which adds nothing")
+    if row_bytes % ADDS[add]:
+        raise KernelError(f"row_bytes={row_bytes} is no multiple of the {ADDS[add]} bytes of an element of add={add}")
+
+
 def dma_copy(
-    cfg: Config, *, rows: int | None = None, row_bytes: int = 512, direction: str = "read", seed: int = 0
+    cfg: Config,
+    *,
+    rows: int | None = None,
+    row_bytes: int = 512,
+    direction: str = "read",
+    add: str | None = None,
+    seed: int = 0,
 ) -> Program:
-    """A program that moves `rows` rows of `row_bytes` bytes in a direction of DIRECTIONS.
+    """A program that moves `rows` rows of `row_bytes` bytes in a direction of DIRECTIONS, or adds them in a format of
+    ADDS to what is in SBUF.
 
     Without `rows`: as many as half of SBUF holds, at most 8 MiB (inside SBUF 512 KiB). Errors: KernelError.
     """
@@ -151,6 +213,8 @@ def dma_copy(
         raise KernelError(f"direction must be one of {', '.join(DIRECTIONS)}, not {direction!r}")
     if row_bytes < 1:
         raise KernelError(f"row_bytes must be at least 1, not {row_bytes}")
+    if add is not None:
+        _check_sum(direction, row_bytes, add)
     if rows is None:
         default = DEFAULT_INSIDE_BYTES if direction == "sbuf" else DEFAULT_BYTES
         per_partition = min(default // cfg.partitions, cfg.sbuf.partition_bytes // 2)
@@ -158,18 +222,25 @@ def dma_copy(
     if rows < 1:
         raise KernelError(f"rows must be at least 1, not {rows}")
     _check_sizes(cfg, rows, row_bytes, direction)
-    copies = _Copies(cfg, rows, row_bytes, seed)
+    copies = _Copies(cfg, rows, row_bytes, seed, add)
     pattern = None if direction == "read" else copies.pattern()
     # Tiles start at multiples of 16 bytes.
     free_bytes = copies.k.sbuf_free() // 16 * 16
     notes = [f"row i of {rows} lies on partition i mod {cfg.partitions}, {row_bytes} bytes each"]
-    if pattern is None or direction == "both":
+    if pattern is None and add:
+        copies.accumulate(free_bytes)
+        notes.append(f"each ring adds all its rows to the same blocks of SBUF, as {add}; the sums go back to HBM")
+    elif pattern is None or direction == "both":
         copies.read(free_bytes)
         notes.append("samples of what was read go back to HBM, where they are compared")
     if pattern is not None and direction in ("write", "both"):
         copies.write(pattern)
         notes.append("every block that is written is the same block of random rows, read first")
-    if pattern is not None and direction == "sbuf":
-        copies.inside(pattern, free_bytes)
-        notes.append("each half of the partitions receives the other half's rows; samples go back to HBM")
+    if pattern is not None and direction in ("sbuf", "inside"):
+        copies.within(pattern, free_bytes, across=direction == "sbuf")
+        where = "each half of the partitions" if direction == "sbuf" else "each partition"
+        whose = "the other half's" if direction == "sbuf" else "its own"
+        notes.append(f"{where} receives {whose} rows; samples go back to HBM")
+        if add:
+            notes.append(f"they are added, as {add}, to blocks that are the same block of random rows")
     return copies.k.program(notes=notes)

@@ -32,9 +32,17 @@ class Copies(Protocol):
 
 
 def local_copy(machine: Memories, descriptor: dict[str, int]) -> Item:
-    """A copy inside the core is one step: what it reads and writes lies between its start and its signal either way."""
+    """A copy inside the core is one step: what it reads and writes lies between its start and its signal either way.
+    A sum comes behind what its ring has written before; what it adds may have been read at any time since its start."""
     for side in ("source", "destination"):
         machine.grow(dma.hbm_end(descriptor, side))
+    if descriptor["add"]:
+        return Item(
+            lambda: dma.gather(descriptor, machine.hbm, machine.sbuf.bytes),
+            lambda rows: dma.scatter(descriptor, rows, machine.hbm, machine.sbuf.bytes),
+            dma.signal(descriptor),
+            follows=True,
+        )
     return Item(
         lambda: None,
         lambda _: dma.copy(descriptor, machine.hbm, machine.sbuf.bytes),

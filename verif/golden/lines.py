@@ -48,6 +48,7 @@ class Item:
     value: Any = None
     failed: Failed | None = None  # when it completes
     steps: Steps | None = None
+    follows: bool = False  # it commits behind all before it in its line
     ended: Callable[[], None] | None = None  # called when it has completed
     word: int = 0
     queue: Queue | None = None  # that it came from; of a descriptor none

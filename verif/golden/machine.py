@@ -179,7 +179,12 @@ class GoldenMachine:
                 reads = None
             items = [i for i in (reads, commits if commits and commits.state == 1 else None) if i]
         else:
-            items = [i for i in line.flight if i.state < 2]
+            items = [
+                item
+                for n, item in enumerate(line.flight)
+                if item.state < 2
+                and not (item.follows and item.state and any(before.state < 2 for before in line.flight[:n]))
+            ]
         items = [i for i in items if i.steps is None or i.state]
         events: list[Callable[[], None]] = [lambda item=item: self.advance(item) for item in items]
         if line.flight[0].state == 2:
