@@ -1,0 +1,112 @@
+"""SbufAdder behind SbufShare: no sum of two writers is lost, and each writer is told the ends of its own."""
+
+from dataclasses import replace
+
+from amaranth.asserts import AnyConst, AnySeq
+from amaranth.hdl import Assert, Cat, Cover, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+
+from rtl.base.memory_port import SbufMoverSignature
+from rtl.contract.config import Config, SbufConfig, named
+from rtl.contract.isa import DmaAdd
+from rtl.dma.sbuf_share import SbufShare
+from rtl.memory.sbuf_adder import SbufAdder
+from verif.formal.arbiter import ones
+from verif.formal.proof import Proof, without_reset
+
+__all__ = ["PROOFS", "SbufAdderProof"]
+
+_BITS = 1  # of each 16 bytes that are looked at: the rest of them goes the same way
+_COUNT = 4  # bits that count sums under way
+
+
+class SbufAdderProof(wiring.Component):
+    """Any writes of two writers, any refusals of SBUF; 16 bytes of any place are followed. Sums are those of the
+    lowest bits, two cycles after the old bytes, as SbufSums makes them."""
+
+    def __init__(self, cfg: Config):
+        self.cfg = cfg
+        self.adder = SbufAdder(cfg)
+        super().__init__({})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.share = share = SbufShare(self.cfg)
+        m.submodules.adder = adder = self.adder
+        without_reset(m)
+        writers = {"mover": share.mover, "link": share.link}
+        for writer in writers.values():
+            for name, member in SbufMoverSignature(self.cfg).members.items():
+                if name.startswith("write_") and name not in ("write_ready", "write_done", "write_data", "write_bytes"):
+                    m.d.comb += getattr(writer, name).eq(AnySeq(Value.cast(getattr(writer, name)).shape()))
+                    assert member.flow == wiring.Out
+            m.d.comb += writer.write_data.eq(AnySeq(_BITS))
+        sbuf = share.sbuf
+        for name in ("valid", "lane", "pair", "data", "bytes", "add", "last"):
+            m.d.comb += getattr(adder.mover, f"write_{name}").eq(getattr(sbuf, f"write_{name}"))
+        m.d.comb += [
+            sbuf.write_ready.eq(adder.mover.write_ready),
+            sbuf.write_done.eq(adder.mover.write_done),
+            adder.look_ready.eq(AnySeq(1)),
+            adder.write_ready.eq(AnySeq(1)),
+        ]
+
+        # the bytes that are followed, and what they should be
+        lane, pair = AnyConst(len(adder.look_lane)), AnyConst(len(adder.look_pair))
+        value, want, old = Signal(_BITS), Signal(_BITS), Signal(_BITS)
+        sums = [Signal(_BITS, name=f"sum{n}") for n in range(2)]
+
+        def here(at_lane: Value, at_pair: Value) -> Value:
+            return (at_lane == lane) & (at_pair == pair)
+
+        with m.If(adder.write_valid & adder.write_ready & here(adder.write_lane, adder.write_pair)):
+            m.d.sync += value.eq(adder.write_data)
+        m.d.sync += [
+            old.eq(Mux(here(adder.look_lane, adder.look_pair), value, AnySeq(_BITS))),
+            sums[0].eq(old + adder.sum_new[:_BITS]),
+            sums[1].eq(sums[0]),
+        ]
+        m.d.comb += adder.sum.eq(sums[1])
+        takes = sbuf.write_valid & sbuf.write_ready
+        with m.If(takes & here(sbuf.write_lane, sbuf.write_pair)):
+            m.d.sync += want.eq(Mux(sbuf.write_add == DmaAdd.COPY, 0, want) + sbuf.write_data[:_BITS])
+
+        under_way = Cat(
+            busy & here(at_lane, at_pair)
+            for busy, at_lane, at_pair in zip(adder.busy, adder.lanes, adder.pairs, strict=True)
+        )
+        m.d.comb += [
+            Assert((value == want) | under_way.any()),
+            Assert(ones(under_way) <= 1),
+            Cover(value & want & ~under_way.any()),
+            Cover(Cat(adder.busy).all() & under_way.any() & ~adder.write_ready),
+        ]
+
+        # ends of rows
+        for name, writer in writers.items():
+            open_ = Signal(_COUNT, name=f"open_{name}")
+            begins = writer.write_valid & writer.write_ready & writer.write_last & (writer.write_add != DmaAdd.COPY)
+            m.d.sync += open_.eq(open_ + begins - writer.write_done)
+            m.d.comb += [
+                Assert(~(writer.write_done & (open_ == 0))),
+                Assert(open_ <= len(adder.busy)),
+                Cover(writer.write_done & (open_ == 3)),
+            ]
+        return m
+
+
+PROOFS = (
+    Proof(
+        name="sbuf_adder",
+        make=lambda: SbufAdderProof(replace(named("tiny"), sbuf=SbufConfig(partition_bytes=1024, banks=2))),
+        depth=2,
+        cover_depth=14,
+        fault_depth=12,
+        engine="abc pdr",
+        faults=(
+            "a sum beside SBUF does not wait for one of the same bytes",
+            "a mover's add overwrites what is in SBUF",
+            "the end of a sum is told before it is in SBUF",
+        ),
+    ),
+)
