@@ -18,8 +18,9 @@ class SbufArbiterProof(wiring.Component):
 
     PORTS = 3
 
-    def __init__(self, cfg: Config):
+    def __init__(self, cfg: Config, *, adds: bool = False):
         self.cfg = cfg
+        self.adds = adds
         super().__init__({})
 
     def elaborate(self, platform: object) -> Module:
@@ -28,7 +29,7 @@ class SbufArbiterProof(wiring.Component):
         banks = cfg.sbuf.banks
         bank_bits = exact_log2(banks)
         movers = cfg.dma.engines
-        m.submodules.arbiter = arbiter = SbufArbiter(cfg, self.PORTS)
+        m.submodules.arbiter = arbiter = SbufArbiter(cfg, self.PORTS, adds=self.adds)
         without_reset(m)
         m.d.comb += [arbiter.valid.eq(AnySeq(self.PORTS)), arbiter.mover_valid.eq(AnySeq(movers))]
         for p in range(self.PORTS):
@@ -65,8 +66,12 @@ class SbufArbiterProof(wiring.Component):
                     m.d.comb += Assert(~used[q * banks + 2 * k : q * banks + 2 * k + 2].any())
             m.d.comb += Assert(arbiter.refused[self.PORTS + e] == (arbiter.mover_valid[e] & ~arbiter.mover_grant[e]))
         # the first port waits for nobody but an aged mover
+        others = arbiter.mover_valid.any()
+        if self.adds:
+            others = others | arbiter.add_valid.any()
+            self._sums(m, arbiter, used)
         with m.If(arbiter.valid[0] & ~arbiter.grant[0]):
-            m.d.comb += Assert(arbiter.mover_valid.any())
+            m.d.comb += Assert(others)
 
         # the wait of any mover
         picked = AnyConst(range(movers))
@@ -83,8 +88,47 @@ class SbufArbiterProof(wiring.Component):
         ]
         return m
 
+    def _sums(self, m: Module, arbiter: SbufArbiter, used: Signal) -> None:
+        """Sums read what engines and the mover of their group leave; the wait of any of them."""
+        cfg = self.cfg
+        banks = cfg.sbuf.banks
+        bank_bits = exact_log2(banks)
+        movers = cfg.dma.engines
+        m.d.comb += arbiter.add_valid.eq(AnySeq(movers))
+        for e in range(movers):
+            q = e * QUADRANTS // movers
+            pair, other = arbiter.add_pair[e][: bank_bits - 1], arbiter.mover_pair[e][: bank_bits - 1]
+            m.d.comb += arbiter.add_pair[e].eq(AnySeq(len(arbiter.add_pair[e])))
+            both = arbiter.add_valid[e] & arbiter.add_grant[e] & arbiter.mover_valid[e] & arbiter.mover_grant[e]
+            m.d.comb += [
+                Assert(~(both & (pair == other))),
+                Assert(arbiter.refused[self.PORTS + movers + e] == (arbiter.add_valid[e] & ~arbiter.add_grant[e])),
+                Cover(both & (pair != other)),
+            ]
+            for k in range(banks // 2):
+                with m.If(arbiter.add_valid[e] & arbiter.add_grant[e] & (pair == k)):
+                    m.d.comb += Assert(~used[q * banks + 2 * k : q * banks + 2 * k + 2].any())
+        picked = AnyConst(range(movers))
+        m.d.comb += Assume(picked < movers)
+        valid = arbiter.add_valid.bit_select(picked, 1)
+        grant = arbiter.add_grant.bit_select(picked, 1)
+        history = Signal(MOVER_PATIENCE_CYCLES + 2, name="sum_history")
+        m.d.sync += history.eq((history << 1) | (valid & ~grant))
+        m.d.comb += [Assert(~history.all()), Cover(history[: MOVER_PATIENCE_CYCLES + 1].all() & valid & grant)]
+
 
 PROOFS = (
+    Proof(
+        name="sbuf_arbiter_sums",
+        make=lambda: SbufArbiterProof(named("tiny"), adds=True),
+        depth=MOVER_PATIENCE_CYCLES + 4,
+        cover_depth=MOVER_PATIENCE_CYCLES + 4,
+        fault_depth=MOVER_PATIENCE_CYCLES + 4,
+        faults=(
+            "a sum's request that is refused never becomes urgent",
+            "a mover and its sums read one bank at once",
+        ),
+    ),
     Proof(
         name="sbuf_arbiter",
         make=lambda: SbufArbiterProof(named("tiny")),
