@@ -191,6 +191,7 @@ class Core(wiring.Component):
                     connect(m, inside, flipped(outside))
             m.d.comb += [getattr(issue.endpoint, name).eq(getattr(dma, name)) for name in LINK_COUNTS]
             m.d.comb += [
+                dma.clear.eq(issue.clear),
                 self.foreign.eq(dma.foreign[:FOREIGN_BITS]),
                 self.link_address.eq(issue.link_address),
                 issue.link_value.eq(self.link_value),

@@ -85,7 +85,7 @@ def address(space: Space, offset: int, *, core_id: int = 0) -> int:
 class Control(IntEnum):
     """Byte offsets in the control space. All registers are 64 bits wide and 8-byte aligned."""
 
-    RUN = 0x0000  # write 1: start queues and counters; 0: stop counters, for reading; reads 1 while running
+    RUN = 0x0000  # write 1: clear, start; 3: start, semaphores stay; 0: stop counters, to read; reads 1 while running
     STATUS = 0x0008  # bit 0 done (all queues and rings), bit 1 a queue or ring has faulted
     CYCLES = 0x0010  # tensor cycles counted while running
     CORE_ID = 0x0018
@@ -97,6 +97,7 @@ class Control(IntEnum):
     VECTOR_LAST = 0x0048  # cycle in which the last write of its instructions committed
     SCALAR_FIRST = 0x0050  # the same of the scalar engine
     SCALAR_LAST = 0x0058
+    CLEAR = 0x0060  # write 1: semaphores 0, no class of the endpoint failed; ignored while a program runs; reads 0
     QUEUE = 0x1000  # + queue * 0x100 + QueueRegister
     RING = 0x2000  # + ring * 0x100 + RingRegister
     ENDPOINT = 0x3000  # + EndpointRegister

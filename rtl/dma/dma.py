@@ -35,7 +35,7 @@ class Dma(wiring.Component):
     `status`: what the DMA does in this cycle (timing.STALLS). `hbm_read_bytes`, `hbm_written_bytes`: useful
     bytes of the row that left the row generator in this cycle.
     `link`: other cores can be reached (docs/endpoint.md): `request_out`, `response_out`, `request_in`, `response_in`
-    are the packets; LINK_COUNTS tells what the endpoint refused.
+    are the packets; LINK_COUNTS tells what the endpoint refused; `clear` makes failed classes good again.
     `begins`, `ends`: rings of the queues whose next descriptor is taken in this cycle, or has completed; `movers_busy`:
     movers that moved a byte or wait for one. `active`: the clock is needed in this cycle.
     """
@@ -55,7 +55,7 @@ class Dma(wiring.Component):
                 "signal": Out(stream.Signature(SEMAPHORE_UPDATE)),
                 "axi": Out(AxiSignature(cfg.hbm.port_bytes)).array(cfg.hbm.ports),
                 "mover": Out(SbufMoverSignature(cfg)).array(cfg.dma.engines),
-                **(LINK_PORTS | LINK_COUNTS if link else {}),
+                **({"clear": In(1)} | LINK_PORTS | LINK_COUNTS if link else {}),
                 "status": Out(EngineStatusSignature()),
                 "begins": Out(cfg.dma.rings),
                 "ends": Out(cfg.dma.rings),
@@ -131,7 +131,8 @@ class Dma(wiring.Component):
         more: tuple[Placed, ...] = ()
         if self.link:
             m.submodules.link = link = Link(cfg)
-            link_busy = link.busy | self.request_in.valid | self.response_in.valid
+            cleared = self.clear & ~fault("the clock of the DMA does not run for a clear")
+            link_busy = link.busy | self.request_in.valid | self.response_in.valid | cleared
             more = join_link(m, self, link, rows, complete, movers)
         else:
             connect(m, complete.signal, flipped(self.signal))

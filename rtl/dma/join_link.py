@@ -43,7 +43,7 @@ def join_link(
     connect(m, signals.o, flipped(dma.signal))  # type: ignore[attr-defined]
     connect(m, rows.remote, link.row)
     connect(m, link.done, complete.done[len(movers)])
-    m.d.comb += [link.start.eq(dma.start), link.core_id.eq(dma.core_id)]  # type: ignore[attr-defined]
+    m.d.comb += [link.clear.eq(dma.clear), link.core_id.eq(dma.core_id)]  # type: ignore[attr-defined]
     with m.If(rows.remote.valid):  # Complete counts pieces
         m.d.comb += [complete.issued.eq(link.issued), complete.last.eq(link.last)]
     for name, member in (LINK_PORTS | LINK_COUNTS).items():

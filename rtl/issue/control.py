@@ -28,7 +28,7 @@ _BLOCK = 0x1000
 
 class Control(wiring.Component):
     """Host port: a request is a cycle with `host_valid`; `host_rdata` of a read is right exactly two cycles
-    after it. A request each cycle is possible. Writes to anything but RUN, BASE and COUNT, and addresses
+    after it. A request each cycle is possible. Writes to anything but RUN, CLEAR, BASE and COUNT, and addresses
     that name no register, do nothing and read 0. Registers may be written while nothing runs.
 
     `client` with `base` and `count` looks into the regions that rtl.issue.run keeps. CONFLICT counts
@@ -50,6 +50,8 @@ class Control(wiring.Component):
                 "host_wdata": In(64),
                 "host_rdata": Out(64),
                 "run": Out(1),
+                "keep": Out(1),
+                "wipe": Out(1),
                 "freeze": Out(1),
                 "write_base": Out(1),
                 "write_count": Out(1),
@@ -169,6 +171,8 @@ class Control(wiring.Component):
             write.eq(self.host_valid & self.host_write),
             self.write_data.eq(self.host_wdata),
             self.run.eq(write & (address == top.RUN) & self.host_wdata[0]),
+            self.keep.eq(self.host_wdata[1]),
+            self.wipe.eq(write & (address == top.CLEAR) & self.host_wdata[0]),
             self.freeze.eq(write & (address == top.RUN) & ~self.host_wdata[0]),
             self.index.eq(address[3:][:SEMAPHORE_INDEX_BITS]),
         ]

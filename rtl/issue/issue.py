@@ -41,11 +41,10 @@ class Issue(wiring.Component):
     """Everything between the host, HBM and the engines that decides what runs when.
 
     `tensor`, `vector`: the engines. `release`, `ring[r]`, `ring_status[r]`, `signal`, `dma_status`: the DMA
-    (rtl.base.dma_port). `start` clears the DMA for a new program. `refused`: memory ports whose request
-    was refused in this cycle. `gpsimd_*`: semaphores as GPSIMD cores see and change them;
-    what their counters show. `endpoint`: what memmap.EndpointRegister shows; `link_address`,
-    `link_value`: see Control. `hbm_read_bytes`,
-    `hbm_written_bytes`: what the DMA moved in this cycle.
+    (rtl.base.dma_port). `start` clears the DMA for a new program, `clear` the failed classes of its
+    endpoint. `refused`: memory ports whose request was refused in this cycle. `gpsimd_*`: semaphores as GPSIMD cores
+    see and change them; what their counters show. `endpoint`: what memmap.EndpointRegister shows; `link_address`,
+    `link_value`: see Control. `hbm_read_bytes`, `hbm_written_bytes`: what the DMA moved in this cycle.
     `tensor_moving`, `tensor_sum`: a moving beat entered, a sum left the array. `issued[q]`, `states`: for a trace
     (rtl.base.trace).
     """
@@ -86,6 +85,7 @@ class Issue(wiring.Component):
                 "host_wdata": In(64),
                 "host_rdata": Out(64),
                 "start": Out(1),
+                "clear": Out(1),
                 "running": Out(1),
                 "done": Out(1),
                 "fault": Out(1),
@@ -117,6 +117,7 @@ class Issue(wiring.Component):
         connect(m, flipped(self.gpsimd_update), semaphores.update[len(Queue) + 1])
         m.d.comb += [
             self.start.eq(run.start),
+            self.clear.eq(run.clear),
             self.running.eq(run.running),
             self.states.eq(counters.states),
             self.done.eq(run.done),
@@ -126,7 +127,7 @@ class Issue(wiring.Component):
             fetch.load_client.eq(run.load_client[: len(fetch.load_client)]),
             fetch.load_base.eq(run.load_base),
             fetch.load_count.eq(run.load_count),
-            semaphores.clear.eq(run.start),
+            semaphores.clear.eq(run.clear),
             releases.start.eq(run.start),
             releases.load.eq(run.load & (run.load_client >= len(Queue))),
             releases.load_ring.eq(run.load_client - len(Queue)),
@@ -200,6 +201,8 @@ class Issue(wiring.Component):
         m.d.comb += run.quiet.eq(releases.settled & ~busy & fetch.idle & ~self.signal.valid)
         m.d.comb += [
             run.run.eq(control.run),
+            run.keep.eq(control.keep),
+            run.wipe.eq(control.wipe),
             run.freeze.eq(control.freeze),
             run.write_base.eq(control.write_base),
             run.write_count.eq(control.write_count),

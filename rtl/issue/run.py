@@ -21,8 +21,10 @@ CLIENT_BITS = 5
 class Run(wiring.Component):
     """Keeps base and count of each fetch client (queues, then rings) and gives them out at the start.
 
-    `run` is ignored while a program runs; one that has faulted or hangs runs until reset. `start` is high
-    for one cycle and clears what the last program left; then `load` gives out one client a cycle.
+    `run` and `wipe` are ignored while a program runs; one that has faulted or hangs runs until reset. `start` is high
+    for one cycle and ends what the last program left; then `load` gives out one client a cycle.
+    `clear`: what other cores may have sent is forgotten: with `start`, if `keep` was low with `run`, and the cycle
+    after `wipe`.
     `running`, during which counters count, from the cycle after `start` until `done` or `freeze`; the
     program itself goes on after `freeze`. Counts are 0 after reset.
     `first`, `last`: for each of timing.WINDOWS the cycle in which `begins` first and `ends` last was high.
@@ -34,6 +36,8 @@ class Run(wiring.Component):
         super().__init__(
             {
                 "run": In(1),
+                "keep": In(1),  # with `run`
+                "wipe": In(1),
                 "freeze": In(1),  # counters stop, so that those of a program that hangs can be read
                 "write_base": In(1),
                 "write_count": In(1),
@@ -42,6 +46,7 @@ class Run(wiring.Component):
                 "base": Out(64),
                 "count": Out(64),
                 "start": Out(1),
+                "clear": Out(1),
                 "load": Out(1),
                 "load_client": Out(CLIENT_BITS),
                 "load_base": Out(64),
@@ -91,7 +96,13 @@ class Run(wiring.Component):
         self._regions(m)
         active = Signal()
         stopped = Signal()
-        m.d.sync += self.start.eq(self.run & ~active & ~self.start)
+        idle = Signal()
+        m.d.comb += idle.eq(~active & ~self.start)
+        wipe = self.wipe | (self.run & (~self.keep | fault("a start that keeps semaphores clears them")))
+        m.d.sync += [
+            self.start.eq(self.run & idle),
+            self.clear.eq(wipe & (idle | fault("semaphores are cleared while a program runs"))),
+        ]
         m.d.comb += self.running.eq(active & ~stopped)
         with m.If(self.freeze):
             m.d.sync += stopped.eq(1)

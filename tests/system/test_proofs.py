@@ -21,6 +21,7 @@ MODULES = (
     "verif.formal.gpsimd_lanes",
     "verif.formal.gpsimd_shared",
     "verif.formal.issue_check_clock",
+    "verif.formal.issue_start",
     "verif.formal.psum_guard",
     "verif.formal.streams",
 )

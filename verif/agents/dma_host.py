@@ -41,6 +41,9 @@ class DmaHost:
         self.on_signal: Callable[[tuple[int, int, int]], None] | None = None
         self.on_completed: Callable[[int], None] | None = None
         self.dut.start.value = 0
+        self.clears = hasattr(self.dut, "clear")  # it has a link
+        if self.clears:
+            self.dut.clear.value = 0
         self.dut.core_id.value = 0
         self._task = cocotb.start_soon(self._watch())
 
@@ -54,14 +57,26 @@ class DmaHost:
         """Release `count` descriptors."""
         self.releases.send([RELEASE.const({"ring": ring, "count": count}).as_bits()])
 
-    async def restart(self) -> None:
-        """Pulse `start` for a cycle; forgets what was queued."""
+    async def restart(self, *, clear: bool = True) -> None:
+        """Pulse `start` for a cycle, `clear` with it if there is a link; forgets what was queued."""
         for r, source in enumerate(self.rings):
             source._task.cancel()
             self.rings[r] = StreamSource(self.bench, f"ring__{r}", source.stall)
         self.dut.start.value = 1
+        if self.clears:
+            self.dut.clear.value = int(clear)
         await RisingEdge(self.clk)
         self.dut.start.value = 0
+        if self.clears:
+            self.dut.clear.value = 0
+        await RisingEdge(self.clk)
+
+    async def clear(self) -> None:
+        """Pulse `clear` for a cycle."""
+        self.dut.clear.value = 1
+        await RisingEdge(self.clk)
+        assert self.dut.active.value == 1, "the clock would not run for a clear"
+        self.dut.clear.value = 0
         await RisingEdge(self.clk)
 
     async def idle(self) -> None:

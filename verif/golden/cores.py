@@ -2,8 +2,9 @@
 
 A copy to another core leaves as one parcel, which carries its signal if that goes there too. Parcels of one sender,
 receiver and class arrive in their order; with a seed they arrive at any time, without one at once. A copy from another
-core is served behind all parcels of its class that were sent there before. What lies in no core of the set is refused
-as the partner of a link refuses it: a write is dropped with its signal, a read halts its ring with BUS_ERROR.
+core is served behind all parcels of its class that were sent there before. Semaphores of all cores are 0 before the
+first program runs, and stay when others start: CLEAR of all, then RUN = 3 of each. What lies in no core of the set is
+refused as the partner of a link refuses it: a write is dropped with its signal, a read halts its ring with BUS_ERROR.
 """
 
 from collections import deque

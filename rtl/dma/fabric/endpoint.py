@@ -37,7 +37,7 @@ class Endpoint(wiring.Component):
         done = stream.Signature(done_layout(cfg))
         super().__init__(
             {
-                "start": In(1),
+                "clear": In(1),
                 "core_id": In(CoreId.BITS),
                 "request": In(stream.Signature(RECEIVED)),
                 "begun": In(1),
@@ -106,7 +106,7 @@ class Endpoint(wiring.Component):
         closes = Signal()  # the packet itself gives its place back
         m.d.comb += [
             self.wrote.ready.eq(1),
-            pending.start.eq(self.start),
+            pending.clear.eq(self.clear),
             pending.slot.eq(packet.slot),
             pending.class_.eq(packet.class_),
             pending.commit.eq(self.wrote.valid),

@@ -49,7 +49,7 @@ class Link(wiring.Component):
         port = SbufMoverSignature(self.cfg)
         super().__init__(
             {
-                "start": In(1),
+                "clear": In(1),
                 "core_id": In(CoreId.BITS),
                 **LINK_PORTS,
                 **LINK_COUNTS,
@@ -88,7 +88,7 @@ class Link(wiring.Component):
         connect(m, flipped(self.row), initiator.row)
         connect(m, initiator.done, flipped(self.done))
         m.d.comb += [
-            endpoint.start.eq(self.start),
+            endpoint.clear.eq(self.clear),
             endpoint.core_id.eq(self.core_id),
             endpoint.begun.eq(requests.began),
             endpoint.begun_slot.eq(requests.slot),

@@ -18,7 +18,8 @@ class Pending(wiring.Component):
     """`write` opens the write in `slot`, of class `class_`; `commit` closes the one in `commit_slot`.
 
     `signal`: goes out at `o`, in order, when all writes of `signal_class` that were open when it was taken have
-    been closed. After a write that HBM refused (`commit_error`) the signals of its class are dropped until `start`.
+    been closed. After a write that HBM refused (`commit_error`) the signals of its class are dropped until `clear`,
+    a cycle before that of the error at the latest.
     `open`: classes with a write that has not committed, registers only. `dropped` pulses for a signal.
     Timing: a signal goes out the cycle after the last commit at the earliest.
     """
@@ -26,7 +27,7 @@ class Pending(wiring.Component):
     def __init__(self):
         super().__init__(
             {
-                "start": In(1),
+                "clear": In(1),
                 "write": In(1),
                 "slot": In(SLOT_BITS),
                 "class_": In(3),
@@ -54,9 +55,10 @@ class Pending(wiring.Component):
             m.d.sync += classes[self.slot].eq(self.class_)
         of_class = [Cat(opened[n] & (classes[n] == c) for n in range(SLOTS_EACH)) for c in range(CLASSES)]
         m.d.comb += self.open.eq(Cat(some.any() for some in of_class))
-        with m.If(self.start):
+        with m.If(self.clear & ~fault("a failed class of an endpoint stays failed")):
             m.d.sync += broken.eq(0)
-        with m.Elif(self.commit & self.commit_error):
+        hidden = self.clear & fault("a clear hides a write that fails in its cycle")
+        with m.If(self.commit & self.commit_error & ~hidden):
             m.d.sync += broken.bit_select(classes[self.commit_slot], 1).eq(1)
 
         entry = data.StructLayout({"update": SEMAPHORE_UPDATE, "class_": 3, "awaited": SLOTS_EACH})

@@ -16,8 +16,8 @@ from rtl.contract.memmap import Control, EndpointRegister, LinkRegister, QueueRe
 from verif.agents.axi import HbmAgent
 from verif.agents.bench import Bench
 from verif.agents.host import Host
-from verif.bench import Run
-from verif.benches.core.exchange import Exchange, exchange, misdirected, whole_sbuf
+from verif.bench import Run, noticed_by
+from verif.benches.core.exchange import SIGNALS, Exchange, exchange, misdirected, whole_sbuf
 from verif.checks.coverage import Coverage
 from verif.golden.cores import GoldenCores
 from verif.golden.results import RunResult
@@ -28,12 +28,14 @@ _PLANTED = (
     "the session of the partner is not compared",
     "a signal to an endpoint does not wait for the writes before it",
     "the memories' clock does not wait for the DMA",
+    *noticed_by("a_signal_may_come_before_the_start", "a start that keeps semaphores clears them"),
 )
 
 RUNS = (Run("core_pair", config=load("tiny", ["gpsimd.vectors=false"]), seeds=(1,), faults=_PLANTED, slow=True),)
 
 _BINS = ["write to SBUF", "write to HBM", "signal", "read", "computed there", "replay", "outage", "after a lost link"]
 _BINS += ["refused write", "refused read", "registers of the port", "write by a GPSIMD core"]
+_BINS += ["signals before the start"]
 COVERAGE = Coverage("core pair", _BINS)
 FLIT = 10  # cycles of a core in which a flit's last beat arrives
 HBM_BYTES = 1 << 18
@@ -109,7 +111,7 @@ class PairBench(Bench):
         return cycles
 
     async def load(self, images: Mapping[int, Image]) -> None:
-        """Put images into HBM, and tell the cores where queues and rings are."""
+        """Put images into HBM, tell the cores where queues and rings are, and clear all cores."""
         for core, image in images.items():
             self.hbm[core][: image.hbm_bytes] = image.memory()
             regions = [(Control.QUEUE + 0x100 * q, region) for q, region in image.queues.items()]
@@ -119,10 +121,12 @@ class PairBench(Bench):
                 await self.hosts[core].write(at + QueueRegister.BASE, base)
                 await self.hosts[core].write(at + QueueRegister.COUNT, count)
         assert RingRegister.BASE == QueueRegister.BASE and RingRegister.COUNT == QueueRegister.COUNT
+        for core in CORES:
+            await self.hosts[core].write(Control.CLEAR, 1)
 
     async def run(self, core: int) -> None:
-        """Start a core."""
-        await self.hosts[core].write(Control.RUN, 1)
+        """Start a core, with what others have told it since `load`."""
+        await self.hosts[core].write(Control.RUN, 3)
 
     def golden(self, images: Mapping[int, Image]) -> dict[int, RunResult]:
         """What golden machines leave."""
@@ -230,6 +234,34 @@ async def cores_exchange_tensors(dut: Any) -> None:
     COVERAGE.when(all(c[LinkCause.RETRAINED] > 0 for c in counts), "outage")
     refused, replays = (sum(c[cause] for c in counts) for cause in (LinkCause.REFUSED, LinkCause.REPLAY))
     dut._log.warning("both cores were done after %d cycles; %d flits refused, %d replays", cycles, refused, replays)
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def a_signal_may_come_before_the_start(dut: Any) -> None:
+    """Core 1 starts when all that core 0 sends has come with its signals, and finds them."""
+    bench = PairBench(dut)
+    await bench.start()
+    await bench.up()
+    made = exchange(bench.cfg, bench.rng)
+    images = _images(made.programs)
+    want = bench.golden(images)
+    await bench.load(images)
+    await bench.run(0)
+    semaphores = [Control.SEMAPHORE + 8 * n for n in range(bench.cfg.issue.semaphores)]
+    told = [0] * len(semaphores)
+    for _ in range(1000):
+        if sum(told) == SIGNALS:
+            break
+        await bench.cycles(10)
+        told = await bench.hosts[1].read_all(semaphores)
+    assert sum(told) == SIGNALS, f"signals at core 1, which has not started: {[n for n in told if n]}"
+    await bench.cycles(int(bench.rng.integers(300)))
+    await bench.run(1)
+    await bench.done()
+    bench.same_hbm(want, images)
+    _right(made, want)
+    await bench.same_sbuf(want)
+    COVERAGE.hit("signals before the start")
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")

@@ -15,10 +15,11 @@ from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address
 from verif.checks import riscv_words as w
 from verif.checks.gpsimd_words import BOX, DONE, VALUE, code_image
 
-__all__ = ["COLUMNS", "Exchange", "exchange", "misdirected", "whole_sbuf"]
+__all__ = ["COLUMNS", "SIGNALS", "Exchange", "exchange", "misdirected", "whole_sbuf"]
 
 COLUMNS = 240  # FP32: a row takes three packets
 CLASS = 1
+SIGNALS = 3  # that core 1 waits for
 THERE = (0, 0, 0, 1)
 NOWHERE = (0, 2, 0, 1)  # no core of the pair
 PACKET_BYTES = 448
@@ -68,7 +69,7 @@ def exchange(cfg: Config, rng: np.random.Generator, *, lost: bool = False) -> Ex
     near.wait(Queue.SYNC, answered, 1, back[:, :])
     near.dma(fetched[:, :], sum_far[:, :], class_=CLASS, ring=0)
 
-    far.wait(Queue.SYNC, arrived, 3, x_tile[:, :], y_far[:, :], sent_tile[:, :])
+    far.wait(Queue.SYNC, arrived, SIGNALS, x_tile[:, :], y_far[:, :], sent_tile[:, :])
     far.dma(sent[:, :], sent_tile[:, :])
     far.dma(y_tile[:, :], y_far[:, :])
     far.vector.tensor_tensor(sum_tile[:, :], x_tile[:, :], "add", y_tile[:, :])

@@ -29,6 +29,7 @@ _LINK = dataclasses.replace(LINKS["x8"], name="x8 of few credits", shared_flits=
 _CORE_FAULTS = (
     "a signal to an endpoint does not wait for the writes before it",
     "the memories' clock does not wait for the DMA",
+    "a start that keeps semaphores clears them",
 )
 _PINS = {
     "host_valid": In(1),

@@ -9,7 +9,7 @@ from rtl.contract.isa import Cause, DmaAdd
 from rtl.contract.link import PacketOpcode
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address
 from verif.bench import Run, noticed_by
-from verif.benches.dma.endpoint_driver import COVERAGE, OUTBOUND, EndpointBench
+from verif.benches.dma.endpoint_driver import COVERAGE, ERRORS, OUTBOUND, EndpointBench
 from verif.benches.dma.requests import CORE, Requests
 from verif.benches.dma.transfers import FAR, transfer
 from verif.golden.dma import added, check
@@ -26,6 +26,12 @@ _FAULTS = (
         "a fetch-add of 8 bytes loses its carry",
         "a packet for another endpoint is executed",
         "an endpoint adds whatever the packet's alignment",
+    ),
+    *noticed_by(
+        "an_error_of_hbm_fails_its_class",
+        "a failed class of an endpoint stays failed",
+        "a clear hides a write that fails in its cycle",
+        "the clock of the DMA does not run for a clear",
     ),
     *noticed_by(
         "transfers_to_and_from_another_core",
@@ -75,6 +81,64 @@ async def executes_requests_in_order(dut: Any) -> None:
             assert first == bench.golden.refused[0], f"{first} instead of {bench.golden.refused[0]}"
     assert int(dut.failed.value) == 0 and int(dut.dropped.value) == 0
     COVERAGE.require_all()
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def an_error_of_hbm_fails_its_class(dut: Any) -> None:
+    """Signals of a class are dropped from a write that HBM refuses on, over a start that does not clear, until
+    a clear; those of other classes are not."""
+    bench = EndpointBench(dut, commit=60)
+    await bench.start()
+    index = 3
+    there = address(Space.SEMAPHORES, 4 * index, core_id=CORE)
+    bench.agent.bad = range(0x2000, 0x2010)
+    sent = failed = 0
+
+    async def write(class_: int, at: int, *, dropped: bool, alone: bool = False, clearing: bool = False) -> None:
+        """A write with its signal, or a signal alone. `clearing`: until it was dropped."""
+        nonlocal sent, failed
+        sent, failed = sent + 1, failed + dropped
+        header = {"opcode": int(PacketOpcode.SIGNAL), "length_bytes": 0, "source": 7, "address": there}
+        payload = b"" if alone else bench.rng.bytes(32)
+        if not alone:
+            at = address(Space.HBM, at, core_id=CORE)
+            header |= {"opcode": int(PacketOpcode.WRITE), "length_bytes": len(payload), "address": at}
+        packet = Packet(header, payload, {"index": index, "update": 1, "value": sent})
+        if not dropped:
+            bench.signals[sent] = (index, 1, [] if alone else [(at, payload)])
+        bench.golden.execute(packet)
+        bench.requests_in.send(class_, packet)
+        while clearing and int(dut.failed.value) != failed:
+            await bench.cycles(1)
+        dut.clear.value = 0
+        await bench.quiet()
+        assert not bench.signals, "a signal of a class without an error was dropped"
+        assert int(dut.failed.value) == failed, f"{int(dut.failed.value)} signals were dropped, not {failed}"
+
+    good, bad = (int(c) for c in bench.rng.permutation(8)[:2])
+    await write(bad, 0x1000, dropped=False)
+    await write(bad, 0x2000, dropped=True)
+    for alone in (False, True):
+        await write(bad, 0x1000, dropped=True, alone=alone)
+        await write(good, 0x3000, dropped=False, alone=alone)
+    ERRORS.hit("failed class")
+    await bench.host.restart(clear=False)
+    await write(bad, 0x1000, dropped=True)
+    await write(good, 0x3000, dropped=False)
+    for forget in (bench.host.clear, bench.host.restart):
+        await forget()
+        await write(bad, 0x1000, dropped=False)
+        await write(bad, 0x1000, dropped=False, alone=True)
+        await write(bad, 0x2000, dropped=True)
+        await write(bad, 0x1000, dropped=True)
+    ERRORS.hit("failed class forgotten")
+    await bench.host.clear()
+    dut.clear.value = 1  # in every cycle, so in that of the error too: what waited for the write is dropped
+    await write(bad, 0x2000, dropped=True, clearing=True)
+    ERRORS.hit("error in the cycle of a clear")
+    await write(bad, 0x1000, dropped=False)
+    bench.same()
+    ERRORS.require_all()
 
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")

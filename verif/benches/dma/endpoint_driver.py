@@ -19,7 +19,7 @@ from verif.benches.dma.transfers import FAR
 from verif.checks.coverage import Coverage
 from verif.golden.endpoint import Packet, Peer
 
-__all__ = ["COVERAGE", "EndpointBench", "OUTBOUND"]
+__all__ = ["COVERAGE", "ERRORS", "EndpointBench", "OUTBOUND"]
 
 COVERAGE = Coverage(
     "endpoint",
@@ -38,6 +38,7 @@ COVERAGE = Coverage(
         "longest packet",
     ],
 )
+ERRORS = Coverage("endpoint errors", ["failed class", "failed class forgotten", "error in the cycle of a clear"])
 OUTBOUND = Coverage(
     "endpoint outbound",
     [

@@ -25,6 +25,7 @@ COVERAGE = Coverage(
     + ["descriptor_signal", "second_program", "empty_program", "ring_fault", "dma_fault", "trigger_beyond_ring"]
     + ["many_descriptors"]
     + ["stopped", "conflict", "endpoint"]
+    + ["kept semaphores", "cleared semaphores", "clear while a program runs", "waits for what came before"]
     + ["window_tensor", "window_vector", "long_rows"]
     + [f"parts_{e.name.lower()}_{s}" for e in PARTED for s in PARTS],
 )
@@ -151,8 +152,8 @@ class IssueBench(Bench):
                 await self.host.write(block + QueueRegister.COUNT, written[1])
                 assert await self.host.read_all([block + QueueRegister.BASE, block + QueueRegister.COUNT]) == written
 
-    async def run(self, program: Program, slow: int = 12) -> dict[int, tuple[int, int]]:
-        """Load and start."""
+    async def run(self, program: Program, slow: int = 12, *, keep: bool = False) -> dict[int, tuple[int, int]]:
+        """Load and start; `keep`: with the semaphores as they are."""
         self.records = [[] for _ in Queue]
         self.conflicts = [0] * len(self.conflicts)
         self.dut.refused.value = 0
@@ -160,7 +161,7 @@ class IssueBench(Bench):
         await self.write_regions(regions)
         self.memory.beats = 0
         self.play(program, slow)
-        await self.host.write(Control.RUN, 1)
+        await self.host.write(Control.RUN, 3 if keep else 1)
         return regions
 
     async def until(self, name: str, cycles: int = 8000) -> None:
