@@ -22,6 +22,7 @@ class SbufShare(wiring.Component):
     def __init__(self, cfg: Config):
         self.cfg = cfg
         port = SbufMoverSignature(cfg)
+        self.ends = Fifo(1, ADDED_ROWS)  # of rows that are added: 1 of the link; seen by proofs too
         super().__init__({"mover": In(port), "link": In(port), "sbuf": Out(port)})
 
     def elaborate(self, platform: object) -> Module:
@@ -46,7 +47,7 @@ class SbufShare(wiring.Component):
                 m.d.comb += of(self.sbuf, field).eq(of(self.mover, field))
                 with m.If(link):
                     m.d.comb += of(self.sbuf, field).eq(of(self.link, field))
-        m.submodules.ends = ends = Fifo(1, ADDED_ROWS)  # of rows that are added: 1 of the link
+        m.submodules.ends = ends = self.ends
         m.d.comb += [
             ends.i.valid.eq(
                 self.sbuf.write_valid & self.sbuf.write_ready & self.sbuf.write_last & (self.sbuf.write_add != 0)

@@ -37,6 +37,11 @@ class SbufAdder(wiring.Component):
         self.busy = [Signal(name=f"busy{n}") for n in range(_PLACES)]
         self.lanes = [Signal(lane, name=f"lane{n}") for n in range(_PLACES)]
         self.pairs = [Signal(pair, name=f"pair{n}") for n in range(_PLACES)]
+        self.lasts = [Signal(name=f"last{n}", reset_less=True) for n in range(_PLACES)]
+        self.youngest = Signal(range(_PLACES))
+        self.oldest = Signal(range(_PLACES))
+        self.ages = Signal(SBUF_ADD_CYCLES)  # sums in the lanes
+        self.held = Fifo(128, _PLACES)  # sums that SBUF refused
         super().__init__(
             {
                 "mover": In(SbufMoverSignature(cfg)),
@@ -61,15 +66,13 @@ class SbufAdder(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         mover = self.mover
-        m.submodules.held = held = Fifo(128, _PLACES)  # sums that SBUF refused
+        m.submodules.held = held = self.held
         assert SBUF_ADD_CYCLES == 1 + SbufSums.LATENCY
 
         # Sums under way: a ring of places.
         busy, lanes, pairs = self.busy, self.lanes, self.pairs
         masks = [Signal(16, name=f"bytes{n}", reset_less=True) for n in range(_PLACES)]
-        lasts = [Signal(name=f"last{n}", reset_less=True) for n in range(_PLACES)]
-        youngest = Signal(range(_PLACES))
-        oldest = Signal(range(_PLACES))
+        lasts, youngest, oldest, ages = self.lasts, self.youngest, self.oldest, self.ages
         full = Signal()
         hit = Signal()
         hits = Cat(
@@ -114,7 +117,6 @@ class SbufAdder(wiring.Component):
                 m.d.sync += busy[n].eq(0)
 
         # The old bytes are here in the cycle after they were asked for.
-        ages = Signal(SBUF_ADD_CYCLES)  # sums in the lanes
         m.d.sync += ages.eq(Cat(enters, ages))
         with m.If(enters):
             m.d.sync += [self.sum_new.eq(mover.write_data), self.sum_add.eq(mover.write_add)]

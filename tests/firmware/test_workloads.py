@@ -50,7 +50,7 @@ def run(program: Program, seed: int | None = None) -> RunResult:
             "workload gemm has no parameter 'depth'; it has m, k, n, dtype, out, sparsity, resident, rounding, seed",
         ),
         ("gemm", "m", "a parameter is written name=value, not 'm'"),
-        ("dma", "direction=up", "direction must be one of read, write, both, sbuf, not 'up'"),
+        ("dma", "direction=up", "direction must be one of read, write, both, sbuf, inside, not 'up'"),
         ("dma", "row_bytes=0", "row_bytes must be at least 1, not 0"),
         ("dma", "rows=0", "rows must be at least 1, not 0"),
         ("attention", "causal=maybe", "causal must be true or false, not 'maybe'"),

@@ -194,7 +194,7 @@ def test_parameters_that_nobody_set_are_not_shown(program: Program) -> None:
 def test_conflicts_by_engine(program: Program) -> None:
     values = report(program)
     engines = values["engines"]
-    assert engines["dma"]["conflicts"] == {"sbuf_read": 3, "sbuf_write": 0}
+    assert engines["dma"]["conflicts"] == {"sbuf_read": 3, "sbuf_write": 0, "sbuf_add": 0}
     assert engines["vector"]["conflicts"] == {"sbuf_read": 0, "sbuf_write": 0, "psum_read": 1200, "psum_write": 0}
     assert engines["gpsimd"]["conflicts"] == {"sbuf_read": 0, "sbuf_write": 0}
     assert sorted(port for ports in PORTS_OF.values() for port in ports.values()) == sorted(CONFLICT_PORTS)

@@ -1,9 +1,10 @@
 """SbufAdder behind SbufShare: no sum of two writers is lost, and each writer is told the ends of its own."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from amaranth.asserts import AnyConst, AnySeq
-from amaranth.hdl import Assert, Cat, Cover, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Assert, Cat, Cover, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 
 from rtl.base.memory_port import SbufMoverSignature
@@ -82,17 +83,66 @@ class SbufAdderProof(wiring.Component):
             Cover(Cat(adder.busy).all() & under_way.any() & ~adder.write_ready),
         ]
 
-        # ends of rows
-        for name, writer in writers.items():
-            open_ = Signal(_COUNT, name=f"open_{name}")
-            begins = writer.write_valid & writer.write_ready & writer.write_last & (writer.write_add != DmaAdd.COPY)
-            m.d.sync += open_.eq(open_ + begins - writer.write_done)
-            m.d.comb += [
-                Assert(~(writer.write_done & (open_ == 0))),
-                Assert(open_ <= len(adder.busy)),
-                Cover(writer.write_done & (open_ == 3)),
-            ]
+        self._order(m, adder, want, here, (old + adder.sum_new[:_BITS])[:_BITS], *sums)
+        self._ends(m, adder, share, writers)
         return m
+
+    @staticmethod
+    def _order(
+        m: Module, adder: SbufAdder, want: Signal, here: Callable[[Value, Value], Value], *stages: Value
+    ) -> None:
+        """Places are taken and left in turn; what is in the lanes, or held behind them, of the bytes that are followed
+        is what they are to be. For the induction."""
+        places = len(adder.busy)
+        busy, held = Cat(*adder.busy), adder.held
+        count = ones(busy)
+        m.d.comb += [
+            Assert(adder.youngest == (adder.oldest + count)[: len(adder.oldest)]),
+            Assert(held.level + ones(adder.ages) == count),
+            Assert(held.write == (held.read + held.level)[: len(held.read)]),
+        ]
+        lane, pair = Array(adder.lanes), Array(adder.pairs)
+        for k in range(places):
+            place = Signal.like(adder.oldest, name=f"place{k}")
+            entry = Signal.like(held.read, name=f"entry{k}")
+            m.d.comb += [
+                place.eq(adder.oldest + k),
+                entry.eq(held.read + k),
+                Assert(busy.bit_select(place, 1) == (count > k)),
+            ]
+            with m.If((held.level > k) & here(lane[place], pair[place])):
+                m.d.comb += Assert(Array(held.entries)[entry][:_BITS] == want)
+        for age, total in enumerate(stages):
+            place = Signal.like(adder.oldest, name=f"aged{age}")
+            older = ones(adder.ages[age + 1 :]) if age + 1 < len(stages) else 0
+            m.d.comb += place.eq(adder.oldest + held.level + older)
+            with m.If(adder.ages[age] & here(lane[place], pair[place])):
+                m.d.comb += Assert(total == want)
+
+    @staticmethod
+    def _ends(m: Module, adder: SbufAdder, share: SbufShare, writers: Mapping[str, wiring.PureInterface]) -> None:
+        """Each writer is told as many ends as it has begun."""
+        ends = share.ends
+        open_ = ones(Cat(busy & last for busy, last in zip(adder.busy, adder.lasts, strict=True)))
+        m.d.comb += [
+            Assert(ends.level == open_),
+            Assert(ends.write == (ends.read + ends.level)[: len(ends.read)]),
+        ]
+        # the ends that wait come in the order of their places
+        for number, (name, writer) in enumerate(writers.items()):
+            count = Signal(_COUNT, name=f"open_{name}")
+            begins = writer.write_valid & writer.write_ready & writer.write_last & (writer.write_add != DmaAdd.COPY)
+            m.d.sync += count.eq(count + begins - writer.write_done)
+            mine: list[Value] = []
+            for k in range(len(ends.entries)):
+                at = Signal.like(ends.read, name=f"end_{name}{k}")
+                m.d.comb += at.eq(ends.read + k)
+                mine.append((ends.level > k) & (Array(ends.entries)[at] == number))
+            m.d.comb += [
+                Assert(count == ones(Cat(*mine))),
+                Assert(~(writer.write_done & (count == 0))),
+                Cover(writer.write_done & (count == 3)),
+            ]
 
 
 PROOFS = (
@@ -102,7 +152,7 @@ PROOFS = (
         depth=2,
         cover_depth=14,
         fault_depth=12,
-        engine="abc pdr",
+        short=True,
         faults=(
             "a sum beside SBUF does not wait for one of the same bytes",
             "a mover's add overwrites what is in SBUF",
