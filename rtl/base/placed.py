@@ -110,7 +110,10 @@ class Placed(wiring.Component):
         self.faults = faults
         self._prototype = factory()
         super().__init__(self._prototype.signature)
-        counts_as_used(self._prototype)  # it only lends its signature
+        counts_as_used(self._prototype)  # it only lends its signature, and so do parts that it has already
+        for part in vars(self._prototype).values():
+            if isinstance(part, wiring.Component):
+                counts_as_used(part)
 
     def elaborate(self, platform: object) -> Module:
         if isinstance(self.faults, bool):
