@@ -170,7 +170,47 @@ def test_golden_cores_exchange_tensors(seed: int | None, lost: bool):
     assert not results[0].faults and not results[1].faults
     for name in ("back", "fetched"):
         assert np.array_equal(results[0].outputs[name], made.total.view(np.uint32))
-    assert np.array_equal(results[1].outputs["sum"], made.total.view(np.uint32))
+    for name in ("sum", "added"):
+        assert np.array_equal(results[1].outputs[name], made.total.view(np.uint32))
+
+
+def _two_senders(seed: int, *, ordered: bool) -> bytes:
+    """What two cores leave that add to one tile of a third; `ordered`: the second waits for a signal behind the first."""
+    p, n = TINY.partitions, 16
+    rng = np.random.default_rng(7)
+    values = [(rng.standard_normal((p, n)) * 10.0**e).astype(np.float32).view(np.uint32) for e in (0, 3, 6)]
+    first, second, third = (Kernel(TINY, f"core{c}", (0, 0, 0, c)) for c in range(3))
+    tile = third.sbuf("tile", partitions=p, columns=n, dtype="fp32")
+    ready, over = (third.semaphore(name) for name in ("ready", "over"))
+    goes = [k.semaphore("goes") for k in (first, second)]
+    base, out = third.hbm("base", (p, n), "fp32", values[0]), third.hbm("out", (p, n), "fp32")
+    spare = third.sbuf("spare", partitions=1, columns=n, dtype="fp32")
+    here = third.dma(tile[:, :], base[:, :])
+    for k, go in zip((first, second), goes, strict=True):
+        told = k.hbm("told", (1, n), "fp32")
+        third.dma(told[:, :], spare[:, :], after=[here], signal=go)
+        k.wait(Queue.GPSIMD, go, 1, told[:, :])
+    for k, data in zip((first, second), values[1:], strict=True):
+        x = k.hbm("x", (p, n), "fp32", data)
+        if ordered and k is second:
+            passed = second.semaphore("passed")
+            note = second.hbm("note", (1, n), "fp32")
+            third.wait(Queue.GPSIMD, ready, 1, tile[:, :])
+            third.dma(note[:, :], tile[0:1, :], signal=passed)
+            second.wait(Queue.GPSIMD, passed, 1, note[:, :])
+        k.dma(tile[:, :], x[:, :], add="fp32", signal=over if k is second or not ordered else ready)
+    third.wait(Queue.GPSIMD, over, 1 if ordered else 2, tile[:, :])
+    third.dma(out[:, :], tile[:, :])
+    cores = GoldenCores(TINY, range(3), seed)
+    cores.load(build_images([k.program() for k in (first, second, third)]))
+    results = cores.run()
+    assert not any(result.faults for result in results.values())
+    return results[2].outputs["out"].tobytes()
+
+
+def test_sums_of_two_senders_depend_on_their_order_unless_signals_make_one():
+    assert len({_two_senders(seed, ordered=False) for seed in range(16)}) == 2
+    assert len({_two_senders(seed, ordered=True) for seed in range(16)}) == 1
 
 
 @pytest.mark.parametrize("core", [0, 1])

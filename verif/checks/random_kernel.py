@@ -17,7 +17,7 @@ def random_kernel(cfg: Config, seed: int, statements: int = 40, elements: bool =
     `elements`: half of them are of the vector and scalar engines, of all kinds.
     """
     maker = Maker(cfg, seed)
-    kinds = [maker.multiply, maker.turn, maker.convert, maker.move, maker.move]
+    kinds = [maker.multiply, maker.turn, maker.convert, maker.move, maker.move, maker.add]
     if elements:
         kinds += [RandomElements(maker).statement] * 4
     maker.begin()

@@ -124,6 +124,22 @@ class Maker:
         to, _ = self.partitions(self.cfg.partitions, count)
         self.k.vector.copy(self.pattern(target, to, count, elements), self.pattern(source, at, count, elements))
 
+    def add(self) -> None:
+        """Sums of one ring by DMA, several to the same box, from HBM and SBUF."""
+        p = self.cfg.partitions
+        tile = self.pick("fp32", "bf16")
+        rows, columns = self.upto(p), self.upto(self.width)
+        to, right = (int(self.rng.integers(0, size - n + 1)) for size, n in ((p, rows), (self.width, columns)))
+        ring = int(self.rng.integers(self.cfg.dma.rings))
+        queue = self.triggers[ring]
+        inside = tile[to : to + rows, right : right + columns]
+        other = next((t for t in self.tiles if t.dtype == tile.dtype and t is not tile), tile)
+        for _ in range(self.upto(3)):
+            at, left = (int(self.rng.integers(0, size - n + 1)) for size, n in ((p, rows), (self.width, columns)))
+            box = (slice(at, at + rows), slice(left, left + columns))
+            source = other[box] if other is not tile and self.rng.random() < 0.5 else self.inputs[tile.name][box]
+            self.k.dma(inside, source, ring=ring, queue=queue, add=tile.dtype if self.rng.random() < 0.8 else None)
+
     def move(self) -> None:
         """A copy by DMA: SBUF to SBUF, from HBM or to HBM, any box, any ring, any queue."""
         p = self.cfg.partitions

@@ -166,5 +166,6 @@ def _rows(d: Mapping[str, int], side: str) -> tuple[Access, ...]:
 
 
 def descriptor_footprint(d: Mapping[str, int]) -> Footprint:
-    """Of a copy inside the core: `reads` and `writes` have its rows in their order."""
-    return Footprint(_rows(d, "source"), _rows(d, "destination"))
+    """Of a copy inside the core: `reads` and `writes` have its rows in their order; a sum reads where it writes too."""
+    written = _rows(d, "destination")
+    return Footprint(_rows(d, "source") + (written if d["add"] else ()), written)

@@ -191,6 +191,8 @@ class _Counts:
         ):
             if self._here(place):
                 self._add(group, "dma", 2 * row_units(copy, source=source))  # two banks a unit
+                if copy.add and not source:  # the old bytes
+                    self._add("sbuf_rows_read", "dma", 2 * row_units(copy, source=False))
 
     def _here(self, place: Place) -> bool:
         return place.space == Space.SBUF and place.core == self.core

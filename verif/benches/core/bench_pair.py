@@ -175,9 +175,9 @@ def _images(programs: tuple[Program, ...]) -> dict[int, Image]:
 
 def _right(made: Exchange, want: Mapping[int, RunResult]) -> None:
     """What the golden pair left is the sum; the bins that this proves."""
-    for core, name in ((0, "back"), (0, "fetched"), (1, "sum")):
+    for core, name in ((0, "back"), (0, "fetched"), (1, "sum"), (1, "added")):
         assert np.array_equal(want[core].outputs[name], made.total.view(np.uint32)), name
-    for bin_ in ("write to SBUF", "write to HBM", "signal", "read", "computed there"):
+    for bin_ in ("write to SBUF", "write to HBM", "signal", "read", "computed there", "added there"):
         COVERAGE.hit(bin_)
     assert np.array_equal(want[1].outputs["sent"], made.sent.view(np.uint32))
     COVERAGE.hit("write by a GPSIMD core")

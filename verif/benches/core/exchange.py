@@ -19,7 +19,7 @@ __all__ = ["COLUMNS", "SIGNALS", "Exchange", "exchange", "misdirected", "whole_s
 
 COLUMNS = 240  # FP32: a row takes three packets
 CLASS = 1
-SIGNALS = 3  # that core 1 waits for
+SIGNALS = 4  # that core 1 waits for
 THERE = (0, 0, 0, 1)
 NOWHERE = (0, 2, 0, 1)  # no core of the pair
 PACKET_BYTES = 448
@@ -27,7 +27,8 @@ PACKET_BYTES = 448
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """Programs of cores 0 and 1, what must come out at core 0 in `back` and `fetched`, and what core 1 is sent."""
+    """Programs of cores 0 and 1, what must come out at core 0 in `back` and `fetched`, and what core 1 is sent;
+    `total` is also what core 0 has added there."""
 
     programs: tuple[Program, Program]
     total: np.ndarray
@@ -36,8 +37,9 @@ class Exchange:
 
 def exchange(cfg: Config, rng: np.random.Generator, *, lost: bool = False) -> Exchange:
     """Core 0 sends x to a tile and y to a tensor of core 1, which adds them, keeps the sum and writes it back to
-    core 0; core 0 then reads it from core 1 too. x leaves from a tensor that core 0 overwrites as soon as it may. A
-    program on a GPSIMD core of core 0 sends a tile of its own, which core 1 keeps as `sent`.
+    core 0; core 0 then reads it from core 1 too. Core 0 also sends x to another tile of core 1 and adds y there. x
+    leaves from a tensor that core 0 overwrites as soon as it may. A program on a GPSIMD core of core 0 sends a tile of
+    its own, which core 1 keeps as `sent`.
     `lost`: core 0 first reads on a ring of its own, for a link that is lost, and goes on when core 1 has begun.
     """
     p = cfg.partitions
@@ -48,11 +50,12 @@ def exchange(cfg: Config, rng: np.random.Generator, *, lost: bool = False) -> Ex
     leaves, back, fetched = (near.hbm(name, shape, "fp32") for name in ("leaves", "back", "fetched"))
     y_far, sum_far = (far.hbm(name, shape, "fp32") for name in ("y", "sum"))
     more_far = far.hbm("more", shape, "fp32", more.view(np.uint32))
-    x_tile, y_tile, sum_tile = (
-        far.sbuf(name, partitions=p, columns=COLUMNS, dtype="fp32") for name in ("x_tile", "y_tile", "sum_tile")
+    x_tile, y_tile, sum_tile, added_tile = (
+        far.sbuf(name, partitions=p, columns=COLUMNS, dtype="fp32")
+        for name in ("x_tile", "y_tile", "sum_tile", "added_tile")
     )
     own, sent_tile = (k.sbuf("own", partitions=p, columns=COLUMNS, dtype="fp32") for k in (near, far))
-    sent = far.hbm("sent", shape, "fp32")
+    sent, added = (far.hbm(name, shape, "fp32") for name in ("sent", "added"))
     arrived, answered, begun = far.semaphore("arrived"), near.semaphore("answered"), near.semaphore("begun")
 
     if lost:
@@ -65,12 +68,15 @@ def exchange(cfg: Config, rng: np.random.Generator, *, lost: bool = False) -> Ex
     near.dma(leaves[:, :], x_near[:, :], ring=0, queue=Queue.SYNC)
     near.dma(x_tile[:, :], leaves[:, :], class_=CLASS, ring=0, signal=arrived)
     near.dma(y_far[:, :], y_near[:, :], class_=CLASS, ring=0, signal=arrived)
+    near.dma(added_tile[:, :], x_near[:, :], class_=CLASS, ring=0)
+    near.dma(added_tile[:, :], y_near[:, :], class_=CLASS, ring=0, add="fp32", signal=arrived)
     near.dma(leaves[:, :], y_near[:, :], ring=0)
     near.wait(Queue.SYNC, answered, 1, back[:, :])
     near.dma(fetched[:, :], sum_far[:, :], class_=CLASS, ring=0)
 
-    far.wait(Queue.SYNC, arrived, SIGNALS, x_tile[:, :], y_far[:, :], sent_tile[:, :])
+    far.wait(Queue.SYNC, arrived, SIGNALS, x_tile[:, :], y_far[:, :], sent_tile[:, :], added_tile[:, :])
     far.dma(sent[:, :], sent_tile[:, :])
+    far.dma(added[:, :], added_tile[:, :])
     far.dma(y_tile[:, :], y_far[:, :])
     far.vector.tensor_tensor(sum_tile[:, :], x_tile[:, :], "add", y_tile[:, :])
     kept = far.dma(sum_far[:, :], sum_tile[:, :])
