@@ -175,7 +175,7 @@ def test_golden_cores_exchange_tensors(seed: int | None, lost: bool):
 
 
 def _two_senders(seed: int, *, ordered: bool) -> bytes:
-    """What two cores leave that add to one tile of a third; `ordered`: the second waits for a signal behind the first."""
+    """What two cores leave that add to one tile of a third; `ordered`: the second waits until the first is through."""
     p, n = TINY.partitions, 16
     rng = np.random.default_rng(7)
     values = [(rng.standard_normal((p, n)) * 10.0**e).astype(np.float32).view(np.uint32) for e in (0, 3, 6)]

@@ -35,7 +35,7 @@ RUNS = (Run("core_pair", config=load("tiny", ["gpsimd.vectors=false"]), seeds=(1
 
 _BINS = ["write to SBUF", "write to HBM", "signal", "read", "computed there", "replay", "outage", "after a lost link"]
 _BINS += ["refused write", "refused read", "registers of the port", "write by a GPSIMD core"]
-_BINS += ["signals before the start"]
+_BINS += ["signals before the start", "added there"]
 COVERAGE = Coverage("core pair", _BINS)
 FLIT = 10  # cycles of a core in which a flit's last beat arrives
 HBM_BYTES = 1 << 18
