@@ -101,10 +101,12 @@ class _Copies:
         """HBM to SBUF: each ring adds all its rows to the same blocks, the first ones copied; the sums come back."""
         p, width = self.cfg.partitions, self.width
         source = self.random("rows", self.rows)
-        pieces = self.pieces(free_bytes // self.row_bytes // len(self.reads))
+        blocks_free = free_bytes // self.row_bytes
+        rings = self.reads[:blocks_free]  # each has a block at least
+        pieces = self.pieces(blocks_free // len(rings))
         landings: dict[int, Tile] = {}
         for i, (first, rows) in enumerate(pieces):
-            ring = self.reads[i % len(self.reads)]
+            ring = rings[i % len(rings)]
             blocks, rows_here = max(1, rows // p), min(rows, p)
             begins = ring not in landings
             if begins:

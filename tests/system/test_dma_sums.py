@@ -125,3 +125,16 @@ def test_what_a_sum_may_not_be(said: str, make: Any) -> None:
     data = k.hbm("data", (TINY.partitions, 8), "fp32", np.zeros((TINY.partitions, 8), np.uint32))
     with pytest.raises(KernelError, match=said):
         make(k, tile, data)
+
+
+@pytest.mark.parametrize(
+    ("said", "params"),
+    [
+        ("row_bytes=6 is no multiple of the 4 bytes of an element of add=fp32", {"add": "fp32", "row_bytes": 6}),
+        ("add=bf16 is done beside SBUF; direction=write writes to HBM", {"add": "bf16", "direction": "write"}),
+        ("add must be one of fp32, bf16, int32, not 'fp16'", {"add": "fp16"}),
+    ],
+)
+def test_what_the_workload_does_not_add(said: str, params: dict[str, Any]) -> None:
+    with pytest.raises(KernelError, match=said):
+        dma_copy(TINY, **params)
