@@ -13,7 +13,7 @@ from math import prod
 
 from firmware.views import Box
 
-__all__ = ["Access", "Hazards", "Known"]
+__all__ = ["Access", "Hazards", "Known", "meet"]
 
 Known = dict[int, int]
 """Producer -> number of its items that are known to be complete."""
@@ -30,7 +30,8 @@ class Access:
     behind: bool = False  # a sum: it comes behind what its own producer wrote there before
 
 
-def _overlap(a: Box, b: Box) -> bool:
+def meet(a: Box, b: Box) -> bool:
+    """They have an element in common, or may have."""
     for (al, ah), (bl, bh) in zip(a, b, strict=True):
         if al >= bh or bl >= ah:
             return False
@@ -75,7 +76,7 @@ class _Records:
                 near = list(cells.values())
             for records in near:
                 for record, count in records.items():
-                    if _overlap(record[1], box):
+                    if meet(record[1], box):
                         yield record, count
 
     def drop_inside(self, box: Box) -> None:

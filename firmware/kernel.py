@@ -144,8 +144,8 @@ class Kernel:
         One of the two may be a view of another kernel: it lies in that kernel's core. `signal` gets +1 when all
         data are there; it is a semaphore of this core or of that of `dst`.
         `add`: fp32, bf16 or int32: dst + src goes to `dst`, which lies in SBUF, of this core or another; `src` lies
-        here. `dst` may repeat elements: then all of `src` is added, in its order. What one ring copies and adds to
-        `dst` comes in the order of the kernel, without a wait; between rings, and for who reads it, the kernel waits.
+        here. `dst` may repeat elements: then all of `src` is added, in its order. Sums of one ring come
+        behind what it has copied and added to `dst` before, without a wait; other rings, copies and readers wait.
         `after`: what earlier copies returned, to be complete before this one starts. Returns its own. A copy to
         another core is complete here when `src` has been read and has left.
         """

@@ -8,7 +8,7 @@ import numpy as np
 from firmware.builder import Builder
 from firmware.copies import place, rows
 from firmware.engines.base import access, caller, name_of, need
-from firmware.hazards import Access, Hazards, Known
+from firmware.hazards import Access, Hazards, Known, meet
 from firmware.program import Completion, Descriptor, HbmTensor, Place, Semaphore
 from firmware.views import CopyView, HbmView
 from rtl.contract.isa import DmaAdd, Opcode, Queue
@@ -154,6 +154,12 @@ class Rings:
             src.core == self._k.core,
             f"what a copy adds must lie in its own core {core_place(self._k.core)}; {name_of(src)} lies in core "
             f"{core_place(src.core)}",
+        )
+        to, of = access(dst, True), access(src, False)
+        same = place(dst) == place(src) and dst.axes_bytes() == src.axes_bytes()
+        need(
+            same or to.memory != of.memory or not meet(to.box, of.box),
+            f"a sum reads {name_of(src)} while it changes it: the two must not overlap, or be the same elements",
         )
         size = DmaAdd[add.upper()].element_bytes
         for view in (dst, src):

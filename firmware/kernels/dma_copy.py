@@ -16,7 +16,7 @@ __all__ = ["ADDS", "DIRECTIONS", "dma_copy"]
 DIRECTIONS = ("read", "write", "both", "sbuf", "inside")
 ADDS = {"fp32": 4, "bf16": 2, "int32": 4}  # bytes of an element
 DEFAULT_BYTES = 8 << 20
-DEFAULT_INSIDE_BYTES = 512 << 10  # between movers SBUF copies go through one crossbar, 16 bytes a cycle
+DEFAULT_ACROSS_BYTES = 512 << 10  # between movers SBUF copies go through one crossbar, 16 bytes a cycle
 DESCRIPTORS = 16  # of each direction, so that the rings have something to overlap
 SAMPLE_EVERY = 4  # of that many descriptors, one has a block read back
 HOST_BYTES_MAX = 1 << 30  # host memory holds what is moved several times over
@@ -98,24 +98,26 @@ class _Copies:
             slot += blocks
 
     def accumulate(self, free_bytes: int) -> None:
-        """HBM to SBUF: each ring adds all its rows to the same blocks, the first ones copied; the sums come back."""
+        """HBM to SBUF: each ring adds all its rows to the same blocks, which begin as a block of random rows; the sums
+        come back."""
         p, width = self.cfg.partitions, self.width
-        source = self.random("rows", self.rows)
-        blocks_free = free_bytes // self.row_bytes
-        rings = self.reads[:blocks_free]  # each has a block at least
-        pieces = self.pieces(blocks_free // len(rings))
+        room = -(-self.row_bytes // 16) * 16
+        rings = self.reads[: free_bytes // room]  # each has a block at least
+        source, base = self.random("rows", self.rows), self.random("base", min(p, self.rows))
+        pieces = self.pieces(free_bytes // 16 // len(rings) * 16 // self.row_bytes)
         landings: dict[int, Tile] = {}
         for i, (first, rows) in enumerate(pieces):
             ring = rings[i % len(rings)]
             blocks, rows_here = max(1, rows // p), min(rows, p)
-            begins = ring not in landings
-            if begins:
+            if ring not in landings:
                 name = f"sums{ring}"
                 tile = self.k.sbuf(name, partitions=rows_here, columns=blocks * width, dtype=self.dtype)
                 landings[ring] = tile
+                begin = base[:rows_here, :].repeat(blocks).permute((1, 0, 2))
+                self.k.dma(tile[:, :].split(0, width), begin, ring=ring)
             target = landings[ring][:rows_here, : blocks * width].split(0, width)
             view = source[first : first + rows].split(0, rows_here).permute((1, 0, 2))
-            self.k.dma(target, view, ring=ring, add=None if begins else self.add)
+            self.k.dma(target, view, ring=ring, add=self.add)
         for n, (ring, tile) in enumerate(landings.items()):
             sums = self.k.hbm(f"sums_of_ring{ring}", (tile.partitions, tile.columns), self.dtype)
             self.k.dma(sums[:, :], tile[:, :], ring=self.writes[n % len(self.writes)])
@@ -209,7 +211,7 @@ def dma_copy(
     """A program that moves `rows` rows of `row_bytes` bytes in a direction of DIRECTIONS, or adds them in a format of
     ADDS to what is in SBUF.
 
-    Without `rows`: as many as half of SBUF holds, at most 8 MiB (inside SBUF 512 KiB). Errors: KernelError.
+    Without `rows`: as many as half of SBUF holds, at most 8 MiB (direction=sbuf: 512 KiB). Errors: KernelError.
     """
     if direction not in DIRECTIONS:
         raise KernelError(f"direction must be one of {', '.join(DIRECTIONS)}, not {direction!r}")
@@ -218,7 +220,7 @@ def dma_copy(
     if add is not None:
         _check_sum(direction, row_bytes, add)
     if rows is None:
-        default = DEFAULT_INSIDE_BYTES if direction == "sbuf" else DEFAULT_BYTES
+        default = DEFAULT_ACROSS_BYTES if direction == "sbuf" else DEFAULT_BYTES
         per_partition = min(default // cfg.partitions, cfg.sbuf.partition_bytes // 2)
         rows = max(1, per_partition // row_bytes) * cfg.partitions
     if rows < 1:
@@ -231,7 +233,9 @@ def dma_copy(
     notes = [f"row i of {rows} lies on partition i mod {cfg.partitions}, {row_bytes} bytes each"]
     if pattern is None and add:
         copies.accumulate(free_bytes)
-        notes.append(f"each ring adds all its rows to the same blocks of SBUF, as {add}; the sums go back to HBM")
+        notes.append(
+            f"each ring adds all its rows, as {add}, to the same blocks of random rows in SBUF; the sums go back to HBM"
+        )
     elif pattern is None or direction == "both":
         copies.read(free_bytes)
         notes.append("samples of what was read go back to HBM, where they are compared")

@@ -30,7 +30,7 @@ def join_link(
         connect(m, share.sbuf, flipped(dma.mover[e]))  # type: ignore[attr-defined]
     both: list[Placed] = []
     for way in ("gather", "scatter"):
-        mover = Placed("link_mover", lambda: Mover(link.cfg, added_rows=1))
+        mover = Placed("link_mover", lambda: Mover(link.cfg))
         m.submodules[way] = mover
         both.append(mover)
         connect(m, getattr(link, f"{way}_row"), mover.row)

@@ -11,6 +11,7 @@ from rtl.contract.config import Config
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES
 
 __all__ = [
+    "ADDED_ROWS",
     "PARTITION_SHIFT",
     "Place",
     "SLOTS",
@@ -27,6 +28,9 @@ __all__ = [
     "step_layout",
     "unit_layout",
 ]
+
+ADDED_ROWS = 4
+"""Rows of a mover whose last sum is on its way into SBUF: as many as SbufAdder has places."""
 
 SLOTS = 4
 """Descriptors of one ring that may be under way at a time."""

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from rtl.base.fifo import Fifo
 from rtl.base.memory_port import SbufMoverSignature
 from rtl.contract.config import Config
-from rtl.dma.movers.mover import ADDED_ROWS
+from rtl.dma.layouts import ADDED_ROWS
 
 __all__ = ["SbufShare"]
 
@@ -22,7 +22,9 @@ class SbufShare(wiring.Component):
     def __init__(self, cfg: Config):
         self.cfg = cfg
         port = SbufMoverSignature(cfg)
-        self.ends = Fifo(1, ADDED_ROWS)  # of rows that are added: 1 of the link; seen by proofs too
+        self.ends = Fifo(
+            1, ADDED_ROWS
+        )  # of rows that are added, 1 for the link; as many as there are places in SbufAdder. Seen by proofs too
         super().__init__({"mover": In(port), "link": In(port), "sbuf": Out(port)})
 
     def elaborate(self, platform: object) -> Module:

@@ -1,20 +1,22 @@
 """A port to all partitions becomes one to each group."""
 
-from amaranth.hdl import Array, Cat, Module, Signal
+from amaranth.hdl import Array, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.fifo import Fifo
 from rtl.base.memory_port import SbufMoverSignature
 from rtl.contract.config import Config
 from rtl.dma.fabric.packets import link_config
-from rtl.dma.layouts import lane_bits
+from rtl.dma.layouts import ADDED_ROWS, lane_bits
 
 __all__ = ["SbufSplit"]
 
 
 class SbufSplit(wiring.Component):
     """`whole` counts partitions over the core, `group[e]` inside group e. Timing: combinational; read data come
-    from the group that was asked in the cycle before."""
+    from the group that was asked in the cycle before. Ends of rows that are added are told in the order of the rows,
+    one a cycle, whatever the group, at the earliest in the cycle after the group has told its own."""
 
     def __init__(self, cfg: Config):
         self.cfg = cfg
@@ -49,6 +51,19 @@ class SbufSplit(wiring.Component):
             whole.write_ready.eq(Array(g.write_ready for g in groups)[writes]),
             whole.read_data.eq(Array(g.read_data for g in groups)[asked]),
             whole.read_data_valid.eq(Array(g.read_data_valid for g in groups)[asked]),
-            whole.write_done.eq(Cat(g.write_done for g in groups).any()),
         ]
+
+        m.submodules.order = order = Fifo(len(asked), ADDED_ROWS)  # groups of the rows whose ends are awaited
+        told = Signal(len(groups))  # groups that have told an end that was not passed on
+        m.d.comb += [
+            order.i.valid.eq(whole.write_valid & whole.write_ready & whole.write_last & (whole.write_add != 0)),
+            order.i.payload.eq(writes),
+            whole.write_done.eq(order.o.valid & told.bit_select(order.o.payload, 1)),
+            order.o.ready.eq(whole.write_done),
+        ]
+        for e, group in enumerate(groups):
+            count = Signal(range(ADDED_ROWS + 1), name=f"told{e}")
+            passed = whole.write_done & (order.o.payload == e)
+            m.d.comb += told[e].eq(count != 0)
+            m.d.sync += count.eq(count + group.write_done - passed)
         return m

@@ -67,7 +67,7 @@ class SbufAdder(wiring.Component):
         m = Module()
         mover = self.mover
         m.submodules.held = held = self.held
-        assert SBUF_ADD_CYCLES == 1 + SbufSums.LATENCY
+        assert SBUF_ADD_CYCLES == 1 + SbufSums.LATENCY and _PLACES & (_PLACES - 1) == 0  # the ring's ends wrap
 
         # Sums under way: a ring of places.
         busy, lanes, pairs = self.busy, self.lanes, self.pairs

@@ -208,6 +208,30 @@ def _two_senders(seed: int, *, ordered: bool) -> bytes:
     return results[2].outputs["out"].tobytes()
 
 
+def _overtaken(seed: int, *, waits: bool) -> bytes:
+    """What core 1 reads of a tile that core 0 fills, told by the signal of a sum behind the copy in the same ring."""
+    p, n = TINY.partitions, 16
+    near, far = pair()
+    x = near.hbm("x", (p, n), "fp32", bits(p, n))
+    tile = near.sbuf("tile", partitions=p, columns=n, dtype="fp32")
+    there = far.sbuf("there", partitions=p, columns=n, dtype="fp32")
+    out = far.hbm("out", (p, n), "fp32")
+    told = far.semaphore("told")
+    filled = near.dma(tile[:, :], x[:, :], ring=0, queue=Queue.SYNC)
+    after = [filled] if waits else []
+    near.dma(there[:, :], x[:, :], ring=0, queue=Queue.SYNC, add="fp32", after=after, signal=told)
+    far.wait(Queue.SYNC, told, 1, there[:, :])
+    far.dma(out[:, :], tile[:, :], ring=0, queue=Queue.SYNC)
+    cores = GoldenCores(TINY, range(2), seed)
+    cores.load(build_images((near.program(), far.program())))
+    return cores.run()[1].outputs["out"].tobytes()
+
+
+def test_a_sum_in_another_core_may_overtake_a_copy_in_this_one():
+    assert len({_overtaken(seed, waits=False) for seed in range(300)}) == 2
+    assert len({_overtaken(seed, waits=True) for seed in range(300)}) == 1
+
+
 def test_sums_of_two_senders_depend_on_their_order_unless_signals_make_one():
     assert len({_two_senders(seed, ordered=False) for seed in range(16)}) == 2
     assert len({_two_senders(seed, ordered=True) for seed in range(16)}) == 1

@@ -116,7 +116,14 @@ def test_specials() -> None:
         ("adds fp32, bf16, int32, not 'fp16'", lambda k, t, h: k.dma(t[:, :], h[:, :], add="fp16")),
         ("takes bf16", lambda k, t, h: k.dma(t[:, :], h[:, :], add="bf16")),
         ("adds beside SBUF, not in HBM", lambda k, t, h: k.dma(k.hbm("o", h.shape, "fp32")[:, :], h[:, :], add="fp32")),
-        ("only a source, or a sum, may do", lambda k, t, h: k.dma(t[:, :].repeat(2), h[:, :].repeat(2))),
+        (
+            "the two must not overlap, or be the same elements",
+            lambda k, t, h: k.dma(t[:, 4:8].repeat(2), t[:, :].split(0, 4), add="fp32"),
+        ),
+        (
+            "only a source, or a sum, may do",
+            lambda k, t, h: k.dma(t[:, :].repeat(2), h[:, :].repeat(2).permute((1, 0, 2))),
+        ),
     ],
 )
 def test_what_a_sum_may_not_be(said: str, make: Any) -> None:
@@ -138,3 +145,11 @@ def test_what_a_sum_may_not_be(said: str, make: Any) -> None:
 def test_what_the_workload_does_not_add(said: str, params: dict[str, Any]) -> None:
     with pytest.raises(KernelError, match=said):
         dma_copy(TINY, **params)
+
+
+@pytest.mark.parametrize("rows", [1, TINY.partitions - 1, TINY.partitions, TINY.partitions + 1, None])
+@pytest.mark.parametrize("row_bytes", [4, 20, TINY.sbuf.partition_bytes])
+def test_the_workload_adds_all_its_rows(rows: int | None, row_bytes: int) -> None:
+    program = dma_copy(TINY, rows=rows, row_bytes=row_bytes, add="int32")
+    added = sum(d.bytes for ring in program.rings for d in ring if d.add)
+    assert added == row_bytes * (rows or TINY.partitions * max(1, TINY.sbuf.partition_bytes // 2 // row_bytes))

@@ -18,6 +18,8 @@ from verif.golden.dma import added
 
 __all__ = ["MoverPorts"]
 
+PLACES = 4  # of sums under way, as SBUF has
+
 
 class MoverPorts:
     """Serves `mover[e]` of the design from `memory` (P, partition_bytes).
@@ -95,7 +97,7 @@ class MoverPorts:
                 if able != reading[e]:
                     reading[e] = able
                     self.read_ports[e]["ready"].value = int(able)
-                able = not next(write)
+                able = not next(write) and len(self.open[e]) < PLACES
                 if able != writing[e]:
                     writing[e] = able
                     self.write_ports[e]["ready"].value = int(able)

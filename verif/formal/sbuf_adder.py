@@ -126,6 +126,7 @@ class SbufAdderProof(wiring.Component):
         open_ = ones(Cat(busy & last for busy, last in zip(adder.busy, adder.lasts, strict=True)))
         m.d.comb += [
             Assert(ends.level == open_),
+            Assert(~ends.i.valid | ends.i.ready),
             Assert(ends.write == (ends.read + ends.level)[: len(ends.read)]),
         ]
         # the ends that wait come in the order of their places

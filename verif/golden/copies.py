@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from rtl.contract.config import Config
 from rtl.contract.isa import DESCRIPTOR, Cause
+from rtl.contract.memmap import ADDRESS, Space
 from verif.golden import dma
 from verif.golden.lines import Item
 from verif.golden.memory import Memory
@@ -36,17 +37,21 @@ def local_copy(machine: Memories, descriptor: dict[str, int]) -> Item:
     A sum comes behind what its ring has written before; what it adds may have been read at any time since its start."""
     for side in ("source", "destination"):
         machine.grow(dma.hbm_end(descriptor, side))
+    place = ADDRESS.unpack(descriptor["destination"])
+    way = (machine.core_id,) if place["space"] == Space.SBUF else None
     if descriptor["add"]:
         return Item(
             lambda: dma.gather(descriptor, machine.hbm, machine.sbuf.bytes),
             lambda rows: dma.scatter(descriptor, rows, machine.hbm, machine.sbuf.bytes),
             dma.signal(descriptor),
+            way=way,
             follows=True,
         )
     return Item(
         lambda: None,
         lambda _: dma.copy(descriptor, machine.hbm, machine.sbuf.bytes),
         dma.signal(descriptor),
+        way=way,
     )
 
 

@@ -96,7 +96,8 @@ class GoldenCores:
             self._parcels.setdefault(way, deque()).append(arrive)
 
         own = None if signals else dma.signal(d)
-        return Item(lambda: dma.gather(d, machine.hbm, machine.sbuf.bytes), send, own, follows=bool(d["add"]))
+        way = d["destination"] >> CoreId.LSB, d["class_"]
+        return Item(lambda: dma.gather(d, machine.hbm, machine.sbuf.bytes), send, own, way=way, follows=bool(d["add"]))
 
     def _events(self) -> list[Callable[[], None]]:
         """Parcels that may arrive, then what each machine may do next; without a seed the first of these, then slices

@@ -48,7 +48,8 @@ class Item:
     value: Any = None
     failed: Failed | None = None  # when it completes
     steps: Steps | None = None
-    follows: bool = False  # it commits behind all before it in its line
+    way: tuple[int, ...] | None = None  # which writes of its line come in their order: these to one memory of a core
+    follows: bool = False  # it commits behind all of its way before it in its line
     ended: Callable[[], None] | None = None  # called when it has completed
     word: int = 0
     queue: Queue | None = None  # that it came from; of a descriptor none

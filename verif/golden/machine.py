@@ -182,8 +182,7 @@ class GoldenMachine:
             items = [
                 item
                 for n, item in enumerate(line.flight)
-                if item.state < 2
-                and not (item.follows and item.state and any(before.state < 2 for before in line.flight[:n]))
+                if item.state < 2 and not (item.follows and item.state and _behind(item, line.flight[:n]))
             ]
         items = [i for i in items if i.steps is None or i.state]
         events: list[Callable[[], None]] = [lambda item=item: self.advance(item) for item in items]
@@ -314,3 +313,8 @@ class GoldenMachine:
             if f[slot]
         ]
         return f"queue {line.name} waits at instruction {line.issued} for {' and '.join(waits)}"
+
+
+def _behind(item: Item, before: list[Item]) -> bool:
+    """One of its way has not committed."""
+    return any(other.state < 2 and other.way == item.way for other in before)

@@ -11,20 +11,17 @@ from rtl.base.memory_port import SbufMoverSignature
 from rtl.contract.config import Config
 from rtl.contract.isa import DmaAdd
 from rtl.contract.timing import DMA_ROWS_IN_FLIGHT
-from rtl.dma.layouts import ar_burst, done_layout, fetch_layout, row_layout
+from rtl.dma.layouts import ADDED_ROWS, ar_burst, done_layout, fetch_layout, row_layout
 from rtl.dma.movers.aligner import Aligner
 from rtl.dma.movers.reader import Reader
 from rtl.dma.movers.remote import Remote
 from rtl.dma.movers.sequencer import Sequencer
 from rtl.dma.movers.writer import Writer
 
-__all__ = ["ADDED_ROWS", "Mover", "ROWS_AHEAD"]
+__all__ = ["Mover", "ROWS_AHEAD"]
 
 ROWS_AHEAD = 16
 """Rows that wait for their bursts: a group of 8 partitions fits twice."""
-
-ADDED_ROWS = 4
-"""Rows whose last sum is on its way into one group: as many as SbufAdder has places."""
 
 
 class Mover(wiring.Component):
@@ -35,16 +32,15 @@ class Mover(wiring.Component):
     `ask`, `answer_*`: 16-byte units of other movers' partitions; `serve_*`: the same for the others, before
     its own reads (the data are on the port in the cycle after `serve_ready`).
     `read`, `beat_*`: bursts from HBM and their beats, never refused; `write`, `w_*`, `b_*`: bursts to HBM.
-    `done`: rows whose last write has committed: SBUF took it, or told that the last sum is there, or HBM answered. Of
-    rows that are added `added_rows` may wait for that: 1 where `sbuf` reaches several groups, whose order is not known.
+    `done`: rows whose last write has committed: SBUF took it, or told that the last sum is there, or HBM answered. SBUF
+    tells that of rows in their order; ADDED_ROWS may wait for it.
     For the counters: `moves` a step was made, `sbuf_refused`, `reading` beats are awaited, `writing` beats
     wait to be sent, `committing` answers are awaited.
     Timing: 16 bytes every cycle over any sequence of rows whose data are there.
     """
 
-    def __init__(self, cfg: Config, added_rows: int = ADDED_ROWS):
+    def __init__(self, cfg: Config):
         self.cfg = cfg
-        self.added_rows = added_rows
         port = cfg.hbm.port_bytes
         super().__init__(
             {
@@ -136,12 +132,12 @@ class Mover(wiring.Component):
 
         # Destinations. A row to SBUF is done when its last unit is taken, or if it is added when the last sum is there.
         m.submodules.stored = stored = Fifo(done_layout(cfg), 2)
-        m.submodules.added = added = Fifo(done_layout(cfg), self.added_rows)
+        m.submodules.added = added = Fifo(done_layout(cfg), ADDED_ROWS)
         unit = aligner.unit
         writes = Signal()
         adds = Signal()
         early = fault("a row is done before its last sum is in SBUF")
-        there = Signal(range(self.added_rows + 1))  # of the rows in `added`, those whose last sum is in SBUF
+        there = Signal(range(ADDED_ROWS + 1))  # of the rows in `added`, those whose last sum is in SBUF
         tells = Signal()
         takes = Signal()  # SBUF takes the last unit of a row
         m.d.comb += [
@@ -177,14 +173,14 @@ class Mover(wiring.Component):
         m.d.comb += [
             self.done.valid.eq(stored.o.valid | tells | writer.done.valid),
             self.done.payload.eq(writer.done.payload),
-            stored.o.ready.eq(self.done.ready),
-            added.o.ready.eq(self.done.ready & ~stored.o.valid & (there != 0)),
+            added.o.ready.eq(self.done.ready & (there != 0)),
+            stored.o.ready.eq(self.done.ready & ~tells),
             writer.done.ready.eq(self.done.ready & ~stored.o.valid & ~tells),
         ]
-        with m.If(stored.o.valid):
-            m.d.comb += self.done.payload.eq(stored.o.payload)
-        with m.Elif(tells):
+        with m.If(tells):
             m.d.comb += self.done.payload.eq(added.o.payload)
+        with m.Elif(stored.o.valid):
+            m.d.comb += self.done.payload.eq(stored.o.payload)
         m.d.sync += there.eq(there + self.sbuf.write_done - (tells & added.o.ready))
         m.d.comb += [
             self.moves.eq(sequencer.moves),

@@ -7,6 +7,7 @@ from amaranth.hdl import Const, Mux, Value
 from amaranth.lib.data import View
 
 from rtl.base.dma_port import ROW_BYTES_BITS
+from rtl.base.fault import fault
 from rtl.base.layouts import ADDRESS_LAYOUT
 from rtl.contract.config import Config
 from rtl.contract.isa import DmaAdd, Update
@@ -80,8 +81,10 @@ class DescriptorRules:
     def misaligned(self, side: str) -> Value:
         """Address, steps or length of this side of a sum are no multiples of its elements."""
         word = self.word
-        steps = (getattr(word, f"{side}_step{n}") for n in range(3))
-        bits = reduce(or_, (at[:2] for at in (getattr(word, side), word.row_bytes, *steps)))
+        steps = reduce(or_, (getattr(word, f"{side}_step{n}")[:2] for n in range(3)))
+        bits = (
+            getattr(word, side)[:2] | word.row_bytes[:2] | Mux(fault("the steps of a sum may be misaligned"), 0, steps)
+        )
         return self.adds() & (bits[0] | (bits[1] & (word.add != DmaAdd.BF16)))
 
     def fits(self, side: str, reach: Extent, length: Value) -> Value:

@@ -19,6 +19,7 @@ __all__ = ["COLUMNS", "SIGNALS", "Exchange", "exchange", "misdirected", "whole_s
 
 COLUMNS = 240  # FP32: a row takes three packets
 CLASS = 1
+LOCAL_SUMS = 7
 SIGNALS = 4  # that core 1 waits for
 THERE = (0, 0, 0, 1)
 NOWHERE = (0, 2, 0, 1)  # no core of the pair
@@ -50,12 +51,12 @@ def exchange(cfg: Config, rng: np.random.Generator, *, lost: bool = False) -> Ex
     leaves, back, fetched = (near.hbm(name, shape, "fp32") for name in ("leaves", "back", "fetched"))
     y_far, sum_far = (far.hbm(name, shape, "fp32") for name in ("y", "sum"))
     more_far = far.hbm("more", shape, "fp32", more.view(np.uint32))
-    x_tile, y_tile, sum_tile, added_tile = (
+    x_tile, y_tile, sum_tile, added_tile, local_tile = (
         far.sbuf(name, partitions=p, columns=COLUMNS, dtype="fp32")
-        for name in ("x_tile", "y_tile", "sum_tile", "added_tile")
+        for name in ("x_tile", "y_tile", "sum_tile", "added_tile", "local_tile")
     )
     own, sent_tile = (k.sbuf("own", partitions=p, columns=COLUMNS, dtype="fp32") for k in (near, far))
-    sent, added = (far.hbm(name, shape, "fp32") for name in ("sent", "added"))
+    sent, added, doubled = (far.hbm(name, shape, "fp32") for name in ("sent", "added", "doubled"))
     arrived, answered, begun = far.semaphore("arrived"), near.semaphore("answered"), near.semaphore("begun")
 
     if lost:
@@ -74,6 +75,10 @@ def exchange(cfg: Config, rng: np.random.Generator, *, lost: bool = False) -> Ex
     near.wait(Queue.SYNC, answered, 1, back[:, :])
     near.dma(fetched[:, :], sum_far[:, :], class_=CLASS, ring=0)
 
+    far.dma(local_tile[:, :], more_far[:, :], ring=1, queue=Queue.GPSIMD)
+    for _ in range(LOCAL_SUMS):  # beside those of core 0
+        far.dma(local_tile[:, :], more_far[:, :], ring=1, queue=Queue.GPSIMD, add="fp32")
+    far.dma(doubled[:, :], local_tile[:, :], ring=1, queue=Queue.GPSIMD)
     far.wait(Queue.SYNC, arrived, SIGNALS, x_tile[:, :], y_far[:, :], sent_tile[:, :], added_tile[:, :])
     far.dma(sent[:, :], sent_tile[:, :])
     far.dma(added[:, :], added_tile[:, :])

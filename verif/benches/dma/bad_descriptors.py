@@ -1,14 +1,16 @@
 """Random descriptors that the golden model refuses."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from rtl.contract.config import Config
-from rtl.contract.isa import Cause
+from rtl.contract.isa import Cause, DmaAdd
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address
 from verif.benches.dma.descriptors import KINDS, random_descriptor
 from verif.golden.dma import check
 
-__all__ = ["bad_descriptor"]
+__all__ = ["bad_descriptor", "misaligned_sums"]
 
 
 def bad_descriptor(rng: np.random.Generator, cfg: Config, number: int, *, link: bool) -> dict[str, int]:
@@ -27,8 +29,7 @@ def bad_descriptor(rng: np.random.Generator, cfg: Config, number: int, *, link: 
         {"reserved1": 1 << int(rng.integers(28))},
         {"signal_update": int(rng.integers(3, 16))},
         whole | {"source": elsewhere << 44},
-        {"add": int(rng.integers(1, 4))},  # most are misaligned, to HBM or from another core
-        {"add": 2, "row_bytes": 2 * int(rng.integers(1, 20)), "source": d["source"] | 1},
+        {"add": int(rng.integers(1, 4))},  # to HBM, or misaligned
         {"source": d["source"] | 1 << 63},
         {"source": d["source"] | elsewhere << 44},
         {"source": d["source"] | elsewhere << 44, "destination": d["destination"] | elsewhere << 44},
@@ -51,3 +52,16 @@ def bad_descriptor(rng: np.random.Generator, cfg: Config, number: int, *, link: 
     if check(changed, cfg, link=link)[0] != Cause.NONE:
         return changed
     return bad_descriptor(rng, cfg, int(rng.integers(len(choices))), link=link)
+
+
+def misaligned_sums(cfg: Config) -> Iterator[tuple[str, dict[str, int]]]:
+    """A sum of each format with one bit of one number wrong, and which: addresses, length and steps of both sides."""
+    steps = {f"{side}_step{n}": 64 for side in ("source", "destination") for n in range(3)}
+    good = {"source": address(Space.HBM, 256), "destination": address(Space.SBUF, 256), "row_bytes": 64, **steps}
+    good |= {f"count{n}": 1 for n in range(3)}
+    for add in DmaAdd:
+        for bit in range((add.element_bytes - 1).bit_length()):
+            for name in ("source", "destination", "row_bytes", *steps):
+                bad = good | {"add": int(add), name: good[name] | 1 << bit}
+                assert check(bad, cfg)[0] == Cause.MISALIGNED
+                yield f"{add.name}: bit {bit} of {name}", bad

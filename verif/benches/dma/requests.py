@@ -176,8 +176,13 @@ class Requests:
         if h["opcode"] != PacketOpcode.WRITE or rng.integers(4) == 0:
             return Packet({**h, "flags": int(rng.choice([2, 4, 6, 8]))}, packet.payload, packet.signal)
         h["flags"] = 2 * int(rng.integers(1, 4))
-        h["address"] = int(rng.choice([address(Space.HBM, 64, core_id=CORE), h["address"] | 1]))
-        return Packet(h, packet.payload, packet.signal)
+        if rng.integers(4) == 0:
+            return Packet({**h, "address": address(Space.HBM, 64, core_id=CORE)}, packet.payload, packet.signal)
+        # one bit of its address or length, else aligned
+        wrong = 1 if h["flags"] >> 1 == DmaAdd.BF16 else int(rng.integers(1, 3))
+        h |= {"address": address(Space.SBUF, 64, core_id=CORE), "length_bytes": 64}
+        h["address" if rng.integers(2) else "length_bytes"] += wrong
+        return Packet(h, rng.bytes(h["length_bytes"]), packet.signal)
 
     def batch(self, count: int, coverage: Any) -> Iterator[tuple[int, Packet, int, int]]:
         """(class, packet, beats left out, endpoint), one by one: `done` is told of each before the next is made."""

@@ -20,6 +20,7 @@ READS = ("moving", "stationary", "vector", "scalar", "gpsimd")
 WRITES = ("vector", "scalar", "gpsimd")
 _READ_PINS = ("moving__0", "stationary__0", "vector", "scalar", "gpsimd")
 PATIENCE_CYCLES = 8
+WRITE_CYCLES = 49  # that a write waits behind four sums at most
 
 COVERAGE = Coverage(
     "sbuf",
@@ -81,6 +82,7 @@ class Request:
     partitions: int = 0
     add: int = 0
     last: int = 0
+    waited: int = 0
 
 
 class Port:
@@ -363,6 +365,10 @@ class SbufBench(Bench):
         self.cycle += 1
         for kind, ports in self.ports.items():
             for n, port in enumerate(ports):
+                if kind.startswith("mover") and port.request is not None and not ready[kind][n]:
+                    port.request.waited += 1
+                    limit = PATIENCE_CYCLES if kind == "mover_read" else WRITE_CYCLES
+                    assert port.request.waited <= limit + (kind == "mover_read"), f"{kind} {n} waits too long"
                 if port.request is None or ready[kind][n]:
                     port.ask(choose(kind, n), self.word_bits)
 
