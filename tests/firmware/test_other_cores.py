@@ -8,7 +8,9 @@ import pytest
 
 from firmware.image import ImageError, build_image, build_images
 from firmware.kernel import Kernel, KernelError
+from firmware.program import Program
 from firmware.rings import FENCE
+from firmware.unordered import unordered
 from rtl.contract.config import load, named
 from rtl.contract.gpsimd import FAULT
 from rtl.contract.isa import DESCRIPTOR, Cause, Opcode, Queue
@@ -174,35 +176,44 @@ def test_golden_cores_exchange_tensors(seed: int | None, lost: bool):
         assert np.array_equal(results[1].outputs[name], made.total.view(np.uint32))
 
 
-def _two_senders(seed: int, *, ordered: bool) -> bytes:
-    """What two cores leave that add to one tile of a third; `ordered`: the second waits until the first is through."""
+def _two_senders(*, ordered: bool, add: str = "fp32", apart: int = 0) -> list[Program]:
+    """Two cores add to one tile of a third; `ordered`: the second waits until the first is through. `apart`: columns
+    between what they add to."""
     p, n = TINY.partitions, 16
     rng = np.random.default_rng(7)
     values = [(rng.standard_normal((p, n)) * 10.0**e).astype(np.float32).view(np.uint32) for e in (0, 3, 6)]
+    dtype = "fp32" if add == "fp32" else "uint32"
     first, second, third = (Kernel(TINY, f"core{c}", (0, 0, 0, c)) for c in range(3))
-    tile = third.sbuf("tile", partitions=p, columns=n, dtype="fp32")
+    tile = third.sbuf("tile", partitions=p, columns=n + apart, dtype=dtype)
     ready, over = (third.semaphore(name) for name in ("ready", "over"))
     goes = [k.semaphore("goes") for k in (first, second)]
-    base, out = third.hbm("base", (p, n), "fp32", values[0]), third.hbm("out", (p, n), "fp32")
-    spare = third.sbuf("spare", partitions=1, columns=n, dtype="fp32")
-    here = third.dma(tile[:, :], base[:, :])
+    base, out = third.hbm("base", (p, n), dtype, values[0]), third.hbm("out", (p, n + apart), dtype)
+    spare = third.sbuf("spare", partitions=1, columns=n, dtype=dtype)
+    here = third.dma(tile[:, :n], base[:, :])
+    if apart:
+        here = third.dma(tile[:, n:], base[:, :apart])
     for k, go in zip((first, second), goes, strict=True):
-        told = k.hbm("told", (1, n), "fp32")
+        told = k.hbm("told", (1, n), dtype)
         third.dma(told[:, :], spare[:, :], after=[here], signal=go)
         k.wait(Queue.GPSIMD, go, 1, told[:, :])
     for k, data in zip((first, second), values[1:], strict=True):
-        x = k.hbm("x", (p, n), "fp32", data)
+        x = k.hbm("x", (p, n), dtype, data)
+        to = tile[:, apart:] if k is second else tile[:, :n]
         if ordered and k is second:
             passed = second.semaphore("passed")
-            note = second.hbm("note", (1, n), "fp32")
+            note = second.hbm("note", (1, n + apart), dtype)
             third.wait(Queue.GPSIMD, ready, 1, tile[:, :])
             third.dma(note[:, :], tile[0:1, :], signal=passed)
             second.wait(Queue.GPSIMD, passed, 1, note[:, :])
-        k.dma(tile[:, :], x[:, :], add="fp32", signal=over if k is second or not ordered else ready)
+        k.dma(to, x[:, :], add=add, signal=over if k is second or not ordered else ready)
     third.wait(Queue.GPSIMD, over, 1 if ordered else 2, tile[:, :])
     third.dma(out[:, :], tile[:, :])
+    return [k.program() for k in (first, second, third)]
+
+
+def _sums(programs: list[Program], seed: int) -> bytes:
     cores = GoldenCores(TINY, range(3), seed)
-    cores.load(build_images([k.program() for k in (first, second, third)]))
+    cores.load(build_images(programs))
     results = cores.run()
     assert not any(result.faults for result in results.values())
     return results[2].outputs["out"].tobytes()
@@ -233,8 +244,31 @@ def test_a_sum_in_another_core_may_overtake_a_copy_in_this_one():
 
 
 def test_sums_of_two_senders_depend_on_their_order_unless_signals_make_one():
-    assert len({_two_senders(seed, ordered=False) for seed in range(16)}) == 2
-    assert len({_two_senders(seed, ordered=True) for seed in range(16)}) == 1
+    free, ordered = (_two_senders(ordered=ordered) for ordered in (False, True))
+    assert len({_sums(free, seed) for seed in range(16)}) == 2
+    assert len({_sums(ordered, seed) for seed in range(16)}) == 1
+    (one,) = unordered(free)
+    assert str(one).startswith("the sum of core (0, 0, 0, 0) (tests/firmware/"), one
+    assert "to SBUF of core (0, 0, 0, 2) come in any order; one of them must wait" in str(one), one
+    assert not unordered(ordered)
+
+
+def test_who_needs_no_order():
+    whole = _two_senders(ordered=False, add="int32")
+    assert not unordered(whole) and len({_sums(whole, seed) for seed in range(16)}) == 1
+    assert not unordered(_two_senders(ordered=False, apart=16))
+    assert len(unordered(_two_senders(ordered=False, apart=15))) == 1
+    for lost in (False, True):
+        assert not unordered(exchange(TINY, np.random.default_rng(3), lost=lost).programs)
+
+
+@pytest.mark.parametrize("core", [1, 2])
+def test_each_wait_on_the_way_makes_the_order(core: int):
+    """From the first sender through the third core to the second sender."""
+    programs = _two_senders(ordered=True)
+    for items in programs[core].queues.values():
+        items[:] = [replace(i, waits=()) for i in items]
+    assert unordered(programs)
 
 
 @pytest.mark.parametrize("core", [0, 1])
