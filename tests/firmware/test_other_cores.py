@@ -301,6 +301,23 @@ def _any_senders(rng: np.random.Generator) -> list[Program]:
     return [k.program() for k in kernels]
 
 
+def test_that_a_sum_has_left_does_not_say_that_it_is_there():
+    """The first sender lets the second go on when its sum has left for the third core."""
+    n = 16
+    first, second, third = kernels = [Kernel(TINY, f"core{c}", (0, 0, 0, c)) for c in range(3)]
+    tile = third.sbuf("tile", partitions=1, columns=n, dtype="fp32")
+    out, note = third.hbm("out", (1, n), "fp32"), second.hbm("note", (1, n), "fp32")
+    told, goes = third.semaphore("told"), second.semaphore("goes")
+    x, y = (k.hbm("x", (1, n), "fp32", bits(1, n) + 0x3F800000) for k in (first, second))
+    left = first.dma(tile[:, :], x[:, :], add="fp32")
+    first.dma(note[:, :], x[:, :], after=[left], signal=goes)
+    second.wait(Queue.GPSIMD, goes, 1)
+    second.dma(tile[:, :], y[:, :], signal=told)
+    third.wait(Queue.GPSIMD, told, 1, tile[:, :])
+    third.dma(out[:, :], tile[:, :])
+    assert len(unordered([k.program() for k in kernels])) == 1
+
+
 def test_what_is_in_order_never_differs():
     """And of what is not, much does."""
     found = {True: 0, False: 0}
