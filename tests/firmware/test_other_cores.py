@@ -8,7 +8,9 @@ import pytest
 
 from firmware.image import ImageError, build_image, build_images
 from firmware.kernel import Kernel, KernelError
+from firmware.program import Program
 from firmware.rings import FENCE
+from firmware.unordered import unordered
 from rtl.contract.config import load, named
 from rtl.contract.gpsimd import FAULT
 from rtl.contract.isa import DESCRIPTOR, Cause, Opcode, Queue
@@ -174,35 +176,44 @@ def test_golden_cores_exchange_tensors(seed: int | None, lost: bool):
         assert np.array_equal(results[1].outputs[name], made.total.view(np.uint32))
 
 
-def _two_senders(seed: int, *, ordered: bool) -> bytes:
-    """What two cores leave that add to one tile of a third; `ordered`: the second waits until the first is through."""
+def _two_senders(*, ordered: bool, add: str = "fp32", apart: int = 0) -> list[Program]:
+    """Two cores add to one tile of a third; `ordered`: the second waits until the first is through. `apart`: columns
+    between what they add to."""
     p, n = TINY.partitions, 16
     rng = np.random.default_rng(7)
     values = [(rng.standard_normal((p, n)) * 10.0**e).astype(np.float32).view(np.uint32) for e in (0, 3, 6)]
+    dtype = "fp32" if add == "fp32" else "uint32"
     first, second, third = (Kernel(TINY, f"core{c}", (0, 0, 0, c)) for c in range(3))
-    tile = third.sbuf("tile", partitions=p, columns=n, dtype="fp32")
+    tile = third.sbuf("tile", partitions=p, columns=n + apart, dtype=dtype)
     ready, over = (third.semaphore(name) for name in ("ready", "over"))
     goes = [k.semaphore("goes") for k in (first, second)]
-    base, out = third.hbm("base", (p, n), "fp32", values[0]), third.hbm("out", (p, n), "fp32")
-    spare = third.sbuf("spare", partitions=1, columns=n, dtype="fp32")
-    here = third.dma(tile[:, :], base[:, :])
+    base, out = third.hbm("base", (p, n), dtype, values[0]), third.hbm("out", (p, n + apart), dtype)
+    spare = third.sbuf("spare", partitions=1, columns=n, dtype=dtype)
+    here = third.dma(tile[:, :n], base[:, :])
+    if apart:
+        here = third.dma(tile[:, n:], base[:, :apart])
     for k, go in zip((first, second), goes, strict=True):
-        told = k.hbm("told", (1, n), "fp32")
+        told = k.hbm("told", (1, n), dtype)
         third.dma(told[:, :], spare[:, :], after=[here], signal=go)
         k.wait(Queue.GPSIMD, go, 1, told[:, :])
     for k, data in zip((first, second), values[1:], strict=True):
-        x = k.hbm("x", (p, n), "fp32", data)
+        x = k.hbm("x", (p, n), dtype, data)
+        to = tile[:, apart:] if k is second else tile[:, :n]
         if ordered and k is second:
             passed = second.semaphore("passed")
-            note = second.hbm("note", (1, n), "fp32")
+            note = second.hbm("note", (1, n + apart), dtype)
             third.wait(Queue.GPSIMD, ready, 1, tile[:, :])
             third.dma(note[:, :], tile[0:1, :], signal=passed)
             second.wait(Queue.GPSIMD, passed, 1, note[:, :])
-        k.dma(tile[:, :], x[:, :], add="fp32", signal=over if k is second or not ordered else ready)
+        k.dma(to, x[:, :], add=add, signal=over if k is second or not ordered else ready)
     third.wait(Queue.GPSIMD, over, 1 if ordered else 2, tile[:, :])
     third.dma(out[:, :], tile[:, :])
+    return [k.program() for k in (first, second, third)]
+
+
+def _sums(programs: list[Program], seed: int) -> bytes:
     cores = GoldenCores(TINY, range(3), seed)
-    cores.load(build_images([k.program() for k in (first, second, third)]))
+    cores.load(build_images(programs))
     results = cores.run()
     assert not any(result.faults for result in results.values())
     return results[2].outputs["out"].tobytes()
@@ -233,8 +244,99 @@ def test_a_sum_in_another_core_may_overtake_a_copy_in_this_one():
 
 
 def test_sums_of_two_senders_depend_on_their_order_unless_signals_make_one():
-    assert len({_two_senders(seed, ordered=False) for seed in range(16)}) == 2
-    assert len({_two_senders(seed, ordered=True) for seed in range(16)}) == 1
+    free, ordered = (_two_senders(ordered=ordered) for ordered in (False, True))
+    assert len({_sums(free, seed) for seed in range(16)}) == 2
+    assert len({_sums(ordered, seed) for seed in range(16)}) == 1
+    (one,) = unordered(free)
+    assert str(one).startswith("the sum of core (0, 0, 0, 0) (tests/firmware/"), one
+    assert "to SBUF of core (0, 0, 0, 2) come in any order; one of them must wait" in str(one), one
+    assert not unordered(ordered)
+
+
+def test_who_needs_no_order():
+    whole = _two_senders(ordered=False, add="int32")
+    assert not unordered(whole) and len({_sums(whole, seed) for seed in range(16)}) == 1
+    assert not unordered(_two_senders(ordered=False, apart=16))
+    assert len(unordered(_two_senders(ordered=False, apart=15))) == 1
+    for lost in (False, True):
+        assert not unordered(exchange(TINY, np.random.default_rng(3), lost=lost).programs)
+
+
+def _any_senders(rng: np.random.Generator) -> list[Program]:
+    """Two cores add to a row of a third, which lets them go on, or not, as they go along; nobody waits for ever."""
+    n, owner, share = 16, 2, rng.choice([0.5, 0.9, 1.0])
+    kernels = [Kernel(TINY, f"core{c}", (0, 0, 0, c)) for c in range(3)]
+    third = kernels[owner]
+    tile, spare = (third.sbuf(name, partitions=1, columns=n, dtype="fp32") for name in ("tile", "spare"))
+    out = third.hbm("out", (1, n), "fp32")
+    told = [third.semaphore(f"told{c}") for c in range(2)]
+    goes = [k.semaphore("goes") for k in kernels[:2]]
+    values = rng.choice([1.0, 1e8, -1e8, 3e-3], (4, n)).astype(np.float32).view(np.uint32)
+    here = third.dma(tile[:, :], third.hbm("base", (1, n), "fp32", values[:1])[:, :])
+    for c in range(2):
+        third.dma(kernels[c].hbm("first", (1, n), "fp32")[:, :], spare[:, :], after=[here], signal=goes[c])
+    sums, let = [0, 0], [1, 1]
+    for number, c in enumerate(rng.permutation([0, 0, 1, 1])):
+        for other in range(2):
+            if rng.random() < share and sums[other]:
+                third.wait(
+                    Queue.GPSIMD,
+                    told[other],
+                    int(rng.choice([sums[other], rng.integers(1, sums[other] + 1)])),
+                    tile[:, :],
+                )
+        if rng.random() < share:
+            note = kernels[c].hbm(f"note{number}", (1, n), "fp32")
+            third.dma(note[:, :], spare[:, :], queue=Queue.GPSIMD, ring=1, signal=goes[c])
+            let[c] += 1
+        k = kernels[c]
+        if rng.random() < share or not sums[c]:
+            k.wait(Queue.GPSIMD, goes[c], let[c])
+        x = k.hbm(f"x{number}", (1, n), "fp32", values[number : number + 1])
+        k.dma(tile[:, :], x[:, :], add="fp32", signal=told[c])
+        sums[c] += 1
+    for c in range(2):
+        third.wait(Queue.GPSIMD, told[c], sums[c], tile[:, :])
+    third.dma(out[:, :], tile[:, :])
+    return [k.program() for k in kernels]
+
+
+def test_that_a_sum_has_left_does_not_say_that_it_is_there():
+    """The first sender lets the second go on when its sum has left for the third core."""
+    n = 16
+    first, second, third = kernels = [Kernel(TINY, f"core{c}", (0, 0, 0, c)) for c in range(3)]
+    tile = third.sbuf("tile", partitions=1, columns=n, dtype="fp32")
+    out, note = third.hbm("out", (1, n), "fp32"), second.hbm("note", (1, n), "fp32")
+    told, goes = third.semaphore("told"), second.semaphore("goes")
+    x, y = (k.hbm("x", (1, n), "fp32", bits(1, n) + 0x3F800000) for k in (first, second))
+    left = first.dma(tile[:, :], x[:, :], add="fp32")
+    first.dma(note[:, :], x[:, :], after=[left], signal=goes)
+    second.wait(Queue.GPSIMD, goes, 1)
+    second.dma(tile[:, :], y[:, :], signal=told)
+    third.wait(Queue.GPSIMD, told, 1, tile[:, :])
+    third.dma(out[:, :], tile[:, :])
+    assert len(unordered([k.program() for k in kernels])) == 1
+
+
+def test_what_is_in_order_never_differs():
+    """And of what is not, much does."""
+    found = {True: 0, False: 0}
+    for seed in range(60):
+        programs = _any_senders(np.random.default_rng(seed))
+        free = bool(unordered(programs))
+        results = {_sums(programs, order) for order in range(8)}
+        assert free or len(results) == 1, f"seed {seed}"
+        found[free] += len(results) > 1 if free else 1
+    assert min(found.values()) >= 5, found
+
+
+@pytest.mark.parametrize("core", [1, 2])
+def test_each_wait_on_the_way_makes_the_order(core: int):
+    """From the first sender through the third core to the second sender."""
+    programs = _two_senders(ordered=True)
+    for items in programs[core].queues.values():
+        items[:] = [replace(i, waits=()) for i in items]
+    assert unordered(programs)
 
 
 @pytest.mark.parametrize("core", [0, 1])
