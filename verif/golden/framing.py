@@ -153,7 +153,7 @@ def _sound(header: dict[str, int], kind: int, room: int) -> bool:
     opcodes = {int(o) for o in PacketOpcode if o != PacketOpcode.END}
     return (
         header["opcode"] in opcodes
-        and header["flags"] in (0, PacketFlag.SIGNAL)
+        and header["flags"] < 8  # a signal, two bits of a sum
         and header["length_bytes"] <= PACKET_BYTES_MAX
         and int(header["opcode"] in RESPONSE_OPCODES) == kind
         and PACKET_HEADER_BYTES + body_length(header) <= room

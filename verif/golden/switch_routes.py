@@ -14,7 +14,7 @@ def asks_for_answer(words: bytes) -> bool:
         text = words[at : at + 16]
         header = Packet(0, 0, text).header
         opcode = header["opcode"]
-        if not any(text) or opcode > PacketOpcode.SIGNAL or header["flags"] > 1 or header["length_bytes"] > 512:
+        if not any(text) or opcode > PacketOpcode.SIGNAL or header["flags"] > 7 or header["length_bytes"] > 512:
             return False
         size = 16 + body_length(header)
         at += size + -size % 4

@@ -166,7 +166,7 @@ async def refuses_what_is_no_packet(dut) -> None:
             elif fault == "END":
                 beats[0] |= 15 << at
             elif fault == "flags":
-                beats[0] |= int(rng.integers(1, 8)) << (at + 5)
+                beats[0] |= (8 | int(rng.integers(8))) << (at + 4)
             elif fault == "length":
                 beats[0] = beats[0] & ~(0x3FF << (at + 8)) | int(rng.integers(513, 1024)) << (at + 8)
             elif fault == "class":
