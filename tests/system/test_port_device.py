@@ -323,7 +323,7 @@ def test_malformed_packets_are_counted_and_not_sent(pair: Pair) -> None:
     pair.up()
     good = packet(PacketOpcode.WRITE, 5, payload=64)
     long = PACKET_HEADER.pack(opcode=PacketOpcode.READ, length_bytes=513).to_bytes(16, "little")
-    for bad in (b"\x07" + good[1:], b"\x0e" + bytes(15), b"\x0f" + bytes(15), b"\x22" + bytes(15), long):
+    for bad in (b"\x07" + good[1:], b"\x0e" + bytes(15), b"\x0f" + bytes(15), b"\x82" + bytes(15), long):
         while not pair.ends[0].send(0, bad):
             pair.run(1)
         pair.run(4)

@@ -23,6 +23,7 @@ MODULES = (
     "verif.formal.issue_check_clock",
     "verif.formal.issue_start",
     "verif.formal.psum_guard",
+    "verif.formal.sbuf_adder",
     "verif.formal.streams",
 )
 """Where they are: named, so that a kept verdict depends on them."""
