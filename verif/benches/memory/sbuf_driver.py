@@ -1,111 +1,26 @@
 """SBUF with all its users at once and what it must hold; what its bench drives."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cache
 
 import numpy as np
 
 from rtl.base.memory_port import QUADRANTS, sbuf_word_bits
 from rtl.contract.isa import DmaAdd
 from verif.agents.bench import Bench
-from verif.benches.memory.sbuf_sums import Sum, Sums
-from verif.checks.coverage import Coverage
-from verif.golden.memory import Memory
+from verif.benches.memory.sbuf_ports import (
+    COVERAGE,
+    PATIENCE_CYCLES,
+    READ_PINS,
+    READS,
+    WRITE_CYCLES,
+    WRITES,
+    Port,
+    Request,
+    contents,
+)
+from verif.benches.memory.sbuf_sums import Sum, Sums, like
 
 __all__ = ["COVERAGE", "READS", "Request", "WRITES", "started"]
-
-
-READS = ("moving", "stationary", "vector", "scalar", "gpsimd")
-WRITES = ("vector", "scalar", "gpsimd")
-_READ_PINS = ("moving__0", "stationary__0", "vector", "scalar", "gpsimd")
-PATIENCE_CYCLES = 8
-WRITE_CYCLES = 49  # that a write waits behind four sums at most
-
-COVERAGE = Coverage(
-    "sbuf",
-    [
-        *(
-            f"{way} {name} {what}"
-            for what in ("granted", "refused")
-            for way, names in (("read", READS), ("write", WRITES))
-            for name in names
-            if (way, name, what) not in {("read", "moving", "refused"), ("write", "vector", "refused")}
-        ),
-        "first read port refused by an aged mover",
-        "first write port refused by an aged mover",
-        "refused in one quadrant, free in another",
-        "two ports share a quadrant in different banks",
-        "mover read waits to its limit",
-        "mover write waits to its limit",
-        "mover waits because of its even bank",
-        "mover waits because of its odd bank",
-        "all movers read and write in a cycle",
-        "word read and written in the same cycle",
-        "write of no byte",
-        "write of part of a pair",
-        "write with partitions masked in a quadrant",
-        "last word of a partition",
-        *(f"mover adds {add.name}" for add in DmaAdd if add),
-        "sum waits for one of the same bytes",
-        "copy waits for a sum of the same bytes",
-        "copy waits because a sum is written",
-        "sum waits because all places are taken",
-        "sum's read waits for the mover's read of its banks",
-        "sum's read beside the mover's read",
-        "sum's read goes before the mover's read",
-        "sum's read waits to its limit",
-        "sum written late",
-        "sum of part of a pair",
-        "end of a row of sums",
-        "sum of every port in a cycle",
-    ],
-)
-
-
-@cache
-def contents(partitions: int, partition_bytes: int) -> Memory:
-    """The model of the memory; one for all tests, because a reset leaves the contents."""
-    return Memory(partitions, partition_bytes)
-
-
-@dataclass
-class Request:
-    """What a port asks for. Engines: words by quadrant; movers: lane and pair."""
-
-    quadrants: int = 0
-    words: list[int] = field(default_factory=list)
-    lane: int = 0
-    pair: int = 0
-    data: int = 0
-    bytes: int = 0
-    partitions: int = 0
-    add: int = 0
-    last: int = 0
-    waited: int = 0
-
-
-class Port:
-    """Handles of one direction of one port, and its request."""
-
-    def __init__(self, bench: "SbufBench", prefix: str, names: tuple[str, ...]):
-        self.handles = {name: getattr(bench.dut, f"{prefix}{name}") for name in names}
-        self.valid = getattr(bench.dut, f"{prefix}valid")
-        self.ready = getattr(bench.dut, f"{prefix}ready")
-        self.request: Request | None = None
-        self.valid.value = 0
-
-    def ask(self, request: Request | None, word_bits: int) -> None:
-        """Put a request (or none) on the port."""
-        self.request = request
-        self.valid.value = request is not None
-        if request is None:
-            return
-        for name, handle in self.handles.items():
-            if name == "word":
-                handle.value = sum(w << word_bits * q for q, w in enumerate(request.words))
-            else:
-                handle.value = getattr(request, name)
 
 
 class SbufBench(Bench):
@@ -122,22 +37,22 @@ class SbufBench(Bench):
         self.memory = contents(cfg.partitions, cfg.sbuf.partition_bytes)
         self.refused = dut.refused
         self.ports: dict[str, list[Port]] = {
-            "read": [Port(self, f"read_{pins}__", ("quadrants", "word")) for pins in _READ_PINS],
-            "write": [Port(self, f"write_{n}__", ("quadrants", "word", "data", "bytes", "partitions")) for n in WRITES],
+            "read": [Port(dut, f"read_{pins}__", ("quadrants", "word")) for pins in READ_PINS],
+            "write": [Port(dut, f"write_{n}__", ("quadrants", "word", "data", "bytes", "partitions")) for n in WRITES],
             "mover_read": [],
             "mover_write": [],
         }
         for e in range(self.movers):
             read, write = f"mover__{e}__read_", f"mover__{e}__write_"
-            self.ports["mover_read"].append(Port(self, read, ("lane", "pair")))
-            self.ports["mover_write"].append(Port(self, write, ("lane", "pair", "data", "bytes", "add", "last")))
+            self.ports["mover_read"].append(Port(dut, read, ("lane", "pair")))
+            self.ports["mover_write"].append(Port(dut, write, ("lane", "pair", "data", "bytes", "add", "last")))
         self.done = [getattr(dut, f"mover__{e}__write_done") for e in range(self.movers)]
         self.sums = [Sums() for _ in range(self.movers)]
         self.cycle = 0
         self.adding = 0.0
         self.waited = {way: [0] * self.movers for way in ("read", "write", "add")}
         self.answers = [
-            *((getattr(dut, f"read_{pins}__data_valid"), getattr(dut, f"read_{pins}__data")) for pins in _READ_PINS),
+            *((getattr(dut, f"read_{pins}__data_valid"), getattr(dut, f"read_{pins}__data")) for pins in READ_PINS),
             *(
                 (getattr(dut, f"mover__{e}__read_data_valid"), getattr(dut, f"mover__{e}__read_data"))
                 for e in range(self.movers)
@@ -418,7 +333,7 @@ class SbufBench(Bench):
                 r.add = int(rng.integers(1, len(DmaAdd)))
                 r.last = int(rng.random() < 0.3)
                 if rng.random() < 0.5:
-                    r.data = self.like(r.data, r.add)
+                    r.data = like(rng, r.data, r.add)
             return r
         r.quadrants = int(rng.choice([15, int(rng.integers(1, 16))]))
         at = [int(w) for w in rng.integers(hot, size=QUADRANTS)]
@@ -431,18 +346,6 @@ class SbufBench(Bench):
             every = (1 << self.cfg.partitions) - 1
             r.partitions = every if rng.random() < 0.5 else int(rng.integers(every, endpoint=True))
         return r
-
-    def like(self, data: int, add: int) -> int:
-        """Elements near each other in size, so that sums are rounded and cancel; some special."""
-        rng = self.rng
-        if add == DmaAdd.INT32:
-            return data
-        kind, one = ("<u2", 0x3F80) if add == DmaAdd.BF16 else ("<u4", 0x3F800000)
-        bits = np.frombuffer(data.to_bytes(16, "little"), kind).copy()
-        spread = {2: 0x0FFF, 4: 0x0FFFFFFF}[bits.itemsize]
-        near = (bits & spread & ~np.asarray(0, kind)) + (one - spread // 2 & ~0x7F)
-        near[rng.random(len(bits)) < 0.1] = 0
-        return int.from_bytes((near | bits & (1 << 8 * bits.itemsize - 1)).astype(kind).tobytes(), "little")
 
     async def run(self, cycles: int, shares: dict[str, float], hot: int = 16, adding: float = 0.3) -> None:
         """Random requests: a free port of a kind asks again with the probability of its kind; `adding`: share of a

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from rtl.contract.isa import DmaAdd
 from verif.golden.dma import added
 
-__all__ = ["Sum", "Sums"]
+__all__ = ["Sum", "Sums", "like"]
 
 PLACES = 4
 ADD_CYCLES = 3
@@ -50,3 +50,15 @@ class Sums:
         new = np.frombuffer(data.to_bytes(16, "little"), np.uint8)
         value = int.from_bytes(added(old, new, DmaAdd(add)).tobytes(), "little")
         self.under_way.append(Sum(data=value, due=cycle + ADD_CYCLES, **where))
+
+
+def like(rng: np.random.Generator, data: int, add: int) -> int:
+    """Elements near each other in size, so that sums are rounded and cancel; some special."""
+    if add == DmaAdd.INT32:
+        return data
+    kind, one = ("<u2", 0x3F80) if add == DmaAdd.BF16 else ("<u4", 0x3F800000)
+    bits = np.frombuffer(data.to_bytes(16, "little"), kind).copy()
+    spread = {2: 0x0FFF, 4: 0x0FFFFFFF}[bits.itemsize]
+    near = (bits & spread & ~np.asarray(0, kind)) + (one - spread // 2 & ~0x7F)
+    near[rng.random(len(bits)) < 0.1] = 0
+    return int.from_bytes((near | bits & (1 << 8 * bits.itemsize - 1)).astype(kind).tobytes(), "little")
