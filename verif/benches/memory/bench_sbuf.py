@@ -4,7 +4,8 @@ import cocotb
 
 from rtl.base.memory_port import QUADRANTS
 from verif.bench import Run, noticed_by
-from verif.benches.memory.sbuf_driver import COVERAGE, READS, WRITES, Request, started
+from verif.benches.memory.sbuf_driver import started
+from verif.benches.memory.sbuf_ports import COVERAGE, READS, WRITES, Request
 
 _PLANTED = (
     "a mover read that is refused never becomes urgent",

@@ -20,7 +20,7 @@ from verif.benches.memory.sbuf_ports import (
 )
 from verif.benches.memory.sbuf_sums import Sum, Sums, like
 
-__all__ = ["COVERAGE", "READS", "Request", "WRITES", "started"]
+__all__ = ["started"]
 
 
 class SbufBench(Bench):
