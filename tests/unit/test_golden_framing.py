@@ -96,7 +96,7 @@ def test_what_is_no_unit() -> None:
 
 @pytest.mark.parametrize(
     ("at", "value"),
-    [(4, 0x07), (4, 0x20), (6, 0x07), (0, 0x10), (4, 0x05)],
+    [(4, 0x07), (4, 0x80), (6, 0x07), (0, 0x10), (4, 0x05)],
     ids=["opcode", "flag", "length", "offset", "kind"],
 )
 def test_what_is_no_packet(at: int, value: int) -> None:

@@ -35,7 +35,8 @@ def test_reads_by_hand() -> None:
         (write + b"\x02\0\0\0" + end + read, False),
         (bytes(16) + read, False),
         (b"\x07" + bytes(15) + read, False),  # no opcode
-        (b"\x20" + bytes(14) + b"\x01" + read, False),  # no flag
+        (b"\x20" + bytes(14) + b"\x01" + read, True),  # a sum: passed on, whatever its destination makes of it
+        (b"\x80" + bytes(14) + b"\x01" + read, False),  # no flag
         (b"\x05" + bytes(15) + read, False),  # a response among requests
         (b"\x00\xfc" + bytes(13) + b"\x01" + read, False),  # longer than the unit
         (b"\x13\x08" + bytes(14) + bytes(16), True),  # fetch-add of 8 with a signal
