@@ -80,13 +80,14 @@ class Sbuf(wiring.Component):
         adders: list[Placed] = []
         sums: list[Placed] = []
         for e in range(engines):
-            m.submodules[f"adder_{e}"] = adder = Placed("sbuf_adder", lambda: SbufAdder(cfg), faults=True)
+            adder = Placed("sbuf_adder", lambda: SbufAdder(cfg), faults=True)
+            m.submodules[f"adder_{e}"] = DomainRenamer(self.add_domain)(adder)
             lanes = Placed("sbuf_sums", lambda: SbufSums(self.form), faults=True)
             m.submodules[f"sums_{e}"] = DomainRenamer(self.add_domain)(lanes)
             adders.append(adder)
             sums.append(lanes)
 
-        m.submodules.read_arbiter = reader = SbufArbiter(cfg, len(reads), "read", adds=True)
+        m.submodules.read_arbiter = reader = SbufArbiter(cfg, len(reads), "read", adds=True, add_domain=self.add_domain)
         m.submodules.write_arbiter = writer = SbufArbiter(cfg, len(writes), "write")
         for arbiter, ports, way in ((reader, reads, "read"), (writer, writes, "write")):
             for n, port in enumerate(ports):
@@ -147,7 +148,9 @@ class Sbuf(wiring.Component):
                 group.mover_write.eq(adder.write_valid & adder.write_ready),
                 group.mover_write_lane.eq(adder.write_lane),
                 group.mover_write_pair.eq(adder.write_pair),
-                group.mover_write_data.eq(adder.write_data),
+                group.mover_write_data.eq(mover.write_data),
+                group.mover_sums.eq(adder.sums),
+                group.mover_sum.eq(adder.write_sum),
                 group.mover_write_bytes.eq(adder.write_bytes),
                 group.add_read.eq(adder.look_valid & adder.look_ready),
                 group.add_read_lane.eq(adder.look_lane),

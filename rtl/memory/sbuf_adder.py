@@ -25,7 +25,9 @@ class SbufAdder(wiring.Component):
 
     A write to 16 bytes of which a sum is under way waits, adding or not: so each sum is atomic among all that comes by
     `mover`. A sum that SBUF refuses holds its place; those behind it go on until all places are taken.
-    `adding`: SbufSums needs an edge at the end of this cycle.
+    What is written is `write_sum`, of sums that are ready, else what the mover brings: the group of banks looks itself
+    at the data of a copy.
+    `adding`: this unit and SbufSums need an edge at the end of this cycle.
     Timing: a write a cycle.
     """
 
@@ -57,8 +59,9 @@ class SbufAdder(wiring.Component):
                 "write_ready": In(1),
                 "write_lane": Out(lane),
                 "write_pair": Out(pair),
-                "write_data": Out(128),
                 "write_bytes": Out(16),
+                "sums": Out(1),  # the write is one of a sum
+                "write_sum": Out(128),
                 "adding": Out(1),
             }
         )
@@ -75,15 +78,17 @@ class SbufAdder(wiring.Component):
         lasts, youngest, oldest, ages = self.lasts, self.youngest, self.oldest, self.ages
         full = Signal()
         hit = Signal()
+        some = Signal()  # else a simulator need not look
         hits = Cat(
             taken & (lane == mover.write_lane) & (pair == mover.write_pair)
             for taken, lane, pair in zip(busy, lanes, pairs, strict=True)
         )
-        m.d.comb += hit.eq(hits.any() & ~fault("a sum beside SBUF does not wait for one of the same bytes"))
-        with m.Switch(youngest):
-            for n, taken in enumerate(busy):
-                with m.Case(n):
-                    m.d.comb += full.eq(taken)
+        m.d.comb += some.eq(Cat(busy).any())
+        with m.If(some):
+            m.d.comb += [
+                hit.eq(hits.any() & ~fault("a sum beside SBUF does not wait for one of the same bytes")),
+                full.eq(self._of(busy, youngest)),
+            ]
 
         adds = Signal()
         enters = Signal()
@@ -116,6 +121,7 @@ class SbufAdder(wiring.Component):
             with m.Elif(leaves & (oldest == n)):
                 m.d.sync += busy[n].eq(0)
 
+        stops = fault("the clock of sums beside SBUF stops before they are written")
         # The old bytes are here in the cycle after they were asked for.
         m.d.sync += ages.eq(Cat(enters, ages))
         with m.If(enters):
@@ -123,7 +129,7 @@ class SbufAdder(wiring.Component):
         comes = ages[-1]
         m.d.comb += [
             self.sum_valid.eq(ages[0]),
-            self.adding.eq(ages[:-1].any()),
+            self.adding.eq(Mux(stops, ages[:-1].any(), some) | (mover.write_valid & adds)),
             there.eq(comes | (held.level != 0)),
             held.i.valid.eq(comes & ~(leaves & (held.level == 0))),
             held.i.payload.eq(self.sum),
@@ -134,11 +140,11 @@ class SbufAdder(wiring.Component):
             self.write_valid.eq(there | (mover.write_valid & ~adds & ~hit)),
             self.write_lane.eq(mover.write_lane),
             self.write_pair.eq(mover.write_pair),
-            self.write_data.eq(mover.write_data),
             self.write_bytes.eq(mover.write_bytes),
+            self.sums.eq(there),
         ]
         with m.If(there):
-            m.d.comb += self.write_data.eq(Mux(held.level != 0, held.o.payload, self.sum))
+            m.d.comb += self.write_sum.eq(Mux(held.level != 0, held.o.payload, self.sum))
             with m.Switch(oldest):
                 for n in range(_PLACES):
                     with m.Case(n):

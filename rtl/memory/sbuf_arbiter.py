@@ -1,6 +1,6 @@
 """Who reaches which SBUF bank in a cycle. One for the read ports, one for the write ports."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, DomainRenamer, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2, exact_log2
@@ -32,15 +32,16 @@ class SbufArbiter(wiring.Component):
 
     `adds`: each mover's group also reads the old bytes of its sums, `add_*`, after the mover, beside it if their pairs
     differ. It ages alike, and if it has and the mover has not it goes first: it is served in its tenth cycle at
-    the latest.
+    the latest. Their ages are in `add_domain`.
 
     `way`: read or write, what the ports ask for, in names of faults.
     Timing: combinational, but for the ages. `grant` may be 1 without `valid`.
     Arrays: [port][quadrant]; [mover]; bank bits are packed [quadrant][bank].
     """
 
-    def __init__(self, cfg: Config, ports: int, way: str = "request", *, adds: bool = False):
+    def __init__(self, cfg: Config, ports: int, way: str = "request", *, adds: bool = False, add_domain: str = "sync"):
         self.cfg = cfg
+        self.add_domain = add_domain
         self.ports = ports
         self.way = way
         self.adds = adds
@@ -93,7 +94,8 @@ class SbufArbiter(wiring.Component):
         waits = [self.mover_valid[e] for e in range(movers)]  # of each in `needs`
         if self.adds:
             for e in range(movers):
-                m.submodules[f"add_age_{e}"] = age = Aged(MOVER_PATIENCE_CYCLES, f"sum's {self.way}")
+                age = Aged(MOVER_PATIENCE_CYCLES, f"sum's {self.way}")
+                m.submodules[f"add_age_{e}"] = DomainRenamer(self.add_domain)(age)
                 need = Signal(banks, name=f"add_need_{e}")
                 m.d.comb += [
                     need.eq(0b11 << (self.add_pair[e][: bank_bits - 1] << 1)),
@@ -150,7 +152,8 @@ class SbufArbiter(wiring.Component):
                 self.mover_grant[e].eq(~(needs[e] & ~left).any()),
             ]
             if self.adds:
-                self._add(m, e, needs[e], needs[movers + e], urgent[movers + e] & ~urgent[e], left)
+                with m.If(self.add_valid[e]):
+                    self._add(m, e, needs[e], needs[movers + e], urgent[movers + e] & ~urgent[e], left)
         refused = [*reported, self.mover_valid & ~self.mover_grant]
         if self.adds:
             refused.append(self.add_valid & ~self.add_grant)
@@ -169,14 +172,11 @@ class SbufArbiter(wiring.Component):
 
     def _add(self, m: Module, e: int, mover: Value, need: Value, aged: Value, left: Value) -> None:
         """Grants of a mover and of its sums, where banks that are `left` may be wanted by both."""
-        meets = Signal(name=f"meets_{e}")
-        first = Signal(name=f"add_first_{e}")
+        meets = (mover & need).any()
         m.d.comb += [
-            meets.eq((mover & need).any()),
-            first.eq(aged & self.add_valid[e]),
-            self.mover_grant[e].eq(~(mover & ~left).any() & ~(meets & first)),
+            self.mover_grant[e].eq(~(mover & ~left).any() & ~(meets & aged)),
             self.add_grant[e].eq(
                 ~(need & ~left).any()
-                & ~(self.mover_valid[e] & meets & ~first & ~fault("a mover and its sums read one bank at once"))
+                & ~(self.mover_valid[e] & meets & ~aged & ~fault("a mover and its sums read one bank at once"))
             ),
         ]

@@ -20,7 +20,8 @@ class SbufGroup(wiring.Component):
 
     `read_banks`: banks that engines read, with their rows; `select[n]`: the bank of port n in the cycle
     of its data (0: none, data are 0). `write_banks[n]`: the bank port n writes.
-    `mover_read`, `add_read` and `mover_write` are granted requests. Nothing here is refused.
+    `mover_read`, `add_read` and `mover_write` are granted requests. Nothing here is refused. With `mover_sums`,
+    `mover_sum` is written in place of the mover's data.
     """
 
     def __init__(self, cfg: Config, reads: int, writes: int):
@@ -55,6 +56,8 @@ class SbufGroup(wiring.Component):
                 "mover_write_lane": In(ceil_log2(self.lanes)),
                 "mover_write_pair": In(pair),
                 "mover_write_data": In(128),
+                "mover_sums": In(1),
+                "mover_sum": In(128),
                 "mover_write_bytes": In(16),
             }
         )
@@ -78,12 +81,12 @@ class SbufGroup(wiring.Component):
         add_row = self.add_read_pair[pair_bits:]
         for b, ram in enumerate(rams):
             mine = self.mover_read & (self.mover_read_pair[:pair_bits] == b // 2)
-            old = Signal(name=f"old_{b}")
             m.d.comb += [
-                old.eq(self.add_read & (self.add_read_pair[:pair_bits] == b // 2)),
-                ram.read_en.eq(self.read_banks[b] | mine | old),
-                ram.read_address.eq(Mux(self.read_banks[b], self.read_rows[b], Mux(old, add_row, mover_row))),
+                ram.read_en.eq(self.read_banks[b] | mine),
+                ram.read_address.eq(Mux(self.read_banks[b], self.read_rows[b], mover_row)),
             ]
+            with m.If(self.add_read & (self.add_read_pair[:pair_bits] == b // 2)):
+                m.d.comb += [ram.read_en.eq(1), ram.read_address.eq(add_row)]
 
         # the widest multiplexers of the core: one branch taken, nothing evaluated per bit
         for select, out in zip(self.select, self.data, strict=True):
@@ -142,7 +145,8 @@ class SbufGroup(wiring.Component):
         for b, ram in enumerate(rams):
             mine = Signal(name=f"mover_writes_{b}")
             engines = [banks[b] for banks in self.write_banks]
-            word = self.mover_write_data[64 * (b % 2) : 64 * (b % 2) + 64]
+            half = slice(64 * (b % 2), 64 * (b % 2) + 64)
+            word = Mux(self.mover_sums, self.mover_sum[half], self.mover_write_data[half])
             m.d.comb += [
                 mine.eq(self.mover_write & (self.mover_write_pair[:pair_bits] == b // 2)),
                 ram.write_en.eq(Cat(*engines).any() | mine),

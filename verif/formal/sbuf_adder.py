@@ -61,7 +61,7 @@ class SbufAdderProof(wiring.Component):
             return (at_lane == lane) & (at_pair == pair)
 
         with m.If(adder.write_valid & adder.write_ready & here(adder.write_lane, adder.write_pair)):
-            m.d.sync += value.eq(adder.write_data)
+            m.d.sync += value.eq(Mux(adder.sums, adder.write_sum, sbuf.write_data))
         m.d.sync += [
             old.eq(Mux(here(adder.look_lane, adder.look_pair), value, AnySeq(_BITS))),
             sums[0].eq(old + adder.sum_new[:_BITS]),
@@ -85,7 +85,21 @@ class SbufAdderProof(wiring.Component):
 
         self._order(m, adder, want, here, (old + adder.sum_new[:_BITS])[:_BITS], *sums)
         self._ends(m, adder, share, writers)
+        self._clock(m, adder)
         return m
+
+    @staticmethod
+    def _clock(m: Module, adder: SbufAdder) -> None:
+        """Without `adding` no register changes of which anything depends, so its clock may stand."""
+        held = adder.held
+        state = Cat(*adder.busy, adder.ages, adder.youngest, adder.oldest, held.level, held.write, held.read)
+        state = Cat(state, *(Cat(adder.lanes[n], adder.pairs[n], adder.lasts[n]) for n in range(len(adder.busy))))
+        before = Signal(len(state))
+        stands = Signal()
+        m.d.sync += [before.eq(state), stands.eq(~adder.adding)]
+        with m.If(stands):
+            m.d.comb += Assert(state == before)
+        m.d.comb += Cover(stands & (adder.youngest != 0))
 
     @staticmethod
     def _order(
@@ -158,6 +172,7 @@ PROOFS = (
             "a sum beside SBUF does not wait for one of the same bytes",
             "a mover's add overwrites what is in SBUF",
             "the end of a sum is told before it is in SBUF",
+            "the clock of sums beside SBUF stops before they are written",
         ),
     ),
 )
