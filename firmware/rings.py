@@ -11,6 +11,7 @@ from firmware.engines.base import access, caller, name_of, need
 from firmware.hazards import Access, Hazards, Known, meet
 from firmware.program import Completion, Descriptor, HbmTensor, Place, Semaphore
 from firmware.views import CopyView, HbmView
+from rtl.contract.config_sections import DMA_CLASSES
 from rtl.contract.isa import DmaAdd, Opcode, Queue
 from rtl.contract.memmap import Space, core_place
 
@@ -60,7 +61,7 @@ class Rings:
             owner == queue,
             f"ring {ring} is triggered by queue {owner.name.lower()}, so queue {queue.name.lower()} must not be used",
         )
-        need(0 <= class_ <= 7, f"a traffic class must be from 0 to 7, not {class_}")
+        need(0 <= class_ < DMA_CLASSES, f"a traffic class must be from 0 to {DMA_CLASSES - 1}, not {class_}")
         for view in (dst, src):
             need(
                 isinstance(view, HbmView) or view.tile.space == Space.SBUF,

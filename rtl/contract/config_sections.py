@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
-from rtl.contract.config_fields import ConfigError, Role, check, flag, need, number
+from rtl.contract.config_fields import ConfigError, Role, check, flag, need, number, numbers
 from rtl.contract.gpsimd import LOCAL_BYTES, LOCAL_BYTES_MAX, LOCAL_BYTES_MIN
 
 __all__ = [
     "ConfigError",
+    "DMA_CLASSES",
     "DmaConfig",
     "GpsimdConfig",
     "HbmConfig",
@@ -20,6 +21,8 @@ __all__ = [
 ]
 
 _MHZ = 10_000
+DMA_CLASSES = 4
+"""Traffic classes of descriptors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +164,16 @@ class DmaConfig:
         of_two=True,
         also="at most half of dma.buffer_bytes",
         role=Role.KNOB,
+    )
+
+    weights: tuple[int, ...] = numbers("shares of a mover, by class of descriptors", DMA_CLASSES, 1, 64, (8, 4, 2, 1))
+    strict_class: int = number("class that goes before the others; -1 none", -1, DMA_CLASSES - 1, -1)
+    strict_cap: int = number(
+        "parts of 64 that the strict class has while others wait; 64 is no cap", 1, 64, 16, unit="parts"
+    )
+    priority: bool = flag("the lowest class goes first, always; dma.weights and dma.strict_class mean nothing", False)
+    slice_bytes: int = number(
+        "longest piece of a row, between two of which another class may go", 512, 4096, 2048, unit="bytes", of_two=True
     )
 
     def __post_init__(self) -> None:

@@ -10,6 +10,7 @@ from rtl.contract.config import TensorConfig
 __all__ = [
     "CONFLICT_PORTS",
     "DMA_ROWS_IN_FLIGHT",
+    "DMA_STRICT_WINDOW",
     "Engine",
     "MATMUL_MIN_CYCLES",
     "PARTED",
@@ -31,6 +32,7 @@ SBUF_READ_CYCLES = 1
 """From the cycle a read is granted to the cycle its data are on the port."""
 
 DMA_ROWS_IN_FLIGHT = 32
+DMA_STRICT_WINDOW = 64
 """Rows, or bursts of longer ones, that a mover has asked HBM for and not had: of 512 bytes enough for 480 cycles."""
 
 PSUM_ADD_CYCLES = 3

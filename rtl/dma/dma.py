@@ -92,6 +92,7 @@ class Dma(wiring.Component):
             intake.stop.eq(complete.stop),
             intake.room.eq(complete.room),
             intake.tail.eq(complete.tail),
+            intake.parked.eq(rows.parked),
             check.core_id.eq(self.core_id),
             complete.start.eq(self.start),
             complete.opened.eq(intake.opened),
@@ -113,6 +114,7 @@ class Dma(wiring.Component):
             m.submodules[f"mover{e}"] = mover
             movers.append(mover)
             connect(m, rows.row[e], mover.row)
+            m.d.comb += [mover.class_.eq(rows.class_), rows.room[e].eq(mover.room)]
             connect(m, mover.ask, crossbar.ask[e])
             connect(m, mover.done, complete.done[e])
             m.d.comb += [

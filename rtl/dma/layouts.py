@@ -3,18 +3,21 @@
 from enum import IntEnum
 
 from amaranth.lib import data
-from amaranth.utils import ceil_log2
+from amaranth.utils import ceil_log2, exact_log2
 
 from rtl.base.axi import ADDRESS_BITS
 from rtl.base.dma_port import ROW_BYTES_BITS, ring_count
 from rtl.contract.config import Config
+from rtl.contract.config_sections import DMA_CLASSES
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES
 
 __all__ = [
     "ADDED_ROWS",
+    "CLASSES",
     "PARTITION_SHIFT",
     "Place",
     "SLOTS",
+    "UNITS_BITS",
     "address_bits",
     "ar_burst",
     "done_layout",
@@ -23,6 +26,7 @@ __all__ = [
     "lane_bits",
     "outcome_layout",
     "pair_bits",
+    "piece_layout",
     "row_layout",
     "slot_bits",
     "step_layout",
@@ -34,6 +38,11 @@ ADDED_ROWS = 4
 
 SLOTS = 4
 """Descriptors of one ring that may be under way at a time."""
+
+CLASSES = DMA_CLASSES
+
+UNITS_BITS = 9
+"""Units of 16 bytes of the longest piece of a row."""
 
 
 class Place(IntEnum):
@@ -70,14 +79,14 @@ def pair_bits(cfg: Config) -> int:
 def job_layout(cfg: Config, *, link: bool = False) -> data.StructLayout:
     """A descriptor that was found good: what the row generator needs of it. Steps wrap at the width of
     an address: every row lies inside its memory, so their sums are exact. With a link also which end is in
-    another core (`away`: 1 destination, 2 source), the upper part of its address, class, and the signal that
-    goes there."""
+    another core (`away`: 1 destination, 2 source), the upper part of its address, and the signal that goes there."""
     bits = address_bits(cfg)
     steps = data.ArrayLayout(bits, 3)
-    remote = {"away": 2, "far": 24, "class_": 3, "signals": 1, "signal": 64} if link else {}
+    remote = {"away": 2, "far": 24, "signals": 1, "signal": 64} if link else {}
     return data.StructLayout(
         {
             "slot": slot_bits(cfg),
+            "class_": ceil_log2(CLASSES),
             "from_sbuf": 1,
             "to_sbuf": 1,
             "source": bits,
@@ -92,8 +101,22 @@ def job_layout(cfg: Config, *, link: bool = False) -> data.StructLayout:
     )
 
 
+def piece_layout(cfg: Config, *, link: bool = False) -> data.StructLayout:
+    """A row of a job, or a part of one. `last` of its job."""
+    job = job_layout(cfg, link=link).members
+    steps = ("count", "source_step", "destination_step")
+    return data.StructLayout(
+        {name: job[name] for name in job if name not in (*steps, "bytes")} | {"bytes": _bytes_bits(cfg), "last": 1}
+    )
+
+
+def _bytes_bits(cfg: Config) -> int:
+    """Bits of the length of a piece."""
+    return exact_log2(cfg.dma.slice_bytes) + 1
+
+
 def row_layout(cfg: Config) -> data.StructLayout:
-    """One row to move: offsets in HBM or SBUF (partition * 2^18 + byte)."""
+    """One row to move, or a piece of one: offsets in HBM or SBUF (partition * 2^18 + byte)."""
     bits = address_bits(cfg)
     return data.StructLayout(
         {
@@ -102,7 +125,7 @@ def row_layout(cfg: Config) -> data.StructLayout:
             "to_sbuf": 1,
             "source": bits,
             "destination": bits,
-            "bytes": ROW_BYTES_BITS,
+            "bytes": _bytes_bits(cfg),
             "add": 2,  # isa.DmaAdd, to SBUF
         }
     )

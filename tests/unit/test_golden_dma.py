@@ -88,6 +88,7 @@ def test_step_of_zero_broadcasts_and_rows_go_back() -> None:
         ({"row_bytes": (1 << 18) + 1}, Cause.BAD_DESCRIPTOR, None),
         ({"count1": 0}, Cause.BAD_DESCRIPTOR, None),
         ({"reserved0": 1}, Cause.BAD_DESCRIPTOR, None),
+        ({"class_": 4}, Cause.BAD_DESCRIPTOR, None),
         ({"signal_update": 3}, Cause.BAD_DESCRIPTOR, None),
         ({"source": 1 << 62}, Cause.BAD_DESCRIPTOR, None),
         ({"source": address(Space.HBM, 0, core_id=1)}, Cause.NO_ROUTE, "source"),

@@ -34,11 +34,12 @@ class Copies(Protocol):
 
 def local_copy(machine: Memories, descriptor: dict[str, int]) -> Item:
     """A copy inside the core is one step: what it reads and writes lies between its start and its signal either way.
-    A sum comes behind what its ring has written before; what it adds may have been read at any time since its start."""
+    A sum comes behind what its ring has written before in its class; what it adds may have been read at any time since
+    its start."""
     for side in ("source", "destination"):
         machine.grow(dma.hbm_end(descriptor, side))
     place = ADDRESS.unpack(descriptor["destination"])
-    way = (machine.core_id,) if place["space"] == Space.SBUF else None
+    way = (machine.core_id, descriptor["class_"]) if place["space"] == Space.SBUF else None
     if descriptor["add"]:
         return Item(
             lambda: dma.gather(descriptor, machine.hbm, machine.sbuf.bytes),

@@ -75,6 +75,7 @@ def check(descriptor: Mapping[str, int], cfg: Config, core_id: int = 0, *, link:
         or d["reserved0"] != 0
         or d["reserved1"] != 0
         or d["signal_update"] not in list(Update)
+        or d["class_"] not in range(4)
         or any(place["zero"] for place in places.values())
     )
     if malformed:

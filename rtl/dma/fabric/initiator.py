@@ -32,6 +32,7 @@ class Initiator(wiring.Component):
                 "core_id": In(CoreId.BITS),
                 "down": In(1),
                 "row": In(stream.Signature(remote_row(own))),
+                "room": Out(2),  # for a piece that is read, and for one that is written
                 "issued": Out(1),
                 "last": Out(1),
                 "gather": Out(row),
@@ -67,6 +68,7 @@ class Initiator(wiring.Component):
         ends = Signal()
         takes = Signal()
         m.d.comb += [
+            self.room.eq(Cat(reads.piece.ready, writes.piece.ready)),
             left.eq(row.bytes - offset),
             ends.eq(left <= CHUNK_BYTES),
             writes.piece.valid.eq(self.row.valid & row.write),

@@ -11,8 +11,9 @@ from rtl.base.memory_port import SbufMoverSignature
 from rtl.contract.config import Config
 from rtl.contract.isa import DmaAdd
 from rtl.contract.timing import DMA_ROWS_IN_FLIGHT
-from rtl.dma.layouts import ADDED_ROWS, ar_burst, done_layout, fetch_layout, row_layout
+from rtl.dma.layouts import ADDED_ROWS, CLASSES, ar_burst, done_layout, fetch_layout, row_layout
 from rtl.dma.movers.aligner import Aligner
+from rtl.dma.movers.class_queues import ClassQueues
 from rtl.dma.movers.reader import Reader
 from rtl.dma.movers.remote import Remote
 from rtl.dma.movers.sequencer import Sequencer
@@ -21,14 +22,14 @@ from rtl.dma.movers.writer import Writer
 __all__ = ["Mover", "ROWS_AHEAD"]
 
 ROWS_AHEAD = 16
-"""Rows that wait for their bursts: a group of 8 partitions fits twice."""
+"""Rows of a class that wait for their bursts: a group of 8 partitions fits twice."""
 
 
 class Mover(wiring.Component):
-    """Rows of any kind, in order, through one aligner; reads from HBM run ahead.
+    """Rows of any kind, in order of their class, through one aligner; reads from HBM run ahead.
 
-    `index`: which mover this is. `limit_*`: see Reader and Writer. `row`: see RowGenerator. `sbuf`: the port of
-    its partitions.
+    `index`: which mover this is. `limit_*`: see Reader and Writer. `row`, of `class_`, and `room`: see ClassQueues.
+    `sbuf`: the port of its partitions.
     `ask`, `answer_*`: 16-byte units of other movers' partitions; `serve_*`: the same for the others, before
     its own reads (the data are on the port in the cycle after `serve_ready`).
     `read`, `beat_*`: bursts from HBM and their beats, never refused; `write`, `w_*`, `b_*`: bursts to HBM.
@@ -47,6 +48,8 @@ class Mover(wiring.Component):
                 **limit_ports(cfg, "buffer_bytes", "burst_bytes"),
                 "index": In(4),
                 "row": In(stream.Signature(row_layout(cfg))),
+                "class_": In(range(CLASSES)),
+                "room": Out(CLASSES),
                 "sbuf": Out(SbufMoverSignature(cfg)),
                 "ask": Out(stream.Signature(fetch_layout(cfg))),
                 "answer_valid": In(1),
@@ -79,7 +82,7 @@ class Mover(wiring.Component):
         m = Module()
         cfg = self.cfg
         row = row_layout(cfg)
-        m.submodules.ahead = ahead = RamFifo(row, ROWS_AHEAD)
+        m.submodules.ahead = ahead = ClassQueues(cfg, ROWS_AHEAD)
         m.submodules.planned = planned_rows = RamFifo(row, DMA_ROWS_IN_FLIGHT)
         m.submodules.reader = reader = Reader(cfg)
         m.submodules.remote = remote = Remote(cfg)
@@ -100,6 +103,8 @@ class Mover(wiring.Component):
         with m.If(sequencer.other_take):
             m.d.sync += other.eq(remote.unit.payload)
         m.d.comb += [
+            ahead.class_.eq(self.class_),
+            self.room.eq(ahead.room),
             reader.limit_buffer_bytes.eq(self.limit_buffer_bytes),
             reader.limit_burst_bytes.eq(self.limit_burst_bytes),
             writer.limit_burst_bytes.eq(self.limit_burst_bytes),

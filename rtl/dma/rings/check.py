@@ -150,6 +150,7 @@ class Check(wiring.Component):
         job = self.job.payload
         m.d.comb += [
             job.slot.eq(slot),
+            job.class_.eq(word.class_),
             job.from_sbuf.eq(spaces["source"] == Space.SBUF),
             job.to_sbuf.eq(spaces["destination"] == Space.SBUF),
             job.source.eq(word.source),
@@ -173,7 +174,6 @@ class Check(wiring.Component):
             m.d.comb += [
                 job.away.eq(Cat(rules.foreign(word.destination), rules.foreign(word.source))),
                 job.far.eq(Mux(job.away[0], word.destination, word.source)[40:]),
-                job.class_.eq(word.class_),
                 job.signals.eq(signals),
                 signal.value.eq(word.signal_value),
                 signal.index.eq(word.signal_address >> 2),

@@ -8,7 +8,7 @@ from rtl.base.arbiter import RoundRobin
 from rtl.base.dma_port import COUNT_BITS, RELEASE, ring_count
 from rtl.base.layouts import DESCRIPTOR_LAYOUT
 from rtl.contract.config import Config
-from rtl.dma.layouts import SLOTS, slot_bits
+from rtl.dma.layouts import CLASSES, SLOTS, slot_bits
 
 __all__ = ["Intake", "candidate_layout"]
 
@@ -22,6 +22,8 @@ class Intake(wiring.Component):
     """Takes released descriptors only, ring by ring in turn, each ring in its order. What comes in the ring of GPSIMD
     cores counts as released.
 
+    `parked`: a class with a job that waits for its row context takes no further one; rings whose next descriptor is of
+    another class go on.
     `tail`: the next slot of each ring in its window of SLOTS; `room`: the ring has that slot free; `opened`
     pulses when it is taken. `stop`: these rings give no more descriptors until `start`.
     `waiting`: a ring has released descriptors that were not taken. `offered`: one of them could be taken.
@@ -38,6 +40,7 @@ class Intake(wiring.Component):
                 "release": In(stream.Signature(RELEASE)),
                 "ring": In(stream.Signature(DESCRIPTOR_LAYOUT)).array(rings),
                 "stop": In(rings),
+                "parked": In(CLASSES),
                 "room": In(rings),
                 "tail": In(data.ArrayLayout(range(SLOTS), rings)),
                 "opened": Out(rings),
@@ -64,7 +67,9 @@ class Intake(wiring.Component):
         for r, ring in enumerate(self.ring):
             taken = chosen[r] & self.candidate.ready
             m.d.comb += [
-                offers[r].eq(self.waiting[r] & ring.valid & self.room[r]),
+                offers[r].eq(
+                    self.waiting[r] & ring.valid & self.room[r] & ~self.parked.bit_select(ring.payload.class_[:2], 1)
+                ),
                 ring.ready.eq(taken),
                 self.opened[r].eq(taken),
             ]

@@ -1,38 +1,46 @@
-"""Row generator: a checked descriptor becomes rows, one a cycle, each for the mover that serves it."""
+"""Row generator: checked descriptors become rows, one a cycle, each for the mover that serves it."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
+from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from rtl.base.arbiter import RoundRobin
 from rtl.base.dma_port import ROW_BYTES_BITS
-from rtl.base.fault import fault
 from rtl.contract.config import Config
 from rtl.dma.fabric.packets import remote_row
-from rtl.dma.layouts import PARTITION_SHIFT, job_layout, lane_bits, row_layout, slot_bits
+from rtl.dma.layouts import CLASSES, PARTITION_SHIFT, job_layout, lane_bits, piece_layout, row_layout, slot_bits
+from rtl.dma.rings.row_context import RowContext
 
 __all__ = ["RowGenerator"]
 
 
 class RowGenerator(wiring.Component):
-    """Three nested counters, innermost first, with one adder a side.
+    """A RowContext for each class; those whose next piece would be taken go in turn.
 
-    `issued` pulses with each row that leaves, `last` with it on the last row of its descriptor.
-    `read_bytes`, `written_bytes`: HBM bytes of the row that leaves in this cycle.
+    `parked`: classes that take no further job yet. `row[e]`, of `class_`, is for mover e, and there is one only if its
+    `room[e]` has that class; `remote` only if `remote_room` (Initiator) has room for it, and once one is begun it ends
+    before another goes.
+    `issued` pulses with each piece that leaves, `last` with it on the last piece of its descriptor.
+    `read_bytes`, `written_bytes`: HBM bytes of the piece that leaves in this cycle.
     A row goes to the mover that owns the destination's partition; from SBUF to HBM to that of the source's;
     from HBM to HBM to each in turn, also from one descriptor to the next.
-    Timing: a row a cycle, the first one in the cycle after `job` was taken; no gap between descriptors.
+    Timing: a piece a cycle, the first one in the cycle after `job` was taken; no gap between descriptors.
     """
 
     def __init__(self, cfg: Config, *, link: bool = False):
         self.cfg = cfg
         self.link = link
         row = stream.Signature(row_layout(cfg))
-        remote = {"remote": Out(stream.Signature(remote_row(cfg)))} if link else {}
+        remote = {"remote": Out(stream.Signature(remote_row(cfg))), "remote_room": In(2)} if link else {}
         super().__init__(
             {
                 "job": In(stream.Signature(job_layout(cfg, link=link))),
+                "parked": Out(CLASSES),
                 "row": Out(row).array(cfg.dma.engines),
+                "class_": Out(range(CLASSES)),
+                "room": In(CLASSES).array(cfg.dma.engines),
                 "issued": Out(1),
                 "last": Out(1),
                 "slot": Out(slot_bits(cfg)),
@@ -43,126 +51,100 @@ class RowGenerator(wiring.Component):
             }
         )
 
-    def _side(self, m: Module, side: str, held: object, advance: list[Signal], load: Signal) -> Signal:
-        """Address of this side's row: at[0] is the row, at[n] the start of the loop inside dimension n."""
-        bits = len(Value.cast(getattr(held, side)))
-        at = [Signal(bits, name=f"{side}_at{n}") for n in range(3)]
-        steps = getattr(held, f"{side}_step")
-        base = Signal(bits, name=f"{side}_base")
-        step = Signal(bits, name=f"{side}_step")
-        following = Signal(bits, name=f"{side}_next")
-        for n in range(3):
-            with m.If(advance[n]):
-                m.d.comb += [base.eq(at[n]), step.eq(steps[n])]
-        m.d.comb += following.eq(base + step)
-        if side == "source":
-            with m.If(fault("a step of 0 does not broadcast") & (step == 0)):
-                m.d.comb += following.eq(base + held.bytes)
-        for n in range(3):
-            with m.If(load):
-                m.d.sync += at[n].eq(getattr(self.job.payload, side))
-            with m.Elif(Cat(advance[n:]).any()):
-                m.d.sync += at[n].eq(following)
-        return at[0]
-
     def elaborate(self, platform: object) -> Module:
         m = Module()
         cfg = self.cfg
-        job = self.job.payload
-        held = Signal(job_layout(cfg, link=self.link))
-        busy = Signal()
-        index = [Signal(32, name=f"rows_left{n}") for n in range(3)]  # after this one
-        step = Signal()  # the row leaves
-        load = Signal()
-        ends = [Signal(name=f"at_end{n}") for n in range(3)]
-        advance = [Signal(name=f"advance{n}") for n in range(3)]
-        last = Signal()
-        m.d.comb += [end.eq(left == 0) for end, left in zip(ends, index, strict=True)]
-        m.d.comb += [
-            last.eq(ends[0] & ends[1] & (ends[2] | fault("the outermost dimension of a descriptor is left out"))),
-            advance[0].eq(step & ~ends[0]),
-            advance[1].eq(step & ends[0] & ~ends[1]),
-            advance[2].eq(step & ends[0] & ends[1] & ~last),
-            self.job.ready.eq(~busy | (step & last)),
-            load.eq(self.job.valid & self.job.ready),
-        ]
-        for n in range(3):
-            with m.If(load):
-                m.d.sync += index[n].eq(job.count[n] - 1)
-            with m.Elif(advance[n]):
-                m.d.sync += index[n].eq(index[n] - 1)
-            if n < 2:
-                with m.Elif(Cat(advance[n + 1 :]).any()):
-                    m.d.sync += index[n].eq(held.count[n] - 1)
-        with m.If(load):
-            m.d.sync += [held.eq(job), busy.eq(1)]
-        with m.Elif(step & last):
-            m.d.sync += busy.eq(0)
-
-        source = self._side(m, "source", held, advance, load)
-        destination = self._side(m, "destination", held, advance, load)
+        contexts: list[RowContext] = []
+        for c in range(CLASSES):
+            m.submodules[f"context{c}"] = context = RowContext(cfg, link=self.link)
+            contexts.append(context)
+            m.d.comb += [
+                context.job.valid.eq(self.job.valid & (self.job.payload.class_ == c)),
+                context.job.payload.eq(self.job.payload),
+                self.parked[c].eq(context.parked),
+            ]
+            with m.If(self.job.payload.class_ == c):
+                m.d.comb += self.job.ready.eq(context.job.ready)
 
         # Which mover: the upper bits of the partition, or a turn.
-        movers = ceil_log2(cfg.dma.engines)
-        shift = PARTITION_SHIFT + lane_bits(cfg)
-        turn = Signal(movers)
-        mover = Signal(movers)
-        with m.If(held.to_sbuf):
-            m.d.comb += mover.eq(destination[shift:])
-        with m.Elif(held.from_sbuf):
-            m.d.comb += mover.eq(source[shift:])
-        with m.Else():
-            m.d.comb += mover.eq(turn)
+        step = Signal()  # a piece leaves
+        turn = Signal(ceil_log2(cfg.dma.engines))
         # It goes on over descriptors, so that those of one row do not all meet at mover 0.
         with m.If(step):
             m.d.sync += turn.eq(turn + 1)
+        begun = Signal()  # a remote piece has gone in part
+        owner = Signal(CLASSES)  # its class
+        m.submodules.pick = pick = RoundRobin(CLASSES)
+        movers: list[Signal] = []
+        for c, context in enumerate(contexts):
+            mover = Signal.like(turn, name=f"mover{c}")
+            m.d.comb += mover.eq(self._mover(context.piece.payload, turn))
+            movers.append(mover)
+            room = Cat(room[c] for room in self.room).bit_select(mover, 1)
+            if self.link:
+                away = context.piece.payload.away
+                there = Mux(away[0], self.remote_room[1], self.remote_room[0]) & (~begun | owner[c])
+                room = Mux(away == 0, room, there)
+            m.d.comb += [
+                pick.requests[c].eq(context.piece.valid & room),
+                context.piece.ready.eq(pick.grant[c] & step),
+            ]
 
+        held = Signal(piece_layout(cfg, link=self.link))
+        mover = Signal.like(turn)
+        m.d.comb += pick.accept.eq(1)
+        for c, context in enumerate(contexts):
+            with m.If(pick.grant[c]):
+                m.d.comb += [held.eq(context.piece.payload), mover.eq(movers[c]), self.class_.eq(c)]
+
+        goes = pick.grant.any()
         here: Value = Const(1)  # both ends are in this core
         if self.link:
             here = held.away == 0
         for e, row in enumerate(self.row):
+            m.d.comb += row.valid.eq(goes & (mover == e) & here)
             m.d.comb += [
-                row.valid.eq(busy & (mover == e) & here),
-                row.payload.slot.eq(held.slot),
-                row.payload.from_sbuf.eq(held.from_sbuf),
-                row.payload.to_sbuf.eq(held.to_sbuf),
-                row.payload.source.eq(source),
-                row.payload.destination.eq(destination),
-                row.payload.bytes.eq(held.bytes),
-                row.payload.add.eq(held.add),
+                getattr(row.payload, name).eq(getattr(held, name))
+                for name in ("slot", "from_sbuf", "to_sbuf", "source", "destination", "bytes", "add")
             ]
-        accepted: Value = Cat(row.ready & (mover == e) for e, row in enumerate(self.row)).any()
+        m.d.comb += step.eq(goes)
         from_hbm: Value = ~held.from_sbuf
         to_hbm: Value = ~held.to_sbuf
         if self.link:
-            accepted = Mux(here, accepted, self.remote.ready)
             from_hbm = from_hbm & ~held.away[1]
             to_hbm = to_hbm & ~held.away[0]
-            row = self.remote.payload
-            writes = held.away[0]
-            far = Mux(writes, destination, source)
-            m.d.comb += [
-                self.remote.valid.eq(busy & ~here),
-                row.slot.eq(held.slot),
-                row.write.eq(writes),
-                row.local_sbuf.eq(Mux(writes, held.from_sbuf, held.to_sbuf)),
-                row.local.eq(Mux(writes, source, destination)),
-                row.remote[:40].eq(far),
-                row.remote[40:].eq(held.far),
-                row.bytes.eq(held.bytes),
-                row.add.eq(held.add),
-                row.class_.eq(held.class_),
-                row.last.eq(last),
-                row.signals.eq(held.signals),
-                row.signal.eq(held.signal),
-            ]
+            self._remote(m, held, goes & ~here)
+            with m.If(~here):
+                m.d.comb += step.eq(goes & self.remote.ready)
+            with m.If(goes & ~here):
+                m.d.sync += [begun.eq(~self.remote.ready), owner.eq(pick.grant)]
         m.d.comb += [
-            step.eq(busy & accepted),
             self.issued.eq(step),
-            self.last.eq(last),
+            self.last.eq(held.last),
             self.slot.eq(held.slot),
             self.read_bytes.eq(Mux(step & from_hbm, held.bytes, 0)),
             self.written_bytes.eq(Mux(step & to_hbm, held.bytes, 0)),
-            self.busy.eq(busy),
+            self.busy.eq(Cat(context.busy for context in contexts).any()),
         ]
         return m
+
+    def _mover(self, piece: View, turn: Signal) -> Value:
+        shift = PARTITION_SHIFT + lane_bits(self.cfg)
+        return Mux(piece.to_sbuf, piece.destination[shift:], Mux(piece.from_sbuf, piece.source[shift:], turn))
+
+    def _remote(self, m: Module, held: View, valid: Value) -> None:
+        row = self.remote.payload
+        writes = held.away[0]
+        far = Mux(writes, held.destination, held.source)
+        m.d.comb += [
+            self.remote.valid.eq(valid),
+            row.write.eq(writes),
+            row.local_sbuf.eq(Mux(writes, held.from_sbuf, held.to_sbuf)),
+            row.local.eq(Mux(writes, held.source, held.destination)),
+            row.remote[:40].eq(far),
+            row.remote[40:].eq(held.far),
+        ]
+        m.d.comb += [
+            getattr(row, name).eq(getattr(held, name))
+            for name in ("slot", "bytes", "add", "class_", "last", "signals", "signal")
+        ]
