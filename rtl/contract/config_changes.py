@@ -58,10 +58,20 @@ def _typed(name: str, value: Any, current: Any) -> Any:
         known: dict[int | str, bool] = {True: True, False: False, "true": True, "false": False}
         if isinstance(value, (int, str)) and value in known:
             return known[value]
+    if isinstance(current, tuple):
+        return _numbers(name, value)
     if isinstance(value, bool) or type(value) is not type(current):
         kind = {int: "a whole number", str: "a text", bool: "true or false"}[type(current)]
         raise ConfigError(f"{name} must be {kind}, not {value!r}")
     return value
+
+
+def _numbers(name: str, value: Any) -> tuple[int, ...]:
+    """Of a list in a file, or of a text as in 8:4:2:1."""
+    try:
+        return tuple(map(int, value.split(":"))) if isinstance(value, str) else tuple(value)
+    except (TypeError, ValueError):
+        raise ConfigError(f"{name} must be whole numbers, as in 8:4:2:1, not {value!r}") from None
 
 
 def parsed(text: str) -> dict[str, Any]:

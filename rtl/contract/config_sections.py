@@ -173,7 +173,7 @@ class DmaConfig:
     )
     priority: bool = flag("the lowest class goes first, always; dma.weights and dma.strict_class mean nothing", False)
     slice_bytes: int = number(
-        "longest piece of a row, between two of which another class may go", 512, 4096, 2048, unit="bytes", of_two=True
+        "longest piece of a row, between two of which another class may go", 512, 4096, 512, unit="bytes", of_two=True
     )
 
     def __post_init__(self) -> None:

@@ -1,6 +1,6 @@
 """Rows that wait for a mover, a queue for each traffic class."""
 
-from amaranth.hdl import Cat, Module, Shape, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Shape, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
@@ -74,15 +74,15 @@ class ClassQueues(wiring.Component):
                 goes.eq(fetch & turn.chosen[c]),
             ]
             with m.If(comes):
-                m.d.comb += ram.write_address.eq(Cat(writes[c], c))
+                m.d.comb += ram.write_address.eq(Cat(writes[c], Const(c, 2)))
                 m.d.sync += writes[c].eq(writes[c] + 1)
             with m.If(goes):
-                m.d.comb += ram.read_address.eq(Cat(reads[c], c))
+                m.d.comb += ram.read_address.eq(Cat(reads[c], Const(c, 2)))
                 m.d.sync += reads[c].eq(reads[c] + 1)
             with m.If(comes & ~goes):
                 m.d.sync += stored[c].eq(stored[c] + 1)
             with m.Elif(goes & ~comes):
                 m.d.sync += stored[c].eq(stored[c] - 1)
         with m.If(fault("a mover takes the rows of class 3 from the queue of class 2") & turn.chosen[3]):
-            m.d.comb += ram.read_address.eq(Cat(reads[2], 2))
+            m.d.comb += ram.read_address.eq(Cat(reads[2], Const(2, 2)))
         return m

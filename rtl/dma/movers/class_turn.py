@@ -95,17 +95,19 @@ class ClassTurn(wiring.Component):
         cfg = self.cfg
         cap, rest = cfg.strict_cap, DMA_STRICT_WINDOW - cfg.strict_cap
         limit = 16 * cap * rest
-        most = limit + (rest << UNITS_BITS + 1)  # a piece is taken before the one before it is charged
-        over = Signal(range(most + 1))
+        over = Signal(range(limit + (rest << UNITS_BITS) + 1))
+        now = Signal.like(over)
         waited = Signal()  # others did when the piece that is charged was taken
         m.d.comb += first.eq(
             self.there[cfg.strict_class]
-            & ((over <= limit) | ~active.any() | fault("the strict class of a mover has no cap"))
+            & ((now <= limit) | ~active.any() | fault("the strict class of a mover has no cap"))
         )
         with m.If(self.take):
             m.d.sync += waited.eq(first & active.any())
         mine = self.of[cfg.strict_class]
+        m.d.comb += now.eq(over)
         with m.If(self.charged & mine & waited):
-            m.d.sync += over.eq(over + self.units * rest)
+            m.d.comb += now.eq(over + self.units * rest)
         with m.Elif(self.charged & ~mine):
-            m.d.sync += over.eq(Mux(over > self.units * cap, over - self.units * cap, 0))
+            m.d.comb += now.eq(Mux(over > self.units * cap, over - self.units * cap, 0))
+        m.d.sync += over.eq(now)

@@ -1,0 +1,163 @@
+"""ClassQueues: rows of a class in order, classes as the golden turn has them, cycle by cycle; shares by weight."""
+
+from collections import deque
+from itertools import cycle
+from typing import Any
+
+import cocotb
+from cocotb.triggers import RisingEdge
+
+from rtl.contract.config import load
+from rtl.dma.layouts import row_layout
+from verif.agents.bench import Bench
+from verif.agents.stall import STYLES, styled
+from verif.bench import EVERY, Run
+from verif.checks.coverage import Coverage
+from verif.golden.class_turn import ClassTurn
+
+CLASSES = range(4)
+_DEPTH = 16
+_ONE = 64 << 10  # bytes over which shares are held
+_CAPPED = ["dma.strict_class=2", "dma.strict_cap=8", "dma.weights=3:1:5:2"]
+_LONG = ["dma.slice_bytes=2048", "dma.weights=64:1:1:9"]
+_PHASES = ([0.9] * 4, [1, 0.1, 0.1, 0.1], [0.1, 0.1, 0.1, 1], [0, 0, 1, 0], [0.02] * 4, [0, 1, 0, 1], [0] * 4)
+
+RUNS = (
+    Run("class_queues", options={"depth": _DEPTH}, faults=EVERY, config=load("tiny", _CAPPED)),
+    Run("class_queues", options={"depth": _DEPTH}),
+    Run("class_queues", options={"depth": _DEPTH}, config=load("tiny", ["dma.priority=true"]), seeds=(1,)),
+    Run("class_queues", options={"depth": _DEPTH}, config=load("tiny", _LONG)),
+)
+
+COVER = Coverage(
+    "dma.class_queues",
+    ["empty", *(f"class {c} full" for c in CLASSES), *(f"{n} classes wait" for n in (1, 2, 3, 4))],
+)
+
+
+class QueuesBench(Bench):
+    """Queues and their golden turn. `has`: bytes that left of each class."""
+
+    def __init__(self, dut: Any):
+        super().__init__(dut)
+        self.turn = ClassTurn(self.cfg.dma)
+        self.queues: list[deque[tuple[int, int]]] = [deque() for _ in CLASSES]  # (bytes, tag) by class
+        self.shown: tuple[int, int, int] | None = None
+        self.due = False  # the shown row has not been charged
+        self.left: list[tuple[int, int]] = []
+        self.number = 0
+
+    async def run(self, cycles: int, shares: list[float], longest: int, style: str, aligned: bool = False) -> None:
+        """Rows of up to `longest` bytes; a class offers one with the probability of its share."""
+        dut, rng = self.dut, self.rng
+        ready = cycle([1] + 7 * [0]) if style == "slow" else styled(style, rng)
+        edge = RisingEdge(self.clk)
+        for _ in range(cycles):
+            asks = [c for c in CLASSES if rng.random() < shares[c]]
+            offer = int(rng.choice(asks)) if asks else None
+            size = longest if aligned else int(rng.integers(1, longest + 1))
+            payload = dut.i__payload
+            dut.i__valid.value = offer is not None
+            dut.class_.value = offer if offer is not None else int(rng.integers(4))
+            payload.value = self.row(size, self.number)
+            dut.o__ready.value = next(ready)
+            await edge
+            self._cycle(offer, size)
+
+    def row(self, size: int, tag: int) -> int:
+        """A row with that length, told from others by its source."""
+        layout = self.layout
+        return size << layout["bytes"] | (tag & 0xFFFF) << layout["source"]
+
+    @property
+    def layout(self) -> dict[str, int]:
+        """Offsets of fields of a row."""
+        return {name: field.offset for name, field in row_layout(self.cfg)}
+
+    def _cycle(self, offer: int | None, size: int) -> None:
+        dut, turn = self.dut, self.turn
+        there = [c for c in CLASSES if self.queues[c]]
+        room = [len(q) < _DEPTH for q in self.queues]
+        assert int(dut.room.value) == sum(r << c for c, r in enumerate(room))
+        assert bool(dut.holds.value) == bool(there or self.shown)
+        assert bool(dut.o__valid.value) == (self.shown is not None)
+        COVER.when(not there and not self.shown, "empty")
+        for c in CLASSES:
+            COVER.when(not room[c], f"class {c} full")
+        if there:
+            COVER.hit(f"{len(there)} classes wait")
+        if self.shown:
+            class_, length, tag = self.shown
+            got = int(dut.o__payload.value)
+            assert got == self.row(length, tag), f"{got:x} left, {self.row(length, tag):x} of class {class_} was next"
+            if self.due:
+                turn.charge(class_, (length + 15) // 16)
+                self.due = False
+        leaves = self.shown is not None and dut.o__ready.value == 1
+        if leaves:
+            self.left.append((self.shown[0], self.shown[1]))
+        if there and (self.shown is None or leaves):
+            class_ = turn.choose(there)
+            turn.taken(there)
+            self.shown = (class_, *self.queues[class_].popleft())
+            self.due = True
+        else:
+            turn.passed(there)
+            if leaves:
+                self.shown = None
+        if offer is not None and room[offer]:
+            self.queues[offer].append((size, self.number & 0xFFFF))
+            self.number += 1
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def goes_as_the_golden_turn_does(dut: Any) -> None:
+    bench = QueuesBench(dut)
+    await bench.start()
+    longest = bench.cfg.dma.slice_bytes
+    for style in STYLES:
+        for shares in (
+            [0.9] * 4,
+            [1, 0.1, 0.1, 0.1],
+            [0.1, 0.1, 0.1, 1],
+            [0, 0, 1, 0],
+            [0.02] * 4,
+            [0, 1, 0, 1],
+            [0] * 4,
+        ):
+            await bench.run(300, shares, longest if bench.rng.random() < 0.5 else 100, style)
+    await bench.run(200, [0] * 4, 1, "never")
+    assert not any(bench.queues) and bench.number > 2000
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def shares_are_those_of_the_weights(dut: Any) -> None:
+    """While all four wait, 64 KiB in a row are shared by weight within 2 %, with pieces of 512 bytes or less."""
+    bench = QueuesBench(dut)
+    await bench.start()
+    cfg = bench.cfg.dma
+    for longest in (cfg.slice_bytes, 512, 96):
+        bench.left.clear()
+        while sum(size for _, size in bench.left) < 4 * _ONE:
+            await bench.run(200, [1] * 4, longest, "slow", aligned=longest != 96)
+            if bench.number > 50_000:
+                raise AssertionError("nothing leaves")
+        want = entitled(cfg)
+        rows = list(reversed(bench.left))  # the last ones: none of an earlier length
+        rows = rows[: next(n for n in range(len(rows)) if sum(s for _, s in rows[:n]) >= _ONE)]
+        total = sum(size for _, size in rows)
+        for c in CLASSES:
+            share = sum(size for k, size in rows if k == c) / total
+            fine = 0.02 if max(cfg.weights) <= 8 else 0.03
+            slack = fine if longest <= 512 else 2.2 * longest / _ONE
+            slack += cfg.strict_cap * 256 / _ONE if cfg.strict_class >= 0 else 0
+            assert abs(share - want[c]) <= slack + 1e-9, f"class {c}: {share:.4f}, not {want[c]:.4f}, rows of {longest}"
+
+
+def entitled(cfg: Any) -> list[float]:
+    """Shares of the classes when all of them wait."""
+    if cfg.priority:
+        return [1.0, 0.0, 0.0, 0.0]
+    strict = cfg.strict_cap / 64 if cfg.strict_class >= 0 else 0.0
+    weights = [0 if c == cfg.strict_class else w for c, w in enumerate(cfg.weights)]
+    return [strict if c == cfg.strict_class else (1 - strict) * w / sum(weights) for c, w in enumerate(weights)]
