@@ -11,6 +11,7 @@ MODULES = (
     "verif.formal.arbiter",
     "verif.formal.axi_port",
     "verif.formal.axi_share",
+    "verif.formal.class_turn",
     "verif.formal.counters",
     "verif.formal.dma_reader",
     "verif.formal.fifo",

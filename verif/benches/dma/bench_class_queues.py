@@ -46,6 +46,7 @@ class QueuesBench(Bench):
         self.due = False  # the shown row has not been charged
         self.left: list[tuple[int, int]] = []
         self.number = 0
+        self.spent = [0] * len(CLASSES)  # units of others while the class waited
 
     async def run(self, cycles: int, shares: list[float], longest: int, style: str, aligned: bool = False) -> None:
         """Rows of up to `longest` bytes; a class offers one with the probability of its share."""
@@ -74,6 +75,18 @@ class QueuesBench(Bench):
         """Offsets of fields of a row."""
         return {name: field.offset for name, field in row_layout(self.cfg)}
 
+    def _waits(self, there: list[int], chosen: int) -> None:
+        """No class waits longer than others need to spend what they may have: see verif.formal.class_turn."""
+        cfg = self.cfg.dma
+        units = (self.queues[chosen][0][0] + 15) // 16
+        longest = cfg.slice_bytes // 16
+        for c in CLASSES:
+            rest = sum(cfg.weights) - cfg.weights[c]
+            bound = (2 * rest + rest // cfg.weights[c] + 4) * longest
+            self.spent[c] = self.spent[c] + units if c in there and c != chosen else 0
+            if not cfg.priority and cfg.strict_class < 0:
+                assert self.spent[c] <= bound, f"class {c} waited while others had {self.spent[c]} units of {bound}"
+
     def _cycle(self, offer: int | None, size: int) -> None:
         dut, turn = self.dut, self.turn
         there = [c for c in CLASSES if self.queues[c]]
@@ -98,6 +111,7 @@ class QueuesBench(Bench):
             self.left.append((self.shown[0], self.shown[1]))
         if there and (self.shown is None or leaves):
             class_ = turn.choose(there)
+            self._waits(there, class_)
             turn.taken(there)
             self.shown = (class_, *self.queues[class_].popleft())
             self.due = True

@@ -29,6 +29,7 @@ _FAULTS = (
         "the window forgets the unit before",
         "a row is done when its last burst is sent",
         "strobes of the beat before stay",
+        "a later piece of a row goes to where the row begins",
         "a descriptor may end while its last row is under way",
     ),
     *noticed_by(
