@@ -159,6 +159,17 @@ def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert "MATCH forward of 2 cores on tiny" in said and "bytes a cycle, at most 16 by" in said
 
 
+def test_sweep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sweep = tmp_path / "delays.toml"
+    sweep.write_text(
+        'format = 1\nbase = "tiny"\n[[axis]]\nfield = "hbm.latency_ns"\nvalues = [25, 200]\n'
+        '[[workload]]\nname = "ping_pong"\nparams = {rounds = 4, delay = [1, 24]}\n'
+    )
+    assert main(["explore", str(sweep), "--out", str(tmp_path / "out")]) == 0, capsys.readouterr().out
+    table = (tmp_path / "out" / "table.csv").read_text().splitlines()
+    assert len(table) == 5 and "metrics.signal_cycles" in table[0] and "threads" not in table[0].replace("p.", "")
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

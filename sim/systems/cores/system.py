@@ -63,6 +63,10 @@ class CoresSystem(System):
     def ledger_sections(self) -> Sequence[str]:
         return ("tiny",)
 
+    @property
+    def has_page(self) -> bool:
+        return False
+
     def exact_figures(self, report: Mapping[str, Any]) -> Mapping[str, int]:
         return {"cycles": report["cycles"]}
 
