@@ -6,7 +6,8 @@ from typing import Any
 __all__ = ["exact", "flat"]
 
 _OF_THE_HOST = frozenset(
-    "wall_seconds cpu_seconds cycles_per_second total_seconds total_cpu_seconds cpu_parts golden fast".split()
+    "wall_seconds cpu_seconds cycles_per_second total_seconds total_cpu_seconds cpu_parts golden fast "
+    "threads core_cycles_per_cpu_second".split()
 )
 _LEFT_OUT = frozenset(
     "tool_versions config_resolved params notes advice conflicts config_changes config_model port_counters mismatch "

@@ -46,7 +46,7 @@ def outcome(task: dict[str, Any]) -> dict[str, Any]:
     try:
         system = system_of_workload(task["workload"])
         report = system.run(system.resolve(asked_of(task)), Console(quiet=True))
-        if task["page"]:
+        if task["page"] and system.has_page:
             from sim.page.write import write_page
 
             write_page(Path(task["out"]))

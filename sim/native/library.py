@@ -3,7 +3,7 @@
 import ctypes
 import time
 from collections.abc import Mapping
-from ctypes import POINTER, c_char_p, c_double, c_int, c_uint, c_uint32, c_uint64, c_void_p
+from ctypes import POINTER, Array, c_char_p, c_double, c_int, c_uint, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -24,6 +24,7 @@ __all__ = [
     "RETIRED",
     "Reason",
     "SAMPLER",
+    "hbm_numbers",
     "open_library",
     "opened",
     "whole_sequence",
@@ -43,11 +44,11 @@ RETIRED = np.dtype([("cycle", "<u8"), ("sequence", "<u4"), ("queue", "<u2"), ("c
 
 
 PRINTED_BYTES = 1 << 20
-"""Of what a GPSIMD core prints, so much is kept (driver.cpp has the same number)."""
+"""Of what a GPSIMD core prints, so much is kept (driver.h has the same number)."""
 
 
 class Reason(IntEnum):
-    """Why a slice of a run ended (driver.cpp has the same numbers)."""
+    """Why a slice of a run ended (driver.h has the same numbers)."""
 
     LIMIT = 0
     DONE = 1
@@ -141,6 +142,12 @@ def opened(model: int | None, what: str) -> int:
     return model
 
 
+def hbm_numbers(cfg: Config) -> Array[c_uint64]:
+    """What the driver is told of HBM (hbm.h, HbmConfig)."""
+    hbm = cfg.hbm
+    return (c_uint64 * 5)(hbm.ports, hbm.port_bytes, hbm.bytes_per_cycle, cfg.latency_cycles, hbm.capacity_mib << 20)
+
+
 class NativeCore:
     """A core's model with its HBM, in reset until `reset`. A context manager: leaving frees it.
 
@@ -148,18 +155,16 @@ class NativeCore:
     """
 
     def __init__(self, library: Path, cfg: Config, *, retire_limit: int = 1 << 20):
-        self._lib = open_library(library, _DRIVER)
-        numbers = (c_uint64 * 5)(
-            cfg.hbm.ports,
-            cfg.hbm.port_bytes,
-            cfg.hbm.bytes_per_cycle,
-            cfg.latency_cycles,
-            cfg.hbm.capacity_mib << 20,
-        )
-        self.cpu_seconds = 0.0  # of this thread inside `run`: what the loop costs on a busy machine too
-        self._core: int | None = self._lib.px_create(numbers, retire_limit)
+        lib = open_library(library, _DRIVER)
+        self._adopt(library, lib.px_create(hbm_numbers(cfg), retire_limit))
         if not self._core:
             raise PlexusError(self._error())
+
+    def _adopt(self, library: Path, core: int | None) -> None:
+        """Take a core that the library has made."""
+        self._lib = open_library(library, _DRIVER)
+        self.cpu_seconds = 0.0  # of this thread inside `run`: what the loop costs on a busy machine too
+        self._core: int | None = core
 
     def __enter__(self) -> Self:
         return self

@@ -11,6 +11,7 @@ __all__ = ["DEVICES", "MEANINGS", "Device", "find_device", "find_meaning"]
 
 DEVICES = {
     "golden": "verif.golden.machine:GoldenMachine",
+    "golden_cores": "verif.golden.cores:GoldenCores",
     "sampled": "verif.golden.sampling:SampledMachine",
     "rtl": "sim.systems.core.verilated:VerilatedDevice",
 }

@@ -99,6 +99,11 @@ class System(Protocol):
         """Where the ledger of cycles has its runs: configurations that --config names; () for a system without any."""
         return ()
 
+    @property
+    def has_page(self) -> bool:
+        """Whether `plexus report` makes a page of its reports."""
+        return True
+
     def exact_figures(self, report: Mapping[str, Any]) -> Mapping[str, int]:
         """What the ledger of cycles keeps of a report: figures that no load of the host changes."""
         ...

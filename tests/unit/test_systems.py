@@ -163,7 +163,7 @@ def test_configuration_of_a_toy_comes_back(toy: None, tmp_path: Path) -> None:
 
 def test_without_the_folder_nothing_is_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert "there is no workload 'roll'" in said(capsys, ["run", "roll"], code=2)
-    assert [one.name for one in systems()] == ["core", "layers", "link", "switch"]
+    assert [one.name for one in systems()] == ["core", "cores", "layers", "link", "switch"]
 
 
 def test_every_configuration_is_of_one_system() -> None:

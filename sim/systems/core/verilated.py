@@ -20,12 +20,13 @@ from sim.build.guided import Training
 from sim.build.model import Built, build
 from sim.errors import PlexusError
 from sim.native.library import DRIVER_SOURCES, SAMPLER, NativeCore, Reason, whole_sequence
+from sim.native.system import SYSTEM_SOURCES
 from sim.run.result import EngineCycles, Fault, GpsimdCore, RunResult
 from sim.run.waves import Waves
 
-__all__ = ["VerilatedDevice", "build_core"]
+__all__ = ["REASON_ENDS", "VerilatedDevice", "build_core"]
 
-_ENDS = {
+REASON_ENDS = {
     Reason.LIMIT: "limit",
     Reason.DONE: "done",
     Reason.FAULT: "fault",
@@ -33,6 +34,8 @@ _ENDS = {
     Reason.PROTOCOL: "protocol",
     Reason.FATAL: "fatal",
 }
+"""Ends as results name them."""
+
 _ITEM_STRIDE = 0x100
 _PARTS_STRIDE = 0x200
 QUIET_CYCLES = 50_000
@@ -44,16 +47,23 @@ _SLOW_STEPS = 64  # cycles of its own that an engine may spend before the first 
 
 
 def build_core(
-    cfg: Config, *, array: str = "native", waves: str = "", fast: bool = False, profiled: bool = False
+    cfg: Config,
+    *,
+    array: str = "native",
+    waves: str = "",
+    fast: bool = False,
+    profiled: bool = False,
+    joined: bool = False,
 ) -> Built:
-    """The core's model with the native driver in it, and a sampler if it is `profiled`. `fast`: trained."""
+    """The core's model with the native driver in it, and a sampler if it is `profiled`. `fast`: trained. `joined`: with
+    its packet streams, for a NativeSystem."""
     if fast and (array != "native" or waves):
         raise PlexusError("--fast is for runs on the native array without waves: what the others wait for is elsewhere")
     if array not in ("native", "structural"):
         raise PlexusError(f"the array is native or structural, not {array!r}")
-    options = {"form": array, "limited": True}
+    options = {"form": array, "limited": True} | ({"link": True} if joined else {})
     long = array == "native"  # tiles of a structural array are many and gain nothing
-    sources = (*DRIVER_SOURCES, SAMPLER) if profiled else DRIVER_SOURCES
+    sources = (*(SYSTEM_SOURCES if joined else DRIVER_SOURCES), *((SAMPLER,) if profiled else ()))
     return build(
         "core",
         cfg,
@@ -79,7 +89,7 @@ class VerilatedDevice:
 
     `waves`, for a model built with waves, numbers cycles as the report does: 0 is where the program starts.
     `watch`, if given, is called with the cycle a few times a second; what it raises ends the run. `trace_records`: how
-    many records of a trace are kept; with 0 there is none.
+    many records of a trace are kept; with 0 there is none. `core`: one that is there already, as of a NativeSystem.
     """
 
     name = "rtl"
@@ -94,6 +104,7 @@ class VerilatedDevice:
         quiet_cycles: int | None = None,
         watch: Callable[[int], None] | None = None,
         trace_records: int = 0,
+        core: NativeCore | None = None,
     ):
         self.cfg = cfg
         self.trace_records = trace_records
@@ -105,7 +116,7 @@ class VerilatedDevice:
         self.watch = watch
         self.waves = waves
         self._scope = waves.scope_in(binary.parent) if waves else ""
-        self.core = NativeCore(binary, cfg)
+        self.core = NativeCore(binary, cfg) if core is None else core
         self.core.limit(limits(cfg))
 
     def __enter__(self) -> Self:
@@ -118,9 +129,13 @@ class VerilatedDevice:
 
     def load(self, image: Image) -> None:
         """Reset the core, fill HBM, tell it where queues and rings are."""
+        self.core.reset()
+        self.place(image)
+
+    def place(self, image: Image) -> None:
+        """`load` behind a reset."""
         self.image = image
         core = self.core
-        core.reset()
         core.load(0, image.memory())
         for queue, (base, count) in image.queues.items():
             at = Control.QUEUE + queue * _ITEM_STRIDE
@@ -152,7 +167,7 @@ class VerilatedDevice:
             raise PlexusError(f"the model stopped at cycle {core.cycle}: {message}")
         if reason != Reason.DONE:
             core.host_write(Control.RUN, 0)  # counters stand still while they are read
-        return self._result(_ENDS[reason], message)
+        return self.result(REASON_ENDS[reason], message)
 
     def read(self, region: Region) -> np.ndarray:
         """The bits of a region of HBM. PlexusError for another memory."""
@@ -161,7 +176,8 @@ class VerilatedDevice:
         data = self.core.read(region.offset, region.bytes)
         return data.view(np.dtype(region.dtype)).reshape(region.shape)
 
-    def _result(self, end: str, message: str) -> RunResult:
+    def result(self, end: str, message: str) -> RunResult:
+        """Counters and outputs of a core that stands still."""
         core = self.core
         read = core.host_read
         return RunResult(

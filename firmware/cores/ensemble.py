@@ -1,0 +1,29 @@
+"""Programs of several cores that belong together, and what they must leave."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from firmware.program import Program
+from rtl.contract.isa import Queue
+
+__all__ = ["Ensemble", "Mark"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """An instruction whose end tells a time: place `sequence` in `queue` of the core with the id `core`."""
+
+    core: int
+    queue: Queue
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ensemble:
+    """A program for each core. `truth`: bits of outputs by (core id, name), from NumPy. `marks`: by name, in order."""
+
+    programs: tuple[Program, ...]
+    truth: Mapping[tuple[int, str], np.ndarray]
+    marks: Mapping[str, tuple[Mark, ...]]

@@ -1,0 +1,128 @@
+"""What the workloads of several cores take, and what is asked for."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from firmware.cores.ensemble import Ensemble
+from firmware.cores.forward import forward
+from firmware.cores.ping_pong import ping_pong
+from firmware.views import MemoryFullError
+from firmware.workload import Param, parse_params
+from rtl.contract.config import Config
+from sim.native.system import DELAY_MAX
+from sim.run.variant import default_folder
+from sim.systems.cores.joined import DELAY_CYCLES
+
+__all__ = ["KINDS", "CoresRun", "Kind", "parse_cores"]
+
+_WIRES = {
+    "delay": Param(
+        type=int,
+        default=DELAY_CYCLES,
+        doc="tensor cycles on the wire between two cores, one way",
+        minimum=1,
+        maximum=DELAY_MAX,
+    ),
+    "threads": Param(
+        type=int,
+        default=None,
+        doc="that simulate the cores; one a processor if not given; bits and cycles do not depend on it",
+        minimum=1,
+        maximum=64,
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A workload: `make` takes configuration, parameters and seed of the run."""
+
+    doc: str
+    params: Mapping[str, Param]
+    make: Callable[[Config, Mapping[str, Any], int], Ensemble]
+
+
+def _forward(cfg: Config, p: Mapping[str, Any], seed: int) -> Ensemble:
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((p["tiles"], cfg.partitions, p["columns"])).astype(np.float32)
+    return forward(cfg, x, rng.standard_normal(p["cores"]).astype(np.float32), buffers=p["buffers"])
+
+
+def _ping_pong(cfg: Config, p: Mapping[str, Any], seed: int) -> Ensemble:
+    words = np.random.default_rng(seed).integers(0, 1 << 32, p["bytes"] // 4, dtype=np.uint32)
+    return ping_pong(cfg, words, p["rounds"])
+
+
+KINDS: Mapping[str, Kind] = {
+    "forward": Kind(
+        doc="cores in a row: tiles of FP32 stream from SBUF to SBUF, each core adds a number",
+        params={
+            "cores": Param(type=int, default=2, doc="in the row", minimum=1, maximum=16),
+            "tiles": Param(type=int, default=32, doc="that go through all of them", minimum=2, maximum=4096),
+            "columns": Param(
+                type=int, default=240, doc="FP32 numbers of a tile on each partition", minimum=1, maximum=4096
+            ),
+            "buffers": Param(type=int, default=2, doc="places for tiles that come, a core", minimum=1, maximum=8),
+            **_WIRES,
+        },
+        make=_forward,
+    ),
+    "ping_pong": Kind(
+        doc="two cores write some bytes to each other's SBUF with a signal, in turn",
+        params={
+            "rounds": Param(type=int, default=32, doc="there and back", minimum=2, maximum=4096),
+            "bytes": Param(type=int, default=64, doc="that each writes; 4 are a word", minimum=4, maximum=4096),
+            **_WIRES,
+        },
+        make=_ping_pong,
+    ),
+}
+"""By name."""
+
+
+def parse_cores(workload: str, settings: Sequence[str]) -> dict[str, Any]:
+    """All parameters from texts `name=value`. Errors: KernelError, one sentence."""
+    known = KINDS[workload].params
+    return {name: p.default for name, p in known.items()} | parse_params(settings, known, workload)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoresRun:
+    """What is asked for; `out`: folder of the report, by default under build/; `file`: of the configuration."""
+
+    workload: str
+    params: Mapping[str, Any]
+    cfg: Config
+    array: str = "native"
+    seed: int = 0
+    check: str = "golden"
+    out: Path | None = None
+    file: str | None = None
+
+    @property
+    def threads(self) -> int:
+        """How many simulate the cores."""
+        cores = self.params.get("cores", 2)
+        return min(cores, self.params["threads"] or os.cpu_count() or 1)
+
+    @property
+    def folder(self) -> Path:
+        """Where report.json goes."""
+        plain = parse_cores(self.workload, ()) | {"run_seed": 0, "array": "native"}
+        settings = dict(self.params) | {"run_seed": self.seed, "array": self.array}
+        return self.out or default_folder(self.workload, self.cfg, settings, plain)
+
+    def ensemble(self) -> Ensemble:
+        """The programs. Errors: KernelError; MemoryFullError names the sizes if a memory is too small for them."""
+        try:
+            return KINDS[self.workload].make(self.cfg, self.params, self.seed)
+        except MemoryFullError as error:
+            sizes = ", ".join(f"{name}={value}" for name, value in self.params.items() if value)
+            raise MemoryFullError(
+                f"{self.workload} of {sizes} does not fit the memories of {self.cfg.name}: {error}"
+            ) from None

@@ -1,0 +1,205 @@
+"""Cores joined by delayed wires in the native driver: bits of the golden machines, cycles of any number of threads."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from firmware.image import build_image, build_images
+from firmware.kernel import Kernel
+from firmware.program import Program
+from firmware.views import KernelError
+from rtl.contract.config import load
+from rtl.contract.isa import Cause, Queue
+from rtl.contract.memmap import Control, core_place
+from rtl.contract.roles import unprogrammed
+from sim.cli import main
+from sim.errors import PlexusError
+from sim.systems.core.verilated import VerilatedDevice, build_core
+from sim.systems.cores.joined import CoresResult, run_cores
+from sim.systems.cores.params import CoresRun, parse_cores
+from sim.systems.cores.run import run_several
+from verif.benches.core.exchange import exchange, misdirected
+from verif.golden.cores import GoldenCores
+from verif.golden.results import RunResult
+
+pytestmark = pytest.mark.sim
+
+TINY = load("tiny", ["gpsimd.vectors=false"])
+
+
+def golden(programs: tuple[Program, ...], cores: tuple[int, ...] = ()) -> dict[int, RunResult]:
+    images = build_images(programs)
+    machines = GoldenCores(TINY, cores or list(images))
+    machines.load(images)
+    return machines.run()
+
+
+def same_hbm(result: CoresResult, want: dict[int, RunResult]) -> bool:
+    return all(np.array_equal(bits, want[core].hbm[: len(bits)]) for core, bits in result.hbm.items())
+
+
+def evidence(result: CoresResult) -> list[Any]:
+    """All that a run shows but how long the host took."""
+    found: list[Any] = [result.end, result.simulated_cycles, dict(result.sent_beats)]
+    for core, one in result.results.items():
+        counters = [one.cycles, one.engines, one.windows, one.conflicts, one.faults, one.hbm, one.progress]
+        found += [core, *counters, one.retired.tolist(), result.hbm[core].tobytes()]
+    return found
+
+
+def several(workload: str, folder: Path, *settings: str, seed: int = 1) -> dict[str, Any]:
+    params = parse_cores(workload, settings)
+    return run_several(CoresRun(workload=workload, params=params, cfg=TINY, seed=seed, out=folder), Console(quiet=True))
+
+
+@pytest.mark.parametrize("delay", [1, 24, 200])
+def test_exchange_is_the_same_on_any_number_of_threads(delay: int) -> None:
+    made = exchange(TINY, np.random.default_rng(4))
+    want = golden(made.programs)
+    one = run_cores(made.programs, TINY, delay_cycles=delay)
+    assert one.end == "done" and same_hbm(one, want)
+    for core, name in ((0, "back"), (0, "fetched"), (1, "sum"), (1, "added")):
+        assert np.array_equal(one.results[core].outputs[name], made.total.view(np.uint32)), name
+    for threads in (2, 5):
+        again = run_cores(made.programs, TINY, delay_cycles=delay, threads=threads)
+        assert evidence(again) == evidence(one)
+
+
+def test_wrong_wires_are_noticed() -> None:
+    made = exchange(TINY, np.random.default_rng(4))
+    right = run_cores(made.programs, TINY)
+    late = [run_cores(made.programs, TINY, threads=threads, plant="late") for threads in (1, 2)]
+    assert evidence(late[0]) == evidence(right)
+    assert evidence(late[1]) != evidence(right)
+    lost = run_cores(made.programs, TINY, plant="lost")
+    assert lost.end != "done" and not same_hbm(lost, golden(made.programs))
+
+
+def test_what_is_for_no_core_is_refused() -> None:
+    programs, packets = misdirected(TINY)
+    want = golden(programs, (0, 1))
+    result = run_cores(programs, TINY, cores=(0, 1), threads=2)
+    assert result.end == "fault" and same_hbm(result, want)
+    (fault,), (expected,) = result.results[0].faults, want[0].faults
+    assert fault.cause == expected.cause == Cause.BUS_ERROR and fault.address == expected.address
+    assert not result.results[1].faults and result.sent_beats[0] > packets
+
+
+def test_packets_of_many_senders_stay_whole() -> None:
+    """Three cores fill places of a fourth at once, which sends each of them something too."""
+    shape, cores = (TINY.partitions, 300), 4
+    kernels = [Kernel(TINY, f"k{n}", core_place(n)) for n in range(cores)]
+    rng = np.random.default_rng(2)
+    x = [k.hbm("x", shape, "uint32", rng.integers(0, 1 << 32, shape, dtype=np.uint32)) for k in kernels]
+    came = [[k.hbm(f"came{m}", shape, "uint32") for m in range(cores)] for k in kernels]
+    told = [k.semaphore("told") for k in kernels]
+    for n, k in enumerate(kernels):
+        for m in [3] if n != 3 else [0, 1, 2]:
+            k.dma(came[m][n][:, :], x[n][:, :], class_=n, signal=told[m])
+        k.wait(Queue.SYNC, told[n], 3 if n == 3 else 1)
+    programs = tuple(k.program() for k in kernels)
+    runs = [run_cores(programs, TINY, threads=threads, delay_cycles=7) for threads in (1, 3)]
+    assert runs[0].end == "done" and same_hbm(runs[0], golden(programs))
+    assert evidence(runs[0]) == evidence(runs[1])
+
+
+def test_a_core_of_a_system_is_the_core_alone() -> None:
+    """Cycles, counters and the times between retired instructions."""
+    k = Kernel(TINY, "alone")
+    x = k.hbm("x", (TINY.partitions, 64), "fp32", np.ones((TINY.partitions, 64), np.uint32))
+    y = k.hbm("y", (TINY.partitions, 64), "fp32")
+    tile = k.sbuf("tile", partitions=TINY.partitions, columns=64, dtype="fp32")
+    for _ in range(3):
+        k.dma(tile[:, :], x[:, :])
+        k.vector.tensor_scalar(tile[:, :], tile[:, :], "add", 1.0)
+        k.dma(y[:, :], tile[:, :])
+    program = k.program()
+    joined = run_cores([program], TINY).results[0]
+    with VerilatedDevice(TINY, build_core(unprogrammed(TINY), joined=True).binary) as device:
+        device.load(build_image(program))
+        device.core.host_write(Control.CLEAR, 1)  # slower clocks stand then as there
+        alone = device.run()
+    assert (joined.cycles, joined.engines, joined.hbm) == (alone.cycles, alone.engines, alone.hbm)
+    times = [one.retired["cycle"] - one.retired["cycle"][0] for one in (joined, alone)]
+    assert np.array_equal(*times)
+
+
+def test_who_waits_for_ever_is_told() -> None:
+    k = Kernel(TINY, "waits", core_place(1))
+    k.wait(Queue.SYNC, k.semaphore("never"), 1)
+    result = run_cores([Kernel(TINY, "idle").program(), k.program()], TINY)
+    assert result.end == "stuck"
+    assert result.results[1].progress == {"sync": "0 of 1"} and not result.results[0].progress
+
+
+@pytest.mark.parametrize("settings", [("cores=4", "tiles=12"), ("cores=2", "buffers=1", "columns=33", "tiles=5")])
+def test_forward(tmp_path: Path, settings: tuple[str, ...]) -> None:
+    reports = [several("forward", tmp_path, *settings, f"threads={threads}") for threads in (1, 3)]
+    for r in reports:
+        assert r["match"] is True and r["end"] == "done" and not r["faults"]
+    assert reports[0]["cores"] == reports[1]["cores"] and reports[0]["metrics"] == reports[1]["metrics"]
+    m, tiles = reports[0]["metrics"], int(dict(s.split("=") for s in settings)["tiles"])
+    assert m["forwarded_bytes"] == m["tile_bytes"] * tiles * (len(reports[0]["cores"]) - 1)
+    assert 0 < m["bytes_per_cycle"] <= m["bound_bytes_per_cycle"]
+
+
+def test_ping_pong_takes_as_much_longer_as_the_wire(tmp_path: Path) -> None:
+    near, far = (several("ping_pong", tmp_path, f"delay={delay}")["metrics"] for delay in (24, 324))
+    assert near["signal_nanoseconds"] <= 30
+    assert far["signal_cycles"] - near["signal_cycles"] == pytest.approx(300, abs=1)
+
+
+def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    settings = ["--config", "tiny", "--set", "gpsimd.vectors=false", "-p", "tiles=4", "--out", str(tmp_path)]
+    assert main(["run", "forward", *settings]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "MATCH forward of 2 cores on tiny" in said and "bytes a cycle, at most 16 by" in said
+
+
+def test_sweep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sweep = tmp_path / "delays.toml"
+    sweep.write_text(
+        'format = 1\nbase = "tiny"\n[[axis]]\nfield = "hbm.latency_ns"\nvalues = [25, 200]\n'
+        '[[workload]]\nname = "ping_pong"\nparams = {rounds = 4, delay = [1, 24]}\n'
+    )
+    assert main(["explore", str(sweep), "--out", str(tmp_path / "out")]) == 0, capsys.readouterr().out
+    table = (tmp_path / "out" / "table.csv").read_text().splitlines()
+    assert len(table) == 5 and "metrics.signal_cycles" in table[0] and "threads" not in table[0].replace("p.", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["forward", "-p", "delay=0"], "delay must be at least 1, not 0"),
+        (["forward", "-p", "threads=0"], "threads must be at least 1, not 0"),
+        (["forward", "-p", "cores=0"], "cores must be at least 1, not 0"),
+        (["ping_pong", "-p", "cores=3"], "ping_pong has no parameter 'cores'"),
+        (["forward", "--config", "tiny", "-p", "columns=4096"], "does not fit the memories of tiny"),
+        (["forward", "--check", "sample=3"], "forward is checked with golden or none, not 'sample=3'"),
+        (["forward", "--waves", "x.fst"], "forward has no --waves"),
+        (["forward", "--fast"], "forward has no --fast"),
+        (["ping_pong", "--array", "fast"], "native or structural, not 'fast'"),
+    ],
+)
+def test_wrong_input_gets_one_sentence(capsys: pytest.CaptureFixture[str], arguments: list[str], says: str) -> None:
+    assert main(["run", *arguments]) == 2
+    assert says in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"delay_cycles": 0}, "a wire between cores takes 1 to 4096 cycles, not 0"),
+        ({"threads": 0}, "at least 1 thread, not 0"),
+        ({"cores": (0, 1, 2)}, r"core \(0, 0, 0, 2\) has no program: 3 cores, 2 programs"),
+        ({"cores": ()}, "1 to 64 cores, not 0"),
+        ({"cfg": load("small")}, "for another configuration"),
+    ],
+)
+def test_wrong_calls_get_one_sentence(changes: dict[str, Any], says: str) -> None:
+    programs = [Kernel(TINY, f"k{n}", core_place(n)).program() for n in range(2)]
+    with pytest.raises((PlexusError, KernelError), match=says):
+        run_cores(**{"programs": programs, "cfg": TINY} | changes)
