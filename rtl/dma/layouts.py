@@ -20,6 +20,7 @@ __all__ = [
     "UNITS_BITS",
     "address_bits",
     "ar_burst",
+    "bytes_bits",
     "done_layout",
     "fetch_layout",
     "job_layout",
@@ -106,11 +107,11 @@ def piece_layout(cfg: Config, *, link: bool = False) -> data.StructLayout:
     job = job_layout(cfg, link=link).members
     steps = ("count", "source_step", "destination_step")
     return data.StructLayout(
-        {name: job[name] for name in job if name not in (*steps, "bytes")} | {"bytes": _bytes_bits(cfg), "last": 1}
+        {name: job[name] for name in job if name not in (*steps, "bytes")} | {"bytes": bytes_bits(cfg), "last": 1}
     )
 
 
-def _bytes_bits(cfg: Config) -> int:
+def bytes_bits(cfg: Config) -> int:
     """Bits of the length of a piece."""
     return exact_log2(cfg.dma.slice_bytes) + 1
 
@@ -125,7 +126,7 @@ def row_layout(cfg: Config) -> data.StructLayout:
             "to_sbuf": 1,
             "source": bits,
             "destination": bits,
-            "bytes": _bytes_bits(cfg),
+            "bytes": bytes_bits(cfg),
             "add": 2,  # isa.DmaAdd, to SBUF
         }
     )

@@ -10,7 +10,7 @@ from amaranth.lib import data
 from rtl.base.layouts import layout
 from rtl.contract.config import Config
 from rtl.contract.link import ENDPOINT_BITS, PACKET_BYTES_MAX, PACKET_HEADER, SIGNAL, PacketFlag, PacketOpcode
-from rtl.dma.layouts import PARTITION_SHIFT, address_bits, pair_bits, slot_bits
+from rtl.dma.layouts import PARTITION_SHIFT, address_bits, bytes_bits, pair_bits, slot_bits
 
 __all__ = [
     "CHUNK_BYTES",
@@ -113,7 +113,7 @@ def remote_row(cfg: Config) -> data.StructLayout:
             "local_sbuf": 1,
             "local": address_bits(cfg),
             "remote": 64,
-            "bytes": 19,
+            "bytes": bytes_bits(cfg),
             "add": 2,  # isa.DmaAdd, there
             "class_": 3,
             "last": 1,  # of its descriptor

@@ -22,8 +22,15 @@ _CAPPED = ["dma.strict_class=2", "dma.strict_cap=8", "dma.weights=3:1:5:2"]
 _LONG = ["dma.slice_bytes=2048", "dma.weights=64:1:1:9"]
 _PHASES = ([0.9] * 4, [1, 0.1, 0.1, 0.1], [0.1, 0.1, 0.1, 1], [0, 0, 1, 0], [0.02] * 4, [0, 1, 0, 1], [0] * 4)
 
+_FAULTS = (
+    EVERY,
+    "the deficit of a class is not charged",
+    "all weights of a mover's classes are 1",
+    "the strict class of a mover has no cap",
+)
+
 RUNS = (
-    Run("class_queues", options={"depth": _DEPTH}, faults=EVERY, config=load("tiny", _CAPPED)),
+    Run("class_queues", options={"depth": _DEPTH}, faults=_FAULTS, config=load("tiny", _CAPPED)),
     Run("class_queues", options={"depth": _DEPTH}),
     Run("class_queues", options={"depth": _DEPTH}, config=load("tiny", ["dma.priority=true"]), seeds=(1,)),
     Run("class_queues", options={"depth": _DEPTH}, config=load("tiny", _LONG)),
@@ -166,6 +173,11 @@ async def shares_are_those_of_the_weights(dut: Any) -> None:
             slack = fine if longest <= 512 else 2.2 * longest / _ONE
             slack += cfg.strict_cap * 256 / _ONE if cfg.strict_class >= 0 else 0
             assert abs(share - want[c]) <= slack + 1e-9, f"class {c}: {share:.4f}, not {want[c]:.4f}, rows of {longest}"
+
+
+@cocotb.test()
+async def covered(dut: Any) -> None:
+    COVER.require_all()
 
 
 def entitled(cfg: Any) -> list[float]:
