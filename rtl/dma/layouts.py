@@ -32,6 +32,7 @@ __all__ = [
     "slot_bits",
     "step_layout",
     "unit_layout",
+    "units_max",
 ]
 
 ADDED_ROWS = 4
@@ -109,6 +110,11 @@ def piece_layout(cfg: Config, *, link: bool = False) -> data.StructLayout:
     return data.StructLayout(
         {name: job[name] for name in job if name not in (*steps, "bytes")} | {"bytes": bytes_bits(cfg), "last": 1}
     )
+
+
+def units_max(cfg: Config) -> int:
+    """Units of 16 bytes of the longest piece: it may begin inside a beat, and ends with one."""
+    return (cfg.dma.slice_bytes + cfg.hbm.port_bytes) // 16
 
 
 def bytes_bits(cfg: Config) -> int:

@@ -7,9 +7,10 @@ from dataclasses import replace
 from amaranth.asserts import AnySeq
 from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal, Value
 from amaranth.lib import wiring
+from amaranth.utils import ceil_log2
 
 from rtl.contract.config import Config, named
-from rtl.dma.layouts import CLASSES
+from rtl.dma.layouts import CLASSES, units_max
 from rtl.dma.movers.class_turn import ClassTurn
 from verif.formal.arbiter import ones
 from verif.formal.proof import Proof, without_reset
@@ -27,7 +28,8 @@ class ClassTurnProof(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         cfg = self.cfg.dma
-        longest = cfg.slice_bytes // 16
+        longest = units_max(self.cfg)
+        lift = 1 << ceil_log2(longest)
         m.submodules.turn = turn = ClassTurn(self.cfg)
         without_reset(m)
         charged, owner = Signal(), Signal(CLASSES)
@@ -56,7 +58,7 @@ class ClassTurnProof(wiring.Component):
                 continue
             m.d.comb += [
                 Assert(deficit > Mux(charged & owner[c], 0, -longest)),
-                Assert(deficit <= cfg.weights[c] * longest),
+                Assert(deficit <= cfg.weights[c] * lift),
             ]
         if cfg.strict_class < 0:
             m.d.comb += Cover(turn.chosen[3] & turn.there.all())

@@ -3,13 +3,13 @@
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import exact_log2
+from amaranth.utils import ceil_log2
 
 from rtl.base.arbiter import lowest
 from rtl.base.fault import fault
 from rtl.contract.config import Config
 from rtl.contract.timing import DMA_STRICT_WINDOW
-from rtl.dma.layouts import CLASSES, UNITS_BITS
+from rtl.dma.layouts import CLASSES, UNITS_BITS, units_max
 
 __all__ = ["ClassTurn"]
 
@@ -29,7 +29,7 @@ class ClassTurn(wiring.Component):
 
     def __init__(self, cfg: Config):
         self.cfg = cfg.dma
-        most = exact_log2(cfg.dma.slice_bytes // 16)  # of a piece: 2 to its power units
+        most = ceil_log2(units_max(cfg))
         self.shifts = most + 1
         # seen by proofs too
         shape = signed(max(cfg.dma.weights).bit_length() + most + 2)

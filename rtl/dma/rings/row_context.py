@@ -15,10 +15,10 @@ __all__ = ["RowContext"]
 
 
 class RowContext(wiring.Component):
-    """Three nested counters, innermost first, with one adder a side; each row in pieces of at most dma.slice_bytes.
+    """Three nested counters, innermost first, with one adder a side; each row in pieces of dma.slice_bytes.
 
-    Pieces end at multiples of dma.slice_bytes of the address in HBM, or of the destination if both ends or none are
-    there, so no beat of a row in HBM is moved twice. What goes to or comes from another core ends after whole packets.
+    A piece that begins inside a beat of HBM (of the destination, if both ends or none are there) also has the rest of
+    that beat, so that no beat is moved twice. What goes to or comes from another core ends after whole packets.
     One more job waits in `parked` for the end of the one under way.
     Timing: a piece a cycle, the first one in the cycle after `job` was taken; no gap between jobs.
     """
@@ -109,17 +109,18 @@ class RowContext(wiring.Component):
         most = Signal(ROW_BYTES_BITS)
         whole = Signal()  # the rest of the row is this piece
         piece = self.piece.payload
-        cut = exact_log2(cfg.dma.slice_bytes)
+        beat = exact_log2(cfg.hbm.port_bytes)
         here: Value = Const(1)
         if self.link:
             here = held.away == 0
-        pivot = Mux(held.to_sbuf & ~held.from_sbuf, piece.source[:cut], piece.destination[:cut])
+        into = Mux(held.to_sbuf & ~held.from_sbuf, piece.source[:beat], piece.destination[:beat])
+        inside = Mux(into == 0, 0, cfg.hbm.port_bytes - into)  # to the end of the beat
         packets = cfg.dma.slice_bytes // CHUNK_BYTES * CHUNK_BYTES
         moved = Mux(fault("a later piece of a row goes to where the row begins"), 0, offset)
         m.d.comb += [
             piece.source.eq(source + offset),
             piece.destination.eq(destination + moved),
-            most.eq(Mux(here, cfg.dma.slice_bytes - pivot, packets)),
+            most.eq(Mux(here, cfg.dma.slice_bytes + inside, packets)),
             rest.eq(held.bytes - offset),
             whole.eq(rest <= most),
             piece.bytes.eq(Mux(whole, rest, most)),

@@ -86,7 +86,7 @@ class QueuesBench(Bench):
         """No class waits longer than others need to spend what they may have: see verif.formal.class_turn."""
         cfg = self.cfg.dma
         units = (self.queues[chosen][0][0] + 15) // 16
-        longest = cfg.slice_bytes // 16
+        longest = 2 * cfg.slice_bytes // 16  # a power of two that no piece reaches
         for c in CLASSES:
             rest = sum(cfg.weights) - cfg.weights[c]
             bound = (2 * rest + rest // cfg.weights[c] + 4) * longest
@@ -114,8 +114,8 @@ class QueuesBench(Bench):
                 turn.charge(class_, (length + 15) // 16)
                 self.due = False
         leaves = self.shown is not None and dut.o__ready.value == 1
-        if leaves:
-            self.left.append((self.shown[0], self.shown[1]))
+        if self.shown and leaves:
+            self.left.append(self.shown[:2])
         if there and (self.shown is None or leaves):
             class_ = turn.choose(there)
             self._waits(there, class_)
@@ -135,7 +135,7 @@ class QueuesBench(Bench):
 async def goes_as_the_golden_turn_does(dut: Any) -> None:
     bench = QueuesBench(dut)
     await bench.start()
-    longest = bench.cfg.dma.slice_bytes
+    longest = bench.cfg.dma.slice_bytes + bench.cfg.hbm.port_bytes - 1
     for style in STYLES:
         for shares in (
             [0.9] * 4,
