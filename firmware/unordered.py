@@ -103,7 +103,7 @@ class _Order:
 
     def program(self, program: Program) -> Iterator[_Write]:
         """Its instructions issue in order and complete in order; descriptors begin when they have been released, in the
-        order of their ring, and end so."""
+        order of their ring and class, and end in the order of their ring."""
         core = program.core
         releases: dict[int, list[int]] = defaultdict(list)
         for instructions in program.queues.values():
@@ -119,10 +119,11 @@ class _Order:
             yield from self._ring(core, copies, releases[ring])
 
     def _ring(self, core: int, copies: Sequence[Descriptor], releases: Sequence[int]) -> Iterator[_Write]:
-        begin = end = None
+        begins: dict[int, int] = {}
+        end = None
         arrived: dict[tuple[int, int], int] = {}
         for copy, release in zip(copies, releases, strict=False):
-            begin = self._event(begin, release)
+            begin = begins[copy.class_] = self._event(begins.get(copy.class_), release)
             end = self._event(begin, end)
             done, far = end, copy.destination.core
             if far != core:  # it is there later than it has left

@@ -321,7 +321,7 @@ DESCRIPTOR = Word(
         Field("source", 64, "memmap.ADDRESS of the first byte"),
         Field("destination", 64),
         Field("row_bytes", 32, "contiguous bytes on both sides, 1 to 2^18"),
-        Field("class_", 3, "traffic class"),
+        Field("class_", 3, "traffic class, 0 to 3"),
         Field("add", 2, "DmaAdd: to what is at the destination, in SBUF"),
         Field("reserved0", 27),
         Field("count0", 32, "rows along the innermost outer dimension, at least 1"),

@@ -19,7 +19,7 @@ __all__ = ["PROOFS", "ClassTurnProof"]
 
 
 class ClassTurnProof(wiring.Component):
-    """Any classes, any pieces of 1 to 32 units; each piece is charged in the cycle after it was taken."""
+    """Any classes, any pieces of up to units_max; each piece is charged in the cycle after it was taken."""
 
     def __init__(self, cfg: Config):
         self.cfg = cfg

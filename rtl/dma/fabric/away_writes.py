@@ -11,7 +11,7 @@ from rtl.contract.link import PacketOpcode
 from rtl.contract.memmap import CoreId
 from rtl.dma.fabric.packets import SLOT_BITS, SLOTS_EACH, TO_SEND, remote_row, staging
 from rtl.dma.fabric.places import Places
-from rtl.dma.layouts import done_layout, row_layout, slot_bits
+from rtl.dma.layouts import CLASSES, done_layout, row_layout, slot_bits
 
 __all__ = ["AwayWrites"]
 
@@ -80,13 +80,15 @@ class AwayWrites(wiring.Component):
         gathered = self.gathered.payload
         packet = self.send.payload
         kept = look.data
-        failed = Signal()  # HBM failed for an earlier piece of the descriptor
+        failed = Signal(CLASSES)  # HBM failed for an earlier piece of the descriptor, of which a class has one
+        mixes = fault("what HBM fails of a class is not sent, nor what others send")
+        class_ = Mux(mixes, 0, kept.class_[:2])
         spoilt = Signal()
         signals = Signal()
         m.submodules.failures = failures = Fifo(slot_bits(self.own), 2)
         m.d.comb += [
             look.addr.eq(gathered.slot),
-            spoilt.eq(failed | gathered.read_error),
+            spoilt.eq(failed.bit_select(class_, 1) | gathered.read_error),
             signals.eq(kept.signals & Mux(fault("the signal goes with the first packet"), kept.first, kept.last)),
             packet.slot.eq(gathered.slot[: len(packet.slot)]),
             packet.holds.eq(1),
@@ -103,7 +105,7 @@ class AwayWrites(wiring.Component):
             self.gathered.ready.eq(Mux(spoilt, failures.i.ready, self.send.ready)),
         ]
         with m.If(self.gathered.valid & self.gathered.ready):
-            m.d.sync += failed.eq(spoilt & ~kept.last)
+            m.d.sync += failed.bit_select(class_, 1).eq(spoilt & ~kept.last)
 
         # A place is given back when its end has been told.
         m.submodules.departed = departed = RamFifo(SLOT_BITS, SLOTS_EACH)

@@ -18,7 +18,7 @@ class RowContext(wiring.Component):
     """Three nested counters, innermost first, with one adder a side; each row in pieces of dma.slice_bytes.
 
     A piece that begins inside a beat of HBM (of the destination, if both ends or none are there) also has the rest of
-    that beat, so that no beat is moved twice. What goes to or comes from another core ends after whole packets.
+    that beat, so that no beat there is moved twice. What goes to or comes from another core ends after whole packets.
     One more job waits in `parked` for the end of the one under way.
     Timing: a piece a cycle, the first one in the cycle after `job` was taken; no gap between jobs.
     """

@@ -264,7 +264,7 @@
 #define PLEXUS_DESCRIPTOR_ROW_BYTES_LSB 128
 #define PLEXUS_DESCRIPTOR_ROW_BYTES_BITS 32  /* contiguous bytes on both sides, 1 to 2^18 */
 #define PLEXUS_DESCRIPTOR_CLASS_LSB 160
-#define PLEXUS_DESCRIPTOR_CLASS_BITS 3  /* traffic class */
+#define PLEXUS_DESCRIPTOR_CLASS_BITS 3  /* traffic class, 0 to 3 */
 #define PLEXUS_DESCRIPTOR_ADD_LSB 163
 #define PLEXUS_DESCRIPTOR_ADD_BITS 2  /* DmaAdd: to what is at the destination, in SBUF */
 #define PLEXUS_DESCRIPTOR_RESERVED0_LSB 165
