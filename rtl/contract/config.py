@@ -114,7 +114,9 @@ class Config:
 
     def as_dict(self) -> dict[str, Any]:
         """All fields, nested, as plain values."""
-        return dataclasses.asdict(self)
+        return dataclasses.asdict(
+            self, dict_factory=lambda pairs: {k: list(v) if isinstance(v, tuple) else v for k, v in pairs}
+        )
 
     @property
     def hash(self) -> str:

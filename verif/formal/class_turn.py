@@ -50,13 +50,11 @@ class ClassTurnProof(wiring.Component):
             Assert(turn.chosen.any() == turn.there.any()),
             Assert(~charged | (ones(owner) == 1)),
         ]
-        if cfg.priority:
-            m.d.comb += Assert(turn.chosen == (turn.there & (~turn.there + 1))[:CLASSES])
-            return m
         for c, deficit in enumerate(turn.deficits):
             if c == cfg.strict_class:
                 continue
             m.d.comb += [
+                Assert(turn.paid[c] == Mux(charged & owner[c], deficit - turn.units, deficit)),
                 Assert(deficit > Mux(charged & owner[c], 0, -longest)),
                 Assert(deficit <= cfg.weights[c] * lift),
             ]
@@ -76,20 +74,17 @@ PROOFS = (
         make=lambda: ClassTurnProof(_config(weights=(8, 4, 2, 1))),
         depth=2,
         cover_depth=12,
+        fault_depth=6,
         short=True,
+        faults=("the deficit of a class is not charged",),
     ),
     Proof(
         name="class_turn_strict",
         make=lambda: ClassTurnProof(_config(weights=(3, 1, 5, 2), strict_class=2)),
         depth=2,
         cover_depth=4,
+        fault_depth=6,
         short=True,
-    ),
-    Proof(
-        name="class_turn_priority",
-        make=lambda: ClassTurnProof(_config(priority=True)),
-        depth=1,
-        cover_depth=2,
-        short=True,
+        faults=("the deficit of a class is not charged",),
     ),
 )

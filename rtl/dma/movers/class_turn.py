@@ -34,6 +34,7 @@ class ClassTurn(wiring.Component):
         # seen by proofs too
         shape = signed(max(cfg.dma.weights).bit_length() + most + 2)
         self.deficits = [Signal(shape, name=f"deficit{c}") for c in range(CLASSES)]
+        self.paid = [Signal(shape, name=f"paid{c}") for c in range(CLASSES)]  # with the charge of this cycle
         super().__init__(
             {
                 "there": In(CLASSES),
@@ -52,7 +53,7 @@ class ClassTurn(wiring.Component):
             m.d.comb += self.chosen.eq(lowest(self.there))
             return m
         strict = 1 << cfg.strict_class if cfg.strict_class >= 0 else 0
-        paid = [Signal.like(d, name=f"paid{c}") for c, d in enumerate(self.deficits)]
+        paid = self.paid
         raised = [Signal.like(d, name=f"raised{c}") for c, d in enumerate(self.deficits)]
         active, rich = Signal(CLASSES), Signal(CLASSES)
         raises = Signal()
