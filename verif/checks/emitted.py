@@ -38,6 +38,7 @@ QUICK = tuple(name for name in TOPS if name not in (*COMPARED, *_LARGE))
 _OPTIONS: dict[str, dict[str, Any]] = {
     "axi_share": {"port_bytes": 64},
     "check": {"queue": Queue.TENSOR},
+    "class_queues": {"depth": 16},
     "fifo": {"shape": 8, "depth": 3},
     "issue_queue": {"queue": Queue.TENSOR},
     "lane_pair": {"interval": 64, "delay": 3},
