@@ -69,7 +69,8 @@ def _typed(name: str, value: Any, current: Any) -> Any:
 def _numbers(name: str, value: Any) -> tuple[int, ...]:
     """Of a list in a file, or of a text as in 8:4:2:1."""
     try:
-        return tuple(map(int, value.split(":"))) if isinstance(value, str) else tuple(value)
+        members = cast("list[int]", value) if not isinstance(value, str) else [int(one) for one in value.split(":")]
+        return tuple(members)
     except (TypeError, ValueError):
         raise ConfigError(f"{name} must be whole numbers, as in 8:4:2:1, not {value!r}") from None
 
