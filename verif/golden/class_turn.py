@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from rtl.contract.config_sections import DmaConfig
 
-__all__ = ["ClassTurn"]
+__all__ = ["ClassTurn", "entitled"]
 
 _WINDOW = 64  # units of 16 bytes of which the strict class has its cap
 _BURST = 16  # caps that it may have at once
@@ -64,3 +64,12 @@ class ClassTurn:
             self.over = max(0, self.over - units * cap)
         elif self._waited:
             self.over += units * (_WINDOW - cap)
+
+
+def entitled(cfg: DmaConfig) -> list[float]:
+    """Shares of the classes while all of them wait."""
+    if cfg.priority:
+        return [1.0, 0.0, 0.0, 0.0]
+    strict = cfg.strict_cap / _WINDOW if cfg.strict_class >= 0 else 0.0
+    weights = [0 if c == cfg.strict_class else w for c, w in enumerate(cfg.weights)]
+    return [strict if c == cfg.strict_class else (1 - strict) * w / sum(weights) for c, w in enumerate(weights)]

@@ -13,7 +13,7 @@ from verif.agents.bench import Bench
 from verif.agents.stall import STYLES, styled
 from verif.bench import EVERY, Run
 from verif.checks.coverage import Coverage
-from verif.golden.class_turn import ClassTurn
+from verif.golden.class_turn import ClassTurn, entitled
 
 CLASSES = range(4)
 _DEPTH = 16
@@ -178,12 +178,3 @@ async def shares_are_those_of_the_weights(dut: Any) -> None:
 @cocotb.test()
 async def covered(dut: Any) -> None:
     COVER.require_all()
-
-
-def entitled(cfg: Any) -> list[float]:
-    """Shares of the classes when all of them wait."""
-    if cfg.priority:
-        return [1.0, 0.0, 0.0, 0.0]
-    strict = cfg.strict_cap / 64 if cfg.strict_class >= 0 else 0.0
-    weights = [0 if c == cfg.strict_class else w for c, w in enumerate(cfg.weights)]
-    return [strict if c == cfg.strict_class else (1 - strict) * w / sum(weights) for c, w in enumerate(weights)]

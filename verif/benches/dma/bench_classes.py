@@ -11,6 +11,7 @@ from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address
 from verif.bench import Run
 from verif.benches.dma.bench_hbm import HbmBench
 from verif.checks.coverage import Coverage
+from verif.golden.class_turn import entitled
 
 _FAULTS = ("the deficit of a class is not charged",)
 
@@ -57,15 +58,6 @@ async def moved(bench: HbmBench, kind: str, total: int) -> list[int]:
         await edge
         order += [int(pair.value) * 16 // ROW for valid, ready, pair in ports if valid.value == 1 and ready.value == 1]
     return order
-
-
-def entitled(cfg: Any) -> list[float]:
-    """Shares of the classes while all of them wait."""
-    if cfg.priority:
-        return [1.0, 0.0, 0.0, 0.0]
-    strict = cfg.strict_cap / 64 if cfg.strict_class >= 0 else 0.0
-    weights = [0 if c == cfg.strict_class else w for c, w in enumerate(cfg.weights)]
-    return [strict if c == cfg.strict_class else (1 - strict) * w / sum(weights) for c, w in enumerate(weights)]
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
