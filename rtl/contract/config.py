@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from rtl.contract.config_changes import changed, merge, settings
 from rtl.contract.config_fields import check, number
@@ -114,15 +114,18 @@ class Config:
 
     def as_dict(self) -> dict[str, Any]:
         """All fields, nested, as plain values."""
-        return dataclasses.asdict(
-            self, dict_factory=lambda pairs: {k: list(v) if isinstance(v, tuple) else v for k, v in pairs}
-        )
+        return dataclasses.asdict(self, dict_factory=_plain)
 
     @property
     def hash(self) -> str:
         """Twelve hex digits that name the values (not the name) of this configuration."""
         values = {k: v for k, v in self.as_dict().items() if k != "name"}
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _plain(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Fields of one section; tuples as lists, which is what a file of values gives back."""
+    return {name: list(cast("tuple[object, ...]", v)) if isinstance(v, tuple) else v for name, v in pairs}
 
 
 _FULL = Config(
