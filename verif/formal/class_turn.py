@@ -1,13 +1,13 @@
-"""ClassTurn: whenever a class has a piece one of them goes, and no debt or credit is beyond its bound: a class owes
-less than a piece, and has at most its weight in pieces. So who waits is lifted above 0 by raises that give the others
-at most their weights in pieces each, which is the bound that bench_class_queues holds the waits to."""
+"""ClassTurn: whenever a class has a piece one of them goes or all that wait are raised; who goes beside others pays for
+it; and no debt or credit is beyond its bound: a class owes less than a piece, and has at most its weight. So no more
+cycles go by without a choice than a piece has units, and who waits is lifted above 0 by raises that give each other
+class its weight, which is the bound that bench_class_queues holds the waits to."""
 
 from dataclasses import replace
 
 from amaranth.asserts import AnySeq
-from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal, Value
+from amaranth.hdl import Assert, Assume, Const, Cover, Module, Mux, Signal, Value
 from amaranth.lib import wiring
-from amaranth.utils import ceil_log2
 
 from rtl.contract.config import Config, named
 from rtl.dma.layouts import CLASSES, units_max
@@ -29,35 +29,42 @@ class ClassTurnProof(wiring.Component):
         m = Module()
         cfg = self.cfg.dma
         longest = units_max(self.cfg)
-        lift = 1 << ceil_log2(longest)
         m.submodules.turn = turn = ClassTurn(self.cfg)
         without_reset(m)
         charged, owner = Signal(), Signal(CLASSES)
         units: Value = AnySeq(len(turn.units))
         m.d.comb += [
             turn.there.eq(AnySeq(CLASSES)),
-            turn.take.eq(AnySeq(1) & turn.there.any()),
+            turn.take.eq(AnySeq(1) & turn.chosen.any()),
             turn.charged.eq(charged),
             turn.of.eq(owner),
             turn.units.eq(units),
             Assume((turn.units >= 1) & (turn.units <= longest)),
         ]
         m.d.sync += [charged.eq(turn.take), owner.eq(turn.chosen)]
+        by_weight = Signal(CLASSES)  # that wait and are not strict
+        contested = Signal()
+        m.d.comb += by_weight.eq(turn.there & ~Const(1 << cfg.strict_class if cfg.strict_class >= 0 else 0, CLASSES))
+        with m.If(turn.take):
+            m.d.sync += contested.eq((ones(by_weight) > 1) & (turn.chosen & by_weight).any())
 
         m.d.comb += [
             Assert((turn.chosen & (turn.chosen - 1)) == 0),
             Assert((turn.chosen & ~turn.there) == 0),
-            Assert(turn.chosen.any() == turn.there.any()),
+            Assert(turn.chosen.any() | ~turn.there.any() | turn.raises | turn.pays),
+            Assert(~(turn.chosen.any() & turn.raises) | (cfg.strict_class >= 0)),
             Assert(~charged | (ones(owner) == 1)),
         ]
         for c, deficit in enumerate(turn.deficits):
             if c == cfg.strict_class:
                 continue
             m.d.comb += [
-                Assert(turn.paid[c] == Mux(charged & owner[c], deficit - turn.units, deficit)),
-                Assert(deficit > Mux(charged & owner[c], 0, -longest)),
-                Assert(deficit <= cfg.weights[c] * lift),
+                Assert(deficit > Mux(charged & contested & owner[c], 0, -longest)),
+                Assert(deficit <= cfg.weights[c]),
             ]
+            before, due = Signal.like(deficit, name=f"before{c}"), Signal(name=f"due{c}")
+            m.d.sync += [before.eq(deficit - units), due.eq(charged & contested & owner[c])]
+            m.d.comb += Assert(~due | (deficit == before))
         if cfg.strict_class < 0:
             m.d.comb += Cover(turn.chosen[3] & turn.there.all())
         return m

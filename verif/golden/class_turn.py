@@ -11,58 +11,61 @@ _BURST = 16  # caps that it may have at once
 
 
 class ClassTurn:
-    """Deficits, turn and cap; `choose` says who goes, `taken` that it went, `charge` how long it was."""
+    """Deficits, turn and cap. In each cycle, in this order: `charge`, with the length of what went in the cycle before;
+    `choose`, who goes; `passed`, with who went."""
 
     def __init__(self, cfg: DmaConfig):
         self.cfg = cfg
         self.deficits = [0] * len(cfg.weights)
         self.last = -1  # class served last by its deficit
         self.over = 0
-        self._waited = False
+        self._contested = False  # others waited too when the piece that went last was taken
+        self._paid = -1  # class charged in this cycle
 
     def _strict(self, there: Collection[int]) -> bool:
         cap = self.cfg.strict_cap
         alone = set(there) == {self.cfg.strict_class}
         return self.cfg.strict_class in there and (alone or self.over <= _BURST * cap * (_WINDOW - cap))
 
-    def _raised(self, there: Collection[int]) -> list[int]:
-        asking = [c for c in there if c != self.cfg.strict_class]
-        factor = 0
-        while asking and not any(self.deficits[c] + factor * self.cfg.weights[c] > 0 for c in asking):
-            factor = 2 * factor or 1
-        return [d + factor * self.cfg.weights[c] if c in asking else d for c, d in enumerate(self.deficits)]
+    def _asking(self, there: Collection[int]) -> list[int]:
+        return [c for c in there if c != self.cfg.strict_class]
 
-    def choose(self, there: Collection[int]) -> int:
-        """The class that goes, of those that have a piece (at least one)."""
+    def _rich(self, there: Collection[int]) -> list[int]:
+        asking = self._asking(there)
+        return asking if len(asking) == 1 else [c for c in asking if self.deficits[c] > 0]
+
+    def choose(self, there: Collection[int]) -> int | None:
+        """The class that goes, of those that have a piece (at least one); None: all are still being raised."""
         if self.cfg.priority:
             return min(there)
         if self._strict(there):
             return self.cfg.strict_class
-        rich = [c for c, d in enumerate(self._raised(there)) if d > 0 and c in there and c != self.cfg.strict_class]
-        return min(rich, key=lambda c: (c <= self.last, c))
+        return min(self._rich(there), key=lambda c: (c <= self.last, c), default=None)
 
-    def taken(self, there: Collection[int]) -> None:
-        """A piece of the class that `choose` names has left."""
-        if self.cfg.priority:
-            return
-        strict = self._strict(there)
-        self._waited = strict and len(there) > 1
-        if not strict:
-            self.last = self.choose(there)
-        self.deficits = self._raised(there)
-        self.passed(there)
-
-    def passed(self, there: Collection[int]) -> None:
-        """A cycle has gone by: who has nothing keeps no credit."""
-        self.deficits = [d if c in there else min(d, 0) for c, d in enumerate(self.deficits)]
+    def passed(self, there: Collection[int], took: int | None) -> None:
+        """The cycle ends; `took`: the class that went."""
+        asking = self._asking(there)
+        raised = asking if not self._rich(there) and self._paid < 0 else []
+        if took is not None:
+            strict = took == self.cfg.strict_class
+            self._contested = len(there) > 1 if strict else len(asking) > 1
+            self.last = self.last if strict else took
+        for c in range(len(self.deficits)):
+            if c in raised:
+                self.deficits[c] += self.cfg.weights[c]
+            elif c not in asking and c != self._paid:
+                self.deficits[c] = min(self.deficits[c], 0)
+        self._paid = -1
 
     def charge(self, class_: int, units: int) -> None:
-        """The piece that was taken last had so many units of 16 bytes."""
+        """The piece that went in the cycle before had so many units of 16 bytes."""
         cap = self.cfg.strict_cap
         if class_ != self.cfg.strict_class:
-            self.deficits[class_] -= units
+            if self._contested:
+                self.deficits[class_] -= units
+                self._paid = class_
             self.over = max(0, self.over - units * cap)
-        elif self._waited:
+        elif self._contested:
             self.over += units * (_WINDOW - cap)
 
 

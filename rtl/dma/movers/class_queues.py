@@ -18,8 +18,9 @@ class ClassQueues(wiring.Component):
     """`depth` rows of each class in one RAM, and one more in the RAM's output register; ClassTurn picks which class's
     oldest is next. `class_`: of the row at `i`, which is ready as `room` of its class is. `holds`: a row is here.
 
-    Timing: a row is at `o` two cycles after `i` took it if nobody is before it. A row a cycle each way. `room` and
-    `o.valid` come from registers; `o.ready` reaches the RAM's read enable.
+    Timing: a row is at `o` two cycles after `i` took it if nobody is before it. A row a cycle each way, but for cycles
+    in which ClassTurn raises the deficits of several classes that wait. `room` and `o.valid` come from registers;
+    `o.ready` reaches the RAM's read enable.
     """
 
     def __init__(self, cfg: Config, depth: int):
@@ -50,7 +51,7 @@ class ClassQueues(wiring.Component):
             self.holds.eq(shown | turn.there.any()),
             turn.there.eq(Cat(count != 0 for count in stored)),
             enter.eq(self.i.valid & self.i.ready),
-            fetch.eq(turn.there.any() & (~shown | self.o.ready)),
+            fetch.eq(turn.chosen.any() & (~shown | self.o.ready)),
             turn.take.eq(fetch),
             turn.charged.eq(charges),
             turn.of.eq(owner),

@@ -15,26 +15,25 @@ __all__ = ["ClassTurn"]
 
 
 class ClassTurn(wiring.Component):
-    """`there`: classes that have a piece. `chosen`: one-hot, the one that goes; 0 if there is none.
+    """`there`: classes that have a piece. `chosen`: one-hot, the one that goes; 0 if there is none, or none yet.
 
-    By weights, deficit round robin in units of 16 bytes: of the classes with a deficit above 0 the next one in turn.
-    If no class that is there has any, all that are there are first raised by their weights times the least power of
-    two that lifts one of them above 0. A class that is not there loses what is above 0.
+    By weights, deficit round robin in units of 16 bytes: of the classes with a deficit above 0 the next one in turn. If
+    several wait and none has any, in each cycle all that wait are raised by their weights, until one is above 0. One
+    that waits alone goes at once and pays nothing. A class that is not there loses what is above 0.
     The strict class goes before, unless others wait and it is over its cap: of 64 units that leave while others wait it
     has `strict_cap`, and what it leaves unused is kept for a burst of up to 16 times the cap. With `priority` the
     lowest class goes, always.
-    Timing: combinational. `take`: a piece of the chosen class leaves; its `units` are `charged` in a later cycle, to
-    `of`, one-hot, before the next one is chosen.
+    Timing: combinational. `take`: a piece of the chosen class leaves; its `units` are `charged` in the next cycle, to
+    `of`, one-hot. A piece of n units takes n cycles to move, and no class needs more raises than that to pay for it.
     """
 
     def __init__(self, cfg: Config):
         self.cfg = cfg.dma
-        most = ceil_log2(units_max(cfg))
-        self.shifts = most + 1
+        shape = signed(max(max(cfg.dma.weights).bit_length(), ceil_log2(units_max(cfg))) + 1)
         # seen by proofs too
-        shape = signed(max(cfg.dma.weights).bit_length() + most + 2)
         self.deficits = [Signal(shape, name=f"deficit{c}") for c in range(CLASSES)]
-        self.paid = [Signal(shape, name=f"paid{c}") for c in range(CLASSES)]  # with the charge of this cycle
+        self.pays = Signal()  # what leaves is charged to its class
+        self.raises = Signal()
         super().__init__(
             {
                 "there": In(CLASSES),
@@ -53,43 +52,45 @@ class ClassTurn(wiring.Component):
             m.d.comb += self.chosen.eq(lowest(self.there))
             return m
         strict = 1 << cfg.strict_class if cfg.strict_class >= 0 else 0
-        paid = self.paid
-        raised = [Signal.like(d, name=f"raised{c}") for c, d in enumerate(self.deficits)]
+        pays, raises = self.pays, self.raises
         active, rich = Signal(CLASSES), Signal(CLASSES)
-        raises = Signal()
-        step = Signal(range(self.shifts))
-        m.d.comb += active.eq(self.there & ~Const(strict, CLASSES))
-        pays = self.charged & ~fault("the deficit of a class is not charged")
-        owing = self.of & ~Const(strict, CLASSES)
-        for c, deficit in enumerate(self.deficits):
-            m.d.comb += paid[c].eq(Mux(pays & owing[c], deficit - self.units, deficit))
-        m.d.comb += raises.eq(active.any() & ~(active & Cat(p > 0 for p in paid)).any())
-        with m.If(raises):
-            for s in reversed(range(self.shifts)):
-                with m.If(Cat((p + (w << s) > 0) & active[c] for c, (p, w) in enumerate(self._weighted(paid))).any()):
-                    m.d.comb += step.eq(s)
-        for c, (p, weight) in enumerate(self._weighted(paid)):
-            m.d.comb += raised[c].eq(Mux(raises & active[c], p + (weight << step), p))
-            kept = Mux((p > 0) & ~active[c], 0, p)
-            m.d.sync += self.deficits[c].eq(Mux(self.take, Mux(active[c], raised[c], kept), kept))
-        m.d.comb += rich.eq(active & Cat(r > 0 for r in raised))
-
+        alone = Signal()  # at most one waits by its weight
+        counts = Signal()  # others waited as well when the piece that is charged was taken
+        owed = Signal.like(self.deficits[0])
         later = Signal(CLASSES)  # classes after the one served last
         soon = Signal(CLASSES)
         first = Signal()
         m.d.comb += [
+            active.eq(self.there & ~Const(strict, CLASSES)),
+            alone.eq((active & (active - 1)) == 0),
+            pays.eq(self.charged & counts & ~fault("the deficit of a class is not charged")),
+            raises.eq(~alone & ~rich.any() & ~pays),
+            rich.eq(active),
             soon.eq(lowest(rich & later)),
             self.chosen.eq(Mux(first, strict, Mux(soon.any(), soon, lowest(rich)))),
         ]
+        for c, deficit in enumerate(self.deficits):
+            with m.If(self.of[c]):
+                m.d.comb += owed.eq(deficit - self.units)
+        with m.If(~alone):
+            m.d.comb += rich.eq(
+                active & Cat(Mux(pays & self.of[c], owed, d) > 0 for c, d in enumerate(self.deficits))
+            )
+        flat = fault("all weights of a mover's classes are 1")
+        for c, (deficit, weight) in enumerate(zip(self.deficits, cfg.weights, strict=True)):
+            with m.If(pays & self.of[c]):
+                m.d.sync += deficit.eq(owed)
+            with m.Elif(raises & active[c]):
+                m.d.sync += deficit.eq(deficit + Mux(flat, 1, weight))
+            with m.Elif(~active[c] & (deficit > 0)):
+                m.d.sync += deficit.eq(0)
+        with m.If(self.take):
+            m.d.sync += counts.eq(~first & ~alone)
         with m.If(self.take & ~first):
             m.d.sync += later.eq(~(self.chosen | (self.chosen - 1)))
         if strict:
             self._cap(m, first, active)
         return m
-
-    def _weighted(self, values: list[Signal]) -> list[tuple[Signal, int]]:
-        flat = fault("all weights of a mover's classes are 1")
-        return [(v, Mux(flat, 1, w)) for v, w in zip(values, self.cfg.weights, strict=True)]
 
     def _cap(self, m: Module, first: Signal, active: Value) -> None:
         """What the strict class has had beyond its cap while others waited, in parts of a unit."""
