@@ -19,6 +19,7 @@ from rtl.contract.config import Config
 from rtl.contract.isa import OPCODE_QUEUE, AluOp, DmaAdd, Opcode, Queue, Reduce
 from rtl.contract.kinds import Kind
 from rtl.contract.memmap import Space
+from rtl.contract.roles import Uses
 
 __all__ = [
     "Allocation",
@@ -197,9 +198,16 @@ class Program:
     psum_bytes: int = 0
 
     @property
-    def programs_cores(self) -> bool:
-        """Whether it gives GPSIMD cores something to do: loads, starts or reads one."""
-        return any(OPCODE_QUEUE.get(i.opcode) == Queue.GPSIMD for i in self.queues.get(Queue.GPSIMD, []))
+    def uses(self) -> Uses:
+        """What it needs of a model. It gives GPSIMD cores something to do if it loads, starts or reads one."""
+        uses = Uses(0)
+        if any(OPCODE_QUEUE.get(i.opcode) == Queue.GPSIMD for i in self.queues.get(Queue.GPSIMD, [])):
+            uses |= Uses.CORES
+        for ring in self.rings:
+            for descriptor in ring:
+                uses |= Uses.SUMS if descriptor.add else Uses(0)
+                uses |= Uses.CLASSES if descriptor.class_ else Uses(0)
+        return uses
 
     @property
     def hbm_read_bytes(self) -> int:

@@ -11,7 +11,6 @@ from firmware.engines.base import access, caller, name_of, need
 from firmware.hazards import Access, Hazards, Known, meet
 from firmware.program import Completion, Descriptor, HbmTensor, Place, Semaphore
 from firmware.views import CopyView, HbmView
-from rtl.contract.config_sections import DMA_CLASSES
 from rtl.contract.isa import DmaAdd, Opcode, Queue
 from rtl.contract.memmap import Space, core_place
 
@@ -61,7 +60,8 @@ class Rings:
             owner == queue,
             f"ring {ring} is triggered by queue {owner.name.lower()}, so queue {queue.name.lower()} must not be used",
         )
-        need(0 <= class_ < DMA_CLASSES, f"a traffic class must be from 0 to {DMA_CLASSES - 1}, not {class_}")
+        most = cfg.dma.classes - 1
+        need(0 <= class_ <= most, f"a traffic class must be from 0 to {most} (dma.classes - 1), not {class_}")
         for view in (dst, src):
             need(
                 isinstance(view, HbmView) or view.tile.space == Space.SBUF,
@@ -143,6 +143,8 @@ class Rings:
         if add is None:
             return DmaAdd.COPY
         need(add in _SUMS, f"a copy adds {', '.join(_SUMS)}, not {add!r}")
+        cfg = self._k.cfg
+        need(cfg.sbuf.adders, f"configuration {cfg.name} has no adders beside SBUF: sbuf.adders is false")
         need(
             not isinstance(dst, HbmView),
             f"a copy adds beside SBUF, not in HBM, where {name_of(dst)} lies",

@@ -10,6 +10,7 @@ import numpy as np
 from firmware.program import Program
 from firmware.views import KernelError, MemoryFullError
 from rtl.contract.config import Config
+from rtl.contract.roles import Uses
 
 __all__ = ["Param", "Workload", "parse_params"]
 
@@ -18,8 +19,8 @@ def _as_they_are(params: dict[str, Any]) -> dict[str, Any]:
     return params
 
 
-def _never(_: Mapping[str, Any]) -> bool:
-    return False
+def _no_more(_: Mapping[str, Any]) -> Uses:
+    return Uses(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +100,7 @@ class Workload:
     """A named program. `maker` takes the configuration, the parameters and the seed of the run.
 
     `settle` gives parameters whose defaults depend on each other their values, or refuses what does not go together.
-    `programs_cores`: whether with these parameters the program gives GPSIMD cores something to do.
+    `uses`: what a program with these parameters may use of a machine (Program.uses).
     """
 
     name: str
@@ -107,7 +108,7 @@ class Workload:
     params: Mapping[str, Param] = field(default_factory=dict)
     maker: Callable[[Config, Mapping[str, Any], int], Program]
     settle: Callable[[dict[str, Any]], dict[str, Any]] = _as_they_are
-    programs_cores: Callable[[Mapping[str, Any]], bool] = _never
+    uses: Callable[[Mapping[str, Any]], Uses] = _no_more
 
     def parse(self, settings: Iterable[str]) -> dict[str, Any]:
         """All parameters from texts `name=value`, each name once. KernelError."""

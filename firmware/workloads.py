@@ -29,6 +29,7 @@ from firmware.makers import (
 from firmware.params import DTYPE, ROWS, SEED, SIZE_MAX, size
 from firmware.workload import Param, Workload
 from rtl.contract.gpsimd import CORES_MAX
+from rtl.contract.roles import Uses
 from rtl.contract.sparsity import PATTERNS
 
 __all__ = ["WORKLOADS", "Param", "Workload", "find_workload"]
@@ -81,6 +82,7 @@ WORKLOADS: dict[str, Workload] = {
                 ),
             },
             maker=make_dma,
+            uses=lambda params: Uses.SUMS if params["add"] else Uses(0),
         ),
         Workload(
             name="attention",
@@ -165,7 +167,7 @@ WORKLOADS: dict[str, Workload] = {
                 "seed": SEED,
             },
             maker=make_moe,
-            programs_cores=lambda params: params["router"] == "gpsimd",
+            uses=lambda params: Uses.CORES if params["router"] == "gpsimd" else Uses(0),
         ),
         Workload(
             name="gpsimd",
@@ -195,7 +197,7 @@ WORKLOADS: dict[str, Workload] = {
             },
             settle=settle_gpsimd,
             maker=make_gpsimd,
-            programs_cores=lambda _: True,
+            uses=lambda _: Uses.CORES,
         ),
         Workload(
             name="transpose",

@@ -1,6 +1,6 @@
 """One NeuronCore-class core: connects queues, engines, memories and DMA; computes nothing."""
 
-from amaranth.hdl import Cat, DomainRenamer, Module, Value
+from amaranth.hdl import Cat, Const, DomainRenamer, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -102,7 +102,8 @@ class Core(wiring.Component):
         for g, name in enumerate(adders):
             self._gate(m, name, psum.adding[g])
         self._gate(m, "dma", dma_awake)
-        self._gate(m, "sbuf_add", sbuf.adding)
+        if cfg.sbuf.adders:
+            self._gate(m, "sbuf_add", sbuf.adding)
         engines: dict[str, EngineFrame] = {"vector": vector, "scalar": scalar}
         if gpsimd is not None:
             m.submodules.gpsimd = engines["gpsimd"] = gpsimd
@@ -110,14 +111,14 @@ class Core(wiring.Component):
         for name, engine in engines.items():
             waiting = getattr(issue, name).command.valid
             parts = ("ticks", "cycles") if self.limited else ()
-            ratio = [getattr(self, f"limit_{name}_{part}") for part in parts]
+            ratio = [self._still(m, f"limit_{name}_{part}") for part in parts]
             clock_engine(m, engine, waiting, f"{name}_", ratio)
             awake.append(waiting | engine.active)
         self._gate(m, "memory", self._wake(m, "memory", Cat(awake).any()))
 
         if self.limited:
             for part, names in ((issue, ("queue_depth",)), (dma, ("buffer_bytes", "burst_bytes")), (vector, LIMITS)):
-                m.d.comb += [getattr(part, f"limit_{name}").eq(getattr(self, f"limit_{name}")) for name in names]
+                m.d.comb += [getattr(part, f"limit_{name}").eq(self._still(m, f"limit_{name}")) for name in names]
 
         connect(m, issue.tensor, tensor.queue)
         connect(m, issue.vector, vector.queue)
@@ -152,10 +153,11 @@ class Core(wiring.Component):
         for i in range(1, cfg.hbm.ports):
             connect(m, dma.axi[i], flipped(self.axi[i]))
 
+        core_id = self._still(m, "core_id")
         m.d.comb += [
             dma.start.eq(issue.start),
-            dma.core_id.eq(self.core_id),
-            issue.core_id.eq(self.core_id),
+            dma.core_id.eq(core_id),
+            issue.core_id.eq(core_id),
             issue.tensor_moving.eq(tensor.first_beat),
             issue.tensor_sum.eq(tensor.last_sum),
             issue.hbm_read_bytes.eq(dma.hbm_read_bytes),
@@ -224,6 +226,14 @@ class Core(wiring.Component):
         m.d.comb += wake.active.eq(active)
         return wake.enable
 
+    def _still(self, m: Module, name: str) -> Signal:
+        """A port that stands still from reset on. Through a register, for a simulator works out what a port reaches as
+        often as any port changes."""
+        port = getattr(self, name)
+        held = Signal.like(port, name=f"still_{name}", reset_less=True)
+        m.d.sync += held.eq(port)
+        return held
+
     @staticmethod
     def _gate(m: Module, name: str, enable: Value) -> None:
         """Make the clock domain `name`, which runs while `enable`."""
@@ -237,7 +247,7 @@ class Core(wiring.Component):
 
         def of(memory: Sbuf | Psum, port: str) -> Value:
             bits = [bit for name, bit in zip(memory.refused_names, memory.refused, strict=True) if name == port]
-            return Cat(*bits).any() if len(bits) > 1 else bits[0]
+            return Cat(*bits).any() if len(bits) > 1 else bits[0] if bits else Const(0)
 
         by_port = {
             "sbuf_moving": of(sbuf, "read_moving"),

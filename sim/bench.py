@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rtl.contract.config import named
-from rtl.contract.roles import unprogrammed
+from rtl.contract.roles import needed
 from sim.figures.builds import model_figures
 from sim.figures.codec import codec_figures
 from sim.figures.engines import ENGINE_GROUPS
@@ -161,7 +161,7 @@ def _builds(bench: Bench) -> None:
         bench.say(f"building {config}")
         with _fresh_cache():
             begin = time.monotonic()
-            build_core(unprogrammed(named(config)))
+            build_core(needed(named(config)))
             seconds = time.monotonic() - begin
         bench.add(
             name=f"build-{config}",
@@ -180,7 +180,7 @@ def _models(bench: Bench) -> None:
 def _structural(bench: Bench) -> None:
     with _fresh_cache(), _peak_memory() as peak:
         begin = time.monotonic()
-        build_core(unprogrammed(named("full")), array="structural")
+        build_core(needed(named("full")), array="structural")
         seconds = time.monotonic() - begin
         report = bench.run("gemm", {"m": 128, "k": 128, "n": 128}, "structural")
     native = bench.run("gemm", {"m": 128, "k": 128, "n": 128})

@@ -114,6 +114,7 @@ class SbufConfig:
         "size of an SBUF partition", 1024, 1 << 18, unit="bytes", also="a multiple of 8 * sbuf.banks", role=Role.ROOM
     )
     banks: int = number("banks of SBUF; neighbouring 8-byte words lie in neighbouring ones", 2, 16, 4, of_two=True)
+    adders: bool = flag("whether what the DMA brings can be added to what is there", True, role=Role.ROOM)
 
     def __post_init__(self) -> None:
         check("sbuf", self)
@@ -166,8 +167,19 @@ class DmaConfig:
         role=Role.KNOB,
     )
 
+    classes: int = number(
+        "traffic classes of descriptors, each with queues of its own",
+        1,
+        DMA_CLASSES,
+        DMA_CLASSES,
+        unit="classes",
+        of_two=True,
+        role=Role.ROOM,
+    )
     weights: tuple[int, ...] = numbers("shares of a mover, by class of descriptors", DMA_CLASSES, 1, 64, (8, 4, 2, 1))
-    strict_class: int = number("class that goes before the others; -1 none", -1, DMA_CLASSES - 1, -1)
+    strict_class: int = number(
+        "class that goes before the others; -1 none", -1, DMA_CLASSES - 1, -1, also="less than dma.classes"
+    )
     strict_cap: int = number(
         "parts of 64 that the strict class has while others wait; 64 is no cap", 1, 64, 16, unit="parts"
     )
@@ -182,6 +194,10 @@ class DmaConfig:
             self.burst_bytes * 2 <= self.buffer_bytes,
             f"dma.burst_bytes must be at most half of dma.buffer_bytes ({self.buffer_bytes // 2}), "
             f"not {self.burst_bytes}",
+        )
+        need(
+            self.strict_class < self.classes,
+            f"dma.strict_class must be less than dma.classes ({self.classes}), not {self.strict_class}",
         )
 
 

@@ -7,24 +7,39 @@ such a model is told to do less (rtl/contract/limits.py). So a model serves ever
 own in fields of Role.HOST, has less room, smaller knobs, or other clocks with the same bridges between them. What a
 configuration refuses, its kernels and the golden machine refuse.
 
-Only programs that give GPSIMD cores something to do can tell whether there are any, so that all others run on a model
-without (`unprogrammed`), which is built in half of the time and simulated faster.
+Only programs that give GPSIMD cores something to do can tell whether there are any, only those with sums whether there
+are adders beside SBUF, and only those with several traffic classes whether the DMA has more than one. All others run on
+a model without (`needed`), which is built in half of the time and simulated faster.
 """
 
 import dataclasses
 from collections.abc import Iterator, Sequence
+from enum import Flag, auto
 from typing import Any, TypeVar
 
 from rtl.contract.any_config import AnyConfig
-from rtl.contract.config import Config, GpsimdConfig
+from rtl.contract.config import Config, DmaConfig, GpsimdConfig
 from rtl.contract.config_changes import changed
 from rtl.contract.config_fields import ConfigError, Role, fields_of
 
 ConfigT = TypeVar("ConfigT", bound=AnyConfig)
 
-__all__ = ["covers", "envelope", "model_values", "roles", "unprogrammed", "values"]
+__all__ = ["Uses", "covers", "envelope", "model_values", "needed", "roles", "values"]
 
 _UP_TO = (Role.ROOM, Role.KNOB)
+_ONE_CLASS = DmaConfig(engines=4, classes=1)
+_OF_CLASSES = ("weights", "strict_class", "strict_cap", "priority")
+
+
+class Uses(Flag):
+    """What of a machine a program uses, of what a model may be without."""
+
+    CORES = auto()  # gives GPSIMD cores something to do, which may be any copy
+    SUMS = auto()  # descriptors that add
+    CLASSES = auto()  # descriptors of another class than 0
+
+
+_NOTHING = Uses(0)
 
 
 def roles(cfg: AnyConfig) -> dict[str, Role]:
@@ -50,8 +65,11 @@ def model_values(cfg: AnyConfig) -> dict[str, Any]:
         own |= {
             f"{name}.clock_mhz above half of tensor.clock_mhz": name in close for name in ("vector", "scalar", "gpsimd")
         }
-        if not cfg.gpsimd.enabled:  # what there would be of it does not count
+        # what there would be of it does not count
+        if not cfg.gpsimd.enabled:
             own = {k: value for k, value in own.items() if k == "gpsimd.enabled" or not k.startswith("gpsimd.")}
+        if cfg.dma.classes == 1:
+            own = {k: value for k, value in own.items() if k not in {f"dma.{name}" for name in _OF_CLASSES}}
     return own
 
 
@@ -65,10 +83,18 @@ def covers(model: AnyConfig, cfg: AnyConfig) -> bool:
     )
 
 
-def unprogrammed(cfg: Config) -> Config:
-    """What a model must be of to run programs of `cfg` that give GPSIMD cores nothing to do, with the same cycles and
-    counters."""
-    return dataclasses.replace(cfg, gpsimd=GpsimdConfig(enabled=False, clock_mhz=cfg.gpsimd.clock_mhz))
+def needed(cfg: Config, uses: Uses = _NOTHING) -> Config:
+    """What a model must be of to run programs of `cfg` that use no more, with the same cycles and counters."""
+    if Uses.CORES in uses:
+        return cfg
+    dma, sbuf = cfg.dma, cfg.sbuf
+    if Uses.CLASSES not in uses:
+        one = {name: getattr(_ONE_CLASS, name) for name in _OF_CLASSES}
+        dma = dataclasses.replace(dma, classes=1, **one)
+    if Uses.SUMS not in uses:
+        sbuf = dataclasses.replace(sbuf, adders=False)
+    gpsimd = GpsimdConfig(enabled=False, clock_mhz=cfg.gpsimd.clock_mhz)
+    return dataclasses.replace(cfg, gpsimd=gpsimd, dma=dma, sbuf=sbuf)
 
 
 def envelope(configs: Sequence[ConfigT]) -> ConfigT:

@@ -42,6 +42,7 @@ SLOTS = 4
 """Descriptors of one ring that may be under way at a time."""
 
 CLASSES = DMA_CLASSES
+"""That a descriptor can name; dma.classes of them are there."""
 
 UNITS_BITS = 9
 """Units of 16 bytes of the longest piece of a row."""

@@ -28,8 +28,9 @@ class Sbuf(wiring.Component):
     Banks have one read and one write port, so reads and writes never meet. Who waits for whom, and how
     long at most: docs/memory.md. `refused` pulses for each cycle in which a valid request is not
     ready: read ports, write ports, mover reads, mover writes, old bytes of sums, from bit 0; `refused_names` lists
-    them, ports of an array by one name. What movers add runs in `add_domain`, which must have an edge at the end of
-    every cycle with `adding`; `form` is that of the adders (Fp32AddLanes). Reset: the contents stay.
+    them, ports of an array by one name. What movers add, if there are sbuf.adders, runs in `add_domain`, which must
+    have an edge at the end of every cycle with `adding`; `form` is that of the adders (Fp32AddLanes). Reset: the
+    contents stay.
     """
 
     def __init__(
@@ -54,7 +55,7 @@ class Sbuf(wiring.Component):
             *(f"write_{name}" for name in engines),
             *("mover_read",) * movers,
             *("mover_write",) * movers,
-            *("mover_add",) * movers,
+            *("mover_add",) * movers * cfg.sbuf.adders,
         )
         super().__init__(
             {
@@ -79,7 +80,7 @@ class Sbuf(wiring.Component):
         movers = self.mover
         adders: list[Placed] = []
         sums: list[Placed] = []
-        for e in range(engines):
+        for e in range(engines if cfg.sbuf.adders else 0):
             adder = Placed("sbuf_adder", lambda: SbufAdder(cfg), faults=True)
             m.submodules[f"adder_{e}"] = DomainRenamer(self.add_domain)(adder)
             lanes = Placed("sbuf_sums", lambda: SbufSums(self.form), faults=True)
@@ -87,7 +88,9 @@ class Sbuf(wiring.Component):
             adders.append(adder)
             sums.append(lanes)
 
-        m.submodules.read_arbiter = reader = SbufArbiter(cfg, len(reads), "read", adds=True, add_domain=self.add_domain)
+        m.submodules.read_arbiter = reader = SbufArbiter(
+            cfg, len(reads), "read", adds=cfg.sbuf.adders, add_domain=self.add_domain
+        )
         m.submodules.write_arbiter = writer = SbufArbiter(cfg, len(writes), "write")
         for arbiter, ports, way in ((reader, reads, "read"), (writer, writes, "write")):
             for n, port in enumerate(ports):
@@ -97,7 +100,7 @@ class Sbuf(wiring.Component):
                     arbiter.words[n].eq(port.word),
                     port.ready.eq(arbiter.grant[n]),
                 ]
-            for e, mover in enumerate(movers if arbiter is reader else adders):
+            for e, mover in enumerate(movers if arbiter is reader or not adders else adders):
                 m.d.comb += [
                     arbiter.mover_valid[e].eq(getattr(mover, f"{way}_valid")),
                     arbiter.mover_pair[e].eq(getattr(mover, f"{way}_pair")),
@@ -113,9 +116,9 @@ class Sbuf(wiring.Component):
             Cat(
                 reader.refused[: len(reads)],
                 writer.refused[: len(writes)],
-                reader.refused[len(reads) : -engines],
+                reader.refused[len(reads) : len(reads) + engines],
                 writer.refused[len(writes) :],
-                reader.refused[-engines:],
+                reader.refused[len(reads) + engines :],
             )
         )
 
@@ -130,8 +133,10 @@ class Sbuf(wiring.Component):
         depth = cfg.sbuf.partition_bytes // 8 // banks
         name = f"sbuf_group_{each}x{banks}x{depth}_{len(reads)}r{len(writes)}w"
         slices: list[list[Value]] = [[] for _ in reads]
-        m.d.comb += self.adding.eq(Cat(adder.adding for adder in adders).any())
-        for e, (mover, adder, lanes) in enumerate(zip(movers, adders, sums, strict=True)):
+        if adders:
+            m.d.comb += self.adding.eq(Cat(adder.adding for adder in adders).any())
+        for e, mover in enumerate(movers):
+            source = adders[e] if adders else mover
             group = Placed(name, lambda: SbufGroup(cfg, len(reads), len(writes)), faults=True)
             m.submodules[f"group_{e}"] = group
             q = e * QUADRANTS // engines
@@ -145,28 +150,14 @@ class Sbuf(wiring.Component):
                 group.mover_read_lane.eq(mover.read_lane),
                 group.mover_read_pair.eq(mover.read_pair),
                 mover.read_data.eq(group.mover_read_data),
-                group.mover_write.eq(adder.write_valid & adder.write_ready),
-                group.mover_write_lane.eq(adder.write_lane),
-                group.mover_write_pair.eq(adder.write_pair),
+                group.mover_write.eq(source.write_valid & source.write_ready),
+                group.mover_write_lane.eq(source.write_lane),
+                group.mover_write_pair.eq(source.write_pair),
                 group.mover_write_data.eq(mover.write_data),
-                group.mover_sums.eq(adder.sums),
-                group.mover_sum.eq(adder.write_sum),
-                group.mover_write_bytes.eq(adder.write_bytes),
-                group.add_read.eq(adder.look_valid & adder.look_ready),
-                group.add_read_lane.eq(adder.look_lane),
-                group.add_read_pair.eq(adder.look_pair),
-                lanes.valid.eq(adder.sum_valid),
-                lanes.add.eq(adder.sum_add),
-                lanes.new.eq(adder.sum_new),
-                lanes.old.eq(group.add_read_data),
-                adder.sum.eq(lanes.out),
-                *(
-                    getattr(adder.mover, f"write_{name}").eq(getattr(mover, f"write_{name}"))
-                    for name in ("valid", "lane", "pair", "data", "bytes", "add", "last")
-                ),
-                mover.write_ready.eq(adder.mover.write_ready),
-                mover.write_done.eq(adder.mover.write_done),
+                group.mover_write_bytes.eq(source.write_bytes),
             ]
+            if adders:
+                self._add(m, mover, adders[e], sums[e], group)
             m.d.sync += mover.read_data_valid.eq(mover.read_valid & mover.read_ready)
             for n, quadrants in enumerate(reach):
                 if quadrants >> q & 1:
@@ -184,6 +175,28 @@ class Sbuf(wiring.Component):
         for port, parts in zip(reads, slices, strict=True):
             m.d.comb += port.data.eq(Cat(*parts))
         return m
+
+    @staticmethod
+    def _add(m: Module, mover: wiring.PureInterface, adder: Placed, lanes: Placed, group: Placed) -> None:
+        """An adder between its mover, the lanes that add and the group of banks."""
+        m.d.comb += [
+            group.mover_sums.eq(adder.sums),
+            group.mover_sum.eq(adder.write_sum),
+            group.add_read.eq(adder.look_valid & adder.look_ready),
+            group.add_read_lane.eq(adder.look_lane),
+            group.add_read_pair.eq(adder.look_pair),
+            lanes.valid.eq(adder.sum_valid),
+            lanes.add.eq(adder.sum_add),
+            lanes.new.eq(adder.sum_new),
+            lanes.old.eq(group.add_read_data),
+            adder.sum.eq(lanes.out),
+            *(
+                getattr(adder.mover, f"write_{name}").eq(getattr(mover, f"write_{name}"))
+                for name in ("valid", "lane", "pair", "data", "bytes", "add", "last")
+            ),
+            mover.write_ready.eq(adder.mover.write_ready),
+            mover.write_done.eq(adder.mover.write_done),
+        ]
 
     @staticmethod
     def _any(arbiter: SbufArbiter, mine: slice) -> Signal:

@@ -21,7 +21,7 @@ class SbufGroup(wiring.Component):
     `read_banks`: banks that engines read, with their rows; `select[n]`: the bank of port n in the cycle
     of its data (0: none, data are 0). `write_banks[n]`: the bank port n writes.
     `mover_read`, `add_read` and `mover_write` are granted requests. Nothing here is refused. With `mover_sums`,
-    `mover_sum` is written in place of the mover's data.
+    `mover_sum` is written in place of the mover's data. Those of sums are there with sbuf.adders only.
     """
 
     def __init__(self, cfg: Config, reads: int, writes: int):
@@ -33,6 +33,14 @@ class SbufGroup(wiring.Component):
         width = 64 * self.lanes
         rows = data.ArrayLayout(row_bits(cfg), banks)
         pair = sbuf_word_bits(cfg) - 1
+        sums = {
+            "add_read": In(1),
+            "add_read_lane": In(ceil_log2(self.lanes)),
+            "add_read_pair": In(pair),
+            "add_read_data": Out(128),
+            "mover_sums": In(1),
+            "mover_sum": In(128),
+        }
         super().__init__(
             {
                 "read_banks": In(banks),
@@ -43,10 +51,6 @@ class SbufGroup(wiring.Component):
                 "mover_read_lane": In(ceil_log2(self.lanes)),
                 "mover_read_pair": In(pair),
                 "mover_read_data": Out(128),
-                "add_read": In(1),
-                "add_read_lane": In(ceil_log2(self.lanes)),
-                "add_read_pair": In(pair),
-                "add_read_data": Out(128),
                 "write_banks": In(banks).array(writes),
                 "write_rows": In(rows),
                 "write_data": In(width).array(writes),
@@ -56,9 +60,8 @@ class SbufGroup(wiring.Component):
                 "mover_write_lane": In(ceil_log2(self.lanes)),
                 "mover_write_pair": In(pair),
                 "mover_write_data": In(128),
-                "mover_sums": In(1),
-                "mover_sum": In(128),
                 "mover_write_bytes": In(16),
+                **(sums if cfg.sbuf.adders else {}),
             }
         )
 
@@ -78,15 +81,16 @@ class SbufGroup(wiring.Component):
 
     def _read(self, m: Module, rams: list[Ram], pair_bits: int) -> None:
         mover_row = self.mover_read_pair[pair_bits:]
-        add_row = self.add_read_pair[pair_bits:]
+        adds = self.cfg.sbuf.adders
         for b, ram in enumerate(rams):
             mine = self.mover_read & (self.mover_read_pair[:pair_bits] == b // 2)
             m.d.comb += [
                 ram.read_en.eq(self.read_banks[b] | mine),
                 ram.read_address.eq(Mux(self.read_banks[b], self.read_rows[b], mover_row)),
             ]
-            with m.If(self.add_read & (self.add_read_pair[:pair_bits] == b // 2)):
-                m.d.comb += [ram.read_en.eq(1), ram.read_address.eq(add_row)]
+            if adds:
+                with m.If(self.add_read & (self.add_read_pair[:pair_bits] == b // 2)):
+                    m.d.comb += [ram.read_en.eq(1), ram.read_address.eq(self.add_read_pair[pair_bits:])]
 
         # the widest multiplexers of the core: one branch taken, nothing evaluated per bit
         for select, out in zip(self.select, self.data, strict=True):
@@ -95,7 +99,8 @@ class SbufGroup(wiring.Component):
                     m.d.comb += out.eq(ram.read_data)
 
         answer = self._answer(m, rams, pair_bits, "mover", "mover")
-        self._answer(m, rams, pair_bits, "add", "sum")
+        if adds:
+            self._answer(m, rams, pair_bits, "add", "sum")
         with m.If(fault("an engine gets the bank of the request, not of the data, when a mover read too") & answer):
             m.d.comb += self.data[0].eq(rams[0].read_data)
 
@@ -146,7 +151,9 @@ class SbufGroup(wiring.Component):
             mine = Signal(name=f"mover_writes_{b}")
             engines = [banks[b] for banks in self.write_banks]
             half = slice(64 * (b % 2), 64 * (b % 2) + 64)
-            word = Mux(self.mover_sums, self.mover_sum[half], self.mover_write_data[half])
+            word = self.mover_write_data[half]
+            if self.cfg.sbuf.adders:
+                word = Mux(self.mover_sums, self.mover_sum[half], word)
             m.d.comb += [
                 mine.eq(self.mover_write & (self.mover_write_pair[:pair_bits] == b // 2)),
                 ram.write_en.eq(Cat(*engines).any() | mine),

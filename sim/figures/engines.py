@@ -13,7 +13,7 @@ from firmware.numbers import encode
 from firmware.program import Program
 from firmware.workloads import find_workload
 from rtl.contract.config import Config, named
-from rtl.contract.roles import unprogrammed
+from rtl.contract.roles import needed
 from sim.figures.rows import Bench
 from sim.run.compare import compare
 from sim.run.device import find_device
@@ -106,7 +106,7 @@ def exp_rate(cfg: Config, engine: str, formats: tuple[str, str]) -> tuple[float,
         image = build_image(_stream(cfg, engine, formats, columns))
         golden = find_device("golden")(cfg)
         golden.load(image)
-        with VerilatedDevice(cfg, build_core(unprogrammed(cfg)).binary) as device:
+        with VerilatedDevice(cfg, build_core(needed(cfg)).binary) as device:
             device.load(image)
             result = device.run()
         windows.append(result.window_cycles(engine) / slower)

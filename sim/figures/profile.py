@@ -24,7 +24,7 @@ from rich.table import Table
 from firmware.image import build_image
 from firmware.workloads import find_workload
 from rtl.contract.config import ConfigError, load
-from rtl.contract.roles import unprogrammed
+from rtl.contract.roles import needed
 from sim.build.model import Built, build
 from sim.errors import PlexusError
 from sim.native.library import SAMPLER
@@ -84,7 +84,7 @@ def _core_run(run: str, config: str) -> tuple[Built, np.ndarray, float]:
     """The model of a core, places in it, microseconds of the host a cycle."""
     workload, settings = RUNS[run]
     cfg = load(config)
-    built = build_core(unprogrammed(cfg), profiled=True)
+    built = build_core(needed(cfg), profiled=True)
     with VerilatedDevice(cfg, built.binary, trace_records=TRACE_RECORDS) as device:
         if workload:
             maker = find_workload(workload)

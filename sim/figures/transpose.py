@@ -7,7 +7,7 @@ from firmware.kernel import Kernel
 from firmware.numbers import encode
 from firmware.program import Program
 from rtl.contract.config import Config, named
-from rtl.contract.roles import unprogrammed
+from rtl.contract.roles import needed
 from sim.figures.rows import Bench
 from sim.run.compare import compare
 from sim.run.device import find_device
@@ -60,7 +60,7 @@ def transpose_cost(cfg: Config, columns: int, count: int) -> tuple[int, int, boo
         image = build_image(beside_matmuls(cfg, columns, count, turn))
         golden = find_device("golden")(cfg)
         golden.load(image)
-        with VerilatedDevice(cfg, build_core(unprogrammed(cfg)).binary) as device:
+        with VerilatedDevice(cfg, build_core(needed(cfg)).binary) as device:
             device.load(image)
             result = device.run()
         windows.append(result.window_cycles("tensor"))

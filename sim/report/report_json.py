@@ -131,11 +131,14 @@ class Subject:
 
 
 def _differs(model: Config, cfg: Config) -> dict[str, Any]:
-    """What the model that ran `cfg` has otherwise; of GPSIMD cores that it has not, nothing else."""
+    """What the model that ran `cfg` has otherwise; of GPSIMD cores and classes that it has not, nothing else."""
     found = difference(model, cfg)
-    if model.gpsimd.enabled:
-        return found
-    return {key: value for key, value in found.items() if key == "gpsimd.enabled" or not key.startswith("gpsimd.")}
+    if not model.gpsimd.enabled:
+        found = {key: value for key, value in found.items() if key == "gpsimd.enabled" or not key.startswith("gpsimd.")}
+    if model.dma.classes == 1:
+        of_classes = ("dma.weights", "dma.strict_class", "dma.strict_cap", "dma.priority")
+        found = {key: value for key, value in found.items() if key not in of_classes}
+    return found
 
 
 def make_report(

@@ -13,6 +13,7 @@ from firmware.workloads import WORKLOADS, find_workload
 from rtl.contract.config import named
 from rtl.contract.gpsimd import RUN, Mailbox, Region
 from rtl.contract.isa import Opcode, Queue
+from rtl.contract.roles import Uses
 from sim.report.programs import ended
 from sim.run.result import Fault
 from verif.checks.cycles import Entry, entries
@@ -207,5 +208,5 @@ def test_workloads_say_whether_they_need_cores(entry: Entry) -> None:
     """By that a run takes its model, before there is a program."""
     workload = find_workload(entry.workload)
     params = workload.parse(entry.params)
-    assert workload.build(named("tiny"), params).programs_cores == workload.programs_cores(params)
-    assert workload.programs_cores(params) == (entry.workload == "gpsimd" or "router=gpsimd" in entry.params)
+    assert workload.build(named("tiny"), params).uses == workload.uses(params)
+    assert (Uses.CORES in workload.uses(params)) == (entry.workload == "gpsimd" or "router=gpsimd" in entry.params)

@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 
 from rtl.contract.config import named
-from rtl.contract.roles import unprogrammed
+from rtl.contract.roles import needed
 from sim.errors import PlexusError
 from sim.explore.explore import Explored, explore
 from sim.systems.core.verilated import build_core
@@ -111,7 +111,7 @@ def sweeping(folder: Path, cluster: Cluster) -> Callable[[], Mapping[str, int]]:
 
 def test_two_workers_leave_the_table_of_this_machine(cluster: Cluster, tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text(SWEEP)
-    model = build_core(unprogrammed(named("tiny")))
+    model = build_core(needed(named("tiny")))
     found = run(tmp_path / "s.toml", tmp_path / "local")
     assert found.statuses == {"ok": 48, "refused": 6}
     first, second = tmp_path / "first", tmp_path / "second"
@@ -135,7 +135,7 @@ def test_two_workers_leave_the_table_of_this_machine(cluster: Cluster, tmp_path:
 
 def test_a_worker_that_dies_costs_no_row(cluster: Cluster, tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text(SWEEP)
-    model = build_core(unprogrammed(named("tiny")))
+    model = build_core(needed(named("tiny")))
     for name in ("first", "second"):
         shutil.copytree(model.folder, tmp_path / name / "build" / model.top / model.key, copy_function=os.link)
     cluster.worker("first")

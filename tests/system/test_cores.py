@@ -14,7 +14,7 @@ from firmware.views import KernelError
 from rtl.contract.config import load
 from rtl.contract.isa import Cause, Queue
 from rtl.contract.memmap import Control, core_place
-from rtl.contract.roles import unprogrammed
+from rtl.contract.roles import needed
 from sim.cli import main
 from sim.errors import PlexusError
 from sim.systems.core.verilated import VerilatedDevice, build_core
@@ -118,7 +118,7 @@ def test_a_core_of_a_system_is_the_core_alone() -> None:
         k.dma(y[:, :], tile[:, :])
     program = k.program()
     joined = run_cores([program], TINY).results[0]
-    with VerilatedDevice(TINY, build_core(unprogrammed(TINY), joined=True).binary) as device:
+    with VerilatedDevice(TINY, build_core(needed(TINY), joined=True).binary) as device:
         device.load(build_image(program))
         device.core.host_write(Control.CLEAR, 1)  # slower clocks stand then as there
         alone = device.run()

@@ -16,7 +16,7 @@ import pytest
 from rich.console import Console
 
 from rtl.contract.config import named
-from rtl.contract.roles import unprogrammed
+from rtl.contract.roles import needed
 from sim.errors import PlexusError
 from sim.explore.explore import Explored, explore
 from sim.explore.made_of import made_of
@@ -119,7 +119,7 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_table(swept: tuple[Path, Pa
 
 
 def test_a_worker_that_crashes_loses_one_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    build_core(unprogrammed(named("tiny")))
+    build_core(needed(named("tiny")))
     path = tmp_path / "s.toml"
     path.write_text(
         'format = 1\nbase = "tiny"\nseeds = [0, 1, 2, 3]\n[[workload]]\nname = "dma"\nparams = {rows = 8}\n'

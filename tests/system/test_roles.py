@@ -9,13 +9,14 @@ import pytest
 from rich.console import Console
 
 from firmware.image import Image, build_image
+from firmware.kernel import Kernel
 from firmware.program import Instruction, Program
 from firmware.workloads import find_workload
 from rtl.contract.config import Config, ConfigError, load, named
 from rtl.contract.config_fields import Role
 from rtl.contract.isa import INSTRUCTION, Opcode, Queue
 from rtl.contract.memmap import Space
-from rtl.contract.roles import covers, envelope, roles, unprogrammed
+from rtl.contract.roles import Uses, covers, envelope, needed, roles
 from sim.report.verdict import passed
 from sim.run.result import RunResult
 from sim.systems.core.run import Run, run_workload
@@ -34,6 +35,8 @@ LESS: dict[str, Any] = {
     "scalar.table_rows": 4096,
     "issue.semaphores": 32,
     "dma.rings": 2,
+    "dma.classes": 1,
+    "sbuf.adders": "false",
     "hbm.capacity_mib": 8,
 }
 """Of every field of Role.ROOM less than ROOMY has."""
@@ -117,10 +120,36 @@ def test_all_at_once(changed: Mapping[str, Any]) -> None:
     need_lockstep(cfg, model)
 
 
-def test_without_gpsimd_cores_where_they_have_nothing_to_do() -> None:
-    cfg = named("tiny")
-    assert cfg.gpsimd.enabled and not unprogrammed(cfg).gpsimd.enabled
-    need_lockstep(cfg, unprogrammed(cfg))
+def test_without_gpsimd_cores_adders_and_classes_where_they_have_nothing_to_do() -> None:
+    cfg, model = named("tiny"), needed(named("tiny"))
+    assert (cfg.gpsimd.enabled, cfg.sbuf.adders, cfg.dma.classes) == (True, True, 4)
+    assert (model.gpsimd.enabled, model.sbuf.adders, model.dma.classes) == (False, False, 1)
+    need_lockstep(cfg, model)
+
+
+@pytest.mark.parametrize("uses", [Uses.SUMS, Uses.CLASSES], ids=lambda uses: uses.name.lower())
+def test_with_no_more_than_sums_or_classes(uses: Uses) -> None:
+    """Four long copies at once, which two rings bring to all partitions, in one format or of four classes."""
+    cfg = load("tiny", ["dma.rings=4", "dma.weights=3:1:5:2", "dma.strict_class=2"])
+    model = needed(cfg, uses)
+    assert (model.sbuf.adders, model.dma.classes) == ((True, 1) if uses == Uses.SUMS else (False, 4))
+    k = Kernel(cfg, "uses")
+    rng, shape = np.random.default_rng(5), (cfg.partitions, 200)
+    sources = [k.hbm(f"x{n}", shape, "int32", rng.integers(0, 100, shape, np.uint32)) for n in range(4)]
+    tiles = [k.sbuf(f"t{n}", partitions=shape[0], columns=shape[1], dtype="int32") for n in range(4)]
+    for n, tile in enumerate(tiles):
+        k.dma(tile[:, :], sources[n], ring=n)
+    for n, tile in enumerate(tiles):
+        more: dict[str, Any] = {"add": "int32"} if uses == Uses.SUMS else {"class_": n}
+        k.dma(tile[:, :], sources[3 - n], ring=n, **more)
+    for n, tile in enumerate(tiles):
+        k.dma(k.hbm(f"y{n}", shape, "int32"), tile[:, :], ring=n)
+    program = k.program()
+    assert program.uses == uses
+    image = build_image(program)
+    own, other = run(cfg, cfg, image), run(cfg, model, image)
+    assert own.end == "done"
+    need_equal(own, other, str(uses))
 
 
 @pytest.mark.parametrize("end", ["done", "fault", "stuck"])
@@ -140,7 +169,7 @@ def test_the_gpsimd_queue_waits_and_signals_without_its_engine(end: str) -> None
     rows = (Space.HBM, 0)
     descriptors = [[copy((Space.SBUF, 64 * n), rows, 4, 40, 31)] for n in range(2)]
     image = WordImage(words=words, descriptors=descriptors)
-    own, other = run(cfg, cfg, image), run(cfg, unprogrammed(cfg), image)
+    own, other = run(cfg, cfg, image), run(cfg, needed(cfg), image)
     assert own.end == end and own.engines["gpsimd"].stall["semaphore"] > 0
     need_equal(own, other, end)
 
@@ -149,14 +178,15 @@ def test_whose_programs_need_gpsimd_cores() -> None:
     """Loading one is enough, and reading one."""
     for opcode in (Opcode.GP_LOAD, Opcode.GP_RUN, Opcode.GP_STORE, Opcode.NOP):
         queues = {Queue.GPSIMD: [Instruction(opcode=opcode, update=0)]}
-        assert Program(name="one", config=named("tiny"), queues=queues).programs_cores == (opcode != Opcode.NOP)
+        uses = Program(name="one", config=named("tiny"), queues=queues).uses
+        assert uses == (Uses.CORES if opcode != Opcode.NOP else Uses(0))
 
 
 def test_what_there_is_not_of_gpsimd_needs_no_other_model() -> None:
-    small = unprogrammed(named("small"))
+    small = needed(named("small"))
     for more in ("gpsimd.local_bytes=131072", "gpsimd.vectors=false", "gpsimd.clock_mhz=1201"):
         cfg = load("small", [more])
-        assert covers(small, unprogrammed(cfg)) and not covers(named("small"), cfg), more
+        assert covers(small, needed(cfg)) and not covers(named("small"), cfg), more
     assert not covers(small, named("small")) and not covers(named("small"), small)
 
 
@@ -210,9 +240,15 @@ def test_a_variant_that_needs_less_runs_on_the_model_of_its_base(tmp_path: Path)
     report = run_workload(
         Run(workload="gemm", params=WORKLOADS[0][1], cfg=cfg, check="none", out=tmp_path), Console(quiet=True)
     )
-    assert report["config_model"] == {"dma.rings": 2, "hbm.latency_ns": 25, "gpsimd.enabled": False}
+    assert report["config_model"] == {
+        "dma.rings": 2,
+        "dma.classes": 1,
+        "sbuf.adders": False,
+        "hbm.latency_ns": 25,
+        "gpsimd.enabled": False,
+    }
     assert (report["match"], report["golden"]) == ("unchecked", "none") and passed(report)
     more = Run(workload="gemm", params=WORKLOADS[0][1], cfg=load("tiny", ["dma.rings=3"]))
-    assert more.built == unprogrammed(more.cfg)
+    assert more.built == needed(more.cfg)
     cores = {name: find_workload(name).complete(params) for name, params in CORE_PROGRAMS}
     assert all(Run(workload=name, params=params, cfg=more.cfg).built is more.cfg for name, params in cores.items())

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtl.contract.config import named
+from rtl.contract.config import load, named
 from rtl.contract.isa import DESCRIPTOR, Cause, Update
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address
 from verif.golden.dma import check, copy, row_addresses, signal
@@ -108,6 +108,16 @@ def test_step_of_zero_broadcasts_and_rows_go_back() -> None:
 def test_refusals(changes: dict[str, int], cause: Cause, at: str | None) -> None:
     d = descriptor(**changes)
     assert check(d, CFG) == (cause, 0 if at is None else d[at])
+
+
+def test_what_a_configuration_has_not_is_refused() -> None:
+    fewer = load("tiny", ["dma.classes=2", "sbuf.adders=false"])
+    to_sbuf = {"destination": address(Space.SBUF, 64), "source": address(Space.HBM, 64)}
+    even = to_sbuf | {name: 0 for name in descriptor() if "_step" in name}
+    for changes, cause in (({"class_": 1}, Cause.NONE), ({"class_": 2}, Cause.BAD_DESCRIPTOR)):
+        assert check(descriptor(**changes), fewer) == (cause, 0)
+    assert check(descriptor(**even, add=1), fewer) == (Cause.BAD_DESCRIPTOR, 0)
+    assert check(descriptor(**even, add=1), load("tiny"))[0] == Cause.NONE
 
 
 def test_edges_that_are_legal() -> None:

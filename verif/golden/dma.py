@@ -75,7 +75,8 @@ def check(descriptor: Mapping[str, int], cfg: Config, core_id: int = 0, *, link:
         or d["reserved0"] != 0
         or d["reserved1"] != 0
         or d["signal_update"] not in list(Update)
-        or d["class_"] not in range(4)
+        or d["class_"] not in range(cfg.dma.classes)
+        or (d["add"] != DmaAdd.COPY and not cfg.sbuf.adders)
         or any(place["zero"] for place in places.values())
     )
     if malformed:

@@ -94,7 +94,7 @@ class Peer:
         if packet.add != DmaAdd.COPY:
             size = 2 if packet.add == DmaAdd.BF16 else 4
             whole = place["offset"] % size == length % size == 0
-            if opcode != PacketOpcode.WRITE or place["space"] != Space.SBUF or not whole:
+            if not self.cfg.sbuf.adders or opcode != PacketOpcode.WRITE or place["space"] != Space.SBUF or not whole:
                 return False
         if packet.signal is not None:
             s = packet.signal

@@ -1,6 +1,6 @@
 """Whether a packet may be executed here."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Const, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out
@@ -104,7 +104,7 @@ class Admit(wiring.Component):
             & signal
             & self.packet.whole
             & (header.reserved == 0)
-            & ((added(header) == DmaAdd.COPY) | (header.opcode == PacketOpcode.WRITE))
+            & ((added(header) == DmaAdd.COPY) | (Const(self.cfg.sbuf.adders) & (header.opcode == PacketOpcode.WRITE)))
             & ~header.flags[3]
         )
         return m

@@ -15,8 +15,9 @@ __all__ = ["ClassQueues"]
 
 
 class ClassQueues(wiring.Component):
-    """`depth` rows of each class in one RAM, and one more in the RAM's output register; ClassTurn picks which class's
-    oldest is next. `class_`: of the row at `i`, which is ready as `room` of its class is. `holds`: a row is here.
+    """`depth` rows of each of dma.classes in one RAM, and one more in the RAM's output register; ClassTurn picks which
+    class's oldest is next. `class_`: of the row at `i`, which is ready as `room` of its class is. `holds`: a row is
+    here.
 
     Timing: a row is at `o` two cycles after `i` took it if nobody is before it. A row a cycle each way, but for cycles
     in which ClassTurn raises the deficits of several classes that wait. `room` and `o.valid` come from registers;
@@ -35,13 +36,14 @@ class ClassQueues(wiring.Component):
         m = Module()
         depth = self.depth
         within = ceil_log2(depth)
-        m.submodules.ram = ram = Ram(Shape.cast(row_layout(self.cfg)).width, CLASSES * depth)
+        classes = self.cfg.dma.classes
+        m.submodules.ram = ram = Ram(Shape.cast(row_layout(self.cfg)).width, classes * depth)
         m.submodules.turn = turn = ClassTurn(self.cfg)
-        stored = [Signal(range(depth + 1), name=f"stored{c}") for c in range(CLASSES)]
-        writes = [Signal(within, name=f"write{c}") for c in range(CLASSES)]
-        reads = [Signal(within, name=f"read{c}") for c in range(CLASSES)]
+        stored = [Signal(range(depth + 1), name=f"stored{c}") for c in range(classes)]
+        writes = [Signal(within, name=f"write{c}") for c in range(classes)]
+        reads = [Signal(within, name=f"read{c}") for c in range(classes)]
         shown = Signal()  # the RAM's output register holds a row
-        owner = Signal(CLASSES)  # its class
+        owner = Signal(classes)  # its class
         charges = Signal()
         enter, fetch = Signal(), Signal()
         m.d.comb += [
@@ -66,7 +68,7 @@ class ClassQueues(wiring.Component):
             m.d.sync += [shown.eq(1), owner.eq(turn.chosen)]
         with m.Elif(self.o.ready):
             m.d.sync += shown.eq(0)
-        for c in range(CLASSES):
+        for c in range(classes):
             comes = Signal(name=f"comes{c}")
             goes = Signal(name=f"goes{c}")
             m.d.comb += [
@@ -75,15 +77,16 @@ class ClassQueues(wiring.Component):
                 goes.eq(fetch & turn.chosen[c]),
             ]
             with m.If(comes):
-                m.d.comb += ram.write_address.eq(Cat(writes[c], Const(c, 2)))
+                m.d.comb += ram.write_address.eq(Cat(writes[c], Const(c, ceil_log2(classes))))
                 m.d.sync += writes[c].eq(writes[c] + 1)
             with m.If(goes):
-                m.d.comb += ram.read_address.eq(Cat(reads[c], Const(c, 2)))
+                m.d.comb += ram.read_address.eq(Cat(reads[c], Const(c, ceil_log2(classes))))
                 m.d.sync += reads[c].eq(reads[c] + 1)
             with m.If(comes & ~goes):
                 m.d.sync += stored[c].eq(stored[c] + 1)
             with m.Elif(goes & ~comes):
                 m.d.sync += stored[c].eq(stored[c] - 1)
-        with m.If(fault("a mover takes the rows of class 3 from the queue of class 2") & turn.chosen[3]):
-            m.d.comb += ram.read_address.eq(Cat(reads[2], Const(2, 2)))
+        if classes > 2:
+            with m.If(fault("a mover takes the rows of class 3 from the queue of class 2") & turn.chosen[3]):
+                m.d.comb += ram.read_address.eq(Cat(reads[2], Const(2, 2)))
         return m

@@ -9,7 +9,7 @@ from rtl.base.arbiter import lowest
 from rtl.base.fault import fault
 from rtl.contract.config import Config
 from rtl.contract.timing import DMA_STRICT_WINDOW
-from rtl.dma.layouts import CLASSES, UNITS_BITS, units_max
+from rtl.dma.layouts import UNITS_BITS, units_max
 
 __all__ = ["ClassTurn"]
 
@@ -29,39 +29,40 @@ class ClassTurn(wiring.Component):
 
     def __init__(self, cfg: Config):
         self.cfg = cfg.dma
+        self.count = count = cfg.dma.classes
         shape = signed(max(max(cfg.dma.weights).bit_length(), ceil_log2(units_max(cfg))) + 1)
         # seen by proofs too
-        self.deficits = [Signal(shape, name=f"deficit{c}") for c in range(CLASSES)]
+        self.deficits = [Signal(shape, name=f"deficit{c}") for c in range(count)]
         self.pays = Signal()  # what leaves is charged to its class
         self.raises = Signal()
         super().__init__(
             {
-                "there": In(CLASSES),
+                "there": In(count),
                 "take": In(1),
                 "charged": In(1),
-                "of": In(CLASSES),
+                "of": In(count),
                 "units": In(UNITS_BITS),
-                "chosen": Out(CLASSES),
+                "chosen": Out(count),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         cfg = self.cfg
-        if cfg.priority:
+        if cfg.priority or self.count == 1:
             m.d.comb += self.chosen.eq(lowest(self.there))
             return m
         strict = 1 << cfg.strict_class if cfg.strict_class >= 0 else 0
         pays, raises = self.pays, self.raises
-        active, rich = Signal(CLASSES), Signal(CLASSES)
+        active, rich = Signal(self.count), Signal(self.count)
         alone = Signal()  # at most one waits by its weight
         counts = Signal()  # others waited as well when the piece that is charged was taken
         owed = Signal.like(self.deficits[0])
-        later = Signal(CLASSES)  # classes after the one served last
-        soon = Signal(CLASSES)
+        later = Signal(self.count)  # classes after the one served last
+        soon = Signal(self.count)
         first = Signal()
         m.d.comb += [
-            active.eq(self.there & ~Const(strict, CLASSES)),
+            active.eq(self.there & ~Const(strict, self.count)),
             alone.eq((active & (active - 1)) == 0),
             pays.eq(self.charged & counts & ~fault("the deficit of a class is not charged")),
             raises.eq(~alone & ~rich.any() & ~pays),
@@ -77,7 +78,7 @@ class ClassTurn(wiring.Component):
                 active & Cat(Mux(pays & self.of[c], owed, d) > 0 for c, d in enumerate(self.deficits))
             )
         flat = fault("all weights of a mover's classes are 1")
-        for c, (deficit, weight) in enumerate(zip(self.deficits, cfg.weights, strict=True)):
+        for c, (deficit, weight) in enumerate(zip(self.deficits, cfg.weights, strict=False)):
             with m.If(pays & self.of[c]):
                 m.d.sync += deficit.eq(owed)
             with m.Elif(raises & active[c]):

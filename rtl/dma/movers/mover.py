@@ -137,19 +137,17 @@ class Mover(wiring.Component):
 
         # Destinations. A row to SBUF is done when its last unit is taken, or if it is added when the last sum is there.
         m.submodules.stored = stored = Fifo(done_layout(cfg), 2)
-        m.submodules.added = added = Fifo(done_layout(cfg), ADDED_ROWS)
         unit = aligner.unit
         writes = Signal()
-        adds = Signal()
-        early = fault("a row is done before its last sum is in SBUF")
-        there = Signal(range(ADDED_ROWS + 1))  # of the rows in `added`, those whose last sum is in SBUF
-        tells = Signal()
+        room = Signal()
         takes = Signal()  # SBUF takes the last unit of a row
+        stores = Signal()  # which is no sum
+        tells = Signal()  # a row is done whose last sum is in SBUF
         m.d.comb += [
-            adds.eq(unit.payload.add != DmaAdd.COPY),
-            writes.eq(unit.valid & unit.payload.to_sbuf & Mux(adds, added.i.ready, stored.i.ready)),
+            room.eq(stored.i.ready),
+            writes.eq(unit.valid & unit.payload.to_sbuf & room),
             takes.eq(writes & self.sbuf.write_ready & unit.payload.last),
-            tells.eq(added.o.valid & (there != 0)),
+            stores.eq(takes),
             self.sbuf.write_valid.eq(writes),
             self.sbuf.write_lane.eq(unit.payload.to[14:]),
             self.sbuf.write_pair.eq(unit.payload.to),
@@ -160,8 +158,9 @@ class Mover(wiring.Component):
             writer.unit.valid.eq(unit.valid & ~unit.payload.to_sbuf),
             writer.unit.payload.eq(unit.payload),
             unit.ready.eq(Mux(unit.payload.to_sbuf, writes & self.sbuf.write_ready, writer.unit.ready)),
-            stored.i.valid.eq(takes & (~adds | early)),
-            added.i.valid.eq(takes & adds & ~early),
+            stored.i.valid.eq(stores),
+            stored.i.payload.slot.eq(unit.payload.slot),
+            stored.i.payload.read_error.eq(unit.payload.read_error),
             self.w_valid.eq(writer.w_valid),
             self.w_data.eq(writer.w_data),
             self.w_strobe.eq(writer.w_strobe),
@@ -170,23 +169,16 @@ class Mover(wiring.Component):
             writer.b_error.eq(self.b_error),
             self.b_ready.eq(writer.b_ready),
         ]
-        for ends in (stored, added):
-            m.d.comb += [
-                ends.i.payload.slot.eq(unit.payload.slot),
-                ends.i.payload.read_error.eq(unit.payload.read_error),
-            ]
         m.d.comb += [
             self.done.valid.eq(stored.o.valid | tells | writer.done.valid),
             self.done.payload.eq(writer.done.payload),
-            added.o.ready.eq(self.done.ready & (there != 0)),
             stored.o.ready.eq(self.done.ready & ~tells),
             writer.done.ready.eq(self.done.ready & ~stored.o.valid & ~tells),
         ]
-        with m.If(tells):
-            m.d.comb += self.done.payload.eq(added.o.payload)
-        with m.Elif(stored.o.valid):
+        with m.If(stored.o.valid):
             m.d.comb += self.done.payload.eq(stored.o.payload)
-        m.d.sync += there.eq(there + self.sbuf.write_done - (tells & added.o.ready))
+        if cfg.sbuf.adders:
+            self._sums(m, unit, takes, room, stores, tells)
         m.d.comb += [
             self.moves.eq(sequencer.moves),
             self.sbuf_refused.eq((self.sbuf.read_valid & ~self.sbuf.read_ready) | (writes & ~self.sbuf.write_ready)),
@@ -195,3 +187,31 @@ class Mover(wiring.Component):
             self.committing.eq(writer.unanswered),
         ]
         return m
+
+    def _sums(
+        self,
+        m: Module,
+        unit: stream.Interface,
+        takes: Signal,
+        room: Signal,
+        stores: Signal,
+        tells: Signal,
+    ) -> None:
+        """Rows of sums wait until their last one is in SBUF, and are told before others."""
+        m.submodules.added = added = Fifo(done_layout(self.cfg), ADDED_ROWS)
+        adds = Signal()
+        early = fault("a row is done before its last sum is in SBUF")
+        there = Signal(range(ADDED_ROWS + 1))  # of the rows in `added`, those whose last sum is in SBUF
+        m.d.comb += [
+            adds.eq(unit.payload.add != DmaAdd.COPY),
+            added.i.valid.eq(takes & adds & ~early),
+            added.i.payload.slot.eq(unit.payload.slot),
+            added.i.payload.read_error.eq(unit.payload.read_error),
+            added.o.ready.eq(self.done.ready & (there != 0)),
+            tells.eq(added.o.valid & (there != 0)),
+        ]
+        with m.If(adds):
+            m.d.comb += [room.eq(added.i.ready), stores.eq(takes & early)]
+        with m.If(tells):
+            m.d.comb += self.done.payload.eq(added.o.payload)
+        m.d.sync += there.eq(there + self.sbuf.write_done - (tells & added.o.ready))

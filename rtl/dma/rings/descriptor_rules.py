@@ -12,7 +12,7 @@ from rtl.base.layouts import ADDRESS_LAYOUT
 from rtl.contract.config import Config
 from rtl.contract.isa import DmaAdd, Update
 from rtl.contract.memmap import CoreId, Space
-from rtl.dma.layouts import CLASSES, PARTITION_SHIFT
+from rtl.dma.layouts import PARTITION_SHIFT
 from rtl.dma.rings.extent import Extent
 
 __all__ = ["DescriptorRules"]
@@ -42,11 +42,16 @@ class DescriptorRules:
             | (word.reserved0 != 0)
             | (word.reserved1 != 0)
             | (word.signal_update > max(Update))
-            | (word.class_ >= CLASSES)
+            | ((word.class_ >= self.cfg.dma.classes) & ~fault("a class that a DMA has not is served"))
+            | self._no_adders()
             | self._reserved(word.source)
             | self._reserved(word.destination)
             | self._reserved(word.signal_address)
         )
+
+    def _no_adders(self) -> Value:
+        """A sum where none can be made."""
+        return Const(0) if self.cfg.sbuf.adders else self.adds() & ~fault("a sum without adders is a copy")
 
     @staticmethod
     def _reserved(address: Value) -> Value:

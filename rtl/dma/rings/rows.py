@@ -55,7 +55,7 @@ class RowGenerator(wiring.Component):
         m = Module()
         cfg = self.cfg
         contexts: list[RowContext] = []
-        for c in range(CLASSES):
+        for c in range(cfg.dma.classes):
             m.submodules[f"context{c}"] = context = RowContext(cfg, link=self.link)
             contexts.append(context)
             m.d.comb += [
@@ -73,8 +73,8 @@ class RowGenerator(wiring.Component):
         with m.If(step):
             m.d.sync += turn.eq(turn + 1)
         begun = Signal()  # a remote piece has gone in part
-        owner = Signal(CLASSES)  # its class
-        m.submodules.pick = pick = RoundRobin(CLASSES)
+        owner = Signal(cfg.dma.classes)  # its class
+        m.submodules.pick = pick = RoundRobin(cfg.dma.classes)
         movers: list[Signal] = []
         for c, context in enumerate(contexts):
             mover = Signal.like(turn, name=f"mover{c}")

@@ -13,7 +13,7 @@ from firmware.image import Image, build_image
 from firmware.program import Program
 from firmware.workloads import find_workload
 from rtl.contract.config import Config
-from rtl.contract.roles import covers, unprogrammed
+from rtl.contract.roles import Uses, covers, needed, values
 from sim.advice.bounding import bounds
 from sim.errors import PlexusError
 from sim.native.tracing import TRACE_RECORDS
@@ -53,9 +53,9 @@ class Run:
     file: str | None = None  # that the configuration was read from
 
     def needed(self, cfg: Config) -> Config:
-        """`cfg` without what this run cannot tell from nothing: GPSIMD cores, if they have nothing to do."""
+        """`cfg` without what this run cannot tell from nothing, as GPSIMD cores, if they have nothing to do."""
         workload = find_workload(self.workload)
-        return cfg if workload.programs_cores(workload.complete(self.params)) else unprogrammed(cfg)
+        return needed(cfg, workload.uses(workload.complete(self.params)))
 
     @property
     def built(self) -> Config:
@@ -76,13 +76,7 @@ class Run:
 
 
 def _simulate(run: Run, program: Program, image: Image, console: Console, cpu: CpuParts) -> RunResult:
-    if program.programs_cores:
-        for name in ("enabled", "vectors"):
-            has, wants = (str(getattr(cfg.gpsimd, name)).lower() for cfg in (run.built, run.cfg))
-            if has != wants:
-                raise PlexusError(
-                    f"{run.workload} needs GPSIMD cores, so gpsimd.{name} must be {wants} in its model too, not {has}"
-                )
+    _need_parts(run, program)
     with cpu.part("build"):
         built = build_core(run.built, array=run.array, waves=run.waves.kind if run.waves else "", fast=run.fast)
     guess = max(bounds(run.cfg, program, program.hbm_read_bytes + program.hbm_written_bytes).values())
@@ -92,6 +86,23 @@ def _simulate(run: Run, program: Program, image: Image, console: Console, cpu: C
         with cpu.part("run"), device:
             device.load(image)
             return device.run()
+
+
+_PARTS = (
+    (Uses.CORES, "GPSIMD cores", "gpsimd.enabled"),
+    (Uses.CORES, "GPSIMD cores", "gpsimd.vectors"),
+    (Uses.SUMS, "sums beside SBUF", "sbuf.adders"),
+    (Uses.CLASSES, "traffic classes", "dma.classes"),
+)
+
+
+def _need_parts(run: Run, program: Program) -> None:
+    """PlexusError if the model that was given lacks what the program uses."""
+    has, wants = values(run.built), values(run.cfg)
+    for use, what, key in _PARTS:
+        if use in program.uses and has[key] != wants[key]:
+            there, wanted = (str(value[key]).lower() for value in (has, wants))
+            raise PlexusError(f"{run.workload} needs {what}, so {key} must be {wanted} in its model too, not {there}")
 
 
 def _recorded(program: Program, result: RunResult) -> Recorded | None:

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 
 import numpy as np
 
@@ -10,7 +12,7 @@ from firmware.program import Program
 from rtl.contract.config import Config
 from rtl.contract.link import ENDPOINT_BITS
 from rtl.contract.memmap import Control, core_place
-from rtl.contract.roles import unprogrammed
+from rtl.contract.roles import needed
 from sim.errors import PlexusError
 from sim.native.library import Reason
 from sim.native.system import CORES_MAX, DELAY_MAX, NativeSystem
@@ -93,8 +95,8 @@ def run_cores(
         if program.config != cfg:
             raise PlexusError(f"program {program.name} is for another configuration than the cores")
     images = build_images(programs)
-    programmed = any(program.programs_cores for program in programs)
-    built = build_core(cfg if programmed else unprogrammed(cfg), array=array, joined=True)
+    uses = reduce(or_, (program.uses for program in programs))
+    built = build_core(needed(cfg, uses), array=array, joined=True)
     with NativeSystem(built.binary, cfg, there, delay_cycles=delay_cycles) as system:
         if plant:
             system.plant(plant)

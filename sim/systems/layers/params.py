@@ -10,7 +10,7 @@ from firmware.models.operations import PHASES, Layer, Operation, operations
 from firmware.models.table import models, read_model
 from firmware.workload import Param, parse_params
 from rtl.contract.config import Config
-from rtl.contract.roles import unprogrammed
+from rtl.contract.roles import needed
 from sim.errors import PlexusError
 from sim.layer_table import read_layers
 from sim.run.variant import changes, default_folder
@@ -86,7 +86,7 @@ class LayersRun:
 
     def needed(self, cfg: Config) -> Config:
         """`cfg` without GPSIMD cores: no operation gives them anything to do."""
-        return unprogrammed(cfg)
+        return needed(cfg)
 
     @property
     def built(self) -> Config:

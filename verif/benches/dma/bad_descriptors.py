@@ -28,7 +28,7 @@ def bad_descriptor(rng: np.random.Generator, cfg: Config, number: int, *, link: 
         {"reserved0": 1 << int(rng.integers(27))},
         {"reserved1": 1 << int(rng.integers(28))},
         {"signal_update": int(rng.integers(3, 16))},
-        {"class_": int(rng.integers(4, 8))},
+        {"class_": int(rng.integers(cfg.dma.classes, 8))},
         whole | {"source": elsewhere << 44},
         {"add": int(rng.integers(1, 4))},  # to HBM, or misaligned
         {"source": d["source"] | 1 << 63},

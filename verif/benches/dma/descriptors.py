@@ -131,7 +131,7 @@ def random_descriptor(
             "source": address(Space.HBM if from_hbm else Space.SBUF, source[0]),
             "destination": address(Space.HBM if to_hbm else Space.SBUF, base + target[0]),
             "row_bytes": size,
-            "class_": int(rng.integers(0, 4)),
+            "class_": int(rng.integers(0, cfg.dma.classes)),
             "signal_update": int(rng.choice([Update.ADD, Update.SET, Update.NONE], p=[0.5, 0.2, 0.3])),
             "signal_value": int(rng.integers(-(1 << 31), 1 << 31)),
             "signal_address": address(Space.SEMAPHORES, 4 * int(rng.integers(0, cfg.issue.semaphores))),
