@@ -24,11 +24,12 @@ from rtl.contract.config_fields import ConfigError, Role, fields_of
 
 ConfigT = TypeVar("ConfigT", bound=AnyConfig)
 
-__all__ = ["Uses", "covers", "envelope", "model_values", "needed", "roles", "values"]
+__all__ = ["OF_CLASSES", "Uses", "covers", "envelope", "model_values", "needed", "roles", "values"]
 
 _UP_TO = (Role.ROOM, Role.KNOB)
 _ONE_CLASS = DmaConfig(engines=4, classes=1)
-_OF_CLASSES = ("weights", "strict_class", "strict_cap", "priority")
+OF_CLASSES = ("weights", "strict_class", "strict_cap", "priority")
+"""Fields of dma that tell classes apart."""
 
 
 class Uses(Flag):
@@ -65,11 +66,8 @@ def model_values(cfg: AnyConfig) -> dict[str, Any]:
         own |= {
             f"{name}.clock_mhz above half of tensor.clock_mhz": name in close for name in ("vector", "scalar", "gpsimd")
         }
-        # what there would be of it does not count
-        if not cfg.gpsimd.enabled:
+        if not cfg.gpsimd.enabled:  # what there would be of it does not count
             own = {k: value for k, value in own.items() if k == "gpsimd.enabled" or not k.startswith("gpsimd.")}
-        if cfg.dma.classes == 1:
-            own = {k: value for k, value in own.items() if k not in {f"dma.{name}" for name in _OF_CLASSES}}
     return own
 
 
@@ -89,7 +87,7 @@ def needed(cfg: Config, uses: Uses = _NOTHING) -> Config:
         return cfg
     dma, sbuf = cfg.dma, cfg.sbuf
     if Uses.CLASSES not in uses:
-        one = {name: getattr(_ONE_CLASS, name) for name in _OF_CLASSES}
+        one = {name: getattr(_ONE_CLASS, name) for name in OF_CLASSES}
         dma = dataclasses.replace(dma, classes=1, **one)
     if Uses.SUMS not in uses:
         sbuf = dataclasses.replace(sbuf, adders=False)

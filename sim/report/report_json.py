@@ -11,6 +11,7 @@ from firmware.program import Program
 from rtl.contract.config import Config
 from rtl.contract.config_changes import difference
 from rtl.contract.isa import Opcode, Queue
+from rtl.contract.roles import OF_CLASSES
 from rtl.contract.timing import PORTS_OF, Engine
 from sim.advice.advise import advise, no_advice
 from sim.advice.facts import facts_of
@@ -136,8 +137,7 @@ def _differs(model: Config, cfg: Config) -> dict[str, Any]:
     if not model.gpsimd.enabled:
         found = {key: value for key, value in found.items() if key == "gpsimd.enabled" or not key.startswith("gpsimd.")}
     if model.dma.classes == 1:
-        of_classes = ("dma.weights", "dma.strict_class", "dma.strict_cap", "dma.priority")
-        found = {key: value for key, value in found.items() if key not in of_classes}
+        found = {key: value for key, value in found.items() if key not in {f"dma.{name}" for name in OF_CLASSES}}
     return found
 
 

@@ -11,7 +11,7 @@ from rtl.contract.config_changes import difference
 from sim.systems.configurations import by_name
 from sim.toolchain import build_root
 
-__all__ = ["changes", "default_folder", "described", "is_named"]
+__all__ = ["changes", "default_folder", "described", "is_named", "plain"]
 
 _SHOWN = 6
 
@@ -36,14 +36,15 @@ def is_named(cfg: AnyConfig) -> bool:
 
 def described(config: str, base: str, changed: Mapping[str, Any], file: str | None) -> str:
     """As in "small", "small with dma.engines=8", "mine.toml, small with dma.engines=8"."""
-    parts = [f"{key}={_plain(value)}" for key, value in changed.items()]
+    parts = [f"{key}={plain(value)}" for key, value in changed.items()]
     more = f" and {len(parts) - _SHOWN} more" if len(parts) > _SHOWN else ""
     text = f"{base} with {', '.join(parts[:_SHOWN])}{more}" if parts else base
     own = file or (config if config != base else "")
     return f"{own}, {text}" if own else text
 
 
-def _plain(value: Any) -> str:
+def plain(value: Any) -> str:
+    """A value of a configuration as a setting has it."""
     return ":".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value).lower()
 
 

@@ -201,10 +201,18 @@ def test_how_a_program_ended_is_a_sentence(tmp_path: Path) -> None:
     assert getattr(result, "printed", {}) == dict.fromkeys(range(4), b"a")
 
 
+def test_a_workload_of_sums_says_so() -> None:
+    workload = find_workload("dma")
+    for settings in (["add=fp32"], ["add=int32", "direction=inside"], ["direction=inside"]):
+        params = workload.parse([*settings, "rows=64", "row_bytes=64"])
+        uses = workload.build(named("tiny"), params).uses
+        assert uses == workload.uses(params) == (Uses.SUMS if settings[0].startswith("add") else Uses(0))
+
+
 @pytest.mark.parametrize(
     "entry", [one for one in entries() if one.section == "tiny" and one.workload in WORKLOADS], ids=str
 )
-def test_workloads_say_whether_they_need_cores(entry: Entry) -> None:
+def test_workloads_say_what_they_need(entry: Entry) -> None:
     """By that a run takes its model, before there is a program."""
     workload = find_workload(entry.workload)
     params = workload.parse(entry.params)

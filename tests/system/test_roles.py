@@ -17,6 +17,7 @@ from rtl.contract.config_fields import Role
 from rtl.contract.isa import INSTRUCTION, Opcode, Queue
 from rtl.contract.memmap import Space
 from rtl.contract.roles import Uses, covers, envelope, needed, roles
+from sim.errors import PlexusError
 from sim.report.verdict import passed
 from sim.run.result import RunResult
 from sim.systems.core.run import Run, run_workload
@@ -182,6 +183,24 @@ def test_whose_programs_need_gpsimd_cores() -> None:
         assert uses == (Uses.CORES if opcode != Opcode.NOP else Uses(0))
 
 
+def test_a_model_that_is_given_must_have_what_the_program_uses(tmp_path: Path) -> None:
+    cfg, asked = named("tiny"), {"add": "fp32", "rows": 64, "row_bytes": 64}
+    params = find_workload("dma").complete(asked)
+    run = Run(workload="dma", params=params, cfg=cfg, model=needed(cfg), check="none", out=tmp_path)
+    with pytest.raises(PlexusError, match="dma needs sums beside SBUF, so sbuf.adders must be true in its model too"):
+        run_workload(run, Console(quiet=True))
+
+
+def test_programs_of_cores_are_refused_what_the_configuration_has_not() -> None:
+    """Their copies are seen by nobody before."""
+    params = find_workload("gpsimd").complete({"program": "iota"})
+    for setting in ("sbuf.adders=false", "dma.classes=2"):
+        cfg = load("tiny", [setting, "hbm.latency_ns=50"])
+        assert Run(workload="gpsimd", params=params, cfg=cfg).built == cfg
+    cfg = load("tiny", ["hbm.latency_ns=50"])
+    assert Run(workload="gpsimd", params=params, cfg=cfg).built == named("tiny")
+
+
 def test_what_there_is_not_of_gpsimd_needs_no_other_model() -> None:
     small = needed(named("small"))
     for more in ("gpsimd.local_bytes=131072", "gpsimd.vectors=false", "gpsimd.clock_mhz=1201"):
@@ -231,6 +250,8 @@ def test_an_envelope_has_the_most_of_all() -> None:
     both = envelope([few, many])
     assert covers(both, few) and covers(both, many)
     assert (both.dma.rings, both.sbuf.partition_bytes, both.tensor.mx) == (8, 131072, True)
+    classes = [load("small", [f"dma.classes={n}", "dma.weights=3:1:5:2"]) for n in (1, 4)]
+    assert envelope(classes) == envelope(classes[::-1]) == classes[1]
     with pytest.raises(ConfigError, match="no model serves both psum.banks=8 and psum.banks=4"):
         envelope([few, load("small", ["psum.banks=4"])])
 

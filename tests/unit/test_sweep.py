@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from firmware.views import KernelError
-from rtl.contract.config import ConfigError
+from rtl.contract.config import ConfigError, load
 from sim.errors import PlexusError
 from sim.explore.analysis import over_seeds, pareto, sensitivity, varied
 from sim.explore.outcome import exact, flat
@@ -167,6 +167,32 @@ def test_programs_of_gpsimd_cores_have_models_of_their_own(tmp_path: Path) -> No
         ([], 2),
         (PLAIN, 2),
         (["gpsimd.vectors=false"], 2),
+    ]
+
+
+def test_a_model_that_a_plan_names_can_be_built(tmp_path: Path) -> None:
+    """Of a file with shares of its own, which plain programs do not need, and programs of cores do."""
+    mine = tmp_path / "mine.toml"
+    mine.write_text('base = "tiny"\n[dma]\nweights = [3, 1, 5, 2]\nstrict_class = 2\n')
+    path = tmp_path / "own.toml"
+    path.write_text(
+        f'format = 1\nbase = "{mine}"\n[[axis]]\nfield = "dma.classes"\nvalues = [4]\n{GEMM}'
+        '[[workload]]\nname = "gpsimd"\nparams = {program = "iota"}\n'
+    )
+    groups = make_plan(points_of(read_sweep(path)), tmp_path).groups
+    shares = [load(str(mine), group.model or []).dma.weights for group in groups]
+    assert sorted(shares) == [(3, 1, 5, 2), (8, 4, 2, 1)]
+
+
+def test_what_cores_may_ask_for_makes_models(tmp_path: Path) -> None:
+    head, axis = 'format = 1\nbase = "tiny"\n', '[[axis]]\nfield = "sbuf.adders"\nvalues = [true, false]\n'
+    path = tmp_path / "adders.toml"
+    path.write_text(f'{head}{axis}{GEMM}[[workload]]\nname = "gpsimd"\nparams = {{program = "iota"}}\n')
+    groups = make_plan(points_of(read_sweep(path)), tmp_path).groups
+    assert sorted((sorted(group.model or []), len(group.points)) for group in groups) == [
+        ([], 1),
+        (PLAIN, 2),
+        (["sbuf.adders=false"], 1),
     ]
 
 

@@ -1,16 +1,17 @@
-"""ClassTurn: whenever a class has a piece one of them goes or all that wait are raised; who goes beside others pays for
-it; and no debt or credit is beyond its bound: a class owes less than a piece, and has at most its weight. So no more
-cycles go by without a choice than a piece has units, and who waits is lifted above 0 by raises that give each other
-class its weight, which is the bound that bench_class_queues holds the waits to."""
+"""ClassTurn: whenever a class has a piece one of them goes or all that wait are raised by their weights. Who goes
+beside others pays for it, and no deficit changes otherwise, but that who has no piece loses its credit. No debt or
+credit is beyond its bound: a class owes less than a piece, and has at most its weight. So who waits is above 0 after as
+many raises as a piece has units at the most, which give each other class its weight: the bound that bench_class_queues
+holds the waits to."""
 
 from dataclasses import replace
 
 from amaranth.asserts import AnySeq
-from amaranth.hdl import Assert, Assume, Const, Cover, Module, Mux, Signal, Value
+from amaranth.hdl import Assert, Assume, Cat, Const, Cover, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 
 from rtl.contract.config import Config, named
-from rtl.dma.layouts import CLASSES, units_max
+from rtl.dma.layouts import units_max
 from rtl.dma.movers.class_turn import ClassTurn
 from verif.formal.arbiter import ones
 from verif.formal.proof import Proof, without_reset
@@ -31,10 +32,11 @@ class ClassTurnProof(wiring.Component):
         longest = units_max(self.cfg)
         m.submodules.turn = turn = ClassTurn(self.cfg)
         without_reset(m)
-        charged, owner = Signal(), Signal(CLASSES)
+        classes = cfg.classes
+        charged, owner = Signal(), Signal(classes)
         units: Value = AnySeq(len(turn.units))
         m.d.comb += [
-            turn.there.eq(AnySeq(CLASSES)),
+            turn.there.eq(AnySeq(classes)),
             turn.take.eq(AnySeq(1) & turn.chosen.any()),
             turn.charged.eq(charged),
             turn.of.eq(owner),
@@ -42,17 +44,20 @@ class ClassTurnProof(wiring.Component):
             Assume((turn.units >= 1) & (turn.units <= longest)),
         ]
         m.d.sync += [charged.eq(turn.take), owner.eq(turn.chosen)]
-        by_weight = Signal(CLASSES)  # that wait and are not strict
+        by_weight = Signal(classes)  # that wait and are not strict
         contested = Signal()
-        m.d.comb += by_weight.eq(turn.there & ~Const(1 << cfg.strict_class if cfg.strict_class >= 0 else 0, CLASSES))
+        m.d.comb += by_weight.eq(turn.there & ~Const(1 << cfg.strict_class if cfg.strict_class >= 0 else 0, classes))
+        after = [
+            Mux(charged & contested & owner[c], deficit - units, deficit) for c, deficit in enumerate(turn.deficits)
+        ]
+        poor = (ones(by_weight) > 1) & ~(by_weight & Cat(value > 0 for value in after)).any()
         with m.If(turn.take):
             m.d.sync += contested.eq((ones(by_weight) > 1) & (turn.chosen & by_weight).any())
 
         m.d.comb += [
             Assert((turn.chosen & (turn.chosen - 1)) == 0),
             Assert((turn.chosen & ~turn.there) == 0),
-            Assert(turn.chosen.any() | ~turn.there.any() | turn.raises | turn.pays),
-            Assert(~(turn.chosen.any() & turn.raises) | (cfg.strict_class >= 0)),
+            Assert(turn.chosen.any() | ~turn.there.any() | poor),
             Assert(~charged | (ones(owner) == 1)),
         ]
         for c, deficit in enumerate(turn.deficits):
@@ -62,11 +67,16 @@ class ClassTurnProof(wiring.Component):
                 Assert(deficit > Mux(charged & contested & owner[c], 0, -longest)),
                 Assert(deficit <= cfg.weights[c]),
             ]
-            before, due = Signal.like(deficit, name=f"before{c}"), Signal(name=f"due{c}")
-            m.d.sync += [before.eq(deficit - units), due.eq(charged & contested & owner[c])]
-            m.d.comb += Assert(~due | (deficit == before))
+            paid, waits = charged & contested & owner[c], by_weight[c]
+            want, known = Signal(12, name=f"want{c}"), Signal(name=f"known{c}")
+            forfeits = ~waits & ~paid & (deficit > 0)
+            m.d.sync += [
+                want.eq(Mux(waits & poor, after[c] + cfg.weights[c], Mux(forfeits, 0, after[c]))),
+                known.eq(1),
+            ]
+            m.d.comb += Assert(~known | (deficit == want.as_signed()))
         if cfg.strict_class < 0:
-            m.d.comb += Cover(turn.chosen[3] & turn.there.all())
+            m.d.comb += Cover(turn.chosen[-1] & turn.there.all())
         return m
 
 
@@ -79,6 +89,15 @@ PROOFS = (
     Proof(
         name="class_turn",
         make=lambda: ClassTurnProof(_config(weights=(8, 4, 2, 1))),
+        depth=2,
+        cover_depth=12,
+        fault_depth=6,
+        short=True,
+        faults=("the deficit of a class is not charged", "all weights of a mover's classes are 1"),
+    ),
+    Proof(
+        name="class_turn_two",
+        make=lambda: ClassTurnProof(_config(weights=(1, 3, 1, 1), classes=2)),
         depth=2,
         cover_depth=12,
         fault_depth=6,

@@ -45,7 +45,7 @@ class ClassTurn:
     def passed(self, there: Collection[int], took: int | None) -> None:
         """The cycle ends; `took`: the class that went."""
         asking = self._asking(there)
-        raised = asking if not self._rich(there) and self._paid < 0 else []
+        raised = asking if not self._rich(there) else []
         if took is not None:
             strict = took == self.cfg.strict_class
             self._contested = len(there) > 1 if strict else len(asking) > 1
@@ -74,5 +74,5 @@ def entitled(cfg: DmaConfig) -> list[float]:
     if cfg.priority:
         return [1.0, 0.0, 0.0, 0.0]
     strict = cfg.strict_cap / _WINDOW if cfg.strict_class >= 0 else 0.0
-    weights = [0 if c == cfg.strict_class else w for c, w in enumerate(cfg.weights)]
+    weights = [0 if c == cfg.strict_class or c >= cfg.classes else w for c, w in enumerate(cfg.weights)]
     return [strict if c == cfg.strict_class else (1 - strict) * w / sum(weights) for c, w in enumerate(weights)]

@@ -97,6 +97,7 @@ class Admit(wiring.Component):
                 m.d.comb += length.eq(some & words & inside)
             with m.Case(PacketOpcode.SIGNAL):
                 m.d.comb += length.eq((header.length_bytes == 0) & (place.space == Space.SEMAPHORES) & flagged(header))
+        adders = Const(1) if self.cfg.sbuf.adders else fault("a packet that adds is admitted without adders")
         m.d.comb += self.good.eq(
             ~self.foreign
             & (place.zero == 0)
@@ -104,7 +105,7 @@ class Admit(wiring.Component):
             & signal
             & self.packet.whole
             & (header.reserved == 0)
-            & ((added(header) == DmaAdd.COPY) | (Const(self.cfg.sbuf.adders) & (header.opcode == PacketOpcode.WRITE)))
+            & ((added(header) == DmaAdd.COPY) | (adders & (header.opcode == PacketOpcode.WRITE)))
             & ~header.flags[3]
         )
         return m

@@ -24,7 +24,8 @@ class ClassTurn(wiring.Component):
     has `strict_cap`, and what it leaves unused is kept for a burst of up to 16 times the cap. With `priority` the
     lowest class goes, always.
     Timing: combinational. `take`: a piece of the chosen class leaves; its `units` are `charged` in the next cycle, to
-    `of`, one-hot. A piece of n units takes n cycles to move, and no class needs more raises than that to pay for it.
+    `of`, one-hot. A piece of n units takes n cycles to move, and no class needs more raises than that to pay for it;
+    pieces of a few units that several classes bring wait for a raise after each turn of all of them.
     """
 
     def __init__(self, cfg: Config):
@@ -65,7 +66,7 @@ class ClassTurn(wiring.Component):
             active.eq(self.there & ~Const(strict, self.count)),
             alone.eq((active & (active - 1)) == 0),
             pays.eq(self.charged & counts & ~fault("the deficit of a class is not charged")),
-            raises.eq(~alone & ~rich.any() & ~pays),
+            raises.eq(~alone & ~rich.any()),
             rich.eq(active),
             soon.eq(lowest(rich & later)),
             self.chosen.eq(Mux(first, strict, Mux(soon.any(), soon, lowest(rich)))),
@@ -79,10 +80,9 @@ class ClassTurn(wiring.Component):
             )
         flat = fault("all weights of a mover's classes are 1")
         for c, (deficit, weight) in enumerate(zip(self.deficits, cfg.weights, strict=False)):
-            with m.If(pays & self.of[c]):
-                m.d.sync += deficit.eq(owed)
-            with m.Elif(raises & active[c]):
-                m.d.sync += deficit.eq(deficit + Mux(flat, 1, weight))
+            paying, raised = pays & self.of[c], raises & active[c]
+            with m.If(paying | raised):
+                m.d.sync += deficit.eq(Mux(paying, owed, deficit) + Mux(raised, Mux(flat, 1, weight), 0))
             with m.Elif(~active[c] & (deficit > 0)):
                 m.d.sync += deficit.eq(0)
         with m.If(self.take):

@@ -13,6 +13,7 @@ from rtl.contract.roles import covers, envelope, model_values
 from sim.build.model import Built
 from sim.report import terminal
 from sim.run.checking import need_check
+from sim.run.variant import plain
 from sim.systems.core import run as core_run
 from sim.systems.core.run import Run
 from sim.systems.core.verilated import build_core
@@ -59,13 +60,14 @@ class CoreSystem(System):
         return core_run.run_workload(run, console)
 
     def group(self, run: Run) -> str:
-        return json.dumps([model_values(run.needed(run.cfg)), run.array, run.fast], sort_keys=True)
+        needed = run.needed(run.cfg)
+        return json.dumps([model_values(needed), run.by_cores(needed), run.array, run.fast], sort_keys=True)
 
     def model(self, runs: Sequence[Run]) -> Sequence[str]:
         first, needed = runs[0], [run.needed(run.cfg) for run in runs]
         most = first.built if all(covers(first.built, cfg) for cfg in needed) else envelope(needed)
         changes = difference(most, load(first.file or first.cfg.name))
-        return [f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in changes.items()]
+        return [f"{key}={plain(value)}" for key, value in changes.items()]
 
     def show(self, report: Mapping[str, Any], console: Console) -> None:
         terminal.show(report, console)

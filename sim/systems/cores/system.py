@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 
 from rtl.contract.config import load
-from rtl.contract.roles import model_values, needed
+from rtl.contract.roles import Uses, model_values, needed
 from sim.errors import PlexusError
 from sim.systems.cores.params import KINDS, CoresRun, parse_cores
 from sim.systems.cores.report import show_cores
@@ -51,7 +51,7 @@ class CoresSystem(System):
         )
 
     def group(self, run: CoresRun) -> str:
-        return json.dumps([model_values(needed(run.cfg)), run.array], sort_keys=True)
+        return json.dumps([model_values(needed(run.cfg, Uses.CLASSES)), run.array], sort_keys=True)
 
     def run(self, run: CoresRun, console: Console) -> dict[str, Any]:
         return run_several(run, console)

@@ -13,7 +13,7 @@ from rtl.contract.config import Config
 from rtl.contract.roles import needed
 from sim.errors import PlexusError
 from sim.layer_table import read_layers
-from sim.run.variant import changes, default_folder
+from sim.run.variant import changes, default_folder, plain
 from sim.systems.core.run import Run
 
 __all__ = ["LAYER_WORKLOADS", "LayersRun", "asked_operations", "complete"]
@@ -85,8 +85,12 @@ class LayersRun:
         return default_folder(self.workload, self.cfg, settings, defaults)
 
     def needed(self, cfg: Config) -> Config:
-        """`cfg` without GPSIMD cores: no operation gives them anything to do."""
+        """`cfg` without GPSIMD cores, adders and classes: no operation gives them anything to do."""
         return needed(cfg)
+
+    def by_cores(self, cfg: Config) -> dict[str, Any]:
+        """What a model must have and no more: nothing, without GPSIMD cores."""
+        return {}
 
     @property
     def built(self) -> Config:
@@ -99,7 +103,7 @@ class LayersRun:
         base, changed = changes(self.cfg)
         words = ["--config", self.file or base]
         for key, value in ({} if self.file else changed).items():
-            words += ["--set", f"{key}={str(value).lower() if isinstance(value, bool) else value}"]
+            words += ["--set", f"{key}={plain(value)}"]
         return words
 
 

@@ -36,8 +36,8 @@ def transfer(cfg: Config, rng: np.random.Generator, number: int, coverage: Cover
         d["count0"] = int(rng.integers(1, 4))
         d["source_step0"] = int(rng.integers(0, 3000))
         d["destination_step0"] = d["row_bytes"] + int(rng.integers(0, 64))
-    d["class_"] = int(rng.integers(4))
-    if away and d["destination"] >> 40 & 15 == Space.SBUF and rng.random() < 0.6:
+    d["class_"] = int(rng.integers(cfg.dma.classes))
+    if cfg.sbuf.adders and away and d["destination"] >> 40 & 15 == Space.SBUF and rng.random() < 0.6:
         d["add"] = int(rng.integers(1, len(DmaAdd)))
         d |= {name: d[name] & ~3 for name in ("source", "destination")} | {"row_bytes": 4 * (1 + size // 4)}
         coverage.hit(f"adds {DmaAdd(d['add']).name}")

@@ -349,14 +349,14 @@ class SbufBench(Bench):
 
     async def run(self, cycles: int, shares: dict[str, float], hot: int = 16, adding: float = 0.3) -> None:
         """Random requests: a free port of a kind asks again with the probability of its kind; `adding`: share of a
-        mover's writes.
+        mover's writes, if there are adders.
         """
 
         def choose(kind: str, n: int) -> Request | None:
             share = shares.get(f"{kind} {n}", shares.get(kind, 0.0))
             return self.random_request(kind, hot) if self.rng.random() < share else None
 
-        self.adding = adding
+        self.adding = adding if self.cfg.sbuf.adders else 0.0
         for _ in range(cycles):
             await self.step(choose)
         for _ in range(40):
