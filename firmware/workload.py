@@ -19,6 +19,10 @@ def _as_they_are(params: dict[str, Any]) -> dict[str, Any]:
     return params
 
 
+def _as_it_is(cfg: Config, _: Mapping[str, Any]) -> Config:
+    return cfg
+
+
 def _no_more(_: Mapping[str, Any]) -> Uses:
     return Uses(0)
 
@@ -100,6 +104,7 @@ class Workload:
     """A named program. `maker` takes the configuration, the parameters and the seed of the run.
 
     `settle` gives parameters whose defaults depend on each other their values, or refuses what does not go together.
+    `configure`: the configuration that it runs on with these parameters, of the one that was asked for.
     `uses`: what a program with these parameters may use of a machine (Program.uses).
     """
 
@@ -108,6 +113,7 @@ class Workload:
     params: Mapping[str, Param] = field(default_factory=dict)
     maker: Callable[[Config, Mapping[str, Any], int], Program]
     settle: Callable[[dict[str, Any]], dict[str, Any]] = _as_they_are
+    configure: Callable[[Config, Mapping[str, Any]], Config] = _as_it_is
     uses: Callable[[Mapping[str, Any]], Uses] = _no_more
 
     def parse(self, settings: Iterable[str]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from firmware.engines.tensor import ROUNDINGS
 from firmware.gpsimd_params import OPERATOR_PARAMS
 from firmware.kernel import KernelError
+from firmware.kernels.dma_classes import of_classes
 from firmware.kernels.dma_copy import ADDS, DIRECTIONS
 from firmware.kernels.feed_forward import ACTIVATIONS
 from firmware.kernels.gemm_formats import GEMM_FORMATS
@@ -80,9 +81,16 @@ WORKLOADS: dict[str, Workload] = {
                     doc="format in which rows are added to what is in SBUF; copied if not given",
                     choices=tuple(ADDS),
                 ),
+                "classes": Param(
+                    type=str, default=None, doc="weights of 2 to 4 traffic classes, as 8:4:2:1; one class if not given"
+                ),
+                "strict": Param(type=int, default=None, doc="the class that goes before the others; -1 none"),
             },
             maker=make_dma,
-            uses=lambda params: Uses.SUMS if params["add"] else Uses(0),
+            configure=lambda cfg, params: of_classes(cfg, params["classes"], params["strict"]),
+            uses=lambda params: (
+                (Uses.SUMS if params["add"] else Uses(0)) | (Uses.CLASSES if params["classes"] else Uses(0))
+            ),
         ),
         Workload(
             name="attention",

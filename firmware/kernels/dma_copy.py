@@ -7,6 +7,7 @@ to SBUF comes back in samples, for only HBM is compared.
 import numpy as np
 
 from firmware.kernel import HbmView, Kernel, KernelError, Tile
+from firmware.kernels.dma_classes import dma_classes, of_classes
 from firmware.numbers import encode
 from firmware.program import Program
 from rtl.contract.config import Config
@@ -206,12 +207,15 @@ def dma_copy(
     row_bytes: int = 512,
     direction: str = "read",
     add: str | None = None,
+    classes: str | None = None,
+    strict: int | None = None,
     seed: int = 0,
 ) -> Program:
     """A program that moves `rows` rows of `row_bytes` bytes in a direction of DIRECTIONS, or adds them in a format of
     ADDS to what is in SBUF.
 
-    Without `rows`: as many as half of SBUF holds, at most 8 MiB (direction=sbuf: 512 KiB). Errors: KernelError.
+    Without `rows`: as many as half of SBUF holds, at most 8 MiB (direction=sbuf: 512 KiB). `classes`, `strict`: see
+    dma_classes. Errors: KernelError.
     """
     if direction not in DIRECTIONS:
         raise KernelError(f"direction must be one of {', '.join(DIRECTIONS)}, not {direction!r}")
@@ -219,6 +223,12 @@ def dma_copy(
         raise KernelError(f"row_bytes must be at least 1, not {row_bytes}")
     if add is not None:
         _check_sum(direction, row_bytes, add)
+    if classes is not None:
+        if of_classes(cfg, classes, strict) != cfg:
+            raise KernelError(f"classes={classes} needs a configuration of its own: see of_classes")
+        return dma_classes(
+            cfg, classes=classes, rows=rows, row_bytes=row_bytes, direction=direction, add=add, seed=seed
+        )
     if rows is None:
         default = DEFAULT_ACROSS_BYTES if direction == "sbuf" else DEFAULT_BYTES
         per_partition = min(default // cfg.partitions, cfg.sbuf.partition_bytes // 2)

@@ -179,6 +179,7 @@ def page_data(report: Mapping[str, Any], recorded: Recorded | None, why: str) ->
             key: report[key] for key in ("engines", "bounds", "cycles", "macs", "hbm_bytes_read", "hbm_bytes_written")
         }
         | {
+            "dma_classes": report.get("dma_classes", []),
             "gpsimd_cores": report.get("gpsimd_cores", []),
             "printed": "\n".join(lines_of(report.get("printed", {}))[:PRINTED_LINES]),
         },

@@ -267,6 +267,15 @@ function programs(d) {
     cores.map((c, n) => [`gp${n}`, c.instructions, all(c), share(c.busy, all(c)), share(c.idle, all(c)), waits(c)])));
 }
 
+function classes(d) {
+  const rows = d.report.dma_classes;
+  if (rows.length < 2) return;
+  $("classes").hidden = false;
+  $("shares").replaceChildren(el("p", `Shares are of the ${num(rows[0].contested_cycles)} cycles in which all of them were under way.`),
+    table([{ name: "class" }, { name: "descriptors", n: 1 }, { name: "bytes", n: 1 }, { name: "bytes a cycle", n: 1 }, { name: "share", n: 1 }, { name: "entitled", n: 1 }, { name: "latency: least", n: 1 }, { name: "median", n: 1 }, { name: "most", n: 1 }],
+      rows.map(r => [r.class, r.descriptors, r.bytes, r.bytes_per_cycle, share(r.share, 1), share(r.entitled, 1), r.latency_cycles.least, r.latency_cycles.median, r.latency_cycles.most])));
+}
+
 let drawn = 0, timeline, draw = () => {};
 (async () => {
   const d = await unpacked();
@@ -280,6 +289,7 @@ let drawn = 0, timeline, draw = () => {};
   }
   head(d);
   $("advice").replaceChildren(...(d.advice.length ? d.advice.map(a => el("li", a.text + (a.set.length ? ` As with ${a.set.map(s => "--set " + s).join(" ")}.` : ""))) : [el("li", d.relief)]));
+  classes(d);
   programs(d);
   timeline = new Timeline(d);
   draw = () => { timeline.draw(); bars(d); roof(d); charts(d); paths(d); compare(d); };

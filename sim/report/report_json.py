@@ -17,6 +17,7 @@ from sim.advice.advise import advise, no_advice
 from sim.advice.facts import facts_of
 from sim.energy.core.counts import events_of
 from sim.errors import PlexusError
+from sim.report.classes import classes_of_report
 from sim.report.programs import cores_of_report, ended, printed_of
 from sim.run.checking import match_of
 from sim.run.compare import Comparison
@@ -200,6 +201,7 @@ def make_report(
         "engines": {name: _engine(name, result) | {"parts": _parts(name, result, program)} for name in result.engines},
         "gpsimd_cores": cores_of_report(result),
         "printed": printed_of(result),
+        "dma_classes": classes_of_report(cfg.dma, program, recorded),
         "bounding_engine": bound.engine,
         "bounding_share": bound.share,
         "busiest_engine": bound.busiest,

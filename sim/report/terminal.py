@@ -149,6 +149,29 @@ def _gpsimd(report: Mapping[str, Any]) -> list[RenderableType]:
     return parts
 
 
+def _classes(report: Mapping[str, Any]) -> list[RenderableType]:
+    """Traffic classes of the DMA, if a run had several."""
+    rows = report["dma_classes"]
+    if len(rows) < 2:
+        return []
+    title = f"classes of the DMA, {rows[0]['contested_cycles']:,} cycles beside each other"
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    table.add_column("class")
+    for column in ("bytes", "a cycle", "share", "entitled", "latency from", "median", "to"):
+        table.add_column(column, justify="right")
+    for row in rows:
+        latency = row["latency_cycles"]
+        table.add_row(
+            str(row["class"]),
+            f"{row['bytes']:,}",
+            f"{row['bytes_per_cycle']:.2f}",
+            _percent(row["share"], 1),
+            _percent(row["entitled"], 1),
+            *(f"{latency[name]:,}" for name in ("least", "median", "most")),
+        )
+    return [Text(), table]
+
+
 def _value(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
 
@@ -246,7 +269,7 @@ def render(report: Mapping[str, Any]) -> RenderableType:
     parts: list[RenderableType] = [_verdict(report)]
     if params:
         parts.append(Text(f"  {params}", "bright_black"))
-    parts += [Text(), _engines(report), *_gpsimd(report), Text(), _facts(report)]
+    parts += [Text(), _engines(report), *_gpsimd(report), *_classes(report), Text(), _facts(report)]
     return Group(*parts)
 
 

@@ -40,10 +40,12 @@ class CoreSystem(System):
 
     def resolve(self, asked: Asked) -> Run:
         config = _CONFIG if asked.config is None else asked.config
-        cfg = load(config, asked.settings)
+        workload = find_workload(asked.workload)
+        params = workload.parse(asked.params)
+        cfg = workload.configure(load(config, asked.settings), params)
         return Run(
             workload=asked.workload,
-            params=find_workload(asked.workload).parse(asked.params),
+            params=params,
             cfg=cfg,
             array=_ARRAY if asked.array is None else asked.array,
             seed=asked.seed,

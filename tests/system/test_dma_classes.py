@@ -1,0 +1,53 @@
+"""`plexus run dma -p classes=` on RTL: bits, shares beside what classes are entitled to, latencies, terminal, page."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from firmware.workloads import find_workload
+from rtl.contract.config import named
+from sim.page.data import page_data
+from sim.report.terminal import show
+from sim.systems.core.run import Run, run_workload
+from sim.trace.recorded import load_trace
+
+pytestmark = pytest.mark.sim
+
+
+def report_of(out: Path, *settings: str) -> dict[str, Any]:
+    workload = find_workload("dma")
+    params = workload.parse(settings)
+    cfg = workload.configure(named("tiny"), params)
+    return run_workload(Run(workload="dma", params=params, cfg=cfg, out=out), Console(quiet=True))
+
+
+@pytest.mark.parametrize("strict", ["", "strict=3"])
+def test_stores_are_shared_as_weights_say(tmp_path: Path, strict: str) -> None:
+    """64 KiB or more of each class beside the others, written to HBM, as by 8 long descriptors each."""
+    report = report_of(tmp_path, "classes=8:4:2:1", "direction=write", "rows=1024", *([strict] if strict else []))
+    assert report["match"] is True and report["config_changes"]["dma.rings"] == 4
+    rows = report["dma_classes"]
+    assert [row["class"] for row in rows] == [0, 1, 2, 3]
+    assert [row["bytes"] for row in rows] == [1024 * 512 + 8 * 512, *[1024 * 512] * 3]
+    assert sum(row["bytes"] for row in rows) == report["hbm_bytes_written"] + 8 * 512
+    assert sum(row["share"] for row in rows) == pytest.approx(1, abs=1e-3)
+    for row in rows:
+        assert abs(row["share"] - row["entitled"]) < 0.04, rows
+        assert row["latency_cycles"]["least"] <= row["latency_cycles"]["median"] <= row["latency_cycles"]["most"]
+    text = io.StringIO()
+    show(report, Console(file=text, width=120))
+    assert "classes of the DMA" in text.getvalue() and f"{100 * rows[2]['share']:.1f} %" in text.getvalue()
+    page = page_data(report, load_trace(tmp_path), "")
+    assert page["report"]["dma_classes"] == rows
+
+
+def test_one_class_has_a_row_and_no_table(tmp_path: Path) -> None:
+    report = report_of(tmp_path, "rows=64", "row_bytes=64")
+    (row,) = report["dma_classes"]
+    assert (row["class"], row["share"], row["entitled"]) == (0, 1.0, 1.0)
+    text = io.StringIO()
+    show(report, Console(file=text, width=120))
+    assert "classes of the DMA" not in text.getvalue()
