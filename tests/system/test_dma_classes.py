@@ -9,7 +9,9 @@ from rich.console import Console
 
 from firmware.workloads import find_workload
 from rtl.contract.config import named
+from sim.page.browser import Browser
 from sim.page.data import page_data
+from sim.page.write import write_page
 from sim.report.terminal import show
 from sim.systems.core.run import Run, run_workload
 from sim.trace.recorded import load_trace
@@ -42,6 +44,18 @@ def test_stores_are_shared_as_weights_say(tmp_path: Path, strict: str) -> None:
     assert "classes of the DMA" in text.getvalue() and f"{100 * rows[2]['share']:.1f} %" in text.getvalue()
     page = page_data(report, load_trace(tmp_path), "")
     assert page["report"]["dma_classes"] == rows
+
+
+def test_a_page_shows_the_classes(tmp_path: Path, browser: Browser) -> None:
+    report = report_of(tmp_path, "classes=8:4:2:1", "direction=inside", "row_bytes=64", "rows=64")
+    browser.heard.clear()
+    browser.open(write_page(tmp_path), width=1280, dark=False)
+    assert not browser.run("$('classes').hidden")
+    shown = browser.run("[...$('shares').querySelectorAll('tr')].map(r => [...r.cells].map(c => c.textContent))")
+    rows = [row for row in shown if row[0] in "0123"]
+    assert [row[0] for row in rows] == list("0123") and len(rows[0]) == 9
+    assert [row[4] for row in rows] == [f"{100 * one['share']:.1f} %" for one in report["dma_classes"]]
+    assert not browser.heard
 
 
 def test_one_class_has_a_row_and_no_table(tmp_path: Path) -> None:
