@@ -16,12 +16,23 @@ from rtl.contract.config_changes import changed
 from rtl.contract.config_sections import DMA_CLASSES
 from rtl.contract.isa import Queue
 
-__all__ = ["CLASS_DIRECTIONS", "dma_classes", "of_classes"]
+__all__ = ["CLASS_DIRECTIONS", "HOST_BYTES_MAX", "dma_classes", "of_classes", "random_rows"]
 
 CLASS_DIRECTIONS = ("read", "write", "inside")
 DESCRIPTORS = 8  # of a class
 DEFAULT_BYTES = 1 << 20  # of a class
+HOST_BYTES_MAX = 1 << 30  # host memory holds what is moved several times over
 _QUEUES = (Queue.SYNC, Queue.VECTOR, Queue.SCALAR, Queue.TENSOR)  # a class that waits holds no other
+
+
+def random_rows(
+    k: Kernel, rng: np.random.Generator, name: str, shape: tuple[int, int], add: str | None
+) -> HbmView:
+    """An input of random bytes, or of values of the format in which it is added: normal ones, or any int32."""
+    if add in ("fp32", "bf16"):
+        return k.hbm(name, shape, add, encode(rng.standard_normal(shape, np.float32), add))
+    kind = np.uint32 if add else np.uint8
+    return k.hbm(name, shape, add or "uint8", rng.integers(0, np.iinfo(kind).max, shape, kind, endpoint=True))
 
 
 def _counted(classes: str) -> int:
@@ -72,7 +83,7 @@ def dma_classes(
             f"each has {DESCRIPTORS} rows on a partition at least"
         )
     if direction == "write":
-        fits = (cfg.hbm.capacity_mib << 19) // count // row_bytes // p
+        fits = min(cfg.hbm.capacity_mib << 19, HOST_BYTES_MAX) // count // row_bytes // p
     else:
         fits = (cfg.sbuf.partition_bytes - room) // count // row_bytes
     blocks = min(fits, max(DESCRIPTORS, DEFAULT_BYTES // row_bytes // p)) if rows is None else rows // p
@@ -98,12 +109,8 @@ class _Classes:
         self.p = k.cfg.partitions
 
     def random(self, name: str, rows: int) -> HbmView:
-        """An input of random bytes, or of normal values of the format in which it is added."""
-        shape = (rows, self.width)
-        if self.add in ("fp32", "bf16"):
-            return self.k.hbm(name, shape, self.dtype, encode(self.rng.standard_normal(shape, np.float32), self.dtype))
-        kind = np.uint32 if self.add else np.uint8
-        return self.k.hbm(name, shape, self.dtype, self.rng.integers(0, np.iinfo(kind).max, shape, kind, endpoint=True))
+        """An input of so many rows."""
+        return random_rows(self.k, self.rng, name, (rows, self.width), self.add)
 
     def move(self, classes: range, direction: str) -> None:
         """Descriptors of all classes in turn, those of one on a queue of its own."""

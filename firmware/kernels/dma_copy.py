@@ -7,8 +7,7 @@ to SBUF comes back in samples, for only HBM is compared.
 import numpy as np
 
 from firmware.kernel import HbmView, Kernel, KernelError, Tile
-from firmware.kernels.dma_classes import dma_classes, of_classes
-from firmware.numbers import encode
+from firmware.kernels.dma_classes import HOST_BYTES_MAX, dma_classes, of_classes, random_rows
 from firmware.program import Program
 from rtl.contract.config import Config
 
@@ -20,7 +19,6 @@ DEFAULT_BYTES = 8 << 20
 DEFAULT_ACROSS_BYTES = 512 << 10  # between movers SBUF copies go through one crossbar, 16 bytes a cycle
 DESCRIPTORS = 16  # of each direction, so that the rings have something to overlap
 SAMPLE_EVERY = 4  # of that many descriptors, one has a block read back
-HOST_BYTES_MAX = 1 << 30  # host memory holds what is moved several times over
 
 
 def _rings(cfg: Config) -> tuple[list[int], list[int]]:
@@ -46,14 +44,7 @@ class _Copies:
 
     def random(self, name: str, rows: int) -> HbmView:
         """An input tensor of random bytes, or of normal values of the format in which it is added."""
-        shape = (rows, self.width)
-        if self.add in ("fp32", "bf16"):
-            return self.k.hbm(name, shape, self.dtype, encode(self.rng.standard_normal(shape, np.float32), self.dtype))
-        kind = np.dtype(np.uint32 if self.add else np.uint8)
-        bounds = np.iinfo(kind)
-        return self.k.hbm(
-            name, shape, self.dtype, self.rng.integers(bounds.min, bounds.max, shape, kind, endpoint=True)
-        )
+        return random_rows(self.k, self.rng, name, (rows, self.width), self.add)
 
     def pattern(self) -> Tile:
         """A block of random rows in SBUF, the source of all writes."""

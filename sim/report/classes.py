@@ -32,12 +32,12 @@ def _entitled(cfg: DmaConfig, used: list[int]) -> list[float]:
 
 
 def classes_of_report(cfg: DmaConfig, program: Program, recorded: Recorded | None) -> list[dict[str, Any]]:
-    """A row for each class whose descriptors have completed; none without a trace.
+    """A row for each class whose descriptors have completed; none without a trace, or if it was full before the end.
 
     `share` is of the bytes that moved while all of these classes were under way, `contested_cycles` how long they were,
     `entitled` what the configuration gives. `latency_cycles`: from when a descriptor is taken to when it has completed.
     """
-    if recorded is None:
+    if recorded is None or recorded.coarse_from < recorded.cycles:  # of some descriptors it tells no end
         return []
     known = [d.class_ for ring in program.rings for d in ring]
     classes = np.array(known, np.int64)

@@ -14,13 +14,13 @@ from verif.golden.class_turn import entitled
 CFG = load("tiny", ["dma.weights=8:4:2:1"]).dma
 
 
-def rows(copies: list[tuple[int, int, int, int]], cfg: Any = CFG) -> list[dict[str, Any]]:
-    """Of copies (class, begin, end, bytes), a ring a class."""
+def rows(copies: list[tuple[int, int, int, int]], cfg: Any = CFG, coarse_from: int = 1000) -> list[dict[str, Any]]:
+    """Of copies (class, begin, end, bytes), a ring a class; the trace has all before `coarse_from` of 1,000 cycles."""
     copies = sorted(copies, key=lambda one: one[0])
     rings = [[SimpleNamespace(class_=c) for c, *_ in copies if c == ring] for ring in range(4)]
     columns = [np.array(column, np.int64) for column in zip(*copies, strict=True)][1:]
     names = ("copy_begin", "copy_end", "copy_bytes")
-    recorded: Any = SimpleNamespace(**dict(zip(names, columns, strict=True)))
+    recorded: Any = SimpleNamespace(**dict(zip(names, columns, strict=True)), coarse_from=coarse_from, cycles=1000)
     program: Any = SimpleNamespace(rings=rings)
     return classes_of_report(cfg, program, recorded)
 
@@ -40,6 +40,10 @@ def test_what_has_not_completed_does_not_count() -> None:
     assert (only["class"], only["bytes"], only["share"], only["entitled"]) == (2, 64, 1.0, 1.0)
     assert rows([(0, NEVER, NEVER, 64)]) == []
     assert classes_of_report(CFG, SimpleNamespace(rings=[]), None) == []  # pyright: ignore[reportArgumentType]
+
+
+def test_a_trace_that_was_full_tells_nothing() -> None:
+    assert len(rows([(0, 0, 100, 100)])) == 1 and rows([(0, 0, 100, 100)], coarse_from=999) == []
 
 
 def test_classes_one_after_the_other_share_nothing() -> None:
