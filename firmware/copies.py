@@ -47,6 +47,11 @@ def rows(
         count, a, b = merged[0]
         if count % lanes == 0 and count > lanes > 1:
             merged[:1] = [(count // lanes, a * lanes, b * lanes), (lanes, a, b)]
+    # Long rows in pieces, the first piece of all rows first: else all of them wait behind the mover of one row.
+    piece = cfg.dma.slice_bytes
+    if merged and len(merged) < 3 and row % piece == 0 and row > piece and _partitions(merged[0], sbuf_sides):
+        merged.append((row // piece, piece, piece))
+        row = piece
     return row, tuple(merged)
 
 

@@ -133,7 +133,7 @@ _FULL = Config(
     partitions=128,
     tensor=TensorConfig(rows=128, cols=128),
     sbuf=SbufConfig(partition_bytes=262144),
-    dma=DmaConfig(engines=16, buffer_bytes=16384),
+    dma=DmaConfig(engines=16, ring_depth=64, buffer_bytes=16384),
     hbm=HbmConfig(ports=2, port_bytes=128, bytes_per_cycle=255, latency_ns=200, capacity_mib=18432),
 )
 _TRN4_HBM = dataclasses.replace(_FULL.hbm, ports=4, bytes_per_cycle=1021)
@@ -148,7 +148,7 @@ NAMED: dict[str, Config] = {
             tensor=TensorConfig(rows=8, cols=8, moving_max=64),
             sbuf=SbufConfig(partition_bytes=8192, banks=4),
             psum=PsumConfig(banks=4, bank_bytes=256),
-            dma=DmaConfig(engines=4, rings=2, buffer_bytes=1024, burst_bytes=256),
+            dma=DmaConfig(engines=4, rings=2, ring_depth=8, buffer_bytes=1024, burst_bytes=256),
             hbm=HbmConfig(ports=1, port_bytes=32, bytes_per_cycle=32, latency_ns=25, capacity_mib=16),
             issue=IssueConfig(queue_depth=4),
         ),
@@ -167,7 +167,7 @@ NAMED: dict[str, Config] = {
             tensor=TensorConfig(rows=128, cols=128, mx=False),
             sbuf=SbufConfig(partition_bytes=229376),
             vector=VectorConfig(clock_mhz=960, exp_rate=1),
-            dma=DmaConfig(engines=16, buffer_bytes=16384),
+            dma=DmaConfig(engines=16, ring_depth=64, buffer_bytes=16384),
             hbm=HbmConfig(ports=2, port_bytes=128, bytes_per_cycle=151, latency_ns=200, capacity_mib=12288),
         ),
         dataclasses.replace(_FULL, name="trn3"),

@@ -153,6 +153,14 @@ class DmaConfig:
         also="at least 4 and hbm.ports, at most half of partitions",
     )
     rings: int = number("rings of descriptors", 1, 16, 4, unit="rings", role=Role.ROOM)
+    ring_depth: int = number(
+        "descriptors of a ring that are fetched ahead, and as many under way",
+        2,
+        64,
+        32,
+        unit="descriptors",
+        of_two=True,
+    )
     buffer_bytes: int = number(
         "read data that a mover may have in flight", 512, 65536, 8192, unit="bytes", of_two=True, role=Role.KNOB
     )
@@ -229,7 +237,7 @@ class HbmConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IssueConfig:
-    """Instruction queues: instructions (and descriptors of a ring) fetched ahead, semaphores."""
+    """Instruction queues: instructions fetched ahead, semaphores."""
 
     queue_depth: int = number(
         "instructions that a queue fetches ahead", 2, 64, 16, unit="instructions", of_two=True, role=Role.KNOB

@@ -16,7 +16,6 @@ __all__ = [
     "CLASSES",
     "PARTITION_SHIFT",
     "Place",
-    "SLOTS",
     "UNITS_BITS",
     "address_bits",
     "ar_burst",
@@ -38,9 +37,6 @@ __all__ = [
 ADDED_ROWS = 4
 """Rows of a mover whose last sum is on its way into SBUF: as many as SbufAdder has places."""
 
-SLOTS = 4
-"""Descriptors of one ring that may be under way at a time."""
-
 CLASSES = DMA_CLASSES
 """That a descriptor can name; dma.classes of them are there."""
 
@@ -60,8 +56,8 @@ PARTITION_SHIFT = ceil_log2(PARTITION_STRIDE_BYTES)
 
 
 def slot_bits(cfg: Config) -> int:
-    """Bits of a slot number: ring * SLOTS + place."""
-    return ceil_log2(ring_count(cfg) * SLOTS)
+    """Bits of a slot number: ring * dma.ring_depth + place."""
+    return ceil_log2(ring_count(cfg) * cfg.dma.ring_depth)
 
 
 def address_bits(cfg: Config) -> int:

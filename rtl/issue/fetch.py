@@ -25,7 +25,6 @@ FETCH_STATUS = data.StructLayout({"cause": CAUSE_BITS, "sequence": SEQUENCE_BITS
 word that is missing, its address. All 0 otherwise."""
 
 _INCR = 1
-_RING_DEPTH = 4  # descriptors that a ring reads ahead, at most
 
 
 def fetch_clients(cfg: Config) -> int:
@@ -33,12 +32,22 @@ def fetch_clients(cfg: Config) -> int:
     return len(Queue) + cfg.dma.rings
 
 
+def _starts(depths: list[int]) -> list[int]:
+    """First row of each client's part of the RAM: deep ones first, so that each is a multiple of its depth."""
+    starts = dict.fromkeys(range(len(depths)), 0)
+    at = 0
+    for c in sorted(starts, key=lambda c: -depths[c]):
+        starts[c] = at
+        at += depths[c]
+    return list(starts.values())
+
+
 class Fetch(wiring.Component):
     """One AXI read manager for all queues and rings; client c reads with the id FETCH_ID + c.
 
     `load` gives client `load_client` its region (base in bytes, count in words of 128 bytes), one client
     a cycle; it asks for its first words at once. A client's words wait in its part of one RAM
-    (`limit_queue_depth` words of issue.queue_depth; rings at most 4) and one more in front of `words`.
+    (queues: `limit_queue_depth` words of issue.queue_depth; rings: dma.ring_depth) and one more in front of `words`.
     Timing: a request leaves 2 cycles after its load at the earliest; a word is in front 3 cycles after
     its last beat. All clients together read a word a cycle; one client alone a word in 2 cycles.
     The word in front of client c is in the clock domain `fronts`[c] if that names one; the domain must run
@@ -82,26 +91,21 @@ class Fetch(wiring.Component):
         n = fetch_clients(cfg)
         port_bits = 8 * cfg.hbm.port_bytes
         beats = max(1, 1024 // port_bits)
-        depth = cfg.issue.queue_depth
-        slot_bits = ceil_log2(depth)
-        clients = [
-            FetchClient(depth if c < len(Queue) else min(_RING_DEPTH, depth), beats, front)
-            for c, front in enumerate(self.fronts)
-        ]
+        depths = [cfg.issue.queue_depth if c < len(Queue) else cfg.dma.ring_depth for c in range(n)]
+        clients = [FetchClient(depth, beats, front) for depth, front in zip(depths, self.fronts, strict=True)]
+        starts = _starts(depths)
         for c, client in enumerate(clients):
             m.submodules[f"client_{c}"] = client
-        m.submodules.ram = ram = Ram(1024, n << slot_bits, granule=port_bits)
+        m.submodules.ram = ram = Ram(1024, sum(depths), granule=port_bits)
         m.submodules.ask = ask = RoundRobin(n)
         m.submodules.show = show = RoundRobin(n)
         axi = self.axi
 
         refuse = Signal()
-        limit = self.limit_queue_depth
-        shorter = Mux(limit > _RING_DEPTH, _RING_DEPTH, limit)
         m.d.comb += refuse.eq(self._outside())
         for c, client in enumerate(clients):
             m.d.comb += [
-                client.limit.eq((limit if c < len(Queue) else shorter)[: len(client.limit)]),
+                client.limit.eq(self.limit_queue_depth if c < len(Queue) else client.depth),
                 client.load.eq(self.load & (self.load_client == c)),
                 client.base.eq(self.load_base[: len(client.base)]),
                 client.count.eq(self.load_count[: len(client.count)]),
@@ -140,7 +144,7 @@ class Fetch(wiring.Component):
             self.beat.eq(axi.rvalid),
             who.eq(Mux(fault("an answer goes to the client that asked last"), axi.arid - FETCH_ID, axi.rid - FETCH_ID)),
             ram.write_en.eq(axi.rvalid),
-            ram.write_address.eq(Cat(Array([c.slot for c in clients])[who], who)),
+            ram.write_address.eq(Array([c.slot | start for c, start in zip(clients, starts, strict=True)])[who]),
             ram.write_mask.eq(1 << Array([c.beat for c in clients])[who]),
             ram.write_data.eq(axi.rdata.replicate(beats)),
         ]
@@ -160,9 +164,9 @@ class Fetch(wiring.Component):
         ]
         for c, client in enumerate(clients):
             with m.If(show.grant[c]):
-                m.d.comb += ram.read_address.eq(client.read_slot | (c << slot_bits))
+                m.d.comb += ram.read_address.eq(client.read_slot | starts[c])
 
-        due = Signal(range(n * depth + 1))
+        due = Signal(range(sum(depths) + 1))
         m.d.comb += self.idle.eq((due == 0) & ~axi.arvalid)
         asked = axi.arvalid & axi.arready
         answered = axi.rvalid & axi.rlast

@@ -13,7 +13,7 @@ from amaranth.lib import wiring
 
 from rtl.base.axi import FETCH_ID, ID_BITS
 from rtl.contract.config import HbmConfig, IssueConfig, named
-from rtl.contract.isa import INSTRUCTION_BYTES
+from rtl.contract.isa import INSTRUCTION_BYTES, Queue
 from rtl.issue.fetch import Fetch, fetch_clients
 from rtl.issue.fetch_client import FetchClient
 from verif.formal.axi_rules import AxiRules
@@ -27,14 +27,14 @@ _CFG = dataclasses.replace(
     _TINY,
     hbm=HbmConfig(ports=1, port_bytes=64, bytes_per_cycle=64, latency_ns=25, capacity_mib=1),
     issue=IssueConfig(queue_depth=2, semaphores=16),
-    dma=dataclasses.replace(_TINY.dma, rings=1),
+    dma=dataclasses.replace(_TINY.dma, rings=1, ring_depth=2),
 )
 _BEATS = 2
 _MOST = 7  # words of a load
 
 
 class FetchProof(wiring.Component):
-    """Six clients with room for two words, of two beats each, of which a limit may leave one."""
+    """Six clients with room for two words, of two beats each, of which a limit may leave one to the queues."""
 
     def __init__(self):
         super().__init__({})
@@ -59,7 +59,9 @@ class FetchProof(wiring.Component):
         ]
         client = Signal(range(n))
         followed = Signal(ID_BITS)
+        most = Signal.like(limit)  # words that the client may have unread
         m.d.comb += [client.eq(AnyConst(len(client))), Assume(client < n), followed.eq(FETCH_ID + client)]
+        m.d.comb += most.eq(Mux(client < len(Queue), limit, _CFG.dma.ring_depth))
         m.submodules.axi = axi = AxiRules(fetch.axi, _CFG.hbm.port_bytes, followed)
         axi.free(m)
         for port in (fetch.load, fetch.load_client, fetch.load_base, fetch.load_count):
@@ -99,7 +101,7 @@ class FetchProof(wiring.Component):
         with m.Elif(asked & (left != 0)):
             m.d.sync += left.eq(left - 1)
         m.d.comb += [
-            Assert(held + asked <= limit + 1),
+            Assert(held + asked <= most + 1),
             Assert(axi.reads_due + waits <= held + asked),
             Cover((held == _CFG.issue.queue_depth + 1) & ~waits & (axi.reads_due == 1)),
             Cover(taken & (axi.reads_due == 1) & (client == 0)),

@@ -75,9 +75,7 @@ class ClassTurn(wiring.Component):
             with m.If(self.of[c]):
                 m.d.comb += owed.eq(deficit - self.units)
         with m.If(~alone):
-            m.d.comb += rich.eq(
-                active & Cat(Mux(pays & self.of[c], owed, d) > 0 for c, d in enumerate(self.deficits))
-            )
+            m.d.comb += rich.eq(active & Cat(Mux(pays & self.of[c], owed, d) > 0 for c, d in enumerate(self.deficits)))
         flat = fault("all weights of a mover's classes are 1")
         for c, (deficit, weight) in enumerate(zip(self.deficits, cfg.weights, strict=False)):
             paying, raised = pays & self.of[c], raises & active[c]

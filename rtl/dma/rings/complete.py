@@ -10,15 +10,26 @@ from rtl.base.dma_port import SEMAPHORE_UPDATE, RingStatusSignature, ring_count
 from rtl.base.fault import fault
 from rtl.contract.config import Config
 from rtl.contract.isa import Cause, Update
-from rtl.dma.layouts import SLOTS, done_layout, outcome_layout, slot_bits
+from rtl.dma.layouts import done_layout, outcome_layout, slot_bits
 
 __all__ = ["Complete"]
 
 _ROWS_BITS = 13  # rows of one descriptor that may be under way: all FIFOs of 16 movers and more
 
 
+def _one(event: Value, slot: Value, ring: int, depth: int) -> Value:
+    """A bit a slot of the ring: that of `slot` in a cycle of `event`, if it is the ring's."""
+    return Mux(event & (slot // depth == ring), 1 << (slot % depth), 0)
+
+
+def _bit(vectors: list[Signal], slot: Value) -> Value:
+    """The bit of a slot in vectors of a bit a slot, one of each ring."""
+    depth = len(vectors[0])
+    return Array(vectors)[slot // depth].bit_select(slot % depth, 1)
+
+
 class Complete(wiring.Component):
-    """Slots of descriptors under way: SLOTS for each ring, a window that moves from oldest to youngest.
+    """Slots of descriptors under way: dma.ring_depth for each ring, a window that moves from oldest to youngest.
 
     In: `opened` (a ring takes its tail slot), `report` with `outcome` (it was checked), `issued` (a row of
     `issued_slot` left the row generator; `last`: the last one), `done[e]` (a row has committed;
@@ -31,13 +42,14 @@ class Complete(wiring.Component):
     def __init__(self, cfg: Config, *, link: bool = False):
         self.cfg = cfg
         self.sources = cfg.dma.engines + link
+        self.depth = cfg.dma.ring_depth
         rings = ring_count(cfg)
         slot = slot_bits(cfg)
         super().__init__(
             {
                 "start": In(1),
                 "room": Out(rings),
-                "tail": Out(data.ArrayLayout(range(SLOTS), rings)),
+                "tail": Out(data.ArrayLayout(range(self.depth), rings)),
                 "opened": In(rings),
                 "report": In(1),
                 "refused": In(1),
@@ -71,11 +83,36 @@ class Complete(wiring.Component):
         m.d.comb += [o.ready.eq(turn.grant[e]) for e, o in enumerate(offers)]
         return turn.grant.any(), row
 
+    def _only(self, m: Module, commits: Value, slot: Value, left: Value, came: Value) -> Value:
+        """Whether the row of `slot` that commits is the only one of its descriptor under way. `left`, `came`: rows of
+        the descriptor at issued_slot have left before, of that at `slot` have committed: what is counted counts."""
+        depth = len(self.ring_status) * self.depth
+        issued = memory.Memory(shape=_ROWS_BITS, depth=depth, init=[])
+        committed = memory.Memory(shape=_ROWS_BITS, depth=depth, init=[])
+        m.submodules.issued, m.submodules.committed = issued, committed
+        both = issued.read_port(domain="comb"), committed.read_port(domain="comb")
+        now = [Signal(_ROWS_BITS, name=f"{name}_now") for name in ("issued", "committed")]
+        enables = self.issued, commits
+        for store, read, en, at, known, after in zip(
+            (issued, committed), both, enables, (self.issued_slot, slot), (left, came), now, strict=True
+        ):
+            write = store.write_port()
+            m.d.comb += [
+                read.addr.eq(at),
+                after.eq(Mux(known, read.data, 0) + 1),
+                write.en.eq(en),
+                write.addr.eq(at),
+                write.data.eq(after),
+            ]
+        others = issued.read_port(domain="comb")
+        m.d.comb += others.addr.eq(slot)
+        return now[1] == Mux(self.issued & (self.issued_slot == slot), now[0], others.data)
+
     def elaborate(self, platform: object) -> Module:
         m = Module()
         cfg = self.cfg
         rings = ring_count(cfg)
-        slots = rings * SLOTS
+        slots = rings * self.depth
         arrived, row = self._collect(m)
 
         outcomes = memory.Memory(shape=outcome_layout(), depth=slots, init=[])
@@ -88,39 +125,41 @@ class Complete(wiring.Component):
             keep.data.eq(self.outcome),
         ]
 
-        ends = Signal(slots)  # all rows have committed, or there are none
-        bad_read = Signal(slots)
-        bad_write = Signal(slots)
-        for s in range(slots):
-            rows = Signal(_ROWS_BITS, name=f"rows{s}")
-            sent = Signal(name=f"sent{s}")
-            leaves = Signal(name=f"leaves{s}")
-            commits = Signal(name=f"commits{s}")
-            ring, place = divmod(s, SLOTS)
+        # A descriptor ends with its refusal, or with the commit of a row when the last one has left and no other is
+        # under way. All vectors: one bit a slot of the ring.
+        depth = self.depth
+        ends, sent, left, came, bad_read, bad_write = (
+            [Signal(depth, name=f"{name}{r}") for r in range(rings)]
+            for name in ("ends", "sent", "left", "came", "bad_read", "bad_write")
+        )
+        only = self._only(m, arrived, row.slot, _bit(left, self.issued_slot), _bit(came, row.slot))
+        unseen = fault("a bus error of a DMA is not seen")
+        early = fault("a descriptor may end while its last row is under way")
+        for r in range(rings):
+            opens, leaves, commits, refuses = (
+                Signal(depth, name=f"{name}{r}") for name in ("opens", "leaves", "commits", "refuses")
+            )
+            last = Mux(self.last, leaves, 0)
             m.d.comb += [
-                leaves.eq(self.issued & (self.issued_slot == s)),
-                commits.eq(arrived & (row.slot == s)),
-                ends[s].eq(
-                    sent & ((rows == 0) | ((rows == 1) & fault("a descriptor may end while its last row is under way")))
-                ),
+                opens.eq(self.opened[r] << self.tail[r]),
+                leaves.eq(_one(self.issued, self.issued_slot, r, depth)),
+                commits.eq(_one(arrived, row.slot, r, depth)),
+                refuses.eq(_one(self.refused & self.report, self.report_slot, r, depth)),
             ]
-            with m.If(leaves & ~commits):
-                m.d.sync += rows.eq(rows + 1)
-            with m.Elif(commits & ~leaves):
-                m.d.sync += rows.eq(rows - 1)
-            with m.If(self.opened[ring] & (self.tail[ring] == place)):
-                m.d.sync += [sent.eq(0), bad_read[s].eq(0), bad_write[s].eq(0)]
-            with m.If((leaves & self.last) | (self.refused & self.report & (self.report_slot == s))):
-                m.d.sync += sent.eq(1)
-            with m.If(commits & ~fault("a bus error of a DMA is not seen")):
-                m.d.sync += [
-                    bad_read[s].eq(bad_read[s] | row.read_error),
-                    bad_write[s].eq(bad_write[s] | row.write_error),
-                ]
+            m.d.sync += [
+                left[r].eq((left[r] & ~opens) | leaves),
+                came[r].eq((came[r] & ~opens) | commits),
+                sent[r].eq((sent[r] & ~opens) | last),
+                ends[r].eq(
+                    (ends[r] & ~opens) | Mux(only, commits & (sent[r] | last), 0) | Mux(early, last, 0) | refuses
+                ),
+                bad_read[r].eq((bad_read[r] & ~opens) | Mux(row.read_error & ~unseen, commits, 0)),
+                bad_write[r].eq((bad_write[r] & ~opens) | Mux(row.write_error & ~unseen, commits, 0)),
+            ]
 
         # The oldest of each ring, and then one of those that have ended.
-        heads = [Signal(range(SLOTS), name=f"head{r}") for r in range(rings)]
-        used = [Signal(range(SLOTS + 1), name=f"used{r}") for r in range(rings)]
+        heads = [Signal(range(self.depth), name=f"head{r}") for r in range(rings)]
+        used = [Signal(range(self.depth + 1), name=f"used{r}") for r in range(rings)]
         m.submodules.pick = pick = RoundRobin(rings)
         ending = Signal()
         at = Signal(slot_bits(cfg))
@@ -128,12 +167,12 @@ class Complete(wiring.Component):
         closes = Signal()  # the descriptor at `at` ends in this cycle
         for r in range(rings):
             m.d.comb += [
-                pick.requests[r].eq((used[r] != 0) & Array(ends[r * SLOTS : (r + 1) * SLOTS])[heads[r]]),
-                self.room[r].eq(used[r] != SLOTS),
+                pick.requests[r].eq((used[r] != 0) & ends[r].bit_select(heads[r], 1)),
+                self.room[r].eq(used[r] != self.depth),
                 self.tail[r].eq(heads[r] + used[r]),
             ]
             with m.If(pick.grant[r] & ~ending):
-                m.d.sync += at.eq(r * SLOTS + heads[r])
+                m.d.sync += at.eq(r * self.depth + heads[r])
             with m.If(closes & owner[r]):
                 m.d.sync += heads[r].eq(heads[r] + 1)
             m.d.sync += used[r].eq(used[r] + self.opened[r] - (closes & owner[r]))
@@ -152,8 +191,8 @@ class Complete(wiring.Component):
         read_failed = Signal()
         bus = Signal()
         m.d.comb += [
-            read_failed.eq((bad_read >> at)[0]),
-            write_failed.eq((bad_write >> at)[0]),
+            read_failed.eq(_bit(bad_read, at)),
+            write_failed.eq(_bit(bad_write, at)),
             bus.eq(read_failed | write_failed),
             failed.eq(ending & ~silent & ((outcome.cause != Cause.NONE) | bus)),
             self.signal.valid.eq(ending & ~silent & ~failed & (outcome.signal_update != Update.NONE)),
@@ -176,7 +215,7 @@ class Complete(wiring.Component):
                 status.sequence.eq(sequence),
                 status.address.eq(address),
             ]
-            refused = self.refused & self.report & (self.report_slot // SLOTS == r)
+            refused = self.refused & self.report & (self.report_slot // self.depth == r)
             with m.If(self.start):
                 m.d.sync += stopped[r].eq(0)
             with m.Elif((refused | (failed & owner[r])) & ~fault("rings of a DMA do not halt")):

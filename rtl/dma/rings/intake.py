@@ -8,7 +8,7 @@ from rtl.base.arbiter import RoundRobin
 from rtl.base.dma_port import COUNT_BITS, RELEASE, ring_count
 from rtl.base.layouts import DESCRIPTOR_LAYOUT
 from rtl.contract.config import Config
-from rtl.dma.layouts import CLASSES, SLOTS, slot_bits
+from rtl.dma.layouts import CLASSES, slot_bits
 
 __all__ = ["Intake", "candidate_layout"]
 
@@ -24,7 +24,7 @@ class Intake(wiring.Component):
 
     `parked`: a class with a job that waits for its row context takes no further one; rings whose next descriptor is of
     another class go on.
-    `tail`: the next slot of each ring in its window of SLOTS; `room`: the ring has that slot free; `opened`
+    `tail`: the next slot of each ring in its window of dma.ring_depth; `room`: the ring has that slot free; `opened`
     pulses when it is taken. `stop`: these rings give no more descriptors until `start`.
     `waiting`: a ring has released descriptors that were not taken. `offered`: one of them could be taken.
     Timing: one descriptor a cycle; `candidate` is combinational from the ring it comes from, and may turn
@@ -42,7 +42,7 @@ class Intake(wiring.Component):
                 "stop": In(rings),
                 "parked": In(CLASSES),
                 "room": In(rings),
-                "tail": In(data.ArrayLayout(range(SLOTS), rings)),
+                "tail": In(data.ArrayLayout(range(cfg.dma.ring_depth), rings)),
                 "opened": Out(rings),
                 "waiting": Out(rings),
                 "offered": Out(1),
@@ -76,7 +76,7 @@ class Intake(wiring.Component):
             with m.If(chosen[r]):
                 m.d.comb += [
                     self.candidate.payload.word.eq(ring.payload),
-                    self.candidate.payload.slot.eq(r * SLOTS + self.tail[r]),
+                    self.candidate.payload.slot.eq(r * self.cfg.dma.ring_depth + self.tail[r]),
                 ]
             if r == self.cfg.dma.rings:
                 m.d.comb += self.waiting[r].eq(ring.valid & ~self.stop[r])

@@ -19,7 +19,7 @@ from verif.agents.stream import StreamSink
 from verif.bench import Run
 from verif.checks.coverage import Coverage
 
-_DEEP_AND_WIDE = load("tiny", ["issue.queue_depth=16", "hbm.port_bytes=128"])
+_DEEP_AND_WIDE = load("tiny", ["issue.queue_depth=16", "dma.ring_depth=64", "hbm.port_bytes=128"])
 
 _PLANTED = (
     "asks for more words than there is room",
@@ -46,6 +46,7 @@ class FetchBench(Bench):
         super().__init__(dut)
         self.clients = fetch_clients(self.cfg)
         self.capacity = self.cfg.hbm.capacity_mib << 20
+        self.deepest = max(self.cfg.issue.queue_depth, self.cfg.dma.ring_depth)
         self.broken: set[int] = set()  # addresses of words that answer with an error
         self.regions: dict[int, tuple[int, int]] = {}
         self.sinks = [StreamSink(self, f"words__{c}") for c in range(self.clients)]
@@ -107,7 +108,7 @@ class FetchBench(Bench):
 
     def room(self, client: int) -> int:
         """Words that come though nobody takes one: its part of the RAM and one in front."""
-        return (self.depth if client < len(Queue) else min(4, self.depth)) + 1
+        return (self.depth if client < len(Queue) else self.cfg.dma.ring_depth) + 1
 
     def cause(self, client: int) -> tuple[int, int, int]:
         """Cause, word number and address that the client shows."""
@@ -122,7 +123,7 @@ class FetchBench(Bench):
             if all(len(self.sinks[c].taken) >= n or self.cause(c)[0] for c, (_, n) in self.regions.items()):
                 break
         await self.cycles(20 + self.memory.latency)
-        for _ in range(10 * self.cfg.issue.queue_depth):
+        for _ in range(10 * self.deepest):
             if self.dut.idle.value == 1:
                 break
             await self.edge
@@ -183,7 +184,7 @@ async def reads_ahead_as_far_as_there_is_room(dut: Any, part: int) -> None:
     for sink in bench.sinks:
         sink.stall = iter(lambda: True, None)
     await bench.start()
-    depth = bench.cfg.issue.queue_depth
+    depth = bench.deepest
     await bench.load({c: (c * 65536, depth + 20) for c in range(bench.clients)})
     await bench.cycles(400 + 20 * depth * bench.clients)
     for c in range(bench.clients):
@@ -236,7 +237,7 @@ async def counts_the_words_of_long_programs(dut: Any, style: str) -> None:
     for c, sink in enumerate(bench.sinks):
         sink.stall = stall(c)
     await bench.start()
-    for longest in (140, 260):
+    for longest in (280, 400):  # twice what is read ahead, and more
         missing = bench.rng.integers(longest // 2, longest, bench.clients).tolist()
         most[:] = [n - 2 * bench.room(c) for c, n in enumerate(missing)]
         regions = {c: (c << 16, n + int(bench.rng.integers(1, 100))) for c, n in enumerate(missing)}
@@ -291,7 +292,7 @@ async def knows_the_end_of_hbm(dut: Any) -> None:
         sink.stall = iter(lambda: True, None)
     await bench.start()
     rng, words = bench.rng, bench.capacity // _WORD
-    depth = bench.cfg.issue.queue_depth
+    depth = bench.deepest
     for round_ in range(40):
         regions = {}
         for c in range(bench.clients):
