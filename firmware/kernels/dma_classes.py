@@ -25,9 +25,7 @@ HOST_BYTES_MAX = 1 << 30  # host memory holds what is moved several times over
 _QUEUES = (Queue.SYNC, Queue.VECTOR, Queue.SCALAR, Queue.TENSOR)  # a class that waits holds no other
 
 
-def random_rows(
-    k: Kernel, rng: np.random.Generator, name: str, shape: tuple[int, int], add: str | None
-) -> HbmView:
+def random_rows(k: Kernel, rng: np.random.Generator, name: str, shape: tuple[int, int], add: str | None) -> HbmView:
     """An input of random bytes, or of values of the format in which it is added: normal ones, or any int32."""
     if add in ("fp32", "bf16"):
         return k.hbm(name, shape, add, encode(rng.standard_normal(shape, np.float32), add))

@@ -12,7 +12,7 @@ __all__ = ["ADDRESS_BITS", "FETCH_ID", "ID_BITS", "LINK_ID", "AxiReadSignature",
 ADDRESS_BITS = 40  # an HBM offset
 ID_BITS = 6
 FETCH_ID = 16  # ids below belong to DMA movers, from here to instruction and descriptor fetch
-LINK_ID = 62  # from here: the two movers of a link
+LINK_ID = 56  # from here: the movers of a link, two for each of dma.link_movers
 
 
 def axi_size(port_bytes: int) -> int:

@@ -184,6 +184,14 @@ class DmaConfig:
         of_two=True,
         role=Role.ROOM,
     )
+    link_movers: int = number(
+        "movers each way between partitions and packets to other cores, 16 bytes a cycle each",
+        1,
+        4,
+        2,
+        unit="movers",
+        of_two=True,
+    )
     weights: tuple[int, ...] = numbers("shares of a mover, by class of descriptors", DMA_CLASSES, 1, 64, (8, 4, 2, 1))
     strict_class: int = number(
         "class that goes before the others; -1 none", -1, DMA_CLASSES - 1, -1, also="less than dma.classes"

@@ -32,7 +32,7 @@ SBUF_READ_CYCLES = 1
 """From the cycle a read is granted to the cycle its data are on the port."""
 
 DMA_ROWS_IN_FLIGHT = 64
-"""Rows, or bursts of longer ones, that a mover has asked HBM for and not had: one every 8 cycles at a latency of 480."""
+"""Rows, or bursts of longer ones, that a mover has asked HBM for and not had: one in 8 cycles at a latency of 480."""
 
 DMA_STRICT_WINDOW = 64
 """Units of 16 bytes of which a strict class has `dma.strict_cap` while others wait."""

@@ -143,13 +143,13 @@ class Dma(wiring.Component):
 
         ports: list[Port] = []
         for i in range(cfg.hbm.ports):
-            beside = more if i == 0 else ()
-            port = Port(cfg, i, tuple(range(LINK_ID, LINK_ID + len(beside))))
+            beside = [n for n in range(len(more)) if n // 2 % cfg.hbm.ports == i]  # both movers of a bank
+            port = Port(cfg, i, tuple(LINK_ID + n for n in beside))
             m.submodules[f"port{i}"] = port
             ports.append(port)
             axi = self.axi[i]
             connect(m, port.axi, flipped(axi))
-            for k, mover in enumerate((*(movers[e] for e in movers_of(cfg, i)), *beside)):
+            for k, mover in enumerate((*(movers[e] for e in movers_of(cfg, i)), *(more[n] for n in beside))):
                 connect(m, mover.read, port.read[k])
                 connect(m, mover.write, port.write[k])
                 m.d.comb += [

@@ -5,7 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, connect, flipped
 
 from rtl.base.placed import Placed
-from rtl.dma.fabric.link import LINK_COUNTS, LINK_PORTS, Link
+from rtl.dma.fabric.link import LINK_COUNTS, LINK_PORTS, WAYS, Link
 from rtl.dma.movers.mover import Mover
 from rtl.dma.rings.complete import Complete
 from rtl.dma.rings.rows import RowGenerator
@@ -19,24 +19,25 @@ __all__ = ["join_link"]
 def join_link(
     m: Module, dma: wiring.Component, link: Link, rows: RowGenerator, complete: Complete, movers: list[Placed]
 ) -> tuple[Placed, ...]:
-    """The link's share of SBUF, rows and signals, its pins at `dma`, and its two movers, which are returned with their
-    sides towards HBM still open."""
-    m.submodules.split = split = SbufSplit(link.own)
-    connect(m, link.sbuf, split.whole)
-    for e, mover in enumerate(movers):
-        m.submodules[f"share{e}"] = share = SbufShare(link.own)
-        connect(m, mover.sbuf, share.mover)
-        connect(m, split.group[e], share.link)
-        connect(m, share.sbuf, flipped(dma.mover[e]))  # type: ignore[attr-defined]
+    """The link's share of SBUF, rows and signals, its pins at `dma`, and its movers, two of each bank, which are
+    returned with their sides towards HBM still open."""
     both: list[Placed] = []
-    for way in ("gather", "scatter"):
-        mover = Placed("link_mover", lambda: Mover(link.cfg))
-        m.submodules[way] = mover
-        both.append(mover)
-        connect(m, getattr(link, f"{way}_row"), mover.row)
-        connect(m, mover.sbuf, getattr(link, f"{way}_port"))
-        connect(m, mover.done, getattr(link, f"{way}_done"))
-        m.d.comb += [mover.ask.ready.eq(0), mover.serve_valid.eq(0)]
+    for k in range(link.own.dma.link_movers):
+        m.submodules[f"split{k}"] = split = SbufSplit(link.own, k)
+        connect(m, link.sbuf[k], split.whole)
+        for n, e in enumerate(split.groups):
+            m.submodules[f"share{e}"] = share = SbufShare(link.own)
+            connect(m, movers[e].sbuf, share.mover)
+            connect(m, split.group[n], share.link)
+            connect(m, share.sbuf, flipped(dma.mover[e]))  # type: ignore[attr-defined]
+        for way in WAYS:
+            mover = Placed("link_mover", lambda: Mover(link.cfg))
+            m.submodules[f"{way}{k}"] = mover
+            both.append(mover)
+            connect(m, getattr(link, f"{way}_row")[k], mover.row)
+            connect(m, mover.sbuf, getattr(link, f"{way}_port")[k])
+            connect(m, mover.done, getattr(link, f"{way}_done")[k])
+            m.d.comb += [mover.ask.ready.eq(0), mover.serve_valid.eq(0)]
     m.submodules.signals = signals = SignalShare()
     connect(m, complete.signal, signals.rings)
     connect(m, link.signal, signals.link)

@@ -1,4 +1,4 @@
-"""A port to all partitions becomes one to each group."""
+"""A port to all partitions becomes one to each group of a bank."""
 
 from amaranth.hdl import Array, Module, Signal
 from amaranth.lib import wiring
@@ -7,20 +7,22 @@ from amaranth.lib.wiring import In, Out
 from rtl.base.fifo import Fifo
 from rtl.base.memory_port import SbufMoverSignature
 from rtl.contract.config import Config
-from rtl.dma.fabric.packets import link_config
+from rtl.dma.fabric.packets import bank_bits, link_config
 from rtl.dma.layouts import ADDED_ROWS, lane_bits
 
 __all__ = ["SbufSplit"]
 
 
 class SbufSplit(wiring.Component):
-    """`whole` counts partitions over the core, `group[e]` inside group e. Timing: combinational; read data come
-    from the group that was asked in the cycle before. Ends of rows that are added are told in the order of the rows,
-    one a cycle, whatever the group, at the earliest in the cycle after the group has told its own."""
+    """`whole` counts partitions over the core, `group[n]` inside group n * dma.link_movers + `bank`; it asks for no
+    others. Timing: combinational; read data come from the group that was asked in the cycle before. Ends of rows that
+    are added are told in the order of the rows, one a cycle, whatever the group, at the earliest in the cycle after the
+    group has told its own."""
 
-    def __init__(self, cfg: Config):
+    def __init__(self, cfg: Config, bank: int = 0):
         self.cfg = cfg
-        group = Out(SbufMoverSignature(cfg)).array(cfg.dma.engines)
+        self.groups = range(bank, cfg.dma.engines, cfg.dma.link_movers)
+        group = Out(SbufMoverSignature(cfg)).array(len(self.groups))
         super().__init__({"whole": In(SbufMoverSignature(link_config(cfg))), "group": group})
 
     def elaborate(self, platform: object) -> Module:
@@ -28,8 +30,9 @@ class SbufSplit(wiring.Component):
         bits = lane_bits(self.cfg)
         whole = self.whole
         groups = self.group
-        reads = whole.read_lane[bits:]
-        writes = whole.write_lane[bits:]
+        skip = bits + bank_bits(self.cfg)
+        reads = whole.read_lane[skip:]
+        writes = whole.write_lane[skip:]
         asked = Signal(max(1, len(reads)))
         for e, group in enumerate(groups):
             m.d.comb += [

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from rtl.base.arbiter import RoundRobin
-from rtl.base.axi import FETCH_ID, ID_BITS, AxiReadSignature, axi_size
+from rtl.base.axi import FETCH_ID, LINK_ID, AxiReadSignature, axi_size
 from rtl.base.dispatch import SEQUENCE_BITS
 from rtl.base.dma_port import CAUSE_BITS, COUNT_BITS
 from rtl.base.fault import fault
@@ -59,8 +59,8 @@ class Fetch(wiring.Component):
         self.cfg = cfg
         n = fetch_clients(cfg)
         self.fronts = (*fronts, *("sync",) * (n - len(fronts)))
-        if n > 2**ID_BITS - FETCH_ID:
-            raise ValueError(f"{n} fetch clients do not fit in the ids from {FETCH_ID}")
+        if n > LINK_ID - FETCH_ID:
+            raise ValueError(f"{n} fetch clients do not fit in the ids from {FETCH_ID} to {LINK_ID - 1}")
         super().__init__(
             {
                 **limit_ports(cfg, "queue_depth"),

@@ -51,7 +51,7 @@ class Answers(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         header = self.packet.header
-        m.submodules.places = places = Places()
+        m.submodules.places = places = Places(self.cfg)
         asker = data.StructLayout(
             {"class_": 3, "endpoint": ENDPOINT_BITS, "tag": 10, "address": 64, "length": 10, "holds": 1}
         )
@@ -63,6 +63,7 @@ class Answers(wiring.Component):
             self.there.eq(places.there),
             self.place.eq(places.place),
             places.take.eq(self.take),
+            places.bank.eq(self.packet.slot),  # that of the request: an addition finds there what was read for it
             fresh.class_.eq(self.packet.class_),
             fresh.endpoint.eq(header.source),
             fresh.tag.eq(header.tag),

@@ -10,7 +10,17 @@ from rtl.base.fifo import Fifo
 from rtl.contract.config import Config
 from rtl.contract.link import PacketOpcode
 from rtl.contract.memmap import CoreId
-from rtl.dma.fabric.packets import RECEIVED, ROUND_BITS, SLOT_BITS, SLOTS_EACH, TO_SEND, remote_row, staging
+from rtl.dma.fabric.packets import (
+    RECEIVED,
+    ROUND_BITS,
+    SLOT_BITS,
+    SLOTS_EACH,
+    TO_SEND,
+    bank_bits,
+    bank_of,
+    remote_row,
+    staging,
+)
 from rtl.dma.fabric.places import Places
 from rtl.dma.layouts import address_bits, done_layout, row_layout, slot_bits
 
@@ -18,9 +28,9 @@ __all__ = ["AwayReads"]
 
 
 class AwayReads(wiring.Component):
-    """`piece`: a row of at most CHUNK_BYTES. A READ asks for it; its tag is the place of its response in the staging
-    memory, with `round` above it. From there the bytes are scattered here. `done` when they have been written, or with
-    a read error.
+    """`piece`: a row of at most CHUNK_BYTES, if there is `room` wherever it goes. A READ asks for it; its tag is the
+    place of its response in the staging memory, with `round` above it. From there the bytes are scattered here. `done`
+    when they have been written, or with a read error.
 
     `expected`: places that wait for their response; `began` ends that. `down` ends all of them with an error: the
     link is lost. A new round begins then, so an answer to what was asked before is none to what is asked later.
@@ -34,6 +44,7 @@ class AwayReads(wiring.Component):
             {
                 "down": In(1),
                 "piece": In(stream.Signature(remote_row(own))),
+                "room": Out(1),
                 "send": Out(stream.Signature(TO_SEND)),
                 "expected": Out(SLOTS_EACH),
                 "round": Out(ROUND_BITS),
@@ -50,7 +61,7 @@ class AwayReads(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         piece = self.piece.payload
-        m.submodules.tags = tags = Places()
+        m.submodules.tags = tags = Places(self.own)
         note = data.StructLayout(
             {
                 **{"slot": slot_bits(self.own), "remote": 64, "bytes": 10},
@@ -62,7 +73,12 @@ class AwayReads(wiring.Component):
         look = notes.read_port(domain="comb")
         look_done = notes.read_port(domain="comb")
         packet = self.send.payload
+        turn = Signal(bank_bits(self.own))
+        with m.If(tags.take):
+            m.d.sync += turn.eq(turn + 1)
         m.d.comb += [
+            self.room.eq(tags.room),
+            tags.bank.eq(bank_of(self.own, piece.local_sbuf, piece.local, turn)),
             self.send.valid.eq(self.piece.valid & tags.there),
             self.piece.ready.eq(self.send.ready & tags.there),
             tags.take.eq(self.send.valid & self.send.ready),

@@ -9,7 +9,7 @@ from rtl.base.fifo import Fifo, RamFifo
 from rtl.contract.config import Config
 from rtl.contract.link import PacketOpcode
 from rtl.contract.memmap import CoreId
-from rtl.dma.fabric.packets import SLOT_BITS, SLOTS_EACH, TO_SEND, remote_row, staging
+from rtl.dma.fabric.packets import SLOT_BITS, SLOTS_EACH, TO_SEND, bank_bits, bank_of, remote_row, staging
 from rtl.dma.fabric.places import Places
 from rtl.dma.layouts import CLASSES, done_layout, row_layout, slot_bits
 
@@ -17,8 +17,8 @@ __all__ = ["AwayWrites"]
 
 
 class AwayWrites(wiring.Component):
-    """`piece`: a row of at most CHUNK_BYTES, `first` the first of its row. It is gathered into a place of the staging
-    memory of requests, sent as WRITE, and `done` when its packet has been `sent`.
+    """`piece`: a row of at most CHUNK_BYTES, `first` the first of its row, if there is `room` wherever it lies. It is
+    gathered into a place of the staging memory of requests, sent as WRITE, and `done` when its packet has been `sent`.
 
     The last piece of a descriptor carries its signal. If HBM failed for a piece, neither it nor those behind it
     in the descriptor are sent, and `done` tells a read error.
@@ -31,6 +31,7 @@ class AwayWrites(wiring.Component):
         super().__init__(
             {
                 "piece": In(stream.Signature(remote_row(own))),
+                "room": Out(1),
                 "first": In(1),
                 "gather": Out(stream.Signature(row_layout(link))),
                 "gathered": In(stream.Signature(done_layout(link))),
@@ -45,8 +46,15 @@ class AwayWrites(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         piece = self.piece.payload
-        m.submodules.places = places = Places()
+        m.submodules.places = places = Places(self.own)
         place = places.place
+        turn = Signal(bank_bits(self.own))
+        m.d.comb += [
+            self.room.eq(places.room),
+            places.bank.eq(bank_of(self.own, piece.local_sbuf, piece.local, turn)),
+        ]
+        with m.If(places.take):
+            m.d.sync += turn.eq(turn + 1)
         note = data.StructLayout(
             {
                 **{"slot": slot_bits(self.own), "class_": 3, "remote": 64, "bytes": 10, "add": 2},
@@ -76,7 +84,7 @@ class AwayWrites(wiring.Component):
             for name in ("slot", "class_", "remote", "bytes", "add", "last", "signals", "signal")
         ]
 
-        # Pieces come back in their order, because all go to one memory.
+        # Pieces come back in their order.
         gathered = self.gathered.payload
         packet = self.send.payload
         kept = look.data

@@ -68,7 +68,7 @@ class Initiator(wiring.Component):
         ends = Signal()
         takes = Signal()
         m.d.comb += [
-            self.room.eq(Cat(reads.piece.ready, writes.piece.ready)),
+            self.room.eq(Cat(reads.room, writes.room)),
             left.eq(row.bytes - offset),
             ends.eq(left <= CHUNK_BYTES),
             writes.piece.valid.eq(self.row.valid & row.write),

@@ -1,6 +1,6 @@
-"""The link side of a DMA: packets in and out, two movers' rows. Connects its parts."""
+"""The link side of a DMA: packets in and out, rows of its movers. Connects its parts."""
 
-from amaranth.hdl import Module, Mux
+from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -12,14 +12,15 @@ from rtl.contract.link import ENDPOINT_BITS, PacketOpcode
 from rtl.contract.memmap import CoreId
 from rtl.dma.fabric.endpoint import Endpoint
 from rtl.dma.fabric.initiator import Initiator
+from rtl.dma.fabric.link_rows import LinkRows
 from rtl.dma.fabric.link_staging import LinkStaging
 from rtl.dma.fabric.link_status import LinkStatus
 from rtl.dma.fabric.packet_receiver import PacketReceiver
 from rtl.dma.fabric.packet_sender import PacketSender
-from rtl.dma.fabric.packets import SLOT_BITS, link_config, remote_row
+from rtl.dma.fabric.packets import bank_bits, link_config, remote_row
 from rtl.dma.layouts import done_layout, row_layout
 
-__all__ = ["LINK_COUNTS", "LINK_PORTS", "Link"]
+__all__ = ["LINK_COUNTS", "LINK_PORTS", "WAYS", "Link"]
 
 LINK_PORTS = {
     **{f"{kind}_in": In(stream.Signature(PACKET_BEAT)) for kind in ("request", "response")},
@@ -27,6 +28,8 @@ LINK_PORTS = {
     "down": In(1),
 }
 """What a core shows of it."""
+
+WAYS = ("gather", "scatter")
 
 LINK_COUNTS = {name: Out(field.width) for name, field in ENDPOINT_STATUS}
 """What the core's registers show of it."""
@@ -36,9 +39,9 @@ class Link(wiring.Component):
     """`request_in`, `response_in`, `request_out`, `response_out`: the fabric; a response never waits for a request.
 
     `row`, `issued`, `last`, `done`: rows of descriptors with an end in another core (Initiator).
-    Two movers of link_config(cfg): `gather` brings bytes of this core to the staging memories of packets that
-    go out, `scatter` writes those of packets that came in. What they read from and write to SBUF is here either a
-    staging memory or, at `sbuf`, SBUF itself.
+    dma.link_movers pairs of movers of link_config(cfg): `gather[k]` brings bytes of this core to bank k of the staging
+    memories of packets that go out, `scatter[k]` writes those of packets that came in. What they read from and write to
+    SBUF is here either a staging memory or, at `sbuf[k]`, the groups of partitions of bank k (bank_of).
     `down`: the link is lost; reads under way end with an error.
     `refused`, `refused_address`, `refused_source`: requests not executed, and the first of them; see LinkStatus.
     """
@@ -47,6 +50,7 @@ class Link(wiring.Component):
         self.own = cfg
         self.cfg = link_config(cfg)
         port = SbufMoverSignature(self.cfg)
+        n = cfg.dma.link_movers
         super().__init__(
             {
                 "clear": In(1),
@@ -59,20 +63,20 @@ class Link(wiring.Component):
                 "last": Out(1),
                 "done": Out(stream.Signature(done_layout(cfg))),
                 "signal": Out(stream.Signature(SEMAPHORE_UPDATE)),
-                **{f"{way}_row": Out(stream.Signature(row_layout(self.cfg))) for way in ("gather", "scatter")},
-                **{f"{way}_done": In(stream.Signature(done_layout(self.cfg))) for way in ("gather", "scatter")},
-                **{f"{way}_port": In(port) for way in ("gather", "scatter")},
-                "sbuf": Out(port),
+                **{f"{way}_row": Out(stream.Signature(row_layout(self.cfg))).array(n) for way in WAYS},
+                **{f"{way}_done": In(stream.Signature(done_layout(self.cfg))).array(n) for way in WAYS},
+                **{f"{way}_port": In(port).array(n) for way in WAYS},
+                "sbuf": Out(port).array(n),
                 "busy": Out(1),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.requests = requests = PacketReceiver(by_tag=False)
-        m.submodules.responses = responses = PacketReceiver(by_tag=True)
-        m.submodules.ask = ask = PacketSender()
-        m.submodules.answer = answer = PacketSender()
+        m.submodules.requests = requests = PacketReceiver(self.own, by_tag=False)
+        m.submodules.responses = responses = PacketReceiver(self.own, by_tag=True)
+        m.submodules.ask = ask = PacketSender(self.own)
+        m.submodules.answer = answer = PacketSender(self.own)
         m.submodules.endpoint = endpoint = Endpoint(self.cfg)
         m.submodules.initiator = initiator = Initiator(self.own, self.cfg)
         m.submodules.status = status = LinkStatus()
@@ -124,25 +128,21 @@ class Link(wiring.Component):
             self.busy.eq(requests.busy | responses.busy | ask.busy | answer.busy | endpoint.busy | initiator.busy),
         ]
 
-        # Rows: what belongs to a response goes first. Their ends by the kind in the slot.
-        for way, first, second, ends in (
-            ("gather", endpoint.gather, initiator.gather, (initiator.gathered, endpoint.read)),
-            ("scatter", initiator.scatter, endpoint.scatter, (endpoint.wrote, initiator.written)),
+        # What belongs to a response goes first. Pieces of descriptors are sent in order, the rest ends as it comes.
+        gather = LinkRows(self.own, self.cfg, ordered=True)
+        scatter = LinkRows(self.own, self.cfg)
+        m.submodules.gather, m.submodules.scatter = gather, scatter
+        for rows, way, first, second, ends in (
+            (gather, "gather", endpoint.gather, initiator.gather, (initiator.gathered, endpoint.read)),
+            (scatter, "scatter", initiator.scatter, endpoint.scatter, (endpoint.wrote, initiator.written)),
         ):
-            row = getattr(self, f"{way}_row")
-            done = getattr(self, f"{way}_done")
-            kind = done.payload.slot[SLOT_BITS]
-            m.d.comb += [
-                row.valid.eq(first.valid | second.valid),
-                row.payload.eq(Mux(first.valid, first.payload, second.payload)),
-                first.ready.eq(row.ready),
-                second.ready.eq(row.ready & ~first.valid),
-                ends[0].valid.eq(done.valid & ~kind),
-                ends[1].valid.eq(done.valid & kind),
-                done.ready.eq(Mux(kind, ends[1].ready, ends[0].ready)),
-            ]
-            for end in ends:
-                m.d.comb += end.payload.eq(done.payload)
+            connect(m, first, rows.first)
+            connect(m, second, rows.second)
+            for kind, end in enumerate(ends):
+                connect(m, rows.end[kind], end)
+            for k in range(self.own.dma.link_movers):
+                connect(m, rows.row[k], flipped(getattr(self, f"{way}_row")[k]))
+                connect(m, flipped(getattr(self, f"{way}_done")[k]), rows.done[k])
         self._stage(m, endpoint, (ask, answer), (requests, responses))
         return m
 
@@ -154,22 +154,23 @@ class Link(wiring.Component):
         receivers: tuple[PacketReceiver, PacketReceiver],
     ) -> None:
         """The staging memories, which are in senders and receivers, to the movers."""
-        m.submodules.staging = staging = LinkStaging(self.cfg)
-        connect(m, flipped(self.gather_port), staging.gather)
-        connect(m, flipped(self.scatter_port), staging.scatter)
-        connect(m, staging.sbuf, flipped(self.sbuf))
         header = endpoint.request.payload.header
-        m.d.comb += [
-            staging.adding.eq(endpoint.adding),
-            staging.adding_slot.eq(endpoint.adding_slot),
-            staging.wide.eq((header.opcode == PacketOpcode.FETCH_ADD) & (header.length_bytes == 8)),
-        ]
-        for kind, (sender, receiver) in enumerate(zip(senders, receivers, strict=True)):
+        for k in range(self.own.dma.link_movers):
+            m.submodules[f"staging{k}"] = staging = LinkStaging(self.cfg)
+            connect(m, flipped(self.gather_port[k]), staging.gather)
+            connect(m, flipped(self.scatter_port[k]), staging.scatter)
+            connect(m, staging.sbuf, flipped(self.sbuf[k]))
             m.d.comb += [
-                sender.write_en.eq(staging.write_en[kind]),
-                sender.write_unit.eq(staging.write_unit),
-                sender.write_data.eq(staging.write_data),
-                receiver.read_en.eq(staging.read_en[kind]),
-                receiver.read_unit.eq(staging.read_unit),
-                staging.read_data[kind].eq(receiver.read_data),
+                staging.adding.eq(endpoint.adding & (endpoint.adding_slot[: bank_bits(self.own)] == k)),
+                staging.adding_slot.eq(endpoint.adding_slot),
+                staging.wide.eq((header.opcode == PacketOpcode.FETCH_ADD) & (header.length_bytes == 8)),
             ]
+            for kind, (sender, receiver) in enumerate(zip(senders, receivers, strict=True)):
+                m.d.comb += [
+                    sender.write_en[k].eq(staging.write_en[kind]),
+                    sender.write_unit[k].eq(staging.write_unit),
+                    sender.write_data[k].eq(staging.write_data),
+                    receiver.read_en[k].eq(staging.read_en[kind]),
+                    receiver.read_unit[k].eq(staging.read_unit),
+                    staging.read_data[kind].eq(receiver.read_data[k]),
+                ]

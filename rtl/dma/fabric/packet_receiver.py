@@ -6,9 +6,12 @@ from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.base.fifo import Fifo
+from rtl.base.layouts import ADDRESS_LAYOUT
 from rtl.base.packet import BEAT_BYTES, PACKET_BEAT
 from rtl.base.ram import Ram
+from rtl.contract.config import Config
 from rtl.contract.link import ENDPOINT_BITS
+from rtl.contract.memmap import Space
 from rtl.dma.fabric.packets import (
     HEADER,
     RECEIVED,
@@ -16,6 +19,8 @@ from rtl.dma.fabric.packets import (
     SLOT_BITS,
     SLOTS_EACH,
     UNIT_BITS,
+    bank_bits,
+    bank_of,
     flagged,
     payload_bytes,
 )
@@ -26,18 +31,20 @@ _ROWS = 1 << UNIT_BITS - 2  # beats of the longest payload
 
 
 class PacketReceiver(wiring.Component):
-    """Packets of one kind, in order. A request takes any place that is not in use (`usable`) and waits for one;
-    a response takes the place its tag names, if that is in `usable`, the tag of this `round` and the endpoint it was
-    sent to this one, and else is dropped: responses always sink.
+    """Packets of one kind, in order. A request takes a place that is not in use (`usable`), of the bank of its address
+    (bank_of), and waits for one; a response takes the place its tag names, if that is in `usable`, the tag of this
+    `round` and the endpoint it was sent to this one, and else is dropped: responses always sink.
 
-    `began` pulses with `slot` when a place is taken. `o`: the whole packet; `read_unit` (slot, 16-byte unit)
-    shows the unit in the next cycle. `dropped` pulses for a response that nobody waits for, `foreign` with it if it was
-    sent to another endpoint.
+    `began` pulses with `slot` when a place is taken. `o`: the whole packet; `read_unit[k]` (slot, 16-byte unit)
+    shows the unit, of bank k, in the next cycle. `dropped` pulses for a response that nobody waits for, `foreign` with
+    it if it was sent to another endpoint.
     Timing: a beat a cycle.
     """
 
-    def __init__(self, *, by_tag: bool):
+    def __init__(self, cfg: Config, *, by_tag: bool):
+        self.cfg = cfg
         self.by_tag = by_tag
+        banks = cfg.dma.link_movers
         super().__init__(
             {
                 "i": In(stream.Signature(PACKET_BEAT)),
@@ -49,9 +56,9 @@ class PacketReceiver(wiring.Component):
                 "slot": Out(SLOT_BITS),
                 "dropped": Out(1),
                 "foreign": Out(1),
-                "read_en": In(1),
-                "read_unit": In(SLOT_BITS + UNIT_BITS),
-                "read_data": Out(128),
+                "read_en": In(1).array(banks),
+                "read_unit": In(SLOT_BITS + UNIT_BITS).array(banks),
+                "read_data": Out(128).array(banks),
                 "busy": Out(1),
             }
         )
@@ -60,7 +67,7 @@ class PacketReceiver(wiring.Component):
         m = Module()
         beat = self.i.payload
         m.submodules.whole = whole = Fifo(RECEIVED, 2)
-        m.submodules.store = store = Ram(8 * BEAT_BYTES, SLOTS_EACH * _ROWS)
+        bits = bank_bits(self.cfg)
         connect(m, whole.o, flipped(self.o))
 
         first = View(HEADER, beat.data[: HEADER.size])
@@ -73,10 +80,20 @@ class PacketReceiver(wiring.Component):
             known = first.tag[SLOT_BITS:] == self.round
             m.d.comb += [place.eq(first.tag), welcome.eq(known & mine & self.usable.bit_select(place, 1))]
         else:
+            turn = Signal(bits)
+            bank = Signal(bits)
+            free = Signal(SLOTS_EACH)
+            to_sbuf = View(ADDRESS_LAYOUT, first.address).space == Space.SBUF
+            m.d.comb += [
+                bank.eq(bank_of(self.cfg, to_sbuf, first.address, turn)),
+                free.eq(Cat(self.usable[n] & (bank == n % self.cfg.dma.link_movers) for n in range(SLOTS_EACH))),
+                welcome.eq(free.any()),
+            ]
             for n in reversed(range(SLOTS_EACH)):
-                with m.If(self.usable[n]):
+                with m.If(free[n]):
                     m.d.comb += place.eq(n)
-            m.d.comb += welcome.eq(self.usable.any())
+            with m.If(self.began):
+                m.d.sync += turn.eq(turn + 1)
 
         inside = Signal()  # between the first and the last beat of a packet
         keep = Signal()  # it has a place
@@ -124,10 +141,6 @@ class PacketReceiver(wiring.Component):
             whole.i.valid.eq(ends & keep),
             whole.i.payload.eq(packet),
             whole.i.payload.whole.eq(row + ~alone == beats),
-            store.write_en.eq(taken & inside & keep & (row < _ROWS)),
-            store.write_address.eq(Cat(row[: UNIT_BITS - 2], packet.slot)),
-            store.write_mask.eq(1),
-            store.write_data.eq(beat.data),
         ]
 
         # The signal may begin in one beat and end in the next.
@@ -148,12 +161,19 @@ class PacketReceiver(wiring.Component):
         with m.If(~alone):
             m.d.comb += whole.i.payload.signal.eq(signal)
 
-        quarter = Signal(2)
-        m.d.comb += [
-            store.read_en.eq(self.read_en),
-            store.read_address.eq(self.read_unit[2:]),
-            self.read_data.eq(store.read_data.word_select(quarter, 128)),
-        ]
-        with m.If(self.read_en):
-            m.d.sync += quarter.eq(self.read_unit)
+        for k in range(self.cfg.dma.link_movers):
+            m.submodules[f"bank{k}"] = bank = Ram(8 * BEAT_BYTES, SLOTS_EACH >> bits << UNIT_BITS - 2)
+            unit = self.read_unit[k]
+            quarter = Signal(2, name=f"quarter{k}")
+            m.d.comb += [
+                bank.write_en.eq(taken & inside & keep & (row < _ROWS) & (packet.slot[:bits] == k)),
+                bank.write_address.eq(Cat(row[: UNIT_BITS - 2], packet.slot[bits:])),
+                bank.write_mask.eq(1),
+                bank.write_data.eq(beat.data),
+                bank.read_en.eq(self.read_en[k]),
+                bank.read_address.eq(Cat(unit[2:UNIT_BITS], unit[UNIT_BITS + bits :])),
+                self.read_data[k].eq(bank.read_data.word_select(quarter, 128)),
+            ]
+            with m.If(self.read_en[k]):
+                m.d.sync += quarter.eq(unit)
         return m

@@ -1,6 +1,6 @@
 """Sends packets: header, payload from a staging memory, signal without a gap behind it."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -8,7 +8,8 @@ from rtl.base.fault import fault
 from rtl.base.fifo import RamFifo
 from rtl.base.packet import BEAT_BYTES, PACKET_BEAT
 from rtl.base.ram import Ram
-from rtl.dma.fabric.packets import SLOT_BITS, SLOTS_EACH, TO_SEND, UNIT_BITS, flagged, payload_bytes
+from rtl.contract.config import Config
+from rtl.dma.fabric.packets import SLOT_BITS, SLOTS_EACH, TO_SEND, UNIT_BITS, bank_bits, flagged, payload_bytes
 
 __all__ = ["PacketSender"]
 
@@ -16,17 +17,19 @@ __all__ = ["PacketSender"]
 class PacketSender(wiring.Component):
     """Packets of one kind, in the order of `send`; there is always room for one that `holds` a place.
 
-    `write_unit` (slot, 16-byte unit) stores `write_data`. `sent` pulses with `slot` when the last beat of a
-    packet that holds a place has been taken. Bytes behind the packet are 0.
+    `write_unit[k]` (slot, 16-byte unit) stores `write_data[k]` in bank k, that of the slot. `sent` pulses with `slot`
+    when the last beat of a packet that holds a place has been taken. Bytes behind the packet are 0.
     Timing: a beat a cycle, one cycle between packets.
     """
 
-    def __init__(self):
+    def __init__(self, cfg: Config):
+        self.cfg = cfg
+        banks = cfg.dma.link_movers
         super().__init__(
             {
-                "write_en": In(1),
-                "write_unit": In(SLOT_BITS + UNIT_BITS),
-                "write_data": In(128),
+                "write_en": In(1).array(banks),
+                "write_unit": In(SLOT_BITS + UNIT_BITS).array(banks),
+                "write_data": In(128).array(banks),
                 "send": In(stream.Signature(TO_SEND)),
                 "o": Out(stream.Signature(PACKET_BEAT)),
                 "sent": Out(1),
@@ -38,7 +41,13 @@ class PacketSender(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.queue = queue = RamFifo(TO_SEND, 2 * SLOTS_EACH)
-        m.submodules.store = store = Ram(8 * BEAT_BYTES, SLOTS_EACH << UNIT_BITS - 2, granule=128)
+        bits = bank_bits(self.cfg)
+        banks = [
+            Ram(8 * BEAT_BYTES, SLOTS_EACH >> bits << UNIT_BITS - 2, granule=128)
+            for _ in range(self.cfg.dma.link_movers)
+        ]
+        for k, bank in enumerate(banks):
+            m.submodules[f"bank{k}"] = bank
         connect(m, flipped(self.send), queue.i)
         packet = queue.o.payload
         beat = self.o.payload
@@ -61,13 +70,18 @@ class PacketSender(wiring.Component):
             self.sent.eq(taken & beat.last & packet.holds),
             self.slot.eq(packet.slot),
             self.busy.eq(queue.level != 0),
-            store.write_en.eq(self.write_en),
-            store.write_address.eq(self.write_unit[2:]),
-            store.write_mask.eq(1 << self.write_unit[:2]),
-            store.write_data.eq(self.write_data.replicate(4)),
-            store.read_en.eq(taken & ~beat.last),
-            store.read_address.eq(Cat(Mux(body, row + 1, 0)[: UNIT_BITS - 2], packet.slot)),
         ]
+        for k, bank in enumerate(banks):
+            unit = self.write_unit[k]
+            m.d.comb += [
+                bank.write_en.eq(self.write_en[k]),
+                bank.write_address.eq(Cat(unit[2:UNIT_BITS], unit[UNIT_BITS + bits :])),
+                bank.write_mask.eq(1 << unit[:2]),
+                bank.write_data.eq(self.write_data[k].replicate(4)),
+                bank.read_en.eq(taken & ~beat.last & (packet.slot[:bits] == k)),
+                bank.read_address.eq(Cat(Mux(body, row + 1, 0)[: UNIT_BITS - 2], packet.slot[bits:])),
+            ]
+        stored = Array(bank.read_data for bank in banks)[packet.slot[:bits]]
         with m.If(taken):
             m.d.sync += [body.eq(~beat.last), row.eq(Mux(body & ~beat.last, row + 1, 0))]
 
@@ -89,5 +103,5 @@ class PacketSender(wiring.Component):
             )
         with m.Else():
             here = Mux(row == size >> 6, shifted[: 8 * BEAT_BYTES], 0)
-            m.d.comb += beat.data.eq((store.read_data & own) | here)
+            m.d.comb += beat.data.eq((stored & own) | here)
         return m

@@ -6,11 +6,12 @@ from operator import or_
 
 from amaranth.hdl import Cat, Const, Mux, Value
 from amaranth.lib import data
+from amaranth.utils import exact_log2
 
 from rtl.base.layouts import layout
 from rtl.contract.config import Config
 from rtl.contract.link import ENDPOINT_BITS, PACKET_BYTES_MAX, PACKET_HEADER, SIGNAL, PacketFlag, PacketOpcode
-from rtl.dma.layouts import PARTITION_SHIFT, address_bits, bytes_bits, pair_bits, slot_bits
+from rtl.dma.layouts import PARTITION_SHIFT, address_bits, bytes_bits, lane_bits, pair_bits, slot_bits
 
 __all__ = [
     "CHUNK_BYTES",
@@ -23,6 +24,8 @@ __all__ = [
     "TO_SEND",
     "UNIT_BITS",
     "added",
+    "bank_bits",
+    "bank_of",
     "flagged",
     "link_config",
     "payload_bytes",
@@ -30,11 +33,12 @@ __all__ = [
     "staging",
 ]
 
-SLOT_BITS = 4
+SLOT_BITS = 5
 SLOTS_EACH = 1 << SLOT_BITS
-"""Packets that a staging memory holds; there is one for each direction and kind."""
+"""Packets that a staging memory holds; there is one for each direction and kind. Place n is in its bank n modulo
+dma.link_movers, which one mover each way serves."""
 
-ROUND_BITS = 6
+ROUND_BITS = 5
 """Of a tag, above the slot: how often the link has been lost, so that an answer from before is told from a new one."""
 
 UNIT_BITS = 5
@@ -85,15 +89,26 @@ class _LinkConfig(Config):
 
 
 def link_config(cfg: Config) -> Config:
-    """The configuration of the two movers of a link: one group of all partitions, and a slot number for
+    """The configuration of the movers of a link: one group of all partitions, and a slot number for
     each place in the staging memories of both kinds."""
     if pair_bits(cfg) + (cfg.partitions - 1).bit_length() < SLOT_BITS + 1 + UNIT_BITS:
-        raise ValueError("a core with a link needs an SBUF of 16 KiB at least")
-    rings = 2 * SLOTS_EACH // 4
+        raise ValueError("a core with a link needs an SBUF of 32 KiB at least")
     sections = {f.name: getattr(cfg, f.name) for f in fields(cfg)}
-    sections["dma"] = replace(cfg.dma, engines=1, rings=rings)
+    sections["dma"] = replace(cfg.dma, engines=1, rings=2, ring_depth=SLOTS_EACH)
     sections["hbm"] = replace(cfg.hbm, ports=1)
     return _LinkConfig(**sections)
+
+
+def bank_bits(cfg: Config) -> int:
+    """Low bits of a place that name its bank."""
+    return exact_log2(cfg.dma.link_movers)
+
+
+def bank_of(own: Config, sbuf: Value, offset: Value, turn: Value) -> Value:
+    """Bank for bytes at `offset` of a core: in SBUF that of their group of partitions, so that what goes to one
+    partition stays in order, and no two movers meet at a group; in HBM whose `turn` it is."""
+    group = offset[PARTITION_SHIFT + lane_bits(own) :]
+    return Mux(sbuf, group[: bank_bits(own)], turn)
 
 
 def staging(cfg: Config, kind: Value | int, slot: Value) -> Value:

@@ -11,6 +11,8 @@ import numpy as np
 from firmware.cores.ensemble import Ensemble
 from firmware.cores.forward import forward
 from firmware.cores.ping_pong import ping_pong
+from firmware.cores.remote import REMOTE_DIRECTIONS, remote
+from firmware.numbers import encode
 from firmware.views import MemoryFullError
 from firmware.workload import Param, parse_params
 from rtl.contract.config import Config
@@ -58,6 +60,15 @@ def _ping_pong(cfg: Config, p: Mapping[str, Any], seed: int) -> Ensemble:
     return ping_pong(cfg, words, p["rounds"])
 
 
+def _remote(cfg: Config, p: Mapping[str, Any], seed: int) -> Ensemble:
+    rng, shape = np.random.default_rng(seed), (p["tiles"], cfg.partitions, p["columns"])
+    if p["add"] in ("fp32", "bf16"):
+        x = encode(rng.standard_normal(shape).astype(np.float32), p["add"])
+    else:
+        x = rng.integers(0, 1 << 32, shape, dtype=np.uint32)
+    return remote(cfg, x, direction=p["direction"], spaces=(p["near"], p["far"]), add=p["add"])
+
+
 KINDS: Mapping[str, Kind] = {
     "forward": Kind(
         doc="cores in a row: tiles of FP32 stream from SBUF to SBUF, each core adds a number",
@@ -80,6 +91,23 @@ KINDS: Mapping[str, Kind] = {
             **_WIRES,
         },
         make=_ping_pong,
+    ),
+    "remote": Kind(
+        doc="bulk copies, or sums, between two cores, from and to SBUF or HBM",
+        params={
+            "direction": Param(
+                type=str,
+                default="write",
+                doc=f"of {', '.join(REMOTE_DIRECTIONS)}: core 0 writes to core 1, reads from it, both write",
+            ),
+            "near": Param(type=str, default="sbuf", doc="memory of core 0: sbuf or hbm"),
+            "far": Param(type=str, default="sbuf", doc="memory of core 1: sbuf or hbm"),
+            "add": Param(type=str, default=None, doc="fp32, bf16 or int32: add in the SBUF of who gets the tiles"),
+            "tiles": Param(type=int, default=16, doc="with a signal each", minimum=2, maximum=4096),
+            "columns": Param(type=int, default=64, doc="numbers of a tile on each partition", minimum=1, maximum=4096),
+            **_WIRES,
+        },
+        make=_remote,
     ),
 }
 """By name."""

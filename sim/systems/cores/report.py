@@ -81,6 +81,13 @@ def _facts(r: Mapping[str, Any]) -> Table:
             f"{m['forwarded_bytes']:,} forwarded in all; "
             f"{m['bytes_per_cycle']:.2f} bytes a cycle, at most {m['bound_bytes_per_cycle']:g} by {m['bound_by']}",
         )
+    elif r["workload"] == "remote":
+        table.add_row(
+            "copies",
+            f"tiles of {m['tile_bytes']:,} bytes, {m['moved_bytes']:,} in all; "
+            f"{m['bytes_per_cycle']:.2f} bytes a cycle one way, "
+            f"at most {m['bound_bytes_per_cycle']:g} by {m['bound_by']}",
+        )
     else:
         table.add_row(
             "signal",

@@ -9,8 +9,10 @@ from rich.console import Console
 
 from firmware.cores.ensemble import Ensemble, Mark
 from firmware.image import build_images
+from rtl.base.packet import BEAT_BYTES
 from rtl.contract.config import Config
 from rtl.contract.memmap import core_place
+from rtl.dma.fabric.packets import CHUNK_BYTES
 from sim.report.report_json import write_report
 from sim.run.checking import match_of
 from sim.run.compare import Comparison, compare
@@ -22,10 +24,14 @@ from sim.systems.cores.joined import CoresResult, run_cores
 from sim.systems.cores.params import CoresRun
 from sim.toolchain import tool_versions
 
-__all__ = ["LINK_BYTES_PER_CYCLE", "run_several"]
+__all__ = ["link_bytes_per_cycle", "run_several"]
 
-LINK_BYTES_PER_CYCLE = 16
-"""What a mover of the link carries (docs/endpoint.md)."""
+
+def link_bytes_per_cycle(cfg: Config) -> float:
+    """What the movers of a link carry each way, at most what packets of CHUNK_BYTES leave of a beat of 64 bytes a
+    cycle: one beat is their header, and there is a cycle between two packets (docs/endpoint.md)."""
+    beats = CHUNK_BYTES // BEAT_BYTES
+    return min(16.0 * cfg.dma.link_movers, CHUNK_BYTES / (beats + 2))
 
 
 def run_several(run: CoresRun, console: Console) -> dict[str, Any]:
@@ -96,7 +102,7 @@ def _forward(cfg: Config, p: Mapping[str, Any], times: np.ndarray) -> dict[str, 
     late = times[len(times) // 2 :]
     period = float(late[-1] - late[0]) / (len(late) - 1) if len(late) > 1 else 0.0
     vector = 4 * cfg.partitions * cfg.vector.clock_mhz / cfg.tensor.clock_mhz
-    bounds = {"link": LINK_BYTES_PER_CYCLE, "vector": vector, "hbm": cfg.hbm.bytes_per_cycle}
+    bounds = {"link": link_bytes_per_cycle(cfg), "vector": vector, "hbm": cfg.hbm.bytes_per_cycle}
     if p["cores"] == 1:
         del bounds["link"]
     by = min(bounds, key=lambda name: bounds[name])
@@ -123,7 +129,25 @@ def _ping_pong(cfg: Config, p: Mapping[str, Any], times: np.ndarray) -> dict[str
     }
 
 
-_METRICS = {"forward": ("added", _forward), "ping_pong": ("back", _ping_pong)}
+def _remote(cfg: Config, p: Mapping[str, Any], times: np.ndarray) -> dict[str, Any]:
+    """Rate one way from the arrival of the first tile to that of the last, of both ways if there are two."""
+    size = p["columns"] * cfg.partitions * (2 if p["add"] == "bf16" else 4)
+    ways = 2 if p["direction"] == "both" else 1
+    took = int(times.max() - times.min()) if len(times) == ways * p["tiles"] else 0
+    bounds = {"link": link_bytes_per_cycle(cfg)}
+    if "hbm" in (p["near"], p["far"]):
+        bounds["hbm"] = cfg.hbm.bytes_per_cycle / ways
+    by = min(bounds, key=lambda name: bounds[name])
+    return {
+        "tile_bytes": size,
+        "moved_bytes": size * p["tiles"] * ways,
+        "bytes_per_cycle": round(size * (p["tiles"] - 1) / took, 3) if took else 0.0,
+        "bound_bytes_per_cycle": round(bounds[by], 3),
+        "bound_by": by,
+    }
+
+
+_METRICS = {"forward": ("added", _forward), "ping_pong": ("back", _ping_pong), "remote": ("arrived", _remote)}
 
 
 def _core(core: int, result: CoresResult) -> dict[str, Any]:
