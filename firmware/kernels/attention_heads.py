@@ -29,9 +29,9 @@ class AttentionHeads:
         )
         self._v = k.hbm("v", given.v.shape, "bf16", np.ascontiguousarray(given.v))
 
-    def run(self, finished: Callable[[int, Span, TileView], None]) -> Attention:
+    def run(self, finished: Callable[[int, Span, TileView], None], *, cut_last: bool = True) -> Attention:
         """finished(head, queries, tile): takes a tile FP32 [queries, values] away, which is written again STAGES tiles
-        later. Returns how the work was cut. Errors: KernelError."""
+        later. cut_last: see `Attention.run`. Returns how the work was cut. Errors: KernelError."""
         k, given = self.k, self.given
         heads, _, values = given.context_shape
         size = min(k.cfg.tensor.rows, k.cfg.tensor.cols)
@@ -47,7 +47,7 @@ class AttentionHeads:
             engine.divide(stage, result)
             finished(result.head, result.queries, stage)
 
-        engine.run(heads, Operands(k, engine, self._q_t, self._k_t, self._v).load, store)
+        engine.run(heads, Operands(k, engine, self._q_t, self._k_t, self._v).load, store, cut_last=cut_last)
         return engine
 
 
