@@ -1,15 +1,12 @@
 """A workload of several cores: build, run, compare with NumPy and the golden machines, report."""
 
 import time
-from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 
-from firmware.cores.ensemble import Ensemble, Mark
+from firmware.cores.ensemble import Ensemble
 from firmware.image import build_images
-from rtl.contract.config import Config
 from rtl.contract.memmap import core_place
 from sim.report.report_json import write_report
 from sim.run.checking import match_of
@@ -19,13 +16,11 @@ from sim.run.device import find_device
 from sim.run.result import ENDS
 from sim.run.variant import changes
 from sim.systems.cores.joined import CoresResult, run_cores
+from sim.systems.cores.metrics import METRICS, Measured
 from sim.systems.cores.params import CoresRun
 from sim.toolchain import tool_versions
 
-__all__ = ["LINK_BYTES_PER_CYCLE", "run_several"]
-
-LINK_BYTES_PER_CYCLE = 16
-"""What a mover of the link carries (docs/endpoint.md)."""
+__all__ = ["run_several"]
 
 
 def run_several(run: CoresRun, console: Console) -> dict[str, Any]:
@@ -80,52 +75,6 @@ def _checked(run: CoresRun, ensemble: Ensemble, result: CoresResult) -> tuple[Co
     return Comparison(match=True, elements=elements), ""
 
 
-def _times(result: CoresResult, marks: Sequence[Mark]) -> np.ndarray:
-    """Cycles at which marked instructions ended; without those that never did."""
-    times: list[int] = []
-    for mark in marks:
-        log = result.results[mark.core].retired
-        hit = log["cycle"][(log["queue"] == mark.queue) & (log["sequence"] == mark.sequence)]
-        times += [int(hit[0])] if len(hit) else []
-    return np.array(times, np.int64)
-
-
-def _forward(cfg: Config, p: Mapping[str, Any], times: np.ndarray) -> dict[str, Any]:
-    """Rates of a wire in the later half of the tiles, when all places are in use."""
-    size = 4 * cfg.partitions * p["columns"]
-    late = times[len(times) // 2 :]
-    period = float(late[-1] - late[0]) / (len(late) - 1) if len(late) > 1 else 0.0
-    vector = 4 * cfg.partitions * cfg.vector.clock_mhz / cfg.tensor.clock_mhz
-    bounds = {"link": LINK_BYTES_PER_CYCLE, "vector": vector, "hbm": cfg.hbm.bytes_per_cycle}
-    if p["cores"] == 1:
-        del bounds["link"]
-    by = min(bounds, key=lambda name: bounds[name])
-    return {
-        "tile_bytes": size,
-        "forwarded_bytes": size * p["tiles"] * (p["cores"] - 1),
-        "cycles_per_tile": round(period, 3),
-        "bytes_per_cycle": round(size / period, 3) if period else 0.0,
-        "bound_bytes_per_cycle": round(float(bounds[by]), 3),
-        "bound_by": by,
-    }
-
-
-def _ping_pong(cfg: Config, p: Mapping[str, Any], times: np.ndarray) -> dict[str, Any]:
-    """From the wait for a signal that ends in one core to the one in the other: half a round."""
-    rounds = np.diff(times)
-    one_way = float(rounds.mean()) / 2 if len(rounds) else 0.0
-    return {
-        "signal_cycles": round(one_way, 3),
-        "signal_nanoseconds": round(one_way * 1000 / cfg.tensor.clock_mhz, 3),
-        "wire_cycles": p["delay"],
-        "round_cycles_min": int(rounds.min()) if len(rounds) else 0,
-        "round_cycles_max": int(rounds.max()) if len(rounds) else 0,
-    }
-
-
-_METRICS = {"forward": ("added", _forward), "ping_pong": ("back", _ping_pong)}
-
-
 def _core(core: int, result: CoresResult) -> dict[str, Any]:
     one = result.results[core]
     return {
@@ -144,8 +93,10 @@ def _report(run: CoresRun, ensemble: Ensemble, result: CoresResult, found: Compa
     """The keys of report.json."""
     cfg = run.cfg
     base, changed = changes(cfg)
-    mark, metrics = _METRICS[run.workload]
-    times = _times(result, ensemble.marks[mark])
+    metrics = METRICS[run.workload](Measured(cfg=cfg, params=run.params, ensemble=ensemble, result=result))
+    if ensemble.metrics is not None and result.end == "done":
+        outputs = {(core, name): bits for core, one in result.results.items() for name, bits in one.outputs.items()}
+        metrics |= ensemble.metrics(outputs)
     return {
         "workload": run.workload,
         "params": dict(run.params),
@@ -159,6 +110,7 @@ def _report(run: CoresRun, ensemble: Ensemble, result: CoresResult, found: Compa
         "seed": run.seed,
         "tool_versions": tool_versions(),
         "match": match_of(run.check, found.match),
+        "outputs_of_numpy": bool(ensemble.truth),
         "mismatch": found.first.as_dict() | {"against": against} if found.first else None,
         "not_compared": found.why,
         "end": result.end,
@@ -177,5 +129,5 @@ def _report(run: CoresRun, ensemble: Ensemble, result: CoresResult, found: Compa
         "cycles_per_second": round(result.simulated_cycles / result.seconds) if result.seconds else 0,
         "core_cycles_per_cpu_second": round(result.core_cycles_per_cpu_second),
         "cores": [_core(core, result) for core in result.results],
-        "metrics": metrics(cfg, run.params, times),
+        "metrics": metrics,
     }

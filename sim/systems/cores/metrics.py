@@ -1,0 +1,108 @@
+"""What the workloads of several cores are measured by."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from firmware.cores.ensemble import Ensemble
+from rtl.contract.config import Config
+from sim.systems.cores.joined import CoresResult
+
+__all__ = ["LINK_BYTES_PER_CYCLE", "METRICS", "Measured"]
+
+LINK_BYTES_PER_CYCLE = 16
+"""What a mover of the link carries (docs/endpoint.md)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """A run and what was asked for."""
+
+    cfg: Config
+    params: Mapping[str, Any]
+    ensemble: Ensemble
+    result: CoresResult
+
+    @cached_property
+    def times(self) -> Mapping[str, np.ndarray]:
+        """By the names of marks: cycles at which marked instructions ended; without those that never did."""
+        return {name: self._ends(name) for name in self.ensemble.marks}
+
+    def _ends(self, name: str) -> np.ndarray:
+        times: list[int] = []
+        for mark in self.ensemble.marks[name]:
+            log = self.result.results[mark.core].retired
+            hit = log["cycle"][(log["queue"] == mark.queue) & (log["sequence"] == mark.sequence)]
+            times += [int(hit[0])] if len(hit) else []
+        return np.array(times, np.int64)
+
+
+def _forward(m: Measured) -> dict[str, Any]:
+    """Rates of a wire in the later half of the tiles, when all places are in use."""
+    cfg, p = m.cfg, m.params
+    size = 4 * cfg.partitions * p["columns"]
+    times = m.times["added"]
+    late = times[len(times) // 2 :]
+    period = float(late[-1] - late[0]) / (len(late) - 1) if len(late) > 1 else 0.0
+    vector = 4 * cfg.partitions * cfg.vector.clock_mhz / cfg.tensor.clock_mhz
+    bounds = {"link": LINK_BYTES_PER_CYCLE, "vector": vector, "hbm": cfg.hbm.bytes_per_cycle}
+    if p["cores"] == 1:
+        del bounds["link"]
+    by = min(bounds, key=lambda name: bounds[name])
+    return {
+        "tile_bytes": size,
+        "forwarded_bytes": size * p["tiles"] * (p["cores"] - 1),
+        "cycles_per_tile": round(period, 3),
+        "bytes_per_cycle": round(size / period, 3) if period else 0.0,
+        "bound_bytes_per_cycle": round(float(bounds[by]), 3),
+        "bound_by": by,
+    }
+
+
+def _ping_pong(m: Measured) -> dict[str, Any]:
+    """From the wait for a signal that ends in one core to the one in the other: half a round."""
+    rounds = np.diff(m.times["back"])
+    one_way = float(rounds.mean()) / 2 if len(rounds) else 0.0
+    return {
+        "signal_cycles": round(one_way, 3),
+        "signal_nanoseconds": round(one_way * 1000 / m.cfg.tensor.clock_mhz, 3),
+        "wire_cycles": m.params["delay"],
+        "round_cycles_min": int(rounds.min()) if len(rounds) else 0,
+        "round_cycles_max": int(rounds.max()) if len(rounds) else 0,
+    }
+
+
+def _split_attention(m: Measured) -> dict[str, Any]:
+    """Products of all arrays, and tiles that come to core 0: of the whole run, for the first ones take longest."""
+    cfg, p, cycles = m.cfg, m.params, m.result.cycles
+    cores = p["cores"]
+    forwarded = 4 * p["heads"] * (p["queries"] or p["seq"]) * (p["values"] or p["head"]) * (cores - 1) // cores
+    macs = sum(program.macs for program in m.ensemble.programs)
+    peak = cores * cfg.tensor.rows * cfg.tensor.cols
+    bounds = {"link": float(LINK_BYTES_PER_CYCLE), "tensor": forwarded * peak / macs}
+    by = min(bounds, key=lambda name: bounds[name])
+    arrived, own = m.times["arrived"], m.times["own"]
+    tiles = len(m.ensemble.marks["arrived"])
+    return {
+        "macs": macs,
+        "tensor_utilization": round(macs / (peak * cycles), 6) if cycles else 0.0,
+        "tiles_forwarded": tiles,
+        "forwarded_bytes": forwarded,
+        "cycles_per_tile": round(cycles / tiles, 3) if tiles else 0.0,
+        "bytes_per_cycle": round(forwarded / cycles, 3) if cycles else 0.0,
+        "bound_bytes_per_cycle": round(bounds[by], 3),
+        "bound_by": by if tiles else None,
+        "last_arrival_cycles": int(arrived[-1] - own[-1]) if len(arrived) and len(own) else 0,
+        "tail_cycles": cycles - int(own[-1]) if len(own) else 0,
+    }
+
+
+METRICS: Mapping[str, Callable[[Measured], dict[str, Any]]] = {
+    "forward": _forward,
+    "ping_pong": _ping_pong,
+    "split_attention": _split_attention,
+}
+"""By workload."""
