@@ -9,7 +9,6 @@ core has its exponentials in pieces, as the last one of a core alone has: their 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,17 +28,6 @@ from rtl.contract.isa import Queue
 from rtl.contract.memmap import core_place
 
 __all__ = ["split_attention"]
-
-LAG = 1  # tiles of core 0 behind which it asks for those of the others: its own do not wait for theirs
-
-
-@dataclass(frozen=True, slots=True)
-class _Tile:
-    """Queries of a head, both counted in a core."""
-
-    head: int
-    queries: Span
-
 
 def _shares(heads: int, shared: int, queries: int, cores: int) -> list[tuple[slice, slice]]:
     """Heads of queries and of keys that each core has. Heads of keys that several cores need are in each of them."""
@@ -70,31 +58,20 @@ class _Gathering:
         self.arrived: list[Mark] = []
         self.own: list[Mark] = []
         self._stored: list[Completion] = []  # of each stream, the tile before
-        self._tiles: list[_Tile] = []
 
-    def own_tile(self, head: int, queries: Span, tile: TileView) -> None:
-        """Store a tile of this core, then those of the others that are as far as its tile LAG before this one."""
-        self.k.dma(self.y[head, queries.start : queries.stop, :], tile)
+    def store(self, head: int, queries: Span, tile: TileView) -> None:
+        """Store a tile of this core, then the same one of the others, who have as much to do and are as far."""
+        rows = slice(queries.start, queries.stop)
+        self.k.dma(self.y[head, rows, :], tile)
         self.own.append(self._mark())
-        self._tiles.append(_Tile(head, queries))
-        if len(self._tiles) > LAG:
-            self._others(self._tiles.pop(0))
-
-    def rest(self) -> None:
-        """What the others have made since."""
-        while self._tiles:
-            self._others(self._tiles.pop(0))
-
-    def _others(self, at: _Tile) -> None:
-        rows, values = slice(at.queries.start, at.queries.stop), self.y.shape[2]
         before, self._stored = self._stored, []
         for n, stream in enumerate(self.streams):
             # Only now: it has been stored since, so the queue does not wait for that.
             if before:
                 stream.release(before[n])
-            tile = stream.receive(Queue.GPSIMD, at.queries.size, values)
+            come = stream.receive(Queue.GPSIMD, queries.size, self.y.shape[2])
             self.arrived.append(self._mark())
-            self._stored.append(self.k.dma(self.y[(n + 1) * self.heads + at.head, rows, :], tile))
+            self._stored.append(self.k.dma(self.y[(n + 1) * self.heads + head, rows, :], come))
 
     def _mark(self) -> Mark:
         return Mark(self.k.core, Queue.GPSIMD, self.k.items(Queue.GPSIMD) - 1)
@@ -135,8 +112,7 @@ def split_attention(
         for n in range(1, cores)
     ]  # fmt: skip
     gathering = _Gathering(kernels[0], y, streams, heads)
-    work[0].run(gathering.own_tile, cut_last=cores == 1)
-    gathering.rest()
+    work[0].run(gathering.store, cut_last=cores == 1)
     for n, stream in enumerate(streams, 1):
         work[n].run(lambda head, queries, tile, stream=stream: stream.send(tile), cut_last=n == cores - 1)
 
