@@ -40,13 +40,17 @@ class Measured:
         return np.array(times, np.int64)
 
 
+def _period(times: np.ndarray) -> float:
+    """Cycles from a tile to the next in the later half."""
+    late = times[len(times) // 2 :]
+    return float(late[-1] - late[0]) / (len(late) - 1) if len(late) > 1 else 0.0
+
+
 def _forward(m: Measured) -> dict[str, Any]:
     """Rates of a wire in the later half of the tiles, when all places are in use."""
     cfg, p = m.cfg, m.params
     size = 4 * cfg.partitions * p["columns"]
-    times = m.times["added"]
-    late = times[len(times) // 2 :]
-    period = float(late[-1] - late[0]) / (len(late) - 1) if len(late) > 1 else 0.0
+    period = _period(m.times["added"])
     vector = 4 * cfg.partitions * cfg.vector.clock_mhz / cfg.tensor.clock_mhz
     bounds = {"link": LINK_BYTES_PER_CYCLE, "vector": vector, "hbm": cfg.hbm.bytes_per_cycle}
     if p["cores"] == 1:
@@ -76,7 +80,7 @@ def _ping_pong(m: Measured) -> dict[str, Any]:
 
 
 def _split_attention(m: Measured) -> dict[str, Any]:
-    """Products of all arrays, and tiles that come to core 0: of the whole run, for the first ones take longest."""
+    """Products of all arrays; bytes that come to core 0, in the whole run, for no array makes more in all of it."""
     cfg, p, cycles = m.cfg, m.params, m.result.cycles
     cores = p["cores"]
     forwarded = 4 * p["heads"] * (p["queries"] or p["seq"]) * (p["values"] or p["head"]) * (cores - 1) // cores
@@ -91,7 +95,7 @@ def _split_attention(m: Measured) -> dict[str, Any]:
         "tensor_utilization": round(macs / (peak * cycles), 6) if cycles else 0.0,
         "tiles_forwarded": tiles,
         "forwarded_bytes": forwarded,
-        "cycles_per_tile": round(cycles / tiles, 3) if tiles else 0.0,
+        "cycles_per_tile": round(_period(arrived), 3),
         "bytes_per_cycle": round(forwarded / cycles, 3) if cycles else 0.0,
         "bound_bytes_per_cycle": round(bounds[by], 3),
         "bound_by": by if tiles else None,

@@ -87,8 +87,8 @@ def _facts(r: Mapping[str, Any]) -> Table:
     elif m.get("tiles_forwarded"):
         table.add_row(
             "tiles",
-            f"{m['tiles_forwarded']:,}, {rate}; the last one {m['last_arrival_cycles']:,} cycles behind core 0's own, "
-            f"the end of the run {m['tail_cycles']:,}",
+            f"{m['tiles_forwarded']:,}, one every {m['cycles_per_tile']:,.1f} cycles, {rate}; the last one "
+            f"{m['last_arrival_cycles']:,} cycles behind core 0's own, the end of the run {m['tail_cycles']:,}",
         )
     if r["workload"] == "ping_pong":
         table.add_row(
