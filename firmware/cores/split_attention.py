@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from firmware.cores.ensemble import Ensemble, Mark
+from firmware.cores.head_shares import head_shares
 from firmware.cores.stream import Stream, note
 from firmware.kernel import Kernel
 from firmware.kernels.attention_heads import AttentionHeads
@@ -22,32 +23,12 @@ from firmware.kernels.gemm import product_metrics
 from firmware.kernels.spans import Span
 from firmware.numbers import decode
 from firmware.program import Completion
-from firmware.views import HbmView, KernelError, TileView
+from firmware.views import HbmView, TileView
 from rtl.contract.config import Config
 from rtl.contract.isa import Queue
 from rtl.contract.memmap import core_place
 
 __all__ = ["split_attention"]
-
-def _shares(heads: int, shared: int, queries: int, cores: int) -> list[tuple[slice, slice]]:
-    """Heads of queries and of keys that each core has. Heads of keys that several cores need are in each of them."""
-    if cores < 1 or heads % cores:
-        raise KernelError(f"each core has as many heads: {heads} heads are no multiple of {cores} cores")
-    each, group = heads // cores, heads // shared
-    if each % group and group % each:
-        raise KernelError(
-            f"the {each} heads of a core are whole groups of heads that share keys, or a part of one: "
-            f"{each} and {group}, of a group, are no multiples of each other"
-        )
-    if queries == 1 and each % group:
-        # They are rows of one product, of which no other bits may come if it is cut.
-        raise KernelError(
-            f"heads of a single query that share keys stay in one core: {group} heads do, and a core has {each}"
-        )
-    return [
-        (slice(n * each, (n + 1) * each), slice(n * each // group, ((n + 1) * each - 1) // group + 1))
-        for n in range(cores)
-    ]
 
 
 class _Gathering:
@@ -96,7 +77,7 @@ def split_attention(
     KernelError.
     """
     whole = AttentionInputs.of(q, k, v, causal=causal)
-    shares = _shares(q.shape[0], k.shape[0], q.shape[1], cores)
+    shares = head_shares(q.shape[0], k.shape[0], q.shape[1], cores)
     parts = [AttentionInputs.of(q[own], k[shared], v[shared], causal=causal) for own, shared in shares]
     kernels = [Kernel(cfg, f"heads{n}", core_place(n)) for n in range(cores)]
     heads, queries, values = parts[0].context_shape
@@ -112,9 +93,11 @@ def split_attention(
         for n in range(1, cores)
     ]  # fmt: skip
     gathering = _Gathering(kernels[0], y, streams, heads)
-    work[0].run(gathering.store, cut_last=cores == 1)
+    work[0].run(work[0].start(), gathering.store, cut_last=cores == 1)
     for n, stream in enumerate(streams, 1):
-        work[n].run(lambda head, queries, tile, stream=stream: stream.send(tile), cut_last=n == cores - 1)
+        work[n].run(
+            work[n].start(), lambda head, queries, tile, stream=stream: stream.send(tile), cut_last=n == cores - 1
+        )
 
     def metrics(outputs: Mapping[tuple[int, str], np.ndarray]) -> dict[str, Any]:
         """The result against float64 attention of the rounded operands."""

@@ -46,7 +46,8 @@ def attention(
     def store(head: int, rows: Span, tile: TileView) -> None:
         kernel.dma(context[head, rows.start : rows.stop, :], tile)
 
-    engine = work.run(store)
+    engine = work.start()
+    work.run(engine, store)
 
     def metrics(outputs: dict[str, np.ndarray]) -> dict[str, Any]:
         """The context against float64 attention of the rounded operands."""

@@ -261,11 +261,21 @@ class Attention:
         source, weights = (x[b.number % 2] for x in (self.probabilities, self.weights))
         for i, (_, keys) in enumerate(self._tiles(b)):
             place = slice(i * self.size, i * self.size + b.q.size)
-            turned = self._place()[: keys.size, : b.q.size]
-            self.k.tensor.load(source[: b.q.size, keys.start : keys.stop])
-            self.k.tensor.matmul(self.identity[: b.q.size, : b.q.size], turned, part="transpose")
             engine = self.k.scalar if late and i % 2 else self.k.vector
-            engine.copy(weights[: keys.size, place], turned)
+            engine.copy(weights[: keys.size, place], self._turned(source[: b.q.size, keys.start : keys.stop]))
+
+    def _turned(self, source: TileView) -> TileView:
+        """BF16 [rows, columns] transposed on the array, in PSUM."""
+        rows = source.partitions
+        turned = self._place()[: source.elements, :rows]
+        self.k.tensor.load(source)
+        self.k.tensor.matmul(self.identity[:rows, :rows], turned, part="transpose")
+        return turned
+
+    def transpose(self, target: TileView, source: TileView) -> None:
+        """target [columns, rows] = source [rows, columns], both BF16 and no larger than the array, in the middle of the
+        work too. The scalar engine takes it out of PSUM."""
+        self.k.scalar.copy(target, self._turned(source))
 
     def _place(self) -> TileView:
         """The next place for a transpose, in another bank than the one before, where two engines read."""

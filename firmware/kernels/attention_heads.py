@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from firmware.kernel import Kernel, TileView
+from firmware.kernel import Kernel, Tile, TileView
 from firmware.kernels.attention_core import Attention, Result
 from firmware.kernels.attention_inputs import AttentionInputs
 from firmware.kernels.attention_operands import Operands
@@ -19,7 +19,7 @@ STAGES = 3
 
 
 class AttentionHeads:
-    """Its operands lie in HBM from the beginning; `run` takes SBUF and PSUM, and emits everything."""
+    """Its operands lie in HBM from the beginning; `start` takes PSUM and SBUF, `run` emits everything."""
 
     def __init__(self, k: Kernel, given: AttentionInputs):
         self.k, self.given = k, given
@@ -28,27 +28,32 @@ class AttentionHeads:
             for name, b in (("q", given.q), ("k", given.k))
         )
         self._v = k.hbm("v", given.v.shape, "bf16", np.ascontiguousarray(given.v))
+        self._stages: list[Tile] = []
 
-    def run(self, finished: Callable[[int, Span, TileView], None], *, cut_last: bool = True) -> Attention:
-        """finished(head, queries, tile): takes a tile FP32 [queries, values] away, which is written again STAGES tiles
-        later. cut_last: see `Attention.run`. Returns how the work was cut. Errors: KernelError."""
+    def start(self, dtype: str = "fp32") -> Attention:
+        """Take PSUM, and SBUF but for operands. dtype: of finished tiles. Returns who does the work."""
         k, given = self.k, self.given
-        heads, _, values = given.context_shape
         size = min(k.cfg.tensor.rows, k.cfg.tensor.cols)
+        values = given.context_shape[2]
         sinks = None if given.sinks is None else _sink_columns(k, given.sinks, size)
         engine = Attention(k, given.q.shape[2], given.sight, identity(k), values=values, sinks=sinks)
-        stages = [k.sbuf(f"stage{i}", partitions=size, columns=values, dtype="fp32") for i in range(STAGES)]
+        self._stages = [k.sbuf(f"stage{i}", partitions=size, columns=values, dtype=dtype) for i in range(STAGES)]
+        return engine
+
+    def run(self, engine: Attention, finished: Callable[[int, Span, TileView], None], *, cut_last: bool = True) -> None:
+        """engine: from `start`. finished(head, queries, tile): takes a tile [queries, values] away, which is written
+        again STAGES tiles later. cut_last: see `Attention.run`. Errors: KernelError."""
         stored = 0
 
         def store(result: Result) -> None:
             nonlocal stored
-            stage = stages[stored % STAGES][: result.queries.size, :]
+            stage = self._stages[stored % STAGES][: result.queries.size, :]
             stored += 1
             engine.divide(stage, result)
             finished(result.head, result.queries, stage)
 
-        engine.run(heads, Operands(k, engine, self._q_t, self._k_t, self._v).load, store, cut_last=cut_last)
-        return engine
+        operands = Operands(self.k, engine, self._q_t, self._k_t, self._v)
+        engine.run(self.given.context_shape[0], operands.load, store, cut_last=cut_last)
 
 
 def _sink_columns(k: Kernel, sinks: np.ndarray, size: int) -> TileView:
