@@ -9,6 +9,7 @@ import pytest
 from firmware.cores.ensemble import Ensemble
 from firmware.cores.forward import forward
 from firmware.cores.ping_pong import ping_pong
+from firmware.cores.projected_attention import projected_attention
 from firmware.cores.split_attention import split_attention
 from firmware.image import build_image, build_images
 from firmware.kernels.attention import attention
@@ -20,7 +21,7 @@ from firmware.views import KernelError
 from rtl.contract.config import named
 from rtl.contract.isa import Queue
 from verif.golden.cores import GoldenCores
-from verif.golden.machine import GoldenMachine
+from verif.golden.machine import DeadlockError, GoldenMachine
 from verif.golden.results import RunResult
 
 TINY = named("tiny")
@@ -110,6 +111,51 @@ def test_split_attention_is_right_in_any_order(cores: int, buffers: int) -> None
     ensemble = split_attention(TINY, *random_heads(4, 4, 26, 16, 8, 8), cores=cores, buffers=buffers)
     first, *others = (finished(ensemble, seed)[0].outputs["y"] for seed in (None, 1, 2, 3))
     assert all(np.array_equal(first, other) for other in others)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "causal", "cores"),
+    [((4, 2, 17, 17, 8, 16), True, (1, 2, 4)), ((2, 2, 20, 33, 12, 8), False, (1, 2))],
+)
+def test_projected_attention_has_the_same_bits_on_any_number_of_cores(
+    sizes: tuple[int, ...], causal: bool, cores: tuple[int, ...]
+) -> None:
+    q, k, v = random_heads(*sizes)
+    weights = np.random.default_rng(7).standard_normal((sizes[0] * sizes[5], 70), np.float32)
+    found: list[np.ndarray] = []
+    for count in cores:
+        ensemble = projected_attention(TINY, q, k, v, weights, cores=count, causal=causal)
+        assert not unordered(ensemble.programs)
+        found += [finished(ensemble, seed)[0].outputs["y"] for seed in ((None, 1, 2) if count == 2 else (None,))]
+        assert len(ensemble.marks["arrived"]) == count - 1
+    assert all(np.array_equal(found[0], other) for other in found)
+    q, k, v, weights = (decode(encode(x, "bf16"), "bf16").astype(np.float64) for x in (q, k, v, weights))
+    context = attention_reference(q, k, v, Sight(q.shape[1], k.shape[1], causal))
+    exact = context.swapaxes(0, 1).reshape(q.shape[1], -1) @ weights
+    assert np.abs(decode(found[0], "fp32") - exact).max() < 2**-7 * np.abs(exact).max()
+
+
+def test_a_projection_waits_for_operands_of_others() -> None:
+    weights = np.random.default_rng(7).standard_normal((16, 8), np.float32)
+    ensemble = projected_attention(TINY, *random_heads(2, 2, 20, 16, 8, 8), weights)
+    first, second = ensemble.programs
+    silent = replace(second, rings=[], queues={queue: [] for queue in Queue})
+    with pytest.raises(DeadlockError, match=r"^core \(0, 0, 0, 0\): queue tensor waits at .* \(now 0\)"):
+        finished(replace(ensemble, programs=(first, silent)), None)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "rows", "says"),
+    [
+        ((4, 2, 1, 8, 8, 8), 32, "heads that share keys have at least 2 queries, not 1"),
+        ((2, 2, 8, 8, 8, 12), 24, "values have a multiple of 8 dimensions, not 12"),
+        ((2, 2, 8, 8, 8, 8), 15, "an output projection of 2 heads of 8 has not 15 rows"),
+        ((3, 3, 8, 8, 8, 8), 24, "3 heads are no multiple of 2 cores"),
+    ],
+)
+def test_projections_that_cannot_be_are_refused(sizes: tuple[int, ...], rows: int, says: str) -> None:
+    with pytest.raises(KernelError, match=says):
+        projected_attention(TINY, *random_heads(*sizes), np.zeros((rows, 8), np.float32))
 
 
 def test_who_does_not_wait_for_places_is_noticed() -> None:

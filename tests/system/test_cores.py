@@ -175,6 +175,21 @@ def test_split_attention_has_the_bits_of_a_core_alone(tmp_path: Path, settings: 
     assert m["macs"] == alone.macs
 
 
+def test_an_output_projection_has_the_same_bits_on_any_number_of_cores(tmp_path: Path) -> None:
+    sizes = ("heads=4", "seq=20", "head=8", "kv_heads=2", "causal=true", "width=40")
+    results: list[np.ndarray] = []
+    for cores in (1, 2, 4):
+        r = several("split_attention", tmp_path, *sizes, f"cores={cores}")
+        assert r["match"] is True and r["end"] == "done" and not r["faults"]
+        m = r["metrics"]
+        assert m["forwarded_bytes"] == 20 * 4 * 8 * 2 * (cores - 1) // cores
+        assert m["bytes_per_cycle"] <= m["bound_bytes_per_cycle"] and m["cosine"] > 1 - 1e-5
+        params = parse_cores("split_attention", [*sizes, f"cores={cores}"])
+        ensemble = CoresRun(workload="split_attention", params=params, cfg=TINY, seed=1).ensemble()
+        results.append(run_cores(ensemble.programs, TINY).results[0].outputs["y"])
+    assert np.array_equal(results[0], results[1]) and np.array_equal(results[0], results[2])
+
+
 def test_two_cores_are_nearly_twice_as_fast(tmp_path: Path) -> None:
     one, two = (several("split_attention", tmp_path, "seq=40", "head=16", f"cores={n}")["cycles"] for n in (1, 2))
     assert 1.7 * two < one < 2 * two

@@ -81,24 +81,24 @@ def _ping_pong(m: Measured) -> dict[str, Any]:
 
 def _split_attention(m: Measured) -> dict[str, Any]:
     """Products of all arrays; bytes that come to core 0, in the whole run, for no array makes more in all of it."""
-    cfg, p, cycles = m.cfg, m.params, m.result.cycles
-    cores = p["cores"]
-    forwarded = 4 * p["heads"] * (p["queries"] or p["seq"]) * (p["values"] or p["head"]) * (cores - 1) // cores
+    cfg, cycles, cores = m.cfg, m.result.cycles, m.params["cores"]
+    copies = [copy for program in m.ensemble.programs[1:] for ring in program.rings for copy in ring]
+    sizes = [copy.bytes for copy in copies if copy.destination.core != copy.source.core]
+    forwarded = sum(sizes)
     macs = sum(program.macs for program in m.ensemble.programs)
     peak = cores * cfg.tensor.rows * cfg.tensor.cols
     bounds = {"link": float(LINK_BYTES_PER_CYCLE), "tensor": forwarded * peak / macs}
     by = min(bounds, key=lambda name: bounds[name])
     arrived, own = m.times["arrived"], m.times["own"]
-    tiles = len(m.ensemble.marks["arrived"])
     return {
         "macs": macs,
         "tensor_utilization": round(macs / (peak * cycles), 6) if cycles else 0.0,
-        "tiles_forwarded": tiles,
+        "tiles_forwarded": len(sizes),
         "forwarded_bytes": forwarded,
-        "cycles_per_tile": round(_period(arrived), 3),
+        "cycles_per_tile": round(_period(arrived), 3) if len(arrived) == len(sizes) else None,
         "bytes_per_cycle": round(forwarded / cycles, 3) if cycles else 0.0,
         "bound_bytes_per_cycle": round(bounds[by], 3),
-        "bound_by": by if tiles else None,
+        "bound_by": by if sizes else None,
         "last_arrival_cycles": int(arrived[-1] - own[-1]) if len(arrived) and len(own) else 0,
         "tail_cycles": cycles - int(own[-1]) if len(own) else 0,
     }

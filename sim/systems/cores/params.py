@@ -11,8 +11,9 @@ import numpy as np
 from firmware.cores.ensemble import Ensemble
 from firmware.cores.forward import forward
 from firmware.cores.ping_pong import ping_pong
+from firmware.cores.projected_attention import projected_attention
 from firmware.cores.split_attention import split_attention
-from firmware.makers import random_attention
+from firmware.makers import held, random_attention
 from firmware.params import size
 from firmware.views import MemoryFullError
 from firmware.workload import Param, parse_params
@@ -62,7 +63,13 @@ def _ping_pong(cfg: Config, p: Mapping[str, Any], seed: int) -> Ensemble:
 
 
 def _split_attention(cfg: Config, p: Mapping[str, Any], seed: int) -> Ensemble:
-    q, k, v = random_attention("split_attention", p, np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
+    q, k, v = random_attention("split_attention", p, rng)
+    if p["width"] is not None:
+        rows = p["heads"] * v.shape[2]
+        held("split_attention", rows * p["width"], heads=p["heads"], width=p["width"])
+        weights = rng.standard_normal((rows, p["width"]), np.float32) / np.float32(np.sqrt(rows))
+        return projected_attention(cfg, q, k, v, weights, cores=p["cores"], causal=p["causal"])
     return split_attention(cfg, q, k, v, cores=p["cores"], causal=p["causal"], buffers=p["buffers"])
 
 
@@ -100,8 +107,13 @@ KINDS: Mapping[str, Kind] = {
             "queries": size(None, "the last queries of seq, 1 for a token that is decoded; seq if not given"),
             "kv_heads": size(None, "heads of keys and values, each shared by a group of heads; as many as heads"),
             "values": size(None, "dimensions of a value, if not those of a query and a key"),
+            "width": size(None, "columns of an output projection in core 0; none if not given"),
             "buffers": Param(
-                type=int, default=2, doc="places in core 0 for tiles of each other core", minimum=1, maximum=8
+                type=int,
+                default=2,
+                doc="places in core 0 for tiles of each other core; with width each tile has its own",
+                minimum=1,
+                maximum=8,
             ),
             **_WIRES,
         },

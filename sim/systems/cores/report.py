@@ -85,9 +85,10 @@ def _facts(r: Mapping[str, Any]) -> Table:
     if r["workload"] == "forward":
         table.add_row("tiles", f"{m['tile_bytes']:,} bytes every {m['cycles_per_tile']:,.1f} cycles, {rate}")
     elif m.get("tiles_forwarded"):
+        every = f", one every {m['cycles_per_tile']:,.1f} cycles" if m["cycles_per_tile"] else ""
         table.add_row(
             "tiles",
-            f"{m['tiles_forwarded']:,}, one every {m['cycles_per_tile']:,.1f} cycles, {rate}; the last one "
+            f"{m['tiles_forwarded']:,}{every}, {rate}; the last one "
             f"{m['last_arrival_cycles']:,} cycles behind core 0's own, the end of the run {m['tail_cycles']:,}",
         )
     if r["workload"] == "ping_pong":
