@@ -42,6 +42,7 @@ __all__ = [
     "make_projection",
     "make_softmax",
     "make_transpose",
+    "random_attention",
     "settle_attention",
     "settle_gpsimd",
 ]
@@ -114,18 +115,24 @@ def settle_attention(params: dict[str, Any]) -> dict[str, Any]:
     return {name: RANDOM_ATTENTION.get(name) if value is None else value for name, value in settled.items()}
 
 
-def make_attention(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
-    if params["text"] is not None:
-        return text_attention(cfg, text=params["text"], heads=params["heads"])
+def random_attention(workload: str, params: Mapping[str, Any], rng: np.random.Generator) -> list[np.ndarray]:
+    """Random normal float32 queries [heads, queries, head], keys [kv_heads, seq, head] and values [kv_heads, seq,
+    values] of these sizes. Errors: KernelError if the host cannot hold them."""
     heads, seq, head = params["heads"], params["seq"], params["head"]
     queries, shared = params["queries"] or seq, params["kv_heads"] or heads
     values = params["values"] or head
     count = heads * queries * (head + values) + shared * seq * (head + values)
-    held("attention", count, heads=heads, seq=seq, head=head)
-    rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
+    held(workload, count, heads=heads, seq=seq, head=head)
     shapes = (heads, queries, head), (shared, seq, head), (shared, seq, values)
-    q, k, v = (rng.standard_normal(shape, np.float32) for shape in shapes)
-    sinks = rng.standard_normal(heads, np.float32) if params["sinks"] else None
+    return [rng.standard_normal(shape, np.float32) for shape in shapes]
+
+
+def make_attention(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
+    if params["text"] is not None:
+        return text_attention(cfg, text=params["text"], heads=params["heads"])
+    rng = np.random.default_rng(seed if params["seed"] is None else params["seed"])
+    q, k, v = random_attention("attention", params, rng)
+    sinks = rng.standard_normal(params["heads"], np.float32) if params["sinks"] else None
     return attention(cfg, q, k, v, causal=params["causal"], window=params["window"], sinks=sinks)
 
 

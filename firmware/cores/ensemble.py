@@ -1,7 +1,8 @@
 """Programs of several cores that belong together, and what they must leave."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -22,8 +23,10 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ensemble:
-    """A program for each core. `truth`: bits of outputs by (core id, name), from NumPy. `marks`: by name, in order."""
+    """A program for each core. `truth`: bits of outputs by (core id, name), from NumPy, where it can tell them.
+    `marks`: by name, in order. `metrics`: of outputs by (core id, name), how far they are from the truth."""
 
     programs: tuple[Program, ...]
     truth: Mapping[tuple[int, str], np.ndarray]
     marks: Mapping[str, tuple[Mark, ...]]
+    metrics: Callable[[Mapping[tuple[int, str], np.ndarray]], dict[str, Any]] | None = None

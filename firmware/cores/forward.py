@@ -1,14 +1,13 @@
 """Workload `forward`: cores in a row; tiles of FP32 go through all of them, each adds a number of its own.
 
-Core 0 brings a tile from HBM, the last one stores it; between two cores it goes from SBUF to SBUF with a signal, and
-the program of the core that gets it does nothing for that but wait. There are `buffers` places for tiles that come: who
-has read a tile tells the sender so, by the signal of a copy of 4 bytes. Another one, here, goes behind each tile that
-leaves: it counts on its ring, in time for who waits for the place of that tile, which a fence would not be.
+Core 0 brings a tile from HBM, the last one stores it; between two cores it goes from SBUF to SBUF with a signal
+(`Stream`), and the program of the core that gets it does nothing for that but wait.
 """
 
 import numpy as np
 
 from firmware.cores.ensemble import Ensemble, Mark
+from firmware.cores.stream import Stream, note
 from firmware.kernel import Kernel
 from firmware.program import Completion
 from firmware.views import HbmView, KernelError, Tile
@@ -18,35 +17,33 @@ from rtl.contract.memmap import core_place
 
 __all__ = ["forward"]
 
-CLASS = 1
-STORE_RING = 1
 HBM_BUFFERS = 3  # places for tiles that come from HBM or go there: a copy under way, its latency, one in use
 
 
 class _Stage:
-    """What a core of the row has."""
+    """What a core of the row has. `before`: the stage that its tiles come from; they have `buffers` places."""
 
-    def __init__(self, cfg: Config, number: int, shape: tuple[int, ...], come: int):
+    def __init__(self, cfg: Config, number: int, shape: tuple[int, int], before: "_Stage | None", buffers: int):
         self.k = k = Kernel(cfg, f"stage{number}", core_place(number))
-        self.come = self._tiles("come", come, shape)
-        self.results = self._tiles("result", HBM_BUFFERS, shape)
-        self.note = k.sbuf("note", partitions=1, columns=1, dtype="fp32")
-        self.told = k.sbuf("told", partitions=1, columns=2, dtype="fp32")  # by the one behind; here
-        self.arrived, self.read = k.semaphore("arrived"), k.semaphore("read")
+        self.note = note(k)
+        self.before: Stream | None = None
+        self.after: Stream | None = None
+        self.come: list[Tile] = []
+        if before is None:
+            self.come = self._tiles("come", shape)
+        else:
+            notes = before.note, self.note
+            stream = Stream(before.k, k, notes=notes, partitions=shape[0], columns=shape[1], buffers=buffers)
+            self.before = before.after = stream
+        self.results = self._tiles("result", shape)
         self.x: HbmView | None = None
         self.y: HbmView | None = None
 
-    def tell(self, other: "_Stage", after: Completion) -> None:
-        """Say to the one before that a tile has been read."""
-        self.k.dma(other.told[:, 0:1], self.note[:, :], class_=CLASS, after=[after], signal=other.read)
-
-    def count(self) -> None:
-        """A copy that counts those before it on its ring: those to other cores with their signals do not."""
-        self.k.dma(self.told[:, 1:2], self.note[:, :], ring=STORE_RING, queue=Queue.GPSIMD)
-
-    def _tiles(self, name: str, count: int, shape: tuple[int, ...]) -> list[Tile]:
+    def _tiles(self, name: str, shape: tuple[int, int]) -> list[Tile]:
         partitions, columns = shape
-        return [self.k.sbuf(f"{name}{i}", partitions=partitions, columns=columns, dtype="fp32") for i in range(count)]
+        return [
+            self.k.sbuf(f"{name}{i}", partitions=partitions, columns=columns, dtype="fp32") for i in range(HBM_BUFFERS)
+        ]
 
 
 def forward(cfg: Config, x: np.ndarray, added: np.ndarray, *, buffers: int = 2) -> Ensemble:
@@ -60,31 +57,31 @@ def forward(cfg: Config, x: np.ndarray, added: np.ndarray, *, buffers: int = 2) 
         raise KernelError(
             f"forward needs a core, a tile and a buffer at least, not {cores} cores, {tiles} tiles, {buffers} buffers"
         )
-    stages = [_Stage(cfg, n, x.shape[1:], buffers if n else HBM_BUFFERS) for n in range(cores)]
+    shape = x.shape[1], x.shape[2]
+    stages: list[_Stage] = []
+    for n in range(cores):
+        stages.append(_Stage(cfg, n, shape, stages[-1] if stages else None, buffers))
     first, last = stages[0], stages[-1]
     first.x = first.k.hbm("x", x.shape, "fp32", x.view(np.uint32))
     last.y = last.k.hbm("y", x.shape, "fp32")
     marks: list[Mark] = []
     for n, stage in enumerate(stages):
         k = stage.k
-        before, after = (stages[n - 1] if n else None), (stages[n + 1] if stage is not last else None)
-        k.dma(stage.note[:, :], k.hbm("one", (1, 1), "fp32", np.full((1, 1), 0x3F800000, np.uint32))[:, :])
         for tile in range(tiles):
-            come, result = (places[tile % len(places)] for places in (stage.come, stage.results))
-            if stage.x is not None:
-                k.dma(come[:, :], stage.x[tile, :, :])
+            result = stage.results[tile % HBM_BUFFERS]
+            if stage.before is not None:
+                come = stage.before.receive(Queue.VECTOR, *shape)
             else:
-                k.wait(Queue.VECTOR, stage.arrived, tile + 1, come[:, :])
-            k.vector.tensor_scalar(result[:, :], come[:, :], "add", float(added[n]))
+                come = stage.come[tile % HBM_BUFFERS][:, :]
+                if stage.x is not None:
+                    k.dma(come, stage.x[tile, :, :])
+            k.vector.tensor_scalar(result[:, :], come, "add", float(added[n]))
             if stage is last:
                 marks.append(Mark(k.core, Queue.VECTOR, k.items(Queue.VECTOR) - 1))
-            if before is not None:
-                stage.tell(before, Completion(int(Queue.VECTOR), k.items(Queue.VECTOR)))
-            if after is not None:
-                if tile >= buffers:
-                    k.wait(Queue.GPSIMD, stage.read, tile - buffers + 1)
-                k.dma(after.come[tile % buffers][:, :], result[:, :], class_=CLASS, signal=after.arrived)
-                stage.count()
+            if stage.before is not None:
+                stage.before.release(Completion(int(Queue.VECTOR), k.items(Queue.VECTOR)))
+            if stage.after is not None:
+                stage.after.send(result[:, :])
             if stage.y is not None:
                 k.dma(stage.y[tile, :, :], result[:, :])
     y = x.copy()

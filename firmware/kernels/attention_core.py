@@ -137,8 +137,12 @@ class Attention:
         else:
             self.k.scalar.activation(target, result.context, "copy", scale=result.inverse)
 
-    def run(self, heads: int, load: Callable[[int], Head], store: Callable[[Result], None]) -> None:
-        """load(head): the operands of a head; heads_at_once says how many are in use. store: takes a result."""
+    def run(
+        self, heads: int, load: Callable[[int], Head], store: Callable[[Result], None], *, cut_last: bool = True
+    ) -> None:
+        """load(head): the operands of a head; heads_at_once says how many are in use. store: takes a result. cut_last:
+        the exponentials of the last block come in pieces; its sums are then rounded in another order than of others.
+        """
         if not self._scaled and self.k.sbuf_free() >= self.scaled_bytes:
             self._scaled = [
                 self.k.sbuf(f"scaled{i}", partitions=self.size, columns=self.block, dtype="fp32") for i in range(2)
@@ -163,7 +167,7 @@ class Attention:
         count = len(ordered)
         for number in range(count + BEHIND):
             for b in at(number):
-                self._exponentials(b, last=number == count - 1)
+                self._exponentials(b, cut=cut_last and number == count - 1)
             for b in at(number - BEHIND):
                 self._collect(b, store, last=b.number == count - 1)
             for b in at(number + 1):
@@ -224,7 +228,7 @@ class Attention:
                 init=None if i else sink, store=top if i == len(pieces) - 1 else None,
             )  # fmt: skip
 
-    def _exponentials(self, b: Block, *, last: bool) -> None:
+    def _exponentials(self, b: Block, *, cut: bool) -> None:
         """Running maximum, exponentials in BF16, running sum, and its inverse for the last block of a tile."""
         vector = self.k.vector
         source = self._place_of_scaled(b)
@@ -240,7 +244,7 @@ class Attention:
             vector.exp(shrink, self._column("maximum", b, 1), maximum)
             vector.tensor_tensor(before, self._column("total", b, 1), "multiply", shrink)
         tiles = -(-b.keys.size // self.size)
-        parts = spans(b.keys.size, -(-tiles // LAST_PIECES) * self.size if last else b.keys.size)
+        parts = spans(b.keys.size, -(-tiles // LAST_PIECES) * self.size if cut else b.keys.size)
         for i, part in enumerate(parts):
             how = "reduce" if i else "reset_reduce" if before is None else "load_reduce"
             place = slice(part.start, part.stop)
@@ -257,11 +261,21 @@ class Attention:
         source, weights = (x[b.number % 2] for x in (self.probabilities, self.weights))
         for i, (_, keys) in enumerate(self._tiles(b)):
             place = slice(i * self.size, i * self.size + b.q.size)
-            turned = self._place()[: keys.size, : b.q.size]
-            self.k.tensor.load(source[: b.q.size, keys.start : keys.stop])
-            self.k.tensor.matmul(self.identity[: b.q.size, : b.q.size], turned, part="transpose")
             engine = self.k.scalar if late and i % 2 else self.k.vector
-            engine.copy(weights[: keys.size, place], turned)
+            engine.copy(weights[: keys.size, place], self._turned(source[: b.q.size, keys.start : keys.stop]))
+
+    def _turned(self, source: TileView) -> TileView:
+        """BF16 [rows, columns] transposed on the array, in PSUM."""
+        rows = source.partitions
+        turned = self._place()[: source.elements, :rows]
+        self.k.tensor.load(source)
+        self.k.tensor.matmul(self.identity[:rows, :rows], turned, part="transpose")
+        return turned
+
+    def transpose(self, target: TileView, source: TileView) -> None:
+        """target [columns, rows] = source [rows, columns], both BF16 and no larger than the array, in the middle of the
+        work too. The scalar engine takes it out of PSUM."""
+        self.k.scalar.copy(target, self._turned(source))
 
     def _place(self) -> TileView:
         """The next place for a transpose, in another bank than the one before, where two engines read."""

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from firmware.kernel import HbmView, Kernel
-from firmware.kernels.attention import attention_macs
 from firmware.kernels.attention_blocks import Sight
+from firmware.kernels.attention_reference import attention_macs
 from firmware.kernels.encoder import Encoder, Shape
 from firmware.kernels.gemm import product_metrics
 from firmware.kernels.minilm import LAYER_NORM_EPSILON, embed, model_tensors, text_tokens

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from firmware.kernel import HbmView, Kernel, Tile, TileView
-from firmware.kernels.attention import identity
 from firmware.kernels.attention_blocks import Sight
 from firmware.kernels.attention_core import Attention, Head, Result
+from firmware.kernels.identity import identity
 from firmware.kernels.linear import Linear, Operand, psum_tiles
 from firmware.kernels.spans import Span, spans
 from firmware.numbers import encode

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from firmware.kernel import HbmView, Kernel, KernelError, TileView
-from firmware.kernels.attention import STAGES, attention_macs
 from firmware.kernels.attention_blocks import Sight
 from firmware.kernels.attention_core import Result
+from firmware.kernels.attention_heads import STAGES
+from firmware.kernels.attention_reference import attention_macs
 from firmware.kernels.gemm import product_metrics
 from firmware.kernels.linear import Operand
 from firmware.kernels.minilm import embed, model_tensors, text_tokens

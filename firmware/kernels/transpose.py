@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from firmware.kernel import HbmView, Kernel, KernelError
-from firmware.kernels.attention import identity
+from firmware.kernels.identity import identity
 from firmware.kernels.spans import spans
 from firmware.program import Program
 from rtl.contract.config import Config

@@ -1,16 +1,28 @@
 """Programs of several cores on golden machines: right in any order that their signals allow."""
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 
 from firmware.cores.ensemble import Ensemble
 from firmware.cores.forward import forward
 from firmware.cores.ping_pong import ping_pong
-from firmware.image import build_images
+from firmware.cores.projected_attention import projected_attention
+from firmware.cores.split_attention import split_attention
+from firmware.image import build_image, build_images
+from firmware.kernels.attention import attention
+from firmware.kernels.attention_blocks import Sight
+from firmware.kernels.attention_reference import attention_reference
+from firmware.numbers import decode, encode
 from firmware.unordered import unordered
 from firmware.views import KernelError
 from rtl.contract.config import named
+from rtl.contract.isa import Queue
 from verif.golden.cores import GoldenCores
+from verif.golden.machine import DeadlockError, GoldenMachine
+from verif.golden.results import RunResult
 
 TINY = named("tiny")
 
@@ -21,12 +33,17 @@ def row(cores: int, tiles: int, buffers: int) -> Ensemble:
     return forward(TINY, x, rng.standard_normal(cores).astype(np.float32), buffers=buffers)
 
 
-def right(ensemble: Ensemble, seed: int | None) -> bool:
+def finished(ensemble: Ensemble, seed: int | None) -> dict[int, RunResult]:
     images = build_images(ensemble.programs)
     machines = GoldenCores(TINY, list(images), seed)
     machines.load(images)
     results = machines.run()
     assert not any(result.faults for result in results.values())
+    return results
+
+
+def right(ensemble: Ensemble, seed: int | None) -> bool:
+    results = finished(ensemble, seed)
     return all(np.array_equal(results[core].outputs[name], bits) for (core, name), bits in ensemble.truth.items())
 
 
@@ -45,6 +62,127 @@ def test_ping_pong_is_right_in_any_order(seed: int | None) -> None:
     assert not unordered(ensemble.programs)
     assert right(ensemble, seed)
     assert len(ensemble.marks["back"]) == 5
+
+
+def random_heads(heads: int, shared: int, queries: int, keys: int, dims: int, values: int) -> list[np.ndarray]:
+    rng = np.random.default_rng(keys)
+    shapes = (heads, queries, dims), (shared, keys, dims), (shared, keys, values)
+    return [rng.standard_normal(shape, np.float32) for shape in shapes]
+
+
+# heads, heads of keys, queries, keys, dimensions, values
+ATTENTIONS: list[tuple[tuple[int, ...], dict[str, Any]]] = [
+    ((2, 2, 20, 20, 8, 8), {"cores": 2}),
+    ((2, 2, 20, 20, 8, 8), {"cores": 1}),
+    ((4, 2, 20, 33, 8, 12), {"cores": 2, "causal": True}),
+    ((4, 4, 20, 20, 8, 8), {"cores": 4, "buffers": 1}),
+    ((4, 1, 17, 17, 8, 8), {"cores": 2, "causal": True, "buffers": 3}),  # both cores have the one head of keys
+    ((4, 2, 1, 40, 8, 8), {"cores": 2, "causal": True}),
+    ((2, 2, 9, 70, 20, 32), {"cores": 2}),  # three blocks of keys
+]
+
+
+@pytest.mark.parametrize(("sizes", "how"), ATTENTIONS)
+def test_split_attention_has_the_bits_of_a_core_alone(sizes: tuple[int, ...], how: dict[str, Any]) -> None:
+    q, k, v = random_heads(*sizes)
+    causal = how.get("causal", False)
+    split = split_attention(TINY, q, k, v, **how)
+    assert not unordered(split.programs)
+    y = finished(split, None)[0].outputs["y"]
+    alone = attention(TINY, q, k, v, causal=causal)
+    machine = GoldenMachine(TINY)
+    machine.load(build_image(alone))
+    assert np.array_equal(y, machine.run().outputs["context"])
+    assert sum(program.macs for program in split.programs) == alone.macs
+    rounded = [decode(encode(x, "bf16"), "bf16") for x in (q, k, v)]
+    exact = attention_reference(*rounded, Sight(q.shape[1], k.shape[1], causal))
+    error = np.abs(decode(y, "fp32").reshape(exact.shape) - exact).max()
+    assert error < 2**-8 * np.abs(exact).max()
+    assert split.metrics is not None and split.metrics({(0, "y"): y})["max_abs_error"] == pytest.approx(error)
+    tiles = -(-sizes[2] // TINY.tensor.rows) * sizes[0] if sizes[2] > 1 else sizes[1]
+    assert len(split.marks["own"]) == tiles // how["cores"]
+    assert len(split.marks["arrived"]) == tiles - tiles // how["cores"]
+
+
+@pytest.mark.parametrize("buffers", [1, 2, 4])
+@pytest.mark.parametrize("cores", [2, 4])
+def test_split_attention_is_right_in_any_order(cores: int, buffers: int) -> None:
+    """Four tiles a head: places are used again."""
+    ensemble = split_attention(TINY, *random_heads(4, 4, 26, 16, 8, 8), cores=cores, buffers=buffers)
+    first, *others = (finished(ensemble, seed)[0].outputs["y"] for seed in (None, 1, 2, 3))
+    assert all(np.array_equal(first, other) for other in others)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "causal", "cores"),
+    [((4, 2, 17, 17, 8, 16), True, (1, 2, 4)), ((2, 2, 20, 33, 12, 8), False, (1, 2))],
+)
+def test_projected_attention_has_the_same_bits_on_any_number_of_cores(
+    sizes: tuple[int, ...], causal: bool, cores: tuple[int, ...]
+) -> None:
+    q, k, v = random_heads(*sizes)
+    weights = np.random.default_rng(7).standard_normal((sizes[0] * sizes[5], 70), np.float32)
+    found: list[np.ndarray] = []
+    for count in cores:
+        ensemble = projected_attention(TINY, q, k, v, weights, cores=count, causal=causal)
+        assert not unordered(ensemble.programs)
+        found += [finished(ensemble, seed)[0].outputs["y"] for seed in ((None, 1, 2) if count == 2 else (None,))]
+        assert len(ensemble.marks["arrived"]) == count - 1
+    assert all(np.array_equal(found[0], other) for other in found)
+    q, k, v, weights = (decode(encode(x, "bf16"), "bf16").astype(np.float64) for x in (q, k, v, weights))
+    context = attention_reference(q, k, v, Sight(q.shape[1], k.shape[1], causal))
+    exact = context.swapaxes(0, 1).reshape(q.shape[1], -1) @ weights
+    assert np.abs(decode(found[0], "fp32") - exact).max() < 2**-7 * np.abs(exact).max()
+
+
+def test_a_projection_waits_for_operands_of_others() -> None:
+    weights = np.random.default_rng(7).standard_normal((16, 8), np.float32)
+    ensemble = projected_attention(TINY, *random_heads(2, 2, 20, 16, 8, 8), weights)
+    first, second = ensemble.programs
+    silent = replace(second, rings=[], queues={queue: [] for queue in Queue})
+    with pytest.raises(DeadlockError, match=r"^core \(0, 0, 0, 0\): queue tensor waits at .* \(now 0\)"):
+        finished(replace(ensemble, programs=(first, silent)), None)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "rows", "says"),
+    [
+        ((4, 2, 1, 8, 8, 8), 32, "heads that share keys have at least 2 queries, not 1"),
+        ((2, 2, 8, 8, 8, 12), 24, "values have a multiple of 8 dimensions, not 12"),
+        ((2, 2, 8, 8, 8, 8), 15, "an output projection of 2 heads of 8 has not 15 rows"),
+        ((3, 3, 8, 8, 8, 8), 24, "3 heads are no multiple of 2 cores"),
+    ],
+)
+def test_projections_that_cannot_be_are_refused(sizes: tuple[int, ...], rows: int, says: str) -> None:
+    with pytest.raises(KernelError, match=says):
+        projected_attention(TINY, *random_heads(*sizes), np.zeros((rows, 8), np.float32))
+
+
+def test_who_does_not_wait_for_places_is_noticed() -> None:
+    """The signals are needed: without what core 0 tells, tiles overwrite each other in some order."""
+    ensemble = split_attention(TINY, *random_heads(2, 2, 40, 16, 8, 8), buffers=1)
+    want = finished(ensemble, None)[0].outputs["y"]
+    own = len(Queue) + TINY.dma.rings
+    queue = ensemble.programs[1].queues[Queue.GPSIMD]
+    queue[:] = [replace(i, waits=tuple(w for w in i.waits if w.semaphore < own)) for i in queue]
+    assert any(not np.array_equal(finished(ensemble, seed)[0].outputs["y"], want) for seed in range(1, 9))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "how", "says"),
+    [
+        ((3, 3, 8, 8, 8, 8), {}, "each core has as many heads: 3 heads are no multiple of 2 cores"),
+        ((2, 2, 8, 8, 8, 8), {"cores": 0}, "each core has as many heads: 2 heads are no multiple of 0 cores"),
+        ((6, 3, 8, 8, 8, 8), {}, "the 3 heads of a core are whole groups .*: 3 and 2, of a group, are no multiples"),
+        ((4, 1, 1, 8, 8, 8), {}, "heads of a single query .* stay in one core: 4 heads do, and a core has 2"),
+        ((2, 2, 8, 8, 8, 8), {"buffers": 0}, "a stream of tiles needs a buffer at least, not 0 buffers"),
+        ((2, 2, 9, 8, 8, 8), {"causal": True}, "at most 8 queries, not 9"),
+        ((4, 3, 8, 8, 8, 8), {}, "4 heads are no multiple of the 3 heads of keys"),
+    ],
+)
+def test_attention_that_cannot_be_split_is_refused(sizes: tuple[int, ...], how: dict[str, Any], says: str) -> None:
+    with pytest.raises(KernelError, match=says):
+        split_attention(TINY, *random_heads(*sizes), **how)
 
 
 def test_what_cannot_be_is_refused() -> None:

@@ -11,6 +11,7 @@ from firmware.image import build_image, build_images
 from firmware.kernel import Kernel
 from firmware.program import Program
 from firmware.views import KernelError
+from firmware.workloads import WORKLOADS
 from rtl.contract.config import load
 from rtl.contract.isa import Cause, Queue
 from rtl.contract.memmap import Control, core_place
@@ -152,6 +153,48 @@ def test_ping_pong_takes_as_much_longer_as_the_wire(tmp_path: Path) -> None:
     assert far["signal_cycles"] - near["signal_cycles"] == pytest.approx(300, abs=1)
 
 
+@pytest.mark.parametrize("settings", [("cores=2", "causal=true", "kv_heads=2"), ("cores=4", "queries=9", "buffers=1")])
+def test_split_attention_has_the_bits_of_a_core_alone(tmp_path: Path, settings: tuple[str, ...]) -> None:
+    sizes = ("heads=4", "seq=24", "head=8", "values=12", *settings)
+    reports = [several("split_attention", tmp_path, *sizes, f"threads={threads}") for threads in (1, 3)]
+    for r in reports:
+        assert r["match"] is True and r["end"] == "done" and not r["faults"] and not r["outputs_of_numpy"]
+    assert reports[0]["cores"] == reports[1]["cores"] and reports[0]["metrics"] == reports[1]["metrics"]
+    m, cores, queries = reports[0]["metrics"], len(reports[0]["cores"]), reports[0]["params"]["queries"] or 24
+    assert m["forwarded_bytes"] == 4 * queries * 12 * 4 * (cores - 1) // cores
+    assert 0 < m["bytes_per_cycle"] <= m["bound_bytes_per_cycle"] and m["tail_cycles"] > m["last_arrival_cycles"]
+    assert m["max_abs_error"] < 2**-8
+    params = parse_cores("split_attention", sizes)
+    split = CoresRun(workload="split_attention", params=params, cfg=TINY, seed=1).ensemble()
+    same = [s for s in sizes if not s.startswith(("cores=", "buffers="))]
+    alone = WORKLOADS["attention"].build(TINY, WORKLOADS["attention"].parse(same), 1)
+    with VerilatedDevice(TINY, build_core(needed(TINY, alone.uses)).binary) as device:
+        device.load(build_image(alone))
+        context = device.run().outputs["context"]
+    assert np.array_equal(run_cores(split.programs, TINY).results[0].outputs["y"], context)
+    assert m["macs"] == alone.macs
+
+
+def test_an_output_projection_has_the_same_bits_on_any_number_of_cores(tmp_path: Path) -> None:
+    sizes = ("heads=4", "seq=20", "head=8", "kv_heads=2", "causal=true", "width=40")
+    results: list[np.ndarray] = []
+    for cores in (1, 2, 4):
+        r = several("split_attention", tmp_path, *sizes, f"cores={cores}")
+        assert r["match"] is True and r["end"] == "done" and not r["faults"]
+        m = r["metrics"]
+        assert m["forwarded_bytes"] == 20 * 4 * 8 * 2 * (cores - 1) // cores
+        assert m["bytes_per_cycle"] <= m["bound_bytes_per_cycle"] and m["cosine"] > 1 - 1e-5
+        params = parse_cores("split_attention", [*sizes, f"cores={cores}"])
+        ensemble = CoresRun(workload="split_attention", params=params, cfg=TINY, seed=1).ensemble()
+        results.append(run_cores(ensemble.programs, TINY).results[0].outputs["y"])
+    assert np.array_equal(results[0], results[1]) and np.array_equal(results[0], results[2])
+
+
+def test_two_cores_are_nearly_twice_as_fast(tmp_path: Path) -> None:
+    one, two = (several("split_attention", tmp_path, "seq=40", "head=16", f"cores={n}")["cycles"] for n in (1, 2))
+    assert 1.7 * two < one < 2 * two
+
+
 def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     settings = ["--config", "tiny", "--set", "gpsimd.vectors=false", "-p", "tiles=4", "--out", str(tmp_path)]
     assert main(["run", "forward", *settings]) == 0
@@ -181,6 +224,10 @@ def test_sweep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["forward", "--check", "sample=3"], "forward is checked with golden or none, not 'sample=3'"),
         (["forward", "--waves", "x.fst"], "forward has no --waves"),
         (["forward", "--fast"], "forward has no --fast"),
+        (["split_attention", "-p", "heads=3"], "3 heads are no multiple of 2 cores"),
+        (["split_attention", "-p", "cores=17"], "cores must be at most 16, not 17"),
+        (["split_attention", "--config", "tiny", "-p", "seq=4096"], "does not fit the memories of tiny"),
+        (["split_attention", "-p", "heads=1048576", "-p", "seq=4096"], "the host holds at most 134217728"),
         (["ping_pong", "--array", "fast"], "native or structural, not 'fast'"),
     ],
 )

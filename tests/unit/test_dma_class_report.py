@@ -62,5 +62,3 @@ def test_of_the_classes_in_use_only() -> None:
     cfg = load("tiny", ["dma.weights=8:4:2:1", "dma.strict_class=3"]).dma
     assert [row["entitled"] for row in rows([(c, 0, 9, 64) for c in (1, 2)], cfg)] == [0.6667, 0.3333]
     assert [row["entitled"] for row in rows([(3, 0, 9, 64)], cfg)] == [1.0]
-
-

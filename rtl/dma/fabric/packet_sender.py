@@ -19,7 +19,7 @@ class PacketSender(wiring.Component):
 
     `write_unit[k]` (slot, 16-byte unit) stores `write_data[k]` in bank k, that of the slot. `sent` pulses with `slot`
     when the last beat of a packet that holds a place has been taken. Bytes behind the packet are 0.
-    Timing: a beat a cycle, one cycle between packets.
+    Timing: a beat a cycle, without a gap from a packet to one that waits.
     """
 
     def __init__(self, cfg: Config):

@@ -11,8 +11,12 @@ import numpy as np
 from firmware.cores.ensemble import Ensemble
 from firmware.cores.forward import forward
 from firmware.cores.ping_pong import ping_pong
+from firmware.cores.projected_attention import projected_attention
 from firmware.cores.remote import REMOTE_DIRECTIONS, remote
+from firmware.cores.split_attention import split_attention
+from firmware.makers import held, random_attention
 from firmware.numbers import encode
+from firmware.params import size
 from firmware.views import MemoryFullError
 from firmware.workload import Param, parse_params
 from rtl.contract.config import Config
@@ -69,6 +73,17 @@ def _remote(cfg: Config, p: Mapping[str, Any], seed: int) -> Ensemble:
     return remote(cfg, x, direction=p["direction"], spaces=(p["near"], p["far"]), add=p["add"])
 
 
+def _split_attention(cfg: Config, p: Mapping[str, Any], seed: int) -> Ensemble:
+    rng = np.random.default_rng(seed)
+    q, k, v = random_attention("split_attention", p, rng)
+    if p["width"] is not None:
+        rows = p["heads"] * v.shape[2]
+        held("split_attention", rows * p["width"], heads=p["heads"], width=p["width"])
+        weights = rng.standard_normal((rows, p["width"]), np.float32) / np.float32(np.sqrt(rows))
+        return projected_attention(cfg, q, k, v, weights, cores=p["cores"], causal=p["causal"])
+    return split_attention(cfg, q, k, v, cores=p["cores"], causal=p["causal"], buffers=p["buffers"])
+
+
 KINDS: Mapping[str, Kind] = {
     "forward": Kind(
         doc="cores in a row: tiles of FP32 stream from SBUF to SBUF, each core adds a number",
@@ -108,6 +123,29 @@ KINDS: Mapping[str, Kind] = {
             **_WIRES,
         },
         make=_remote,
+    ),
+    "split_attention": Kind(
+        doc="attention of random normal Q, K, V, some heads a core; results stream to core 0 tile by tile",
+        params={
+            "cores": Param(type=int, default=2, doc="that share the heads", minimum=1, maximum=16),
+            "heads": size(4, "heads of queries; as many a core"),
+            "seq": size(128, "tokens: keys and values of a head"),
+            "head": size(32, "dimensions of a query and a key"),
+            "causal": Param(type=bool, default=False, doc="a query sees the keys up to its own"),
+            "queries": size(None, "the last queries of seq, 1 for a token that is decoded; seq if not given"),
+            "kv_heads": size(None, "heads of keys and values, each shared by a group of heads; as many as heads"),
+            "values": size(None, "dimensions of a value, if not those of a query and a key"),
+            "width": size(None, "columns of an output projection in core 0; none if not given"),
+            "buffers": Param(
+                type=int,
+                default=2,
+                doc="places in core 0 for tiles of each other core; with width each tile has its own",
+                minimum=1,
+                maximum=8,
+            ),
+            **_WIRES,
+        },
+        make=_split_attention,
     ),
 }
 """By name."""

@@ -33,13 +33,11 @@ def _verdict(r: Mapping[str, Any]) -> Text:
             at = ", ".join(map(str, first["index"]))
             told = f"first: {first['tensor']}[{at}] is {first['got']}, {first['against']} is {first['expected']}"
         return Text(f"MISMATCH  {what}", "bold red").append(f"\n  {told}", "red")
+    numpy = "outputs are NumPy's, " * r["outputs_of_numpy"]
     if r["match"] == "unchecked":
-        return Text("UNCHECKED", "bold yellow").append(
-            f"  {what}: outputs are NumPy's, HBM was not compared", "default"
-        )
-    return Text("MATCH", "bold green").append(
-        f"  {what}: outputs are NumPy's, and every byte of HBM is the golden machines'", "default"
-    )
+        return Text("UNCHECKED", "bold yellow").append(f"  {what}: {numpy}HBM was not compared", "default")
+    numpy += "and " * bool(numpy)
+    return Text("MATCH", "bold green").append(f"  {what}: {numpy}every byte of HBM is the golden machines'", "default")
 
 
 def _place(core: list[int]) -> str:
@@ -74,21 +72,33 @@ def _facts(r: Mapping[str, Any]) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
+    if r["workload"] == "split_attention":
+        errors = f"; errors up to {m['max_abs_error']:.1e}" if m.get("max_abs_error") is not None else ""
+        share = f"{100 * m['tensor_utilization']:.1f} % of what all could do"
+        table.add_row("arrays", f"{m['macs']:,} multiply-adds, {share}{errors}")
+    rate = ""
+    if "forwarded_bytes" in m:
+        rate = (
+            f"{m['forwarded_bytes']:,} forwarded in all; {m['bytes_per_cycle']:.2f} bytes a cycle, at most "
+            f"{m['bound_bytes_per_cycle']:g} by {m['bound_by']}"
+        )
     if r["workload"] == "forward":
+        table.add_row("tiles", f"{m['tile_bytes']:,} bytes every {m['cycles_per_tile']:,.1f} cycles, {rate}")
+    elif m.get("tiles_forwarded"):
+        every = f", one every {m['cycles_per_tile']:,.1f} cycles" if m["cycles_per_tile"] else ""
         table.add_row(
             "tiles",
-            f"{m['tile_bytes']:,} bytes every {m['cycles_per_tile']:,.1f} cycles, "
-            f"{m['forwarded_bytes']:,} forwarded in all; "
-            f"{m['bytes_per_cycle']:.2f} bytes a cycle, at most {m['bound_bytes_per_cycle']:g} by {m['bound_by']}",
+            f"{m['tiles_forwarded']:,}{every}, {rate}; the last one "
+            f"{m['last_arrival_cycles']:,} cycles behind core 0's own, the end of the run {m['tail_cycles']:,}",
         )
-    elif r["workload"] == "remote":
+    if r["workload"] == "remote":
         table.add_row(
             "copies",
             f"tiles of {m['tile_bytes']:,} bytes, {m['moved_bytes']:,} in all; "
             f"{m['bytes_per_cycle']:.2f} bytes a cycle one way, "
             f"at most {m['bound_bytes_per_cycle']:g} by {m['bound_by']}",
         )
-    else:
+    if r["workload"] == "ping_pong":
         table.add_row(
             "signal",
             f"{m['signal_cycles']:,.1f} cycles = {m['signal_nanoseconds']:,.1f} ns from semaphore to semaphore with "

@@ -1,18 +1,13 @@
 """A workload of several cores: build, run, compare with NumPy and the golden machines, report."""
 
 import time
-from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 
-from firmware.cores.ensemble import Ensemble, Mark
+from firmware.cores.ensemble import Ensemble
 from firmware.image import build_images
-from rtl.base.packet import BEAT_BYTES
-from rtl.contract.config import Config
 from rtl.contract.memmap import core_place
-from rtl.dma.fabric.packets import CHUNK_BYTES
 from sim.report.report_json import write_report
 from sim.run.checking import match_of
 from sim.run.compare import Comparison, compare
@@ -21,17 +16,11 @@ from sim.run.device import find_device
 from sim.run.result import ENDS
 from sim.run.variant import changes
 from sim.systems.cores.joined import CoresResult, run_cores
+from sim.systems.cores.metrics import METRICS, Measured
 from sim.systems.cores.params import CoresRun
 from sim.toolchain import tool_versions
 
-__all__ = ["link_bytes_per_cycle", "run_several"]
-
-
-def link_bytes_per_cycle(cfg: Config) -> float:
-    """What the movers of a link carry each way, at most what packets of CHUNK_BYTES leave of a beat of 64 bytes a
-    cycle: one beat is their header, and there is a cycle between two packets (docs/endpoint.md)."""
-    beats = CHUNK_BYTES // BEAT_BYTES
-    return min(16.0 * cfg.dma.link_movers, CHUNK_BYTES / (beats + 2))
+__all__ = ["run_several"]
 
 
 def run_several(run: CoresRun, console: Console) -> dict[str, Any]:
@@ -86,70 +75,6 @@ def _checked(run: CoresRun, ensemble: Ensemble, result: CoresResult) -> tuple[Co
     return Comparison(match=True, elements=elements), ""
 
 
-def _times(result: CoresResult, marks: Sequence[Mark]) -> np.ndarray:
-    """Cycles at which marked instructions ended; without those that never did."""
-    times: list[int] = []
-    for mark in marks:
-        log = result.results[mark.core].retired
-        hit = log["cycle"][(log["queue"] == mark.queue) & (log["sequence"] == mark.sequence)]
-        times += [int(hit[0])] if len(hit) else []
-    return np.array(times, np.int64)
-
-
-def _forward(cfg: Config, p: Mapping[str, Any], times: np.ndarray) -> dict[str, Any]:
-    """Rates of a wire in the later half of the tiles, when all places are in use."""
-    size = 4 * cfg.partitions * p["columns"]
-    late = times[len(times) // 2 :]
-    period = float(late[-1] - late[0]) / (len(late) - 1) if len(late) > 1 else 0.0
-    vector = 4 * cfg.partitions * cfg.vector.clock_mhz / cfg.tensor.clock_mhz
-    bounds = {"link": link_bytes_per_cycle(cfg), "vector": vector, "hbm": cfg.hbm.bytes_per_cycle}
-    if p["cores"] == 1:
-        del bounds["link"]
-    by = min(bounds, key=lambda name: bounds[name])
-    return {
-        "tile_bytes": size,
-        "forwarded_bytes": size * p["tiles"] * (p["cores"] - 1),
-        "cycles_per_tile": round(period, 3),
-        "bytes_per_cycle": round(size / period, 3) if period else 0.0,
-        "bound_bytes_per_cycle": round(float(bounds[by]), 3),
-        "bound_by": by,
-    }
-
-
-def _ping_pong(cfg: Config, p: Mapping[str, Any], times: np.ndarray) -> dict[str, Any]:
-    """From the wait for a signal that ends in one core to the one in the other: half a round."""
-    rounds = np.diff(times)
-    one_way = float(rounds.mean()) / 2 if len(rounds) else 0.0
-    return {
-        "signal_cycles": round(one_way, 3),
-        "signal_nanoseconds": round(one_way * 1000 / cfg.tensor.clock_mhz, 3),
-        "wire_cycles": p["delay"],
-        "round_cycles_min": int(rounds.min()) if len(rounds) else 0,
-        "round_cycles_max": int(rounds.max()) if len(rounds) else 0,
-    }
-
-
-def _remote(cfg: Config, p: Mapping[str, Any], times: np.ndarray) -> dict[str, Any]:
-    """Rate one way from the arrival of the first tile to that of the last, of both ways if there are two."""
-    size = p["columns"] * cfg.partitions * (2 if p["add"] == "bf16" else 4)
-    ways = 2 if p["direction"] == "both" else 1
-    took = int(times.max() - times.min()) if len(times) == ways * p["tiles"] else 0
-    bounds = {"link": link_bytes_per_cycle(cfg)}
-    if "hbm" in (p["near"], p["far"]):
-        bounds["hbm"] = cfg.hbm.bytes_per_cycle / ways
-    by = min(bounds, key=lambda name: bounds[name])
-    return {
-        "tile_bytes": size,
-        "moved_bytes": size * p["tiles"] * ways,
-        "bytes_per_cycle": round(size * (p["tiles"] - 1) / took, 3) if took else 0.0,
-        "bound_bytes_per_cycle": round(bounds[by], 3),
-        "bound_by": by,
-    }
-
-
-_METRICS = {"forward": ("added", _forward), "ping_pong": ("back", _ping_pong), "remote": ("arrived", _remote)}
-
-
 def _core(core: int, result: CoresResult) -> dict[str, Any]:
     one = result.results[core]
     return {
@@ -168,8 +93,10 @@ def _report(run: CoresRun, ensemble: Ensemble, result: CoresResult, found: Compa
     """The keys of report.json."""
     cfg = run.cfg
     base, changed = changes(cfg)
-    mark, metrics = _METRICS[run.workload]
-    times = _times(result, ensemble.marks[mark])
+    metrics = METRICS[run.workload](Measured(cfg=cfg, params=run.params, ensemble=ensemble, result=result))
+    if ensemble.metrics is not None and result.end == "done":
+        outputs = {(core, name): bits for core, one in result.results.items() for name, bits in one.outputs.items()}
+        metrics |= ensemble.metrics(outputs)
     return {
         "workload": run.workload,
         "params": dict(run.params),
@@ -183,6 +110,7 @@ def _report(run: CoresRun, ensemble: Ensemble, result: CoresResult, found: Compa
         "seed": run.seed,
         "tool_versions": tool_versions(),
         "match": match_of(run.check, found.match),
+        "outputs_of_numpy": bool(ensemble.truth),
         "mismatch": found.first.as_dict() | {"against": against} if found.first else None,
         "not_compared": found.why,
         "end": result.end,
@@ -201,5 +129,5 @@ def _report(run: CoresRun, ensemble: Ensemble, result: CoresResult, found: Compa
         "cycles_per_second": round(result.simulated_cycles / result.seconds) if result.seconds else 0,
         "core_cycles_per_cpu_second": round(result.core_cycles_per_cpu_second),
         "cores": [_core(core, result) for core in result.results],
-        "metrics": metrics(cfg, run.params, times),
+        "metrics": metrics,
     }

@@ -55,10 +55,7 @@ RUNS = (
         faults=("a packet that adds is admitted without adders",),
         seeds=(1,),
     ),
-    *(
-        Run("dma", options={"link": True}, config=load("tiny", [f"dma.link_movers={n}"]), seeds=(1,))
-        for n in (1, 4)
-    ),
+    *(Run("dma", options={"link": True}, config=load("tiny", [f"dma.link_movers={n}"]), seeds=(1,)) for n in (1, 4)),
 )
 
 
