@@ -9,7 +9,7 @@ from rtl.contract.config import load
 from rtl.contract.isa import Cause, DmaAdd
 from rtl.contract.link import PacketOpcode
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address
-from rtl.dma.fabric.packets import SLOTS_EACH
+from rtl.dma.fabric.packets import CHUNK_BYTES, SLOTS_EACH
 from verif.bench import Run, noticed_by
 from verif.benches.dma.endpoint_driver import COVERAGE, ERRORS, OUTBOUND, EndpointBench
 from verif.benches.dma.requests import CORE, Requests
@@ -41,6 +41,7 @@ _FAULTS = (
         "an error response is taken for data",
         "a signal that reaches into the next beat is cut",
         "a packet loses its add",
+        "pieces of descriptors are sent as their banks have them",
     ),
 )
 
@@ -203,6 +204,16 @@ async def transfers_to_and_from_another_core(dut: Any) -> None:
             bench.host.submit(n % len(bench.host.rings), [d])
         await bench.host.idle()
         await bench.quiet()
+        for d in batch:
+            pieces = [
+                d["destination"] + i * d.get("destination_step0", 0) + at
+                for i in range(d["count0"])
+                for at in range(0, d["row_bytes"], CHUNK_BYTES)
+            ]
+            if d["destination"] >> 44 == FAR:
+                left = [at for at in bench.written if at in pieces]
+                assert left == pieces, f"pieces of {d} left in another order"
+        bench.written.clear()
         for d, core, writes in due.values():
             assert core == CORE, f"the signal of {d} never left"
             for at, data in writes:
@@ -230,8 +241,12 @@ async def transfers_to_and_from_another_core(dut: Any) -> None:
     far.core_id = FAR
     await bench.host.restart()
     bench.mute = []
-    pieces = SLOTS_EACH + 7
-    d = {"source": beyond, "destination": address(Space.HBM, 0x8000, core_id=CORE), "row_bytes": 448 * pieces - 300}
+    asks = SLOTS_EACH + 7
+    d = {
+        "source": beyond,
+        "destination": address(Space.HBM, 0x8000, core_id=CORE),
+        "row_bytes": CHUNK_BYTES * asks - 300,
+    }
     bench.host.submit(1, [{**d, "count0": 1, "count1": 1, "count2": 1}])
     while len(bench.mute) <= SLOTS_EACH - cfg.dma.link_movers:
         await bench.cycles(1)
@@ -243,7 +258,7 @@ async def transfers_to_and_from_another_core(dut: Any) -> None:
     dut.down.value = 0
     for _ in range(2000):
         await bench.cycles(5)
-        if len(bench.mute) == pieces:  # the rest of the row is asked for: the link may be up again
+        if len(bench.mute) == asks:  # the rest of the row is asked for: the link may be up again
             break
     await bench.cycles(100)
     old, late = bench.mute[:asked], bench.mute[asked:]  # the late ones have places that old ones had
@@ -261,7 +276,7 @@ async def transfers_to_and_from_another_core(dut: Any) -> None:
         bench.responses_in.send(class_, answer)
     await bench.responses_in.stream.drained()
     await bench.quiet()
-    assert int(dut.dropped.value) == len(bench.mute) == pieces
+    assert int(dut.dropped.value) == len(bench.mute) == asks
 
     # An answer that somebody waits for, but sent to another endpoint: dropped. The right one still finds its place.
     await bench.host.restart()
@@ -275,11 +290,11 @@ async def transfers_to_and_from_another_core(dut: Any) -> None:
     bench.responses_in.send(class_, answer, endpoint=CORE & 0xFFF ^ 4)
     await bench.responses_in.stream.drained()
     await bench.cycles(20)
-    assert (int(dut.dropped.value), int(dut.foreign.value)) == (pieces + 1, 1)
+    assert (int(dut.dropped.value), int(dut.foreign.value)) == (asks + 1, 1)
     bench.responses_in.send(class_, answer)
     await bench.host.idle()
     await bench.quiet()
-    assert int(dut.dropped.value) == pieces + 1 and bench.host.fault(0)[0] == Cause.NONE
+    assert int(dut.dropped.value) == asks + 1 and bench.host.fault(0)[0] == Cause.NONE
     OUTBOUND.hit("answer to another endpoint")
     bench.same()
     OUTBOUND.hit("link lost")

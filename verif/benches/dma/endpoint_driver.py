@@ -83,6 +83,7 @@ class EndpointBench(Bench):
         self.mute: list[tuple[int, Packet]] | None = None  # answers kept back
         dut.down.value = 0
         self.far_checks: list[Any] = []
+        self.written: list[int] = []  # addresses of the WRITEs that left, in order
 
     def stall(self) -> Any:
         """A generator of stalls of some style."""
@@ -116,6 +117,8 @@ class EndpointBench(Bench):
         assert self.far is not None and endpoint == FAR & 0xFFF
         assert packet.header["source"] == CORE & 0xFFF
         OUTBOUND.when(packet.signal is not None, "signal there")
+        if packet.header["opcode"] == PacketOpcode.WRITE:
+            self.written.append(packet.header["address"])
         answer = self.far.execute(packet)
         if packet.signal is not None:
             for inspect in self.far_checks:
