@@ -4,8 +4,8 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from rtl.base.endpoint_number import endpoint_number
 from rtl.contract.config import Config
-from rtl.contract.link import ENDPOINT_BITS
 from rtl.contract.memmap import CoreId
 from rtl.dma.fabric.away_reads import AwayReads
 from rtl.dma.fabric.away_writes import AwayWrites
@@ -107,5 +107,5 @@ class Initiator(wiring.Component):
                 first.ready.eq(mine.ready),
                 second.ready.eq(mine.ready & ~first.valid),
             ]
-        m.d.comb += self.send.payload.header.source.eq(self.core_id[:ENDPOINT_BITS])
+        m.d.comb += self.send.payload.header.source.eq(endpoint_number(self.own, self.core_id))
         return m

@@ -5,10 +5,11 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.base.dma_port import ENDPOINT_STATUS, SEMAPHORE_UPDATE
+from rtl.base.endpoint_number import endpoint_number, has_endpoint
 from rtl.base.memory_port import SbufMoverSignature
 from rtl.base.packet import PACKET_BEAT
 from rtl.contract.config import Config
-from rtl.contract.link import ENDPOINT_BITS, PacketOpcode
+from rtl.contract.link import PacketOpcode
 from rtl.contract.memmap import CoreId
 from rtl.dma.fabric.endpoint import Endpoint
 from rtl.dma.fabric.initiator import Initiator
@@ -88,6 +89,7 @@ class Link(wiring.Component):
         connect(m, endpoint.signal, flipped(self.signal))
         connect(m, flipped(self.row), initiator.row)
         connect(m, initiator.done, flipped(self.done))
+        own, numbered = endpoint_number(self.own, self.core_id), has_endpoint(self.own, self.core_id)
         m.d.comb += [
             endpoint.clear.eq(self.clear),
             endpoint.core_id.eq(self.core_id),
@@ -107,8 +109,10 @@ class Link(wiring.Component):
             self.room.eq(initiator.room),
             self.issued.eq(initiator.issued),
             self.last.eq(initiator.last),
-            requests.endpoint.eq(self.core_id[:ENDPOINT_BITS]),
-            responses.endpoint.eq(self.core_id[:ENDPOINT_BITS]),
+            requests.endpoint.eq(own),
+            responses.endpoint.eq(own),
+            requests.numbered.eq(numbered),
+            responses.numbered.eq(numbered),
             status.refused.eq(endpoint.refused),
             status.foreign.eq(endpoint.foreign + responses.foreign),
             status.address.eq(requests.o.payload.header.address),

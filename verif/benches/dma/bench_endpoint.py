@@ -1,16 +1,16 @@
 """Requests of other cores, and transfers to them, with an HBM that commits 1 to 500 cycles after the data."""
 
+from dataclasses import replace
 from typing import Any
 
 import cocotb
 import numpy as np
 
-from rtl.contract.config import load
 from rtl.contract.isa import Cause, DmaAdd
 from rtl.contract.link import PacketOpcode
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address
 from verif.bench import Run, noticed_by
-from verif.benches.dma.endpoint_driver import COVERAGE, ERRORS, OUTBOUND, EndpointBench
+from verif.benches.dma.endpoint_driver import COVERAGE, ERRORS, FEWER, OUTBOUND, EndpointBench
 from verif.benches.dma.requests import CORE, Requests
 from verif.benches.dma.transfers import FAR, transfer
 from verif.golden.dma import added, check
@@ -43,14 +43,12 @@ _FAULTS = (
     ),
 )
 
-_FEWER = load("tiny", ["sbuf.adders=false", "dma.classes=1"])
-
 RUNS = (
     Run("dma", options={"link": True}, faults=_FAULTS),
     Run(
         "dma",
         options={"link": True},
-        config=_FEWER,
+        config=FEWER,
         faults=("a packet that adds is admitted without adders",),
         seeds=(1,),
     ),
@@ -62,7 +60,7 @@ async def executes_requests_in_order(dut: Any) -> None:
     """Random requests of several cores and classes, with bad ones between them, against the golden core."""
     bench = EndpointBench(dut)
     await bench.start()
-    maker = Requests(bench.cfg, bench.rng)
+    maker = Requests(bench.cfg, bench.rng, bench.requests_in.endpoint)
     for _ in range(6):
         maker.epoch()
         used = set()
@@ -212,9 +210,9 @@ async def transfers_to_and_from_another_core(dut: Any) -> None:
         for ring in range(len(bench.host.rings)):
             assert bench.host.fault(ring)[0] == Cause.NONE
 
-    # A far core that refuses: the ring halts with the address that was asked.
-    beyond = address(Space.HBM, 64, core_id=FAR)
-    far.core_id = FAR ^ 0x4000  # the same endpoint number, another core
+    # A far core that refuses, since it has less HBM: the ring halts with the address that was asked.
+    beyond = address(Space.HBM, 1 << 20, core_id=FAR)
+    far.cfg = replace(cfg, hbm=replace(cfg.hbm, capacity_mib=1))
     bench.host.submit(0, [{"source": beyond, "destination": address(Space.HBM, 0x8000, core_id=CORE),
                            "row_bytes": 900, "count0": 1, "count1": 1, "count2": 1}])  # fmt: skip
     await bench.host.idle()
@@ -225,7 +223,7 @@ async def transfers_to_and_from_another_core(dut: Any) -> None:
     bench.same()
 
     # The link is lost while reads are under way: they end; answers that come all the same are dropped.
-    far.core_id = FAR
+    far.cfg = cfg
     await bench.host.restart()
     bench.mute = []
     d = {"source": beyond, "destination": address(Space.HBM, 0x8000, core_id=CORE), "row_bytes": 10_000}
@@ -267,7 +265,7 @@ async def transfers_to_and_from_another_core(dut: Any) -> None:
     ((class_, answer),) = bench.mute
     near = Peer(cfg, CORE, bench.golden.hbm, bench.golden.sbuf)
     near.window(d["destination"], 100)[:] = far.window(beyond, 100)
-    bench.responses_in.send(class_, answer, endpoint=CORE & 0xFFF ^ 4)
+    bench.responses_in.send(class_, answer, endpoint=bench.responses_in.endpoint ^ 4)
     await bench.responses_in.stream.drained()
     await bench.cycles(20)
     assert (int(dut.dropped.value), int(dut.foreign.value)) == (24, 1)

@@ -4,13 +4,13 @@ import numpy as np
 
 from rtl.contract.config import Config
 from rtl.contract.isa import DmaAdd
-from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address
+from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address, core_id
 from verif.benches.dma.requests import CORE
 from verif.checks.coverage import Coverage
 
 __all__ = ["FAR", "transfer"]
 
-FAR = 0x1234
+FAR = core_id(server=3, chip=2, core=6)
 """Another core."""
 
 
