@@ -10,7 +10,7 @@ from firmware.copies import place, rows
 from firmware.engines.base import access, caller, name_of, need
 from firmware.hazards import Access, Hazards, Known, meet
 from firmware.program import Completion, Descriptor, HbmTensor, Place, Semaphore
-from firmware.views import CopyView, HbmView
+from firmware.views import CopyView, HbmView, KernelError
 from rtl.contract.isa import DmaAdd, Opcode, Queue
 from rtl.contract.memmap import Space, core_place
 
@@ -131,12 +131,22 @@ class Rings:
             )
         for view in (dst, src):
             if view.core != here:
+                self._numbered(view)
                 first = self._classes.setdefault(access(view, False).memory, class_)
                 need(
                     first == class_,
                     f"copies of {name_of(view)} in core {core_place(view.core)} have class {first}, so class {class_} "
                     f"must not be used: one class may overtake another",
                 )
+
+    def _numbered(self, view: CopyView) -> None:
+        """Packets have a number for this core and that of `view`."""
+        numbers = self._k.cfg.fabric.endpoint_map
+        for core in (self._k.core, view.core):
+            try:
+                numbers.encode(core_place(core))
+            except ValueError as error:
+                raise KernelError(f"a copy of {name_of(view)} in core {core_place(view.core)}: {error}") from None
 
     def _sum(self, dst: CopyView, src: CopyView, add: str | None) -> DmaAdd:
         """The rules of a sum."""

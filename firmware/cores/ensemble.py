@@ -6,9 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmware.program import Program
+from firmware.views import KernelError
+from rtl.contract.config import Config
 from rtl.contract.isa import Queue
 
-__all__ = ["Ensemble", "Mark"]
+__all__ = ["Ensemble", "Mark", "numbered"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,3 +29,11 @@ class Ensemble:
     programs: tuple[Program, ...]
     truth: Mapping[tuple[int, str], np.ndarray]
     marks: Mapping[str, tuple[Mark, ...]]
+
+
+def numbered(cfg: Config, number: int) -> tuple[int, int, int, int]:
+    """The place (rack, server, chip, core) of an endpoint number. Errors: KernelError if there is none."""
+    try:
+        return cfg.fabric.endpoint_map.decode(number)
+    except ValueError as error:
+        raise KernelError(str(error)) from None

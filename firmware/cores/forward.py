@@ -8,13 +8,12 @@ leaves: it counts on its ring, in time for who waits for the place of that tile,
 
 import numpy as np
 
-from firmware.cores.ensemble import Ensemble, Mark
+from firmware.cores.ensemble import Ensemble, Mark, numbered
 from firmware.kernel import Kernel
 from firmware.program import Completion
 from firmware.views import HbmView, KernelError, Tile
 from rtl.contract.config import Config
 from rtl.contract.isa import Queue
-from rtl.contract.memmap import core_place
 
 __all__ = ["forward"]
 
@@ -27,7 +26,7 @@ class _Stage:
     """What a core of the row has."""
 
     def __init__(self, cfg: Config, number: int, shape: tuple[int, ...], come: int):
-        self.k = k = Kernel(cfg, f"stage{number}", core_place(number))
+        self.k = k = Kernel(cfg, f"stage{number}", numbered(cfg, number))
         self.come = self._tiles("come", come, shape)
         self.results = self._tiles("result", HBM_BUFFERS, shape)
         self.note = k.sbuf("note", partitions=1, columns=1, dtype="fp32")
@@ -50,7 +49,7 @@ class _Stage:
 
 
 def forward(cfg: Config, x: np.ndarray, added: np.ndarray, *, buffers: int = 2) -> Ensemble:
-    """Programs for float32 x [tiles, partitions, columns] and added [cores]; core n of the row is core n of chip 0.
+    """Programs for float32 x [tiles, partitions, columns] and added [cores]; core n of the row has endpoint number n.
 
     Output: `y` of the last core, ((x + added[0]) + added[1]) + ... with a rounding each. Marks: `added`, when the last
     core has added to each tile. A core alone brings, adds and stores. Errors: KernelError.
