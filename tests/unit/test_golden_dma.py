@@ -136,6 +136,26 @@ def test_a_link_reaches_what_has_an_endpoint_number() -> None:
     assert check(third, CFG, 0, link=True) == (Cause.NO_ROUTE, third["destination"])
 
 
+def test_the_signal_of_a_copy_inside_goes_to_any_core_of_a_link() -> None:
+    """But not where there is no link or no number; one of a copy to or from elsewhere not to a third core."""
+    for core, plain in ((2, Cause.NONE), (core_id(server=16), Cause.NO_ROUTE), (core_id(rack=1), Cause.NO_ROUTE)):
+        d = descriptor(**signalled(Space.SEMAPHORES, 4, core_id=core))
+        assert check(d, CFG, link=True) == (plain, d["signal_address"] if plain else 0)
+        assert check(d, CFG)[0] == Cause.NO_ROUTE
+        assert check(d | {"signal_update": 0}, CFG) == (Cause.NONE, 0)
+    wrong = descriptor(**signalled(Space.HBM, 4, core_id=2))
+    assert check(wrong, CFG, link=True) == (Cause.BAD_SEMAPHORE, wrong["signal_address"])
+    to, of = ({end: address(Space.HBM, 64, core_id=3)} for end in ("destination", "source"))
+    for away, core, cause in (
+        (to, 3, Cause.NONE),
+        (to, 2, Cause.NO_ROUTE),
+        (of, 3, Cause.NO_ROUTE),
+        (of, 0, Cause.NONE),
+    ):
+        d = descriptor(**away, **signalled(Space.SEMAPHORES, 4, core_id=core))
+        assert check(d, CFG, link=True)[0] == cause, (away, core)
+
+
 def test_what_a_configuration_has_not_is_refused() -> None:
     fewer = load("tiny", ["dma.classes=2", "sbuf.adders=false"])
     to_sbuf = {"destination": address(Space.SBUF, 64), "source": address(Space.HBM, 64)}

@@ -66,7 +66,7 @@ def check(descriptor: Mapping[str, int], cfg: Config, core_id: int = 0, *, link:
     The first rule that is broken counts: form (address 0), then source, then destination (core, space), then what
     a sum asks for (to SBUF, source here, whole elements: source, destination), ranges (source, destination), then
     the signal. With a link one end may be in another core, if this one and that one have endpoint numbers, and the
-    signal may go to the core of the destination.
+    signal may go to the core of the destination, or from a copy inside to any that has one.
     """
     d = _complete(descriptor)
     places = {name: ADDRESS.unpack(d[name]) for name in ("source", "destination", "signal_address")}
@@ -105,7 +105,8 @@ def check(descriptor: Mapping[str, int], cfg: Config, core_id: int = 0, *, link:
             return Cause.OUT_OF_RANGE, d[side]
     if d["signal_update"] != Update.NONE:
         at = d["signal_address"]
-        if at >> 44 != core_id and not (link and at >> 44 == d["destination"] >> 44):
+        inside = core_id == d["source"] >> 44 == d["destination"] >> 44 and _joined(cfg, core_id, at >> 44)
+        if at >> 44 != core_id and not (link and (inside or at >> 44 == d["destination"] >> 44)):
             return Cause.NO_ROUTE, at
         index, rest = divmod(places["signal_address"]["offset"], 4)
         if places["signal_address"]["space"] != Space.SEMAPHORES or rest or index >= cfg.issue.semaphores:

@@ -17,7 +17,7 @@ from rtl.dma.fabric.link_staging import LinkStaging
 from rtl.dma.fabric.link_status import LinkStatus
 from rtl.dma.fabric.packet_receiver import PacketReceiver
 from rtl.dma.fabric.packet_sender import PacketSender
-from rtl.dma.fabric.packets import SLOT_BITS, link_config, remote_row
+from rtl.dma.fabric.packets import SLOT_BITS, TO_SEND, link_config, remote_row
 from rtl.dma.layouts import done_layout, row_layout
 
 __all__ = ["LINK_COUNTS", "LINK_PORTS", "Link"]
@@ -36,6 +36,7 @@ LINK_COUNTS = {name: Out(field.width) for name, field in ENDPOINT_STATUS}
 class Link(wiring.Component):
     """`request_in`, `response_in`, `request_out`, `response_out`: the fabric; a response never waits for a request.
 
+    `away_signal`: a packet of AwaySignals, `signalled` when it has left, `away_busy` while there are any.
     `row`, `issued`, `last`, `done`: rows of descriptors with an end in another core (Initiator).
     Two movers of link_config(cfg): `gather` brings bytes of this core to the staging memories of packets that
     go out, `scatter` writes those of packets that came in. What they read from and write to SBUF is here either a
@@ -60,6 +61,9 @@ class Link(wiring.Component):
                 "last": Out(1),
                 "done": Out(stream.Signature(done_layout(cfg))),
                 "signal": Out(stream.Signature(SEMAPHORE_UPDATE)),
+                "away_signal": In(stream.Signature(TO_SEND)),
+                "signalled": Out(1),
+                "away_busy": In(1),
                 **{f"{way}_row": Out(stream.Signature(row_layout(self.cfg))) for way in ("gather", "scatter")},
                 **{f"{way}_done": In(stream.Signature(done_layout(self.cfg))) for way in ("gather", "scatter")},
                 **{f"{way}_port": In(port) for way in ("gather", "scatter")},
@@ -87,6 +91,7 @@ class Link(wiring.Component):
         connect(m, endpoint.send, answer.send)
         connect(m, initiator.send, ask.send)
         connect(m, endpoint.signal, flipped(self.signal))
+        connect(m, flipped(self.away_signal), initiator.signal)
         connect(m, flipped(self.row), initiator.row)
         connect(m, initiator.done, flipped(self.done))
         own, numbered = endpoint_number(self.own, self.core_id), has_endpoint(self.own, self.core_id)
@@ -100,6 +105,7 @@ class Link(wiring.Component):
             requests.usable.eq(endpoint.free),
             initiator.core_id.eq(self.core_id),
             initiator.down.eq(self.down),
+            self.signalled.eq(ask.signalled),
             initiator.began.eq(responses.began),
             initiator.began_slot.eq(responses.slot),
             initiator.sent.eq(ask.sent),
@@ -125,7 +131,15 @@ class Link(wiring.Component):
             self.failed.eq(status.failed_count),
             self.dropped.eq(status.dropped_count),
             self.foreign.eq(status.foreign_count),
-            self.busy.eq(requests.busy | responses.busy | ask.busy | answer.busy | endpoint.busy | initiator.busy),
+            self.busy.eq(
+                self.away_busy
+                | requests.busy
+                | responses.busy
+                | ask.busy
+                | answer.busy
+                | endpoint.busy
+                | initiator.busy
+            ),
         ]
 
         # Rows: what belongs to a response goes first. Their ends by the kind in the slot.

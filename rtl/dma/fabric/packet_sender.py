@@ -8,6 +8,7 @@ from rtl.base.fault import fault
 from rtl.base.fifo import RamFifo
 from rtl.base.packet import BEAT_BYTES, PACKET_BEAT
 from rtl.base.ram import Ram
+from rtl.contract.link import PacketOpcode
 from rtl.dma.fabric.packets import SLOT_BITS, SLOTS_EACH, TO_SEND, UNIT_BITS, flagged, payload_bytes
 
 __all__ = ["PacketSender"]
@@ -17,7 +18,7 @@ class PacketSender(wiring.Component):
     """Packets of one kind, in the order of `send`; there is always room for one that `holds` a place.
 
     `write_unit` (slot, 16-byte unit) stores `write_data`. `sent` pulses with `slot` when the last beat of a
-    packet that holds a place has been taken. Bytes behind the packet are 0.
+    packet that holds a place has been taken, `signalled` if it was a SIGNAL. Bytes behind the packet are 0.
     Timing: a beat a cycle, one cycle between packets.
     """
 
@@ -30,6 +31,7 @@ class PacketSender(wiring.Component):
                 "send": In(stream.Signature(TO_SEND)),
                 "o": Out(stream.Signature(PACKET_BEAT)),
                 "sent": Out(1),
+                "signalled": Out(1),
                 "slot": Out(SLOT_BITS),
                 "busy": Out(1),
             }
@@ -59,6 +61,7 @@ class PacketSender(wiring.Component):
             taken.eq(self.o.valid & self.o.ready),
             queue.o.ready.eq(taken & beat.last),
             self.sent.eq(taken & beat.last & packet.holds),
+            self.signalled.eq(taken & beat.last & (packet.header.opcode == PacketOpcode.SIGNAL)),
             self.slot.eq(packet.slot),
             self.busy.eq(queue.level != 0),
             store.write_en.eq(self.write_en),

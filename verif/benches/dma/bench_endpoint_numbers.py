@@ -6,7 +6,7 @@ import cocotb
 import numpy as np
 
 from rtl.contract.endpoint_map import EndpointMap
-from rtl.contract.isa import Cause
+from rtl.contract.isa import Cause, Update
 from rtl.contract.link import PacketOpcode
 from rtl.contract.memmap import Space, address, core_id
 from verif.bench import Run
@@ -35,7 +35,8 @@ COVERAGE = Coverage(
         "the low bits of one that has a number",
         "a request for who has no number",
         "a request that is answered",
-        "beside a copy inside",
+        "signal beside a copy inside",
+        "signal to who has no number",
     ],
 )
 _WIDTHS = (4, 6, 4, 4)
@@ -60,7 +61,8 @@ def _request(golden: Peer, number: int, endpoint: int, rng: np.random.Generator)
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")
 async def places_have_the_numbers_of_the_map(dut: Any) -> None:
-    """A copy to or from another core: endpoint and source of its packets, or NO_ROUTE; then a request of that core."""
+    """A copy to or from another core: endpoint and source of its packets, or NO_ROUTE; the same of a signal of
+    a copy inside; then a request for this core."""
     bench = EndpointBench(dut)
     await bench.start()
     rng, cfg, golden = bench.rng, bench.cfg, bench.golden
@@ -88,16 +90,22 @@ async def places_have_the_numbers_of_the_map(dut: Any) -> None:
         d = {"source": ends[0], "destination": ends[1], "row_bytes": _BYTES, "count0": 1, "count1": 1, "count2": 1}
         inside = {**d, "source": address(Space.HBM, 0, core_id=golden.core_id)}
         inside["destination"] = address(Space.HBM, 0x6000, core_id=golden.core_id)
+        inside |= {"signal_address": address(Space.SEMAPHORES, 4 * n, core_id=far.core_id), "signal_update": Update.SET}
+        far.signals.clear()
         cause, at = check(d, cfg, golden.core_id, link=True)
+        told = check(inside, cfg, golden.core_id, link=True)
         bench.host.submit(1, [inside])
         bench.host.submit(0, [d])
         await bench.host.idle()
         await bench.quiet()
         fault = bench.host.fault(0)
         assert (fault[0], fault[2] if cause else at) == (cause, at), f"{fault} from {own} to {there}, not {cause.name}"
-        assert bench.host.fault(1)[0] == Cause.NONE
-        golden.hbm[0x6000 : 0x6000 + _BYTES] = golden.hbm[:_BYTES]
-        COVERAGE.hit("beside a copy inside")
+        fault = bench.host.fault(1)
+        assert (fault[0], fault[2]) == told, f"{fault} of a signal from {own} to {there}, not {told[0].name}"
+        assert far.signals == ([] if told[0] else [(n, Update.SET, 0)]), f"signals {far.signals} at {there}"
+        if told[0] == Cause.NONE:
+            golden.hbm[0x6000 : 0x6000 + _BYTES] = golden.hbm[:_BYTES]
+        COVERAGE.hit("signal to who has no number" if told[0] else "signal beside a copy inside")
         if cause == Cause.NONE:
             COVERAGE.hit("write" if away else "read")
             if not away:

@@ -47,8 +47,10 @@ OUTBOUND = Coverage(
     [
         "write",
         "read",
+        "inside",
         "several packets",
         "signal there",
+        "signal there across two beats",
         "signal here",
         "error response",
         "link lost",
@@ -85,6 +87,7 @@ class EndpointBench(Bench):
         self.expected: dict[int, tuple[int, int, Packet]] = {}
         self.signals: dict[int, tuple[int, int, list[tuple[int, bytes]]]] = {}
         self.far: Peer | None = None
+        self.request_class = 0  # of the packet that far_checks are asked about
         self.mute: list[tuple[int, Packet]] | None = None  # answers kept back
         dut.down.value = 0
         self.far_checks: list[Any] = []
@@ -121,6 +124,7 @@ class EndpointBench(Bench):
         assert self.far is not None and endpoint == self.far.number, f"endpoint {endpoint} of {packet.header}"
         assert packet.header["source"] == self.golden.number, f"source of {packet.header}"
         OUTBOUND.when(packet.signal is not None, "signal there")
+        self.request_class = class_
         answer = self.far.execute(packet)
         if packet.signal is not None:
             for inspect in self.far_checks:
