@@ -124,14 +124,16 @@ class Rings:
             f"{core_place(dst.core)} and {name_of(src)} in core {core_place(src.core)}",
         )
         if signal is not None:
+            inside = here == dst.core == src.core
             need(
-                signal.core in (here, dst.core),
+                inside or signal.core in (here, dst.core),
                 f"a copy signals in its own core {core_place(here)} or in that of its destination "
                 f"{core_place(dst.core)}; semaphore {signal.name} is one of core {core_place(signal.core)}",
             )
+            self._numbered(f"a copy that signals {signal.name}", signal.core)
         for view in (dst, src):
             if view.core != here:
-                self._numbered(view)
+                self._numbered(f"a copy of {name_of(view)}", view.core)
                 first = self._classes.setdefault(access(view, False).memory, class_)
                 need(
                     first == class_,
@@ -139,14 +141,14 @@ class Rings:
                     f"must not be used: one class may overtake another",
                 )
 
-    def _numbered(self, view: CopyView) -> None:
-        """Packets have a number for this core and that of `view`."""
+    def _numbered(self, what: str, there: int) -> None:
+        """Packets have a number for this core and that core, if it is another."""
         numbers = self._k.cfg.fabric.endpoint_map
-        for core in (self._k.core, view.core):
+        for core in (self._k.core, there) if there != self._k.core else ():
             try:
                 numbers.encode(core_place(core))
             except ValueError as error:
-                raise KernelError(f"a copy of {name_of(view)} in core {core_place(view.core)}: {error}") from None
+                raise KernelError(f"{what} in core {core_place(there)}: {error}") from None
 
     def _sum(self, dst: CopyView, src: CopyView, add: str | None) -> DmaAdd:
         """The rules of a sum."""

@@ -293,6 +293,37 @@ def test_sums_of_two_senders_depend_on_their_order_unless_signals_make_one():
     assert not unordered(ordered)
 
 
+@pytest.mark.parametrize("seed", [None, 1, 2, 3, 4])
+def test_the_signal_of_a_copy_inside_may_be_in_any_core(seed: int | None):
+    """A tile that core 0 fills from its HBM is read by core 1, which is told by core 0's copy itself; without an update
+    the address of the signal means nothing."""
+    near, far = pair()
+    x = near.hbm("x", (8, 40), "uint32", bits(8, 40))
+    tile, there = (k.sbuf("t", partitions=8, columns=40, dtype="uint32") for k in (near, far))
+    told = far.semaphore("told")
+    near.dma(tile[:, :], x[:, :], signal=told)
+    far.wait(Queue.SYNC, told, 1)
+    far.dma(there[:, :], tile[:, :], ring=0, queue=Queue.SYNC)
+    far.dma(far.hbm("y", (8, 40), "uint32")[:, :], there[:, :])
+    programs = [near.program(), far.program()]
+    assert not unordered(programs)
+    cores = GoldenCores(TINY, range(2), seed)
+    cores.load(build_images(programs))
+    results = cores.run()
+    assert not any(result.faults for result in results.values())
+    assert np.array_equal(results[1].outputs["y"], bits(8, 40))
+    assert results[1].semaphores[told.index] == 1 and results[0].semaphores[told.index] == 0
+
+
+def test_a_signal_without_an_endpoint_number_is_refused():
+    near, beyond = Kernel(TINY, "near"), Kernel(TINY, "beyond", (0, 16, 0, 0))
+    tile, y = near.sbuf("t", partitions=8, columns=4, dtype="uint32"), near.hbm("y", (8, 4), "uint32")
+    with pytest.raises(
+        KernelError, match=r"a copy that signals go in core \(0, 16, 0, 0\): .* from 0 to 15 .*, not 16"
+    ):
+        near.dma(y[:, :], tile[:, :], signal=beyond.semaphore("go"))
+
+
 def test_who_needs_no_order():
     whole = _two_senders(ordered=False, add="int32")
     assert not unordered(whole) and len({_sums(whole, seed) for seed in range(16)}) == 1
