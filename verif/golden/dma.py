@@ -105,8 +105,9 @@ def check(descriptor: Mapping[str, int], cfg: Config, core_id: int = 0, *, link:
             return Cause.OUT_OF_RANGE, d[side]
     if d["signal_update"] != Update.NONE:
         at = d["signal_address"]
-        inside = core_id == d["source"] >> 44 == d["destination"] >> 44 and _joined(cfg, core_id, at >> 44)
-        if at >> 44 != core_id and not (link and (inside or at >> 44 == d["destination"] >> 44)):
+        there, inside = at >> 44, core_id == d["source"] >> 44 == d["destination"] >> 44
+        reached = link and (_joined(cfg, core_id, there) if inside else there == d["destination"] >> 44)
+        if there != core_id and not reached:
             return Cause.NO_ROUTE, at
         index, rest = divmod(places["signal_address"]["offset"], 4)
         if places["signal_address"]["space"] != Space.SEMAPHORES or rest or index >= cfg.issue.semaphores:
