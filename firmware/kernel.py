@@ -142,7 +142,7 @@ class Kernel:
         to the queue that triggers it first: two queues would release each other's descriptors.
 
         One of the two may be a view of another kernel: it lies in that kernel's core. `signal` gets +1 when all
-        data are there; it is a semaphore of this core or of that of `dst`.
+        data are there; it is a semaphore of this core or of that of `dst`, or of any if both are in this one.
         `add`: fp32, bf16 or int32: dst + src goes to `dst`, which lies in SBUF, of this core or another; `src` lies
         here. `dst` may repeat elements: then all of `src` is added, in its order. Sums of one ring come
         behind what it has copied and added to `dst` before, without a wait; other rings, copies and readers wait.

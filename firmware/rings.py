@@ -10,7 +10,7 @@ from firmware.copies import place, rows
 from firmware.engines.base import access, caller, name_of, need
 from firmware.hazards import Access, Hazards, Known, meet
 from firmware.program import Completion, Descriptor, HbmTensor, Place, Semaphore
-from firmware.views import CopyView, HbmView
+from firmware.views import CopyView, HbmView, KernelError
 from rtl.contract.isa import DmaAdd, Opcode, Queue
 from rtl.contract.memmap import Space, core_place
 
@@ -124,19 +124,31 @@ class Rings:
             f"{core_place(dst.core)} and {name_of(src)} in core {core_place(src.core)}",
         )
         if signal is not None:
+            inside = here == dst.core == src.core
             need(
-                signal.core in (here, dst.core),
+                inside or signal.core in (here, dst.core),
                 f"a copy signals in its own core {core_place(here)} or in that of its destination "
                 f"{core_place(dst.core)}; semaphore {signal.name} is one of core {core_place(signal.core)}",
             )
+            self._numbered(f"a copy that signals {signal.name}", signal.core)
         for view in (dst, src):
             if view.core != here:
+                self._numbered(f"a copy of {name_of(view)}", view.core)
                 first = self._classes.setdefault(access(view, False).memory, class_)
                 need(
                     first == class_,
                     f"copies of {name_of(view)} in core {core_place(view.core)} have class {first}, so class {class_} "
                     f"must not be used: one class may overtake another",
                 )
+
+    def _numbered(self, what: str, there: int) -> None:
+        """Packets have a number for this core and that core, if it is another."""
+        numbers = self._k.cfg.fabric.endpoint_map
+        for core in (self._k.core, there) if there != self._k.core else ():
+            try:
+                numbers.encode(core_place(core))
+            except ValueError as error:
+                raise KernelError(f"{what} in core {core_place(there)}: {error}") from None
 
     def _sum(self, dst: CopyView, src: CopyView, add: str | None) -> DmaAdd:
         """The rules of a sum."""

@@ -13,7 +13,8 @@ PAGE = ROOT / "docs" / "configuration.md"
 _HEAD = """# Configurations
 
 This page is written by `python -m sim.config_page` from the fields themselves (`rtl/contract/config_sections.py`,
-`link_config.py`, `switch_config.py`); a test compares them. `plexus list NAME` prints the same of one configuration.
+`fabric_config.py`, `link_config.py`, `switch_config.py`); a test compares them. `plexus list NAME` prints the same of
+one configuration.
 
 A field of a core is changed with `--set KEY=VALUE`, or in a TOML file that starts from a named configuration; a file is
 named with `--config`, as in `plexus run gemm --config mine.toml`:

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from firmware.program import Program
+from firmware.views import KernelError
+from rtl.contract.config import Config
 from rtl.contract.isa import Queue
 
-__all__ = ["Ensemble", "Mark"]
+__all__ = ["Ensemble", "Mark", "numbered"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,3 +32,11 @@ class Ensemble:
     truth: Mapping[tuple[int, str], np.ndarray]
     marks: Mapping[str, tuple[Mark, ...]]
     metrics: Callable[[Mapping[tuple[int, str], np.ndarray]], dict[str, Any]] | None = None
+
+
+def numbered(cfg: Config, number: int) -> tuple[int, int, int, int]:
+    """The place (rack, server, chip, core) of an endpoint number. Errors: KernelError if there is none."""
+    try:
+        return cfg.fabric.endpoint_map.decode(number)
+    except ValueError as error:
+        raise KernelError(str(error)) from None

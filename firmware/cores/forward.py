@@ -6,14 +6,13 @@ Core 0 brings a tile from HBM, the last one stores it; between two cores it goes
 
 import numpy as np
 
-from firmware.cores.ensemble import Ensemble, Mark
+from firmware.cores.ensemble import Ensemble, Mark, numbered
 from firmware.cores.stream import Stream, note
 from firmware.kernel import Kernel
 from firmware.program import Completion
 from firmware.views import HbmView, KernelError, Tile
 from rtl.contract.config import Config
 from rtl.contract.isa import Queue
-from rtl.contract.memmap import core_place
 
 __all__ = ["forward"]
 
@@ -24,7 +23,7 @@ class _Stage:
     """What a core of the row has. `before`: the stage that its tiles come from; they have `buffers` places."""
 
     def __init__(self, cfg: Config, number: int, shape: tuple[int, int], before: "_Stage | None", buffers: int):
-        self.k = k = Kernel(cfg, f"stage{number}", core_place(number))
+        self.k = k = Kernel(cfg, f"stage{number}", numbered(cfg, number))
         self.note = note(k)
         self.before: Stream | None = None
         self.after: Stream | None = None
@@ -47,7 +46,7 @@ class _Stage:
 
 
 def forward(cfg: Config, x: np.ndarray, added: np.ndarray, *, buffers: int = 2) -> Ensemble:
-    """Programs for float32 x [tiles, partitions, columns] and added [cores]; core n of the row is core n of chip 0.
+    """Programs for float32 x [tiles, partitions, columns] and added [cores]; core n of the row has endpoint number n.
 
     Output: `y` of the last core, ((x + added[0]) + added[1]) + ... with a rounding each. Marks: `added`, when the last
     core has added to each tile. A core alone brings, adds and stores. Errors: KernelError.

@@ -2,12 +2,11 @@
 
 import numpy as np
 
-from firmware.cores.ensemble import Ensemble, Mark
+from firmware.cores.ensemble import Ensemble, Mark, numbered
 from firmware.kernel import Kernel
 from firmware.views import KernelError
 from rtl.contract.config import Config
 from rtl.contract.isa import Queue
-from rtl.contract.memmap import core_place
 
 __all__ = ["ping_pong"]
 
@@ -15,15 +14,15 @@ CLASS = 1
 
 
 def ping_pong(cfg: Config, words: np.ndarray, rounds: int) -> Ensemble:
-    """Programs for cores 0 and 1: `rounds` times `words` (uint32, a row of SBUF) there and back, each time to another
-    place: one to the same place would wait for the one before.
+    """Programs for the cores with endpoint numbers 0 and 1: `rounds` times `words` (uint32, a row of SBUF) there and
+    back, each time to another place: one to the same place would wait for the one before.
 
-    Output: `got` of both cores, all that came. Marks: `back`, what core 0 has waited for in each round. Errors:
+    Output: `got` of both cores, all that came. Marks: `back`, what the first core has waited for in each round. Errors:
     KernelError.
     """
     if rounds < 1 or words.ndim != 1 or not len(words):
         raise KernelError(f"ping_pong needs a round and a word at least, not {rounds} and {words.size}")
-    kernels = [Kernel(cfg, f"end{n}", core_place(n)) for n in range(2)]
+    kernels = [Kernel(cfg, f"end{n}", numbered(cfg, n)) for n in range(2)]
     size = len(words)
     told = [k.semaphore("told") for k in kernels]
     own = [k.sbuf("own", partitions=1, columns=size, dtype="uint32") for k in kernels]

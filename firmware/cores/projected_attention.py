@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from firmware.cores.ensemble import Ensemble, Mark
+from firmware.cores.ensemble import Ensemble, Mark, numbered
 from firmware.cores.head_shares import head_shares
 from firmware.kernel import Kernel
 from firmware.kernels.attention_core import Attention
@@ -24,7 +24,6 @@ from firmware.program import Semaphore
 from firmware.views import HbmView, KernelError, Tile, TileView
 from rtl.contract.config import Config
 from rtl.contract.isa import Queue
-from rtl.contract.memmap import core_place
 
 __all__ = ["projected_attention"]
 
@@ -111,7 +110,7 @@ def projected_attention(
         raise KernelError(f"with an output projection values have a multiple of {size} dimensions, not {values}")
     if weights.shape[0] != q.shape[0] * values:
         raise KernelError(f"an output projection of {q.shape[0]} heads of {values} has not {weights.shape[0]} rows")
-    kernels = [Kernel(cfg, f"heads{n}", core_place(n)) for n in range(cores)]
+    kernels = [Kernel(cfg, f"heads{n}", numbered(cfg, n)) for n in range(cores)]
     first = kernels[0]
     work = [AttentionHeads(kernel, part) for kernel, part in zip(kernels, parts, strict=True)]
     bits = encode(weights, "bf16")

@@ -2,14 +2,13 @@
 
 import numpy as np
 
-from firmware.cores.ensemble import Ensemble, Mark
+from firmware.cores.ensemble import Ensemble, Mark, numbered
 from firmware.kernel import Kernel
 from firmware.numbers import decode, encode
 from firmware.program import Completion
 from firmware.views import CopyView, HbmView, KernelError
 from rtl.contract.config import Config
 from rtl.contract.isa import Queue
-from rtl.contract.memmap import core_place
 
 __all__ = ["REMOTE_DIRECTIONS", "remote"]
 
@@ -126,7 +125,7 @@ def remote(
             f"add={add} goes with direction=write or both, to the SBUF of who gets the tiles, not with "
             f"direction={direction}, near={spaces[0]}, far={spaces[1]}"
         )
-    ks = [Kernel(cfg, f"end{n}", core_place(n)) for n in range(2)]
+    ks = [Kernel(cfg, f"end{n}", numbered(cfg, n)) for n in range(2)]
     flows = [_Flow(ks, actor, source, spaces, x[:, :, :: 1 - 2 * source].copy(), add) for actor, source in moves]
     for step in (_Flow.await_other, _Flow.copy):
         for flow in flows:

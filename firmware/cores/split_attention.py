@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from firmware.cores.ensemble import Ensemble, Mark
+from firmware.cores.ensemble import Ensemble, Mark, numbered
 from firmware.cores.head_shares import head_shares
 from firmware.cores.stream import Stream, note
 from firmware.kernel import Kernel
@@ -26,7 +26,6 @@ from firmware.program import Completion
 from firmware.views import HbmView, TileView
 from rtl.contract.config import Config
 from rtl.contract.isa import Queue
-from rtl.contract.memmap import core_place
 
 __all__ = ["split_attention"]
 
@@ -79,7 +78,7 @@ def split_attention(
     whole = AttentionInputs.of(q, k, v, causal=causal)
     shares = head_shares(q.shape[0], k.shape[0], q.shape[1], cores)
     parts = [AttentionInputs.of(q[own], k[shared], v[shared], causal=causal) for own, shared in shares]
-    kernels = [Kernel(cfg, f"heads{n}", core_place(n)) for n in range(cores)]
+    kernels = [Kernel(cfg, f"heads{n}", numbered(cfg, n)) for n in range(cores)]
     heads, queries, values = parts[0].context_shape
     work = [AttentionHeads(kernel, part) for kernel, part in zip(kernels, parts, strict=True)]
     y = kernels[0].hbm("y", (cores * heads, queries, values), "fp32")

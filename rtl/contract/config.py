@@ -28,12 +28,14 @@ from rtl.contract.config_sections import (
     VectorConfig,
     need,
 )
+from rtl.contract.fabric_config import FabricConfig
 from rtl.contract.toml_file import toml_table
 
 __all__ = [
     "Config",
     "ConfigError",
     "DmaConfig",
+    "FabricConfig",
     "GpsimdConfig",
     "HbmConfig",
     "IssueConfig",
@@ -63,6 +65,7 @@ class Config:
     dma: DmaConfig
     hbm: HbmConfig
     issue: IssueConfig = field(default_factory=IssueConfig)
+    fabric: FabricConfig = field(default_factory=FabricConfig)
 
     def __post_init__(self) -> None:
         # Folders are named after it, so it must not lead elsewhere.

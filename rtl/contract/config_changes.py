@@ -33,10 +33,10 @@ def changed(config: ConfigT, changes: Mapping[str, Any], where: str) -> ConfigT:
                     raise ConfigError(
                         f"{where} names {key}.{name}, which is no field; fields of {key} are {', '.join(known)}"
                     )
-                section[name] = _typed(f"{key}.{name}", inner, getattr(current, name))
+                section[name] = _typed(f"{key}.{name}", inner, getattr(current, name), _names(known[name]))
             new[key] = dataclasses.replace(current, **section)  # type: ignore[type-var]
         else:
-            new[key] = _typed(key, value, current)
+            new[key] = _typed(key, value, current, _names(fields[key]))
     return dataclasses.replace(config, **new)  # type: ignore[type-var]
 
 
@@ -53,26 +53,33 @@ def difference(config: Any, base: Any, prefix: str = "") -> dict[str, Any]:
     return found
 
 
-def _typed(name: str, value: Any, current: Any) -> Any:
+def _names(field: Any) -> Mapping[str, tuple[int, ...]]:
+    """Texts that stand for values of a field."""
+    knob = field.metadata.get("knob")
+    return knob.named if knob is not None else {}
+
+
+def _typed(name: str, value: Any, current: Any, names: Mapping[str, tuple[int, ...]]) -> Any:
     if isinstance(current, bool):
         known: dict[int | str, bool] = {True: True, False: False, "true": True, "false": False}
         if isinstance(value, (int, str)) and value in known:
             return known[value]
     if isinstance(current, tuple):
-        return _numbers(name, value)
+        return names[value] if isinstance(value, str) and value in names else _numbers(name, value, names)
     if isinstance(value, bool) or type(value) is not type(current):
         kind = {int: "a whole number", str: "a text", bool: "true or false"}[type(current)]
         raise ConfigError(f"{name} must be {kind}, not {value!r}")
     return value
 
 
-def _numbers(name: str, value: Any) -> tuple[int, ...]:
+def _numbers(name: str, value: Any, names: Iterable[str]) -> tuple[int, ...]:
     """Of a list in a file, or of a text as in 8:4:2:1."""
     try:
         members = cast("list[int]", value) if not isinstance(value, str) else [int(one) for one in value.split(":")]
         return tuple(members)
     except (TypeError, ValueError):
-        raise ConfigError(f"{name} must be whole numbers, as in 8:4:2:1, not {value!r}") from None
+        known = "".join(f", {one}" for one in names)
+        raise ConfigError(f"{name} must be whole numbers, as in 8:4:2:1{known}, not {value!r}") from None
 
 
 def parsed(text: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Fields of a configuration: value, range, unit and meaning in one place, which checks, lists and documents read."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, field
 from enum import Enum
 from typing import Any, cast
@@ -46,7 +46,8 @@ def need(ok: bool, sentence: str) -> None:
 class Knob:
     """What is known of a field. `also`: rules between fields, in words, which its section checks by itself.
 
-    `role`: what a change of it costs, see Role. `count`: of a tuple, how many numbers.
+    `role`: what a change of it costs, see Role. `count`: of a tuple, how many numbers; `named`: texts that stand for
+    such tuples in settings and files.
     """
 
     meaning: str
@@ -56,6 +57,7 @@ class Knob:
     of_two: bool = False
     among: tuple[Any, ...] = ()
     count: int = 0
+    named: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     also: str = ""
     role: Role = Role.MODEL
 
@@ -67,6 +69,8 @@ class Knob:
             text = f"{', '.join(words[:-1])} or {words[-1]}"
         elif self.count:
             text = f"{self.count} numbers from {self.low} to {self.high}"
+            if self.named:
+                text += ", or " + ", ".join(f"{name} ({':'.join(map(str, one))})" for name, one in self.named.items())
         else:
             text = f"{'a power of two ' if self.of_two else ''}from {self.low} to {self.high}"
         return f"{text}; {self.also}" if self.also else text
@@ -111,9 +115,18 @@ def number(
     return _field(default, Knob(meaning=meaning, low=low, high=high, unit=unit, of_two=of_two, also=also, role=role))
 
 
-def numbers(meaning: str, count: int, low: int, high: int, default: tuple[int, ...]) -> Any:
-    """A field: so many whole numbers in a range."""
-    return _field(default, Knob(meaning=meaning, count=count, low=low, high=high))
+def numbers(
+    meaning: str,
+    count: int,
+    low: int,
+    high: int,
+    default: tuple[int, ...],
+    *,
+    also: str = "",
+    named: Mapping[str, tuple[int, ...]] | None = None,
+) -> Any:
+    """A field: so many whole numbers in a range; some may have names."""
+    return _field(default, Knob(meaning=meaning, count=count, low=low, high=high, also=also, named=named or {}))
 
 
 def flag(meaning: str, default: bool, *, also: str = "", role: Role = Role.MODEL) -> Any:

@@ -135,7 +135,7 @@ class Dma(wiring.Component):
             m.submodules.link = link = Link(cfg)
             cleared = self.clear & ~fault("the clock of the DMA does not run for a clear")
             link_busy = link.busy | self.request_in.valid | self.response_in.valid | cleared
-            more = join_link(m, self, link, rows, complete, movers)
+            more = join_link(m, self, link, check, rows, complete, movers)
         else:
             connect(m, complete.signal, flipped(self.signal))
             for e in engines:

@@ -5,8 +5,10 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, connect, flipped
 
 from rtl.base.placed import Placed
+from rtl.dma.fabric.away_signals import AwaySignals
 from rtl.dma.fabric.link import LINK_COUNTS, LINK_PORTS, WAYS, Link
 from rtl.dma.movers.mover import Mover
+from rtl.dma.rings.check import Check
 from rtl.dma.rings.complete import Complete
 from rtl.dma.rings.rows import RowGenerator
 from rtl.dma.sbuf_share import SbufShare
@@ -17,7 +19,13 @@ __all__ = ["join_link"]
 
 
 def join_link(
-    m: Module, dma: wiring.Component, link: Link, rows: RowGenerator, complete: Complete, movers: list[Placed]
+    m: Module,
+    dma: wiring.Component,
+    link: Link,
+    check: Check,
+    rows: RowGenerator,
+    complete: Complete,
+    movers: list[Placed],
 ) -> tuple[Placed, ...]:
     """The link's share of SBUF, rows and signals, its pins at `dma`, and its movers, two of each bank, which are
     returned with their sides towards HBM still open."""
@@ -39,7 +47,18 @@ def join_link(
             connect(m, mover.done, getattr(link, f"{way}_done")[k])
             m.d.comb += [mover.ask.ready.eq(0), mover.serve_valid.eq(0)]
     m.submodules.signals = signals = SignalShare()
-    connect(m, complete.signal, signals.rings)
+    m.submodules.away_signals = away = AwaySignals(link.own)
+    connect(m, complete.signal, away.rings)
+    connect(m, away.o, signals.rings)
+    connect(m, away.send, link.away_signal)
+    m.d.comb += [
+        away.rings_slot.eq(complete.signal_slot),
+        away.keep.eq(check.report),
+        away.slot.eq(check.slot),
+        away.kept.eq(check.away_signal),
+        away.sent.eq(link.signalled),
+        link.away_busy.eq(away.busy),
+    ]
     connect(m, link.signal, signals.link)
     connect(m, signals.o, flipped(dma.signal))  # type: ignore[attr-defined]
     connect(m, rows.remote, link.row)

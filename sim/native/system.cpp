@@ -15,11 +15,11 @@ using plexus::guarded;
 
 #define PX extern "C" __attribute__((visibility("default")))
 
-PX System* px_system_create(const uint64_t* hbm, const uint32_t* ids, uint64_t cores, uint64_t delay,
-                            uint64_t retire_limit) {
+PX System* px_system_create(const uint64_t* hbm, const uint32_t* ids, const uint32_t* endpoints, uint64_t cores,
+                            uint64_t delay, uint64_t retire_limit) {
     return guarded((System*)nullptr, [&] {
-        const std::vector<uint32_t> all(ids, ids + cores);
-        return new System({hbm[0], hbm[1], hbm[2], hbm[3], hbm[4]}, all, delay, retire_limit);
+        const std::vector<uint32_t> all(ids, ids + cores), numbers(endpoints, endpoints + cores);
+        return new System({hbm[0], hbm[1], hbm[2], hbm[3], hbm[4]}, all, numbers, delay, retire_limit);
     });
 }
 

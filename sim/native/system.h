@@ -23,10 +23,10 @@ namespace plexus {
 
 class System {
 public:
-    System(const HbmConfig& hbm, const std::vector<uint32_t>& ids, uint64_t delay, uint64_t retire_limit)
+    // `endpoints`: what packets call each of them.
+    System(const HbmConfig& hbm, const std::vector<uint32_t>& ids, const std::vector<uint32_t>& endpoints, uint64_t delay,
+           uint64_t retire_limit)
         : delay_(delay) {
-        std::vector<uint32_t> endpoints;
-        for (uint32_t id : ids) endpoints.push_back(id & ((1u << ENDPOINT_BITS) - 1));
         for (unsigned i = 0; i < ids.size(); i++) {
             auto part = std::make_unique<Part>(hbm, retire_limit);
             part->driver.core_id = ids[i];

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from rtl.contract.config import Config
+from rtl.contract.memmap import core_place
 from sim.errors import PlexusError
 from sim.native.library import DRIVER_SOURCES, NativeCore, Reason, hbm_numbers, open_library, opened
 
@@ -21,7 +22,10 @@ DELAY_MAX = 4096
 
 _SYSTEM: dict[str, tuple[object, list[object]]] = {
     "px_error": (c_char_p, []),
-    "px_system_create": (c_void_p, [POINTER(c_uint64), POINTER(c_uint32), c_uint64, c_uint64, c_uint64]),
+    "px_system_create": (
+        c_void_p,
+        [POINTER(c_uint64), POINTER(c_uint32), POINTER(c_uint32), c_uint64, c_uint64, c_uint64],
+    ),
     "px_system_destroy": (None, [c_void_p]),
     "px_system_core": (c_void_p, [c_void_p, c_uint]),
     "px_system_reset": (c_int, [c_void_p, c_uint64]),
@@ -67,7 +71,7 @@ class NativeSystem:
     """Cores with the ids `cores` (memmap.core_id), an HBM each, in reset until `reset`; between any two a wire of
     `delay_cycles` each way. A context manager: leaving frees them.
 
-    `cores[i]` is a NativeCore. Errors: PlexusError, one sentence.
+    `cores[i]` is a NativeCore. Errors: PlexusError, one sentence; ValueError for a core without an endpoint number.
     """
 
     def __init__(
@@ -81,8 +85,10 @@ class NativeSystem:
             raise PlexusError(f"a wire between cores takes 1 to {DELAY_MAX} cycles, not {delay_cycles}")
         self._lib = open_library(library, _SYSTEM)
         ids = (c_uint32 * len(cores))(*cores)
+        numbers = cfg.fabric.endpoint_map
+        endpoints = (c_uint32 * len(cores))(*(numbers.encode(core_place(core)) for core in cores))
         self._system: int | None = self._lib.px_system_create(
-            hbm_numbers(cfg), ids, len(cores), delay_cycles, retire_limit
+            hbm_numbers(cfg), ids, endpoints, len(cores), delay_cycles, retire_limit
         )
         if not self._system:
             raise PlexusError(self._error())

@@ -18,8 +18,9 @@ from firmware.kernels.attention_reference import attention_reference
 from firmware.numbers import decode, encode
 from firmware.unordered import unordered
 from firmware.views import KernelError
-from rtl.contract.config import named
+from rtl.contract.config import load, named
 from rtl.contract.isa import Queue
+from rtl.contract.memmap import core_id
 from verif.golden.cores import GoldenCores
 from verif.golden.machine import DeadlockError, GoldenMachine
 from verif.golden.results import RunResult
@@ -35,7 +36,7 @@ def row(cores: int, tiles: int, buffers: int) -> Ensemble:
 
 def finished(ensemble: Ensemble, seed: int | None) -> dict[int, RunResult]:
     images = build_images(ensemble.programs)
-    machines = GoldenCores(TINY, list(images), seed)
+    machines = GoldenCores(ensemble.programs[0].config, list(images), seed)
     machines.load(images)
     results = machines.run()
     assert not any(result.faults for result in results.values())
@@ -190,3 +191,14 @@ def test_what_cannot_be_is_refused() -> None:
         row(2, 0, 1)
     with pytest.raises(KernelError, match="needs a round and a word at least, not 0 and 1"):
         ping_pong(TINY, np.zeros(1, np.uint32), 0)
+
+
+def test_places_are_those_of_the_map() -> None:
+    """Core n of a row has endpoint number n, wherever that is."""
+    cfg = load("tiny", ["fabric.endpoint_bits=0:1:0:1"])
+    x = np.ones((2, cfg.partitions, 4), np.float32)
+    ensemble = forward(cfg, x, np.ones(4, np.float32))
+    assert [program.core for program in ensemble.programs] == [core_id(0, n // 2, 0, n % 2) for n in range(4)]
+    assert right(ensemble, 1)
+    with pytest.raises(KernelError, match="an endpoint number must be from 0 to 3 .*not 4"):
+        forward(cfg, x, np.ones(5, np.float32))

@@ -1,5 +1,6 @@
 """Copies from and to other cores: what the language refuses and emits, and what golden machines make of it."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -11,7 +12,8 @@ from firmware.kernel import Kernel, KernelError
 from firmware.program import Program
 from firmware.rings import FENCE
 from firmware.unordered import unordered
-from rtl.contract.config import load, named
+from firmware.views import Tile
+from rtl.contract.config import Config, load, named
 from rtl.contract.gpsimd import FAULT
 from rtl.contract.isa import DESCRIPTOR, Cause, Opcode, Queue
 from rtl.contract.memmap import ADDRESS, Space, address, core_id
@@ -20,7 +22,7 @@ from verif.golden.cores import GoldenCores
 from verif.golden.machine import DeadlockError, GoldenMachine
 
 TINY = named("tiny")
-THERE, ELSEWHERE = (0, 0, 0, 1), (1, 2, 3, 4)
+THERE, ELSEWHERE = (0, 0, 0, 1), (0, 2, 3, 4)
 NAMED = 7  # the first semaphore behind those of queues and rings
 
 
@@ -63,7 +65,7 @@ def test_errors():
     )
     refuse(
         "a copy signals in its own core (0, 0, 0, 0) or in that of its destination (0, 0, 0, 1); semaphore go is one "
-        "of core (1, 2, 3, 4)",
+        "of core (0, 2, 3, 4)",
         lambda near, far: near.dma(
             tile(far)[:, :], tile(near)[:, :], signal=Kernel(TINY, "k", ELSEWHERE).semaphore("go")
         ),
@@ -98,6 +100,44 @@ def test_errors():
 
     refuse("there are issue.semaphores = 256", too_many)
     refuse("the name 'fence' is empty or taken already", lambda near, far: near.hbm(FENCE, (1,), "uint8"))
+
+
+@pytest.mark.parametrize(
+    ("core", "rule"),
+    [((0, 16, 0, 0), "server must be from 0 to 15"), ((1, 0, 0, 0), "rack must be from 0 to 0")],
+)
+def test_a_core_without_an_endpoint_number_has_no_copies_to_others(core: tuple[int, ...], rule: str):
+    def tiles(cfg: Config) -> tuple[Kernel, Kernel, Tile, Tile]:
+        near, far = Kernel(cfg, "near"), Kernel(cfg, "far", core)  # type: ignore[arg-type]
+        mine, others = (k.sbuf("t", partitions=8, columns=4, dtype="uint32") for k in (near, far))
+        return near, far, mine, others
+
+    why = f"core {core} has no endpoint number: {rule} (fabric.endpoint_bits is 0:4:4:4), not {max(core)}"
+    near, far, mine, others = tiles(TINY)
+    for k, dst, src, other in ((near, others, mine, core), (near, mine, others, core), (far, mine, others, (0,) * 4)):
+        with pytest.raises(KernelError, match=re.escape(f"a copy of t in core {other}: {why}")):
+            k.dma(dst[:, :], src[:, :])
+    far.dma(far.hbm("y", (8, 4), "uint32")[:, :], others[:, :])  # inside it may be as it likes
+    near, _, mine, others = tiles(load("tiny", ["fabric.endpoint_bits=gen2"]))
+    near.dma(others[:, :], mine[:, :])
+
+
+def test_an_address_without_an_endpoint_number_is_no_route():
+    """Programs of another map, on golden machines of this one and of their own."""
+    cfg, place = load("tiny", ["fabric.endpoint_bits=gen2"]), (0, 16, 0, 0)
+    near, far = Kernel(cfg, "near"), Kernel(cfg, "far", place)
+    tiles = [k.sbuf("t", partitions=8, columns=4, dtype="uint32") for k in (near, far)]
+    near.dma(tiles[1][:, :], tiles[0][:, :])
+    far.dma(tiles[1][:, :], tiles[0][:, :])
+    images = build_images([near.program(), far.program()])
+    for machine, cause in ((cfg, None), (TINY, Cause.NO_ROUTE)):
+        cores = GoldenCores(machine, list(images))
+        cores.load(images)
+        faults = {core: result.faults for core, result in cores.run().items()}
+        assert {core: [fault.cause for fault in found] for core, found in faults.items()} == {
+            core: [cause] if cause else [] for core in images
+        }
+        assert not cause or {fault.address >> 44 for found in faults.values() for fault in found} == set(images)
 
 
 def test_images_need_each_other():
@@ -251,6 +291,37 @@ def test_sums_of_two_senders_depend_on_their_order_unless_signals_make_one():
     assert str(one).startswith("the sum of core (0, 0, 0, 0) (tests/firmware/"), one
     assert "to SBUF of core (0, 0, 0, 2) come in any order; one of them must wait" in str(one), one
     assert not unordered(ordered)
+
+
+@pytest.mark.parametrize("seed", [None, 1, 2, 3, 4])
+def test_the_signal_of_a_copy_inside_may_be_in_any_core(seed: int | None):
+    """A tile that core 0 fills from its HBM is read by core 1, which is told by core 0's copy itself; without an update
+    the address of the signal means nothing."""
+    near, far = pair()
+    x = near.hbm("x", (8, 40), "uint32", bits(8, 40))
+    tile, there = (k.sbuf("t", partitions=8, columns=40, dtype="uint32") for k in (near, far))
+    told = far.semaphore("told")
+    near.dma(tile[:, :], x[:, :], signal=told)
+    far.wait(Queue.SYNC, told, 1)
+    far.dma(there[:, :], tile[:, :], ring=0, queue=Queue.SYNC)
+    far.dma(far.hbm("y", (8, 40), "uint32")[:, :], there[:, :])
+    programs = [near.program(), far.program()]
+    assert not unordered(programs)
+    cores = GoldenCores(TINY, range(2), seed)
+    cores.load(build_images(programs))
+    results = cores.run()
+    assert not any(result.faults for result in results.values())
+    assert np.array_equal(results[1].outputs["y"], bits(8, 40))
+    assert results[1].semaphores[told.index] == 1 and results[0].semaphores[told.index] == 0
+
+
+def test_a_signal_without_an_endpoint_number_is_refused():
+    near, beyond = Kernel(TINY, "near"), Kernel(TINY, "beyond", (0, 16, 0, 0))
+    tile, y = near.sbuf("t", partitions=8, columns=4, dtype="uint32"), near.hbm("y", (8, 4), "uint32")
+    with pytest.raises(
+        KernelError, match=r"a copy that signals go in core \(0, 16, 0, 0\): .* from 0 to 15 .*, not 16"
+    ):
+        near.dma(y[:, :], tile[:, :], signal=beyond.semaphore("go"))
 
 
 def test_who_needs_no_order():

@@ -12,7 +12,7 @@ from firmware.kernel import Kernel
 from firmware.program import Program
 from firmware.views import KernelError
 from firmware.workloads import WORKLOADS
-from rtl.contract.config import load
+from rtl.contract.config import Config, load
 from rtl.contract.isa import Cause, Queue
 from rtl.contract.memmap import Control, core_place
 from rtl.contract.roles import needed
@@ -33,7 +33,7 @@ TINY = load("tiny", ["gpsimd.vectors=false"])
 
 def golden(programs: tuple[Program, ...], cores: tuple[int, ...] = ()) -> dict[int, RunResult]:
     images = build_images(programs)
-    machines = GoldenCores(TINY, cores or list(images))
+    machines = GoldenCores(programs[0].config, cores or list(images))
     machines.load(images)
     return machines.run()
 
@@ -87,6 +87,48 @@ def test_what_is_for_no_core_is_refused() -> None:
     (fault,), (expected,) = result.results[0].faults, want[0].faults
     assert fault.cause == expected.cause == Cause.BUS_ERROR and fault.address == expected.address
     assert not result.results[1].faults and result.sent_beats[0] > packets
+
+
+def _told(cfg: Config, places: tuple[tuple[int, int, int, int], ...]) -> tuple[Program, ...]:
+    """A core fills two tiles and tells two others so, which read one each, of different classes."""
+    shape = (cfg.partitions, 300)
+    first, *others = (Kernel(cfg, f"k{n}", place) for n, place in enumerate(places))
+    bits = np.random.default_rng(7).integers(0, 1 << 32, shape, dtype=np.uint32)
+    x = first.hbm("x", shape, "uint32", bits)
+    for class_, k in enumerate(others, 1):
+        mine, its = (
+            one.sbuf(f"t{class_}", partitions=shape[0], columns=shape[1], dtype="uint32") for one in (first, k)
+        )
+        told = k.semaphore("told")
+        first.dma(mine[:, :], x[:, :], class_=class_, signal=told)
+        k.wait(Queue.SYNC, told, 1)
+        k.dma(its[:, :], mine[:, :], class_=class_, ring=0, queue=Queue.SYNC)
+        k.dma(k.hbm("y", shape, "uint32")[:, :], its[:, :])
+    return tuple(k.program() for k in (first, *others))
+
+
+@pytest.mark.parametrize(
+    ("bits", "places"),
+    [
+        ("plain", ((0, 1, 0, 0), (0, 0, 2, 3), (0, 15, 0, 1))),
+        # servers and racks that the low 12 bits of a place do not tell apart; a model of its own
+        pytest.param("gen2", ((0, 1, 0, 0), (0, 17, 0, 0), (1, 1, 0, 0)), marks=pytest.mark.regress),
+    ],
+)
+def test_a_copy_inside_tells_cores_anywhere(bits: str, places: tuple[tuple[int, int, int, int], ...]) -> None:
+    cfg = load("tiny", ["gpsimd.vectors=false", f"fabric.endpoint_bits={bits}"])
+    programs = _told(cfg, places)
+    want = golden(programs)
+    result = run_cores(programs, cfg, threads=2)
+    assert result.end == "done" and same_hbm(result, want)
+    for core in result.results:
+        assert core == programs[0].core or np.array_equal(result.results[core].outputs["y"], want[core].outputs["y"])
+
+
+def test_a_core_without_an_endpoint_number_is_in_no_system() -> None:
+    beyond = Kernel(TINY, "beyond", (0, 16, 0, 0)).program()
+    with pytest.raises(PlexusError, match=r"core \(0, 16, 0, 0\) has no endpoint number: server must be from 0 to 15"):
+        run_cores([Kernel(TINY, "near").program(), beyond], TINY)
 
 
 def test_packets_of_many_senders_stay_whole() -> None:

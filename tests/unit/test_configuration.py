@@ -65,6 +65,8 @@ def test_what_is_listed_is_what_is_refused(row: Any) -> None:
 def other(cfg: Config, row: Any) -> Config:
     """Another value of a field, one that the whole configuration takes."""
     knob, value = row.knob, row.value
+    if knob.named:
+        return load(cfg.name, [f"{row.key}={next(name for name, one in knob.named.items() if one != value)}"])
     if isinstance(value, tuple):
         return load(cfg.name, [f"{row.key}={':'.join(str(n + 1) for n in value)}"])
     values = [not value] if isinstance(value, bool) else [value // 2, 2 * value, value - 1, value + 8, value + 1]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from rtl.contract.config import load, named
 from rtl.contract.isa import DESCRIPTOR, Cause, Update
-from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address
+from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address, core_id
 from verif.golden.dma import check, copy, row_addresses, signal
 
 CFG = named("tiny")
@@ -108,6 +108,52 @@ def test_step_of_zero_broadcasts_and_rows_go_back() -> None:
 def test_refusals(changes: dict[str, int], cause: Cause, at: str | None) -> None:
     d = descriptor(**changes)
     assert check(d, CFG) == (cause, 0 if at is None else d[at])
+
+
+def test_a_link_reaches_what_has_an_endpoint_number() -> None:
+    """Where the map has none, it is as if there was no link: at the end that cannot be reached, before its space and
+    before all that is said of the other end."""
+    gen2 = load("tiny", ["fabric.endpoint_bits=gen2"])
+    near, far = core_id(server=3), core_id(server=20)  # the plain map has none for far
+    space = {"source": Space.HBM, "destination": Space.SBUF}
+    for here, there in ((near, far), (far, near)):
+        for side, other in (("source", "destination"), ("destination", "source")):
+            d = descriptor(
+                **{side: address(space[side], 64, core_id=there), other: address(space[other], 64, core_id=here)}
+            )
+            assert check(d, gen2, here, link=True) == (Cause.NONE, 0)
+            assert check(d, CFG, here, link=True) == (Cause.NO_ROUTE, d[side])
+            assert check(d, gen2, here) == (Cause.NO_ROUTE, d[side])
+            wrong = d | {side: address(Space.PSUM, 0, core_id=there)}
+            assert check(wrong, gen2, here, link=True) == (Cause.BAD_SPACE, wrong[side])
+            assert check(wrong, CFG, here, link=True) == (Cause.NO_ROUTE, wrong[side])
+        both = descriptor(source=address(Space.PSUM, 0, core_id=here), destination=address(Space.HBM, 0, core_id=there))
+        assert check(both, CFG, here, link=True) == (Cause.BAD_SPACE, both["source"])
+        inside = descriptor(**{side: address(space[side], 64, core_id=here) for side in space})
+        assert check(inside, CFG, here, link=True) == (Cause.NONE, 0)
+    third = descriptor(source=address(Space.HBM, 0, core_id=near), destination=address(Space.SBUF, 0, core_id=far))
+    assert check(third, gen2, 0, link=True) == (Cause.NO_ROUTE, third["destination"])
+    assert check(third, CFG, 0, link=True) == (Cause.NO_ROUTE, third["destination"])
+
+
+def test_the_signal_of_a_copy_inside_goes_to_any_core_of_a_link() -> None:
+    """But not where there is no link or no number; one of a copy to or from elsewhere not to a third core."""
+    for core, plain in ((2, Cause.NONE), (core_id(server=16), Cause.NO_ROUTE), (core_id(rack=1), Cause.NO_ROUTE)):
+        d = descriptor(**signalled(Space.SEMAPHORES, 4, core_id=core))
+        assert check(d, CFG, link=True) == (plain, d["signal_address"] if plain else 0)
+        assert check(d, CFG)[0] == Cause.NO_ROUTE
+        assert check(d | {"signal_update": 0}, CFG) == (Cause.NONE, 0)
+    wrong = descriptor(**signalled(Space.HBM, 4, core_id=2))
+    assert check(wrong, CFG, link=True) == (Cause.BAD_SEMAPHORE, wrong["signal_address"])
+    to, of = ({end: address(Space.HBM, 64, core_id=3)} for end in ("destination", "source"))
+    for away, core, cause in (
+        (to, 3, Cause.NONE),
+        (to, 2, Cause.NO_ROUTE),
+        (of, 3, Cause.NO_ROUTE),
+        (of, 0, Cause.NONE),
+    ):
+        d = descriptor(**away, **signalled(Space.SEMAPHORES, 4, core_id=core))
+        assert check(d, CFG, link=True)[0] == cause, (away, core)
 
 
 def test_what_a_configuration_has_not_is_refused() -> None:

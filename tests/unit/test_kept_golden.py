@@ -83,7 +83,9 @@ def test_a_key_is_of_what_bits_depend_on(key: str) -> None:
     other = {"partitions": "partitions=16", "tensor.moving_max": "tensor.moving_max=32", "dma.engines": ""}
     value = values(cfg)[key]
     text = other.get(key) or (f"{key}={str(not value).lower()}" if isinstance(value, bool) else "")
-    if isinstance(value, tuple):
+    if key == "fabric.endpoint_bits":
+        text = f"{key}=gen1"
+    elif isinstance(value, tuple):
         text = f"{key}={':'.join(str(n + 1) for n in value)}"
     for changed in [text] if text else [f"{key}={new}" for new in (2 * int(value), int(value) // 2)]:
         try:

@@ -8,6 +8,7 @@ from amaranth.asserts import AnyConst, AnySeq
 from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal
 from amaranth.lib import wiring
 
+from rtl.contract.timing import DMA_ROWS_IN_FLIGHT
 from rtl.dma.movers.writer import Writer
 from verif.formal.axi_port import SMALLEST
 from verif.formal.axi_rules import in_4_kib
@@ -69,7 +70,7 @@ class WriterProof(wiring.Component):
             Assert(~done.valid | (owed != 0)),
             Assert(writer.unanswered == (due != 0)),
             Assert(writer.sent.level == due),
-            Assert(due <= 33),
+            Assert(due <= DMA_ROWS_IN_FLIGHT + 1),
             Assert(writer.opening | inside),
             # for the induction
             Assert(fifo_sound(writer.bursts) & fifo_sound(writer.dones)),

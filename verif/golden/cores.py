@@ -1,14 +1,16 @@
 """Golden machines that reach each other: programs of several cores with copies between them, without time.
 
-A copy to another core leaves as one parcel, which carries its signal if that goes there too. Parcels of one sender,
-receiver and class arrive in their order; with a seed they arrive at any time, without one at once. A copy from another
-core is served behind all parcels of its class that were sent there before. Semaphores of all cores are 0 before the
-first program runs, and stay when others start: CLEAR of all, then RUN = 3 of each. What lies in no core of the set is
-refused as the partner of a link refuses it: a write is dropped with its signal, a read halts its ring with BUS_ERROR.
+A copy to another core leaves as one parcel, which carries its signal if that goes there too; the signal of a copy
+inside to another core is a parcel by itself. Parcels of one sender, receiver and class arrive in their order; with a
+seed they arrive at any time, without one at once. A copy from another core is served behind all parcels of its class
+that were sent there before. Semaphores of all cores are 0 before the first program runs, and stay when others start:
+CLEAR of all, then RUN = 3 of each. What lies in no core of the set is refused as the partner of a link refuses it: a
+write is dropped with its signal, a read halts its ring with BUS_ERROR.
 """
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +64,8 @@ class GoldenCores:
         source, destination, signal = (d[name] >> CoreId.LSB for name in ("source", "destination", "signal_address"))
         here = machine.core_id
         if source == destination == here:
-            return Cause.NONE, 0, local_copy(machine, d)
+            inside = local_copy(machine, d)
+            return Cause.NONE, 0, inside if signal == here or not d["signal_update"] else self._tell(machine, inside, d)
         if destination == here:
             if source not in self.machines:
                 return Cause.BUS_ERROR, d["source"], None
@@ -72,6 +75,19 @@ class GoldenCores:
             return Cause.NONE, 0, self._read(machine, far, d)
         machine.grow(dma.hbm_end(d, "source"))
         return Cause.NONE, 0, self._write(machine, self.machines.get(destination), d, signals=signal != here)
+
+    def _tell(self, machine: Memories, copy: Item, d: dict[str, int]) -> Item:
+        """A copy inside with a signal elsewhere: a parcel of nothing else, when it has ended."""
+        there = d["signal_address"] >> CoreId.LSB
+
+        def leave() -> None:
+            def arrive() -> None:
+                if there in self.machines:
+                    self.machines[there].update(*dma.signal(d))
+
+            self._parcels.setdefault((machine.core_id, there, d["class_"]), deque()).append(arrive)
+
+        return replace(copy, signal=None, ended=leave)
 
     def _read(self, machine: Memories, far: GoldenMachine, d: dict[str, int]) -> Item:
         def read() -> list[NDArray[np.uint8]]:

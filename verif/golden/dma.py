@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rtl.contract.config import Config
 from rtl.contract.isa import DESCRIPTOR, Cause, DmaAdd, Update
-from rtl.contract.memmap import ADDRESS, PARTITION_STRIDE_BYTES, Space
+from rtl.contract.memmap import ADDRESS, PARTITION_STRIDE_BYTES, Space, core_place
 
 __all__ = ["ROW_BYTES_MAX", "added", "check", "copy", "gather", "hbm_end", "row_addresses", "scatter", "signal"]
 
@@ -65,7 +65,8 @@ def check(descriptor: Mapping[str, int], cfg: Config, core_id: int = 0, *, link:
 
     The first rule that is broken counts: form (address 0), then source, then destination (core, space), then what
     a sum asks for (to SBUF, source here, whole elements: source, destination), ranges (source, destination), then
-    the signal. With a link one end may be in another core, and the signal may go to the core of the destination.
+    the signal. With a link one end may be in another core, if this one and that one have endpoint numbers, and the
+    signal may go to the core of the destination, or from a copy inside to any that has one.
     """
     d = _complete(descriptor)
     places = {name: ADDRESS.unpack(d[name]) for name in ("source", "destination", "signal_address")}
@@ -83,7 +84,8 @@ def check(descriptor: Mapping[str, int], cfg: Config, core_id: int = 0, *, link:
         return Cause.BAD_DESCRIPTOR, 0
     away = [side for side in ("source", "destination") if d[side] >> 44 != core_id]
     if link:
-        away = away[1:]  # only where both are
+        there = [side for side in away if not _joined(cfg, core_id, d[side] >> 44)]
+        away = there + [side for side in away[1:] if side not in there]  # of two that can be reached the second
     for side in ("source", "destination"):
         if side in away:
             return Cause.NO_ROUTE, d[side]
@@ -103,12 +105,19 @@ def check(descriptor: Mapping[str, int], cfg: Config, core_id: int = 0, *, link:
             return Cause.OUT_OF_RANGE, d[side]
     if d["signal_update"] != Update.NONE:
         at = d["signal_address"]
-        if at >> 44 != core_id and not (link and at >> 44 == d["destination"] >> 44):
+        there, inside = at >> 44, core_id == d["source"] >> 44 == d["destination"] >> 44
+        reached = link and (_joined(cfg, core_id, there) if inside else there == d["destination"] >> 44)
+        if there != core_id and not reached:
             return Cause.NO_ROUTE, at
         index, rest = divmod(places["signal_address"]["offset"], 4)
         if places["signal_address"]["space"] != Space.SEMAPHORES or rest or index >= cfg.issue.semaphores:
             return Cause.BAD_SEMAPHORE, at
     return Cause.NONE, 0
+
+
+def _joined(cfg: Config, *cores: int) -> bool:
+    """Whether packets between these cores have a number for each."""
+    return all(cfg.fabric.endpoint_map.has(core_place(core)) for core in cores)
 
 
 def hbm_end(descriptor: Mapping[str, int], side: str) -> int:

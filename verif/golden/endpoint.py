@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from rtl.contract.config import Config
 from rtl.contract.isa import DmaAdd, Update
-from rtl.contract.link import ENDPOINT_BITS, PACKET_BYTES_MAX, PACKET_HEADER, SIGNAL, PacketFlag, PacketOpcode
-from rtl.contract.memmap import ADDRESS, PARTITION_STRIDE_BYTES, CoreId, Space
+from rtl.contract.link import PACKET_BYTES_MAX, PACKET_HEADER, SIGNAL, PacketFlag, PacketOpcode
+from rtl.contract.memmap import ADDRESS, PARTITION_STRIDE_BYTES, CoreId, Space, core_place
 from verif.golden.dma import added
 
 __all__ = ["BEAT_BYTES", "Packet", "Peer", "from_beats"]
@@ -75,13 +75,16 @@ class Peer:
     refused: list[tuple[int, int]] = field(default_factory=list)
     foreign: int = 0
 
+    @property
+    def number(self) -> int | None:
+        """What packets call this core; None if they have no number for it, and all are for another."""
+        numbers, place = self.cfg.fabric.endpoint_map, core_place(self.core_id)
+        return numbers.encode(place) if numbers.has(place) else None
+
     def elsewhere(self, packet: Packet, endpoint: int | None = None) -> bool:
         """Whether a packet is for another core. `endpoint`: what the header of its flits says, if not this one."""
-        here = self.core_id & (1 << ENDPOINT_BITS) - 1
-        return packet.header["address"] >> CoreId.LSB & (1 << CoreId.BITS) - 1 != self.core_id or endpoint not in (
-            None,
-            here,
-        )
+        there = packet.header["address"] >> CoreId.LSB & (1 << CoreId.BITS) - 1
+        return self.number is None or there != self.core_id or endpoint not in (None, self.number)
 
     def admits(self, packet: Packet) -> bool:
         """Whether a request to this core is executed."""
@@ -165,7 +168,7 @@ class Peer:
             "opcode": int(opcode),
             "length_bytes": len(data or b""),
             "tag": header["tag"],
-            "source": self.core_id & 0xFFF,
+            "source": self.number or 0,
             "address": header["address"],
         }
         return Packet(fields, data or b"")

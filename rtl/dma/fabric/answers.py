@@ -4,6 +4,7 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.endpoint_number import endpoint_number, has_endpoint
 from rtl.contract.config import Config
 from rtl.contract.link import ENDPOINT_BITS, PacketOpcode
 from rtl.contract.memmap import CoreId
@@ -103,7 +104,7 @@ class Answers(wiring.Component):
             out.class_.eq(whom.class_),
             out.header.opcode.eq(Mux(error, PacketOpcode.ERROR_RESPONSE, PacketOpcode.READ_RESPONSE)),
             out.header.length_bytes.eq(Mux(error, 0, whom.length)),
-            out.header.source.eq(self.core_id[:ENDPOINT_BITS]),
+            out.header.source.eq(Mux(has_endpoint(self.cfg, self.core_id), endpoint_number(self.cfg, self.core_id), 0)),
             out.header.tag.eq(whom.tag),
             out.header.address.eq(whom.address),
         ]

@@ -5,6 +5,7 @@ from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.base.arbiter import lowest
+from rtl.base.endpoint_number import endpoint_number
 from rtl.base.fault import fault
 from rtl.base.fifo import Fifo
 from rtl.contract.config import Config
@@ -83,7 +84,7 @@ class AwayReads(wiring.Component):
             self.piece.ready.eq(self.send.ready & tags.there),
             tags.take.eq(self.send.valid & self.send.ready),
             packet.class_.eq(piece.class_),
-            packet.endpoint.eq(piece.remote >> CoreId.LSB),
+            packet.endpoint.eq(endpoint_number(self.own, piece.remote[CoreId.LSB :][: CoreId.BITS])),
             packet.header.opcode.eq(PacketOpcode.READ),
             packet.header.length_bytes.eq(piece.bytes[: len(packet.header.length_bytes)]),
             packet.header.tag.eq(Cat(tags.place, self.round)),
@@ -108,7 +109,7 @@ class AwayReads(wiring.Component):
                 came.whole
                 & ((header.opcode == PacketOpcode.READ_RESPONSE) | careless)
                 & ((header.length_bytes == asked.bytes) | careless)
-                & (header.source == asked.remote[CoreId.LSB :][: len(header.source)])
+                & (header.source == endpoint_number(self.own, asked.remote[CoreId.LSB :][: CoreId.BITS]))
             ),
             self.scatter.valid.eq(self.response.valid & good),
             self.scatter.payload.slot.eq(came.slot | SLOTS_EACH),

@@ -4,6 +4,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.endpoint_number import endpoint_number
 from rtl.base.fault import fault
 from rtl.base.fifo import Fifo, RamFifo
 from rtl.contract.config import Config
@@ -101,7 +102,7 @@ class AwayWrites(wiring.Component):
             packet.slot.eq(gathered.slot[: len(packet.slot)]),
             packet.holds.eq(1),
             packet.class_.eq(kept.class_),
-            packet.endpoint.eq(kept.remote >> CoreId.LSB),
+            packet.endpoint.eq(endpoint_number(self.own, kept.remote[CoreId.LSB :][: CoreId.BITS])),
             packet.header.opcode.eq(PacketOpcode.WRITE),
             packet.header.flags.eq(Cat(signals, Mux(fault("a packet loses its add"), 0, kept.add))),
             packet.header.length_bytes.eq(kept.bytes),

@@ -4,8 +4,8 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from rtl.base.endpoint_number import endpoint_number
 from rtl.contract.config import Config
-from rtl.contract.link import ENDPOINT_BITS
 from rtl.contract.memmap import CoreId
 from rtl.dma.fabric.away_reads import AwayReads
 from rtl.dma.fabric.away_writes import AwayWrites
@@ -17,7 +17,8 @@ __all__ = ["Initiator"]
 
 class Initiator(wiring.Component):
     """`own` is the core's configuration, `link` link_config. Each piece of CHUNK_BYTES is a row of its own to Complete:
-    `issued` (with `last`) and later `done`. See AwayWrites and AwayReads for the rest.
+    `issued` (with `last`) and later `done`. `signal`: a packet of AwaySignals. See AwayWrites and AwayReads for the
+    rest.
 
     Timing: a piece a cycle while there are places.
     """
@@ -48,6 +49,7 @@ class Initiator(wiring.Component):
                 "scatter": Out(row),
                 "written": In(done),
                 "done": Out(stream.Signature(done_layout(own))),
+                "signal": In(stream.Signature(TO_SEND)),
                 "busy": Out(1),
             }
         )
@@ -100,12 +102,20 @@ class Initiator(wiring.Component):
             self.round.eq(reads.round),
             self.busy.eq(self.row.valid | writes.busy | reads.busy),
         ]
-        for mine, first, second in ((self.send, writes.send, reads.send), (self.done, reads.done, writes.done)):
+        # Signals go first: there is at most one.
+        both = stream.Signature(TO_SEND).create()
+        m.d.comb += [
+            self.send.valid.eq(self.signal.valid | both.valid),
+            self.send.payload.eq(Mux(self.signal.valid, self.signal.payload, both.payload)),
+            self.signal.ready.eq(self.send.ready),
+            both.ready.eq(self.send.ready & ~self.signal.valid),
+        ]
+        for mine, first, second in ((both, writes.send, reads.send), (self.done, reads.done, writes.done)):
             m.d.comb += [
                 mine.valid.eq(first.valid | second.valid),
                 mine.payload.eq(Mux(first.valid, first.payload, second.payload)),
                 first.ready.eq(mine.ready),
                 second.ready.eq(mine.ready & ~first.valid),
             ]
-        m.d.comb += self.send.payload.header.source.eq(self.core_id[:ENDPOINT_BITS])
+        m.d.comb += self.send.payload.header.source.eq(endpoint_number(self.own, self.core_id))
         return m

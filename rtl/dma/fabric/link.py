@@ -5,10 +5,11 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.base.dma_port import ENDPOINT_STATUS, SEMAPHORE_UPDATE
+from rtl.base.endpoint_number import endpoint_number, has_endpoint
 from rtl.base.memory_port import SbufMoverSignature
 from rtl.base.packet import PACKET_BEAT
 from rtl.contract.config import Config
-from rtl.contract.link import ENDPOINT_BITS, PacketOpcode
+from rtl.contract.link import PacketOpcode
 from rtl.contract.memmap import CoreId
 from rtl.dma.fabric.endpoint import Endpoint
 from rtl.dma.fabric.initiator import Initiator
@@ -17,7 +18,7 @@ from rtl.dma.fabric.link_staging import LinkStaging
 from rtl.dma.fabric.link_status import LinkStatus
 from rtl.dma.fabric.packet_receiver import PacketReceiver
 from rtl.dma.fabric.packet_sender import PacketSender
-from rtl.dma.fabric.packets import bank_bits, link_config, remote_row
+from rtl.dma.fabric.packets import TO_SEND, bank_bits, link_config, remote_row
 from rtl.dma.layouts import done_layout, row_layout
 
 __all__ = ["LINK_COUNTS", "LINK_PORTS", "WAYS", "Link"]
@@ -38,6 +39,7 @@ LINK_COUNTS = {name: Out(field.width) for name, field in ENDPOINT_STATUS}
 class Link(wiring.Component):
     """`request_in`, `response_in`, `request_out`, `response_out`: the fabric; a response never waits for a request.
 
+    `away_signal`: a packet of AwaySignals, `signalled` when it has left, `away_busy` while there are any.
     `row`, `issued`, `last`, `done`: rows of descriptors with an end in another core (Initiator).
     dma.link_movers pairs of movers of link_config(cfg): `gather[k]` brings bytes of this core to bank k of the staging
     memories of packets that go out, `scatter[k]` writes those of packets that came in. What they read from and write to
@@ -63,6 +65,9 @@ class Link(wiring.Component):
                 "last": Out(1),
                 "done": Out(stream.Signature(done_layout(cfg))),
                 "signal": Out(stream.Signature(SEMAPHORE_UPDATE)),
+                "away_signal": In(stream.Signature(TO_SEND)),
+                "signalled": Out(1),
+                "away_busy": In(1),
                 **{f"{way}_row": Out(stream.Signature(row_layout(self.cfg))).array(n) for way in WAYS},
                 **{f"{way}_done": In(stream.Signature(done_layout(self.cfg))).array(n) for way in WAYS},
                 **{f"{way}_port": In(port).array(n) for way in WAYS},
@@ -90,8 +95,10 @@ class Link(wiring.Component):
         connect(m, endpoint.send, answer.send)
         connect(m, initiator.send, ask.send)
         connect(m, endpoint.signal, flipped(self.signal))
+        connect(m, flipped(self.away_signal), initiator.signal)
         connect(m, flipped(self.row), initiator.row)
         connect(m, initiator.done, flipped(self.done))
+        own, numbered = endpoint_number(self.own, self.core_id), has_endpoint(self.own, self.core_id)
         m.d.comb += [
             endpoint.clear.eq(self.clear),
             endpoint.core_id.eq(self.core_id),
@@ -102,6 +109,7 @@ class Link(wiring.Component):
             requests.usable.eq(endpoint.free),
             initiator.core_id.eq(self.core_id),
             initiator.down.eq(self.down),
+            self.signalled.eq(ask.signalled),
             initiator.began.eq(responses.began),
             initiator.began_slot.eq(responses.slot),
             initiator.sent.eq(ask.sent),
@@ -111,8 +119,10 @@ class Link(wiring.Component):
             self.room.eq(initiator.room),
             self.issued.eq(initiator.issued),
             self.last.eq(initiator.last),
-            requests.endpoint.eq(self.core_id[:ENDPOINT_BITS]),
-            responses.endpoint.eq(self.core_id[:ENDPOINT_BITS]),
+            requests.endpoint.eq(own),
+            responses.endpoint.eq(own),
+            requests.numbered.eq(numbered),
+            responses.numbered.eq(numbered),
             status.refused.eq(endpoint.refused),
             status.foreign.eq(endpoint.foreign + responses.foreign),
             status.address.eq(requests.o.payload.header.address),
@@ -125,7 +135,15 @@ class Link(wiring.Component):
             self.failed.eq(status.failed_count),
             self.dropped.eq(status.dropped_count),
             self.foreign.eq(status.foreign_count),
-            self.busy.eq(requests.busy | responses.busy | ask.busy | answer.busy | endpoint.busy | initiator.busy),
+            self.busy.eq(
+                self.away_busy
+                | requests.busy
+                | responses.busy
+                | ask.busy
+                | answer.busy
+                | endpoint.busy
+                | initiator.busy
+            ),
         ]
 
         # What belongs to a response goes first. Pieces of descriptors are sent in order, the rest ends as it comes.

@@ -33,7 +33,8 @@ _ROWS = 1 << UNIT_BITS - 2  # beats of the longest payload
 class PacketReceiver(wiring.Component):
     """Packets of one kind, in order. A request takes a place that is not in use (`usable`), of the bank of its address
     (bank_of), and waits for one; a response takes the place its tag names, if that is in `usable`, the tag of this
-    `round` and the endpoint it was sent to this one, and else is dropped: responses always sink.
+    `round` and the endpoint it was sent to this one, and else is dropped: responses always sink. `numbered`: this core
+    has an `endpoint`; if not, all packets are for another.
 
     `began` pulses with `slot` when a place is taken. `o`: the whole packet; `read_unit[k]` (slot, 16-byte unit)
     shows the unit, of bank k, in the next cycle. `dropped` pulses for a response that nobody waits for, `foreign` with
@@ -50,6 +51,7 @@ class PacketReceiver(wiring.Component):
                 "i": In(stream.Signature(PACKET_BEAT)),
                 "o": Out(stream.Signature(RECEIVED)),
                 "endpoint": In(ENDPOINT_BITS),
+                "numbered": In(1),
                 "usable": In(SLOTS_EACH),
                 "round": In(ROUND_BITS),
                 "began": Out(1),
@@ -75,7 +77,7 @@ class PacketReceiver(wiring.Component):
         place = Signal(SLOT_BITS)
         welcome = Signal()
         mine = Signal()
-        m.d.comb += mine.eq(beat.endpoint == self.endpoint)
+        m.d.comb += mine.eq((beat.endpoint == self.endpoint) & self.numbered)
         if self.by_tag:
             known = first.tag[SLOT_BITS:] == self.round
             m.d.comb += [place.eq(first.tag), welcome.eq(known & mine & self.usable.bit_select(place, 1))]

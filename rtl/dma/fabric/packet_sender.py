@@ -9,6 +9,7 @@ from rtl.base.fifo import RamFifo
 from rtl.base.packet import BEAT_BYTES, PACKET_BEAT
 from rtl.base.ram import Ram
 from rtl.contract.config import Config
+from rtl.contract.link import PacketOpcode
 from rtl.dma.fabric.packets import SLOT_BITS, SLOTS_EACH, TO_SEND, UNIT_BITS, bank_bits, flagged, payload_bytes
 
 __all__ = ["PacketSender"]
@@ -18,7 +19,8 @@ class PacketSender(wiring.Component):
     """Packets of one kind, in the order of `send`; there is always room for one that `holds` a place.
 
     `write_unit[k]` (slot, 16-byte unit) stores `write_data[k]` in bank k, that of the slot. `sent` pulses with `slot`
-    when the last beat of a packet that holds a place has been taken. Bytes behind the packet are 0.
+    when the last beat of a packet that holds a place has been taken, `signalled` if it was a SIGNAL. Bytes behind the
+    packet are 0.
     Timing: a beat a cycle, without a gap from a packet to one that waits.
     """
 
@@ -33,6 +35,7 @@ class PacketSender(wiring.Component):
                 "send": In(stream.Signature(TO_SEND)),
                 "o": Out(stream.Signature(PACKET_BEAT)),
                 "sent": Out(1),
+                "signalled": Out(1),
                 "slot": Out(SLOT_BITS),
                 "busy": Out(1),
             }
@@ -68,6 +71,7 @@ class PacketSender(wiring.Component):
             taken.eq(self.o.valid & self.o.ready),
             queue.o.ready.eq(taken & beat.last),
             self.sent.eq(taken & beat.last & packet.holds),
+            self.signalled.eq(taken & beat.last & (packet.header.opcode == PacketOpcode.SIGNAL)),
             self.slot.eq(packet.slot),
             self.busy.eq(queue.level != 0),
         ]

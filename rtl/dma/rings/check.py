@@ -12,6 +12,7 @@ from rtl.contract.config import Config
 from rtl.contract.isa import Cause, Update
 from rtl.contract.link import SIGNAL
 from rtl.contract.memmap import CoreId, Space
+from rtl.dma.fabric.away_signals import AWAY, AWAY_SIGNAL
 from rtl.dma.layouts import job_layout, outcome_layout, slot_bits
 from rtl.dma.rings.descriptor_rules import DescriptorRules
 from rtl.dma.rings.extent import Extent
@@ -24,6 +25,8 @@ _SIDES = ("source", "destination")
 
 class Check(wiring.Component):
     """One descriptor at a time: form, core and space of both ends, what a sum may be, reach of both ends, signal.
+
+    With a link `away_signal` is that of a copy inside the core for another one; its outcome's update is then AWAY.
 
     The first rule broken gives the cause, in that order (verif/golden/dma.py says the same). A good
     descriptor leaves at `job`; `report` pulses when it does, or when one is refused (`refused`), with `slot`
@@ -44,6 +47,7 @@ class Check(wiring.Component):
                 "slot": Out(slot_bits(cfg)),
                 "outcome": Out(outcome_layout()),
                 "busy": Out(1),
+                **({"away_signal": Out(AWAY_SIGNAL)} if link else {}),
             }
         )
 
@@ -169,7 +173,8 @@ class Check(wiring.Component):
             self.outcome.signal_value.eq(word.signal_value),
         ]
         if self.link:
-            signals = rules.foreign(word.signal_address) & (word.signal_update != Update.NONE)
+            leaves = rules.foreign(word.signal_address) & (word.signal_update != Update.NONE)
+            signals = leaves & rules.foreign(word.destination)
             signal = View(layout(SIGNAL), job.signal)
             m.d.comb += [
                 job.away.eq(Cat(rules.foreign(word.destination), rules.foreign(word.source))),
@@ -179,6 +184,13 @@ class Check(wiring.Component):
                 signal.index.eq(word.signal_address >> 2),
                 signal.update.eq(word.signal_update),
             ]
+            m.d.comb += [
+                self.away_signal.class_.eq(word.class_),
+                self.away_signal.address.eq(word.signal_address),
+                self.away_signal.signal.eq(signal),
+            ]
             with m.If(signals):  # the last packet brings it
                 m.d.comb += self.outcome.signal_update.eq(Update.NONE)
+            with m.Elif(leaves & ~fault("a signal of a copy inside that is for another core is done here")):
+                m.d.comb += self.outcome.signal_update.eq(AWAY)
         return m

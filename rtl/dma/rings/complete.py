@@ -34,8 +34,9 @@ class Complete(wiring.Component):
     In: `opened` (a ring takes its tail slot), `report` with `outcome` (it was checked), `issued` (a row of
     `issued_slot` left the row generator; `last`: the last one), `done[e]` (a row has committed;
     with a link one more, whose rows are the pieces of Initiator).
-    Out: `signal`, then `ring_status[r].completed`; after a refusal or a bus error the fault of the ring instead.
-    What follows a fault in its ring ends without signal or count. `stop`: rings that have halted.
+    Out: `signal`, of the descriptor in `signal_slot`, then `ring_status[r].completed`; after a refusal or a bus error
+    the fault of the ring instead. What follows a fault in its ring ends without signal or count. `stop`: rings that
+    have halted.
     Timing: one row a cycle; a descriptor in 2 cycles or as long as `signal` is refused.
     """
 
@@ -60,6 +61,7 @@ class Complete(wiring.Component):
                 "issued_slot": In(slot),
                 "done": In(stream.Signature(done_layout(cfg))).array(self.sources),
                 "signal": Out(stream.Signature(SEMAPHORE_UPDATE)),
+                "signal_slot": Out(slot),
                 "ring_status": Out(RingStatusSignature().flip()).array(rings),
                 "waiting": In(rings),
                 "stop": Out(rings),
@@ -196,6 +198,7 @@ class Complete(wiring.Component):
             bus.eq(read_failed | write_failed),
             failed.eq(ending & ~silent & ((outcome.cause != Cause.NONE) | bus)),
             self.signal.valid.eq(ending & ~silent & ~failed & (outcome.signal_update != Update.NONE)),
+            self.signal_slot.eq(at),
             self.signal.payload.index.eq(outcome.signal_index),
             self.signal.payload.update.eq(outcome.signal_update),
             self.signal.payload.value.eq(outcome.signal_value),

@@ -7,6 +7,7 @@ from amaranth.hdl import Const, Mux, Value
 from amaranth.lib.data import View
 
 from rtl.base.dma_port import ROW_BYTES_BITS
+from rtl.base.endpoint_number import has_endpoint
 from rtl.base.fault import fault
 from rtl.base.layouts import ADDRESS_LAYOUT
 from rtl.contract.config import Config
@@ -62,18 +63,29 @@ class DescriptorRules:
         return address[_CORE] != self.core_id
 
     def unreachable(self, side: str) -> Value:
-        """This end is in another core, and there is no link, or the other end is too."""
-        away = self.foreign(getattr(self.word, side))
+        """This end is in another core, and there is no link, or the other end is too, or packets have no number for
+        that core or this one."""
+        address = getattr(self.word, side)
+        away = self.foreign(address)
         if not self.link:
             return away
-        return away & self.foreign(self.word.source) if side == "destination" else Const(0, 1)
+        return away & (
+            ~self._numbered(address) | (self.foreign(self.word.source) if side == "destination" else Const(0, 1))
+        )
 
     def signal_unreachable(self) -> Value:
-        """The signal is neither here nor, with a link, in the core that the data go to."""
-        away = self.foreign(self.word.signal_address)
+        """The signal is in another core, and there is no link, or data come or go and it is not where they go to, or
+        packets have no number for that core or this one."""
+        at, word = self.word.signal_address, self.word
+        away = self.foreign(at)
         if not self.link:
             return away
-        return away & (self.word.signal_address[_CORE] != self.word.destination[_CORE])
+        inside = ~self.foreign(word.source) & ~self.foreign(word.destination)
+        return away & (at[_CORE] != word.destination[_CORE]) & ~(inside & self._numbered(at))
+
+    def _numbered(self, address: Value) -> Value:
+        """Packets have a number for this core and that of `address`."""
+        return has_endpoint(self.cfg, address[_CORE]) & has_endpoint(self.cfg, self.core_id)
 
     def no_semaphore(self) -> Value:
         """The signal's address is none of a semaphore."""

@@ -10,7 +10,6 @@ import numpy as np
 from firmware.image import Image, build_images
 from firmware.program import Program
 from rtl.contract.config import Config
-from rtl.contract.link import ENDPOINT_BITS
 from rtl.contract.memmap import Control, core_place
 from rtl.contract.roles import needed
 from sim.errors import PlexusError
@@ -54,18 +53,18 @@ class CoresResult:
         return self.simulated_cycles * len(self.results) / self.cpu_seconds if self.cpu_seconds else 0.0
 
 
-def _need_cores(cores: Collection[int], delay_cycles: int, threads: int) -> None:
+def _need_cores(cfg: Config, cores: Collection[int], delay_cycles: int, threads: int) -> None:
     if not 1 <= len(cores) <= CORES_MAX:
         raise PlexusError(f"a system has 1 to {CORES_MAX} cores, not {len(cores)}")
     if not 1 <= delay_cycles <= DELAY_MAX:
         raise PlexusError(f"a wire between cores takes 1 to {DELAY_MAX} cycles, not {delay_cycles}")
     if threads < 1:
         raise PlexusError(f"cores run on at least 1 thread, not {threads}")
-    endpoints: dict[int, int] = {}
     for core in cores:
-        same = endpoints.setdefault(core & ((1 << ENDPOINT_BITS) - 1), core)
-        if same != core:
-            raise PlexusError(f"cores {core_place(same)} and {core_place(core)} are one endpoint to packets")
+        try:
+            cfg.fabric.endpoint_map.encode(core_place(core))
+        except ValueError as error:
+            raise PlexusError(str(error)) from None
 
 
 def run_cores(
@@ -88,7 +87,7 @@ def run_cores(
     fault of the wires (sim.native.system). Errors: PlexusError, ImageError, in a sentence.
     """
     there = [program.core for program in programs] if cores is None else list(cores)
-    _need_cores(there, delay_cycles, threads)
+    _need_cores(cfg, there, delay_cycles, threads)
     if missing := sorted(set(there) - {program.core for program in programs}):
         raise PlexusError(f"core {core_place(missing[0])} has no program: {len(there)} cores, {len(programs)} programs")
     for program in programs:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from cocotb.utils import get_sim_time
 
+from rtl.contract.config import load
 from rtl.contract.isa import DmaAdd
 from rtl.contract.link import PacketOpcode
 from rtl.contract.memmap import Space
@@ -15,11 +16,13 @@ from verif.agents.mover_ports import MoverPorts
 from verif.agents.packets import PacketSink, PacketSource
 from verif.agents.stall import STYLES, styled
 from verif.benches.dma.requests import CORE
-from verif.benches.dma.transfers import FAR
 from verif.checks.coverage import Coverage
 from verif.golden.endpoint import Packet, Peer
 
-__all__ = ["COVERAGE", "ERRORS", "EndpointBench", "OUTBOUND"]
+__all__ = ["COVERAGE", "ERRORS", "EndpointBench", "FEWER", "OUTBOUND"]
+
+FEWER = load("tiny", ["sbuf.adders=false", "dma.classes=1", "fabric.endpoint_bits=gen1"])
+"""Of what there may be less, and another map of endpoints."""
 
 COVERAGE = Coverage(
     "endpoint",
@@ -44,8 +47,10 @@ OUTBOUND = Coverage(
     [
         "write",
         "read",
+        "inside",
         "several packets",
         "signal there",
+        "signal there across two beats",
         "signal here",
         "error response",
         "link lost",
@@ -70,16 +75,19 @@ class EndpointBench(Bench):
         self.golden = Peer(cfg, CORE, self.hbm.copy(), self.sbuf.copy())
         self.host = DmaHost(self, self.stall)
         self.host.on_signal = self._signalled
+        number = self.golden.number
+        assert number is not None
         dut.core_id.value = CORE
         self.ports = MoverPorts(self, self.sbuf, self.stall, lambda: max(0, int(self.rng.integers(-90, 30))))
         self.agent = HbmAgent(self, self.hbm, port_bytes=cfg.hbm.port_bytes, commit=self._commit, stall=self.stall())
-        self.requests_in = PacketSource(self, "request_in", self.stall(), endpoint=CORE & 0xFFF)
-        self.responses_in = PacketSource(self, "response_in", self.stall(), endpoint=CORE & 0xFFF)
+        self.requests_in = PacketSource(self, "request_in", self.stall(), endpoint=number)
+        self.responses_in = PacketSource(self, "response_in", self.stall(), endpoint=number)
         self.request_sink = PacketSink(self, "request_out", self._request, self.stall())
         self.response_sink = PacketSink(self, "response_out", self._response, self.stall())
         self.expected: dict[int, tuple[int, int, Packet]] = {}
         self.signals: dict[int, tuple[int, int, list[tuple[int, bytes]]]] = {}
         self.far: Peer | None = None
+        self.request_class = 0  # of the packet that far_checks are asked about
         self.mute: list[tuple[int, Packet]] | None = None  # answers kept back
         dut.down.value = 0
         self.far_checks: list[Any] = []
@@ -114,11 +122,12 @@ class EndpointBench(Bench):
 
     def _request(self, class_: int, endpoint: int, packet: Packet) -> None:
         """A request to the far core: executed at once, answered later."""
-        assert self.far is not None and endpoint == FAR & 0xFFF
-        assert packet.header["source"] == CORE & 0xFFF
+        assert self.far is not None and endpoint == self.far.number, f"endpoint {endpoint} of {packet.header}"
+        assert packet.header["source"] == self.golden.number, f"source of {packet.header}"
         OUTBOUND.when(packet.signal is not None, "signal there")
         if packet.header["opcode"] == PacketOpcode.WRITE:
             self.written.append(packet.header["address"])
+        self.request_class = class_
         answer = self.far.execute(packet)
         if packet.signal is not None:
             for inspect in self.far_checks:

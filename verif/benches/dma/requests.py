@@ -8,12 +8,13 @@ import numpy as np
 from rtl.contract.config import Config
 from rtl.contract.isa import DmaAdd
 from rtl.contract.link import PacketOpcode
-from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address
+from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address, core_id
 from verif.golden.endpoint import Packet, Peer
 
 __all__ = ["CORE", "Requests"]
 
-CORE = 0x2ABC
+CORE = core_id(server=2, chip=1, core=5)
+"""Its number is another in each of fabric_config.ENDPOINT_MAPS but plain, where it is its low bits."""
 _CLASSES = 8
 _HBM_WINDOW = 1 << 16
 _LENGTHS = (1, 8, 16, 56, 57, 60, 63, 64, 65, 448, 505, 511, 512)
@@ -22,10 +23,12 @@ _SIGNAL_LENGTHS = (57, 58, 60, 63, 121, 505, 511)
 
 class Requests:
     """Every class has a part of HBM and of each partition; in an epoch a byte is written once. Additions have
-    words of their own, which they share, and so have half of the writes that add."""
+    words of their own, which they share, and so have half of the writes that add. `number`: what packets call the core.
+    """
 
-    def __init__(self, cfg: Config, rng: np.random.Generator):
+    def __init__(self, cfg: Config, rng: np.random.Generator, number: int):
         self.cfg = cfg
+        self.endpoint = number
         self.rng = rng
         self.number = 0
         self.tag = 0
@@ -190,7 +193,7 @@ class Requests:
         for _ in range(count):
             class_ = int(self.rng.choice(few))
             packet = self._legal(class_, coverage)
-            cut, endpoint = 0, CORE & 0xFFF
+            cut, endpoint = 0, self.endpoint
             wrong = self.rng.random()
             if wrong < 0.1:
                 packet, cut = self._bad(packet)

@@ -4,31 +4,37 @@ import numpy as np
 
 from rtl.contract.config import Config
 from rtl.contract.isa import DmaAdd
-from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address
+from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address, core_id
 from verif.benches.dma.requests import CORE
 from verif.checks.coverage import Coverage
 
 __all__ = ["FAR", "transfer"]
 
-FAR = 0x1234
+FAR = core_id(server=3, chip=2, core=6)
 """Another core."""
 
 
 def transfer(cfg: Config, rng: np.random.Generator, number: int, coverage: Coverage) -> dict[str, int]:
-    """A descriptor with one end in the far core; each number has its own windows."""
+    """A descriptor with one end in the far core, or none and its signal there; each number has its own windows."""
     away = bool(rng.integers(2))  # the far end is the destination
+    inside = rng.random() < 0.3
 
-    def place(core: int, limit: int) -> int:
+    def place(core: int, limit: int, window: int = number) -> int:
         if rng.integers(2):
-            return address(Space.HBM, 0x10000 + 0x4000 * number + int(rng.integers(64)), core_id=core)
-        offset = 512 * number + int(rng.integers(512 - limit + 1))
+            return address(Space.HBM, 0x10000 + 0x4000 * window + int(rng.integers(64)), core_id=core)
+        offset = 512 * window + int(rng.integers(512 - limit + 1))
         return address(Space.SBUF, int(rng.integers(cfg.partitions)) * PARTITION_STRIDE_BYTES + offset, core_id=core)
 
     long = rng.random() < 0.4
     size = int(rng.integers(1, 400))
+    if rng.random() < 0.25:
+        size |= 57  # a signal behind it begins in its last beat and ends in the next
     source, destination = place(CORE, size), place(FAR, size)
-    if not away:
+    if not away and not inside:
         source, destination = place(FAR, size), place(CORE, size)
+    if inside:
+        away = True
+        destination = place(CORE, size, number + 8)
     hbm_only = all(a >> 40 & 15 == Space.HBM for a in (source, destination))
     d = {"source": source, "destination": destination, "row_bytes": size, "count0": 1, "count1": 1, "count2": 1}
     if hbm_only:
@@ -41,14 +47,15 @@ def transfer(cfg: Config, rng: np.random.Generator, number: int, coverage: Cover
         d["add"] = int(rng.integers(1, len(DmaAdd)))
         d |= {name: d[name] & ~3 for name in ("source", "destination")} | {"row_bytes": 4 * (1 + size // 4)}
         coverage.hit(f"adds {DmaAdd(d['add']).name}")
-    there = away and bool(rng.integers(2))
+    there = inside or (away and bool(rng.integers(2)))
     core = FAR if there else CORE
     d["signal_address"] = address(Space.SEMAPHORES, 4 * int(rng.integers(cfg.issue.semaphores)), core_id=core)
     d["signal_update"] = int(rng.integers(1, 3))
     d["signal_value"] = 1000 + number
-    coverage.hit("write" if away else "read")
+    coverage.hit("inside" if inside else "write" if away else "read")
     coverage.when(d["row_bytes"] > 448, "several packets")
     coverage.when(not there, "signal here")
+    coverage.when(there and not inside and (d["row_bytes"] - 1) % 448 % 64 >= 56, "signal there across two beats")
     local = source if away else destination
     coverage.hit("from HBM" if local >> 40 & 15 == Space.HBM else "from SBUF")
     return d

@@ -47,6 +47,13 @@ class CoreCopies:
         cause, _, item = self._start(word)
         if item is None:
             raise Ended.by_copy(cause)
-        item.word, item.ended = word, lambda: self._done.update((core,))
+        others = item.ended
+
+        def ended() -> None:
+            if others is not None:
+                others()
+            self._done.update((core,))
+
+        item.word, item.ended = word, ended
         self._pushed[core] += 1
         self.line.flight.append(item)
