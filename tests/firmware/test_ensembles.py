@@ -10,6 +10,7 @@ from firmware.cores.ensemble import Ensemble
 from firmware.cores.forward import forward
 from firmware.cores.ping_pong import ping_pong
 from firmware.cores.projected_attention import projected_attention
+from firmware.cores.remote import remote
 from firmware.cores.split_attention import split_attention
 from firmware.image import build_image, build_images
 from firmware.kernels.attention import attention
@@ -63,6 +64,32 @@ def test_ping_pong_is_right_in_any_order(seed: int | None) -> None:
     assert not unordered(ensemble.programs)
     assert right(ensemble, seed)
     assert len(ensemble.marks["back"]) == 5
+
+
+@pytest.mark.parametrize("seed", [None, 1])
+@pytest.mark.parametrize("add", [None, "fp32", "bf16", "int32"])
+@pytest.mark.parametrize("spaces", [("sbuf", "sbuf"), ("hbm", "sbuf"), ("sbuf", "hbm"), ("hbm", "hbm")])
+@pytest.mark.parametrize("direction", ["write", "read", "both"])
+def test_remote_is_right_in_any_order(
+    direction: str, spaces: tuple[str, str], add: str | None, seed: int | None
+) -> None:
+    rng = np.random.default_rng(1)
+    x = rng.integers(0, 1 << 32, (3, TINY.partitions, 24), dtype=np.uint32)
+    if add in ("fp32", "bf16"):
+        x = encode(rng.standard_normal(x.shape, np.float32), add)
+    if add and (direction == "read" or spaces[1] == "hbm" or (direction == "both" and spaces[0] == "hbm")):
+        with pytest.raises(KernelError, match=f"add={add} goes with direction=write or both, to the SBUF of who gets"):
+            remote(TINY, x, direction=direction, spaces=spaces, add=add)
+        return
+    ensemble = remote(TINY, x, direction=direction, spaces=spaces, add=add)
+    assert not unordered(ensemble.programs)
+    assert right(ensemble, seed)
+    assert len(ensemble.truth) == 1 + (direction == "both")
+    if add:
+        for bits in ensemble.truth.values():
+            flipped = x[:, :, ::-1] if bits is not next(iter(ensemble.truth.values())) else x
+            total = decode(flipped, add) + decode(flipped[::-1], add)
+            assert np.array_equal(bits, encode(total, add) if add != "int32" else flipped + flipped[::-1])
 
 
 def random_heads(heads: int, shared: int, queries: int, keys: int, dims: int, values: int) -> list[np.ndarray]:
@@ -191,6 +218,10 @@ def test_what_cannot_be_is_refused() -> None:
         row(2, 0, 1)
     with pytest.raises(KernelError, match="needs a round and a word at least, not 0 and 1"):
         ping_pong(TINY, np.zeros(1, np.uint32), 0)
+    with pytest.raises(KernelError, match="direction is one of write, read, both, not up"):
+        remote(TINY, np.zeros((1, 8, 4), np.uint32), direction="up", add=None)
+    with pytest.raises(KernelError, match="near and far are sbuf or hbm, not psum"):
+        remote(TINY, np.zeros((1, 8, 4), np.uint32), spaces=("sbuf", "psum"), add=None)
 
 
 def test_places_are_those_of_the_map() -> None:

@@ -195,6 +195,26 @@ def test_ping_pong_takes_as_much_longer_as_the_wire(tmp_path: Path) -> None:
     assert far["signal_cycles"] - near["signal_cycles"] == pytest.approx(300, abs=1)
 
 
+@pytest.mark.parametrize(
+    ("settings", "share"),
+    [
+        (("direction=write",), 0.97),
+        (("direction=read",), 0.97),
+        (("direction=both", "tiles=8"), 0.97),
+        (("add=fp32", "columns=120", "tiles=8"), 0.97),
+        (("add=bf16", "direction=both"), 0.9),
+        (("near=hbm",), 0.85),
+        (("near=hbm", "far=hbm", "direction=both"), 0.95),
+    ],
+)
+def test_remote_copies_at_the_rate_of_the_link(tmp_path: Path, settings: tuple[str, ...], share: float) -> None:
+    r = several("remote", tmp_path, *settings)
+    assert r["match"] is True and r["end"] == "done" and not r["faults"]
+    m = r["metrics"]
+    assert m["bound_bytes_per_cycle"] == (16 if "far=hbm" in settings else 32)
+    assert share * m["bound_bytes_per_cycle"] <= m["bytes_per_cycle"] <= m["bound_bytes_per_cycle"] * 1.02
+
+
 @pytest.mark.parametrize("settings", [("cores=2", "causal=true", "kv_heads=2"), ("cores=4", "queries=9", "buffers=1")])
 def test_split_attention_has_the_bits_of_a_core_alone(tmp_path: Path, settings: tuple[str, ...]) -> None:
     sizes = ("heads=4", "seq=24", "head=8", "values=12", *settings)
@@ -270,6 +290,9 @@ def test_sweep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["split_attention", "-p", "cores=17"], "cores must be at most 16, not 17"),
         (["split_attention", "--config", "tiny", "-p", "seq=4096"], "does not fit the memories of tiny"),
         (["split_attention", "-p", "heads=1048576", "-p", "seq=4096"], "the host holds at most 134217728"),
+        (["remote", "-p", "direction=up"], "direction must be one of write, read, both, not 'up'"),
+        (["remote", "-p", "add=fp32", "-p", "far=hbm"], "add=fp32 goes with direction=write or both, to the SBUF of"),
+        (["remote", "-p", "add=e4m3"], "add must be one of fp32, bf16, int32, not 'e4m3'"),
         (["ping_pong", "--array", "fast"], "native or structural, not 'fast'"),
     ],
 )

@@ -14,6 +14,7 @@ from firmware.cores.ping_pong import ping_pong
 from firmware.cores.projected_attention import projected_attention
 from firmware.cores.remote import REMOTE_DIRECTIONS, remote
 from firmware.cores.split_attention import split_attention
+from firmware.kernels.dma_copy import ADDS
 from firmware.makers import held, random_attention
 from firmware.numbers import encode
 from firmware.params import size
@@ -113,11 +114,12 @@ KINDS: Mapping[str, Kind] = {
             "direction": Param(
                 type=str,
                 default="write",
-                doc=f"of {', '.join(REMOTE_DIRECTIONS)}: core 0 writes to core 1, reads from it, both write",
+                doc="core 0 writes to core 1, reads from it, or both write at a time",
+                choices=tuple(REMOTE_DIRECTIONS),
             ),
-            "near": Param(type=str, default="sbuf", doc="memory of core 0: sbuf or hbm"),
-            "far": Param(type=str, default="sbuf", doc="memory of core 1: sbuf or hbm"),
-            "add": Param(type=str, default=None, doc="fp32, bf16 or int32: add in the SBUF of who gets the tiles"),
+            "near": Param(type=str, default="sbuf", doc="memory of core 0", choices=("sbuf", "hbm")),
+            "far": Param(type=str, default="sbuf", doc="memory of core 1", choices=("sbuf", "hbm")),
+            "add": Param(type=str, default=None, doc="add in the SBUF of who gets the tiles", choices=tuple(ADDS)),
             "tiles": Param(type=int, default=16, doc="with a signal each", minimum=2, maximum=4096),
             "columns": Param(type=int, default=64, doc="numbers of a tile on each partition", minimum=1, maximum=4096),
             **_WIRES,
