@@ -14,7 +14,7 @@ from rtl.dma.fabric.packets import CHUNK_BYTES, SLOTS_EACH
 from verif.bench import Run, noticed_by
 from verif.benches.dma.endpoint_driver import COVERAGE, ERRORS, FEWER, OUTBOUND, EndpointBench
 from verif.benches.dma.requests import CORE, Requests
-from verif.benches.dma.transfers import FAR, transfer
+from verif.benches.dma.transfers import FAR, alternating, transfer
 from verif.golden.dma import added, check
 from verif.golden.endpoint import Packet, Peer
 
@@ -171,7 +171,7 @@ async def transfers_to_and_from_another_core(dut: Any) -> None:
     )
     bench.far = far
     for _ in range(8):
-        batch = [transfer(cfg, rng, n, OUTBOUND) for n in range(8)]
+        batch = [*(transfer(cfg, rng, n, OUTBOUND) for n in range(7)), alternating(cfg, rng, 7)]
         due: dict[int, tuple[dict[str, int], int, list[tuple[int, bytes]]]] = {}
         for d in batch:
             assert check(d, cfg, CORE, link=True)[0] == Cause.NONE, d

@@ -8,10 +8,26 @@ from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address, core_id
 from verif.benches.dma.requests import CORE
 from verif.checks.coverage import Coverage
 
-__all__ = ["FAR", "transfer"]
+__all__ = ["FAR", "alternating", "transfer"]
 
 FAR = core_id(server=3, chip=2, core=6)
 """Another core."""
+
+
+def alternating(cfg: Config, rng: np.random.Generator, number: int) -> dict[str, int]:
+    """Rows of a long and a short piece from all groups of partitions in turn: those of several banks are under way."""
+    lanes = cfg.partitions // cfg.dma.engines
+    partition = int(rng.integers(lanes))
+    return {
+        "source": address(Space.SBUF, partition * PARTITION_STRIDE_BYTES + 512 * number, core_id=CORE),
+        "source_step0": lanes * PARTITION_STRIDE_BYTES,
+        "destination": address(Space.HBM, 0x10000 + 0x4000 * number, core_id=FAR),
+        "destination_step0": 512,
+        "row_bytes": 500,
+        **{"count0": cfg.dma.engines, "count1": 1, "count2": 1, "class_": int(rng.integers(cfg.dma.classes))},
+        "signal_address": address(Space.SEMAPHORES, 4 * number, core_id=FAR),
+        **{"signal_update": 1, "signal_value": 1000 + number},
+    }
 
 
 def transfer(cfg: Config, rng: np.random.Generator, number: int, coverage: Coverage) -> dict[str, int]:
