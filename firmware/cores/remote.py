@@ -6,7 +6,7 @@ from firmware.cores.ensemble import Ensemble, Mark, numbered
 from firmware.kernel import Kernel
 from firmware.numbers import decode, encode
 from firmware.program import Completion
-from firmware.views import CopyView, HbmView, KernelError
+from firmware.views import HbmView, KernelError, TileView
 from rtl.contract.config import Config
 from rtl.contract.isa import Queue
 
@@ -33,7 +33,7 @@ class _Tiles:
             if hbm is not None:
                 self.loads = [k.dma(self[t], hbm[t, :, :]) for t in range(tiles)]
 
-    def __getitem__(self, tile: int) -> CopyView:
+    def __getitem__(self, tile: int) -> TileView | HbmView:
         if self.hbm is not None:
             return self.hbm[tile, :, :]
         return self.sbuf[:, tile * self.columns : (tile + 1) * self.columns]
@@ -96,7 +96,8 @@ class _Flow:
         marks: list[Mark] = []
         k = self.to
         for t in range(self.tiles):
-            k.wait(Queue.SYNC, self.arrived, t + 1, *([] if self.k is k else [self.come[t]]))
+            come = self.come[t]
+            k.wait(Queue.SYNC, self.arrived, t + 1, *([] if self.k is k else [come]))
             marks.append(Mark(k.core, Queue.SYNC, k.items(Queue.SYNC) - 1))
         for t in range(self.tiles if self.come.hbm is None else 0):
             k.dma(self.y[t, :, :], self.come[t], ring=0, queue=Queue.SYNC)

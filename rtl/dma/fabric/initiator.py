@@ -2,23 +2,36 @@
 
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
+from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.utils import exact_log2
 
 from rtl.base.endpoint_number import endpoint_number
+from rtl.base.fault import fault
+from rtl.base.layouts import ADDRESS_LAYOUT
 from rtl.contract.config import Config
-from rtl.contract.memmap import CoreId
+from rtl.contract.memmap import CoreId, Space
 from rtl.dma.fabric.away_reads import AwayReads
 from rtl.dma.fabric.away_writes import AwayWrites
-from rtl.dma.fabric.packets import CHUNK_BYTES, RECEIVED, ROUND_BITS, SLOT_BITS, SLOTS_EACH, TO_SEND, remote_row
+from rtl.dma.fabric.packets import (
+    CHUNK_BYTES,
+    RECEIVED,
+    ROUND_BITS,
+    SLOT_BITS,
+    SLOTS_EACH,
+    TO_SEND,
+    WINDOW_BYTES,
+    remote_row,
+)
 from rtl.dma.layouts import done_layout, row_layout
 
 __all__ = ["Initiator"]
 
 
 class Initiator(wiring.Component):
-    """`own` is the core's configuration, `link` link_config. Each piece of CHUNK_BYTES is a row of its own to Complete:
-    `issued` (with `last`) and later `done`. `signal`: a packet of AwaySignals. See AwayWrites and AwayReads for the
-    rest.
+    """`own` is the core's configuration, `link` link_config. Each piece of CHUNK_BYTES, or up to the end of a window of
+    HBM if there is a choice of movers to write it, is a row of its own to Complete: `issued` (with `last`) and later
+    `done`. `signal`: a packet of AwaySignals. See AwayWrites and AwayReads for the rest.
 
     Timing: a piece a cycle while there are places.
     """
@@ -67,12 +80,16 @@ class Initiator(wiring.Component):
         row = self.row.payload
         offset = Signal(19)
         left = Signal(19)
+        most = Signal(range(CHUNK_BYTES + 1))
+        whole = Signal(range(WINDOW_BYTES + 1))  # to the end of the window in the other core's HBM
         ends = Signal()
         takes = Signal()
         m.d.comb += [
             self.room.eq(Cat(reads.room, writes.room)),
             left.eq(row.bytes - offset),
-            ends.eq(left <= CHUNK_BYTES),
+            whole.eq(WINDOW_BYTES - (row.remote + offset)[: exact_log2(WINDOW_BYTES)]),
+            most.eq(CHUNK_BYTES),
+            ends.eq(left <= most),
             writes.piece.valid.eq(self.row.valid & row.write),
             reads.piece.valid.eq(self.row.valid & ~row.write),
             writes.first.eq(offset == 0),
@@ -81,16 +98,21 @@ class Initiator(wiring.Component):
             self.issued.eq(takes),
             self.last.eq(ends & row.last),
         ]
+        to_hbm = row.write & (View(ADDRESS_LAYOUT, row.remote).space == Space.HBM)
+        if self.own.dma.link_movers > 1:
+            over = fault("packets to HBM of another core reach over the end of a window")
+            with m.If(to_hbm & (whole < CHUNK_BYTES) & ~over):
+                m.d.comb += most.eq(whole)
         for piece in (writes.piece.payload, reads.piece.payload):
             m.d.comb += [
                 piece.eq(row),
                 piece.local.eq(row.local + offset),
                 piece.remote.eq(Cat((row.remote[:40] + offset)[:40], row.remote[40:])),
-                piece.bytes.eq(Mux(ends, left, CHUNK_BYTES)),
+                piece.bytes.eq(Mux(ends, left, most)),
                 piece.last.eq(self.last),
             ]
         with m.If(takes):
-            m.d.sync += offset.eq(Mux(ends, 0, offset + CHUNK_BYTES))
+            m.d.sync += offset.eq(Mux(ends, 0, offset + most))
 
         m.d.comb += [
             writes.sent.eq(self.sent),

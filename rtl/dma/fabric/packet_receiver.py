@@ -4,7 +4,9 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.utils import exact_log2
 
+from rtl.base.fault import fault
 from rtl.base.fifo import Fifo
 from rtl.base.layouts import ADDRESS_LAYOUT
 from rtl.base.packet import BEAT_BYTES, PACKET_BEAT
@@ -19,6 +21,7 @@ from rtl.dma.fabric.packets import (
     SLOT_BITS,
     SLOTS_EACH,
     UNIT_BITS,
+    WINDOW_BYTES,
     bank_bits,
     bank_of,
     flagged,
@@ -82,20 +85,24 @@ class PacketReceiver(wiring.Component):
             known = first.tag[SLOT_BITS:] == self.round
             m.d.comb += [place.eq(first.tag), welcome.eq(known & mine & self.usable.bit_select(place, 1))]
         else:
-            turn = Signal(bits)
             bank = Signal(bits)
             free = Signal(SLOTS_EACH)
             to_sbuf = View(ADDRESS_LAYOUT, first.address).space == Space.SBUF
+            turn = Signal(bits)
+            with m.If(self.began):
+                m.d.sync += turn.eq(turn + 1)
+            window = Signal(bits)
+            m.d.comb += window.eq(first.address >> exact_log2(WINDOW_BYTES))
+            with m.If(fault("writes to HBM are made by movers of a link in turn")):
+                m.d.comb += window.eq(turn)
             m.d.comb += [
-                bank.eq(bank_of(self.cfg, to_sbuf, first.address, turn)),
+                bank.eq(bank_of(self.cfg, to_sbuf, first.address, window)),
                 free.eq(Cat(self.usable[n] & (bank == n % self.cfg.dma.link_movers) for n in range(SLOTS_EACH))),
                 welcome.eq(free.any()),
             ]
             for n in reversed(range(SLOTS_EACH)):
                 with m.If(free[n]):
                     m.d.comb += place.eq(n)
-            with m.If(self.began):
-                m.d.sync += turn.eq(turn + 1)
 
         inside = Signal()  # between the first and the last beat of a packet
         keep = Signal()  # it has a place

@@ -22,6 +22,7 @@ __all__ = [
     "ROUND_BITS",
     "SLOT_BITS",
     "TO_SEND",
+    "WINDOW_BYTES",
     "UNIT_BITS",
     "added",
     "bank_bits",
@@ -46,6 +47,9 @@ UNIT_BITS = 5
 
 CHUNK_BYTES = 448
 """Payload of the packets that transfers are cut into: with its header it fills two flits exactly."""
+
+WINDOW_BYTES = 4096
+"""Of HBM: packets of one bank only write there, so that of two writes of a class to the same bytes the later stays."""
 
 HEADER = layout(PACKET_HEADER)
 SIGNAL_LAYOUT = layout(SIGNAL)
@@ -106,7 +110,7 @@ def bank_bits(cfg: Config) -> int:
 
 def bank_of(own: Config, sbuf: Value, offset: Value, turn: Value) -> Value:
     """Bank for bytes at `offset` of a core: in SBUF that of their group of partitions, so that what goes to one
-    partition stays in order, and no two movers meet at a group; in HBM whose `turn` it is."""
+    partition stays in order, and no two movers meet at a group; in HBM `turn`."""
     group = offset[PARTITION_SHIFT + lane_bits(own) :]
     return Mux(sbuf, group[: bank_bits(own)], turn)
 

@@ -10,11 +10,11 @@ from rtl.contract.config import load
 from rtl.contract.isa import Cause, DmaAdd
 from rtl.contract.link import PacketOpcode
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address
-from rtl.dma.fabric.packets import CHUNK_BYTES, SLOTS_EACH
+from rtl.dma.fabric.packets import CHUNK_BYTES, SLOTS_EACH, WINDOW_BYTES
 from verif.bench import Run, noticed_by
 from verif.benches.dma.endpoint_driver import COVERAGE, ERRORS, FEWER, OUTBOUND, EndpointBench
 from verif.benches.dma.requests import CORE, Requests
-from verif.benches.dma.transfers import FAR, alternating, transfer
+from verif.benches.dma.transfers import FAR, alternating, cut, transfer
 from verif.golden.dma import added, check
 from verif.golden.endpoint import Packet, Peer
 
@@ -43,10 +43,13 @@ _FAULTS = (
         "a signal that reaches into the next beat is cut",
         "a packet loses its add",
         "pieces of descriptors are sent as their banks have them",
+        "packets to HBM of another core reach over the end of a window",
         "a signal of a copy inside leaves in class 0",
         "a signal of a copy inside that is for another core is done here",
     ),
 )
+
+_FAULTS += noticed_by("last_write_stays", "writes to HBM are made by movers of a link in turn")
 
 RUNS = (
     Run("dma", options={"link": True}, faults=_FAULTS),
@@ -70,11 +73,11 @@ async def executes_requests_in_order(dut: Any) -> None:
     for _ in range(6):
         maker.epoch()
         used = set()
-        for class_, packet, cut, endpoint in maker.batch(40, COVERAGE):
+        for class_, packet, short, endpoint in maker.batch(40, COVERAGE):
             used.add(class_)
             golden = bench.golden
             refused = len(golden.refused)
-            answer = golden.refuse(packet, endpoint) if cut else golden.execute(packet, endpoint)
+            answer = golden.refuse(packet, endpoint) if short else golden.execute(packet, endpoint)
             if answer is not None:
                 bench.expected[packet.header["tag"]] = (class_, packet.header["source"], answer)
                 COVERAGE.when(len(golden.refused) > refused, "refused read")
@@ -85,7 +88,7 @@ async def executes_requests_in_order(dut: Any) -> None:
                 if packet.signal is not None:
                     s = packet.signal
                     bench.signals[s["value"]] = (s["index"], s["update"], maker.before(class_))
-            bench.requests_in.send(class_, packet, cut=cut, endpoint=endpoint)
+            bench.requests_in.send(class_, packet, cut=short, endpoint=endpoint)
         COVERAGE.when(len(used) > 1, "several classes at once")
         await bench.quiet()
         assert not bench.signals, f"signals never sent: {bench.signals}"
@@ -97,6 +100,28 @@ async def executes_requests_in_order(dut: Any) -> None:
             assert first == bench.golden.refused[0], f"{first} instead of {bench.golden.refused[0]}"
     assert int(dut.failed.value) == 0 and int(dut.dropped.value) == 0
     COVERAGE.require_all()
+
+
+@cocotb.test(timeout_time=4, timeout_unit="ms")
+async def last_write_stays(dut: Any) -> None:
+    """Writes of a class to bytes that those before it wrote, in HBM and SBUF, at some distance from each other."""
+    bench = EndpointBench(dut)
+    await bench.start()
+    rng, cfg = bench.rng, bench.cfg
+    for n in range(120):
+        size = int(rng.integers(CHUNK_BYTES // 2, CHUNK_BYTES + 1))
+        at = n // 12 % 3 * WINDOW_BYTES + int(rng.integers(2)) * 128
+        place = address(Space.HBM, at, core_id=CORE)
+        if n % 3 == 0:
+            at = int(rng.integers(2)) * 200
+            place = address(Space.SBUF, int(rng.integers(cfg.partitions)) * PARTITION_STRIDE_BYTES + at, core_id=CORE)
+        packet = Packet(
+            {"opcode": int(PacketOpcode.WRITE), "length_bytes": size, "source": 7, "address": place}, rng.bytes(size)
+        )
+        bench.golden.execute(packet)
+        bench.requests_in.send(0, packet)
+    await bench.quiet()
+    bench.same()
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
@@ -207,11 +232,8 @@ async def transfers_to_and_from_another_core(dut: Any) -> None:
         await bench.host.idle()
         await bench.quiet()
         for d in batch:
-            pieces = [
-                d["destination"] + i * d.get("destination_step0", 0) + at
-                for i in range(d["count0"])
-                for at in range(0, d["row_bytes"], CHUNK_BYTES)
-            ]
+            starts = [d["destination"] + i * d.get("destination_step0", 0) for i in range(d["count0"])]
+            pieces = [at for start in starts for at in cut(cfg, start, d["row_bytes"])]
             if d["destination"] >> 44 == FAR:
                 left = [at for at in bench.written if at in pieces]
                 assert left == pieces, f"pieces of {d} left in another order"

@@ -8,10 +8,21 @@ from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address, core_id
 from verif.benches.dma.requests import CORE
 from verif.checks.coverage import Coverage
 
-__all__ = ["FAR", "alternating", "transfer"]
+__all__ = ["FAR", "alternating", "cut", "transfer"]
 
 FAR = core_id(server=3, chip=2, core=6)
 """Another core."""
+
+
+def cut(cfg: Config, start: int, size: int) -> list[int]:
+    """Addresses of the packets of a row to another core: 448 bytes each, and with several movers none crosses 4 KiB of
+    HBM."""
+    at, end, found = start, start + size, list[int]()
+    windows = cfg.dma.link_movers > 1 and start >> 40 & 15 == Space.HBM
+    while at < end:
+        found.append(at)
+        at += min(448, 4096 - at % 4096) if windows else 448
+    return found
 
 
 def alternating(cfg: Config, rng: np.random.Generator, number: int) -> dict[str, int]:
