@@ -50,9 +50,17 @@ def rows(
     # Long rows in pieces, the first piece of all rows first: else all of them wait behind the mover of one row.
     piece = cfg.dma.slice_bytes
     if merged and len(merged) < 3 and row % piece == 0 and row > piece and _partitions(merged[0], sbuf_sides):
-        merged.append((row // piece, piece, piece))
-        row = piece
+        beats = (_on_beats(cfg, view, [dim[1 + n] for dim in merged]) for n, view in enumerate((src, dst)))
+        if dst.core == src.core and all(beats):  # packets are cut otherwise
+            merged.append((row // piece, piece, piece))
+            row = piece
     return row, tuple(merged)
+
+
+def _on_beats(cfg: Config, view: CopyView, steps: list[int]) -> bool:
+    """All rows of a view begin with a beat of HBM, if they are there: no piece of them takes a beat twice."""
+    beat = cfg.hbm.port_bytes
+    return not isinstance(view, HbmView) or not any(at % beat for at in (place(view).offset, *steps))
 
 
 def _partitions(dim: tuple[int, int, int], sbuf: tuple[bool, bool]) -> int:

@@ -20,7 +20,7 @@ __all__ = ["ENDED_BITS", "Copies", "Stage"]
 ENDED_BITS = 3
 """Copies that may end between two edges of the engine's clock."""
 
-_UNDER_WAY = 8  # descriptors that the DMA has taken, at most: a ring has four slots, and what has ended is told late
+_UNDER_WAY = (1 << ENDED_BITS) - 1  # descriptors that the DMA has taken, at most, some of which may have ended
 _WHY_BITS = FAULT.offset("core") - FAULT.offset("cause")
 _OWNER = data.StructLayout({"core": 3, "pc": 32})
 

@@ -105,7 +105,7 @@ class Fetch(wiring.Component):
         m.d.comb += refuse.eq(self._outside())
         for c, client in enumerate(clients):
             m.d.comb += [
-                client.limit.eq(self.limit_queue_depth if c < len(Queue) else client.depth),
+                client.limit.eq(self.limit_queue_depth[: len(client.limit)] if c < len(Queue) else client.depth),
                 client.load.eq(self.load & (self.load_client == c)),
                 client.base.eq(self.load_base[: len(client.base)]),
                 client.count.eq(self.load_count[: len(client.count)]),

@@ -20,6 +20,7 @@ NEAR = 0.9
 CLEARLY = 0.75
 """What is advised brings the bound of movement below this share of what it is: less may not show in the cycles."""
 _MOST_ENGINES = 16
+_PORT_BURSTS = 256  # that a port of HBM has under way, one way (OUTSTANDING of sim/native/hbm.cpp)
 _MOVES = ("busy", "hbm_bandwidth", "sbuf")
 
 
@@ -145,9 +146,10 @@ def _fetched(facts: Facts, threshold: float) -> Finding | None:
 
 
 def _row_cycles(cfg: Config) -> float:
-    """Cycles that a row takes at least, however short: a port is asked for one a cycle, a mover has so many under way,
-    and a beat of a port is moved."""
-    asked = max(1 / cfg.hbm.ports, cfg.latency_cycles / (DMA_ROWS_IN_FLIGHT * cfg.dma.engines))
+    """Cycles that a row takes at least, however short: a port is asked for one a cycle, a mover and a port have so many
+    under way, and a beat of a port is moved."""
+    under_way = min(DMA_ROWS_IN_FLIGHT * cfg.dma.engines, _PORT_BURSTS * cfg.hbm.ports)
+    asked = max(1 / cfg.hbm.ports, cfg.latency_cycles / under_way)
     return max(asked, cfg.hbm.port_bytes / cfg.hbm.bytes_per_cycle)
 
 

@@ -292,6 +292,7 @@ def test_sweep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["split_attention", "-p", "heads=1048576", "-p", "seq=4096"], "the host holds at most 134217728"),
         (["remote", "-p", "direction=up"], "direction must be one of write, read, both, not 'up'"),
         (["remote", "-p", "add=fp32", "-p", "far=hbm"], "add=fp32 goes with direction=write or both, to the SBUF of"),
+        (["remote", "--config", "full", "-p", "tiles=4096", "-p", "columns=4096"], "the host holds at most 134217728"),
         (["remote", "-p", "add=e4m3"], "add must be one of fp32, bf16, int32, not 'e4m3'"),
         (["ping_pong", "--array", "fast"], "native or structural, not 'fast'"),
     ],

@@ -35,7 +35,8 @@ from verif.golden.vector_instructions import VectorInstructions
 
 __all__ = ["DeadlockError", "Fault", "GoldenMachine", "ImageLike", "RegionLike", "RunResult"]
 
-IN_FLIGHT = 4  # items of a queue or ring that may overlap under a seed
+IN_FLIGHT = 4  # items of a queue that may overlap under a seed
+RING_IN_FLIGHT = 64  # of a ring, whatever dma.ring_depth is: a program must not depend on it
 _SEES_ITSELF = (Queue.VECTOR, Queue.SCALAR, Queue.GPSIMD)
 """Queues in which a read waits until all writes before it have been made."""
 
@@ -164,7 +165,7 @@ class GoldenMachine:
                 if self.rng is None:
                     return events
         for index, line in enumerate(self.rings):
-            if not line.halted and line.issued < self.released[index] and len(line.flight) < IN_FLIGHT:
+            if not line.halted and line.issued < self.released[index] and len(line.flight) < RING_IN_FLIGHT:
                 events.append(lambda index=index: self._start(index))
         return events
 

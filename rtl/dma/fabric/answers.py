@@ -8,7 +8,7 @@ from rtl.base.endpoint_number import endpoint_number, has_endpoint
 from rtl.contract.config import Config
 from rtl.contract.link import ENDPOINT_BITS, PacketOpcode
 from rtl.contract.memmap import CoreId
-from rtl.dma.fabric.packets import RECEIVED, SLOT_BITS, TO_SEND
+from rtl.dma.fabric.packets import RECEIVED, SLOT_BITS, TO_SEND, bank_bits
 from rtl.dma.fabric.places import Places
 from rtl.dma.layouts import done_layout
 
@@ -64,7 +64,9 @@ class Answers(wiring.Component):
             self.there.eq(places.there),
             self.place.eq(places.place),
             places.take.eq(self.take),
-            places.bank.eq(self.packet.slot),  # that of the request: an addition finds there what was read for it
+            places.bank.eq(
+                self.packet.slot[: bank_bits(self.cfg)]
+            ),  # that of the request: an addition finds there what was read for it
             fresh.class_.eq(self.packet.class_),
             fresh.endpoint.eq(header.source),
             fresh.tag.eq(header.tag),

@@ -30,8 +30,8 @@ __all__ = ["Initiator"]
 
 class Initiator(wiring.Component):
     """`own` is the core's configuration, `link` link_config. Each piece of CHUNK_BYTES, or up to the end of a window of
-    HBM if there is a choice of movers to write it, is a row of its own to Complete: `issued` (with `last`) and later
-    `done`. `signal`: a packet of AwaySignals. See AwayWrites and AwayReads for the rest.
+    the other core's HBM, is a row of its own to Complete: `issued` (with `last`) and later `done`. `signal`: a packet
+    of AwaySignals. See AwayWrites and AwayReads for the rest.
 
     Timing: a piece a cycle while there are places.
     """
@@ -99,10 +99,9 @@ class Initiator(wiring.Component):
             self.last.eq(ends & row.last),
         ]
         to_hbm = row.write & (View(ADDRESS_LAYOUT, row.remote).space == Space.HBM)
-        if self.own.dma.link_movers > 1:
-            over = fault("packets to HBM of another core reach over the end of a window")
-            with m.If(to_hbm & (whole < CHUNK_BYTES) & ~over):
-                m.d.comb += most.eq(whole)
+        over = fault("packets to HBM of another core reach over the end of a window")
+        with m.If(to_hbm & (whole < CHUNK_BYTES) & ~over):
+            m.d.comb += most.eq(whole)
         for piece in (writes.piece.payload, reads.piece.payload):
             m.d.comb += [
                 piece.eq(row),

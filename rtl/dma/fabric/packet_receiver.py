@@ -4,7 +4,6 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out, connect, flipped
-from amaranth.utils import exact_log2
 
 from rtl.base.fault import fault
 from rtl.base.fifo import Fifo
@@ -21,11 +20,11 @@ from rtl.dma.fabric.packets import (
     SLOT_BITS,
     SLOTS_EACH,
     UNIT_BITS,
-    WINDOW_BYTES,
     bank_bits,
     bank_of,
     flagged,
     payload_bytes,
+    window_bank,
 )
 
 __all__ = ["PacketReceiver"]
@@ -92,7 +91,7 @@ class PacketReceiver(wiring.Component):
             with m.If(self.began):
                 m.d.sync += turn.eq(turn + 1)
             window = Signal(bits)
-            m.d.comb += window.eq(first.address >> exact_log2(WINDOW_BYTES))
+            m.d.comb += window.eq(window_bank(self.cfg, first.address))
             with m.If(fault("writes to HBM are made by movers of a link in turn")):
                 m.d.comb += window.eq(turn)
             m.d.comb += [

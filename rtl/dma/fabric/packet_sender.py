@@ -43,7 +43,8 @@ class PacketSender(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.queue = queue = RamFifo(TO_SEND, 2 * SLOTS_EACH)
+        # All that hold a place, all reads, as many more that a lost link has ended, and a signal.
+        m.submodules.queue = queue = RamFifo(TO_SEND, 4 * SLOTS_EACH)
         bits = bank_bits(self.cfg)
         banks = [
             Ram(8 * BEAT_BYTES, SLOTS_EACH >> bits << UNIT_BITS - 2, granule=128)

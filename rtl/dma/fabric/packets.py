@@ -8,6 +8,7 @@ from amaranth.hdl import Cat, Const, Mux, Value
 from amaranth.lib import data
 from amaranth.utils import exact_log2
 
+from rtl.base.axi import ADDRESS_BITS
 from rtl.base.layouts import layout
 from rtl.contract.config import Config
 from rtl.contract.link import ENDPOINT_BITS, PACKET_BYTES_MAX, PACKET_HEADER, SIGNAL, PacketFlag, PacketOpcode
@@ -27,6 +28,7 @@ __all__ = [
     "added",
     "bank_bits",
     "bank_of",
+    "window_bank",
     "flagged",
     "link_config",
     "payload_bytes",
@@ -113,6 +115,13 @@ def bank_of(own: Config, sbuf: Value, offset: Value, turn: Value) -> Value:
     partition stays in order, and no two movers meet at a group; in HBM `turn`."""
     group = offset[PARTITION_SHIFT + lane_bits(own) :]
     return Mux(sbuf, group[: bank_bits(own)], turn)
+
+
+def window_bank(own: Config, offset: Value) -> Value:
+    """That of a window of HBM: all bits above it take part, so that rows at any pitch are spread over the banks."""
+    bits = bank_bits(own)
+    window = offset[exact_log2(WINDOW_BYTES) : ADDRESS_BITS]
+    return Cat(window[k::bits].xor() for k in range(bits))
 
 
 def staging(cfg: Config, kind: Value | int, slot: Value) -> Value:

@@ -4,6 +4,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.base.fault import fault
 from rtl.contract.config import Config
 from rtl.dma.fabric.packets import SLOT_BITS, SLOTS_EACH, bank_bits
 
@@ -34,9 +35,10 @@ class Places(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         banks = self.cfg.dma.link_movers
+        anywhere = fault("a place of a link is taken in any bank")
         free = Signal(SLOTS_EACH)
         m.d.comb += [
-            free.eq(Cat(~self.used[n] & (self.bank == n % banks) for n in range(SLOTS_EACH))),
+            free.eq(Cat(~self.used[n] & ((self.bank == n % banks) | anywhere) for n in range(SLOTS_EACH))),
             self.room.eq(Cat(~self.used[k::banks].all() for k in range(banks)).all()),
             self.there.eq(free.any()),
         ]

@@ -1,5 +1,6 @@
 """What the workloads of several cores are measured by."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,16 +11,19 @@ import numpy as np
 from firmware.cores.ensemble import Ensemble
 from rtl.base.packet import BEAT_BYTES
 from rtl.contract.config import Config
-from rtl.dma.fabric.packets import CHUNK_BYTES
+from rtl.dma.fabric.packets import CHUNK_BYTES, SLOTS_EACH
 from sim.systems.cores.joined import CoresResult
 
 __all__ = ["METRICS", "Measured", "link_bytes_per_cycle"]
 
 
-def link_bytes_per_cycle(cfg: Config) -> float:
-    """What the movers of a link carry each way (docs/endpoint.md), at most what packets of CHUNK_BYTES, each with a
-    beat of header, leave of a beat of 64 bytes a cycle."""
-    return min(16.0 * cfg.dma.link_movers, BEAT_BYTES * CHUNK_BYTES / (CHUNK_BYTES + BEAT_BYTES))
+def link_bytes_per_cycle(cfg: Config, row_bytes: int = CHUNK_BYTES) -> float:
+    """What the movers of a link carry each way (docs/endpoint.md) of rows of so many bytes, at most what packets of
+    CHUNK_BYTES and a rest, each with a beat of header, leave of a beat of 64 bytes a cycle."""
+    pieces = [CHUNK_BYTES] * (row_bytes // CHUNK_BYTES) + [row_bytes % CHUNK_BYTES] * (row_bytes % CHUNK_BYTES > 0)
+    beats = sum(1 + math.ceil(piece / BEAT_BYTES) for piece in pieces)
+    units = sum(math.ceil(piece / 16) for piece in pieces)
+    return row_bytes / max(beats, units / cfg.dma.link_movers)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,13 +89,20 @@ def _ping_pong(m: Measured) -> dict[str, Any]:
 
 
 def _remote(m: Measured) -> dict[str, Any]:
-    """Rate one way from the arrival of the first tile to that of the last, of both ways if there are two."""
+    """Rate one way from the arrival of the first tile to that of the last; of two ways the slower one. A place of a
+    packet is in use on the way there and back, if it is read, and until HBM answers."""
     cfg, p = m.cfg, m.params
-    times = m.times["arrived"]
-    size = p["columns"] * cfg.partitions * (2 if p["add"] == "bf16" else 4)
+    row_bytes = p["columns"] * (2 if p["add"] == "bf16" else 4)
+    size = row_bytes * cfg.partitions
     ways = 2 if p["direction"] == "both" else 1
-    took = int(times.max() - times.min()) if len(times) == ways * p["tiles"] else 0
-    bounds = {"link": link_bytes_per_cycle(cfg)}
+    times = m.times["arrived"]
+    flows = np.split(times, ways) if len(times) == ways * p["tiles"] else []
+    took = max((int(flow[-1] - flow[0]) for flow in flows), default=0)
+    reads = p["direction"] == "read"
+    waits = (2 * p["delay"] if reads else 0) + (cfg.latency_cycles if p["far"] == "hbm" else 0)
+    bounds = {"link": link_bytes_per_cycle(cfg, row_bytes)}
+    if waits:
+        bounds["places"] = SLOTS_EACH * min(CHUNK_BYTES, row_bytes) / waits
     if "hbm" in (p["near"], p["far"]):
         bounds["hbm"] = cfg.hbm.bytes_per_cycle / ways
     by = min(bounds, key=lambda name: bounds[name])

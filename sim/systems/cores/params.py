@@ -1,5 +1,6 @@
 """What the workloads of several cores take, and what is asked for."""
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -56,6 +57,7 @@ class Kind:
 
 def _forward(cfg: Config, p: Mapping[str, Any], seed: int) -> Ensemble:
     rng = np.random.default_rng(seed)
+    held("forward", p["tiles"] * cfg.partitions * p["columns"], tiles=p["tiles"], columns=p["columns"])
     x = rng.standard_normal((p["tiles"], cfg.partitions, p["columns"])).astype(np.float32)
     return forward(cfg, x, rng.standard_normal(p["cores"]).astype(np.float32), buffers=p["buffers"])
 
@@ -67,6 +69,7 @@ def _ping_pong(cfg: Config, p: Mapping[str, Any], seed: int) -> Ensemble:
 
 def _remote(cfg: Config, p: Mapping[str, Any], seed: int) -> Ensemble:
     rng, shape = np.random.default_rng(seed), (p["tiles"], cfg.partitions, p["columns"])
+    held("remote", math.prod(shape), tiles=p["tiles"], columns=p["columns"])
     if p["add"] in ("fp32", "bf16"):
         x = encode(rng.standard_normal(shape).astype(np.float32), p["add"])
     else:

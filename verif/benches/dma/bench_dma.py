@@ -5,6 +5,7 @@ from typing import Any
 
 import cocotb
 
+from rtl.contract.config import load
 from rtl.contract.isa import DESCRIPTOR, Cause, DmaAdd
 from rtl.contract.memmap import Space, address
 from verif.agents.stall import STYLES
@@ -56,6 +57,7 @@ _FAULTS = (
 RUNS = (
     Run("dma", faults=_FAULTS),
     Run("dma", options={"link": True}, seeds=(1,)),  # the same inside
+    *(Run("dma", config=load("tiny", [f"dma.ring_depth={n}"]), seeds=(1,)) for n in (2, 64)),
 )
 
 

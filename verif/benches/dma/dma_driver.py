@@ -32,7 +32,7 @@ COVERAGE = Coverage(
         "broadcast",
         "negative step",
         "several rings at once",
-        "more descriptors than slots",
+        "several of a ring",
         "row longer than a burst",
         "row crosses 4 KiB",
         "own partitions",
@@ -146,7 +146,7 @@ class DmaBench(Bench):
         before_hbm, before_sbuf = self.hbm.copy(), self.sbuf.copy()
         COVERAGE.when(sum(bool(p) for p in per_ring) > 1, "several rings at once")
         for ring, some in enumerate(per_ring):
-            COVERAGE.when(len(some) > 4, "more descriptors than slots")
+            COVERAGE.when(len(some) > min(4, self.cfg.dma.ring_depth), "several of a ring")
             if some:
                 self.host.submit(ring, some)
         await self.host.idle()

@@ -14,11 +14,10 @@ FAR = core_id(server=3, chip=2, core=6)
 """Another core."""
 
 
-def cut(cfg: Config, start: int, size: int) -> list[int]:
-    """Addresses of the packets of a row to another core: 448 bytes each, and with several movers none crosses 4 KiB of
-    HBM."""
+def cut(start: int, size: int) -> list[int]:
+    """Addresses of the packets of a row to another core: 448 bytes each, and none crosses 4 KiB of HBM."""
     at, end, found = start, start + size, list[int]()
-    windows = cfg.dma.link_movers > 1 and start >> 40 & 15 == Space.HBM
+    windows = start >> 40 & 15 == Space.HBM
     while at < end:
         found.append(at)
         at += min(448, 4096 - at % 4096) if windows else 448
