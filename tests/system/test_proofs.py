@@ -13,6 +13,7 @@ MODULES = (
     "verif.formal.axi_share",
     "verif.formal.class_turn",
     "verif.formal.counters",
+    "verif.formal.dma_complete",
     "verif.formal.dma_reader",
     "verif.formal.fifo",
     "verif.formal.gpsimd_compressed",

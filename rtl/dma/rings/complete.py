@@ -46,6 +46,17 @@ class Complete(wiring.Component):
         self.depth = cfg.dma.ring_depth
         rings = ring_count(cfg)
         slot = slot_bits(cfg)
+        # seen by proofs too; the vectors have a bit a slot of the ring
+        self.ends, self.sent, self.left, self.came = (
+            [Signal(self.depth, name=f"{name}{r}") for r in range(rings)] for name in ("ends", "sent", "left", "came")
+        )
+        self.counts = tuple(memory.Memory(shape=_ROWS_BITS, depth=rings * self.depth, init=[]) for _ in range(2))
+        self.heads = [Signal(range(self.depth), name=f"head{r}") for r in range(rings)]
+        self.used = [Signal(range(self.depth + 1), name=f"used{r}") for r in range(rings)]
+        self.ending = Signal()
+        self.at = Signal(slot)
+        self.owner = Signal(rings)
+        self.closes = Signal()  # the descriptor at `at` ends in this cycle
         super().__init__(
             {
                 "start": In(1),
@@ -88,9 +99,7 @@ class Complete(wiring.Component):
     def _only(self, m: Module, commits: Value, slot: Value, left: Value, came: Value) -> Value:
         """Whether the row of `slot` that commits is the only one of its descriptor under way. `left`, `came`: rows of
         the descriptor at issued_slot have left before, of that at `slot` have committed: what is counted counts."""
-        depth = len(self.ring_status) * self.depth
-        issued = memory.Memory(shape=_ROWS_BITS, depth=depth, init=[])
-        committed = memory.Memory(shape=_ROWS_BITS, depth=depth, init=[])
+        issued, committed = self.counts
         m.submodules.issued, m.submodules.committed = issued, committed
         both = issued.read_port(domain="comb"), committed.read_port(domain="comb")
         now = [Signal(_ROWS_BITS, name=f"{name}_now") for name in ("issued", "committed")]
@@ -108,7 +117,8 @@ class Complete(wiring.Component):
             ]
         others = issued.read_port(domain="comb")
         m.d.comb += others.addr.eq(slot)
-        return now[1] == Mux(self.issued & (self.issued_slot == slot), now[0], others.data)
+        lost = fault("a row that leaves as one of its descriptor commits is not counted")
+        return now[1] == Mux(self.issued & (self.issued_slot == slot) & ~lost, now[0], others.data)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -130,12 +140,13 @@ class Complete(wiring.Component):
         # A descriptor ends with its refusal, or with the commit of a row when the last one has left and no other is
         # under way. All vectors: one bit a slot of the ring.
         depth = self.depth
-        ends, sent, left, came, bad_read, bad_write = (
-            [Signal(depth, name=f"{name}{r}") for r in range(rings)]
-            for name in ("ends", "sent", "left", "came", "bad_read", "bad_write")
+        ends, sent, left, came = self.ends, self.sent, self.left, self.came
+        bad_read, bad_write = (
+            [Signal(depth, name=f"{name}{r}") for r in range(rings)] for name in ("bad_read", "bad_write")
         )
         only = self._only(m, arrived, row.slot, _bit(left, self.issued_slot), _bit(came, row.slot))
         unseen = fault("a bus error of a DMA is not seen")
+        stays = fault("what has left of a descriptor stays with its slot")
         early = fault("a descriptor may end while its last row is under way")
         for r in range(rings):
             opens, leaves, commits, refuses = (
@@ -149,7 +160,7 @@ class Complete(wiring.Component):
                 refuses.eq(_one(self.refused & self.report, self.report_slot, r, depth)),
             ]
             m.d.sync += [
-                left[r].eq((left[r] & ~opens) | leaves),
+                left[r].eq((left[r] & Mux(stays, -1, ~opens)) | leaves),
                 came[r].eq((came[r] & ~opens) | commits),
                 sent[r].eq((sent[r] & ~opens) | last),
                 ends[r].eq(
@@ -160,13 +171,9 @@ class Complete(wiring.Component):
             ]
 
         # The oldest of each ring, and then one of those that have ended.
-        heads = [Signal(range(self.depth), name=f"head{r}") for r in range(rings)]
-        used = [Signal(range(self.depth + 1), name=f"used{r}") for r in range(rings)]
+        heads, used = self.heads, self.used
         m.submodules.pick = pick = RoundRobin(rings)
-        ending = Signal()
-        at = Signal(slot_bits(cfg))
-        owner = Signal(rings)
-        closes = Signal()  # the descriptor at `at` ends in this cycle
+        ending, at, owner, closes = self.ending, self.at, self.owner, self.closes
         for r in range(rings):
             m.d.comb += [
                 pick.requests[r].eq((used[r] != 0) & ends[r].bit_select(heads[r], 1)),
