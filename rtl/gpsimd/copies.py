@@ -17,10 +17,10 @@ from rtl.gpsimd.reach import in_local
 
 __all__ = ["ENDED_BITS", "Copies", "Stage"]
 
-ENDED_BITS = 3
+ENDED_BITS = 4
 """Copies that may end between two edges of the engine's clock."""
 
-_UNDER_WAY = (1 << ENDED_BITS) - 1  # descriptors that the DMA has taken, at most, some of which may have ended
+_UNDER_WAY = 8  # descriptors that the DMA has taken, at most: all may end between two edges of the engine's clock
 _WHY_BITS = FAULT.offset("core") - FAULT.offset("cause")
 _OWNER = data.StructLayout({"core": 3, "pc": 32})
 

@@ -237,7 +237,7 @@ async def transfers_to_and_from_another_core(dut: Any) -> None:
         await bench.quiet()
         for d in batch:
             starts = [d["destination"] + i * d.get("destination_step0", 0) for i in range(d["count0"])]
-            pieces = [at for start in starts for at in cut(start, d["row_bytes"])]
+            pieces = [at for start in starts for at in cut(cfg, start, d["row_bytes"])]
             if d["destination"] >> 44 == FAR:
                 left = [at for at in bench.written if at in pieces]
                 assert left == pieces, f"pieces of {d} left in another order"

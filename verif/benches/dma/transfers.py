@@ -14,13 +14,16 @@ FAR = core_id(server=3, chip=2, core=6)
 """Another core."""
 
 
-def cut(start: int, size: int) -> list[int]:
-    """Addresses of the packets of a row to another core: 448 bytes each, and none crosses 4 KiB of HBM."""
-    at, end, found = start, start + size, list[int]()
-    windows = start >> 40 & 15 == Space.HBM
-    while at < end:
-        found.append(at)
-        at += min(448, 4096 - at % 4096) if windows else 448
+def cut(cfg: Config, start: int, size: int) -> list[int]:
+    """Addresses of the packets of a row to another core: whole packets of 448 bytes of each piece of slice_bytes, and
+    none crosses 4 KiB of HBM."""
+    found: list[int] = []
+    piece = cfg.dma.slice_bytes // 448 * 448
+    for first in range(start, start + size, piece):
+        at, end = first, min(first + piece, start + size)
+        while at < end:
+            found.append(at)
+            at += min(448, 4096 - at % 4096) if start >> 40 & 15 == Space.HBM else 448
     return found
 
 
