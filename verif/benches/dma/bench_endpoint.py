@@ -199,7 +199,7 @@ async def transfers_to_and_from_another_core(dut: Any) -> None:
         rng.integers(0, 256, (cfg.partitions, cfg.sbuf.partition_bytes), np.uint8),
     )
     bench.far = far
-    for _ in range(8):
+    for _ in range(12):
         batch = [*(transfer(cfg, rng, n, OUTBOUND) for n in range(7)), alternating(cfg, rng, 7)]
         due: dict[int, tuple[dict[str, int], int, list[tuple[int, bytes]]]] = {}
         for d in batch:
