@@ -24,6 +24,9 @@ __all__ = ["Mover", "ROWS_AHEAD"]
 ROWS_AHEAD = 16
 """Rows of a class that wait for their bursts: a group of 8 partitions fits twice."""
 
+ROWS_FROM_SBUF = 16
+"""Rows that are planned when one from SBUF waits to be: those need no time to be asked for."""
+
 
 class Mover(wiring.Component):
     """Rows of any kind, in order of their class, through one aligner; reads from HBM run ahead.
@@ -91,7 +94,13 @@ class Mover(wiring.Component):
         m.submodules.writer = writer = Writer(cfg)
 
         connect(m, flipped(self.row), ahead.i)
-        connect(m, ahead.o, reader.row)
+        waits = Signal()  # what is chosen too early is not chosen by class
+        m.d.comb += [
+            waits.eq(ahead.o.payload.from_sbuf & (planned_rows.level >= ROWS_FROM_SBUF)),
+            reader.row.valid.eq(ahead.o.valid & ~waits),
+            reader.row.payload.eq(ahead.o.payload),
+            ahead.o.ready.eq(reader.row.ready & ~waits),
+        ]
         connect(m, reader.planned, planned_rows.i)
         connect(m, planned_rows.o, sequencer.row)
         connect(m, reader.burst, flipped(self.read))
