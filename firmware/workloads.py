@@ -85,6 +85,13 @@ WORKLOADS: dict[str, Workload] = {
                     type=str, default=None, doc="weights of 2 to 4 traffic classes, as 8:4:2:1; one class if not given"
                 ),
                 "strict": Param(type=int, default=None, doc="the class that goes before the others; -1 none"),
+                "descriptors": Param(
+                    type=int,
+                    default=None,
+                    doc="rows, of a descriptor of one ring each; few large ones if not given",
+                    minimum=1,
+                    maximum=1 << 14,
+                ),
             },
             maker=make_dma,
             configure=lambda cfg, params: of_classes(cfg, params["classes"], params["strict"]),

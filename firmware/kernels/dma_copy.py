@@ -8,6 +8,7 @@ import numpy as np
 
 from firmware.kernel import HbmView, Kernel, KernelError, Tile
 from firmware.kernels.dma_classes import HOST_BYTES_MAX, dma_classes, of_classes, random_rows
+from firmware.kernels.dma_descriptors import dma_descriptors
 from firmware.program import Program
 from rtl.contract.config import Config
 
@@ -200,13 +201,14 @@ def dma_copy(
     add: str | None = None,
     classes: str | None = None,
     strict: int | None = None,
+    descriptors: int | None = None,
     seed: int = 0,
 ) -> Program:
     """A program that moves `rows` rows of `row_bytes` bytes in a direction of DIRECTIONS, or adds them in a format of
     ADDS to what is in SBUF.
 
     Without `rows`: as many as half of SBUF holds, at most 8 MiB (direction=sbuf: 512 KiB). `classes`, `strict`: see
-    dma_classes. Errors: KernelError.
+    dma_classes; `descriptors`: see dma_descriptors. Errors: KernelError.
     """
     if direction not in DIRECTIONS:
         raise KernelError(f"direction must be one of {', '.join(DIRECTIONS)}, not {direction!r}")
@@ -214,6 +216,10 @@ def dma_copy(
         raise KernelError(f"row_bytes must be at least 1, not {row_bytes}")
     if add is not None:
         _check_sum(direction, row_bytes, add)
+    if descriptors is not None:
+        if rows is not None or add is not None or classes is not None:
+            raise KernelError("descriptors are of a row each: they go with row_bytes and direction only")
+        return dma_descriptors(cfg, descriptors=descriptors, row_bytes=row_bytes, direction=direction, seed=seed)
     if classes is not None:
         if of_classes(cfg, classes, strict) != cfg:
             raise KernelError(f"classes={classes} needs a configuration of its own: see of_classes")
