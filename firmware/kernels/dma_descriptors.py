@@ -19,7 +19,7 @@ def dma_descriptors(cfg: Config, *, descriptors: int, row_bytes: int, direction:
     if direction not in ("read", "write"):
         raise KernelError(f"descriptors go with direction=read or write, not {direction}")
     p = cfg.partitions
-    blocks = -(-descriptors // p)
+    blocks = -(-descriptors // p) if direction == "read" else 1
     room = -(-row_bytes // 16) * 16
     if blocks * room > cfg.sbuf.partition_bytes:
         most = cfg.sbuf.partition_bytes // room * p
@@ -27,22 +27,23 @@ def dma_descriptors(cfg: Config, *, descriptors: int, row_bytes: int, direction:
             f"descriptors must be at most {most} with row_bytes={row_bytes}, a row each in SBUF, not {descriptors}"
         )
     k = Kernel(cfg, "dma")
-    bits = np.random.default_rng(seed).integers(0, 256, (blocks, p, row_bytes), np.uint8)
-    rows = k.hbm("rows", bits.shape, "uint8", bits)
-    moved = k.hbm("moved", bits.shape, "uint8")
-    tile = k.sbuf("tile", partitions=p, columns=blocks * room, dtype="uint8")
-    places = [tile[:, block * room : block * room + row_bytes] for block in range(blocks)]
     read = direction == "read"
-    for block in range(blocks):
-        if not read or (block + 1) * p > descriptors:
-            k.dma(places[block], rows[block, :, :], ring=cfg.dma.rings - 1)
+    given = descriptors if read else min(p, descriptors)  # what is written is the same rows again and again
+    bits = np.random.default_rng(seed).integers(0, 256, (given, row_bytes), np.uint8)
+    rows = k.hbm("rows", bits.shape, "uint8", bits)
+    moved = k.hbm("moved", (descriptors, row_bytes), "uint8")
+    tile = k.sbuf("tile", partitions=min(p, descriptors), columns=blocks * room if read else room, dtype="uint8")
+    last = cfg.dma.rings - 1
+    if not read:
+        k.dma(tile[:, :row_bytes], rows[:, :], ring=last)
     for n in range(descriptors):
         block, partition = divmod(n, p)
-        here = tile[partition : partition + 1, block * room : block * room + row_bytes]
-        there = (rows if read else moved)[block, partition : partition + 1, :]
+        column = block * room if read else 0
+        here = tile[partition : partition + 1, column : column + row_bytes]
+        there = (rows if read else moved)[n : n + 1, :]
         k.dma(*((here, there) if read else (there, here)), ring=0)
-    for block in range(blocks):
-        if read or (block + 1) * p > descriptors:
-            k.dma(moved[block, :, :], places[block], ring=cfg.dma.rings - 1)
+    for first in range(0, descriptors if read else 0, p):
+        count, column = min(p, descriptors - first), first // p * room
+        k.dma(moved[first : first + count, :], tile[:count, column : column + row_bytes], ring=last)
     way = "HBM to SBUF" if read else "SBUF to HBM"
     return k.program(notes=[f"{descriptors} descriptors of ring 0 move a row of {row_bytes} bytes each, {way}"])
