@@ -128,12 +128,15 @@ def test_what_a_program_copies_is_not_fetched() -> None:
 
 
 def test_rows_that_are_shorter_than_what_hbm_moves_meanwhile() -> None:
-    """100 ns are 240 cycles, in which 4 movers wait for 128 rows: 64 bytes a cycle want rows of 120."""
+    """200 ns are 480 cycles, in which 4 movers, and a port, wait for 256 rows: 64 bytes a cycle want rows of 120."""
     result = run({"dma": 700}, {"dma": {"hbm_latency": 200}})
-    text = told(result, rows(64, 150))["short-rows"][0]
+    far = load("small", ["hbm.latency_ns=200"])
+    text = told(result, rows(64, 150), cfg=far)["short-rows"][0]
     assert text.startswith("Longer rows") and "they have 64 bytes on average, and HBM moves 120" in text
-    assert "short-rows" not in told(result, rows(128, 150))
-    assert "short-rows" not in told(result, rows(64, 50))  # 44 cycles of a thousand
+    assert "short-rows" not in told(result, rows(128, 150), cfg=far)
+    assert "short-rows" not in told(result, rows(64, 50), cfg=far)  # 44 cycles of a thousand
+    more = load("small", ["hbm.latency_ns=200", "dma.engines=8"])  # of which the port waits for as many
+    assert told(result, rows(64, 150), cfg=more)["short-rows"][0] == text
     near = load("small", ["hbm.latency_ns=10"])
     assert "short-rows" not in told(result, rows(64, 300), cfg=near)
     assert "short-rows" in told(result, rows(32, 300), cfg=near)  # half a beat of the port
