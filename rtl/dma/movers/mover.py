@@ -25,7 +25,7 @@ ROWS_AHEAD = 16
 """Rows of a class that wait for their bursts: a group of 8 partitions fits twice."""
 
 ROWS_FROM_SBUF = 16
-"""Rows that are planned when one from SBUF waits to be: those need no time to be asked for."""
+"""Rows from SBUF that are planned, at most: they need no time to be asked for, and more would be chosen too early."""
 
 
 class Mover(wiring.Component):
@@ -94,13 +94,17 @@ class Mover(wiring.Component):
         m.submodules.writer = writer = Writer(cfg)
 
         connect(m, flipped(self.row), ahead.i)
+        planned = Signal(range(ROWS_FROM_SBUF + 1))  # rows from SBUF that are
         waits = Signal()  # what is chosen too early is not chosen by class
         m.d.comb += [
-            waits.eq(ahead.o.payload.from_sbuf & (planned_rows.level >= ROWS_FROM_SBUF)),
+            waits.eq(ahead.o.payload.from_sbuf & (planned == ROWS_FROM_SBUF)),
             reader.row.valid.eq(ahead.o.valid & ~waits),
             reader.row.payload.eq(ahead.o.payload),
             ahead.o.ready.eq(reader.row.ready & ~waits),
         ]
+        enters = ahead.o.valid & ahead.o.ready & ahead.o.payload.from_sbuf
+        leaves = planned_rows.o.valid & planned_rows.o.ready & planned_rows.o.payload.from_sbuf
+        m.d.sync += planned.eq(planned + enters - leaves)
         connect(m, reader.planned, planned_rows.i)
         connect(m, planned_rows.o, sequencer.row)
         connect(m, reader.burst, flipped(self.read))
