@@ -79,7 +79,15 @@ class EndpointBench(Bench):
         assert number is not None
         dut.core_id.value = CORE
         self.ports = MoverPorts(self, self.sbuf, self.stall, lambda: max(0, int(self.rng.integers(-90, 30))))
-        self.agent = HbmAgent(self, self.hbm, port_bytes=cfg.hbm.port_bytes, commit=self._commit, stall=self.stall())
+        prefixes = tuple(f"axi__{n}" for n in range(cfg.hbm.ports))
+        self.agent = HbmAgent(
+            self,
+            self.hbm,
+            prefixes=prefixes,
+            port_bytes=cfg.hbm.port_bytes,
+            commit=self._commit,
+            stall=self.stall(),
+        )
         self.requests_in = PacketSource(self, "request_in", self.stall(), endpoint=number)
         self.responses_in = PacketSource(self, "response_in", self.stall(), endpoint=number)
         self.request_sink = PacketSink(self, "request_out", self._request, self.stall())
