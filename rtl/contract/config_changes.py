@@ -6,7 +6,7 @@ from typing import Any, TypeVar, cast
 
 from rtl.contract.config_sections import ConfigError
 
-__all__ = ["changed", "difference", "merge", "parsed", "settings"]
+__all__ = ["changed", "difference", "merge", "named_values", "parsed", "settings"]
 
 ConfigT = TypeVar("ConfigT")
 
@@ -33,10 +33,10 @@ def changed(config: ConfigT, changes: Mapping[str, Any], where: str) -> ConfigT:
                     raise ConfigError(
                         f"{where} names {key}.{name}, which is no field; fields of {key} are {', '.join(known)}"
                     )
-                section[name] = _typed(f"{key}.{name}", inner, getattr(current, name), _names(known[name]))
+                section[name] = _typed(f"{key}.{name}", inner, getattr(current, name), named_values(known[name]))
             new[key] = dataclasses.replace(current, **section)  # type: ignore[type-var]
         else:
-            new[key] = _typed(key, value, current, _names(fields[key]))
+            new[key] = _typed(key, value, current, named_values(fields[key]))
     return dataclasses.replace(config, **new)  # type: ignore[type-var]
 
 
@@ -53,7 +53,7 @@ def difference(config: Any, base: Any, prefix: str = "") -> dict[str, Any]:
     return found
 
 
-def _names(field: Any) -> Mapping[str, tuple[int, ...]]:
+def named_values(field: Any) -> Mapping[str, tuple[int, ...]]:
     """Texts that stand for values of a field."""
     knob = field.metadata.get("knob")
     return knob.named if knob is not None else {}

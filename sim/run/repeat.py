@@ -8,6 +8,7 @@ from typing import Any
 
 from rtl.contract.any_config import AnyConfig
 from rtl.contract.config import ConfigError
+from rtl.contract.config_changes import named_values
 from sim.errors import PlexusError
 from sim.run.variant import changes
 from sim.systems.configurations import by_name
@@ -79,16 +80,19 @@ def configured(name: str, settings: Iterable[str]) -> AnyConfig:
 
 def _with(cfg: Any, new: Mapping[str, Any], prefix: str) -> Any:
     """`cfg` with all changes at once, for one alone may break a rule."""
-    names = [f.name for f in dataclasses.fields(cfg)]
+    fields = {f.name: f for f in dataclasses.fields(cfg)}
     values: dict[str, Any] = {}
     for name, value in new.items():
-        if name not in names:
-            raise ConfigError(f"{prefix}{name} is no field; fields are {', '.join(prefix + n for n in names)}")
+        if name not in fields:
+            raise ConfigError(f"{prefix}{name} is no field; fields are {', '.join(prefix + n for n in fields)}")
         current = getattr(cfg, name)
         if dataclasses.is_dataclass(current) != isinstance(value, dict):
             raise ConfigError(f"{prefix}{name} is {'no ' if isinstance(value, dict) else 'a '}section of fields")
-        inner = isinstance(value, dict)
-        values[name] = _with(current, value, f"{prefix}{name}.") if inner else _typed(prefix + name, value, current)
+        if isinstance(value, dict):
+            values[name] = _with(current, value, f"{prefix}{name}.")
+        else:
+            texts = named_values(fields[name])
+            values[name] = texts[value] if value in texts else _typed(prefix + name, value, current)
     return dataclasses.replace(cfg, **values)
 
 

@@ -57,6 +57,11 @@ def test_names_of_benches() -> None:
         find_bench("psum_bank", None)
 
 
+def test_values_with_a_name_may_be_called_so() -> None:
+    core = configured("tiny", ["fabric.endpoint_bits=gen1"])
+    assert core == configured("tiny", ["fabric.endpoint_bits=1:2:4:3"]) != configured("tiny", [])
+
+
 def test_a_section_is_not_set_and_changed_at_once() -> None:
     with pytest.raises(ConfigError, match="^dma of 'dma.engines' is set to '1' too; "):
         configured("tiny", ["dma=1", "dma.engines=8"])

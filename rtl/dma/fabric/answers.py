@@ -64,9 +64,8 @@ class Answers(wiring.Component):
             self.there.eq(places.there),
             self.place.eq(places.place),
             places.take.eq(self.take),
-            places.bank.eq(
-                self.packet.slot[: bank_bits(self.cfg)]
-            ),  # that of the request: an addition finds there what was read for it
+            # That of the request: an addition finds there what was read for it.
+            places.bank.eq(self.packet.slot[: bank_bits(self.cfg)]),
             fresh.class_.eq(self.packet.class_),
             fresh.endpoint.eq(header.source),
             fresh.tag.eq(header.tag),

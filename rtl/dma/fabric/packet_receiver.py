@@ -87,13 +87,10 @@ class PacketReceiver(wiring.Component):
             bank = Signal(bits)
             free = Signal(SLOTS_EACH)
             to_sbuf = View(ADDRESS_LAYOUT, first.address).space == Space.SBUF
-            turn = Signal(bits)
-            with m.If(self.began):
-                m.d.sync += turn.eq(turn + 1)
             window = Signal(bits)
             m.d.comb += window.eq(window_bank(self.cfg, first.address))
-            with m.If(fault("writes to HBM are made by movers of a link in turn")):
-                m.d.comb += window.eq(turn)
+            with m.If(fault("writes to HBM are made by the mover of their 128 bytes")):
+                m.d.comb += window.eq(first.address >> 7)
             m.d.comb += [
                 bank.eq(bank_of(self.cfg, to_sbuf, first.address, window)),
                 free.eq(Cat(self.usable[n] & (bank == n % self.cfg.dma.link_movers) for n in range(SLOTS_EACH))),

@@ -1,21 +1,18 @@
-"""Requests of other cores, and transfers to them, with an HBM that commits 1 to 500 cycles after the data."""
+"""Requests of other cores, with an HBM that commits 1 to 500 cycles after the data, and rates both ways."""
 
-from dataclasses import replace
 from typing import Any
 
 import cocotb
 import numpy as np
 
-from rtl.contract.config import load
-from rtl.contract.isa import Cause, DmaAdd
+from rtl.contract.isa import DmaAdd
 from rtl.contract.link import PacketOpcode
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address
-from rtl.dma.fabric.packets import CHUNK_BYTES, SLOTS_EACH, WINDOW_BYTES
+from rtl.dma.fabric.packets import CHUNK_BYTES, WINDOW_BYTES
 from verif.bench import Run, noticed_by
-from verif.benches.dma.endpoint_driver import COVERAGE, ERRORS, FEWER, OUTBOUND, EndpointBench
+from verif.benches.dma.endpoint_driver import COVERAGE, ERRORS, FEWER, OTHER_LINKS, EndpointBench
 from verif.benches.dma.requests import CORE, Requests
-from verif.benches.dma.transfers import FAR, alternating, cut, transfer
-from verif.golden.dma import added, check
+from verif.benches.dma.transfers import FAR
 from verif.golden.endpoint import Packet, Peer
 
 _FAULTS = (
@@ -36,21 +33,8 @@ _FAULTS = (
         "a clear hides a write that fails in its cycle",
         "the clock of the DMA does not run for a clear",
     ),
-    *noticed_by(
-        "transfers_to_and_from_another_core",
-        "the signal goes with the first packet",
-        "an error response is taken for data",
-        "a signal that reaches into the next beat is cut",
-        "a packet loses its add",
-        "pieces of descriptors are sent as their banks have them",
-        "a place of a link is taken in any bank",
-        "packets to HBM of another core reach over the end of a window",
-        "a signal of a copy inside leaves in class 0",
-        "a signal of a copy inside that is for another core is done here",
-    ),
+    *noticed_by("last_write_stays", "writes to HBM are made by the mover of their 128 bytes"),
 )
-
-_FAULTS += noticed_by("last_write_stays", "writes to HBM are made by movers of a link in turn")
 
 RUNS = (
     Run("dma", options={"link": True}, faults=_FAULTS),
@@ -61,10 +45,7 @@ RUNS = (
         faults=("a packet that adds is admitted without adders",),
         seeds=(1,),
     ),
-    *(
-        Run("dma", options={"link": True}, config=load("tiny", settings), seeds=(1,))
-        for settings in (["dma.link_movers=1"], ["dma.link_movers=4", "hbm.ports=2"])
-    ),
+    *OTHER_LINKS,
 )
 
 
@@ -112,7 +93,7 @@ async def last_write_stays(dut: Any) -> None:
     bench = EndpointBench(dut)
     await bench.start()
     rng, cfg = bench.rng, bench.cfg
-    for n in range(120):
+    for n in range(300):
         size = int(rng.integers(CHUNK_BYTES // 2, CHUNK_BYTES + 1))
         at = n // 12 % 3 * WINDOW_BYTES + int(rng.integers(2)) * 128
         place = address(Space.HBM, at, core_id=CORE)
@@ -184,150 +165,6 @@ async def an_error_of_hbm_fails_its_class(dut: Any) -> None:
     await write(bad, 0x1000, dropped=False)
     bench.same()
     ERRORS.require_all()
-
-
-@cocotb.test(timeout_time=4, timeout_unit="ms")
-async def transfers_to_and_from_another_core(dut: Any) -> None:
-    """Descriptors with one end elsewhere: what arrives there and here, the signals, and errors of the far core."""
-    bench = EndpointBench(dut)
-    await bench.start()
-    rng, cfg = bench.rng, bench.cfg
-    far = Peer(
-        cfg,
-        FAR,
-        rng.integers(0, 256, cfg.hbm.capacity_mib << 20, np.uint8),
-        rng.integers(0, 256, (cfg.partitions, cfg.sbuf.partition_bytes), np.uint8),
-    )
-    bench.far = far
-    for _ in range(12):
-        batch = [*(transfer(cfg, rng, n, OUTBOUND) for n in range(7)), alternating(cfg, rng, 7)]
-        due: dict[int, tuple[dict[str, int], int, list[tuple[int, bytes]]]] = {}
-        for d in batch:
-            assert check(d, cfg, CORE, link=True)[0] == Cause.NONE, d
-            writes: list[tuple[int, bytes]] = []
-            near = Peer(cfg, CORE, bench.golden.hbm, bench.golden.sbuf)
-            for i in range(d["count0"]):
-                a = d["source"] + i * d.get("source_step0", 0)
-                b = d["destination"] + i * d.get("destination_step0", 0)
-                giver, taker = (near if at >> 44 == CORE else far for at in (a, b))
-                data = giver.window(a, d["row_bytes"]).tobytes()
-                if d.get("add"):
-                    there = taker.window(b, len(data))
-                    data = added(there, np.frombuffer(data, np.uint8), DmaAdd(d["add"])).tobytes()
-                writes.append((b, data))
-                if taker is near:
-                    near.window(b, len(data))[:] = np.frombuffer(data, np.uint8)
-            due[d["signal_value"]] = (d, d["signal_address"] >> 44, writes)
-            if d["signal_address"] >> 44 == CORE:
-                index = (d["signal_address"] & 0xFFFFFFFF) // 4
-                local = writes if d["destination"] >> 44 == CORE else []
-                bench.signals[d["signal_value"]] = (index, d["signal_update"], local)
-
-        def arrived(value: int, due: dict[int, Any] = due) -> None:
-            d, core, writes = due.pop(value)
-            assert core == FAR and bench.request_class == d["class_"], f"class {bench.request_class} for {d}"
-            for at, data in writes:
-                taker = far if at >> 44 == FAR else Peer(cfg, CORE, bench.hbm, bench.sbuf)
-                assert taker.window(at, len(data)).tobytes() == data, f"signal {value} before all data of {d}"
-
-        bench.far_checks = [arrived]
-        for n, d in enumerate(batch):
-            bench.host.submit(n % len(bench.host.rings), [d])
-        await bench.host.idle()
-        await bench.quiet()
-        for d in batch:
-            starts = [d["destination"] + i * d.get("destination_step0", 0) for i in range(d["count0"])]
-            pieces = [at for start in starts for at in cut(cfg, start, d["row_bytes"])]
-            if d["destination"] >> 44 == FAR:
-                left = [at for at in bench.written if at in pieces]
-                assert left == pieces, f"pieces of {d} left in another order"
-        bench.written.clear()
-        for d, core, writes in due.values():
-            assert core == CORE, f"the signal of {d} never left"
-            for at, data in writes:
-                taker = far if at >> 44 == FAR else Peer(cfg, CORE, bench.hbm, bench.sbuf)
-                assert taker.window(at, len(data)).tobytes() == data, f"{d}"
-        assert not bench.signals, f"{bench.signals}"
-        bench.same()
-        assert not far.refused
-        for ring in range(len(bench.host.rings)):
-            assert bench.host.fault(ring)[0] == Cause.NONE
-
-    # A far core that refuses, since it has less HBM: the ring halts with the address that was asked.
-    beyond = address(Space.HBM, 1 << 20, core_id=FAR)
-    far.cfg = replace(cfg, hbm=replace(cfg.hbm, capacity_mib=1))
-    bench.host.submit(0, [{"source": beyond, "destination": address(Space.HBM, 0x8000, core_id=CORE),
-                           "row_bytes": 900, "count0": 1, "count1": 1, "count2": 1}])  # fmt: skip
-    await bench.host.idle()
-    await bench.quiet()
-    cause, _, _ = bench.host.fault(0)
-    OUTBOUND.hit("error response")
-    assert cause == Cause.BUS_ERROR
-    bench.same()
-
-    # The link is lost while reads are under way: they end; answers that come all the same are dropped.
-    far.cfg = cfg
-    await bench.host.restart()
-    bench.mute = []
-    asks = SLOTS_EACH + 7
-    d = {
-        "source": beyond,
-        "destination": address(Space.HBM, 0x8000, core_id=CORE),
-        "row_bytes": CHUNK_BYTES * asks - 300,
-    }
-    bench.host.submit(1, [{**d, "count0": 1, "count1": 1, "count2": 1}])
-    while len(bench.mute) <= SLOTS_EACH - cfg.dma.link_movers:
-        await bench.cycles(1)
-    await bench.cycles(500)
-    asked = len(bench.mute)  # all places, but for those of banks whose turn it was not
-    assert asked <= SLOTS_EACH
-    dut.down.value = 1
-    await bench.cycles(1)
-    dut.down.value = 0
-    for _ in range(2000):
-        await bench.cycles(5)
-        if len(bench.mute) == asks:  # the rest of the row is asked for: the link may be up again
-            break
-    await bench.cycles(100)
-    old, late = bench.mute[:asked], bench.mute[asked:]  # the late ones have places that old ones had
-    for class_, answer in old:
-        bench.responses_in.send(class_, answer)
-    await bench.responses_in.stream.drained()
-    await bench.cycles(100)
-    assert int(dut.dropped.value) == len(old), "an answer from before is taken for one to a later read"
-    dut.down.value = 1
-    await bench.cycles(1)
-    dut.down.value = 0
-    await bench.host.idle()
-    assert bench.host.fault(1)[0] == Cause.BUS_ERROR
-    for class_, answer in late:
-        bench.responses_in.send(class_, answer)
-    await bench.responses_in.stream.drained()
-    await bench.quiet()
-    assert int(dut.dropped.value) == len(bench.mute) == asks
-
-    # An answer that somebody waits for, but sent to another endpoint: dropped. The right one still finds its place.
-    await bench.host.restart()
-    bench.mute = []
-    bench.host.submit(0, [{**d, "row_bytes": 100, "count0": 1, "count1": 1, "count2": 1}])
-    while not bench.mute:
-        await bench.cycles(1)
-    ((class_, answer),) = bench.mute
-    near = Peer(cfg, CORE, bench.golden.hbm, bench.golden.sbuf)
-    near.window(d["destination"], 100)[:] = far.window(beyond, 100)
-    bench.responses_in.send(class_, answer, endpoint=bench.responses_in.endpoint ^ 4)
-    await bench.responses_in.stream.drained()
-    await bench.cycles(20)
-    assert (int(dut.dropped.value), int(dut.foreign.value)) == (asks + 1, 1)
-    bench.responses_in.send(class_, answer)
-    await bench.host.idle()
-    await bench.quiet()
-    assert int(dut.dropped.value) == asks + 1 and bench.host.fault(0)[0] == Cause.NONE
-    OUTBOUND.hit("answer to another endpoint")
-    bench.same()
-    OUTBOUND.hit("link lost")
-    if bench.cfg.sbuf.adders:
-        OUTBOUND.require_all()
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")

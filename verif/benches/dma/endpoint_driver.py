@@ -15,14 +15,21 @@ from verif.agents.dma_host import DmaHost
 from verif.agents.mover_ports import MoverPorts
 from verif.agents.packets import PacketSink, PacketSource
 from verif.agents.stall import STYLES, styled
+from verif.bench import Run
 from verif.benches.dma.requests import CORE
 from verif.checks.coverage import Coverage
 from verif.golden.endpoint import Packet, Peer
 
-__all__ = ["COVERAGE", "ERRORS", "EndpointBench", "FEWER", "OUTBOUND"]
+__all__ = ["COVERAGE", "ERRORS", "EndpointBench", "FEWER", "OTHER_LINKS", "OUTBOUND"]
 
 FEWER = load("tiny", ["sbuf.adders=false", "dma.classes=1", "fabric.endpoint_bits=gen1"])
 """Of what there may be less, and another map of endpoints."""
+
+OTHER_LINKS = tuple(
+    Run("dma", options={"link": True}, config=load("tiny", settings), seeds=(1,))
+    for settings in (["dma.link_movers=1"], ["dma.link_movers=4", "hbm.ports=2"])
+)
+"""Of fewer movers, and of more at two ports of HBM."""
 
 COVERAGE = Coverage(
     "endpoint",

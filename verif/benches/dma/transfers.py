@@ -28,13 +28,14 @@ def cut(cfg: Config, start: int, size: int) -> list[int]:
 
 
 def alternating(cfg: Config, rng: np.random.Generator, number: int) -> dict[str, int]:
-    """Rows of a long and a short piece from all groups of partitions in turn: those of several banks are under way."""
+    """Rows of a long and a short piece from all groups of partitions in turn, so that those of several banks are under
+    way, to where one reaches over 4 KiB of HBM."""
     lanes = cfg.partitions // cfg.dma.engines
     partition = int(rng.integers(lanes))
     return {
         "source": address(Space.SBUF, partition * PARTITION_STRIDE_BYTES + 512 * number, core_id=CORE),
         "source_step0": lanes * PARTITION_STRIDE_BYTES,
-        "destination": address(Space.HBM, 0x10000 + 0x4000 * number, core_id=FAR),
+        "destination": address(Space.HBM, 0x10000 + 0x4000 * number + 0x1000 - 700, core_id=FAR),
         "destination_step0": 512,
         "row_bytes": 500,
         **{"count0": cfg.dma.engines, "count1": 1, "count2": 1, "class_": int(rng.integers(cfg.dma.classes))},

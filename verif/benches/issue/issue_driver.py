@@ -25,7 +25,6 @@ COVERAGE = Coverage(
     + ["descriptor_signal", "second_program", "empty_program", "ring_fault", "dma_fault", "trigger_beyond_ring"]
     + ["many_descriptors"]
     + ["stopped", "conflict", "endpoint"]
-    + ["kept semaphores", "cleared semaphores", "clear while a program runs", "waits for what came before"]
     + ["window_tensor", "window_vector", "long_rows"]
     + [f"parts_{e.name.lower()}_{s}" for e in PARTED for s in PARTS],
 )

@@ -18,7 +18,8 @@ from verif.benches.memory.sbuf_ports import (
     Request,
     contents,
 )
-from verif.benches.memory.sbuf_sums import Sum, Sums, like
+from verif.benches.memory.sbuf_requests import random_request
+from verif.benches.memory.sbuf_sums import Sum, Sums
 
 __all__ = ["started"]
 
@@ -320,33 +321,6 @@ class SbufBench(Bench):
 
     # --- stimulus ------------------------------------------------------------------------------
 
-    def random_request(self, kind: str, hot: int) -> Request:
-        """Anything legal, in the first `hot` words of a partition or at its end."""
-        rng = self.rng
-        r = Request()
-        if kind.startswith("mover"):
-            r.lane = int(rng.integers(self.lanes))
-            r.pair = int(rng.integers(hot // 2)) if rng.random() < 0.95 else self.words // 2 - 1
-            r.data = int.from_bytes(rng.bytes(16), "little")
-            r.bytes = int(rng.choice([0xFFFF, int(rng.integers(1 << 16))]))
-            if kind == "mover_write" and rng.random() < self.adding:
-                r.add = int(rng.integers(1, len(DmaAdd)))
-                r.last = int(rng.random() < 0.3)
-                if rng.random() < 0.5:
-                    r.data = like(rng, r.data, r.add)
-            return r
-        r.quadrants = int(rng.choice([15, int(rng.integers(1, 16))]))
-        at = [int(w) for w in rng.integers(hot, size=QUADRANTS)]
-        r.words = [at[0]] * QUADRANTS if rng.random() < 0.5 else at
-        if rng.random() < 0.05:
-            r.words = [self.words - 1] * QUADRANTS
-        if kind == "write":
-            r.data = int.from_bytes(rng.bytes(8 * self.cfg.partitions), "little")
-            r.bytes = int(rng.choice([0xFF, 0x03, 0, int(rng.integers(256))]))
-            every = (1 << self.cfg.partitions) - 1
-            r.partitions = every if rng.random() < 0.5 else int(rng.integers(every, endpoint=True))
-        return r
-
     async def run(self, cycles: int, shares: dict[str, float], hot: int = 16, adding: float = 0.3) -> None:
         """Random requests: a free port of a kind asks again with the probability of its kind; `adding`: share of a
         mover's writes, if there are adders.
@@ -354,7 +328,7 @@ class SbufBench(Bench):
 
         def choose(kind: str, n: int) -> Request | None:
             share = shares.get(f"{kind} {n}", shares.get(kind, 0.0))
-            return self.random_request(kind, hot) if self.rng.random() < share else None
+            return random_request(self.rng, self.cfg, kind, hot, self.adding) if self.rng.random() < share else None
 
         self.adding = adding if self.cfg.sbuf.adders else 0.0
         for _ in range(cycles):
