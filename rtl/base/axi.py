@@ -7,12 +7,24 @@ underscores, so a port `m_axi0` has a signal `m_axi0__araddr`.
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["ADDRESS_BITS", "FETCH_ID", "ID_BITS", "LINK_ID", "AxiReadSignature", "AxiSignature", "axi_size"]
+__all__ = [
+    "ADDRESS_BITS",
+    "FAST_ID",
+    "FETCH_ID",
+    "ID_BITS",
+    "LINK_ID",
+    "URGENT_QOS",
+    "AxiReadSignature",
+    "AxiSignature",
+    "axi_size",
+]
 
 ADDRESS_BITS = 40  # an HBM offset
 ID_BITS = 6
 FETCH_ID = 16  # ids below belong to DMA movers, from here to instruction and descriptor fetch
+FAST_ID = 40  # from here: the lanes of DMA movers for the class that goes first
 LINK_ID = 56  # from here: the movers of a link, two for each of dma.link_movers
+URGENT_QOS = 15  # AxQOS of instructions, descriptors and that class; all else has 0
 
 
 def axi_size(port_bytes: int) -> int:
@@ -29,6 +41,7 @@ def _read(port_bytes: int) -> dict[str, wiring.Member]:
         "arlen": Out(8),
         "arsize": Out(3),
         "arburst": Out(2),
+        "arqos": Out(4),
         "rvalid": In(1),
         "rready": Out(1),
         "rid": In(ID_BITS),
@@ -47,6 +60,7 @@ def _write(port_bytes: int) -> dict[str, wiring.Member]:
         "awlen": Out(8),
         "awsize": Out(3),
         "awburst": Out(2),
+        "awqos": Out(4),
         "wvalid": Out(1),
         "wready": In(1),
         "wdata": Out(8 * port_bytes),

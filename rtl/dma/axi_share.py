@@ -4,16 +4,16 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.axi import FETCH_ID, LINK_ID, AxiReadSignature, AxiSignature
+from rtl.base.axi import FAST_ID, FETCH_ID, AxiReadSignature, AxiSignature
 from rtl.base.fault import fault
 
 __all__ = ["AxiShare"]
 
-_ADDRESS = ("arid", "araddr", "arlen", "arsize", "arburst")
+_ADDRESS = ("arid", "araddr", "arlen", "arsize", "arburst", "arqos")
 
 
 class AxiShare(wiring.Component):
-    """`fetch` and `dma` become one manager `axi`. Fetch goes first; ids from FETCH_ID up to LINK_ID are its own.
+    """`fetch` and `dma` become one manager `axi`. Fetch goes first; ids from FETCH_ID up to FAST_ID are its own.
 
     Timing: AR leaves through a register, everything else passes through.
     """
@@ -47,7 +47,7 @@ class AxiShare(wiring.Component):
                 m.d.sync += getattr(axi, name).eq(chosen)
 
         m.d.comb += [
-            to_fetch.eq((axi.rid >= FETCH_ID) & (axi.rid < LINK_ID)),
+            to_fetch.eq((axi.rid >= FETCH_ID) & (axi.rid < FAST_ID)),
             fetch.rvalid.eq(axi.rvalid & to_fetch),
             dma.rvalid.eq(axi.rvalid & (~to_fetch | fault("beats of fetch reach the DMA too"))),
             axi.rready.eq(Mux(to_fetch, fetch.rready, dma.rready)),

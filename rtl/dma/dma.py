@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from rtl.base.axi import LINK_ID, AxiSignature
+from rtl.base.axi import FAST_ID, LINK_ID, AxiSignature
 from rtl.base.dispatch import EngineStatusSignature
 from rtl.base.dma_port import RELEASE, ROW_BYTES_BITS, SEMAPHORE_UPDATE, RingStatusSignature, ring_count
 from rtl.base.fault import fault
@@ -16,6 +16,7 @@ from rtl.contract.config import Config
 from rtl.contract.memmap import CoreId
 from rtl.dma.fabric.link import LINK_COUNTS, LINK_PORTS, Link
 from rtl.dma.join_link import join_link
+from rtl.dma.layouts import lanes
 from rtl.dma.movers.crossbar import Crossbar
 from rtl.dma.movers.mover import Mover
 from rtl.dma.movers.port import Port, movers_of
@@ -115,19 +116,21 @@ class Dma(wiring.Component):
             movers.append(mover)
             connect(m, rows.row[e], mover.row)
             m.d.comb += [mover.class_.eq(rows.class_), rows.room[e].eq(mover.room)]
-            connect(m, mover.ask, crossbar.ask[e])
             connect(m, mover.done, complete.done[e])
             m.d.comb += [
                 mover.index.eq(e),
                 mover.limit_buffer_bytes.eq(self.limit_buffer_bytes),
                 mover.limit_burst_bytes.eq(self.limit_burst_bytes),
-                mover.answer_valid.eq(crossbar.answer_valid[e]),
                 mover.answer.eq(crossbar.answer),
                 mover.serve_valid.eq(crossbar.serve_valid[e]),
                 mover.serve.eq(crossbar.serve),
                 crossbar.serve_ready[e].eq(mover.serve_ready),
                 crossbar.data[e].eq(self.mover[e].read_data),
             ]
+            for lane in range(lanes(cfg)):
+                k = lane * cfg.dma.engines + e
+                connect(m, mover.ask[lane], crossbar.ask[k])
+                m.d.comb += mover.answer_valid[lane].eq(crossbar.answer_valid[k])
 
         link_busy: Value = Const(0, 1)
         more: tuple[Placed, ...] = ()
@@ -144,25 +147,30 @@ class Dma(wiring.Component):
         ports: list[Port] = []
         for i in range(cfg.hbm.ports):
             beside = [n for n in range(len(more)) if n // 2 % cfg.hbm.ports == i]  # both movers of a bank
-            port = Port(cfg, i, tuple(LINK_ID + n for n in beside))
+            fast = [e for e in movers_of(cfg, i) if lanes(cfg) > 1]
+            port = Port(cfg, i, tuple(LINK_ID + n for n in beside), tuple(FAST_ID + e for e in fast))
             m.submodules[f"port{i}"] = port
             ports.append(port)
             axi = self.axi[i]
             connect(m, port.axi, flipped(axi))
-            for k, mover in enumerate((*(movers[e] for e in movers_of(cfg, i)), *(more[n] for n in beside))):
-                connect(m, mover.read, port.read[k])
-                connect(m, mover.write, port.write[k])
+            here = [movers[e] for e in movers_of(cfg, i)] + [more[n] for n in beside]
+            for mover in here:
                 m.d.comb += [
-                    mover.beat_valid.eq(port.beat_valid[k]),
                     mover.beat_data.eq(axi.rdata),
                     mover.beat_error.eq(axi.rresp[1]),
-                    port.w_valid[k].eq(mover.w_valid),
-                    port.w_data[k].eq(mover.w_data),
-                    port.w_strobe[k].eq(mover.w_strobe),
-                    mover.w_take.eq(port.w_take[k]),
-                    mover.b_valid.eq(port.b_valid[k]),
                     mover.b_error.eq(axi.bresp[1]),
-                    port.b_ready[k].eq(mover.b_ready),
+                ]
+            for k, (mover, lane) in enumerate([(mover, 0) for mover in here] + [(movers[e], 1) for e in fast]):
+                connect(m, mover.read[lane], port.read[k])
+                connect(m, mover.write[lane], port.write[k])
+                m.d.comb += [
+                    mover.beat_valid[lane].eq(port.beat_valid[k]),
+                    port.w_valid[k].eq(mover.w_valid[lane]),
+                    port.w_data[k].eq(mover.w_data[lane]),
+                    port.w_strobe[k].eq(mover.w_strobe[lane]),
+                    mover.w_take[lane].eq(port.w_take[k]),
+                    mover.b_valid[lane].eq(port.b_valid[k]),
+                    port.b_ready[k].eq(mover.b_ready[lane]),
                 ]
 
         working = Signal()

@@ -45,7 +45,7 @@ def join_link(
             connect(m, getattr(link, f"{way}_row")[k], mover.row)
             connect(m, mover.sbuf, getattr(link, f"{way}_port")[k])
             connect(m, mover.done, getattr(link, f"{way}_done")[k])
-            m.d.comb += [mover.ask.ready.eq(0), mover.serve_valid.eq(0)]
+            m.d.comb += [mover.ask[0].ready.eq(0), mover.serve_valid.eq(0)]
     m.submodules.signals = signals = SignalShare()
     m.submodules.away_signals = away = AwaySignals(link.own)
     connect(m, complete.signal, away.rings)

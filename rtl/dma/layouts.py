@@ -21,9 +21,11 @@ __all__ = [
     "ar_burst",
     "bytes_bits",
     "done_layout",
+    "fast_class",
     "fetch_layout",
     "job_layout",
     "lane_bits",
+    "lanes",
     "outcome_layout",
     "pair_bits",
     "piece_layout",
@@ -73,6 +75,18 @@ def lane_bits(cfg: Config) -> int:
 def pair_bits(cfg: Config) -> int:
     """Bits of the number of a 16-byte unit in a partition."""
     return ceil_log2(cfg.sbuf.partition_bytes // 8) - 1
+
+
+def fast_class(cfg: Config) -> int:
+    """The class that goes before the others and has a lane of its own in each mover; -1 if there is none."""
+    if cfg.dma.classes == 1:
+        return -1
+    return 0 if cfg.dma.priority else cfg.dma.strict_class
+
+
+def lanes(cfg: Config) -> int:
+    """Lanes of a mover: that of the classes that share, and that of the class that goes first, if there is one."""
+    return 1 + (fast_class(cfg) >= 0)
 
 
 def job_layout(cfg: Config, *, link: bool = False) -> data.StructLayout:

@@ -1,4 +1,4 @@
-"""A mover and the link at the same group of partitions."""
+"""Two at the same group of partitions: a mover and the link, or the two lanes of a mover."""
 
 from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
@@ -13,14 +13,15 @@ __all__ = ["SbufShare"]
 
 
 class SbufShare(wiring.Component):
-    """`link` goes first, but not twice in a row while `mover` wants; each way on its own. Whose sum has been written is
-    known by the order of sums.
+    """`link` goes first, but not twice in a row while `mover` wants, unless it is to go first `always`; each way on its
+    own. Whose sum has been written is known by the order of sums.
 
     Timing: combinational from both to `sbuf` and back; the last winner is a register.
     """
 
-    def __init__(self, cfg: Config):
+    def __init__(self, cfg: Config, *, always: bool = False):
         self.cfg = cfg
+        self.always = always
         port = SbufMoverSignature(cfg)
         self.ends = Fifo(
             1, ADDED_ROWS
@@ -38,7 +39,7 @@ class SbufShare(wiring.Component):
             link = Signal(name=f"{way}_link")
             ready = of(self.sbuf, "ready")
             m.d.comb += [
-                link.eq(of(self.link, "valid") & ~(went & of(self.mover, "valid"))),
+                link.eq(of(self.link, "valid") & ~(went & of(self.mover, "valid") & (not self.always))),
                 of(self.sbuf, "valid").eq(of(self.link, "valid") | of(self.mover, "valid")),
                 of(self.link, "ready").eq(link & ready),
                 of(self.mover, "ready").eq(~link & ready),

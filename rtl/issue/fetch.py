@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from rtl.base.arbiter import RoundRobin
-from rtl.base.axi import FETCH_ID, LINK_ID, AxiReadSignature, axi_size
+from rtl.base.axi import FAST_ID, FETCH_ID, URGENT_QOS, AxiReadSignature, axi_size
 from rtl.base.dispatch import SEQUENCE_BITS
 from rtl.base.dma_port import CAUSE_BITS, COUNT_BITS
 from rtl.base.fault import fault
@@ -59,8 +59,8 @@ class Fetch(wiring.Component):
         self.cfg = cfg
         n = fetch_clients(cfg)
         self.fronts = (*fronts, *("sync",) * (n - len(fronts)))
-        if n > LINK_ID - FETCH_ID:
-            raise ValueError(f"{n} fetch clients do not fit in the ids from {FETCH_ID} to {LINK_ID - 1}")
+        if n > FAST_ID - FETCH_ID:
+            raise ValueError(f"{n} fetch clients do not fit in the ids from {FETCH_ID} to {FAST_ID - 1}")
         super().__init__(
             {
                 **limit_ports(cfg, "queue_depth"),
@@ -130,6 +130,7 @@ class Fetch(wiring.Component):
             axi.arlen.eq(beats - 1),
             axi.arsize.eq(axi_size(cfg.hbm.port_bytes)),
             axi.arburst.eq(_INCR),
+            axi.arqos.eq(URGENT_QOS),
         ]
         with m.If(free):
             m.d.sync += axi.arvalid.eq(asking.any())

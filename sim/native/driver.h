@@ -63,6 +63,7 @@ inline AxiPins axi_pins(Vtop& top, unsigned index, unsigned port_bytes) {
     p.arlen = pin<CData>(top, name + "arlen");
     p.arsize = pin<CData>(top, name + "arsize");
     p.arburst = pin<CData>(top, name + "arburst");
+    p.arqos = pin<CData>(top, name + "arqos");
     p.rvalid = pin<CData>(top, name + "rvalid");
     p.rready = pin<CData>(top, name + "rready");
     p.rid = pin<CData>(top, name + "rid");
@@ -76,6 +77,7 @@ inline AxiPins axi_pins(Vtop& top, unsigned index, unsigned port_bytes) {
     p.awlen = pin<CData>(top, name + "awlen");
     p.awsize = pin<CData>(top, name + "awsize");
     p.awburst = pin<CData>(top, name + "awburst");
+    p.awqos = pin<CData>(top, name + "awqos");
     p.wvalid = pin<CData>(top, name + "wvalid");
     p.wready = pin<CData>(top, name + "wready");
     p.wdata = wide_pin(top, name + "wdata", port_bytes);

@@ -12,6 +12,7 @@ namespace {
 
 constexpr unsigned OUTSTANDING = 256;    // bursts a port may have accepted in one direction
 constexpr unsigned BUFFER_BEATS = 16;    // W beats a port may be ahead of the bandwidth
+constexpr uint8_t URGENT_QOS = 8;        // and above
 constexpr uint8_t OKAY = 0;
 constexpr uint8_t DECERR = 3;
 constexpr uint8_t INCR = 1;
@@ -41,7 +42,7 @@ void Hbm::bind(unsigned port, const AxiPins& pins) { ports_.at(port).pins = pins
 
 bool Hbm::idle() const {
     for (const Port& port : ports_) {
-        if (!port.reads.empty() || !port.writes.empty() || !port.responses.empty() || port.buffer_used ||
+        if (!port.reads[0].empty() || !port.reads[1].empty() || !port.writes.empty() || !port.responses.empty() || port.buffer_used ||
             port.read_valid || port.response_valid) {
             return false;
         }
@@ -87,7 +88,18 @@ bool Hbm::accept(Port& port, unsigned index, uint64_t now) {
         if (*pins.arvalid && *pins.arready) {
             const unsigned beats = unsigned(*pins.arlen) + 1;
             check_address(index, false, *pins.araddr, beats, *pins.arsize, *pins.arburst);
-            port.reads.push_back({*pins.araddr & mask, now + config_.latency_cycles, beats, *pins.arid, false});
+            const uint8_t id = *pins.arid;
+            bool urgent = *pins.arqos >= URGENT_QOS;
+            // what is of one id stays in order
+            for (const Burst& before : port.reads[!urgent]) {
+                if (before.id == id) {
+                    urgent = !urgent;
+                    break;
+                }
+            }
+            urgent_ += urgent;
+            port.reads[urgent].push_back(
+                {*pins.araddr & mask, now + config_.latency_cycles, beats, id, false, urgent});
             counters_.read_bursts++;
             moved = true;
         }
@@ -97,7 +109,9 @@ bool Hbm::accept(Port& port, unsigned index, uint64_t now) {
         if (*pins.awvalid && *pins.awready) {
             const unsigned beats = unsigned(*pins.awlen) + 1;
             check_address(index, true, *pins.awaddr, beats, *pins.awsize, *pins.awburst);
-            port.writes.push_back({*pins.awaddr & mask, 0, beats, *pins.awid, false});
+            const bool urgent = *pins.awqos >= URGENT_QOS;
+            urgent_ += urgent;
+            port.writes.push_back({*pins.awaddr & mask, 0, beats, *pins.awid, false, urgent});
             counters_.write_bursts++;
             moved = true;
         }
@@ -125,8 +139,14 @@ bool Hbm::accept(Port& port, unsigned index, uint64_t now) {
     return moved;
 }
 
-void Hbm::serve_read(Port& port) {
-    Burst& burst = port.reads.front();
+bool Hbm::wants(const Port& port, bool write, bool urgent, uint64_t now) const {
+    if (write) return port.buffer_used && !port.writes.empty() && port.writes.front().urgent == urgent;
+    const std::deque<Burst>& reads = port.reads[urgent];
+    return !port.read_valid && !reads.empty() && reads.front().due <= now + 1;
+}
+
+void Hbm::serve_read(Port& port, bool urgent) {
+    Burst& burst = port.reads[urgent].front();
     const uint64_t bytes = config_.port_bytes;
     const bool inside = burst.address + bytes <= config_.capacity_bytes;
     if (inside) {
@@ -141,7 +161,10 @@ void Hbm::serve_read(Port& port) {
     port.read_last = burst.beats == 1;
     burst.address += bytes;
     counters_.read_beats++;
-    if (--burst.beats == 0) port.reads.pop_front();
+    if (--burst.beats == 0) {
+        port.reads[urgent].pop_front();
+        urgent_ -= urgent;
+    }
 }
 
 void Hbm::serve_write(Port& port, unsigned index, uint64_t now) {
@@ -171,6 +194,7 @@ void Hbm::serve_write(Port& port, unsigned index, uint64_t now) {
     port.buffer_used--;
     if (--burst.beats == 0) {
         port.responses.push_back({now + config_.latency_cycles, burst.id, burst.error ? DECERR : OKAY});
+        urgent_ -= burst.urgent;
         port.writes.pop_front();
     }
 }
@@ -182,15 +206,16 @@ bool Hbm::sample(uint64_t now) {
     const uint64_t bytes = config_.port_bytes;
     tokens_ = std::min(tokens_ + config_.bytes_per_cycle, config_.bytes_per_cycle + bytes - 1);
     const unsigned requesters = 2 * unsigned(ports_.size());
-    unsigned next_turn = turn_;
+    unsigned next_turn[2] = {turn_[0], turn_[1]};
     bool refused = false;
-    for (unsigned k = 0; k < requesters; k++) {
-        const unsigned who = (turn_ + k) % requesters;
+    uint64_t served = 0;    // a beat each way a port
+    const bool some_urgent = urgent_ != 0;
+    for (unsigned k = some_urgent ? 0 : requesters; k < 2 * requesters; k++) {
+        const bool urgent = k < requesters;
+        const unsigned who = (turn_[urgent] + k) % requesters;
         Port& port = ports_[who / 2];
         const bool write = who & 1;
-        const bool wants = write ? port.buffer_used && !port.writes.empty()
-                                 : !port.read_valid && !port.reads.empty() && port.reads.front().due <= now + 1;
-        if (!wants) continue;
+        if ((served >> who & 1) || !wants(port, write, urgent, now)) continue;
         if (tokens_ < bytes) {
             refused = true;
             break;
@@ -199,12 +224,13 @@ bool Hbm::sample(uint64_t now) {
         if (write) {
             serve_write(port, who / 2, now);
         } else {
-            serve_read(port);
+            serve_read(port, urgent);
         }
-        next_turn = (who + 1) % requesters;
+        served |= uint64_t(1) << who;
+        next_turn[urgent] = (who + 1) % requesters;
         moved = true;
     }
-    turn_ = next_turn;
+    std::copy(next_turn, next_turn + 2, turn_);
     counters_.refused_cycles += refused;
 
     for (Port& port : ports_) {
@@ -221,7 +247,7 @@ bool Hbm::sample(uint64_t now) {
 void Hbm::drive() {
     for (Port& port : ports_) {
         const AxiPins& pins = port.pins;
-        *pins.arready = port.reads.size() < OUTSTANDING;
+        *pins.arready = port.reads[0].size() + port.reads[1].size() < OUTSTANDING;
         *pins.awready = port.writes.size() < OUTSTANDING;
         *pins.wready = port.buffer_used < BUFFER_BEATS;
         *pins.rvalid = port.read_valid;

@@ -1,10 +1,12 @@
 // An HBM behind AXI4 managers: latency, shared bandwidth, order, errors, protocol checks.
 //
 // Timing, with the cycle of a handshake counted as 0:
-//   AR accepted -> first R beat `latency_cycles` later at the earliest, in order within a port;
+//   AR accepted -> first R beat `latency_cycles` later at the earliest;
 //   last W beat taken from its buffer -> B `latency_cycles` later at the earliest.
 // Bandwidth: every cycle adds `bytes_per_cycle` tokens, a beat of either direction costs
-// `port_bytes`; ports and directions take turns; a port moves one R and one W beat a cycle at most.
+// `port_bytes`; ports and directions take turns, those with urgent beats their own; a port moves one R and one W beat a cycle at most.
+// Order: beats of bursts with AxQOS of 8 to 15 go before all others, also between the beats of a burst of another id;
+// otherwise reads of a port are in the order of AR, as all of one id are, and writes in that of AW.
 // An unused token is lost, except for less than one beat, so that the rate is exact.
 
 #ifndef PLEXUS_HBM_H
@@ -37,6 +39,7 @@ struct AxiPins {
     const uint8_t* arlen;
     const uint8_t* arsize;
     const uint8_t* arburst;
+    const uint8_t* arqos;
     uint8_t* rvalid;
     const uint8_t* rready;
     uint8_t* rid;
@@ -50,6 +53,7 @@ struct AxiPins {
     const uint8_t* awlen;
     const uint8_t* awsize;
     const uint8_t* awburst;
+    const uint8_t* awqos;
     const uint8_t* wvalid;
     uint8_t* wready;
     const void* wdata;
@@ -97,6 +101,7 @@ private:
         unsigned beats;      // left
         uint8_t id;
         bool error;
+        bool urgent;
     };
     struct Response {
         uint64_t due;
@@ -110,7 +115,7 @@ private:
     };
     struct Port {
         AxiPins pins{};
-        std::deque<Burst> reads;
+        std::deque<Burst> reads[2];       // [1]: urgent
         std::deque<Burst> writes;
         std::deque<Response> responses;
         std::vector<WriteBeat> buffer;    // ring
@@ -135,14 +140,16 @@ private:
     void check_address(unsigned index, bool write, uint64_t address, unsigned beats, unsigned size, unsigned burst);
     void check_held(Port& port, unsigned index, bool write, bool valid, bool ready, uint64_t address);
     void violate(unsigned index, const std::string& what);
-    void serve_read(Port& port);
+    bool wants(const Port& port, bool write, bool urgent, uint64_t now) const;
+    void serve_read(Port& port, bool urgent);
     void serve_write(Port& port, unsigned index, uint64_t now);
 
     HbmConfig config_;
     uint8_t* memory_ = nullptr;
     std::vector<Port> ports_;
     uint64_t tokens_ = 0;
-    unsigned turn_ = 0;
+    unsigned turn_[2] = {0, 0};    // [1]: of the urgent
+    unsigned urgent_ = 0;    // bursts under way
     HbmCounters counters_{};
     std::string violation_;
 };

@@ -105,6 +105,49 @@ def test_both_ports_get_their_share(core: NativeCore, cfg: Config) -> None:
     assert max(ends) - min(ends) <= 4
 
 
+def test_urgent_reads_pass_those_that_wait(core: NativeCore, cfg: Config) -> None:
+    """One burst of 50 of each port, behind others that the bandwidth lets wait: as late as alone, but for a beat of
+    another that is on the pins and urgent ones of other ports."""
+    for port in range(cfg.hbm.ports):
+        setup(core, port, read_address=port << 20, read_bursts=100, read_beats=8, urgent=50)
+        setup(core, port, write_address=(2 + port) << 20, write_bursts=100, write_beats=8)
+    assert run(core) == Reason.DONE
+    for port in range(cfg.hbm.ports):
+        assert value(core, "responses", port) == 0
+        assert cfg.latency_cycles <= value(core, "urgent_r", port) <= cfg.latency_cycles + 1 + cfg.hbm.ports
+    assert core.hbm_counters().read_beats == 800 * cfg.hbm.ports
+
+
+def test_all_urgent_are_as_all_that_are_not(cfg: Config) -> None:
+    """Every burst urgent: turns, rates and end of a run in which none is; and ids keep their order."""
+    built = build("standin", cfg, kind="native", extra_cpp=DRIVER_SOURCES)
+    ends = []
+    for urgent in (0, 1):
+        with NativeCore(built.binary, cfg) as core:
+            core.reset()
+            setup(core, read_bursts=60, read_beats=8, urgent=urgent)
+            setup(core, write_address=1 << 20, write_bursts=60, write_beats=8, urgent_writes=urgent)
+            assert run(core) == Reason.DONE
+            ends.append([value(core, name) for name in ("hash", "last_r", "last_b", "responses")])
+    assert ends[0][:3] == ends[1][:3]
+
+
+def test_urgent_writes_go_before_reads_that_wait(cfg: Config) -> None:
+    """Reads want all bandwidth; the same writes end earlier if they are urgent."""
+    ends = []
+    for urgent in (0, 1):
+        built = build("standin", cfg, kind="native", extra_cpp=DRIVER_SOURCES)
+        with NativeCore(built.binary, cfg) as core:
+            core.reset()
+            for port in range(cfg.hbm.ports):
+                setup(core, port, read_address=port << 20, read_bursts=200, read_beats=8)
+                setup(core, port, write_address=(2 + port) << 20, write_bursts=50, write_beats=8)
+                setup(core, port, urgent_writes=urgent)
+            assert run(core) == Reason.DONE
+            ends.append(max(value(core, "last_b", port) for port in range(cfg.hbm.ports)))
+    assert ends[1] < 0.8 * ends[0]
+
+
 def test_strobes(core: NativeCore, cfg: Config) -> None:
     at, beats = 4096, 4
     width = cfg.hbm.port_bytes

@@ -20,6 +20,7 @@ __all__ = ["HbmAgent"]
 
 OKAY = 0
 SLVERR = 2
+URGENT_QOS = 8  # and above
 
 
 _Store = tuple[int, bytes, int]
@@ -29,8 +30,8 @@ _Store = tuple[int, bytes, int]
 @dataclass
 class _Port:
     signals: dict[str, Any]
-    reads: deque[list[int]] = field(default_factory=deque)  # [due, address, beats, id]
-    writes: deque[list[int]] = field(default_factory=deque)  # [address, beats, id, error]
+    reads: tuple[deque[list[int]], deque[list[int]]]  # [due, address, beats, id]; the second ones are urgent
+    writes: deque[list[int]] = field(default_factory=deque)  # [address, beats, id, error, urgent]
     buffer: deque[tuple[bytes, int, int]] = field(default_factory=deque)
     answers: deque[tuple[int, int, int, list[_Store]]] = field(default_factory=deque)  # due, id, code, what it writes
     stores: list[_Store] = field(default_factory=list)  # of the burst whose beats come in
@@ -42,6 +43,8 @@ class _Port:
 
 class HbmAgent:
     """`memory` behind the managers `prefixes` of the design, as the native driver models it.
+
+    Bursts with AxQOS of 8 to 15 go before the others (not so with `qos` False), those of one id in their order.
 
     AR to first beat and last W to B take `latency` cycles; each cycle grants `bandwidth` bytes over all
     ports and directions. With `commit`, each write burst takes that many cycles instead, and is not in memory before
@@ -61,8 +64,9 @@ class HbmAgent:
         bad: range = range(0),
         commit: Callable[[], int] | None = None,
         stall: Iterator[bool] | None = None,
+        qos: bool = True,
     ):
-        names = "araddr arid arlen arvalid arready rvalid rready rid rdata rresp rlast "
+        names = "arqos awqos araddr arid arlen arvalid arready rvalid rready rid rdata rresp rlast "
         names += "awaddr awid awlen awvalid awready wvalid wready wdata wstrb wlast bvalid bready bid bresp"
         self.memory = memory
         self.bytes = port_bytes
@@ -72,7 +76,11 @@ class HbmAgent:
         self.commit = commit
         self.moved = {"read": 0, "written": 0}
         self.clk = bench.clk
-        self.ports = [_Port({n: getattr(bench.dut, f"{prefix}__{n}") for n in names.split()}) for prefix in prefixes]
+        self.ports = [
+            _Port({n: getattr(bench.dut, f"{prefix}__{n}") for n in names.split()}, (deque(), deque()))
+            for prefix in prefixes
+        ]
+        self.qos = qos
         self.stall = stall
         for port in self.ports:
             for name in ("arready", "awready", "wready"):
@@ -84,7 +92,7 @@ class HbmAgent:
     async def _run(self) -> None:
         edge = RisingEdge(self.clk)
         tokens = 0
-        turn = 0
+        turns = [0, 0]  # those of urgent bursts are their own
         now = 0
         requesters = 2 * len(self.ports)
         while True:
@@ -93,17 +101,14 @@ class HbmAgent:
             for port in self.ports:
                 self._accept(port, now)
             tokens = min(tokens + self.bandwidth, self.bandwidth + self.bytes - 1)
-            following = turn
-            for k in range(requesters):
-                who = (turn + k) % requesters
+            following = list(turns)
+            served: set[int] = set()
+            for k in range(2 * requesters):
+                urgent = k < requesters
+                who = (turns[urgent] + k) % requesters
                 port = self.ports[who // 2]
                 write = who % 2 == 1
-                wants = (
-                    port.buffer and port.writes
-                    if write
-                    else not port.showing and port.reads and port.reads[0][0] <= now + 1
-                )
-                if not wants:
+                if who in served or not self._wants(port, write, urgent, now):
                     continue
                 if tokens < self.bytes:
                     break
@@ -111,20 +116,32 @@ class HbmAgent:
                 if write:
                     self._write(port, now)
                 else:
-                    self._read(port)
-                following = (who + 1) % requesters
-            turn = following
+                    self._read(port, urgent)
+                served.add(who)
+                following[urgent] = (who + 1) % requesters
+            turns = following
             for port in self.ports:
                 self._finish(port, now)
+
+    @staticmethod
+    def _wants(port: _Port, write: bool, urgent: bool, now: int) -> bool:
+        if write:
+            return bool(port.buffer and port.writes and port.writes[0][4] == urgent)
+        reads = port.reads[urgent]
+        return bool(not port.showing and reads and reads[0][0] <= now + 1)
 
     def _accept(self, port: _Port, now: int) -> None:
         s = port.signals
         if port.open and s["arvalid"].value == 1:
             address, beats, who = (int(s[n].value) for n in ("araddr", "arlen", "arid"))
-            port.reads.append([now + self.latency, address, beats + 1, who])
+            urgent = self.qos and int(s["arqos"].value) >= URGENT_QOS
+            if any(before[3] == who for before in port.reads[not urgent]):
+                urgent = not urgent  # what is of one id stays in order
+            port.reads[urgent].append([now + self.latency, address, beats + 1, who])
         if port.open and s["awvalid"].value == 1:
             address, beats, who = (int(s[n].value) for n in ("awaddr", "awlen", "awid"))
-            port.writes.append([address, beats + 1, who, OKAY])
+            urgent = self.qos and int(s["awqos"].value) >= URGENT_QOS
+            port.writes.append([address, beats + 1, who, OKAY, int(urgent)])
         if port.accepts and s["wvalid"].value == 1:
             data = s["wdata"].value.to_bytes(byteorder="little")
             port.buffer.append((data, int(s["wstrb"].value), int(s["wlast"].value)))
@@ -133,9 +150,9 @@ class HbmAgent:
         if port.answering and s["bready"].value == 1:
             port.answering = False
 
-    def _read(self, port: _Port) -> None:
+    def _read(self, port: _Port, urgent: bool) -> None:
         s = port.signals
-        burst = port.reads[0]
+        burst = port.reads[urgent][0]
         address = burst[1]
         s["rdata"].value = int.from_bytes(self.memory[address : address + self.bytes].tobytes(), "little")
         s["rid"].value = burst[3]
@@ -146,7 +163,7 @@ class HbmAgent:
         burst[1] += self.bytes
         burst[2] -= 1
         if not burst[2]:
-            port.reads.popleft()
+            port.reads[urgent].popleft()
         self.moved["read"] += 1
 
     def _write(self, port: _Port, now: int) -> None:

@@ -10,7 +10,7 @@ from amaranth.asserts import AnyConst
 from amaranth.hdl import Array, Assert, Assume, Cat, Cover, Module, Mux, Signal
 from amaranth.lib import wiring
 
-from rtl.base.axi import ID_BITS, LINK_ID
+from rtl.base.axi import FAST_ID, ID_BITS, LINK_ID, URGENT_QOS
 from rtl.contract.config import DmaConfig, HbmConfig, named
 from rtl.dma.movers.port import Port
 from verif.formal.axi_rules import AxiRules, in_4_kib
@@ -29,15 +29,18 @@ SMALLEST = dataclasses.replace(
 
 
 class PortProof(wiring.Component):
-    """Two movers and one of a link; one burst of writes, and the answers to one id, are followed."""
+    """Two movers and one of a link; or two movers, of which the second one goes first. One burst of writes, and the
+    answers to one id, are followed."""
 
-    def __init__(self):
+    def __init__(self, *, first: bool = False):
+        self.first = first
         super().__init__({})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         cfg = SMALLEST
-        m.submodules.port = port = Port(cfg, 0, (LINK_ID,))
+        beside = FAST_ID if self.first else LINK_ID
+        m.submodules.port = port = Port(cfg, 0, *(((), (FAST_ID,)) if self.first else ((LINK_ID,),)))
         without_reset(m)
         movers = range(len(port.movers))
         followed = Signal(ID_BITS)
@@ -73,15 +76,29 @@ class PortProof(wiring.Component):
             Assert(port.beat_valid == Mux(port.axi.rvalid, Cat(port.axi.rid == mover for mover in port.movers), 0)),
             Assert(port.axi.rready),
         ]
+        if self.first:
+            self._first(m, port)
         self._invariants(m, port, axi)
         waits = {channel: rules.waits for channel, rules in axi.offers.items()}
         m.d.comb += [
-            Cover(waits["ar"] & waits["aw"] & waits["w"] & axi.beat_next & (axi.beat_id == LINK_ID)),
+            Cover(waits["ar"] & waits["aw"] & waits["w"] & axi.beat_next & (axi.beat_id == beside)),
             Cover(axi.beat_next & (axi.left == 0) & (axi.open_bursts == 3) & port.axi.wready),
             Cover(axi.beat_next & ~axi.watched & port.axi.wready),
             Cover(port.b_valid.any() & port.axi.bready & (axi.writes_due == 2)),
         ]
         return m
+
+    def _first(self, m: Module, port: Port) -> None:
+        """Whoever else asks, the one that goes first is taken, and its requests alone are urgent."""
+        first = len(port.movers) - 1
+        for kind, channel in (("read", "ar"), ("write", "aw")):
+            offers = getattr(port, kind)
+            others = Cat(offer.ready & offer.valid for offer in offers[:first])
+            valid, who, qos = (getattr(port.axi, f"{channel}{name}") for name in ("valid", "id", "qos"))
+            m.d.comb += [
+                Assert(~(offers[first].valid & others.any())),
+                Assert(~valid | (qos == Mux(who == FAST_ID, URGENT_QOS, 0))),
+            ]
 
     def _invariants(self, m: Module, port: Port, axi: AxiRules) -> None:
         """What the induction must know: grants are the open bursts, and which of them is followed."""
@@ -112,6 +129,12 @@ class PortProof(wiring.Component):
             m.d.comb += Assert(entry.mover < len(port.movers))
 
 
+_FAULTS = (
+    "a request of a mover replaces one that waits",
+    "a burst's beats go before its address is offered",
+    "the beat before the last is marked as the last",
+)
+
 PROOFS = (
     Proof(
         name="axi_port",
@@ -119,11 +142,16 @@ PROOFS = (
         depth=3,
         cover_depth=14,
         fault_depth=10,
-        faults=(
-            "a request of a mover replaces one that waits",
-            "a burst's beats go before its address is offered",
-            "the beat before the last is marked as the last",
-        ),
+        faults=_FAULTS,
+        short=True,
+    ),
+    Proof(
+        name="axi_port_first",
+        make=lambda: PortProof(first=True),
+        depth=3,
+        cover_depth=14,
+        fault_depth=10,
+        faults=(*_FAULTS, "a port has no class that goes first"),
         short=True,
     ),
 )

@@ -18,7 +18,7 @@ __all__ = ["AxiRules", "in_4_kib"]
 
 _PAGE = 4096
 _DUE_BITS = 10  # bursts and beats counted here
-_ADDRESS = ("id", "addr", "len", "size", "burst")
+_ADDRESS = ("id", "addr", "len", "size", "burst", "qos")
 
 
 def in_4_kib(address: Value, beats: Value, port_bytes: int) -> Value:

@@ -4,7 +4,7 @@ from amaranth.asserts import AnyConst
 from amaranth.hdl import Assert, Assume, Cover, Module, Signal
 from amaranth.lib import wiring
 
-from rtl.base.axi import FETCH_ID, ID_BITS, LINK_ID
+from rtl.base.axi import FAST_ID, FETCH_ID, ID_BITS
 from rtl.dma.axi_share import AxiShare
 from verif.formal.axi_rules import AxiRules
 from verif.formal.free import drive
@@ -36,12 +36,12 @@ class AxiShareProof(wiring.Component):
         m.d.comb += dma.pick.eq(axi.pick)
         fetch_id, dma_id = share.fetch.arid, share.dma.arid
         m.d.comb += [
-            Assume((fetch_id >= FETCH_ID) & (fetch_id < LINK_ID)),
-            Assume((dma_id < FETCH_ID) | (dma_id >= LINK_ID)),
+            Assume((fetch_id >= FETCH_ID) & (fetch_id < FAST_ID)),
+            Assume((dma_id < FETCH_ID) | (dma_id >= FAST_ID)),
         ]
 
         # for the induction: what has left the sides is in the register or on the bus, and writes pass through
-        of_fetch = (followed >= FETCH_ID) & (followed < LINK_ID)
+        of_fetch = (followed >= FETCH_ID) & (followed < FAST_ID)
         waits = share.axi.arvalid & (share.axi.arid == followed)
         m.d.comb += [
             Assert(fetch.reads_due + dma.reads_due == axi.reads_due + waits),

@@ -7,7 +7,7 @@ holds the waits to."""
 from dataclasses import replace
 
 from amaranth.asserts import AnySeq
-from amaranth.hdl import Assert, Assume, Cat, Const, Cover, Module, Mux, Signal, Value
+from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 
 from rtl.contract.config import Config, named
@@ -16,7 +16,7 @@ from rtl.dma.movers.class_turn import ClassTurn
 from verif.formal.arbiter import ones
 from verif.formal.proof import Proof, without_reset
 
-__all__ = ["PROOFS", "ClassTurnProof"]
+__all__ = ["PROOFS", "ClassTurnProof", "config"]
 
 
 class ClassTurnProof(wiring.Component):
@@ -28,11 +28,10 @@ class ClassTurnProof(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        cfg = self.cfg.dma
         longest = units_max(self.cfg)
         m.submodules.turn = turn = ClassTurn(self.cfg)
         without_reset(m)
-        classes = cfg.classes
+        classes = turn.count
         charged, owner = Signal(), Signal(classes)
         units: Value = AnySeq(len(turn.units))
         m.d.comb += [
@@ -44,15 +43,13 @@ class ClassTurnProof(wiring.Component):
             Assume((turn.units >= 1) & (turn.units <= longest)),
         ]
         m.d.sync += [charged.eq(turn.take), owner.eq(turn.chosen)]
-        by_weight = Signal(classes)  # that wait and are not strict
         contested = Signal()
-        m.d.comb += by_weight.eq(turn.there & ~Const(1 << cfg.strict_class if cfg.strict_class >= 0 else 0, classes))
         after = [
             Mux(charged & contested & owner[c], deficit - units, deficit) for c, deficit in enumerate(turn.deficits)
         ]
-        poor = (ones(by_weight) > 1) & ~(by_weight & Cat(value > 0 for value in after)).any()
+        poor = (ones(turn.there) > 1) & ~(turn.there & Cat(value > 0 for value in after)).any()
         with m.If(turn.take):
-            m.d.sync += contested.eq((ones(by_weight) > 1) & (turn.chosen & by_weight).any())
+            m.d.sync += contested.eq(ones(turn.there) > 1)
 
         m.d.comb += [
             Assert((turn.chosen & (turn.chosen - 1)) == 0),
@@ -61,26 +58,25 @@ class ClassTurnProof(wiring.Component):
             Assert(~charged | (ones(owner) == 1)),
         ]
         for c, deficit in enumerate(turn.deficits):
-            if c == cfg.strict_class:
-                continue
+            weight = turn.weights[c]
             m.d.comb += [
                 Assert(deficit > Mux(charged & contested & owner[c], 0, -longest)),
-                Assert(deficit <= cfg.weights[c]),
+                Assert(deficit <= weight),
             ]
-            paid, waits = charged & contested & owner[c], by_weight[c]
+            paid, waits = charged & contested & owner[c], turn.there[c]
             want, known = Signal(12, name=f"want{c}"), Signal(name=f"known{c}")
             forfeits = ~waits & ~paid & (deficit > 0)
             m.d.sync += [
-                want.eq(Mux(waits & poor, after[c] + cfg.weights[c], Mux(forfeits, 0, after[c]))),
+                want.eq(Mux(waits & poor, after[c] + weight, Mux(forfeits, 0, after[c]))),
                 known.eq(1),
             ]
             m.d.comb += Assert(~known | (deficit == want.as_signed()))
-        if cfg.strict_class < 0:
-            m.d.comb += Cover(turn.chosen[-1] & turn.there.all())
+        m.d.comb += Cover(turn.chosen[-1] & turn.there.all())
         return m
 
 
-def _config(**changes: object) -> Config:
+def config(**changes: object) -> Config:
+    """`tiny` with short pieces and changes of its DMA."""
     tiny = named("tiny")
     return replace(tiny, dma=replace(tiny.dma, slice_bytes=512, **changes))  # type: ignore[arg-type]
 
@@ -88,7 +84,7 @@ def _config(**changes: object) -> Config:
 PROOFS = (
     Proof(
         name="class_turn",
-        make=lambda: ClassTurnProof(_config(weights=(8, 4, 2, 1))),
+        make=lambda: ClassTurnProof(config(weights=(8, 4, 2, 1))),
         depth=2,
         cover_depth=12,
         fault_depth=6,
@@ -97,7 +93,7 @@ PROOFS = (
     ),
     Proof(
         name="class_turn_two",
-        make=lambda: ClassTurnProof(_config(weights=(1, 3, 1, 1), classes=2)),
+        make=lambda: ClassTurnProof(config(weights=(1, 3, 1, 1), classes=2)),
         depth=2,
         cover_depth=12,
         fault_depth=6,
@@ -106,9 +102,9 @@ PROOFS = (
     ),
     Proof(
         name="class_turn_strict",
-        make=lambda: ClassTurnProof(_config(weights=(3, 1, 5, 2), strict_class=2)),
+        make=lambda: ClassTurnProof(config(weights=(3, 1, 5, 2), strict_class=2)),
         depth=2,
-        cover_depth=4,
+        cover_depth=12,
         fault_depth=6,
         short=True,
         faults=("the deficit of a class is not charged",),

@@ -25,14 +25,15 @@ class SbufAdderProof(wiring.Component):
     """Any writes of two writers, any refusals of SBUF; 16 bytes of any place are followed. Sums are those of the
     lowest bits, two cycles after the old bytes, as SbufSums makes them."""
 
-    def __init__(self, cfg: Config):
+    def __init__(self, cfg: Config, *, always: bool = False):
         self.cfg = cfg
+        self.always = always
         self.adder = SbufAdder(cfg)
         super().__init__({})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.share = share = SbufShare(self.cfg)
+        m.submodules.share = share = SbufShare(self.cfg, always=self.always)
         m.submodules.adder = adder = self.adder
         without_reset(m)
         writers = {"mover": share.mover, "link": share.link}
@@ -160,10 +161,12 @@ class SbufAdderProof(wiring.Component):
             ]
 
 
-PROOFS = (
+PROOFS = tuple(
     Proof(
-        name="sbuf_adder",
-        make=lambda: SbufAdderProof(replace(named("tiny"), sbuf=SbufConfig(partition_bytes=1024, banks=2))),
+        name=name,
+        make=lambda always=always: SbufAdderProof(
+            replace(named("tiny"), sbuf=SbufConfig(partition_bytes=1024, banks=2)), always=always
+        ),
         depth=2,
         cover_depth=14,
         fault_depth=12,
@@ -174,5 +177,6 @@ PROOFS = (
             "the end of a sum is told before it is in SBUF",
             "the clock of sums beside SBUF stops before they are written",
         ),
-    ),
+    )
+    for name, always in (("sbuf_adder", False), ("sbuf_adder_first", True))
 )

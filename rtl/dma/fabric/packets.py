@@ -95,12 +95,14 @@ class _LinkConfig(Config):
 
 
 def link_config(cfg: Config) -> Config:
-    """The configuration of the movers of a link: one group of all partitions, and a slot number for
-    each place in the staging memories of both kinds."""
+    """The configuration of the movers of a link: one group of all partitions, a slot number for each place in the
+    staging memories of both kinds, one class."""
     if pair_bits(cfg) + (cfg.partitions - 1).bit_length() < SLOT_BITS + 1 + UNIT_BITS:
         raise ValueError("a core with a link needs an SBUF of 32 KiB at least")
     sections = {f.name: getattr(cfg, f.name) for f in fields(cfg)}
-    sections["dma"] = replace(cfg.dma, engines=1, rings=2, ring_depth=SLOTS_EACH)
+    sections["dma"] = replace(
+        cfg.dma, engines=1, rings=2, ring_depth=SLOTS_EACH, classes=1, strict_class=-1, priority=False
+    )
     sections["hbm"] = replace(cfg.hbm, ports=1)
     return _LinkConfig(**sections)
 

@@ -7,16 +7,16 @@ from amaranth.utils import ceil_log2
 
 from rtl.base.arbiter import RoundRobin
 from rtl.contract.config import Config
-from rtl.dma.layouts import fetch_layout
+from rtl.dma.layouts import fetch_layout, lanes
 
 __all__ = ["Crossbar"]
 
 
 class Crossbar(wiring.Component):
-    """`ask[e]`: requests of mover e, `answer_valid` its answers in order. Request `serve` stands at the
-    group whose bit of `serve_valid` is set until its bit of `serve_ready`; `data[e]` is the read data of
-    group e in the cycle after.
-    Timing: one request a cycle over all movers, in turn; its answer 2 cycles after it was taken, or later.
+    """`ask[k]`: requests of lane k (first all movers' first lanes), `answer_valid` its answers in order. `serve` stands
+    at the group whose bit of `serve_valid` is set until its bit of `serve_ready`; `data[e]` is the read data of group e
+    in the cycle after.
+    Timing: one request a cycle over all lanes, in turn; its answer 2 cycles after it was taken, or later.
     """
 
     def __init__(self, cfg: Config):
@@ -25,12 +25,12 @@ class Crossbar(wiring.Component):
         fetch = fetch_layout(cfg)
         super().__init__(
             {
-                "ask": In(stream.Signature(fetch)).array(movers),
+                "ask": In(stream.Signature(fetch)).array(movers * lanes(cfg)),
                 "data": In(128).array(movers),
                 "serve_valid": Out(movers),
                 "serve_ready": In(movers),
                 "serve": Out(fetch),
-                "answer_valid": Out(movers),
+                "answer_valid": Out(movers * lanes(cfg)),
                 "answer": Out(128),
                 "busy": Out(1),
             }
@@ -40,16 +40,16 @@ class Crossbar(wiring.Component):
         m = Module()
         movers = self.cfg.dma.engines
         asks = self.ask
-        m.submodules.turn = turn = RoundRobin(movers)
+        m.submodules.turn = turn = RoundRobin(len(asks))
         held = Signal()
         request = Signal(fetch_layout(self.cfg))
-        asker = Signal(movers)
+        asker = Signal(len(asks))
         moves = Signal()  # the held request, if any, is served now
-        answering = Signal(movers)
+        answering = Signal(len(asks))
         source = Signal(ceil_log2(movers))
         chosen: Value = Mux(turn.grant[0], Value.cast(asks[0].payload), 0)
-        for e in range(1, movers):
-            chosen = chosen | Mux(turn.grant[e], Value.cast(asks[e].payload), 0)
+        for k in range(1, len(asks)):
+            chosen = chosen | Mux(turn.grant[k], Value.cast(asks[k].payload), 0)
         m.d.comb += [
             turn.requests.eq(Cat(ask.valid for ask in asks)),
             turn.accept.eq(moves),
@@ -59,8 +59,8 @@ class Crossbar(wiring.Component):
             self.answer_valid.eq(answering),
             self.busy.eq(held | answering.any()),
         ]
-        for e, ask in enumerate(asks):
-            m.d.comb += ask.ready.eq(moves & turn.grant[e])
+        for k, ask in enumerate(asks):
+            m.d.comb += ask.ready.eq(moves & turn.grant[k])
         with m.If(moves):
             m.d.sync += [held.eq(turn.grant.any()), asker.eq(turn.grant), Value.cast(request).eq(chosen)]
         m.d.sync += answering.eq(Mux(held & moves, asker, 0))

@@ -1,51 +1,47 @@
-"""Mover: moves rows, 16 bytes a cycle, for its group of partitions. Connects its parts."""
+"""Mover of a group of partitions: queues of the classes, a lane for those that share, one for the class that goes
+first."""
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.base.fault import fault
-from rtl.base.fifo import Fifo, RamFifo
 from rtl.base.limits import limit_ports
 from rtl.base.memory_port import SbufMoverSignature
 from rtl.contract.config import Config
-from rtl.contract.isa import DmaAdd
-from rtl.contract.timing import DMA_ROWS_IN_FLIGHT
-from rtl.dma.layouts import ADDED_ROWS, CLASSES, ar_burst, done_layout, fetch_layout, row_layout
-from rtl.dma.movers.aligner import Aligner
+from rtl.dma.layouts import CLASSES, ar_burst, done_layout, fetch_layout, lanes, row_layout
 from rtl.dma.movers.class_queues import ClassQueues
-from rtl.dma.movers.reader import Reader
-from rtl.dma.movers.remote import Remote
-from rtl.dma.movers.sequencer import Sequencer
-from rtl.dma.movers.writer import Writer
+from rtl.dma.movers.lane import Lane
+from rtl.dma.sbuf_share import SbufShare
 
 __all__ = ["Mover", "ROWS_AHEAD"]
 
 ROWS_AHEAD = 16
 """Rows of a class that wait for their bursts: a group of 8 partitions fits twice."""
 
-ROWS_FROM_SBUF = 16
-"""Rows from SBUF that are planned, at most: they need no time to be asked for, and more would be chosen too early."""
-
 
 class Mover(wiring.Component):
-    """Rows of any kind, in order of their class, through one aligner; reads from HBM run ahead.
+    """What is an array, and each bit of a number of as many, is of a Lane: that of the classes that share, and behind
+    it, if there is one (layouts.fast_class), that of the class that goes first, so that none of its rows stands behind
+    another's bytes: neither in a buffer nor before a burst that HBM has not answered.
 
     `index`: which mover this is. `limit_*`: see Reader and Writer. `row`, of `class_`, and `room`: see ClassQueues.
-    `sbuf`: the port of its partitions.
+    `sbuf`: the port of its partitions; the class that goes first has it before the others.
     `ask`, `answer_*`: 16-byte units of other movers' partitions; `serve_*`: the same for the others, before
-    its own reads (the data are on the port in the cycle after `serve_ready`).
+    the reads of the lane that is shared (the data are on the port in the cycle after `serve_ready`).
     `read`, `beat_*`: bursts from HBM and their beats, never refused; `write`, `w_*`, `b_*`: bursts to HBM.
     `done`: rows whose last write has committed: SBUF took it, or told that the last sum is there, or HBM answered. SBUF
     tells that of rows in their order; ADDED_ROWS may wait for it.
     For the counters: `moves` a step was made, `sbuf_refused`, `reading` beats are awaited, `writing` beats
     wait to be sent, `committing` answers are awaited.
-    Timing: 16 bytes every cycle over any sequence of rows whose data are there.
+    Timing: 16 bytes every cycle over any sequence of rows whose data are there, in all.
     """
 
     def __init__(self, cfg: Config):
         self.cfg = cfg
         port = cfg.hbm.port_bytes
+        n = lanes(cfg)
+        burst = stream.Signature(ar_burst(cfg))
         super().__init__(
             {
                 **limit_ports(cfg, "buffer_bytes", "burst_bytes"),
@@ -54,24 +50,24 @@ class Mover(wiring.Component):
                 "class_": In(range(CLASSES)),
                 "room": Out(CLASSES),
                 "sbuf": Out(SbufMoverSignature(cfg)),
-                "ask": Out(stream.Signature(fetch_layout(cfg))),
-                "answer_valid": In(1),
+                "ask": Out(stream.Signature(fetch_layout(cfg))).array(n),
+                "answer_valid": In(n),
                 "answer": In(128),
                 "serve_valid": In(1),
                 "serve_ready": Out(1),
                 "serve": In(fetch_layout(cfg)),
-                "read": Out(stream.Signature(ar_burst(cfg))),
-                "beat_valid": In(1),
+                "read": Out(burst).array(n),
+                "beat_valid": In(n),
                 "beat_data": In(8 * port),
                 "beat_error": In(1),
-                "write": Out(stream.Signature(ar_burst(cfg))),
-                "w_valid": Out(1),
-                "w_data": Out(8 * port),
-                "w_strobe": Out(port),
-                "w_take": In(1),
-                "b_valid": In(1),
+                "write": Out(burst).array(n),
+                "w_valid": Out(n),
+                "w_data": Out(8 * port).array(n),
+                "w_strobe": Out(port).array(n),
+                "w_take": In(n),
+                "b_valid": In(n),
                 "b_error": In(1),
-                "b_ready": Out(1),
+                "b_ready": Out(n),
                 "done": Out(stream.Signature(done_layout(cfg))),
                 "moves": Out(1),
                 "sbuf_refused": Out(1),
@@ -84,147 +80,64 @@ class Mover(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         cfg = self.cfg
-        row = row_layout(cfg)
         m.submodules.ahead = ahead = ClassQueues(cfg, ROWS_AHEAD)
-        m.submodules.planned = planned_rows = RamFifo(row, DMA_ROWS_IN_FLIGHT)
-        m.submodules.reader = reader = Reader(cfg)
-        m.submodules.remote = remote = Remote(cfg)
-        m.submodules.sequencer = sequencer = Sequencer(cfg)
-        m.submodules.aligner = aligner = Aligner(cfg)
-        m.submodules.writer = writer = Writer(cfg)
-
         connect(m, flipped(self.row), ahead.i)
-        planned = Signal(range(ROWS_FROM_SBUF + 1))  # rows from SBUF that are
-        waits = Signal()  # what is chosen too early is not chosen by class
+        m.d.comb += [ahead.class_.eq(self.class_), self.room.eq(ahead.room)]
+        all_lanes: list[Lane] = []
+        for k, rows in enumerate((ahead.o, ahead.fast) if lanes(cfg) > 1 else (ahead.o,)):
+            lane = Lane(cfg)
+            m.submodules[f"lane{k}"] = lane
+            all_lanes.append(lane)
+            connect(m, rows, lane.row)
+            connect(m, lane.ask, flipped(self.ask[k]))
+            connect(m, lane.read, flipped(self.read[k]))
+            connect(m, lane.write, flipped(self.write[k]))
+            m.d.comb += [
+                lane.index.eq(self.index),
+                lane.limit_buffer_bytes.eq(self.limit_buffer_bytes),
+                lane.limit_burst_bytes.eq(self.limit_burst_bytes),
+                lane.answer_valid.eq(self.answer_valid[k]),
+                lane.answer.eq(self.answer),
+                lane.beat_valid.eq(self.beat_valid[k]),
+                lane.beat_data.eq(self.beat_data),
+                lane.beat_error.eq(self.beat_error),
+                self.w_valid[k].eq(lane.w_valid),
+                self.w_data[k].eq(lane.w_data),
+                self.w_strobe[k].eq(lane.w_strobe),
+                lane.w_take.eq(self.w_take[k]),
+                lane.b_valid.eq(self.b_valid[k]),
+                lane.b_error.eq(self.b_error),
+                self.b_ready[k].eq(lane.b_ready),
+            ]
+        first = all_lanes[0]
         m.d.comb += [
-            waits.eq(ahead.o.payload.from_sbuf & (planned == ROWS_FROM_SBUF)),
-            reader.row.valid.eq(ahead.o.valid & ~waits),
-            reader.row.payload.eq(ahead.o.payload),
-            ahead.o.ready.eq(reader.row.ready & ~waits),
+            first.serve_valid.eq(self.serve_valid),
+            first.serve.eq(self.serve),
+            self.serve_ready.eq(first.serve_ready),
+            self.moves.eq(Cat(lane.moves for lane in all_lanes).any()),
+            self.sbuf_refused.eq(Cat(lane.sbuf_refused for lane in all_lanes).any()),
+            self.reading.eq(Cat(lane.reading for lane in all_lanes).any()),
+            self.writing.eq(Cat(lane.writing for lane in all_lanes).any()),
+            self.committing.eq(Cat(lane.committing for lane in all_lanes).any()),
         ]
-        enters = ahead.o.valid & ahead.o.ready & ahead.o.payload.from_sbuf
-        leaves = planned_rows.o.valid & planned_rows.o.ready & planned_rows.o.payload.from_sbuf
-        m.d.sync += planned.eq(planned + enters - leaves)
-        connect(m, reader.planned, planned_rows.i)
-        connect(m, planned_rows.o, sequencer.row)
-        connect(m, reader.burst, flipped(self.read))
-        connect(m, remote.request, flipped(self.ask))
-        connect(m, writer.burst, flipped(self.write))
-
-        # Sources. A unit of another mover is taken with its step and used in the next cycle, like the others.
-        other = Signal(128)
-        with m.If(sequencer.other_take):
-            m.d.sync += other.eq(remote.unit.payload)
+        if len(all_lanes) == 1:
+            connect(m, first.sbuf, flipped(self.sbuf))
+            connect(m, first.done, flipped(self.done))
+            return m
+        fast = all_lanes[1]
+        m.submodules.share = share = SbufShare(cfg, always=True)
+        connect(m, fast.sbuf, share.link)
+        connect(m, first.sbuf, share.mover)
+        connect(m, share.sbuf, flipped(self.sbuf))
         m.d.comb += [
-            ahead.class_.eq(self.class_),
-            self.room.eq(ahead.room),
-            reader.limit_buffer_bytes.eq(self.limit_buffer_bytes),
-            reader.limit_burst_bytes.eq(self.limit_burst_bytes),
-            writer.limit_burst_bytes.eq(self.limit_burst_bytes),
-            reader.beat_valid.eq(self.beat_valid),
-            reader.beat_data.eq(self.beat_data),
-            reader.beat_error.eq(self.beat_error),
-            reader.take.eq(sequencer.beat_take),
-            remote.start.eq(sequencer.other_start),
-            remote.first.eq(sequencer.fetch),
-            remote.count.eq(sequencer.other_count),
-            remote.answer_valid.eq(self.answer_valid),
-            remote.answer.eq(self.answer),
-            remote.unit.ready.eq(sequencer.other_take),
-            sequencer.index.eq(self.index),
-            sequencer.beat_there.eq(reader.level != 0),
-            sequencer.own_ready.eq(self.sbuf.read_ready & ~self.serve_valid),
-            sequencer.other_valid.eq(remote.unit.valid),
-            sequencer.room.eq(aligner.room),
-            self.sbuf.read_valid.eq(self.serve_valid | sequencer.own_valid),
-            self.sbuf.read_lane.eq(Mux(self.serve_valid, self.serve.lane, sequencer.fetch.lane)),
-            self.sbuf.read_pair.eq(Mux(self.serve_valid, self.serve.pair, sequencer.fetch.pair)),
-            self.serve_ready.eq(self.sbuf.read_ready),
-            aligner.step_valid.eq(sequencer.step_valid),
-            aligner.step.eq(sequencer.step),
-            aligner.beat.eq(reader.data),
-            aligner.beat_error.eq(reader.error),
-            aligner.own.eq(self.sbuf.read_data),
-            aligner.other.eq(other),
+            self.done.valid.eq(fast.done.valid | first.done.valid),
+            self.done.payload.eq(first.done.payload),
+            fast.done.ready.eq(self.done.ready),
+            first.done.ready.eq(
+                self.done.ready
+                & (~fast.done.valid | fault("a row that ends beside one of the class that goes first is lost"))
+            ),
         ]
-
-        # Destinations. A row to SBUF is done when its last unit is taken, or if it is added when the last sum is there.
-        m.submodules.stored = stored = Fifo(done_layout(cfg), 2)
-        unit = aligner.unit
-        writes = Signal()
-        room = Signal()
-        takes = Signal()  # SBUF takes the last unit of a row
-        stores = Signal()  # which is no sum
-        tells = Signal()  # a row is done whose last sum is in SBUF
-        m.d.comb += [
-            room.eq(stored.i.ready),
-            writes.eq(unit.valid & unit.payload.to_sbuf & room),
-            takes.eq(writes & self.sbuf.write_ready & unit.payload.last),
-            stores.eq(takes),
-            self.sbuf.write_valid.eq(writes),
-            self.sbuf.write_lane.eq(unit.payload.to[14:]),
-            self.sbuf.write_pair.eq(unit.payload.to),
-            self.sbuf.write_data.eq(unit.payload.data),
-            self.sbuf.write_bytes.eq(unit.payload.bytes),
-            self.sbuf.write_add.eq(unit.payload.add),
-            self.sbuf.write_last.eq(unit.payload.last),
-            writer.unit.valid.eq(unit.valid & ~unit.payload.to_sbuf),
-            writer.unit.payload.eq(unit.payload),
-            unit.ready.eq(Mux(unit.payload.to_sbuf, writes & self.sbuf.write_ready, writer.unit.ready)),
-            stored.i.valid.eq(stores),
-            stored.i.payload.slot.eq(unit.payload.slot),
-            stored.i.payload.read_error.eq(unit.payload.read_error),
-            self.w_valid.eq(writer.w_valid),
-            self.w_data.eq(writer.w_data),
-            self.w_strobe.eq(writer.w_strobe),
-            writer.w_take.eq(self.w_take),
-            writer.b_valid.eq(self.b_valid),
-            writer.b_error.eq(self.b_error),
-            self.b_ready.eq(writer.b_ready),
-        ]
-        m.d.comb += [
-            self.done.valid.eq(stored.o.valid | tells | writer.done.valid),
-            self.done.payload.eq(writer.done.payload),
-            stored.o.ready.eq(self.done.ready & ~tells),
-            writer.done.ready.eq(self.done.ready & ~stored.o.valid & ~tells),
-        ]
-        with m.If(stored.o.valid):
-            m.d.comb += self.done.payload.eq(stored.o.payload)
-        if cfg.sbuf.adders:
-            self._sums(m, unit, takes, room, stores, tells)
-        m.d.comb += [
-            self.moves.eq(sequencer.moves),
-            self.sbuf_refused.eq((self.sbuf.read_valid & ~self.sbuf.read_ready) | (writes & ~self.sbuf.write_ready)),
-            self.reading.eq(reader.outstanding),
-            self.writing.eq(writer.buffered),
-            self.committing.eq(writer.unanswered),
-        ]
+        with m.If(fast.done.valid):
+            m.d.comb += self.done.payload.eq(fast.done.payload)
         return m
-
-    def _sums(
-        self,
-        m: Module,
-        unit: stream.Interface,
-        takes: Signal,
-        room: Signal,
-        stores: Signal,
-        tells: Signal,
-    ) -> None:
-        """Rows of sums wait until their last one is in SBUF, and are told before others."""
-        m.submodules.added = added = Fifo(done_layout(self.cfg), ADDED_ROWS)
-        adds = Signal()
-        early = fault("a row is done before its last sum is in SBUF")
-        there = Signal(range(ADDED_ROWS + 1))  # of the rows in `added`, those whose last sum is in SBUF
-        m.d.comb += [
-            adds.eq(unit.payload.add != DmaAdd.COPY),
-            added.i.valid.eq(takes & adds & ~early),
-            added.i.payload.slot.eq(unit.payload.slot),
-            added.i.payload.read_error.eq(unit.payload.read_error),
-            added.o.ready.eq(self.done.ready & (there != 0)),
-            tells.eq(added.o.valid & (there != 0)),
-        ]
-        with m.If(adds):
-            m.d.comb += [room.eq(added.i.ready), stores.eq(takes & early)]
-        with m.If(tells):
-            m.d.comb += self.done.payload.eq(added.o.payload)
-        m.d.sync += there.eq(there + self.sbuf.write_done - (tells & added.o.ready))

@@ -1,12 +1,12 @@
 """One AXI4 port and the movers that share it."""
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from rtl.base.arbiter import RoundRobin
-from rtl.base.axi import AxiSignature, axi_size
+from rtl.base.axi import URGENT_QOS, AxiSignature, axi_size
 from rtl.base.fault import fault
 from rtl.base.fifo import Fifo
 from rtl.contract.config import Config
@@ -16,6 +16,7 @@ __all__ = ["Port", "movers_of"]
 
 _INCR = 1
 _GRANTS = 4  # bursts whose beats may still be sent
+_BEFORE_FIRST = 2  # of these, of movers that do not go first: W is in the order of AW
 
 
 def movers_of(cfg: Config, port: int) -> range:
@@ -29,13 +30,15 @@ class Port(wiring.Component):
 
     `read[k]`, `write[k]`: bursts of the k-th mover of this port. `beat_valid`, `b_valid`: for whom the beat
     or answer is; its data are on the port itself. `w_*`: the beats of each mover, `w_take` moves it on.
-    `more`: ids of movers beside those of the configuration.
+    `more`: ids of movers beside those of the configuration; `first`: of those that go before all others, with
+    URGENT_QOS. They come behind the others.
     Timing: one AR, R, AW, W and B a cycle; AR and AW leave through a register.
     """
 
-    def __init__(self, cfg: Config, index: int, more: tuple[int, ...] = ()):
+    def __init__(self, cfg: Config, index: int, more: tuple[int, ...] = (), first: tuple[int, ...] = ()):
         self.cfg = cfg
-        self.movers = (*movers_of(cfg, index), *more)
+        self.movers = (*movers_of(cfg, index), *more, *first)
+        self.first = len(first)
         n = len(self.movers)
         burst = stream.Signature(ar_burst(cfg))
         port = cfg.hbm.port_bytes
@@ -60,8 +63,9 @@ class Port(wiring.Component):
             }
         )
 
-    def _ask(self, m: Module, kind: str, channel: str, admit: Value) -> tuple[Signal, Value]:
-        """Arbiter and register of AR or AW: (one-hot who was taken now, length of its burst)."""
+    def _ask(self, m: Module, kind: str, channel: str, admit: Value, more: Value) -> tuple[Signal, Value]:
+        """Arbiter and register of AR or AW, which take a burst if `admit`, of those that do not go first if `more` too:
+        (one-hot who was taken now, length of its burst)."""
         n = len(self.movers)
         port = self.cfg.hbm.port_bytes
         offers = getattr(self, kind)
@@ -72,9 +76,16 @@ class Port(wiring.Component):
         owner = Signal(6, name=f"{channel}_owner")
         free = Signal(name=f"{channel}_free")
         taken = Signal(n, name=f"{channel}_taken")
+        asks = Cat(o.valid for o in offers)
+        passes: Value = Const(0)  # one that goes first
+        if self.first:
+            urgent = Signal(n, name=f"{channel}_urgent")
+            m.d.comb += urgent.eq(asks & Const((1 << n) - (1 << n - self.first), n))
+            passes = urgent.any() & ~fault("a port has no class that goes first")
+            asks = Mux(passes, urgent, asks)
         m.d.comb += [
-            turn.requests.eq(Cat(o.valid for o in offers)),
-            free.eq((~valid | getattr(self.axi, f"{channel}ready")) & admit),
+            turn.requests.eq(asks),
+            free.eq((~valid | getattr(self.axi, f"{channel}ready")) & admit & (passes | more)),
             turn.accept.eq(free),
             taken.eq(Mux(free, turn.grant, 0)),
             getattr(self.axi, f"{channel}id").eq(owner),
@@ -93,6 +104,9 @@ class Port(wiring.Component):
                 m.d.comb += chosen.eq(offer.payload)
             with m.If(taken[k]):
                 m.d.sync += [valid.eq(1), owner.eq(self.movers[k]), burst.eq(offer.payload)]
+                if self.first:
+                    qos = URGENT_QOS if k >= n - self.first else 0
+                    m.d.sync += getattr(self.axi, f"{channel}qos").eq(qos)
         return taken, chosen.length
 
     def elaborate(self, platform: object) -> Module:
@@ -101,8 +115,10 @@ class Port(wiring.Component):
         axi = self.axi
         m.submodules.grants = grants = self.grants
 
-        self._ask(m, "read", "ar", Value.cast(1))
-        taken, length = self._ask(m, "write", "aw", grants.i.ready)
+        always = Const(1)
+        self._ask(m, "read", "ar", always, always)
+        more = grants.level < _BEFORE_FIRST if self.first else always
+        taken, length = self._ask(m, "write", "aw", grants.i.ready, more)
         m.d.comb += [grants.i.valid.eq(taken.any()), grants.i.payload.length.eq(length)]
         for k in range(n):
             with m.If(taken[k]):

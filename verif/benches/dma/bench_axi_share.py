@@ -8,7 +8,7 @@ import cocotb
 import numpy as np
 from amaranth.lib.wiring import In, Out
 
-from rtl.base.axi import FETCH_ID, LINK_ID, AxiSignature, axi_size
+from rtl.base.axi import FAST_ID, FETCH_ID, LINK_ID, AxiSignature, axi_size
 from verif.agents.axi import HbmAgent
 from verif.agents.bench import Bench
 from verif.agents.stall import randomly
@@ -18,7 +18,7 @@ from verif.checks.coverage import Coverage
 RUNS = (Run("axi_share", options={"port_bytes": 32}, faults=EVERY),)
 
 BURSTS = 150
-COVERAGE = Coverage("axi share", ["both ask at once", "a request waits", "fetch refuses a beat", "a beat for a link"])
+COVERAGE = Coverage("axi share", ["both ask at once", "a request waits", "fetch refuses a beat", "a beat for a link", "a beat for the class that goes first"])
 
 
 class Reader:
@@ -136,8 +136,9 @@ async def every_bit_passes(dut: Any) -> None:
         assert seen("dma", ["arready"]) == {"arready": free and not fetch["arvalid"]}
         assert dut.axi__arvalid.value == (held is not None)
         assert held is None or seen("axi", asks) == held
-        owner = "fetch" if FETCH_ID <= hbm["rid"] < LINK_ID else "dma"
+        owner = "fetch" if FETCH_ID <= hbm["rid"] < FAST_ID else "dma"
         COVERAGE.when(hbm["rvalid"] and hbm["rid"] >= LINK_ID, "a beat for a link")
+        COVERAGE.when(hbm["rvalid"] and FAST_ID <= hbm["rid"] < LINK_ID, "a beat for the class that goes first")
         assert dut.axi__rready.value == {"fetch": fetch, "dma": dma}[owner]["rready"]
         for side in ("fetch", "dma"):
             assert getattr(dut, f"{side}__rvalid").value == (hbm["rvalid"] and side == owner), f"rvalid of {side}"

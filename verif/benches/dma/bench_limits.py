@@ -92,7 +92,8 @@ async def asks_for_as_much_as_the_limit(dut: Any) -> None:
     for cfg in _limited(bench.cfg):
         await bursts.start(cfg)
         for port in bench.agent.ports:
-            port.reads.clear()
+            for reads in port.reads:
+                reads.clear()
         bench.host.submit(0, [bench.rows("load", 0, 2 * bench.cfg.dma.buffer_bytes)])
         await bench.cycles(1000)
         asked = sum(size for _, size in bursts.ways["ar"])

@@ -30,6 +30,8 @@ REGISTERS = {
     "write_beats": 0x28,
     "strobe": 0x30,
     "violation": 0x38,
+    "urgent": 0x40,  # of every so many read bursts the last one has the highest AxQOS, and an id of its own; 0: none
+    "urgent_writes": 0x48,  # all writes have it
     # read only
     "first_ar": 0x80,
     "first_r": 0x88,
@@ -40,7 +42,10 @@ REGISTERS = {
     "last_b": 0xB0,
     "hash": 0xB8,
     "responses": 0xC0,
+    "urgent_r": 0xC8,  # cycles from AR to first R of urgent bursts, the most
 }
+
+_URGENT_ID = 40
 
 VIOLATIONS = {"none": 0, "wlast": 1, "size": 2}
 
@@ -133,14 +138,31 @@ class StandIn(wiring.Component):
 
         addresses(axi.arvalid, axi.arready, axi.araddr, axi.arlen, axi.arsize, axi.arburst, "read")
         stamp("first_ar", axi.arvalid & axi.arready, once=True)
-        m.d.comb += [axi.arid.eq(5 + i), axi.rready.eq(1)]
         read = Signal(32, name=f"read{i}")
+        place = Signal(8, name=f"place{i}")  # of the burst that is asked for, among those that have an urgent one
+        urgent = Signal(name=f"urgent{i}")
+        asked, opens = Signal(64, name=f"asked_at{i}"), Signal(init=1, name=f"opens{i}")
+        m.d.comb += [
+            urgent.eq((regs["urgent"] != 0) & (place == regs["urgent"][:8] - 1)),
+            axi.arid.eq(Mux(urgent, _URGENT_ID, 5 + i)),
+            axi.arqos.eq(Mux(urgent, 15, 0)),
+            axi.awqos.eq(Mux(regs["urgent_writes"] != 0, 15, 0)),
+            axi.rready.eq(1),
+        ]
+        with m.If(axi.arvalid & axi.arready):
+            m.d.sync += place.eq(Mux(urgent | (regs["urgent"] == 0), 0, place + 1))
+            with m.If(urgent):
+                m.d.sync += asked.eq(now)
+        with m.If(axi.rvalid & (axi.rid == _URGENT_ID)):
+            m.d.sync += opens.eq(axi.rlast)
+            with m.If(opens & (now - asked > regs["urgent_r"])):
+                m.d.sync += regs["urgent_r"].eq(now - asked)
         with m.If(axi.rvalid):
             m.d.sync += regs["hash"].eq(regs["hash"] * 5 + axi.rdata[:64])
             m.d.sync += regs["responses"][:2].eq(regs["responses"][:2] | axi.rresp)
             with m.If(axi.rlast):
                 m.d.sync += read.eq(read + 1)
-            with m.If(axi.rid != 5 + i):
+            with m.If((axi.rid != 5 + i) & ((axi.rid != _URGENT_ID) | (regs["urgent"] == 0))):
                 m.d.sync += regs["responses"][8].eq(1)
         stamp("first_r", axi.rvalid, once=True)
         stamp("last_r", axi.rvalid, once=False)
