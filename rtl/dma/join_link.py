@@ -62,7 +62,7 @@ def join_link(
     connect(m, link.signal, signals.link)
     connect(m, signals.o, flipped(dma.signal))  # type: ignore[attr-defined]
     connect(m, rows.remote, link.row)
-    m.d.comb += rows.remote_room.eq(link.room)
+    m.d.comb += [room.eq(there) for room, there in zip(rows.remote_room, link.room, strict=True)]
     connect(m, link.done, complete.done[len(movers)])
     m.d.comb += [link.clear.eq(dma.clear), link.core_id.eq(dma.core_id)]  # type: ignore[attr-defined]
     with m.If(rows.remote.valid):  # Complete counts pieces

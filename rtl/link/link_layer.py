@@ -24,8 +24,9 @@ __all__ = ["LinkLayer"]
 class LinkLayer(wiring.Component):
     """`packet` in; `request` and `response` out; `o`, `i`: coded flits before scrambling.
 
-    `room`: which queues (class * 2 + kind) take a longest packet. `i_refuse`: see Decoder. `align`, `aligned`,
-    `realign`, `fix`: see LaneReceiver. `sent_payload` strobes when payload flit `sent_number` is put on its way.
+    `room`, `room_pair`: which queues (class * 2 + kind) take a longest packet, or two. `i_refuse`: see Decoder.
+    `align`, `aligned`, `realign`, `fix`: see LaneReceiver. `sent_payload` strobes when payload flit `sent_number`
+    is put on its way.
     `counts`: one for each LinkCause; they stop at their end. A port has no endpoint number: by `foreign`, who takes its
     packets tells how many were for another endpoint, and they are counted.
     Timing: `o` gives a beat in every cycle in which it is ready; `i` takes one in every cycle.
@@ -85,6 +86,7 @@ class LinkLayer(wiring.Component):
         wiring.connect(m, encoder.o, wiring.flipped(self.o))
         m.d.comb += [
             self.room.eq(send.room),
+            self.room_pair.eq(send.room_pair),
             *(send.free[account].eq(rules.free[account]) for account in range(cfg.accounts)),
             send.pause.eq(~rules.up),
             send.clear.eq(rules.clear),

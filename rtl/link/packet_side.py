@@ -12,13 +12,15 @@ __all__ = ["connect_side", "packet_side"]
 
 
 def packet_side(cfg: LinkConfig) -> dict[str, wiring.Member]:
-    """Packets with `room` (bit class * 2 + kind), what a user sets, and the state that is told."""
+    """Packets with `room` for one of the longest and `room_pair` for two (bit class * 2 + kind), what a user sets, and
+    the state that is told."""
     return {
         "session_init": In(16),
         "restart": In(1),
         "disabled": In(1),
         "packet": In(stream.Signature(packet_layout(cfg))),
         "room": Out(cfg.queues),
+        "room_pair": Out(cfg.queues),
         "request": Out(stream.Signature(packet_layout(cfg))),
         "response": Out(stream.Signature(packet_layout(cfg))),
         "state": Out(4),

@@ -22,6 +22,7 @@ enum Kind : unsigned { REQUEST = 0, RESPONSE = 1, KINDS = 2 };
 class CoreLink : public Attached {
 public:
     CoreLink(Vtop& top, unsigned index, const std::vector<uint32_t>& endpoints) : index_(index), endpoints_(endpoints) {
+        *pin<CData>(top, "request_room") = 0xf;    // a wire has room for all classes or none
         for (unsigned kind = 0; kind < KINDS; kind++) {
             const std::string name = kind == REQUEST ? "request" : "response";
             Way& w = ways_[kind];

@@ -23,7 +23,7 @@ from rtl.dma.fabric.packets import (
     staging,
 )
 from rtl.dma.fabric.places import Places
-from rtl.dma.layouts import address_bits, done_layout, row_layout, slot_bits
+from rtl.dma.layouts import CLASSES, address_bits, done_layout, row_layout, slot_bits
 
 __all__ = ["AwayReads"]
 
@@ -45,7 +45,7 @@ class AwayReads(wiring.Component):
             {
                 "down": In(1),
                 "piece": In(stream.Signature(remote_row(own))),
-                "room": Out(1),
+                "room": Out(CLASSES),
                 "send": Out(stream.Signature(TO_SEND)),
                 "expected": Out(SLOTS_EACH),
                 "round": Out(ROUND_BITS),
@@ -79,6 +79,7 @@ class AwayReads(wiring.Component):
             m.d.sync += turn.eq(turn + 1)
         m.d.comb += [
             self.room.eq(tags.room),
+            tags.class_.eq(piece.class_),
             tags.bank.eq(bank_of(self.own, piece.local_sbuf, piece.local, turn)),
             self.send.valid.eq(self.piece.valid & tags.there),
             self.piece.ready.eq(self.send.ready & tags.there),

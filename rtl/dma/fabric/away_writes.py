@@ -32,7 +32,7 @@ class AwayWrites(wiring.Component):
         super().__init__(
             {
                 "piece": In(stream.Signature(remote_row(own))),
-                "room": Out(1),
+                "room": Out(CLASSES),
                 "first": In(1),
                 "gather": Out(stream.Signature(row_layout(link))),
                 "gathered": In(stream.Signature(done_layout(link))),
@@ -52,6 +52,7 @@ class AwayWrites(wiring.Component):
         turn = Signal(bank_bits(self.own))
         m.d.comb += [
             self.room.eq(places.room),
+            places.class_.eq(piece.class_),
             places.bank.eq(bank_of(self.own, piece.local_sbuf, piece.local, turn)),
         ]
         with m.If(places.take):

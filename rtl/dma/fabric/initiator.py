@@ -1,6 +1,6 @@
 """Cuts rows with an end in another core into pieces."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Array, Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -23,7 +23,7 @@ from rtl.dma.fabric.packets import (
     WINDOW_BYTES,
     remote_row,
 )
-from rtl.dma.layouts import done_layout, row_layout
+from rtl.dma.layouts import CLASSES, done_layout, row_layout
 
 __all__ = ["Initiator"]
 
@@ -31,7 +31,8 @@ __all__ = ["Initiator"]
 class Initiator(wiring.Component):
     """`own` is the core's configuration, `link` link_config. Each piece of CHUNK_BYTES, or up to the end of a window of
     the other core's HBM, is a row of its own to Complete: `issued` (with `last`) and later `done`. `signal`: a packet
-    of AwaySignals. See AwayWrites and AwayReads for the rest.
+    of AwaySignals. See AwayWrites and AwayReads for the rest. A row in whose middle its class has no place waits, and
+    rows of other classes may go meanwhile.
 
     Timing: a piece a cycle while there are places.
     """
@@ -46,7 +47,7 @@ class Initiator(wiring.Component):
                 "core_id": In(CoreId.BITS),
                 "down": In(1),
                 "row": In(stream.Signature(remote_row(own))),
-                "room": Out(2),  # for a piece that is read, and for one that is written
+                "room": Out(CLASSES).array(2),  # for a piece that is read, and for one that is written
                 "issued": Out(1),
                 "last": Out(1),
                 "gather": Out(row),
@@ -78,6 +79,7 @@ class Initiator(wiring.Component):
         connect(m, flipped(self.written), reads.written)
 
         row = self.row.payload
+        offsets = [Signal(19, name=f"offset{c}") for c in range(self.own.dma.classes)]  # of the rows of each class
         offset = Signal(19)
         left = Signal(19)
         most = Signal(range(CHUNK_BYTES + 1))
@@ -85,7 +87,9 @@ class Initiator(wiring.Component):
         ends = Signal()
         takes = Signal()
         m.d.comb += [
-            self.room.eq(Cat(reads.room, writes.room)),
+            self.room[0].eq(reads.room),
+            self.room[1].eq(writes.room),
+            offset.eq(Array(offsets)[row.class_]),
             left.eq(row.bytes - offset),
             whole.eq(WINDOW_BYTES - (row.remote + offset)[: exact_log2(WINDOW_BYTES)]),
             most.eq(CHUNK_BYTES),
@@ -110,8 +114,10 @@ class Initiator(wiring.Component):
                 piece.bytes.eq(Mux(ends, left, most)),
                 piece.last.eq(self.last),
             ]
-        with m.If(takes):
-            m.d.sync += offset.eq(Mux(ends, 0, offset + most))
+        one = fault("rows to other cores go on where that of another class was")
+        for c, kept in enumerate(offsets):
+            with m.If(takes & ((row.class_ == c) | one)):
+                m.d.sync += kept.eq(Mux(ends, 0, offset + most))
 
         m.d.comb += [
             writes.sent.eq(self.sent),

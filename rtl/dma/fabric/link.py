@@ -19,13 +19,14 @@ from rtl.dma.fabric.link_status import LinkStatus
 from rtl.dma.fabric.packet_receiver import PacketReceiver
 from rtl.dma.fabric.packet_sender import PacketSender
 from rtl.dma.fabric.packets import TO_SEND, bank_bits, link_config, remote_row
-from rtl.dma.layouts import done_layout, row_layout
+from rtl.dma.layouts import CLASSES, done_layout, row_layout
 
 __all__ = ["LINK_COUNTS", "LINK_PORTS", "WAYS", "Link"]
 
 LINK_PORTS = {
     **{f"{kind}_in": In(stream.Signature(PACKET_BEAT)) for kind in ("request", "response")},
     **{f"{kind}_out": Out(stream.Signature(PACKET_BEAT)) for kind in ("request", "response")},
+    "request_room": In(CLASSES),
     "down": In(1),
 }
 """What a core shows of it."""
@@ -38,6 +39,8 @@ LINK_COUNTS = {name: Out(field.width) for name, field in ENDPOINT_STATUS}
 
 class Link(wiring.Component):
     """`request_in`, `response_in`, `request_out`, `response_out`: the fabric; a response never waits for a request.
+    `request_room`: a packet of the class may begin at `request_out`, and one on its way to the port does not change
+    that.
 
     `away_signal`: a packet of AwaySignals, `signalled` when it has left, `away_busy` while there are any.
     `row`, `issued`, `last`, `done`: rows of descriptors with an end in another core (Initiator).
@@ -60,7 +63,7 @@ class Link(wiring.Component):
                 **LINK_PORTS,
                 **LINK_COUNTS,
                 "row": In(stream.Signature(remote_row(cfg))),
-                "room": Out(2),
+                "room": Out(CLASSES).array(2),
                 "issued": Out(1),
                 "last": Out(1),
                 "done": Out(stream.Signature(done_layout(cfg))),
@@ -80,7 +83,7 @@ class Link(wiring.Component):
         m = Module()
         m.submodules.requests = requests = PacketReceiver(self.own, by_tag=False)
         m.submodules.responses = responses = PacketReceiver(self.own, by_tag=True)
-        m.submodules.ask = ask = PacketSender(self.own)
+        m.submodules.ask = ask = PacketSender(self.own, classes=self.own.dma.classes)
         m.submodules.answer = answer = PacketSender(self.own)
         m.submodules.endpoint = endpoint = Endpoint(self.cfg)
         m.submodules.initiator = initiator = Initiator(self.own, self.cfg)
@@ -116,7 +119,9 @@ class Link(wiring.Component):
             initiator.sent_slot.eq(ask.slot),
             responses.usable.eq(initiator.expected),
             responses.round.eq(initiator.round),
-            self.room.eq(initiator.room),
+            *(mine.eq(its) for mine, its in zip(self.room, initiator.room, strict=True)),
+            ask.room.eq(self.request_room),
+            answer.room.eq(1),
             self.issued.eq(initiator.issued),
             self.last.eq(initiator.last),
             requests.endpoint.eq(own),

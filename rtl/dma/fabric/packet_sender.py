@@ -5,18 +5,19 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.base.fault import fault
-from rtl.base.fifo import RamFifo
 from rtl.base.packet import BEAT_BYTES, PACKET_BEAT
 from rtl.base.ram import Ram
 from rtl.contract.config import Config
 from rtl.contract.link import PacketOpcode
+from rtl.dma.fabric.packet_queues import PacketQueues
 from rtl.dma.fabric.packets import SLOT_BITS, SLOTS_EACH, TO_SEND, UNIT_BITS, bank_bits, flagged, payload_bytes
 
 __all__ = ["PacketSender"]
 
 
 class PacketSender(wiring.Component):
-    """Packets of one kind, in the order of `send`; there is always room for one that `holds` a place.
+    """Packets of one kind, in the order of `send`; there is always room for one that `holds` a place. With `classes` of
+    them only those of one class are in order, and wait for `room` of their class (PacketQueues).
 
     `write_unit[k]` (slot, 16-byte unit) stores `write_data[k]` in bank k, that of the slot. `sent` pulses with `slot`
     when the last beat of a packet that holds a place has been taken, `signalled` if it was a SIGNAL. Bytes behind the
@@ -24,8 +25,9 @@ class PacketSender(wiring.Component):
     Timing: a beat a cycle, without a gap from a packet to one that waits.
     """
 
-    def __init__(self, cfg: Config):
+    def __init__(self, cfg: Config, *, classes: int = 1):
         self.cfg = cfg
+        self.classes = classes
         banks = cfg.dma.link_movers
         super().__init__(
             {
@@ -33,6 +35,7 @@ class PacketSender(wiring.Component):
                 "write_unit": In(SLOT_BITS + UNIT_BITS).array(banks),
                 "write_data": In(128).array(banks),
                 "send": In(stream.Signature(TO_SEND)),
+                "room": In(classes),
                 "o": Out(stream.Signature(PACKET_BEAT)),
                 "sent": Out(1),
                 "signalled": Out(1),
@@ -43,8 +46,7 @@ class PacketSender(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        # All that hold a place, all reads, as many more that a lost link has ended, and a signal.
-        m.submodules.queue = queue = RamFifo(TO_SEND, 4 * SLOTS_EACH)
+        m.submodules.queue = queue = PacketQueues(self.classes)
         bits = bank_bits(self.cfg)
         banks = [
             Ram(8 * BEAT_BYTES, SLOTS_EACH >> bits << UNIT_BITS - 2, granule=128)
@@ -53,6 +55,7 @@ class PacketSender(wiring.Component):
         for k, bank in enumerate(banks):
             m.submodules[f"bank{k}"] = bank
         connect(m, flipped(self.send), queue.i)
+        m.d.comb += queue.room.eq(self.room)
         packet = queue.o.payload
         beat = self.o.payload
 
@@ -74,7 +77,7 @@ class PacketSender(wiring.Component):
             self.sent.eq(taken & beat.last & packet.holds),
             self.signalled.eq(taken & beat.last & (packet.header.opcode == PacketOpcode.SIGNAL)),
             self.slot.eq(packet.slot),
-            self.busy.eq(queue.level != 0),
+            self.busy.eq(queue.holds),
         ]
         for k, bank in enumerate(banks):
             unit = self.write_unit[k]

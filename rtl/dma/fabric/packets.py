@@ -36,12 +36,12 @@ __all__ = [
     "staging",
 ]
 
-SLOT_BITS = 5
+SLOT_BITS = 6
 SLOTS_EACH = 1 << SLOT_BITS
 """Packets that a staging memory holds; there is one for each direction and kind. Place n is in its bank n modulo
 dma.link_movers, which one mover each way serves."""
 
-ROUND_BITS = 5
+ROUND_BITS = 4
 """Of a tag, above the slot: how often the link has been lost, so that an answer from before is told from a new one."""
 
 UNIT_BITS = 5
@@ -98,7 +98,7 @@ def link_config(cfg: Config) -> Config:
     """The configuration of the movers of a link: one group of all partitions, a slot number for each place in the
     staging memories of both kinds, one class."""
     if pair_bits(cfg) + (cfg.partitions - 1).bit_length() < SLOT_BITS + 1 + UNIT_BITS:
-        raise ValueError("a core with a link needs an SBUF of 32 KiB at least")
+        raise ValueError("a core with a link needs an SBUF of 64 KiB at least")
     sections = {f.name: getattr(cfg, f.name) for f in fields(cfg)}
     sections["dma"] = replace(
         cfg.dma, engines=1, rings=2, ring_depth=SLOTS_EACH, classes=1, strict_class=-1, priority=False

@@ -20,8 +20,8 @@ class RowGenerator(wiring.Component):
     """A RowContext for each class; those whose next piece would be taken go in turn.
 
     `parked`: classes that take no further job yet. `row[e]`, of `class_`, is for mover e, and there is one only if its
-    `room[e]` has that class; `remote` only if `remote_room` (Initiator) has room for it, and once one is begun it ends
-    before another goes.
+    `room[e]` has that class; `remote` only if `remote_room` (Initiator) has room for it: for reads, and for writes. One
+    that is begun may wait for those of other classes.
     `issued` pulses with each piece that leaves, `last` with it on the last piece of its descriptor.
     `read_bytes`, `written_bytes`: HBM bytes of the piece that leaves in this cycle.
     A row goes to the mover that owns the destination's partition; from SBUF to HBM to that of the source's;
@@ -33,7 +33,7 @@ class RowGenerator(wiring.Component):
         self.cfg = cfg
         self.link = link
         row = stream.Signature(row_layout(cfg))
-        remote = {"remote": Out(stream.Signature(remote_row(cfg))), "remote_room": In(2)} if link else {}
+        remote = {"remote": Out(stream.Signature(remote_row(cfg))), "remote_room": In(CLASSES).array(2)} if link else {}
         super().__init__(
             {
                 "job": In(stream.Signature(job_layout(cfg, link=link))),
@@ -72,8 +72,6 @@ class RowGenerator(wiring.Component):
         # It goes on over descriptors, so that those of one row do not all meet at mover 0.
         with m.If(step):
             m.d.sync += turn.eq(turn + 1)
-        begun = Signal()  # a remote piece has gone in part
-        owner = Signal(cfg.dma.classes)  # its class
         m.submodules.pick = pick = RoundRobin(cfg.dma.classes)
         movers: list[Signal] = []
         for c, context in enumerate(contexts):
@@ -83,8 +81,7 @@ class RowGenerator(wiring.Component):
             room = Cat(room[c] for room in self.room).bit_select(mover, 1)
             if self.link:
                 away = context.piece.payload.away
-                there = Mux(away[0], self.remote_room[1], self.remote_room[0]) & (~begun | owner[c])
-                room = Mux(away == 0, room, there)
+                room = Mux(away == 0, room, Mux(away[0], self.remote_room[1][c], self.remote_room[0][c]))
             m.d.comb += [
                 pick.requests[c].eq(context.piece.valid & room),
                 context.piece.ready.eq(pick.grant[c] & step),
@@ -116,8 +113,6 @@ class RowGenerator(wiring.Component):
             self._remote(m, held, goes & ~here)
             with m.If(~here):
                 m.d.comb += step.eq(goes & self.remote.ready)
-            with m.If(goes & ~here):
-                m.d.sync += [begun.eq(~self.remote.ready), owner.eq(pick.grant)]
         m.d.comb += [
             self.issued.eq(step),
             self.last.eq(held.last),

@@ -5,6 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.base.packet import FOREIGN_BITS, PACKET_BEAT
+from rtl.contract.config_sections import DMA_CLASSES
 from rtl.contract.link import LinkState
 from rtl.contract.link_config import LinkConfig
 from rtl.link.beat import physical_lanes
@@ -17,9 +18,12 @@ from rtl.link.status import PortStatus
 __all__ = ["CorePort"]
 
 _PACKETS = stream.Signature(PACKET_BEAT)
+_SETTLED = 8
+"""Cycles of the link after which what a core has sent has been counted in its queue."""
+
 _OF_LINK = ("state", "session", "partner", "in_flight", "counts")
 _OF_LANES = ("tx_width", "rx_width", "weak_lanes", "dead_lanes")
-_INNER = ("packet", "room", "request", "response", "clear", "foreign")
+_INNER = ("packet", "room", "room_pair", "request", "response", "clear", "foreign")
 
 
 class CorePort(wiring.Component):
@@ -27,8 +31,9 @@ class CorePort(wiring.Component):
 
     `request_out`, `response_out`, `request_in`, `response_in`, `down`: those of Core, by its clock; an edge of the
     link's clock is one of the core's too, and `tick` is 1 in the cycles of the core that end with one. A beat passes
-    in such cycles only. `foreign`: low bits of the core's count of packets for others; what it grows by is counted
-    here. `link_value`: the register of memmap.LinkRegister at `link_address`, in the same cycle; `tx_width` to
+    in such cycles only. `request_room`: a packet of that class finds room in its queue, also behind one of the longest
+    that is still on its way there. `foreign`: low bits of the core's count of packets for others; what it grows by is
+    counted here. `link_value`: the register of memmap.LinkRegister at `link_address`, in the same cycle; `tx_width` to
     `dead_lanes`: of the lanes, for it. `down`: a session has ended that was UP. The other ports are those of LinkLayer.
     """
 
@@ -42,6 +47,7 @@ class CorePort(wiring.Component):
                 **kept,
                 "tick": In(1),
                 "request_out": In(_PACKETS),
+                "request_room": Out(DMA_CLASSES),
                 "response_out": In(_PACKETS),
                 "request_in": Out(_PACKETS),
                 "response_in": Out(_PACKETS),
@@ -77,6 +83,18 @@ class CorePort(wiring.Component):
                 enters.payload.eq(comes.payload),
                 comes.ready.eq(enters.ready),
             ]
+        # With room for one packet only, one of the core's may be on its way to it.
+        still = Signal(range(_SETTLED + 1))
+        with m.If(self.request_out.valid):
+            m.d.sync += still.eq(0)
+        with m.Elif(still != _SETTLED):
+            m.d.sync += still.eq(still + 1)
+        for c in range(DMA_CLASSES):
+            if c < self.cfg.classes:
+                one = link.room[2 * c] & (still == _SETTLED)
+                m.d.comb += self.request_room[c].eq(link.room_pair[2 * c] | one)
+            else:  # the port drops it
+                m.d.comb += self.request_room[c].eq(1)
         for name, member in link.signature.members.items():
             if name in _INNER:
                 continue

@@ -31,6 +31,7 @@ class SendPath(wiring.Component):
             {
                 "packet": In(stream.Signature(packet_layout(cfg))),
                 "room": Out(cfg.queues),
+                "room_pair": Out(cfg.queues),
                 "bad_packet": Out(1),
                 "free": In(data.ArrayLayout(CREDIT_BITS, cfg.accounts)),
                 "pause": In(1),
@@ -60,6 +61,7 @@ class SendPath(wiring.Component):
             )
         m.d.comb += [
             self.room.eq(queues.room),
+            self.room_pair.eq(queues.room_pair),
             self.bad_packet.eq(queues.bad_packet),
             scheduler.flits.eq(queues.unit_flits),
             takes.eq(scheduler.valid & framer.ready & ~self.pause & ~self.clear),

@@ -25,7 +25,8 @@ class SendQueues(wiring.Component):
     queue; the youngest is none while a packet is being appended to it. `take` removes the oldest of `queue`; `unit`
     shows it from the next cycle to the next take. Then `read` gives `data`, the `read_beat`-th beat of its current
     flit, a cycle later, and `release` frees that flit and moves on to the next.
-    `room`: a longest packet fits. A packet waits only at its first beat. `bad_packet`: one was dropped whole.
+    `room`, `room_pair`: a longest packet fits, or two. A packet waits only at its first beat. `bad_packet`: one was
+    dropped whole.
     Timing: a beat of packets a cycle, rarely two; a unit can be taken the cycle after its packet's last beat.
     """
 
@@ -35,6 +36,7 @@ class SendQueues(wiring.Component):
             {
                 "packet": In(stream.Signature(packet_layout(cfg))),
                 "room": Out(cfg.queues),
+                "room_pair": Out(cfg.queues),
                 "bad_packet": Out(1),
                 "unit_valid": Out(cfg.queues),
                 "unit_flits": Out(data.ArrayLayout(range(UNIT_FLITS_MAX + 1), cfg.queues)),
@@ -173,6 +175,7 @@ class SendQueues(wiring.Component):
         m.d.comb += [
             self.bad_packet.eq(intake.bad),
             self.room.eq(store.room),
+            self.room_pair.eq(store.room_pair),
             self.unit_valid.eq(rings.valid),
             self.unit_flits.eq(rings.flits),
             rings.take.eq(self.take),

@@ -18,8 +18,8 @@ class SendStore(wiring.Component):
     """A ring of flits for each queue, in two RAMs: one for the even rows of flits, one for the odd.
 
     `banks`: words for `queue`, which has `used` flits that wait or are being read; `more` flits of it are there from
-    now on. `room`: a longest packet fits into the queue. `read` gives `data`, row `row` of the oldest flit of
-    `from_queue`, a cycle later; `release` frees that flit.
+    now on. `room`, `room_pair`: a longest packet fits into the queue, or two. `read` gives `data`, row `row` of the
+    oldest flit of `from_queue`, a cycle later; `release` frees that flit.
     """
 
     def __init__(self, cfg: LinkConfig):
@@ -31,6 +31,7 @@ class SendStore(wiring.Component):
                 "more": In(range(UNIT_FLITS_MAX + 1)),
                 "used": Out(range(slots_of(cfg) + 1)),
                 "room": Out(cfg.queues),
+                "room_pair": Out(cfg.queues),
                 "from_queue": In(range(cfg.queues)),
                 "read": In(1),
                 "row": In(range(cfg.beats)),
@@ -52,6 +53,8 @@ class SendStore(wiring.Component):
             more = Mux(self.queue == n, self.more, 0)
             m.d.sync += used[n].eq(used[n] + more - (self.release & (out == n)))
             m.d.comb += self.room[n].eq(used[n] <= slots - PACKET_FLITS_MAX)
+            if slots >= 2 * PACKET_FLITS_MAX:
+                m.d.comb += self.room_pair[n].eq(used[n] <= slots - 2 * PACKET_FLITS_MAX)
         with m.If(self.release):
             m.d.sync += slot[out].eq(Mux(slot[out] == slots - 1, 0, slot[out] + 1))
 

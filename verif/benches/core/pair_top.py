@@ -88,6 +88,7 @@ class PairTop(wiring.Component):
             m.d.comb += [
                 core.core_id.eq(n),
                 core.down.eq(port.down),
+                core.request_room.eq(port.request_room),
                 port.foreign.eq(core.foreign),
                 port.link_address.eq(core.link_address),
                 core.link_value.eq(port.link_value),

@@ -6,6 +6,7 @@ from typing import Any
 import cocotb
 import numpy as np
 
+from rtl.contract.config_sections import DMA_CLASSES
 from rtl.contract.isa import Cause, DmaAdd
 from rtl.contract.memmap import Space, address
 from rtl.dma.fabric.packets import CHUNK_BYTES, SLOTS_EACH
@@ -65,7 +66,11 @@ async def copies_and_signals_arrive(dut: Any) -> None:
     """Descriptors with one end elsewhere, or none and a signal there: what arrives there and here, in which order."""
     bench, far = await _started(dut)
     rng, cfg = bench.rng, bench.cfg
-    for _ in range(12):
+    rooms = cocotb.start_soon(bench.rooms())
+    for n in range(12):
+        if n == 6:  # from here on there is always room
+            rooms.cancel()
+            dut.request_room.value = (1 << DMA_CLASSES) - 1
         batch = [*(transfer(cfg, rng, n, OUTBOUND) for n in range(7)), alternating(cfg, rng, 7)]
         due: dict[int, tuple[dict[str, int], int, list[tuple[int, bytes]]]] = {}
         for d in batch:
@@ -139,13 +144,15 @@ async def reads_end_with_the_link(dut: Any) -> None:
     """The link is lost while reads are under way: they end; answers that come all the same are dropped."""
     bench, _ = await _started(dut)
     bench.mute = []
-    asks = SLOTS_EACH + 7
+    dma = bench.cfg.dma
+    places = SLOTS_EACH - (dma.classes - 1) * dma.link_movers  # one of each bank is left to each other class
+    asks = places + 7
     bench.host.submit(1, [_read(CHUNK_BYTES * asks - 300)])
-    while len(bench.mute) <= SLOTS_EACH - bench.cfg.dma.link_movers:
+    while len(bench.mute) <= places - dma.link_movers:
         await bench.cycles(1)
     await bench.cycles(500)
     asked = len(bench.mute)  # all places, but for those of banks whose turn it was not
-    assert asked <= SLOTS_EACH
+    assert asked <= places
     dut.down.value = 1
     await bench.cycles(1)
     dut.down.value = 0

@@ -6,6 +6,7 @@ import numpy as np
 from cocotb.utils import get_sim_time
 
 from rtl.contract.config import load
+from rtl.contract.config_sections import DMA_CLASSES
 from rtl.contract.isa import DmaAdd
 from rtl.contract.link import PacketOpcode
 from rtl.contract.memmap import Space
@@ -103,8 +104,10 @@ class EndpointBench(Bench):
         self.signals: dict[int, tuple[int, int, list[tuple[int, bytes]]]] = {}
         self.far: Peer | None = None
         self.request_class = 0  # of the packet that far_checks are asked about
+        self.left = [0] * DMA_CLASSES  # requests, by class
         self.mute: list[tuple[int, Packet]] | None = None  # answers kept back
         dut.down.value = 0
+        dut.request_room.value = (1 << DMA_CLASSES) - 1
         self.far_checks: list[Any] = []
         self.written: list[int] = []  # addresses of the WRITEs that left, in order
 
@@ -143,6 +146,7 @@ class EndpointBench(Bench):
         if packet.header["opcode"] == PacketOpcode.WRITE:
             self.written.append(packet.header["address"])
         self.request_class = class_
+        self.left[class_] += 1
         answer = self.far.execute(packet)
         if packet.signal is not None:
             for inspect in self.far_checks:
@@ -153,6 +157,12 @@ class EndpointBench(Bench):
             self.responses_in.send(class_, answer)
         else:
             self.mute.append((class_, answer))
+
+    async def rooms(self) -> None:
+        """Take the room of classes away, and give it back, at random."""
+        while True:
+            self.dut.request_room.value = int(self.rng.integers(1 << DMA_CLASSES))
+            await self.cycles(int(self.rng.integers(1, 200)))
 
     @property
     def now(self) -> int:
