@@ -15,7 +15,20 @@ from sim.cli_bench import bench
 from sim.cli_energy import energy
 from sim.cli_explore import explore
 from sim.cli_firmware import firmware
-from sim.cli_options import DIFFERENT, ConfigOption, FastOption, FormOption, SetOption, given, path_of, shown, waves_of
+from sim.cli_options import (
+    DIFFERENT,
+    ConfigOption,
+    FastOption,
+    FormOption,
+    InOption,
+    OutArraysOption,
+    SetOption,
+    given,
+    need_own_arrays,
+    path_of,
+    shown,
+    waves_of,
+)
 from sim.cli_report import report
 from sim.errors import PlexusError
 
@@ -31,7 +44,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-
 
 app.command()(area)
 app.command()(bench)
@@ -94,6 +106,8 @@ def run(
             help="For report.json; default build/runs/WORKLOAD-CONFIG, and a hash if anything was changed.",
         ),
     ] = None,
+    in_: InOption = None,
+    out_arrays: OutArraysOption = None,
 ) -> None:
     """Run a workload on the RTL, check every bit against the golden machine, report where cycles went.
 
@@ -104,6 +118,7 @@ def run(
 
     window = waves_of(waves, waves_from, waves_until, waves_scope)
     system = system_of_workload(workload)
+    need_own_arrays(workload, in_, out_arrays)
     asked = Asked(
         workload=workload,
         params=param or (),
@@ -116,12 +131,16 @@ def run(
         trace=trace,
         check=check,
         out=out,
+        arrays=in_,
+        out_arrays=out_arrays,
     )
     resolved = system.resolve(asked)
     report = system.run(resolved, Console(stderr=True))
     console = Console()
     system.show(report, console)
     console.print(f"\nreport: {shown(resolved.folder / 'report.json')}", style="bright_black", highlight=False)
+    if out_arrays is not None and report["end"] == "done":
+        console.print(f"arrays: {shown(out_arrays)}", style="bright_black", highlight=False)
     if report_:
         from sim.page.write import write_page
 
