@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from firmware.gpsimd.errors import FirmwareError
 from rtl.contract.config import Config, ConfigError, load
 from sim.cli_area import area
 from sim.cli_bench import bench
@@ -290,19 +291,6 @@ def _sentence(error: BaseException) -> str:
     return f"plexus: {str(error).strip()}"
 
 
-def _kernel_errors() -> tuple[type[Exception], ...]:
-    """Errors of the firmware room, once it has been imported."""
-    found: list[type[Exception]] = []
-    for module, name in (
-        ("firmware.views", "KernelError"),
-        ("firmware.image", "ImageError"),
-        ("firmware.gpsimd.errors", "FirmwareError"),
-    ):
-        if module in sys.modules:
-            found.append(getattr(sys.modules[module], name))
-    return tuple(found)
-
-
 def main(arguments: list[str] | None = None) -> int:
     """The command line. Returns the exit code: 0 fine, 1 bits differ or a fault, 2 wrong use, 130 Ctrl-C."""
     try:
@@ -319,7 +307,7 @@ def main(arguments: list[str] | None = None) -> int:
         where = context.command_path if context else "plexus"
         print(f"plexus: {message.rstrip('.')} ({where} --help tells more)", file=sys.stderr)
         return USAGE
-    except (PlexusError, ConfigError) as error:
+    except (PlexusError, ConfigError, FirmwareError) as error:
         print(_sentence(error), file=sys.stderr)
         return getattr(error, "code", USAGE)
     except MemoryError:
@@ -338,11 +326,6 @@ def main(arguments: list[str] | None = None) -> int:
             where = f"{error.filename}: " if error.filename else ""
             print(f"plexus: {where}{error.strerror or error}", file=sys.stderr)
         return USAGE
-    except Exception as error:
-        if isinstance(error, _kernel_errors()):
-            print(_sentence(error), file=sys.stderr)
-            return USAGE
-        raise
 
 
 if __name__ == "__main__":

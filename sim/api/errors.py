@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from firmware.gpsimd.errors import FirmwareError
-from firmware.views import KernelError
 from rtl.contract.config import ConfigError
 from sim.errors import PlexusError
 
@@ -28,8 +27,9 @@ class RunError(PlexusError):
 
 @contextmanager
 def as_errors() -> Iterator[None]:
-    """Errors of the rooms below become PlexusError with the same sentence; `__cause__` keeps them and their line."""
+    """Errors of rooms that know no PlexusError, of configurations and of the firmware tools, become one with the same
+    sentence; `__cause__` keeps them."""
     try:
         yield
-    except (ConfigError, KernelError, FirmwareError) as error:
+    except (ConfigError, FirmwareError) as error:
         raise PlexusError(str(error)) from error

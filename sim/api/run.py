@@ -34,7 +34,8 @@ def run(
     kernel: a function `kernel(k, **tensors)`: k is the Kernel to speak to (docs/kernels.md), and each array is an input
         in HBM (a view, of its shape, in the format of its dtype). It makes outputs by `k.hbm(name, shape, dtype)`, and
         returns nothing, or `k.program(macs=..., notes=..., metrics=...)`. Or a finished Program, whose inputs of these
-        names are replaced, the others stay: same shape; floating point numbers are rounded to its format.
+        names are replaced, the others stay: same shape; floating point numbers are rounded to its format. Its metrics
+        are about its own values, and left out then.
     arrays: by name; float64 (as fp32), float32, float16, bfloat16 and FP8 of ml_dtypes, integers of 8, 16 and 32 bits,
         or tensors of earlier calls.
     options: Options: config, settings, device, check, seed, folder, session.
@@ -54,7 +55,10 @@ def run(
 
 
 def _with_arrays(program: Program, arrays: Mapping[str, HostArray]) -> Program:
-    """The program with other values of these inputs; the one that was given stays as it is."""
+    """The program with other values of these inputs; the one that was given stays as it is. What it says about results
+    is about its own values, and left out."""
+    if not arrays:
+        return program
     inputs = {name: tensor for name, tensor in program.tensors.items() if not tensor.output}
     tensors = dict(program.tensors)
     for name, array in arrays.items():
@@ -65,7 +69,7 @@ def _with_arrays(program: Program, arrays: Mapping[str, HostArray]) -> Program:
             raise PlexusError(f"tensor {name} has the shape {tensor.shape}, and the array given for it {array.shape}")
         bits: np.ndarray = encoded(name, array, tensor.dtype)
         tensors[name] = replace(tensor, data=bits)
-    return replace(program, tensors=tensors)
+    return replace(program, tensors=tensors, metrics=lambda outputs: {}, meaning=None)
 
 
 def _built(function: Callable[..., Any], cfg: Config, arrays: Mapping[str, HostArray]) -> Program:
@@ -90,6 +94,11 @@ def _built(function: Callable[..., Any], cfg: Config, arrays: Mapping[str, HostA
         made = k.program()
     if not isinstance(made, Program):
         raise PlexusError(f"kernel {name} returns a {type(made).__name__}; it returns nothing, or k.program(...)")
+    if made.config != cfg:
+        raise PlexusError(
+            f"kernel {name} returns a program for {made.config.name}, and this run is on {cfg.name}: use the Kernel "
+            "that it is given"
+        )
     if not any(tensor.output for tensor in made.tensors.values()):
         raise PlexusError(f"kernel {name} makes no output: a tensor of k.hbm(name, shape, dtype) without data is one")
     return made

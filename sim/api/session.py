@@ -96,6 +96,10 @@ class Session:
         self._closed = True
         self._tensors.clear()
 
+    def __repr__(self) -> str:
+        used = f"{len(self._tensors)} tensors, {self.hbm_used_bytes:,} bytes of HBM"
+        return f"Session({self.config.name}, {self.device}: {used}; {self.cycles:,} cycles)"
+
     def __enter__(self) -> Self:
         return self
 

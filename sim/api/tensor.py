@@ -32,7 +32,7 @@ class Tensor:
     @property
     def dtype(self) -> np.dtype[Any]:
         """Of `numpy()`."""
-        return self.numpy().dtype
+        return numpy_array(self._array).dtype
 
     @property
     def size_bytes(self) -> int:

@@ -48,6 +48,9 @@ CALLS: dict[str, Callable[..., plexus.Result]] = {
     "layernorm": lambda **o: plexus.layernorm(X.astype(ml_dtypes.bfloat16), W[:, 0], **o),
     "ffn": lambda **o: plexus.ffn(X, W.T, W, activation="relu", **o),
     "moe": lambda **o: plexus.moe(X, W[:, :3], normal(3, 12, 5), top_k=1, mode="whole", **o),
+    "moe by GPSIMD cores": lambda **o: plexus.moe(
+        X, W[:, :3], normal(3, 12, 5), top_k=1, mode="whole", router="gpsimd", **o
+    ),
     "transpose": lambda **o: plexus.transpose(X, **o),
     "a program": lambda config, **o: plexus.run(program(), {"x": X[:5, :7]}, **o),
 }

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import plexus
 from sim.toolchain import ROOT
 
 pytestmark = pytest.mark.sim
@@ -40,3 +41,9 @@ def test_examples_print_what_the_page_says(name: str, count: int | None) -> None
         with contextlib.redirect_stdout(io.StringIO()) as out:
             exec(compile(code, place, "exec"), names)
         assert CYCLES.sub("N cycles", out.getvalue()) == CYCLES.sub("N cycles", says), f"{place}:\n{out.getvalue()}"
+
+
+def test_the_page_names_what_there_is() -> None:
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    missing = [name for name in plexus.__all__ if not re.search(rf"\b{name}\b", page)]
+    assert not missing, f"docs/api.md does not have {', '.join(missing)}"

@@ -154,6 +154,21 @@ def test_a_finished_program_takes_other_values() -> None:
         plexus.run(made, config="small", device="golden")
 
 
+def test_metrics_are_never_about_other_values() -> None:
+    made = find_workload("gemm").build(plexus.load_config("tiny"), {"m": 4, "k": 5, "n": 6})
+    assert plexus.run(made, device="golden").metrics["cosine"] > 0.999
+    other = plexus.run(made, {"b": np.zeros((5, 6))}, device="golden")
+    assert not other.metrics and not other.output.any()
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(1, 8), st.integers(1, 70), st.sampled_from(["f4", "f2", "bfloat16", "int32", "int8", "uint16"]))
+def test_kernels_on_any_shape_and_format(rows: int, columns: int, kind: str) -> None:
+    x = np.random.default_rng(columns).integers(0, 50, (rows, columns)).astype(kind)
+    result = plexus.run(doubled, {"x": x}, **GOLDEN)
+    assert result.output.dtype == x.dtype and np.array_equal(result["y"], x + x)
+
+
 def test_a_session_keeps_tensors() -> None:
     with plexus.Session("tiny", device="golden") as session:
         x = session.put(normal(6, 8), "x")
@@ -161,6 +176,7 @@ def test_a_session_keeps_tensors() -> None:
         scores = plexus.gemm(x, normal(8, 8), session=session)
         shares = plexus.softmax(scores.tensor, session=session)
         assert session.hbm_used_bytes == 192 + 2 * 6 * 8 * 4 and session.cycles == 0
+        assert repr(session) == "Session(tiny, golden: 3 tensors, 576 bytes of HBM; 0 cycles)"
         both = session.run(doubled, {"x": shares.tensor})
         assert np.array_equal(both["y"], 2 * shares["y"])
         assert np.array_equal(np.asarray(both.tensor), both.output)
@@ -208,6 +224,10 @@ def answers(k: plexus.Kernel, x: Any) -> int:
     return 3
 
 
+def elsewhere(k: plexus.Kernel, x: Any) -> plexus.Program:
+    return program()
+
+
 def deadlocked(k: plexus.Kernel, x: Any) -> None:
     doubled(k, x)
     semaphore = k.semaphore("never")
@@ -241,10 +261,12 @@ X = normal(3, 4)
         (lambda: plexus.layernorm(X, shift=X[0], rms=True, **GOLDEN), ["rms=true has no shift"]),
         (lambda: plexus.transpose(X.astype(ml_dtypes.float8_e5m2), **GOLDEN), ["bf16, fp16 or fp32", "x is e5m2"]),
         (lambda: plexus.moe(X, X.T, np.zeros((3, 4, 2)), top_k=9, **GOLDEN), ["top_k must be at most 8, not 9"]),
+        (lambda: plexus.run(lambda k: k.gpsimd.load("absent.elf"), **GOLDEN), ["absent.elf cannot be read"]),
         (lambda: plexus.run(doubled, {"y": X}, **GOLDEN), ["kernel doubled takes (k", "the arrays y"]),
         (lambda: plexus.run(functools.partial(doubled), {}, **GOLDEN), ["kernel doubled takes", "(none)"]),
         (lambda: plexus.run(nothing, {"x": X}, **GOLDEN), ["kernel nothing makes no output"]),
         (lambda: plexus.run(answers, {"x": X}, **GOLDEN), ["kernel answers returns a int"]),
+        (lambda: plexus.run(elsewhere, {"x": X}, device="golden"), ["a program for tiny", "is on small"]),
         (lambda: plexus.run(doubled, {"x": normal(9, 1)}, **GOLDEN), ["tile tile takes partitions 0 to 8"]),
         (lambda: plexus.run("doubled", {"x": X}, **GOLDEN), ["a function or a Program, not str"]),  # type: ignore[arg-type]
         (lambda: plexus.run(program(), {"z": X}, device="golden"), ["no input 'z'; it has x"]),
@@ -262,10 +284,15 @@ def test_wrong_input_gets_one_sentence(call: Callable[[], Any], says: list[str])
     assert "\n" not in text and not isinstance(caught.value, plexus.RunError)
 
 
-def test_an_error_keeps_where_it_came_from() -> None:
+def test_errors_of_the_language_are_errors_too() -> None:
+    """Also where nothing of ours is in between: a kernel that is built by hand, and a program that has no image."""
     with pytest.raises(plexus.Error) as caught:
-        plexus.run(doubled, {"x": normal(9, 1)}, **GOLDEN)
-    assert isinstance(caught.value.__cause__, KernelError)
+        plexus.Kernel(plexus.load_config("tiny"), "wide").sbuf("x", partitions=9, columns=1, dtype="fp32")
+    assert isinstance(caught.value, KernelError)
+    k = plexus.Kernel(plexus.load_config("tiny"), "large")
+    k.hbm("y", (5 << 20,), "fp32")
+    with pytest.raises(plexus.Error, match="needs 20971520 bytes of HBM"):
+        plexus.run(k.program(), device="golden")
 
 
 def test_a_run_that_does_not_end_has_its_result() -> None:
