@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from firmware.gpsimd.image import Image
+from firmware.host_array import HostArray
 from rtl.contract import rates
 from rtl.contract.access_pattern import AccessPattern
 from rtl.contract.config import Config
@@ -191,6 +192,7 @@ class Program:
     meaning: Meaning | None = None
     out: Path | None = None  # .npz file for `arrays`, if the run ends by itself
     arrays: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]] = _nothing  # of the outputs' bits
+    results: Callable[[dict[str, np.ndarray]], dict[str, HostArray]] | None = None  # of them, as the user asked for it
     macs: int = 0  # useful multiply-adds
     pe_macs: Fraction = Fraction(1)  # that a processing element does in a cycle, in the program's kinds
     tensor_columns: int = 0  # moving beats: a bound on the tensor engine's cycles

@@ -6,6 +6,7 @@ from math import prod
 from operator import index as index_of
 from typing import Any
 
+from firmware.errors import PlexusError
 from firmware.numbers import element_bytes
 from firmware.program import HbmTensor
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space
@@ -18,7 +19,7 @@ Box = tuple[tuple[int, int], ...]
 Index = int | slice
 
 
-class KernelError(ValueError):
+class KernelError(PlexusError, ValueError):
     """A kernel that breaks a rule of the language or the machine; one sentence with value and rule."""
 
 

@@ -126,11 +126,18 @@ class Workload:
             _known(name, self.params, f"workload {self.name}").check(name, value)
         return self.settle({name: given.get(name, param.default) for name, param in self.params.items()})
 
-    def build(self, cfg: Config, params: Mapping[str, Any] | None = None, seed: int = 0) -> Program:
-        """The program for `cfg`. MemoryFullError, which names the sizes if a memory is too small for them."""
+    def build(
+        self,
+        cfg: Config,
+        params: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        maker: Callable[[Config, Mapping[str, Any], int], Program] | None = None,
+    ) -> Program:
+        """The program for `cfg`; by another `maker`, if its values come from somewhere else. MemoryFullError, which
+        names the sizes if a memory is too small for them."""
         complete = self.complete(params or {})
         try:
-            program = self.maker(cfg, complete, seed)
+            program = (maker or self.maker)(cfg, complete, seed)
         except MemoryFullError as error:
             sizes = [f"{n}={v}" for n, v in complete.items() if type(v) is int and v and n != "seed"]
             what = ", ".join((["this text"] if complete.get("text") else []) + sizes)

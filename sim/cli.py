@@ -9,13 +9,27 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from firmware.gpsimd.errors import FirmwareError
 from rtl.contract.config import Config, ConfigError, load
 from sim.cli_area import area
 from sim.cli_bench import bench
 from sim.cli_energy import energy
 from sim.cli_explore import explore
 from sim.cli_firmware import firmware
-from sim.cli_options import DIFFERENT, ConfigOption, FastOption, FormOption, SetOption, given, path_of, shown, waves_of
+from sim.cli_options import (
+    DIFFERENT,
+    ConfigOption,
+    FastOption,
+    FormOption,
+    InOption,
+    OutArraysOption,
+    SetOption,
+    given,
+    need_own_arrays,
+    path_of,
+    shown,
+    waves_of,
+)
 from sim.cli_report import report
 from sim.errors import PlexusError
 
@@ -31,7 +45,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-
 
 app.command()(area)
 app.command()(bench)
@@ -94,6 +107,8 @@ def run(
             help="For report.json; default build/runs/WORKLOAD-CONFIG, and a hash if anything was changed.",
         ),
     ] = None,
+    in_: InOption = None,
+    out_arrays: OutArraysOption = None,
 ) -> None:
     """Run a workload on the RTL, check every bit against the golden machine, report where cycles went.
 
@@ -104,6 +119,7 @@ def run(
 
     window = waves_of(waves, waves_from, waves_until, waves_scope)
     system = system_of_workload(workload)
+    need_own_arrays(workload, in_, out_arrays)
     asked = Asked(
         workload=workload,
         params=param or (),
@@ -116,12 +132,16 @@ def run(
         trace=trace,
         check=check,
         out=out,
+        arrays=in_,
+        out_arrays=out_arrays,
     )
     resolved = system.resolve(asked)
     report = system.run(resolved, Console(stderr=True))
     console = Console()
     system.show(report, console)
     console.print(f"\nreport: {shown(resolved.folder / 'report.json')}", style="bright_black", highlight=False)
+    if out_arrays is not None and report["end"] == "done":
+        console.print(f"arrays: {shown(out_arrays)}", style="bright_black", highlight=False)
     if report_:
         from sim.page.write import write_page
 
@@ -271,19 +291,6 @@ def _sentence(error: BaseException) -> str:
     return f"plexus: {str(error).strip()}"
 
 
-def _kernel_errors() -> tuple[type[Exception], ...]:
-    """Errors of the firmware room, once it has been imported."""
-    found: list[type[Exception]] = []
-    for module, name in (
-        ("firmware.views", "KernelError"),
-        ("firmware.image", "ImageError"),
-        ("firmware.gpsimd.errors", "FirmwareError"),
-    ):
-        if module in sys.modules:
-            found.append(getattr(sys.modules[module], name))
-    return tuple(found)
-
-
 def main(arguments: list[str] | None = None) -> int:
     """The command line. Returns the exit code: 0 fine, 1 bits differ or a fault, 2 wrong use, 130 Ctrl-C."""
     try:
@@ -300,7 +307,7 @@ def main(arguments: list[str] | None = None) -> int:
         where = context.command_path if context else "plexus"
         print(f"plexus: {message.rstrip('.')} ({where} --help tells more)", file=sys.stderr)
         return USAGE
-    except (PlexusError, ConfigError) as error:
+    except (PlexusError, ConfigError, FirmwareError) as error:
         print(_sentence(error), file=sys.stderr)
         return getattr(error, "code", USAGE)
     except MemoryError:
@@ -319,11 +326,6 @@ def main(arguments: list[str] | None = None) -> int:
             where = f"{error.filename}: " if error.filename else ""
             print(f"plexus: {where}{error.strerror or error}", file=sys.stderr)
         return USAGE
-    except Exception as error:
-        if isinstance(error, _kernel_errors()):
-            print(_sentence(error), file=sys.stderr)
-            return USAGE
-        raise
 
 
 if __name__ == "__main__":

@@ -13,8 +13,11 @@ __all__ = [
     "ConfigOption",
     "FastOption",
     "FormOption",
+    "InOption",
+    "OutArraysOption",
     "SetOption",
     "given",
+    "need_own_arrays",
     "path_of",
     "shown",
     "waves_of",
@@ -49,6 +52,14 @@ FormOption = Annotated[
 ]
 
 
+InOption = Annotated[
+    Path | None,
+    typer.Option("--in", metavar="IN.npz", parser=path_of, help="Your arrays, by name: `plexus list WORKLOAD`."),
+]
+OutArraysOption = Annotated[
+    Path | None,
+    typer.Option("--out-arrays", metavar="OUT.npz", parser=path_of, help="Where results of --in go, as arrays."),
+]
 FastOption = Annotated[
     bool, typer.Option("--fast", help="Train the model on two short runs first: a longer build, a faster core.")
 ]
@@ -61,6 +72,16 @@ def waves_of(path: Path | None, first: int | None, end: int | None, scope: str |
     if first is not None or end is not None or scope is not None:
         raise PlexusError("--waves-from, --waves-until and --waves-scope choose what goes into the file of --waves")
     return None
+
+
+def need_own_arrays(workload: str, arrays: Path | None, out: Path | None) -> None:
+    """Errors: PlexusError unless the workload takes them, KernelError that lists those that do."""
+    if arrays is not None:
+        from firmware.own_makers import find_own
+
+        find_own(workload)
+    elif out is not None:
+        raise PlexusError("--out-arrays is for the results of your own arrays, which --in names")
 
 
 def given(context: typer.Context, option: str) -> bool:

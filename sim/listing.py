@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from firmware.own_makers import OWN_ARRAYS
 from firmware.workload import Param
 from sim.build.tops import TOPS
 from sim.config_listing import config_lines, find_config
@@ -72,7 +73,8 @@ def details(name: str) -> tuple[str, list[tuple[str, str]]] | None:
     """Of a workload its parameters, of a unit its arrays, of a configuration its fields: a title and (name, meaning);
     None if it is neither."""
     if offer := offers().get(name):
-        return f"{name}: {offer.doc}", _param_lines(offer.params)
+        own = [("--in IN.npz", OWN_ARRAYS[name].usage())] if name in OWN_ARRAYS else []
+        return f"{name}: {offer.doc}", _param_lines(offer.params) + own
     if name in UNITS:
         return f"{name}: {UNITS[name].doc}", _unit_lines(UNITS[name])
     if found := find_config(name):

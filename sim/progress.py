@@ -1,4 +1,4 @@
-"""What a long piece of work is doing: a moving line on a terminal, one line at the end elsewhere."""
+"""What a long piece of work is doing: a moving line on a terminal or in a notebook, one line at the end elsewhere."""
 
 import os
 import sys
@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
+from rich.status import Status
+
+from sim.notebook_line import NotebookLine
 
 __all__ = ["Progress", "progress"]
 
@@ -30,7 +33,11 @@ class Progress:
         self._begin = self._stage_begin = time.monotonic()
         self._stage = self._note = ""
         self._console = Console(stderr=True)
-        self._live = self._console.status(title) if self._console.is_terminal else None
+        self._live: Status | NotebookLine | None = None
+        if self._console.is_jupyter:
+            self._live = NotebookLine(title)
+        elif self._console.is_terminal:
+            self._live = self._console.status(title)
         self._shown = False
 
     def stage(self, name: str) -> None:

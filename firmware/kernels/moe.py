@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from firmware.host_array import HostArray
 from firmware.kernel import Kernel, KernelError, Tile
 from firmware.kernels.expert_products import MODES, Expert, expert_products
 from firmware.kernels.gemm import product_metrics, unrounded_metrics
@@ -181,13 +182,22 @@ def moe(
     work = [Expert(e, stationary[e], moving[e], routes.gates[e]) for e in range(experts) if len(routes.tokens[e])]
     expert_products(k, work, mode)
 
+    def summed(outputs: dict[str, np.ndarray]) -> np.ndarray:
+        """y [tokens, f] in float64, what a token's experts give added up in order of their numbers."""
+        y = np.zeros((tokens, weights.shape[2]))
+        for one in work:
+            y[routes.tokens[one.number]] += decode(outputs[f"y{one.number}"], "fp32").T
+        return y
+
+    def results(outputs: dict[str, np.ndarray]) -> dict[str, HostArray]:
+        return {"y": HostArray(encode(summed(outputs), "fp32"), "fp32")}
+
     def metrics(outputs: dict[str, np.ndarray]) -> dict[str, Any]:
         """Against float64 of the rounded operands and of those that came, experts and their shares the same; whether
         the machine chose the same experts."""
-        y, exact, given = (np.zeros((tokens, weights.shape[2])) for _ in range(3))
+        y, exact, given = summed(outputs), *(np.zeros((tokens, weights.shape[2])) for _ in range(2))
         for one in work:
             at, share = routes.tokens[one.number], one.gates[:, None]
-            y[at] += decode(outputs[f"y{one.number}"], "fp32").T
             exact[at] += share * (one.moving.values().T @ one.stationary.values())
             given[at] += share * (x[at].astype(np.float64) @ weights[one.number].astype(np.float64))
         found: dict[str, Any] = product_metrics(y, exact) | unrounded_metrics(y, given)
@@ -203,4 +213,5 @@ def moe(
     host = "no address comes from data on this machine: the host routes tokens by the same scores, gathers the columns "
     host += "of x for each expert and adds up the results of a token's experts"
     notes = [host, f"mode={mode}: {MODES[mode]}"]
-    return k.program(macs=macs + scores, pe_macs=(macs + scores) / cycles, notes=notes, metrics=metrics)
+    pe_macs = (macs + scores) / cycles
+    return k.program(macs=macs + scores, pe_macs=pe_macs, notes=notes, metrics=metrics, results=results)

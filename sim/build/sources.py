@@ -23,6 +23,8 @@ from sim.toolchain import ROOT, build_root
 __all__ = ["Sources", "sources_of"]
 
 _ROOMS = ("rtl", "firmware", "sim", "verif")
+_FOLLOWED = (*_ROOMS, "plexus")
+"""Whose imports are followed: plexus.py is a module beside the rooms."""
 _MODULE = re.compile(rf"((?:{'|'.join(_ROOMS)})(?:\.\w+)+)(?::\w+)?")
 _PATTERN = re.compile(rf"(?:{'|'.join(_ROOMS)})(?:\.\w+)*\.\*(?:\.\w+)+")
 _TABLE = "sim/build/tops.py"
@@ -111,7 +113,7 @@ def _python(data: bytes, name: str) -> tuple[list[str], list[str], list[str], li
                 named.add(found[1])
             elif _PATTERN.fullmatch(node.value):
                 patterns.add(node.value)
-    ours = sorted(n for n in imports if n.split(".")[0] in _ROOMS)
+    ours = sorted(n for n in imports if n.split(".")[0] in _FOLLOWED)
     return ours, sorted(strings), sorted(named), sorted(patterns)
 
 

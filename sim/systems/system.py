@@ -31,6 +31,8 @@ class Asked:
     check: str = "golden"
     model: Sequence[str] | None = None  # settings of the model that shall run it, on the same configuration; None: any
     out: Path | None = None
+    arrays: Path | None = None  # .npz file with arrays instead of random values, of a workload of OWN_ARRAYS
+    out_arrays: Path | None = None  # .npz file for the results
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

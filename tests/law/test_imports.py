@@ -77,7 +77,15 @@ def test_nobody_imports_tests() -> None:
     assert not wrong, f"these import from tests: {', '.join(wrong)}"
 
 
+def test_plexus_names_what_sim_offers_and_no_room_imports_it() -> None:
+    """A module at the top, which import-linter does not follow."""
+    wrong = {name for name in imported(ROOT / "plexus.py") if name.split(".")[0] not in ("sim", "firmware", "rtl")}
+    assert not wrong, f"plexus.py imports {', '.join(sorted(wrong))}"
+    users = [str(p.relative_to(ROOT)) for room in ROOMS for p in modules(room) if "plexus" in imported(p)]
+    assert not users, f"these import plexus: {', '.join(users)}"
+
+
 def test_the_packages_are_those_of_this_repository() -> None:
-    for room in ROOMS:
+    for room in (*ROOMS, "plexus"):
         module = __import__(room)
         assert Path(str(module.__file__)).is_relative_to(ROOT), f"{room} comes from {module.__file__}"

@@ -80,6 +80,11 @@ def sentence(capsys: pytest.CaptureFixture[str], arguments: list[str], code: int
         (["run", "gemm", "--set", "dma.engines.x=1"], ["whole number", "{'x': 1}"]),
         (["run", "gemm", "-p", "m=nan"], ["whole number", "'nan'"]),
         (["run", "gemm", "-p", "m=\uff13"], ["whole number"]),
+        (["run", "gemm", "--in", "absent.npz"], ["no file absent.npz"]),
+        (["run", "gemm", "--in", ""], ["--in", "the path is empty"]),
+        (["run", "gemm", "--out-arrays", "y.npz"], ["--out-arrays", "which --in names"]),
+        (["run", "link", "--in", "x.npz"], ["link takes no arrays", "gemm, attention, softmax"]),
+        (["run", "minilm", "--in", "x.npz"], ["minilm takes no arrays"]),
     ],
 )
 def test_wrong_input_gets_one_sentence(
@@ -88,6 +93,34 @@ def test_wrong_input_gets_one_sentence(
     text = sentence(capsys, arguments)
     for words in says:
         assert words in text
+
+
+@pytest.mark.parametrize(
+    ("arrays", "more", "says"),
+    [
+        ({"a": np.ones((2, 3))}, [], ["a [m, k], b [k, n]; there is no b"]),
+        ({"a": np.ones((2, 3)), "b": np.ones((3, 2)), "c": np.ones(1)}, [], ["there is c, which it does not take"]),
+        ({"a": np.ones((2, 3)), "b": np.ones((4, 2))}, [], ["b (4, 2) has k=4, and a (2, 3) has k=3"]),
+        ({"a": np.ones((2, 3)), "b": np.ones((3, 2))}, ["-p", "m=5"], ["m=5 is given, and a (2, 3) has m=2"]),
+        ({"a": np.ones((2, 3)), "b": np.ones((3, 2), np.int64)}, [], ["array b is of dtype int64", "cast it"]),
+        ({"a": np.ones((2, 3)), "b": np.ones((3, 2))}, ["--out-arrays", "/"], ["/ is a folder"]),
+    ],
+)
+def test_wrong_arrays_get_one_sentence(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, arrays: dict[str, np.ndarray], more: list[str], says: list[str]
+) -> None:
+    path = tmp_path / "x.npz"
+    np.savez(path, **arrays)  # type: ignore[arg-type]
+    text = sentence(capsys, ["run", "gemm", "--in", str(path), *more])
+    for words in says:
+        assert words in text
+
+
+def test_a_workload_says_which_arrays_it_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "ffn"]) == 0
+    assert "--in IN.npz" in (text := capsys.readouterr().out) and "up_bias [hidden] (optional)" in text
+    assert main(["list", "dma"]) == 0
+    assert "--in" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ from typing import Any
 
 from rich.console import Console
 
+from firmware.own_makers import find_own
+from firmware.workload import parse_params
 from firmware.workloads import WORKLOADS, find_workload
 from rtl.contract.config import load
 from rtl.contract.config_changes import difference
@@ -13,6 +15,8 @@ from rtl.contract.roles import covers, envelope, model_values
 from sim.build.model import Built
 from sim.report import terminal
 from sim.run.checking import need_check
+from sim.run.evaluate import read_arrays
+from sim.run.host_arrays import host_array
 from sim.run.variant import plain
 from sim.systems.core import run as core_run
 from sim.systems.core.run import Run
@@ -41,7 +45,14 @@ class CoreSystem(System):
     def resolve(self, asked: Asked) -> Run:
         config = _CONFIG if asked.config is None else asked.config
         workload = find_workload(asked.workload)
-        params = workload.parse(asked.params)
+        own = None
+        if asked.arrays is not None:
+            takes = find_own(asked.workload)
+            own = {name: host_array(name, array) for name, array in read_arrays(asked.arrays).items()}
+            given = parse_params(asked.params, workload.params, f"workload {workload.name}")
+            params = takes.settle(workload, given, own)
+        else:
+            params = workload.parse(asked.params)
         cfg = workload.configure(load(config, asked.settings), params)
         return Run(
             workload=asked.workload,
@@ -55,6 +66,8 @@ class CoreSystem(System):
             check=need_check(asked.check),
             model=None if asked.model is None else load(config, asked.model),
             out=asked.out,
+            own=own,
+            out_arrays=asked.out_arrays,
             file=config if config.endswith(".toml") else None,
         )
 

@@ -18,7 +18,16 @@ from verif.checks.coverage import Coverage
 RUNS = (Run("axi_share", options={"port_bytes": 32}, faults=EVERY),)
 
 BURSTS = 150
-COVERAGE = Coverage("axi share", ["both ask at once", "a request waits", "fetch refuses a beat", "a beat for a link", "a beat for the class that goes first"])
+COVERAGE = Coverage(
+    "axi share",
+    [
+        "both ask at once",
+        "a request waits",
+        "fetch refuses a beat",
+        "a beat for a link",
+        "a beat for the class that goes first",
+    ],
+)
 
 
 class Reader:

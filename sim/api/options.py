@@ -1,0 +1,79 @@
+"""What every call takes beside its arrays, and what it comes to."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypedDict
+
+from firmware.program import Program
+from rtl.contract.config import Config
+from sim.api.configs import Settings, load_config
+from sim.api.session import DEVICES, Session
+from sim.errors import PlexusError
+from sim.run.checking import need_check
+
+__all__ = ["Options", "Settled", "settled"]
+
+
+class Options(TypedDict, total=False):
+    """Keywords of every call.
+
+    config: a name of `list_configs` ("small"), a .toml file, or a Config; of a finished Program its own.
+    settings: changed fields, {"hbm.latency_ns": 50} or ["hbm.latency_ns=50"].
+    device: "rtl" (the Verilated core, cycle by cycle; built on first use, which may take minutes) or "golden" (the
+        golden machine: the same bits, no cycles, nothing to build).
+    check: on the RTL, "golden" compares every bit with the golden machine, "sample=N" N result tiles, "none" nothing.
+    seed: of stochastic rounding.
+    folder: for report.json and trace.npz, as `plexus report` takes; nothing is written without.
+    session: a Session, whose config, device and check count.
+    """
+
+    config: str | os.PathLike[str] | Config
+    settings: Settings
+    device: Literal["rtl", "golden"]
+    check: str
+    seed: int
+    folder: str | os.PathLike[str]
+    session: Session
+
+
+_NAMES = tuple(Options.__annotations__)
+_OF_SESSION = ("config", "settings", "device", "check")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """Options that have been checked."""
+
+    cfg: Config
+    device: str
+    check: str
+    seed: int
+    folder: Path | None
+    session: Session | None
+
+
+def settled(options: Options, program: Program | None = None) -> Settled:
+    """Errors: PlexusError, one sentence, for an option or a value that there is not."""
+    if unknown := [name for name in options if name not in _NAMES]:
+        raise PlexusError(f"there is no option {unknown[0]!r}; there are {', '.join(_NAMES)}")
+    seed, folder, session = options.get("seed", 0), options.get("folder"), options.get("session")
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise PlexusError(f"seed must be a whole number from 0, not {seed!r}")
+    if session is not None:
+        if twice := [name for name in _OF_SESSION if name in options]:
+            raise PlexusError(f"{twice[0]} is that of the session; leave it out")
+        cfg, device, check = session.config, session.device, session.check
+    else:
+        device, check = options.get("device", "rtl"), need_check(str(options.get("check", "golden")))
+        if device not in DEVICES:
+            raise PlexusError(f"device must be {' or '.join(DEVICES)}, not {device!r}")
+        own = "small" if program is None else program.config
+        cfg = load_config(options.get("config", own), options.get("settings", ()))
+    if program is not None and program.config != cfg:
+        raise PlexusError(
+            f"program {program.name} was built for {program.config.name} ({program.config.hash}), and this run is on "
+            f"{cfg.name} ({cfg.hash}); build it for that one"
+        )
+    where = None if folder is None else Path(folder)
+    return Settled(cfg=cfg, device=device, check=check, seed=seed, folder=where, session=session)
