@@ -8,7 +8,7 @@ from cocotb.triggers import ClockCycles, RisingEdge
 
 from rtl.contract.config import load
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address
-from verif.bench import Run
+from verif.bench import Run, noticed_by
 from verif.benches.dma.bench_hbm import HBM_BYTES, HbmBench
 from verif.checks.coverage import Coverage
 from verif.golden.class_turn import entitled, first_class
@@ -18,6 +18,7 @@ _FIRST_FAULTS = (
     "a port has no class that goes first",
     "a port takes as many bursts before the class that goes first",
     "the crossbar has no class that goes first",
+    *noticed_by("both_lanes_tell_their_ends", "a row that ends beside one of the class that goes first is lost"),
 )
 
 _RINGS = ["dma.rings=4"]
@@ -124,6 +125,19 @@ async def first_byte(bench: HbmBench, class_: int, kind: str) -> int:
         if (what[:ROW] != before)[looked].any():
             return cycle
     raise AssertionError
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def both_lanes_tell_their_ends(dut: Any) -> None:
+    """Short rows of two classes end in the same cycle, one in HBM and one in SBUF; both descriptors end."""
+    bench = HbmBench(dut)
+    await bench.start()
+    for c, kind in ((0, "store"), (3, "load")):
+        bench.host.submit(c, [long(bench, kind, c, 40) | {"row_bytes": 16}])
+    await ClockCycles(bench.clk, 4000)
+    ended = [bench.host.completed[c] for c in (0, 3)]
+    await stop(bench)
+    assert ended == [1, 1], f"descriptors of classes 0 and 3 that have ended: {ended}"
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
