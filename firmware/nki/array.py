@@ -7,7 +7,7 @@ from typing import Any
 
 from firmware.nki.axes import Axis, Layout, indexed, reshaped
 from firmware.nki.dtypes import DType
-from firmware.nki.memory import Block
+from firmware.nki.memory import Block, Blocks
 from firmware.numbers import element_bytes
 from firmware.program import HbmTensor
 from firmware.views import HbmView, KernelError, TileView
@@ -40,7 +40,7 @@ class Array:
         space: Space,
         dtype: DType,
         layout: Layout,
-        place: Block | HbmTensor | None,
+        place: Block | Blocks | HbmTensor | None,
         pending: Pending | None = None,
     ):
         self.trace, self.name, self.space, self.dtype, self.layout = trace, name, space, dtype, layout
@@ -80,8 +80,20 @@ class Array:
 
     def with_layout(self, layout: Layout) -> "Array":
         """The same memory seen in another way."""
-        found = Array(self.trace, self.name, self.space, self.dtype, layout, self.place)
-        return found
+        place = self.place
+        if isinstance(place, Blocks):
+            place, layout = self._block(place, layout)
+        return Array(self.trace, self.name, self.space, self.dtype, layout, place)
+
+    def _block(self, blocks: Blocks, layout: Layout) -> tuple[Block | Blocks, Layout]:
+        """The block in which all of a layout lies, if it lies in one."""
+        ends = [axis.f * (axis.count - 1) for axis in layout.axes]
+        low, high = layout.f + sum(min(n, 0) for n in ends), layout.f + sum(max(n, 0) for n in ends)
+        index = low // blocks.elements
+        if high // blocks.elements != index:
+            return blocks, layout
+        first = layout.f - index * blocks.elements
+        return self.trace.block(blocks, index), Layout(layout.p, first, layout.axes, layout.reaches)
 
     def __getitem__(self, key: Any) -> "Array":
         return self.with_layout(indexed(self.layout, key, self.name))
@@ -134,6 +146,10 @@ class Array:
         if par and par.count > 1 and par.p != 1:
             raise KernelError(f"{self.name} is read with a partition step of {par.p}; it must be 1")
         block: Block = self.place
+        if isinstance(block, Blocks):
+            raise KernelError(
+                f"{self.name} is used in several blocks at once, which lie apart; index the axes before par_dim"
+            )
         size = element_bytes(self.format)
         dims: list[tuple[int, int]] = []
         for axis in self.free if free is None else free:

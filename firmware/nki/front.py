@@ -48,7 +48,7 @@ def loaded(path: Path, name: str, cfg: Config) -> Iterator[Callable[..., Any]]:
         raise KernelError(f"there is no file {path}")
     before = set(sys.modules)
     folder = str(path.resolve().parent)
-    sys.path.insert(0, folder)
+    sys.path.append(folder)  # last: a file beside it must not pass for one of ours
     try:
         with modules(cfg):
             with _one_sentence(path.name):
@@ -92,6 +92,21 @@ def build(
     called = name or getattr(function, "__name__", "kernel")
     trace = Trace(cfg, called, limit)
     try:
+        return _built(function, arguments, keywords, trace, called)
+    except MemoryFullError:
+        if not trace.blocked:
+            raise
+    lifetimes: dict[tuple[int, int], int] = {}
+    _built(function, arguments, keywords, Trace(cfg, called, limit, lifetimes, watching=True), called)
+    trace = Trace(cfg, called, limit, lifetimes)
+    trace.note("arrays of several blocks: each block lives from its first to its last use")
+    return _built(function, arguments, keywords, trace, called)
+
+
+def _built(
+    function: Callable[..., Any], arguments: Sequence[Any], keywords: Mapping[str, Any], trace: Trace, called: str
+) -> Program:
+    try:
         bound = inspect.signature(function).bind(*arguments, **keywords)
     except TypeError as error:
         raise KernelError(f"kernel {called}: {error}; it takes {inspect.signature(function)}") from None
@@ -109,6 +124,8 @@ def build(
         return {new: HostArray(bits[old], dtype) for new, (old, dtype) in formats.items()}
 
     notes = [f"{text} ({count} x)" if count > 1 else text for text, count in trace.notes.items()]
+    if trace.watching:
+        return Program(name=called, config=trace.cfg)
     return trace.k.program(
         macs=trace.macs,
         notes=notes,

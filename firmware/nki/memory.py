@@ -6,8 +6,9 @@ from weakref import finalize
 
 from firmware.views import MemoryFullError, Tile
 
-__all__ = ["Arena", "Block"]
+__all__ = ["Arena", "Block", "Blocks"]
 
+_ALIGN_BYTES = 64
 _LISTED = 6  # live arrays in a sentence
 
 
@@ -25,7 +26,7 @@ class Block:
 
 @dataclass(eq=False, slots=True)
 class Arena:
-    """A tile that holds all arrays of a memory. `kind`: its name in errors."""
+    """A tile that holds all arrays of a memory. `kind`: its name in errors; `align`: at most, in bytes."""
 
     kind: str
     tile: Tile
@@ -41,11 +42,13 @@ class Arena:
 
     def take(self, size: int, about: str) -> Block:
         """Room for `size` bytes, behind what was taken last if possible. MemoryFullError lists what lives."""
-        wanted = -(-size // self.align) * self.align
-        fits = [(first, end) for first, end in self.free if end - first >= wanted]
-        if not fits:
+        step = min(self.align, max(_ALIGN_BYTES, 1 << (size - 1).bit_length()))
+        wanted = -(-size // _ALIGN_BYTES) * _ALIGN_BYTES
+        after = [(max(first, self.next), end) for first, end in self.free]
+        fits = [(-(-first // step) * step, end) for first, end in (*after, *self.free)]
+        first = next((first for first, end in fits if end - first >= wanted), None)
+        if first is None:
             raise MemoryFullError(self._full(size, about))
-        first, end = next(((max(f, self.next), e) for f, e in fits if e - max(f, self.next) >= wanted), fits[0])
         index = next(i for i, (f, e) in enumerate(self.free) if f <= first < e)
         low, high = self.free.pop(index)
         for part in ((low, first), (first + wanted, high)):
@@ -84,3 +87,32 @@ class Arena:
             f"{self.kind} is full: {about} needs {size} bytes of each partition, {self.size - used} of {self.size} are "
             f"free, {max((e - f for f, e in self.free), default=0)} in a piece; alive are {lives}{more}"
         )
+
+
+@dataclass(eq=False, slots=True)
+class Blocks:
+    """Room for each block of an array with axes before that of partitions, when somebody first asks for it, until
+    nobody asks any more: `lifetimes` of (number, block), the last call that does. Found by a run that sends nothing."""
+
+    arena: Arena
+    number: int
+    elements: int
+    bytes: int
+    about: str
+    lifetimes: dict[tuple[int, int], int]
+    watching: bool
+    found: dict[int, Block] = field(default_factory=dict)
+    __weakref__: object = field(init=False, repr=False)
+
+    def at(self, index: int, call: int) -> Block:
+        """The block, asked for by a call."""
+        if self.watching:
+            self.lifetimes[self.number, index] = call
+        if index not in self.found:
+            self.found[index] = self.arena.take(self.bytes, self.about)
+        return self.found[index]
+
+    def give(self, call: int) -> None:
+        """Free the blocks that no later call asks for."""
+        for index in [i for i in self.found if self.lifetimes.get((self.number, i), -1) < call]:
+            del self.found[index]

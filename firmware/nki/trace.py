@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from contextlib import contextmanager
 from math import prod
-from typing import Any
-from weakref import ref
+from typing import Any, cast
+from weakref import WeakSet, ref
 
 import numpy as np
 
@@ -14,8 +14,9 @@ from firmware.nki import arithmetic, moves
 from firmware.nki.array import Array, Pending, Write
 from firmware.nki.axes import Axis, Layout
 from firmware.nki.dtypes import DType, dtype_of
-from firmware.nki.memory import Arena
+from firmware.nki.memory import Arena, Block, Blocks
 from firmware.nki.place import line
+from firmware.nki.silent import Silent
 from firmware.numbers import element_bytes, encode
 from firmware.program import HbmTensor
 from firmware.views import HbmView, KernelError
@@ -27,6 +28,7 @@ __all__ = ["ParDim", "Trace", "current"]
 
 _RESERVED_SHARE = 8  # of SBUF, for tables and images of the machine's own
 _SUM_BYTES = 4
+_ENDLESS = 1 << 40
 _running: list["Trace"] = []
 
 
@@ -44,7 +46,14 @@ def current() -> "Trace":
 class Trace:
     """Of one run. `limit`: of calls; a kernel that makes more is taken to loop for ever."""
 
-    def __init__(self, cfg: Config, name: str, limit: int):
+    def __init__(
+        self,
+        cfg: Config,
+        name: str,
+        limit: int,
+        lifetimes: dict[tuple[int, int], int] | None = None,
+        watching: bool = False,
+    ):
         self.cfg, self.limit, self.calls = cfg, limit, 0
         self.k = Kernel(cfg, name)
         sbuf = cfg.sbuf.partition_bytes // _RESERVED_SHARE * (_RESERVED_SHARE - 1)
@@ -55,6 +64,13 @@ class Trace:
             Space.SBUF: Arena("SBUF", tile, sbuf, 64),
             Space.PSUM: Arena("PSUM", psum, sums, min(cfg.psum.bank_bytes, 2048)),
         }
+        self.lifetimes, self.watching = lifetimes, watching
+        self.blocked = 0  # arrays of several blocks so far
+        self._blocks: WeakSet[Blocks] = WeakSet()
+        if watching:
+            self.k = cast(Kernel, Silent(self.k))
+            for arena in self.arenas.values():
+                arena.free[:] = [(0, _ENDLESS)]
         self.notes: dict[str, int] = {}
         self.grid: tuple[int, ...] = ()
         self.program_ids: tuple[int, ...] = ()
@@ -250,8 +266,29 @@ class Trace:
 
     def _room(self, array: Array) -> Any:
         size = array.elements * element_bytes(array.format)
+        self._give()
         about = f"{array.dtype}{list(array.shape)} of {getattr(array, 'line', '') or line()}"
-        return self.arenas[array.space].take(size, about)
+        arena = self.arenas[array.space]
+        ahead = next((i for i, axis in enumerate(array.layout.axes) if axis.par), 0)
+        count = prod(axis.count for axis in array.layout.axes[:ahead])
+        if count == 1:
+            return arena.take(size, about)
+        self.blocked += 1
+        if self.lifetimes is None:
+            return arena.take(size, about)
+        each = array.elements // count
+        found = Blocks(arena, self.blocked, each, size // count, about, self.lifetimes, self.watching)
+        self._blocks.add(found)
+        return found
+
+    def _give(self) -> None:
+        for blocks in self._blocks:
+            blocks.give(self.calls)
+
+    def block(self, blocks: Blocks, index: int) -> Block:
+        """A block of an array; those that nobody asks for any more give room."""
+        self._give()
+        return blocks.at(index, self.calls)
 
     def finished(self, outputs: Sequence[Array]) -> list[HbmTensor]:
         """The tensors that a kernel returns. KernelError for what is none of its own."""

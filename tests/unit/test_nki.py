@@ -168,6 +168,26 @@ def test_tiles_are_freed_when_their_handles_die(kernel: Any) -> None:
     assert np.array_equal(kernel(body, x).output, x + 39), "40 tiles of 1,600 bytes pass through 8 KiB"
 
 
+def test_blocks_live_as_long_as_they_are_used(kernel: Any) -> None:
+    body = """
+        out = nl.ndarray((8, 8), dtype=nl.float32, buffer=nl.shared_hbm)
+        one = nl.load(x)
+        sums = nl.ndarray((40, nl.par_dim(8), 8), dtype=nl.float32, buffer=nl.psum)
+        total = nl.zeros((8, 8), dtype=nl.float32)
+        for i in range(40):
+            sums[i] = nisa.nc_matmul(one, one)
+            if i % 4 == 3:
+                for j in range(4):
+                    total += sums[i - j]
+        nl.store(out, total)
+        return out
+        """
+    x = normal(8, 8)
+    result = kernel(body, x)
+    assert np.allclose(result.output, 40 * (x.astype(np.float64).T @ x), rtol=1e-4, atol=1e-4)
+    assert any("first to its last use" in note for note in result.report["notes"])
+
+
 def test_a_result_that_somebody_holds_is_not_made_elsewhere(kernel: Any) -> None:
     body = """
         out = nl.ndarray((8, 32), dtype=x.dtype, buffer=nl.shared_hbm)
