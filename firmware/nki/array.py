@@ -19,19 +19,20 @@ Write = Callable[["Array"], None]
 
 
 class Pending:
-    """A result that has no place yet: `write` puts it into an array. `product`: it can be added to what PSUM holds."""
+    """A result that has no place yet: `write` puts it into an array. `product`: it can be added to what PSUM holds;
+    `sums`: an assignment adds it."""
 
-    __slots__ = ("product", "sources", "write")
+    __slots__ = ("product", "sources", "sums", "write")
 
-    def __init__(self, write: Write, sources: Sequence[Any], product: Write | None = None):
-        self.write, self.product = write, product
+    def __init__(self, write: Write, sources: Sequence[Any], product: Write | None = None, sums: bool = False):
+        self.write, self.product, self.sums = write, product, sums
         self.sources = [x for x in sources if isinstance(x, Array)]
 
 
 class Array:
     """`dtype` is NKI's, `format` what memory holds: PSUM holds fp32 whatever the dtype."""
 
-    __slots__ = ("__weakref__", "_place", "dtype", "format", "layout", "name", "pending", "space", "trace")
+    __slots__ = ("__weakref__", "_place", "dtype", "format", "layout", "name", "partial", "pending", "space", "trace")
 
     def __init__(
         self,
@@ -46,6 +47,7 @@ class Array:
         self.trace, self.name, self.space, self.dtype, self.layout = trace, name, space, dtype, layout
         self.format = "fp32" if space == Space.PSUM else dtype.format
         self._place, self.pending = place, pending
+        self.partial = False  # a mask has left elements out, which have no meaning
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -118,10 +118,13 @@ def _built(
         outputs = list(returned) if isinstance(returned, (tuple, list)) else [returned]
         tensors = trace.finished(outputs)
     names = _names([tensor.name for tensor in tensors], called)
-    formats = {new: (tensor.name, tensor.dtype) for new, tensor in zip(names, tensors, strict=True)}
+    formats = {
+        new: (tensor.name, tensor.dtype, output.shape)
+        for new, tensor, output in zip(names, tensors, outputs, strict=True)
+    }
 
     def results(bits: dict[str, np.ndarray]) -> dict[str, HostArray]:
-        return {new: HostArray(bits[old], dtype) for new, (old, dtype) in formats.items()}
+        return {new: HostArray(bits[old].reshape(shape), dtype) for new, (old, dtype, shape) in formats.items()}
 
     notes = [f"{text} ({count} x)" if count > 1 else text for text, count in trace.notes.items()]
     if trace.watching:

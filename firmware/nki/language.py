@@ -13,7 +13,7 @@ from firmware.nki.isa import axes_of, reduced, unmasked
 from firmware.nki.isa_more import selected
 from firmware.nki.operators import ALU, FUNCTIONS
 from firmware.nki.registry import call, need_dst
-from firmware.nki.trace import ParDim, Trace
+from firmware.nki.trace import Trace
 from firmware.views import KernelError
 from rtl.contract.memmap import Space
 
@@ -203,20 +203,24 @@ def where(trace: Trace, condition: Any, x: Any, y: Any, *, dtype: Any = None, ma
     return trace.result(shape, dtype or arrays[0].dtype, lambda to: selected(trace, to, condition, x, y), arrays)
 
 
+def _masked(found: Array, mask: Any) -> Array:
+    """A new array of which a mask leaves elements out: they are computed, and have no meaning."""
+    found.partial = mask is not None and not np.all(mask)
+    return found
+
+
 def _operators() -> None:
     def two(name: str) -> Any:
         def run(trace: Trace, x: Any, y: Any, *, dtype: Any = None, mask: Any = None, **unused: Any) -> Array:
-            unmasked(mask, f"nl.{name}")
-            return arithmetic.binary(trace, name, x, y, dtype)
+            return _masked(arithmetic.binary(trace, name, x, y, dtype), mask)
 
         return run
 
     def one(name: str) -> Any:
         def run(trace: Trace, x: Any, *, dtype: Any = None, mask: Any = None, **unused: Any) -> Array:
-            unmasked(mask, f"nl.{name}")
             a = on_chip(x, f"nl.{name}")
             write = lambda to: arithmetic.unary_into(trace, to, name, a)  # noqa: E731
-            return trace.result(a.shape, dtype or a.dtype, write, (a,))
+            return _masked(trace.result(a.shape, dtype or a.dtype, write, (a,)), mask)
 
         return run
 
@@ -231,9 +235,13 @@ def _operators() -> None:
             keepdims: bool = False,
             **unused: Any,
         ) -> Array:
-            unmasked(mask, f"nl.{name}")
             a = on_chip(x, f"nl.{name}")
             axes = axes_of(axis)
+            if mask is not None:
+                chosen = np.broadcast_to(np.asarray(mask), a.shape)
+                unmasked(
+                    chosen.all(tuple(axes)) == chosen.any(tuple(axes)), f"a reduction by nl.{name}, along its axes,"
+                )
 
             def write(to: Array) -> None:
                 if name != "mean":
@@ -244,7 +252,7 @@ def _operators() -> None:
                 count = int(np.prod([a.shape[i] for i in axes]))
                 arithmetic.binary_into(trace, to, "multiply", sums, float(np.float32(1) / np.float32(count)))
 
-            return trace.result(reduced(a.shape, axes, keepdims), dtype or a.dtype, write, (a,))
+            return _masked(trace.result(reduced(a.shape, axes, keepdims), dtype or a.dtype, write, (a,)), mask)
 
         return run
 
@@ -281,48 +289,3 @@ def softmax(trace: Trace, x: Any, axis: Any, *, dtype: Any = None, mask: Any = N
         arithmetic.binary_into(trace, to, "multiply", powers, turned)
 
     return trace.result(a.shape, dtype or a.dtype, write, (a,))
-
-
-@call(_NL, "built", "an index array")
-def arange(trace: Trace, *args: Any) -> np.ndarray:
-    return np.arange(*(int(a) for a in args))
-
-
-@call(_NL, "built", "the axis of partitions")
-def par_dim(trace: Trace, value: Any) -> ParDim:
-    return ParDim(value)
-
-
-@call(_NL, "built", "a slice")
-def ds(trace: Trace, start: Any, size: Any) -> slice:
-    return slice(int(start), int(start) + int(size))
-
-
-def _ranges() -> None:
-    def run(trace: Trace, *args: Any, **unused: Any) -> range:
-        return range(*(int(a) for a in args))
-
-    for name in ("affine_range", "sequential_range", "static_range"):
-        call(_NL, "built", "a loop that is unrolled", name)(run)
-
-
-_ranges()
-
-
-@call(_NL, "built", "the instance of a grid, which run in turn")
-def program_id(trace: Trace, axis: int) -> int:
-    return trace.program_ids[axis] if axis < len(trace.program_ids) else 0
-
-
-@call(_NL, "built", "the size of a grid")
-def num_programs(trace: Trace, axes: Any = None) -> Any:
-    if axes is None:
-        return int(np.prod(trace.grid, dtype=int))
-    many = [axes] if isinstance(axes, int) else list(axes)
-    sizes = tuple(trace.grid[a] if a < len(trace.grid) else 1 for a in many)
-    return sizes[0] if isinstance(axes, int) else sizes
-
-
-@call(_NL, "built", "the size of a grid")
-def program_ndim(trace: Trace) -> int:
-    return len(trace.grid)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from firmware.nki import isa, isa_more, language  # each fills CALLS
+from firmware.nki import isa, isa_more, language, loops  # each fills CALLS
 from firmware.nki.dtypes import NAMES, DType
 from firmware.nki.registry import CALLS, MISSING, MissingError, missing
 from firmware.nki.trace import current
@@ -21,7 +21,7 @@ from rtl.contract.config import Config
 __all__ = ["Jitted", "modules"]
 
 _BUFFERS = ("sbuf", "psum", "hbm", "shared_hbm", "private_hbm")
-_FILLED = (isa, isa_more, language)
+_FILLED = (isa, isa_more, language, loops)
 
 
 class Jitted:
@@ -168,7 +168,7 @@ def _all(cfg: Config) -> dict[str, ModuleType]:
         "typing": _module("nki.typing", {"tensor": _Anything()}),
         "compiler": _module("nki.compiler", buffers | nothing),
     }
-    nki = _module("nki", decorators | parts)
+    nki = _module("nki", decorators | parts | {"tensor": _Anything()})
     found = {"nki": nki, "neuronxcc": _module("neuronxcc", {"nki": nki}), "neuronxcc.nki": nki}
     for name, part in parts.items():
         found |= {f"nki.{name}": part, f"neuronxcc.nki.{name}": part}

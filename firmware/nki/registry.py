@@ -51,7 +51,6 @@ MISSING = {
         "all_reduce": "no reduction over partitions in FP32",
         "dropout": "no random numbers",
         "gather_flattened": "no gather in this front end yet",
-        "loop_reduce": "write the sum as +=",
         "prod": "no instruction reduces by multiply",
         "rand": "no random numbers",
         "random_seed": "no random numbers",

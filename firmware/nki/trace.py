@@ -124,11 +124,12 @@ class Trace:
         *,
         space: Space = Space.SBUF,
         product: Write | None = None,
+        sums: bool = False,
     ) -> "Array":
         """A new array that `write` fills when somebody asks for it, or in the place where it is assigned."""
         self.settle()
         found = _Result(self, "result", space, dtype_of(dtype), self._layout(shape), None)
-        found.pending = Pending(write, sources, product)
+        found.pending = Pending(write, sources, product, sums)
         found.line = line()
         self._pending = ref(found)
         return found
@@ -178,11 +179,17 @@ class Trace:
         self.count()
         self.temps.clear()
         with said_at(line()):
+            if isinstance(value, Array) and value.partial:
+                raise KernelError(f"a result with a mask is assigned to {dst.name}; nl.store takes a mask")
             if not isinstance(value, Array):
                 self.settle()
                 moves.fill(self, dst, value)
                 return
             pending = value.pending
+            if pending is not None and pending.sums:
+                self.settle()
+                arithmetic.binary_into(self, dst, "add", dst, value)
+                return
             if pending is not None and sole and self._fits(dst, value, pending):
                 self._pending = None
                 pending.write(dst)
@@ -291,12 +298,16 @@ class Trace:
         return blocks.at(index, self.calls)
 
     def finished(self, outputs: Sequence[Array]) -> list[HbmTensor]:
-        """The tensors that a kernel returns. KernelError for what is none of its own."""
+        """The tensors that a kernel returns, whole. KernelError for what is none of its own."""
         for array in outputs:
             if not isinstance(array, Array) or array.on_chip or array.place.data is not None:
                 raise KernelError(
                     f"the kernel returns {array!r}; it returns arrays of nl.ndarray(..., buffer=nl.shared_hbm)"
                 )
+            steps = tuple(prod(array.shape[i + 1 :]) for i in range(array.ndim))
+            whole = all(a.count == 1 or a.f == n for a, n in zip(array.layout.axes, steps, strict=True))
+            if array.layout.f or array.size != prod(array.place.shape) or not whole:
+                raise KernelError(f"the kernel returns a part of {array.name}, or its axes in another order")
         return [array.place for array in outputs]
 
 
