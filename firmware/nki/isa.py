@@ -146,8 +146,8 @@ def _scalars(trace: Trace, dst: Array, x: Array, steps: list[tuple[str, Any, boo
 
 @call(_ISA, "lowered", "TENSOR_SCALAR, TENSOR_REDUCE")
 def tensor_scalar_reduce(
-    trace: Trace, *, data: Any, op0: Any, operand0: Any, reduce_op: Any, reduce_res: Any, reverse0: bool = False,
-    dst: Any = None, dtype: Any = None, mask: Any = None,
+    trace: Trace, dst: Any, data: Any, op0: Any, operand0: Any, *, reduce_op: Any, reduce_res: Any,
+    reverse0: bool = False, dtype: Any = None, mask: Any = None,
 ) -> Any:  # fmt: skip
     unmasked(mask, "tensor_scalar_reduce")
     x = on_chip(data, "tensor_scalar_reduce")
@@ -161,8 +161,8 @@ def tensor_scalar_reduce(
 
 @call(_ISA, "instruction", "SCALAR_TENSOR_TENSOR")
 def scalar_tensor_tensor(
-    trace: Trace, dst: Any = None, data: Any = None, op0: Any = None, operand0: Any = None, op1: Any = None,
-    operand1: Any = None, *, reverse0: bool = False, reverse1: bool = False, dtype: Any = None, mask: Any = None,
+    trace: Trace, dst: Any, data: Any, op0: Any, operand0: Any, op1: Any, operand1: Any, *,
+    reverse0: bool = False, reverse1: bool = False, dtype: Any = None, mask: Any = None,
     **unused: Any,
 ) -> Any:  # fmt: skip
     unmasked(mask, "scalar_tensor_tensor")
@@ -217,7 +217,9 @@ def activation(
     unmasked(mask, "activation")
     x, name = on_chip(data, "activation"), name_of_op(op)
     reduce = None if reduce_op is None else name_of_op(reduce_op)
-    command = "reduce" if reduce_cmd == "reduce" else "reset_reduce"
+    command = reduce_cmd or "reset_reduce"
+    if reduce is not None and command not in ("reduce", "reset_reduce"):
+        raise KernelError(f"activation takes reduce_cmd reset_reduce or reduce here, not {command}")
 
     def write(to: Array) -> None:
         if name in ("reciprocal", "cos"):
@@ -236,8 +238,8 @@ def activation(
 
 @call(_ISA, "instruction", "ACTIVATION, with its accumulator")
 def activation_reduce(
-    trace: Trace, *, op: Any, data: Any, reduce_op: Any, reduce_res: Any, bias: Any = None, scale: Any = 1.0,
-    dst: Any = None, dtype: Any = None, mask: Any = None,
+    trace: Trace, dst: Any, op: Any, data: Any, *, reduce_op: Any, reduce_res: Any, bias: Any = None, scale: Any = 1.0,
+    dtype: Any = None, mask: Any = None,
 ) -> Any:  # fmt: skip
     more = {"dst": dst} if dst is not None else {}
     return activation(

@@ -88,11 +88,22 @@ def selected(trace: Trace, dst: Array, mask: np.ndarray | Array, x: Any, other: 
 
 @call(_ISA, "lowered", "SELECT by a mask known when the kernel is built")
 def affine_select(
-    trace: Trace, *, dst: Any = None, pred: Any = None, pattern: Any = None, offset: int = 0,
-    channel_multiplier: int = 0, on_true_tile: Any, on_false_value: Any, cmp_op: Any = "greater_equal",
-    dtype: Any = None, mask: Any = None,
+    trace: Trace, *args: Any, dst: Any = None, pred: Any = None, pattern: Any = None, offset: int = 0,
+    channel_multiplier: int = 0, on_true_tile: Any = None, on_false_value: Any = None,
+    cmp_op: Any = "greater_equal", dtype: Any = None, mask: Any = None,
 ) -> Any:  # fmt: skip
     unmasked(mask, "affine_select")
+    if len(args) == 3:  # the older style
+        pred, on_true_tile, on_false_value = args
+    elif args:
+        names = ("dst", "pattern", "offset", "channel_multiplier", "on_true_tile", "on_false_value")
+        more = dict(zip(names, args, strict=False))
+        dst, pattern = more.get("dst"), more.get("pattern", pattern)
+        offset, channel_multiplier = more.get("offset", offset), more.get("channel_multiplier", channel_multiplier)
+        on_true_tile = more.get("on_true_tile", on_true_tile)
+        on_false_value = more.get("on_false_value", on_false_value)
+    if on_false_value is None:
+        raise KernelError("affine_select needs on_true_tile and on_false_value")
     trace.note("affine_select: SELECT by a constant array")
     x = on_chip(on_true_tile, "affine_select")
     if pred is None:
@@ -112,9 +123,11 @@ def affine_select(
 
 @call(_ISA, "instruction", "SELECT; COPY_PREDICATED if on_false is an array")
 def select_reduce(
-    trace: Trace, *, dst: Any, predicate: Any, on_true: Any, on_false: Any, reduce_res: Any = None,
+    trace: Trace, dst: Any, predicate: Any, on_true: Any, on_false: Any, *, reduce_res: Any = None,
     reduce_op: Any = None, reverse_pred: bool = False, **unused: Any,
 ) -> None:  # fmt: skip
+    if dst is None:
+        raise KernelError("select_reduce is written select_reduce(dst, predicate, on_true, on_false)")
     to, chosen = need_dst(dst, "select_reduce"), on_chip(predicate, "select_reduce")
     if wrong := [n for n in unused if unused[n] is not None and n not in ("reduce_cmd", "engine", "dtype")]:
         raise KernelError(f"select_reduce takes no {wrong[0]} here")
@@ -170,9 +183,7 @@ _vector("max8", "MAX8", 8)
 
 
 @call(_ISA, "instruction", "FIND_INDEX8")
-def nc_find_index8(
-    trace: Trace, dst: Any = None, data: Any = None, vals: Any = None, *, mask: Any = None, dtype: Any = None
-) -> Any:
+def nc_find_index8(trace: Trace, dst: Any, data: Any, vals: Any, *, mask: Any = None, dtype: Any = None) -> Any:
     unmasked(mask, "nc_find_index8")
     x, values = on_chip(data, "nc_find_index8"), on_chip(vals, "nc_find_index8")
     if dst is not None:
@@ -184,7 +195,7 @@ def nc_find_index8(
 
 @call(_ISA, "instruction", "MATCH_REPLACE8")
 def nc_match_replace8(
-    trace: Trace, dst: Any = None, data: Any = None, vals: Any = None, imm: Any = None, *, dtype: Any = None,
+    trace: Trace, dst: Any, data: Any, vals: Any, imm: Any, *, dtype: Any = None,
     mask: Any = None,
 ) -> Any:  # fmt: skip
     unmasked(mask, "nc_match_replace8")

@@ -90,6 +90,8 @@ def call(module: str, kind: str, ours: str, name: str = "") -> Callable[[Callabl
             trace.count()
             trace.settle()
             trace.temps.clear()
+            if module == "nki.isa":
+                kwargs.pop("name", None)  # of an instruction, for the reader
             if styled and "dst" not in kwargs and len(args) + sum(n in kwargs for n in required) < len(required):
                 args = (None, *args)
             try:

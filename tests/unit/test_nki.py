@@ -1,7 +1,6 @@
 """NKI kernels on the golden machine: values, both styles of calls, memory, and what wrong kernels get."""
 
 import importlib.util
-import os
 import sys
 import textwrap
 from pathlib import Path
@@ -153,6 +152,29 @@ def test_calls_of_the_vector_engine(kernel: Any) -> None:
     assert np.allclose(result.output[:, 1], where.sum(1), atol=1e-6)
     assert np.array_equal(result.output[:, 2], 2 * a.max(1) + 1) and np.array_equal(result.output[:, 3], [-3.0] * 8)
     assert any("affine_select" in note for note in result.report["notes"])
+
+
+def test_arguments_by_place_in_both_styles(kernel: Any) -> None:
+    body = """
+        out = nl.ndarray((8, 40), dtype=nl.float32, buffer=nl.shared_hbm)
+        a, b, row = nl.load(x), nl.load(y), nl.ndarray((8, 1), dtype=nl.float32)
+        places = nl.arange(8)[:, None] >= nl.arange(8)[None, :]
+        new = nl.ndarray((8, 8), dtype=nl.float32)
+        nisa.affine_select(new, [[-1, 8]], 0, 1, a, 0.0)
+        nl.store(out[:, 0:8], nisa.tensor_tensor(new, nisa.affine_select(places, a, 0.0), nl.equal, name="same"))
+        nl.store(out[:, 8:16], nisa.scalar_tensor_tensor(a, nl.multiply, 2.0, nl.add, b))
+        nisa.scalar_tensor_tensor(new, a, nl.multiply, 2.0, nl.add, b)
+        nl.store(out[:, 16:24], new)
+        nl.store(out[:, 24:32], nisa.activation_reduce(np.square, a, reduce_op=np.add, reduce_res=row))
+        nisa.select_reduce(new, nl.greater(a, b), a, b)
+        nl.store(out[:, 32:40], new * row)
+        return out
+        """
+    a, b = normal(8, 8), normal(8, 8, seed=1)
+    found = kernel(body, a, b).output
+    both = 2 * a + b
+    assert np.array_equal(found[:, :24], np.concatenate([np.ones((8, 8)), both, both], axis=1, dtype=np.float32))
+    assert np.allclose(found[:, 24:], np.concatenate([a * a, np.maximum(a, b) * (a * a).sum(1)[:, None]], 1), atol=1e-5)
 
 
 def test_tiles_are_freed_when_their_handles_die(kernel: Any) -> None:
@@ -310,16 +332,3 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 def test_the_table_of_the_page_is_fresh() -> None:
     page = coverage.PAGE.read_text(encoding="utf-8")
     assert coverage.with_table(page) == page, "python -m firmware.nki.coverage --write"
-
-
-SAMPLES = os.environ.get("PLEXUS_NKI", "")
-
-
-@pytest.mark.skipif(not SAMPLES, reason="PLEXUS_NKI names a checkout of aws-neuron/nki-samples")
-def test_a_tutorial_of_nki_samples() -> None:
-    folder = Path(SAMPLES, "src", "nki_samples", "tutorials", "matrix_multiplication")
-    a, b = (normal(128, n).astype(ml_dtypes.bfloat16) for n in (64, 512))
-    path = folder / "matrix_multiplication_nki_kernels.py"
-    result = plexus.nki.run(f"{path}:nki_matmul_basic_", a, b, config="trn2", device="golden")
-    exact = a.astype(np.float64).T @ b.astype(np.float64)
-    assert np.allclose(result.output.astype(np.float64), exact, rtol=1e-2, atol=0.1)
