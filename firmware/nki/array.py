@@ -7,6 +7,7 @@ from typing import Any
 
 from firmware.nki.axes import Axis, Layout, indexed, reshaped
 from firmware.nki.dtypes import DType
+from firmware.nki.errors import MissingError
 from firmware.nki.memory import Block, Blocks
 from firmware.numbers import element_bytes
 from firmware.program import HbmTensor
@@ -15,6 +16,7 @@ from rtl.contract.memmap import Space
 
 __all__ = ["Array", "Pending"]
 
+_INNER = ("trace", "layout", "pending", "partial", "place", "put", "with_layout", "par", "tile", "hbm", "same", "free")
 Write = Callable[["Array"], None]
 
 
@@ -221,6 +223,10 @@ class Array:
 
     def astype(self, dtype: Any) -> "Array":
         return self.trace.copied(self, dtype)
+
+    def __getattr__(self, name: str) -> Any:
+        known = ", ".join(n for n in vars(Array) if not n.startswith("_") and n not in _INNER)
+        raise MissingError(f"an array has no {name} here; it has {known}")
 
     def __bool__(self) -> bool:
         raise KernelError(f"{self.name} has no value when the kernel is built, so nothing can branch on it")

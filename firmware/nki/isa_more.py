@@ -231,7 +231,7 @@ def range_select(
     return trace.result(x.shape, dtype or x.dtype, write, (x,))
 
 
-@call(_ISA, "lowered", "a DMA descriptor of single elements, or TENSOR_TRANSPOSE from SBUF")
+@call(_ISA, "lowered", "a DMA descriptor of single elements, from HBM")
 def dma_transpose(trace: Trace, dst: Any, src: Any, *, axes: Any = None, mask: Any = None, **unused: Any) -> Any:
     unmasked(mask, "dma_transpose")
     if not isinstance(src, Array) or src.ndim != 2 or src.on_chip:

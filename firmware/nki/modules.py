@@ -13,7 +13,8 @@ import numpy as np
 
 from firmware.nki import isa, isa_more, language, loops  # each fills CALLS
 from firmware.nki.dtypes import NAMES, DType
-from firmware.nki.registry import CALLS, MISSING, MissingError, missing
+from firmware.nki.errors import MissingError
+from firmware.nki.registry import CALLS, MISSING, missing
 from firmware.nki.trace import current
 from firmware.views import KernelError
 from rtl.contract.config import Config

@@ -9,11 +9,12 @@ from typing import Any
 
 from firmware.engines.base import said_at
 from firmware.nki.array import Array
+from firmware.nki.errors import MissingError
 from firmware.nki.place import line
 from firmware.nki.trace import current
 from firmware.views import KernelError
 
-__all__ = ["CALLS", "MISSING", "Call", "MissingError", "call", "missing", "need_dst"]
+__all__ = ["CALLS", "MISSING", "Call", "call", "missing", "need_dst"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,37 +26,39 @@ class Call:
     function: Callable[..., Any]
 
 
-class MissingError(KernelError, AttributeError):
-    """A call that there is not."""
-
-
 CALLS: dict[str, dict[str, Call]] = {"nki.isa": {}, "nki.language": {}}
 
 MISSING = {
     "nki.isa": {
-        "bn_stats_fused": "no instruction",
+        "core_barrier": "one core",
         "dma_compute": "sums of DMA go to SBUF only; not connected yet",
         "dropout": "no random numbers",
-        "local_gather": "GPSIMD gather takes other indices; not connected yet",
-        "nc_find_index8_fused": "no instruction",
-        "nc_match_replace_indices8": "no instruction",
-        "nc_matmul_mx": "the array has it; packed tiles are not connected yet",
-        "quantize_mx": "the vector engine has it; packed tiles are not connected yet",
+        "local_gather": "the GPSIMD engine gathers by other indices; not connected yet",
+        "nc_matmul_mx": "the array has it; packed formats are not connected yet",
+        "nc_n_gather": "the GPSIMD engine gathers; not connected yet",
+        "nc_stream_shuffle": "SHUFFLE has it in blocks of 32; not connected yet",
+        "quantize_mx": "the vector engine has it; packed formats are not connected yet",
         "rand2": "no random numbers",
         "register_load": "no registers that a kernel sees",
+        "rng": "no random numbers",
         "sendrecv": "one core",
         "sequence_bounds": "no instruction",
-        "nc_stream_shuffle": "SHUFFLE of blocks of 32; not connected yet",
+        "tensor_copy_dynamic_src": "no addresses from registers",
+        "tensor_partition_reduce": "no reduction over partitions in FP32; multiply by ones",
+        "tensor_scalar_cumulative": "tensor_tensor_scan has the operators",
     },
     "nki.language": {
         "all_reduce": "no reduction over partitions in FP32",
+        "ceil": "no instruction",
         "dropout": "no random numbers",
-        "gather_flattened": "no gather in this front end yet",
+        "floor": "no instruction",
+        "gather_flattened": "not connected yet",
         "prod": "no instruction reduces by multiply",
         "rand": "no random numbers",
         "random_seed": "no random numbers",
-        "shuffle": "no random numbers",
-        "var": "nisa.bn_stats and bn_aggr",
+        "rms_norm": "square, mean, rsqrt and multiply do it",
+        "trunc": "no instruction",
+        "var": "nisa.bn_stats and bn_aggr do it",
     },
 }
 """Names that NKI has, and why they are not here; the list is not complete."""

@@ -76,7 +76,6 @@ CASES: dict[str, Any] = {
     **{f"{ATTENTION}_v{n}": lambda p: attention(p, 512) for n in (3, 4, 5, 6, 7, 8, "8a", 9)},
     **{f"{ATTENTION}_v{n}": lambda p: attention(p, 2048) for n in (10, 11)},
 }
-ON_SMALL = ("fully_optimized", "hoist_load", "free_dimension", "tiled", "transpose2D", "avgpool", "mamba_v")
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -89,8 +88,8 @@ def test_on_the_golden_machine_of_trn2(name: str) -> None:
 
 
 @pytest.mark.sim
-@pytest.mark.parametrize("name", [n for n in CASES if any(part in n for part in ON_SMALL)])
-def test_on_the_rtl_of_small(name: str) -> None:
-    arrays, _ = CASES[name](32)
+@pytest.mark.parametrize("name", CASES)
+def test_on_the_rtl_of_trn2(name: str) -> None:
+    arrays, _ = CASES[name](128)
     more = SMALL_BLOCKS if "fully" in name else {}
-    assert plexus.nki.run(f"{TUTORIALS}/{name}", *arrays, arguments=more, config="small").report["match"] is True
+    assert plexus.nki.run(f"{TUTORIALS}/{name}", *arrays, arguments=more, config="trn2").report["match"] is True

@@ -256,6 +256,7 @@ OUT = "out = nl.ndarray((8, 8), dtype=nl.float32, buffer=nl.shared_hbm)\n"
         ("nisa.tensor_tenser(x)", ("kernels.py:9: nki.isa.tensor_tenser has no instruction", "tensor_tensor")),
         ("nisa.nc_matmul_mx(x)", ("kernels.py:9: nki.isa.nc_matmul_mx", "not connected yet", "nc_matmul")),
         ("nl.rand((8, 8))", ("kernels.py:9: nki.language.rand", "no random numbers")),
+        ("nl.load(x).ap([[1, 8]])", ("kernels.py:9: an array has no ap here; it has", "reshape")),
         ("nki.magic()", ("kernels.py:9: nki.magic is not here",)),
         ("nl.ndarray((9, 4), buffer=nl.sbuf)", ("takes 9 partitions; tiny has 8",)),
         (
