@@ -5,6 +5,8 @@ from math import prod
 from sys import getrefcount
 from typing import Any
 
+import numpy as np
+
 from firmware.nki.axes import Axis, Layout, indexed, reshaped
 from firmware.nki.dtypes import DType
 from firmware.nki.errors import MissingError
@@ -140,6 +142,13 @@ class Array:
     def same(self, other: "Array") -> bool:
         """Whether both are the same elements in the same order."""
         return self.place is other.place and self.layout == other.layout
+
+    def offsets(self) -> set[int]:
+        """Elements of a partition of its place."""
+        at = np.array([self.layout.f])
+        for axis in self.free:
+            at = (at[:, None] + np.arange(axis.count) * axis.f).reshape(-1)
+        return set(at.tolist())
 
     def tile(self, free: Sequence[Axis] | None = None) -> TileView:
         """For engines: what is in SBUF or PSUM, axes merged where steps allow it."""

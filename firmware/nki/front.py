@@ -31,7 +31,7 @@ def _one_sentence(what: str) -> Iterator[None]:
     """Whatever goes wrong in the user's file is a KernelError with file, line and a sentence."""
     try:
         yield
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         at = last_line(error.__traceback__) or what
         if isinstance(error, SyntaxError) and error.filename and is_users(error.filename):
             at = f"{Path(error.filename).name}:{error.lineno}"

@@ -20,7 +20,7 @@ class Block:
     offset: int
     bytes: int
     about: str
-    written: bool = False  # a product goes on top of what is there
+    written: set[int] = field(default_factory=set)  # sums of PSUM: a product goes on top of what is there
     __weakref__: object = field(init=False, repr=False)
 
 

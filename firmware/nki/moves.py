@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from firmware.nki.array import Array
 from firmware.nki.axes import Axis, Layout, indexed, refined
+from firmware.nki.memory import Blocks
 from firmware.views import BlockView, CopyView, KernelError, TileView
 from rtl.contract.access_pattern import DIMENSIONS, start_partition_rule
 from rtl.contract.memmap import Space
@@ -21,6 +22,10 @@ def fill(trace: "Trace", dst: Array, value: Any) -> None:
     """dst = a number."""
     if not isinstance(value, (int, float)) and not hasattr(value, "__float__"):
         raise KernelError(f"{dst.name} is set to {value!r}; it takes an array or a number")
+    if isinstance(dst.place, Blocks):
+        for i in range(dst.shape[0]):
+            fill(trace, dst[i], value)
+        return
     if dst.on_chip:
         for part in parts(dst):
             trace.k.vector.memset(part[0].tile(), float(value))
@@ -38,7 +43,7 @@ def fill(trace: "Trace", dst: Array, value: Any) -> None:
 def written(dst: Array) -> None:
     """Remember that PSUM holds something that a product without `accumulate` would be added to."""
     if dst.space == Space.PSUM:
-        dst.place.written = True
+        dst.place.written |= dst.offsets()
 
 
 def parts(*arrays: Array) -> list[tuple[Array, ...]]:

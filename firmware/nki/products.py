@@ -39,11 +39,19 @@ def multiply(trace: "Trace", dst: Array, stationary: Array, moving: Array, accum
             f"{shapes}: {size.name} takes at most {size.tensor.cols} stationary columns "
             f"(nl.tile_size.gemm_stationary_fmax) and {size.tensor.moving_max} moving ones (gemm_moving_fmax)"
         )
-    on_top = dst.place.written if accumulate is None else accumulate
+    on_top = accumulate
+    if on_top is None:
+        there = dst.place.written & dst.offsets()
+        on_top = bool(there)
+        if there and len(there) < dst.elements:
+            raise KernelError(
+                f"nc_matmul to {dst.name}: {len(there)} of the {dst.elements} sums of a partition were written before; "
+                "accumulate= says whether it adds to them"
+            )
     rounding = "bf16" if dst.dtype == "bfloat16" else "fp32"
     trace.k.tensor.load(left.tile())
     trace.k.tensor.matmul(right.tile(), dst.tile(), accumulate=bool(on_top), rounding=rounding)
-    dst.place.written = True
+    moves.written(dst)
     trace.macs += left.partitions * left.elements * right.elements
 
 

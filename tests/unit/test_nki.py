@@ -107,6 +107,24 @@ def test_a_matmul_in_both_styles(kernel: Any, style: str) -> None:
     assert result.report["notes"] == [], "a product is added in PSUM, and made where it is assigned"
 
 
+def test_a_product_adds_only_to_what_was_written_there(kernel: Any) -> None:
+    body = """
+        out = nl.ndarray((8, 32), dtype=nl.float32, buffer=nl.shared_hbm)
+        a, b = nl.load(x), nl.load(y)
+        for again in range(2):
+            sums = nl.ndarray((8, 32), dtype=nl.float32, buffer=nl.psum)
+            for part in range(2):
+                for k in range(2):
+                    nisa.nc_matmul(sums[:, 16 * part:16 * part + 16], a, b)
+            nl.store(out, sums)
+            del sums
+        return out
+        """
+    a, b = normal(8, 8), normal(8, 16, seed=1)
+    wanted = 2 * np.tile(a.astype(np.float64).T @ b, (1, 2))
+    assert np.allclose(kernel(body, a, b).output, wanted, rtol=1e-4, atol=1e-4)
+
+
 def test_index_arrays_masks_and_axes(kernel: Any) -> None:
     body = """
         out = nl.ndarray((4, 6, 5), dtype=x.dtype, buffer=nl.shared_hbm)
@@ -195,7 +213,9 @@ def test_blocks_live_as_long_as_they_are_used(kernel: Any) -> None:
         out = nl.ndarray((8, 8), dtype=nl.float32, buffer=nl.shared_hbm)
         one = nl.load(x)
         sums = nl.ndarray((40, nl.par_dim(8), 8), dtype=nl.float32, buffer=nl.psum)
+        sums_too = nl.zeros((2, nl.par_dim(8), 4), dtype=nl.float32, buffer=nl.psum)
         total = nl.zeros((8, 8), dtype=nl.float32)
+        total[:, 0:4] += sums_too[1]
         for i in range(40):
             sums[i] = nisa.nc_matmul(one, one)
             if i % 4 == 3:
@@ -267,6 +287,11 @@ OUT = "out = nl.ndarray((8, 8), dtype=nl.float32, buffer=nl.shared_hbm)\n"
         ("nl.load(x) + nl.load(x[0:8, 0:3])", ("of shape (8, 8)", "of shape (8, 3) do not go together")),
         ("nisa.nc_matmul(nl.load(x), nl.load(x[0:4, :]))[...]", ("kernels.py:9:", "same partitions")),
         ("while True: nl.ndarray((1, 1))", ("kernels.py:9: the kernel has made 500 calls", "--limit")),
+        (
+            "a, s = nl.load(x), nl.ndarray((8, 16), buffer=nl.psum)\n"
+            "for at in (0, 4): nisa.nc_matmul(s[:, at:at + 8], a, a)",
+            ("kernels.py:10: nc_matmul to", "4 of the 8 sums", "accumulate="),
+        ),
         ("nl.exp(x)", ("kernels.py:9: nl.exp reads x, which lies in HBM",)),
         ("nl.store(x, value=0.0)", ("kernels.py:9: the kernel writes to its argument x",)),
         ("nl.load(x[0:9, :])", ("kernels.py:9: x has 8 elements along an axis; the slice 0:9:1",)),
@@ -295,6 +320,7 @@ def test_errors_are_one_sentence_with_the_line(kernel: Any, body: str, says: tup
     [
         ("import nki.isa as nisa\nfrom nki.isa import nothing_like_it\n", "kernels.py:2: ImportError"),
         ("import neuronxcc.nki.kernels.vision\n", "kernels.py:1: ModuleNotFoundError"),
+        ("import sys\nsys.exit('done')\n", "kernels.py:2: SystemExit: done"),
         ("def f(x:\n", "kernels.py:1: SyntaxError"),
         ("def g(x):\n    return x\n", "kernels.py has no kernel 'f'; it has g"),
         ("import nki.language as nl\nx = nl.zeros((1, 1))\n", "kernels.py:2: calls of nki work while a kernel runs"),
