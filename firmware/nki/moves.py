@@ -66,6 +66,11 @@ def copy_into(trace: "Trace", dst: Array, src: Array, engine: str = "vector") ->
     sizes = [tuple(n for n in x.shape if n != 1) for x in (dst, src)]
     if dst.size != src.size or (sizes[0] != sizes[1] and refined(dst.layout.axes, src.layout.axes) is None):
         raise KernelError(f"{dst.name} of shape {dst.shape} cannot hold the shape {src.shape} of {src.name}")
+    if _overlap(dst, src):
+        trace.note("a copy whose ends overlap: by way of another array")
+        stage = trace.temp(_par_first(src), src.dtype, p=src.layout.p)
+        copy_into(trace, stage, _par_front(src))
+        src = _as(stage, src)
     if dst.on_chip and src.on_chip and _by_engine(trace, dst, src):
         same = len(dst.shape) == len(src.shape) and dst.shape == src.shape
         for part in parts(dst, src) if same else [(dst, src)]:
@@ -89,6 +94,15 @@ def copy_into(trace: "Trace", dst: Array, src: Array, engine: str = "vector") ->
         copy_into(trace, _par_front(dst), stage)
     else:
         _through(trace, dst, src)
+
+
+def _overlap(dst: Array, src: Array) -> bool:
+    """Whether two different views of an array on the chip share elements."""
+    if not dst.on_chip or dst.place is not src.place or dst.layout == src.layout:
+        return False
+    first, second = (range(x.layout.p, x.layout.p + x.partitions) for x in (dst, src))
+    apart = first.stop <= second.start or second.stop <= first.start
+    return not apart and bool(dst.offsets() & src.offsets())
 
 
 def _through(trace: "Trace", dst: Array, src: Array) -> None:

@@ -172,6 +172,18 @@ def test_calls_of_the_vector_engine(kernel: Any) -> None:
     assert any("affine_select" in note for note in result.report["notes"])
 
 
+def test_a_copy_whose_ends_overlap(kernel: Any) -> None:
+    body = """
+        out = nl.ndarray((8, 8), dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.load(x)
+        tile[:, 0:7] = tile[:, 1:8]
+        nl.store(out, tile)
+        return out
+        """
+    x = normal(8, 8)
+    assert np.array_equal(kernel(body, x).output, np.concatenate([x[:, 1:], x[:, 7:]], axis=1))
+
+
 def test_arguments_by_place_in_both_styles(kernel: Any) -> None:
     body = """
         out = nl.ndarray((8, 40), dtype=nl.float32, buffer=nl.shared_hbm)
@@ -288,8 +300,7 @@ OUT = "out = nl.ndarray((8, 8), dtype=nl.float32, buffer=nl.shared_hbm)\n"
         ("nisa.nc_matmul(nl.load(x), nl.load(x[0:4, :]))[...]", ("kernels.py:9:", "same partitions")),
         ("while True: nl.ndarray((1, 1))", ("kernels.py:9: the kernel has made 500 calls", "--limit")),
         (
-            "a, s = nl.load(x), nl.ndarray((8, 16), buffer=nl.psum)\n"
-            "for at in (0, 4): nisa.nc_matmul(s[:, at:at + 8], a, a)",
+            "a, s = nl.load(x), nl.ndarray((8, 16), buffer=nl.psum)\nfor i in (0, 4): nisa.nc_matmul(s[:, i:i + 8], a, a)",
             ("kernels.py:10: nc_matmul to", "4 of the 8 sums", "accumulate="),
         ),
         ("nl.exp(x)", ("kernels.py:9: nl.exp reads x, which lies in HBM",)),
