@@ -86,8 +86,8 @@ def needed(cfg: Config, uses: Uses = _NOTHING) -> Config:
     if Uses.CORES in uses:
         return cfg
     dma, sbuf = cfg.dma, cfg.sbuf
-    first_is_0 = dma.classes > 1 and (dma.priority or dma.strict_class == 0)  # its copies go before fetches too
-    if Uses.CLASSES not in uses and not first_is_0:
+    has_lane = dma.classes > 1 and (dma.priority or dma.strict_class >= 0)  # whose ports order writes otherwise
+    if Uses.CLASSES not in uses and not has_lane:
         one = {name: getattr(_ONE_CLASS, name) for name in OF_CLASSES}
         dma = dataclasses.replace(dma, classes=1, **one)
     if Uses.SUMS not in uses:

@@ -65,17 +65,20 @@ void Hbm::check_address(unsigned index, bool write, uint64_t address, unsigned b
     }
 }
 
-void Hbm::check_held(Port& port, unsigned index, bool write, bool valid, bool ready, uint64_t address) {
+void Hbm::check_held(Port& port, unsigned index, bool write, bool valid, bool ready, uint64_t address, uint32_t rest) {
     if (port.address_waits[write]) {
         const char* channel = write ? "AW" : "AR";
         if (!valid) {
             violate(index, std::string(channel) + " valid fell before ready");
         } else if (address != port.address_was[write]) {
             violate(index, std::string(channel) + " address changed before ready");
+        } else if (rest != port.rest_was[write]) {
+            violate(index, std::string(channel) + " id, length or QoS changed before ready");
         }
     }
     port.address_waits[write] = valid && !ready;
     port.address_was[write] = address;
+    port.rest_was[write] = rest;
 }
 
 bool Hbm::accept(Port& port, unsigned index, uint64_t now) {
@@ -84,7 +87,8 @@ bool Hbm::accept(Port& port, unsigned index, uint64_t now) {
     bool moved = false;
 
     if (*pins.arvalid || port.address_waits[0]) {
-        check_held(port, index, false, *pins.arvalid, *pins.arready, *pins.araddr);
+        check_held(port, index, false, *pins.arvalid, *pins.arready, *pins.araddr,
+                   *pins.arid | *pins.arlen << 8 | *pins.arqos << 16);
         if (*pins.arvalid && *pins.arready) {
             const unsigned beats = unsigned(*pins.arlen) + 1;
             check_address(index, false, *pins.araddr, beats, *pins.arsize, *pins.arburst);
@@ -105,7 +109,8 @@ bool Hbm::accept(Port& port, unsigned index, uint64_t now) {
         }
     }
     if (*pins.awvalid || port.address_waits[1]) {
-        check_held(port, index, true, *pins.awvalid, *pins.awready, *pins.awaddr);
+        check_held(port, index, true, *pins.awvalid, *pins.awready, *pins.awaddr,
+                   *pins.awid | *pins.awlen << 8 | *pins.awqos << 16);
         if (*pins.awvalid && *pins.awready) {
             const unsigned beats = unsigned(*pins.awlen) + 1;
             check_address(index, true, *pins.awaddr, beats, *pins.awsize, *pins.awburst);

@@ -128,6 +128,7 @@ private:
         bool response_valid = false;
         bool address_waits[2] = {false, false};
         uint64_t address_was[2] = {0, 0};
+        uint32_t rest_was[2] = {0, 0};    // id, length, QoS
         bool write_waits = false;
         uint8_t read_data[MAX_PORT_BYTES];
         uint8_t read_id = 0;
@@ -138,7 +139,7 @@ private:
 
     bool accept(Port& port, unsigned index, uint64_t now);
     void check_address(unsigned index, bool write, uint64_t address, unsigned beats, unsigned size, unsigned burst);
-    void check_held(Port& port, unsigned index, bool write, bool valid, bool ready, uint64_t address);
+    void check_held(Port& port, unsigned index, bool write, bool valid, bool ready, uint64_t address, uint32_t rest);
     void violate(unsigned index, const std::string& what);
     bool wants(const Port& port, bool write, bool urgent, uint64_t now) const;
     void serve_read(Port& port, bool urgent);

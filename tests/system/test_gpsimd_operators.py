@@ -75,6 +75,12 @@ def test_each_program_runs_with_its_defaults(tmp_path: Path, capsys: pytest.Capt
         assert found.files
 
 
+@pytest.mark.parametrize("params", [("program=partition_reduce", "op=min"), ("program=gather", "mode=partitions")])
+def test_more_columns_than_a_piece_of_shared_memory(tmp_path: Path, params: tuple[str, ...]) -> None:
+    report = run(tmp_path, *params, "columns=550")
+    assert report["match"] is True
+
+
 def test_a_program_of_cores_without_vectors(tmp_path: Path) -> None:
     report = run(tmp_path, "program=affine_select", "columns=24", sets=("gpsimd.vectors=false",))
     metrics = report["metrics"]

@@ -99,6 +99,8 @@ class PortProof(wiring.Component):
                 Assert(~(offers[first].valid & others.any())),
                 Assert(~valid | (qos == Mux(who == FAST_ID, URGENT_QOS, 0))),
             ]
+        others = Cat(offer.ready & offer.valid for offer in port.write[:first])
+        m.d.comb += Assert(~others.any() | (port.grants.level < 2))
 
     def _invariants(self, m: Module, port: Port, axi: AxiRules) -> None:
         """What the induction must know: grants are the open bursts, and which of them is followed."""
@@ -151,7 +153,11 @@ PROOFS = (
         depth=3,
         cover_depth=14,
         fault_depth=10,
-        faults=(*_FAULTS, "a port has no class that goes first"),
+        faults=(
+            *_FAULTS,
+            "a port has no class that goes first",
+            "a port takes as many bursts before the class that goes first",
+        ),
         short=True,
     ),
 )

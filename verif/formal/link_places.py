@@ -18,17 +18,18 @@ __all__ = ["PROOFS", "LinkPlacesProof"]
 class LinkPlacesProof(wiring.Component):
     """Any pieces of any class and bank; places that are in use come back, several at once. One bank is looked at."""
 
-    def __init__(self, cfg: Config):
+    def __init__(self, cfg: Config, classes: int):
         self.cfg = cfg
+        self.classes = classes
         super().__init__({})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         dma = self.cfg.dma
-        m.submodules.places = places = Places(self.cfg)
+        m.submodules.places = places = Places(self.cfg, classes=self.classes)
         without_reset(m)
         bank = AnyConst(len(places.bank))
-        class_, back = Signal(range(dma.classes)), Signal(SLOTS_EACH)
+        class_, back = Signal(range(self.classes)), Signal(SLOTS_EACH)
         m.d.comb += [
             class_.eq(AnySeq(len(class_))),
             places.class_.eq(class_),
@@ -40,10 +41,10 @@ class LinkPlacesProof(wiring.Component):
         ]
         here = [Const(1) if dma.link_movers == 1 else bank == n % dma.link_movers for n in range(SLOTS_EACH)]
         free = Signal(range(SLOTS_EACH + 1))
-        has = Signal(dma.classes)
+        has = Signal(self.classes)
         owned: list[Value] = [
             Cat(places.used[n] & here[n] & (places.owners[n] == c) for n in range(SLOTS_EACH)).any()
-            for c in range(dma.classes)
+            for c in range(self.classes)
         ]
         m.d.comb += [
             free.eq(ones(Cat(~places.used[n] & here[n] for n in range(SLOTS_EACH)))),
@@ -53,20 +54,24 @@ class LinkPlacesProof(wiring.Component):
             Assert(~places.there | (places.place % dma.link_movers == places.bank)),
             Assert((places.bank != bank) | has.bit_select(class_, 1) | places.there),
             Assert((places.bank != bank) | ~places.room.bit_select(class_, 1) | places.there),
-            Cover((free == 0) & has.all()),
+            Cover((free == 16 // dma.link_movers - 4 + ones(~has)) & ~has.all())
+            if self.classes > 1
+            else Cover(~places.there),
         ]
         return m
 
 
 _TINY = named("tiny")
+_FAULTS = ("a class takes the places of others that have none", "a place of a link is taken in any bank")
 
-PROOFS = (
+PROOFS = tuple(
     Proof(
-        name="link_places",
-        make=lambda: LinkPlacesProof(replace(_TINY, dma=replace(_TINY.dma, link_movers=4))),
+        name=name,
+        make=lambda classes=classes: LinkPlacesProof(replace(_TINY, dma=replace(_TINY.dma, link_movers=4)), classes),
         depth=2,
         cover_depth=20,
         fault_depth=18,
-        faults=("a class takes the places of others that have none", "a place of a link is taken in any bank"),
-    ),
+        faults=faults,
+    )
+    for name, classes, faults in (("link_places", 4, _FAULTS), ("link_places_answers", 1, _FAULTS[1:]))
 )

@@ -98,6 +98,7 @@ constexpr uint32_t SHARED_WORDS = PLEXUS_SHARED_BYTES / 4;
 
 /* Memory of all cores. Two halves in turn, with a barrier after each is written: who writes a half again has passed a
  * barrier that every reader of it reached later. */
+void meet(); /* the barrier, once in the image */
 inline uint32_t *shared(uint32_t word = 0) { return static_cast<uint32_t *>(gp_shared(4 * word)); }
 
 } // namespace gp

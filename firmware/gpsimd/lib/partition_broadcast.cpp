@@ -43,7 +43,7 @@ GP_ENTRY(partition_broadcast) {
             }
 #endif
         for (; done < columns && from.rows; done++, in.next()) row[done] = in[0];
-        gp_barrier();
+        gp::meet();
         done = 0;
 #ifdef __riscv_vector
         if (rows == lane.lanes && uint32_t(out.step) == rows) {

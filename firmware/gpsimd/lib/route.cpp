@@ -202,7 +202,7 @@ GP_ENTRY(route) {
     ByMasks by_masks(tokens, experts, k);
     if (by_masks.suits()) {
         by_masks.choose(!floats ? gp::INTEGERS : 4 * k > experts ? gp::ANY_FLOATS : gp::POSITIVES);
-        gp_barrier();
+        gp::meet();
         by_masks.collect();
         return 0;
     }
@@ -210,7 +210,7 @@ GP_ENTRY(route) {
     uint8_t *chosen = static_cast<uint8_t *>(gp_shared(0));
     if (floats) choose<gp::Float>(chosen, tokens, experts, k);
     else choose<gp::Signed>(chosen, tokens, experts, k);
-    gp_barrier();
+    gp::meet();
     collect(chosen, tokens, k);
     return 0;
 }

@@ -52,7 +52,7 @@ class Answers(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         header = self.packet.header
-        m.submodules.places = places = Places(self.cfg)
+        m.submodules.places = places = Places(self.cfg, classes=1)
         asker = data.StructLayout(
             {"class_": 3, "endpoint": ENDPOINT_BITS, "tag": 10, "address": 64, "length": 10, "holds": 1}
         )

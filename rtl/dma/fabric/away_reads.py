@@ -79,7 +79,7 @@ class AwayReads(wiring.Component):
             m.d.sync += turn.eq(turn + 1)
         m.d.comb += [
             self.room.eq(tags.room),
-            tags.class_.eq(piece.class_),
+            tags.class_.eq(piece.class_[: len(tags.class_)]),  # the check lets no other through
             tags.bank.eq(bank_of(self.own, piece.local_sbuf, piece.local, turn)),
             self.send.valid.eq(self.piece.valid & tags.there),
             self.piece.ready.eq(self.send.ready & tags.there),

@@ -12,7 +12,7 @@ from rtl.dma.fabric.packets import SLOTS_EACH, TO_SEND
 
 __all__ = ["PacketQueues"]
 
-_DEPTH = 2 * SLOTS_EACH  # all that hold a place and all reads; a lost link ends reads whose packets are still here
+_DEPTH = 4 * SLOTS_EACH  # all that hold a place, all reads, as many more that a lost link has ended, and a signal
 
 
 class PacketQueues(wiring.Component):

@@ -19,22 +19,22 @@ class Places(wiring.Component):
     """`place` is one of `bank` that is not in use, if `there` for a piece of `class_`; `take` uses it, `back` gives
     places back. `room`: every bank has one for the class.
 
-    A class that has a place of a bank leaves one for each class that has none there, so none waits for another's.
+    Of `classes`, one that has a place of a bank leaves one for each that has none there, so none waits for another's.
+    That of transfers is all that a descriptor can name, so that what a lone class has does not depend on dma.classes.
     Timing: `room` and `used` from registers, `place` and `there` from `bank` and `class_` too.
     """
 
-    def __init__(self, cfg: Config):
+    def __init__(self, cfg: Config, *, classes: int = CLASSES):
         self.cfg = cfg
-        self.owners = [
-            Signal(range(cfg.dma.classes), name=f"owner{n}") for n in range(SLOTS_EACH)
-        ]  # seen by proofs too
+        self.classes = classes
+        self.owners = [Signal(range(classes), name=f"owner{n}") for n in range(SLOTS_EACH)]  # seen by proofs too
         super().__init__(
             {
                 "bank": In(bank_bits(cfg)),
-                "class_": In(range(CLASSES)),
+                "class_": In(range(classes)),
                 "place": Out(SLOT_BITS),
                 "there": Out(1),
-                "room": Out(CLASSES),
+                "room": Out(classes),
                 "take": In(1),
                 "back": In(SLOTS_EACH),
                 "used": Out(SLOTS_EACH),
@@ -53,9 +53,9 @@ class Places(wiring.Component):
         for k in range(banks):
             mine = range(k, SLOTS_EACH, banks)
             spare = Signal(range(len(mine) + 1), name=f"spare{k}")
-            without = Signal(range(self.cfg.dma.classes + 1), name=f"without{k}")  # classes that have no place here
-            has = [Cat(self.used[n] & (self.owners[n] == c) for n in mine).any() for c in range(self.cfg.dma.classes)]
-            room = Signal(self.cfg.dma.classes, name=f"room{k}")
+            without = Signal(range(self.classes + 1), name=f"without{k}")  # classes that have no place here
+            has = [Cat(self.used[n] & (self.owners[n] == c) for n in mine).any() for c in range(self.classes)]
+            room = Signal(self.classes, name=f"room{k}")
             leaves = fault("a class takes the places of others that have none")
             m.d.comb += [
                 spare.eq(sum((~self.used[n] for n in mine), Const(0))),

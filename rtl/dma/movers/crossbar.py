@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from rtl.base.arbiter import RoundRobin
+from rtl.base.fault import fault
 from rtl.contract.config import Config
 from rtl.dma.layouts import fetch_layout, lanes
 
@@ -16,6 +17,7 @@ class Crossbar(wiring.Component):
     """`ask[k]`: requests of lane k (first all movers' first lanes), `answer_valid` its answers in order. `serve` stands
     at the group whose bit of `serve_valid` is set until its bit of `serve_ready`; `data[e]` is the read data of group e
     in the cycle after.
+    Those of lanes for the class that goes first go before others.
     Timing: one request a cycle over all lanes, in turn; its answer 2 cycles after it was taken, or later.
     """
 
@@ -50,8 +52,12 @@ class Crossbar(wiring.Component):
         chosen: Value = Mux(turn.grant[0], Value.cast(asks[0].payload), 0)
         for k in range(1, len(asks)):
             chosen = chosen | Mux(turn.grant[k], Value.cast(asks[k].payload), 0)
+        wants, first = Signal(len(asks)), Signal(len(asks))
+        slow = fault("the crossbar has no class that goes first")
         m.d.comb += [
-            turn.requests.eq(Cat(ask.valid for ask in asks)),
+            wants.eq(Cat(ask.valid for ask in asks)),
+            first[movers:].eq(wants[movers:]),
+            turn.requests.eq(Mux(first.any() & ~slow, first, wants)),
             turn.accept.eq(moves),
             moves.eq(~held | (self.serve_ready & self.serve_valid).any()),
             self.serve.eq(request),

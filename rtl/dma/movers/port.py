@@ -117,7 +117,11 @@ class Port(wiring.Component):
 
         always = Const(1)
         self._ask(m, "read", "ar", always, always)
-        more = grants.level < _BEFORE_FIRST if self.first else always
+        more: Value = always
+        if self.first:
+            more = (grants.level < _BEFORE_FIRST) | fault(
+                "a port takes as many bursts before the class that goes first"
+            )
         taken, length = self._ask(m, "write", "aw", grants.i.ready, more)
         m.d.comb += [grants.i.valid.eq(taken.any()), grants.i.payload.length.eq(length)]
         for k in range(n):

@@ -83,7 +83,7 @@ class CorePort(wiring.Component):
                 enters.payload.eq(comes.payload),
                 comes.ready.eq(enters.ready),
             ]
-        # With room for one packet only, one of the core's may be on its way to it.
+        # With room for one packet only, one of the core's may be on its way to it, or be offered in this cycle.
         still = Signal(range(_SETTLED + 1))
         with m.If(self.request_out.valid):
             m.d.sync += still.eq(0)
@@ -91,7 +91,7 @@ class CorePort(wiring.Component):
             m.d.sync += still.eq(still + 1)
         for c in range(DMA_CLASSES):
             if c < self.cfg.classes:
-                one = link.room[2 * c] & (still == _SETTLED)
+                one = link.room[2 * c] & (still == _SETTLED) & ~self.request_out.valid
                 m.d.comb += self.request_room[c].eq(link.room_pair[2 * c] | one)
             else:  # the port drops it
                 m.d.comb += self.request_room[c].eq(1)

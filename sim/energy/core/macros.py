@@ -12,5 +12,5 @@ def rows_of(cfg: Config) -> dict[str, list[RowOf]]:
     sbuf = RowOf(64 * lanes, lanes * cfg.sbuf.partition_bytes // cfg.sbuf.banks)
     psum = RowOf(32 * cfg.partitions, cfg.partitions * cfg.psum.bank_bytes // 2)
     table = [RowOf(32, 4 << 13), RowOf(128, 16 * cfg.scalar.table_rows)]
-    buffer = RowOf(8 * cfg.hbm.port_bytes, max(1, cfg.dma.buffer_bytes // cfg.dma.engines))
+    buffer = RowOf(8 * cfg.hbm.port_bytes, cfg.dma.buffer_bytes)
     return {"sbuf": [sbuf], "psum": [psum], "table": table, "dma buffer": [buffer]}

@@ -11,6 +11,7 @@ import numpy as np
 from firmware.cores.ensemble import Ensemble
 from rtl.base.packet import BEAT_BYTES
 from rtl.contract.config import Config
+from rtl.contract.config_sections import DMA_CLASSES
 from rtl.dma.fabric.packets import CHUNK_BYTES, SLOTS_EACH
 from sim.systems.cores.joined import CoresResult
 
@@ -102,7 +103,8 @@ def _remote(m: Measured) -> dict[str, Any]:
     waits = (2 * p["delay"] if reads else 0) + (cfg.latency_cycles if p["far"] == "hbm" else 0)
     bounds = {"link": link_bytes_per_cycle(cfg, row_bytes)}
     if waits:
-        bounds["places"] = SLOTS_EACH * min(CHUNK_BYTES, row_bytes) / waits
+        places = SLOTS_EACH - (DMA_CLASSES - 1) * cfg.dma.link_movers  # of one class
+        bounds["places"] = places * min(CHUNK_BYTES, row_bytes) / waits
     if "hbm" in (p["near"], p["far"]):
         bounds["hbm"] = cfg.hbm.bytes_per_cycle / ways
     by = min(bounds, key=lambda name: bounds[name])

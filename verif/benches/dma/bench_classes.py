@@ -8,22 +8,29 @@ from cocotb.triggers import ClockCycles, RisingEdge
 
 from rtl.contract.config import load
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space, address
-from verif.bench import Run
+from verif.bench import Run, noticed_by
 from verif.benches.dma.bench_hbm import HBM_BYTES, HbmBench
 from verif.checks.coverage import Coverage
 from verif.golden.class_turn import entitled, first_class
 
 _FAULTS = ("the deficit of a class is not charged",)
+_FIRST_FAULTS = (
+    "a port has no class that goes first",
+    "a port takes as many bursts before the class that goes first",
+    "the crossbar has no class that goes first",
+    *noticed_by("both_lanes_tell_their_ends", "a row that ends beside one of the class that goes first is lost"),
+)
 
 _RINGS = ["dma.rings=4"]
 
 RUNS = (
     Run("dma", config=load("tiny", _RINGS), faults=_FAULTS, seeds=(1,)),
-    Run("dma", config=load("tiny", [*_RINGS, "dma.strict_class=3"]), seeds=(1,)),
+    Run("dma", config=load("tiny", [*_RINGS, "dma.strict_class=3"]), faults=_FIRST_FAULTS, seeds=(1,)),
     Run("dma", config=load("tiny", [*_RINGS, "dma.priority=true"]), seeds=(1,)),
 )
 
-_FIRST = [f"first {kind} beside {others}s" for kind in ("load", "store", "copy") for others in ("load", "store")]
+_OTHERS = ("load", "store", "across")
+_FIRST = [f"first {kind} beside {others}s" for kind in ("load", "store", "copy", "across") for others in _OTHERS]
 COVERAGE = Coverage("dma classes", ["load", "store", "class passes a full one", *_FIRST])
 CLASSES = 4
 ROW = 512
@@ -31,10 +38,15 @@ WINDOW = 64 << 10  # bytes over which shares are held
 
 
 def long(bench: HbmBench, kind: str, class_: int, rounds: int) -> dict[str, int]:
-    """A row for every partition, again and again, in bytes of SBUF that are the class's."""
+    """A row for every partition, again and again, in bytes of SBUF that are the class's; "across": from the lower half
+    of the partitions to the upper one."""
     stretch = address(Space.HBM, class_ * bench.cfg.partitions * ROW)
     inside = address(Space.SBUF, class_ * ROW)
     d = {"row_bytes": ROW, "class_": class_, "count0": bench.cfg.partitions, "count1": rounds, "count2": 1}
+    if kind == "across":
+        half = bench.cfg.partitions // 2
+        steps = {"source_step0": PARTITION_STRIDE_BYTES, "destination_step0": PARTITION_STRIDE_BYTES, "count0": half}
+        return d | steps | {"source": inside, "destination": inside + half * PARTITION_STRIDE_BYTES}
     load = kind == "load"
     source, destination = (stretch, inside) if load else (inside, stretch)
     steps = {True: ROW, False: PARTITION_STRIDE_BYTES}
@@ -86,24 +98,46 @@ async def stop(bench: HbmBench) -> None:
 
 
 async def first_byte(bench: HbmBench, class_: int, kind: str) -> int:
-    """Cycles from the release of a short descriptor until its first byte is at its destination."""
+    """Cycles from the release of a short descriptor until its first 16 bytes are at their destination; its last ones
+    if it copies across groups, for it needs a turn of the crossbar for each."""
     cfg = bench.cfg
     number = bench.host.completed[class_]
     place = address(Space.HBM, HBM_BYTES - (number + 1) * ROW)
-    inside = address(Space.SBUF, number % cfg.partitions * PARTITION_STRIDE_BYTES + CLASSES * ROW)
-    source, destination = {"load": (place, inside), "store": (inside, place), "copy": (inside, inside + ROW)}[kind]
-    row = bench.sbuf[number % cfg.partitions]
+    half = cfg.partitions // 2
+    partition = number % half
+    inside = address(Space.SBUF, partition * PARTITION_STRIDE_BYTES + CLASSES * ROW)
+    source, destination = {
+        "load": (place, inside),
+        "store": (inside, place),
+        "copy": (inside, inside + ROW),
+        "across": (inside, inside + half * PARTITION_STRIDE_BYTES),
+    }[kind]
+    row = bench.sbuf[partition + (half if kind == "across" else 0)]
     what = bench.hbm[HBM_BYTES - (number + 1) * ROW :] if kind == "store" else row[(CLASSES + (kind == "copy")) * ROW :]
     what[:ROW] ^= 0xFF  # it was not there before
     before = what[:ROW].copy()
+    looked = slice(ROW - 16, ROW) if kind == "across" else slice(16)
     one = {"row_bytes": ROW, "class_": class_, "count0": 1, "count1": 1, "count2": 1}
     bench.host.submit(class_, [one | {"source": source, "destination": destination}])
     edge = RisingEdge(bench.clk)
     for cycle in itertools.count():
         await edge
-        if (what[:ROW] != before).any():
+        if (what[:ROW] != before)[looked].any():
             return cycle
     raise AssertionError
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def both_lanes_tell_their_ends(dut: Any) -> None:
+    """Short rows of two classes end in the same cycle, one in HBM and one in SBUF; both descriptors end."""
+    bench = HbmBench(dut)
+    await bench.start()
+    for c, kind in ((0, "store"), (3, "load")):
+        bench.host.submit(c, [long(bench, kind, c, 40) | {"row_bytes": 16}])
+    await ClockCycles(bench.clk, 4000)
+    ended = [bench.host.completed[c] for c in (0, 3)]
+    await stop(bench)
+    assert ended == [1, 1], f"descriptors of classes 0 and 3 that have ended: {ended}"
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
@@ -131,10 +165,11 @@ async def a_class_passes_those_that_wait(dut: Any) -> None:
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
-@cocotb.parametrize(kind=["load", "store", "copy"], others=["load", "store"])
+@cocotb.parametrize(kind=["load", "store", "copy", "across"], others=_OTHERS)
 async def first_bytes_of_one_class(dut: Any, kind: str, others: str) -> None:
-    """Cycles to the first byte of class 3, alone and while the others load or store all they can, at twelve times: what
-    docs/dma.md states; the class that goes first has it at most half as late again. By priority that is class 0."""
+    """Cycles to the first byte of class 3, alone and at twelve times while the others load, store, or copy across
+    groups, all they can: what docs/dma.md states. The class that goes first, class 0 by priority, has it at most half
+    as late again."""
     bench = HbmBench(dut)
     await bench.start()
     dma = bench.cfg.dma
@@ -148,8 +183,8 @@ async def first_bytes_of_one_class(dut: Any, kind: str, others: str) -> None:
     for _ in range(12):
         loaded.append(await first_byte(bench, one, kind))
         await ClockCycles(bench.clk, int(bench.rng.integers(100, 200)))
-    said = f"first byte of a {kind} of class {one}: {alone} cycles alone, {min(loaded)} to {max(loaded)}"
-    dut._log.warning("%s beside %ss of the others", said, others)
+    said = f"first byte, {kind} of class {one}: {alone} cycles alone, {min(loaded)} to {max(loaded)}"
+    dut._log.warning("%s beside others: %s", said, others)
     await stop(bench)
     assert alone <= min(loaded)
     if first_class(dma) is not None:
