@@ -60,12 +60,14 @@ def pooled() -> tuple[list[Any], np.ndarray]:
     return [x, 2], x.reshape(2, 3, 2, 3, 2).mean(axis=(2, 4))
 
 
-SMALL_BLOCKS = {"TILES_IN_BLOCK_M": 2, "TILES_IN_BLOCK_N": 2, "TILES_IN_BLOCK_K": 1}
+FEW_TILES = {"TILES_IN_BLOCK_M": 2, "TILES_IN_BLOCK_N": 2, "TILES_IN_BLOCK_K": 1}
+CONTRIBUTED = "../../../contributed/matmul.py:matmul"
 ADDITION = "tensor_addition/{}_nki_kernels.py:{}"
 CASES: dict[str, Any] = {
     f"{MATMUL}_basic_": lambda p: product(p, 512, basic=True),
     **{f"{MATMUL}_{n}_": lambda p: product(p, 512) for n in ("tiled", "hoist_load", "block_free_dimension")},
     f"{MATMUL}_fully_optimized_": lambda p: product(p, 512),
+    CONTRIBUTED: lambda p: product(p, 512),
     ADDITION.format("tensor_addition", "nki_tensor_add"): lambda p: added(),
     ADDITION.format("spmd_tensor_addition", "nki_tensor_add"): lambda p: added(),
     ADDITION.format("spmd_multiple_nc_tensor_addition", "nki_tensor_add_nc2"): lambda p: added(),
@@ -81,7 +83,7 @@ CASES: dict[str, Any] = {
 @pytest.mark.parametrize("name", CASES)
 def test_on_the_golden_machine_of_trn2(name: str) -> None:
     arrays, wanted = CASES[name](128)
-    more = SMALL_BLOCKS if "fully" in name else {}
+    more = FEW_TILES if "fully" in name or name == CONTRIBUTED else {}
     found = plexus.nki.run(f"{TUTORIALS}/{name}", *arrays, arguments=more, config="trn2", device="golden").output
     error = np.abs(found.astype(np.float64) - wanted.reshape(found.shape)).max() / np.abs(wanted).max()
     assert error < 1e-2
@@ -91,5 +93,5 @@ def test_on_the_golden_machine_of_trn2(name: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_on_the_rtl_of_trn2(name: str) -> None:
     arrays, _ = CASES[name](128)
-    more = SMALL_BLOCKS if "fully" in name else {}
+    more = FEW_TILES if "fully" in name or name == CONTRIBUTED else {}
     assert plexus.nki.run(f"{TUTORIALS}/{name}", *arrays, arguments=more, config="trn2").report["match"] is True
