@@ -8,6 +8,7 @@ result["c"], result.cycles
 from firmware.kernel import Kernel
 from firmware.program import Program
 from rtl.contract.config import Config
+from sim.api import nki
 from sim.api.configs import list_configs, load_config
 from sim.api.errors import RunError
 from sim.api.operators import attention, ffn, gemm, layernorm, moe, softmax, transpose
@@ -35,6 +36,7 @@ __all__ = [
     "list_configs",
     "load_config",
     "moe",
+    "nki",
     "run",
     "softmax",
     "transpose",

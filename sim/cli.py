@@ -16,6 +16,7 @@ from sim.cli_bench import bench
 from sim.cli_energy import energy
 from sim.cli_explore import explore
 from sim.cli_firmware import firmware
+from sim.cli_nki import nki
 from sim.cli_options import (
     DIFFERENT,
     ConfigOption,
@@ -50,6 +51,7 @@ app.command()(area)
 app.command()(bench)
 app.command()(energy)
 app.command()(explore)
+app.command()(nki)
 app.command()(report)
 app.add_typer(firmware)
 

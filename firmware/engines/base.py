@@ -1,6 +1,8 @@
 """What all engines of the kernel language share: checks, accesses, the kernel's line, NOP and barrier."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import FrameType
@@ -13,7 +15,7 @@ from firmware.views import CopyView, HbmView, KernelError, TileView
 from rtl.contract.isa import Opcode, Queue
 from rtl.contract.memmap import core_place
 
-__all__ = ["Engine", "access", "caller", "name_of", "need"]
+__all__ = ["Engine", "access", "caller", "name_of", "need", "said_at"]
 
 _FIRMWARE = Path(__file__).resolve().parents[1]
 _LANGUAGE = {
@@ -22,8 +24,23 @@ _LANGUAGE = {
 _ENGINES = str(_FIRMWARE / "engines")
 
 
+_SAID: list[str] = []
+
+
+@contextmanager
+def said_at(place: str) -> Iterator[None]:
+    """Items in here belong to the line `place` of the user's kernel, for front ends that emit them later."""
+    _SAID.append(place)
+    try:
+        yield
+    finally:
+        _SAID.pop()
+
+
 def caller() -> str:
     """file:line of the statement of the kernel that is being executed."""
+    if _SAID:
+        return _SAID[-1]
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and _is_language(frame.f_code.co_filename):
         frame = frame.f_back

@@ -30,7 +30,12 @@ def examples(page: Path, count: int | None = None) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(
     ("name", "count"),
-    [("README.md", None), ("docs/api.md", None), ("docs/kernels.md", 2)],  # the others of kernels.md are parts
+    [
+        ("README.md", None),
+        ("docs/api.md", None),
+        ("docs/nki.md", None),
+        ("docs/kernels.md", 2),
+    ],  # the others of kernels.md are parts
 )
 def test_examples_print_what_the_page_says(name: str, count: int | None) -> None:
     found = examples(ROOT / name, count)

@@ -1,0 +1,1 @@
+"""Kernels in NKI, for tests and to begin with."""
