@@ -129,8 +129,9 @@ def test_threads_share_a_session() -> None:
 
     def work(s: plexus.Session) -> None:
         try:
-            for _ in range(200):
-                s.put(np.zeros(64, np.float32))
+            kept = [s.put(np.zeros(64, np.float32)) for _ in range(400)]
+            for place in range(400):
+                kept[place] = s.put(np.zeros(64, np.float32))
                 assert s.hbm_used_bytes >= 0
                 repr(s)
         except BaseException as error:
