@@ -8,6 +8,7 @@ result["c"], result.cycles
 from firmware.kernel import Kernel
 from firmware.program import Program
 from rtl.contract.config import Config
+from rtl.contract.isa import Queue
 from sim.api import nki
 from sim.api.configs import list_configs, load_config
 from sim.api.errors import RunError
@@ -17,6 +18,7 @@ from sim.api.result import Result
 from sim.api.run import run
 from sim.api.session import Session
 from sim.api.tensor import Tensor
+from sim.api.version import version
 from sim.errors import PlexusError as Error
 
 __all__ = [
@@ -25,10 +27,12 @@ __all__ = [
     "Kernel",
     "Options",
     "Program",
+    "Queue",
     "Result",
     "RunError",
     "Session",
     "Tensor",
+    "__version__",
     "attention",
     "ffn",
     "gemm",
@@ -41,3 +45,5 @@ __all__ = [
     "softmax",
     "transpose",
 ]
+
+__version__ = version()

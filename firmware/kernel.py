@@ -62,6 +62,7 @@ class Kernel:
             raise KernelError(f"kernel {name} is for core {core}, but {error}") from None
         self._program = Program(name=name, config=cfg, core=self.core, queues={q: [] for q in Queue})
         self._used = {Space.SBUF: 0, Space.PSUM: 0}
+        self._hbm_bytes = 0  # of tensors
         self._names: set[str] = {FENCE}
         self._semaphores = 0  # named ones
         self._known: dict[Queue, Known] = {q: {} for q in Queue}
@@ -94,6 +95,12 @@ class Kernel:
                 f"tensor {name} needs {kind.name} bits of shape {shape}, not {data.dtype.name} of {data.shape}",
             )
         size = prod(shape) * element_bytes(dtype)
+        self._hbm_bytes += size
+        if self._hbm_bytes > self.cfg.hbm.capacity_mib << 20:  # the image would say so, once all else is built
+            raise MemoryFullError(
+                f"program {self._program.name} needs {self._hbm_bytes} bytes of HBM with tensor {name}, more than "
+                f"hbm.capacity_mib = {self.cfg.hbm.capacity_mib} MiB"
+            )
         tensor = HbmTensor(name=name, shape=shape, dtype=dtype, bytes=size, data=data, core=self.core)
         self.add_tensor(tensor)
         strides = tuple(prod(shape[i + 1 :]) for i in range(len(shape)))

@@ -1,6 +1,7 @@
 """Named arrays in a file, as a host hands them over."""
 
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -24,5 +25,6 @@ def read_npz(path: Path) -> dict[str, np.ndarray]:
         raise KernelError(f"there is no file {path}") from None
     except OSError as error:
         raise KernelError(f"{path} cannot be read: {error.strerror or error}") from None
-    except (ValueError, EOFError, zipfile.BadZipFile):
+    # A damaged archive, one with a password, and one in a compression that this Python has not, each raise their own.
+    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError):
         raise KernelError(f"{path} is not an .npz archive of plain arrays") from None

@@ -6,7 +6,7 @@ that of the arrays.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from firmware.host_array import HostArray
@@ -15,9 +15,9 @@ from firmware.views import KernelError
 from firmware.workload import Param, Workload
 from rtl.contract.config import Config
 
-__all__ = ["OwnArrays"]
+__all__ = ["WORKLOAD_FORMATS", "OwnArrays"]
 
-_WORKLOAD_FORMATS = {"e4m3fn": "fp8"}
+WORKLOAD_FORMATS = {"e4m3fn": "fp8"}
 """Where a workload calls a format otherwise."""
 _WIDEST = "fp32"
 
@@ -29,13 +29,14 @@ Maker = Callable[[Config, Mapping[str, Any], Arrays, int], Program]
 class OwnArrays:
     """How a workload takes arrays. `axes`: of each array the parameters that count its elements. `maker`: builds the
     program; it sets Program.results. `format_of`: arrays whose format is the default of `dtype`. `numbers`: whether
-    arrays must be floating point numbers."""
+    arrays must be floating point numbers. `without`: parameters that are for values of the workload's own, and why."""
 
     axes: Mapping[str, tuple[str, ...]]
     maker: Maker
     optional: frozenset[str] = frozenset()
     format_of: tuple[str, ...] = ()
     numbers: bool = True
+    without: Mapping[str, str] = field(default_factory=dict)
 
     def usage(self) -> str:
         """Its arrays in one line."""
@@ -45,6 +46,9 @@ class OwnArrays:
     def settle(self, workload: Workload, given: Mapping[str, Any], arrays: Arrays) -> dict[str, Any]:
         """All parameters of the workload, from those that are given and from the arrays. KernelError, one sentence."""
         self._check_names(workload.name, arrays)
+        for name, why in self.without.items():
+            if given.get(name) is not None:
+                raise KernelError(f"{name} does not go with arrays of yours: {why}; leave it out")
         sizes: dict[str, int] = {}
         said: dict[str, str] = {}
         for name, array in arrays.items():
@@ -84,13 +88,15 @@ class OwnArrays:
         missing = [name for name in self.axes if name not in arrays and name not in self.optional]
         extra = [name for name in arrays if name not in self.axes]
         if missing or extra:
-            wrong = f"there is no {missing[0]}" if missing else f"there is {extra[0]}, which it does not take"
+            wrong = f"there is {extra[0]}, which it does not take" if extra else ""
+            if missing:
+                wrong = f"there is no {missing[0]} among {', '.join(arrays)}" if arrays else f"there is no {missing[0]}"
             raise KernelError(f"{workload} takes the arrays {self.usage()}; {wrong}")
 
     def _format(self, params: Mapping[str, Param], arrays: Arrays) -> dict[str, str]:
         """The default of `dtype`: the arrays' own if they have one that it may be, else the widest."""
         if not self.format_of:
             return {}
-        found = {_WORKLOAD_FORMATS.get(arrays[name].dtype, arrays[name].dtype) for name in self.format_of}
+        found = {WORKLOAD_FORMATS.get(arrays[name].dtype, arrays[name].dtype) for name in self.format_of}
         choices = params["dtype"].choices
         return {"dtype": found.pop() if len(found) == 1 and found <= set(choices) else _WIDEST}

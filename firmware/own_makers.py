@@ -127,6 +127,7 @@ OWN_ARRAYS: dict[str, OwnArrays] = {
             "sinks": ("heads",),
         },
         maker=_attention,
+        without={"text": "a text has a model's queries, keys and values"},
         optional=frozenset(["sinks"]),
     ),
     "softmax": OwnArrays(axes={"x": ("rows", "columns")}, maker=_softmax, format_of=("x",)),

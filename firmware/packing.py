@@ -17,6 +17,7 @@ __all__ = ["Packed", "pack", "quantise_mx", "quantise_nvfp4", "unpack"]
 _EMAX = {"e4m3fn": 8, "e5m2": 15, "e2m1": 2}
 _LARGEST = {"e4m3fn": 448.0, "e5m2": 57344.0, "e2m1": 6.0}
 MX_BLOCK, NVFP4_BLOCK = 32, 16
+_NAN_SCALE = 0xFF  # E8M0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +38,12 @@ class Packed:
         if self.scales is not None:
             if self.scale_dtype == "e8m0":
                 scales = np.ldexp(1.0, self.scales.astype(np.int64) - 127)
+                scales = np.where(self.scales == _NAN_SCALE, np.nan, scales)
             else:
                 scales = decode(self.scales, self.scale_dtype).astype(np.float64)
             worth = worth * np.repeat(scales, len(worth) // len(scales), axis=0)
-        return worth * self.factor
+        with np.errstate(invalid="ignore"):  # nvfp4 of an infinity: 0 x inf
+            return worth * self.factor
 
 
 def pack(codes: np.ndarray, dtype: str) -> np.ndarray:
@@ -76,25 +79,29 @@ def _elements(values: np.ndarray, base: str) -> np.ndarray:
 
 
 def quantise_mx(values: np.ndarray, base: str) -> Packed:
-    """Finite values [K, columns] in blocks of 32 along K, rule `ocp`: E8M0 scale 2^(floor(log2 largest) - Emax)."""
+    """Values [K, columns] in blocks of 32 along K, rule `ocp`: E8M0 scale 2^(floor(log2 largest) - Emax). A block with
+    a NaN or an infinity has the scale of a NaN and elements 0, as the machine's own QUANTIZE leaves it."""
     blocks = _blocks(values, MX_BLOCK)
+    finite = np.isfinite(blocks).all(axis=1)
+    blocks = np.where(np.expand_dims(finite, 1), blocks, 0.0)
     largest = np.abs(blocks).max(axis=1)
     exponents = np.where(largest > 0, np.frexp(largest)[1] - 1 - _EMAX[base], -127)
     exponents = np.clip(exponents, -127, 127)
     codes = _elements(blocks / np.ldexp(1.0, exponents)[:, None], base)
     dtype = f"{base}_x4"
-    scales = (exponents + 127).astype(np.uint8)
+    scales = np.where(finite, exponents + 127, _NAN_SCALE).astype(np.uint8)
     return Packed(dtype, pack(codes.reshape(values.shape), dtype), "e8m0", scales)
 
 
 def quantise_nvfp4(values: np.ndarray) -> Packed:
-    """Finite values [K, columns] as E2M1 in blocks of 16 along K, E4M3FN scales, and one FP32 factor for all."""
+    """Values [K, columns] as E2M1 in blocks of 16 along K, E4M3FN scales, and one FP32 factor for all. E2M1 has no NaN:
+    one NaN or infinity makes the factor, and so every result, a NaN."""
     top = float(np.abs(values).max())
     factor = float(np.float32(top / (_LARGEST["e2m1"] * _LARGEST["e4m3fn"]))) or 1.0
-    blocks = _blocks(values, NVFP4_BLOCK) / factor
-    scales = _elements(np.abs(blocks).max(axis=1) / _LARGEST["e2m1"], "e4m3fn")
-    divisor = decode(scales, "e4m3fn").astype(np.float64)[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
+        blocks = _blocks(values, NVFP4_BLOCK) / factor
+        scales = _elements(np.abs(blocks).max(axis=1) / _LARGEST["e2m1"], "e4m3fn")
+        divisor = decode(scales, "e4m3fn").astype(np.float64)[:, None]
         scaled = np.where(divisor > 0, blocks / divisor, 0.0)
     codes = _elements(scaled, "e2m1")
     return Packed("e2m1_x4", pack(codes.reshape(values.shape), "e2m1_x4"), "e4m3fn", scales, factor)

@@ -189,7 +189,7 @@ class GpsimdEngine(Engine):
         need(
             not vectors or self._k.cfg.gpsimd.vectors,
             f"{one.path} has vector instructions in {named}, and cores of {self._k.cfg.name} have no vectors; "
-            "--set gpsimd.vectors=true gives them these",
+            "the setting gpsimd.vectors=true gives them these",
         )
         return one
 

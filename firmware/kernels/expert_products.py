@@ -162,7 +162,10 @@ def expert_products(k: Kernel, experts: Sequence[Expert], mode: str) -> None:
     tensor = k.cfg.tensor
     groups = tensor.groups if mode != "whole" else 1
     if mode != "whole" and groups == 1:
-        raise KernelError(f"mode={mode} needs row groups; {k.cfg.name} has {tensor.rows} rows, at least 8 in a group")
+        raise KernelError(
+            f"mode={mode} needs row groups; {k.cfg.name} has {tensor.rows} rows, at least 8 in a group; "
+            "mode=whole needs none"
+        )
     rows = tensor.rows // groups
     together = groups if mode == "tiles" else 1
     sums = _sums(k, together)

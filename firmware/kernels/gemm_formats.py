@@ -49,7 +49,7 @@ def packed_operand(cfg: Config, name: str, side: str, values: np.ndarray) -> Pac
     """Operand "a" or "b" of format `name` from float32 values [K, columns]. KernelError, one sentence."""
     fmt = GEMM_FORMATS[name]
     if fmt.setting and not getattr(cfg.tensor, fmt.setting):
-        raise KernelError(f"dtype={name} needs --set tensor.{fmt.setting}=true, for {cfg.name} has none")
+        raise KernelError(f"dtype={name} needs the setting tensor.{fmt.setting}=true, for {cfg.name} has none")
     if len(values) % fmt.block:
         raise KernelError(f"k={len(values)} is no multiple of {fmt.block}, the elements of {name} that share a scale")
     dtype = getattr(fmt, side)

@@ -36,7 +36,7 @@ def sparse_gemm(
     (m, depth), n = a.shape, b.shape[1]
     pattern = find_pattern(sparsity)
     if not cfg.tensor.sparsity:
-        raise KernelError(f"sparsity={sparsity} needs --set tensor.sparsity=true, for {cfg.name} has none")
+        raise KernelError(f"sparsity={sparsity} needs the setting tensor.sparsity=true, for {cfg.name} has none")
     if dtype not in SPARSE_FORMATS:
         raise KernelError(f"sparsity={sparsity} takes dtype {' or '.join(SPARSE_FORMATS)}, not {dtype}")
     if depth % pattern.group:

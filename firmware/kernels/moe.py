@@ -135,7 +135,9 @@ def _agreement(scores: np.ndarray, top_k: int, outputs: dict[str, np.ndarray]) -
         experts, places = np.nonzero(outputs["lists"].view(np.int32) >= 0)
         found[outputs["lists"][experts, places], experts] = True
     else:
-        np.put_along_axis(found, outputs["top"][:, :top_k].astype(np.int64), True, axis=1)
+        chosen = outputs["top"][:, :top_k].astype(np.int64)
+        rows, places = np.nonzero(chosen < scores.shape[1])  # a NaN is found nowhere, and has a number that is none
+        found[rows, chosen[rows, places]] = True
     return float((found == wanted).all(axis=1).mean())
 
 

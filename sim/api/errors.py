@@ -24,12 +24,17 @@ class RunError(PlexusError):
         super().__init__(sentence)
         self.result = result
 
+    def __reduce__(self) -> "tuple[type[RunError], tuple[str, Result]]":  # else it is made from the sentence alone
+        return RunError, (str(self), self.result)
+
 
 @contextmanager
 def as_errors() -> Iterator[None]:
     """Errors of rooms that know no PlexusError, of configurations and of the firmware tools, become one with the same
-    sentence; `__cause__` keeps them."""
+    sentence; `__cause__` keeps them. So does memory of the host that is not there."""
     try:
         yield
+    except MemoryError as error:
+        raise PlexusError(f"this needs more memory than the host has{f': {error}' if str(error) else ''}") from error
     except (ConfigError, FirmwareError) as error:
         raise PlexusError(str(error)) from error

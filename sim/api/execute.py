@@ -2,13 +2,17 @@
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from firmware.host_array import HostArray
 from firmware.image import build_image
 from firmware.program import Program
 from rtl.contract.isa import Queue
 from sim.api.errors import RunError
+from sim.api.metrics import PlainMetrics
 from sim.api.options import Settled
 from sim.api.result import Result
 from sim.api.tensor import Tensor
@@ -18,16 +22,20 @@ from sim.report.verdict import passed
 from sim.run.cpu_parts import CpuParts
 from sim.run.device import find_device
 from sim.systems.core.run import Run, check_folder, results_of, run_program, save_run
+from sim.trace.recorded import FILE
 
 __all__ = ["execute"]
 
 
 def execute(program: Program, settled: Settled, workload: str = "", params: Mapping[str, Any] | None = None) -> Result:
     """Run it; its results are kept in the session, if there is one. Errors: RunError, PlexusError, ImageError."""
-    if settled.session is not None:
-        settled.session.need_open()
+    session = settled.session
+    if session is not None:
+        session.need_room(program)
     if settled.folder is not None:
         check_folder(settled.folder)
+    metrics = PlainMetrics(program.metrics)
+    program = replace(program, metrics=metrics)
     run = Run(
         workload=workload or program.name,
         params=params or program.params,
@@ -37,12 +45,18 @@ def execute(program: Program, settled: Settled, workload: str = "", params: Mapp
         out=settled.folder,
         program=program,
     )
-    result = _on_rtl(run, program) if settled.device == "rtl" else _on_golden(run, program)
-    session = settled.session
+    try:
+        with np.errstate(all="ignore"):  # infinities and NaN are values here, whatever the caller has set
+            result = _on_rtl(run, program) if settled.device == "rtl" else _on_golden(run, program)
+    except RunError as error:
+        if session is not None:
+            session.after(error.result)
+        raise
     if session is not None:
-        session.cycles += result.cycles or 0
-        for tensor in result.tensors.values():
-            session.keep(tensor)
+        session.after(result)
+    if metrics.error is not None:
+        sentence = f"{run.workload} on {run.cfg.name} has run, and its metrics fail: {metrics.error!r}"
+        raise RunError(sentence, result) from metrics.error
     return result
 
 
@@ -120,5 +134,6 @@ def _on_golden(run: Run, program: Program) -> Result:
         )
     report["metrics"] = program.metrics(dict(found.outputs))
     if run.out is not None:
+        (run.out / FILE).unlink(missing_ok=True)  # of an earlier run on the RTL
         write_report(report, run.out)
     return _result(report, results_of(program, found.outputs), "golden")

@@ -1,8 +1,13 @@
 """Products, attention and the like on arrays: the programs of the workloads, with operands of one's own."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, Unpack
+from operator import index
+from typing import Any, Literal, SupportsIndex, Unpack
 
+import numpy as np
+import numpy.typing as npt
+
+from firmware.own_arrays import WORKLOAD_FORMATS
 from firmware.own_makers import find_own
 from firmware.workloads import find_workload
 from sim.api.errors import as_errors
@@ -10,6 +15,7 @@ from sim.api.execute import execute
 from sim.api.options import Options, settled
 from sim.api.result import Result
 from sim.api.tensor import Operand, operand
+from sim.run.host_arrays import KINDS
 
 __all__ = ["attention", "ffn", "gemm", "layernorm", "moe", "softmax", "transpose"]
 
@@ -18,19 +24,38 @@ __all__ = ["attention", "ffn", "gemm", "layernorm", "moe", "softmax", "transpose
 def _run(workload: str, arrays: Mapping[str, Operand | None], params: Mapping[str, Any], options: Options) -> Result:
     """A workload on arrays; those that are None, and parameters, count as not given."""
     found = settled(options)
-    given = {name: operand(name, value) for name, value in arrays.items() if value is not None}
     own, of = find_own(workload), find_workload(workload)
-    settled_params = own.settle(of, {name: value for name, value in params.items() if value is not None}, given)
-    program = own.build(of, of.configure(found.cfg, settled_params), settled_params, given, found.seed)
+    given = {name: operand(name, value, found.cfg) for name, value in arrays.items() if value is not None}
+    asked = {name: _plain(value, of.params[name].choices) for name, value in params.items() if value is not None}
+    with np.errstate(all="ignore"):  # infinities and NaN are rounded like all numbers
+        settled_params = own.settle(of, asked, given)
+        program = own.build(of, of.configure(found.cfg, settled_params), settled_params, given, found.seed)
     return execute(program, found, workload, settled_params)
+
+
+def _plain(value: Any, choices: tuple[str, ...]) -> Any:
+    """A parameter as a workload takes it: numbers of NumPy as Python's, dtypes by the names of their formats."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if not choices:
+        return index(value) if hasattr(value, "__index__") and not isinstance(value, (bool, int)) else value
+    if isinstance(value, str) and value in choices:
+        return value
+    try:
+        kind = np.dtype(value)
+    except (TypeError, ValueError, SyntaxError):
+        return value
+    name = next((name for name, dtype in KINDS.items() if dtype == kind), kind.name)
+    name = WORKLOAD_FORMATS.get(name, name)
+    return name if name in choices else kind.name
 
 
 def gemm(
     a: Operand,
     b: Operand,
     *,
-    dtype: str | None = None,
-    out: Literal["fp32", "bf16", "fp16"] = "fp32",
+    dtype: npt.DTypeLike | None = None,
+    out: npt.DTypeLike = "fp32",
     sparsity: str | None = None,
     resident: bool = False,
     rounding: Literal["fp32", "bf16", "stochastic"] = "fp32",
@@ -39,19 +64,22 @@ def gemm(
     """c [m, n] = a [m, k] b [k, n], accumulated in FP32.
 
     dtype: what both operands are rounded to: bf16, fp16, tf32, fp32 (four passes of the array), fp8, mxfp8, mxfp4,
-        w4a8, nvfp4; by default the format of the arrays if both have the same, else fp32.
-    out: format of c. sparsity: pattern by which a is pruned along k, as 4:16. resident: all operands are in SBUF before
-        the array starts. rounding: of sums, whenever they are written to PSUM.
+        w4a8, nvfp4, or a dtype of NumPy; by default the format of the arrays if both have the same and it is one of
+        these (of FP8: e4m3fn), else fp32. In fp32 the passes take numbers apart: an infinity, a number above 3.402e38
+        or a sum that overflows may give a NaN.
+    out: format of c, fp32, bf16 or fp16. sparsity: pattern by which a is pruned along k, as 4:16. resident: all
+        operands are in SBUF before the array starts. rounding: of sums, whenever they are written to PSUM.
     options: Options. Errors: plexus.Error. Output: `c`.
     """
     params = {"dtype": dtype, "out": out, "sparsity": sparsity, "resident": resident, "rounding": rounding}
     return _run("gemm", {"a": a, "b": b}, params, options)
 
 
-def softmax(x: Operand, *, dtype: str | None = None, online: int = 0, **options: Unpack[Options]) -> Result:
+def softmax(x: Operand, *, dtype: npt.DTypeLike | None = None, online: int = 0, **options: Unpack[Options]) -> Result:
     """y [rows, columns] = softmax of each row of x.
 
-    dtype: of x and y in memory, bf16, fp16 or fp32; by default that of x. online: columns of a block, 0 for one pass.
+    dtype: of x and y in memory, bf16, fp16 or fp32; by default that of x, fp32 if it is FP8. online: columns of a
+        block, 0 for one pass.
     options: Options. Errors: plexus.Error. Output: `y`.
     """
     return _run("softmax", {"x": x}, {"dtype": dtype, "online": online}, options)
@@ -62,8 +90,8 @@ def attention(
     k: Operand,
     v: Operand,
     *,
-    causal: bool = False,
-    window: int | None = None,
+    causal: bool | np.bool = False,
+    window: SupportsIndex | None = None,
     sinks: Operand | None = None,
     **options: Unpack[Options],
 ) -> Result:
@@ -85,14 +113,14 @@ def layernorm(
     shift: Operand | None = None,
     *,
     rms: bool = False,
-    dtype: str | None = None,
+    dtype: npt.DTypeLike | None = None,
     **options: Unpack[Options],
 ) -> Result:
     """y [rows, columns] = (x - mean) / sqrt(variance + 1e-5) gain + shift, by row.
 
     rms: RMSNorm, x / sqrt(mean of squares + 1e-5) gain, without shift.
     gain, shift [columns]: FP32; 1 and 0 if not given. dtype: of x and y in memory, bf16, fp16 or fp32; by default that
-    of x. options: Options. Errors: plexus.Error. Output: `y`.
+    of x, fp32 if it is FP8. options: Options. Errors: plexus.Error. Output: `y`.
     """
     return _run("layernorm", {"x": x, "gain": gain, "shift": shift}, {"rms": rms, "dtype": dtype}, options)
 
@@ -121,18 +149,21 @@ def moe(
     gate: Operand,
     weights: Operand,
     *,
-    top_k: int = 2,
-    dtype: str | None = None,
+    top_k: SupportsIndex = 2,
+    dtype: npt.DTypeLike | None = None,
     mode: Literal["tiles", "one", "whole"] = "tiles",
     route: Literal["scores", "even"] = "scores",
     router: Literal["vector", "gpsimd"] = "vector",
     **options: Unpack[Options],
 ) -> Result:
-    """y [tokens, f] = sum over the top_k experts e of a token of softmax(scores)_e x weights_e, in FP32.
+    """y [tokens, f] = sum over the top_k experts e of a token of share_e x weights_e, in FP32; the shares of a token
+    are the softmax of the scores of these experts alone, so they add up to 1.
 
     x [tokens, d], gate [d, experts] (the scores are x gate, in BF16), weights [experts, d, f]; 1 to 8 experts. dtype:
-    of x and weights in the experts, as of gemm without nvfp4; by default theirs if they have the same, else fp32. mode,
-    route, router: docs/workloads.md; which tokens an expert gets, and the sum over experts, is the host's work.
+    of x and weights in the experts, as of gemm without nvfp4; by default as there. route: "even" gives token t the
+    experts t top_k, t top_k + 1, ... modulo their number, whatever their scores, and shares by these. mode, router:
+    docs/workloads.md (mode="whole" for an array without row groups, as that of tiny); which tokens an expert gets, and
+    the sum over experts, is the host's work.
     options: Options. Errors: plexus.Error. Output: `y`.
     """
     params = {"top_k": top_k, "dtype": dtype, "mode": mode, "route": route, "router": router}
@@ -144,7 +175,7 @@ def transpose(
 ) -> Result:
     """y [columns, rows] = x^T, bit for bit, of bf16, fp16 or fp32 (float64 is rounded to it).
 
-    engine: what transposes; `identity` is a product, of finite bf16 only. options: Options. Errors: plexus.Error.
-    Output: `y`.
+    engine: what transposes; `identity` is a product, of finite bf16 only, and leaves -0 as +0. options: Options.
+    Errors: plexus.Error. Output: `y`.
     """
     return _run("transpose", {"x": x}, {"engine": engine}, options)

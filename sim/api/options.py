@@ -2,8 +2,9 @@
 
 import os
 from dataclasses import dataclass
+from operator import index
 from pathlib import Path
-from typing import Literal, TypedDict
+from typing import Any, Literal, SupportsIndex, TypedDict
 
 from firmware.program import Program
 from rtl.contract.config import Config
@@ -23,8 +24,8 @@ class Options(TypedDict, total=False):
     device: "rtl" (the Verilated core, cycle by cycle; built on first use, which may take minutes) or "golden" (the
         golden machine: the same bits, no cycles, nothing to build).
     check: on the RTL, "golden" compares every bit with the golden machine, "sample=N" N result tiles, "none" nothing.
-    seed: of stochastic rounding.
-    folder: for report.json and trace.npz, as `plexus report` takes; nothing is written without.
+    seed: of stochastic rounding, from 0 to 2**32 - 1.
+    folder: for report.json and, on the RTL, trace.npz, as `plexus report` takes them; nothing is written without.
     session: a Session, whose config, device and check count.
     """
 
@@ -32,7 +33,7 @@ class Options(TypedDict, total=False):
     settings: Settings
     device: Literal["rtl", "golden"]
     check: str
-    seed: int
+    seed: SupportsIndex
     folder: str | os.PathLike[str]
     session: Session
 
@@ -53,14 +54,36 @@ class Settled:
     session: Session | None
 
 
+def _seed(seed: Any) -> int:
+    """A seed, a whole number of NumPy too. PlexusError for anything else."""
+    try:
+        found = -1 if isinstance(seed, bool) else index(seed)
+    except TypeError:
+        found = -1
+    if not 0 <= found < 1 << 32:
+        raise PlexusError(f"seed must be a whole number from 0 to 2**32 - 1, not {seed!r}")
+    return found
+
+
+def _folder(folder: Any) -> Path | None:
+    """PlexusError for what is no path."""
+    if folder is None:
+        return None
+    path = os.fspath(folder) if isinstance(folder, (str, os.PathLike)) else None
+    if not isinstance(path, str) or "\0" in path:
+        raise PlexusError(f"folder is a path, a text or a pathlib.Path, not {folder!r}")
+    return Path(path)
+
+
 def settled(options: Options, program: Program | None = None) -> Settled:
     """Errors: PlexusError, one sentence, for an option or a value that there is not."""
     if unknown := [name for name in options if name not in _NAMES]:
         raise PlexusError(f"there is no option {unknown[0]!r}; there are {', '.join(_NAMES)}")
-    seed, folder, session = options.get("seed", 0), options.get("folder"), options.get("session")
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise PlexusError(f"seed must be a whole number from 0, not {seed!r}")
+    seed, session = _seed(options.get("seed", 0)), options.get("session")
+    where = _folder(options.get("folder"))
     if session is not None:
+        if not isinstance(session, Session):
+            raise PlexusError(f'session is one that plexus.Session("tiny") gives, not {session!r}')
         if twice := [name for name in _OF_SESSION if name in options]:
             raise PlexusError(f"{twice[0]} is that of the session; leave it out")
         cfg, device, check = session.config, session.device, session.check
@@ -75,5 +98,4 @@ def settled(options: Options, program: Program | None = None) -> Settled:
             f"program {program.name} was built for {program.config.name} ({program.config.hash}), and this run is on "
             f"{cfg.name} ({cfg.hash}); build it for that one"
         )
-    where = None if folder is None else Path(folder)
     return Settled(cfg=cfg, device=device, check=check, seed=seed, folder=where, session=session)

@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, KeysView, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,9 +20,10 @@ WIDTH_CELLS = 100
 _PAGE = '<pre style="font-family:monospace;line-height:1.2;white-space:pre">{code}</pre>'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Result:
-    """Outputs by name, the report and the cycles of a run that came out as it must.
+    """Outputs by name, the report and the cycles of a run that came out as it must. As a mapping it is that of its
+    outputs: `"c" in result`, `dict(result)`.
 
     outputs: NumPy arrays in the dtype of their format: fp32 and tf32 float32, fp16 float16, bf16
         ml_dtypes.bfloat16, FP8 those of ml_dtypes, integers theirs; packed formats are left as their bits.
@@ -47,6 +48,22 @@ class Result:
         if name not in self.outputs:
             raise PlexusError(f"there is no output {name!r}; there are {', '.join(self.outputs) or 'none'}")
         return self.outputs[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.outputs
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.outputs)
+
+    def __len__(self) -> int:
+        return len(self.outputs)
+
+    def __bool__(self) -> bool:  # also of a run that left nothing
+        return True
+
+    def keys(self) -> KeysView[str]:
+        """Names of outputs, so that `dict(result)` has them."""
+        return self.outputs.keys()
 
     @property
     def output(self) -> np.ndarray:

@@ -12,6 +12,7 @@ from firmware.host_array import HostArray
 from firmware.kernel import Kernel
 from firmware.program import Program
 from rtl.contract.config import Config
+from rtl.contract.roles import Uses
 from sim.api.errors import as_errors
 from sim.api.execute import execute
 from sim.api.options import Options, settled
@@ -44,14 +45,24 @@ def run(
     value and the rule; plexus.RunError, with the result, if the run halts, does not end, or leaves other bits than the
     golden machine.
     """
-    given = {name: operand(name, value) for name, value in (arrays or {}).items()}
-    if isinstance(kernel, Program):
-        found = settled(options, kernel)
-        return execute(_with_arrays(kernel, given), found)
-    if not callable(kernel):
+    if not isinstance(kernel, Program) and not callable(kernel):
         raise PlexusError(f"a kernel is a function or a Program, not {type(kernel).__name__}")
-    found = settled(options)
+    found = settled(options, kernel if isinstance(kernel, Program) else None)
+    given = _given(arrays, found.cfg)
+    if isinstance(kernel, Program):
+        return execute(_with_arrays(kernel, given), found)
     return execute(_built(kernel, found.cfg, given), found)
+
+
+def _given(arrays: Any, cfg: Config) -> dict[str, HostArray]:
+    """Bits of the arrays. PlexusError for what is no mapping of names."""
+    if arrays is None:
+        return {}
+    if not isinstance(arrays, Mapping):
+        raise PlexusError(f'arrays are a mapping of names, as {{"x": x}}, not {type(arrays).__name__}')
+    if wrong := [name for name in arrays if not isinstance(name, str)]:
+        raise PlexusError(f'arrays are a mapping of names, as {{"x": x}}, and {wrong[0]!r} is no name')
+    return {name: operand(name, value, cfg) for name, value in arrays.items()}
 
 
 def _with_arrays(program: Program, arrays: Mapping[str, HostArray]) -> Program:
@@ -77,16 +88,7 @@ def _built(function: Callable[..., Any], cfg: Config, arrays: Mapping[str, HostA
     while isinstance(inner, partial):
         inner = inner.func
     name = getattr(inner, "__name__", "kernel")
-    try:
-        inspect.signature(function).bind(None, **dict.fromkeys(arrays))
-    except TypeError:
-        takes = ", ".join(map(str, inspect.signature(function).parameters.values()))
-        raise PlexusError(
-            f"kernel {name} takes ({takes}), and it is called with the Kernel and the arrays "
-            f"{', '.join(arrays) or '(none)'}"
-        ) from None
-    except ValueError:
-        pass  # a callable without a signature says itself what it does not take
+    _need_arguments(name, function, inner, arrays)
     k = Kernel(cfg, name)
     views = {n: k.hbm(n, array.shape, array.dtype, array.bits) for n, array in arrays.items()}
     made = function(k, **views)
@@ -101,4 +103,43 @@ def _built(function: Callable[..., Any], cfg: Config, arrays: Mapping[str, HostA
         )
     if not any(tensor.output for tensor in made.tensors.values()):
         raise PlexusError(f"kernel {name} makes no output: a tensor of k.hbm(name, shape, dtype) without data is one")
+    _note_unwritten(made)
     return made
+
+
+def _need_arguments(
+    name: str, function: Callable[..., Any], inner: Callable[..., Any], arrays: Mapping[str, HostArray]
+) -> None:
+    """PlexusError if the function does not take the arrays. `inner`: without what functools.partial gives it."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        if not isinstance(function, partial):
+            return  # a callable without a signature says itself what it does not take
+        given = ", ".join(
+            [*map(repr, function.args), *(f"{key}={value!r}" for key, value in function.keywords.items())]
+        )
+        takes = _parameters(inner)
+        raise PlexusError(f"kernel {name} takes ({takes}), and functools.partial gives it {given}") from None
+    try:
+        signature.bind(None, **dict.fromkeys(arrays))
+    except TypeError:
+        raise PlexusError(
+            f"kernel {name} takes ({', '.join(map(str, signature.parameters.values()))}), and it is called with the "
+            f"Kernel and the arrays {', '.join(arrays) or '(none)'}"
+        ) from None
+
+
+def _parameters(function: Callable[..., Any]) -> str:
+    try:
+        return ", ".join(map(str, inspect.signature(function).parameters.values()))
+    except (TypeError, ValueError):
+        return "..."
+
+
+def _note_unwritten(program: Program) -> None:
+    """A note for each output that no copy goes to: its bits, those of memory before a run, are NaN in most formats."""
+    written = {descriptor.destination.tensor for ring in program.rings for descriptor in ring}
+    for name, tensor in program.tensors.items():
+        if tensor.output and name not in written and Uses.CORES not in program.uses:
+            program.notes.append(f"nothing writes output {name}: its bits are those that memory had before")

@@ -3,21 +3,40 @@
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from firmware.host_array import HostArray
+from rtl.contract.config import Config
+from sim.errors import PlexusError
 from sim.run.host_arrays import host_array, numpy_array
 
 __all__ = ["Operand", "Tensor", "operand"]
 
 
 class Tensor:
-    """Bits in a format of the machine, by name. Immutable; NumPy takes it wherever it takes an array."""
+    """Bits in a format of the machine, by name. Immutable; NumPy takes it wherever it takes an array. Calls and
+    `Session.put` make them."""
 
-    __slots__ = ("__weakref__", "_array", "name")
+    __slots__ = ("__weakref__", "_array", "_name")
 
     def __init__(self, name: str, array: HostArray):
-        self.name = name
-        self._array = array
+        if not isinstance(array, HostArray):
+            raise PlexusError(
+                f"tensor {name} is made of bits and their format, not of {type(array).__name__}: Session.put "
+                "makes it of an array"
+            )
+        bits = array.bits.view()
+        bits.flags.writeable = False
+        self._name = name
+        self._array = HostArray(bits, array.dtype)
+
+    def __reduce__(self) -> tuple[type["Tensor"], tuple[str, HostArray]]:
+        return Tensor, (self._name, self._array)
+
+    @property
+    def name(self) -> str:
+        """Of the output or of `put`."""
+        return self._name
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -41,7 +60,7 @@ class Tensor:
 
     @property
     def bits(self) -> HostArray:
-        """For programs."""
+        """For programs, which must not change them."""
         return self._array
 
     def numpy(self) -> np.ndarray:
@@ -49,6 +68,8 @@ class Tensor:
         return numpy_array(self._array).copy()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if copy is False:
+            raise ValueError(f"tensor {self._name} is immutable, so NumPy gets a copy; copy=False asks for none")
         found = self.numpy()
         return found if dtype is None else found.astype(dtype)
 
@@ -56,10 +77,12 @@ class Tensor:
         return f"Tensor({self.name}: {self._array})"
 
 
-Operand = np.ndarray | Tensor | Any
+Operand = npt.ArrayLike | Tensor
 """An array, a tensor of an earlier call, or what NumPy makes an array of."""
 
 
-def operand(name: str, value: Operand) -> HostArray:
-    """Its bits. Errors: PlexusError for a dtype that the machine has not."""
-    return value.bits if isinstance(value, Tensor) else host_array(name, value)
+def operand(name: str, value: Operand, cfg: Config) -> HostArray:
+    """Its bits. Errors: PlexusError for a dtype that the machine has not, or what HBM holds in no format."""
+    if isinstance(value, Tensor):
+        return value.bits
+    return host_array(name, value, elements_max=cfg.hbm.capacity_mib << 21)

@@ -19,15 +19,18 @@ __all__ = ["checked", "match_of", "need_check"]
 
 _SAMPLE = "sample="
 TILES_MAX = 1 << 20
+SHOWN_MAX = 40  # characters of a wrong one
 
 
 def need_check(text: str) -> str:
     """ "golden", "none", or "sample=N" with 1 to 1,048,576 result tiles. Errors: PlexusError."""
     number = text.removeprefix(_SAMPLE)
-    sample = text.startswith(_SAMPLE) and number.isascii() and number.isdecimal()
-    if text not in ("golden", "none") and not (sample and 1 <= int(number) <= TILES_MAX):
-        raise PlexusError(f"a check is golden, none or sample=N with N from 1 to {TILES_MAX}, not {text!r}")
-    return f"{_SAMPLE}{int(number)}" if sample else text
+    digits = number.lstrip("0")  # Python reads no number of thousands of digits
+    sample = text.startswith(_SAMPLE) and number.isascii() and number.isdecimal() and len(digits) <= len(str(TILES_MAX))
+    if text not in ("golden", "none") and not (sample and 1 <= int(digits or "0") <= TILES_MAX):
+        shown = text if len(text) <= SHOWN_MAX else f"{text[:SHOWN_MAX]}..."
+        raise PlexusError(f"a check is golden, none or sample=N with N from 1 to {TILES_MAX}, not {shown!r}")
+    return f"{_SAMPLE}{digits}" if sample else text
 
 
 def match_of(check: str, good: bool) -> bool | str:

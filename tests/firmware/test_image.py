@@ -6,6 +6,7 @@ import pytest
 from firmware.image import ImageError, build_image
 from firmware.kernel import Kernel
 from firmware.kernels.gemm import gemm
+from firmware.views import MemoryFullError
 from rtl.contract.config import load, named
 from rtl.contract.isa import DESCRIPTOR, INSTRUCTION, Opcode, Queue
 
@@ -48,9 +49,13 @@ def test_words_of_the_queues():
 def test_too_large_for_hbm():
     cfg = load("tiny", ["hbm.capacity_mib=1"])
     k = Kernel(cfg, "large")
-    k.hbm("y", (1 << 20,), "uint8")
-    k.hbm("z", (128,), "uint8")
+    k.hbm("y", ((1 << 20) - 127,), "uint8")
+    with pytest.raises(MemoryFullError, match="large needs 1048705 bytes of HBM with tensor w, more than hbm.capacity"):
+        k.hbm("w", (256,), "uint8")
+    small = Kernel(cfg, "large")
+    small.hbm("y", ((1 << 20) - 127,), "uint8")
+    small.hbm("z", (100,), "uint8")  # begins at a multiple of 128 bytes
     with pytest.raises(
         ImageError, match="program large needs 1048704 bytes of HBM, more than hbm.capacity_mib = 1 MiB"
     ):
-        build_image(k.program())
+        build_image(small.program())

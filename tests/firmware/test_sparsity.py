@@ -252,7 +252,7 @@ def test_sparse_workloads_refuse_in_a_sentence() -> None:
     refuse("k=100 is no multiple of 16, the numbers of a group of sparsity=4:16", build(k=100, sparsity="4:16"))
     refuse("sparsity=1:2 takes dtype bf16 or fp16, not mxfp8", build(dtype="mxfp8", sparsity="1:2"))
     off = load("tiny", ["tensor.sparsity=false"])
-    refuse("sparsity=1:2 needs --set tensor.sparsity=true", build(off, sparsity="1:2"))
+    refuse("sparsity=1:2 needs the setting tensor.sparsity=true", build(off, sparsity="1:2"))
 
 
 def _chains(weights: np.ndarray, x: np.ndarray, pattern: Sparsity, rows: int) -> np.ndarray:

@@ -395,9 +395,12 @@ def test_the_reference_knows_what_is_alike():
 
 
 @needs_model
-@pytest.mark.parametrize("workload", ["encoder-layer", "minilm"])
-def test_a_model_that_sbuf_does_not_hold(workload: str):
-    with pytest.raises(KernelError, match="^.* of this text does not fit the memories of tiny: tile .* needs .* bytes"):
+@pytest.mark.parametrize(
+    ("workload", "what"),
+    [("encoder-layer", "tile .* needs .* bytes of each SBUF"), ("minilm", "program minilm needs .* bytes of HBM")],
+)
+def test_a_model_that_the_memories_do_not_hold(workload: str, what: str):
+    with pytest.raises(KernelError, match=f"^.* of this text does not fit the memories of tiny: {what}"):
         WORKLOADS[workload].build(TINY)
 
 

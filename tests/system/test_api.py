@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import os
 import subprocess
 import sys
@@ -114,6 +115,66 @@ FILES: dict[str, dict[str, Any]] = {
 }
 
 
+def _exact(name: str) -> list[np.ndarray]:
+    return [array.astype(np.float64) for array in FILES[name].values()]
+
+
+def _softmax(x: np.ndarray) -> np.ndarray:
+    return np.exp(x) / np.exp(x).sum(axis=-1, keepdims=True)
+
+
+def _attention() -> np.ndarray:
+    q, k, v, sinks = _exact("attention")
+    scores = np.einsum("hqd,hkd->hqk", q, k.repeat(len(q), 0)) / np.sqrt(q.shape[2])
+    beside = np.concatenate([scores, np.broadcast_to(sinks[:, None, None], (*scores.shape[:2], 1))], axis=2)
+    return _softmax(beside)[:, :, :-1] @ v.repeat(len(q), 0)
+
+
+def _layernorm() -> np.ndarray:
+    x, gain, shift = _exact("layernorm")
+    return (x - x.mean(axis=1, keepdims=True)) / np.sqrt(x.var(axis=1, keepdims=True) + 1e-5) * gain + shift
+
+
+def _ffn() -> np.ndarray:
+    x, up, down, bias = _exact("ffn")
+    inner = x @ up.T
+    return inner * (1 + np.vectorize(math.erf)(inner / math.sqrt(2))) / 2 @ down.T + bias
+
+
+def _gated() -> np.ndarray:
+    x, gate, up, down = _exact("gated-ffn")
+    return (x @ gate.T / (1 + np.exp(-(x @ gate.T))) * (x @ up.T)) @ down.T
+
+
+def _rope() -> np.ndarray:
+    (x,) = _exact("rope")
+    one, two = np.split(x, 2, axis=2)
+    turns = (np.arange(len(x))[:, None] / 10000.0 ** (np.arange(0, x.shape[2], 2) / x.shape[2]))[:, None]
+    cos, sin = np.cos(turns), np.sin(turns)
+    return np.concatenate([one * cos - two * sin, two * cos + one * sin], axis=2)
+
+
+def _moe() -> np.ndarray:
+    x, gate, weights = _exact("moe")
+    scores = np.where(x @ gate >= np.sort(x @ gate, axis=1)[:, -2:-1], x @ gate, -np.inf)
+    return np.einsum("te,td,edf->tf", _softmax(scores), x, weights)
+
+
+NUMPY: dict[str, tuple[Callable[[], np.ndarray], float]] = {
+    "gemm": (lambda: _exact("gemm")[0] @ _exact("gemm")[1], 1e-5),
+    "attention": (_attention, 0.02),
+    "softmax": (lambda: _softmax(_exact("softmax")[0]), 1e-3),
+    "layernorm": (_layernorm, 1e-4),
+    "ffn": (_ffn, 0.3),
+    "gated-ffn": (_gated, 1.5),
+    "rope": (_rope, 0.04),
+    "elementwise": (lambda: sum(_exact("elementwise")), 0.04),  # type: ignore[arg-type, return-value]
+    "moe": (_moe, 0.05),
+    "transpose": (lambda: _exact("transpose")[0].T, 0),
+}
+"""Of each workload what NumPy makes of its file in float64, and how far formats may be from that."""
+
+
 @pytest.mark.parametrize("name", OWN_ARRAYS)
 def test_arrays_through_the_command_line(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     np.savez(tmp_path / "x.npz", **FILES[name])
@@ -122,20 +183,13 @@ def test_arrays_through_the_command_line(name: str, tmp_path: Path, capsys: pyte
     assert main(["run", name, "--config", "tiny", *places, *more]) == 0
     assert "arrays: " in capsys.readouterr().out
     report = json.loads((tmp_path / "report.json").read_text())
-    assert report["match"] is True and report["metrics"].get("cosine", 1) > 0.999
+    assert report["match"] is True
     with np.load(tmp_path / "y.npz") as file:
         arrays = {key: file[key] for key in file.files}
     (result,) = arrays.values()
-    if name == "gemm":
-        assert list(arrays) == ["c"] and np.allclose(result, X @ W, atol=1e-5)
-    elif name == "transpose":
-        assert np.array_equal(result, X.T)
-    elif name in ("rope", "elementwise"):
-        assert (
-            list(arrays) == ["y"]
-            and result.dtype == np.float32
-            and result.shape == next(iter(FILES[name].values())).shape
-        )
+    assert list(arrays) == ["c" if name == "gemm" else "y"] and result.dtype.isbuiltin
+    wanted, error = NUMPY[name]
+    assert result.shape == wanted().shape and np.abs(result - wanted()).max() <= error
 
 
 def test_import_from_anywhere(tmp_path: Path) -> None:
