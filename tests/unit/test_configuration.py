@@ -11,6 +11,7 @@ from rtl.contract.config_changes import difference
 from rtl.contract.config_fields import Knob, Role, built_values, knobs
 from rtl.contract.config_sections import HbmConfig
 from rtl.contract.link_config import LinkConfig
+from rtl.contract.roles import needed
 from rtl.contract.switch_config import SwitchConfig
 from rtl.core import Core
 from sim.build.order import Order
@@ -121,3 +122,12 @@ def test_changes_are_named() -> None:
         "partitions": 64, "dma.engines": 8,
     }  # fmt: skip
     assert difference(named("small"), named("small")) == {}
+
+
+def test_a_class_that_goes_first_stays_in_models_of_plain_programs() -> None:
+    """Its lane changes in which order a port of HBM takes writes, of class 0 too."""
+    assert needed(load("tiny")).dma.classes == 1
+    for first in ("dma.strict_class=0", "dma.strict_class=2", "dma.priority=true"):
+        assert needed(load("tiny", [first])).dma == load("tiny", [first]).dma
+        assert needed(load("tiny", [first, "dma.classes=4"])).dma.classes == 4
+    assert needed(load("tiny", ["dma.classes=1", "dma.priority=true"])).dma.priority is False

@@ -173,7 +173,7 @@ def test_programs_of_gpsimd_cores_have_models_of_their_own(tmp_path: Path) -> No
 def test_a_model_that_a_plan_names_can_be_built(tmp_path: Path) -> None:
     """Of a file with shares of its own, which plain programs do not need, and programs of cores do."""
     mine = tmp_path / "mine.toml"
-    mine.write_text('base = "tiny"\n[dma]\nweights = [3, 1, 5, 2]\nstrict_class = 2\n')
+    mine.write_text('base = "tiny"\n[dma]\nweights = [3, 1, 5, 2]\n')
     path = tmp_path / "own.toml"
     path.write_text(
         f'format = 1\nbase = "{mine}"\n[[axis]]\nfield = "dma.classes"\nvalues = [4]\n{GEMM}'
