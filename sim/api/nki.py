@@ -50,8 +50,8 @@ def run(
     """
     found = settled(options)
     need_limit(limit)
-    given = [_handed(f"argument {i}", value) for i, value in enumerate(arrays)]
-    named = {name: _handed(name, value) for name, value in (arguments or {}).items()}
+    given = [_handed(f"argument {i}", value, found.cfg) for i, value in enumerate(arrays)]
+    named = {name: _handed(name, value, found.cfg) for name, value in (arguments or {}).items()}
     return execute(_program(kernel, given, named, found.cfg, limit), found)
 
 
@@ -60,7 +60,7 @@ def run_named(kernel: str, arguments: Mapping[str, Any], limit: int, options: Op
     """The same with arguments by name; if the kernel has no parameters of these names, in their order."""
     found = settled(options)
     need_limit(limit)
-    named = {name: _handed(name, value) for name, value in arguments.items()}
+    named = {name: _handed(name, value, found.cfg) for name, value in arguments.items()}
     return execute(_program(kernel, [], named, found.cfg, limit, by_order=True), found)
 
 
@@ -87,9 +87,9 @@ def _program(
         return front.build(function, given, named, cfg, name=name, limit=limit)
 
 
-def _handed(name: str, value: Any) -> Any:
+def _handed(name: str, value: Any, cfg: Config) -> Any:
     if isinstance(value, np.ndarray | Tensor):
-        return operand(name, value)
+        return operand(name, value, cfg)
     if isinstance(value, tuple) and value and all(isinstance(one, np.ndarray | Tensor) for one in value):
-        return tuple(operand(f"{name}_{i}", one) for i, one in enumerate(value))
+        return tuple(operand(f"{name}_{i}", one, cfg) for i, one in enumerate(value))
     return value
