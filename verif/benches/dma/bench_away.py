@@ -145,7 +145,7 @@ async def reads_end_with_the_link(dut: Any) -> None:
     bench, _ = await _started(dut)
     bench.mute = []
     dma = bench.cfg.dma
-    places = SLOTS_EACH - (dma.classes - 1) * dma.link_movers  # one of each bank is left to each other class
+    places = SLOTS_EACH - (DMA_CLASSES - 1) * dma.link_movers  # one of each bank is left to each other class
     asks = places + 7
     bench.host.submit(1, [_read(CHUNK_BYTES * asks - 300)])
     while len(bench.mute) <= places - dma.link_movers:
