@@ -1,4 +1,4 @@
-"""Mover: moves rows, 16 bytes a cycle, for its group of partitions. Connects its parts."""
+"""Lane of a mover: moves rows, 16 bytes a cycle, for its group of partitions. Connects its parts."""
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
@@ -18,7 +18,10 @@ from rtl.dma.movers.remote import Remote
 from rtl.dma.movers.sequencer import Sequencer
 from rtl.dma.movers.writer import Writer
 
-__all__ = ["Lane"]
+__all__ = ["LANE_COUNTS", "Lane"]
+
+LANE_COUNTS = {name: Out(1) for name in ("moves", "sbuf_refused", "reading", "writing", "committing")}
+"""What it tells the counters in each cycle."""
 
 ROWS_FROM_SBUF = 16
 """Rows from SBUF that are planned, at most: they need no time to be asked for, and more would be chosen too early."""
@@ -67,11 +70,7 @@ class Lane(wiring.Component):
                 "b_error": In(1),
                 "b_ready": Out(1),
                 "done": Out(stream.Signature(done_layout(cfg))),
-                "moves": Out(1),
-                "sbuf_refused": Out(1),
-                "reading": Out(1),
-                "writing": Out(1),
-                "committing": Out(1),
+                **LANE_COUNTS,
             }
         )
 

@@ -11,7 +11,7 @@ from rtl.base.memory_port import SbufMoverSignature
 from rtl.contract.config import Config
 from rtl.dma.layouts import CLASSES, ar_burst, done_layout, fetch_layout, lanes, row_layout
 from rtl.dma.movers.class_queues import ClassQueues
-from rtl.dma.movers.lane import Lane
+from rtl.dma.movers.lane import LANE_COUNTS, Lane
 from rtl.dma.sbuf_share import SbufShare
 
 __all__ = ["Mover", "ROWS_AHEAD"]
@@ -69,11 +69,7 @@ class Mover(wiring.Component):
                 "b_error": In(1),
                 "b_ready": Out(n),
                 "done": Out(stream.Signature(done_layout(cfg))),
-                "moves": Out(1),
-                "sbuf_refused": Out(1),
-                "reading": Out(1),
-                "writing": Out(1),
-                "committing": Out(1),
+                **LANE_COUNTS,
             }
         )
 
@@ -114,11 +110,7 @@ class Mover(wiring.Component):
             first.serve_valid.eq(self.serve_valid),
             first.serve.eq(self.serve),
             self.serve_ready.eq(first.serve_ready),
-            self.moves.eq(Cat(lane.moves for lane in all_lanes).any()),
-            self.sbuf_refused.eq(Cat(lane.sbuf_refused for lane in all_lanes).any()),
-            self.reading.eq(Cat(lane.reading for lane in all_lanes).any()),
-            self.writing.eq(Cat(lane.writing for lane in all_lanes).any()),
-            self.committing.eq(Cat(lane.committing for lane in all_lanes).any()),
+            *(getattr(self, name).eq(Cat(getattr(lane, name) for lane in all_lanes).any()) for name in LANE_COUNTS),
         ]
         if len(all_lanes) == 1:
             connect(m, first.sbuf, flipped(self.sbuf))
