@@ -1,0 +1,1 @@
+"""Graphs of operators on whole arrays, and the programs that they become."""
