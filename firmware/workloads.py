@@ -3,7 +3,7 @@
 from firmware.engines.tensor import ROUNDINGS
 from firmware.gpsimd_params import OPERATOR_PARAMS
 from firmware.kernel import KernelError
-from firmware.kernels.dma_classes import of_classes
+from firmware.kernels.dma_classes import ROW_BYTES_MAX, of_classes
 from firmware.kernels.dma_copy import ADDS, DIRECTIONS
 from firmware.kernels.feed_forward import ACTIVATIONS
 from firmware.kernels.gemm_formats import GEMM_FORMATS
@@ -73,7 +73,13 @@ WORKLOADS: dict[str, Workload] = {
                     minimum=1,
                     maximum=SIZE_MAX,
                 ),
-                "row_bytes": Param(type=int, default=512, doc="contiguous bytes of a row", minimum=1, maximum=1 << 18),
+                "row_bytes": Param(
+                    type=int,
+                    default=None,
+                    doc="contiguous bytes of a row; 512 if not given, fewer where classes have no room for them",
+                    minimum=1,
+                    maximum=ROW_BYTES_MAX,
+                ),
                 "direction": Param(type=str, default="read", doc="where to", choices=DIRECTIONS),
                 "add": Param(
                     type=str,

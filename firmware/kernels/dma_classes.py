@@ -16,11 +16,20 @@ from rtl.contract.config_changes import changed
 from rtl.contract.config_sections import DMA_CLASSES
 from rtl.contract.isa import Queue
 
-__all__ = ["CLASS_DIRECTIONS", "HOST_BYTES_MAX", "dma_classes", "of_classes", "random_rows"]
+__all__ = [
+    "CLASS_DIRECTIONS",
+    "HOST_BYTES_MAX",
+    "ROW_BYTES_MAX",
+    "dma_classes",
+    "longest_row",
+    "of_classes",
+    "random_rows",
+]
 
 CLASS_DIRECTIONS = ("read", "write", "inside")
 DESCRIPTORS = 8  # of a class
 DEFAULT_BYTES = 1 << 20  # of a class
+ROW_BYTES_MAX = 1 << 18  # of a descriptor
 HOST_BYTES_MAX = 1 << 30  # host memory holds what is moved several times over
 _QUEUES = (Queue.SYNC, Queue.VECTOR, Queue.SCALAR, Queue.TENSOR)  # a class that waits holds no other
 
@@ -62,6 +71,13 @@ def of_classes(cfg: Config, classes: str | None, strict: int | None) -> Config:
         raise KernelError(f"classes={classes}: {error}") from None
 
 
+def longest_row(cfg: Config, classes: str, direction: str) -> int:
+    """Most bytes of a row with these classes. Errors: KernelError."""
+    if direction == "write":
+        return ROW_BYTES_MAX
+    return cfg.sbuf.partition_bytes // (_counted(classes) * DESCRIPTORS + 1) // 16 * 16
+
+
 def dma_classes(
     cfg: Config, *, classes: str, rows: int | None, row_bytes: int, direction: str, add: str | None, seed: int
 ) -> Program:
@@ -74,7 +90,7 @@ def dma_classes(
     if direction not in CLASS_DIRECTIONS:
         raise KernelError(f"classes go with direction={', '.join(CLASS_DIRECTIONS)}, not {direction}")
     room = -(-row_bytes // 16) * 16
-    longest = cfg.sbuf.partition_bytes // (count * DESCRIPTORS + 1) // 16 * 16 if direction != "write" else room
+    longest = longest_row(cfg, classes, direction)
     if row_bytes > longest:
         raise KernelError(
             f"row_bytes must be at most {longest} with {count} classes and direction={direction}, not {row_bytes}: "

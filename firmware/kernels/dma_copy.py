@@ -7,7 +7,7 @@ to SBUF comes back in samples, for only HBM is compared.
 import numpy as np
 
 from firmware.kernel import HbmView, Kernel, KernelError, Tile
-from firmware.kernels.dma_classes import HOST_BYTES_MAX, dma_classes, of_classes, random_rows
+from firmware.kernels.dma_classes import HOST_BYTES_MAX, dma_classes, longest_row, of_classes, random_rows
 from firmware.kernels.dma_descriptors import dma_descriptors
 from firmware.program import Program
 from rtl.contract.config import Config
@@ -17,6 +17,7 @@ __all__ = ["ADDS", "DIRECTIONS", "dma_copy"]
 DIRECTIONS = ("read", "write", "both", "sbuf", "inside")
 ADDS = {"fp32": 4, "bf16": 2, "int32": 4}  # bytes of an element
 DEFAULT_BYTES = 8 << 20
+ROW_BYTES = 512
 DEFAULT_ACROSS_BYTES = 512 << 10  # between movers SBUF copies go through one crossbar, 16 bytes a cycle
 DESCRIPTORS = 16  # of each direction, so that the rings have something to overlap
 SAMPLE_EVERY = 4  # of that many descriptors, one has a block read back
@@ -196,7 +197,7 @@ def dma_copy(
     cfg: Config,
     *,
     rows: int | None = None,
-    row_bytes: int = 512,
+    row_bytes: int | None = None,
     direction: str = "read",
     add: str | None = None,
     classes: str | None = None,
@@ -207,11 +208,14 @@ def dma_copy(
     """A program that moves `rows` rows of `row_bytes` bytes in a direction of DIRECTIONS, or adds them in a format of
     ADDS to what is in SBUF.
 
-    Without `rows`: as many as half of SBUF holds, at most 8 MiB (direction=sbuf: 512 KiB). `classes`, `strict`: see
-    dma_classes; `descriptors`: see dma_descriptors. Errors: KernelError.
+    Without `rows`: as many as half of SBUF holds, at most 8 MiB (direction=sbuf: 512 KiB). Without `row_bytes`: 512, or
+    as many as `classes` have room for. `classes`, `strict`: see dma_classes; `descriptors`: see dma_descriptors.
+    Errors: KernelError.
     """
     if direction not in DIRECTIONS:
         raise KernelError(f"direction must be one of {', '.join(DIRECTIONS)}, not {direction!r}")
+    if row_bytes is None:
+        row_bytes = min(ROW_BYTES, longest_row(cfg, classes, direction)) if classes else ROW_BYTES
     if row_bytes < 1:
         raise KernelError(f"row_bytes must be at least 1, not {row_bytes}")
     if add is not None:
