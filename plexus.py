@@ -12,6 +12,7 @@ from rtl.contract.isa import Queue
 from sim.api import nki
 from sim.api.configs import list_configs, load_config
 from sim.api.errors import RunError
+from sim.api.layer_operators import elementwise, gated_ffn, rope
 from sim.api.operators import attention, ffn, gemm, layernorm, moe, softmax, transpose
 from sim.api.options import Options
 from sim.api.result import Result
@@ -34,13 +35,16 @@ __all__ = [
     "Tensor",
     "__version__",
     "attention",
+    "elementwise",
     "ffn",
+    "gated_ffn",
     "gemm",
     "layernorm",
     "list_configs",
     "load_config",
     "moe",
     "nki",
+    "rope",
     "run",
     "softmax",
     "transpose",

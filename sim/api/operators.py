@@ -1,53 +1,16 @@
 """Products, attention and the like on arrays: the programs of the workloads, with operands of one's own."""
 
-from collections.abc import Mapping
-from operator import index
-from typing import Any, Literal, SupportsIndex, Unpack
+from typing import Literal, SupportsIndex, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
-from firmware.own_arrays import WORKLOAD_FORMATS
-from firmware.own_makers import find_own
-from firmware.workloads import find_workload
-from sim.api.errors import as_errors
-from sim.api.execute import execute
-from sim.api.options import Options, settled
+from sim.api.options import Options
 from sim.api.result import Result
-from sim.api.tensor import Operand, operand
-from sim.run.host_arrays import KINDS
+from sim.api.tensor import Operand
+from sim.api.workload_call import run_workload
 
 __all__ = ["attention", "ffn", "gemm", "layernorm", "moe", "softmax", "transpose"]
-
-
-@as_errors()
-def _run(workload: str, arrays: Mapping[str, Operand | None], params: Mapping[str, Any], options: Options) -> Result:
-    """A workload on arrays; those that are None, and parameters, count as not given."""
-    found = settled(options)
-    own, of = find_own(workload), find_workload(workload)
-    given = {name: operand(name, value, found.cfg) for name, value in arrays.items() if value is not None}
-    asked = {name: _plain(value, of.params[name].choices) for name, value in params.items() if value is not None}
-    with np.errstate(all="ignore"):  # infinities and NaN are rounded like all numbers
-        settled_params = own.settle(of, asked, given)
-        program = own.build(of, of.configure(found.cfg, settled_params), settled_params, given, found.seed)
-    return execute(program, found, workload, settled_params)
-
-
-def _plain(value: Any, choices: tuple[str, ...]) -> Any:
-    """A parameter as a workload takes it: numbers of NumPy as Python's, dtypes by the names of their formats."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if not choices:
-        return index(value) if hasattr(value, "__index__") and not isinstance(value, (bool, int)) else value
-    if isinstance(value, str) and value in choices:
-        return value
-    try:
-        kind = np.dtype(value)
-    except (TypeError, ValueError, SyntaxError):
-        return value
-    name = next((name for name, dtype in KINDS.items() if dtype == kind), kind.name)
-    name = WORKLOAD_FORMATS.get(name, name)
-    return name if name in choices else kind.name
 
 
 def gemm(
@@ -72,7 +35,7 @@ def gemm(
     options: Options. Errors: plexus.Error. Output: `c`.
     """
     params = {"dtype": dtype, "out": out, "sparsity": sparsity, "resident": resident, "rounding": rounding}
-    return _run("gemm", {"a": a, "b": b}, params, options)
+    return run_workload("gemm", {"a": a, "b": b}, params, options)
 
 
 def softmax(x: Operand, *, dtype: npt.DTypeLike | None = None, online: int = 0, **options: Unpack[Options]) -> Result:
@@ -82,7 +45,7 @@ def softmax(x: Operand, *, dtype: npt.DTypeLike | None = None, online: int = 0, 
         block, 0 for one pass.
     options: Options. Errors: plexus.Error. Output: `y`.
     """
-    return _run("softmax", {"x": x}, {"dtype": dtype, "online": online}, options)
+    return run_workload("softmax", {"x": x}, {"dtype": dtype, "online": online}, options)
 
 
 def attention(
@@ -104,7 +67,7 @@ def attention(
     """
     arrays = {"q": q, "k": k, "v": v, "sinks": sinks}
     params = {"causal": causal, "window": window, "sinks": sinks is not None}
-    return _run("attention", arrays, params, options)
+    return run_workload("attention", arrays, params, options)
 
 
 def layernorm(
@@ -122,7 +85,7 @@ def layernorm(
     gain, shift [columns]: FP32; 1 and 0 if not given. dtype: of x and y in memory, bf16, fp16 or fp32; by default that
     of x, fp32 if it is FP8. options: Options. Errors: plexus.Error. Output: `y`.
     """
-    return _run("layernorm", {"x": x, "gain": gain, "shift": shift}, {"rms": rms, "dtype": dtype}, options)
+    return run_workload("layernorm", {"x": x, "gain": gain, "shift": shift}, {"rms": rms, "dtype": dtype}, options)
 
 
 def ffn(
@@ -141,7 +104,7 @@ def ffn(
     0 if not given. options: Options. Errors: plexus.Error. Output: `y`.
     """
     arrays = {"x": x, "up": up, "down": down, "up_bias": up_bias, "down_bias": down_bias}
-    return _run("ffn", arrays, {"activation": activation}, options)
+    return run_workload("ffn", arrays, {"activation": activation}, options)
 
 
 def moe(
@@ -167,7 +130,7 @@ def moe(
     options: Options. Errors: plexus.Error. Output: `y`.
     """
     params = {"top_k": top_k, "dtype": dtype, "mode": mode, "route": route, "router": router}
-    return _run("moe", {"x": x, "gate": gate, "weights": weights}, params, options)
+    return run_workload("moe", {"x": x, "gate": gate, "weights": weights}, params, options)
 
 
 def transpose(
@@ -178,4 +141,4 @@ def transpose(
     engine: what transposes; `identity` is a product, of finite bf16 only, and leaves -0 as +0. options: Options.
     Errors: plexus.Error. Output: `y`.
     """
-    return _run("transpose", {"x": x}, {"engine": engine}, options)
+    return run_workload("transpose", {"x": x}, {"engine": engine}, options)

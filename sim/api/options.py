@@ -27,6 +27,8 @@ class Options(TypedDict, total=False):
     seed: of stochastic rounding, from 0 to 2**32 - 1.
     folder: for report.json and, on the RTL, trace.npz, as `plexus report` takes them; nothing is written without.
     session: a Session, whose config, device and check count.
+    array: "native", the tensor engine's array as C++ of the same bits and cycles, or "structural", as Verilated RTL.
+    fast: a model compiled for speed of long runs: the build takes longer. Both are of the RTL only.
     """
 
     config: str | os.PathLike[str] | Config
@@ -36,8 +38,11 @@ class Options(TypedDict, total=False):
     seed: SupportsIndex
     folder: str | os.PathLike[str]
     session: Session
+    array: Literal["native", "structural"]
+    fast: bool
 
 
+ARRAYS = ("native", "structural")
 _NAMES = tuple(Options.__annotations__)
 _OF_SESSION = ("config", "settings", "device", "check")
 
@@ -52,6 +57,8 @@ class Settled:
     seed: int
     folder: Path | None
     session: Session | None
+    array: str
+    fast: bool
 
 
 def _seed(seed: Any) -> int:
@@ -98,4 +105,11 @@ def settled(options: Options, program: Program | None = None) -> Settled:
             f"program {program.name} was built for {program.config.name} ({program.config.hash}), and this run is on "
             f"{cfg.name} ({cfg.hash}); build it for that one"
         )
-    return Settled(cfg=cfg, device=device, check=check, seed=seed, folder=where, session=session)
+    array, fast = options.get("array", ARRAYS[0]), options.get("fast", False)
+    if array not in ARRAYS:
+        raise PlexusError(f"array must be {' or '.join(ARRAYS)}, not {array!r}")
+    if not isinstance(fast, bool):
+        raise PlexusError(f"fast must be True or False, not {fast!r}")
+    return Settled(
+        cfg=cfg, device=device, check=check, seed=seed, folder=where, session=session, array=array, fast=fast
+    )

@@ -53,6 +53,9 @@ CALLS: dict[str, Callable[..., plexus.Result]] = {
         X, W[:, :3], normal(3, 12, 5), top_k=1, mode="whole", router="gpsimd", **o
     ),
     "transpose": lambda **o: plexus.transpose(X, **o),
+    "gated_ffn": lambda **o: plexus.gated_ffn(X, W.T, W.T[::-1], W, **o),
+    "rope": lambda **o: plexus.rope(normal(6, 2, 8), first=3, **o),
+    "elementwise": lambda **o: plexus.elementwise(X, X[::-1], op="swiglu", **o),
     "a program": lambda config, **o: plexus.run(program(), {"x": X[:5, :7]}, **o),
 }
 
@@ -68,6 +71,13 @@ def test_bits_are_the_golden_machines(name: str) -> None:
     assert got.metrics == want.metrics and want.cycles is None
 
 
+@pytest.mark.parametrize("options", [{"array": "structural"}, {"fast": True}], ids=["structural", "fast"])
+def test_other_models_have_the_same_cycles(options: dict[str, Any]) -> None:
+    got, want = CALLS["softmax"](config="tiny", **options), CALLS["softmax"](config="tiny")
+    assert np.array_equal(got.output, want.output) and got.cycles == want.cycles
+    assert got.report["array"] == options.get("array", "native")
+
+
 def test_values_are_numpys() -> None:
     exact = X.astype(np.float64) @ W
     result = plexus.gemm(X, W, config="tiny")
@@ -76,6 +86,12 @@ def test_values_are_numpys() -> None:
     assert 1e-5 < np.abs(rough["c"] - exact).max() < 0.1
     assert rough.cycles and result.cycles and rough.cycles < result.cycles
     assert np.array_equal(plexus.transpose(X, config="tiny").output, X.T)
+    hidden = X.astype(np.float64) @ W
+    gated = hidden / (1 + np.exp(-hidden)) * hidden @ W.T.astype(np.float64)
+    got = plexus.gated_ffn(X, W.T, W.T, W, config="tiny").output
+    assert np.abs(got - gated).max() < 0.02 * np.abs(gated).max()
+    total = plexus.elementwise(X, X[::-1], config="tiny").output.astype(np.float64)
+    assert np.abs(total - (X + X[::-1])).max() < 0.03
     page = result._repr_html_()
     assert "MATCH" in page and f"{result.cycles:,} cycles" in page
 
