@@ -42,12 +42,11 @@ def _out(
 
 @call(_ISA, "instruction", "LOAD_STATIONARY, MULTIPLY_MOVING")
 def nc_matmul(
-    trace: Trace, dst: Any, stationary: Any, moving: Any, *, accumulate: Any = None, mask: Any = None, **unused: Any
-) -> Any:
+    trace: Trace, dst: Any, stationary: Any, moving: Any, *, accumulate: Any = None, mask: Any = None,
+    is_stationary_onezero: bool = False, is_moving_onezero: bool = False, is_transpose: bool = False,
+) -> Any:  # fmt: skip
     unmasked(mask, "nc_matmul")
-    if wrong := [n for n in unused if n not in ("is_stationary_onezero", "is_moving_onezero", "is_transpose")]:
-        raise KernelError(f"nc_matmul takes no {wrong[0]} here")
-    if unused.get("is_transpose"):
+    if is_transpose:
         trace.note("nc_matmul with is_transpose: a product with the identity that the kernel gives")
     if dst is not None:
         products.multiply(trace, need_dst(dst, "nc_matmul"), stationary, moving, accumulate)
@@ -162,8 +161,7 @@ def tensor_scalar_reduce(
 @call(_ISA, "instruction", "SCALAR_TENSOR_TENSOR")
 def scalar_tensor_tensor(
     trace: Trace, dst: Any, data: Any, op0: Any, operand0: Any, op1: Any, operand1: Any, *,
-    reverse0: bool = False, reverse1: bool = False, dtype: Any = None, mask: Any = None,
-    **unused: Any,
+    reverse0: bool = False, reverse1: bool = False, dtype: Any = None, mask: Any = None, engine: Any = None,
 ) -> Any:  # fmt: skip
     unmasked(mask, "scalar_tensor_tensor")
     x, y = on_chip(data, "scalar_tensor_tensor"), on_chip(operand1, "scalar_tensor_tensor")
@@ -303,12 +301,13 @@ def tensor_tensor_scan(
 
 
 @call(_ISA, "instruction", "a DMA descriptor; with a conversion, or PSUM, an engine's copy beside it")
-def dma_copy(trace: Trace, dst: Any, src: Any, *, mask: Any = None, dst_rmw_op: Any = None, **unused: Any) -> None:
+def dma_copy(
+    trace: Trace, dst: Any, src: Any, *, mask: Any = None, dst_rmw_op: Any = None, dst_reduce_op: Any = None,
+    oob_mode: Any = None, dge_mode: Any = None, engine: Any = None,
+) -> None:  # fmt: skip
     unmasked(mask, "dma_copy")
-    if dst_rmw_op is not None or unused.get("dst_reduce_op") is not None:
+    if dst_rmw_op is not None or dst_reduce_op is not None:
         raise KernelError("dma_copy adds nothing to what is there in this front end; tensor_tensor does")
-    if wrong := [n for n in unused if n not in ("oob_mode", "dge_mode", "engine", "name", "dst_reduce_op")]:
-        raise KernelError(f"dma_copy takes no {wrong[0]} here")
     source = src if isinstance(src, Array) else None
     if source is None:
         raise KernelError(f"dma_copy copies an array, not {src!r}")
