@@ -122,10 +122,10 @@ def partition_sums(trace: Trace, dst: Array, x: Array) -> None:
     ones = trace.temp((source.partitions, 1), "float32")
     moves.fill(trace, ones, 1.0)
     size = min(trace.cfg.tensor.moving_max, trace.cfg.psum.bank_bytes // 4)
-    out = dst.reshape((1, flat.elements))
+    out, bank = dst.reshape((1, flat.elements)), trace.temp((1, min(size, flat.elements)), "float32", Space.PSUM)
     for first in range(0, flat.elements, size):
         at = slice(first, min(first + size, flat.elements))
-        sums = trace.temp((1, at.stop - first), "float32", Space.PSUM)
+        sums = bank[:, 0 : at.stop - first]
         products.multiply(trace, sums, ones, flat[:, at], accumulate=False)
         moves.copy_into(trace, out[:, at], sums)
 

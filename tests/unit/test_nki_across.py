@@ -76,16 +76,16 @@ def test_dma_compute_scales_and_adds(kernel: Any) -> None:
 
 
 def test_a_sum_over_partitions(kernel: Any) -> None:
-    x = normal(8, 700)
+    x = normal(8, 300)
     found = kernel(
         """
-        tile, sums = nl.ndarray((8, 700), x.dtype), nl.ndarray((1, 700), x.dtype)
+        tile, sums = nl.ndarray((8, 300), x.dtype), nl.ndarray((1, 300), x.dtype)
         nisa.dma_copy(dst=tile, src=x)
         nisa.tensor_partition_reduce(sums, nl.add, tile)
         nisa.dma_copy(dst=out, src=sums)
         """,
         x,
-        shape=(1, 700),
+        shape=(1, 300),
     )
     assert np.allclose(found[0], x.astype(np.float64).sum(0), rtol=0, atol=1e-5)
 
