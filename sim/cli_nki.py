@@ -38,6 +38,9 @@ def nki(
     limit: Annotated[
         int | None, typer.Option(metavar="CALLS", min=1, help="Calls of nki that the kernel may make; 200,000.")
     ] = None,
+    silence: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Time that it may run between two of them; 60 s.")
+    ] = None,
     count: Annotated[
         Path | None,
         typer.Option("--count", metavar="DIR", parser=path_of, help="Run nothing; count calls of nki in its files."),
@@ -52,6 +55,7 @@ def nki(
     """
     from firmware.nki.front import LIMIT
     from firmware.nki.sites import counted
+    from firmware.nki.watch import SILENCE_SECONDS
     from sim.api.errors import RunError
     from sim.api.nki import run_named
     from sim.api.options import Options
@@ -70,8 +74,9 @@ def nki(
     options: Options = {"config": config, "settings": set_ or (), "device": device}  # type: ignore[typeddict-item]
     if folder is not None:
         options["folder"] = folder
+    quiet = SILENCE_SECONDS if silence is None else silence
     try:
-        result = run_named(kernel, arguments_of(in_, param or ()), limit or LIMIT, options)
+        result = run_named(kernel, arguments_of(in_, param or ()), limit or LIMIT, quiet, options)
     except RunError as error:
         print(f"plexus: {error}", file=sys.stderr)
         raise typer.Exit(DIFFERENT) from None
