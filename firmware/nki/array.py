@@ -66,7 +66,7 @@ class Array:
         self.trace, self.name, self.space, self.dtype, self.layout = trace, name, space, dtype, layout
         self.format = "fp32" if space == Space.PSUM else dtype.format
         self._place, self.pending = place, pending
-        self.partial = False  # a mask has left elements out, which have no meaning
+        self.partial: np.ndarray | None = None  # a mask: what it leaves out has no meaning
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from firmware.nki import isa, isa_across, isa_more, isa_mx, language, loops  # each fills CALLS
+from firmware.nki import isa, isa_across, isa_more, isa_mx, language, language_more, loops  # each fills CALLS
 from firmware.nki.dtypes import NAMES, DType
 from firmware.nki.errors import MissingError
 from firmware.nki.registry import CALLS, MISSING, missing
@@ -22,7 +22,7 @@ from rtl.contract.config import Config
 __all__ = ["BUILT_HERE", "Jitted", "modules", "names_of"]
 
 _BUFFERS = ("sbuf", "psum", "hbm", "shared_hbm", "private_hbm")
-_FILLED = (isa, isa_across, isa_more, isa_mx, language, loops)
+_FILLED = (isa, isa_across, isa_more, isa_mx, language, language_more, loops)
 
 
 class Jitted:

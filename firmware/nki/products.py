@@ -11,7 +11,7 @@ from rtl.contract.memmap import Space
 if TYPE_CHECKING:
     from firmware.nki.trace import Trace
 
-__all__ = ["matmul", "multiply", "on_top", "shapes_of", "transpose_into"]
+__all__ = ["double_row", "matmul", "multiply", "on_top", "shapes_of", "transpose_into"]
 
 _TURNED = ("fp32", "bf16")
 
@@ -33,6 +33,19 @@ def multiply(trace: "Trace", dst: Array, stationary: Array, moving: Array, accum
     trace.k.tensor.matmul(right.tile(), dst.tile(), accumulate=again, rounding=rounding)
     moves.written(dst)
     trace.macs += left.partitions * left.elements * right.elements
+
+
+def double_row(trace: "Trace", dst: Array, left: Array, right: Array, accumulate: bool | None, mode: object) -> None:
+    """dst[M, N] = the sum over K and 2 of left[K, 2, M] right[K, 2, N]: two products in FP32, the second on top."""
+    if mode != "double_row":
+        raise KernelError(f"nc_matmul takes perf_mode none or double_row here, not {mode}")
+    if any(len(x.shape) != 3 or x.shape[1] != 2 for x in (left, right)):
+        raise KernelError(
+            f"nc_matmul with double_row takes [K, 2, M] and [K, 2, N], not {left.shape} and {right.shape}"
+        )
+    trace.note("nc_matmul with double_row: two products")
+    multiply(trace, dst, left[:, 0], right[:, 0], accumulate)
+    multiply(trace, dst, left[:, 1], right[:, 1], True)
 
 
 def shapes_of(trace: "Trace", dst: Array, left: Array, right: Array, what: str) -> None:

@@ -48,17 +48,11 @@ MISSING = {
     },
     "nki.language": {
         "all_reduce": "no reduction over partitions in FP32",
-        "ceil": "no instruction",
         "dropout": "no random numbers",
         "dynamic_range": "no registers that a kernel sees",
-        "floor": "no instruction",
         "gather_flattened": "not connected yet",
-        "prod": "no instruction reduces by multiply",
         "rand": "no random numbers",
         "random_seed": "no random numbers",
-        "rms_norm": "square, mean, rsqrt and multiply do it",
-        "trunc": "no instruction",
-        "var": "nisa.bn_stats and bn_aggr do it",
     },
 }
 """Names that NKI has, and why they are not here; the list is not complete."""

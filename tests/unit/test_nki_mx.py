@@ -144,3 +144,24 @@ def test_a_machine_without_mx_gets_a_sentence(tmp_path: Path) -> None:
     x, y = (np.zeros((32, n), ml_dtypes.bfloat16) for n in (8, 32))
     with pytest.raises(plexus.Error, match="quantize_mx needs an array with MX, and trn2 has none"):
         run(tmp_path, QUANTIZED, x, y, config="trn2")
+
+
+DOUBLE = """x, y):
+    a, b = nl.ndarray((8, 2, 8), x.dtype), nl.ndarray((8, 2, 32), y.dtype)
+    nisa.dma_copy(dst=a, src=x)
+    nisa.dma_copy(dst=b, src=y)
+    sums = nl.zeros((8, 32), nl.float32, buffer=nl.psum)
+    nisa.nc_matmul(dst=sums, stationary=a, moving=b, perf_mode=MODE)
+    out = nl.ndarray((8, 32), nl.float32, buffer=nl.shared_hbm)
+    nisa.dma_copy(dst=out, src=sums)
+    return out
+"""
+
+
+def test_two_rows_at_once(tmp_path: Path) -> None:
+    x, y = (np.random.default_rng(n).standard_normal((8, 2, n)).astype(ml_dtypes.float8_e4m3fn) for n in (8, 32))
+    found = run(tmp_path, DOUBLE.replace("MODE", "nisa.matmul_perf_mode.double_row"), x, y)
+    wanted = np.einsum("kim,kin->mn", x.astype(np.float64), y.astype(np.float64))
+    assert np.allclose(found, wanted, rtol=1e-5, atol=1e-5)
+    with pytest.raises(plexus.Error, match="perf_mode none or double_row here, not double_pixel"):
+        run(tmp_path, DOUBLE.replace("MODE", "'double_pixel'"), x, y)

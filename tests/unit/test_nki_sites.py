@@ -28,7 +28,7 @@ def f(x, a):
     sendrecv(src=x)
     ncc.all_reduce(x)
     load(a, x)
-    nki.isa.nc_matmul(x, x, x, perf_mode="double_row")
+    nki.isa.nc_matmul(x, x, x, tile_position=(0, 0))
     nki.isa.dma_copy(dst=x, src=x.ap([[1, 8]], scalar_offset=a))
     nki.isa.never_heard_of(x)
     lang.add(x, a)
@@ -53,7 +53,7 @@ def test_each_call_site_has_a_kind() -> None:
         "nisa.sendrecv": ("several cores", cores),
         "ncc.all_reduce": ("several cores", cores),
         "nisa.register_load": ("missing", "no registers that a kernel sees"),
-        "nisa.nc_matmul": ("argument", "no perf_mode="),
+        "nisa.nc_matmul": ("argument", "no tile_position="),
         "nisa.dma_copy": ("argument", "no addresses from memory (scalar_offset, vector_offset)"),
         "nisa.never_heard_of": ("missing", "not looked at"),
         "nl.add": ("instruction", ""),
