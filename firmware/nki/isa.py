@@ -56,7 +56,8 @@ def _out(
 @call(_ISA, "instruction", "LOAD_STATIONARY, MULTIPLY_MOVING")
 def nc_matmul(
     trace: Trace, dst: Any, stationary: Any, moving: Any, *, accumulate: Any = None, mask: Any = None,
-    perf_mode: Any = None, is_stationary_onezero: bool = False, is_moving_onezero: bool = False, is_transpose: bool = False,
+    perf_mode: Any = None, is_stationary_onezero: bool = False, is_moving_onezero: bool = False,
+    is_transpose: bool = False,
 ) -> Any:  # fmt: skip
     unmasked(mask, "nc_matmul")
     if is_transpose:

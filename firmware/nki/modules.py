@@ -152,7 +152,7 @@ def _language(cfg: Config) -> dict[str, Any]:
     names |= {name: DType(name) for name in NAMES} | {name: _Buffer(name) for name in _BUFFERS}
     names |= {"mgrid": _Grid(), "tile_size": _TileSize(cfg), "shared_constant": _constant}
     names |= {"spmd_dim": lambda size, cores: int(size) * int(cores), "nc": int, "fp32": DType("float32")}
-    names |= {"NKIObject": object, "tensor": _Anything(), "range": range}
+    names |= {"bool": DType("bool_"), "NKIObject": object, "tensor": _Anything(), "range": range}
     return names
 
 
@@ -172,6 +172,7 @@ _MODES = {
     "matmul_perf_mode": _mode("none", "double_row", "double_column", "double_pixel"),
 }
 """What the hardware has no choice of, or calls refuse."""
+_CONSTANTS = _module("nki.isa.constants", _MODES)
 
 
 def _isa(cfg: Config) -> dict[str, Any]:
@@ -181,18 +182,17 @@ def _isa(cfg: Config) -> dict[str, Any]:
     engines = {f"{e}_engine": e for e in ("tensor", "vector", "scalar", "gpsimd", "unknown")}
     commands = {n: n for n in ("idle", "reset", "reduce", "reset_reduce", "load_reduce")}
     names |= engines | {"engine": SimpleNamespace(**{n.removesuffix("_engine"): e for n, e in engines.items()})}
-    return names | {"reduce_cmd": SimpleNamespace(**commands)} | _MODES
+    return names | {"reduce_cmd": SimpleNamespace(**commands), "constants": _CONSTANTS} | _MODES
 
 
 def _all(cfg: Config) -> dict[str, ModuleType]:
     decorators = dict.fromkeys(("jit", "baremetal", "benchmark", "profile", "simulate_kernel", "trace"), _jit)
     buffers = {name: _Buffer(name) for name in ("sbuf", "psum")}
     nothing = dict.fromkeys(("skip_middle_end_transformations", "enable_stack_allocator", "no_reorder"), _jit)
-    constants = _module("nki.isa.constants", _MODES)
     parts = {
         "language": _module("nki.language", _language(cfg), "nki.language"),
-        "isa": _module("nki.isa", _isa(cfg) | {"constants": constants}, "nki.isa"),
-        "isa.constants": constants,
+        "isa": _module("nki.isa", _isa(cfg), "nki.isa"),
+        "isa.constants": _CONSTANTS,
         "typing": _module("nki.typing", {"tensor": _Anything()}),
         "compiler": _module("nki.compiler", buffers | nothing),
     }
