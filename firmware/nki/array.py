@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from firmware.nki.axes import Axis, Layout, indexed, reshaped
-from firmware.nki.dtypes import DType
+from firmware.nki.dtypes import DType, dtype_of
 from firmware.nki.errors import MissingError
 from firmware.nki.memory import Block, Blocks
+from firmware.nki.patterns import patterned
 from firmware.numbers import element_bytes
 from firmware.program import HbmTensor
 from firmware.views import HbmView, KernelError, TileView
@@ -18,7 +19,21 @@ from rtl.contract.memmap import Space
 
 __all__ = ["Array", "Pending"]
 
-_INNER = ("trace", "layout", "pending", "partial", "place", "put", "with_layout", "par", "tile", "hbm", "same", "free")
+_INNER = (
+    "trace",
+    "layout",
+    "pending",
+    "partial",
+    "place",
+    "put",
+    "with_layout",
+    "par",
+    "tile",
+    "hbm",
+    "same",
+    "free",
+    "in_words",
+)
 Write = Callable[["Array"], None]
 
 
@@ -51,7 +66,7 @@ class Array:
         self.trace, self.name, self.space, self.dtype, self.layout = trace, name, space, dtype, layout
         self.format = "fp32" if space == Space.PSUM else dtype.format
         self._place, self.pending = place, pending
-        self.partial = False  # a mask has left elements out, which have no meaning
+        self.partial: np.ndarray | None = None  # a mask: what it leaves out has no meaning
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -229,6 +244,26 @@ class Array:
     def view(self, dtype: Any) -> "Array":
         """The bits as another format of the same width. KernelError if there is none."""
         return self.trace.seen_as(self, dtype)
+
+    def ap(
+        self, pattern: Any, offset: int = 0, dtype: Any = None, scalar_offset: Any = None, vector_offset: Any = None,
+        indirect_dim: Any = None,
+    ) -> "Array":  # fmt: skip
+        """A view by [step, count] pairs in elements, of another dtype if one is given."""
+        if scalar_offset is not None or vector_offset is not None:
+            raise KernelError(
+                f"{self.name}.ap with an offset from memory: a program's addresses are known before it runs"
+            )
+        seen = self.dtype if dtype is None else dtype_of(dtype)
+        width = element_bytes(self.format if dtype is None else seen.format)
+        if self.space == Space.PSUM and seen != self.dtype:
+            raise KernelError(f"{self.name} lies in PSUM, as FP32, and is not seen as {seen}")
+        widths = element_bytes(self.format), width
+        layout = patterned(self.layout, pattern, int(offset), self.on_chip, widths, self.name)
+        place = self.place
+        if isinstance(place, Blocks):
+            return self.with_layout(layout)
+        return Array(self.trace, self.name, self.space, seen, layout, place)
 
     def astype(self, dtype: Any) -> "Array":
         return self.trace.copied(self, dtype)

@@ -15,6 +15,7 @@ from firmware.nki.dtypes import dtype_of
 from firmware.nki.modules import Jitted, modules
 from firmware.nki.place import is_users, last_line
 from firmware.nki.trace import Trace
+from firmware.nki.watch import SILENCE_SECONDS, watched
 from firmware.program import Program
 from firmware.views import KernelError, MemoryFullError
 from rtl.contract.config import Config
@@ -51,7 +52,7 @@ def loaded(path: Path, name: str, cfg: Config) -> Iterator[Callable[..., Any]]:
     sys.path.append(folder)  # last: a file beside it must not pass for one of ours
     try:
         with modules(cfg):
-            with _one_sentence(path.name):
+            with _one_sentence(path.name), watched(int, SILENCE_SECONDS):
                 spec = spec_from_file_location(f"nki_kernels_{path.stem}", path.resolve())
                 if spec is None or spec.loader is None:
                     raise KernelError(f"{path.name} is no Python file")
@@ -86,25 +87,32 @@ def build(
     *,
     name: str = "",
     limit: int = LIMIT,
+    silence: float = SILENCE_SECONDS,
 ) -> Program:
     """Run a kernel as Python; nki must be there (modules, loaded). HostArrays become arrays in HBM, all else is handed
-    over as it is. KernelError: file:line and a sentence."""
+    over as it is. `limit`: of calls of nki; `silence`: seconds between two of them.
+    KernelError: file:line and a sentence."""
     called = name or getattr(function, "__name__", "kernel")
     trace = Trace(cfg, called, limit)
     try:
-        return _built(function, arguments, keywords, trace, called)
+        return _built(function, arguments, keywords, trace, called, silence)
     except MemoryFullError:
         if not trace.blocked:
             raise
     lifetimes: dict[tuple[int, int], int] = {}
-    _built(function, arguments, keywords, Trace(cfg, called, limit, lifetimes, watching=True), called)
+    _built(function, arguments, keywords, Trace(cfg, called, limit, lifetimes, watching=True), called, silence)
     trace = Trace(cfg, called, limit, lifetimes)
     trace.note("arrays of several blocks: each block lives from its first to its last use")
-    return _built(function, arguments, keywords, trace, called)
+    return _built(function, arguments, keywords, trace, called, silence)
 
 
 def _built(
-    function: Callable[..., Any], arguments: Sequence[Any], keywords: Mapping[str, Any], trace: Trace, called: str
+    function: Callable[..., Any],
+    arguments: Sequence[Any],
+    keywords: Mapping[str, Any],
+    trace: Trace,
+    called: str,
+    silence: float,
 ) -> Program:
     try:
         bound = inspect.signature(function).bind(*arguments, **keywords)
@@ -112,7 +120,7 @@ def _built(
         raise KernelError(f"kernel {called}: {error}; it takes {inspect.signature(function)}") from None
     for key, value in bound.arguments.items():
         bound.arguments[key] = _handed(trace, key, value)
-    with trace.running(), _one_sentence(called):
+    with trace.running(), _one_sentence(called), watched(lambda: trace.calls, silence):
         returned = function(*bound.args, **bound.kwargs)
         trace.settle()
         outputs = list(returned) if isinstance(returned, (tuple, list)) else [returned]

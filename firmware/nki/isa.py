@@ -8,6 +8,7 @@ import numpy as np
 from firmware.nki import arithmetic, moves, products
 from firmware.nki.arithmetic import on_chip
 from firmware.nki.array import Array
+from firmware.nki.masks import mask_of, masked_copy
 from firmware.nki.operators import ALU, name_of_op
 from firmware.nki.registry import call, need_dst
 from firmware.nki.trace import Trace
@@ -33,22 +34,37 @@ def _out(
     write: Callable[[Array], None],
     sources: Sequence[Any],
     space: Space = Space.SBUF,
+    mask: Any = None,
 ) -> Array | None:
+    """With a mask all is computed, and what it leaves out is not written."""
     if dst is None:
-        return trace.result(shape, dtype, write, sources, space=space)
-    write(need_dst(dst, "an instruction"))
+        found = trace.result(shape, dtype, write, sources, space=space)
+        found.partial = mask_of(mask, found.shape, "an instruction")
+        return found
+    to = need_dst(dst, "an instruction")
+    chosen = mask_of(mask, to.shape, to.name)
+    if chosen is None:
+        write(to)
+        return None
+    trace.note("an instruction with a mask: to another array, and a copy of what the mask leaves")
+    whole = trace.temp(to.shape, to.dtype)
+    write(whole)
+    masked_copy(trace, to, whole, chosen)
     return None
 
 
 @call(_ISA, "instruction", "LOAD_STATIONARY, MULTIPLY_MOVING")
 def nc_matmul(
-    trace: Trace, dst: Any, stationary: Any, moving: Any, *, accumulate: Any = None, mask: Any = None, **unused: Any
-) -> Any:
+    trace: Trace, dst: Any, stationary: Any, moving: Any, *, accumulate: Any = None, mask: Any = None,
+    perf_mode: Any = None, is_stationary_onezero: bool = False, is_moving_onezero: bool = False,
+    is_transpose: bool = False,
+) -> Any:  # fmt: skip
     unmasked(mask, "nc_matmul")
-    if wrong := [n for n in unused if n not in ("is_stationary_onezero", "is_moving_onezero", "is_transpose")]:
-        raise KernelError(f"nc_matmul takes no {wrong[0]} here")
-    if unused.get("is_transpose"):
+    if is_transpose:
         trace.note("nc_matmul with is_transpose: a product with the identity that the kernel gives")
+    if perf_mode not in (None, "none"):
+        products.double_row(trace, need_dst(dst, "nc_matmul"), stationary, moving, accumulate, perf_mode)
+        return None
     if dst is not None:
         products.multiply(trace, need_dst(dst, "nc_matmul"), stationary, moving, accumulate)
         return None
@@ -73,20 +89,20 @@ def nc_transpose(trace: Trace, dst: Any, data: Any, *, mask: Any = None, dtype: 
 
 @call(_ISA, "instruction", "TENSOR_COPY; ACTIVATION copy with engine=nisa.scalar_engine")
 def tensor_copy(trace: Trace, dst: Any, src: Any, *, mask: Any = None, dtype: Any = None, engine: Any = None) -> Any:
-    unmasked(mask, "tensor_copy")
     x = on_chip(src, "tensor_copy")
     way = "scalar" if engine == "scalar" else "vector"
-    return _out(trace, dst, x.shape, dtype or x.dtype, lambda to: moves.copy_into(trace, to, x, way), (x,))
+    return _out(trace, dst, x.shape, dtype or x.dtype, lambda to: moves.copy_into(trace, to, x, way), (x,), mask=mask)
 
 
 @call(_ISA, "instruction", "TENSOR_TENSOR; both operands in PSUM after a copy, divide by RECIPROCAL")
 def tensor_tensor(
     trace: Trace, dst: Any, data1: Any, data2: Any, op: Any, *, dtype: Any = None, mask: Any = None, engine: Any = None
 ) -> Any:
-    unmasked(mask, "tensor_tensor")
     x, y, name = on_chip(data1, "tensor_tensor"), on_chip(data2, "tensor_tensor"), name_of_op(op)
     shape = arithmetic.shape_of(x, y)
-    return _out(trace, dst, shape, dtype or x.dtype, lambda to: arithmetic.binary_into(trace, to, name, x, y), (x, y))
+    return _out(
+        trace, dst, shape, dtype or x.dtype, lambda to: arithmetic.binary_into(trace, to, name, x, y), (x, y), mask=mask
+    )
 
 
 @call(_ISA, "instruction", "TENSOR_SCALAR; functions and divide in steps")
@@ -105,7 +121,6 @@ def tensor_scalar(
     mask: Any = None,
     engine: Any = None,
 ) -> Any:
-    unmasked(mask, "tensor_scalar")
     x = on_chip(data, "tensor_scalar")
     steps = [(name_of_op(op0), operand0, reverse0)]
     if op1 is not None:
@@ -115,7 +130,7 @@ def tensor_scalar(
         _scalars(trace, to, x, steps)
 
     sources = [x, *(o for _, o, _ in steps if isinstance(o, Array))]
-    return _out(trace, dst, x.shape, dtype or x.dtype, write, sources)
+    return _out(trace, dst, x.shape, dtype or x.dtype, write, sources, mask=mask)
 
 
 def _scalars(trace: Trace, dst: Array, x: Array, steps: list[tuple[str, Any, bool]]) -> None:
@@ -162,10 +177,8 @@ def tensor_scalar_reduce(
 @call(_ISA, "instruction", "SCALAR_TENSOR_TENSOR")
 def scalar_tensor_tensor(
     trace: Trace, dst: Any, data: Any, op0: Any, operand0: Any, op1: Any, operand1: Any, *,
-    reverse0: bool = False, reverse1: bool = False, dtype: Any = None, mask: Any = None,
-    **unused: Any,
+    reverse0: bool = False, reverse1: bool = False, dtype: Any = None, mask: Any = None, engine: Any = None,
 ) -> Any:  # fmt: skip
-    unmasked(mask, "scalar_tensor_tensor")
     x, y = on_chip(data, "scalar_tensor_tensor"), on_chip(operand1, "scalar_tensor_tensor")
     names = [name_of_op(op) for op in (op0, op1)]
 
@@ -180,7 +193,7 @@ def scalar_tensor_tensor(
         )
         moves.written(to)
 
-    return _out(trace, dst, x.shape, dtype or x.dtype, write, (x, y))
+    return _out(trace, dst, x.shape, dtype or x.dtype, write, (x, y), mask=mask)
 
 
 @call(_ISA, "instruction", "TENSOR_REDUCE")
@@ -214,7 +227,8 @@ def activation(
     trace: Trace, dst: Any, op: Any, data: Any, *, bias: Any = None, scale: Any = 1.0, reduce_op: Any = None,
     reduce_res: Any = None, reduce_cmd: Any = None, dtype: Any = None, mask: Any = None,
 ) -> Any:  # fmt: skip
-    unmasked(mask, "activation")
+    if reduce_op is not None:
+        unmasked(mask, "activation with reduce_op")
     x, name = on_chip(data, "activation"), name_of_op(op)
     reduce = None if reduce_op is None else name_of_op(reduce_op)
     command = reduce_cmd or "reset_reduce"
@@ -233,7 +247,7 @@ def activation(
         found = trace.new(x.shape, dtype or x.dtype)
         write(found)
         return found
-    return _out(trace, dst, x.shape, dtype or x.dtype, write, sources)
+    return _out(trace, dst, x.shape, dtype or x.dtype, write, sources, mask=mask)
 
 
 @call(_ISA, "instruction", "ACTIVATION, with its accumulator")
@@ -257,16 +271,14 @@ def activation_reduce(
 
 @call(_ISA, "instruction", "RECIPROCAL")
 def reciprocal(trace: Trace, dst: Any, data: Any, *, dtype: Any = None, mask: Any = None) -> Any:
-    unmasked(mask, "reciprocal")
     x = on_chip(data, "reciprocal")
     write = lambda to: arithmetic.unary_into(trace, to, "reciprocal", x)  # noqa: E731
-    return _out(trace, dst, x.shape, dtype or x.dtype, write, (x,))
+    return _out(trace, dst, x.shape, dtype or x.dtype, write, (x,), mask=mask)
 
 
 @call(_ISA, "instruction", "MEMSET")
 def memset(trace: Trace, *args: Any, dst: Any = None, shape: Any = None, value: Any = None, dtype: Any = None,
            mask: Any = None, engine: Any = None) -> Any:  # fmt: skip
-    unmasked(mask, "memset")
     rest = list(args)
     if dst is None and rest and isinstance(rest[0], Array):
         dst = rest.pop(0)
@@ -277,7 +289,7 @@ def memset(trace: Trace, *args: Any, dst: Any = None, shape: Any = None, value: 
     kind = dtype if dtype is not None else (rest[0] if rest else "float32")
     if value is None or (dst is None and shape is None):
         raise KernelError("memset is written memset(dst, value), or memset(shape, value, dtype)")
-    return _out(trace, dst, shape or (), kind, lambda to: moves.fill(trace, to, value), ())
+    return _out(trace, dst, shape or (), kind, lambda to: moves.fill(trace, to, value), (), mask=mask)
 
 
 @call(_ISA, "instruction", "TENSOR_SCAN")
@@ -303,12 +315,13 @@ def tensor_tensor_scan(
 
 
 @call(_ISA, "instruction", "a DMA descriptor; with a conversion, or PSUM, an engine's copy beside it")
-def dma_copy(trace: Trace, dst: Any, src: Any, *, mask: Any = None, dst_rmw_op: Any = None, **unused: Any) -> None:
+def dma_copy(
+    trace: Trace, dst: Any, src: Any, *, mask: Any = None, dst_rmw_op: Any = None, dst_reduce_op: Any = None,
+    oob_mode: Any = None, dge_mode: Any = None, engine: Any = None,
+) -> None:  # fmt: skip
     unmasked(mask, "dma_copy")
-    if dst_rmw_op is not None or unused.get("dst_reduce_op") is not None:
+    if dst_rmw_op is not None or dst_reduce_op is not None:
         raise KernelError("dma_copy adds nothing to what is there in this front end; tensor_tensor does")
-    if wrong := [n for n in unused if n not in ("oob_mode", "dge_mode", "engine", "name", "dst_reduce_op")]:
-        raise KernelError(f"dma_copy takes no {wrong[0]} here")
     source = src if isinstance(src, Array) else None
     if source is None:
         raise KernelError(f"dma_copy copies an array, not {src!r}")

@@ -124,13 +124,13 @@ def affine_select(
 @call(_ISA, "instruction", "SELECT; COPY_PREDICATED if on_false is an array")
 def select_reduce(
     trace: Trace, dst: Any, predicate: Any, on_true: Any, on_false: Any, *, reduce_res: Any = None,
-    reduce_op: Any = None, reverse_pred: bool = False, **unused: Any,
+    reduce_op: Any = None, reduce_cmd: Any = None, reverse_pred: bool = False, engine: Any = None, dtype: Any = None,
+    mask: Any = None,
 ) -> None:  # fmt: skip
+    unmasked(mask, "select_reduce")
     if dst is None:
         raise KernelError("select_reduce is written select_reduce(dst, predicate, on_true, on_false)")
     to, chosen = need_dst(dst, "select_reduce"), on_chip(predicate, "select_reduce")
-    if wrong := [n for n in unused if unused[n] is not None and n not in ("reduce_cmd", "engine", "dtype")]:
-        raise KernelError(f"select_reduce takes no {wrong[0]} here")
     if reverse_pred:
         turned = trace.temp(chosen.shape, "float32")
         arithmetic.binary_into(trace, turned, "equal", chosen, 0.0)
@@ -164,9 +164,13 @@ def tensor_copy_predicated(
 def _vector(name: str, ours: str, columns: int, kind: str = "") -> None:
     """An instruction of one source that gives `columns` elements."""
 
-    def run(trace: Trace, dst: Any, data: Any, *, dtype: Any = None, mask: Any = None) -> Any:
+    def run(
+        trace: Trace, dst: Any, data: Any = None, *, src: Any = None, dtype: Any = None, mask: Any = None
+    ) -> Any:  # fmt: skip
         unmasked(mask, name)
-        x = on_chip(data, name)
+        if data is None and src is None:  # the older style: the source alone
+            dst, data = None, dst
+        x = on_chip(data if src is None else src, name)
         method = getattr(trace.k.vector, name)
         if dst is not None:
             method(need_dst(dst, name).tile(), x.tile())
@@ -195,49 +199,69 @@ def nc_find_index8(trace: Trace, dst: Any, data: Any, vals: Any, *, mask: Any = 
 
 @call(_ISA, "instruction", "MATCH_REPLACE8")
 def nc_match_replace8(
-    trace: Trace, dst: Any, data: Any, vals: Any, imm: Any, *, dtype: Any = None,
+    trace: Trace, dst: Any, data: Any, vals: Any, imm: Any, *, dst_idx: Any = None, dtype: Any = None,
     mask: Any = None,
 ) -> Any:  # fmt: skip
     unmasked(mask, "nc_match_replace8")
     x, values = on_chip(data, "nc_match_replace8"), on_chip(vals, "nc_match_replace8")
 
     def write(to: Array) -> None:
+        if dst_idx is not None:
+            trace.note("nc_match_replace8 with dst_idx: FIND_INDEX8 before it")
+            trace.k.vector.find_index8(need_dst(dst_idx, "nc_match_replace8").tile(), x.tile(), values.tile())
         trace.k.vector.match_replace8(to.tile(), x.tile(), values.tile(), arithmetic.column(trace, imm, x.tile()))
 
-    if dst is not None:
-        write(need_dst(dst, "nc_match_replace8"))
-        return None
+    if dst is not None or dst_idx is not None:
+        to = trace.new(x.shape, dtype or x.dtype) if dst is None else need_dst(dst, "nc_match_replace8")
+        write(to)
+        return to if dst is None else None
     return trace.result(x.shape, dtype or x.dtype, write, (x, values))
 
 
 @call(_ISA, "instruction", "RANGE_SELECT, of FP32")
 def range_select(
     trace: Trace, *, dst: Any = None, on_true_tile: Any, comp_op0: Any, comp_op1: Any, bound0: Any, bound1: Any,
-    range_start: Any = 0.0, dtype: Any = None, mask: Any = None, **unused: Any,
+    range_start: Any = 0.0, on_false_value: Any = None, reduce_op: Any = None, reduce_res: Any = None,
+    reduce_cmd: Any = None, dtype: Any = None, mask: Any = None,
 ) -> Any:  # fmt: skip
     unmasked(mask, "range_select")
-    if wrong := [n for n in unused if unused[n] is not None and n not in ("on_false_value", "reduce_cmd")]:
-        raise KernelError(f"range_select takes no {wrong[0]} here")
+    if reduce_res is not None and (name_of_op(reduce_op) != "maximum" or reduce_cmd not in (None, "reset_reduce")):
+        raise KernelError("range_select reduces by maximum, with reduce_cmd reset_reduce")
     x = on_chip(on_true_tile, "range_select")
     names = [ALU[name_of_op(op)].name.lower() for op in (comp_op0, comp_op1)]
 
     def write(to: Array) -> None:
         low, high = (arithmetic.column(trace, bound, x.tile()) for bound in (bound0, bound1))
         trace.k.vector.range_select(to.tile(), x.tile(), names[0], low, names[1], high, start=float(range_start))
+        if reduce_res is not None:
+            over = [i for i, axis in enumerate(to.layout.axes) if not axis.par]
+            arithmetic.reduce_into(trace, need_dst(reduce_res, "range_select"), "max", to, over)
 
     if dst is not None:
         write(need_dst(dst, "range_select"))
         return None
+    if reduce_res is not None:
+        found = trace.new(x.shape, dtype or x.dtype)
+        write(found)
+        return found
     return trace.result(x.shape, dtype or x.dtype, write, (x,))
 
 
 @call(_ISA, "lowered", "a DMA descriptor of single elements, from HBM")
-def dma_transpose(trace: Trace, dst: Any, src: Any, *, axes: Any = None, mask: Any = None, **unused: Any) -> Any:
+def dma_transpose(
+    trace: Trace, dst: Any, src: Any, *, axes: Any = None, mask: Any = None, dtype: Any = None, dge_mode: Any = None,
+    oob_mode: Any = None, engine: Any = None,
+) -> Any:  # fmt: skip
     unmasked(mask, "dma_transpose")
-    if not isinstance(src, Array) or src.ndim != 2 or src.on_chip:
-        raise KernelError("dma_transpose takes an array of two axes in HBM here; nc_transpose takes one in SBUF")
+    if not isinstance(src, Array) or src.on_chip:
+        raise KernelError("dma_transpose takes an array in HBM here; nc_transpose takes one in SBUF")
     trace.note("dma_transpose: a copy of single elements")
-    turned = src.with_layout(Layout(src.layout.p, src.layout.f, src.layout.axes[::-1]))
+    order = [*range(src.ndim)][::-1] if axes is None else [int(axis) for axis in axes]
+    if sorted(order) != [*range(src.ndim)]:
+        raise KernelError(f"dma_transpose of {src.ndim} axes takes an order of them, not {tuple(order)}")
+    if axes is None and src.ndim > 2:  # as there: the first with the last
+        order = [src.ndim - 1, *range(1, src.ndim - 1), 0]
+    turned = src.with_layout(Layout(src.layout.p, src.layout.f, tuple(src.layout.axes[i] for i in order)))
     if dst is not None:
         moves.copy_into(trace, need_dst(dst, "dma_transpose"), turned)
         return None

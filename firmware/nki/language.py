@@ -11,6 +11,7 @@ from firmware.nki.axes import Axis, Layout
 from firmware.nki.dtypes import dtype_of
 from firmware.nki.isa import axes_of, reduced, unmasked
 from firmware.nki.isa_more import selected
+from firmware.nki.masks import box_of, cut, mask_of
 from firmware.nki.operators import ALU, FUNCTIONS
 from firmware.nki.registry import call, need_dst
 from firmware.nki.trace import Trace
@@ -91,19 +92,11 @@ def _cut(x: Array, mask: Any) -> tuple[Array, tuple[int, ...] | None]:
     if mask is None:
         x.layout.check(x.name)
         return x, None
-    chosen = np.broadcast_to(np.asarray(mask), x.shape)
-    counts = tuple(
-        int(chosen.any(axis=tuple(i for i in range(chosen.ndim) if i != axis)).sum()) for axis in range(chosen.ndim)
-    )
-    box = np.zeros(x.shape, bool)
-    box[tuple(slice(0, n) for n in counts)] = True
-    if not np.array_equal(box, chosen):
+    chosen = mask_of(mask, x.shape, x.name)
+    counts = x.shape if chosen is None else box_of(chosen)
+    if counts is None:
         raise KernelError(f"the mask of {x.name} is no box from the first element on")
-    if 0 in counts:
-        return x, counts
-    layout = x.layout.cut(counts)
-    layout.check(x.name)
-    return x.with_layout(Layout(layout.p, layout.f, layout.axes)), counts
+    return (x if 0 in counts else cut(x, counts)), counts
 
 
 def _loaded(trace: Trace, src: Any, mask: Any, dtype: Any) -> Array:
@@ -205,7 +198,7 @@ def where(trace: Trace, condition: Any, x: Any, y: Any, *, dtype: Any = None, ma
 
 def _masked(found: Array, mask: Any) -> Array:
     """A new array of which a mask leaves elements out: they are computed, and have no meaning."""
-    found.partial = mask is not None and not np.all(mask)
+    found.partial = mask_of(mask, found.shape, "a result")
     return found
 
 
@@ -239,9 +232,9 @@ def _operators() -> None:
             axes = axes_of(axis)
             if mask is not None:
                 chosen = np.broadcast_to(np.asarray(mask), a.shape)
-                unmasked(
-                    chosen.all(tuple(axes)) == chosen.any(tuple(axes)), f"a reduction by nl.{name}, along its axes,"
-                )
+                left, over = chosen.any(tuple(axes)), tuple(axes)
+                unmasked(chosen.all(over) == left, f"a reduction by nl.{name}, along its axes,")
+                mask = left.reshape(reduced(a.shape, axes, keepdims))
 
             def write(to: Array) -> None:
                 if name != "mean":

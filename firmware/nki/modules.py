@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from firmware.nki import isa, isa_more, language, loops  # each fills CALLS
+from firmware.nki import isa, isa_across, isa_more, isa_mx, language, language_more, loops  # each fills CALLS
 from firmware.nki.dtypes import NAMES, DType
 from firmware.nki.errors import MissingError
 from firmware.nki.registry import CALLS, MISSING, missing
@@ -19,10 +19,10 @@ from firmware.nki.trace import current
 from firmware.views import KernelError
 from rtl.contract.config import Config
 
-__all__ = ["Jitted", "modules"]
+__all__ = ["BUILT_HERE", "Jitted", "modules", "names_of"]
 
 _BUFFERS = ("sbuf", "psum", "hbm", "shared_hbm", "private_hbm")
-_FILLED = (isa, isa_more, language, loops)
+_FILLED = (isa, isa_across, isa_more, isa_mx, language, language_more, loops)
 
 
 class Jitted:
@@ -143,20 +143,46 @@ def _constant(values: Any, dtype: Any = None, **unused: Any) -> Any:
     return current().shared_values(np.asarray(values), dtype)
 
 
+BUILT_HERE = {"nki.isa": ("get_nc_version",), "nki.language": ("shared_constant", "spmd_dim", "nc", "range")}
+"""Names that can be called and are no calls of the registry."""
+
+
 def _language(cfg: Config) -> dict[str, Any]:
     names: dict[str, Any] = {n: c.function for n, c in CALLS["nki.language"].items()}
     names |= {name: DType(name) for name in NAMES} | {name: _Buffer(name) for name in _BUFFERS}
     names |= {"mgrid": _Grid(), "tile_size": _TileSize(cfg), "shared_constant": _constant}
     names |= {"spmd_dim": lambda size, cores: int(size) * int(cores), "nc": int, "fp32": DType("float32")}
+    names |= {"bool": DType("bool_"), "NKIObject": object, "tensor": _Anything(), "range": range}
     return names
 
 
-def _isa() -> dict[str, Any]:
+def names_of(cfg: Config) -> dict[str, frozenset[str]]:
+    """All names of nki.isa and nki.language, calls and others."""
+    return {"nki.isa": frozenset(_isa(cfg)), "nki.language": frozenset(_language(cfg))}
+
+
+def _mode(*names: str) -> SimpleNamespace:
+    return SimpleNamespace(**{name: name for name in names})
+
+
+_MODES = {
+    "oob_mode": _mode("error", "skip"),
+    "dge_mode": _mode("none", "hwdge", "swdge", "unknown"),
+    "dma_engine": _mode("dma", "gpsimd_dma"),
+    "matmul_perf_mode": _mode("none", "double_row", "double_column", "double_pixel"),
+}
+"""What the hardware has no choice of, or calls refuse."""
+_CONSTANTS = _module("nki.isa.constants", _MODES)
+
+
+def _isa(cfg: Config) -> dict[str, Any]:
     names: dict[str, Any] = {n: c.function for n, c in CALLS["nki.isa"].items()}
+    generation = 4 if cfg.tensor.mx else 3
+    names |= {"nc_version": SimpleNamespace(gen2=2, gen3=3, gen4=4), "get_nc_version": lambda: generation}
     engines = {f"{e}_engine": e for e in ("tensor", "vector", "scalar", "gpsimd", "unknown")}
     commands = {n: n for n in ("idle", "reset", "reduce", "reset_reduce", "load_reduce")}
     names |= engines | {"engine": SimpleNamespace(**{n.removesuffix("_engine"): e for n, e in engines.items()})}
-    return names | {"reduce_cmd": SimpleNamespace(**commands), "oob_mode": SimpleNamespace(error="error", skip="skip")}
+    return names | {"reduce_cmd": SimpleNamespace(**commands), "constants": _CONSTANTS} | _MODES
 
 
 def _all(cfg: Config) -> dict[str, ModuleType]:
@@ -165,11 +191,13 @@ def _all(cfg: Config) -> dict[str, ModuleType]:
     nothing = dict.fromkeys(("skip_middle_end_transformations", "enable_stack_allocator", "no_reorder"), _jit)
     parts = {
         "language": _module("nki.language", _language(cfg), "nki.language"),
-        "isa": _module("nki.isa", _isa(), "nki.isa"),
+        "isa": _module("nki.isa", _isa(cfg), "nki.isa"),
+        "isa.constants": _CONSTANTS,
         "typing": _module("nki.typing", {"tensor": _Anything()}),
         "compiler": _module("nki.compiler", buffers | nothing),
     }
-    nki = _module("nki", decorators | parts | {"tensor": _Anything()})
+    shown = {name: part for name, part in parts.items() if "." not in name}
+    nki = _module("nki", decorators | shown | {"tensor": _Anything()})
     found = {"nki": nki, "neuronxcc": _module("neuronxcc", {"nki": nki}), "neuronxcc.nki": nki}
     for name, part in parts.items():
         found |= {f"nki.{name}": part, f"neuronxcc.nki.{name}": part}

@@ -1,11 +1,14 @@
 """Copies between HBM, SBUF and PSUM: DMA, engines, formats, partitions repeated."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from firmware.nki.array import Array
 from firmware.nki.axes import Axis, Layout, indexed, refined
+from firmware.nki.dtypes import DType, dtype_of
 from firmware.nki.memory import Blocks
+from firmware.numbers import element_bytes
 from firmware.views import BlockView, CopyView, KernelError, TileView
 from rtl.contract.access_pattern import DIMENSIONS, start_partition_rule
 from rtl.contract.memmap import Space
@@ -165,12 +168,27 @@ def to_sbuf(trace: "Trace", x: Array, dtype: Any = None) -> Array:
     return found
 
 
+def _in_words(x: Array, word: DType) -> Array:
+    """The same bytes as elements of a format as wide or narrower. KernelError if they are wider."""
+    ratio, rest = divmod(element_bytes(x.format), element_bytes(word.format))
+    if rest:
+        raise KernelError(f"{x.name} of {x.dtype} is seen as {word}, which is wider")
+    here = x.with_layout(x.layout)
+    axes = tuple(replace(axis, f=axis.f * ratio) for axis in here.layout.axes)
+    inner = (Axis(ratio, 0, 1),) if ratio > 1 else ()
+    layout = Layout(here.layout.p, here.layout.f * ratio, (*axes, *inner))
+    return Array(x.trace, x.name, x.space, word, layout, here.place)
+
+
 def dma(trace: "Trace", dst: Array, src: Array) -> None:
     """Copy by DMA, same format, in as many descriptors as its axes need."""
     if not dst.on_chip and dst.place.data is not None:
         raise KernelError(
             f"the kernel writes to its argument {dst.name}; it returns what nl.ndarray(..., buffer=nl.shared_hbm) makes"
         )
+    words = {x.place.dtype for x in (dst, src) if not x.on_chip and x.place.dtype != x.format}
+    if words:  # an .ap view of another dtype
+        dst, src = (_in_words(x, dtype_of(min(words, key=element_bytes))) for x in (dst, src))
     pair = refined(dst.layout.axes, src.layout.axes)
     if pair is None:
         raise KernelError(f"{dst.name} of shape {dst.shape} cannot hold the shape {src.shape} of {src.name}")

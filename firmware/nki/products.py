@@ -11,7 +11,7 @@ from rtl.contract.memmap import Space
 if TYPE_CHECKING:
     from firmware.nki.trace import Trace
 
-__all__ = ["matmul", "multiply", "transpose_into"]
+__all__ = ["double_row", "matmul", "multiply", "on_top", "shapes_of", "transpose_into"]
 
 _TURNED = ("fp32", "bf16")
 
@@ -25,10 +25,34 @@ def multiply(trace: "Trace", dst: Array, stationary: Array, moving: Array, accum
             trace.note("an operand of nc_matmul in PSUM: copied to SBUF")
             found = moves.to_sbuf(trace, found, found.dtype)
         operands.append(found)
-    if dst.space != Space.PSUM:
-        raise KernelError(f"nc_matmul writes to PSUM; {dst.name} lies in {dst.space.name}")
     left, right = operands
-    shapes = f"nc_matmul of stationary {left.shape}, moving {right.shape} and dst {dst.shape}"
+    shapes_of(trace, dst, left, right, "nc_matmul")
+    again = on_top(dst, accumulate, "nc_matmul")
+    rounding = "bf16" if dst.dtype == "bfloat16" else "fp32"
+    trace.k.tensor.load(left.tile())
+    trace.k.tensor.matmul(right.tile(), dst.tile(), accumulate=again, rounding=rounding)
+    moves.written(dst)
+    trace.macs += left.partitions * left.elements * right.elements
+
+
+def double_row(trace: "Trace", dst: Array, left: Array, right: Array, accumulate: bool | None, mode: object) -> None:
+    """dst[M, N] = the sum over K and 2 of left[K, 2, M] right[K, 2, N]: two products in FP32, the second on top."""
+    if mode != "double_row":
+        raise KernelError(f"nc_matmul takes perf_mode none or double_row here, not {mode}")
+    if any(len(x.shape) != 3 or x.shape[1] != 2 for x in (left, right)):
+        raise KernelError(
+            f"nc_matmul with double_row takes [K, 2, M] and [K, 2, N], not {left.shape} and {right.shape}"
+        )
+    trace.note("nc_matmul with double_row: two products")
+    multiply(trace, dst, left[:, 0], right[:, 0], accumulate)
+    multiply(trace, dst, left[:, 1], right[:, 1], True)
+
+
+def shapes_of(trace: "Trace", dst: Array, left: Array, right: Array, what: str) -> None:
+    """KernelError unless dst[M, N] in PSUM takes left[K, M]^T right[K, N], and the array them."""
+    if dst.space != Space.PSUM:
+        raise KernelError(f"{what} writes to PSUM; {dst.name} lies in {dst.space.name}")
+    shapes = f"{what} of stationary {left.shape}, moving {right.shape} and dst {dst.shape}"
     if left.partitions != right.partitions:
         raise KernelError(f"{shapes}: both operands have the same partitions, those that are summed over")
     if (dst.partitions, dst.elements) != (left.elements, right.elements):
@@ -39,20 +63,19 @@ def multiply(trace: "Trace", dst: Array, stationary: Array, moving: Array, accum
             f"{shapes}: {size.name} takes at most {size.tensor.cols} stationary columns "
             f"(nl.tile_size.gemm_stationary_fmax) and {size.tensor.moving_max} moving ones (gemm_moving_fmax)"
         )
-    on_top = accumulate
-    if on_top is None:
-        there = dst.place.written & dst.offsets()
-        on_top = bool(there)
-        if there and len(there) < dst.elements:
-            raise KernelError(
-                f"nc_matmul to {dst.name}: {len(there)} of the {dst.elements} sums of a partition were written before; "
-                "accumulate= says whether it adds to them"
-            )
-    rounding = "bf16" if dst.dtype == "bfloat16" else "fp32"
-    trace.k.tensor.load(left.tile())
-    trace.k.tensor.matmul(right.tile(), dst.tile(), accumulate=bool(on_top), rounding=rounding)
-    moves.written(dst)
-    trace.macs += left.partitions * left.elements * right.elements
+
+
+def on_top(dst: Array, accumulate: bool | None, what: str) -> bool:
+    """Whether a product adds to what PSUM holds: as asked for, else if something was written there."""
+    if accumulate is not None:
+        return bool(accumulate)
+    there = dst.place.written & dst.offsets()
+    if there and len(there) < dst.elements:
+        raise KernelError(
+            f"{what} to {dst.name}: {len(there)} of the {dst.elements} sums of a partition were written before; "
+            "accumulate= says whether it adds to them"
+        )
+    return bool(there)
 
 
 def transpose_into(trace: "Trace", dst: Array, x: Array) -> None:

@@ -14,7 +14,7 @@ from firmware.nki.place import line
 from firmware.nki.trace import current
 from firmware.views import KernelError
 
-__all__ = ["CALLS", "MISSING", "Call", "call", "missing", "need_dst"]
+__all__ = ["CALLS", "MISSING", "SEVERAL_CORES", "Call", "call", "missing", "need_dst"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,37 +28,31 @@ class Call:
 
 CALLS: dict[str, dict[str, Call]] = {"nki.isa": {}, "nki.language": {}}
 
+SEVERAL_CORES = "several cores; a program is one core's"
+
 MISSING = {
     "nki.isa": {
-        "core_barrier": "one core",
-        "dma_compute": "sums of DMA go to SBUF only; not connected yet",
+        "core_barrier": SEVERAL_CORES,
         "dropout": "no random numbers",
         "local_gather": "the GPSIMD engine gathers by other indices; not connected yet",
-        "nc_matmul_mx": "the array has it; packed formats are not connected yet",
         "nc_n_gather": "the GPSIMD engine gathers; not connected yet",
-        "nc_stream_shuffle": "SHUFFLE has it in blocks of 32; not connected yet",
-        "quantize_mx": "the vector engine has it; packed formats are not connected yet",
         "rand2": "no random numbers",
+        "nonzero_with_count": "the GPSIMD engine has it by other partitions; not connected yet",
+        "register_alloc": "no registers that a kernel sees",
         "register_load": "no registers that a kernel sees",
         "rng": "no random numbers",
-        "sendrecv": "one core",
+        "sendrecv": SEVERAL_CORES,
         "sequence_bounds": "no instruction",
         "tensor_copy_dynamic_src": "no addresses from registers",
-        "tensor_partition_reduce": "no reduction over partitions in FP32; multiply by ones",
         "tensor_scalar_cumulative": "tensor_tensor_scan has the operators",
     },
     "nki.language": {
         "all_reduce": "no reduction over partitions in FP32",
-        "ceil": "no instruction",
         "dropout": "no random numbers",
-        "floor": "no instruction",
+        "dynamic_range": "no registers that a kernel sees",
         "gather_flattened": "not connected yet",
-        "prod": "no instruction reduces by multiply",
         "rand": "no random numbers",
         "random_seed": "no random numbers",
-        "rms_norm": "square, mean, rsqrt and multiply do it",
-        "trunc": "no instruction",
-        "var": "nisa.bn_stats and bn_aggr do it",
     },
 }
 """Names that NKI has, and why they are not here; the list is not complete."""

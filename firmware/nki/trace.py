@@ -14,6 +14,7 @@ from firmware.nki import arithmetic, moves
 from firmware.nki.array import Array, Pending, Write
 from firmware.nki.axes import Axis, Layout
 from firmware.nki.dtypes import DType, dtype_of
+from firmware.nki.masks import masked_copy
 from firmware.nki.memory import Arena, Block, Blocks
 from firmware.nki.place import line
 from firmware.nki.silent import Silent
@@ -179,8 +180,10 @@ class Trace:
         self.count()
         self.temps.clear()
         with said_at(line()):
-            if isinstance(value, Array) and value.partial:
-                raise KernelError(f"a result with a mask is assigned to {dst.name}; nl.store takes a mask")
+            if isinstance(value, Array) and value.partial is not None:
+                self.settle()
+                masked_copy(self, dst, value, value.partial)
+                return
             if not isinstance(value, Array):
                 self.settle()
                 moves.fill(self, dst, value)

@@ -1,6 +1,7 @@
 """Tutorials of aws-neuron/nki-samples, unmodified: PLEXUS_NKI=DIR pytest tests/system/nki_samples.py, DIR a checkout.
 docs/nki.md has the results. Not collected by itself, for the kernels are not part of this repository."""
 
+import importlib
 import os
 from pathlib import Path
 from typing import Any
@@ -80,18 +81,114 @@ CASES: dict[str, Any] = {
 }
 
 
+MX = "mxfp-matmul/mx_kernels.py:kernel_"
+E4M3, E5M2, FP4 = (getattr(ml_dtypes, name) for name in ("float8_e4m3fn", "float8_e5m2", "float4_e2m1fn"))
+
+
+@pytest.fixture
+def samples(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The tutorial's own NumPy references of MX, and arrays that its formats hold exactly."""
+    monkeypatch.syspath_prepend(str(TUTORIALS / "mxfp-matmul"))
+    np.random.seed(0)  # noqa: NPY002 -- it is what they draw from
+    return importlib.import_module("mx_cpu_utils")
+
+
+def offline(samples: Any, left: Any, right: Any) -> tuple[list[Any], np.ndarray]:
+    _, _, a, scale_a = samples.generate_stabilized_mx_data(left, (128, 4 * 128))
+    _, _, b, scale_b = samples.generate_stabilized_mx_data(right, (128, 4 * 512))
+    wanted = samples.nc_matmul_mx_golden(a, b, scale_a, scale_b, left, right)
+    return [a, scale_a, b, scale_b, f"{left.__name__}_x4"], wanted
+
+
+def on_device(samples: Any, left: Any, right: Any) -> tuple[list[Any], np.ndarray]:
+    _, _, a, scale_a = samples.generate_stabilized_mx_data(left, (128, 4 * 128))
+    values, _, _, _ = samples.generate_stabilized_mx_data(right, (128, 4 * 512))
+    b, scale_b = samples.quantize_mx_golden(values, right)
+    wanted = samples.nc_matmul_mx_golden(a, b, scale_a, scale_b, left, right)
+    return [a, scale_a, values.astype(BF16), f"{left.__name__}_x4", f"{right.__name__}_x4"], wanted
+
+
+def strided(samples: Any, fmt: Any, use_tensor_copy: bool) -> tuple[list[Any], np.ndarray]:
+    a, b = (samples.generate_stabilized_mx_data(fmt, (512, n))[0] for n in (128, 512))
+    return [a.astype(BF16), b.astype(BF16), f"{fmt.__name__}_x4", use_tensor_copy], a.T @ b
+
+
+MX_CASES: dict[str, Any] = {
+    **{f"offline_quantized_mx_matmul {f.__name__}": lambda s, f=f: offline(s, f, f) for f in (E4M3, E5M2, FP4)},
+    "on_device_quantize_matmul_mx FP4 and E5M2": lambda s: on_device(s, FP4, E5M2),
+    "on_device_quantize_matmul_mx E4M3": lambda s: on_device(s, E4M3, E4M3),
+    "copy_strided_quantize_matmul_mx by engine": lambda s: strided(s, E5M2, True),
+    "copy_strided_quantize_matmul_mx by DMA": lambda s: strided(s, E5M2, False),
+}
+
+
+def smooth() -> tuple[list[Any], np.ndarray]:
+    import torch
+
+    x = normal(1, 8, 10, 10)
+    wanted = torch.nn.functional.interpolate(torch.from_numpy(x), scale_factor=2, mode="bilinear", align_corners=False)
+    return [x], wanted.numpy()
+
+
+def largest() -> tuple[list[Any], np.ndarray]:
+    x = normal(200, 30)
+    return [x, 3], np.lib.stride_tricks.sliding_window_view(x, (3, 3)).max((2, 3))
+
+
+WITH_TORCH = {
+    "../../../contributed/interpolate_bilinear_fwd.py:interpolate_bilinear_2x_fwd": smooth,
+    "../../../contributed/maxpooling.py:max_pooling_2d_stride_1": largest,
+}
+
+
+def run_of(name: str, config: str, device: str, arrays: list[Any]) -> plexus.Result:
+    more = FEW_TILES if "fully" in name or name == CONTRIBUTED else {}
+    return plexus.nki.run(f"{TUTORIALS}/{name}", *arrays, arguments=more, config=config, device=device)  # type: ignore[arg-type]
+
+
+def need_near(found: np.ndarray, wanted: np.ndarray) -> None:
+    error = np.abs(found.astype(np.float64) - wanted.reshape(found.shape)).max() / np.abs(wanted).max()
+    assert error < 1e-2
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_on_the_golden_machine_of_trn2(name: str) -> None:
     arrays, wanted = CASES[name](128)
-    more = FEW_TILES if "fully" in name or name == CONTRIBUTED else {}
-    found = plexus.nki.run(f"{TUTORIALS}/{name}", *arrays, arguments=more, config="trn2", device="golden").output
-    error = np.abs(found.astype(np.float64) - wanted.reshape(found.shape)).max() / np.abs(wanted).max()
-    assert error < 1e-2
+    need_near(run_of(name, "trn2", "golden", arrays).output, wanted)
+
+
+@pytest.mark.parametrize("name", WITH_TORCH)
+def test_files_that_import_torch_on_the_golden_machine_of_trn2(name: str) -> None:
+    pytest.importorskip("torch", reason="the kernel's file imports torch, which is not installed")
+    arrays, wanted = WITH_TORCH[name]()
+    need_near(run_of(name, "trn2", "golden", arrays).output, wanted)
+
+
+@pytest.mark.parametrize("name", MX_CASES)
+def test_mx_on_the_golden_machine_of_trn3(name: str, samples: Any) -> None:
+    arrays, wanted = MX_CASES[name](samples)
+    found = run_of(MX + name.split()[0], "trn3", "golden", arrays).output.astype(np.float32)
+    assert np.allclose(found, wanted, rtol=5e-2, atol=5e-2)  # as the tutorial compares them
+    need_near(found, wanted)
 
 
 @pytest.mark.sim
 @pytest.mark.parametrize("name", CASES)
 def test_on_the_rtl_of_trn2(name: str) -> None:
     arrays, _ = CASES[name](128)
-    more = FEW_TILES if "fully" in name or name == CONTRIBUTED else {}
-    assert plexus.nki.run(f"{TUTORIALS}/{name}", *arrays, arguments=more, config="trn2").report["match"] is True
+    assert run_of(name, "trn2", "rtl", arrays).report["match"] is True
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("name", WITH_TORCH)
+def test_files_that_import_torch_on_the_rtl_of_trn2(name: str) -> None:
+    pytest.importorskip("torch", reason="the kernel's file imports torch, which is not installed")
+    arrays, _ = WITH_TORCH[name]()
+    assert run_of(name, "trn2", "rtl", arrays).report["match"] is True
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("name", MX_CASES)
+def test_mx_on_the_rtl_of_trn3(name: str, samples: Any) -> None:
+    arrays, _ = MX_CASES[name](samples)
+    assert run_of(MX + name.split()[0], "trn3", "rtl", arrays).report["match"] is True

@@ -289,9 +289,9 @@ for i in (0, 4):
     ("body", "says"),
     [
         ("nisa.tensor_tenser(x)", ("kernels.py:9: nki.isa.tensor_tenser has no instruction", "tensor_tensor")),
-        ("nisa.nc_matmul_mx(x)", ("kernels.py:9: nki.isa.nc_matmul_mx", "not connected yet", "nc_matmul")),
+        ("nisa.nonzero_with_count(x)", ("kernels.py:9: nki.isa.nonzero_with_count", "not connected yet", "nc_matmul")),
         ("nl.rand((8, 8))", ("kernels.py:9: nki.language.rand", "no random numbers")),
-        ("nl.load(x).ap([[1, 8]])", ("kernels.py:9: an array has no ap here; it has", "reshape")),
+        ("nl.load(x).flattened()", ("kernels.py:9: an array has no flattened here; it has", "reshape")),
         ("nki.magic()", ("kernels.py:9: nki.magic is not here",)),
         ("nl.ndarray((9, 4), buffer=nl.sbuf)", ("takes 9 partitions; tiny has 8",)),
         (
