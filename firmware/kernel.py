@@ -213,9 +213,9 @@ class Kernel:
     @contextmanager
     def scratch(self, name: str) -> Iterator[None]:
         """Tiles of this block are gone at its end, and their room is for others. Names in it begin with `name`."""
+        need(self._shared, "scratch needs Kernel.share before the first tile")
         used, prefix = dict(self._used), self._prefix
         self._prefix = f"{prefix}{name} "
-        need(self._shared, "scratch needs Kernel.share before the first tile")
         try:
             yield
         finally:

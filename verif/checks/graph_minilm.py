@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-import plexus
 from firmware.graph.emit import emit
 from firmware.graph.ir import Graph, Node, Value
 from firmware.kernels.minilm import DEFAULT_TEXT, LAYER_NORM_EPSILON, embed, model_tensors, text_tokens
 from firmware.kernels.minilm_reference import HEADS, HIDDEN, LAYERS, WIDTH, layer_values, reference_layer
 from firmware.numbers import encode
 from rtl.contract.config import named
+from sim.api.run import run
 
 __all__ = ["Model"]
 
@@ -81,7 +81,7 @@ def main() -> None:
     ids = text_tokens(DEFAULT_TEXT)
     x = embed(ids, tensors)
     program = emit(named(sys.argv[1] if len(sys.argv) > 1 else "small"), Model(len(ids)).graph)
-    result = plexus.run(program, {"x": x[None]}, device="rtl")
+    result = run(program, {"x": x[None]}, device="rtl")
     for number in range(LAYERS):
         x = reference_layer(layer_values(tensors, number), x)["y"]
     got = next(iter(result.outputs.values()))[0].astype(np.float64)
