@@ -5,6 +5,9 @@ result = plexus.gemm(np.eye(4), np.ones((4, 4)), config="tiny")
 result["c"], result.cycles
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from firmware.kernel import Kernel
 from firmware.program import Program
 from rtl.contract.config import Config
@@ -20,6 +23,12 @@ from sim.api.session import Session
 from sim.api.tensor import Tensor
 from sim.api.version import version
 from sim.errors import PlexusError as Error
+from sim.torch.entry_points import announce
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    torch: ModuleType
 
 __all__ = [
     "Config",
@@ -47,3 +56,10 @@ __all__ = [
 ]
 
 __version__ = version()
+announce()
+
+
+def __getattr__(name: str) -> Any:
+    if name == "torch":  # imported when it is asked for: few have PyTorch, and it takes seconds
+        return importlib.import_module("sim.torch.door")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,47 @@
+"""Our entry points for torch where the sources are only on the path: an installation has them from pyproject.toml."""
+
+import sys
+from collections.abc import Iterable
+from importlib.metadata import Distribution, DistributionFinder
+from importlib.metadata import DistributionFinder as _Finder
+from pathlib import Path
+from typing import Any
+
+__all__ = ["NAME", "announce"]
+
+NAME = "plexus-for-torch"
+_FILES = {
+    "METADATA": f"Metadata-Version: 2.1\nName: {NAME}\nVersion: 0\n",
+    "entry_points.txt": (
+        "[torch.backends]\nplexus = sim.torch.autoload:device\n"
+        "[torch_dynamo_backends]\nplexus = sim.torch.autoload:torch_backend\n"
+    ),
+}
+
+
+class _Announced(Distribution):
+    def read_text(self, filename: str) -> str | None:
+        return _FILES.get(filename)
+
+    def locate_file(self, path: Any) -> Path:
+        return Path(__file__).parent / str(path)
+
+
+class _Announcer(_Finder):
+    """Finds no module, and this distribution."""
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> None:
+        return None
+
+    def find_distributions(self, context: DistributionFinder.Context = _Finder.Context()) -> Iterable[Distribution]:
+        return [_Announced()] if context.name in (None, NAME) else []
+
+
+def announce() -> None:
+    """From now on torch finds them. If it is there already, the device gets its name now."""
+    if not any(isinstance(finder, _Announcer) for finder in sys.meta_path):
+        sys.meta_path.append(_Announcer())
+    if "torch" in sys.modules and hasattr(sys.modules["torch"], "_register_device_module"):
+        from sim.torch.autoload import device
+
+        device()

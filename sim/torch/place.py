@@ -1,0 +1,27 @@
+"""Where in the user's file a node of a graph comes from."""
+
+import re
+from pathlib import Path
+
+from torch import fx
+
+__all__ = ["line_of", "name_of"]
+
+_FRAME = re.compile(r'File "(.+)", line (\d+), in ')
+
+
+def line_of(node: fx.Node) -> str:
+    """FILE.py:LINE, the innermost one outside torch; empty if it is not known."""
+    frames = _FRAME.findall(node.meta.get("stack_trace") or "")
+    own = [(path, number) for path, number in frames if "/torch/" not in path] or frames
+    return f"{Path(own[-1][0]).name}:{own[-1][1]}" if own else ""
+
+
+def name_of(node: fx.Node) -> str:
+    """aten.addmm, as the user knows it."""
+    name = str(node.target)
+    known = {
+        "plexus.attention.default": "aten.scaled_dot_product_attention",
+        "plexus.rms_norm.default": "aten.rms_norm",
+    }
+    return known.get(name, name.removesuffix(".default"))
