@@ -13,7 +13,8 @@ Every queue and every ring counts its completed items in a semaphore of its own.
 what an item elsewhere touched before waits for that count. docs/kernels.md tells all rules.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from math import prod
 from typing import Any
 
@@ -62,6 +63,8 @@ class Kernel:
             raise KernelError(f"kernel {name} is for core {core}, but {error}") from None
         self._program = Program(name=name, config=cfg, core=self.core, queues={q: [] for q in Queue})
         self._used = {Space.SBUF: 0, Space.PSUM: 0}
+        self._most = dict(self._used)  # at any time
+        self._prefix, self._shared = "", False  # of scratch
         self._hbm_bytes = 0  # of tensors
         self._names: set[str] = {FENCE}
         self._semaphores = 0  # named ones
@@ -81,9 +84,12 @@ class Kernel:
             f"more than issue.semaphores ({cfg.issue.semaphores})",
         )
 
-    def hbm(self, name: str, shape: tuple[int, ...], dtype: str, data: np.ndarray | None = None) -> HbmView:
-        """A tensor in HBM: an input with the bits `data` (numbers.encode), else an output."""
-        self._name(name)
+    def hbm(
+        self, name: str, shape: tuple[int, ...], dtype: str, data: np.ndarray | None = None, *, inner: bool = False
+    ) -> HbmView:
+        """A tensor in HBM: an input with the bits `data` (numbers.encode), else an output, or an `inner` one, which the
+        host does not read."""
+        name = self._name(name)
         need(
             len(shape) >= 1 and all(n >= 1 for n in shape),
             f"tensor {name} has shape {shape}; every axis must have at least 1 element",
@@ -101,7 +107,7 @@ class Kernel:
                 f"program {self._program.name} needs {self._hbm_bytes} bytes of HBM with tensor {name}, more than "
                 f"hbm.capacity_mib = {self.cfg.hbm.capacity_mib} MiB"
             )
-        tensor = HbmTensor(name=name, shape=shape, dtype=dtype, bytes=size, data=data, core=self.core)
+        tensor = HbmTensor(name=name, shape=shape, dtype=dtype, bytes=size, data=data, core=self.core, inner=inner)
         self.add_tensor(tensor)
         strides = tuple(prod(shape[i + 1 :]) for i in range(len(shape)))
         return HbmView(tensor, 0, shape, strides, tuple((0, n) for n in shape))
@@ -193,16 +199,34 @@ class Kernel:
         """The finished program; `fields` (macs, notes, params, metrics) are set on it."""
         program = self._program
         program.rings = self._rings.finished()
-        program.sbuf_bytes = self._used[Space.SBUF]
-        program.psum_bytes = self._used[Space.PSUM]
+        program.sbuf_bytes = self._most[Space.SBUF]
+        program.psum_bytes = self._most[Space.PSUM]
         for key, value in fields.items():
             need(hasattr(program, key), f"a program has no field {key!r} to set")
             setattr(program, key, value)
         return program
 
-    def _name(self, name: str) -> None:
-        need(bool(name) and name not in self._names, f"the name {name!r} is empty or taken already")
-        self._names.add(name)
+    def share(self) -> None:
+        """Hazards of tiles are found by their bytes from now on, whatever they are called; before the first tile."""
+        self._shared = True
+
+    @contextmanager
+    def scratch(self, name: str) -> Iterator[None]:
+        """Tiles of this block are gone at its end, and their room is for others. Names in it begin with `name`."""
+        used, prefix = dict(self._used), self._prefix
+        self._prefix = f"{prefix}{name} "
+        need(self._shared, "scratch needs Kernel.share before the first tile")
+        try:
+            yield
+        finally:
+            self._used, self._prefix = used, prefix
+
+    def _name(self, name: str) -> str:
+        """The name with that of the block in which it is said."""
+        full = self._prefix + name
+        need(bool(name) and full not in self._names, f"the name {full!r} is empty or taken already")
+        self._names.add(full)
+        return full
 
     def _allocate(
         self,
@@ -215,7 +239,7 @@ class Kernel:
         dtype: str,
         align: int,
     ) -> Tile:
-        self._name(name)
+        name = self._name(name)
         total = self.cfg.partitions
         _format(f"tile {name}", dtype)
         need(columns >= 1, f"tile {name} must have at least 1 column, not {columns}")
@@ -235,10 +259,12 @@ class Kernel:
                 f"{max(0, size - offset)} of {size} are free"
             )
         self._used[space] = offset + wanted
+        self._most[space] = max(self._most[space], offset + wanted)
         self._program.tiles.append(
             Allocation(name=name, space=space, start=start, partitions=partitions, offset=offset, bytes=wanted)
         )
-        return Tile(name, space, start, partitions, offset, columns, dtype, self.core)
+        memory = space.name if self._shared else ""
+        return Tile(name, space, start, partitions, offset, columns, dtype, self.core, memory)
 
     def add_tensor(self, tensor: HbmTensor) -> None:
         """For rings: a tensor under its name, unless there is one."""

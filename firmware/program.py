@@ -46,11 +46,17 @@ class HbmTensor:
     bytes: int
     data: np.ndarray | None = None
     core: int = 0  # whose HBM it is (memmap.core_id)
+    inner: bool = False  # the program writes and reads it, the host does neither
 
     @property
     def output(self) -> bool:
         """Whether the program writes it and the host reads it."""
-        return self.data is None
+        return self.data is None and not self.inner
+
+    @property
+    def input(self) -> bool:
+        """Whether the host writes it and the program only reads it."""
+        return self.data is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,7 @@ class Rings:
             f"DMA moves bytes without conversion: {name_of(dst)} is {dst.dtype}, {name_of(src)} is {src.dtype}",
         )
         if isinstance(dst, HbmView):
-            need(dst.tensor.output, f"tensor {dst.tensor.name} is an input, so a kernel must not write to it")
+            need(not dst.tensor.input, f"tensor {dst.tensor.name} is an input, so a kernel must not write to it")
         self._reaches(dst, src, class_, signal)
         adds = self._sum(dst, src, add)
         row_bytes, dims = rows(cfg, dst, src, adds=bool(adds))

@@ -157,6 +157,7 @@ class Tile:
     columns: int
     dtype: str
     core: int = 0  # whose SBUF or PSUM it is (memmap.core_id)
+    memory: str = ""  # what others share with it, if its bytes are not its own for ever
 
     def __getitem__(self, index: Index | tuple[Index, ...]) -> "TileView":
         """A view: the first index picks partitions (step 1), the second columns."""

@@ -74,7 +74,9 @@ def name_of(view: CopyView) -> str:
 def access(view: CopyView, writes: bool) -> Access:
     """What a view means to the analysis of hazards."""
     what = f"tensor {view.tensor.name}" if isinstance(view, HbmView) else f"tile {view.tile.name}"
-    return Access(f"{what} of core {core_place(view.core)}", view.box, writes, view.core)  # tiles never overlap
+    if not isinstance(view, HbmView) and view.tile.memory:  # else tiles never overlap
+        what = view.tile.memory
+    return Access(f"{what} of core {core_place(view.core)}", view.box, writes, view.core)
 
 
 @checked

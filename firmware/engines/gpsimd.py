@@ -245,7 +245,7 @@ class GpsimdEngine(Engine):
 
 def _may_change(view: TileView | HbmView) -> bool:
     """Inputs of a kernel stay as they are."""
-    return not isinstance(view, HbmView) or view.tensor.output
+    return not isinstance(view, HbmView) or not view.tensor.input
 
 
 def _mask(cores: Sequence[int]) -> int:

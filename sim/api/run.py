@@ -70,7 +70,7 @@ def _with_arrays(program: Program, arrays: Mapping[str, HostArray]) -> Program:
     is about its own values, and left out."""
     if not arrays:
         return program
-    inputs = {name: tensor for name, tensor in program.tensors.items() if not tensor.output}
+    inputs = {name: tensor for name, tensor in program.tensors.items() if tensor.input}
     tensors = dict(program.tensors)
     for name, array in arrays.items():
         if name not in inputs:
