@@ -1,4 +1,4 @@
-"""attention as two products with a softmax between them."""
+"""attention: the machine's pipeline where it can, else two products with a softmax between them."""
 
 from itertools import product as places
 from math import prod, sqrt
@@ -8,6 +8,7 @@ import numpy as np
 from firmware.graph.arrays import Array
 from firmware.graph.each import each
 from firmware.graph.emitter import Emitter
+from firmware.graph.flash import Flash, fits
 from firmware.graph.ir import Node
 from firmware.graph.operators.softmax import softmax
 from firmware.graph.product import Geometry, Product
@@ -56,7 +57,7 @@ def _multiply(e: Emitter, name: str, kind: str, pairs: list[tuple[Array, Array, 
 
 
 def emit(e: Emitter, node: Node) -> None:
-    """The output in HBM; scores and probabilities lie there too, in FP32."""
+    """The output in HBM. Without the pipeline scores and probabilities lie there too, in FP32."""
     q, key, v = (heads(node, n, e.read(node.inputs[n])) for n in ("q", "k", "v"))
     out = heads(node, "out", e.make(node.output))
     kind = node.attributes.get("kind", "bf16")
@@ -64,6 +65,12 @@ def emit(e: Emitter, node: Node) -> None:
     keys, share = key.shape[2], count // key.shape[1]
     scale = node.attributes.get("scale")
     scale = 1 / sqrt(dims) if scale is None else float(scale)
+    causal = bool(node.attributes.get("causal"))
+    masked = "mask" in node.inputs
+    if kind == "bf16" and scale > 0 and not (causal and queries != keys) and fits(e, q, key, v):
+        e.macs += batch * count * queries * keys * (dims + v.shape[3])
+        Flash(e, q, key, v, out, scale, causal).run(e.read(node.inputs["mask"]) if masked else None)
+        return
     scores = e.temporary((batch, count, queries, keys), "fp32")
     both = list(places(range(batch), range(count)))
 
@@ -72,9 +79,9 @@ def emit(e: Emitter, node: Node) -> None:
 
     pairs = [(at(scores, b, h), at(q, b, h), at(key, b, h // share).permute((1, 0))) for b, h in both]
     _multiply(e, "scores", kind, pairs, scale)
-    masks = [e.read(node.inputs["mask"])] if "mask" in node.inputs else []
-    if node.attributes.get("causal"):
-        hidden = np.triu(np.full((queries, keys), -np.inf, np.float32), keys - queries + 1 if False else 1)
+    masks = [e.read(node.inputs["mask"])] if masked else []
+    if causal:
+        hidden = np.triu(np.full((queries, keys), -np.inf, np.float32), 1)
         masks.append(e.data(encode(hidden, "fp32"), "fp32"))
     for mask in masks:
         before, scores = scores, e.temporary(scores.shape, "fp32")

@@ -24,7 +24,7 @@ def emit(e: Emitter, node: Node) -> None:
 
 def softmax(e: Emitter, out: Array, x: Array) -> None:
     """out = softmax of each row of x. A row that does not fit comes three times: maximum, sum, result."""
-    k, vector = e.k, e.k.vector
+    vector = e.k.vector
     rows = Rows(e, (x.shape[0], x.shape[1]), {"x": x.dtype, "work": "fp32", "out": out.dtype}, 16 * 12)
     for tile in rows.tiles:
         top, total, more, inverse = (rows.columns(name, tile) for name in ("top", "total", "more", "inverse"))
