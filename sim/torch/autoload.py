@@ -25,7 +25,7 @@ def need_torch() -> None:
 
 
 def device() -> None:
-    """Called by `import torch`: the device `plexus` gets its name; what computes there is loaded with its first tensor."""
+    """Called by `import torch`: names the device `plexus`; what computes there is loaded with its first tensor."""
     import torch
 
     if tuple(int(n) for n in torch.__version__.split(".")[:2]) >= OLDEST:

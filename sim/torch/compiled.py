@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,7 +58,8 @@ class DeviceProgram(torch.nn.Module):
         arrays = {v.name: self._bits(t) for v, t, s in zip(self.found.inputs, tensors, self.static) if not s}
         built = self._built(tensors, arrays, call)
         call.build_seconds += time.monotonic() - begin
-        given = {name: Tensor(name, array) for name, array in arrays.items()}
+        shapes = {name: built.program.tensors[name].shape for name in arrays}  # of a single number: (1,)
+        given = {n: Tensor(n, HostArray(a.bits.reshape(shapes[n]), a.dtype)) for n, a in arrays.items()}
         result = run(built.program, given, **self.options.of_run())
         call.results.append(result)
         results = [
@@ -130,6 +131,3 @@ class CompiledGraph:
             _current.call = outer
             call.seconds = time.monotonic() - begin
             CALLS.append(call)
-
-
-Compiled = Callable[..., Any]

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Iterable
 from importlib.metadata import Distribution, DistributionFinder
-from importlib.metadata import DistributionFinder as _Finder
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,9 @@ _FILES = {
 }
 
 
+_ALL = DistributionFinder.Context()
+
+
 class _Announced(Distribution):
     def read_text(self, filename: str) -> str | None:
         return _FILES.get(filename)
@@ -27,13 +29,13 @@ class _Announced(Distribution):
         return Path(__file__).parent / str(path)
 
 
-class _Announcer(_Finder):
+class _Announcer(DistributionFinder):
     """Finds no module, and this distribution."""
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> None:
         return None
 
-    def find_distributions(self, context: DistributionFinder.Context = _Finder.Context()) -> Iterable[Distribution]:
+    def find_distributions(self, context: DistributionFinder.Context = _ALL) -> Iterable[Distribution]:
         return [_Announced()] if context.name in (None, NAME) else []
 
 

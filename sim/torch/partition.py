@@ -49,7 +49,7 @@ def partition(
         if why is None or node.target is operator.getitem:
             continue
         hosts = node.target in HOST or _by_number(node)
-        on_cpu.append(OnCpu(name_of(node), line_of(node), HOST.get(node.target, why), hosts))
+        on_cpu.append(OnCpu(name_of(node), line_of(node), str(HOST.get(node.target, why)), hosts))
     fused = partitioner.fuse_partitions(chosen, prefix="program_")
     names = [str(node.target) for node in fused.graph.nodes if node.op == "call_module"]
     return fused, names, on_cpu

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from sim.api.result import Result
 from sim.torch.errors import TorchError
 
-__all__ = ["CALLS", "Call", "OnCpu", "last", "of_nodes"]
+__all__ = ["CALLS", "Call", "OnCpu", "last"]
 
 KEPT = 16
 
@@ -60,13 +60,3 @@ def last() -> Call:
     if not CALLS:
         raise TorchError("nothing has run on the machine yet: call a compiled model first")
     return CALLS[-1]
-
-
-def of_nodes(call: Call) -> dict[str, int]:
-    """Instructions and copies of a call by the operator and line that they come from, as the reports know them."""
-    found: dict[str, int] = {}
-    for report in call.reports:
-        lines = report.get("lines")
-        for line in lines if isinstance(lines, list) else []:
-            found[str(line)] = found.get(str(line), 0) + 1
-    return found

@@ -3,6 +3,7 @@
 from typing import Any
 
 import torch
+from torch.utils import backend_registration
 
 __all__ = ["device_options", "set_up"]
 
@@ -43,7 +44,7 @@ def set_up() -> None:
         return
     if torch._C._get_privateuse1_backend_name() != "privateuseone":
         return  # another package has taken torch's only place for a device; torch.compile still works
-    torch.utils.backend_registration._setup_privateuseone_for_python_backend("plexus", backend_module=_Module())
+    backend_registration._setup_privateuseone_for_python_backend("plexus", backend_module=_Module())
     torch.Tensor.tolist = _tolist  # torch's own reads the storage, which has no elements here
     library = torch.library.Library("_", "IMPL")
     library.fallback(_operator, "PrivateUse1")

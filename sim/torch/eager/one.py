@@ -23,7 +23,7 @@ _known: OrderedDict[Any, "OneOperator"] = OrderedDict()
 
 
 class OneOperator:
-    """`why`: why the machine has it not, or None. `run` takes the tensors among the arguments, and gives its results."""
+    """`why`: why the machine has it not, or None. `run` takes the tensors among the arguments, gives its results."""
 
     def __init__(self, operator: Any, args: Any, kwargs: Any, line: str, options: TorchOptions):
         graph = fx.Graph()

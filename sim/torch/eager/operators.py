@@ -8,10 +8,11 @@ import torch
 from torch.utils import _pytree as pytree
 
 from sim.torch.eager.one import one_operator
-from sim.torch.eager.storage import host_tensor, on_device, wrapped
+from sim.torch.eager.storage import host_tensor, on_device, view_of, wrapped
 from sim.torch.errors import TorchError
 from sim.torch.lowering.table import HOST, OPERATORS
 from sim.torch.options import TorchOptions
+from sim.torch.place import is_users
 from sim.torch.record import OnCpu
 
 __all__ = ["Settings", "call", "settings"]
@@ -43,7 +44,8 @@ def call(operator: Any, *args: Any, **kwargs: Any) -> Any:
         if name == "aten::_copy_from_and_resize":
             return host_args[1].resize_(host_args[0].shape).copy_(host_args[0])
         if _is_view(operator):
-            return _wrap(_view(operator, host_args, host_kwargs))
+            found = operator(*host_args, **host_kwargs)
+            return pytree.tree_map_only(torch.Tensor, lambda one: view_of(args[0], one), found)
         functional, targets, rest = _functional(operator, host_args, host_kwargs)
         result = _computed(operator, functional, host_args, host_kwargs, rest)
         if not targets:
@@ -75,13 +77,6 @@ def _wrap(result: Any, host: bool = False) -> Any:
 def _is_view(operator: Any) -> bool:
     returns = operator._schema.returns
     return any(one.alias_info is not None and not one.alias_info.is_write for one in returns)
-
-
-def _view(operator: Any, args: Any, kwargs: Any) -> Any:
-    """Torch believes that each tensor is contiguous; elements of a transposed one are copied before it counts on that."""
-    if operator.name() in ("aten::view", "aten::_reshape_alias", "aten::as_strided", "aten::_unsafe_view"):
-        args = (args[0].contiguous(), *args[1:])
-    return operator(*args, **kwargs)
 
 
 def _functional(operator: Any, args: Any, kwargs: Any) -> tuple[Any, list[Any], dict[str, Any]]:
@@ -146,7 +141,7 @@ def _line() -> tuple[str, bool]:
     while frame is not None:
         path = frame.f_code.co_filename
         printing = printing or path.endswith("_tensor_str.py")
-        if not line and "/torch/" not in path:
+        if not line and is_users(path):
             line = f"{path}:{frame.f_lineno}"
         frame = frame.f_back
     return line, printing

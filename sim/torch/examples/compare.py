@@ -2,6 +2,7 @@
 
 import argparse
 import time
+from typing import Any
 
 import torch
 
@@ -14,7 +15,7 @@ __all__ = ["Comparison", "compare", "main"]
 class Comparison:
     """`cosine` of both results, `cycles` of the machine (None on the golden machine), seconds of two calls."""
 
-    def __init__(self, model: torch.nn.Module, inputs: tuple[torch.Tensor, ...], options: dict[str, object]):
+    def __init__(self, model: torch.nn.Module, inputs: tuple[torch.Tensor, ...], options: dict[str, Any]):
         compiled = torch.compile(model, backend=plexus_torch.backend, dynamic=False, options=options)
         with torch.no_grad():
             want = model(*inputs)
@@ -39,7 +40,7 @@ class Comparison:
         )
 
 
-def compare(model: torch.nn.Module, inputs: tuple[torch.Tensor, ...], **options: object) -> Comparison:
+def compare(model: torch.nn.Module, inputs: tuple[torch.Tensor, ...], **options: Any) -> Comparison:
     """Two calls, with options of the backend."""
     return Comparison(model.eval(), inputs, options)
 

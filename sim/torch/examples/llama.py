@@ -1,4 +1,4 @@
-"""A block as Llama's, with random weights: RMSNorm, attention of grouped heads with rotated queries and keys, gated FFN."""
+"""A block as Llama's, with random weights: RMSNorm, attention of grouped heads, RoPE, gated FFN."""
 
 import torch
 import torch.nn.functional as F

@@ -20,7 +20,7 @@ def broadcast(*shapes: Sequence[int]) -> tuple[int, ...]:
 
 
 class Builder:
-    """Nodes so far. `products`: the kind of matrix products, bf16 or fp32. `origin` and `label` go to nodes that follow;
+    """Nodes so far. `products`: the kind of matrix products, bf16 or fp32. `origin` and `label` go to the next nodes;
     `shape` and `dtype` are those of the operator's (first) result."""
 
     def __init__(self, products: str):
@@ -49,8 +49,7 @@ class Builder:
         return self.node("unary", {"x": self.cast(x, want)}, x.shape, want, function=function)
 
     def binary(self, op: str, a: Value | float, b: Value | float, dtype: str = "") -> Value:
-        """Of two values, or a value and a number. `dtype`: of the operands; that of the result too, unless it is a truth
-        value."""
+        """Of two values, or a value and a number. `dtype`: of the operands, and of a result that is no truth value."""
         values = {name: v for name, v in (("a", a), ("b", b)) if isinstance(v, Value)}
         scalars = [v for v in (a, b) if not isinstance(v, Value)]
         want = dtype or next(iter(values.values())).dtype

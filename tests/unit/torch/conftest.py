@@ -88,7 +88,7 @@ def _matmul(i: Mapping[str, np.ndarray], a: Mapping[str, Any]) -> np.ndarray:
     return UNARY[a["activation"]](found) if a.get("activation") else found
 
 
-def _node(op: str, i: Mapping[str, np.ndarray], a: Mapping[str, Any], shape: tuple[int, ...]) -> np.ndarray:
+def _node(op: str, i: dict[str, Any], a: Mapping[str, Any], shape: tuple[int, ...]) -> np.ndarray:
     match op:
         case "matmul":
             return _matmul(i, a)
@@ -103,7 +103,9 @@ def _node(op: str, i: Mapping[str, np.ndarray], a: Mapping[str, Any], shape: tup
         case "binary":
             return BINARY[a["op"]](i.get("a", a.get("scalar")), i.get("b", a.get("scalar")))
         case "where":
-            return np.where(i["condition"] != 0, i.get("a", a.get("scalar_a")), i.get("b", a.get("scalar_b")))
+            return np.where(
+                i["condition"] != 0, *((i | {n: a[f"scalar_{n}"]} if n not in i else i)[n] for n in ("a", "b"))
+            )
         case "reduce":
             return REDUCE[a["op"]](i["x"], axis=a["axes"]).reshape(shape)
         case "reshape":

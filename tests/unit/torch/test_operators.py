@@ -137,13 +137,21 @@ def near(got: Any, want: Any, bound: Bound) -> None:
     assert worst <= 0, f"{float(worst)} beyond the bound {bound.name}"
 
 
+class NumPyProgram:
+    """A graph in the place of a program."""
+
+    def __init__(self, graph: Any):
+        self.graph, self.tensors = graph, {value.name: value for value in graph.inputs}
+
+
 @pytest.fixture(params=["numpy", "golden"])
 def machine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, interpreter: Any) -> str:
     """What computes the nodes."""
     if request.param == "numpy":
-        monkeypatch.setattr(compiled, "emit", lambda cfg, graph, arrays: graph)
+        monkeypatch.setattr(compiled, "emit", lambda cfg, graph, arrays: NumPyProgram(graph))
 
-        def run(graph: Any, arrays: Any, **options: Any) -> Result:
+        def run(program: Any, arrays: Any, **options: Any) -> Result:
+            graph = program.graph
             found = interpreter(graph, {name: one.bits.bits for name, one in arrays.items()})
             formats = {value.name: value.dtype for value in graph.outputs}
             tensors = {n: Tensor(n, compiled.HostArray(bits, formats[n])) for n, bits in found.items()}
