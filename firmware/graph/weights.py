@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Chunk", "Weights"]
 
-SHARE = 3  # slots take at most this part of SBUF
+SHARE = 2  # slots take at most this part of SBUF
 SLOTS = 64
 SLOT_COLUMNS = 512  # BF16
 RING = 2
