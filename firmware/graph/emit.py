@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from firmware.graph.copying import copy
 from firmware.graph.emitter import Emitter
 from firmware.graph.fuse import fuse
 from firmware.graph.ir import Graph, Node
@@ -63,6 +62,3 @@ def emit(cfg: Config, graph: Graph, arrays: Mapping[str, np.ndarray] | None = No
         if value.name not in made:
             raise KernelError(f"graph {graph.name} has an output {value.name} that no node makes")
     return e.k.program(macs=e.macs)
-
-
-_ = copy

@@ -8,19 +8,22 @@ once. A constant right operand comes through Weights, ahead of the node that nee
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from firmware.graph.arrays import Array
 from firmware.graph.emitter import Emitter
 from firmware.graph.turned import PLACES, Turner
 from firmware.kernel import Tile, TileView
 from firmware.kernels.spans import Span, spans
-from firmware.numbers import element_bytes
+from firmware.numbers import decode, element_bytes, encode
 from rtl.contract.config import Config
 
-__all__ = ["Geometry", "Product", "chunks"]
+__all__ = ["Geometry", "Product", "bias_parts", "chunks"]
 
 SHARE = 6  # the left operand takes at most this part of SBUF
 SLOTS = 3  # of chunks that are no constants
 ROW_COLUMNS = 512
+BIAS_PARTS = 3  # BF16 numbers that make one of FP32
 
 Take = Callable[[Span, Span, TileView], None]
 """Rows, columns, their sums in PSUM."""
@@ -50,14 +53,26 @@ class Geometry:
         return cls(cuts, groups, spans(columns, wide), fits >= 1)
 
 
-def chunks(geometry: Geometry, right: Array) -> list[Array]:
-    """Chunks of a right operand [depth, columns] in the order in which a product takes them."""
+def chunks(geometry: Geometry, right: Array, bias: Array | None) -> list[Array]:
+    """Chunks of a right operand [depth, columns] in the order in which a product takes them. bias: its parts, [parts,
+    columns], whose sum comes on top."""
     return [
-        right.part(0, d.start, d.size).part(1, c.start, c.size)
+        array.part(0, d.start, d.size).part(1, c.start, c.size)
         for _ in geometry.groups
         for c in geometry.columns
-        for d in geometry.depth
+        for array, cuts in ((right, geometry.depth), (bias, [Span(0, bias.shape[0])] if bias else []))
+        for d in (cuts if array is not None else [])
+        if array is not None
     ]
+
+
+def bias_parts(bias: np.ndarray, kind: str) -> np.ndarray:
+    """Bits of rows [parts, columns] in the format of a product whose sum is a vector, to the last bit of FP32."""
+    parts: list[np.ndarray] = []
+    for _ in range(BIAS_PARTS if kind == "bf16" else 1):
+        parts.append(encode(bias, kind))
+        bias = bias - decode(parts[-1], kind)
+    return np.stack(parts)
 
 
 class Product:
@@ -96,8 +111,11 @@ class Product:
         self._turns[name] = turn + 1
         return self.tiles[name][turn % SLOTS]
 
-    def run(self, left: Array, right: Array | None, take: Take) -> None:
-        """left [rows, depth] times right [depth, columns]; None: what Weights has next."""
+    def run(self, left: Array, right: Array | None, take: Take, bias: int = 0) -> None:
+        """left [rows, depth] times right [depth, columns]; None: what Weights has next. bias: parts of one there."""
+        ones = self.slot("ones", self.size, self.kind)[:bias, :] if bias else None
+        if ones is not None:
+            self.k.vector.memset(ones, 1.0)
         for group in self.g.groups:
             first = group[0].start
             if self.g.kept:
@@ -113,6 +131,11 @@ class Product:
                         at = tile.start - first
                         self.k.tensor.load(held[: depth.size, at : at + tile.size])
                         self.k.tensor.matmul(chunk, target[: tile.size, : columns.size], accumulate=number > 0)
+                if ones is not None:
+                    chunk = self.e.weights.next()
+                    for tile, target in zip(group, targets, strict=False):
+                        self.k.tensor.load(ones[:, : tile.size])
+                        self.k.tensor.matmul(chunk, target[: tile.size, : columns.size], accumulate=True)
                 for tile, target in zip(group, targets, strict=False):
                     take(tile, columns, target[: tile.size, : columns.size])
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from firmware.graph.arrays import Array
 from firmware.numbers import element_bytes
 from firmware.views import Tile, TileView
+from rtl.contract.isa import Queue
 
 if TYPE_CHECKING:
     from firmware.graph.emitter import Emitter
@@ -14,8 +15,8 @@ __all__ = ["Chunk", "Weights"]
 
 SHARE = 2  # slots take at most this part of SBUF
 SLOTS = 64
-SLOT_COLUMNS = 512  # BF16
-RING = 2
+RING = 2  # of their own, if there are as many
+LAG = 2  # slots that are not loaded anew yet: of the chunk in use and of those just before
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +40,6 @@ class Weights:
         self._tiles: list[Tile] = []
         self._loaded = self._taken = 0
 
-    @property
-    def columns(self) -> int:
-        """BF16 numbers of a partition that a slot takes."""
-        return min(SLOT_COLUMNS, self._emitter.cfg.tensor.moving_max)
-
     def plan(self, chunks: list[Array]) -> None:
         """More chunks [rows, columns], behind those before."""
         self._chunks += map(Chunk, chunks)
@@ -54,7 +50,7 @@ class Weights:
             return
         k = self._emitter.k
         size = max(chunk.bytes for chunk in self._chunks)
-        count = max(2, min(SLOTS, len(self._chunks), k.sbuf_free() // SHARE // size))
+        count = max(LAG + 1, min(SLOTS, len(self._chunks), k.sbuf_free() // SHARE // size))
         rows = k.cfg.tensor.rows
         self._tiles = [
             k.sbuf(f"weights {i}", partitions=rows, columns=-(-size // 4) * 4, dtype="uint8") for i in range(count)
@@ -74,12 +70,10 @@ class Weights:
         return tile[: array.shape[0], : array.shape[1]]
 
     def _ahead(self) -> None:
-        """Loads as far as slots allow: those of chunks before the one that was given last are free."""
+        """Loads as far as slots allow. The array, in whose queue they stand, has long left the slots that they take."""
         k = self._emitter.k
-        while self._loaded < min(len(self._chunks), self._taken + len(self._tiles) - 1):
-            k.dma(self._view(self._loaded), self._chunks[self._loaded].array.view(), ring=self._ring)
+        while self._loaded < min(len(self._chunks), self._taken + len(self._tiles) - LAG):
+            own = self._emitter.cfg.dma.rings > RING
+            ring, queue = (RING, Queue.TENSOR) if own else (None, None)
+            k.dma(self._view(self._loaded), self._chunks[self._loaded].array.view(), ring=ring, queue=queue)
             self._loaded += 1
-
-    @property
-    def _ring(self) -> int:
-        return RING if self._emitter.cfg.dma.rings > RING else 0

@@ -4,7 +4,7 @@ import numpy as np
 
 import plexus
 from firmware.graph.ir import Node
-from tests.unit.graph_runs import error, normal, program_of, value
+from verif.checks.graph_runs import error, normal, program_of, value
 
 
 def test_a_small_layer_has_the_bits_of_the_golden_machine() -> None:

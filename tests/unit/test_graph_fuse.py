@@ -7,7 +7,7 @@ from firmware.graph.emit import emit
 from firmware.graph.fuse import fuse
 from firmware.graph.ir import Graph, Node, Value
 from firmware.views import KernelError
-from tests.unit.graph_runs import TINY, error, graph_of, normal, program_of, run, value
+from verif.checks.graph_runs import TINY, error, graph_of, normal, program_of, run, value
 
 X, W, B = normal(2, 5, 12), normal(20, 12, seed=1), normal(20, seed=2)
 

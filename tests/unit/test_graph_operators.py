@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from firmware.graph.ir import Node
 from firmware.graph.supported import OPERATORS, why_not
 from firmware.views import KernelError
-from tests.unit.graph_runs import TINY, error, normal, one, program_of, run, value
+from verif.checks.graph_runs import TINY, error, normal, one, program_of, run, value
 
 FP32, BF16 = 1e-5, 2e-2  # of the largest number
 ERF = np.vectorize(math.erf)

@@ -8,9 +8,9 @@ import numpy as np
 
 from firmware.graph.arrays import Array
 from firmware.graph.emitter import Emitter
-from firmware.graph.functions import FUNCTIONS, apply, table_of, unknown
+from firmware.graph.functions import apply, table_of, unknown
 from firmware.graph.ir import Node
-from firmware.graph.product import Geometry, Product, chunks
+from firmware.graph.product import Geometry, Product, bias_parts, chunks
 from firmware.kernel import TileView
 from firmware.kernels.spans import Span
 from firmware.numbers import decode, encode
@@ -77,7 +77,17 @@ def plan(e: Emitter, node: Node) -> None:
         bits = encode(decode(bits, value.dtype), s.kind)
     array = e.prepared((value.name, s.kind, s.turned[1]), np.ascontiguousarray(bits.T if s.turned[1] else bits), s.kind)
     geometry = Geometry.of(e.cfg, s.rows, s.depth, s.columns, s.kind)
-    e.weights.plan(chunks(geometry, array))
+    e.weights.plan(chunks(geometry, array, _bias(e, node, s.kind)))
+
+
+def _bias(e: Emitter, node: Node, kind: str) -> Array | None:
+    """The parts of a constant bias."""
+    value = node.inputs.get("bias")
+    bits = None if value is None else e.constant(value)
+    if value is None or bits is None:
+        return None
+    parts = bias_parts(decode(bits, value.dtype), kind)
+    return e.prepared((value.name, kind, "bias"), parts, kind)
 
 
 def _matrix(array: Array, place: tuple[int, ...], turned: bool) -> Array:
@@ -98,7 +108,8 @@ def emit(e: Emitter, node: Node) -> None:
     if not s.lead:
         a = _flat(a) if len(a.shape) > 2 else a
         out = _flat(out)
-    bias = e.read(node.inputs["bias"]) if "bias" in node.inputs else None
+    parts = _bias(e, node, s.kind) if constant else None
+    bias = e.read(node.inputs["bias"]) if "bias" in node.inputs and parts is None else None
     activation = node.attributes.get("activation")
     job = Product(e, Geometry.of(e.cfg, s.rows, s.depth, s.columns, s.kind), s.kind)
     e.macs += prod(s.lead) * s.rows * s.depth * s.columns
@@ -127,11 +138,8 @@ def emit(e: Emitter, node: Node) -> None:
             k.dma(target.part(0, part.start, part.size).part(1, columns.start, columns.size).view(), staged)
 
         right = None if b is None else _matrix(b, place, s.turned[1])
-        job.run(_matrix(a, place, s.turned[0]), right, take)
+        job.run(_matrix(a, place, s.turned[0]), right, take, parts.shape[0] if parts is not None else 0)
 
 
 def _flat(array: Array) -> Array:
     return array.reshape((prod(array.shape[:-1]), array.shape[-1]))
-
-
-assert FUNCTIONS
