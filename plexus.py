@@ -5,9 +5,6 @@ result = plexus.gemm(np.eye(4), np.ones((4, 4)), config="tiny")
 result["c"], result.cycles
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
-
 from firmware.kernel import Kernel
 from firmware.program import Program
 from rtl.contract.config import Config
@@ -24,11 +21,7 @@ from sim.api.tensor import Tensor
 from sim.api.version import version
 from sim.errors import PlexusError as Error
 from sim.torch.entry_points import announce
-
-if TYPE_CHECKING:
-    from types import ModuleType
-
-    torch: ModuleType
+from sim.torch.entry_points import later as __getattr__  # noqa: F401 (`plexus.torch`, when it is asked for)
 
 __all__ = [
     "Config",
@@ -57,9 +50,3 @@ __all__ = [
 
 __version__ = version()
 announce()
-
-
-def __getattr__(name: str) -> Any:
-    if name == "torch":  # imported when it is asked for: few have PyTorch, and it takes seconds
-        return importlib.import_module("sim.torch.door")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -84,7 +84,9 @@ def _need_forward_of_fixed_shape(one: Any) -> None:
         )
 
 
-def _forward(gm: fx.GraphModule, inputs: Sequence[Any], *, static: list[bool], options: TorchOptions) -> Compiled:
+def _forward(
+    gm: fx.GraphModule, example_inputs: Sequence[Any], *, static: list[bool], options: TorchOptions
+) -> Compiled:
     """What aot_autograd calls with the graph of aten operators."""
     places = sum(node.op == "placeholder" for node in gm.graph.nodes)
     if places != len(static):  # torch has put inputs that share memory together

@@ -30,7 +30,7 @@ def table() -> str:
         names = rows.setdefault((one.becomes, one.bound.about), [])
         if (name := f"`{_short(one.name)}`") not in names:
             names.append(name)
-    lines = [f"{count()} operators:", "", "| operators | nodes | bound |", "|---|---|---|"]
+    lines = [f"{count()} operators, overloads taken together:", "", "| operators | nodes | bound |", "|---|---|---|"]
     lines += [f"| {', '.join(names)} | {becomes} | {about} |" for (becomes, about), names in rows.items()]
     hosts: dict[str, list[str]] = {}
     for operator, why in HOST.items():

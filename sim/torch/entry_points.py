@@ -1,12 +1,13 @@
 """Our entry points for torch where the sources are only on the path: an installation has them from pyproject.toml."""
 
+import importlib
 import sys
 from collections.abc import Iterable
 from importlib.metadata import Distribution, DistributionFinder
 from pathlib import Path
 from typing import Any
 
-__all__ = ["NAME", "announce"]
+__all__ = ["NAME", "announce", "later"]
 
 NAME = "plexus-for-torch"
 _FILES = {
@@ -47,3 +48,11 @@ def announce() -> None:
         from sim.torch.autoload import device
 
         device()
+
+
+def later(name: str) -> Any:
+    """`plexus.torch`, imported when it is asked for: few have PyTorch, and it takes seconds. Errors: AttributeError for
+    another name, TorchError without torch."""
+    if name == "torch":
+        return importlib.import_module("sim.torch.door")
+    raise AttributeError(f"module 'plexus' has no attribute {name!r}")

@@ -1,5 +1,8 @@
 """PyTorch on the RTL of `tiny`, every bit beside the golden machine: a compiled model, operators of the device."""
 
+import contextlib
+import io
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,6 +11,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed: make torch")
 
 import plexus  # noqa: E402
+from sim.toolchain import ROOT  # noqa: E402
 
 pytestmark = pytest.mark.regress
 nn, F = torch.nn, torch.nn.functional
@@ -65,3 +69,15 @@ def test_operators_of_the_device_leave_the_golden_machines_bits() -> None:
     for function in (lambda y: y * y + 1, lambda y: y.softmax(0), lambda y: y.sum(1), lambda y: y @ y.t()):
         assert (function(there).cpu() - function(x)).abs().max() < 5e-2
         assert plexus.torch.last().cycles and plexus.torch.last().reports[0]["match"] is True
+
+
+def test_examples_of_the_page_print_what_it_says() -> None:
+    page = (ROOT / "docs" / "pytorch.md").read_text(encoding="utf-8")
+    examples = re.findall(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```", page, re.M | re.S)
+    assert len(examples) == 2
+    names: dict[str, Any] = {"__name__": "example"}
+    for code, says in examples:
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            exec(compile(code, "docs/pytorch.md", "exec"), names)
+        told, want = (re.sub(r"[\d,]+ cycles", "N cycles", text) for text in (out.getvalue(), says))
+        assert told == want

@@ -33,7 +33,7 @@ def _unary(names: str, function: str, becomes: str = "") -> None:
         return b.cast(b.unary(function, x), b.dtype)
 
     bound = EXACT if function in ("negative", "abs", "relu", "sign", "square") else FUNCTION
-    lower(names, becomes or f"unary {function}", bound)(run)
+    lower(names, becomes or "unary, by its table or operator", bound)(run)
 
 
 for _name, _function in {
@@ -169,7 +169,7 @@ for _name, _op in {
     def _compare(b: Builder, x: Value, y: Operand, op: str = _op) -> Value:
         return b.binary(op, x, y, _together(x, y))
 
-    lower(f"aten.{_name}.Tensor aten.{_name}.Scalar", f"binary {_op}", BITS)(_compare)
+    lower(f"aten.{_name}.Tensor aten.{_name}.Scalar", "binary, a comparison", BITS)(_compare)
 
 
 def _truth(b: Builder, x: Value) -> Value:
@@ -186,8 +186,8 @@ for _name in ("and", "or", "xor"):
             raise Unsupported("bit operators are connected for truth values only")
         return b.binary(op, x, y, "uint8")
 
-    lower(f"aten.logical_{_name}.default", f"binary {_name}", BITS)(_logical)
-    lower(f"aten.bitwise_{_name}.Tensor", f"binary {_name}, of truth values", BITS)(_bitwise)
+    lower(f"aten.logical_{_name}.default", "binary, of truth values", BITS)(_logical)
+    lower(f"aten.bitwise_{_name}.Tensor", "binary, of truth values", BITS)(_bitwise)
 
 
 @lower("aten.logical_not.default", "unary not", BITS)
