@@ -5,7 +5,7 @@ from typing import Any
 from firmware.graph.ir import Value
 from sim.torch.dtypes import FORMATS
 from sim.torch.errors import Unsupported
-from sim.torch.lowering.bounds import BITS, EXACT, FUNCTION
+from sim.torch.lowering.bounds import BITS, EXACT, FUNCTION, ROUNDED
 from sim.torch.lowering.builder import Builder
 from sim.torch.lowering.registry import lower
 
@@ -223,7 +223,7 @@ def masked_fill(b: Builder, x: Value, mask: Value, value: Operand) -> Value:
     return where(b, mask, value, x)
 
 
-@lower("aten.addcmul.default", "binary multiply, add", EXACT)
+@lower("aten.addcmul.default", "binary multiply, add", ROUNDED)
 def addcmul(b: Builder, x: Value, y: Value, z: Value, value: float = 1) -> Value:
     """x + value y z."""
     return b.binary("add", x, _scaled(b, b.binary("multiply", y, z, b.dtype), value, b.dtype), b.dtype)

@@ -18,6 +18,7 @@ from sim.torch.lowering.table import OPERATORS  # noqa: E402
 from sim.torch.options import torch_options  # noqa: E402
 
 Args = tuple[Any, ...]
+torch.manual_seed(0)  # operands below are made once
 SHAPES = ((7,), (3, 20), (2, 3, 9))
 LAST = ((1, 5), (3, 20), (2, 4, 9))
 PRODUCTS = ((3, 5, 7), (8, 16, 4), (10, 24, 20))
