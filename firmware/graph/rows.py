@@ -1,6 +1,5 @@
 """Rows of an array on partitions, in pieces of columns if a row does not fit."""
 
-from collections.abc import Sequence
 from math import prod
 
 from firmware.graph.arrays import Array
@@ -72,8 +71,3 @@ class Rows:
     def store(self, target: Array, rows: Span, cut: Span, view: TileView) -> None:
         """A piece of the result on its way."""
         self.k.dma(target.part(0, rows.start, rows.size).part(1, cut.start, cut.size).view(), view)
-
-
-def repeated(vector: Array, tall: int, cut: Span) -> Sequence[Array]:
-    """A part of a vector on every partition."""
-    return [vector.part(0, cut.start, cut.size).expand((tall, cut.size))]

@@ -6,6 +6,7 @@ import pytest
 from firmware.graph.emit import emit
 from firmware.graph.fuse import fuse
 from firmware.graph.ir import Graph, Node, Value
+from firmware.kernel import Kernel
 from firmware.views import KernelError
 from verif.checks.graph_runs import TINY, error, graph_of, normal, program_of, run, value
 
@@ -110,3 +111,14 @@ def test_what_no_node_makes() -> None:
     node = Node("unary", {"x": value("q", (2,))}, value("z", (2,)), {"function": "abs"})
     with pytest.raises(KernelError, match="no value q where a node reads it"):
         emit(TINY, Graph("g", (), (value("z", (2,)),), (node,)))
+
+
+def test_scratch_needs_hazards_by_bytes() -> None:
+    k = Kernel(TINY, "k")
+    with pytest.raises(KernelError, match=r"needs Kernel\.share"), k.scratch("a"):
+        pass
+    k.share()
+    with k.scratch("a"):
+        first = k.sbuf("t", partitions=1, columns=8, dtype="fp32")
+    second = k.sbuf("t", partitions=1, columns=8, dtype="fp32")
+    assert (first.offset, first.name, second.name) == (second.offset, "a t", "t")

@@ -13,10 +13,10 @@ COMPARISONS = {
 }  # fmt: skip
 LOGIC = ("and", "or", "xor")
 OPERATORS = {
-    "add": "add", "subtract": "subtract", "multiply": "multiply", "maximum": "max", "minimum": "min", "divide": "divide",
+    "add": "add", "subtract": "subtract", "multiply": "multiply", "divide": "divide", "maximum": "max",
+    "minimum": "min",
     **COMPARISONS, **{name: name for name in LOGIC},
 }  # fmt: skip
-EXACT = 1 << 24
 
 
 def why_not(cfg: Config, node: Node) -> str | None:
@@ -46,13 +46,13 @@ def emit(e: Emitter, node: Node) -> None:
     sources, out = [e.read(value) for value in values], e.make(node.output)
     if len(sources) == 1:
         scalar, first = node.attributes["scalar"], "a" not in node.inputs
-        own = ["fp32"] if op == "divide" and first else []
+        own = ["int32"] if values[0].dtype == "int32" else ["fp32"] if op == "divide" and first else []
 
         def with_scalar(made: TileView, given: list[TileView], own: list[TileView]) -> None:
             x = given[0]
             if x.dtype == "int32":
-                k.vector.tensor_scalar(_whole(x), x, "bit_xor", int(scalar))
-                k.vector.tensor_scalar(made, x, op, 0.0)
+                k.vector.tensor_scalar(own[0], x, "bit_xor", int(scalar))
+                k.vector.tensor_scalar(made, own[0], op, 0.0)
             elif op == "divide" and not first:
                 k.vector.tensor_scalar(made, x, "multiply", 1 / scalar if scalar else float("inf"))
             elif op == "divide":
@@ -77,7 +77,3 @@ def emit(e: Emitter, node: Node) -> None:
 
     whole = {s.dtype for s in sources} == {"int32"}
     each(e, out, sources, with_both, ["int32"] if whole else ["fp32"] if op == "divide" else [])
-
-
-def _whole(x: TileView) -> TileView:
-    return x

@@ -7,7 +7,7 @@ from firmware.graph.emitter import Emitter
 from firmware.graph.ir import Node
 from firmware.graph.pieces import merged, pieces
 from firmware.kernels.spans import spans
-from firmware.views import TileView
+from firmware.views import Tile, TileView
 from rtl.contract.config import Config
 
 __all__ = ["emit", "why_not"]
@@ -59,7 +59,7 @@ def emit(e: Emitter, node: Node) -> None:
             at = sum(i * s for i, (_, (s,)) in zip(place, gone[:-1], strict=True))
             for cut in spans(depth, deep):
                 tile = given[turn % SETS]
-                loaded, seen = _views(tile, piece.shape, cut.size, innermost=step == 1)
+                loaded = _view(tile, piece.shape, cut.size, innermost=step == 1)
                 part = total if first else parts[turn % SETS][:rows, :free]
                 turn += 1
                 start = piece.offsets[1] + at + cut.start * step
@@ -79,7 +79,7 @@ def emit(e: Emitter, node: Node) -> None:
                         k.dma(target.permute(order), source.view())
                     else:
                         k.dma(target, source.view())
-                k.vector.reduce(part, seen, op)
+                k.vector.reduce(part, loaded, op)
                 if not first:
                     k.vector.tensor_tensor(total, total, op, part)
                 first = False
@@ -96,16 +96,10 @@ def _steps(shape: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
     return tuple((prod(shape[i + 1 :]), n) for i, n in enumerate(shape))
 
 
-def _views(tile: object, shape: tuple[int, ...], depth: int, *, innermost: bool) -> tuple[TileView, TileView]:
-    """(free axes, depth) as loaded, and as reduced; depth lies innermost, or outermost, in SBUF."""
-    from firmware.views import Tile
-
-    assert isinstance(tile, Tile)
-    free = prod(shape[1:])
+def _view(tile: Tile, shape: tuple[int, ...], depth: int, *, innermost: bool) -> TileView:
+    """(free axes, depth) of a tile; depth lies innermost, or outermost."""
     if innermost:
-        dims = tuple((step * depth, n) for step, n in _steps(shape[1:]))
-        axis = (1, depth)
+        dims, axis = tuple((step * depth, n) for step, n in _steps(shape[1:])), (1, depth)
     else:
-        dims, axis = _steps(shape[1:]), (free, depth)
-    view = TileView(tile, 0, shape[0], tile.offset, (*dims, axis))
-    return view, view
+        dims, axis = _steps(shape[1:]), (prod(shape[1:]), depth)
+    return TileView(tile, 0, shape[0], tile.offset, (*dims, axis))
