@@ -71,10 +71,11 @@ def softplus(b: Builder, x: Value, beta: float = 1, threshold: float = 20) -> Va
     return b.unary("softplus", x)
 
 
-@lower("aten.cos.default", "sin of x + pi/2", FUNCTION)
+@lower("aten.cos.default", "1 - 2 sin(x/2)^2", FUNCTION)
 def cos(b: Builder, x: Value) -> Value:
-    """By the table of the sine."""
-    return b.cast(b.unary("sin", b.binary("add", b.cast(x, "fp32"), 1.5707963267948966)), b.dtype)
+    """By the table of the sine, which reaches from -pi to pi: half the angle stays in it for longer."""
+    half = b.unary("sin", b.binary("multiply", b.cast(x, "fp32"), 0.5))
+    return b.cast(b.binary("subtract", 1.0, b.binary("multiply", b.unary("square", half), 2.0)), b.dtype)
 
 
 def _scaled(b: Builder, y: Operand, alpha: float, dtype: str) -> Operand:
