@@ -16,6 +16,10 @@ MUTANTS ?=
 WRITE ?=
 SWEEP ?= sweeps/memory.toml
 REGRESS ?=
+TORCH_INDEX ?=
+
+# Not in the lock: an installed torch has a gigabyte, few want it, and the build that pip finds first may be one for GPUs.
+TORCH := torch==2.14.1
 
 BIN := .venv/bin
 BUILD := $(or $(PLEXUS_BUILD),build)
@@ -32,7 +36,7 @@ export PLEXUS_SEEDS = $(SEEDS)
 export FRESH
 
 .PHONY: help setup sim test regress lint types law unit launchers system skips formal mutants coverage accuracy soak bench browser profile \
-	explore firmware firmware-tools waves clean
+	explore firmware firmware-tools torch waves clean
 
 help:
 	@echo "make sim       run WORKLOAD ($(WORKLOAD)) at CONFIG ($(CONFIG)); also SET=\"key=value ...\", PARAMS, SEED, WAVES=file"
@@ -49,6 +53,7 @@ help:
 	@echo "make waves     make sim with a wave file in build/waves.vcd      make setup  only .venv"
 	@echo "make explore   many runs from one file, to a table and a page: SWEEP=sweeps/attention-exp.toml"
 	@echo "make firmware  the library of GPSIMD operators, images of firmware/gpsimd/apps in build/firmware; gets the RISC-V compiler first (101 MB): docs/firmware.md"
+	@echo "make torch     PyTorch into .venv and its tests: docs/pytorch.md; TORCH_INDEX=URL of an index with builds for CPUs"
 	@echo "make clean     remove build/"
 
 setup: $(STAMP)
@@ -141,6 +146,12 @@ firmware: firmware-tools
 	@$(PY) -m firmware.gpsimd.library --write
 	@for app in firmware/gpsimd/apps/*.cpp firmware/gpsimd/apps/*/*.cpp; do \
 		name=$${app##*/}; $(BIN)/plexus firmware build $$app -o $(BUILD)/firmware/$${name%.*}.elf || exit; done
+
+torch: $(STAMP)
+	@$(PY) tools/torch_packages $(TORCH) $(TORCH_INDEX)
+	@$(BIN)/pyright --project sim/torch/pyrightconfig.json
+	@$(PYTEST) -n $(JOBS) --dist worksteal tests/unit/torch tests/unit/test_torch_missing.py tests/system/test_torch.py \
+		--junitxml $(BUILD)/junit-torch.xml
 
 clean:
 	@rm -rf build

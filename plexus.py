@@ -21,6 +21,8 @@ from sim.api.session import Session
 from sim.api.tensor import Tensor
 from sim.api.version import version
 from sim.errors import PlexusError as Error
+from sim.torch.entry_points import announce
+from sim.torch.entry_points import later as __getattr__  # noqa: F401 (`plexus.torch`, when it is asked for)
 
 __all__ = [
     "Config",
@@ -51,3 +53,4 @@ __all__ = [
 ]
 
 __version__ = version()
+announce()

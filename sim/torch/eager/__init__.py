@@ -1,0 +1,1 @@
+"""The device `plexus`: tensors whose operators are programs, one each."""

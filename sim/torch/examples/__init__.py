@@ -1,0 +1,1 @@
+"""Models in plain PyTorch, compiled for the machine: python -m sim.torch.examples.NAME."""
