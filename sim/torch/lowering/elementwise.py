@@ -48,7 +48,6 @@ for _name, _function in {
     "relu": "relu",
     "silu": "silu",
     "mish": "mish",
-    "sin": "sin",
     "atan": "arctan",
     "sign": "sign",
     "neg": "negative",
@@ -69,13 +68,6 @@ def softplus(b: Builder, x: Value, beta: float = 1, threshold: float = 20) -> Va
     if beta != 1:
         raise Unsupported(f"the table of softplus is that of beta 1, not {beta}")
     return b.unary("softplus", x)
-
-
-@lower("aten.cos.default", "1 - 2 sin(x/2)^2", FUNCTION)
-def cos(b: Builder, x: Value) -> Value:
-    """By the table of the sine, which reaches from -pi to pi: half the angle stays in it for longer."""
-    half = b.unary("sin", b.binary("multiply", b.cast(x, "fp32"), 0.5))
-    return b.cast(b.binary("subtract", 1.0, b.binary("multiply", b.unary("square", half), 2.0)), b.dtype)
 
 
 def _scaled(b: Builder, y: Operand, alpha: float, dtype: str) -> Operand:

@@ -119,7 +119,7 @@ def _node(op: str, i: dict[str, Any], a: Mapping[str, Any], shape: tuple[int, ..
         case "cat":
             return np.concatenate([i[str(n)] for n in range(len(i))], axis=a["axis"])
         case "cast":
-            return np.rint(i["x"]) if "int" in str(a.get("dtype")) else i["x"]
+            return i["x"]
         case "fill":
             return np.full(shape, a["scalar"])
     raise AssertionError(f"the form has no operator {op}")
@@ -140,7 +140,7 @@ def interpret(graph: Any, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndar
                 _node(node.op, {n: known[v.name] for n, v in node.inputs.items()}, node.attributes, out.shape)
             )
             assert found.shape == out.shape, f"{node.op} {node.label}: {found.shape} is not {out.shape}"
-            kept = found.astype(KINDS[out.dtype])
+            kept = (np.rint(found) if out.dtype == "int32" else found).astype(KINDS[out.dtype])
             known[out.name], bits[out.name] = kept.astype(np.float64), np.ascontiguousarray(kept)
     return {v.name: bits[v.name].view(f"u{bits[v.name].itemsize}").reshape(v.shape) for v in graph.outputs}
 

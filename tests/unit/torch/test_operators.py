@@ -13,6 +13,7 @@ from sim.api.result import Result  # noqa: E402
 from sim.api.tensor import Tensor  # noqa: E402
 from sim.torch.eager.one import one_operator  # noqa: E402
 from sim.torch.lowering.bounds import BITS, FUNCTION, PRODUCT, ROUNDED, Bound  # noqa: E402
+from sim.torch.lowering.circular import ANGLE_MAX  # noqa: E402
 from sim.torch.lowering.registry import find  # noqa: E402
 from sim.torch.lowering.table import OPERATORS  # noqa: E402
 from sim.torch.options import torch_options  # noqa: E402
@@ -59,6 +60,10 @@ CASES: dict[str, list[Args]] = {
     **{f"aten.{name}.default": each(normal) for name in UNARY},
     **{f"aten.{name}.default": each(positive) for name in ("log", "sqrt", "rsqrt", "reciprocal")},
     **{f"aten.{name}.Tensor": pairs(normal) for name in ("add", "sub", "mul")},
+    **{
+        f"aten.{name}.default": [(normal(7),), (normal(3, 20) * 50,), (normal(2, 3, 9) * 1e4,)]
+        for name in ("sin", "cos")
+    },
     "aten.div.Tensor": pairs(positive),
     **{f"aten.{name}.Scalar": with_number(1.75) for name in ("add", "sub", "rsub", "mul", "div")},
     **{f"aten.{name}.default": pairs(normal) for name in ("maximum", "minimum")},
@@ -176,6 +181,22 @@ def test_an_operator_is_as_near_to_torch_as_its_bound_says(name: str, place: int
     bound = OPERATORS[operator].bound
     for g, w in zip(got if many else [got], want if many else [want]):
         near(g, w, bound)
+
+
+@pytest.mark.parametrize("function", [torch.sin, torch.cos])
+@pytest.mark.parametrize("largest", [4.0, 1e4, ANGLE_MAX])
+def test_angles_of_many_turns_are_as_near_as_those_of_one(function: Any, largest: float) -> None:
+    x = torch.cat([torch.linspace(-largest, largest, 1999), torch.arange(-4, 5) * torch.pi / 2])
+    operator = find(f"aten.{function.__name__}.default")
+    one = one_operator(operator, (x,), {}, "angles:1", torch_options({"config": "tiny", "device": "golden"}))
+    assert (one.run(x).double() - function(x.double())).abs().max() < 1.6e-6
+
+
+@pytest.mark.parametrize("name", ["aten.sin.default", "aten.cos.default"])
+def test_angles_beyond_the_bound_are_no_numbers(name: str) -> None:
+    x = torch.tensor([ANGLE_MAX, -ANGLE_MAX, ANGLE_MAX * 1.001, -1e10, torch.inf, torch.nan])
+    one = one_operator(find(name), (x,), {}, "beyond:1", torch_options({"config": "tiny", "device": "golden"}))
+    assert one.run(x).isnan().tolist() == [False, False, True, True, True, True]
 
 
 def test_the_table_has_forty_operators_that_are_tested() -> None:
