@@ -48,6 +48,7 @@ def emit(cfg: Config, graph: Graph, arrays: Mapping[str, np.ndarray] | None = No
         e.k.scalar.load_table(first)
     for node in graph.nodes:
         OPERATORS[node.op].plan(e, node)
+    e.kept.plan()
     e.weights.start()
     for number, (node, names) in enumerate(zip(graph.nodes, tables, strict=True)):
         try:
