@@ -10,6 +10,7 @@ from firmware.engines.base import said_at
 from firmware.graph.arrays import Array, row_strides
 from firmware.graph.ir import Graph, Node, Value
 from firmware.graph.kept import Kept
+from firmware.graph.vectors import Vectors
 from firmware.graph.weights import Weights
 from firmware.kernel import HbmView, Kernel, KernelError
 from firmware.kernels.identity import identity
@@ -33,6 +34,8 @@ class Emitter:
         self._scratch = 0
         self.weights = Weights(self)
         self.kept = Kept(self)
+        self.vectors = Vectors(self)
+        self.sums = 0  # groups of sums so far: halves of PSUM take turns over all products
         for value in graph.inputs:
             bits = None if arrays is None else arrays.get(value.name)
             if arrays is not None and bits is None:

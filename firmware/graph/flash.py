@@ -149,10 +149,11 @@ class Flash:
         for part, tile in zip(spans(v.shape[0], self.size), self.v_s[place], strict=True):
             source = v.part(0, part.start, part.size)
             target = tile[: part.size, :]
-            if v.dtype != "bf16":
-                self.k.scalar.copy(target, self._rows("v", source))
-            elif (kept := self.e.kept.view(source)) is not None:
+            kept = self.e.kept.view(source)
+            if kept is not None and kept.dtype == "bf16":
                 target = kept
+            elif v.dtype != "bf16":
+                self.k.scalar.copy(target, self._rows("v", source))
             else:
                 self.k.dma(target, source.view())
             held.append(target)

@@ -77,7 +77,9 @@ class Kept:
             last, kinds = self._readers(number, node.output)
             if last is None:
                 continue
-            place = _Place(0, 0, number, last, *shape, node.output.dtype)
+            only = set(kinds) == {"bf16"}  # all that read it round it so
+            place = _Place(0, 0, number, last, *shape, "bf16" if only else node.output.dtype)
+            kinds = [kind for kind in kinds if kind is not None and not only]
             place.bytes = self._padded(shape[1] * element_bytes(place.dtype))
             for kind in {kind for kind in kinds if kinds.count(kind) > 1}:
                 place.turned[kind] = place.bytes
@@ -126,7 +128,14 @@ class Kept:
         whole = Array(array.tensor, 0, (place.rows, place.columns), (place.columns, 1))
         view = self.view(whole)
         assert view is not None
-        self._emitter.k.dma(whole.view(), view)
+        k = self._emitter.k
+        if view.dtype != array.dtype:
+            tile = k.sbuf(
+                f"stored {array.tensor.name}", partitions=place.rows, columns=place.columns, dtype=array.dtype
+            )
+            k.vector.copy(tile.view(), view)
+            view = tile.view()
+        k.dma(whole.view(), view)
         place.stored = True
 
     def _tile_of(self, dtype: str) -> Tile:
@@ -137,9 +146,9 @@ class Kept:
     def _padded(size_bytes: int) -> int:
         return -(-size_bytes // ALIGN) * ALIGN
 
-    def _readers(self, number: int, value: Value) -> tuple[int | None, list[str]]:
-        """The last node that reads a value, None if one reads it otherwise; kinds of the products that do."""
-        names, last, kinds = {value.name}, None, list[str]()
+    def _readers(self, number: int, value: Value) -> tuple[int | None, list[str | None]]:
+        """The last node that reads a value, None if one reads it otherwise; to what each of them rounds it, if any."""
+        names, last, kinds = {value.name}, None, list[str | None]()
         nodes = self._emitter.graph.nodes
         for later in range(number + 1, len(nodes)):
             node = nodes[later]
@@ -153,9 +162,16 @@ class Kept:
                     return None, []
                 elif node.op == "matmul":
                     kinds.append(node.attributes.get("kind", "bf16"))
+                else:
+                    kinds.append("bf16" if self._rounds(node) else None)
         if names & {output.name for output in self._emitter.graph.outputs}:
             return None, []
         return last, kinds
+
+    @staticmethod
+    def _rounds(node: Node) -> bool:
+        """Whether it is attention in BF16 that reads all rows of its operands at once."""
+        return node.op == "attention" and node.attributes.get("kind", "bf16") == "bf16" and node.output.shape[0] == 1
 
     def _fit(self, place: _Place, limit: int) -> bool:
         """Give it the lowest offset that is free for as long as it is needed."""

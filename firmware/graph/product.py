@@ -99,7 +99,6 @@ class Product:
         self.left = self._own = [left[:, i * wide : (i + 1) * wide] for i in range(names)]
         self.tiles: dict[str, list[Tile]] = {}
         self._turns: dict[str, int] = {}
-        self._groups = 0
 
     def slot(self, name: str, columns: int, dtype: str) -> Tile:
         """The next of some tiles."""
@@ -124,8 +123,8 @@ class Product:
                 for tile in group:
                     self._rows(left, tile, tile.start - first)
             for columns in self.g.columns:
-                targets = self.halves[self._groups % 2]
-                self._groups += 1
+                targets = self.halves[self.e.sums % 2]
+                self.e.sums += 1
                 for number, depth in enumerate(self.g.depth):
                     held = self._left(left, group, number, depth)
                     chunk = self._chunk(right, depth, columns)

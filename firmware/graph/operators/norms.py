@@ -42,6 +42,10 @@ class _Norm:
         self.rows = Rows(e, (self.x.shape[0], self.width), kinds, statistics + 16 * 16)
         self.count = len(spans(self.rows.cuts[0].size, STATISTICS_MAX))
         self.kept: dict[str, TileView] = {}
+        for name in self.vectors:
+            early = e.vectors.take(node, name)
+            if early is not None and self.rows.whole:
+                self.kept[name] = early
 
     def given(self, tile: Span, cut: Span) -> TileView:
         """x, with the residual."""
