@@ -48,12 +48,15 @@ def emit(cfg: Config, graph: Graph, arrays: Mapping[str, np.ndarray] | None = No
         e.k.scalar.load_table(first)
     for node in graph.nodes:
         OPERATORS[node.op].plan(e, node)
+    e.kept.plan()
+    e.vectors.plan()
     e.weights.start()
     for number, (node, names) in enumerate(zip(graph.nodes, tables, strict=True)):
         try:
             with e.node(number, node):
                 if names:
                     e.k.scalar.load_table(names)
+                e.vectors.step(number)
                 OPERATORS[node.op].emit(e, node)
         except KernelError as error:
             raise KernelError(f"{_about(node)}: {error}") from None

@@ -9,6 +9,8 @@ import numpy as np
 from firmware.engines.base import said_at
 from firmware.graph.arrays import Array, row_strides
 from firmware.graph.ir import Graph, Node, Value
+from firmware.graph.kept import Kept
+from firmware.graph.vectors import Vectors
 from firmware.graph.weights import Weights
 from firmware.kernel import HbmView, Kernel, KernelError
 from firmware.kernels.identity import identity
@@ -31,6 +33,9 @@ class Emitter:
         self._identity: HbmView | None = None
         self._scratch = 0
         self.weights = Weights(self)
+        self.kept = Kept(self)
+        self.vectors = Vectors(self)
+        self.sums = 0  # groups of sums so far: halves of PSUM take turns over all products
         for value in graph.inputs:
             bits = None if arrays is None else arrays.get(value.name)
             if arrays is not None and bits is None:
@@ -49,7 +54,13 @@ class Emitter:
         return None if bits is None else np.asarray(bits).reshape(value.shape)
 
     def read(self, value: Value) -> Array:
-        """Where a value lies, which has been made."""
+        """Where a value lies in HBM, which has been made."""
+        array = self.find(value)
+        self.kept.store(array)
+        return array
+
+    def find(self, value: Value) -> Array:
+        """Where a value would lie in HBM; who calls this asks `kept` for it first."""
         if value.name not in self._arrays:
             bits = self.constant(value)
             if bits is None:
@@ -61,7 +72,9 @@ class Emitter:
         """Room for what a node makes."""
         if value.name in self._outputs:
             return self._outputs[value.name]
-        return self._hold(value, self.k.hbm(value.name, value.shape or (1,), value.dtype, inner=True))
+        array = self._hold(value, self.k.hbm(value.name, value.shape or (1,), value.dtype, inner=True))
+        self.kept.made(value, array)
+        return array
 
     def alias(self, value: Value, array: Array) -> bool:
         """Let a value be what is there already; False if it is an output, which has a place of its own."""

@@ -115,11 +115,19 @@ class Flash:
         self._turns[name] = turn + 1
         return tiles[turn % len(tiles)]
 
+    def _rows(self, name: str, source: Array) -> TileView:
+        """A piece of an operand in SBUF."""
+        kept = self.e.kept.view(source)
+        if kept is not None:
+            return kept
+        rows = self._next(name, self.rows[name])[: source.shape[0], : source.shape[1]]
+        self.k.dma(rows, source.view())
+        return rows
+
     def _turned(self, name: str, targets: list[Tile], source: Array) -> list[TileView]:
         """source [tokens, dims] as BF16 [dims, tokens]."""
         for part in spans(source.shape[0], self.size):
-            rows = self._next(name, self.rows[name])[: part.size, : source.shape[1]]
-            self.k.dma(rows, source.part(0, part.start, part.size).view())
+            rows = self._rows(name, source.part(0, part.start, part.size))
             if rows.dtype != "bf16":
                 cast = self._next("cast", self.cast)[: part.size, : source.shape[1]]
                 self.k.scalar.copy(cast, rows)
@@ -139,21 +147,25 @@ class Flash:
         v = self.v.at(0, b).at(0, g)
         held: list[TileView] = []
         for part, tile in zip(spans(v.shape[0], self.size), self.v_s[place], strict=True):
-            source = v.part(0, part.start, part.size).view()
+            source = v.part(0, part.start, part.size)
             target = tile[: part.size, :]
-            if v.dtype == "bf16":
-                self.k.dma(target, source)
+            kept = self.e.kept.view(source)
+            if kept is not None and kept.dtype == "bf16":
+                target = kept
+            elif v.dtype != "bf16":
+                self.k.scalar.copy(target, self._rows("v", source))
             else:
-                rows = self._next("v", self.rows["v"])[: part.size, :]
-                self.k.dma(rows, source)
-                self.k.scalar.copy(target, rows)
+                self.k.dma(target, source.view())
             held.append(target)
         return Head(q_t, k_t, held)
 
     def _store(self, result: Result) -> None:
         b, h = divmod(result.head, self.q.shape[1])
         rows: Span = result.queries
-        stage = self.stages[self._stored % STAGES][: rows.size, :]
+        target = self.out.at(0, b).at(0, h).part(0, rows.start, rows.size)
+        kept = self.e.kept.view(target)
+        stage = self.stages[self._stored % STAGES][: rows.size, :] if kept is None else kept
         self._stored += 1
         self.core.divide(stage, result)
-        self.k.dma(self.out.at(0, b).at(0, h).part(0, rows.start, rows.size).view(), stage)
+        if kept is None:
+            self.k.dma(target.view(), stage)

@@ -94,12 +94,11 @@ class Product:
         self.halves = places
         tall = max(len(group) for group in geometry.groups)
         names = len(geometry.depth) if geometry.kept else SLOTS
-        self.left = [
-            k.sbuf(f"left {i}", partitions=self.size, columns=tall * self.size, dtype=kind) for i in range(names)
-        ]
+        wide = tall * self.size
+        left = k.sbuf("left", partitions=self.size, columns=names * wide, dtype=kind)
+        self.left = self._own = [left[:, i * wide : (i + 1) * wide] for i in range(names)]
         self.tiles: dict[str, list[Tile]] = {}
         self._turns: dict[str, int] = {}
-        self._groups = 0
 
     def slot(self, name: str, columns: int, dtype: str) -> Tile:
         """The next of some tiles."""
@@ -116,14 +115,16 @@ class Product:
         ones = self.slot("ones", self.size, self.kind)[:bias, :] if bias else None
         if ones is not None:
             self.k.vector.memset(ones, 1.0)
+        turned = self.e.kept.turned(left, self.kind) if self.g.kept else None
+        self.left, made = (self._own, False) if turned is None else turned
         for group in self.g.groups:
             first = group[0].start
-            if self.g.kept:
+            if self.g.kept and not made:
                 for tile in group:
                     self._rows(left, tile, tile.start - first)
             for columns in self.g.columns:
-                targets = self.halves[self._groups % 2]
-                self._groups += 1
+                targets = self.halves[self.e.sums % 2]
+                self.e.sums += 1
                 for number, depth in enumerate(self.g.depth):
                     held = self._left(left, group, number, depth)
                     chunk = self._chunk(right, depth, columns)
@@ -150,13 +151,16 @@ class Product:
         wide = ROW_COLUMNS // self.size * self.size or self.size
         wide = min(wide, self.e.cfg.sbuf.partition_bytes // 128 // self.size * self.size) or self.size
         for part in spans(left.shape[1], wide):
-            slot = self.slot("rows", wide, left.dtype)[: tile.size, : part.size]
-            self.k.dma(slot, whole.part(1, part.start, part.size).view())
-            for cut in spans(part.size, self.size):
-                target = self.left[(part.start + cut.start) // self.size][: cut.size, at : at + tile.size]
-                self.turner.turn(target, slot[:, cut.start : cut.stop])
+            source = whole.part(1, part.start, part.size)
+            slot = self.e.kept.view(source)
+            if slot is None:
+                slot = self.slot("rows", wide, left.dtype)[: tile.size, : part.size]
+                self.k.dma(slot, source.view())
+            cuts = spans(part.size, self.size)
+            targets = [self.left[(part.start + c.start) // self.size][: c.size, at : at + tile.size] for c in cuts]
+            self.turner.row(targets, [slot[:, cut.start : cut.stop] for cut in cuts])
 
-    def _left(self, left: Array, group: list[Span], number: int, depth: Span) -> Tile:
+    def _left(self, left: Array, group: list[Span], number: int, depth: Span) -> TileView:
         if self.g.kept:
             return self.left[number]
         turn = self._turns.get("left", 0)

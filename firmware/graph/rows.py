@@ -24,6 +24,7 @@ class Rows:
 
     def __init__(self, e: Emitter, shape: tuple[int, int], kinds: dict[str, str], reserve: int = 0):
         """reserve: bytes of a partition that others need."""
+        self.e = e
         self.k = k = e.k
         self.tiles = spans(shape[0], k.cfg.partitions)
         self.tall = min(shape[0], k.cfg.partitions)
@@ -63,11 +64,22 @@ class Rows:
         return self._columns[name][rows.start // self.k.cfg.partitions % SETS][: rows.size, :]
 
     def load(self, name: str, source: Array, rows: Span, cut: Span) -> TileView:
-        """A piece of the source on its way."""
+        """A piece of the source, on its way if it is not there."""
+        part = source.part(0, rows.start, rows.size).part(1, cut.start, cut.size)
+        kept = self.e.kept.view(part)
+        if kept is not None:
+            return kept
         view = self.tile(name, rows, cut)
-        self.k.dma(view, source.part(0, rows.start, rows.size).part(1, cut.start, cut.size).view())
+        self.k.dma(view, part.view())
         return view
+
+    def target(self, name: str, array: Array, rows: Span, cut: Span) -> TileView:
+        """Where a piece of the result is made."""
+        kept = self.e.kept.view(array.part(0, rows.start, rows.size).part(1, cut.start, cut.size))
+        return self.tile(name, rows, cut) if kept is None else kept
 
     def store(self, target: Array, rows: Span, cut: Span, view: TileView) -> None:
         """A piece of the result on its way."""
-        self.k.dma(target.part(0, rows.start, rows.size).part(1, cut.start, cut.size).view(), view)
+        part = target.part(0, rows.start, rows.size).part(1, cut.start, cut.size)
+        if self.e.kept.view(part) is None:
+            self.k.dma(part.view(), view)

@@ -58,7 +58,7 @@ def _multiply(e: Emitter, name: str, kind: str, pairs: list[tuple[Array, Array, 
 
 def emit(e: Emitter, node: Node) -> None:
     """The output in HBM. Without the pipeline scores and probabilities lie there too, in FP32."""
-    q, key, v = (heads(node, n, e.read(node.inputs[n])) for n in ("q", "k", "v"))
+    q, key, v = (heads(node, n, e.find(node.inputs[n])) for n in ("q", "k", "v"))
     out = heads(node, "out", e.make(node.output))
     kind = node.attributes.get("kind", "bf16")
     batch, count, queries, dims = q.shape
@@ -71,6 +71,8 @@ def emit(e: Emitter, node: Node) -> None:
         e.macs += batch * count * queries * keys * (dims + v.shape[3])
         Flash(e, q, key, v, out, scale, causal).run(e.read(node.inputs["mask"]) if masked else None)
         return
+    for array in (q, key, v):
+        e.kept.store(array)
     scores = e.temporary((batch, count, queries, keys), "fp32")
     both = list(places(range(batch), range(count)))
 

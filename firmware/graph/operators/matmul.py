@@ -101,7 +101,9 @@ def _matrix(array: Array, place: tuple[int, ...], turned: bool) -> Array:
 def emit(e: Emitter, node: Node) -> None:
     """The output in HBM."""
     s, k = _sizes(node), e.k
-    a, b, out = e.read(node.inputs["a"]), None, e.make(node.output)
+    a, b, out = e.find(node.inputs["a"]), None, e.make(node.output)
+    if s.turned[0]:
+        e.kept.store(a)
     constant = e.constant(node.inputs["b"]) is not None and not s.lead and len(node.inputs["b"].shape) == 2
     if not constant:
         b = e.read(node.inputs["b"])
@@ -118,7 +120,9 @@ def emit(e: Emitter, node: Node) -> None:
         target = _matrix(out, place, False) if s.lead else out
 
         def take(part: Span, columns: Span, sums: TileView, target: Array = target) -> None:
-            staged = job.slot("out", job.width, out.dtype)[: part.size, : columns.size]
+            made = target.part(0, part.start, part.size).part(1, columns.start, columns.size)
+            kept = e.kept.view(made)
+            staged = job.slot("out", job.width, out.dtype)[: part.size, : columns.size] if kept is None else kept
             given = sums
             if bias is not None:
                 if columns not in rows:
@@ -135,7 +139,8 @@ def emit(e: Emitter, node: Node) -> None:
                 apply(k, staged, given, activation, node.attributes)
             elif bias is None:
                 k.scalar.copy(staged, sums)
-            k.dma(target.part(0, part.start, part.size).part(1, columns.start, columns.size).view(), staged)
+            if kept is None:
+                k.dma(made.view(), staged)
 
         right = None if b is None else _matrix(b, place, s.turned[1])
         job.run(_matrix(a, place, s.turned[0]), right, take, parts.shape[0] if parts is not None else 0)

@@ -37,9 +37,10 @@ def _slice(node: Node, x: Array) -> Array:
 
 def _move(view: Callable[[Node, Array], Array]) -> Callable[[Emitter, Node], None]:
     def emit(e: Emitter, node: Node) -> None:
-        source = view(node, e.read(node.inputs["x"]))
+        source = view(node, e.find(node.inputs["x"]))
         if source.contiguous and e.alias(node.output, source):
             return
+        e.kept.store(source)
         copy(e, e.make(node.output), source)
 
     return emit

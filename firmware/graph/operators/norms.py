@@ -29,9 +29,9 @@ def tables(node: Node) -> set[str]:
 class _Norm:
     def __init__(self, e: Emitter, node: Node):
         self.k, self.rms = e.k, node.op == "rmsnorm"
-        self.x = as_rows(e.read(node.inputs["x"]))
+        self.x = as_rows(e.find(node.inputs["x"]))
         self.out = as_rows(e.make(node.output))
-        self.rest = as_rows(e.read(node.inputs["residual"])) if "residual" in node.inputs else None
+        self.rest = as_rows(e.find(node.inputs["residual"])) if "residual" in node.inputs else None
         self.vectors = {n: e.read(node.inputs[n]) for n in ("gain", "shift") if n in node.inputs}
         self.epsilon = float(node.attributes.get("epsilon", 1e-5))
         self.width = self.x.shape[1]
@@ -42,6 +42,10 @@ class _Norm:
         self.rows = Rows(e, (self.x.shape[0], self.width), kinds, statistics + 16 * 16)
         self.count = len(spans(self.rows.cuts[0].size, STATISTICS_MAX))
         self.kept: dict[str, TileView] = {}
+        for name in self.vectors:
+            early = e.vectors.take(node, name)
+            if early is not None and self.rows.whole:
+                self.kept[name] = early
 
     def given(self, tile: Span, cut: Span) -> TileView:
         """x, with the residual."""
@@ -103,7 +107,8 @@ class _Norm:
 
     def apply(self, tile: Span, cut: Span, x: TileView, mean: TileView, scale: TileView) -> None:
         """A piece of the result."""
-        vector, made, work = self.k.vector, self.rows.tile("out", tile, cut), self.rows.tile("work", tile, cut)
+        vector, work = self.k.vector, self.rows.tile("work", tile, cut)
+        made = self.rows.target("out", self.out, tile, cut)
         gain, shift = self.vector("gain", tile, cut), self.vector("shift", tile, cut)
         last = made if shift is None else work
         if self.rms and gain is not None:
