@@ -1,6 +1,6 @@
 """The layers of all-MiniLM-L6-v2 as a graph, as front ends make one, on the RTL.
 
-python -m verif.checks.graph_minilm [CONFIG]
+python -m verif.checks.graph_minilm [CONFIG [LAYERS]]
 """
 
 import sys
@@ -80,7 +80,10 @@ def main() -> None:
     tensors = model_tensors()
     ids = text_tokens(DEFAULT_TEXT)
     x = embed(ids, tensors)
-    program = emit(named(sys.argv[1] if len(sys.argv) > 1 else "small"), Model(len(ids), int(sys.argv[2]) if len(sys.argv)>2 else LAYERS).graph)
+    program = emit(
+        named(sys.argv[1] if len(sys.argv) > 1 else "small"),
+        Model(len(ids), int(sys.argv[2]) if len(sys.argv) > 2 else LAYERS).graph,
+    )
     result = run(program, {"x": x[None]}, device="rtl")
     for number in range(LAYERS):
         x = reference_layer(layer_values(tensors, number), x)["y"]
