@@ -123,7 +123,7 @@ MX_CASES: dict[str, Any] = {
 
 
 def smooth() -> tuple[list[Any], np.ndarray]:
-    import torch
+    torch: Any = importlib.import_module("torch")
 
     x = normal(1, 8, 10, 10)
     wanted = torch.nn.functional.interpolate(torch.from_numpy(x), scale_factor=2, mode="bilinear", align_corners=False)

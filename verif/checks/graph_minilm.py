@@ -80,12 +80,10 @@ def main() -> None:
     tensors = model_tensors()
     ids = text_tokens(DEFAULT_TEXT)
     x = embed(ids, tensors)
-    program = emit(
-        named(sys.argv[1] if len(sys.argv) > 1 else "small"),
-        Model(len(ids), int(sys.argv[2]) if len(sys.argv) > 2 else LAYERS).graph,
-    )
+    layers = int(sys.argv[2]) if len(sys.argv) > 2 else LAYERS
+    program = emit(named(sys.argv[1] if len(sys.argv) > 1 else "small"), Model(len(ids), layers).graph)
     result = run(program, {"x": x[None]}, device="rtl")
-    for number in range(LAYERS):
+    for number in range(layers):
         x = reference_layer(layer_values(tensors, number), x)["y"]
     got = next(iter(result.outputs.values()))[0].astype(np.float64)
     cosine = float((got * x).sum() / np.linalg.norm(got) / np.linalg.norm(x))
