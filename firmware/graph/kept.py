@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from firmware.graph.arrays import Array
 from firmware.graph.ir import Node, Value
+from firmware.kernels.spans import spans
 from firmware.numbers import element_bytes
 from firmware.views import Tile, TileView
 
@@ -20,6 +21,7 @@ __all__ = ["Kept"]
 
 SHARE = 4  # values take at most this part of SBUF
 ALIGN = 16
+STAGED = 64
 READERS = {"matmul": "a", "layernorm": ("x", "residual"), "rmsnorm": ("x", "residual"), "attention": ("q", "k", "v")}
 FLOATS = ("fp32", "bf16", "fp16")
 
@@ -50,7 +52,9 @@ def _shape(node: Node) -> tuple[int, int] | None:
             return None
         wide = shape[-1]
     elif node.op == "attention":
-        wide = shape[-1] * (shape[-2] if "out" in node.attributes.get("heads_last", ()) else 1)
+        if shape[0] != 1 or "out" not in node.attributes.get("heads_last", ()):
+            return None  # heads would lie on partitions from another one than 0 on
+        wide = shape[-1] * shape[-2]
     else:
         return None
     return count // wide, wide
@@ -65,6 +69,7 @@ class Kept:
         self._planned: dict[str, _Place] = {}  # by value
         self._places: dict[str, _Place] = {}  # by tensor, once it is made
         self._tile: Tile | None = None
+        self._stages: list[Tile] = []  # of values on their way to HBM in another format
 
     def plan(self) -> None:
         """Choose values, and take the room."""
@@ -89,6 +94,10 @@ class Kept:
         if self._planned:
             wide = max(place.offset + place.bytes for place in self._planned.values())
             self._tile = e.k.sbuf("values", partitions=self._size, columns=wide, dtype="uint8")
+        if any(place.dtype != "fp32" for place in self._planned.values()):
+            self._stages = [
+                e.k.sbuf(f"stage {i}", partitions=self._size, columns=STAGED, dtype="fp32") for i in range(2)
+            ]
 
     def made(self, value: Value, array: Array) -> None:
         """The tensor of a value that a node is about to make."""
@@ -128,15 +137,19 @@ class Kept:
         whole = Array(array.tensor, 0, (place.rows, place.columns), (place.columns, 1))
         view = self.view(whole)
         assert view is not None
-        k = self._emitter.k
-        if view.dtype != array.dtype:
-            tile = k.sbuf(
-                f"stored {array.tensor.name}", partitions=place.rows, columns=place.columns, dtype=array.dtype
-            )
-            k.vector.copy(tile.view(), view)
-            view = tile.view()
-        k.dma(whole.view(), view)
-        place.stored = True
+        k, place.stored = self._emitter.k, True
+        if view.dtype == array.dtype:
+            k.dma(whole.view(), view)
+            return
+        for turn, cut in enumerate(spans(place.columns, STAGED)):
+            tile = self._stages[turn % len(self._stages)].reinterpret(array.dtype)[: place.rows, : cut.size]
+            k.vector.copy(tile, view[:, cut.start : cut.stop])
+            k.dma(whole.part(1, cut.start, cut.size).view(), tile)
+
+    def leave(self, array: Array) -> None:
+        """The node at hand makes this value in HBM after all."""
+        if array.tensor.name in self._places:
+            self._places[array.tensor.name].stored = True
 
     def _tile_of(self, dtype: str) -> Tile:
         assert self._tile is not None
@@ -147,7 +160,7 @@ class Kept:
         return -(-size_bytes // ALIGN) * ALIGN
 
     def _readers(self, number: int, value: Value) -> tuple[int | None, list[str | None]]:
-        """The last node that reads a value, None if one reads it otherwise; to what each of them rounds it, if any."""
+        """The last node that reads a value, None if one reads it otherwise; to what each rounds it, if it does."""
         names, last, kinds = {value.name}, None, list[str | None]()
         nodes = self._emitter.graph.nodes
         for later in range(number + 1, len(nodes)):

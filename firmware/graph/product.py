@@ -115,6 +115,8 @@ class Product:
         ones = self.slot("ones", self.size, self.kind)[:bias, :] if bias else None
         if ones is not None:
             self.k.vector.memset(ones, 1.0)
+        if not self.g.kept:
+            self.e.kept.store(left)
         turned = self.e.kept.turned(left, self.kind) if self.g.kept else None
         self.left, made = (self._own, False) if turned is None else turned
         for group in self.g.groups:

@@ -71,6 +71,7 @@ def emit(e: Emitter, node: Node) -> None:
         e.macs += batch * count * queries * keys * (dims + v.shape[3])
         Flash(e, q, key, v, out, scale, causal).run(e.read(node.inputs["mask"]) if masked else None)
         return
+    e.kept.leave(out)
     for array in (q, key, v):
         e.kept.store(array)
     scores = e.temporary((batch, count, queries, keys), "fp32")
