@@ -13,8 +13,8 @@ Every queue and every ring counts its completed items in a semaphore of its own.
 what an item elsewhere touched before waits for that count. docs/kernels.md tells all rules.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from math import prod
 from typing import Any
 
@@ -27,9 +27,10 @@ from firmware.engines.scalar import ScalarEngine
 from firmware.engines.tensor import TensorEngine
 from firmware.engines.vector import VectorEngine
 from firmware.hazards import Access, Hazards, Known
-from firmware.numbers import bits_dtype, element_bytes, split_format
-from firmware.program import Allocation, Completion, HbmTensor, Instruction, Program, Semaphore, SemaphoreWait
-from firmware.rings import FENCE, Rings
+from firmware.numbers import element_bytes, split_format
+from firmware.program import Completion, HbmTensor, Instruction, Program, Semaphore, SemaphoreWait
+from firmware.rings import Rings
+from firmware.room import Room, held_in
 from firmware.views import CopyView, HbmView, KernelError, MemoryFullError, Tile, TileView
 from rtl.contract.access_pattern import DIMENSIONS, AccessPattern, start_partition_rule
 from rtl.contract.config import Config
@@ -40,14 +41,6 @@ from rtl.contract.memmap import Space, core_id, core_place
 __all__ = ["HbmView", "Kernel", "KernelError", "Tile", "TileView"]
 
 ALLOCATION_BYTES = 16  # what a DMA mover moves at once
-
-
-def _format(name: str, dtype: str) -> np.dtype:
-    """What holds an element. KernelError, with the tensor's or tile's name, if there is no such format."""
-    try:
-        return bits_dtype(dtype)
-    except ValueError as error:
-        raise KernelError(f"{name}: {error}") from None
 
 
 @checked
@@ -62,11 +55,9 @@ class Kernel:
         except ValueError as error:
             raise KernelError(f"kernel {name} is for core {core}, but {error}") from None
         self._program = Program(name=name, config=cfg, core=self.core, queues={q: [] for q in Queue})
-        self._used = {Space.SBUF: 0, Space.PSUM: 0}
-        self._most = dict(self._used)  # at any time
-        self._prefix, self._shared = "", False  # of scratch
+        self._room = Room(cfg, self.core)
+        self._program.tiles = self._room.tiles
         self._hbm_bytes = 0  # of tensors
-        self._names: set[str] = {FENCE}
         self._semaphores = 0  # named ones
         self._known: dict[Queue, Known] = {q: {} for q in Queue}
         self._hazards = Hazards(
@@ -89,12 +80,12 @@ class Kernel:
     ) -> HbmView:
         """A tensor in HBM: an input with the bits `data` (numbers.encode), else an output, or an `inner` one, which the
         host does not read."""
-        name = self._name(name)
+        name = self._room.name(name)
         need(
             len(shape) >= 1 and all(n >= 1 for n in shape),
             f"tensor {name} has shape {shape}; every axis must have at least 1 element",
         )
-        kind = _format(f"tensor {name}", dtype)
+        kind = held_in(f"tensor {name}", dtype)
         if data is not None:
             need(
                 data.shape == shape and data.dtype == kind,
@@ -123,20 +114,19 @@ class Kernel:
         align: int = ALLOCATION_BYTES,
     ) -> Tile:
         """Allocate `columns` elements on each of `partitions` partitions of SBUF."""
-        return self._allocate(Space.SBUF, self.cfg.sbuf.partition_bytes, name, start, partitions, columns, dtype, align)
+        return self._room.tile(Space.SBUF, name, start, partitions, columns, dtype, align)
 
     def psum(self, name: str, *, partitions: int, columns: int, align: int = 4) -> Tile:
         """Allocate `columns` FP32 sums on each of `partitions` partitions of PSUM."""
-        size = self.cfg.psum.partition_bytes
-        return self._allocate(Space.PSUM, size, name, 0, partitions, columns, "fp32", align)
+        return self._room.tile(Space.PSUM, name, 0, partitions, columns, "fp32", align)
 
     def sbuf_free(self) -> int:
         """Bytes of an SBUF partition that are not allocated yet."""
-        return self.cfg.sbuf.partition_bytes - self._used[Space.SBUF]
+        return self._room.free_bytes(Space.SBUF)
 
     def psum_free(self, align: int = 4) -> int:
         """Bytes of a PSUM partition behind the next allocation with this alignment."""
-        return max(0, self.cfg.psum.partition_bytes - -(-self._used[Space.PSUM] // align) * align)
+        return self._room.free_bytes(Space.PSUM, align)
 
     def dma(
         self,
@@ -166,7 +156,7 @@ class Kernel:
 
     def semaphore(self, name: str) -> Semaphore:
         """A semaphore of this core for copies to add to, its own and those of other cores; it begins at 0."""
-        self._name(name)
+        self._room.name(name)
         index = self._producers + self._semaphores
         need(
             index < self.cfg.issue.semaphores,
@@ -199,8 +189,8 @@ class Kernel:
         """The finished program; `fields` (macs, notes, params, metrics) are set on it."""
         program = self._program
         program.rings = self._rings.finished()
-        program.sbuf_bytes = self._most[Space.SBUF]
-        program.psum_bytes = self._most[Space.PSUM]
+        program.sbuf_bytes = self._room.most_bytes[Space.SBUF]
+        program.psum_bytes = self._room.most_bytes[Space.PSUM]
         for key, value in fields.items():
             need(hasattr(program, key), f"a program has no field {key!r} to set")
             setattr(program, key, value)
@@ -208,63 +198,11 @@ class Kernel:
 
     def share(self) -> None:
         """Hazards of tiles are found by their bytes from now on, whatever they are called; before the first tile."""
-        self._shared = True
+        self._room.share()
 
-    @contextmanager
-    def scratch(self, name: str) -> Iterator[None]:
+    def scratch(self, name: str) -> AbstractContextManager[None]:
         """Tiles of this block are gone at its end, and their room is for others. Names in it begin with `name`."""
-        need(self._shared, "scratch needs Kernel.share before the first tile")
-        used, prefix = dict(self._used), self._prefix
-        self._prefix = f"{prefix}{name} "
-        try:
-            yield
-        finally:
-            self._used, self._prefix = used, prefix
-
-    def _name(self, name: str) -> str:
-        """The name with that of the block in which it is said."""
-        full = self._prefix + name
-        need(bool(name) and full not in self._names, f"the name {full!r} is empty or taken already")
-        self._names.add(full)
-        return full
-
-    def _allocate(
-        self,
-        space: Space,
-        size: int,
-        name: str,
-        start: int,
-        partitions: int,
-        columns: int,
-        dtype: str,
-        align: int,
-    ) -> Tile:
-        name = self._name(name)
-        total = self.cfg.partitions
-        _format(f"tile {name}", dtype)
-        need(columns >= 1, f"tile {name} must have at least 1 column, not {columns}")
-        need(
-            align >= 1 and align & (align - 1) == 0,
-            f"tile {name} is aligned to {align} bytes; that must be a power of two, at least 1",
-        )
-        need(
-            partitions >= 1 and start >= 0 and start + partitions <= total,
-            f"tile {name} takes partitions {start} to {start + partitions - 1}; there are {total} from 0",
-        )
-        offset = -(-self._used[space] // align) * align
-        wanted = columns * element_bytes(dtype)
-        if offset + wanted > size:
-            raise MemoryFullError(
-                f"tile {name} needs {wanted} bytes of each {space.name} partition, but only "
-                f"{max(0, size - offset)} of {size} are free"
-            )
-        self._used[space] = offset + wanted
-        self._most[space] = max(self._most[space], offset + wanted)
-        self._program.tiles.append(
-            Allocation(name=name, space=space, start=start, partitions=partitions, offset=offset, bytes=wanted)
-        )
-        memory = space.name if self._shared else ""
-        return Tile(name, space, start, partitions, offset, columns, dtype, self.core, memory)
+        return self._room.scratch(name)
 
     def add_tensor(self, tensor: HbmTensor) -> None:
         """For rings: a tensor under its name, unless there is one."""
