@@ -109,8 +109,8 @@ class Emitter:
 
     @contextmanager
     def node(self, number: int, node: Node) -> Iterator[None]:
-        """Tiles of a node, which are gone behind it; its instructions carry the user's line."""
-        with said_at(node.origin or node.label or node.op), self.k.scratch(f"{node.op} {number}"):
+        """Tiles of a node, which are gone behind it; its instructions carry the user's line and name of it."""
+        with said_at(node.where), self.k.scratch(f"{node.op} {number}"):
             yield
 
     def _constant(self, value: Value, bits: np.ndarray | None) -> None:

@@ -35,8 +35,14 @@ class _Sight:
         return node if fits else None
 
 
-def _swapped(node: Node, name: str, value: Value, **attributes: object) -> Node:
-    return replace(node, inputs={**node.inputs, name: value}, attributes={**node.attributes, **attributes})
+def _labels(first: Node, *others: Node) -> str:
+    return " + ".join(dict.fromkeys(one.label for one in (first, *others) if one.label))
+
+
+def _swapped(node: Node, name: str, before: Node, **attributes: object) -> Node:
+    """`node` with what `before`, which made its input `name`, was given."""
+    inputs = {**node.inputs, name: before.inputs["x"]}
+    return replace(node, inputs=inputs, attributes={**node.attributes, **attributes}, label=_labels(before, node))
 
 
 def _turned_operand(node: Node, sight: _Sight) -> list[Node] | None:
@@ -51,7 +57,7 @@ def _turned_operand(node: Node, sight: _Sight) -> list[Node] | None:
         if axes != [*range(rank - 2), rank - 1, rank - 2]:
             continue
         flag = f"transpose_{name}"
-        return [_swapped(node, name, before.inputs["x"], **{flag: not node.attributes.get(flag, False)})]
+        return [_swapped(node, name, before, **{flag: not node.attributes.get(flag, False)})]
     return None
 
 
@@ -103,8 +109,7 @@ def _into_matmul(node: Node, sight: _Sight) -> list[Node] | None:
 
 def _joined(before: Node, node: Node, **changes: object) -> Node:
     """`before` with what `node` did: its output, and the lines and labels of both."""
-    label = " + ".join(dict.fromkeys(one.label for one in (before, node) if one.label))
-    return replace(before, output=node.output, label=label, **changes)  # pyright: ignore[reportArgumentType]
+    return replace(before, output=node.output, label=_labels(before, node), **changes)  # pyright: ignore[reportArgumentType]
 
 
 def _residual(node: Node, sight: _Sight) -> list[Node] | None:
@@ -116,7 +121,7 @@ def _residual(node: Node, sight: _Sight) -> list[Node] | None:
     a, b = before.inputs["a"], before.inputs["b"]
     if a.shape != b.shape or not {a.dtype, b.dtype, before.output.dtype} <= set(FLOATS):
         return None
-    return [replace(node, inputs={**node.inputs, "x": a, "residual": b})]
+    return [replace(node, inputs={**node.inputs, "x": a, "residual": b}, label=_labels(before, node))]
 
 
 def _heads(node: Node, sight: _Sight) -> list[Node] | None:
@@ -126,13 +131,13 @@ def _heads(node: Node, sight: _Sight) -> list[Node] | None:
             before = sight.maker(node.inputs[name], "permute", alone=False)
             if before is not None and tuple(before.attributes["axes"]) == HEADS:
                 now = tuple(n for n in last if n != name) if name in last else (*last, name)
-                return [_swapped(node, name, before.inputs["x"], heads_last=now)]
+                return [_swapped(node, name, before, heads_last=now)]
     if node.op == "permute" and tuple(node.attributes["axes"]) == HEADS:
         before = sight.maker(node.inputs["x"], "attention")
         if before is not None:
             last = tuple(before.attributes.get("heads_last", ()))
             now = tuple(n for n in last if n != "out") if "out" in last else (*last, "out")
-            return [replace(before, output=node.output, attributes={**before.attributes, "heads_last": now})]
+            return [_joined(before, node, attributes={**before.attributes, "heads_last": now})]
     return None
 
 

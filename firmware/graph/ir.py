@@ -47,7 +47,10 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """An operator: inputs by what they are to it. `origin`: the user's line; `label`: what the user calls it."""
+    """An operator: inputs by what they are to it. `origin`: the user's line; `label`: what the user calls it.
+
+    `where` is both, "model.py:12 aten.addmm.default": what its instructions and copies carry into reports.
+    """
 
     op: str
     inputs: Mapping[str, Value]
@@ -55,6 +58,10 @@ class Node:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     origin: str = ""
     label: str = ""
+
+    @property
+    def where(self) -> str:
+        return " ".join(part for part in (self.origin, self.label) if part) or self.op
 
 
 @dataclass(frozen=True, slots=True)

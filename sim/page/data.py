@@ -1,5 +1,6 @@
 """What a page shows of a run, as plain values for its script."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,9 @@ from sim.trace.occupancy import bytes_held
 from sim.trace.recorded import NEVER, Recorded
 
 __all__ = ["differences", "page_data"]
+
+_PLACE = re.compile(r"(.+?):(\d+)(?: .*)?$")
+"""A line of a kernel, and what stands there: "model.py:12 aten.addmm.default"."""
 
 
 def _verdict(report: Mapping[str, Any]) -> tuple[str, bool]:
@@ -56,12 +60,11 @@ def _waits(recorded: Recorded) -> list[list[int]]:
 
 
 def _sources(recorded: Recorded) -> dict[str, dict[int, str]]:
-    """The lines of kernels that the trace names, if their files are there."""
+    """The lines of kernels that the trace names, "file:line" or "file:line what", if their files are there."""
     wanted: dict[str, set[int]] = {}
     for text in np.unique(np.concatenate([recorded.item_line_text, recorded.copy_line_text])).tolist():
-        file, _, number = recorded.text(text).rpartition(":")
-        if number.isdigit():
-            wanted.setdefault(file, set()).add(int(number))
+        if said := _PLACE.match(recorded.text(text)):
+            wanted.setdefault(said[1], set()).add(int(said[2]))
     found: dict[str, dict[int, str]] = {}
     for file, numbers in wanted.items():
         path = Path(file) if Path(file).is_absolute() else ROOT / file

@@ -168,8 +168,8 @@ function tellSemaphore(d, l, k) {
 }
 
 function source(d, line) {
-  const [file, n] = [line.slice(0, line.lastIndexOf(":")), +line.slice(line.lastIndexOf(":") + 1)];
-  return d.sources[file] && d.sources[file][n] !== undefined ? d.sources[file][n].trim() : "";
+  const said = /^(.+?):(\d+)(?: .*)?$/.exec(line), found = said && d.sources[said[1]];
+  return found && found[+said[2]] !== undefined ? found[+said[2]].trim() : "";
 }
 
 function bars(d) {

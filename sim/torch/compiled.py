@@ -60,7 +60,7 @@ class DeviceProgram(torch.nn.Module):
         call.build_seconds += time.monotonic() - begin
         shapes = {name: built.program.tensors[name].shape for name in arrays}  # of a single number: (1,)
         given = {n: Tensor(n, HostArray(a.bits.reshape(shapes[n]), a.dtype)) for n, a in arrays.items()}
-        result = run(built.program, given, **self.options.of_run())
+        result = run(built.program, given, **self.options.of_run(self.name))
         call.results.append(result)
         results = [
             from_bits(result.tensors[value.name].bits.bits, dtype, value.shape)
@@ -99,10 +99,17 @@ class DeviceProgram(torch.nn.Module):
 
 
 class CompiledGraph:
-    """A graph whose submodules `names` are programs. `static` says of each of its inputs whether it is a parameter."""
+    """A graph whose submodules `names` are programs. `static` says of each of its inputs whether it is a parameter.
+    `called`: what its only program is called."""
 
     def __init__(
-        self, gm: fx.GraphModule, names: Sequence[str], on_cpu: Sequence[OnCpu], static: Sequence[bool], options: Any
+        self,
+        gm: fx.GraphModule,
+        names: Sequence[str],
+        on_cpu: Sequence[OnCpu],
+        static: Sequence[bool],
+        options: TorchOptions,
+        called: str = "",
     ):
         self._gm, self._on_cpu = gm, tuple(on_cpu)
         places = [node for node in gm.graph.nodes if node.op == "placeholder"]
@@ -115,7 +122,7 @@ class CompiledGraph:
                 for place, one in zip((n for n in part.graph.nodes if n.op == "placeholder"), node.args):
                     place.meta = dict(one.meta)
                 found = translate(part.graph, options.products)
-                setattr(gm, str(node.target), DeviceProgram(str(node.target), found, kept, options))
+                setattr(gm, str(node.target), DeviceProgram(called or str(node.target), found, kept, options))
         gm.recompile()
 
     def __call__(self, *args: Any) -> Any:

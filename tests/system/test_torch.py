@@ -4,6 +4,7 @@ import contextlib
 import io
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,10 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed: make torch")
 
 import plexus  # noqa: E402
+from sim.page.summary import line_rows  # noqa: E402
 from sim.toolchain import ROOT  # noqa: E402
+from sim.trace.instructions import attributed  # noqa: E402
+from sim.trace.recorded import load_trace  # noqa: E402
 
 pytestmark = pytest.mark.regress
 nn, F = torch.nn, torch.nn.functional
@@ -69,6 +73,15 @@ def test_operators_of_the_device_leave_the_golden_machines_bits() -> None:
     for function in (lambda y: y * y + 1, lambda y: y.softmax(0), lambda y: y.sum(1), lambda y: y @ y.t()):
         assert (function(there).cpu() - function(x)).abs().max() < 5e-2
         assert plexus.torch.last().cycles and plexus.torch.last().reports[0]["match"] is True
+
+
+def test_the_page_of_a_program_has_operators_with_their_lines(tmp_path: Path) -> None:
+    layer = nn.Linear(16, 24).eval()
+    run = torch.compile(lambda x: F.relu(layer(x)), backend="plexus", options=RTL | {"folder": tmp_path})
+    run(torch.randn(5, 16))
+    recorded = load_trace(tmp_path / "1-program_0")
+    lines = [row[0] for row in line_rows(recorded, attributed(recorded))]
+    assert any(re.fullmatch(r"\w+\.py:\d+ aten.t \+ aten.addmm \+ aten.relu", line) for line in lines), lines
 
 
 def test_examples_of_the_page_print_what_it_says() -> None:

@@ -85,7 +85,7 @@ def test_lines_of_the_user_are_on_instructions_and_copies() -> None:
     lines = {i.source for queue in program.queues.values() for i in queue} | {
         d.origin for r in program.rings for d in r
     }
-    assert "m.py:1" in lines
+    assert "m.py:1 mm + add + tanh" in lines
 
 
 def test_inner_values_are_no_outputs() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch.utils import backend_registration
 
-__all__ = ["device_options", "set_up"]
+__all__ = ["device_options", "on_cpu", "set_up"]
 
 _libraries: list[torch.library.Library] = []
 
@@ -95,3 +95,10 @@ def device_options(**given: Any) -> None:
     from sim.torch.options import torch_options
 
     operators.settings.options = torch_options(given)
+
+
+def on_cpu() -> tuple[Any, ...]:
+    """OnCpu of each operator on the device that torch has computed, once, by name."""
+    from sim.torch.eager import operators
+
+    return tuple(operators.settings.on_cpu.values())

@@ -14,6 +14,7 @@ from firmware.graph.emit import why_not
 from sim.torch.compiled import CompiledGraph
 from sim.torch.options import TorchOptions
 from sim.torch.partition import partition
+from sim.torch.place import name_of
 from sim.torch.translate import why_unsupported
 
 __all__ = ["OneOperator", "one_operator"]
@@ -55,7 +56,7 @@ class OneOperator:
             graph.output(self._outputs(graph, node))
             gm = fx.GraphModule(torch.nn.Module(), graph)
             fused, names, _ = partition(gm, options.products, partial(why_not, options.cfg), alone=True)
-            self.run = CompiledGraph(fused, names, (), [False] * len(metas), options)
+            self.run = CompiledGraph(fused, names, (), [False] * len(metas), options, name_of(node))
 
     def _outputs(self, graph: fx.Graph, node: fx.Node) -> Any:
         """Results that are made; the others are None, and nobody but a backward pass wants them."""

@@ -1,6 +1,7 @@
 """torch.compile(..., backend="plexus") on the golden machine of `tiny`: results, what is kept, what is refused."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -122,6 +123,7 @@ def test_several_results_and_inputs_that_are_results() -> None:
         ({"products": "int8"}, "products must be bf16 or fp32, not 'int8'"),
         ({"fallback": "no"}, "fallback is True or False, not 'no'"),
         ({"check": "some"}, "check"),
+        ({"folder": 3}, "folder is a path, a text or a pathlib.Path, not 3"),
         ({"settings": {"tensor.rows": "many"}}, "tensor.rows"),
     ],
 )
@@ -160,6 +162,16 @@ def test_programs_know_the_users_line_and_operator(monkeypatch: pytest.MonkeyPat
     assert [(node.label, node.origin.split(":")[0]) for node in graphs[0].nodes] == [
         ("aten.silu", "test_compile.py"),
         ("aten.add.Tensor", "test_compile.py"),
+    ]
+
+
+def test_programs_leave_their_reports_in_folders(tmp_path: Path) -> None:
+    run = compiled(layers(), folder=tmp_path)
+    run(torch.randn(2, 16))
+    run(torch.randn(2, 16))
+    assert sorted(str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*.json")) == [
+        "1-program_0/report.json",
+        "2-program_0/report.json",
     ]
 
 
