@@ -32,6 +32,9 @@ SIZES := $(if $(REGRESS),,-m "not regress")
 RUN := $(BIN)/plexus run $(WORKLOAD) --config $(CONFIG) $(if $(SEED),--seed $(SEED)) \
 	$(foreach s,$(SET),--set $(s)) $(foreach p,$(PARAMS),-p $(p)) --report
 
+# Where it is set, every start of Python compiles all it imports anew: 4 s for each bench.
+unexport PYTHONDONTWRITEBYTECODE
+
 export PLEXUS_SEEDS = $(SEEDS)
 export FRESH
 

@@ -9,10 +9,13 @@ from rtl.base.dma_port import RELEASE, SEMAPHORE_UPDATE, ring_count
 from rtl.contract.isa import DESCRIPTOR, Cause
 from rtl.contract.timing import STALLS, Engine
 from verif.agents.bench import Bench
+from verif.agents.opened import opened
 from verif.agents.stall import never
 from verif.agents.stream import StreamSink, StreamSource
 
 __all__ = ["DmaHost"]
+
+_UPDATE = opened(SEMAPHORE_UPDATE)
 
 
 _MOVING = [2 + STALLS[Engine.DMA].index(cause) for cause in ("hbm_latency", "commit")]
@@ -101,7 +104,7 @@ class DmaHost:
         return tuple(int(getattr(self.dut, f"ring_status__{ring}__{f}").value) for f in fields)  # type: ignore[return-value]
 
     def _signalled(self, bits: int) -> None:
-        update = SEMAPHORE_UPDATE.from_bits(bits)
+        update = _UPDATE(bits)
         entry = (int(update.index), int(update.update), int(update.value))
         self.signals.append(entry)
         if self.on_signal is not None:

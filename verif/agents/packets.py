@@ -4,11 +4,14 @@ from collections.abc import Callable, Iterator
 
 from rtl.base.packet import PACKET_BEAT
 from verif.agents.bench import Bench
+from verif.agents.opened import opened
 from verif.agents.stall import never
 from verif.agents.stream import StreamSink, StreamSource
 from verif.golden.endpoint import Packet, from_beats
 
 __all__ = ["PacketSink", "PacketSource"]
+
+_BEAT = opened(PACKET_BEAT)
 
 
 class PacketSource:
@@ -47,7 +50,7 @@ class PacketSink:
         self.stream.on_taken = self._taken
 
     def _taken(self, bits: int) -> None:
-        beat = PACKET_BEAT.from_bits(bits)
+        beat = _BEAT(bits)
         assert bool(beat.first) == (not self.beats), "first marks the first beat of a packet"
         self.beats.append(int(beat.data))
         if int(beat.last):

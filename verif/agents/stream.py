@@ -1,7 +1,7 @@
 """A stream's two ends: a source that offers payloads and a sink that takes them.
 
 Payloads are integers: pack a layout with `layout.const({...}).as_bits()` or a contract word, open one
-with `layout.from_bits`. Values are read right after the rising edge, as they were before it.
+with `opened(layout)`. Values are read right after the rising edge, as they were before it.
 """
 
 from collections import deque

@@ -26,7 +26,7 @@ _RINGS = ["dma.rings=4"]
 RUNS = (
     Run("dma", config=load("tiny", _RINGS), faults=_FAULTS, seeds=(1,)),
     Run("dma", config=load("tiny", [*_RINGS, "dma.strict_class=3"]), faults=_FIRST_FAULTS, seeds=(1,)),
-    Run("dma", config=load("tiny", [*_RINGS, "dma.priority=true"]), seeds=(1,)),
+    Run("dma", config=load("tiny", [*_RINGS, "dma.priority=true"]), seeds=(1,), regress=True),
 )
 
 _OTHERS = ("load", "store", "across")

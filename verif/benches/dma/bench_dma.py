@@ -57,8 +57,8 @@ _FAULTS = (
 RUNS = (
     Run("dma", faults=_FAULTS),
     Run("dma", options={"link": True}, seeds=(1,)),  # the same inside
-    *(Run("dma", config=load("tiny", [f"dma.ring_depth={n}"]), seeds=(2,)) for n in (2, 64)),
-    Run("dma", config=load("tiny", ["dma.rings=4", "dma.strict_class=1"]), seeds=(2,)),  # with a lane of its own
+    *(Run("dma", config=load("tiny", [f"dma.ring_depth={n}"]), seeds=(2,), regress=True) for n in (2, 64)),
+    Run("dma", config=load("tiny", ["dma.rings=4", "dma.strict_class=1"]), seeds=(2,), regress=True),  # with a lane
 )
 
 

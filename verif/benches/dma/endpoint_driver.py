@@ -27,7 +27,7 @@ FEWER = load("tiny", ["sbuf.adders=false", "dma.classes=1", "fabric.endpoint_bit
 """Of what there may be less, and another map of endpoints."""
 
 OTHER_LINKS = tuple(
-    Run("dma", options={"link": True}, config=load("tiny", settings), seeds=(1,))
+    Run("dma", options={"link": True}, config=load("tiny", settings), seeds=(1,), regress=True)
     for settings in (["dma.link_movers=1"], ["dma.link_movers=4", "hbm.ports=2"])
 )
 """Of fewer movers, and of more at two ports of HBM."""

@@ -37,7 +37,7 @@ RUNS = (
     Run("scalar_core", options={"line_bits": 512, "vectors": False}),
     *(
         Run(
-            "scalar_core", options={"line_bits": bits}, seeds=tuple(range(100, 120)), regress=True
+            "scalar_core", options={"line_bits": bits}, seeds=tuple(range(100, 170)), regress=True
         )  # a million instructions
         for bits in (128, 256, 512)
     ),
@@ -61,7 +61,7 @@ COVER = Coverage(
     ],
 )
 _RETIRE = 2  # cycles from the execute stage
-_PROGRAMS, _INSTRUCTIONS = 20, 600
+_PROGRAMS, _INSTRUCTIONS = 6, 600
 _DIVIDES = {4: "div", 5: "divu", 6: "rem", 7: "remu"}
 
 

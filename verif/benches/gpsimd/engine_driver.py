@@ -13,6 +13,7 @@ from rtl.contract.gpsimd import CORES_MAX, SHARED_BYTES, Counter, Region, cores
 from rtl.contract.isa import INSTRUCTION, INSTRUCTION_BYTES, Cause, Opcode, Update
 from verif.agents.bench import Bench
 from verif.agents.memory_port import MemoryPorts
+from verif.agents.opened import opened
 from verif.agents.stall import styled
 from verif.agents.stream import StreamSource
 from verif.benches.gpsimd.copy_ring import CopyRing
@@ -31,6 +32,7 @@ __all__ = ["FIRST_GP_CYCLES", "LAST_GP_CYCLES", "EngineDriver"]
 FIRST_GP_CYCLES, LAST_GP_CYCLES = 12, 8
 """Most of the engine's cycles from GP_RUN to its first instruction, and from the last one to its end."""
 
+_UPDATE = opened(SEMAPHORE_UPDATE)
 _IMAGE, _BACK = 4096, 6144  # bytes of partitions: images, and what is stored back
 _COPIES_PLACE, _DATA_PLACE = _IMAGE + 1536, _IMAGE + 1792
 _CODE_BYTES = 3072  # of a core, at most
@@ -108,7 +110,7 @@ class EngineDriver:
                 states[shown >> 4 * core & 15] += 1
         if dut.update__valid.value == 1 and self._ready:
             assert tick, "a semaphore changes between the engine's edges"
-            told = SEMAPHORE_UPDATE.from_bits(int(dut.update__payload.value))
+            told = _UPDATE(int(dut.update__payload.value))
             self.semaphores.update(told.index, Update(told.update), told.value)
             self.updates += 1
         for at, semaphore, value in self.others:

@@ -8,6 +8,7 @@ import numpy as np
 from rtl.contract.gpsimd import Counter
 from rtl.gpsimd.layouts import ACCESS, RETIRED, TRAPPED
 from verif.agents.bench import Bench
+from verif.agents.opened import opened
 from verif.benches.gpsimd.scalar_core_top import DEVICE, DEVICE_BYTES, RAM, RAM_BYTES
 from verif.benches.gpsimd.scalar_times import ScalarTimes
 from verif.benches.gpsimd.soup import CODE_BYTES, HANDLER, SOUP_BYTES
@@ -19,6 +20,7 @@ __all__ = ["TOHOST", "ScalarDriver"]
 
 TOHOST = 0xE000  # a place in RAM
 
+_ACCESS, _RETIRED, _TRAPPED = opened(ACCESS), opened(RETIRED), opened(TRAPPED)
 _PROMPT = 6
 """Instructions that may still retire when an interrupt is pending and enabled: three stages', and while mip is set."""
 _PRIORITY = (11, 3, 7)
@@ -81,6 +83,8 @@ class ScalarDriver(Bench):
 
     def compare_memory(self) -> None:
         """All but what instructions that have not retired may have stored."""
+        if self.ram == self.golden_ram:
+            return
         late = {place for retired, place in self.stored if retired + _UNDER_WAY > self.retired}
         for place in range(0, RAM_BYTES, 4):
             have, need = (int.from_bytes(ram[place : place + 4], "little") for ram in (self.ram, self.golden_ram))
@@ -128,12 +132,12 @@ class ScalarDriver(Bench):
             asleep = self.states[-2:] == [Counter.SLEEP] * 2
             assert dut.waits.value == 1 or not asleep, "it sleeps, and its clock must go on"
             assert self.states[-1] in _STATES, f"it is in state {self.states[-1]}"
-            told = TRAPPED.from_bits(int(dut.trapped.value))
+            told = _TRAPPED(int(dut.trapped.value))
             if told.valid:
-                self.trapped.append((int(told.nowhere), int(told.cause), int(told.pc)))
+                self.trapped.append((told.nowhere, told.cause, told.pc))
             if dut.retired_valid.value == 1:
                 quiet = 0
-                got = RETIRED.from_bits(int(dut.retired.value))
+                got = _RETIRED(int(dut.retired.value))
                 if CODE_BYTES <= got.pc_rdata - self.at < HANDLER and not patched:
                     return  # it executes data, which it may have changed
                 self.cycles.append(self.cycle)
@@ -147,7 +151,7 @@ class ScalarDriver(Bench):
                 line = self.cycle + self._delay(), number
                 self.asked_lines += 1
             if access_ready and dut.access__valid.value == 1:
-                access = ACCESS.from_bits(int(dut.access__payload.value))
+                access = _ACCESS(int(dut.access__payload.value))
                 word = self._access(access.address, access.write, access.mask, access.data)
                 if not access.write:
                     assert load is None, "a second load before the first has its word"
@@ -207,17 +211,17 @@ class ScalarDriver(Bench):
 
     def _compare(self, got) -> None:
         self.retired += 1
-        self.seen, self.seen_rd, self.seen_to = int(got.mem_rdata), int(got.rd_wdata), int(got.rd_addr)
+        self.seen, self.seen_rd, self.seen_to = got.mem_rdata, got.rd_wdata, got.rd_addr
         pending, pc, mtvec = 0, self.hart.pc, self.hart.csrs.mtvec
         if got.intr:
-            pending = self._check_interrupt(int(got.cause) if not got.trap else 0)
+            pending = self._check_interrupt(got.cause if not got.trap else 0)
         want = self.hart.step(pending)
         names = ["order", "insn", "trap", "intr", "pc_rdata", "pc_wdata", "rd_addr", "rd_wdata", "mem_addr"]
         names += ["mem_rmask", "mem_wmask", "mem_wdata", "cause"]
         if want.cause not in (1, 2) or not want.trap:
             names += ["rs1_addr", "rs1_rdata", "rs2_addr", "rs2_rdata"]
         for name in names:
-            have, need = int(getattr(got, name)), int(getattr(want, name)) & (31 if name == "cause" else -1)
+            have, need = getattr(got, name), int(getattr(want, name)) & (31 if name == "cause" else -1)
             if name == "mem_wdata":
                 lanes = sum(255 << 8 * n for n in range(4) if want.mem_wmask >> n & 1)
                 have &= lanes
@@ -225,7 +229,7 @@ class ScalarDriver(Bench):
                 f"instruction {want.order} at {want.pc_rdata:#x}, {want.insn:#x}: {name} {have:#x}, golden {need:#x}"
             )
         lanes = sum(255 << 8 * n for n in range(4) if want.mem_rmask >> n & 1)
-        assert int(got.mem_rdata) & (lanes or -1) == want.mem_rdata
+        assert got.mem_rdata & (lanes or -1) == want.mem_rdata
         told = [(int(mtvec < 4), want.cause & 31, where) for where in [pc] * want.intr + [want.pc_rdata] * want.trap]
         heard = [self.trapped.popleft() for _ in told if self.trapped]
         assert [one[::2] for one in told] == [one[::2] for one in heard], f"traps are told as {heard}, golden {told}"

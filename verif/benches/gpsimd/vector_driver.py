@@ -6,6 +6,7 @@ import numpy as np
 
 from rtl.gpsimd.layouts import ACCESS
 from verif.agents.bench import Bench
+from verif.agents.opened import opened
 from verif.benches.gpsimd.vector_unit_top import DEVICE, DEVICE_BYTES, RAM, RAM_BYTES
 from verif.golden.riscv.hart import Hart
 from verif.golden.riscv.memory import Device, Memory
@@ -13,6 +14,7 @@ from verif.golden.riscv.retired import Retired
 
 __all__ = ["VSTART", "VXRM", "VXSAT", "VectorDriver"]
 
+_ACCESS = opened(ACCESS)
 CODE = 0x2000_0000
 VSTART, VXSAT, VXRM, VCSR, VL, VTYPE, VLENB = 0x008, 0x009, 0x00A, 0x00F, 0xC20, 0xC21, 0xC22
 _LIMIT_CYCLES = 20_000
@@ -239,7 +241,7 @@ class VectorDriver(Bench):
             self.lasts += self.last
             self._store_row(int(dut.row.value), int(dut.row_mask.value), int(dut.row_data.value))
         if ready and dut.access__valid.value == 1:
-            access = ACCESS.from_bits(int(dut.access__payload.value))
+            access = _ACCESS(int(dut.access__payload.value))
             word = self._access(access.address, access.write, access.mask, access.data)
             if not access.write:
                 self.answer = rng.randrange(4) if rng.random() < self.stalls else 0, word

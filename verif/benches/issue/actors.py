@@ -8,6 +8,7 @@ import numpy as np
 from rtl.base.dma_port import RELEASE, ROW_BYTES_BITS
 from rtl.contract.timing import PARTS, STALLS, Engine
 from verif.agents.bench import Bench
+from verif.agents.opened import opened
 from verif.benches.issue.programs import Node
 
 __all__ = ["DmaActor", "EngineActor"]
@@ -19,6 +20,7 @@ _OWN = {
     Engine.SCALAR: _ELEMENTWISE,
     Engine.GPSIMD: ("sleep", "branch", "load", "unit", "memory", "sbuf"),
 }
+_RELEASE = opened(RELEASE)
 _HOLD = 2
 
 
@@ -175,7 +177,7 @@ class DmaActor:
             self.now += 1
             pulses = [0] * count
             if release_ready and dut.release__valid.value == 1:
-                got = RELEASE.from_bits(int(dut.release__payload.value))
+                got = _RELEASE(int(dut.release__payload.value))
                 self.released[got.ring] += got.count
                 assert self.released[got.ring] <= len(self.rings[got.ring]), "more was released than the ring has"
             for r in range(count):

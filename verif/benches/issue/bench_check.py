@@ -96,7 +96,7 @@ async def agrees_with_the_golden_check(dut: Any) -> None:
     bench.source.stall = bursty(bench.rng)
     bench.sink.stall = bursty(bench.rng)
     await bench.start()
-    for _ in range(16):  # in batches, so that a difference is met before all words are made
+    for _ in range(10):  # in batches, so that a difference is met before all words are made
         for n in range(50):
             wrong = spoiled(bench.rng, bench.cfg, bench.queue, bench.loaded, bench.weights)
             bench.add(wrong if n % 3 else bench.legal())

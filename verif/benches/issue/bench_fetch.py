@@ -14,6 +14,7 @@ from rtl.contract.isa import Cause, Queue
 from rtl.issue.fetch import FETCH_STATUS, fetch_clients
 from verif.agents.axi_read import AxiReadMemory
 from verif.agents.bench import Bench
+from verif.agents.opened import opened
 from verif.agents.stall import STYLES, never, randomly, styled
 from verif.agents.stream import StreamSink
 from verif.bench import Run
@@ -36,6 +37,7 @@ COVERAGE = Coverage(
     ["full", "interleaved_ids", "bus_error", "out_of_range", "misaligned", "end_of_hbm", "no_words", "loaded_again"]
     + ["limited", "in turn", "long"],
 )
+_STATUS = opened(FETCH_STATUS)
 _WORD = 128
 
 
@@ -112,7 +114,7 @@ class FetchBench(Bench):
 
     def cause(self, client: int) -> tuple[int, int, int]:
         """Cause, word number and address that the client shows."""
-        status = FETCH_STATUS.from_bits(int(self.status[client].value))
+        status = _STATUS(int(self.status[client].value))
         return status.cause, status.sequence, status.address
 
     async def settle(self) -> None:

@@ -10,6 +10,7 @@ from rtl.base.dma_port import CAUSE_BITS, COUNT_BITS
 from rtl.contract.isa import INSTRUCTION, Cause, Queue
 from rtl.issue.queue import QUEUE_STATUS, has_engine
 from verif.agents.bench import manifest
+from verif.agents.opened import opened
 from verif.agents.stall import STYLES, styled
 from verif.bench import Run, noticed_by
 from verif.benches.issue.expected import Expected
@@ -102,7 +103,7 @@ async def halts_at_what_the_engine_fails_at(dut: Any, program: int) -> None:
     bench.update_stall = styled(("never", "rarely")[program % 2], bench.rng)
     await bench.start()
     await bench.run()
-    status = QUEUE_STATUS.from_bits(int(dut.status.value))
+    status = opened(QUEUE_STATUS)(int(dut.status.value))
     e = bench.program[first]
     assert [r for r, _ in bench.records] == list(range(first + 1))
     assert (status.cause, status.sequence, status.retired) == (e.failure or e.cause, first, first)

@@ -9,6 +9,7 @@ from rtl.base.dma_port import RELEASE, SEMAPHORE_UPDATE
 from rtl.contract.isa import INSTRUCTION, Cause, Queue, Update, Wait
 from rtl.issue.queue import QUEUE_STATUS, has_engine
 from verif.agents.bench import Bench, manifest
+from verif.agents.opened import opened
 from verif.agents.stall import never
 from verif.agents.stream import StreamSource
 from verif.benches.issue.expected import Expected
@@ -42,6 +43,7 @@ COVERAGE = Coverage(
     ]
     + [c.name for c in _CAUSES],
 )
+_RELEASE, _STATUS, _UPDATE = opened(RELEASE), opened(QUEUE_STATUS), opened(SEMAPHORE_UPDATE)
 _SEMAPHORES = 6
 _LEAST, _MOST = -(1 << 31), (1 << 31) - 1
 
@@ -208,7 +210,7 @@ class QueueBench(Bench):
         dut = self.dut
         await FallingEdge(self.clk)
         self.now += 1
-        status = QUEUE_STATUS.from_bits(int(dut.status.value))
+        status = _STATUS(int(dut.status.value))
         for number in range(self.next, status.issued):
             self.dispatched(number)
         self.look_at_status(status)
@@ -256,7 +258,7 @@ class QueueBench(Bench):
             self.ended.add(done)
         if dut.release__valid.value == 1 and dut.release__ready.value == 1:
             e = self.program[self.next]
-            got = RELEASE.from_bits(int(dut.release__payload.value))
+            got = _RELEASE(int(dut.release__payload.value))
             assert e.f["opcode"] == 1 and e.cause in (0, Cause.BAD_RING), "a release nobody asked for"
             assert (got.ring, got.count) == (e.f["imm0"], e.f["imm1"])
             COVERAGE.when(e.refused, "refused")
@@ -287,7 +289,7 @@ class QueueBench(Bench):
             e = self.program[number]
             assert e.f["update"], f"instruction {number} has no update"
             assert not e.to_engine or number in self.ended, f"instruction {number} updates before it has ended"
-            got = SEMAPHORE_UPDATE.from_bits(int(dut.update__payload.value))
+            got = _UPDATE(int(dut.update__payload.value))
             assert (got.index, got.update, got.value) == tuple(
                 e.f[k] for k in ("update_semaphore", "update", "update_value")
             )
@@ -317,7 +319,7 @@ class QueueBench(Bench):
 
     def check_end(self, *, missing: int = Cause.NONE, at: int = 0) -> None:
         """Registers after the run. `missing`: why no more words came, with the address `at`."""
-        status = QUEUE_STATUS.from_bits(int(self.dut.status.value))
+        status = _STATUS(int(self.dut.status.value))
         fault = self.fault_at()
         retired = len(self.program) if fault is None else fault
         assert status.issued == status.retired == self.trace.told == retired

@@ -71,11 +71,9 @@ def legal(
     if opcode >= 32:
         return f | elementwise(rng, cfg, opcode, loaded)
     for _ in range(_TRIES):
-        made = f | _matmul(rng, cfg, opcode)
-        if opcode == Opcode.LOAD_STATIONARY or weights is None:
-            return made
-        if weights.taken(made) if opcode == Opcode.TENSOR_TRANSPOSE else weights.agree(made):
-            return made
+        made = _matmul(rng, cfg, opcode, weights)
+        if made is not None:
+            return f | made
     if opcode == Opcode.TENSOR_TRANSPOSE:
         return legal(rng, cfg, queue, Opcode.MULTIPLY_MOVING, loaded, weights)
     return legal(rng, cfg, queue, Opcode.LOAD_STATIONARY)
@@ -96,8 +94,15 @@ def _programmable(rng: np.random.Generator, cfg: Config, opcode: int) -> Fields:
     return f | {"imm1": numbers["imm1"] >> 32} if load else f
 
 
-def _matmul(rng: np.random.Generator, cfg: Config, opcode: int) -> Fields:
-    """Fields of an instruction of the tensor engine."""
+def _goes(f: Fields, opcode: int, weights: WeightKinds) -> bool:
+    """Whether an instruction goes with what loads left, as far as its fields say yet."""
+    if opcode == Opcode.TENSOR_TRANSPOSE:
+        return weights.taken(f)
+    return opcode == Opcode.LOAD_STATIONARY or weights.agree({"dst_partition_count": 1} | f)
+
+
+def _matmul(rng: np.random.Generator, cfg: Config, opcode: int, weights: WeightKinds | None) -> Fields | None:
+    """Fields of an instruction of the tensor engine; None if they do not go with what loads left."""
     limit = {16: cfg.tensor.cols, 17: cfg.tensor.moving_max, 18: cfg.tensor.cols}[opcode]
     elements = limit if rng.random() < 0.2 else int(rng.integers(1, limit + 1))
     kind = int(rng.choice([k for k in range(8) if formats_of(k, cfg)]))
@@ -113,6 +118,8 @@ def _matmul(rng: np.random.Generator, cfg: Config, opcode: int) -> Fields:
     if src["partition_start"] + parts > cfg.tensor.rows or src["partition_start"] % (4 if sparse else each):
         src["partition_start"] = 0
     f = {"kind": kind, "tile": tile, "sparsity": sparsity} | {f"src0_{k}": v for k, v in src.items()}
+    if weights is not None and not _goes(f, opcode, weights):
+        return None  # before the rest of it is drawn: most are such
     if dtype == 7:
         f |= {f"imm{i}": int(rng.integers(1 << 63)) for i in (0, 1)}
     if scaled(kind):
@@ -136,7 +143,7 @@ def _matmul(rng: np.random.Generator, cfg: Config, opcode: int) -> Fields:
         dst = pattern(rng, cfg, Space.PSUM, 0, int(rng.integers(1, cfg.tensor.cols + 1)), dims_of(rng, elements), True)
         dst["partition_start"] = 0
         f |= {f"dst_{k}": v for k, v in dst.items()}
-    return f
+    return f if weights is None or _goes(f, opcode, weights) else None
 
 
 def spoiled(

@@ -8,6 +8,7 @@ from cocotb.triggers import ReadOnly, RisingEdge
 from rtl.contract.link_config import LinkConfig
 from rtl.link.beat import packet_layout
 from verif.agents.bench import Bench
+from verif.agents.opened import opened
 from verif.agents.stall import STYLES, styled
 from verif.agents.stream import StreamSource
 from verif.bench import EVERY, Run
@@ -45,6 +46,7 @@ def _packet(rng: Any, cfg: LinkConfig, number: int, kind: int) -> list[int]:
 async def joins_requests_and_responses(dut: Any) -> None:
     bench = Bench(dut)
     rng, classes, layout = bench.rng, bench.cfg.classes, packet_layout(bench.cfg)
+    beat_of = opened(layout)
     dut.room.value = 0
     dut.o__ready.value = 0
     sources = [StreamSource(bench, kind, styled(str(rng.choice(STYLES)), rng)) for kind in KINDS]
@@ -68,7 +70,7 @@ async def joins_requests_and_responses(dut: Any) -> None:
         for kind in KINDS:
             there = getattr(dut, f"{kind}__valid").value == 1
             offers.append(int(getattr(dut, f"{kind}__payload").value) if there else None)
-        could = [o is not None and bool(room >> (layout.from_bits(o).class_ * 2 + k) & 1)
+        could = [o is not None and bool(room >> (beat_of(o).class_ * 2 + k) & 1)
                  for k, o in enumerate(offers)]  # fmt: skip
         if under_way is None:
             want = 1 if could[1] else 0 if could[0] else None
@@ -82,7 +84,7 @@ async def joins_requests_and_responses(dut: Any) -> None:
         if want is not None:
             word = int(dut.o__payload.value)
             assert word == offers[want], f"cycle {cycle}: not the beat of the {KINDS[want]}"
-            beat = layout.from_bits(word)
+            beat = beat_of(word)
             COVER.when(bool(beat.first and not ready), "waits at its first beat")
             COVER.when(bool(beat.first and beat.last), "one beat")
             if ready:

@@ -12,6 +12,7 @@ from rtl.contract.link import (
 )
 from rtl.contract.link_config import LinkConfig
 from rtl.link.beat import packet_layout
+from verif.agents.opened import opened
 from verif.golden.framing import Packet, body_length
 
 __all__ = ["OPCODES", "Assembler", "beats_of", "dma_beats_of", "make_packet", "random_packet"]
@@ -78,7 +79,7 @@ class Assembler:
     """Beats of a stream -> `packets`; AssertionError for beats that make none."""
 
     def __init__(self, cfg: LinkConfig) -> None:
-        self.layout = packet_layout(cfg)
+        self.opened = opened(packet_layout(cfg))
         self.size = cfg.beat_bytes
         self.packets: list[Packet] = []
         self._data = b""
@@ -86,7 +87,7 @@ class Assembler:
 
     def beat(self, word: int) -> None:
         """The next beat."""
-        beat = self.layout.from_bits(word)
+        beat = self.opened(word)
         data = int(beat.data).to_bytes(self.size, "little")
         assert bool(beat.first) == (self._left < 0), "first stands at the wrong beat"
         if beat.first:

@@ -9,6 +9,7 @@ from rtl.contract.link import DEDICATED_FLITS, FLIT_PAYLOAD_BYTES, UNIT_FLITS_MA
 from rtl.link.beat import beat_layout, packet_layout
 from rtl.link.framing.send_path import CREDIT_BITS
 from verif.agents.bench import Bench
+from verif.agents.opened import opened
 from verif.agents.stall import styled
 from verif.agents.stream import StreamSink, StreamSource
 from verif.benches.link.packets import OPCODES, beats_of
@@ -43,7 +44,7 @@ class SendBench(Bench):
     def __init__(self, dut, source: str = "never", sink: str = "never", credits: str = "never"):
         super().__init__(dut)
         self.link = self.cfg
-        self.beat = beat_layout(self.link)
+        self.beat, self.packet = opened(beat_layout(self.link)), opened(packet_layout(self.link))
         self.source = StreamSource(self, "packet", styled(source, self.rng))
         self.sink = StreamSink(self, "o", styled(sink, self.rng))
         self.sink.on_taken = self.take
@@ -100,7 +101,7 @@ class SendBench(Bench):
             room = int(self.dut.room.value)
             COVER.when(room != (1 << self.link.queues) - 1, "a queue without room")
             if self.dut.packet__valid.value == 1 and self.dut.packet__ready.value == 1:
-                self.admitted(packet_layout(self.link).from_bits(int(self.dut.packet__payload.value)), room)
+                self.admitted(self.packet(int(self.dut.packet__payload.value)), room)
 
     def admitted(self, beat, room: int) -> None:
         """A packet's first beat enters only where there is room."""
@@ -111,7 +112,7 @@ class SendBench(Bench):
 
     def take(self, word: int) -> None:
         """A beat of a flit."""
-        beat = self.beat.from_bits(word)
+        beat = self.beat(word)
         size = self.link.beat_bytes
         assert bool(beat.first) == (not self.part), "first stands at the wrong beat"
         self.part += int(beat.data).to_bytes(size, "little")
