@@ -74,8 +74,9 @@ def attention(
     if mask is not None:
         if mask.dtype == "uint8":
             mask = b.node("where", {"condition": mask}, mask.shape, "fp32", scalar_a=0.0, scalar_b=_HIDDEN)
-        if len(q.shape) > 4:  # its batches become one axis
-            mask = b.reshape(mask, (1,) * (len(q.shape) - len(mask.shape)) + mask.shape)
+        rank = len(b.shape)
+        if rank > 4:  # its batches become one axis
+            mask = b.reshape(mask, (1,) * (rank - len(mask.shape)) + mask.shape)
             mask = b.expand(mask, (*q.shape[:-3], *mask.shape[-3:]))
         inputs["mask"] = _four(b, b.cast(mask, "fp32"))
     y = b.node(
