@@ -79,8 +79,8 @@ def _need_what_is_compiled(one: Any) -> None:
         )
     if isinstance(one, torch.Tensor) and one.device.type not in ("cpu", "meta"):
         raise TorchError(
-            f"backend plexus takes tensors on the CPU, and one of shape {list(one.shape)} lies on {one.device}: a model "
-            "on the device plexus runs without torch.compile"
+            f"backend plexus takes tensors on the CPU, and one of shape {list(one.shape)} lies on {one.device}: a "
+            "model on the device plexus runs without torch.compile"
         )
     if isinstance(one, torch.Tensor) and one.requires_grad and torch.is_grad_enabled():
         raise TorchError(
