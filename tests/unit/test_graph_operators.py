@@ -284,6 +284,7 @@ def test_every_operator_has_a_test() -> None:
         ("softmax", {"x": value("x", (2,), "int32")}, {}, "not int32"),
         ("matmul", {"a": value("a", (2, 3)), "b": value("b", (3, 2))}, {"kind": "fp8"}, "its kind is fp8"),
         ("unary", {"x": value("x", (0, 2))}, {"function": "abs"}, "at least 1 element"),
+        ("reshape", {"x": value("x", (2, 2))}, {}, "4 elements"),
     ],
 )
 def test_what_is_refused(op: str, inputs: dict[str, Any], attributes: dict[str, Any], words: str) -> None:
