@@ -14,6 +14,7 @@ __all__ = ["Flash", "fits"]
 
 STAGES = 3
 BEFORE = 4  # rows on their way to the array
+HIDDEN = -1e30  # a score is no less: the maximum of a block of keys that a mask hides is a number, not -inf
 
 
 def _sets(cfg_heads: int) -> int:
@@ -70,6 +71,7 @@ class _Masked(Attention):
         self.k.dma(held, part.view())
         scores = self.scores[b.number % 2][: b.q.size, : b.keys.size]
         self.k.vector.scalar_tensor_tensor(scores, held, "multiply", 1 / self.scale, "add", scores)
+        self.k.vector.tensor_scalar(scores, scores, "max", HIDDEN)
 
 
 class Flash:

@@ -185,7 +185,7 @@ class Product:
             self._load(target, source, "straight")
             return
         for cut in spans(source.shape[1], self.size):
-            slot = self.slot("turned rows", self.size, source.dtype)[: cut.size, : source.shape[0]]
+            slot = self.slot(f"turned {source.dtype} rows", self.size, source.dtype)[: cut.size, : source.shape[0]]
             self.k.dma(slot, source.part(1, cut.start, cut.size).permute((1, 0)).view())
             self.turner.turn(target[:, cut.start : cut.stop], slot)
 
@@ -194,6 +194,6 @@ class Product:
             self.k.dma(target, source.view())
             return
         columns = max(self.width, self.size)
-        slot = self.slot(name, columns, source.dtype)[: target.partitions, : target.elements]
+        slot = self.slot(f"{name} {source.dtype}", columns, source.dtype)[: target.partitions, : target.elements]
         self.k.dma(slot, source.view())
         self.k.vector.copy(target, slot)

@@ -48,7 +48,7 @@ def _compiled(gm: fx.GraphModule, example_inputs: Sequence[Any], given: dict[str
         raise TorchError(f"backend plexus has no mode {given['mode']!r}; it takes options")
     options = torch_options(given.get("options"))
     for one in example_inputs:
-        _need_forward_of_fixed_shape(one)
+        _need_what_is_compiled(one)
     static = [_static(one) for one in example_inputs]
     keep_whole(gm.graph)
     gm.recompile()
@@ -67,7 +67,7 @@ def _static(one: Any) -> bool:
     return isinstance(one, torch.nn.Parameter) or getattr(one, "_dynamo_static_input_type", None) is not None
 
 
-def _need_forward_of_fixed_shape(one: Any) -> None:
+def _need_what_is_compiled(one: Any) -> None:
     if (
         isinstance(one, torch.SymInt)
         or isinstance(one, torch.Tensor)
@@ -76,6 +76,11 @@ def _need_forward_of_fixed_shape(one: Any) -> None:
         raise TorchError(
             "backend plexus compiles fixed shapes, and torch asks for dynamic ones: torch.compile(..., dynamic=False) "
             "makes a graph of each shape"
+        )
+    if isinstance(one, torch.Tensor) and one.device.type not in ("cpu", "meta"):
+        raise TorchError(
+            f"backend plexus takes tensors on the CPU, and one of shape {list(one.shape)} lies on {one.device}: a "
+            "model on the device plexus runs without torch.compile"
         )
     if isinstance(one, torch.Tensor) and one.requires_grad and torch.is_grad_enabled():
         raise TorchError(

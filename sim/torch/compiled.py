@@ -18,7 +18,7 @@ from sim.api.errors import as_errors
 from sim.api.run import run
 from sim.api.tensor import Tensor
 from sim.errors import PlexusError
-from sim.torch.dtypes import from_bits, to_bits
+from sim.torch.dtypes import from_bits, same_bits, to_bits
 from sim.torch.errors import TorchError, Unsupported
 from sim.torch.options import TorchOptions
 from sim.torch.record import CALLS, Call, OnCpu
@@ -35,6 +35,11 @@ _current = threading.local()
 class _Built:
     program: Program
     constants: tuple[torch.Tensor, ...]  # held, so that their places are not another's
+    bits: tuple[HostArray, ...]  # what they were: writes by .data or NumPy change no version
+
+    def of(self, tensors: Sequence[torch.Tensor]) -> bool:
+        """Whether these have the bits of its constants."""
+        return all(same_bits(tensor, array) for tensor, array in zip(tensors, self.bits))
 
 
 def _same(tensor: torch.Tensor) -> tuple[int, int, int]:
@@ -77,22 +82,24 @@ class DeviceProgram(torch.nn.Module):
     def _built(self, tensors: Sequence[torch.Tensor], arrays: dict[str, HostArray], call: Call) -> _Built:
         constants = tuple(t for t, static in zip(tensors, self.static) if static)
         key = tuple(_same(t) for t in constants)
-        if key in self.programs:
+        if key in self.programs and self.programs[key].of(constants):
             self.programs.move_to_end(key)
             return self.programs[key]
         values = tuple(v for v, static in zip(self.found.inputs, self.static) if static)
+        bits = tuple(self._bits(t) for t in constants)
         graph = Graph(
             name=self.name,
             inputs=tuple(v for v, static in zip(self.found.inputs, self.static) if not static),
             outputs=tuple(self.found.outputs),
             nodes=self.found.nodes,
-            constants={v.name: self._bits(t).bits for v, t in zip(values, constants)},
+            constants={v.name: array.bits for v, array in zip(values, bits)},
             constant_values=values,
         )
         with as_errors():
             program = emit(self.options.cfg, graph, {name: array.bits for name, array in arrays.items()})
         call.built += 1
-        self.programs[key] = built = _Built(program, constants)
+        self.programs[key] = built = _Built(program, constants, bits)
+        self.programs.move_to_end(key)
         while len(self.programs) > KEPT:
             self.programs.popitem(last=False)
         return built

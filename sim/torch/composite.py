@@ -21,7 +21,8 @@ def attention(
 
 @attention.register_fake
 def _(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, causal: bool, scale: float | None, grouped: bool) -> Tensor:
-    return q.new_empty((*q.shape[:-1], v.shape[-1]))
+    lead = q.shape[:-2] if grouped else torch.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
+    return q.new_empty((*lead, q.shape[-2], v.shape[-1]))
 
 
 @torch.library.custom_op("plexus::rms_norm", mutates_args=())

@@ -9,7 +9,7 @@ from firmware.host_array import HostArray
 from firmware.numbers import bits_dtype
 from sim.torch.errors import Unsupported
 
-__all__ = ["FORMATS", "format_of", "from_bits", "to_bits"]
+__all__ = ["FORMATS", "format_of", "from_bits", "same_bits", "to_bits"]
 
 FORMATS = {
     torch.float32: "fp32",
@@ -41,6 +41,14 @@ def to_bits(tensor: torch.Tensor) -> HostArray:
         found = found.to(torch.uint8)
     words = found.contiguous().view(_WORDS[found.element_size()])
     return HostArray(np.array(words.numpy(), dtype=bits_dtype(dtype)).reshape(tuple(found.shape)), dtype)
+
+
+def same_bits(tensor: torch.Tensor, array: HostArray) -> bool:
+    """Whether a tensor on the CPU has these bits."""
+    if tensor.dtype in (torch.bool, torch.int64):
+        return np.array_equal(to_bits(tensor).bits, array.bits)
+    words = tensor.detach().contiguous().view(_WORDS[tensor.element_size()])
+    return np.array_equal(words.numpy().view(array.bits.dtype).reshape(array.shape), array.bits)
 
 
 def from_bits(bits: np.ndarray, dtype: torch.dtype, shape: Sequence[int]) -> torch.Tensor:

@@ -1,5 +1,7 @@
 """What does not depend on a call is computed once, by torch: masks, positions, fills."""
 
+from collections.abc import Mapping
+
 import torch
 from torch import fx
 from torch.utils._python_dispatch import _disable_current_modes
@@ -34,11 +36,22 @@ def _fold(gm: fx.GraphModule) -> None:
             one.meta = dict(node.meta)
             node.replace_all_uses_with(one)
             known[one] = found
+    _own_results(gm.graph, known)
     gm.graph.eliminate_dead_code()
     gm.recompile()
     for node, found in known.items():
         if found.dtype == torch.int64 and found.numel():
             node.meta["plexus_int32"] = bool(_INT32.min <= found.min() and found.max() <= _INT32.max)
+
+
+def _own_results(graph: fx.Graph, known: Mapping[fx.Node, torch.Tensor]) -> None:
+    """A constant that is a result is copied in each call, for the caller may write into it."""
+    output = next(node for node in graph.nodes if node.op == "output")
+    for one in [one for one in output.all_input_nodes if one in known]:
+        with graph.inserting_before(output):
+            copy = graph.call_function(torch.ops.aten.clone.default, (one,))
+        copy.meta = dict(one.meta)
+        output.replace_input_with(one, copy)
 
 
 def _foldable(node: fx.Node) -> bool:

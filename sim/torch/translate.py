@@ -57,6 +57,7 @@ def _lower(b: Builder, node: fx.Node, value_of: Callable[[fx.Node], Any]) -> Any
         return value_of(whole)[place]
     meta = _meta(node)
     b.origin, b.label, b.shape, b.dtype = line_of(node), name_of(node), _shape(meta), format_of(meta.dtype)
+    b.truth = meta.dtype == torch.bool
     if not meta.numel():
         raise Unsupported("it has no element")
     args, kwargs = fx.map_arg((node.args, node.kwargs), value_of)

@@ -103,6 +103,17 @@ def test_products(a: tuple[int, ...], b: tuple[int, ...], turn_a: bool, turn_b: 
     assert error(got, wanted) < (FP32 if kind == "fp32" else BF16)
 
 
+@pytest.mark.parametrize(
+    ("types", "kind"), [(("fp32", "bf16"), "fp32"), (("bf16", "fp16"), "fp32"), (("fp32", "fp16"), "bf16")]
+)
+@pytest.mark.parametrize("turn_b", [False, True])
+def test_deep_operands_of_two_formats(types: tuple[str, str], kind: str, turn_b: bool) -> None:
+    x, y = np.round(normal(9, 1500)), np.round(normal(1500, 5, seed=1))
+    held = np.ascontiguousarray(y.T) if turn_b else y
+    inputs = {"a": (x, types[0]), "b": (held, types[1])}
+    assert error(one("matmul", inputs, (9, 5), kind=kind, transpose_b=turn_b), x.astype(np.float64) @ y) < FP32
+
+
 @settings(max_examples=15, deadline=None)
 @given(
     st.integers(1, 40),
@@ -151,6 +162,19 @@ def test_attention(sizes: Any, causal: bool, mask: tuple[int, ...], last: tuple[
     options = {"kind": kind, "causal": causal, "heads_last": last}
     got = one("attention", {n: (a, "fp32") for n, a in x.items()}, wanted.shape, **options)
     assert error(got, wanted) < (FP32 if kind == "fp32" else BF16)
+
+
+@pytest.mark.parametrize("hidden", [-np.inf, np.finfo(np.float32).min])
+@pytest.mark.parametrize("kind", ["fp32", "bf16"])
+def test_a_mask_hides_whole_blocks_of_keys(hidden: float, kind: str) -> None:
+    q, k, v = (normal(1, 1, n, 8, seed=i) for i, n in enumerate((9, 40, 40)))
+    mask = np.zeros((1, 1, 1, 40), np.float32)
+    mask[..., :35] = hidden
+    scores = q.astype(np.float64) @ k[:, :, 35:].swapaxes(2, 3) / np.sqrt(8)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    wanted = weights / weights.sum(-1, keepdims=True) @ v[:, :, 35:]
+    inputs = {n: (a, "fp32") for n, a in {"q": q, "k": k, "v": v, "mask": mask}.items()}
+    assert error(one("attention", inputs, wanted.shape, kind=kind), wanted) < (FP32 if kind == "fp32" else BF16)
 
 
 @pytest.mark.parametrize("shape", [(5,), (20, 30), (2, 3, 1), (17, 3000)])
@@ -260,6 +284,7 @@ def test_every_operator_has_a_test() -> None:
         ("softmax", {"x": value("x", (2,), "int32")}, {}, "not int32"),
         ("matmul", {"a": value("a", (2, 3)), "b": value("b", (3, 2))}, {"kind": "fp8"}, "its kind is fp8"),
         ("unary", {"x": value("x", (0, 2))}, {"function": "abs"}, "at least 1 element"),
+        ("reshape", {"x": value("x", (2, 2))}, {}, "4 elements"),
     ],
 )
 def test_what_is_refused(op: str, inputs: dict[str, Any], attributes: dict[str, Any], words: str) -> None:

@@ -11,6 +11,7 @@ __all__ = ["emit", "why_not"]
 COMPARISONS = {
     "equal": "eq", "not_equal": "ne", "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le",
 }  # fmt: skip
+WORD = (-(1 << 31), (1 << 31) - 1)
 LOGIC = ("and", "or", "xor")
 OPERATORS = {
     "add": "add", "subtract": "subtract", "multiply": "multiply", "divide": "divide", "maximum": "max",
@@ -31,8 +32,9 @@ def why_not(cfg: Config, node: Node) -> str | None:
         return None
     if "int32" in kinds:
         scalar = node.attributes.get("scalar", 0)
-        if op in ("equal", "not_equal") and kinds == {"int32"} and int(scalar) == scalar:
-            return None
+        if op in ("equal", "not_equal") and kinds == {"int32"}:
+            whole = WORD[0] <= scalar <= WORD[1] and int(scalar) == scalar
+            return None if whole else f"its scalar is {scalar}, no whole number of 32 bits"
         return f"{op} of int32 would be rounded to FP32; only equal and not_equal are exact"
     if "uint8" in kinds and op not in COMPARISONS:
         return f"{op} of truth values has no meaning; cast them first"

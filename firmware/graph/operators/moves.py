@@ -1,6 +1,7 @@
 """reshape, permute, expand, slice, cat: elements that only move."""
 
 from collections.abc import Callable
+from math import prod
 
 from firmware.graph.arrays import Array
 from firmware.graph.copying import copy
@@ -14,7 +15,12 @@ __all__ = ["MOVES", "cat", "why_not"]
 def why_not(cfg: Config, node: Node) -> str | None:
     """A reason, if the machine cannot do it."""
     kinds = {value.dtype for value in (*node.inputs.values(), node.output)}
-    return None if len(kinds) == 1 else f"formats differ: {', '.join(sorted(kinds))}"
+    if len(kinds) > 1:
+        return f"formats differ: {', '.join(sorted(kinds))}"
+    x, out = node.inputs.get("x"), node.output.shape
+    if node.op == "reshape" and x is not None and prod(x.shape) != prod(out):
+        return f"x has the shape {x.shape}, {prod(x.shape)} elements, and the output {out} has {prod(out)}"
+    return None
 
 
 def _reshape(node: Node, x: Array) -> Array:

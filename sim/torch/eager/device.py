@@ -7,6 +7,8 @@ from torch.utils import backend_registration
 
 __all__ = ["device_options", "on_cpu", "set_up"]
 
+_IN_PLACE = ("t_", "transpose_", "squeeze_", "unsqueeze_", "as_strided_")
+"""Operators that change the shape of their tensor, and nothing else."""
 _libraries: list[torch.library.Library] = []
 
 
@@ -46,6 +48,7 @@ def set_up() -> None:
         return  # another package has taken torch's only place for a device; torch.compile still works
     backend_registration._setup_privateuseone_for_python_backend("plexus", backend_module=_Module())
     torch.Tensor.tolist = _tolist  # torch's own reads the storage, which has no elements here
+    torch.Tensor.__deepcopy__ = _deepcopy  # torch's own copies the storage
     library = torch.library.Library("_", "IMPL")
     library.fallback(_operator, "PrivateUse1")
     _libraries.append(library)
@@ -57,6 +60,18 @@ _tolist_of_torch = torch.Tensor.tolist
 def _tolist(self: torch.Tensor) -> Any:
     """As torch's; printing a tensor comes here too."""
     return _tolist_of_torch(self.cpu() if self.device.type == "plexus" else self)
+
+
+_deepcopy_of_torch = torch.Tensor.__deepcopy__
+
+
+def _deepcopy(self: torch.Tensor, memo: dict[int, Any]) -> Any:
+    """As torch's."""
+    if self.device.type != "plexus" or not self.is_leaf or id(self) in memo:
+        return _deepcopy_of_torch(self, memo)
+    with torch.no_grad():
+        made = memo[id(self)] = self.detach().clone().requires_grad_(self.requires_grad)
+    return made
 
 
 def _operator(operator: Any, *args: Any, **kwargs: Any) -> Any:
@@ -75,7 +90,9 @@ def _whole_operators() -> None:
     library = torch.library.Library("aten", "IMPL")
     _libraries.append(library)
     has = torch._C._dispatch_has_kernel_for_dispatch_key
-    for operator in (*(one for one, how in OPERATORS.items() if not how.moves), *HOST):
+    shapes = [getattr(torch.ops.aten, name) for name in _IN_PLACE]
+    renewed = [getattr(one, overload) for one in shapes for overload in one.overloads()]
+    for operator in (*(one for one, how in OPERATORS.items() if not how.moves), *HOST, *renewed):
         name = operator.name()
         composite = any(
             has(name, key) for key in ("CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")

@@ -39,6 +39,7 @@ class OneOperator:
         nodes, spec = pytree.tree_flatten((args, kwargs))
         nodes = [place(one) if isinstance(one, torch.Tensor) else one for one in nodes]
         placed = [one.meta["val"] if isinstance(one, fx.Node) else one for one in nodes]
+        self.options = options  # held: its id is part of the key
         self.why: str | None = None
         try:
             meta_args, meta_kwargs = pytree.tree_unflatten(placed, spec)

@@ -8,7 +8,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from sim.torch.eager.one import one_operator
-from sim.torch.eager.storage import host_tensor, on_device, view_of, wrapped
+from sim.torch.eager.storage import host_tensor, on_device, renew, view_of, wrapped
 from sim.torch.errors import TorchError
 from sim.torch.lowering.table import HOST, OPERATORS
 from sim.torch.options import TorchOptions
@@ -55,6 +55,9 @@ def call(operator: Any, *args: Any, **kwargs: Any) -> Any:
                 if tuple(target.shape) != tuple(value.shape):
                     target.resize_(value.shape)
                 target.copy_(value)
+        for one in flat:
+            if id(one) in hosts:
+                renew(one, hosts[id(one)])
         originals = {id(hosts[key]): one for one in flat if (key := id(one)) in hosts}
         found = tuple(originals.get(id(target), target) for target in targets)
         return found[0] if len(found) == 1 else found
@@ -123,7 +126,21 @@ def _computed(operator: Any, functional: Any, args: Any, kwargs: Any, rest: dict
 def _silent(operator: Any) -> bool:
     """Whether it moves elements or makes them, and computes nothing."""
     name = operator._schema.name.removeprefix("aten::")
-    return name.startswith(("copy", "_to_copy", "empty", "set_", "resize", "fill", "zero", "_local_scalar", "clone"))
+    return name.startswith(
+        (
+            "copy",
+            "_to_copy",
+            "empty",
+            "set_",
+            "resize",
+            "fill",
+            "zero",
+            "_local_scalar",
+            "clone",
+            "transpose_",
+            "as_strided_",
+        )
+    )
 
 
 def _list(operator: Any, line: str, why: str) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-__all__ = ["host_tensor", "on_device", "view_of", "wrapped"]
+__all__ = ["host_tensor", "on_device", "renew", "view_of", "wrapped"]
 
 _NAME = "plexus_elements"
 _META = torch._C.DispatchKeySet(torch._C.DispatchKey.Meta)
@@ -36,6 +36,13 @@ def view_of(tensor: torch.Tensor, elements: torch.Tensor) -> torch.Tensor:
     mine = getattr(tensor.untyped_storage(), _NAME, None)
     shared = mine is not None and mine._cdata == elements.untyped_storage()._cdata and tensor.dtype == elements.dtype
     return _strided(tensor, elements) if shared else wrapped(elements)
+
+
+def renew(tensor: torch.Tensor, elements: torch.Tensor) -> None:
+    """Give a tensor the shape that its elements have got in place, as by `t_` and `resize_`."""
+    here = (tensor.shape, tensor.stride(), tensor.storage_offset())
+    if here != (elements.shape, elements.stride(), elements.storage_offset()):
+        tensor.data = _strided(tensor.detach(), elements)
 
 
 def host_tensor(tensor: torch.Tensor) -> torch.Tensor:

@@ -21,7 +21,7 @@ def broadcast(*shapes: Sequence[int]) -> tuple[int, ...]:
 
 class Builder:
     """Nodes so far. `products`: the kind of matrix products, bf16 or fp32. `origin` and `label` go to the next nodes;
-    `shape` and `dtype` are those of the operator's (first) result."""
+    `shape` and `dtype` are those of the operator's (first) result; `truth`: it is a truth value, not a byte."""
 
     def __init__(self, products: str):
         self.products = products
@@ -30,6 +30,7 @@ class Builder:
         self.label = ""
         self.shape: tuple[int, ...] = ()
         self.dtype = "fp32"
+        self.truth = False
 
     def node(
         self, op: str, inputs: Mapping[str, Value], shape: Sequence[int], dtype: str, /, **attributes: Any

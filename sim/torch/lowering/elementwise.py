@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import torch
+
 from firmware.graph.ir import Value
 from sim.torch.dtypes import FORMATS
 from sim.torch.errors import Unsupported
@@ -13,12 +15,15 @@ __all__: list[str] = []
 
 Operand = Value | float
 _FLOATS = ("fp32", "bf16", "fp16")
+_TORCH = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 _WIDTH = {"uint8": 0, "int32": 1, "bf16": 2, "fp16": 3, "fp32": 4}
 
 
 def _together(*operands: Any) -> str:
-    """The format in which operands meet, as torch promotes them."""
+    """The format in which operands meet, as torch promotes them: one of no axes gives way to others of its kind."""
     formats = {v.dtype for v in operands if isinstance(v, Value)}
+    tall = {v.dtype for v in operands if isinstance(v, Value) and v.shape}
+    formats = tall if tall & set(_FLOATS) else formats
     if not formats:
         raise Unsupported("it has no tensor")
     if {"bf16", "fp16"} <= formats:
@@ -28,8 +33,14 @@ def _together(*operands: Any) -> str:
     return max(formats, key=_WIDTH.__getitem__)
 
 
+def _no_bytes(b: Builder) -> None:
+    if b.dtype == "uint8":
+        raise Unsupported("bytes wrap around in torch where the machine's end at 0 and 255")
+
+
 def _unary(names: str, function: str, becomes: str = "") -> None:
     def run(b: Builder, x: Value) -> Value:
+        _no_bytes(b)
         return b.cast(b.unary(function, x), b.dtype)
 
     bound = EXACT if function in ("negative", "abs", "relu", "sign", "square") else FUNCTION
@@ -64,9 +75,9 @@ def gelu(b: Builder, x: Value, approximate: str = "none") -> Value:
 
 @lower("aten.softplus.default", "unary softplus", FUNCTION)
 def softplus(b: Builder, x: Value, beta: float = 1, threshold: float = 20) -> Value:
-    """Of beta 1."""
-    if beta != 1:
-        raise Unsupported(f"the table of softplus is that of beta 1, not {beta}")
+    """Of beta 1, and of a threshold behind which it is x by itself."""
+    if beta != 1 or threshold < 20:
+        raise Unsupported(f"the table of softplus is that of beta 1 and threshold 20, not {beta} and {threshold}")
     return b.unary("softplus", x)
 
 
@@ -120,11 +131,17 @@ def minimum(b: Builder, x: Value, y: Value) -> Value:
     return b.binary("minimum", x, y, b.dtype)
 
 
-@lower("aten.clamp.default aten.clamp.Tensor aten.clamp_min.default aten.hardtanh.default", "maximum, minimum", BITS)
+@lower("aten.clamp.default aten.clamp.Tensor aten.clamp_min.default", "maximum, minimum", BITS)
 def clamp(b: Builder, x: Value, low: Any = None, high: Any = None) -> Value:
     """Between the two, either of which may be left out."""
     y = x if low is None else b.binary("maximum", x, low, b.dtype)
     return y if high is None else b.binary("minimum", y, high, b.dtype)
+
+
+@lower("aten.hardtanh.default", "maximum, minimum", BITS)
+def hardtanh(b: Builder, x: Value, low: float = -1, high: float = 1) -> Value:
+    """Between the two."""
+    return clamp(b, x, low, high)
 
 
 @lower("aten.clamp_max.default", "binary minimum", BITS)
@@ -136,6 +153,7 @@ def clamp_max(b: Builder, x: Value, high: float) -> Value:
 @lower("aten.pow.Tensor_Scalar", "square, sqrt, rsqrt, reciprocal, products; else exp(y log x), of x > 0", FUNCTION)
 def power(b: Builder, x: Value, y: float) -> Value:
     """x^y. Whole powers up to 4 by products."""
+    _no_bytes(b)
     wide = b.cast(x, "fp32")
     simple = {2: "square", 0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal"}
     if y == 1:
@@ -160,7 +178,10 @@ for _name, _op in {
 }.items():
 
     def _compare(b: Builder, x: Value, y: Operand, op: str = _op) -> Value:
-        return b.binary(op, x, y, _together(x, y))
+        together = _together(x, y)
+        if not isinstance(y, Value) and together in _FLOATS:
+            y = torch.tensor(y, dtype=_TORCH[together]).item()  # torch rounds the number to the tensor's format
+        return b.binary(op, x, y, together)
 
     lower(f"aten.{_name}.Tensor aten.{_name}.Scalar", "binary, a comparison", BITS)(_compare)
 
@@ -175,7 +196,7 @@ for _name in ("and", "or", "xor"):
         return b.binary(op, _truth(b, x), _truth(b, y), "uint8")
 
     def _bitwise(b: Builder, x: Value, y: Value, op: str = _name) -> Value:
-        if x.dtype != "uint8" or y.dtype != "uint8":
+        if not b.truth:
             raise Unsupported("bit operators are connected for truth values only")
         return b.binary(op, x, y, "uint8")
 
@@ -192,7 +213,7 @@ def logical_not(b: Builder, x: Value) -> Value:
 @lower("aten.bitwise_not.default", "unary not, of truth values", BITS)
 def bitwise_not(b: Builder, x: Value) -> Value:
     """Of truth values."""
-    if x.dtype != "uint8":
+    if not b.truth:
         raise Unsupported("bit operators are connected for truth values only")
     return b.unary("not", x, "uint8")
 
@@ -234,9 +255,11 @@ def to_copy(b: Builder, x: Value, *dtype: Any, **options: Any) -> Value:
     """Rounded to another dtype; to a truth value: not 0."""
     want = options.get("dtype") or (dtype[0] if dtype else None)
     if str(want) == "torch.bool":
-        return _truth(b, x)
+        return b.binary("not_equal", x, 0.0)  # of bytes too, which may be more than 1
     if want is not None and want not in FORMATS:
         raise Unsupported(f"the machine has no {str(want).removeprefix('torch.')}")
     if x.dtype in _FLOATS and b.dtype not in _FLOATS:
         raise Unsupported("torch cuts a number off where the machine rounds it to nearest")
+    if x.dtype == "int32":
+        _no_bytes(b)
     return b.cast(x, b.dtype)

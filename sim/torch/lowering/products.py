@@ -67,10 +67,17 @@ def attention(
     whole = [_four(b, x) for x in (q, k, v)]
     if len({x.shape[0] for x in whole}) > 1:
         raise Unsupported("its batches are broadcast")
+    heads = [x.shape[1] for x in whole]
+    if b.shape[:-1] != q.shape[:-1] or heads[1] != heads[2] or heads[0] % heads[1]:
+        raise Unsupported("its heads are broadcast")
     inputs = {"q": whole[0], "k": whole[1], "v": whole[2]}
     if mask is not None:
         if mask.dtype == "uint8":
             mask = b.node("where", {"condition": mask}, mask.shape, "fp32", scalar_a=0.0, scalar_b=_HIDDEN)
+        rank = len(b.shape)
+        if rank > 4:  # its batches become one axis
+            mask = b.reshape(mask, (1,) * (rank - len(mask.shape)) + mask.shape)
+            mask = b.expand(mask, (*q.shape[:-3], *mask.shape[-3:]))
         inputs["mask"] = _four(b, b.cast(mask, "fp32"))
     y = b.node(
         "attention",

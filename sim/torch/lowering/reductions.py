@@ -50,7 +50,7 @@ def _moments(b: Builder, x: Value, axes: Axes, correction: float | None, keep: b
     below = count - (1 if correction is None else correction)
     variance = b.reduce("mean", square, chosen, keep)
     if below != count:
-        variance = b.binary("multiply", variance, count / below if below > 0 else math.nan)
+        variance = b.binary("multiply", variance, count / below if below > 0 else math.inf)
     return b.cast(variance, b.dtype), b.cast(b.reshape(middle, variance.shape), b.dtype)
 
 
@@ -118,9 +118,8 @@ def layer_norm(
 def rms_norm(b: Builder, x: Value, size: Sequence[int], gain: Value | None, epsilon: float | None) -> Value:
     """x / sqrt(mean of squares + epsilon) gain."""
     rows = _rows(b, x, size)
-    least = {"fp32": 2.0**-23, "bf16": 2.0**-7, "fp16": 2.0**-10}.get(x.dtype, 2.0**-23)
     inputs = {"x": rows, **_given(b, gain=gain)}
-    y = b.node("rmsnorm", inputs, rows.shape, x.dtype, epsilon=least if epsilon is None else epsilon)
+    y = b.node("rmsnorm", inputs, rows.shape, x.dtype, epsilon=2.0**-23 if epsilon is None else epsilon)
     return b.reshape(y, x.shape)
 
 

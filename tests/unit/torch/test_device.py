@@ -1,5 +1,6 @@
 """The device `plexus`: tensors, modules, and which operators the machine computes."""
 
+import copy
 from typing import Any
 
 import pytest
@@ -93,6 +94,43 @@ def test_what_the_machine_has_not_is_torchs_once_or_refused() -> None:
     plexus.torch.device_options(config="tiny", device="golden", fallback=False)
     with pytest.raises(plexus.Error, match=r"test_device.py:\d+: aten.cumsum.out is not computed on tiny"):
         torch.cumsum(there, 0)
+
+
+def resized(x: Any) -> Any:
+    out = torch.empty(0, device=x.device)
+    torch.add(x, x, out=out)
+    return out
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.t_(),
+        lambda x: x.transpose_(0, 1).mul_(2),
+        lambda x: x.unsqueeze_(0),
+        lambda x: x[:1].squeeze_(0),
+        lambda x: x.resize_(2, 3),
+        resized,
+    ],
+)
+def test_a_shape_that_changes_in_place_is_the_tensors(function: Any) -> None:
+    x, there = here(4, 6)
+    got, want = function(there), function(x)
+    assert got.device.type == "plexus" and got.shape == want.shape and torch.equal(got.cpu(), want)
+    assert there.shape == x.shape and torch.equal(there.cpu(), x) and not settings.on_cpu
+
+
+def test_a_deep_copy_has_elements_of_its_own() -> None:
+    x, there = here(4, 6)
+    made = copy.deepcopy([there, there])
+    there.zero_()
+    assert made[0] is made[1] and made[0].device.type == "plexus" and torch.equal(made[0].cpu(), x)
+
+
+def test_tensors_of_the_device_are_not_compiled_in_a_sentence() -> None:
+    there = here(4, 6)[1]
+    with pytest.raises(plexus.Error, match=r"takes tensors on the CPU, and one of shape \[4, 6\] lies on plexus:0"):
+        torch.compile(lambda x: x + 1, backend="plexus", dynamic=False)(there)
 
 
 def test_wrong_options_of_the_device_end_in_a_sentence() -> None:
