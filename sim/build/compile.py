@@ -242,6 +242,7 @@ def compile_model(
     command += FLAGS if coverage else []
     command += ["-CFLAGS", *of_waves, "-LDFLAGS", "-L."] if of_waves else []
     if kind == "cocotb":
+        command += ["--output-groups", "1"] if hier else []  # each file takes over a second to begin with
         command += ["--vpi", "-LDFLAGS", " ".join(bench), *map(str, programs)]
     else:
         if grouped:

@@ -4,7 +4,7 @@ import random
 
 import cocotb
 
-from verif.bench import Run
+from verif.bench import Run, noticed_by
 from verif.benches.gpsimd.vector_driver import VSTART, VXRM, VXSAT, VectorDriver
 from verif.benches.gpsimd.vector_unit_top import DEVICE, RAM, RAM_BYTES
 from verif.checks.coverage import Coverage
@@ -12,7 +12,6 @@ from verif.checks.vector_words import random_vector_word, vtypes
 
 _FAULTS = (
     "a half is never rounded up",
-    "a load of rows passes a store to them",
     "a mask is taken before it is there",
     "a mask may be overwritten",
     "a mask of vectors is not looked at",
@@ -28,6 +27,7 @@ _FAULTS = (
     "vl is one element short",
     "vstart is not looked at",
     "no saturation is ever told",
+    *noticed_by("keeps_the_order_of_what_meets/stalls=0.0", "a load of rows passes a store to them"),
 )
 
 RUNS = (

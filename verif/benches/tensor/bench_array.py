@@ -185,7 +185,7 @@ async def computes_random_beats(dut: Any) -> None:
     """Loads, swaps, streams and bubbles in any order; rows and quadrants on and off; all flavours of numbers."""
     bench = ArrayBench(dut)
     await bench.begin()
-    count = 350 if bench.cfg.tensor.rows <= 32 else 100
+    count = 350 if bench.cfg.tensor.rows <= 32 else 60
     for flavours in (("normal", "narrow"), ("normal", "normal", "normal", "special", "bits"), ("subnormal",)):
         profile = Profile(flavours=flavours, partial=0.6, ragged=0.1, swap=0.1)
         await bench.run(bench.beats(profile, count))
@@ -203,7 +203,7 @@ async def runs_row_tiles_side_by_side(dut: Any) -> None:
         profile = Profile(flavours=("normal", "narrow"), kinds=kinds, partial=0.3, swap=0.2, tiles=0.02, stationary=0.9)
         await bench.reset(1)
         bench.state = TensorState(bench.cfg.tensor.rows, bench.cfg.tensor.cols, bench.cfg.tensor.groups)
-        await bench.run(bench.beats(profile, 600 if small else 100))
+        await bench.run(bench.beats(profile, 500 if small else 60))
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
@@ -213,7 +213,7 @@ async def joins_chains_at_any_head_and_tail(dut: Any) -> None:
     await bench.begin()
     profile = Profile(flavours=("normal", "narrow"), partial=0.3, swap=0.1, tiles=0.1, stray=0.5)
     small = bench.cfg.tensor.rows <= 32
-    await bench.run(bench.beats(profile, 400 if small else 100))
+    await bench.run(bench.beats(profile, 400 if small else 60))
     if small and bench.cfg.tensor.groups == QUADRANTS:
         TILES.require_all()
 
@@ -233,7 +233,7 @@ async def sums_dot_products(dut: Any) -> None:
             )
             await bench.reset(1)
             bench.state = TensorState(rows, cols, bench.cfg.tensor.groups)
-            count = 30 if rows > 32 else 400 if "special" in flavours else 150  # infinite sums are rare
+            count = 12 if rows > 32 else 400 if "special" in flavours else 150  # infinite sums are rare
             beats = bench.beats(profile, 2 * cols + count)
             for moving, _ in beats[::3]:
                 if moving is not None:  # a lone product, or infinities and subnormals drown in the others
@@ -256,7 +256,7 @@ async def sums_sparse_products(dut: Any) -> None:
             )
             await bench.reset(1)
             bench.state = TensorState(tensor.rows, tensor.cols, tensor.groups)
-            await bench.run(bench.beats(profile, 2 * tensor.cols + (320 if small else 60)))
+            await bench.run(bench.beats(profile, 2 * tensor.cols + (320 if small else 36)))
     if small:
         PATTERNS.require_all()
 

@@ -197,7 +197,7 @@ async def agree_on_ordinary_numbers(dut: Any) -> None:
     """Streams with overlapping loads, all rows or parts of them, every format."""
     bench = LockstepBench(dut)
     await bench.begin()
-    await bench.run(Profile(flavours=("normal", "narrow"), partial=0.3, numbers=FORMATS), 1200)
+    await bench.run(Profile(flavours=("normal", "narrow"), partial=0.3, numbers=FORMATS), 800)
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
@@ -206,7 +206,7 @@ async def agree_on_special_values(dut: Any) -> None:
     bench = LockstepBench(dut)
     await bench.begin()
     flavours = ("special", "normal", "bits", "normal", "normal")
-    await bench.run(Profile(flavours=flavours, partial=1.0, swap=0.15, kinds=NUMBERS, numbers=FORMATS), 1500)
+    await bench.run(Profile(flavours=flavours, partial=1.0, swap=0.15, kinds=NUMBERS, numbers=FORMATS), 1000)
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
@@ -214,7 +214,7 @@ async def agree_on_subnormal_sums(dut: Any) -> None:
     """Products and sums about 2^-149 to 2^-120."""
     bench = LockstepBench(dut)
     await bench.begin()
-    await bench.run(Profile(flavours=("subnormal",), partial=0.3, kinds=NUMBERS), 1500)
+    await bench.run(Profile(flavours=("subnormal",), partial=0.3, kinds=NUMBERS), 1000)
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms", skip=not DOTS)
@@ -225,7 +225,7 @@ async def agree_on_dot_products(dut: Any) -> None:
     for elements in (ELEMENTS, LEGACY):
         for flavours in (("narrow", "normal"), ("special", "normal", "normal", "normal"), ("bits", "subnormal")):
             profile = Profile(kinds=DOTS, elements=elements, flavours=flavours, partial=0.5, swap=0.2)
-            await bench.run(profile, 700)
+            await bench.run(profile, 450)
     PAIRS.require_all()
 
 
@@ -239,7 +239,7 @@ async def agree_on_sparse_products(dut: Any) -> None:
             profile = Profile(
                 kinds=SPARSE, flavours=flavours, partial=0.5, swap=0.2, stationary=0.9, tiles=tiles, ragged=0.1
             )
-            await bench.run(profile, 700)
+            await bench.run(profile, 450)
     PATTERNS.require_all()
 
 
@@ -250,7 +250,7 @@ async def agree_on_transposes(dut: Any) -> None:
     await bench.begin()
     kinds = (Kind.RAW, Kind.ONE, Kind.RAW, *DOTS, *SPARSE)
     for tiles in (0.0, 0.02):
-        await bench.run(Profile(kinds=kinds, moving=0.95, stationary=0.9, swap=0.3, tiles=tiles), 1500)
+        await bench.run(Profile(kinds=kinds, moving=0.95, stationary=0.9, swap=0.3, tiles=tiles), 900)
     SHIFTS.require_all()
 
 
