@@ -15,6 +15,7 @@ from rtl.contract.config import Config
 from rtl.contract.roles import Uses
 from sim.api.errors import as_errors
 from sim.api.execute import execute
+from sim.api.kernel_line import at_line
 from sim.api.options import Options, settled
 from sim.api.result import Result
 from sim.api.tensor import Operand, operand
@@ -91,7 +92,8 @@ def _built(function: Callable[..., Any], cfg: Config, arrays: Mapping[str, HostA
     _need_arguments(name, function, inner, arrays)
     k = Kernel(cfg, name)
     views = {n: k.hbm(n, array.shape, array.dtype, array.bits) for n, array in arrays.items()}
-    made = function(k, **views)
+    with at_line():
+        made = function(k, **views)
     if made is None:
         made = k.program()
     if not isinstance(made, Program):
