@@ -36,7 +36,9 @@ def _range(index: Index, size: int, what: str, axis: str) -> tuple[int, int, int
     else:
         start, stop, step = _whole(index, what), _whole(index, what) + 1, 1
     if step < 1 or not 0 <= start < stop <= size:
-        raise KernelError(f"{what} has {size} elements along axis {axis}; the index {start}:{stop}:{step} is not inside")
+        raise KernelError(
+            f"{what} has {size} elements along axis {axis}; the index {start}:{stop}:{step} is not inside"
+        )
     return start, -(-(stop - start) // step), step
 
 
