@@ -10,6 +10,7 @@ import numpy as np
 
 from firmware.host_array import HostArray
 from firmware.kernel import Kernel
+from firmware.multiply_adds import counted
 from firmware.program import Program
 from rtl.contract.config import Config
 from rtl.contract.roles import Uses
@@ -51,8 +52,8 @@ def run(
     found = settled(options, kernel if isinstance(kernel, Program) else None)
     given = _given(arrays, found.cfg)
     if isinstance(kernel, Program):
-        return execute(_with_arrays(kernel, given), found)
-    return execute(_built(kernel, found.cfg, given), found)
+        return execute(counted(_with_arrays(kernel, given)), found)
+    return execute(counted(_built(kernel, found.cfg, given)), found)
 
 
 def _given(arrays: Any, cfg: Config) -> dict[str, HostArray]:
