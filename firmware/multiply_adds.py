@@ -9,7 +9,7 @@ from rtl.contract.kinds import ELEMENTS, Kind
 
 __all__ = ["NOTE", "counted"]
 
-NOTE = "macs are counted from the matmuls, rows x columns x moving columns of each: the kernel says none (program(macs=))"
+NOTE = "macs are those of the matmuls, rows x columns x moving columns of each; the kernel says none (program(macs=))"
 _FP32_PASSES = 4
 _TURNS = "transpose"  # what kernels call a product with the identity
 
