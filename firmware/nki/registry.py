@@ -20,6 +20,7 @@ __all__ = ["CALLS", "MISSING", "SEVERAL_CORES", "Call", "call", "missing", "need
 
 _FORMAT = re.compile(r"(?:[bt]?float|u?int)\d\w*")
 
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """`kind`: instruction (one of ours), lowered (several), or built (nothing is sent). `ours`: what it becomes."""

@@ -414,9 +414,17 @@ def test_a_product_that_is_used_otherwise_or_reads_the_sums_is_added_by_the_vect
     [
         ("nl.ndarray((8, 8), dtype='float64')", "there is no dtype 'float64'; there are float32, tfloat32, bf", "exp"),
         ("nl.ndarray((8, 8), dtype=np.float64)", "there is no dtype float64; there are float32, tfloat32, bf", "exp"),
-        ("nl.ndarray((8, 8), dtype=nl.float64)", "nki.language.float64 is no dtype of the machine; there are fl", "exp"),
+        (
+            "nl.ndarray((8, 8), dtype=nl.float64)",
+            "nki.language.float64 is no dtype of the machine; there are fl",
+            "exp",
+        ),
         ("nl.dropout(nl.load(x), 0.1)", "nki.language.dropout has no instruction or lowering here: no random", ";"),
-        ("keep = [nl.ndarray((8, 512)) for i in range(9)]", "of 7168 are free (the other 1024 are for tables of f", "\n"),
+        (
+            "keep = [nl.ndarray((8, 512)) for i in range(9)]",
+            "of 7168 are free (the other 1024 are for tables of f",
+            "\n",
+        ),
     ],
 )
 def test_errors_say_what_helps(kernel: Any, body: str, says: str, not_said: str) -> None:
