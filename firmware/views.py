@@ -27,8 +27,8 @@ class MemoryFullError(KernelError):
     """A tile that its memory has no room for."""
 
 
-def _range(index: Index, size: int, what: str) -> tuple[int, int, int]:
-    """(first, count, step) of an index. Negative indices and steps are refused: they hide mistakes."""
+def _range(index: Index, size: int, what: str, axis: str) -> tuple[int, int, int]:
+    """(first, count, step) of an index of axis `axis`. Negative indices and steps are refused: they hide mistakes."""
     if isinstance(index, slice):
         start = 0 if index.start is None else _whole(index.start, what)
         stop = size if index.stop is None else _whole(index.stop, what)
@@ -36,7 +36,9 @@ def _range(index: Index, size: int, what: str) -> tuple[int, int, int]:
     else:
         start, stop, step = _whole(index, what), _whole(index, what) + 1, 1
     if step < 1 or not 0 <= start < stop <= size:
-        raise KernelError(f"{what} has {size} elements along this axis; the index {start}:{stop}:{step} is not inside")
+        raise KernelError(
+            f"{what} has {size} elements along axis {axis}; the index {start}:{stop}:{step} is not inside"
+        )
     return start, -(-(stop - start) // step), step
 
 
@@ -101,7 +103,7 @@ class HbmView:
         keeps_axes = self.sliced
         for axis, size in enumerate(self.shape):
             one = indices[axis] if axis < len(indices) else slice(None)
-            start, count, step = _range(one, size, self.tensor.name)
+            start, count, step = _range(one, size, self.tensor.name, str(axis))
             offset += start * self.strides[axis]
             if self.sliced and self.box[axis][1] - self.box[axis][0] == size:
                 low = self.box[axis][0] + start
@@ -217,13 +219,13 @@ class TileView:
         indices = index if isinstance(index, tuple) else (index,)
         if len(indices) > 1 + len(self.dims):
             raise KernelError(f"{self.tile.name} has {1 + len(self.dims)} axes here, not {len(indices)}")
-        start, partitions, step = _range(indices[0], self.partitions, self.tile.name)
+        start, partitions, step = _range(indices[0], self.partitions, self.tile.name, "0 (partitions)")
         if step != 1:
             raise KernelError(f"{self.tile.name} is sliced with a partition step of {step}; it must be 1")
         offset, dims = self.offset, list(self.dims)
         for axis, one in enumerate(indices[1:]):
             inner, count = self.dims[axis]
-            first, length, stride = _range(one, count, self.tile.name)
+            first, length, stride = _range(one, count, self.tile.name, str(1 + axis))
             offset += first * inner * element_bytes(self.dtype)
             dims[axis] = (inner * stride, length)
         return TileView(self.tile, self.start + start, partitions, offset, tuple(dims))

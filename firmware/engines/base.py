@@ -6,9 +6,11 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING, NoReturn
 
 from firmware.arguments import checked
 from firmware.builder import Builder
+from firmware.engines.absent import absent
 from firmware.hazards import Access
 from firmware.program import Semaphore
 from firmware.views import CopyView, HbmView, KernelError, TileView
@@ -99,3 +101,10 @@ class Engine:
     def barrier(self) -> None:
         """The next instruction waits for everything that the kernel has said so far."""
         self._k.barrier(self.queue)
+
+    if not TYPE_CHECKING:  # a type checker finds such names by itself
+
+        def __getattr__(self, name: str) -> NoReturn:
+            if name.startswith("_"):
+                raise AttributeError(name)
+            raise absent(type(self), self.queue.name.lower(), name)

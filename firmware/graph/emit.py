@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from firmware.engines.base import said_at
 from firmware.graph.emitter import Emitter
 from firmware.graph.fuse import fuse
 from firmware.graph.ir import Graph, Node
@@ -45,9 +46,11 @@ def emit(cfg: Config, graph: Graph, arrays: Mapping[str, np.ndarray] | None = No
     e = Emitter(cfg, graph, arrays)
     tables = _tables(cfg, graph.nodes)
     if first := next((names for names in tables if names), None):
-        e.k.scalar.load_table(first)
+        with said_at("tables of functions"):  # of all nodes
+            e.k.scalar.load_table(first)
     for node in graph.nodes:
-        OPERATORS[node.op].plan(e, node)
+        with said_at(node.where):
+            OPERATORS[node.op].plan(e, node)
     e.kept.plan()
     e.vectors.plan()
     e.weights.start()

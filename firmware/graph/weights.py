@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from firmware.engines.base import caller, said_at
 from firmware.graph.arrays import Array
 from firmware.numbers import element_bytes
 from firmware.views import Tile, TileView
@@ -21,9 +22,10 @@ LAG = 2  # slots that are not loaded anew yet: of the chunk in use and of those 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Rows of a K tile, and columns, of a constant."""
+    """Rows of a K tile, and columns, of a constant. `where`: the user's line and name of the node that needs it."""
 
     array: Array
+    where: str
 
     @property
     def bytes(self) -> int:
@@ -41,8 +43,9 @@ class Weights:
         self._loaded = self._taken = 0
 
     def plan(self, chunks: list[Array]) -> None:
-        """More chunks [rows, columns], behind those before."""
-        self._chunks += map(Chunk, chunks)
+        """More chunks [rows, columns] of the node at hand, behind those before."""
+        where = caller()
+        self._chunks += [Chunk(chunk, where) for chunk in chunks]
 
     def start(self) -> None:
         """Take the slots and let the first loads go."""
@@ -75,5 +78,7 @@ class Weights:
         while self._loaded < min(len(self._chunks), self._taken + len(self._tiles) - LAG):
             own = self._emitter.cfg.dma.rings > RING
             ring, queue = (RING, Queue.TENSOR) if own else (None, None)
-            k.dma(self._view(self._loaded), self._chunks[self._loaded].array.view(), ring=ring, queue=queue)
+            chunk = self._chunks[self._loaded]
+            with said_at(chunk.where):  # whichever node is at work
+                k.dma(self._view(self._loaded), chunk.array.view(), ring=ring, queue=queue)
             self._loaded += 1

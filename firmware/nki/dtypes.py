@@ -7,7 +7,7 @@ import numpy as np
 from firmware.numbers import element_bytes
 from firmware.views import KernelError
 
-__all__ = ["NAMES", "DType", "dtype_of"]
+__all__ = ["NAMES", "DType", "dtype_of", "dtype_of_values"]
 
 NAMES = {
     "float32": "fp32",
@@ -60,7 +60,13 @@ def dtype_of(value: Any) -> DType:
         name = value if isinstance(value, str) else np.dtype(value).name
     except TypeError:
         name = str(value)
-    name = {"float64": "float32", "bool": "bool_", "int64": "int32"}.get(name, name)
+    name = {"bool": "bool_", "int64": "int32"}.get(name, name)
     if name not in NAMES:
-        raise KernelError(f"there is no dtype {value!r}; there are {', '.join(NAMES)}")
+        shown = repr(value) if isinstance(value, str) else name
+        raise KernelError(f"there is no dtype {shown}; there are {', '.join(NAMES)}")
     return DType(name)
+
+
+def dtype_of_values(values: np.ndarray) -> DType:
+    """The format of numbers that are known when a kernel is built: FP32 of Python's and NumPy's float64."""
+    return dtype_of("float32" if values.dtype == np.float64 else values.dtype)

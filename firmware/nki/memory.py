@@ -26,12 +26,14 @@ class Block:
 
 @dataclass(eq=False, slots=True)
 class Arena:
-    """A tile that holds all arrays of a memory. `kind`: its name in errors; `align`: at most, in bytes."""
+    """A tile that holds all arrays of a memory. `kind`: its name in errors; `align`: at most, in bytes; `rest`: who has
+    the bytes of a partition that are not in the tile."""
 
     kind: str
     tile: Tile
     size: int
     align: int
+    rest: str = ""
     free: list[tuple[int, int]] = field(default_factory=list)  # [first, end), ascending
     live: dict[int, tuple[int, str]] = field(default_factory=dict)  # offset: bytes, about
     next: int = 0
@@ -83,9 +85,10 @@ class Arena:
         lives = ", ".join(f"{len(n)} x {n[0]} bytes of {name}" for name, n in rows[:_LISTED]) or "nothing"
         more = f", and {len(rows) - _LISTED} more" if len(rows) > _LISTED else ""
         used = sum(n for n, _ in self.live.values())
+        rest = f" ({self.rest})" if self.rest else ""
         return (
             f"{self.kind} is full: {about} needs {size} bytes of each partition, {self.size - used} of {self.size} are "
-            f"free, {max((e - f for f, e in self.free), default=0)} in a piece; alive are {lives}{more}"
+            f"free{rest}, {max((e - f for f, e in self.free), default=0)} in a piece; alive are {lives}{more}"
         )
 
 

@@ -1,5 +1,6 @@
 """Products and transposes of the tensor engine."""
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from firmware.nki import moves
@@ -106,7 +107,7 @@ def matmul(trace: "Trace", x: Array, y: Array, transpose_x: bool) -> Array:
     if x.shape[0 if transpose_x else 1] != y.shape[0]:
         raise KernelError(f"nl.matmul of {x.shape}{' transposed' if transpose_x else ''} and {y.shape}: K differs")
 
-    def write(dst: Array) -> None:
+    def write(dst: Array, accumulate: bool | None = False) -> None:
         left = x
         if not transpose_x:
             trace.note("nl.matmul: x is transposed by the tensor engine")
@@ -115,6 +116,7 @@ def matmul(trace: "Trace", x: Array, y: Array, transpose_x: bool) -> Array:
         size = trace.cfg.tensor.moving_max
         for first in range(0, n, size):
             at = slice(first, min(first + size, n))
-            multiply(trace, dst[:, at], left, y[:, at], accumulate=False)
+            multiply(trace, dst[:, at], left, y[:, at], accumulate)
 
-    return trace.result((m, n), "float32", write, (x, y), space=Space.PSUM)
+    added = partial(write, accumulate=None)
+    return trace.result((m, n), "float32", write, (x, y), space=Space.PSUM, product=added)

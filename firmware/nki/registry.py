@@ -1,6 +1,7 @@
 """Calls of NKI that there are, and what each becomes."""
 
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -9,12 +10,15 @@ from typing import Any
 
 from firmware.engines.base import said_at
 from firmware.nki.array import Array
+from firmware.nki.dtypes import NAMES
 from firmware.nki.errors import MissingError
 from firmware.nki.place import line
 from firmware.nki.trace import current
 from firmware.views import KernelError
 
 __all__ = ["CALLS", "MISSING", "SEVERAL_CORES", "Call", "call", "missing", "need_dst"]
+
+_FORMAT = re.compile(r"(?:[bt]?float|u?int)\d\w*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +66,13 @@ def missing(module: str, name: str) -> MissingError:
     """The sentence about a name that there is not."""
     there = CALLS[module]
     known = MISSING[module].get(name)
+    if known:
+        return MissingError(f"{module}.{name} has no instruction or lowering here: {known}")
+    if _FORMAT.fullmatch(name):
+        return MissingError(f"{module}.{name} is no dtype of the machine; there are {', '.join(NAMES)}")
     near = get_close_matches(name, there, n=4, cutoff=0.4)
     instead = f"nearest are {', '.join(near)}" if near else f"there are {', '.join(sorted(there))}"
-    return MissingError(
-        f"{module}.{name} has no instruction or lowering here{f': {known}' if known else ''}; {instead}"
-    )
+    return MissingError(f"{module}.{name} has no instruction or lowering here; {instead}")
 
 
 def call(module: str, kind: str, ours: str, name: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:

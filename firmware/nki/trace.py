@@ -13,7 +13,7 @@ from firmware.kernel import Kernel
 from firmware.nki import arithmetic, moves
 from firmware.nki.array import Array, Pending, Write
 from firmware.nki.axes import Axis, Layout
-from firmware.nki.dtypes import DType, dtype_of
+from firmware.nki.dtypes import DType, dtype_of, dtype_of_values
 from firmware.nki.masks import masked_copy
 from firmware.nki.memory import Arena, Block, Blocks
 from firmware.nki.place import line
@@ -61,8 +61,9 @@ class Trace:
         tile = self.k.sbuf("arrays in SBUF", partitions=cfg.partitions, columns=sbuf, dtype="uint8")
         sums = cfg.psum.partition_bytes
         psum = self.k.psum("arrays in PSUM", partitions=cfg.partitions, columns=sums // _SUM_BYTES)
+        rest = f"the other {cfg.sbuf.partition_bytes - sbuf} are for tables of functions and images of GPSIMD cores"
         self.arenas = {
-            Space.SBUF: Arena("SBUF", tile, sbuf, 64),
+            Space.SBUF: Arena("SBUF", tile, sbuf, 64, rest),
             Space.PSUM: Arena("PSUM", psum, sums, min(cfg.psum.bank_bytes, 2048)),
         }
         self.lifetimes, self.watching = lifetimes, watching
@@ -162,7 +163,7 @@ class Trace:
 
     def shared_values(self, values: np.ndarray, dtype: Any = None) -> Array:
         """Values known when the kernel is built, in HBM."""
-        kind = dtype_of(values.dtype if dtype is None else dtype)
+        kind = dtype_of_values(values) if dtype is None else dtype_of(dtype)
         bits = encode(values, kind.format)
         key = (kind.format, bits.tobytes(), bits.shape)
         if key not in self._constants:
@@ -208,15 +209,23 @@ class Trace:
         alike = dst.space == value.space and dst.dtype == value.dtype and dst.partitions == value.partitions
         return alike and shapes[0] == shapes[1] and all(s.place is not dst.place for s in pending.sources)
 
+    @staticmethod
+    def _adds(dst: Array, product: Array) -> bool:
+        """Whether a product that has no place yet can go on top of an array: as it is, no operand, and in PSUM."""
+        alike = (dst.partitions, dst.elements) == (product.partitions, product.elements)
+        operands = product.pending.sources if product.pending is not None else []
+        return dst.space == Space.PSUM and alike and all(s.place is not dst.place for s in operands)
+
     def update(self, name: str, dst: Array, other: Any, sole: bool = False) -> Array:
         """dst op= other; a product is added in PSUM."""
         self.count()
         self.temps.clear()
         pending = other.pending if isinstance(other, Array) else None
-        if dst.space == Space.PSUM and name == "add" and pending is not None and sole and pending.product is not None:
+        product = pending.product if pending is not None and sole and name == "add" else None
+        if product is not None and self._adds(dst, other):
             self._pending = None
             with said_at(line()):
-                pending.product(dst)
+                product(dst)
             return dst
         self.settle()
         with said_at(line()):

@@ -6,6 +6,7 @@ from rtl.contract.config import Config
 from rtl.contract.isa import Function, Opcode
 from sim.advice.facts import Facts
 from sim.advice.rule import Finding, Rule
+from sim.advice.tables import TABLE_RULE
 
 __all__ = ["ELEMENTWISE_RULES"]
 
@@ -153,18 +154,6 @@ def _units(facts: Facts, threshold: float) -> Finding | None:
     )
 
 
-def _table(facts: Facts, threshold: float) -> Finding | None:
-    share = facts.work_share("scalar", "load_table")
-    loads = [i for i in facts.instructions("scalar") if i.opcode == Opcode.LOAD_TABLE]
-    if share < threshold or not loads:
-        return None
-    return Finding(
-        share,
-        f"fewer functions in a table, or fewer loads than {len(loads)}, would help: everything waits "
-        f"{100 * share:.0f} % of the cycles for tables of the scalar engine",
-    )
-
-
 ELEMENTWISE_RULES = (
     Rule(
         name="wide-operands",
@@ -209,14 +198,7 @@ ELEMENTWISE_RULES = (
         advice="longer rows to reduce",
         find=_units,
     ),
-    Rule(
-        name="table-loads",
-        when="the path waits {threshold} of the cycles or more for tables of the scalar engine",
-        threshold=0.1,
-        reads=("engines.scalar.parts", "path"),
-        advice="fewer functions in a table, fewer loads",
-        find=_table,
-    ),
+    TABLE_RULE,
     Rule(
         name="exp-rate",
         when="the path has {threshold} of the cycles or more in the vector engine, and its heaviest opcode "

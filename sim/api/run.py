@@ -10,11 +10,13 @@ import numpy as np
 
 from firmware.host_array import HostArray
 from firmware.kernel import Kernel
+from firmware.multiply_adds import counted
 from firmware.program import Program
 from rtl.contract.config import Config
 from rtl.contract.roles import Uses
 from sim.api.errors import as_errors
 from sim.api.execute import execute
+from sim.api.kernel_line import at_line
 from sim.api.options import Options, settled
 from sim.api.result import Result
 from sim.api.tensor import Operand, operand
@@ -50,8 +52,8 @@ def run(
     found = settled(options, kernel if isinstance(kernel, Program) else None)
     given = _given(arrays, found.cfg)
     if isinstance(kernel, Program):
-        return execute(_with_arrays(kernel, given), found)
-    return execute(_built(kernel, found.cfg, given), found)
+        return execute(counted(_with_arrays(kernel, given)), found)
+    return execute(counted(_built(kernel, found.cfg, given)), found)
 
 
 def _given(arrays: Any, cfg: Config) -> dict[str, HostArray]:
@@ -91,7 +93,8 @@ def _built(function: Callable[..., Any], cfg: Config, arrays: Mapping[str, HostA
     _need_arguments(name, function, inner, arrays)
     k = Kernel(cfg, name)
     views = {n: k.hbm(n, array.shape, array.dtype, array.bits) for n, array in arrays.items()}
-    made = function(k, **views)
+    with at_line():
+        made = function(k, **views)
     if made is None:
         made = k.program()
     if not isinstance(made, Program):

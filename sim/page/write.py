@@ -1,6 +1,7 @@
 """report.json and trace.npz of one run, or two, to one HTML file."""
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,14 @@ from sim.whole_file import whole_file
 
 __all__ = ["PAGE", "read_report", "write_page"]
 
+SHOWN = 8
+
 
 def read_report(folder: Path) -> dict[str, Any]:
     """report.json of a run. Errors: PlexusError if there is none, or it is torn."""
     path = folder / "report.json"
     if not path.exists():
-        raise PlexusError(f"{folder} has no report.json: name the folder of a run, as in build/runs/gemm-small")
+        raise PlexusError(f"{folder} has no report.json: name the folder of a run, {_runs_in(folder)}")
     try:
         report = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -32,6 +35,16 @@ def read_report(folder: Path) -> dict[str, Any]:
             f"{path} is not the report of a run of a core, a link or a switch, and only these have a page"
         )
     return report
+
+
+def _runs_in(folder: Path) -> str:
+    """Which there are one below: those of a graph's programs, and those of build/runs."""
+    names = [path.parent.name for path in folder.glob("*/report.json")]
+    names.sort(key=lambda name: [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)])
+    if not names:
+        return "as in build/runs/gemm-small"
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return f"one in it: there are {', '.join(names[:SHOWN])}{more}"
 
 
 def _trace(folder: Path, report: Mapping[str, Any]) -> tuple[Recorded | None, str]:

@@ -83,7 +83,7 @@ def test_tensor_errors():
 
 def test_view_errors():
     refuse(
-        "x has 4 elements along this axis; the index 2:6:1 is not inside",
+        "x has 4 elements along axis 1; the index 2:6:1 is not inside",
         lambda k: k.hbm("x", (4, 4), "bf16")[:, 2:6],
     )
     refuse("x has 2 axes here, not 3", lambda k: k.hbm("x", (4, 4), "bf16")[0, 0, 0])

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
+from firmware.kernel import Kernel
 from firmware.program import Descriptor, Instruction, Place, Program
 from rtl.contract.access_pattern import AccessPattern
 from rtl.contract.config import Config, load, named
@@ -330,3 +331,39 @@ def test_no_more_movers_than_half_of_the_partitions() -> None:
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_a_rule_says_what_it_is(rule: Rule) -> None:
     assert "{threshold}" in rule.when and 0 < rule.threshold < 1 and rule.reads and rule.advice
+
+
+def tables(cfg: Config, *said: list[str] | str) -> str:
+    """What is told of a run that waits half of the time for tables: lists are loaded, functions applied."""
+    k = Kernel(cfg, "tables")
+    tile = k.sbuf("x", partitions=8, columns=64, dtype="fp32")
+    for one in said:
+        if isinstance(one, list):
+            k.scalar.load_table(one)
+        else:
+            k.scalar.activation(tile[:, :], tile[:, :], one)
+    facts = facts_of(k.cfg, k.program(), run({"scalar": 900}))
+    found = advise(dataclasses.replace(facts, path={}, path_work={("scalar", "load_table"): CYCLES // 2}))
+    return next((advice.text for advice in found if advice.rule == "table-loads"), "")
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ((["gelu"], "gelu"), ""),  # several pieces, one load: nothing can be spared
+        ((["gelu", "tanh"], "gelu", "tanh"), ""),
+        ((["gelu"], "gelu", ["tanh"], "tanh"), ""),  # together they take as many words
+        ((["gelu"], "gelu", ["tanh"], "tanh", ["gelu"], "gelu"), "One table of tanh, gelu in place of 3 loads would"),
+        ((["gelu", "tanh"], "gelu"), "A table without tanh, which nothing uses, would help: everything waits 50 % of"),
+    ],
+)
+def test_loads_of_tables_that_could_be_spared(said: tuple[list[str] | str, ...], text: str) -> None:
+    found = tables(named("tiny"), *said)
+    assert found.startswith(text) and bool(found) == bool(text)
+
+
+def test_tables_that_do_not_fit_together_are_loaded_in_fewer_turns() -> None:
+    few = load("tiny", ["scalar.table_rows=1024"])
+    by_turns = (["sigmoid"], "sigmoid", ["gelu"], "gelu")
+    assert tables(few, *by_turns) == ""
+    assert tables(few, *by_turns, *by_turns).startswith("Work in an order that loads 2 tables, and not 4 by turns, wo")

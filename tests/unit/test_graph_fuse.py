@@ -122,3 +122,20 @@ def test_scratch_needs_hazards_by_bytes() -> None:
         first = k.sbuf("t", partitions=1, columns=8, dtype="fp32")
     second = k.sbuf("t", partitions=1, columns=8, dtype="fp32")
     assert (first.offset, first.name, second.name) == (second.offset, "a t", "t")
+
+
+def test_reports_name_no_file_of_ours() -> None:
+    """Weights that are loaded ahead belong to the product that needs them, tables to themselves."""
+    middle, out = value("m", (10, 20)), value("y", (10, 12))
+    nodes = [
+        Node("matmul", {"a": value("x", (10, 12)), "b": value("w", (12, 20))}, middle, {}, "m.py:1", "mm"),
+        Node("matmul", {"a": middle, "b": value("v", (20, 12))}, value("s", (10, 12)), {}, "m.py:2", "mm"),
+        Node("unary", {"x": value("s", (10, 12))}, out, {"function": "gelu"}, "m.py:3", "gelu"),
+    ]
+    program = program_of(nodes, {"x": X.reshape(10, 12)}, [out], {"w": W.T, "v": W})
+    said = {i.source for queue in program.queues.values() for i in queue if i.source}
+    assert said | {d.origin for ring in program.rings for d in ring} == {
+        "m.py:1 mm", "m.py:2 mm + gelu", "tables of functions"
+    }  # fmt: skip
+    loads = {(d.source.tensor, d.origin) for ring in program.rings for d in ring if "constant" in d.source.tensor}
+    assert [origin for _, origin in sorted(loads)] == ["m.py:1 mm", "m.py:2 mm + gelu"]  # a tensor each, in order

@@ -289,7 +289,7 @@ for i in (0, 4):
     ("body", "says"),
     [
         ("nisa.tensor_tenser(x)", ("kernels.py:9: nki.isa.tensor_tenser has no instruction", "tensor_tensor")),
-        ("nisa.nonzero_with_count(x)", ("kernels.py:9: nki.isa.nonzero_with_count", "not connected yet", "nc_matmul")),
+        ("nisa.nonzero_with_count(x)", ("kernels.py:9: nki.isa.nonzero_with_count", "not connected yet")),
         ("nl.rand((8, 8))", ("kernels.py:9: nki.language.rand", "no random numbers")),
         ("nl.load(x).flattened()", ("kernels.py:9: an array has no flattened here; it has", "reshape")),
         ("nki.magic()", ("kernels.py:9: nki.magic is not here",)),
@@ -371,3 +371,73 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 def test_the_table_of_the_page_is_fresh() -> None:
     page = coverage.PAGE.read_text(encoding="utf-8")
     assert coverage.with_table(page) == page, "python -m firmware.nki.coverage --write"
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("made", ["ndarray", "zeros"])
+def test_a_product_of_nl_is_added_in_psum(kernel: Any, made: str, turned: bool) -> None:
+    body = f"""
+        out = nl.ndarray((8, 16), dtype=nl.float32, buffer=nl.shared_hbm)
+        sums = nl.{made}((8, 16), dtype=nl.float32, buffer=nl.psum)
+        for k in nl.affine_range(2):
+            sums += nl.matmul(nl.load(x[8 * k:8 * k + 8, :]), nl.load(y[8 * k:8 * k + 8, :]), transpose_x={turned})
+        nl.store(out, sums)
+        return out
+        """
+    a, b = (normal(16, n).astype(ml_dtypes.bfloat16) for n in (8, 16))
+    result = kernel(body, a, b)
+    blocks = [(p.astype(np.float64), q.astype(np.float64)) for p, q in zip(np.split(a, 2), np.split(b, 2), strict=True)]
+    wanted = sum((p.T if turned else p) @ q for p, q in blocks)
+    assert np.allclose(result.output, wanted, rtol=1e-5, atol=1e-5)
+    assert not [note for note in result.report["notes"] if "PSUM" in note and "copied" in note]
+
+
+def test_a_product_that_is_used_otherwise_or_reads_the_sums_is_added_by_the_vector_engine(kernel: Any) -> None:
+    body = """
+        out = nl.ndarray((8, 8), dtype=nl.float32, buffer=nl.shared_hbm)
+        sums = nl.matmul(nl.load(x), nl.load(x), transpose_x=True)
+        kept = nl.matmul(nl.load(x), nl.load(y), transpose_x=True)
+        sums += kept
+        sums += nl.matmul(sums, sums, transpose_x=True)
+        sums += kept
+        nl.store(out, sums)
+        return out
+        """
+    a, b = normal(8, 8), normal(8, 8, seed=1)
+    first = a.T.astype(np.float64) @ a + a.T @ b
+    wanted = first + first.T @ first + a.T @ b
+    assert np.allclose(kernel(body, a, b).output, wanted, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("body", "says", "not_said"),
+    [
+        ("nl.ndarray((8, 8), dtype='float64')", "there is no dtype 'float64'; there are float32, tfloat32, bf", "exp"),
+        ("nl.ndarray((8, 8), dtype=np.float64)", "there is no dtype float64; there are float32, tfloat32, bf", "exp"),
+        (
+            "nl.ndarray((8, 8), dtype=nl.float64)",
+            "nki.language.float64 is no dtype of the machine; there are fl",
+            "exp",
+        ),
+        ("nl.dropout(nl.load(x), 0.1)", "nki.language.dropout has no instruction or lowering here: no random", ";"),
+        (
+            "keep = [nl.ndarray((8, 512)) for i in range(9)]",
+            "of 7168 are free (the other 1024 are for tables of f",
+            "\n",
+        ),
+    ],
+)
+def test_errors_say_what_helps(kernel: Any, body: str, says: str, not_said: str) -> None:
+    with pytest.raises(plexus.Error) as error:
+        kernel(f"import numpy as np; {body}", normal(8, 8))
+    assert says in str(error.value) and not_said not in str(error.value)
+
+
+def test_a_row_of_one_axis(kernel: Any) -> None:
+    body = """
+        out = nl.ndarray((8, 20), dtype=nl.float32, buffer=nl.shared_hbm)
+        nl.store(out, nl.load(x.reshape((1, 20))).broadcast_to((8, 20)))
+        return out
+        """
+    x = normal(20)
+    assert np.array_equal(kernel(body, x).output, np.tile(x, (8, 1)))

@@ -18,6 +18,7 @@ from rtl.contract.timing import CONFLICT_PORTS, PORTS_OF, STALLS, Engine
 from sim.advice.bounding import bounds
 from sim.errors import PlexusError
 from sim.native.library import RETIRED
+from sim.page.write import read_report
 from sim.report.report_json import ReportError, Subject, make_report, write_report
 from sim.report.terminal import show
 from sim.report.verdict import passed
@@ -257,3 +258,19 @@ def test_written_whole(program: Program, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(PlexusError, match="cannot be written"):
         write_report(report(program), tmp_path / "file" / "sub")
+
+
+def test_a_folder_of_runs_names_them(tmp_path: Path) -> None:
+    with pytest.raises(PlexusError, match=r"has no report\.json: name the folder of a run, as in build/runs"):
+        read_report(tmp_path)
+    for number in (10, 2, 1):
+        (tmp_path / f"{number}-program_0").mkdir()
+        (tmp_path / f"{number}-program_0" / "report.json").write_text("{}")
+    (tmp_path / "waves").mkdir()
+    with pytest.raises(PlexusError, match=r"there are 1-program_0, 2-program_0, 10-program_0$"):
+        read_report(tmp_path)
+    for number in range(20, 27):
+        (tmp_path / f"{number}-program_0").mkdir()
+        (tmp_path / f"{number}-program_0" / "report.json").write_text("{}")
+    with pytest.raises(PlexusError, match=r"24-program_0 and 2 more$"):
+        read_report(tmp_path)
