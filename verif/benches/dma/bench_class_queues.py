@@ -32,9 +32,14 @@ _FAULTS = (
 RUNS = (
     Run("class_queues", options={"depth": _DEPTH}, faults=_FAULTS, config=load("tiny", _CAPPED)),
     Run("class_queues", options={"depth": _DEPTH}),
-    Run("class_queues", options={"depth": _DEPTH}, config=load("tiny", ["dma.priority=true"]), seeds=(1,)),
-    Run("class_queues", options={"depth": _DEPTH}, config=load("tiny", _LONG)),
-    *(Run("class_queues", options={"depth": _DEPTH}, config=load("tiny", [f"dma.classes={n}"])) for n in (1, 2)),
+    Run(
+        "class_queues", options={"depth": _DEPTH}, config=load("tiny", ["dma.priority=true"]), seeds=(1,), regress=True
+    ),
+    Run("class_queues", options={"depth": _DEPTH}, config=load("tiny", _LONG), regress=True),
+    *(
+        Run("class_queues", options={"depth": _DEPTH}, config=load("tiny", [f"dma.classes={n}"]), regress=True)
+        for n in (1, 2)
+    ),
 )
 
 COVER = Coverage(

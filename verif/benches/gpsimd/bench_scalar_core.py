@@ -37,7 +37,7 @@ _FAULTS = (
 
 RUNS = (
     Run("scalar_core", options={"line_bits": 128}, faults=_FAULTS),
-    Run("scalar_core", options={"line_bits": 512, "vectors": False}),
+    Run("scalar_core", options={"line_bits": 512, "vectors": False}, regress=True),
     *(
         Run(
             "scalar_core", options={"line_bits": bits}, seeds=tuple(range(100, 170)), regress=True

@@ -32,7 +32,7 @@ _FAULTS = (
 
 RUNS = (
     Run("vector_unit", options={"lanes": 4}, faults=_FAULTS),
-    Run("vector_unit", options={"lanes": 8}, seeds=(1,)),
+    Run("vector_unit", options={"lanes": 8}, seeds=(1,), regress=True),
     *(Run("vector_unit", options={"lanes": n}, seeds=tuple(range(100, 150)), regress=True) for n in (4, 8, 16)),
 )
 

@@ -73,7 +73,7 @@ RUNS = (
     Run("check", config=_EVERY_KIND, options=_TENSOR, faults=_PLANTED),
     Run("check", config=_EVERY_KIND, options=_VECTOR, faults=_OF_VECTOR),
     Run("check", config=_EVERY_KIND, options=_SCALAR, faults=_OF_SCALAR),
-    Run("check", config=_EVERY_KIND, options=_GPSIMD, seeds=(1,)),
+    Run("check", config=_EVERY_KIND, options=_GPSIMD, seeds=(1,), regress=True),
     Run("check", config=_TILED, options=_TENSOR, seeds=(1,), faults=("an operand may reach beyond its row tile",)),
     Run("check", config=load("tiny", ["tensor.sparsity=false"]), options=_TENSOR, seeds=(1,), regress=True),
 )

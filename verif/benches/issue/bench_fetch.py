@@ -30,7 +30,7 @@ _PLANTED = (
     "a queue reads ahead as far as is built",
 )
 
-RUNS = (Run("fetch", faults=_PLANTED), Run("fetch", config=_DEEP_AND_WIDE, seeds=(1,)))
+RUNS = (Run("fetch", faults=_PLANTED), Run("fetch", config=_DEEP_AND_WIDE, seeds=(1,), regress=True))
 
 COVERAGE = Coverage(
     "fetch",

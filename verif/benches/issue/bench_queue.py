@@ -47,7 +47,7 @@ _PLANTED = (
 
 _HAS_ENGINE = has_engine(manifest().config, Queue(manifest().options["queue"]))
 
-RUNS = (Run("issue_queue", options=_TENSOR, faults=_PLANTED), Run("issue_queue", options=_SYNC))
+RUNS = (Run("issue_queue", options=_TENSOR, faults=_PLANTED), Run("issue_queue", options=_SYNC, regress=True))
 
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")

@@ -11,7 +11,7 @@ from verif.checks.coverage import Coverage
 
 _NARROW = LinkConfig(name="narrow", window_flits=3, sequence_numbers=8)
 
-RUNS = (Run("begun_units", config="x8", faults=EVERY), Run("begun_units", config=_NARROW))
+RUNS = (Run("begun_units", config="x8", faults=EVERY), Run("begun_units", config=_NARROW, regress=True))
 
 COVER = Coverage("port.begun_units", ["none sent", "all acknowledged", "1", "2", "3", "full window", "clear", "wraps"])
 

@@ -28,7 +28,7 @@ _PLANTED = (
 )
 
 RUNS = (
-    Run("partial_sums", options={"slots": 1}),
+    Run("partial_sums", options={"slots": 1}, regress=True),
     Run("partial_sums", options={"slots": 4}, faults=_PLANTED),
 )
 

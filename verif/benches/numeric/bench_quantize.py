@@ -34,7 +34,7 @@ _PLANTED = (
     "zeros lose their sign in quantisation",
 )
 
-RUNS = (Run("quantize", options={"blocks": 1}), Run("quantize", options={"blocks": 2}, faults=_PLANTED))
+RUNS = (Run("quantize", options={"blocks": 1}, regress=True), Run("quantize", options={"blocks": 2}, faults=_PLANTED))
 
 STYLES = ("bits", "special", "normal", "subnormal", "narrow", "zeros", "one", "last", "least")
 EVENTS = (

@@ -13,7 +13,7 @@ _READABLE = {"read_back": True}  # a table that shows its rows too
 
 RUNS = (
     Run("switch_routes", config="sw4", options=_READABLE, faults=EVERY),
-    Run("switch_routes", config="sw20", options=_READABLE),
+    Run("switch_routes", config="sw20", options=_READABLE, regress=True),
 )
 
 _REASONS = ("hole", "foreign", "dead")
