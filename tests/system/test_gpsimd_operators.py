@@ -42,12 +42,6 @@ def test_rtl_golden_and_numpy_agree(operator: str, cfg: Config) -> None:
     all_agree(operator, cfg, range(6))
 
 
-@pytest.mark.parametrize("operator", ["gather", "partition_reduce", "route"])
-def test_rtl_golden_and_numpy_agree_on_four_cores(operator: str) -> None:
-    """Those that meet in shared memory; the others are in regress."""
-    all_agree(operator, SMALL, range(3))
-
-
 @pytest.mark.regress
 @pytest.mark.parametrize(
     "cfg", [TINY, SMALL, VECTORS, SMALL_VECTORS], ids=lambda c: f"{c.name}{'v' * c.gpsimd.vectors}"

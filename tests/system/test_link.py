@@ -31,11 +31,11 @@ def test_nothing_is_lost_and_goodput_is_what_replays_cost(tmp_path: Path, rate: 
         assert abs(r["replays"] - r["replays_expected"]) <= 3 * sigma
 
 
-_BETWEEN = [pytest.param(lanes, marks=pytest.mark.regress) for lanes in WIDTHS[1:-1] if lanes != 8]
-"""A model each; the narrowest, the widest and x8, which other tests have too, are in every run."""
+_OTHERS = [pytest.param(lanes, marks=pytest.mark.regress) for lanes in WIDTHS[1:] if lanes != 8]
+"""A model each; the narrowest and x8, which other tests have too, are in every run."""
 
 
-@pytest.mark.parametrize("lanes", [WIDTHS[0], 8, WIDTHS[-1], *_BETWEEN])
+@pytest.mark.parametrize("lanes", [WIDTHS[0], 8, *_OTHERS])
 def test_every_width_is_full_whatever_the_packets(lanes: int) -> None:
     """Corners of the table in docs/framing.md."""
     for size in (0, 8, 64, 200, 325, 448, 512):
@@ -96,6 +96,7 @@ def test_weak_lanes_are_replaced_if_they_stand_apart(tmp_path: Path, lanes: str,
     assert r["goodput"] >= 0.99 * 236 / 256
 
 
+@pytest.mark.regress  # a model without spare lanes
 @pytest.mark.parametrize(("length", "width"), [(3, 8), (4, 4)])
 def test_without_a_spare_a_weak_lane_leaves_only_if_half_the_width_carries_more(
     tmp_path: Path, length: int, width: int

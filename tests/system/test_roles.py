@@ -131,10 +131,9 @@ def test_without_gpsimd_cores_adders_and_classes_where_they_have_nothing_to_do()
 @pytest.mark.parametrize("uses", [Uses.SUMS, Uses.CLASSES], ids=lambda uses: uses.name.lower())
 def test_with_no_more_than_sums_or_classes(uses: Uses) -> None:
     """Four long copies at once, which two rings bring to all partitions, in one format or of four classes."""
-    first = ["dma.strict_class=2"] if uses == Uses.CLASSES else []  # a model without classes has no such lane
-    cfg = load("tiny", ["dma.rings=4", "dma.weights=3:1:5:2", *first])
+    cfg = load("tiny", ["dma.rings=4", "dma.weights=3:1:5:2", "dma.strict_class=2"])
     model = needed(cfg, uses)
-    assert (model.sbuf.adders, model.dma.classes) == ((True, 1) if uses == Uses.SUMS else (False, 4))
+    assert (model.gpsimd.enabled, model.sbuf.adders, model.dma.classes) == (False, True, 4)
     k = Kernel(cfg, "uses")
     rng, shape = np.random.default_rng(5), (cfg.partitions, 200)
     sources = [k.hbm(f"x{n}", shape, "int32", rng.integers(0, 100, shape, np.uint32)) for n in range(4)]

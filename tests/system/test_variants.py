@@ -7,6 +7,7 @@ from firmware.image import build_image
 from firmware.program import Program
 from firmware.workloads import find_workload
 from rtl.contract.config import Config, load, named
+from rtl.contract.roles import needed
 from sim.run.device import find_device
 from sim.run.result import RunResult
 from sim.systems.core.verilated import VerilatedDevice, build_core
@@ -33,7 +34,7 @@ ODD = load(
 
 
 def run(program: Program, cfg: Config, form: str) -> RunResult:
-    with VerilatedDevice(cfg, build_core(cfg, array=form).binary) as device:
+    with VerilatedDevice(cfg, build_core(needed(cfg), array=form).binary) as device:
         device.load(build_image(program))
         return device.run()
 
