@@ -29,7 +29,7 @@ base = "tiny"
 seeds = [0, 1]
 [[axis]]
 field = "hbm.latency_ns"
-values = [25, 30, 40, 50, 60, 70, 80, 100]
+values = [25, 40, 60, 100]
 [[variant]]
 name = "impossible"
 set = {"hbm.bytes_per_cycle" = 5000}
@@ -113,7 +113,7 @@ def test_two_workers_leave_the_table_of_this_machine(cluster: Cluster, tmp_path:
     (tmp_path / "s.toml").write_text(SWEEP)
     model = build_core(needed(named("tiny")))
     found = run(tmp_path / "s.toml", tmp_path / "local")
-    assert found.statuses == {"ok": 48, "refused": 6}
+    assert found.statuses == {"ok": 24, "refused": 6}
     first, second = tmp_path / "first", tmp_path / "second"
     shutil.copytree(model.folder, first / "build" / model.top / model.key, copy_function=os.link)
     cluster.worker("first")
@@ -130,7 +130,7 @@ def test_two_workers_leave_the_table_of_this_machine(cluster: Cluster, tmp_path:
     reports = [
         sorted(p.parent.name for p in (tmp_path / place).glob("runs/*/report.json")) for place in ("local", "away")
     ]
-    assert reports[0] == reports[1] and len(reports[0]) == 48
+    assert reports[0] == reports[1] and len(reports[0]) == 24
 
 
 def test_a_worker_that_dies_costs_no_row(cluster: Cluster, tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_a_worker_that_dies_costs_no_row(cluster: Cluster, tmp_path: Path) -> No
     wait_for(2, cluster.address)
     away = sweeping(tmp_path, cluster)
     dies.kill()
-    assert away() == {"ok": 48, "refused": 6}
+    assert away() == {"ok": 24, "refused": 6}
 
 
 def test_who_is_unlike_or_not_there_is_named(cluster: Cluster, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def report_of(out: Path, *settings: str) -> dict[str, Any]:
     return run_workload(Run(workload="dma", params=params, cfg=cfg, out=out), Console(quiet=True))
 
 
-@pytest.mark.parametrize("strict", ["", "strict=3"])
+@pytest.mark.parametrize("strict", ["", pytest.param("strict=3", marks=pytest.mark.regress)])  # another model
 def test_stores_are_shared_as_weights_say(tmp_path: Path, strict: str) -> None:
     """64 KiB or more of each class beside the others, written to HBM, as by 8 long descriptors each."""
     report = report_of(tmp_path, "classes=8:4:2:1", "direction=write", "rows=1024", *([strict] if strict else []))

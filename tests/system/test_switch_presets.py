@@ -27,10 +27,8 @@ endmodule
 LOOP = "y ^ a"
 
 
-SMALLEST, *LARGER = PRESETS
-
-
-@pytest.mark.parametrize("name", [SMALLEST, *(pytest.param(name, marks=pytest.mark.regress) for name in LARGER)])
+@pytest.mark.regress
+@pytest.mark.parametrize("name", PRESETS)
 def test_preset_is_converted_and_linted(name: str) -> None:
     done = lint("switch", SWITCHES[name])
     assert done.megabytes > 2
