@@ -105,6 +105,12 @@ TOPS: dict[str, Top] = {
         Top("scalar_engine", "rtl.scalar.clocked:ClockedScalar", "scalar engine with its clock"),
         Top("scheduler", "rtl.link.framing.scheduler:Scheduler", "which unit of a link goes next"),
         Top("semaphores", "rtl.issue.semaphores:Semaphores", "semaphores", ("readers", "writers")),
+        Top(
+            "sequencer",
+            "verif.benches.issue.sequencer_top:SequencerTop",
+            "what a queue works out itself",
+            ("window", "limit"),
+        ),
         Top("send_path", "rtl.link.framing.send_path:SendPath", "packets to flits"),
         Top("special_units", "rtl.vector.special:SpecialUnits", "special units of vector", ("results", "size")),
         Top("standin", "verif.benches.native.standin:StandIn", "exercises the native driver's HBM"),

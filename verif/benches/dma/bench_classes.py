@@ -15,9 +15,12 @@ from verif.golden.class_turn import entitled, first_class
 
 _FAULTS = ("the deficit of a class is not charged",)
 _FIRST_FAULTS = (
-    "a port has no class that goes first",
-    "a port takes as many bursts before the class that goes first",
-    "the crossbar has no class that goes first",
+    *noticed_by(
+        "first_bytes_of_one_class/kind=store/others=store",
+        "a port has no class that goes first",
+        "a port takes as many bursts before the class that goes first",
+    ),
+    *noticed_by("first_bytes_of_one_class/kind=across/others=across", "the crossbar has no class that goes first"),
     *noticed_by("both_lanes_tell_their_ends", "a row that ends beside one of the class that goes first is lost"),
 )
 

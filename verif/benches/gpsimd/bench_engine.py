@@ -70,8 +70,11 @@ _LANE_FAULTS = (
     "a row of lanes that is stored in part is taken for whole",
     "the half of a word that is kept is the other one",
     "bytes that one core writes are written of all",
-    "a load or store does not wait for those of vectors",
-    "a row of shared memory goes to the core beside",
+    *noticed_by(
+        "rows_of_shared_memory_are_those_of_their_core",
+        "a load or store does not wait for those of vectors",
+        "a row of shared memory goes to the core beside",
+    ),
 )
 
 _SLOW = ("gpsimd.clock_mhz=600", "gpsimd.vectors=false")

@@ -1,0 +1,127 @@
+"""What a queue works out by itself: words of operations on its registers, and fields of instructions that they fill.
+
+A queue has 64 registers of 32 bits, signed, 0 at the start of a program. A word of SEQUENCE is executed by the queue's
+sequencer in front of the check; no engine sees it, and it neither waits, updates nor retires. Any other word may name
+registers that are added to its fields; the check sees what came out. docs/sequencer.md tells how.
+"""
+
+from enum import IntEnum
+
+from rtl.contract.isa import INSTRUCTION
+from rtl.contract.words import Field, Word
+
+__all__ = [
+    "BRANCHES",
+    "FILL",
+    "FILLED",
+    "FILLS",
+    "FILL_AT",
+    "OPERATION",
+    "OPERATIONS",
+    "OPERATIONS_AT",
+    "REGISTERS",
+    "SEQUENCE",
+    "SEQUENCE_HEADER",
+    "WRAPPING",
+    "Filled",
+    "SeqOp",
+]
+
+REGISTERS = 64
+OPERATIONS = 8
+"""Of a word, executed in order; a branch that is taken leaves out what is behind it."""
+
+FILLS = 4
+"""Registers that an instruction may name."""
+
+SEQUENCE = 2
+"""Opcode of a word of operations, in every queue."""
+
+
+class SeqOp(IntEnum):
+    """What an operation does. a, b: registers, or the immediate for b; numbers are signed, sums wrap."""
+
+    NONE = 0
+    ADD = 1  # d = a + b
+    SUBTRACT = 2
+    MULTIPLY = 3  # the low 32 bits
+    SHIFT_LEFT = 4  # by b mod 32
+    SHIFT_RIGHT = 5  # by b mod 32; copies of the sign come in
+    AND = 6
+    OR = 7
+    MIN = 8
+    MAX = 9
+    EQUAL = 10  # d = 1 if a == b, else 0
+    LESS = 11  # d = 1 if a < b, else 0
+    SEMAPHORE = 12  # d = semaphore b
+    BRANCH_EQUAL = 16  # to the word of the immediate's number, if register a is register b
+    BRANCH_UNLIKE = 17
+    BRANCH_LESS = 18  # a < b
+    BRANCH_NOT_LESS = 19
+
+
+BRANCHES = tuple(op for op in SeqOp if op >= SeqOp.BRANCH_EQUAL)
+
+OPERATION = Word(
+    "operation",
+    64,
+    (
+        Field("op", 5, "SeqOp"),
+        Field("immediate_b", 1, "b is the immediate, not a register; not with a branch"),
+        Field("d", 6, "register that takes the result"),
+        Field("a", 6, "register"),
+        Field("b", 6, "register"),
+        Field("reserved", 8),
+        Field(
+            "immediate", 32, "b, or the word that a branch goes to, counted from the first of the program", signed=True
+        ),
+    ),
+)
+
+SEQUENCE_HEADER = Word(
+    "sequence_header",
+    256,
+    (
+        Field("opcode", 8, "SEQUENCE"),
+        Field("fence", 1, "first wait until all instructions before it have been dispatched"),
+    ),
+)
+"""The first 256 bits of such a word. Behind it come OPERATIONS operations, from bit OPERATIONS_AT on; the rest is 0."""
+
+OPERATIONS_AT = SEQUENCE_HEADER.width
+
+
+def _patterns() -> tuple[str, ...]:
+    parts = (
+        "offset",
+        "partition_start",
+        "partition_count",
+        *(f"{what}{n}" for n in range(4) for what in ("step", "count")),
+    )
+    return tuple(f"{operand}_{part}" for operand in ("src0", "src1", "dst") for part in parts)
+
+
+FILLED: tuple[tuple[str, int], ...] = (
+    ("", 0),  # code 0: nothing is filled
+    *((name, 0) for name in _patterns()),
+    *((name, 0) for name in ("wait0_value", "wait1_value", "update_value")),
+    *((name, 0) for name in ("wait0_semaphore", "wait1_semaphore", "update_semaphore")),
+    *((name, half) for name in ("imm0", "imm1", "imm2") for half in (0, 32)),
+)
+"""By its code, a field that a register may be added to, and from which of its bits on; of immediates each half."""
+
+
+class Filled(IntEnum):
+    """Codes of FILLED that programs name most."""
+
+    SRC0_OFFSET = 1
+    SRC1_OFFSET = 12
+    DST_OFFSET = 23
+
+
+WRAPPING = frozenset(name for name, _ in FILLED if name.startswith("imm") or name.endswith("_value"))
+"""Fields of 32 bits (immediates: each half): their sums wrap. Of all others a sum that does not fit is refused."""
+
+FILL = Word("fill", 16, (Field("field", 6, "code of FILLED; 0: none"), Field("register", 6), Field("reserved", 4)))
+FILL_AT = INSTRUCTION.offset("header_pad")
+"""Bit at which the first of FILLS words FILL stands in an instruction."""

@@ -1,0 +1,256 @@
+"""Executes what a queue works out by itself, in front of its check."""
+
+from enum import IntEnum
+
+from amaranth.hdl import Array, Module, Mux, Signal, Value, signed
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from rtl.base.dma_port import COUNT_BITS, SEMAPHORE_INDEX_BITS
+from rtl.base.fault import fault
+from rtl.base.layouts import layout
+from rtl.base.ram import Ram
+from rtl.contract.config import Config
+from rtl.contract.sequence import (
+    FILL,
+    FILL_AT,
+    FILLS,
+    OPERATION,
+    OPERATIONS,
+    OPERATIONS_AT,
+    REGISTERS,
+    SEQUENCE,
+    SEQUENCE_HEADER,
+    SeqOp,
+)
+from rtl.issue.held_word import HeldWord
+from rtl.issue.sequence_alu import SequenceAlu
+
+__all__ = ["SHOWN", "Sequencer"]
+
+SHOWN = data.StructLayout({"word": 1024, "index": COUNT_BITS, "bad": 1})
+"""What the check sees: a word, its number in the program, and that it is refused whatever it says."""
+
+_OPERATION, _FILL = layout(OPERATION), layout(FILL)
+_FILL_END = FILL_AT + FILLS * FILL.width
+_FENCE = SEQUENCE_HEADER.offset("fence")
+
+
+class _State(IntEnum):
+    LOOK = 0  # which word is next, and where is it
+    KEPT = 1  # it comes from the window
+    OPERATE = 2
+    FILL = 3
+    SHOW = 4
+    STOP = 5  # a word has been refused
+
+
+class Sequencer(wiring.Component):
+    """`words`, in the order of a program of `count`, become what `o` shows: instructions whose fields are filled.
+
+    A word without registers goes through in the same cycle. Of the last `window` words each is kept, so a loop of so
+    many is fetched once; another word that is not next is asked for by `seek`, its number: from when that is taken,
+    `words` go on with it, and those that were on their way do not come. `index`, `value`: a look at a semaphore,
+    combinational. `drained`: all that was shown has been dispatched, for which a fence waits. `sent`: words shown;
+    `ended`: no more will be. `fetches`: nothing goes on unless `words` does.
+    A program that executes `limit` words of operations without showing another is refused, with the last of them.
+    Timing: a word of n operations takes 1 + n cycles, and one more if it has less than OPERATIONS and no branch is
+    taken; a word with registers 1 + FILLS + 1 before it is shown; a word from the window one more. A word is shown
+    until it is taken; `start` forgets all, and nothing is given or taken in its cycle.
+    """
+
+    def __init__(self, cfg: Config, window: int = 32, limit: int = 1 << 16):
+        self.cfg = cfg
+        self.window = window
+        self.limit = limit
+        exact_log2(window)
+        # seen by proofs too
+        self.state = Signal(_State)
+        self.next = Signal(COUNT_BITS)  # number of the word that is next
+        self.come = Signal(COUNT_BITS)  # of the one that `words` gives next
+        super().__init__(
+            {
+                "start": In(1),
+                "count": In(COUNT_BITS),
+                "words": In(stream.Signature(1024)),
+                "seek": Out(stream.Signature(COUNT_BITS)),
+                "o": Out(stream.Signature(SHOWN)),
+                "index": Out(SEMAPHORE_INDEX_BITS),
+                "value": In(signed(32)),
+                "drained": In(1),
+                "sent": Out(COUNT_BITS),
+                "ended": Out(1),
+                "fetches": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.held = held = HeldWord()
+        m.submodules.kept = kept = Ram(1024, self.window)
+        state, ahead, come = self.state, self.next, self.come
+        slot = exact_log2(self.window)
+        turn = Signal(range(OPERATIONS))
+        bad, ended = Signal(), Signal()
+        since = Signal(COUNT_BITS)  # the first word in the window is not before this
+        alone = Signal(range(self.limit + 1))  # words of operations since one was shown
+        payload = self.words.payload
+        word = Value.cast(held.word)
+
+        plain, came, in_window, near = Signal(), Signal(), Signal(), Signal()
+        moves = Signal()  # `then` becomes next, and is read at once if it is in the window
+        then, wanted = Signal(COUNT_BITS), Signal(COUNT_BITS)
+        m.d.comb += [
+            plain.eq((payload[:8] != SEQUENCE) & ~payload[FILL_AT:_FILL_END].any()),
+            wanted.eq(Mux(moves, then, ahead)),
+            in_window.eq(
+                (wanted >= since)
+                & (wanted < come)
+                & ((come - wanted <= self.window) | fault("a window serves a word that is gone"))
+            ),
+            near.eq((ahead > come) & (ahead - come <= self.window)),
+            ended.eq(ahead == self.count),
+            self.ended.eq(ended & (state == _State.LOOK)),
+            self.fetches.eq((state == _State.LOOK) & ~ended & ((ahead == come) | near)),
+            self.o.payload.index.eq(ahead),
+            came.eq(self.words.valid & self.words.ready),
+            kept.write_en.eq(came),
+            kept.write_address.eq(come[:slot]),
+            kept.write_mask.eq(1),
+            kept.write_data.eq(payload),
+            kept.read_address.eq(wanted[:slot]),
+            self.seek.payload.eq(ahead),
+        ]
+        with m.If(came):
+            m.d.sync += come.eq(come + 1)
+
+        with m.If(held.load):
+            m.d.sync += [turn.eq(0), bad.eq(0)]
+        with m.Switch(state):
+            with m.Case(_State.LOOK):
+                with m.If(ended | self.start):
+                    pass
+                with m.Elif(ahead == come):
+                    m.d.comb += [
+                        self.o.valid.eq(self.words.valid & plain),
+                        self.words.ready.eq(self.o.ready | ~plain),
+                        self.o.payload.word.eq(payload),
+                        held.load.eq(self.words.valid & ~plain),
+                        held.loaded.eq(payload),
+                    ]
+                with m.Elif(near):
+                    m.d.comb += self.words.ready.eq(1)
+                with m.Elif(in_window):
+                    m.d.comb += kept.read_en.eq(1)
+                    m.d.sync += state.eq(_State.KEPT)
+                with m.Else():
+                    m.d.comb += self.seek.valid.eq(1)
+                    with m.If(self.seek.ready):
+                        m.d.sync += [come.eq(ahead), since.eq(ahead)]
+            with m.Case(_State.KEPT):
+                m.d.comb += [held.load.eq(1), held.loaded.eq(kept.read_data)]
+            with m.Case(_State.SHOW):
+                m.d.comb += [self.o.valid.eq(~self.start), self.o.payload.word.eq(word), self.o.payload.bad.eq(bad)]
+                m.d.comb += then.eq(ahead + 1)
+                with m.If(self.o.ready):
+                    with m.If(bad & ~fault("a refused word does not stop its queue")):
+                        m.d.sync += state.eq(_State.STOP)
+                    with m.Else():
+                        m.d.comb += moves.eq(1)
+        with m.If(held.load):
+            with m.If(held.loaded[:8] == SEQUENCE):
+                m.d.sync += state.eq(_State.OPERATE)
+            with m.Elif(held.loaded[FILL_AT:_FILL_END].any()):
+                m.d.sync += state.eq(_State.FILL)
+            with m.Else():
+                m.d.sync += state.eq(_State.SHOW)
+        with m.If(self.o.valid & self.o.ready):
+            m.d.sync += [ahead.eq(ahead + 1), self.sent.eq(self.sent + 1), alone.eq(0)]
+        self._operate(m, held, turn, bad, alone, then, moves)
+        with m.If(moves):
+            m.d.comb += kept.read_en.eq(in_window)
+            m.d.sync += [ahead.eq(then), state.eq(Mux(in_window, _State.KEPT, _State.LOOK))]
+
+        with m.If(self.start):
+            m.d.sync += [state.eq(0), ahead.eq(0), come.eq(0), since.eq(0), self.sent.eq(0), alone.eq(0)]
+        return m
+
+    def _operate(
+        self, m: Module, held: HeldWord, turn: Signal, bad: Signal, alone: Signal, then: Signal, moves: Signal
+    ) -> None:
+        """Registers: operations change them, fields are filled by them."""
+        m.submodules.alu = alu = SequenceAlu()
+        m.submodules.registers = registers = Memory(shape=signed(32), depth=REGISTERS, init=[])
+        known = Signal(REGISTERS)  # others are 0: a start takes one cycle
+        word = Value.cast(held.word)
+        step = Signal(_OPERATION)
+        fill = Signal(_FILL)
+        values: list[Signal] = []
+        for name in ("a", "b"):
+            read = registers.read_port(domain="comb")
+            value = Signal(signed(32), name=f"value_{name}")
+            number = fill.register if name == "a" else step.b
+            m.d.comb += read.addr.eq(Mux(self.state == _State.FILL, number, step[name]) if name == "a" else number)
+            m.d.comb += value.eq(Mux(known.bit_select(read.addr, 1), read.data, 0))
+            values.append(value)
+        write = registers.write_port()
+        b = Signal(signed(32))
+        width = OPERATION.width
+        m.d.comb += [
+            step.eq(Array(word[OPERATIONS_AT + n * width :][:width] for n in range(OPERATIONS))[turn]),
+            fill.eq(
+                Array(word[FILL_AT + n * FILL.width :][: FILL.width] for n in range(FILLS))[turn[: exact_log2(FILLS)]]
+            ),
+            b.eq(Mux(step.immediate_b, step.immediate, values[1])),
+            alu.op.eq(step.op),
+            alu.a.eq(values[0]),
+            alu.b.eq(b),
+            alu.semaphore.eq(self.value),
+            self.index.eq(b[:SEMAPHORE_INDEX_BITS]),
+            held.code.eq(fill.field),
+            held.value.eq(values[0]),
+            write.addr.eq(step.d),
+            write.data.eq(alu.result),
+        ]
+        rest = word[_FENCE + 1 : OPERATIONS_AT].any() | word[OPERATIONS_AT + OPERATIONS * width :].any()
+        nowhere = (step.op == SeqOp.SEMAPHORE) & (b.as_unsigned() >= self.cfg.issue.semaphores)
+        beyond = alu.jumps & (step.immediate.as_unsigned() > self.count)
+        wrong = Signal()
+        m.d.comb += wrong.eq(
+            ~alu.known
+            | (step.reserved != 0)
+            | (alu.branch & step.immediate_b)
+            | ((nowhere | beyond | rest) & ~fault("an operation reaches what is not there"))
+        )
+        waits = word[_FENCE] & ~self.drained & (turn == 0) & ~fault("a fence does not wait")
+        last = (turn == OPERATIONS - 1) | alu.jumps
+        over = Signal()
+        with m.If((self.state == _State.OPERATE) & ~waits):
+            m.d.comb += over.eq(~wrong & ((step.op == SeqOp.NONE) | last))
+            m.d.comb += write.en.eq(~wrong & (step.op != SeqOp.NONE) & ~alu.branch)
+            m.d.sync += turn.eq(turn + 1)
+            with m.If(wrong):
+                m.d.sync += [bad.eq(1), self.state.eq(_State.SHOW)]
+        with m.If(over):
+            target = step.immediate + fault("a branch goes one word too far")
+            m.d.comb += then.eq(Mux(alu.jumps, target, self.next + 1))
+            m.d.sync += alone.eq(alone + 1)
+            with m.If(alone == self.limit - 1):
+                m.d.sync += [bad.eq(1), self.state.eq(_State.SHOW)]
+            with m.Else():
+                m.d.comb += moves.eq(1)
+        with m.If(write.en):
+            m.d.sync += known.bit_select(step.d, 1).eq(1)
+        with m.If(self.state == _State.FILL):
+            good = held.fits & (fill.reserved == 0) & ((fill.field != 0) | (fill.register == 0))
+            m.d.comb += held.fill.eq(good & ~held.wipe)
+            m.d.sync += turn.eq(turn + 1)
+            with m.If(turn == FILLS):
+                m.d.comb += held.wipe.eq(1)
+                m.d.sync += self.state.eq(_State.SHOW)
+            with m.Elif(~good):
+                m.d.sync += [bad.eq(1), self.state.eq(_State.SHOW)]
+        with m.If(self.start):
+            m.d.sync += known.eq(0)

@@ -1,0 +1,39 @@
+"""A sequencer beside semaphores whose values follow from their numbers, so that a bench need not answer in a cycle."""
+
+from amaranth.hdl import Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, connect, flipped
+
+from rtl.contract.config import Config
+from rtl.issue.sequencer import Sequencer
+
+__all__ = ["SequencerTop", "semaphore"]
+
+
+def semaphore(index: int, salt: int) -> int:
+    """The value of a semaphore, as bits."""
+    return (index + 1) * salt % (1 << 32)
+
+
+class SequencerTop(wiring.Component):
+    """Sequencer, with `salt` instead of `index` and `value`. Timing: Sequencer's."""
+
+    def __init__(self, cfg: Config, window: int = 8, limit: int = 24):
+        self.sequencer = Sequencer(cfg, window, limit)
+        inner = ("index", "value")
+        ports = {name: member for name, member in self.sequencer.signature.members.items() if name not in inner}
+        super().__init__({**ports, "salt": In(32)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.sequencer = sequencer = self.sequencer
+        for name, member in self.signature.members.items():
+            if name == "salt":
+                continue
+            ours, its = getattr(self, name), getattr(sequencer, name)
+            if member.is_signature:
+                connect(m, its, flipped(ours))
+            else:
+                m.d.comb += ours.eq(its) if member.flow == wiring.Out else its.eq(ours)
+        m.d.comb += sequencer.value.eq(((sequencer.index + 1) * self.salt)[:32])
+        return m

@@ -1,0 +1,227 @@
+"""Words of operations, and random programs of them: nested loops, branches over words, fields from registers."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rtl.contract.isa import INSTRUCTION
+from rtl.contract.sequence import (
+    FILL,
+    FILL_AT,
+    FILLED,
+    FILLS,
+    OPERATION,
+    OPERATIONS,
+    OPERATIONS_AT,
+    SEQUENCE,
+    SEQUENCE_HEADER,
+    WRAPPING,
+    SeqOp,
+)
+
+__all__ = [
+    "DATA",
+    "EDGES",
+    "ZERO",
+    "Maker",
+    "operation",
+    "plain",
+    "random_program",
+    "revealing",
+    "sequence",
+    "with_fills",
+]
+
+ZERO = 63
+"""A register that no random program writes."""
+
+DATA = 32
+"""Registers that random operations write; counters of loops are above."""
+EDGES = (0, 1, -1, 2, 31, 32, (1 << 31) - 1, -(1 << 31), 0x5555_5555)
+_COMPUTING = tuple(op for op in SeqOp if 0 < op < SeqOp.SEMAPHORE)
+_HALVES = [code for code, (name, _) in enumerate(FILLED) if name.startswith("imm")]
+_WIDTHS = {f.name: (INSTRUCTION.offset(f.name), f) for f in INSTRUCTION}
+
+
+def operation(op: SeqOp, d: int = 0, a: int = 0, b: int | None = None, immediate: int = 0) -> int:
+    """An operation; b None: the immediate."""
+    branch = op >= SeqOp.BRANCH_EQUAL
+    return OPERATION.pack(
+        op=op, d=d, a=a, b=b or 0, immediate_b=int(b is None and not branch), immediate=immediate
+    )  # fmt: skip
+
+
+def sequence(*operations: int, fence: bool = False) -> int:
+    """A word of operations."""
+    if len(operations) > OPERATIONS:
+        raise ValueError(f"a word has {OPERATIONS} operations, not {len(operations)}")
+    word = SEQUENCE_HEADER.pack(opcode=SEQUENCE, fence=int(fence))
+    return word | sum(one << OPERATIONS_AT + n * OPERATION.width for n, one in enumerate(operations))
+
+
+def plain(rng: np.random.Generator) -> int:
+    """Any word that a sequencer lets through as it is."""
+    word = int.from_bytes(rng.bytes(INSTRUCTION.bytes), "little")
+    word &= ~(((1 << FILLS * FILL.width) - 1) << FILL_AT)
+    return word ^ (word & 0xFF == SEQUENCE)
+
+
+def with_fills(word: int, fills: Sequence[tuple[int, int]]) -> int:
+    """`word` with registers named: (code of FILLED, register) each."""
+    for n, (code, register) in enumerate(fills):
+        word |= FILL.pack(field=code, register=register) << FILL_AT + n * FILL.width
+    return word
+
+
+def revealing(rng: np.random.Generator, registers: Sequence[int]) -> int:
+    """A word in which up to FILLS registers are seen as they are: halves of immediates that were 0."""
+    word = plain(rng) & (1 << _WIDTHS["imm0"][0]) - 1
+    codes = rng.permutation(_HALVES)
+    return with_fills(word, [(int(code), register) for code, register in zip(codes, registers)])
+
+
+@dataclass(slots=True)
+class Maker:
+    """A program under construction; branches go to labels."""
+
+    words: list[int] = field(default_factory=list[int])
+    _waiting: list[tuple[int, int, int]] = field(default_factory=list[tuple[int, int, int]])
+    _labels: dict[int, int] = field(default_factory=dict[int, int])
+
+    def label(self) -> int:
+        """A new one, which is nowhere yet."""
+        self._labels[len(self._labels)] = -1
+        return len(self._labels) - 1
+
+    def place(self, label: int) -> None:
+        """The label is the word that comes next."""
+        self._labels[label] = len(self.words)
+
+    def add(self, *operations: int, goes: Mapping[int, int] | None = None, fence: bool = False) -> None:
+        """A word of operations; `goes`: of branches by their place in the word, the label."""
+        for turn, label in (goes or {}).items():
+            self._waiting.append((len(self.words), turn, label))
+        self.words.append(sequence(*operations, fence=fence))
+
+    def program(self) -> list[int]:
+        """All words, branches with the numbers of words in them."""
+        words = list(self.words)
+        for at, turn, label in self._waiting:
+            place = OPERATIONS_AT + turn * OPERATION.width + OPERATION.offset("immediate")
+            words[at] |= self._labels[label] << place
+        return words
+
+
+def _some(rng: np.random.Generator) -> int:
+    return int(rng.choice(EDGES)) if rng.random() < 0.4 else int(rng.integers(-(1 << 31), 1 << 31))
+
+
+def _operations(rng: np.random.Generator, count: int, semaphores: int, hit: Callable[[str], None]) -> list[int]:
+    found: list[int] = []
+    for _ in range(count):
+        d, a, b = (int(n) for n in rng.integers(DATA, size=3))
+        if rng.random() < 0.1:
+            found.append(operation(SeqOp.SEMAPHORE, d, immediate=int(rng.integers(semaphores))))
+            hit("SEMAPHORE")
+            continue
+        op = SeqOp(int(rng.choice(_COMPUTING)))
+        b_register = None if rng.random() < 0.4 else b
+        found.append(operation(op, d, a, b_register, 0 if b_register is not None else _some(rng)))
+        hit(op.name)
+    return found
+
+
+def _filled(rng: np.random.Generator, make: Maker, hit: Callable[[str], None], fits: bool) -> None:
+    """A word with registers, and before it one that gives them values which go into their fields."""
+    word, fills, sets = plain(rng), [], []
+    for n, code in enumerate(
+        rng.choice(range(1, len(FILLED)), int(rng.integers(1, FILLS + 1)), replace=False).tolist()
+    ):
+        name, from_bit = FILLED[code]
+        at, f = _WIDTHS[name]
+        width = min(f.width, 32)
+        old = word >> at + from_bit & (1 << width) - 1
+        old -= (old >> width - 1 & f.signed) << width
+        low, high = f.bounds if name not in WRAPPING else (-(1 << 31), (1 << 31) - 1)
+        want = int(rng.choice((low, high))) if rng.random() < 0.3 else int(rng.integers(low, high + 1))
+        value = want - old if name not in WRAPPING else want
+        if not fits and n == 0 and name not in WRAPPING:
+            value = int(rng.choice((low - 1 - old, high + 1 - old)))
+        sets.append(operation(SeqOp.ADD, n, ZERO, None, value))
+        fills.append((code, n))
+        hit(f"fill {name}{f' from {from_bit}' if name.startswith('imm') else ''}")
+    make.add(*sets)
+    make.words.append(with_fills(word, [fills[n] for n in rng.permutation(len(fills))]))
+
+
+def random_program(
+    rng: np.random.Generator, size: int, semaphores: int, hit: Callable[[str], None] = lambda name: None
+) -> list[int]:
+    """About `size` words that end; one in ten has a field from a register that does not fit. `hit`: what is in it."""
+    make = Maker()
+    bad = size > 4 and rng.random() < 0.1
+    _block(rng, make, size, 0, semaphores, hit)
+    for first in range(0, DATA, FILLS):
+        make.words.append(revealing(rng, range(first, first + FILLS)))
+    if bad:
+        _filled(rng, make, hit, fits=False)
+        make.words += [plain(rng), plain(rng)]
+    return make.program()
+
+
+def _block(
+    rng: np.random.Generator, make: Maker, size: int, depth: int, semaphores: int, hit: Callable[[str], None]
+) -> None:
+    end = len(make.words) + size
+    while len(make.words) < end:
+        left = end - len(make.words)
+        kind = rng.random()
+        if kind < 0.35:
+            make.words.append(plain(rng))
+        elif kind < 0.5:
+            _filled(rng, make, hit, fits=True)
+        elif kind < 0.65:
+            make.add(
+                *_operations(rng, int(rng.integers(OPERATIONS + 1)), semaphores, hit), fence=bool(rng.integers(4) == 0)
+            )
+        elif kind < 0.85 and depth < 3:
+            _loop(rng, make, int(rng.integers(1, max(2, left))), depth, semaphores, hit)
+        else:
+            _either(rng, make, int(rng.integers(1, max(2, left))), depth, semaphores, hit)
+
+
+def _loop(
+    rng: np.random.Generator, make: Maker, size: int, depth: int, semaphores: int, hit: Callable[[str], None]
+) -> None:
+    """Counted, its end looked at behind the body or before it, when it may have no turn at all."""
+    counter, times = DATA + 2 * depth, DATA + 2 * depth + 1
+    first = bool(rng.integers(2))
+    count = int(rng.integers(0 if first else 1, 4))
+    make.add(operation(SeqOp.AND, counter, ZERO), operation(SeqOp.ADD, times, ZERO, None, count))
+    top, out = make.label(), make.label()
+    make.place(top)
+    if first:
+        make.add(operation(SeqOp.BRANCH_NOT_LESS, 0, counter, times), goes={0: out})
+    _block(rng, make, size, depth + 1, semaphores, hit)
+    on = operation(SeqOp.ADD, counter, counter, None, 1)
+    if first:
+        make.add(on, operation(SeqOp.BRANCH_EQUAL, 0, ZERO, ZERO), goes={1: top})
+    else:
+        make.add(on, operation(SeqOp.BRANCH_LESS, 0, counter, times), goes={1: top})
+    make.place(out)
+    hit("a loop looks first" if first else "a loop looks behind")
+
+
+def _either(
+    rng: np.random.Generator, make: Maker, size: int, depth: int, semaphores: int, hit: Callable[[str], None]
+) -> None:
+    """Words that a branch may leave out, decided by what random operations left."""
+    a, b = (int(n) for n in rng.integers(DATA, size=2))
+    op = SeqOp(int(rng.integers(SeqOp.BRANCH_EQUAL, SeqOp.BRANCH_NOT_LESS + 1)))
+    out = make.label()
+    some = _operations(rng, int(rng.integers(OPERATIONS - 1)), semaphores, hit)
+    make.add(*some, operation(op, 0, a, a if rng.random() < 0.2 else b), goes={len(some): out})
+    _block(rng, make, size, depth + 1, semaphores, hit)
+    make.place(out)
+    hit(op.name)

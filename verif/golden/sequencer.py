@@ -1,0 +1,150 @@
+"""What a queue's sequencer shows of a program: plain integers, word by word. docs/sequencer.md."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from rtl.contract.isa import INSTRUCTION
+from rtl.contract.sequence import (
+    FILL,
+    FILL_AT,
+    FILLED,
+    FILLS,
+    OPERATION,
+    OPERATIONS,
+    OPERATIONS_AT,
+    REGISTERS,
+    SEQUENCE,
+    SEQUENCE_HEADER,
+    WRAPPING,
+    SeqOp,
+)
+
+__all__ = ["Sequencer", "Shown"]
+
+_WIDTHS = {field.name: (INSTRUCTION.offset(field.name), field.width, field.signed) for field in INSTRUCTION}
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A word as the check sees it, the number it has in the program; `bad`: it is refused, and the last."""
+
+    index: int
+    word: int
+    bad: bool = False
+
+
+def _signed(value: int) -> int:
+    return (value + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
+class _RefusedError(Exception):
+    """A word that cannot be executed."""
+
+
+class Sequencer:
+    """Of a program `words`. `semaphore` tells the value of one; `semaphores`: how many there are; `limit`: words of
+    operations in a row after which the program is refused."""
+
+    def __init__(self, words: Sequence[int], semaphore: Callable[[int], int], semaphores: int, limit: int = 1 << 16):
+        self.words = words
+        self.semaphore = semaphore
+        self.semaphores = semaphores
+        self.limit = limit
+        self.registers = [0] * REGISTERS
+        self.taken = 0
+        """Branches that were taken."""
+
+    def __iter__(self) -> Iterator[Shown]:
+        at = alone = 0
+        while at < len(self.words):
+            word = self.words[at]
+            try:
+                if word & 0xFF == SEQUENCE:
+                    alone += 1
+                    follows = self._execute(word, at)
+                    if alone == self.limit:
+                        raise _RefusedError
+                    at = follows
+                    continue
+                shown = self._filled(word)
+            except _RefusedError:
+                yield Shown(at, word, bad=True)
+                return
+            yield Shown(at, shown)
+            at, alone = at + 1, 0
+
+    def _execute(self, word: int, at: int) -> int:
+        """The word that follows."""
+        if word >> SEQUENCE_HEADER.offset("fence") + 1 & (1 << OPERATIONS_AT - 9) - 1:
+            raise _RefusedError
+        if word >> OPERATIONS_AT + OPERATIONS * OPERATION.width:
+            raise _RefusedError
+        for n in range(OPERATIONS):
+            o = OPERATION.unpack(word >> OPERATIONS_AT + n * OPERATION.width & (1 << OPERATION.width) - 1)
+            if o["op"] not in SeqOp.__members__.values() or o["reserved"]:
+                raise _RefusedError
+            op = SeqOp(o["op"])
+            if op is SeqOp.NONE:
+                break
+            a = self.registers[o["a"]]
+            b = o["immediate"] if o["immediate_b"] else self.registers[o["b"]]
+            if op.name.startswith("BRANCH"):
+                if o["immediate_b"]:
+                    raise _RefusedError
+                jump = {"EQUAL": a == b, "UNLIKE": a != b, "LESS": a < b, "NOT_LESS": a >= b}[op.name.partition("_")[2]]
+                if jump:
+                    if not 0 <= o["immediate"] <= len(self.words):
+                        raise _RefusedError
+                    self.taken += 1
+                    return o["immediate"]
+                continue
+            self.registers[o["d"]] = self._result(op, a, b)
+        return at + 1
+
+    def _result(self, op: SeqOp, a: int, b: int) -> int:
+        if op is SeqOp.SEMAPHORE:
+            if not 0 <= b < self.semaphores:
+                raise _RefusedError
+            return _signed(self.semaphore(b))
+        by = b % 32
+        return _signed(
+            {
+                SeqOp.ADD: a + b,
+                SeqOp.SUBTRACT: a - b,
+                SeqOp.MULTIPLY: a * b,
+                SeqOp.SHIFT_LEFT: a << by,
+                SeqOp.SHIFT_RIGHT: a >> by,
+                SeqOp.AND: a & b,
+                SeqOp.OR: a | b,
+                SeqOp.MIN: min(a, b),
+                SeqOp.MAX: max(a, b),
+                SeqOp.EQUAL: int(a == b),
+                SeqOp.LESS: int(a < b),
+            }[op]
+        )
+
+    def _filled(self, word: int) -> int:
+        """The word with registers added to its fields, none named any more."""
+        for n in range(FILLS):
+            place = FILL_AT + n * FILL.width
+            fill = FILL.unpack(word >> place & (1 << FILL.width) - 1)
+            if fill["reserved"] or fill["field"] >= len(FILLED) or (fill["register"] and not fill["field"]):
+                raise _RefusedError
+            word &= ~(((1 << FILL.width) - 1) << place)
+            if fill["field"]:
+                word = self._added(word, *FILLED[fill["field"]], self.registers[fill["register"]])
+        return word
+
+    @staticmethod
+    def _added(word: int, name: str, from_bit: int, value: int) -> int:
+        at, width, signed = _WIDTHS[name]
+        at, width = at + from_bit, min(width, 32)
+        mask = (1 << width) - 1
+        total = word >> at & mask
+        if signed and total >> width - 1:
+            total -= 1 << width
+        total += value
+        least = -(1 << width - 1) if signed else 0
+        if name not in WRAPPING and not least <= total < least + (1 << width):
+            raise _RefusedError
+        return word & ~(mask << at) | (total & mask) << at
