@@ -52,7 +52,8 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """Everything an architect would vary about one core."""
+    """Everything an architect would vary about one core. `load` below makes one: `plexus.load_config("small",
+    ["dma.rings=4"])` for users."""
 
     name: str
     partitions: int = number("partitions of SBUF and PSUM, lanes of the engines", 8, 128, of_two=True)

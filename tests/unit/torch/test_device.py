@@ -43,6 +43,23 @@ def test_a_module_moves_there_and_back() -> None:
     assert torch.equal(model(x), want)
 
 
+def test_gradients_are_torchs_operator_by_operator() -> None:
+    """Forward and backward of a small net; a step of SGD leaves its parameters."""
+    x, there = here(5, 8)
+    models = []
+    for device, data in (("cpu", x), ("plexus", there)):
+        torch.manual_seed(3)
+        model = torch.nn.Sequential(torch.nn.Linear(8, 6), torch.nn.ReLU(), torch.nn.Linear(6, 2)).to(device)
+        with torch.enable_grad():
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            (model(data) ** 2).mean().backward()
+            optimizer.step()
+        models.append(model)
+    for want, got in zip(models[0].parameters(), models[1].parameters(), strict=True):
+        assert want.grad is not None and got.grad is not None and got.grad.device.type == "plexus"
+        assert (got.grad.cpu() - want.grad).abs().max() < 1e-2 and (got.cpu() - want).abs().max() < 1e-3
+
+
 def test_tensors_are_made_copied_and_printed() -> None:
     x, there = here(2, 3)
     assert torch.equal(there.cpu(), x) and there.tolist() == x.tolist() and there.shape == (2, 3)
