@@ -5,6 +5,7 @@ a small netlist takes.
 """
 
 import os
+import re
 from collections.abc import Iterable
 from functools import cache
 from typing import Any
@@ -31,9 +32,16 @@ def run_yosys(netlist: str, commands: Iterable[str]) -> str:
     return yosys.run(["-q", "-"], script, ignore_warnings=True)
 
 
+_SIGNED = re.compile(r"^(  wire .*) signed (\S+)$", re.M)
+"""Declarations of signed wires. Cells say themselves whether they are signed, and Yosys writes $signed() where they
+are; but an unsigned comparison of two such wires it writes as `a < b`, which Verilog compares with their signs."""
+
+
 def to_verilog(netlist: str, *, places: bool = False) -> str:
-    """Verilog of all modules of a netlist: what Amaranth's verilog.convert makes of it. `places`: with attributes
-    `src`."""
+    """Verilog of all modules of a netlist: what Amaranth's verilog.convert makes of it, but without signed wires.
+    `places`: with attributes `src`."""
     removed = " ".join(f"-remove {name}" for name in _OURS if not places or name != "src")
     attributes = (f"attrmap {removed}", f"attrmap -modattr {removed}")
-    return run_yosys(netlist, ("proc -nomux -norom", "memory_collect", *attributes, "write_verilog -norename"))
+    return run_yosys(
+        _SIGNED.sub(r"\1 \2", netlist), ("proc -nomux -norom", "memory_collect", *attributes, "write_verilog -norename")
+    )

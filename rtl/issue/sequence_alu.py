@@ -12,8 +12,7 @@ __all__ = ["SequenceAlu"]
 
 class SequenceAlu(wiring.Component):
     """Combinational. `result` is what register d takes, `jumps` whether a branch is taken; `known` is 0 for a code that
-    is no operation. SEMAPHORE gives `semaphore`. Ports are bits: an unsigned comparison of two signed signals becomes a
-    signed one in Verilog."""
+    is no operation. SEMAPHORE gives `semaphore`."""
 
     def __init__(self):
         super().__init__(
