@@ -1,7 +1,7 @@
 """Sequencer: random programs of loops and branches show what the golden one shows, each word once and in order."""
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import count, islice
 from typing import Any
 
 import cocotb
@@ -67,6 +67,7 @@ _SEEN = (
     "asked for again",
     "from the window",
     "fence waits",
+    "words are missing",
 )
 COVERAGE = Coverage("sequencer", [*(op.name for op in SeqOp if op), *_FILLS, *_SEEN])
 _shown = opened(SHOWN)
@@ -78,7 +79,8 @@ class SequencerBench(Bench):
     def __init__(self, dut: Any, style: str = "never", gaps: str = "never"):
         super().__init__(dut)
         self.sink = StreamSink(self, "o", styled(style, self.rng))
-        self.gaps: Iterator[bool] = styled(gaps, self.rng)
+        self.gaps: Iterator[bool] = styled(gaps, self.rng)  # when no word comes
+        self.asked = styled(gaps, self.rng)  # when none is asked for again
         self.program: Sequence[int] = ()
         self.salt = 0
         self.given = self.seeks = self.ready_late = 0
@@ -86,6 +88,20 @@ class SequencerBench(Bench):
         dut.start.value = dut.count.value = dut.salt.value = dut.seek__ready.value = dut.words__valid.value = 0
         dut.drained.value = 1
         cocotb.start_soon(self._fetch())
+        cocotb.start_soon(self._watch())
+
+    async def _watch(self) -> None:
+        """`fetches` in every cycle: a word is taken only with it, and without one nothing else happens then."""
+        dut, edge = self.dut, RisingEdge(self.clk)
+        while True:
+            await edge
+            if int(dut.rst.value) or int(dut.start.value):
+                continue
+            fetches, shows, seeks = (int(pin.value) for pin in (dut.fetches, dut.o__valid, dut.seek__valid))
+            assert fetches or not int(dut.words__ready.value), "a word is taken although none is wanted"
+            assert not (fetches and seeks), "a word is wanted and asked for again"
+            assert not (fetches and shows) or int(dut.words__valid.value), "a word is shown that has not come"
+            assert not int(dut.ended.value) or not (fetches or shows or seeks), "something happens behind the end"
 
     async def _fetch(self) -> None:
         """Words in order, from where they are asked for; one that is offered is withdrawn by that."""
@@ -105,7 +121,7 @@ class SequencerBench(Bench):
                 dut.words__payload.value = self.program[at]
                 offered = True
             dut.words__valid.value = int(offered)
-            willing = not next(self.gaps)
+            willing = not next(self.asked)
             dut.seek__ready.value = int(willing)
             dut.drained.value = int(not next(self.idle))
 
@@ -329,6 +345,28 @@ async def takes_the_cycles_it_says(dut: Any) -> None:
     times.clear()
     await bench.run(make.program())
     assert times[3] - times[2] == 2 + 1 + 2, times  # two words from the window, the body, two operations
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def tells_that_words_are_missing(dut: Any) -> None:
+    """The fetch breaks off after any number of words: what can be shown is, then `fetches` stays."""
+    bench = SequencerBench(dut)
+    await bench.start()
+    for _ in range(25):
+        program = random_program(bench.rng, 20, bench.cfg.issue.semaphores)
+        left = int(bench.rng.integers(1, len(program)))
+        bench.gaps = (n >= left for n in count())
+        await bench.begin(program)
+        seen = -1
+        while seen < len(bench.sink.taken):  # more than LIMIT words of operations take
+            seen = len(bench.sink.taken)
+            await bench.cycles(400)
+        want = bench.golden(program)
+        shown = len(bench.sink.taken)
+        stuck = shown < len(want)
+        assert int(dut.fetches.value) == stuck and int(dut.ended.value) == (not stuck and not want[-1].bad)
+        assert [_shown(word).index for word in bench.sink.taken] == [one.index for one in want[:shown]]
+        COVERAGE.when(stuck, "words are missing")
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
