@@ -8,7 +8,6 @@ import pytest
 from firmware.image import build_image
 from firmware.workloads import find_workload
 from rtl.contract.config import load
-from rtl.contract.roles import needed
 from sim.systems.core.verilated import VerilatedDevice, build_core
 from verif.golden.machine import GoldenMachine
 
@@ -23,7 +22,7 @@ def _run(mode: str, dtype: str, **more: Any) -> None:
     golden.load(image)
     want = golden.run()
     assert want.faults == []
-    with VerilatedDevice(TWO, build_core(needed(TWO)).binary) as device:
+    with VerilatedDevice(TWO, build_core(TWO).binary) as device:
         device.load(image)
         got = device.run()
     assert got.end == "done", f"{got.end}: {got.faults} {got.progress}"

@@ -37,7 +37,7 @@ RUNS = (
             *noticed_by("adds_what_movers_bring", *_SUMS),
         ),
     ),
-    Run("sbuf", config=load("tiny", ["sbuf.adders=false"]), seeds=(1,)),
+    Run("sbuf", config=load("tiny", ["sbuf.adders=false"]), seeds=(1,), regress=True),
 )
 
 

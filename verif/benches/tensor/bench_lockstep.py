@@ -74,7 +74,7 @@ _PLANTED = (
 
 RUNS = (
     Run("array_lockstep", config=_TILED, faults=_PLANTED, slow=True),
-    *(Run("array_lockstep", config=size, planted=False, seeds=(1,), regress=size != "tiny") for size in _SIZES),
+    *(Run("array_lockstep", config=size, planted=False, seeds=(1,), regress=True) for size in _SIZES),
 )
 
 _LOOK = 64
