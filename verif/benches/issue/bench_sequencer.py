@@ -1,7 +1,7 @@
 """Sequencer: random programs of loops and branches show what the golden one shows, each word once and in order."""
 
-from collections.abc import Iterator, Sequence
-from itertools import count, islice
+from collections.abc import Sequence
+from itertools import count, pairwise
 from typing import Any
 
 import cocotb
@@ -19,14 +19,9 @@ from rtl.contract.sequence import (
     REGISTERS,
     SeqOp,
 )
-from rtl.issue.sequencer import SHOWN
-from verif.agents.bench import Bench
-from verif.agents.opened import opened
-from verif.agents.stall import STYLES, never, styled
-from verif.agents.stream import StreamSink
+from verif.agents.stall import STYLES, styled
 from verif.bench import Run, noticed_by
-from verif.benches.issue.sequencer_top import semaphore
-from verif.checks.coverage import Coverage
+from verif.benches.issue.sequencer_driver import COVERAGE, LIMIT, WINDOW, SequencerBench, Sparse, shown_of
 from verif.checks.sequence_programs import (
     EDGES,
     ZERO,
@@ -38,9 +33,6 @@ from verif.checks.sequence_programs import (
     sequence,
     with_fills,
 )
-from verif.golden.sequencer import Sequencer, Shown
-
-WINDOW, LIMIT = 8, 24
 
 _PLANTED = (
     "a branch goes one word too far",
@@ -57,115 +49,6 @@ _PLANTED = (
 )
 
 RUNS = (Run("sequencer", options={"window": WINDOW, "limit": LIMIT}, faults=_PLANTED),)
-
-_FILLS = [f"fill {name}{f' from {bit}' if name.startswith('imm') else ''}" for name, bit in FILLED[1:]]
-_SEEN = (
-    "a loop looks first",
-    "a loop looks behind",
-    "ended",
-    "refused",
-    "asked for again",
-    "from the window",
-    "fence waits",
-    "words are missing",
-)
-COVERAGE = Coverage("sequencer", [*(op.name for op in SeqOp if op), *_FILLS, *_SEEN])
-_shown = opened(SHOWN)
-
-
-class SequencerBench(Bench):
-    """The unit, who gives it words, and who takes what it shows."""
-
-    def __init__(self, dut: Any, style: str = "never", gaps: str = "never"):
-        super().__init__(dut)
-        self.sink = StreamSink(self, "o", styled(style, self.rng))
-        self.gaps: Iterator[bool] = styled(gaps, self.rng)  # when no word comes
-        self.asked = styled(gaps, self.rng)  # when none is asked for again
-        self.program: Sequence[int] = ()
-        self.salt = 0
-        self.given = self.seeks = self.ready_late = 0
-        self.idle = never()  # when it is not drained
-        dut.start.value = dut.count.value = dut.salt.value = dut.seek__ready.value = dut.words__valid.value = 0
-        dut.drained.value = 1
-        cocotb.start_soon(self._fetch())
-        cocotb.start_soon(self._watch())
-
-    async def _watch(self) -> None:
-        """`fetches` in every cycle: a word is taken only with it, and without one nothing else happens then."""
-        dut, edge = self.dut, RisingEdge(self.clk)
-        while True:
-            await edge
-            if int(dut.rst.value) or int(dut.start.value):
-                continue
-            fetches, shows, seeks = (int(pin.value) for pin in (dut.fetches, dut.o__valid, dut.seek__valid))
-            assert fetches or not int(dut.words__ready.value), "a word is taken although none is wanted"
-            assert not (fetches and seeks), "a word is wanted and asked for again"
-            assert not (fetches and shows) or int(dut.words__valid.value), "a word is shown that has not come"
-            assert not int(dut.ended.value) or not (fetches or shows or seeks), "something happens behind the end"
-
-    async def _fetch(self) -> None:
-        """Words in order, from where they are asked for; one that is offered is withdrawn by that."""
-        dut, edge, at, offered, willing = self.dut, RisingEdge(self.clk), 0, False, False
-        while True:
-            await edge
-            if int(dut.start.value):
-                at = 0
-                offered = False
-            if offered and int(dut.words__ready.value):
-                at, offered = at + 1, False
-                self.given += 1
-            if willing and int(dut.seek__valid.value):
-                at, offered = int(dut.seek__payload.value), False
-                self.seeks += 1
-            if not offered and at < len(self.program) and not next(self.gaps):
-                dut.words__payload.value = self.program[at]
-                offered = True
-            dut.words__valid.value = int(offered)
-            willing = not next(self.asked)
-            dut.seek__ready.value = int(willing)
-            dut.drained.value = int(not next(self.idle))
-
-    async def begin(self, program: Sequence[int]) -> None:
-        """Start it."""
-        self.sink.taken.clear()
-        self.given = self.seeks = 0
-        self.salt = int(self.rng.integers(1 << 32))
-        self.dut.salt.value, self.dut.count.value, self.dut.start.value = self.salt, len(program), 1
-        self.program = ()
-        await self.cycles(1)
-        self.dut.start.value = 0
-        await self.cycles(1)
-        self.program = program
-
-    def golden(self, program: Sequence[int]) -> list[Shown]:
-        """What must be shown."""
-        machine = Sequencer(program, lambda n: semaphore(n, self.salt), self.cfg.issue.semaphores, LIMIT)
-        found = list(islice(machine, 20_000))
-        assert len(found) < 20_000, "the program does not end"
-        return found
-
-    async def run(self, program: Sequence[int]) -> list[Shown]:
-        """Start it, wait until it has ended, compare."""
-        await self.begin(program)
-        want = self.golden(program)
-        refused = bool(want) and want[-1].bad
-        for _ in range(400 * (len(want) + len(program) + LIMIT + 1)):
-            await self.cycles(1)
-            if len(self.sink.taken) >= len(want) and (refused or int(self.dut.ended.value)):
-                break
-        await self.cycles(20)
-        got = [_shown(word) for word in self.sink.taken]
-        for n, (one, other) in enumerate(zip(got, want)):
-            assert (one.index, one.bad) == (other.index, other.bad), (
-                f"shown {n}: word {one.index}, must be {other.index}"
-            )
-            assert other.bad or one.word == other.word, (
-                f"shown {n}, word {one.index}: {one.word ^ other.word:#x} differs"
-            )
-        assert len(got) == len(want), f"{len(got)} words are shown, must be {len(want)}"
-        assert int(self.dut.ended.value) == (not refused) and int(self.dut.sent.value) == len(want)
-        COVERAGE.hit("refused" if refused else "ended")
-        return want
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
@@ -310,6 +193,24 @@ async def a_loop_in_the_window_is_fetched_once(dut: Any) -> None:
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
+async def words_far_away(dut: Any) -> None:
+    """Loops at places that differ in every bit of a number, each left for the next; the last for the end."""
+    bench = SequencerBench(dut)
+    await bench.start()
+    length = (1 << 31) - 1
+    far = [(1 << bit) + int(bench.rng.integers(5)) for bit in range(5, 31)]
+    places = [0, *bench.rng.permutation(far).tolist(), length]
+    words: dict[int, int] = {}
+    for here, there in pairwise(places):
+        words[here] = sequence(operation(SeqOp.ADD, 40, ZERO, None, 0), operation(SeqOp.ADD, 41, ZERO, None, 3))
+        words |= {here + n: plain(bench.rng) for n in (1, 2)}
+        back = operation(SeqOp.BRANCH_LESS, 0, 40, 41, here + 1)
+        words[here + 3] = sequence(operation(SeqOp.ADD, 40, 40, None, 1), back)
+        words[here + 4] = sequence(operation(SeqOp.BRANCH_EQUAL, 0, ZERO, ZERO, there))
+    assert len(await bench.run(Sparse(words, length), most=20_000)) == 6 * (len(places) - 1)
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def takes_the_cycles_it_says(dut: Any) -> None:
     """Between words that are shown, with a fetch and a sink that always can."""
     bench = SequencerBench(dut)
@@ -365,7 +266,7 @@ async def tells_that_words_are_missing(dut: Any) -> None:
         shown = len(bench.sink.taken)
         stuck = shown < len(want)
         assert int(dut.fetches.value) == stuck and int(dut.ended.value) == (not stuck and not want[-1].bad)
-        assert [_shown(word).index for word in bench.sink.taken] == [one.index for one in want[:shown]]
+        assert [shown_of(word).index for word in bench.sink.taken] == [one.index for one in want[:shown]]
         COVERAGE.when(stuck, "words are missing")
 
 
