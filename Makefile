@@ -39,7 +39,7 @@ export PLEXUS_SEEDS = $(SEEDS)
 export FRESH
 
 .PHONY: help setup sim test regress lint types law unit launchers system skips formal mutants coverage accuracy soak bench browser profile \
-	explore firmware firmware-tools torch waves clean
+	explore firmware firmware-tools torch torch-tests waves clean
 
 help:
 	@echo "make sim       run WORKLOAD ($(WORKLOAD)) at CONFIG ($(CONFIG)); also SET=\"key=value ...\", PARAMS, SEED, WAVES=file"
@@ -56,7 +56,7 @@ help:
 	@echo "make waves     make sim with a wave file in build/waves.vcd      make setup  only .venv"
 	@echo "make explore   many runs from one file, to a table and a page: SWEEP=sweeps/attention-exp.toml"
 	@echo "make firmware  the library of GPSIMD operators, images of firmware/gpsimd/apps in build/firmware; gets the RISC-V compiler first (101 MB): docs/firmware.md"
-	@echo "make torch     PyTorch into .venv and its tests: docs/pytorch.md; TORCH_INDEX=URL of an index with builds for CPUs"
+	@echo "make torch     PyTorch into .venv, and a first layer on the RTL: docs/pytorch.md; TORCH_INDEX=URL of an index with builds for CPUs; make torch-tests"
 	@echo "make clean     remove build/"
 
 setup: $(STAMP)
@@ -152,6 +152,9 @@ firmware: firmware-tools
 
 torch: $(STAMP)
 	@$(PY) tools/torch_packages $(TORCH) $(TORCH_INDEX)
+	@$(PY) -m sim.torch.examples.first
+
+torch-tests: torch
 	@$(BIN)/pyright --project sim/torch/pyrightconfig.json
 	@$(PYTEST) -n $(JOBS) --dist worksteal tests/unit/torch tests/unit/test_torch_missing.py tests/system/test_torch.py \
 		--junitxml $(BUILD)/junit-torch.xml
