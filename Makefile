@@ -152,7 +152,7 @@ firmware: firmware-tools
 
 torch: $(STAMP)
 	@$(PY) tools/torch_packages $(TORCH) $(TORCH_INDEX)
-	@$(PY) -m sim.torch.examples.first
+	@$(PY) -m sim.torch.examples.first --config tiny
 
 torch-tests: torch
 	@$(BIN)/pyright --project sim/torch/pyrightconfig.json
