@@ -10,7 +10,7 @@ configuration refuses, its kernels and the golden machine refuse.
 Only programs that give GPSIMD cores something to do can tell whether there are any, only those with sums whether there
 are adders beside SBUF, and only those with several traffic classes whether the DMA has more than one. All others run on
 a model without (`needed`), which is built in half of the time and simulated faster. Adders and classes come together:
-few programs need one of them, and a further model takes longer to build than either costs in a run.
+few programs need one of them, and one model fewer is built.
 """
 
 import dataclasses

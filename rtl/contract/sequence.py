@@ -23,7 +23,6 @@ __all__ = [
     "SEQUENCE",
     "SEQUENCE_HEADER",
     "WRAPPING",
-    "Filled",
     "SeqOp",
 ]
 
@@ -109,14 +108,6 @@ FILLED: tuple[tuple[str, int], ...] = (
     *((name, half) for name in ("imm0", "imm1", "imm2") for half in (0, 32)),
 )
 """By its code, a field that a register may be added to, and from which of its bits on; of immediates each half."""
-
-
-class Filled(IntEnum):
-    """Codes of FILLED that programs name most."""
-
-    SRC0_OFFSET = 1
-    SRC1_OFFSET = 12
-    DST_OFFSET = 23
 
 
 WRAPPING = frozenset(name for name, _ in FILLED if name.startswith("imm") or name.endswith("_value"))

@@ -187,14 +187,11 @@ class Sequencer(wiring.Component):
         word = Value.cast(held.word)
         step = Signal(_OPERATION)
         fill = Signal(_FILL)
-        values: list[Signal] = []
-        for name in ("a", "b"):
+        numbers = (Mux(self.state == _State.FILL, fill.register, step.a), step.b)
+        values = [Signal(signed(32), name=f"value_{name}") for name in "ab"]
+        for number, value in zip(numbers, values, strict=True):
             read = registers.read_port(domain="comb")
-            value = Signal(signed(32), name=f"value_{name}")
-            number = fill.register if name == "a" else step.b
-            m.d.comb += read.addr.eq(Mux(self.state == _State.FILL, number, step[name]) if name == "a" else number)
-            m.d.comb += value.eq(Mux(known.bit_select(read.addr, 1), read.data, 0))
-            values.append(value)
+            m.d.comb += [read.addr.eq(number), value.eq(Mux(known.bit_select(read.addr, 1), read.data, 0))]
         write = registers.write_port()
         b = Signal(signed(32))
         width = OPERATION.width

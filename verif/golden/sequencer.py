@@ -51,8 +51,6 @@ class Sequencer:
         self.semaphores = semaphores
         self.limit = limit
         self.registers = [0] * REGISTERS
-        self.taken = 0
-        """Branches that were taken."""
 
     def __iter__(self) -> Iterator[Shown]:
         at = alone = 0
@@ -75,9 +73,8 @@ class Sequencer:
 
     def _execute(self, word: int, at: int) -> int:
         """The word that follows."""
-        if word >> SEQUENCE_HEADER.offset("fence") + 1 & (1 << OPERATIONS_AT - 9) - 1:
-            raise _RefusedError
-        if word >> OPERATIONS_AT + OPERATIONS * OPERATION.width:
+        head = SEQUENCE_HEADER.offset("fence") + 1
+        if word % (1 << OPERATIONS_AT) >> head or word >> OPERATIONS_AT + OPERATIONS * OPERATION.width:
             raise _RefusedError
         for n in range(OPERATIONS):
             o = OPERATION.unpack(word >> OPERATIONS_AT + n * OPERATION.width & (1 << OPERATION.width) - 1)
@@ -95,7 +92,6 @@ class Sequencer:
                 if jump:
                     if not 0 <= o["immediate"] <= len(self.words):
                         raise _RefusedError
-                    self.taken += 1
                     return o["immediate"]
                 continue
             self.registers[o["d"]] = self._result(op, a, b)
