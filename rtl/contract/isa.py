@@ -242,6 +242,8 @@ class Cause(IntEnum):
     GP_NO_IMAGE = 21  # GP_RUN of a core that no GP_LOAD of the program has filled
     GP_CORES = 22  # no core is named, or one that does not exist, or more than one in GP_STORE
     GP_DMA = 23  # a copy that a core pushed was refused or failed
+    BAD_SEQUENCE = 24  # operations, or registers that a word names, that are none or do not fit; see contract.sequence
+    ENDLESS_LOOP = 25  # too many words of operations in a row, and no instruction between them
 
 
 class DmaAdd(IntEnum):

@@ -1,6 +1,6 @@
 """Decides whether an instruction may run, before anything of it does."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -28,6 +28,7 @@ class Check(wiring.Component):
 
     Timing: the word at `i` is looked at in place and taken when `o` is taken; `o` is valid one cycle
     after the word if it has no operands, else 5 cycles after, so a queue does 1 in 7 cycles.
+    `refuse`, with the word, is a cause that comes before all others.
     The fault address of an operand is its first byte; of a semaphore, its address; else 0.
     `start` forgets which functions the table loaded last holds, and of which kind weights are.
     Without `wake` no register here would take another value that is ever looked at: its clock may stop.
@@ -49,6 +50,7 @@ class Check(wiring.Component):
             {
                 "start": In(1),
                 "i": In(stream.Signature(INSTRUCTION_LAYOUT)),
+                "refuse": In(CAUSE_BITS),
                 "o": Out(stream.Signature(CHECKED)),
                 "wake": Out(1),
             }
@@ -85,10 +87,11 @@ class Check(wiring.Component):
         with m.Elif(self.i.valid):
             m.d.sync += step.eq(step + 1)
             with m.If(step == 0):
+                refused = (self.refuse != 0) & ~fault("a word that the sequencer refuses is checked like others")
                 m.d.sync += [
-                    cause.eq(header.cause),
-                    address.eq(header.address),
-                    done.eq((header.cause != 0) | (~operands.used if operands else 1)),
+                    cause.eq(Mux(refused, self.refuse, header.cause)),
+                    address.eq(Mux(refused, 0, header.address)),
+                    done.eq(refused | (header.cause != 0) | (~operands.used if operands else 1)),
                 ]
             if operands:
                 with m.If(step == _LAST_STEP):

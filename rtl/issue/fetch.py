@@ -52,6 +52,7 @@ class Fetch(wiring.Component):
     its last beat. All clients together read a word a cycle; one client alone a word in 2 cycles.
     The word in front of client c is in the clock domain `fronts`[c] if that names one; the domain must run
     in cycles with `arrives`[c].
+    `seek[q]`: the words of queue q go on with this number of its region; see FetchClient.
     A region outside HBM is refused, one without words is not looked at. `idle`: no answer is due.
     """
 
@@ -70,6 +71,7 @@ class Fetch(wiring.Component):
                 "load_base": In(64),
                 "load_count": In(64),
                 "words": Out(stream.Signature(1024)).array(n),
+                "seek": In(stream.Signature(COUNT_BITS)).array(len(Queue)),
                 "status": Out(FETCH_STATUS).array(n),
                 "arrives": Out(n),  # a word comes to the front at the end of this cycle
                 "idle": Out(1),
@@ -117,6 +119,8 @@ class Fetch(wiring.Component):
                 self.arrives[c].eq(client.reading),
             ]
             wiring.connect(m, client.word, wiring.flipped(self.words[c]))
+            if c < len(Queue):
+                wiring.connect(m, wiring.flipped(self.seek[c]), client.seek)
 
         # Requests: a register in front of AXI, so that a request stays until it is accepted.
         free = Signal()

@@ -16,11 +16,13 @@ __all__ = ["FetchClient"]
 
 class FetchClient(wiring.Component):
     """Reads `count` words of 128 bytes from `base` ahead of its consumer, at most `limit` unread, for which there is
-    room up to `depth`. `limit` is looked at with `load`.
+    room up to `depth`. `limit` is looked at with `load` and `seek`.
 
     `load` starts it anew; `refuse` says that the region does not lie in HBM. `request` asks for the next
     word, answers arrive in order, beat by beat, and are stored in the unit's RAM at (`slot`, `beat`);
     `read` asks for a stored word, which comes back in the next cycle as `read_data`.
+    `seek`, which stays until it is taken: words go on with this number of the region; it is taken when no answer is
+    due any more. Meanwhile none is asked for or shown.
     `cause` rises when a word cannot be had and all words before it have been taken; `sequence` and
     `address` are those of the word (of the region if the region is refused).
     The word in front is a register of the clock domain `front`, which must run in cycles with `reading`.
@@ -58,6 +60,7 @@ class FetchClient(wiring.Component):
                 "read_granted": In(1),
                 "read_data": In(1024),
                 "word": Out(stream.Signature(1024)),
+                "seek": In(stream.Signature(COUNT_BITS)),
                 "cause": Out(CAUSE_BITS),
                 "sequence": Out(SEQUENCE_BITS),
                 "address": Out(64),
@@ -71,6 +74,8 @@ class FetchClient(wiring.Component):
         expected = Signal(ADDRESS_BITS)  # address of the word that arrives next
         arrived = Signal(SEQUENCE_BITS)  # and its number
         data = Signal(1024)
+        due = Signal(range(self.depth + 1))  # words that were asked for and have not arrived
+        base, end = Signal(ADDRESS_BITS), Signal(COUNT_BITS)  # of the region: its first byte, one past its words
 
         taken = self.word.valid & self.word.ready
         complete = Signal()  # a word has arrived
@@ -78,10 +83,14 @@ class FetchClient(wiring.Component):
         freed = Signal()
         m.d.comb += [
             self.request.eq(
-                (left != 0) & ((room != 0) | fault("asks for more words than there is room")) & (broken == 0)
+                (left != 0)
+                & ((room != 0) | fault("asks for more words than there is room"))
+                & (broken == 0)
+                & ~self.seek.valid
             ),
-            self.read.eq((stored != 0) & ~reading & (~full | self.word.ready)),
-            self.word.valid.eq(full),
+            self.read.eq((stored != 0) & ~reading & (~full | self.word.ready) & ~self.seek.valid),
+            self.seek.ready.eq(((due == 0) | fault("a client seeks while answers are due")) & ~reading),
+            self.word.valid.eq(full & ~self.seek.valid),
             self.word.payload.eq(data),
             complete.eq(self.arrive & self.last),
             good.eq(complete & ((~self.error & (broken == 0)) | fault("an answer with an error counts as a word"))),
@@ -121,18 +130,36 @@ class FetchClient(wiring.Component):
         with m.Elif(taken):
             m.d.sync += full.eq(0)
 
+        with m.If(self.granted & ~complete):
+            m.d.sync += due.eq(due + 1)
+        with m.Elif(complete & ~self.granted):
+            m.d.sync += due.eq(due - 1)
         with m.If(self.load):
             m.d.sync += [
+                base.eq(self.base),
+                end.eq(self.count),
                 left.eq(Mux(self.refuse, 0, self.count)),
                 self.request_address.eq(self.base),
                 expected.eq(self.base),
                 arrived.eq(0),
+                broken.eq(Mux(self.refuse, Cause.OUT_OF_RANGE, 0)),
+            ]
+        with m.Elif(self.seek.valid & self.seek.ready):
+            address = base + self.seek.payload * INSTRUCTION_BYTES
+            m.d.sync += [
+                left.eq(end - self.seek.payload),
+                self.request_address.eq(address),
+                expected.eq(address),
+                arrived.eq(self.seek.payload),
+                broken.eq(0),
+            ]
+        with m.If(self.load | (self.seek.valid & self.seek.ready)):
+            m.d.sync += [
                 room.eq(Mux(fault("a queue reads ahead as far as is built"), self.depth, self.limit)),
                 stored.eq(0),
                 self.slot.eq(0),
                 self.read_slot.eq(0),
                 self.beat.eq(0),
-                broken.eq(Mux(self.refuse, Cause.OUT_OF_RANGE, 0)),
                 reading.eq(0),
                 full.eq(0),
             ]

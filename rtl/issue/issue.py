@@ -1,6 +1,6 @@
 """Instruction issue of a core: fetch, five queues, semaphores, ring releases, counters, registers."""
 
-from amaranth.hdl import Cat, Module, Mux, signed
+from amaranth.hdl import Cat, DomainRenamer, Module, Mux, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -30,6 +30,7 @@ from rtl.issue.queue import IssueQueue, has_engine
 from rtl.issue.release import Release
 from rtl.issue.run import Run
 from rtl.issue.semaphores import Semaphores
+from rtl.issue.sequencer import Sequencer
 
 __all__ = ["Issue"]
 
@@ -141,20 +142,27 @@ class Issue(wiring.Component):
             control.clear.eq(run.start),
         ]
         for q, queue in zip(Queue, queues, strict=True):
-            # Most words wait for engines: what looks at them has a clock only while a word comes or is checked.
+            # Most words wait for engines: what looks at them has a clock only while a word comes or is worked at.
             m.submodules[f"{fronts[q]}_gate"] = gate = ClockGate()
             gated_domain(m, fronts[q], gate)
-            m.d.comb += gate.enable.eq(fetch.arrives[q] | queue.wake)
-            words = fetch.words[q]
-            connect(m, words, queue.words)
+            sequencer = Sequencer(cfg)
+            m.submodules[f"sequencer_{q.name.lower()}"] = DomainRenamer(fronts[q])(sequencer)
+            m.d.comb += gate.enable.eq(fetch.arrives[q] | queue.wake | sequencer.wake)
+            connect(m, fetch.words[q], sequencer.words)
+            connect(m, sequencer.seek, fetch.seek[q])
+            connect(m, sequencer.o, queue.words)
             connect(m, queue.update, semaphores.update[q])
             connect(m, queue.release, releases.request[q])
             connect(m, queue.retired, flipped(self.retire[q]))
             connect(m, queue.issue, flipped(self.issued[q]))
             m.d.comb += [
                 queue.start.eq(run.start),
-                queue.count.eq(run.queue_count[q]),
-                queue.fetch_cause.eq(fetch.status[q].cause),
+                sequencer.start.eq(run.start),
+                sequencer.count.eq(run.queue_count[q]),
+                sequencer.drained.eq(queue.drained),
+                queue.sent.eq(sequencer.sent),
+                queue.ended.eq(sequencer.ended),
+                queue.fetch_cause.eq(Mux(sequencer.fetches, fetch.status[q].cause, 0)),
                 queue.fetch_address.eq(fetch.status[q].address),
                 queue.refused.eq(releases.refused),
                 control.queue[q].eq(queue.status),
@@ -166,6 +174,10 @@ class Issue(wiring.Component):
                     semaphores.index[2 * q + number].eq(queue.index[number]),
                     queue.value[number].eq(semaphores.value[2 * q + number]),
                 ]
+            # The sequencer looks at a semaphore only when all that it has shown has been dispatched.
+            with m.If(queue.drained):
+                m.d.comb += semaphores.index[2 * q].eq(sequencer.index)
+            m.d.comb += sequencer.value.eq(semaphores.value[2 * q])
             if q in _ENGINE_OF:
                 state = counters.queue[_ENGINE_OF[q]]
                 m.d.comb += [

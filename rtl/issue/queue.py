@@ -13,6 +13,7 @@ from rtl.contract.isa import OPCODE_QUEUE, Queue
 from rtl.issue.check import Check
 from rtl.issue.dispatch import Dispatch
 from rtl.issue.retire import Retire
+from rtl.issue.sequencer import SHOWN
 
 __all__ = ["QUEUE_STATUS", "IssueQueue", "has_engine"]
 
@@ -23,7 +24,7 @@ QUEUE_STATUS = data.StructLayout(
         "cause": CAUSE_BITS,
         "sequence": SEQUENCE_BITS,
         "address": 64,
-        "finished": 1,  # all `count` instructions have retired
+        "finished": 1,  # all instructions of the program have retired
         "halted": 1,  # from the fault on; those before it may still run
         "semaphore": 1,  # the next instruction waits for a semaphore
         "fetch": 1,  # the next instruction has not come from HBM, or is being checked
@@ -38,9 +39,10 @@ def has_engine(cfg: Config, queue: Queue) -> bool:
 
 
 class IssueQueue(wiring.Component):
-    """Instructions come in as words and leave as commands, releases, updates and records.
+    """Instructions come in as the sequencer shows them and leave as commands, releases, updates and records.
 
-    `count` is how many the program has, held from `start` on. `engine` is there for queues that have
+    `sent`: how many have come since `start`; `ended`: no more will. `drained`: all that came have been dispatched.
+    `engine` is there for queues that have
     one. `index` and `value` look at semaphores; `update` changes them. `front` is the clock domain of the
     word in front and of its check; it must run in cycles with `wake`.
     """
@@ -56,8 +58,10 @@ class IssueQueue(wiring.Component):
         super().__init__(
             {
                 "start": In(1),
-                "count": In(COUNT_BITS),
-                "words": In(stream.Signature(1024)),
+                "sent": In(COUNT_BITS),
+                "ended": In(1),
+                "drained": Out(1),
+                "words": In(stream.Signature(SHOWN)),
                 "fetch_cause": In(CAUSE_BITS),
                 "fetch_address": In(64),
                 "index": Out(SEMAPHORE_INDEX_BITS).array(2),
@@ -89,7 +93,8 @@ class IssueQueue(wiring.Component):
         m.d.comb += [
             check.start.eq(self.start),
             self.wake.eq(check.wake),
-            check.i.payload.eq(Value.cast(self.words.payload)),
+            check.i.payload.eq(Value.cast(self.words.payload.word)),
+            check.refuse.eq(self.words.payload.cause),
             check.i.valid.eq(self.words.valid),
             self.words.ready.eq(check.i.ready),
             dispatch.start.eq(self.start),
@@ -103,10 +108,11 @@ class IssueQueue(wiring.Component):
             status.sequence.eq(retire.sequence),
             status.address.eq(Mux(retire.cause == 0, 0, Mux(retire.failed, retire.address, dispatch.fault_address))),
             dispatch.halt.eq(retire.failed),
-            status.finished.eq(retire.count == self.count),
+            status.finished.eq(self.ended & (retire.count == self.sent)),
             status.halted.eq(dispatch.halted),
             status.semaphore.eq(dispatch.waiting),
-            status.fetch.eq(dispatch.empty & ~dispatch.halted & (dispatch.issued != self.count)),
+            self.drained.eq(dispatch.issued == self.sent),
+            status.fetch.eq(dispatch.empty & ~dispatch.halted & ~(self.ended & self.drained)),
         ]
         late = Signal()
         m.d.sync += late.eq(dispatch.issues)

@@ -8,11 +8,12 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from rtl.base.dma_port import COUNT_BITS, SEMAPHORE_INDEX_BITS
+from rtl.base.dma_port import CAUSE_BITS, COUNT_BITS, SEMAPHORE_INDEX_BITS
 from rtl.base.fault import fault
 from rtl.base.layouts import layout
 from rtl.base.ram import Ram
 from rtl.contract.config import Config
+from rtl.contract.isa import Cause
 from rtl.contract.sequence import (
     FILL,
     FILL_AT,
@@ -30,8 +31,8 @@ from rtl.issue.sequence_alu import SequenceAlu
 
 __all__ = ["SHOWN", "Sequencer"]
 
-SHOWN = data.StructLayout({"word": 1024, "index": COUNT_BITS, "bad": 1})
-"""What the check sees: a word, its number in the program, and that it is refused whatever it says."""
+SHOWN = data.StructLayout({"word": 1024, "index": COUNT_BITS, "cause": CAUSE_BITS})
+"""What the check sees: a word, its number in the program, and, if not 0, why it is refused whatever it says."""
 
 _OPERATION, _FILL = layout(OPERATION), layout(FILL)
 _FILL_END = FILL_AT + FILLS * FILL.width
@@ -59,6 +60,7 @@ class Sequencer(wiring.Component):
     Timing: a word of n operations takes 1 + n cycles, and one more if it has less than OPERATIONS and no branch is
     taken; a word with registers 1 + FILLS + 1 before it is shown; a word from the window one more. A word is shown
     until it is taken; `start` forgets all, and nothing is given or taken in its cycle.
+    Without `wake` no register here would take another value: its clock may stop.
     """
 
     def __init__(self, cfg: Config, window: int = 32, limit: int = 1 << 16):
@@ -83,6 +85,7 @@ class Sequencer(wiring.Component):
                 "sent": Out(COUNT_BITS),
                 "ended": Out(1),
                 "fetches": Out(1),
+                "wake": Out(1),
             }
         )
 
@@ -93,7 +96,9 @@ class Sequencer(wiring.Component):
         state, ahead, come = self.state, self.next, self.come
         slot = exact_log2(self.window)
         turn = Signal(range(OPERATIONS))
-        bad, ended = Signal(), Signal()
+        ended = Signal()
+        cause = Signal(CAUSE_BITS)
+        stays, waits = Signal(), Signal()
         since = Signal(COUNT_BITS)  # the first word in the window is not before this
         alone = Signal(range(self.limit + 1))  # words of operations since one was shown
         payload = self.words.payload
@@ -127,7 +132,7 @@ class Sequencer(wiring.Component):
             m.d.sync += come.eq(come + 1)
 
         with m.If(held.load):
-            m.d.sync += [turn.eq(0), bad.eq(0)]
+            m.d.sync += [turn.eq(0), cause.eq(0)]
         with m.Switch(state):
             with m.Case(_State.LOOK):
                 with m.If(ended | self.start):
@@ -152,10 +157,10 @@ class Sequencer(wiring.Component):
             with m.Case(_State.KEPT):
                 m.d.comb += [held.load.eq(1), held.loaded.eq(kept.read_data)]
             with m.Case(_State.SHOW):
-                m.d.comb += [self.o.valid.eq(~self.start), self.o.payload.word.eq(word), self.o.payload.bad.eq(bad)]
+                m.d.comb += [self.o.valid.eq(~self.start), self.o.payload.word.eq(word), self.o.payload.cause.eq(cause)]
                 m.d.comb += then.eq(ahead + 1)
                 with m.If(self.o.ready):
-                    with m.If(bad & ~fault("a refused word does not stop its queue")):
+                    with m.If((cause != 0) & ~fault("a refused word does not stop its queue")):
                         m.d.sync += state.eq(_State.STOP)
                     with m.Else():
                         m.d.comb += moves.eq(1)
@@ -168,17 +173,36 @@ class Sequencer(wiring.Component):
                 m.d.sync += state.eq(_State.SHOW)
         with m.If(self.o.valid & self.o.ready):
             m.d.sync += [ahead.eq(ahead + 1), self.sent.eq(self.sent + 1), alone.eq(0)]
-        self._operate(m, held, turn, bad, alone, then, moves)
+        self._operate(m, held, turn, cause, alone, then, moves, waits)
         with m.If(moves):
             m.d.comb += kept.read_en.eq(in_window)
             m.d.sync += [ahead.eq(then), state.eq(Mux(in_window, _State.KEPT, _State.LOOK))]
 
+        with m.Switch(state):
+            with m.Case(_State.LOOK):
+                sought = self.seek.valid & self.seek.ready & ~fault("the clock of a sequencer stops too early")
+                m.d.comb += stays.eq(~kept.read_en & ~came & ~sought)
+            with m.Case(_State.OPERATE):
+                m.d.comb += stays.eq(waits)
+            with m.Case(_State.SHOW):
+                m.d.comb += stays.eq(~self.o.ready)
+            with m.Case(_State.STOP):
+                m.d.comb += stays.eq(1)
+        m.d.comb += self.wake.eq(self.start | ~stays)
         with m.If(self.start):
             m.d.sync += [state.eq(0), ahead.eq(0), come.eq(0), since.eq(0), self.sent.eq(0), alone.eq(0)]
         return m
 
     def _operate(
-        self, m: Module, held: HeldWord, turn: Signal, bad: Signal, alone: Signal, then: Signal, moves: Signal
+        self,
+        m: Module,
+        held: HeldWord,
+        turn: Signal,
+        cause: Signal,
+        alone: Signal,
+        then: Signal,
+        moves: Signal,
+        waits: Signal,
     ) -> None:
         """Registers: operations change them, fields are filled by them."""
         m.submodules.alu = alu = SequenceAlu()
@@ -212,7 +236,7 @@ class Sequencer(wiring.Component):
             write.data.eq(alu.result),
         ]
         rest = word[_FENCE + 1 : OPERATIONS_AT].any() | word[OPERATIONS_AT + OPERATIONS * width :].any()
-        nowhere = (step.op == SeqOp.SEMAPHORE) & (b.as_unsigned() >= self.cfg.issue.semaphores)
+        nowhere = (step.op == SeqOp.SEMAPHORE) & ((b.as_unsigned() >= self.cfg.issue.semaphores) | ~word[_FENCE])
         beyond = alu.jumps & (step.immediate.as_unsigned() > self.count)
         wrong = Signal()
         m.d.comb += wrong.eq(
@@ -221,7 +245,7 @@ class Sequencer(wiring.Component):
             | (alu.branch & step.immediate_b)
             | ((nowhere | beyond | rest) & ~fault("an operation reaches what is not there"))
         )
-        waits = word[_FENCE] & ~self.drained & (turn == 0) & ~fault("a fence does not wait")
+        m.d.comb += waits.eq(word[_FENCE] & ~self.drained & (turn == 0) & ~fault("a fence does not wait"))
         last = (turn == OPERATIONS - 1) | alu.jumps
         over = Signal()
         with m.If((self.state == _State.OPERATE) & ~waits):
@@ -229,13 +253,13 @@ class Sequencer(wiring.Component):
             m.d.comb += write.en.eq(~wrong & (step.op != SeqOp.NONE) & ~alu.branch)
             m.d.sync += turn.eq(turn + 1)
             with m.If(wrong):
-                m.d.sync += [bad.eq(1), self.state.eq(_State.SHOW)]
+                m.d.sync += [cause.eq(Cause.BAD_SEQUENCE), self.state.eq(_State.SHOW)]
         with m.If(over):
             target = step.immediate + fault("a branch goes one word too far")
             m.d.comb += then.eq(Mux(alu.jumps, target, self.next + 1))
             m.d.sync += alone.eq(alone + 1)
             with m.If(alone == self.limit - 1):
-                m.d.sync += [bad.eq(1), self.state.eq(_State.SHOW)]
+                m.d.sync += [cause.eq(Cause.ENDLESS_LOOP), self.state.eq(_State.SHOW)]
             with m.Else():
                 m.d.comb += moves.eq(1)
         with m.If(write.en):
@@ -248,6 +272,6 @@ class Sequencer(wiring.Component):
                 m.d.comb += held.wipe.eq(1)
                 m.d.sync += self.state.eq(_State.SHOW)
             with m.Elif(~good):
-                m.d.sync += [bad.eq(1), self.state.eq(_State.SHOW)]
+                m.d.sync += [cause.eq(Cause.BAD_SEQUENCE), self.state.eq(_State.SHOW)]
         with m.If(self.start):
             m.d.sync += known.eq(0)

@@ -5,9 +5,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtl.contract.isa import INSTRUCTION
+from rtl.contract.isa import INSTRUCTION, Cause
 from rtl.contract.sequence import FILLED, SEQUENCE, SeqOp
-from verif.checks.sequence_programs import ZERO, Maker, operation, random_program, sequence, with_fills
+from verif.checks.sequence_programs import (
+    ZERO,
+    Maker,
+    operation,
+    plain,
+    random_program,
+    scrambled,
+    sequence,
+    with_fills,
+)
 from verif.golden.sequencer import Sequencer, Shown
 
 WORDS = st.integers(-(1 << 31), (1 << 31) - 1)
@@ -65,20 +74,30 @@ def test_a_field_that_overflows_is_refused_and_the_last() -> None:
     grows = with_fills(word, [(FILLED.index(("src0_step0", 0)), 1)])
     for by, bad in ((0, False), (1, True), (-65535, False), (-65536, True)):
         found = shown([sequence(operation(SeqOp.ADD, 1, ZERO, None, by)), grows, 1])
-        assert [one.bad for one in found] == ([True] if bad else [False, False])
+        assert [one.cause != 0 for one in found] == ([True] if bad else [False, False])
         assert bad or INSTRUCTION.unpack(found[0].word)["src0_step0"] == 32767 + by
 
 
 def test_semaphores_are_read_and_those_that_are_not_there_refused() -> None:
     code = FILLED.index(("imm0", 0))
-    for number, bad in ((0, False), (63, False), (64, True), (-1, True)):
-        (one,) = shown([sequence(operation(SeqOp.SEMAPHORE, 5, immediate=number)), with_fills(1, [(code, 5)])])
-        assert one.bad == bad and (bad or INSTRUCTION.unpack(one.word)["imm0"] == 100 + number)
+    for number, fence, bad in (
+        (0, True, False),
+        (63, True, False),
+        (64, True, True),
+        (-1, True, True),
+        (0, False, True),
+    ):
+        (one,) = shown(
+            [sequence(operation(SeqOp.SEMAPHORE, 5, immediate=number), fence=fence), with_fills(1, [(code, 5)])]
+        )
+        assert (one.cause == Cause.BAD_SEQUENCE) == bad and (
+            bad or INSTRUCTION.unpack(one.word)["imm0"] == 100 + number
+        )
 
 
 def test_an_empty_loop_without_end_is_refused() -> None:
     jump = sequence(operation(SeqOp.BRANCH_EQUAL, 0, ZERO, ZERO, 1))
-    assert [(one.index, one.bad) for one in shown([1, jump], limit=50)] == [(0, False), (1, True)]
+    assert [(one.index, one.cause) for one in shown([1, jump], limit=50)] == [(0, Cause.NONE), (1, Cause.ENDLESS_LOOP)]
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -86,5 +105,14 @@ def test_random_programs_end(seed: int) -> None:
     program = random_program(np.random.default_rng(seed), 30, 64)
     machine = Sequencer(program, lambda n: n, 64)
     found = list(machine)
-    assert len(found) < 20_000 and all(one.word & 0xFF != SEQUENCE or one.bad for one in found)
-    assert not any(one.bad for one in found[:-1])
+    assert len(found) < 20_000 and all(one.word & 0xFF != SEQUENCE or one.cause for one in found)
+    assert not any(one.cause for one in found[:-1])
+
+
+def test_a_scrambled_program_shows_what_it_should() -> None:
+    rng = np.random.default_rng(5)
+    for count in (0, 1, 5, 40, 200):
+        words = [plain(rng) for _ in range(count)]
+        program = scrambled(rng, words)
+        assert [one.word for one in shown(program)] == words
+        assert count < 40 or len(program) > 1.2 * count

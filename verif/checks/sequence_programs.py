@@ -29,6 +29,7 @@ __all__ = [
     "plain",
     "random_program",
     "revealing",
+    "scrambled",
     "sequence",
     "with_fills",
 ]
@@ -121,7 +122,7 @@ def _operations(rng: np.random.Generator, count: int, semaphores: int, hit: Call
     found: list[int] = []
     for _ in range(count):
         d, a, b = (int(n) for n in rng.integers(DATA, size=3))
-        if rng.random() < 0.1:
+        if semaphores and rng.random() < 0.3:
             found.append(operation(SeqOp.SEMAPHORE, d, immediate=int(rng.integers(semaphores))))
             hit("SEMAPHORE")
             continue
@@ -132,9 +133,31 @@ def _operations(rng: np.random.Generator, count: int, semaphores: int, hit: Call
     return found
 
 
-def _filled(rng: np.random.Generator, make: Maker, hit: Callable[[str], None], fits: bool) -> None:
-    """A word with registers, and before it one that gives them values which go into their fields."""
-    word, fills, sets = plain(rng), [], []
+def scrambled(rng: np.random.Generator, words: Sequence[int]) -> list[int]:
+    """A program that shows `words`, which name no registers: some fields come from registers, runs of words lie in any
+    order, and branches lead from one to the next."""
+    runs = np.split(np.arange(len(words)), np.sort(rng.integers(0, len(words) + 1, len(words) // 8)))
+    make = Maker()
+    labels = [make.label() for _ in range(len(runs) + 1)]
+    jump = operation(SeqOp.BRANCH_EQUAL, 0, ZERO, ZERO)
+    make.add(jump, goes={0: labels[0]})
+    for n in rng.permutation(len(runs)).tolist():
+        make.place(labels[n])
+        for word in (words[int(at)] for at in runs[n]):
+            if rng.random() < 0.4:
+                _filled(rng, make, lambda name: None, fits=True, shows=word)
+            else:
+                make.words.append(word)
+        make.add(jump, goes={0: labels[n + 1]}, fence=bool(rng.random() < 0.2))
+    make.place(labels[-1])
+    return make.program()
+
+
+def _filled(
+    rng: np.random.Generator, make: Maker, hit: Callable[[str], None], fits: bool, shows: int | None = None
+) -> None:
+    """A word with registers, and before it one that gives them values which go into their fields. `shows`: as this."""
+    word, fills, sets = plain(rng) if shows is None else shows, [], []
     for n, code in enumerate(
         rng.choice(range(1, len(FILLED)), int(rng.integers(1, FILLS + 1)), replace=False).tolist()
     ):
@@ -146,6 +169,11 @@ def _filled(rng: np.random.Generator, make: Maker, hit: Callable[[str], None], f
         low, high = f.bounds if name not in WRAPPING else (-(1 << 31), (1 << 31) - 1)
         want = int(rng.choice((low, high))) if rng.random() < 0.3 else int(rng.integers(low, high + 1))
         value = want - old if name not in WRAPPING else want
+        if shows is not None:  # the field is what it has to be less what the register adds
+            value = old - want if name not in WRAPPING else want
+            rest = want if name not in WRAPPING else old - want
+            mask = (1 << width) - 1
+            word = word & ~(mask << at + from_bit) | (rest & mask) << at + from_bit
         if not fits and n == 0 and name not in WRAPPING:
             value = int(rng.choice((low - 1 - old, high + 1 - old)))
         sets.append(operation(SeqOp.ADD, n, ZERO, None, value))
@@ -182,9 +210,9 @@ def _block(
         elif kind < 0.5:
             _filled(rng, make, hit, fits=True)
         elif kind < 0.65:
-            make.add(
-                *_operations(rng, int(rng.integers(OPERATIONS + 1)), semaphores, hit), fence=bool(rng.integers(4) == 0)
-            )
+            fence = bool(rng.integers(4) == 0)
+            count = int(rng.integers(OPERATIONS + 1))
+            make.add(*_operations(rng, count, semaphores if fence else 0, hit), fence=fence)
         elif kind < 0.85 and depth < 3:
             _loop(rng, make, int(rng.integers(1, max(2, left))), depth, semaphores, hit)
         else:
@@ -220,7 +248,7 @@ def _either(
     a, b = (int(n) for n in rng.integers(DATA, size=2))
     op = SeqOp(int(rng.integers(SeqOp.BRANCH_EQUAL, SeqOp.BRANCH_NOT_LESS + 1)))
     out = make.label()
-    some = _operations(rng, int(rng.integers(OPERATIONS - 1)), semaphores, hit)
+    some = _operations(rng, int(rng.integers(OPERATIONS - 1)), 0, hit)
     make.add(*some, operation(op, 0, a, a if rng.random() < 0.2 else b), goes={len(some): out})
     _block(rng, make, size, depth + 1, semaphores, hit)
     make.place(out)

@@ -1,6 +1,6 @@
 """Queues and rings of the golden machine: words to be issued, and items in flight."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtl.contract.isa import INSTRUCTION, INSTRUCTION_BYTES, Cause, Queue, Update
+from verif.golden.sequencer import Shown
 
 __all__ = ["Failed", "Item", "Line", "Steps", "words"]
 
@@ -58,11 +59,13 @@ class Item:
 
 @dataclass(slots=True)
 class Line:
-    """A queue or a ring: its words, how many have been issued, and those in flight."""
+    """A queue or a ring: its words in HBM, how many items have been issued, and those in flight. `shows`: what its
+    sequencer makes of the words; None: each once, in order."""
 
     name: str
     words: list[int]
     ordered: bool
+    shows: Iterator[Shown] | None = None
     sees_itself: bool = False  # a read waits until all writes before it have been made
     issued: int = 0
     done: int = 0
@@ -70,11 +73,32 @@ class Line:
     flight: list[Item] = field(default_factory=list)
     head: tuple[int, dict[str, int]] = (-1, {})  # the instruction decoded last, by position
     judged: tuple[int, bool] = (-1, False)  # the instruction checked last, and whether it is wrong by itself
+    front: tuple[int, Shown | None] = (-1, None)  # what is issued next, by position
+
+    def next_shown(self) -> Shown | None:
+        """What is to be issued next; None behind the last. The sequencer goes on when asked for it, not before: all
+        that it has shown has then been issued."""
+        if self.front[0] != self.issued:
+            if self.shows is None:
+                self.shows = (Shown(n, word) for n, word in enumerate(self.words))
+            self.front = (self.issued, next(self.shows, None))
+        return self.front[1]
+
+    def next_word(self) -> int:
+        """The same, as a word; there must be one."""
+        shown = self.next_shown()
+        assert shown is not None
+        return shown.word
+
+    @property
+    def ended(self) -> bool:
+        """Whether all of it has completed."""
+        return self.done == self.issued and self.next_shown() is None
 
     def next_instruction(self) -> dict[str, int]:
         """Fields of the instruction to be issued next; decoded once, asked for often."""
         if self.head[0] != self.issued:
-            self.head = (self.issued, INSTRUCTION.unpack(self.words[self.issued]))
+            self.head = (self.issued, INSTRUCTION.unpack(self.next_word()))
         return self.head[1]
 
 

@@ -30,6 +30,7 @@ from verif.golden.memory import Memory
 from verif.golden.operands import Fields, Operands
 from verif.golden.results import Fault, ImageLike, RegionLike, RunResult
 from verif.golden.scalar_instructions import ScalarInstructions
+from verif.golden.sequencer import Sequencer
 from verif.golden.tensor_instructions import TensorInstructions
 from verif.golden.vector_instructions import VectorInstructions
 
@@ -84,12 +85,14 @@ class GoldenMachine:
         self.loaded = 0  # functions of the table that the scalar queue loaded last, a bit each
         self.semaphores = [0] * cfg.issue.semaphores
         self.faults: list[Fault] = []
-        self.queues = [
-            Line(q.name.lower(), words(self.hbm, *image.queues.get(q, (0, 0))), True, q in _SEES_ITSELF) for q in Queue
-        ]
+        self.queues = [self._queue(q, words(self.hbm, *image.queues.get(q, (0, 0)))) for q in Queue]
         self.rings = [Line(f"ring {i}", words(self.hbm, *r), False) for i, r in enumerate(image.rings)]
         self.rings += [Line(f"ring {i}", [], False) for i in range(len(self.rings), cfg.dma.rings)]
         self.released = [0] * len(self.rings)
+
+    def _queue(self, queue: Queue, program: list[int]) -> Line:
+        shows = Sequencer(program, lambda n: self.semaphores[n], self.cfg.issue.semaphores)
+        return Line(queue.name.lower(), program, True, iter(shows), sees_itself=queue in _SEES_ITSELF)
 
     def run(self) -> RunResult:
         """Execute until all is done or halted. DeadlockError if it stops before, without a fault."""
@@ -104,7 +107,7 @@ class GoldenMachine:
 
     def stuck(self) -> str:
         """What the queues wait for that cannot go on; empty if all have ended or halted."""
-        return "; ".join(self._waiting(q) for q in self.queues if not q.halted and q.done < len(q.words))
+        return "; ".join(self._waiting(q) for q in self.queues if not q.halted and not q.ended)
 
     def result(self) -> RunResult:
         """What is there now."""
@@ -159,7 +162,7 @@ class GoldenMachine:
                 return events
         for queue in Queue:
             line = self.queues[queue]
-            ready = not line.halted and line.issued < len(line.words) and len(line.flight) < IN_FLIGHT
+            ready = not line.halted and len(line.flight) < IN_FLIGHT and line.next_shown() is not None
             if ready and (self._refused(line, queue) or self._may_issue(line)):
                 events.append(lambda queue=queue: self._issue(queue))
                 if self.rng is None:
@@ -231,7 +234,7 @@ class GoldenMachine:
     def _refused(self, line: Line, queue: Queue) -> bool:
         """Whether the next instruction is wrong by itself, which no wait delays."""
         if line.judged[0] != line.issued:
-            line.judged = (line.issued, bool(self._check(line.words[line.issued], queue)[0]))
+            line.judged = (line.issued, bool(self._check(line, queue)[0]))
         return line.judged[1]
 
     def _may_issue(self, line: Line) -> bool:
@@ -251,10 +254,10 @@ class GoldenMachine:
 
     def _issue(self, queue: Queue) -> None:
         line = self.queues[queue]
-        word = line.words[line.issued]
+        word = line.next_word()
         # How much of a ring is left is known only now, after the waits.
         left = [len(ring.words) - released for ring, released in zip(self.rings, self.released, strict=True)]
-        cause, address = self._check(word, queue, left)
+        cause, address = self._check(line, queue, left)
         if cause:
             self._halt(line, cause, address)
             return
@@ -272,8 +275,11 @@ class GoldenMachine:
         line.flight.append(item)
         line.issued += 1
 
-    def _check(self, word: int, queue: Queue, left: list[int] | None = None) -> tuple[Cause, int]:
-        return issue.check(word, self.cfg, queue, left, self.loaded, self.weights)
+    def _check(self, line: Line, queue: Queue, left: list[int] | None = None) -> tuple[Cause, int]:
+        shown = line.next_shown()
+        if shown and shown.cause:
+            return shown.cause, 0
+        return issue.check(line.next_word(), self.cfg, queue, left, self.loaded, self.weights)
 
     def action(self, f: Mapping[str, int], queue: Queue) -> tuple[Callable[[], Any], Callable[[Any], None]]:
         """What an instruction reads and what it then stores."""
@@ -290,11 +296,11 @@ class GoldenMachine:
 
     def _start(self, index: int) -> None:
         line = self.rings[index]
-        cause, address, item = self.copies.start(self, line.words[line.issued])
+        cause, address, item = self.copies.start(self, line.next_word())
         if item is None:
             self._halt(line, cause, address)
             return
-        item.word, item.sequence = line.words[line.issued], line.issued
+        item.word, item.sequence = line.next_word(), line.issued
         line.flight.append(item)
         line.issued += 1
 
@@ -304,7 +310,7 @@ class GoldenMachine:
             self.hbm = np.concatenate((self.hbm, np.full(end - len(self.hbm), 0xFF, np.uint8)))
 
     def _waiting(self, line: Line) -> str:
-        if line.issued >= len(line.words):
+        if line.next_shown() is None:
             return f"queue {line.name} has issued all and waits for itself"
         f = line.next_instruction()
         waits = [

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from rtl.contract.isa import INSTRUCTION
+from rtl.contract.isa import INSTRUCTION, Cause
 from rtl.contract.sequence import (
     FILL,
     FILL_AT,
@@ -26,11 +26,11 @@ _WIDTHS = {field.name: (INSTRUCTION.offset(field.name), field.width, field.signe
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A word as the check sees it, the number it has in the program; `bad`: it is refused, and the last."""
+    """A word as the check sees it, the number it has in the program; with a cause it is refused, and the last."""
 
     index: int
     word: int
-    bad: bool = False
+    cause: Cause = Cause.NONE
 
 
 def _signed(value: int) -> int:
@@ -38,7 +38,11 @@ def _signed(value: int) -> int:
 
 
 class _RefusedError(Exception):
-    """A word that cannot be executed."""
+    """A word that cannot be executed, and why."""
+
+    def __init__(self, cause: Cause = Cause.BAD_SEQUENCE):
+        super().__init__()
+        self.cause = cause
 
 
 class Sequencer:
@@ -61,12 +65,12 @@ class Sequencer:
                     alone += 1
                     follows = self._execute(word, at)
                     if alone == self.limit:
-                        raise _RefusedError
+                        raise _RefusedError(Cause.ENDLESS_LOOP)
                     at = follows
                     continue
                 shown = self._filled(word)
-            except _RefusedError:
-                yield Shown(at, word, bad=True)
+            except _RefusedError as refused:
+                yield Shown(at, word, refused.cause)
                 return
             yield Shown(at, shown)
             at, alone = at + 1, 0
@@ -94,6 +98,8 @@ class Sequencer:
                         raise _RefusedError
                     return o["immediate"]
                 continue
+            if op is SeqOp.SEMAPHORE and not SEQUENCE_HEADER.unpack(word % (1 << OPERATIONS_AT))["fence"]:
+                raise _RefusedError
             self.registers[o["d"]] = self._result(op, a, b)
         return at + 1
 

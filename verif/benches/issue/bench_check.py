@@ -5,6 +5,7 @@ from typing import Any
 import cocotb
 import numpy as np
 
+from rtl.base.dma_port import CAUSE_BITS
 from rtl.contract.config import load
 from rtl.contract.isa import INSTRUCTION, PATTERN, REDUCTIONS, Cause, Function, Opcode, Queue
 from rtl.contract.kinds import Kind
@@ -39,6 +40,7 @@ _OF_SCALAR = (
 """Faults of what the tensor queue has not."""
 
 _PLANTED = (
+    *noticed_by("refuses_what_it_is_told_to", "a word that the sequencer refuses is checked like others"),
     "reserved fields are not looked at",
     "every semaphore exists",
     "any ring of a DMA exists",
@@ -101,6 +103,21 @@ async def agrees_with_the_golden_check(dut: Any) -> None:
         for n in range(50):
             wrong = spoiled(bench.rng, bench.cfg, bench.queue, bench.loaded, bench.weights)
             bench.add(wrong if n % 3 else bench.legal())
+        await bench.finish()
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def refuses_what_it_is_told_to(dut: Any) -> None:
+    """A cause that comes with a word is what is said of it, whatever else would be; the word leaves nothing behind."""
+    bench = CheckBench(dut)
+    bench.sink.stall = bursty(bench.rng)
+    await bench.start()
+    for refuse in (*(1 << bit for bit in range(CAUSE_BITS)), int(Cause.ENDLESS_LOOP), 0):
+        bench.refuse = refuse
+        dut.refuse.value = refuse
+        for _ in range(4):
+            bench.add(legal(bench.rng, bench.cfg, bench.queue, None, bench.loaded, bench.weights))
+            bench.add(spoiled(bench.rng, bench.cfg, bench.queue, bench.loaded, bench.weights))
         await bench.finish()
 
 

@@ -17,7 +17,7 @@ from verif.agents.bench import Bench
 from verif.agents.opened import opened
 from verif.agents.stall import STYLES, never, randomly, styled
 from verif.agents.stream import StreamSink
-from verif.bench import Run
+from verif.bench import Run, noticed_by
 from verif.checks.coverage import Coverage
 
 _DEEP_AND_WIDE = load("tiny", ["issue.queue_depth=16", "dma.ring_depth=64", "hbm.port_bytes=128"])
@@ -28,6 +28,7 @@ _PLANTED = (
     "the HBM region is not checked",
     "an answer goes to the client that asked last",
     "a queue reads ahead as far as is built",
+    *noticed_by("goes_on_where_it_is_asked_to/style=never", "a client seeks while answers are due"),
 )
 
 RUNS = (Run("fetch", faults=_PLANTED), Run("fetch", config=_DEEP_AND_WIDE, seeds=(1,), regress=True))
@@ -35,7 +36,7 @@ RUNS = (Run("fetch", faults=_PLANTED), Run("fetch", config=_DEEP_AND_WIDE, seeds
 COVERAGE = Coverage(
     "fetch",
     ["full", "interleaved_ids", "bus_error", "out_of_range", "misaligned", "end_of_hbm", "no_words", "loaded_again"]
-    + ["limited", "in turn", "long"],
+    + ["limited", "in turn", "long", "sought behind an error", "sought while answers were due"],
 )
 _STATUS = opened(FETCH_STATUS)
 _WORD = 128
@@ -56,6 +57,9 @@ class FetchBench(Bench):
         self.memory = AxiReadMemory(self, "axi", self.cfg.hbm.port_bytes, self.read)
         self.beats = 0
         dut.load.value = 0
+        for c in range(len(Queue)):
+            getattr(dut, f"seek__{c}__valid").value = 0
+        self.first = [0] * self.clients  # word of its region that was sought last
         self.use(int(self.rng.choice([1, 2])))
 
     def use(self, part: int) -> None:
@@ -92,13 +96,30 @@ class FetchBench(Bench):
         """Give clients their regions, one a cycle."""
         for client, (base, count) in regions.items():
             self.sinks[client].taken.clear()
-            self.regions[client] = base, count
+            self.regions[client], self.first[client] = (base, count), 0
             self.dut.load.value = 1
             self.dut.load_client.value = client
             self.dut.load_base.value = base
             self.dut.load_count.value = count
             await self.edge
         self.dut.load.value = 0
+
+    async def seek(self, client: int, number: int) -> None:
+        """Ask for the words of a client from `number` on, until that is taken."""
+        port = {name: getattr(self.dut, f"seek__{client}__{name}") for name in ("valid", "ready", "payload")}
+        port["valid"].value, port["payload"].value = 1, number
+        before = None
+        while True:
+            await self.edge
+            taken = len(self.sinks[client].taken)
+            assert before in (None, taken), "a word is shown while others are sought"
+            before = taken
+            if port["ready"].value == 1:
+                break
+        port["valid"].value = 0
+        port["payload"].value = int(self.rng.integers(1 << 32))
+        self.sinks[client].taken.clear()
+        self.first[client] = number
 
     def is_refused(self, base: int, count: int) -> bool:
         """The region is not in HBM."""
@@ -122,7 +143,9 @@ class FetchBench(Bench):
         beats = sum(min(n, 200) for _, n in self.regions.values()) * (_WORD // self.cfg.hbm.port_bytes)
         for _ in range(2000 + 3 * beats):
             await self.edge
-            if all(len(self.sinks[c].taken) >= n or self.cause(c)[0] for c, (_, n) in self.regions.items()):
+            if all(
+                len(self.sinks[c].taken) >= n - self.first[c] or self.cause(c)[0] for c, (_, n) in self.regions.items()
+            ):
                 break
         await self.cycles(20 + self.memory.latency)
         for _ in range(10 * self.deepest):
@@ -140,8 +163,9 @@ class FetchBench(Bench):
                 assert got == [] and cause == Cause.OUT_OF_RANGE, f"client {client} accepted a region outside HBM"
                 assert address == base & ((1 << 40) - 1) and number == 0
                 continue
-            bad = next((n for n, w in enumerate(words) if w in self.broken), None)
-            good = words if bad is None else words[:bad]
+            first = self.first[client]
+            bad = next((n for n, w in enumerate(words) if w in self.broken and n >= first), None)
+            good = words[first:bad]
             assert got == [self.word(w) for w in good], f"client {client}: {len(got)} words, or wrong ones"
             if bad is None:
                 assert cause == Cause.NONE, f"client {client}: fault without reason"
@@ -283,6 +307,44 @@ async def keeps_faults_to_their_client(dut: Any) -> None:
         bench.regions.clear()
     for name in ("bus_error", "out_of_range", "misaligned", "end_of_hbm"):
         COVERAGE.hit(name)
+
+
+@cocotb.test(timeout_time=4, timeout_unit="ms")
+@cocotb.parametrize(style=["never", "half"])
+async def goes_on_where_it_is_asked_to(dut: Any, style: str) -> None:
+    """Words from the number sought on, and none before; errors of what is left are forgotten; room is what it was."""
+    bench = FetchBench(dut)
+    bench.memory.jitter = 20
+    bench.memory.stall = styled(style, bench.rng)
+    for sink in bench.sinks:
+        sink.stall = randomly(bench.rng, 0.3)
+    await bench.start()
+    for _ in range(20):
+        bench.memory.latency = int(bench.rng.integers(2, 60))
+        count = int(bench.rng.integers(1, 80))
+        most = bench.capacity // _WORD - count
+        bases = [int(bench.rng.integers(most >> bench.rng.integers(most.bit_length()) or 1)) * _WORD for _ in Queue]
+        bench.broken = {base + _WORD * int(bench.rng.integers(count)) for base in bases if bench.rng.random() < 0.5}
+        await bench.load({c: (base, count) for c, base in enumerate(bases)})
+        for _ in range(int(bench.rng.integers(1, 4))):
+            await bench.cycles(int(bench.rng.integers(1, 120)))
+            c = int(bench.rng.integers(len(Queue)))
+            COVERAGE.when(bench.cause(c)[0], "sought behind an error")
+            COVERAGE.when(bench.memory.outstanding, "sought while answers were due")
+            await bench.seek(c, int(bench.rng.integers(count + 1)))
+        await bench.settle()
+        bench.check()
+    for sink in bench.sinks:
+        sink.stall = iter(lambda: True, None)
+    bench.broken = set()
+    for client in range(len(Queue)):
+        await bench.load({client: (client << 16, 500)})
+        await bench.cycles(1200)
+        bench.memory.requests.clear()
+        await bench.seek(client, 300)
+        await bench.cycles(1200)
+        first = (client << 16) + 300 * _WORD
+        assert bench.asked(client) == [first + _WORD * n for n in range(bench.room(client))]
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")

@@ -8,6 +8,7 @@ from cocotb.triggers import First
 from rtl.base.dma_port import ENDPOINT_STATUS
 from rtl.contract.isa import Cause
 from rtl.contract.memmap import Control, EndpointRegister, QueueRegister, RingRegister
+from rtl.contract.sequence import SEQUENCE
 from rtl.contract.timing import STALLS, Engine
 from verif.agents.stall import randomly
 from verif.bench import Run, noticed_by
@@ -62,6 +63,7 @@ async def runs_programs_that_wait_for_each_other(dut: Any) -> None:
         COVERAGE.when(any(n.descriptor and n.signal for n in program.nodes), "descriptor_signal")
         bench.memory.latency = int(bench.rng.integers(2, 80))
         keep = number % 2 == 1
+        bench.scrambles = number % 3 == 1
         if keep:
             await bench.host.write(Control.CLEAR, 1)
         regions = await bench.run(program, slow=int(bench.rng.integers(4, 30)), keep=keep)
@@ -102,15 +104,17 @@ async def a_fault_halts_its_queue_alone(dut: Any, queue: int) -> None:
     for node in program.queues[queue][: victim.number + 1]:
         node.after.clear()
         node.fields |= {"wait0": 0, "wait1": 0}
-    victim.fields |= {"opcode": 77}
+    by_sequencer = queue % 2 == 1
+    victim.fields |= {"opcode": SEQUENCE, "accumulate": 1} if by_sequencer else {"opcode": 77}
+    cause = Cause.BAD_SEQUENCE if by_sequencer else Cause.ILLEGAL_OPCODE
     regions = await bench.run(program)
     await bench.until("fault")
     await bench.quiet()
     base = Control.QUEUE + queue * 0x100
     offsets = (QueueRegister.ISSUED, QueueRegister.RETIRED, QueueRegister.FAULT)
-    fault = int(Cause.ILLEGAL_OPCODE) | victim.number << 16
+    fault = int(cause) | victim.number << 16
     assert await bench.host.read_all([base + o for o in offsets]) == [victim.number, victim.number, fault]
-    assert bench.records[queue][-1] == (victim.number, Cause.ILLEGAL_OPCODE)
+    assert bench.records[queue][-1] == (victim.number, cause)
     assert await bench.host.read(Control.STATUS) == 2 and dut.done.value == 0
     for q in range(5):
         if q != queue:

@@ -7,6 +7,7 @@ from typing import Any
 import cocotb
 from cocotb.triggers import RisingEdge
 
+from rtl.contract.isa import Cause
 from rtl.contract.sequence import (
     BRANCHES,
     FILL,
@@ -44,6 +45,7 @@ _PLANTED = (
         "an operation reaches what is not there",
         "a refused word does not stop its queue",
     ),
+    *noticed_by("words_far_away", "the clock of a sequencer stops too early"),
     *noticed_by("a_loop_in_the_window_is_fetched_once", "a window serves a word that is gone"),
     *noticed_by("a_fence_waits_until_all_is_dispatched", "a fence does not wait"),
 )
@@ -77,7 +79,8 @@ async def refuses_what_is_no_word(dut: Any) -> None:
     words += [sequence(good) | 1 << n for n in range(8, OPERATIONS_AT)]
     words += [sequence(good) | 1 << n for n in range(OPERATIONS_AT + OPERATIONS * OPERATION.width, 1024)]
     count = bench.cfg.issue.semaphores
-    words += [sequence(operation(SeqOp.SEMAPHORE, 1, immediate=n)) for n in (count - 1, count, -1, -count)]
+    for n in (count - 1, count, -1, -count):
+        words += [sequence(operation(SeqOp.SEMAPHORE, 1, immediate=n), fence=fence) for fence in (True, False)]
     jump = operation(SeqOp.BRANCH_EQUAL, 0, ZERO, ZERO)
     words += [sequence(jump | n << OPERATION.offset("immediate")) for n in (3, 4, 1 << 31, (1 << 32) - 1)]
     at = FILL.offset("register")
@@ -132,7 +135,7 @@ async def every_register_keeps_what_it_has(dut: Any) -> None:
     for program in (
         [sequence(*sets[n : n + OPERATIONS]) for n in range(0, REGISTERS, OPERATIONS)] + seen,
         seen,
-        [sequence(operation(SeqOp.SEMAPHORE, 7, immediate=n)) for n in (0, 5)] + seen,
+        [sequence(operation(SeqOp.SEMAPHORE, 7, immediate=n), fence=True) for n in (0, 5)] + seen,
     ):
         await bench.run(program)
 
@@ -157,10 +160,10 @@ async def a_loop_without_end_is_refused(dut: Any) -> None:
     await bench.start()
     jump = operation(SeqOp.BRANCH_EQUAL, 0, ZERO, ZERO, 1)
     want = await bench.run([plain(bench.rng), sequence(), sequence(jump)])
-    assert want[-1].bad and len(want) == 2
+    assert want[-1].cause == Cause.ENDLESS_LOOP and len(want) == 2
     for more in (LIMIT - 1, LIMIT):
         want = await bench.run([sequence()] * more + [plain(bench.rng)])
-        assert want[-1].bad == (more == LIMIT)
+        assert want[-1].cause == (Cause.ENDLESS_LOOP if more == LIMIT else Cause.NONE)
     make = Maker()
     _counted(make, [plain(bench.rng)], 3 * LIMIT)
     assert len(await bench.run(make.program())) == 3 * LIMIT
@@ -265,7 +268,7 @@ async def tells_that_words_are_missing(dut: Any) -> None:
         want = bench.golden(program)
         shown = len(bench.sink.taken)
         stuck = shown < len(want)
-        assert int(dut.fetches.value) == stuck and int(dut.ended.value) == (not stuck and not want[-1].bad)
+        assert int(dut.fetches.value) == stuck and int(dut.ended.value) == (not stuck and not want[-1].cause)
         assert [shown_of(word).index for word in bench.sink.taken] == [one.index for one in want[:shown]]
         COVERAGE.when(stuck, "words are missing")
 

@@ -13,10 +13,11 @@ class Expected:
 
     word: int
     f: dict[str, int]
-    cause: Cause
+    cause: int
     address: int
     refused: bool = False
     failure: int = Cause.NONE  # what the engine says at its end
+    told: int = Cause.NONE  # why the sequencer refuses it
 
     @property
     def to_engine(self) -> bool:

@@ -15,6 +15,7 @@ from verif.agents.host import Host
 from verif.benches.issue.actors import DmaActor, EngineActor
 from verif.benches.issue.programs import Node, Program
 from verif.checks.coverage import Coverage
+from verif.checks.sequence_programs import scrambled
 
 __all__ = ["COVERAGE", "IssueBench", "RING_FAULT"]
 
@@ -24,7 +25,7 @@ COVERAGE = Coverage(
     + [f"retired_{o.name}" for o in RULES]
     + ["descriptor_signal", "second_program", "empty_program", "ring_fault", "dma_fault", "trigger_beyond_ring"]
     + ["many_descriptors"]
-    + ["stopped", "conflict", "endpoint"]
+    + ["stopped", "conflict", "endpoint", "scrambled"]
     + ["window_tensor", "window_vector", "long_rows"]
     + [f"parts_{e.name.lower()}_{s}" for e in PARTED for s in PARTS],
 )
@@ -40,6 +41,7 @@ class IssueBench(Bench):
         self.host = Host(self)
         self.image: dict[int, int] = defaultdict(int)
         self.any_word = False
+        self.scrambles = False  # the queues show their instructions by operations, registers and branches
         self.memory = AxiReadMemory(self, "axi", self.cfg.hbm.port_bytes, self.read, jitter=10)
         self.retire = [
             {p: getattr(dut, f"retire__{q}__{p}") for p in ("valid", "queue", "sequence", "cause")} for q in range(5)
@@ -135,6 +137,9 @@ class IssueBench(Bench):
         for client in range(5 + self.cfg.dma.rings):
             at += _WORD * int(self.rng.integers(1, 50))
             words = program.words(client)
+            if client < len(Queue) and self.scrambles:
+                words = scrambled(self.rng, words)
+                COVERAGE.hit("scrambled")
             regions[client] = at, len(words)
             for n, word in enumerate(words):
                 self.image[at + _WORD * n] = word
@@ -163,7 +168,7 @@ class IssueBench(Bench):
         await self.host.write(Control.RUN, 3 if keep else 1)
         return regions
 
-    async def until(self, name: str, cycles: int = 8000) -> None:
+    async def until(self, name: str, cycles: int = 20_000) -> None:
         """Wait for an output."""
         await self.cycles(3)
         for _ in range(cycles):
@@ -249,7 +254,7 @@ class IssueBench(Bench):
         for q in Queue:
             base = Control.QUEUE + q * 0x100
             offsets = (QueueRegister.ISSUED, QueueRegister.RETIRED, QueueRegister.FAULT, QueueRegister.FAULT_ADDRESS)
-            count = regions[q][1]
+            count = len(self.program.queues[q])
             assert await self.host.read_all([base + o for o in offsets]) == [count, count, 0, 0]
             assert self.records[q] == [(n, 0) for n in range(count)]
         for r in range(self.cfg.dma.rings):

@@ -5,7 +5,7 @@ from typing import Any
 
 from cocotb.triggers import FallingEdge
 
-from rtl.base.dma_port import RELEASE, SEMAPHORE_UPDATE
+from rtl.base.dma_port import COUNT_BITS, RELEASE, SEMAPHORE_UPDATE
 from rtl.contract.isa import INSTRUCTION, Cause, Queue, Update, Wait
 from rtl.issue.queue import QUEUE_STATUS, has_engine
 from verif.agents.bench import Bench, manifest
@@ -90,6 +90,7 @@ class QueueBench(Bench):
         self.trace = IssueWatch(self.dut, self.has_engine)
         self.cleared = False  # its conditions have held
         self.count = 0
+        self.sent, self.has_ended = 0, False  # as the sequencer tells
         self.last_progress = 0
         self.previous_dispatch = 0
         self.engine: deque[tuple[int, int]] = deque()  # (number, cycle when it is done)
@@ -97,7 +98,7 @@ class QueueBench(Bench):
         self.updated = 0
         self.updates: list[int] = []
         self.records: list[tuple[int, int]] = []
-        for name in ("start", "count", "fetch_cause", "fetch_address", "refused", "value__0", "value__1"):
+        for name in ("start", "sent", "ended", "fetch_cause", "fetch_address", "refused", "value__0", "value__1"):
             getattr(dut, name).value = 0
         for name in ("update__ready", "release__ready"):
             getattr(dut, name).value = 0
@@ -141,9 +142,10 @@ class QueueBench(Bench):
             word = pack(f)
             f = INSTRUCTION.unpack(word)
             cause, address = check(word, self.cfg, self.queue, weights=self.weights)
-            if cause == 0:
-                self.weights.issue(f)
             refused = cause == 0 and f["opcode"] == 1 and rng.random() < 3 * faults
+            told = int(rng.integers(1, 256)) if rng.random() < faults / 2 else 0
+            if told:
+                cause, address, refused = told, 0, False
             if refused:
                 cause = Cause.BAD_RING
             if cause == 0 or refused:
@@ -151,7 +153,9 @@ class QueueBench(Bench):
                     if f[f"wait{n}_semaphore"] >= _SEMAPHORES:
                         f[f"wait{n}"] = 0
                 word = INSTRUCTION.pack(f)
-            self.program.append(Expected(word, f, cause, address, refused))
+            if cause == 0 or refused:
+                self.weights.issue(f)
+            self.program.append(Expected(word, f, cause, address, refused, told=told))
 
     def holds(self, e: Expected, values: list[int]) -> bool:
         """Both conditions."""
@@ -195,15 +199,24 @@ class QueueBench(Bench):
         """The whole program, until it has retired or halted."""
         dut = self.dut
         dut.start.value = 1
-        self.count = len(self.program) if count is None else count
-        dut.count.value = self.count
-        await self.edge
-        dut.start.value = 0
-        self.source.send(e.word for e in self.program)
+        await self.begin(len(self.program) if count is None else count)
         while len(self.records) < len(self.program) and not (self.records and self.records[-1][1]):
             await self.cycle()
         for _ in range(60):
             await self.cycle()
+
+    async def begin(self, count: int) -> None:
+        """Start; the sequencer will have `count` instructions, of which those of the program come."""
+        dut = self.dut
+        self.count = count
+        dut.start.value = 1
+        self.sent, self.has_ended = 0, False
+        dut.sent.value = dut.ended.value = 0
+        await self.edge
+        dut.start.value = 0
+        self.source.send(
+            e.word | int(self.rng.integers(1 << 32)) << 1024 | e.told << 1024 + COUNT_BITS for e in self.program
+        )
 
     async def cycle(self) -> None:
         """Drive at the falling edge, when index is settled; look at the rising one."""
@@ -222,6 +235,10 @@ class QueueBench(Bench):
         pending = self.program[self.next] if self.next < len(self.program) else None
         if pending is not None and self.source.sent > self.next:
             self.cleared |= self.holds(pending, values + [0] * 4096)
+        self.sent = self.source.sent
+        # that no more comes may be known at once or later
+        self.has_ended |= self.sent == self.count and bool(self.rng.random() < 0.3)
+        dut.sent.value, dut.ended.value = self.sent, int(self.has_ended)
         dut.update__ready.value = int(not next(self.update_stall))
         dut.release__ready.value = int(not next(self.release_stall))
         dut.refused.value = int(pending is not None and pending.refused)
@@ -240,15 +257,17 @@ class QueueBench(Bench):
     def look_at_status(self, status: Any) -> None:
         """What it waits for, and how far it is."""
         retired = sum(not cause for _, cause in self.records)
-        assert status.retired == retired and status.finished == (retired == self.count)
+        assert status.retired == retired and status.finished == (self.has_ended and retired == self.sent)
+        assert int(self.dut.drained.value) == (status.issued == self.sent)
+        more = not (self.has_ended and status.issued == self.sent)
         assert not (status.fetch and status.semaphore), "a queue waits for a word and for a semaphore"
         if self.next >= len(self.program) or (status.halted and self.program[self.next].faulty):
-            assert not status.semaphore and status.fetch == (not status.halted and self.next != self.count)
+            assert not status.semaphore and status.fetch == (not status.halted and more)
             return
         e = self.program[self.next]
         here = self.source.sent > self.next  # the word has been taken
         waits = here and bool(e.f["wait0"] or e.f["wait1"]) and not self.cleared and not e.faulty
-        assert status.semaphore == waits and status.fetch == (not here and not status.halted)
+        assert status.semaphore == waits and status.fetch == (not here and not status.halted and more)
         COVERAGE.when(waits, "waits_for_semaphore")
 
     def look(self, done: int | None) -> None:

@@ -112,7 +112,7 @@ class SequencerBench(Bench):
         """Start it, wait until it has ended, at most so many cycles (0: by its length), compare."""
         await self.begin(program)
         want = self.golden(program)
-        refused = bool(want) and want[-1].bad
+        refused = bool(want) and want[-1].cause != 0
         for _ in range(most or 400 * (len(want) + len(program) + LIMIT + 1)):
             await self.cycles(1)
             if len(self.sink.taken) >= len(want) and (refused or int(self.dut.ended.value)):
@@ -120,10 +120,10 @@ class SequencerBench(Bench):
         await self.cycles(20)
         got = [shown_of(word) for word in self.sink.taken]
         for n, (one, other) in enumerate(zip(got, want)):
-            assert (one.index, one.bad) == (other.index, other.bad), (
-                f"shown {n}: word {one.index}, must be {other.index}"
+            assert (one.index, one.cause) == (other.index, other.cause), (
+                f"shown {n}: word {one.index}, cause {one.cause}, must be {other.index}, {other.cause}"
             )
-            assert other.bad or one.word == other.word, (
+            assert other.cause or one.word == other.word, (
                 f"shown {n}, word {one.index}: {one.word ^ other.word:#x} differs"
             )
         assert len(got) == len(want), f"{len(got)} words are shown, must be {len(want)}"

@@ -1,9 +1,10 @@
-"""A sequencer beside semaphores whose values follow from their numbers, so that a bench need not answer in a cycle."""
+"""A sequencer with its clock. Values of semaphores follow from their numbers: a bench need not answer in a cycle."""
 
-from amaranth.hdl import Module
+from amaranth.hdl import DomainRenamer, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, connect, flipped
 
+from rtl.base.clock_gate import ClockGate, gated_domain
 from rtl.contract.config import Config
 from rtl.issue.sequencer import Sequencer
 
@@ -20,13 +21,17 @@ class SequencerTop(wiring.Component):
 
     def __init__(self, cfg: Config, window: int = 8, limit: int = 24):
         self.sequencer = Sequencer(cfg, window, limit)
-        inner = ("index", "value")
+        inner = ("index", "value", "wake")
         ports = {name: member for name, member in self.sequencer.signature.members.items() if name not in inner}
         super().__init__({**ports, "salt": In(32)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.sequencer = sequencer = self.sequencer
+        sequencer = self.sequencer
+        m.submodules.gate = gate = ClockGate()
+        gated_domain(m, "front", gate)
+        m.submodules.sequencer = DomainRenamer("front")(sequencer)
+        m.d.comb += gate.enable.eq(sequencer.wake)
         for name, member in self.signature.members.items():
             if name == "salt":
                 continue
