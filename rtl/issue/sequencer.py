@@ -72,6 +72,8 @@ class Sequencer(wiring.Component):
         self.state = Signal(_State)
         self.next = Signal(COUNT_BITS)  # number of the word that is next
         self.come = Signal(COUNT_BITS)  # of the one that `words` gives next
+        self.since = Signal(COUNT_BITS)  # the first word in the window is not before this
+        self.turn = Signal(range(OPERATIONS))  # which operation or register of a word
         super().__init__(
             {
                 "start": In(1),
@@ -93,13 +95,11 @@ class Sequencer(wiring.Component):
         m = Module()
         m.submodules.held = held = HeldWord()
         m.submodules.kept = kept = Ram(1024, self.window)
-        state, ahead, come = self.state, self.next, self.come
+        state, ahead, come, since, turn = self.state, self.next, self.come, self.since, self.turn
         slot = exact_log2(self.window)
-        turn = Signal(range(OPERATIONS))
         ended = Signal()
         cause = Signal(CAUSE_BITS)
         stays, waits = Signal(), Signal()
-        since = Signal(COUNT_BITS)  # the first word in the window is not before this
         alone = Signal(range(self.limit + 1))  # words of operations since one was shown
         payload = self.words.payload
         word = Value.cast(held.word)
@@ -173,7 +173,7 @@ class Sequencer(wiring.Component):
                 m.d.sync += state.eq(_State.SHOW)
         with m.If(self.o.valid & self.o.ready):
             m.d.sync += [ahead.eq(ahead + 1), self.sent.eq(self.sent + 1), alone.eq(0)]
-        self._operate(m, held, turn, cause, alone, then, moves, waits)
+        self._operate(m, held, cause, alone, then, moves, waits)
         with m.If(moves):
             m.d.comb += kept.read_en.eq(in_window)
             m.d.sync += [ahead.eq(then), state.eq(Mux(in_window, _State.KEPT, _State.LOOK))]
@@ -197,7 +197,6 @@ class Sequencer(wiring.Component):
         self,
         m: Module,
         held: HeldWord,
-        turn: Signal,
         cause: Signal,
         alone: Signal,
         then: Signal,
@@ -205,6 +204,7 @@ class Sequencer(wiring.Component):
         waits: Signal,
     ) -> None:
         """Registers: operations change them, fields are filled by them."""
+        turn = self.turn
         m.submodules.alu = alu = SequenceAlu()
         m.submodules.registers = registers = Memory(shape=signed(32), depth=REGISTERS, init=[])
         known = Signal(REGISTERS)  # others are 0: a start takes one cycle
