@@ -73,6 +73,8 @@ class Sequencer(wiring.Component):
         self.next = Signal(COUNT_BITS)  # number of the word that is next
         self.come = Signal(COUNT_BITS)  # of the one that `words` gives next
         self.since = Signal(COUNT_BITS)  # the first word in the window is not before this
+        self.known = Signal(REGISTERS)  # others are 0: a start takes one cycle
+        self.alone = Signal(range(limit + 1))  # words of operations since one was shown
         self.turn = Signal(range(OPERATIONS))  # which operation or register of a word
         super().__init__(
             {
@@ -100,7 +102,6 @@ class Sequencer(wiring.Component):
         ended = Signal()
         cause = Signal(CAUSE_BITS)
         stays, waits = Signal(), Signal()
-        alone = Signal(range(self.limit + 1))  # words of operations since one was shown
         payload = self.words.payload
         word = Value.cast(held.word)
 
@@ -172,8 +173,8 @@ class Sequencer(wiring.Component):
             with m.Else():
                 m.d.sync += state.eq(_State.SHOW)
         with m.If(self.o.valid & self.o.ready):
-            m.d.sync += [ahead.eq(ahead + 1), self.sent.eq(self.sent + 1), alone.eq(0)]
-        self._operate(m, held, cause, alone, then, moves, waits)
+            m.d.sync += [ahead.eq(ahead + 1), self.sent.eq(self.sent + 1), self.alone.eq(0)]
+        self._operate(m, held, cause, then, moves, waits)
         with m.If(moves):
             m.d.comb += kept.read_en.eq(in_window)
             m.d.sync += [ahead.eq(then), state.eq(Mux(in_window, _State.KEPT, _State.LOOK))]
@@ -190,7 +191,7 @@ class Sequencer(wiring.Component):
                 m.d.comb += stays.eq(1)
         m.d.comb += self.wake.eq(self.start | ~stays)
         with m.If(self.start):
-            m.d.sync += [state.eq(0), ahead.eq(0), come.eq(0), since.eq(0), self.sent.eq(0), alone.eq(0)]
+            m.d.sync += [state.eq(0), ahead.eq(0), come.eq(0), since.eq(0), self.sent.eq(0), self.alone.eq(0)]
         return m
 
     def _operate(
@@ -198,16 +199,14 @@ class Sequencer(wiring.Component):
         m: Module,
         held: HeldWord,
         cause: Signal,
-        alone: Signal,
         then: Signal,
         moves: Signal,
         waits: Signal,
     ) -> None:
         """Registers: operations change them, fields are filled by them."""
-        turn = self.turn
+        turn, alone, known = self.turn, self.alone, self.known
         m.submodules.alu = alu = SequenceAlu()
         m.submodules.registers = registers = Memory(shape=signed(32), depth=REGISTERS, init=[])
-        known = Signal(REGISTERS)  # others are 0: a start takes one cycle
         word = Value.cast(held.word)
         step = Signal(_OPERATION)
         fill = Signal(_FILL)
