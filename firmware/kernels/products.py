@@ -212,7 +212,7 @@ class _Products:
         tile = slots.scale_tiles[slots.where[chunk]]
         return {"scales": tile[:, first : first + columns.size], "slot": self.scale_slot[chunk.side]}
 
-    def emit(self) -> None:
+    def emit(self, loop: bool) -> None:
         """All instructions and descriptors, in an order in which nothing waits for what comes later."""
         k = self.k
         needs = [
@@ -221,7 +221,8 @@ class _Products:
             for chunk in self.tiles[tile].chunks(depth_tile)
         ]
         ahead = 0
-        for step, (number, depth_tile) in enumerate(self.sequence):
+        steps = enumerate(self.sequence)
+        for step, (number, depth_tile) in k.turns(steps) if loop else steps:
             while ahead < len(needs) and self.load(*needs[ahead]):
                 ahead += 1
             if step == 0 and self.resident:
@@ -314,15 +315,17 @@ def products(
     factor: float = 1.0,
     rounding: Mapping[str, Any] | None = None,
     sparse: Sparse | None = None,
+    loop: bool = False,
 ) -> int:
     """results[s, v] = factor * stationary[s]^T moving[v] for all pairs, from [K, S] and [K, V] to [S, V].
 
     With packed formats K counts groups, what a row takes at once. `scales`: those of both sides, [MX blocks, S] and
     [MX blocks, V], for _x4 formats. `sparse`: the stationary operands are kept numbers, K counts rows of them.
+    `loop`: the program remembers the turns, to be rolled up.
     `rounding`: arguments of k.tensor.matmul that round each K tile's sum in PSUM.
     Returns the bytes that both sides take of an SBUF partition.
     Errors: KernelError, among others if `resident` and the operands do not fit in SBUF.
     """
     job = _Products(k, stationary, moving, results, resident, scales, factor, dict(rounding or {}), sparse)
-    job.emit()
+    job.emit(loop)
     return job.operand_bytes

@@ -1,6 +1,7 @@
 """Loops of the kernel language: the program of the same kernel in Python's loops, in fewer words; what is refused."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from firmware.image import Image, build_image
 from firmware.kernel import Kernel, KernelError
 from firmware.numbers import encode
 from firmware.program import Program
+from firmware.workloads import find_workload
 from rtl.contract.config import named
 from rtl.contract.isa import INSTRUCTION_BYTES, Queue
 from verif.golden.sequencer import Sequencer
@@ -299,3 +301,18 @@ def test_a_body_that_fails_says_nothing() -> None:
         body()
     setting.k.scalar.nop()
     assert [len(found) for found in setting.k.program().queues.values()] == [0, 0, 1, 0, 0]
+
+
+def test_the_example_of_the_page_prints_what_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "kernels.md").read_text().partition("## Loops\n")[2]
+    code, says = (page.split(f"```{kind}\n")[1].split("```")[0] for kind in ("python", "text"))
+    exec(compile(code, "example", "exec"), {})
+    assert capsys.readouterr().out == says
+
+
+def test_gemm_with_loops_is_the_same_product() -> None:
+    sizes = {"m": 5 * P, "k": 4 * P, "n": 40, "resident": True}
+    plain, looping = (find_workload("gemm").build(CFG, {**sizes, "loop": loop}) for loop in (False, True))
+    assert items(looping) == items(plain)
+    before, after = (sum(count for _, count in build_image(one).queues.values()) for one in (plain, looping))
+    assert after < before / 2
