@@ -14,6 +14,7 @@ from firmware.program import Program
 from firmware.workloads import find_workload
 from rtl.contract.config import named
 from rtl.contract.isa import INSTRUCTION_BYTES, Queue
+from verif.golden.machine import GoldenMachine
 from verif.golden.sequencer import Sequencer
 
 CFG = named("tiny")
@@ -153,6 +154,16 @@ def test_queues_show_what_the_program_says(loop: Callable[[Setting], None]) -> N
     for queue in Queue:
         shown = [s.word.to_bytes(INSTRUCTION_BYTES, "little") for s in Sequencer(words(image, queue), lambda n: 0, 64)]
         assert shown == [instruction_word(i) for i in one.queues[queue]]
+
+
+@pytest.mark.parametrize("loop", [looped, nest_looped, slots_looped])
+def test_the_golden_machine_runs_them(loop: Callable[[Setting], None]) -> None:
+    one, found = program(loop), []
+    for rolled in (False, True):
+        machine = GoldenMachine(CFG)
+        machine.load(build_image(one, rolled=rolled))
+        found.append(machine.run().outputs["y"])
+    assert np.array_equal(*found)
 
 
 def test_words_are_fewer() -> None:

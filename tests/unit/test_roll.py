@@ -31,7 +31,7 @@ FIELDS = (
 def shown(words: list[int], most: int | None = None) -> list[int]:
     """What a queue sees, so many words at most; one that is refused is -1."""
     sequencer = Sequencer(words, lambda index: 0, SEMAPHORES)
-    return [-1 if one.bad else one.word for one in islice(sequencer, most)]
+    return [-1 if one.cause else one.word for one in islice(sequencer, most)]
 
 
 def word(**fields: int) -> int:
