@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 
@@ -41,38 +42,40 @@ class _Folder:
         """Of this period, each as long as it can be; they may overlap by less than a turn."""
         items = self.items
         grown = [self._growth(items[i], items[i + period]) for i in range(len(items) - period)]
+        words = [0, *accumulate(one.words for one in items)]
         found: list[_Run] = []
         start = at = 0
         while start < len(grown):
-            while (
-                at < len(grown) and grown[at] is not None and (at - start < period or grown[at] == grown[at - period])
-            ):
+            while at < len(grown) and grown[at] and (at - start < period or grown[at] == grown[at - period]):
                 at += 1
             turns = 1 + (at - start) // period
-            if turns > 1:
-                found.append(_Run(start, period, turns, self._saved(start, period, turns)))
+            once, all_words = words[start + period] - words[start], words[start + period * turns] - words[start]
+            # An outermost loop has a word before it, each one or more behind it.
+            if all_words - once - 2 > 0:
+                saves = all_words - once - 1 - self._make.end_words(self._strides(start, period))
+                found += [_Run(start, period, turns, saves)] if saves > 0 else []
             start = at - period + 1 if at < len(grown) and grown[at] else at + 1
             at = max(at, start)
-        return [run for run in found if run.saves > 0]
+        return found
 
-    def _loop(self, start: int, period: int, turns: int) -> Item:
-        body = self.items[start : start + period]
-        grown = [self._make.growth(one, self.items[start + period + n]) for n, one in enumerate(body)]
-        return self._make.loop(turns, body, np.concatenate([by for by in grown if by is not None]))
-
-    def _saved(self, start: int, period: int, turns: int) -> int:
-        now = sum(one.words for one in self.items[start : start + period * turns])
-        return now - self._loop(start, period, turns).words - 1  # an outermost loop has a word before it
+    def _strides(self, start: int, period: int) -> np.ndarray:
+        """What a turn's fields grow by, [leaves, fields]."""
+        pairs = zip(self.items[start : start + period], self.items[start + period : start + 2 * period], strict=True)
+        grown = b"".join(self._growth(a, b) or b"" for a, b in pairs)
+        return np.frombuffer(grown, np.int64).reshape(-1, self.items[start].values.shape[1])
 
     def replace(self, runs: Iterable[_Run]) -> bool:
         """Loops instead of these runs, of two that overlap the one that saves more. Whether there was any."""
         chosen: list[_Run] = []
+        taken = bytearray(len(self.items))
         for run in sorted(runs, key=lambda r: (-r.saves, r.period, r.start)):
-            end = run.start + run.period * run.turns
-            if all(end <= o.start or run.start >= o.start + o.period * o.turns for o in chosen):
+            place = slice(run.start, run.start + run.period * run.turns)
+            if not any(taken[place]):
+                taken[place] = b"\1" * (run.period * run.turns)
                 chosen.append(run)
         for run in sorted(chosen, key=lambda r: -r.start):
-            loop = self._loop(run.start, run.period, run.turns)
+            body = self.items[run.start : run.start + run.period]
+            loop = self._make.loop(run.turns, body, self._strides(run.start, run.period))
             self.items[run.start : run.start + run.period * run.turns] = [loop]
         return bool(chosen)
 

@@ -97,12 +97,15 @@ class Items:
         values = np.array([signed], np.int64)
         kept = word & _KEPT
         return Item(
-            shape=self._shape(kept), values=values, strides=np.zeros_like(values), varies=values != values, kept=kept
+            shape=self._shape(kept),
+            values=values,
+            strides=np.zeros_like(values),
+            varies=np.zeros_like(values, bool),
+            kept=kept,
         )
 
     def loop(self, count: int, body: Sequence[Item], strides: np.ndarray) -> Item:
         """`count` turns of these items."""
-        operations = len(set(strides[strides != 0].tolist())) + 3  # and its counter
         return Item(
             shape=self._shape((count, tuple(one.shape for one in body), strides.tobytes())),
             values=np.concatenate([one.values for one in body]),
@@ -110,8 +113,14 @@ class Items:
             varies=np.concatenate([one.varies for one in body]) | (strides != 0),
             count=count,
             body=tuple(body),
-            words=sum(one.words for one in body) + -(-operations // OPERATIONS),
+            words=sum(one.words for one in body) + Items.end_words(strides),
         )
+
+    @staticmethod
+    def end_words(strides: np.ndarray) -> int:
+        """About so many words a loop has behind its body."""
+        operations = len(set(strides[strides != 0].tolist())) + 3  # and its counter
+        return -(-operations // OPERATIONS)
 
     @staticmethod
     def growth(a: Item, b: Item) -> np.ndarray | None:

@@ -1,5 +1,6 @@
 """The words of a queue with its loops rolled up; its sequencer shows the same words. docs/kernels.md, Loops."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -8,6 +9,9 @@ from firmware.loops.fold import fold
 from firmware.loops.items import Item, Items, is_plain
 
 __all__ = ["roll"]
+
+SIZES = 8
+"""Sizes of turns that are tried, the most frequent ones: each costs a comparison of all words."""
 
 
 @dataclass(slots=True)
@@ -52,7 +56,8 @@ def _rolled(span: _Span, words: Sequence[int], make: Items) -> list[Item]:
             at = inner.bounds[-1]
             place[at] = len(items)
     begins = sorted({place[b] for b in span.bounds if b in place})
-    return fold(items, {b - a for a, b in zip(begins, begins[1:])}, make)
+    sizes = Counter(b - a for a, b in zip(begins, begins[1:]))
+    return fold(items, [size for size, _ in sizes.most_common(SIZES)], make)
 
 
 def roll(words: Sequence[int], spans: Sequence[tuple[int, ...]]) -> list[int]:

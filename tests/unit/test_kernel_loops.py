@@ -10,10 +10,11 @@ from firmware.assemble import instruction_word
 from firmware.image import Image, build_image
 from firmware.kernel import Kernel, KernelError
 from firmware.numbers import encode
-from firmware.program import Program
+from firmware.program import Instruction, Place, Program
 from firmware.workloads import find_workload
 from rtl.contract.config import named
-from rtl.contract.isa import INSTRUCTION_BYTES, Queue
+from rtl.contract.isa import INSTRUCTION_BYTES, Opcode, Queue
+from rtl.contract.memmap import Space
 from verif.golden.machine import GoldenMachine
 from verif.golden.sequencer import Sequencer
 
@@ -172,6 +173,19 @@ def test_words_are_fewer() -> None:
     assert plain.queues[Queue.TENSOR][1] == len(one.queues[Queue.TENSOR])
     assert rolled.queues[Queue.TENSOR][1] < plain.queues[Queue.TENSOR][1] / 2
     assert rolled.hbm_bytes < plain.hbm_bytes
+
+
+def test_words_that_name_places_in_hbm_roll_too() -> None:
+    """Addresses are known once everything has its place."""
+    one = program()
+    place = [Place(Space.HBM, 64 * n, "x") for n in range(20)]
+    one.queues[Queue.GPSIMD] = [Instruction(opcode=Opcode.GP_RUN, update=3, place1=at, imm0=7) for at in place]
+    one.loops = {Queue.GPSIMD: [tuple(range(21))]}
+    image = build_image(one)
+    assert image.queues[Queue.GPSIMD][1] <= 3
+    offsets = {(one.core, name): region.offset for name, region in image.tensors.items()}
+    shown = [s.word for s in Sequencer(words(image, Queue.GPSIMD), lambda n: 0, 64)]
+    assert shown == [int.from_bytes(instruction_word(i, offsets), "little") for i in one.queues[Queue.GPSIMD]]
 
 
 def test_a_program_without_loops_is_laid_out_as_ever() -> None:
