@@ -45,6 +45,7 @@ class Lazy:
     __mul__, __rmul__ = _reckoned(operator.mul), _turned(operator.mul)
     __floordiv__, __rfloordiv__ = _reckoned(operator.floordiv), _turned(operator.floordiv)
     __mod__, __rmod__ = _reckoned(operator.mod), _turned(operator.mod)
+    __lshift__, __rshift__ = _reckoned(operator.lshift), _reckoned(operator.rshift)
     __and__, __rand__ = _reckoned(operator.and_), _turned(operator.and_)
     __or__, __ror__ = _reckoned(operator.or_), _turned(operator.or_)
     __neg__ = _reckoned(operator.neg)
@@ -53,7 +54,12 @@ class Lazy:
     __eq__, __ne__ = _reckoned(operator.eq), _reckoned(operator.ne)  # type: ignore[assignment]
     __hash__ = object.__hash__
 
-    __bool__ = _instead("Python asks for the truth", "a block is left out by `with k.if_(...):`")
+    __bool__ = _instead(
+        "Python asks for the truth",
+        "a block is left out by `with k.if_(...):`, and of two values k.pick((a, b), i < 3) is one",
+    )
+    __str__ = _instead("Python asks for the text", "what is made in a loop's body is made once, under one name")
+    __truediv__ = __rtruediv__ = _instead("there is no half", "whole numbers are divided by //")
     __int__ = _instead("Python asks for the int", "k.loop takes it as it is, in indices and arguments")
     __float__ = _instead("Python asks for the float", "k.loop takes it as it is, in indices and arguments")
     __index__ = _instead(

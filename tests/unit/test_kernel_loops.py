@@ -1,7 +1,6 @@
 """Loops of the kernel language: the program of the same kernel in Python's loops, in fewer words; what is refused."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from firmware.image import Image, build_image
 from firmware.kernel import Kernel, KernelError
 from firmware.numbers import encode
 from firmware.program import Instruction, Place, Program
-from firmware.workloads import find_workload
 from rtl.contract.config import named
 from rtl.contract.isa import INSTRUCTION_BYTES, Opcode, Queue
 from rtl.contract.memmap import Space
@@ -218,6 +216,19 @@ def test_a_condition_outside_of_loops() -> None:
     assert len(program(body).queues[Queue.VECTOR]) == 1
 
 
+def test_one_of_two_values_by_a_condition() -> None:
+    def body(s: Setting) -> None:
+        with s.k.loop(4) as i:
+            s.k.tensor.load(s.tile[:, 0:P])
+            s.k.tensor.matmul(s.tile[:, 0:WIDTH], s.sums[:, 0:WIDTH], accumulate=i > 0)
+            s.k.vector.copy(s.out[:, block(i)], s.k.pick((s.tile[:, block(7)], s.tile[:, block(9)]), i < 2))
+
+    one = program(body)
+    assert [i.accumulate for i in one.queues[Queue.TENSOR][1::2]] == [False, True, True, True]
+    sources = [i.src0.offset for i in one.queues[Queue.VECTOR] if i.src0]
+    assert sources[0] == sources[1] and sources[2] == sources[3] == sources[0] - 2 * 2 * WIDTH
+
+
 def test_tiles_of_a_body_are_made_once() -> None:
     def body(s: Setting) -> None:
         with s.k.loop(3) as i:
@@ -262,7 +273,9 @@ def refused(body: Callable[[Setting, int], None]) -> str:
         (lambda s, i: s.slots[i], "of several tiles k.pick(tiles, i) is one"),
         (lambda s, i: range(i), "a loop in a loop is another k.loop"),
         (lambda s, i: list(i), "Python asks for the elements of the index"),
-        (lambda s, i: min(i, 2), "a block is left out by `with k.if_(...):`"),
+        (lambda s, i: min(i, 2), "a block is left out by `with k.if_(...):`, and of two values k.pick((a, b), i < 3)"),
+        (lambda s, i: s.k.sbuf(f"tile{i}", partitions=P, columns=1, dtype="fp32"), "is made once, under one name"),
+        (lambda s, i: i / 2, "there is no half of the index of the loop at "),
         (lambda s, i: bool(i + 1 < 3), "Python asks for the truth of an expression with the index of the loop at "),
         (lambda s, i: float(s.tile[:, block(i)]), "Python asks for the float of a view or a result"),
         (lambda s, i: s.k.sbuf("late", partitions=P, columns=i, dtype="fp32"), "are settled before the first one"),
@@ -326,24 +339,3 @@ def test_a_body_that_fails_says_nothing() -> None:
         body()
     setting.k.scalar.nop()
     assert [len(found) for found in setting.k.program().queues.values()] == [0, 0, 1, 0, 0]
-
-
-def test_the_example_of_the_page_prints_what_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "kernels.md").read_text().partition("## Loops\n")[2]
-    code, says = (page.split(f"```{kind}\n")[1].split("```")[0] for kind in ("python", "text"))
-    exec(compile(code, "example", "exec"), {})
-    assert capsys.readouterr().out == says
-
-
-@pytest.mark.parametrize("resident", [True, False])
-def test_gemm_with_loops_has_few_words(resident: bool) -> None:
-    sizes = {"m": 8 * P, "k": 4 * P, "n": 40, "resident": resident}
-    plain, looping = (find_workload("gemm").build(CFG, {**sizes, "loop": loop}) for loop in (False, True))
-    before, after = (sum(count for _, count in build_image(one).queues.values()) for one in (plain, looping))
-    assert after < before / (3 if resident else 1)
-    found = []
-    for one in (plain, looping):
-        machine = GoldenMachine(CFG)
-        machine.load(build_image(one))
-        found += machine.run().outputs.values()
-    assert len(found) == 2 and np.array_equal(*found)
