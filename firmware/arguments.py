@@ -8,12 +8,15 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from firmware.loops.lazy import has_lazy, now
 from firmware.views import HbmView, KernelError, Tile, TileView
 
-__all__ = ["checked"]
+__all__ = ["at_once", "checked"]
 
 ClassT = TypeVar("ClassT", bound=type)
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
+_AT_ONCE = "_at_once"
 _WORDS: dict[Any, str] = {
     int: "a whole number",
     float: "a number",
@@ -31,8 +34,21 @@ _KINDS: dict[Any, tuple[type, ...]] = {
 }
 
 
+def at_once(*, lazy: bool = False) -> Callable[[FunctionT], FunctionT]:
+    """A statement that is executed where it is said, in a loop's body once; `lazy`: its arguments may be so."""
+
+    def mark(method: FunctionT) -> FunctionT:
+        setattr(method, _AT_ONCE, lazy)
+        return method
+
+    return mark
+
+
 def checked(cls: ClassT) -> ClassT:
-    """A class whose public methods refuse arguments that are not of their annotated types. KernelError."""
+    """A class whose public methods refuse arguments that are not of their annotated types. KernelError.
+
+    In a loop's body they are recorded, unless they are `at_once`.
+    """
     for name, method in list(vars(cls).items()):
         if inspect.isfunction(method) and (not name.startswith("_") or name == "__init__"):
             setattr(cls, name, _checked(method, cls.__name__ if name == "__init__" else name))
@@ -40,11 +56,37 @@ def checked(cls: ClassT) -> ClassT:
 
 
 def _checked(method: Callable[..., Any], name: str) -> Callable[..., Any]:
+    right = _right(method, name)
+    lazy = getattr(method, _AT_ONCE, None)
+
+    @wraps(method)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        recorder = _recorder_of(args[0]) if args else None
+        if recorder is None or not recorder.used:
+            return right(*args, **kwargs)
+        if recorder.recording and lazy is None:
+            return recorder.record(call, name, args, kwargs)
+        if not lazy and (has_lazy(args) or has_lazy(kwargs)):
+            args, kwargs = now(args), now(kwargs)
+        if not recorder.recording:
+            return right(*args, **kwargs)
+        with recorder.paused():
+            return right(*args, **kwargs)
+
+    return call
+
+
+def _recorder_of(owner: Any) -> Any:
+    """Of a kernel, or of the one that an engine belongs to."""
+    return getattr(getattr(owner, "_k", owner), "_recorder", None)
+
+
+def _right(method: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """The method with its arguments checked."""
     signature = inspect.signature(method)
     rest = {p.name for p in signature.parameters.values() if p.kind == p.VAR_POSITIONAL}
     hints: dict[str, Any] = {}
 
-    @wraps(method)
     def call(*args: Any, **kwargs: Any) -> Any:
         if not hints:  # only now every module is there
             hints.update(_hints(method), **{"return": None})
@@ -97,7 +139,9 @@ def _fits(value: Any, wanted: Any) -> bool:
         return len(kinds) == len(value) and all(map(_fits, value, kinds))
     if origin in (Sequence, Iterable):
         each = get_args(wanted)[0]
-        return isinstance(value, Iterable) and not isinstance(value, str) and all(_fits(one, each) for one in value)
+        if not isinstance(value, Iterable) or isinstance(value, str):
+            return False
+        return each is Any or isinstance(each, TypeVar) or all(_fits(one, each) for one in value)
     return not inspect.isclass(origin) or isinstance(value, origin)
 
 

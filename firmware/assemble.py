@@ -7,7 +7,7 @@ from rtl.contract.access_pattern import AccessPattern
 from rtl.contract.isa import DESCRIPTOR, INSTRUCTION, Update, Wait
 from rtl.contract.memmap import Space, address
 
-__all__ = ["descriptor_word", "instruction_word"]
+__all__ = ["Offsets", "descriptor_word", "instruction_word"]
 
 SEMAPHORE_BYTES = 4
 _PLAIN = (

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmware.assemble import descriptor_word, instruction_word
+from firmware.assemble import Offsets, descriptor_word, instruction_word
+from firmware.loops.roll import roll
 from firmware.numbers import bits_dtype
 from firmware.program import Program
 from firmware.views import KernelError
@@ -66,15 +67,30 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """Where a program's parts lie in HBM, and where the next would."""
+    """Where a program's parts lie in HBM, and where the next would. `words`: of queues that name no place."""
 
-    queues: dict[Queue, tuple[int, int]]
+    queues: dict[Queue, int]
+    words: dict[Queue, bytes]
     rings: tuple[tuple[int, int], ...]
     tensors: dict[str, Region]
     end: int
 
 
-def _lay_out(program: Program) -> _Layout:
+def _queue_words(program: Program, queue: Queue, offsets: Offsets | None, rolled: bool) -> bytes:
+    """The words of a queue, its loops rolled up or not."""
+    words = [instruction_word(i, offsets) for i in program.queues.get(queue, [])]
+    loops = program.loops.get(queue) if rolled else None
+    if not loops:
+        return b"".join(words)
+    fewer = roll([int.from_bytes(word, "little") for word in words], loops)
+    return b"".join(word.to_bytes(INSTRUCTION_BYTES, "little") for word in fewer)
+
+
+def _names_places(program: Program, queue: Queue) -> bool:
+    return any(i.place1 is not None or i.place2 is not None for i in program.queues.get(queue, []))
+
+
+def _lay_out(program: Program, rolled: bool) -> _Layout:
     at = 0
 
     def take(size: int) -> int:
@@ -83,13 +99,9 @@ def _lay_out(program: Program) -> _Layout:
         at = -(-(at + size) // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
         return start
 
-    queues = {
-        queue: (
-            take(len(program.queues.get(queue, [])) * INSTRUCTION_BYTES),
-            len(program.queues.get(queue, [])),
-        )
-        for queue in Queue
-    }
+    # Addresses come behind the layout, and may decide what rolls: those queues have room for all words.
+    words = {q: _queue_words(program, q, None, rolled) for q in Queue if not _names_places(program, q)}
+    queues = {q: take(len(words.get(q, b"")) or len(program.queues.get(q, [])) * INSTRUCTION_BYTES) for q in Queue}
     rings = tuple((take(len(ring) * INSTRUCTION_BYTES), len(ring)) for ring in program.rings)
     tensors = {
         t.name: Region(
@@ -107,10 +119,10 @@ def _lay_out(program: Program) -> _Layout:
             f"program {program.name} needs {at} bytes of HBM, more than hbm.capacity_mib = "
             f"{program.config.hbm.capacity_mib} MiB ({capacity} bytes)"
         )
-    return _Layout(queues, rings, tensors, at)
+    return _Layout(queues, words, rings, tensors, at)
 
 
-def _fill(program: Program, layout: _Layout, offsets: Mapping[tuple[int, str], int]) -> Image:
+def _fill(program: Program, layout: _Layout, offsets: Offsets, rolled: bool) -> Image:
     segments: list[Segment] = []
 
     def put(offset: int, data: bytes | np.ndarray) -> None:
@@ -125,8 +137,9 @@ def _fill(program: Program, layout: _Layout, offsets: Mapping[tuple[int, str], i
                     f"program {program.name} copies tensor {place.tensor} of core {core_place(place.core)}, "
                     f"whose program is not among those that are laid out"
                 )
-    for queue, (base, _) in layout.queues.items():
-        put(base, b"".join(instruction_word(i, offsets) for i in program.queues.get(queue, [])))
+    words = {q: layout.words[q] if q in layout.words else _queue_words(program, q, offsets, rolled) for q in Queue}
+    for queue, base in layout.queues.items():
+        put(base, words[queue])
     for (base, _), ring in zip(layout.rings, program.rings, strict=True):
         put(base, b"".join(descriptor_word(d, offsets) for d in ring))
     for tensor in program.tensors.values():
@@ -135,7 +148,7 @@ def _fill(program: Program, layout: _Layout, offsets: Mapping[tuple[int, str], i
             put(place, np.ascontiguousarray(tensor.data).view(np.uint8).reshape(-1))
     return Image(
         segments=tuple(segments),
-        queues=layout.queues,
+        queues={queue: (base, len(words[queue]) // INSTRUCTION_BYTES) for queue, base in layout.queues.items()},
         rings=layout.rings,
         outputs={n: r for n, r in layout.tensors.items() if program.tensors[n].output},
         tensors=layout.tensors,
@@ -143,15 +156,16 @@ def _fill(program: Program, layout: _Layout, offsets: Mapping[tuple[int, str], i
     )
 
 
-def build_image(program: Program) -> Image:
+def build_image(program: Program, *, rolled: bool = True) -> Image:
     """Lay a program out in HBM: queues, rings, then tensors in order of definition, 128-byte aligned.
 
+    `rolled`: loops of the program become loops of its queues, in fewer words.
     Errors: ImageError if it does not fit in hbm.capacity_mib, or copies tensors of another core.
     """
-    return build_images([program])[program.core]
+    return build_images([program], rolled=rolled)[program.core]
 
 
-def build_images(programs: Sequence[Program]) -> dict[int, Image]:
+def build_images(programs: Sequence[Program], *, rolled: bool = True) -> dict[int, Image]:
     """The images of programs that copy from and to each other's tensors, by core id; each is laid out by itself.
 
     Errors: ImageError; two programs of one core or of two configurations are errors too.
@@ -165,6 +179,6 @@ def build_images(programs: Sequence[Program]) -> dict[int, Image]:
                 f"programs {programs[0].name} and {program.name} are of two configurations; cores that copy from and "
                 f"to each other are alike"
             )
-        layouts[program.core] = _lay_out(program)
+        layouts[program.core] = _lay_out(program, rolled)
     offsets = {(core, name): r.offset for core, layout in layouts.items() for name, r in layout.tensors.items()}
-    return {program.core: _fill(program, layouts[program.core], offsets) for program in programs}
+    return {program.core: _fill(program, layouts[program.core], offsets, rolled) for program in programs}

@@ -20,13 +20,16 @@ from typing import Any
 
 import numpy as np
 
-from firmware.arguments import checked
+from firmware.arguments import at_once, checked
 from firmware.engines.base import access, caller, need
 from firmware.engines.gpsimd_operators import GpsimdOperators
 from firmware.engines.scalar import ScalarEngine
 from firmware.engines.tensor import TensorEngine
 from firmware.engines.vector import VectorEngine
 from firmware.hazards import Access, Hazards, Known
+from firmware.loops.record import Recorder
+from firmware.loops.statements import Loops
+from firmware.loops.turns import Turns
 from firmware.numbers import element_bytes, split_format
 from firmware.program import Completion, HbmTensor, Instruction, Program, Semaphore, SemaphoreWait
 from firmware.rings import Rings
@@ -44,7 +47,7 @@ ALLOCATION_BYTES = 16  # what a DMA mover moves at once
 
 
 @checked
-class Kernel:
+class Kernel(Loops):
     """Builds a Program for `cfg`, for the core at `core`: (rack, server, chip, core). Errors: KernelError, one
     sentence."""
 
@@ -55,6 +58,8 @@ class Kernel:
         except ValueError as error:
             raise KernelError(f"kernel {name} is for core {core}, but {error}") from None
         self._program = Program(name=name, config=cfg, core=self.core, queues={q: [] for q in Queue})
+        self._recorder = Recorder(Turns(self._program.queues))
+        self._program.loops = self._recorder.turns.found
         self._room = Room(cfg, self.core)
         self._program.tiles = self._room.tiles
         self._hbm_bytes = 0  # of tensors
@@ -75,6 +80,7 @@ class Kernel:
             f"more than issue.semaphores ({cfg.issue.semaphores})",
         )
 
+    @at_once()
     def hbm(
         self, name: str, shape: tuple[int, ...], dtype: str, data: np.ndarray | None = None, *, inner: bool = False
     ) -> HbmView:
@@ -103,6 +109,7 @@ class Kernel:
         strides = tuple(prod(shape[i + 1 :]) for i in range(len(shape)))
         return HbmView(tensor, 0, shape, strides, tuple((0, n) for n in shape))
 
+    @at_once()
     def sbuf(
         self,
         name: str,
@@ -116,14 +123,17 @@ class Kernel:
         """Allocate `columns` elements on each of `partitions` partitions of SBUF."""
         return self._room.tile(Space.SBUF, name, start, partitions, columns, dtype, align)
 
+    @at_once()
     def psum(self, name: str, *, partitions: int, columns: int, align: int = 4) -> Tile:
         """Allocate `columns` FP32 sums on each of `partitions` partitions of PSUM."""
         return self._room.tile(Space.PSUM, name, 0, partitions, columns, "fp32", align)
 
+    @at_once()
     def sbuf_free(self) -> int:
         """Bytes of an SBUF partition that are not allocated yet."""
         return self._room.free_bytes(Space.SBUF)
 
+    @at_once()
     def psum_free(self, align: int = 4) -> int:
         """Bytes of a PSUM partition behind the next allocation with this alignment."""
         return self._room.free_bytes(Space.PSUM, align)
@@ -154,6 +164,7 @@ class Kernel:
         """
         return self._rings.copy(dst, src, ring=ring, queue=queue, class_=class_, add=add, after=after, signal=signal)
 
+    @at_once()
     def semaphore(self, name: str) -> Semaphore:
         """A semaphore of this core for copies to add to, its own and those of other cores; it begins at 0."""
         self._room.name(name)
@@ -185,8 +196,10 @@ class Kernel:
         needs = {p: self._hazards.reach(p) for p in producers if p != int(queue)}
         self.issue(queue, Opcode.NOP, needs=needs, source=caller())
 
+    @at_once()
     def program(self, **fields: Any) -> Program:
         """The finished program; `fields` (macs, notes, params, metrics) are set on it."""
+        need(not self._recorder.open, "a program is finished behind its loops, not in the body of one")
         program = self._program
         program.rings = self._rings.finished()
         program.sbuf_bytes = self._room.most_bytes[Space.SBUF]
@@ -196,10 +209,12 @@ class Kernel:
             setattr(program, key, value)
         return program
 
+    @at_once()
     def share(self) -> None:
         """Hazards of tiles are found by their bytes from now on, whatever they are called; before the first tile."""
         self._room.share()
 
+    @at_once()
     def scratch(self, name: str) -> AbstractContextManager[None]:
         """Tiles of this block are gone at its end, and their room is for others. Names in it begin with `name`."""
         return self._room.scratch(name)

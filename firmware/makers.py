@@ -78,7 +78,7 @@ def make_gemm(cfg: Config, params: Mapping[str, Any], seed: int) -> Program:
     rng = np.random.default_rng(seed)
     a = rng.standard_normal((m, k), np.float32)
     b = rng.standard_normal((k, n), np.float32)
-    settings = {name: params[name] for name in ("dtype", "out", "resident", "rounding")}
+    settings = {name: params[name] for name in ("dtype", "out", "resident", "rounding", "loop")}
     settings["rounding_seed"] = seed % 2**32
     if params["sparsity"] is not None:
         return sparse_gemm(cfg, a, b, sparsity=params["sparsity"], **settings)

@@ -34,7 +34,7 @@ def _gives(program: Program, name: str, dtype: str, of: Callable[[dict[str, np.n
 
 
 def _gemm(cfg: Config, params: Params, arrays: Arrays, seed: int) -> Program:
-    settings = {name: params[name] for name in ("dtype", "out", "resident", "rounding")}
+    settings = {name: params[name] for name in ("dtype", "out", "resident", "rounding", "loop")}
     settings["rounding_seed"] = (seed if params["seed"] is None else params["seed"]) % 2**32
     a, b = arrays["a"].values, arrays["b"].values
     if params["sparsity"] is not None:

@@ -190,6 +190,7 @@ class Program:
     core: int = 0  # that runs it (memmap.core_id)
     tensors: dict[str, HbmTensor] = field(default_factory=dict)
     queues: dict[Queue, list[Instruction]] = field(default_factory=dict)
+    loops: dict[Queue, list[tuple[int, ...]]] = field(default_factory=dict)  # Turns.found: image.py rolls them up
     rings: list[list[Descriptor]] = field(default_factory=list)
     tiles: list[Allocation] = field(default_factory=list)
     params: dict[str, Any] = field(default_factory=dict)

@@ -6,7 +6,8 @@ from math import prod
 from operator import index as index_of
 from typing import Any
 
-from firmware.errors import PlexusError
+from firmware.errors import KernelError
+from firmware.loops.lazy import later
 from firmware.numbers import element_bytes
 from firmware.program import HbmTensor
 from rtl.contract.memmap import PARTITION_STRIDE_BYTES, Space
@@ -17,10 +18,6 @@ Box = tuple[tuple[int, int], ...]
 """Half-open ranges, one an axis."""
 
 Index = int | slice
-
-
-class KernelError(PlexusError, ValueError):
-    """A kernel that breaks a rule of the language or the machine; one sentence with value and rule."""
 
 
 class MemoryFullError(KernelError):
@@ -94,6 +91,7 @@ class HbmView:
         """The core whose HBM it is in."""
         return self.tensor.core
 
+    @later
     def __getitem__(self, index: Index | tuple[Index, ...]) -> "HbmView":
         """Slices narrow an axis, integers remove it."""
         indices = index if isinstance(index, tuple) else (index,)
@@ -115,6 +113,7 @@ class HbmView:
                 keeps_axes = False
         return HbmView(self.tensor, offset, tuple(shape), tuple(strides), tuple(box), keeps_axes)
 
+    @later
     def split(self, axis: int, inner: int) -> "HbmView":
         """Cut an axis in (size / inner, inner). KernelError if `inner` does not divide it."""
         _cut(axis, self.shape, inner, self.tensor.name)
@@ -124,6 +123,7 @@ class HbmView:
         strides = (*self.strides[:axis], step * inner, step, *self.strides[axis + 1 :])
         return HbmView(self.tensor, self.offset, shape, strides, self.box, False)
 
+    @later
     def permute(self, axes: Sequence[int]) -> "HbmView":
         """The same elements with the axes in another order."""
         axes = _order(axes, len(self.shape), self.tensor.name)
@@ -136,6 +136,7 @@ class HbmView:
             False,
         )
 
+    @later
     def repeat(self, count: int) -> "HbmView":
         """A new first axis of `count` that reads the same elements each time (a source only)."""
         count = _times(count, self.tensor.name)
@@ -161,10 +162,12 @@ class Tile:
     core: int = 0  # whose SBUF or PSUM it is (memmap.core_id)
     memory: str = ""  # what others share with it, if its bytes are not its own for ever
 
+    @later
     def __getitem__(self, index: Index | tuple[Index, ...]) -> "TileView":
         """A view: the first index picks partitions (step 1), the second columns."""
         return self.view()[index]
 
+    @later
     def reinterpret(self, dtype: str) -> "Tile":
         """The same bytes as elements of another format. KernelError if they do not come out even."""
         try:
@@ -214,6 +217,7 @@ class TileView:
         """Elements of a partition."""
         return prod(count for _, count in self.dims)
 
+    @later
     def __getitem__(self, index: Index | tuple[Index, ...]) -> "TileView":
         """Slices narrow partitions and free axes; an integer keeps the axis with one element."""
         indices = index if isinstance(index, tuple) else (index,)
@@ -230,6 +234,7 @@ class TileView:
             dims[axis] = (inner * stride, length)
         return TileView(self.tile, self.start + start, partitions, offset, tuple(dims))
 
+    @later
     def split(self, axis: int, inner: int) -> "TileView":
         """Cut free axis `axis` (from 0) in (count / inner, inner). KernelError unless `inner` divides it."""
         _cut(axis, [count for _, count in self.dims], inner, self.tile.name)
@@ -237,12 +242,14 @@ class TileView:
         dims = (*self.dims[:axis], (step * inner, count // inner), (step, inner), *self.dims[axis + 1 :])
         return TileView(self.tile, self.start, self.partitions, self.offset, dims)
 
+    @later
     def repeat(self, count: int) -> "TileView":
         """A new first free axis of `count` that reads the same elements each time (a source only)."""
         return TileView(
             self.tile, self.start, self.partitions, self.offset, ((0, _times(count, self.tile.name)), *self.dims)
         )
 
+    @later
     def permute(self, axes: Sequence[int]) -> "TileView":
         """The same elements with the free axes (from 0) in another order."""
         axes = _order(axes, len(self.dims), self.tile.name)

@@ -58,6 +58,7 @@ WORKLOADS: dict[str, Workload] = {
                 ),
                 "resident": _RESIDENT,
                 "rounding": Param(type=str, default="fp32", doc="of sums written to PSUM", choices=tuple(ROUNDINGS)),
+                "loop": Param(type=bool, default=False, doc="queues are loops of few words, tiles alike"),
                 "seed": SEED,
             },
             maker=make_gemm,

@@ -23,7 +23,7 @@ _FIRMWARE = Path(__file__).resolve().parents[1]
 _LANGUAGE = {
     str(_FIRMWARE / name) for name in ("arguments.py", "kernel.py", "views.py", "hazards.py", "copies.py", "rings.py")
 }
-_ENGINES = str(_FIRMWARE / "engines")
+_FOLDERS = (str(_FIRMWARE / "engines"), str(_FIRMWARE / "loops"))
 
 
 _SAID: list[str] = []
@@ -53,7 +53,7 @@ def caller() -> str:
 
 @cache
 def _is_language(filename: str) -> bool:
-    return filename in _LANGUAGE or filename.startswith(_ENGINES)
+    return filename in _LANGUAGE or filename.startswith(_FOLDERS)
 
 
 @cache

@@ -94,10 +94,12 @@ def gemm(
     resident: bool = False,
     rounding: str = "fp32",
     rounding_seed: int = 0,
+    loop: bool = False,
 ) -> Program:
     """A program for the product of float32 arrays a [M, K] and b [K, N], rounded to `dtype`, a name of GEMM_FORMATS.
 
     `rounding` of the sums in PSUM, a name of ROUNDINGS; `rounding_seed` counts with "stochastic".
+    `loop`: queues are loops in the image, and all tiles alike.
 
     Output: tensor `c` [M, N] or `c_t` [N, M], as the notes say.
     Errors: KernelError.
@@ -113,7 +115,7 @@ def gemm(
     notes = [f"the host transposes A to [K, M] = [{depth}, {m}]; B is [K, N] = [{depth}, {n}] as it is"]
     if fmt.elements > 1:
         notes.append(f"the host packs {fmt.elements} successive k of A ({fmt.a}) and of B ({fmt.b}) in one element")
-    more: dict[str, Any] = {"resident": resident, "factor": a_packed.factor * b_packed.factor}
+    more: dict[str, Any] = {"resident": resident, "loop": loop, "factor": a_packed.factor * b_packed.factor}
     more["rounding"] = rounding_of_sums(rounding, rounding_seed, notes)
     if fmt.scales:
         more["scales"] = (b_scales, a_scales) if swapped else (a_scales, b_scales)

@@ -27,6 +27,7 @@ def sparse_gemm(
     resident: bool = False,
     rounding: str = "fp32",
     rounding_seed: int = 0,
+    loop: bool = False,
 ) -> Program:
     """A program for the product of float32 arrays a [M, K] and b [K, N], rounded to `dtype`, a of them pruned along K.
 
@@ -61,7 +62,9 @@ def sparse_gemm(
         f"macs count products of kept numbers, {share.numerator} of {share.denominator}",
     ]
     ways = rounding_of_sums(rounding, rounding_seed, notes)
-    operands = products(kernel, [a_view], [b_view], {(0, 0): c}, resident=resident, rounding=ways, sparse=sparse)
+    operands = products(
+        kernel, [a_view], [b_view], {(0, 0): c}, resident=resident, rounding=ways, sparse=sparse, loop=loop
+    )
     if resident:
         notes.append(f"all operands are in SBUF ({operands} bytes of each partition) before the array starts")
 

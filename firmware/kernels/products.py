@@ -67,6 +67,7 @@ class _Products:
         factor: float,
         rounding: dict[str, Any],
         sparse: Sparse | None,
+        loop: bool = False,
     ):
         cfg = k.cfg
         self.k = k
@@ -77,6 +78,7 @@ class _Products:
         self.sparse = sparse
         self.results = results
         self.resident = resident
+        self.loop = loop
         dtypes = {side: views[0].dtype for side, views in self.views.items()}
         self.scale_dtype = scales[0][0].dtype if scales else ""
         self.kind = next((kind for kind, name in SCALE_FORMATS.items() if name == self.scale_dtype), None)
@@ -115,7 +117,7 @@ class _Products:
             )
         self.plan = plan = make_plan(groups, v_spans, depth, (s_bytes, v_bytes), room)
         self.s_width = max(s.size for s in s_spans)
-        self.tiles = result_tiles(plan, groups, cfg.tensor.cols)
+        self.tiles = result_tiles(plan, groups, cfg.tensor.cols, 1 if loop else LAST_TILES)
         self.sequence = sequence_of(self.tiles, depth, together=not resident and len(self.sums) > 2)
         of_tags = (TAGS, tag_elements(s_columns)) if sparse else (self.scale_dtype, 0)
         self.slots = {
@@ -130,7 +132,7 @@ class _Products:
         # The chunk that moves first comes and goes in two pieces, so that the array starts on the first.
         self.sequence_start = self.tiles[0].chunks(0)[1]
         half = -(-self.sequence_start.size // 16) * 8
-        self.first_piece = half if half >= cfg.tensor.cols else self.sequence_start.size
+        self.first_piece = half if half >= cfg.tensor.cols and not loop else self.sequence_start.size
 
     def _results_memory(self, width: int, tiles: int) -> None:
         """Room for sums in PSUM, whole banks where possible, and for results in SBUF."""
@@ -221,7 +223,8 @@ class _Products:
             for chunk in self.tiles[tile].chunks(depth_tile)
         ]
         ahead = 0
-        for step, (number, depth_tile) in enumerate(self.sequence):
+        steps = enumerate(self.sequence)
+        for step, (number, depth_tile) in k.turns(steps) if self.loop else steps:
             while ahead < len(needs) and self.load(*needs[ahead]):
                 ahead += 1
             if step == 0 and self.resident:
@@ -314,15 +317,17 @@ def products(
     factor: float = 1.0,
     rounding: Mapping[str, Any] | None = None,
     sparse: Sparse | None = None,
+    loop: bool = False,
 ) -> int:
     """results[s, v] = factor * stationary[s]^T moving[v] for all pairs, from [K, S] and [K, V] to [S, V].
 
     With packed formats K counts groups, what a row takes at once. `scales`: those of both sides, [MX blocks, S] and
     [MX blocks, V], for _x4 formats. `sparse`: the stationary operands are kept numbers, K counts rows of them.
+    `loop`: the program remembers the turns, to be rolled up; none is cut in pieces, so that they are alike.
     `rounding`: arguments of k.tensor.matmul that round each K tile's sum in PSUM.
     Returns the bytes that both sides take of an SBUF partition.
     Errors: KernelError, among others if `resident` and the operands do not fit in SBUF.
     """
-    job = _Products(k, stationary, moving, results, resident, scales, factor, dict(rounding or {}), sparse)
+    job = _Products(k, stationary, moving, results, resident, scales, factor, dict(rounding or {}), sparse, loop)
     job.emit()
     return job.operand_bytes

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from firmware.loops.words import operation, sequence, with_fills
 from rtl.contract.isa import INSTRUCTION
 from rtl.contract.sequence import (
     FILL,
@@ -15,7 +16,6 @@ from rtl.contract.sequence import (
     OPERATIONS,
     OPERATIONS_AT,
     SEQUENCE,
-    SEQUENCE_HEADER,
     WRAPPING,
     SeqOp,
 )
@@ -45,34 +45,11 @@ _HALVES = [code for code, (name, _) in enumerate(FILLED) if name.startswith("imm
 _WIDTHS = {f.name: (INSTRUCTION.offset(f.name), f) for f in INSTRUCTION}
 
 
-def operation(op: SeqOp, d: int = 0, a: int = 0, b: int | None = None, immediate: int = 0) -> int:
-    """An operation; b None: the immediate."""
-    branch = op >= SeqOp.BRANCH_EQUAL
-    return OPERATION.pack(
-        op=op, d=d, a=a, b=b or 0, immediate_b=int(b is None and not branch), immediate=immediate
-    )  # fmt: skip
-
-
-def sequence(*operations: int, fence: bool = False) -> int:
-    """A word of operations."""
-    if len(operations) > OPERATIONS:
-        raise ValueError(f"a word has {OPERATIONS} operations, not {len(operations)}")
-    word = SEQUENCE_HEADER.pack(opcode=SEQUENCE, fence=int(fence))
-    return word | sum(one << OPERATIONS_AT + n * OPERATION.width for n, one in enumerate(operations))
-
-
 def plain(rng: np.random.Generator) -> int:
     """Any word that a sequencer lets through as it is."""
     word = int.from_bytes(rng.bytes(INSTRUCTION.bytes), "little")
     word &= ~(((1 << FILLS * FILL.width) - 1) << FILL_AT)
     return word ^ (word & 0xFF == SEQUENCE)
-
-
-def with_fills(word: int, fills: Sequence[tuple[int, int]]) -> int:
-    """`word` with registers named: (code of FILLED, register) each."""
-    for n, (code, register) in enumerate(fills):
-        word |= FILL.pack(field=code, register=register) << FILL_AT + n * FILL.width
-    return word
 
 
 def revealing(rng: np.random.Generator, registers: Sequence[int]) -> int:

@@ -1,0 +1,1 @@
+"""Loops: turns that the kernel language says, and queues that are rolled up again."""
