@@ -48,10 +48,12 @@ class Region:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
-    """What a device loads. `queues` and `rings` hold (HBM offset, words); rings by index."""
+    """What a device loads. `queues` and `rings` hold (HBM offset, words); rings by index. `instructions`: how many a
+    queue issues, which are more than its words where loops are rolled up."""
 
     segments: tuple[Segment, ...]
     queues: Mapping[Queue, tuple[int, int]]
+    instructions: Mapping[Queue, int]
     rings: tuple[tuple[int, int], ...]
     outputs: Mapping[str, Region]
     tensors: Mapping[str, Region]
@@ -149,6 +151,7 @@ def _fill(program: Program, layout: _Layout, offsets: Offsets, rolled: bool) -> 
     return Image(
         segments=tuple(segments),
         queues={queue: (base, len(words[queue]) // INSTRUCTION_BYTES) for queue, base in layout.queues.items()},
+        instructions={queue: len(program.queues.get(queue, [])) for queue in Queue},
         rings=layout.rings,
         outputs={n: r for n, r in layout.tensors.items() if program.tensors[n].output},
         tensors=layout.tensors,

@@ -99,7 +99,7 @@ def gemm(
     """A program for the product of float32 arrays a [M, K] and b [K, N], rounded to `dtype`, a name of GEMM_FORMATS.
 
     `rounding` of the sums in PSUM, a name of ROUNDINGS; `rounding_seed` counts with "stochastic".
-    `loop`: queues are loops in the image, and all tiles alike.
+    `loop`: queues are loops in the image; the first chunk that moves comes whole, so that more turns are alike.
 
     Output: tensor `c` [M, N] or `c_t` [N, M], as the notes say.
     Errors: KernelError.

@@ -117,7 +117,7 @@ class _Products:
             )
         self.plan = plan = make_plan(groups, v_spans, depth, (s_bytes, v_bytes), room)
         self.s_width = max(s.size for s in s_spans)
-        self.tiles = result_tiles(plan, groups, cfg.tensor.cols, 1 if loop else LAST_TILES)
+        self.tiles = result_tiles(plan, groups, cfg.tensor.cols)
         self.sequence = sequence_of(self.tiles, depth, together=not resident and len(self.sums) > 2)
         of_tags = (TAGS, tag_elements(s_columns)) if sparse else (self.scale_dtype, 0)
         self.slots = {
@@ -323,7 +323,7 @@ def products(
 
     With packed formats K counts groups, what a row takes at once. `scales`: those of both sides, [MX blocks, S] and
     [MX blocks, V], for _x4 formats. `sparse`: the stationary operands are kept numbers, K counts rows of them.
-    `loop`: the program remembers the turns, to be rolled up; none is cut in pieces, so that they are alike.
+    `loop`: the program remembers the turns, to be rolled up; the first chunk is not cut, so that more are alike.
     `rounding`: arguments of k.tensor.matmul that round each K tile's sum in PSUM.
     Returns the bytes that both sides take of an SBUF partition.
     Errors: KernelError, among others if `resident` and the operands do not fit in SBUF.

@@ -26,8 +26,8 @@ class ResultTile:
         )
 
 
-def result_tiles(plan: Plan, groups: list[list[Span]], narrowest: int, last_tiles: int) -> list[ResultTile]:
-    """Result tiles in order. The last one is cut in so many narrower ones, so that little is left to copy and store
+def result_tiles(plan: Plan, groups: list[list[Span]], narrowest: int) -> list[ResultTile]:
+    """Result tiles in order. The last one is cut in narrower ones, so that little is left to copy and store
     when the array has finished."""
     home: dict[Span, Span] = {}
     for group in groups:
@@ -37,7 +37,7 @@ def result_tiles(plan: Plan, groups: list[list[Span]], narrowest: int, last_tile
     tiles = [ResultTile(s, v, home[s], v) for s, v in plan.order]
     s, v = plan.order[-1]
     parts = [v]
-    while parts[-1].size >= 2 * narrowest and len(parts) < last_tiles:
+    while parts[-1].size >= 2 * narrowest and len(parts) < LAST_TILES:
         last = parts.pop()
         left = -(-last.size // 16) * 8
         parts += [Span(v.source, last.start, left), Span(v.source, last.start + left, last.size - left)]

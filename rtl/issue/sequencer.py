@@ -63,7 +63,7 @@ class Sequencer(wiring.Component):
     Without `wake` no register here would take another value: its clock may stop.
     """
 
-    def __init__(self, cfg: Config, window: int = 32, limit: int = 1 << 16):
+    def __init__(self, cfg: Config, window: int = 32, limit: int = 1 << 12):
         self.cfg = cfg
         self.window = window
         self.limit = limit

@@ -50,6 +50,7 @@ def of_words(words: WordImage) -> Image:
     return Image(
         segments=(Segment(0, memory),),
         queues=words.queues,
+        instructions=words.instructions,
         rings=words.rings,
         outputs=words.outputs,
         tensors={},

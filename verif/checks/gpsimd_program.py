@@ -42,6 +42,11 @@ class WordImage:
         return dict(zip(Queue, self._places(), strict=False))
 
     @property
+    def instructions(self) -> dict[Queue, int]:
+        """One a word."""
+        return {queue: count for queue, (_, count) in self.queues.items()}
+
+    @property
     def rings(self) -> tuple[tuple[int, int], ...]:
         return tuple(self._places()[len(Queue) :])
 

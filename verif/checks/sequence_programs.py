@@ -21,9 +21,11 @@ from rtl.contract.sequence import (
 )
 
 __all__ = [
+    "ANY",
     "DATA",
     "EDGES",
     "ZERO",
+    "Instructions",
     "Maker",
     "operation",
     "plain",
@@ -59,10 +61,25 @@ def revealing(rng: np.random.Generator, registers: Sequence[int]) -> int:
     return with_fills(word, [(int(code), register) for code, register in zip(codes, registers)])
 
 
+@dataclass(frozen=True, slots=True)
+class Instructions:
+    """What random programs are made of: `plain` makes a word, of `codes` of FILLED registers go into one, `revealing`
+    makes one that shows registers."""
+
+    plain: Callable[[np.random.Generator], int]
+    codes: Sequence[int]
+    revealing: Callable[[np.random.Generator, Sequence[int]], int]
+
+
+ANY = Instructions(plain, range(1, len(FILLED)), revealing)
+"""Words of any bits, for a sequencer alone."""
+
+
 @dataclass(slots=True)
 class Maker:
-    """A program under construction; branches go to labels."""
+    """A program under construction, of `kind`; branches go to labels."""
 
+    kind: Instructions = ANY
     words: list[int] = field(default_factory=list[int])
     _waiting: list[tuple[int, int, int]] = field(default_factory=list[tuple[int, int, int]])
     _labels: dict[int, int] = field(default_factory=dict[int, int])
@@ -134,10 +151,10 @@ def _filled(
     rng: np.random.Generator, make: Maker, hit: Callable[[str], None], fits: bool, shows: int | None = None
 ) -> None:
     """A word with registers, and before it one that gives them values which go into their fields. `shows`: as this."""
-    word, fills, sets = plain(rng) if shows is None else shows, [], []
-    for n, code in enumerate(
-        rng.choice(range(1, len(FILLED)), int(rng.integers(1, FILLS + 1)), replace=False).tolist()
-    ):
+    word, fills, sets = make.kind.plain(rng) if shows is None else shows, [], []
+    codes = make.kind.codes
+    count = int(rng.integers(1, min(FILLS, len(codes)) + 1))
+    for n, code in enumerate(rng.choice(codes, count, replace=False).tolist()):
         name, from_bit = FILLED[code]
         at, f = _WIDTHS[name]
         width = min(f.width, 32)
@@ -161,17 +178,22 @@ def _filled(
 
 
 def random_program(
-    rng: np.random.Generator, size: int, semaphores: int, hit: Callable[[str], None] = lambda name: None
+    rng: np.random.Generator,
+    size: int,
+    semaphores: int,
+    hit: Callable[[str], None] = lambda name: None,
+    kind: Instructions = ANY,
 ) -> list[int]:
-    """About `size` words that end; one in ten has a field from a register that does not fit. `hit`: what is in it."""
-    make = Maker()
+    """About `size` words that end; one in ten has a field from a register that does not fit, if there is such a field.
+    `hit`: what is in it. `semaphores`: those that may be read."""
+    make = Maker(kind)
     bad = size > 4 and rng.random() < 0.1
     _block(rng, make, size, 0, semaphores, hit)
     for first in range(0, DATA, FILLS):
-        make.words.append(revealing(rng, range(first, first + FILLS)))
+        make.words.append(kind.revealing(rng, range(first, first + FILLS)))
     if bad:
         _filled(rng, make, hit, fits=False)
-        make.words += [plain(rng), plain(rng)]
+        make.words += [kind.plain(rng), kind.plain(rng)]
     return make.program()
 
 
@@ -183,7 +205,7 @@ def _block(
         left = end - len(make.words)
         kind = rng.random()
         if kind < 0.35:
-            make.words.append(plain(rng))
+            make.words.append(make.kind.plain(rng))
         elif kind < 0.5:
             _filled(rng, make, hit, fits=True)
         elif kind < 0.65:

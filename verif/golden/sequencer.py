@@ -49,7 +49,7 @@ class Sequencer:
     """Of a program `words`. `semaphore` tells the value of one; `semaphores`: how many there are; `limit`: words of
     operations in a row after which the program is refused."""
 
-    def __init__(self, words: Sequence[int], semaphore: Callable[[int], int], semaphores: int, limit: int = 1 << 16):
+    def __init__(self, words: Sequence[int], semaphore: Callable[[int], int], semaphores: int, limit: int = 1 << 12):
         self.words = words
         self.semaphore = semaphore
         self.semaphores = semaphores
