@@ -14,6 +14,7 @@ import numpy as np
 
 from firmware.gpsimd.image import Image
 from firmware.host_array import HostArray
+from firmware.loops.places import turns_of
 from rtl.contract import rates
 from rtl.contract.access_pattern import AccessPattern
 from rtl.contract.config import Config
@@ -252,6 +253,13 @@ class Program:
         return rates.cycles(i.opcode, self.config, i.src0, i.src1, i.dst)
 
     def source(self, queue: Queue, sequence: int) -> str:
-        """The kernel's line of the instruction with this ticket."""
+        """The kernel's line of the instruction with this ticket, and its turn in a loop."""
         instructions = self.queues.get(queue, [])
-        return instructions[sequence].source if sequence < len(instructions) else ""
+        if sequence >= len(instructions):
+            return ""
+        turn = self.turns(queue)[sequence]
+        return f"{instructions[sequence].source}{f', turn {turn}' if turn else ''}"
+
+    def turns(self, queue: Queue) -> list[str]:
+        """Of each instruction of a queue its turn: loops.places.turns_of."""
+        return turns_of(len(self.queues.get(queue, [])), self.loops.get(queue, ()))

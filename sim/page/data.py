@@ -112,6 +112,7 @@ def _traced(report: Mapping[str, Any], recorded: Recorded) -> dict[str, Any]:
             "update": recorded.item_update.tolist(),
             "waits": _waits(recorded),
             "line": recorded.item_line_text.tolist(),
+            "turn": recorded.item_turn_text.tolist(),
             "shape": recorded.item_shape_text.tolist(),
             "program": recorded.item_program_text.tolist(),
             "issue": _grown(recorded.item_issue),

@@ -112,7 +112,7 @@ class Timeline {
     const n = l.list[k];
     if (l.kind === "copy") return `${l.name}, descriptor ${d.copies.index[n]}: ${num(d.copies.bytes[n])} bytes\n${d.texts[d.copies.shape[n]]}\n${span}${d.copies.end[n] < 0 ? ", has not ended" : ""}\n${d.texts[d.copies.line[n]]}`;
     const own = (d.spent[n] || []).map(([s, c]) => `${d.states[l.name] ? d.states[l.name][s] : s} ${num(c)}`).join(", ");
-    return `${l.name} ${d.items.sequence[n]}: ${opcode(d, n)}${d.items.cause[n] ? "  FAULT " + d.causes[d.items.cause[n]] : ""}\n${d.texts[d.items.shape[n]]}\n${span}${d.items.end[n] < 0 ? ", has not retired" : ""}${d.items.first[n] >= 0 ? ", first beat " + num(d.items.first[n]) : ""}${own ? "\n" + own : ""}\n${d.texts[d.items.line[n]]}\n${source(d, d.texts[d.items.line[n]])}`;
+    return `${l.name} ${d.items.sequence[n]}: ${opcode(d, n)}${d.items.cause[n] ? "  FAULT " + d.causes[d.items.cause[n]] : ""}\n${d.texts[d.items.shape[n]]}\n${span}${d.items.end[n] < 0 ? ", has not retired" : ""}${d.items.first[n] >= 0 ? ", first beat " + num(d.items.first[n]) : ""}${own ? "\n" + own : ""}\n${d.texts[d.items.line[n]]}${d.texts[d.items.turn[n]] ? ", turn " + d.texts[d.items.turn[n]] : ""}\n${source(d, d.texts[d.items.line[n]])}`;
   }
   tellStep(k) {
     const d = this.d, P = d.path, i = P.item[k], c = P.copy[k];

@@ -63,7 +63,7 @@ class _Events:
             for n, following in zip(mine, (mine + [NEVER])[1:], strict=True):
                 begin = int(r.item_issue[n])
                 end = int(r.item_retire[n]) if r.item_retire[n] != NEVER else r.cycles
-                program = r.text(int(r.item_program_text[n]))
+                program, turn = (r.text(int(of[n])) for of in (r.item_program_text, r.item_turn_text))
                 if following != NEVER:
                     end = min(end, int(r.item_issue[following]))
                 yield self._slice(
@@ -75,6 +75,7 @@ class _Events:
                     retired=int(r.item_retire[n]),
                     line=r.text(int(r.item_line_text[n])),
                     shape=r.text(int(r.item_shape_text[n])),
+                    **({"turn": turn} if turn else {}),
                 )
 
     def states(self) -> Iterator[Event]:

@@ -13,7 +13,7 @@ __all__ = ["FILE", "FORMAT", "NEVER", "Recorded", "load_trace", "save_trace"]
 FILE = "trace.npz"
 """Beside report.json."""
 
-FORMAT = 2
+FORMAT = 3
 NEVER = -1
 """A cycle of what did not happen, a number of what there is not."""
 
@@ -52,6 +52,7 @@ class Recorded:
     item_opcode: np.ndarray
     item_beats: np.ndarray
     item_line_text: np.ndarray
+    item_turn_text: np.ndarray
     item_shape_text: np.ndarray
     item_program_text: np.ndarray
     item_update: np.ndarray

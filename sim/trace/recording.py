@@ -192,6 +192,7 @@ def record(raw: RawTrace, retired: np.ndarray, program: Program) -> Recorded:
         item_opcode=_column((i.opcode for i in items), "u1"),
         item_beats=_column((i.dst.elements if i.dst is not None else 0 for i in items), "<i4"),
         item_line_text=_column((texts.number(i.source) for i in items), "<i4"),
+        item_turn_text=_column((texts.number(turn) for queue in Queue for turn in program.turns(queue)), "<i4"),
         item_shape_text=_column((texts.number(_shape(i)) for i in items), "<i4"),
         item_program_text=_column((texts.number(_program(i)) for i in items), "<i4"),
         item_update=_column((i.update for i in items), "<i4"),

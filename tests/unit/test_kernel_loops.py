@@ -339,3 +339,21 @@ def test_a_body_that_fails_says_nothing() -> None:
         body()
     setting.k.scalar.nop()
     assert [len(found) for found in setting.k.program().queues.values()] == [0, 0, 1, 0, 0]
+
+
+def test_an_instruction_knows_its_turn() -> None:
+    """In faults and traces its line stands with it, of loops in loops the outer turn first."""
+    k = Kernel(CFG, "turns")
+    tile = k.sbuf("tile", partitions=P, columns=64, dtype="bf16")
+    k.vector.memset(tile[:, :], 0.0)
+    with k.loop(2) as i:
+        k.vector.memset(tile[:, i : i + 1], 0.0)
+        with k.loop(3) as j:
+            k.vector.memset(tile[:, j : j + 1], 0.0)
+    k.vector.memset(tile[:, :], 0.0)
+    program = k.program()
+    assert program.turns(Queue.VECTOR) == ["", "0", "0.0", "0.1", "0.2", "1", "1.0", "1.1", "1.2", ""]
+    assert program.turns(Queue.SYNC) == []
+    line = program.queues[Queue.VECTOR][7].source
+    assert program.source(Queue.VECTOR, 7) == f"{line}, turn 1.1" and program.source(Queue.VECTOR, 9)[-1].isdigit()
+    assert program.source(Queue.VECTOR, 10) == ""

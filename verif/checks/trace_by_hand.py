@@ -36,6 +36,7 @@ def by_hand() -> Recorded:
         "item_opcode": [Opcode.TENSOR_COPY, Opcode.TENSOR_COPY, Opcode.DMA_TRIGGER],
         "item_beats": [18, 25, 0],
         "item_line_text": [0, 1, 2],
+        "item_turn_text": [6, 6, 6],
         "item_shape_text": [3, 3, 3],
         "item_program_text": [6, 6, 6],
         "item_update": [1, 1, 4],

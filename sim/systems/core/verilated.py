@@ -254,9 +254,7 @@ class VerilatedDevice:
 
     def _items(self) -> list[tuple[str, int, int]]:
         """Name, address of the registers, and instructions or descriptors of each queue and ring."""
-        queues = [
-            (q.name.lower(), Control.QUEUE + q * _ITEM_STRIDE, self.image.instructions.get(q, 0)) for q in Queue
-        ]
+        queues = [(q.name.lower(), Control.QUEUE + q * _ITEM_STRIDE, self.image.instructions.get(q, 0)) for q in Queue]
         rings = [(f"ring {i}", Control.RING + i * _ITEM_STRIDE, r[1]) for i, r in enumerate(self.image.rings)]
         return queues + rings
 
